@@ -13,9 +13,9 @@ import (
 	"github.com/netloop/netloop/internal/directory"
 )
 
-// A board follows a map by room numbers: a list shows what was posted at one moment, at most a gap
-// ago, and is never made more often than that. Who watches has, of the changes that it was told,
-// what the list has, whether or not it was ready each time.
+// A board behaves like a map by room numbers: a list shows the entries at one moment, at most a gap
+// ago, and is not built more often. The changes told to a watcher add up to the list, whether or
+// not it was ready each time.
 func TestABoardFollowsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := directory.NewBoard[int]()
@@ -32,7 +32,7 @@ func TestABoardFollowsTheModel(t *testing.T) {
 			}
 			return m
 		}
-		known := map[uint64]int{} // by who watches; numbers are part of the values
+		known := map[uint64]int{} // by watcher; numbers are part of the values
 		ready := true
 		var w *directory.Watch[int]
 		if rapid.Bool().Draw(t, "watched") {
@@ -99,8 +99,8 @@ func TestABoardFollowsTheModel(t *testing.T) {
 	})
 }
 
-// Whoever watches is woken by what is posted, and no more once the watch has ended; a list that
-// somebody has is not changed any more.
+// A watcher is woken by posts, and not after the end of its watch; a returned list is not changed
+// any more.
 func TestABoardWakesWhoWatches(t *testing.T) {
 	b := directory.NewBoard[int]()
 	woken := func() bool {
@@ -140,8 +140,8 @@ func TestABoardWakesWhoWatches(t *testing.T) {
 	}
 }
 
-// What differs between two lists is what has gone, has come, or is another entry under the same
-// number, in the order of the numbers; what is the same is no difference.
+// The differences between two lists are removed, added and replaced entries, in the order of the
+// numbers; equal entries are no difference.
 func TestListsAreCompared(t *testing.T) {
 	a, b, c, d := new(int), new(int), new(int), new(int)
 	*a, *b, *c, *d = 1, 2, 3, 4

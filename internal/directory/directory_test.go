@@ -14,15 +14,15 @@ import (
 	"github.com/netloop/netloop/internal/directory"
 )
 
-// A hall does what a map of names does, with a list in the order of opening, whatever happens in
-// which order.
+// The directory behaves like a map of names with a list in the order of opening, for any sequence
+// of operations.
 func TestAHallFollowsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const most = 5
 		h := directory.New[int](most)
 		filling := map[string]*directory.Place[int]{}
 		open := map[string]int{}
-		codes := map[string]string{} // by the names that are taken
+		codes := map[string]string{} // by the taken names
 		var order []int
 		closed, rooms := false, 0
 		name := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f"})
@@ -109,7 +109,7 @@ func TestAHallFollowsTheModel(t *testing.T) {
 						}
 					}
 					if want < 0 {
-						continue // Its room is about to come.
+						continue // Its room is about to open.
 					}
 					if got, ok := h.FindCode(context.Background(), c); ok != there || got != want {
 						t.Fatalf("the code %q opens %d, %v, want %d, %v", c, got, ok, want, there)
@@ -148,7 +148,7 @@ func TestRoomsAreListedInTheOrderOfOpening(t *testing.T) {
 	}
 }
 
-// Whoever asks for a room that is being filled waits for it, and for no longer than it may.
+// Find waits for a room that is being filled, and not longer than its context.
 func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
 	for _, fills := range []bool{true, false} {
 		h := directory.New[int](2)
@@ -182,8 +182,8 @@ func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
 	}
 }
 
-// A site has its burst, gets one more in each gap, and takes nothing from another; the sites that
-// are remembered are bounded, and those that may have all again make room.
+// A site has its burst, gets one more in each gap, and does not affect another site; the number of
+// stored sites is limited, and sites with a full burst are removed for others.
 func TestTheTollIsPaidBySite(t *testing.T) {
 	var toll directory.Toll[int]
 	pay := func(site int, at time.Duration) (n int) {
@@ -224,8 +224,8 @@ func TestTheTollIsPaidBySite(t *testing.T) {
 	}
 }
 
-// A hall has as many rooms as it may and not one more, whether they are open or being filled; one
-// that leaves makes room.
+// The directory holds as many rooms as its limit and not one more, open or being filled; a room
+// that leaves frees its slot.
 func TestAHallIsFullAtItsMost(t *testing.T) {
 	h := directory.New[int](2)
 	for _, name := range []string{"a", "b"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/directory"
 )
 
-// Whatever is asked for, the pages together are the rooms that were asked for, once each and in
-// the order that was asked for; rooms that are equal in it keep the order of opening.
+// For each query, the pages together are the matching rooms, once each and in the requested order;
+// equal rooms keep the order of opening.
 func TestPagesTogetherAreTheList(t *testing.T) {
 	less := map[string]func(a, b directory.Row) bool{
 		"": func(_, _ directory.Row) bool { return false }, "opened": func(_, _ directory.Row) bool { return false },
@@ -84,7 +84,7 @@ func pages(t *rapid.T, key string, less func(a, b directory.Row) bool) {
 	}
 }
 
-// A page is bounded, and what cannot be asked for is said.
+// A page is bounded, and an invalid query is an error.
 func TestQueriesAreBounded(t *testing.T) {
 	for query, fits := range map[string]bool{
 		"": true, "limit=1": true, "limit=1000": true, "limit=1001": false, "limit=0": false, "limit=x": false,

@@ -80,16 +80,16 @@ func TestAWarmRoomDescendsSlowly(t *testing.T) {
 	}
 }
 
-// Once no window is hot any more newcomers are let in within Recovery and a window, and all is
-// given again within three times that: whatever load the room had before, at every rate, at every
-// load below the thresholds, also if each level that is given back costs some.
+// After the last hot window newcomers are admitted again within Recovery and a window, and the
+// level is Normal within three times that: for each earlier load, at each rate, at each load below
+// the thresholds, also if each step down adds some load.
 func TestNewcomersAreLetInAgain(t *testing.T) {
 	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 28))
 		p := time.Second / time.Duration([]int{1, 2, 5, 20, 30, 60, 128}[rng.IntN(7)])
 		l := New(p)
 		window := time.Duration(l.Window()) * p
-		for range rng.IntN(200) { // Anything at all.
+		for range rng.IntN(200) { // Any load.
 			share := 1.5 * rng.Float64()
 			for range 1 + rng.IntN(20) {
 				feed(l, 1, busyOf(p, share))
@@ -99,7 +99,7 @@ func TestNewcomersAreLetInAgain(t *testing.T) {
 		if l.Level() != Refusing {
 			t.Fatalf("three hot windows make it %v", l.Level())
 		}
-		// Nine tenths is too high; a level gives back up to a third of what is left.
+		// Nine tenths is too high; a step down adds up to a third of the remaining time.
 		least := 0.1 + 0.799*rng.Float64()
 		most := least + (0.899-least)*rng.Float64()
 		load := func() float64 { return most - (most-least)*float64(l.Level())/float64(Highest) }
@@ -133,7 +133,7 @@ func TestAfterOneSpikeAWarmRoomIsOpenSoon(t *testing.T) {
 	}
 }
 
-// One stall, however long, is a long tick and five late ones.
+// One stall of any length is a long tick and five late ones.
 func TestAStallIsNoOverload(t *testing.T) {
 	for _, p := range []time.Duration{time.Second / 240, period, time.Second / 20, time.Second} {
 		l := New(p)
@@ -178,7 +178,7 @@ func TestAWindowIsHalfASecondOrSixteenTicks(t *testing.T) {
 // even is a period of which fifty make a window, so that shares of a window are exact.
 const even = 10 * time.Millisecond
 
-// window is the ticks of a window: so many of each sample, and the rest of nothing.
+// window returns the ticks of a window: so many of each sample, the others idle.
 func window(samples map[Sample]int, lag time.Duration) []Sample {
 	var ticks []Sample
 	for s, n := range samples {
@@ -189,8 +189,8 @@ func window(samples map[Sample]int, lag time.Duration) []Sample {
 	return ticks
 }
 
-// What reaches a threshold by a nanosecond is beyond it, and what lacks one is not. A tick counts
-// as four at most, and what is negative as nothing.
+// A value is hot from exactly the threshold on, to the nanosecond. A tick counts as four at most,
+// and a negative value as 0.
 func TestTheThresholdsAreExact(t *testing.T) {
 	const hot, between, calm = "hot", "between", "calm"
 	busy := func(n int, d time.Duration) map[Sample]int { return map[Sample]int{{Duration: d}: n} }
@@ -227,7 +227,7 @@ func TestTheThresholdsAreExact(t *testing.T) {
 			return l.Level()
 		}
 		got := between
-		for range 2 { // Each window is judged by itself.
+		for range 2 { // Each window is judged separately.
 			if judge() > Normal {
 				got = hot
 			}
@@ -282,11 +282,11 @@ func TestStepsDownWaitForCalmInARowAndTwiceAsLongWhenTheLoadReturns(t *testing.T
 	}
 }
 
-// A load that only the higher level can carry is tried again more and more rarely.
+// A load that needs the higher level is retried ever more rarely.
 func TestALoadThatComesBackIsTriedRarely(t *testing.T) {
 	l := New(period)
 	wants := []int{10, 20, 40, 80, 160, 320}
-	for range 100 { // Longer than a duration that doubles would fit into 64 bits.
+	for range 100 { // Longer than a doubling duration would fit into 64 bits.
 		wants = append(wants, 580)
 	}
 	for _, want := range wants {
@@ -302,7 +302,7 @@ func TestALoadThatComesBackIsTriedRarely(t *testing.T) {
 	}
 }
 
-// A load that is always the same moves the ladder in one direction only, whatever it is.
+// A constant load moves the ladder in one direction only, whatever its value.
 func TestAConstantLoadNeverFlaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := time.Second / time.Duration(rapid.IntRange(1, 1000).Draw(t, "rate"))
@@ -326,7 +326,7 @@ func TestAConstantLoadNeverFlaps(t *testing.T) {
 	})
 }
 
-// Whatever one client of three or more says, the median lies within what the others say.
+// For any value of one client of three or more, the median is within the values of the others.
 func TestOneClientNeverMovesTheMedian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lag := rapid.Custom(func(t *rapid.T) time.Duration { return time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "lag")) })

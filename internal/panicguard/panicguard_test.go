@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// bench is a guard whose log and counts the test reads.
+// bench is a guard with its log and counts for the test.
 type bench struct {
 	Guard
 	log    bytes.Buffer
@@ -101,7 +101,7 @@ func TestAPlaceIsToldOfOnceInTenSeconds(t *testing.T) {
 	}
 }
 
-// What runs on other goroutines than the room's shares a guard.
+// Functions on goroutines other than the room's share a guard.
 func TestAGuardServesManyGoroutines(t *testing.T) {
 	b := newBench()
 	b.Count = func(string) {}

@@ -155,7 +155,7 @@ func TestHeadsOfOtherLayoutsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzRecording reads anything as a file of ticks.
+// FuzzRecording reads arbitrary bytes as a file of ticks.
 func FuzzRecording(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, head, err := NewReader(bytes.NewReader(b))
@@ -174,8 +174,8 @@ func FuzzRecording(f *testing.F) {
 	})
 }
 
-// FuzzTick reads anything as a tick, whose bytes need not be those that would be written
-// again, but whose meaning is.
+// FuzzTick reads arbitrary bytes as a tick: encoded again the bytes may differ, but not the decoded
+// tick.
 func FuzzTick(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var tick, again Tick
@@ -197,9 +197,8 @@ func FuzzTick(f *testing.F) {
 
 var rewrite = flag.Bool("rewrite", false, "write the seeds of the fuzz targets anew")
 
-// The seeds of the fuzz targets are recordings and ticks as they are written today, or fuzzing
-// would begin at what is refused. go test ./internal/recording -run Seeds -rewrite writes them
-// anew.
+// The seeds of the fuzz targets are recordings and ticks of the current format, otherwise fuzzing
+// would start at rejected input. go test ./internal/recording -run Seeds -rewrite rewrites them.
 func TestSeedsAreWhatIsWrittenToday(t *testing.T) {
 	tick := fullTick()
 	full, err := AppendTick(nil, &tick)

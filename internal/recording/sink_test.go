@@ -25,7 +25,7 @@ func TestASinkWritesEverythingInOrder(t *testing.T) {
 	}
 }
 
-// stuck is an output that stands still.
+// stuck is an output that blocks.
 type stuck struct{ free chan struct{} }
 
 func (s stuck) Write(b []byte) (int, error) { <-s.free; return len(b), nil }
@@ -40,7 +40,7 @@ func TestASinkIsBoundedAndNeverWaits(t *testing.T) {
 	for ; err == nil; n++ {
 		_, err = s.Write(block)
 	}
-	// One batch may be in the hands of the output.
+	// The output may hold one batch.
 	if !errors.Is(err, ErrBehind) || n > 2*limit/len(block)+1 {
 		t.Errorf("after %d writes: %v", n, err)
 	}

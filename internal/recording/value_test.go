@@ -100,7 +100,7 @@ func TestValuesComeBackExactly(t *testing.T) {
 	}
 }
 
-// Equal values are equal bytes, whatever the order of a map.
+// Equal values have equal bytes, for each order of a map.
 func TestMapsAreWrittenInOneOrder(t *testing.T) {
 	m := map[string]int{}
 	for i := range 100 {

@@ -14,22 +14,21 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// books plays a room with random traffic, and knows every question that it asked.
+// books plays a room with random traffic and records all calls.
 type books struct {
 	*court
 	rnd      *rand.Rand
 	sessions []*guest // nil once it has left
 	asked    map[*guest]map[uint64]bool
-	calls    uint64 // the newest question
+	calls    uint64 // number of the newest call
 	owed     []netloop.Reply[nothing]
-	ran      map[int32]int // by the number that an order has
+	ran      map[int32]int // by the number of the order
 }
 
-// TestEveryQuestionIsAnsweredOnceOrItsAskerHasLeft: random questions at random
-// stages, allowed or not, from clients that come, flood, are kicked and leave,
-// to handlers that refuse, fail, panic, answer later, twice or never, with fixed
-// steps that are none to two. Each message that reached the room is in exactly
-// one count, each question is answered exactly once while its asker is there.
+// TestEveryQuestionIsAnsweredOnceOrItsAskerHasLeft: random calls at random stages, allowed or not,
+// from clients that join, flood, are kicked and leave, to handlers that refuse, fail, panic, answer
+// later, twice or never, with zero to two fixed steps. Each message that reached the room is in
+// exactly one count, and each call is answered exactly once while its caller is in the room.
 func TestEveryQuestionIsAnsweredOnceOrItsAskerHasLeft(t *testing.T) {
 	for seed := range seeds.Of(t, 100) {
 		b := newBooks(t, seed)
@@ -83,7 +82,7 @@ func (b *books) later(tick *netloop.Tick, o order, reply netloop.Reply[nothing])
 	}
 }
 
-// play runs some ticks, and then enough of them to end everything.
+// play runs some ticks, and then enough ticks to finish all calls.
 func (b *books) play() error {
 	for range 20 {
 		for i, s := range b.sessions {
@@ -111,7 +110,7 @@ func (b *books) play() error {
 	return b.balance()
 }
 
-// replace lets a client leave, or another one come.
+// replace lets a client leave, or another client join.
 func (b *books) replace(i int) {
 	if s := b.sessions[i]; s != nil {
 		s.End(transport.Closed{Code: netloop.CodeLeft, Remote: true})
@@ -141,7 +140,7 @@ func (b *books) question(s *guest) {
 	b.asked[s][b.calls] = false
 }
 
-// turn runs a tick, answers some of what is owed, and reads the answers.
+// turn runs a tick, sends some pending answers, and reads the answers.
 func (b *books) turn(steps, answers int) error {
 	b.tick++
 	in := b.room.Timeline().Input(b.tick)
@@ -164,7 +163,7 @@ func (b *books) turn(steps, answers int) error {
 		if err := b.read(s); err != nil {
 			return err
 		}
-		if _, closing := s.Cause(); closing { // Kicked: it goes.
+		if _, closing := s.Cause(); closing { // Kicked: it leaves.
 			s.End(transport.Closed{Code: netloop.CodeFlood})
 			delete(b.asked, s)
 			b.sessions[i] = nil
@@ -178,7 +177,7 @@ func (b *books) read(s *guest) error {
 	inbox := transport.NewInbox(1<<16, nil)
 	_, peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
 	if err := peer.ReceiveStream(0, s.AppendStream(nil, 1<<20)); err != nil {
-		return nil //nolint:nilerr // The close frame of a client that was kicked.
+		return nil // The close frame of a kicked client.
 	}
 	for _, a := range inbox.Swap(nil) {
 		if a.Kind != transport.MessageArrived {
@@ -193,7 +192,7 @@ func (b *books) read(s *guest) error {
 	return nil
 }
 
-// balance checks the accounts when nothing is under way any more.
+// balance checks the counts once no message is under way.
 func (b *books) balance() error {
 	for _, s := range b.sessions {
 		for call, answered := range b.asked[s] {
@@ -222,8 +221,8 @@ func (b *books) balance() error {
 	return nil
 }
 
-// A check that panics is a handler that panics: its caller gets an answer, and the messages
-// around it run.
+// A panic in a check is treated like a panic in the handler: its caller gets an answer, and other
+// messages run.
 func TestACheckThatPanicsCostsOneMessage(t *testing.T) {
 	c := newCourt(t, netloop.Config{}, nil)
 	for _, n := range []int32{1, 66, 2} {

@@ -11,11 +11,11 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// liar is the client's end of a session of a bare server: it acknowledges what it likes.
+// liar is the client's end of a session of a bare server: it sends arbitrary acknowledgements.
 type liar struct {
 	guest
 	inbox    *transport.Inbox
-	snapshot int // state packets that have arrived
+	snapshot int // number of received state packets
 	closed   *transport.Closed
 }
 
@@ -25,7 +25,7 @@ func newLiar() *liar {
 	return l
 }
 
-// exchange carries all bytes both ways.
+// exchange carries all bytes in both directions.
 func (l *liar) exchange(t *testing.T, server *guest) {
 	t.Helper()
 	l.Flush(0)
@@ -41,8 +41,8 @@ func (l *liar) exchange(t *testing.T, server *guest) {
 	}
 }
 
-// A client that acknowledges packets which were never sent is counted, costs nobody else a
-// snapshot, and is disconnected with a code in the end.
+// A client that acknowledges packets that were never sent is counted, does not delay the snapshots
+// of others, and is disconnected with a code in the end.
 func TestAClientThatAcknowledgesWhatWasNeverSentIsKicked(t *testing.T) {
 	var left *netloop.Closed
 	b := newBare(t, func(r *netloop.Room) {
@@ -55,12 +55,13 @@ func TestAClientThatAcknowledgesWhatWasNeverSentIsKicked(t *testing.T) {
 		if honest.snapshot > 0 {
 			honest.AckState(uint64(honest.snapshot))
 		}
-		lying.AckState(uint64(1_000_000 + 2*n)) // names all that it has named before, too
+		lying.AckState(uint64(1_000_000 + 2*n)) // also names all earlier numbers
 		b.step()
 		honest.exchange(t, theirs)
 		lying.exchange(t, its)
 	}
-	// Each of its datagrams names up to 32 ranges: the more it has lied, the faster it goes.
+	// Each of its datagrams names up to 32 ranges: the more false acknowledgements, the earlier the
+	// kick.
 	if lying.closed == nil || lying.closed.Code != netloop.CodeProtocol || lying.closed.Text == "" || n < room.MaxUnsentAcks/transport.MaxAckRanges {
 		t.Fatalf("after %d datagrams the client was told %+v", n, lying.closed)
 	}
@@ -78,7 +79,7 @@ func TestAClientThatAcknowledgesWhatWasNeverSentIsKicked(t *testing.T) {
 	}
 }
 
-// So is one that says so of records which go over the stream.
+// The same holds for acknowledged records of the stream.
 func TestAClientThatAppliedRecordsThatWereNeverSentIsKicked(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()

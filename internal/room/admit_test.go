@@ -12,8 +12,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Whoever is still being asked about holds no seat, however long that takes; the seat goes to
-// whom the game approves first, and the others find the room full.
+// A client whose admission is running holds no seat, however long it takes; the client that the
+// game approves first gets the seat, and the others find the room full.
 func TestSeatIsTakenAfterApproval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		approve, asked := make(chan struct{}), 0
@@ -52,8 +52,9 @@ func TestSeatIsTakenAfterApproval(t *testing.T) {
 	})
 }
 
-// A full room hears whoever comes while a client is awaited that has lost its connection, or may
-// be taken over by its player: nobody can tell them from strangers before they have said hello.
+// A full room reads the hello of newcomers while it awaits a client that has lost its connection,
+// or while a player's client may be taken over: before the hello they cannot be told from
+// strangers.
 func TestFullRoomHearsWhoMayBelongThere(t *testing.T) {
 	f := newFlooded(t, subjects)
 	f.room.SetMaxClients(1)

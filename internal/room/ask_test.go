@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// So many questions wait for a tick at once and no more; the tick answers each, and then as many
-// may be asked again. Who has given up keeps no tick, and hears that.
+// A bounded number of questions waits for a tick; the tick answers each, and then as many may be
+// asked again. A caller that has given up does not block the tick, and gets an error.
 func TestQuestionsWaitForATickUpToABound(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	gone, cancel := context.WithCancel(context.Background())

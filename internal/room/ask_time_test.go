@@ -12,11 +12,11 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// asking is a room on a virtual clock with questions of which each takes some time.
+// asking is a room on a virtual clock with questions that each take some time.
 type asking struct {
 	*bare
 	clock *clock.Virtual
-	// answers has the tick of each answer; size: more than there are questions.
+	// answers has the tick of each answer; its size exceeds the number of questions.
 	answers chan uint64
 }
 
@@ -26,7 +26,7 @@ func newAsking(t *testing.T) *asking {
 	return a
 }
 
-// ask asks n questions, and returns when all of them wait.
+// ask asks n questions, and returns once all of them wait.
 func (a *asking) ask(n int, takes time.Duration) {
 	a.t.Helper()
 	for range n {
@@ -44,8 +44,8 @@ func (a *asking) ask(n int, takes time.Duration) {
 	}
 }
 
-// Questions of people take a millisecond of a tick, whoever asks how much; one that takes longer
-// is paid back by the ticks after it.
+// Questions take a millisecond of a tick, regardless of their number; a longer question uses up the
+// time of the ticks after it.
 func TestQuestionsTakeAMillisecondOfATick(t *testing.T) {
 	for takes, want := range map[time.Duration][]uint64{
 		0:                       {1, 1, 1, 1},
@@ -69,8 +69,8 @@ func TestQuestionsTakeAMillisecondOfATick(t *testing.T) {
 	}
 }
 
-// A loop of many systems is described over several ticks, each of which gives it its millisecond,
-// and the description is the same.
+// A loop of many systems is described over several ticks, a millisecond in each, and the
+// description is the same.
 func TestALargeLoopIsDescribedOverSeveralTicks(t *testing.T) {
 	const systems = 1000
 	virtual := clock.NewVirtual()
@@ -112,7 +112,7 @@ func TestALargeLoopIsDescribedOverSeveralTicks(t *testing.T) {
 	}
 }
 
-// slow is a clock on which 300 µs pass between two looks.
+// slow is a clock that advances by 300 µs between two reads.
 type slow struct{ *clock.Virtual }
 
 func (s *slow) Now() time.Duration {

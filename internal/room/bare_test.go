@@ -21,7 +21,7 @@ type bare struct {
 	s      *netloop.Server
 	server bridge.Server
 	room   *room.Room
-	played *netloop.Room // the same, as the game sees it
+	played *netloop.Room // the same, as the game's view
 	tick   uint64
 }
 
@@ -53,7 +53,8 @@ func newBareAs(t testing.TB, cfg netloop.Config, g bareGame) *bare {
 
 func newBareOf(t testing.TB, cfg netloop.Config, g netloop.Game) *bare {
 	t.Helper()
-	cfg.LostAfter = cmp.Or(cfg.LostAfter, time.Hour) // Guests say nothing unless a test lets them.
+	// Guests are silent unless a test lets them send.
+	cfg.LostAfter = cmp.Or(cfg.LostAfter, time.Hour)
 	s, err := netloop.New(cfg, g)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func newBareOf(t testing.TB, cfg netloop.Config, g netloop.Game) *bare {
 	return b
 }
 
-// idOf and nameOf are those of an RPC or a call.
+// idOf and nameOf return the id and name of an RPC or a call.
 func idOf(descriptor any) uint32   { return bridge.Netloop.Method(descriptor).Queue.ID }
 func nameOf(descriptor any) string { return bridge.Netloop.Method(descriptor).Queue.Name }
 
@@ -77,7 +78,7 @@ func (b *bare) inspect(fn func(*netloop.Tick)) error {
 	return b.room.Inspect(func() { fn(b.server.Tick.(*netloop.Tick)) })
 }
 
-// inFlight is how many snapshots are under way to a client.
+// inFlight returns how many snapshots are under way to a client.
 func inFlight(c *room.Client) int {
 	_, n, _ := c.Link()
 	return n
@@ -94,7 +95,7 @@ func (b *bare) step() {
 	}
 }
 
-// join lets a client in, whose Joined waits for the next step.
+// join admits a client; its Joined waits for the next step.
 func (b *bare) join() *guest {
 	b.t.Helper()
 	return b.joinFrom("here")
@@ -110,13 +111,13 @@ func (b *bare) joinFrom(addr string) *guest {
 	return session
 }
 
-// guest is both sides of a client's connection: the owner's, and the driver's, which a test plays.
+// guest is both ends of a client's connection: the owner's, and the driver's, which a test plays.
 type guest struct {
 	*transport.Session
 	*transport.Link
 }
 
-// newGuest connects who was admitted.
+// newGuest connects an admitted client.
 func newGuest(adm *transport.Admission) *guest {
 	g := new(guest)
 	g.Session, g.Link = transport.NewSession(adm.Session)
@@ -124,10 +125,10 @@ func newGuest(adm *transport.Admission) *guest {
 	return g
 }
 
-// Cause is the same of both sides.
+// Cause is the same for both ends.
 func (g *guest) Cause() (transport.Closed, bool) { return g.Session.Cause() }
 
-// carry takes the datagrams that wait in one session to another; nil is nowhere.
+// carry takes the waiting datagrams of one session to another; nil drops them.
 func carry(from, to *guest) {
 	// The function that sends never fails.
 	_ = from.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error {
@@ -142,7 +143,7 @@ func (b *bare) push(s *guest, a transport.Arrival) {
 	b.t.Helper()
 	a.Session = s.Session
 	if m, ok := b.room.Schema().Method(a.Message.Method); ok {
-		a.Method = m // As the network finds it.
+		a.Method = m // As the network sets it.
 	}
 	if !b.room.Inbox().Push(a) {
 		b.t.Fatal("the inbox does not take it")

@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// TestTheEndsOfRangesAreAllowed: what the documentation calls a range has its ends in it.
+// TestTheEndsOfRangesAreAllowed: a documented range includes its ends.
 func TestTheEndsOfRangesAreAllowed(t *testing.T) {
 	sc := netloop.NewSchema("ends", 1, 0)
 	for name, o := range map[string]netloop.RPCOption{
@@ -28,7 +28,7 @@ func TestTheEndsOfRangesAreAllowed(t *testing.T) {
 	}
 }
 
-// TestTheFirstReasonToCloseARoomCounts: a game that closes its room twice has said the first.
+// TestTheFirstReasonToCloseARoomCounts: if a game closes its room twice, the first reason counts.
 func TestTheFirstReasonToCloseARoomCounts(t *testing.T) {
 	b := newBare(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.close", func(tick *netloop.Tick) {
@@ -43,7 +43,7 @@ func TestTheFirstReasonToCloseARoomCounts(t *testing.T) {
 	}
 }
 
-// TestAJoinWithoutParamsLeavesThemAlone: a client need not give any.
+// TestAJoinWithoutParamsLeavesThemAlone: params are optional.
 func TestAJoinWithoutParamsLeavesThemAlone(t *testing.T) {
 	params := struct{ Team string }{"red"}
 	if err := new(netloop.Join).Params(&params); err != nil || params.Team != "red" {

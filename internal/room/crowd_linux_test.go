@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/testing/proctest"
 )
 
-// Twenty hostile clients of a hundred, over 10 000 objects, move the 99th percentile of what ticks
-// take of a core by at most a millisecond, whether they acknowledge, ask or join again and again.
+// Twenty hostile clients of a hundred, over 10 000 objects, raise the 99th percentile of the CPU
+// time of ticks by at most a millisecond, whether they acknowledge, ask or join repeatedly.
 func TestHostileClientsDoNotMoveTheTick(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")

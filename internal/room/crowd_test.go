@@ -15,8 +15,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// However many come at once, four come in in a tick, in their order, and with all that they have
-// said meanwhile; a recording of it replays.
+// Of any number of simultaneous joins, four enter in a tick, in their order, and with all their
+// messages of the meantime; a recording of it replays.
 func TestACrowdComesInFourByFour(t *testing.T) {
 	var said []uint64
 	game := bareGame(func(r *netloop.Room) {
@@ -56,11 +56,11 @@ func TestACrowdComesInFourByFour(t *testing.T) {
 	}
 }
 
-// crowd is a world of many objects and clients, of which some are hostile.
+// crowd is a world of many objects and clients, some of them hostile.
 type crowd struct {
 	*bare
 	honest, hostile []*guest
-	packets         map[*guest]uint64 // that each was sent
+	packets         map[*guest]uint64 // packets sent to each
 	took            []time.Duration   // by clock, if that is set
 	clock           func() time.Duration
 }
@@ -70,7 +70,7 @@ var (
 	crowdThings = netloop.NewClass[struct{ N uint32 }](crowdSchema, "thing")
 )
 
-type crowdGame int // objects
+type crowdGame int // number of objects
 
 func (crowdGame) Schema() *netloop.Schema { return crowdSchema }
 
@@ -107,7 +107,7 @@ func (c *crowd) enter() *guest {
 	return newGuest(adm)
 }
 
-// play runs a tick with what the hostile clients do before it.
+// play runs a tick after the attack of the hostile clients.
 func (c *crowd) play(attack func(*crowd, *guest)) {
 	c.t.Helper()
 	for _, s := range slices.Clone(c.hostile) {
@@ -127,7 +127,7 @@ func (c *crowd) play(attack func(*crowd, *guest)) {
 	}
 }
 
-// acknowledge lets a client have what it was sent.
+// acknowledge delivers and acknowledges the packets of a client.
 func (c *crowd) acknowledge(s *guest) {
 	_ = s.SendDatagrams(func() time.Duration { return 0 }, func([]byte) error { c.packets[s]++; return nil })
 	s.AppendStream(nil, 1<<20)
@@ -136,7 +136,7 @@ func (c *crowd) acknowledge(s *guest) {
 	}
 }
 
-// attacksOnTheTick are what a hostile client does with a tick's time, as fast as it can.
+// attacksOnTheTick are the attacks of a hostile client on the time of a tick, at full rate.
 var attacksOnTheTick = map[string]func(*crowd, *guest){
 	"nothing": nil,
 	"acknowledgements": func(c *crowd, s *guest) {
@@ -167,7 +167,7 @@ var attacksOnTheTick = map[string]func(*crowd, *guest){
 	},
 }
 
-// What hostile clients make a tick do is bounded, whatever they do and however often.
+// The work that hostile clients cause in a tick is bounded, for each kind and rate of attack.
 func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for name, attack := range attacksOnTheTick {
@@ -199,9 +199,9 @@ func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
 	}
 }
 
-// A player that leaves and joins again and again is sent the world slowly, but for the first times,
-// and so is a client that asks for the full state. Who comes meanwhile for the first time has it
-// soon.
+// A player that repeatedly leaves and joins is sent the world slowly, except for the first times,
+// and so is a client that asks for the full state. A client that joins meanwhile for the first time
+// has it soon.
 func TestWhoComesOftenCatchesUpSlowly(t *testing.T) {
 	const objects = 3000
 	c := newCrowd(t, objects, 2, 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// vault is an object that everybody sees, and what is in it changes with each tick.
+// vault is an object that all clients see; its contents change with each tick.
 type vault struct {
 	Secret string `net:"max=16"`
 }
@@ -25,7 +25,7 @@ var (
 	vaultWords  = netloop.NewRPC[vault](vaultSchema, "words")
 )
 
-// vaultGame shows a secret in each tick, and tells everybody another one.
+// vaultGame shows a secret in each tick, and sends another one to all clients.
 type vaultGame struct{ shown, said func(tick uint64) string }
 
 func (vaultGame) Schema() *netloop.Schema { return vaultSchema }
@@ -40,7 +40,7 @@ func (g vaultGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// secret is a text that nobody guesses, another one for each tick and kind.
+// secret returns unguessable texts, a different one for each tick and kind.
 func secret(kind uint64) func(tick uint64) string {
 	return func(tick uint64) string {
 		rng := rand.New(rand.NewPCG(kind, tick))
@@ -48,8 +48,8 @@ func secret(kind uint64) func(tick uint64) string {
 	}
 }
 
-// screened is a room with a screening, whose test runs both: the room ticks when the test says, the
-// screening when its schedule does.
+// screened is a room with delayed spectators. The test drives the room's ticks; those of the
+// spectator room follow its schedule.
 type screened struct {
 	*bare
 	shows    *room.Room
@@ -57,7 +57,7 @@ type screened struct {
 	epoch    loop.Epoch
 	now      time.Duration
 	starts   map[uint64]time.Duration // of the room's ticks
-	ran      []loop.Input             // ticks of the screening
+	ran      []loop.Input             // ticks of the spectator room
 }
 
 const screenDelay = 500 * time.Millisecond
@@ -72,7 +72,7 @@ func newScreened(t *testing.T, g netloop.Game) *screened {
 	return s
 }
 
-// play runs the room's next tick, so much later than it is due.
+// play runs the room's next tick, late by the given time.
 func (s *screened) play(late time.Duration) {
 	s.t.Helper()
 	s.tick++
@@ -86,7 +86,7 @@ func (s *screened) play(late time.Duration) {
 	}
 }
 
-// show runs the ticks of the screening that are due.
+// show runs the due ticks of the spectator room.
 func (s *screened) show() {
 	s.t.Helper()
 	for {
@@ -115,7 +115,7 @@ func (s *screened) watch() *guest {
 	return newGuest(adm)
 }
 
-// sent takes all that has left for a guest, every bit of it at the start of some byte.
+// sent takes all data sent to a guest, with each bit offset once at the start of a byte.
 func sent(g *guest) []byte {
 	var all []byte
 	_ = g.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error { all = append(all, b...); return nil })
@@ -128,8 +128,8 @@ func sent(g *guest) []byte {
 	return all
 }
 
-// Nothing of a tick leaves for those who watch before the delay has passed since it began, be it
-// state or a message, however late ticks run; and then all of it does.
+// No data of a tick is sent to delayed spectators before the delay has passed since the tick began,
+// neither state nor messages, however late ticks run; after the delay all of it is sent.
 func TestNothingYoungerThanTheDelayLeaves(t *testing.T) {
 	kinds := [2]func(uint64) string{secret(1), secret(2)}
 	s := newScreened(t, vaultGame{kinds[0], kinds[1]})
@@ -138,7 +138,7 @@ func TestNothingYoungerThanTheDelayLeaves(t *testing.T) {
 	found := [2]int{}
 	for range 60 {
 		s.play(time.Duration(rng.IntN(40)) * time.Millisecond)
-		for range 4 { // A screening may be asked at any time.
+		for range 4 { // The schedule may be asked at any time.
 			s.now += time.Duration(rng.IntN(12)) * time.Millisecond
 			s.show()
 			if len(guests) < 3 {
@@ -165,8 +165,8 @@ func TestNothingYoungerThanTheDelayLeaves(t *testing.T) {
 	}
 }
 
-// A screening's tick has the number of the room's, and is due so much later: also after ticks that
-// were dropped, after which the epoch moves there too, and after the room has stood still.
+// A tick of the spectator room has the number of the room's tick, and is due after the delay: also
+// after dropped ticks, which move the epoch in both rooms, and after a pause of the room.
 func TestAScreeningTicksAsItsRoomDid(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	g := s.watch()
@@ -199,8 +199,8 @@ func TestAScreeningTicksAsItsRoomDid(t *testing.T) {
 	}
 }
 
-// While nobody watches, a screening catches up once a second, in one tick. Who comes is let in at
-// once, sees what was shown then, and from then on every tick.
+// Without spectators the spectator room catches up once a second, in one tick. A new spectator is
+// admitted at once, sees the state shown then, and from then on each tick.
 func TestNobodyIsShownWhatHappensInOneTickASecond(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	for range 100 { // Five seconds.
@@ -227,8 +227,8 @@ func TestNobodyIsShownWhatHappensInOneTickASecond(t *testing.T) {
 	}
 }
 
-// What waits to be shown is bounded. A camera whose reel is full is sent nothing, and then what has
-// changed meanwhile; the messages of that time are lost, and counted.
+// The delay buffer is bounded. While it is full, the spectator feed is sent nothing more, and then
+// the changes since; the messages of that time are lost and counted.
 func TestAFullReelKeepsNoMore(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	const most = 4 << 10

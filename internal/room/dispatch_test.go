@@ -11,12 +11,11 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// handover is a room without a network, and readers that push messages which are
-// decoded already: what is left is the hand-over through the inbox, the queue and
-// the dispatch to a typed handler.
+// handover is a room without a network, and readers that push decoded messages: the measured part
+// is the hand-over through the inbox, the queue and the dispatch to a typed handler.
 type handover struct {
 	room    *room.Room
-	readers []chan int // how many to push; one goroutine each
+	readers []chan int // the number of messages to push; one goroutine each
 	pushed  sync.WaitGroup
 	now     time.Duration
 	tick    uint64
@@ -72,7 +71,7 @@ func newHandover(tb testing.TB, readers int) *handover {
 	return h
 }
 
-// round lets every reader push n messages at once, and runs them.
+// round lets each reader push n messages at once, and runs them.
 func (h *handover) round(n int) {
 	h.pushed.Add(len(h.readers))
 	for _, push := range h.readers {
@@ -99,8 +98,8 @@ func TestHandOverFromReadersToHandlerAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkHandOverFromReadersToHandler shows the cost of a message from the
-// goroutine that read it to its typed handler, decoding apart.
+// BenchmarkHandOverFromReadersToHandler measures a message's way from the goroutine that read it to
+// its typed handler, without decoding.
 func BenchmarkHandOverFromReadersToHandler(b *testing.B) {
 	h := newHandover(b, 4)
 	for range 10 {

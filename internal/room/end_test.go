@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// wasTold fails unless the client of a session is told a code and a text.
+// wasTold fails unless the client of a session has received a code and a text.
 func wasTold(t *testing.T, who string, g *guest, code transport.Code, text string) {
 	t.Helper()
 	if why, ok := g.Cause(); !ok || why.Code != code || why.Text != text {
@@ -19,8 +19,8 @@ func wasTold(t *testing.T, who string, g *guest, code transport.Code, text strin
 	}
 }
 
-// Whoever is on the way in when a room ends is told so, however far it has come: no tick will ever
-// take it.
+// A client that is being admitted when a room ends is told the reason, at each stage of the
+// admission: no tick will take it.
 func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	admit := func() (*transport.Admission, error) {
@@ -47,7 +47,7 @@ func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
 	}
 }
 
-// A room that was not told to refuse does so once it has ended.
+// A room that was not told to refuse refuses joins once it has ended.
 func TestARoomThatHasEndedLetsNobodyIn(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	if err := b.room.Finish(transport.CodeGame, "over"); err != nil {
@@ -59,7 +59,7 @@ func TestARoomThatHasEndedLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// A room does not hold on to sessions that have gone.
+// A room keeps no reference to ended sessions.
 func TestSessionsThatHaveGoneAreForgotten(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	for range 3 {
@@ -75,8 +75,8 @@ func TestSessionsThatHaveGoneAreForgotten(t *testing.T) {
 	}
 }
 
-// A room that hangs is given up: its clients are told without its goroutine, nobody else comes in,
-// and the end is told once, whatever its goroutine does later.
+// A room that hangs is given up: its clients are told without its goroutine, no further client is
+// admitted, and the end is reported once, also if its goroutine continues later.
 func TestARoomThatIsGivenUpTellsItsClients(t *testing.T) {
 	hang := make(chan struct{})
 	b := newBare(t, func(r *netloop.Room) {
@@ -85,7 +85,7 @@ func TestARoomThatIsGivenUpTellsItsClients(t *testing.T) {
 	in := b.join()
 	ends := make(chan error, 2)
 	b.room.Start(t.Context(), func(err error) { ends <- err })
-	for b.room.Watchdog().Hangs() == 0 { // The clock of the machine goes on.
+	for b.room.Watchdog().Hangs() == 0 { // The clock of the machine continues.
 		b.room.Watchdog().Check(time.Hour)
 	}
 	b.room.GiveUp(b.room.Watchdog().Err())
@@ -96,7 +96,7 @@ func TestARoomThatIsGivenUpTellsItsClients(t *testing.T) {
 	if _, err := b.room.Admit(context.Background(), hello(bareSchema), "here"); err == nil {
 		t.Error("somebody got in")
 	}
-	b.room.End(room.End{}) // Too late to matter.
+	b.room.End(room.End{}) // Too late for any effect.
 	close(hang)
 	if len(ends) != 0 {
 		t.Error("the end was told twice")

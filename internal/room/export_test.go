@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// What the tests of this package see of it. They stand outside, because they play whole games
+// The exports for the tests of this package. They are outside of it, because they play whole games
 // of package netloop.
 
 const (
@@ -53,7 +53,7 @@ type (
 	Mailed    = mailed
 )
 
-// LetterItem is a message of another room, with so many bytes.
+// LetterItem returns a message of another room, of the given size.
 func LetterItem(from string, size int) rpcqueue.Item {
 	return rpcqueue.Item{Held: 1, Holds: &letter{from: Sender{Room: from}, size: size}}
 }
@@ -71,7 +71,7 @@ func (r *Room) Penalties() *Penalties         { return &r.penalties }
 func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
 func (r *Room) Report()                       { r.report() }
 
-// Sessions is how many the room remembers.
+// Sessions returns the number of stored sessions.
 func (r *Room) Sessions() int { return len(r.seats.sessions) }
 
 func (r *Room) WaitForWork()                   { r.async.quiet(time.Minute) }
@@ -83,7 +83,7 @@ func (c *Client) Kicked() *transport.Closed    { return c.kicked }
 func (c *Client) Unsent() uint64               { return c.unsent }
 func (r *Room) Play(ctx context.Context) error { return r.run(ctx) }
 
-// SendPeriod is the time between two snapshots by which a client's window goes.
+// SendPeriod returns the time between two snapshots in a client's window.
 func (c *Client) SendPeriod() time.Duration {
 	return time.Duration(reflect.ValueOf(c.window).Elem().FieldByName("period").Int())
 }
@@ -92,13 +92,13 @@ func (r *Room) ReportEvery() uint64       { return r.reportEvery() }
 func (r *Room) Paced(in loop.Input) error { return r.paced(in) }
 func (r *Room) Leaving() *Outgoing        { return r.leaving }
 
-// StepDue is when a step is due in an epoch.
+// StepDue returns when a step is due in an epoch.
 func (r *Room) StepDue(step uint64, e loop.Epoch) time.Duration {
 	r.in.Epoch = e
 	return r.stepDue(step)
 }
 
-// Recorded names what the recorder of a room still refers to of the last tick.
+// Recorded names the data of the last tick that a room's recorder still refers to.
 func (r *Room) Recorded() string {
 	f, ok := r.feed.(*recorder)
 	if !ok {
@@ -139,7 +139,7 @@ func (p *penalties) Turn(h rpcqueue.Holder, now time.Duration) (time.Duration, b
 func (p *penalties) Dropped() uint64          { return p.dropped() }
 func (p *penalties) Held() (doors, order int) { return len(p.doors), len(p.order) }
 
-// PollAndDrain runs of a tick what takes messages from the inbox to their handlers.
+// PollAndDrain runs the parts of a tick that take messages from the inbox to their handlers.
 func (r *Room) PollAndDrain(tick uint64, gameTime time.Duration, s loop.Stage) {
 	r.rpcs.Begin(tick, gameTime)
 	r.now.Tick, r.now.Stage = tick, loop.EarlyUpdate
@@ -149,15 +149,15 @@ func (r *Room) PollAndDrain(tick uint64, gameTime time.Duration, s loop.Stage) {
 	r.now.Stage = 0
 }
 
-// Questions is how many wait for an answer.
+// Questions returns how many questions wait for an answer.
 func (r *Room) Questions() int {
 	r.questions.mu.Lock()
 	defer r.questions.mu.Unlock()
 	return len(r.questions.waiting)
 }
 
-// SetReel bounds the bytes of the room's reel.
+// SetReel limits the bytes of the room's reel.
 func (r *Room) SetReel(most int) { r.camera.reel.most = most }
 
-// Reel is how many bytes wait on it.
+// Reel returns the bytes in the reel.
 func (r *Room) Reel() int { return r.camera.reel.size() }

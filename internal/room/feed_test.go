@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// TestNothingThatEntersOrLeavesIsForgotten fails when a type at the border of a room gets
-// a field that record.go, replayer.go and outgoing.go do not know of.
+// TestNothingThatEntersOrLeavesIsForgotten fails if a type at the border of a room gets a field
+// that record.go, replayer.go and outgoing.go do not handle.
 func TestNothingThatEntersOrLeavesIsForgotten(t *testing.T) {
 	for _, c := range []struct {
 		v      any
@@ -18,8 +18,8 @@ func TestNothingThatEntersOrLeavesIsForgotten(t *testing.T) {
 		where  string
 	}{
 		{transport.Message{}, "Method Stage Call Reply Code Text Reliable Payload Tick ", "outgoing.message"},
-		// T, Epoch, Overload, TimeScale and Status reach clients only. Size and Number decide only
-		// what a client is told to forget, and Held what is taken of it later.
+		// T, Epoch, Overload, TimeScale and Status reach clients only. Size and Number affect only
+		// the messages that a client is told to forget, and Held is subtracted later.
 		{transport.Arrival{}, "Kind Session At Message Size Number Method Decoded Acks State T Epoch Overload TimeScale Closed Value Status Held ", "recorder.arrived and replayer.arrival"},
 		// Posts have no sender, and are no calls; the queue itself fills in its own sender.
 		{rpcqueue.Item{}, "Method From Stage NoRoom Held Holds Call Msg sender ", "recorder.posts and replayer.posts"},

@@ -27,7 +27,7 @@ func (c bubbleClock) WaitUntil(ctx context.Context, at time.Duration) error {
 	return wait(ctx, at-c.Now())
 }
 
-// started runs a room in a bubble of virtual time, and returns how it has ended.
+// started runs a room in a bubble of virtual time, and returns a channel with its error.
 func (b *bare) started(ctx context.Context) <-chan error {
 	b.server.UseClock(bubbleClock{time.Now()})
 	ends := make(chan error, 2)
@@ -35,7 +35,7 @@ func (b *bare) started(ctx context.Context) <-chan error {
 	return ends
 }
 
-// saving is a game that saves in its fifth tick, and then does something else.
+// saving is a game that saves in its fifth tick, and then performs another action.
 type saving struct {
 	takes time.Duration
 	also  func(*netloop.Room, *netloop.Tick)
@@ -54,7 +54,7 @@ func (g *saving) open(r *netloop.Room) {
 	r.OnClose(func(context.Context) error { g.calls = append(g.calls, "closed"); return nil })
 }
 
-// wait takes a time, unless its context ends.
+// wait waits for a time, unless its context ends.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -64,8 +64,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// However a room ends, a save that is under way is finished for up to five seconds more, its result
-// is handed to the game, and then the room closes.
+// For each kind of end, a running save is given up to five seconds to finish, its result is passed
+// to the game, and then the room closes.
 func TestASaveIsFinishedHoweverARoomEnds(t *testing.T) {
 	never := netloop.RoomSpec{}
 	ends := map[string]struct {
@@ -122,8 +122,7 @@ func TestASaveIsFinishedHoweverARoomEnds(t *testing.T) {
 	}
 }
 
-// A save whose result asks for another one has both finished: the newest state is the last to be
-// saved.
+// If the result of a save starts another save, both finish: the newest state is saved last.
 func TestTheResultOfASaveMaySaveAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var saved []int
@@ -152,9 +151,9 @@ func TestTheResultOfASaveMaySaveAgain(t *testing.T) {
 	})
 }
 
-// Work that ignores the end of its context is left behind, counted and said, its result is an error
-// that the game hears before it closes, and one that comes later is lost. Work that a result asks
-// for then fails at once.
+// Work that ignores the end of its context is abandoned, counted and logged; the game gets an error
+// as its result before it closes, and a later result is dropped. Work that is started by a result
+// then fails at once.
 func TestWorkThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string
@@ -197,8 +196,8 @@ func TestWorkThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	})
 }
 
-// An operator's drain becomes as short as that of the server once the server ends; game and clients
-// are told again, and the reason stays the operator's.
+// An operator's drain is shortened to that of the server when the server ends; game and clients are
+// told again, and the operator's reason is kept.
 func TestTheEndOfTheServerShortensADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -234,7 +233,7 @@ func TestTheEndOfTheServerShortensADrain(t *testing.T) {
 	})
 }
 
-// A server that has ended before a room starts leaves it no tick.
+// If the server has ended before a room starts, the room runs no tick.
 func TestARoomOfAServerThatHasEndedRunsNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -248,8 +247,8 @@ func TestARoomOfAServerThatHasEndedRunsNoTick(t *testing.T) {
 	})
 }
 
-// A hook of the end that ends its goroutine costs the rest of its own step: clients are told, work
-// is finished, and the game saves.
+// If a closing hook ends its goroutine, only the remainder of its own step is skipped: clients are
+// told, work is finished, and the game saves.
 func TestAnEndGoesOnAfterGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string
@@ -275,14 +274,14 @@ func TestAnEndGoesOnAfterGoexit(t *testing.T) {
 	})
 }
 
-// hung is a room that was given up while a system of its waits for a channel; it counts the calls
-// of the game since.
+// hung is a room that was given up while one of its systems waits for a channel; it counts the
+// later calls of the game.
 type hung struct {
 	*bare
 	may   chan struct{}
 	calls []string
 	ends  <-chan error
-	save  chan error // the end of a save that was under way
+	save  chan error // the end of the running save
 	asks  int        // results
 }
 
@@ -322,8 +321,8 @@ func newHung(t *testing.T, saves time.Duration) *hung {
 	return h
 }
 
-// A room that was given up runs nothing of the game any more when its goroutine comes back, and
-// refuses work and messages.
+// A room that was given up calls no function of the game when its goroutine returns, and refuses
+// work and messages.
 func TestARoomThatWasGivenUpRunsNothingMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHung(t, 0)
@@ -352,8 +351,8 @@ func TestARoomThatWasGivenUpRunsNothingMore(t *testing.T) {
 }
 
 // The name of a room that was given up is free once its saves are finished, so that its successor
-// loads them; at the latest when the time that Go promises is over. That holds also if its
-// goroutine returns before, which saves nothing more.
+// loads them; at the latest when the grace time of Go has expired. The same holds if its goroutine
+// returns earlier; it saves no more.
 func TestARoomThatIsGivenUpFinishesItsSaves(t *testing.T) {
 	for _, takes := range []time.Duration{3 * time.Second, time.Hour} {
 		for _, back := range []bool{false, true} {

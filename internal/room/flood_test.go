@@ -20,9 +20,9 @@ const (
 	kickAfter = 10_000
 )
 
-// A client that sends nothing but empty frames is as one that sends as many messages: it is
-// kicked within a second, by the limits of messages. One that sends as many in a second as a
-// limit allows for ever is not.
+// A client that sends only empty frames is treated like a client that sends as many messages: it is
+// kicked within a second, by the limits of messages. A client that sends as many in a second as a
+// limit permits permanently is not kicked.
 func TestAClientThatSendsEmptyFramesIsKicked(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	hostile, newer := b.join(), b.join()
@@ -32,7 +32,7 @@ func TestAClientThatSendsEmptyFramesIsKicked(t *testing.T) {
 		if err := hostile.ReceiveStream(0, make([]byte, burst)); err != nil {
 			t.Fatal(err)
 		}
-		// Kinds of a later version, say.
+		// Kinds of a later version, for instance.
 		if err := newer.ReceiveStream(0, make([]byte, perSecond/60)); err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestAClientThatSendsEmptyFramesIsKicked(t *testing.T) {
 		if err := newer.ReceiveStream(0, make([]byte, perSecond/60)); err != nil {
 			t.Fatal(err)
 		}
-		if err := hostile.ReceiveStream(0, make([]byte, 10)); err != nil { // It is deaf to that.
+		if err := hostile.ReceiveStream(0, make([]byte, 10)); err != nil { // It ignores the close.
 			t.Fatal(err)
 		}
 		b.step()
@@ -59,7 +59,7 @@ func TestAClientThatSendsEmptyFramesIsKicked(t *testing.T) {
 	}
 }
 
-// What has come of a client by the time it is kicked is counted and no more.
+// Data that arrives from a client after its kick is only counted.
 func TestWhatAKickedClientHasSentIsCounted(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()
@@ -72,8 +72,8 @@ func TestWhatAKickedClientHasSentIsCounted(t *testing.T) {
 	}
 }
 
-// However many clients flood, the log is told of each rung once in ten seconds, and of how
-// often it was not.
+// Regardless of the number of flooding clients, the log has one line per rung in ten seconds, with
+// the number of suppressed lines.
 func TestFloodersDoNotFillTheLog(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core)), Room: netloop.RoomSpec{MaxClients: 100}}, func(*netloop.Room) {})

@@ -19,7 +19,7 @@ import (
 
 var (
 	hangSchema = netloop.NewSchema("hang", 1, 0)
-	hangRepeat func() // what repeat and Validate do in the test that runs
+	hangRepeat func() // the body of repeat and Validate in the running test
 	hangInput  = netloop.NewInput(hangSchema, func(last steer, _ int) steer { hangRepeat(); return last })
 	hangWords  = netloop.NewRPC[word](hangSchema, "words", netloop.Validate(func(word) error { hangRepeat(); return nil }))
 	hangRooms  = netloop.NewRPC[word](hangSchema, "rooms", netloop.ServerOnly())
@@ -30,8 +30,8 @@ type hangGame func(*netloop.Room)
 func (hangGame) Schema() *netloop.Schema      { return hangSchema }
 func (g hangGame) Open(r *netloop.Room) error { g(r); return nil }
 
-// hangs are the functions of a game after which others would follow on the same stack: open
-// registers one that hangs, and one that would be next; act lets two clients do something.
+// hangs are functions of a game that others would follow on the same stack: open registers one that
+// hangs, and a second one; act lets two clients act.
 type hangs struct {
 	open func(r *netloop.Room, hang, next func())
 	act  func(b *bare, guests [2]*guest)
@@ -109,7 +109,7 @@ var allHangs = map[string]hangs{
 	},
 }
 
-// steerBoth brings the server an input of each client for a step that comes soon.
+// steerBoth delivers an input of each client for an upcoming step.
 func steerBoth(b *bare, guests [2]*guest) {
 	codec := &bridge.Netloop.Input(hangInput).InputCodec
 	for _, g := range guests {
@@ -119,7 +119,7 @@ func steerBoth(b *bare, guests [2]*guest) {
 	}
 }
 
-// When the function that hung returns after its room was given up, no other function of the game
+// When a function that hung returns after its room was given up, no other function of the game
 // runs, wherever it was called.
 func TestNothingFollowsAFunctionThatHung(t *testing.T) {
 	for name, place := range allHangs {
@@ -129,7 +129,7 @@ func TestNothingFollowsAFunctionThatHung(t *testing.T) {
 	}
 }
 
-// A panic on the goroutine of a room that was given up ends that goroutine alone.
+// A panic on the goroutine of a room that was given up ends only that goroutine.
 func TestAPanicAfterTheHangIsRecovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		may := make(chan struct{})
@@ -151,7 +151,7 @@ func TestAPanicAfterTheHangIsRecovered(t *testing.T) {
 	})
 }
 
-// panickyLog panics when it is told that a hook has returned.
+// panickyLog panics when it logs that a hook has returned.
 type panickyLog struct{ slog.Handler }
 
 func (panickyLog) Enabled(context.Context, slog.Level) bool { return true }

@@ -29,7 +29,7 @@ type secretState struct {
 	Plan int32 `net:"read=team"`
 }
 
-// carelessGame panics in every function that it hands over, and counts how often.
+// carelessGame panics in each of its functions, and counts the calls.
 type carelessGame struct {
 	panics map[string]int
 	room   *netloop.Room
@@ -73,7 +73,7 @@ func (g *carelessGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// come lets a client in that says a token.
+// come admits a client with a token.
 func (g *carelessGame) come(b *bare, token string) (*guest, error) {
 	hello := hello(careless)
 	hello.Token = token
@@ -85,7 +85,7 @@ func (g *carelessGame) come(b *bare, token string) (*guest, error) {
 	return session, nil
 }
 
-// provoke lets every hook run, all but Weigh, which is not asked again, more than once.
+// provoke runs each hook more than once, except Weigh, which is not called again.
 func (g *carelessGame) provoke(b *bare) {
 	b.t.Helper()
 	for range 3 {
@@ -118,8 +118,8 @@ func (g *carelessGame) populate(t *netloop.Tick) {
 	placedOnes.Spawn(t, struct{ X float64 }{})
 }
 
-// Whatever function of a game panics: it costs that call, counts under its name, and the log has
-// the first with its stack and in ten seconds no other.
+// A panic in any function of a game ends only that call, is counted under its name, and is logged
+// with its stack the first time and then not for ten seconds.
 func TestEveryHookIsGuarded(t *testing.T) {
 	core, logs := logtest.New(zapcore.ErrorLevel)
 	g := &carelessGame{panics: map[string]int{}}
@@ -155,7 +155,7 @@ func TestEveryHookIsGuarded(t *testing.T) {
 	for _, hook := range []string{
 		"VisibleTo", "Class.Reads", "Class.PlaceOn", "Class.Weigh", "OnAdmit", "OnJoin", "OnLeave", "OnDrain", "Go", "mishap",
 	} {
-		if hook == "Class.Weigh" { // It is not asked again.
+		if hook == "Class.Weigh" { // It is not called again.
 			if g.panics[hook] != 1 || len(lines[hook]) != 1 {
 				t.Errorf("%s: %d panics, %d lines", hook, g.panics[hook], len(lines[hook]))
 			}

@@ -13,7 +13,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// admits lets a client of an address in, whose Joined waits for the next step.
+// admits admits a client of an address; its Joined waits for the next step.
 func (w *returns) admits(addr string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome, error) {
 	h := hello(bareSchema)
 	h.Resume = r
@@ -24,7 +24,7 @@ func (w *returns) admits(addr string, r *netloopv1.Resume) (*guest, *netloopv1.W
 	return newGuest(adm), adm.Welcome, nil
 }
 
-// plays lets a client of an address in that must get in, and hears it.
+// plays admits a client of an address, which must succeed, and lets it send.
 func (w *returns) plays(addr string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome) {
 	w.t.Helper()
 	g, welcome, err := w.admits(addr, r)
@@ -37,7 +37,7 @@ func (w *returns) plays(addr string, r *netloopv1.Resume) (*guest, *netloopv1.We
 	return g, welcome
 }
 
-// vanish lets a newcomer in whose connection breaks.
+// vanish admits a newcomer and breaks its connection.
 func (w *returns) vanish(addr string) *netloopv1.Welcome {
 	w.t.Helper()
 	g, welcome := w.plays(addr, newcomer())
@@ -46,8 +46,9 @@ func (w *returns) vanish(addr string) *netloopv1.Welcome {
 	return welcome
 }
 
-// An address that joins and vanishes again and again keeps a quarter of a full room: newcomers from
-// elsewhere get the other seats, those of its clients that were lost first. A replay does the same.
+// An address with connections that repeatedly join and vanish keeps a quarter of a full room:
+// newcomers from elsewhere get the other seats, starting with those of its clients that were
+// dropped first. A replay does the same.
 func TestOneAddressDoesNotKeepARoomFull(t *testing.T) {
 	w := &returns{}
 	game := bareGame(func(r *netloop.Room) {
@@ -95,8 +96,8 @@ func TestOneAddressDoesNotKeepARoomFull(t *testing.T) {
 	w.wantTold(want...)
 }
 
-// A seat does not yield to a newcomer while the next connection of its client is on its way, and an
-// address keeps one seat in any case.
+// A seat does not yield to a newcomer while the next connection of its client is being admitted,
+// and an address keeps one seat in any case.
 func TestSeatsThatDoNotYield(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 4, KeepDropped: time.Hour}})
 	var lost []*netloopv1.Welcome

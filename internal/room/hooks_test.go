@@ -17,8 +17,8 @@ func (c *handClock) Now() time.Duration                             { return c.n
 func (c *handClock) Wall() time.Time                                { return time.Unix(0, 0).Add(c.now) }
 func (c *handClock) WaitUntil(context.Context, time.Duration) error { panic("nobody waits here") }
 
-// The watchdog sees which hook of a room's end does not return: each beyond the time that it
-// has. What returns in time is no hang, and a hook that hung is over once it has returned.
+// The watchdog reports a closing hook that does not return: each after its own limit. A hook that
+// returns in time is no hang, and a hang ends once its hook has returned.
 func TestTheWatchdogSeesTheHooksOfTheEnd(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		clock := new(handClock)
@@ -51,7 +51,7 @@ func TestTheWatchdogSeesTheHooksOfTheEnd(t *testing.T) {
 		if err := b.room.Drain(0); err != nil {
 			t.Fatal(err)
 		}
-		b.step() // Ticks go on while clients may finish.
+		b.step() // Ticks continue while clients may finish.
 		clock.now += time.Hour
 		look(0)
 		if err := b.room.Finish(netloop.CodeClosing, "the end"); err != nil {

@@ -55,12 +55,12 @@ type inputGame func(*netloop.Room)
 func (inputGame) Schema() *netloop.Schema      { return inputSchema }
 func (g inputGame) Open(r *netloop.Room) error { g(r); return nil }
 
-// pilots is a room whose clients' packets of inputs its test writes.
+// pilots is a room with client input packets written by its test.
 type pilots struct {
 	*bare
 	all   []*pilot
 	ran   []ranInput
-	quiet bool // nothing is noted
+	quiet bool // calls are not recorded
 }
 
 // pilot is a client.
@@ -71,14 +71,14 @@ type pilot struct {
 	in    steer // scratch
 }
 
-// forget forgets the inputs that were made.
+// forget drops the inputs made so far.
 func (s *pilot) forget() { s.ring = input.NewRing(s.codec.Form(), time.Second/60) }
 
 func newPilots(t testing.TB, cfg netloop.Config, n int) *pilots {
 	t.Helper()
 	p := new(pilots)
 	p.bare = newBareOf(t, cfg, inputGame(p.handle))
-	p.server.UseClock(clock.NewVirtual()) // No tick is ever late, on no machine.
+	p.server.UseClock(clock.NewVirtual()) // No tick is ever late, on any machine.
 	for range n {
 		p.join()
 	}
@@ -117,12 +117,12 @@ func (s *pilot) make(step uint64, in steer) {
 	_ = schema.CaptureInput(s.codec, &s.in, s.ring.Add(step, input.View{From: step, To: step + 1}))
 }
 
-// send brings the server the newest inputs.
+// send sends the newest inputs to the server.
 func (p *pilots) send(s *pilot) {
 	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
 }
 
-// counts are what became of the inputs of all clients.
+// counts returns the outcomes of all clients' inputs.
 func (p *pilots) counts() input.Counts {
 	var all input.Counts
 	for _, c := range p.room.Clients() {
@@ -132,7 +132,7 @@ func (p *pilots) counts() input.Counts {
 	return all
 }
 
-// inputsOf returns what ran of one client, in order.
+// inputsOf returns the inputs of one client that ran, in order.
 func (p *pilots) inputsOf(s *pilot) (all []steer) {
 	for _, r := range p.ran {
 		if r.client == s.Session.ID() {
@@ -142,7 +142,7 @@ func (p *pilots) inputsOf(s *pilot) (all []steer) {
 	return all
 }
 
-// Whatever the order in which inputs arrive, they run in the order of the clients' ids.
+// Inputs run in the order of the clients' ids, for any order of arrival.
 func TestInputsRunInTheOrderOfClients(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 5)
 	for range 20 {
@@ -164,7 +164,7 @@ func TestInputsRunInTheOrderOfClients(t *testing.T) {
 	}
 }
 
-// A step without its input runs what repeat makes of the last one that came.
+// For a step without its input, repeat is applied to the last received input.
 func TestAMissedInputIsRepeatedAndCounted(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 1)
 	s := p.all[0]
@@ -190,15 +190,15 @@ func TestAMissedInputIsRepeatedAndCounted(t *testing.T) {
 	}
 }
 
-// Who makes more inputs than there are steps, for steps far ahead, for steps that have run, or
-// others for the same steps again, gains nothing by it.
+// A client that sends more inputs than there are steps, inputs for steps far ahead or in the past,
+// or different inputs for one step, gains no advantage.
 func TestCheatersGetOneInputAStep(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 3)
 	fast, again, late := p.all[0], p.all[1], p.all[2]
 	begin := p.tick + 1
 	for range 100 {
 		done := p.tick
-		for n := range uint64(10) { // Ten times as many as time has steps.
+		for n := range uint64(10) { // Ten times as many as the steps of the time.
 			fast.make(begin+(done+1-begin)*10+n, steer{Turn: 1})
 		}
 		p.send(fast)
@@ -246,7 +246,7 @@ func TestCheatersGetOneInputAStep(t *testing.T) {
 	}
 }
 
-// What a handler of an input logs names its client, and what a system logs behind it nobody.
+// Log lines of an input's handler name its client, later lines of a system name no client.
 func TestLogLinesOfAnInputNameItsClient(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	p := new(pilots)
@@ -282,7 +282,7 @@ func TestLogLinesOfAnInputNameItsClient(t *testing.T) {
 	}
 }
 
-// A handler or a repeat that panics costs one input of one client.
+// A panic in a handler or a repeat affects one input of one client.
 func TestAPanicInAnInputCostsThatOneAlone(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 3)
 	first := p.tick + 1
@@ -311,8 +311,7 @@ func TestAPanicInAnInputCostsThatOneAlone(t *testing.T) {
 	}
 }
 
-// A client that was kicked does nothing more; one that has lost its connection does what repeat
-// makes.
+// For a kicked client no input runs; for a client without a connection repeat runs.
 func TestInputsOfThoseWhoAreNotThere(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 2)
 	for _, s := range p.all {
@@ -339,15 +338,15 @@ func TestInputsOfThoseWhoAreNotThere(t *testing.T) {
 	}
 }
 
-// What is told of inputs names the newest that has come, those before it, how early it was, and
-// what was missed.
+// The feedback on inputs names the newest received input, the ones before it, its margin, and the
+// missed inputs.
 func TestAClientIsToldOfItsInputs(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 1)
 	s := p.all[0]
 	told := func() *transport.InputStatus {
 		p.t.Helper()
 		client, link := transport.NewSession(transport.SessionConfig{Client: true, Inbox: transport.NewInbox(0, nil)})
-		for range 5 { // It waits for a datagram that leaves anyway, but not for long.
+		for range 5 { // It waits for a datagram that is sent anyway, but not for long.
 			p.step()
 			carry(s.guest, &guest{client, link})
 		}
@@ -358,7 +357,8 @@ func TestAClientIsToldOfItsInputs(t *testing.T) {
 		}
 		return nil
 	}
-	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: []byte{1}}) // It is no packet.
+	// It is not a packet.
+	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: []byte{1}})
 	if st := told(); st != nil {
 		t.Errorf("told of no inputs: %+v", st)
 	}
@@ -385,8 +385,8 @@ func TestAClientIsToldOfItsInputs(t *testing.T) {
 	}
 }
 
-// How early inputs come is told of a room whose clients make some: of the client with the least, of
-// the one in the middle, and 0 without any of late.
+// A room with client inputs reports their margins: the least and the median of its clients, and 0
+// without recent inputs.
 func TestHowEarlyInputsComeIsMeasured(t *testing.T) {
 	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50)}}, 4)
 	margins := func(least, median string) {
@@ -426,9 +426,9 @@ func TestHowEarlyInputsComeIsMeasured(t *testing.T) {
 	}
 }
 
-// A packet of inputs has the margin of the oldest that came with it first: of the first packet that
-// is the newest, since nobody knows how long the client has made any, and of a later one the oldest
-// that it can have brought.
+// The margin of an input packet is that of its oldest new input: for the first packet that is the
+// newest input, because the first step of the client is unknown, and for a later packet the oldest
+// input that it can have brought.
 func TestTheMarginIsOfTheOldestNewInput(t *testing.T) {
 	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50)}}, 1)
 	s, first := p.all[0], p.tick+1
@@ -454,8 +454,8 @@ func TestTheMarginIsOfTheOldestNewInput(t *testing.T) {
 	}
 }
 
-// Bytes that are no packet, a packet of half its length, and a packet to a room that handles no
-// inputs: each is counted.
+// Malformed bytes, a packet of half its length, and a packet to a room without an input handler are
+// each counted.
 func TestPacketsOfInputsThatMakeNoSense(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 1)
 	s := p.all[0]
@@ -481,7 +481,7 @@ func TestPacketsOfInputsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// TestInputsAreReplayed records inputs that come in any way, and plays the recording again.
+// TestInputsAreReplayed records inputs in many orders of arrival, and replays the recording.
 func TestInputsAreReplayed(t *testing.T) {
 	var file bytes.Buffer
 	p := newPilots(t, netloop.Config{Record: &file}, 3)
@@ -509,8 +509,8 @@ func TestInputsAreReplayed(t *testing.T) {
 	}
 }
 
-// crowded is a room of 200 clients. bring brings it a packet of each, with seven inputs of which
-// one is new, and tick runs a tick.
+// crowded is a room of 200 clients. bring delivers a packet of each, with seven inputs of which one
+// is new, and tick runs a tick.
 func crowded(t testing.TB) (bring, tick func()) {
 	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 200}}, 200)
 	p.quiet = true
@@ -537,8 +537,8 @@ func TestInputsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkInputsOf200Clients is a tick that takes and runs the inputs of 200 clients, and one in
-// which they make none: the difference is what inputs cost.
+// BenchmarkInputsOf200Clients measures a tick with the inputs of 200 clients, and a tick without:
+// the difference is the cost of inputs.
 func BenchmarkInputsOf200Clients(b *testing.B) {
 	bring, tick := crowded(b)
 	for name, bring := range map[string]func(){"none": func() {}, "all": bring} {
@@ -557,7 +557,7 @@ func BenchmarkInputsOf200Clients(b *testing.B) {
 	}
 }
 
-// When a step is due follows the epoch, whatever was asked before.
+// The due time of a step follows the epoch, whatever was cached before.
 func TestWhenAStepIsDueFollowsTheEpoch(t *testing.T) {
 	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{FixedRate: netloop.Hz(50)}}, 0)
 	line := p.room.Timeline()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A room awaits each moment once, the earliest first, and forgets what has come.
+// A room stores each awaited moment once, in order, and removes past ones.
 func TestMomentsAreAwaitedInOrder(t *testing.T) {
 	var in instants
 	if in.next() != math.MaxInt64 || in.pass(0) {
@@ -27,7 +27,8 @@ func TestMomentsAreAwaitedInOrder(t *testing.T) {
 	}
 }
 
-// Of more moments than are kept the latest is known, and until then there is more to come.
+// Beyond the limit of stored moments only the latest is kept, and until then later ones are
+// reported.
 func TestMomentsBeyondTheBoundKeepARoomAwake(t *testing.T) {
 	var in instants
 	for i := range time.Duration(maxInstants) {
@@ -40,7 +41,7 @@ func TestMomentsBeyondTheBoundKeepARoomAwake(t *testing.T) {
 	for i := range time.Duration(maxInstants) {
 		in.add(i)
 	}
-	in.add(5) // It is there.
+	in.add(5) // It is stored already.
 	in.add(1000)
 	in.add(900)
 	if len(in.list) != maxInstants || !in.pass(999) || in.pass(1000) || in.next() != math.MaxInt64 {

@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Whoever comes and goes, or drops and comes back, leaves nothing behind: no goroutine, and less
-// than 100 bytes each, which is what memory that is used again may differ by.
+// Clients that join and leave, or drop and resume, leave no resources behind: no goroutine, and
+// less than 100 bytes each, which is the variance of reused memory.
 func TestComingAndGoingLeavesNothingBehind(t *testing.T) {
 	rounds := 300
 	if os.Getenv("NETLOOP_VERIFY") != "" {
@@ -41,13 +41,13 @@ func TestComingAndGoingLeavesNothingBehind(t *testing.T) {
 		round  func()
 		rounds int
 	}{"joins and leaves": {joinAndLeave, rounds}, "drops and resumes": {dropAndResume, rounds / 10}} {
-		for range 200 { // What is made once, and grows to its size.
+		for range 200 { // One-time allocations, and growth to the final size.
 			c.round()
 		}
 		w.told = nil
 		goroutines := runtime.NumGoroutine()
-		// What leaves something does so each time; a map that doubles, or a
-		// pool that the race detector empties, does it once.
+		// A leak grows each time; a map that doubles, or a pool that the race detector empties,
+		// grows once.
 		left := math.Inf(1)
 		for range 3 {
 			heap := inUse()

@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
-// Of what rooms send each other as many wait as the limits say, of one sender, of all, and in
-// bytes; what the program posts has a limit of its own beside them. What is taken makes room
-// again, and nothing is taken of a room that has ended.
+// The waiting messages of rooms are limited per sender, in total, and in bytes; messages posted by
+// the program have a separate limit. Taken messages free their capacity, and a room that has ended
+// accepts none.
 func TestWhatWaitsForARoomIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q room.Posts
@@ -57,7 +57,8 @@ func TestWhatWaitsForARoomIsBounded(t *testing.T) {
 	})
 }
 
-// What a room sends is bounded in each tick, by number and by size, and begins anew with the next.
+// The messages that a room sends are limited per tick, by number and by size; each tick starts
+// anew.
 func TestWhatARoomSendsInATickIsBounded(t *testing.T) {
 	var m room.Mailed
 	for tick := range uint64(3) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The margin is the 5th percentile of the last second, and of no more packets than are kept.
+// The margin is the 5th percentile of the last second, and of a limited number of packets.
 func TestMarginsAreOfTheLastSecond(t *testing.T) {
 	var m margins
 	if _, ok := m.least(0); ok {

@@ -9,9 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Whatever differs in what leaves a room makes another sum: of messages, of what is told
-// of inputs and of the time scale every field, of packets, records and ends whose they are and what
-// they hold.
+// Each difference in the sent data changes the digest: each field of messages, input feedback and
+// the time scale, and the client and contents of packets, records and closes.
 func TestWhateverDiffersInWhatLeavesMakesAnotherSum(t *testing.T) {
 	sums := map[uint64]string{}
 	add := func(what string, leave func(*room.Outgoing)) {
@@ -56,7 +55,7 @@ func TestWhateverDiffersInWhatLeavesMakesAnotherSum(t *testing.T) {
 	}
 }
 
-// changed is a zero struct but for its i-th field.
+// changed returns a zero struct except for its i-th field.
 func changed[S any](i int) (s S) {
 	f := reflect.ValueOf(&s).Elem().Field(i)
 	switch f.Kind() {

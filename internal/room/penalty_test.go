@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// flooded is a room of tight limits whose clients come from addresses, in virtual time.
+// flooded is a room of tight limits with clients of several addresses, in virtual time.
 type flooded struct {
 	*bare
 	clock *clock.Virtual
@@ -36,13 +36,13 @@ func newFlooded(t *testing.T, open func(*netloop.Room)) *flooded {
 	return f
 }
 
-// wait lets game time and the server's clock pass.
+// wait advances game time and the server's clock.
 func (f *flooded) wait(d time.Duration) {
 	f.clock.Set(f.clock.Now() + d)
 	f.tick += uint64(d * 60 / time.Second)
 }
 
-// enter lets a client in from an address, or says why not.
+// enter admits a client from an address, or returns the error.
 func (f *flooded) enter(token, addr string) (*guest, error) {
 	hello := hello(bareSchema)
 	hello.Token = token
@@ -88,7 +88,7 @@ func (f *flooded) mustEnter(token, addr string) *guest {
 	return s
 }
 
-// subjects lets tokens name players.
+// subjects makes tokens name players.
 func subjects(r *netloop.Room) {
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
 }
@@ -129,8 +129,8 @@ func TestAnotherAddressHasItsOwnBucket(t *testing.T) {
 	}
 }
 
-// Without names a flooder cannot be told from its neighbours: all who come from there wait for
-// their turn, and get in.
+// Without names a flooder cannot be distinguished from its neighbours: all joins from its address
+// wait for their turn, and succeed.
 func TestWhoComesFromAFloodersAddressWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlooded(t, nil)
@@ -164,7 +164,7 @@ func TestWhoComesFromAFloodersAddressWaits(t *testing.T) {
 	})
 }
 
-// Whoever waits holds no seat, may find the room full in the end, and may give up.
+// A waiting client holds no seat, may find the room full in the end, and may give up.
 func TestWhoWaitsHoldsNoSeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlooded(t, nil)
@@ -233,7 +233,7 @@ func TestTurnsAreSpacedAndBounded(t *testing.T) {
 	}
 }
 
-// With subjects a flooder is on its own, wherever it comes from, and with all connections.
+// With subjects only the flooder has a penalty, from each address, and on all connections.
 func TestAKickedPlayerIsTurnedAwayAlone(t *testing.T) {
 	f := newFlooded(t, subjects)
 	const home = "10.1.2.3:1000"
@@ -249,7 +249,7 @@ func TestAKickedPlayerIsTurnedAwayAlone(t *testing.T) {
 	}
 }
 
-// Whoever the game throws out with CodeFlood, or fills its inbox, has a penalty too.
+// A client that the game closes with CodeFlood, or that fills its inbox, has a penalty too.
 func TestEveryEndByFloodIsAPenalty(t *testing.T) {
 	f := newFlooded(t, subjects)
 	s := f.mustEnter("ann", "10.1.2.3:1000")
@@ -257,7 +257,7 @@ func TestEveryEndByFloodIsAPenalty(t *testing.T) {
 	f.gone(s)
 	f.wantRefused("ann", "10.1.2.3:1000")
 	s = f.mustEnter("bob", "10.1.2.3:1000")
-	s.End(transport.Closed{Code: netloop.CodeFlood, Remote: true}) // Only the server says so.
+	s.End(transport.Closed{Code: netloop.CodeFlood, Remote: true}) // Only the server may use it.
 	f.step()
 	f.mustEnter("bob", "10.1.2.3:1000")
 	if line := `netloop_queue_drops_total{queue="admission",reason="flood"} 1`; !f.scraped(line) {
@@ -289,7 +289,7 @@ func TestPenaltiesAreBounded(t *testing.T) {
 	if left("9", 0) || !left("10", 0) {
 		t.Error("not the oldest was dropped")
 	}
-	p.Add("4000", room.FloodPenalty/2) // Renewed: what it was before does not count.
+	p.Add("4000", room.FloodPenalty/2) // Renewed: the earlier penalty has no effect.
 	p.Add("x", room.FloodPenalty)
 	if doors, _ := p.Held(); doors != 2 || !left("4000", room.FloodPenalty) || p.Dropped() != 11 {
 		t.Errorf("%d penalties, %d dropped", doors, p.Dropped())
@@ -300,7 +300,7 @@ func TestPenaltiesAreBounded(t *testing.T) {
 	}
 }
 
-// Calls that reach no handler are answered up to a number; the next tick begins anew.
+// Calls that reach no handler are answered up to a limit; each tick starts anew.
 func TestRefusalsAreBoundedPerTickAndClient(t *testing.T) {
 	b := newBare(t, func(r *netloop.Room) {
 		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { return nil })

@@ -57,10 +57,10 @@ func (o order) validate() error {
 	return nil
 }
 
-// policyGame counts what ran.
+// policyGame counts the handled calls.
 type policyGame struct {
 	ran  map[string]int
-	next *map[string]any // the claims of whoever comes next
+	next *map[string]any // the claims of the next client
 	open func(*netloop.Room)
 }
 
@@ -95,7 +95,7 @@ func newCourt(t *testing.T, cfg netloop.Config, open func(*netloop.Room)) *court
 	return c
 }
 
-// enter lets a client in.
+// enter admits a client.
 func (c *court) enter(claims map[string]any) *guest {
 	c.t.Helper()
 	*c.game.next = claims
@@ -107,7 +107,7 @@ func (c *court) enter(claims map[string]any) *guest {
 	return session
 }
 
-// ask asks and returns the code of the answer, 0 for a result.
+// ask sends a call and returns the code of the answer, 0 for a result.
 func (c *court) ask(s *guest, method uint32, o order) netloop.Code {
 	c.t.Helper()
 	c.send(s, method, 0, o)
@@ -127,7 +127,7 @@ func (c *court) send(s *guest, method uint32, stage netloop.Stage, o order) {
 	})
 }
 
-// outcomes sums what became of the messages of a method.
+// outcomes sums the outcomes of a method's messages.
 func (c *court) outcomes(name string) map[string]uint64 {
 	sum := map[string]uint64{}
 	c.room.Queue().Counts(func(m *rpcqueue.Method, _ loop.Stage, o rpcqueue.Outcome, n uint64) {
@@ -168,7 +168,7 @@ func TestPoliciesAnswerWithTheirCodeAndCountTheirOutcome(t *testing.T) {
 		{valid, order{N: -1}, netloop.CodeInvalid, "invalid"},
 		{valid, order{N: 101}, netloop.CodeGame, "invalid"},
 		{admins, order{}, netloop.CodeRefused, "forbidden"},
-		{strict, order{N: -1}, netloop.CodeRefused, "forbidden"}, // The role comes first.
+		{strict, order{N: -1}, netloop.CodeRefused, "forbidden"}, // The role is checked first.
 		{atOnce, order{}, netloop.CodeRefused, "late_dropped"},
 		{unhandled, order{}, netloop.CodeUnknownMethod, "no_handler"},
 	} {
@@ -188,7 +188,7 @@ func TestPoliciesAnswerWithTheirCodeAndCountTheirOutcome(t *testing.T) {
 	}
 }
 
-// A client of this module cannot send it; one of another make can.
+// A client of this module cannot send it, but another implementation can.
 func TestStageThatAMethodDoesNotAllowIsRejected(t *testing.T) {
 	c := newCourt(t, netloop.Config{}, nil)
 	c.send(c.session, idOf(valid), netloop.PreUpdate, order{})
@@ -204,14 +204,14 @@ func TestStageThatAMethodDoesNotAllowIsRejected(t *testing.T) {
 
 func TestChecksRunInTheOrderOfTheTable(t *testing.T) {
 	c := newCourt(t, netloop.Config{}, nil)
-	s := c.enter(map[string]any{netloop.RoleClaim: float64(2)}) // As a JSON token has it.
+	s := c.enter(map[string]any{netloop.RoleClaim: float64(2)}) // As decoded from a JSON token.
 	c.step()
 	mine := c.spawn(netloop.ClientID(s.ID()))
 	for _, tt := range []struct {
 		o    order
 		code netloop.Code
 	}{
-		{order{N: -1}, netloop.CodeInvalid}, // Validate, although it is nobody's ship either.
+		{order{N: -1}, netloop.CodeInvalid}, // Validate, although the ship has no owner either.
 		{order{N: 1}, netloop.CodeRefused},
 		{order{N: 1, Ship: mine.Ref()}, 0},
 	} {
@@ -224,7 +224,8 @@ func TestChecksRunInTheOrderOfTheTable(t *testing.T) {
 	}
 }
 
-// What the server posts to itself runs; the same from a client is forbidden, whatever its role.
+// A message that the server posts to itself runs; the same from a client is forbidden for each
+// role.
 func TestServerOnlyIsForWhatTheServerPosts(t *testing.T) {
 	var from []*netloop.Client
 	c := newCourt(t, netloop.Config{}, func(r *netloop.Room) {

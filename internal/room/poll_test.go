@@ -21,8 +21,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A client that asks for the full state all the time gets it more and more rarely, and at once
-// again when it has been quiet for long enough.
+// A client that permanently asks for the full state gets it ever more rarely, and at once again
+// after a sufficient pause.
 func TestFullStateIsGrantedMoreAndMoreRarely(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()
@@ -49,7 +49,7 @@ func TestFullStateIsGrantedMoreAndMoreRarely(t *testing.T) {
 	if want := []int{0, 1, 3, 7, 15, 31, 63, 95}; !slices.Equal(granted, want) {
 		t.Errorf("granted after %v seconds, want %v", granted, want)
 	}
-	for range 2 * 32 * hertz { // The next is due in 30 s, and 32 more make it a quiet one.
+	for range 2 * 32 * hertz { // The next is due in 30 s, and 32 more are a sufficient pause.
 		b.step()
 	}
 	granted = granted[:0]
@@ -61,7 +61,7 @@ func TestFullStateIsGrantedMoreAndMoreRarely(t *testing.T) {
 	}
 }
 
-// What a client had in the room goes with it: its groups, and its record of each PerClient.
+// A client's data in the room is removed with it: its groups, and its record of each PerClient.
 func TestALeaverLeavesNothingBehind(t *testing.T) {
 	group := netloop.NewClientGroup()
 	var records *netloop.PerClient[int]
@@ -75,7 +75,7 @@ func TestALeaverLeavesNothingBehind(t *testing.T) {
 			}
 		})
 	})
-	recorded := func() (ok bool) { // Of panics for a client that has none.
+	recorded := func() (ok bool) { // False on a panic for a client without a record.
 		defer func() { ok = recover() == nil }()
 		return records.Of(kept) != nil
 	}
@@ -91,7 +91,8 @@ func TestALeaverLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A joiner's first snapshot leaves in the tick of its join, whenever the others have their turn.
+// A joining client's first snapshot is sent in the tick of its join, independent of the turn of the
+// others.
 func TestTheFirstSnapshotDoesNotWaitForItsTurn(t *testing.T) {
 	b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: 10}}, func(*netloop.Room) {})
 	b.step()
@@ -109,8 +110,7 @@ func TestTheFirstSnapshotDoesNotWaitForItsTurn(t *testing.T) {
 	}
 }
 
-// An answer that is 10 s under way is in time in the 600th tick after its question, and not in the
-// 601st.
+// An answer after 10 s is in time in the 600th tick after its call, and late in the 601st.
 func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
 	for _, ticks := range []uint64{600, 601} {
 		var owed netloop.Reply[struct{ N uint64 }]
@@ -148,8 +148,8 @@ func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
 	}
 }
 
-// A digest costs a pass over all objects, and everything in flight goes again with it: whoever asks
-// in every tick gets few, and none by a number that is too large.
+// A digest costs a pass over all objects, and data under way is sent again with it: a client that
+// asks in each tick gets few, and an excessive number has no effect.
 func TestDigestsAreGrantedOnceASecond(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s, asked, sent := b.join(), 0, 0
@@ -196,8 +196,8 @@ func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
 	}
 }
 
-// A message that comes to its turn after its sender has left is the sender's no more: it does not
-// run, counts as client_gone, and is no fault for the log.
+// A message whose sender has left before its turn does not run, is counted as client_gone, and is
+// not logged as a fault.
 func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	ran := 0
@@ -218,7 +218,7 @@ func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 	}
 }
 
-// A call of a client of which too much waits for its turn is answered, and counts as others do.
+// A call of a client with too many waiting messages is answered, and counted as usual.
 func TestACallWithoutRoomIsAnswered(t *testing.T) {
 	b := newBare(t, func(r *netloop.Room) {
 		bareBig.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) (blob, error) { return blob{}, nil })
@@ -240,7 +240,7 @@ func TestACallWithoutRoomIsAnswered(t *testing.T) {
 		return answers(t, s)
 	}
 	const all = 264 << 10
-	for range 2 { // The answered call is under way no more.
+	for range 2 { // The answered call is no longer under way.
 		if codes := ask(); !slices.Equal(codes, []netloop.Code{0}) {
 			t.Errorf("with room for it answered %v", codes)
 		}
@@ -252,7 +252,7 @@ func TestACallWithoutRoomIsAnswered(t *testing.T) {
 	}
 }
 
-// answers returns the codes of what a session has been sent on its stream.
+// answers returns the codes of the answers on a session's stream.
 func answers(t testing.TB, s *guest) (codes []netloop.Code) {
 	t.Helper()
 	for _, a := range heard(t, s) {
@@ -263,7 +263,7 @@ func answers(t testing.TB, s *guest) (codes []netloop.Code) {
 	return codes
 }
 
-// heard returns what has come to a client over its stream.
+// heard returns the arrivals of a client's stream.
 func heard(t testing.TB, s *guest) []transport.Arrival {
 	t.Helper()
 	b := s.AppendStream(nil, 1<<20)
@@ -275,7 +275,7 @@ func heard(t testing.TB, s *guest) []transport.Arrival {
 	return inbox.Swap(nil)
 }
 
-// A joiner is told of what has changed while it came in, and of nothing else.
+// A joining client is told the changes since its admission, and only these.
 func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		scale := 1
@@ -307,8 +307,7 @@ func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 	}
 }
 
-// What is logged on behalf of a client names it, in hooks as in handlers, and nothing after it
-// does.
+// Log lines on behalf of a client name it, in hooks as in handlers, and later lines do not.
 func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(r *netloop.Room) {
@@ -331,7 +330,8 @@ func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 		Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{}, Message: transport.Message{Method: idOf(bareWords)},
 	})
 	b.step()
-	if err := s.ReceiveStream(1, []byte{0}); err != nil { // It is heard, and so kept.
+	// The client has sent data, and so is kept.
+	if err := s.ReceiveStream(1, []byte{0}); err != nil {
 		t.Fatal(err)
 	}
 	s.End(lostLink)
@@ -392,7 +392,7 @@ func TestCallThatCannotBeAnsweredSaysWhy(t *testing.T) {
 	if c := ask(bridge.Netloop.Method(bareBig), 0, 1); c != 0 {
 		t.Errorf("a call got %v", c)
 	}
-	// An answer beyond what the wire carries is an error, not silence.
+	// An answer beyond the limit of the wire is an error, not silence.
 	if c := ask(bridge.Netloop.Method(bareBig), 0, transport.MaxPayload+1); c != netloop.CodeInternal {
 		t.Errorf("a call whose answer is too large got %v", c)
 	}

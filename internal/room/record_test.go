@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A room that is replayed is told of its end between the same two ticks, with the same limit.
+// A replayed room is told of its end between the same two ticks, with the same limit.
 func TestADrainIsReplayed(t *testing.T) {
 	var told []time.Duration
 	game := bareGame(func(r *netloop.Room) {
@@ -48,8 +48,8 @@ func TestADrainIsReplayed(t *testing.T) {
 	}
 }
 
-// What work fails with is the same in a replay: its text, what errors.Is finds in it, and the code
-// of a refusal, as far as it has one that a client may be told.
+// The errors of work are the same in a replay: their text, the results of errors.Is, and the code
+// of a refusal, if it has one for clients.
 func TestErrorsOfWorkAreReplayed(t *testing.T) {
 	errNone := errors.New("none is there")
 	fails := []error{
@@ -86,8 +86,7 @@ func TestErrorsOfWorkAreReplayed(t *testing.T) {
 	}
 }
 
-// A client that moves has the new address in its Join from that tick on, and so it has when the
-// room is replayed.
+// A client's Join has a changed address from that tick on, also in a replay.
 func TestAMoveIsToldAndReplayed(t *testing.T) {
 	var seen []string
 	game := bareGame(func(r *netloop.Room) {
@@ -122,7 +121,7 @@ func TestAMoveIsToldAndReplayed(t *testing.T) {
 	}
 }
 
-// writes takes so many writes and then none.
+// writes accepts the given number of writes and then fails.
 type writes int
 
 func (w *writes) Write(b []byte) (int, error) {
@@ -132,8 +131,8 @@ func (w *writes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A recorder keeps nothing of a tick that it has written, and once writing has failed it sums up
-// nothing more.
+// A recorder keeps no reference to the data of a written tick, and after a failed write it digests
+// no more data.
 func TestARecorderLetsGoOfWhatItHasWritten(t *testing.T) {
 	const lasts = 4 // with the head
 	w := writes(lasts)
@@ -165,7 +164,8 @@ func TestARecorderLetsGoOfWhatItHasWritten(t *testing.T) {
 	b.lacks(`netloop_queue_drops_total{queue="recording",reason="failed"} 1`)
 }
 
-// A replayed room counts its seats as the recorded one did: who joined has one until it leaves.
+// A replayed room counts its seats as the recorded room did: each joined client has a seat until it
+// leaves.
 func TestAReplayCountsItsSeats(t *testing.T) {
 	game := bareGame(func(*netloop.Room) {})
 	var file bytes.Buffer

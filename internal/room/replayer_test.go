@@ -18,8 +18,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// followed is a game that is recorded, and whose recording is changed before it is replayed. In
-// its first tick it asks for a piece of work, whose result comes in the third at the earliest.
+// followed is a recorded game; its recording is changed before it is replayed. In its first tick it
+// starts work that finishes in the third at the earliest.
 func followed(ran *int) bareGame {
 	return func(r *netloop.Room) {
 		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { *ran++; return nil })
@@ -29,8 +29,8 @@ func followed(ran *int) bareGame {
 	}
 }
 
-// recordFollowed records two ticks of a game, in whose first a client comes in, with a change of
-// the second. What comes of the work is not in them.
+// recordFollowed records two ticks of a game, with a join in the first, and changes the second. The
+// result of the work is not in them.
 func recordFollowed(t *testing.T, change func(*recording.Tick)) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -66,8 +66,8 @@ func changeSecond(t *testing.T, file []byte, change func(*recording.Tick)) []byt
 	return changed.Bytes()
 }
 
-// replayFollowed replays it to its end. It returns how that came, and how many functions of the
-// game ran. A system that panics is a fault of the engine, which has to cope with every recording.
+// replayFollowed replays it to its end. It returns the final error, and how many functions of the
+// game ran. A panic in a system is a fault of the engine, which has to handle each recording.
 func replayFollowed(t *testing.T, file []byte) (ran int, err error) {
 	t.Helper()
 	core, logs := logtest.New(zapcore.ErrorLevel)
@@ -81,8 +81,8 @@ func replayFollowed(t *testing.T, file []byte) (ran int, err error) {
 	return ran, err
 }
 
-// What a recording asks for and the room cannot do ends the replay in that tick, which names the
-// first such thing; nothing of it reaches the game.
+// A recorded fact that the room cannot process ends the replay in that tick, and the error names
+// the first such fact; the game is not called with it.
 func TestWhatAReplayCannotDoIsNamed(t *testing.T) {
 	hello(bareSchema) // From now on its methods have ids.
 	arrival := func(a recording.Arrival) func(*recording.Tick) {
@@ -116,7 +116,7 @@ func TestWhatAReplayCannotDoIsNamed(t *testing.T) {
 	} {
 		file := recordFollowed(t, func(tick *recording.Tick) {
 			change(tick)
-			result(recording.Result{Work: 3})(tick) // A second thing, which is not named.
+			result(recording.Result{Work: 3})(tick) // A second failure, which is not named.
 		})
 		ran, err := replayFollowed(t, file)
 		var d *netloop.Divergence
@@ -126,7 +126,7 @@ func TestWhatAReplayCannotDoIsNamed(t *testing.T) {
 	}
 }
 
-// The inbox may hold something of a client behind its end. It concerns nobody in a replay either.
+// The inbox may hold data of a client after its end. A replay ignores it too.
 func TestAReplayPassesOverWhatConcernsNobody(t *testing.T) {
 	file := recordFollowed(t, func(tick *recording.Tick) {
 		for _, kind := range []transport.ArrivalKind{transport.MessageArrived, transport.Gone, transport.Acks} {

@@ -18,7 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// lacks fails for each line that a scrape has not.
+// lacks fails for each line that a scrape contains.
 func (b *bare) lacks(lines ...string) {
 	b.t.Helper()
 	for _, line := range lines {
@@ -28,7 +28,7 @@ func (b *bare) lacks(lines ...string) {
 	}
 }
 
-// What a room counts is scraped as it stood at the last report.
+// A scrape has the room's counters as of the last report.
 func TestEveryCounterOfTheRoomIsAMetric(t *testing.T) {
 	b := newBare(t, func(r *netloop.Room) {
 		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { return nil })
@@ -46,7 +46,7 @@ func TestEveryCounterOfTheRoomIsAMetric(t *testing.T) {
 		`netloop_queue_drops_total{queue="accounts",reason="evicted"} 0`, `netloop_queue_drops_total{queue="penalties",reason="evicted"} 0`)
 }
 
-// Messages that wait because those before them have used up the tick are counted.
+// Messages that wait because others have used up the tick are counted.
 func TestMessagesThatWaitAreAMetric(t *testing.T) {
 	clock := new(handClock)
 	b := newBare(t, func(r *netloop.Room) {
@@ -68,7 +68,7 @@ func TestMessagesThatWaitAreAMetric(t *testing.T) {
 	b.lacks(fmt.Sprintf("netloop_rpcs_waited_total %d", waited))
 }
 
-// What atomics count, of the transport and of the server itself, a scrape reads where it stands.
+// A scrape reads the atomic counters of the transport and the server directly.
 func TestEveryCounterOfTheServerIsAMetric(t *testing.T) {
 	b := newBareAs(t, netloop.Config{LogsDropped: func() uint64 { return 3 }}, func(r *netloop.Room) {
 		r.On(netloop.Update, "bad", func(*netloop.Tick) { panic("on purpose") })
@@ -107,7 +107,7 @@ func TestEveryCounterOfTheServerIsAMetric(t *testing.T) {
 		fmt.Sprintf(`netloop_system_panics_total{system="bad"} %d`, panics))
 }
 
-// A snapshot that is due and cannot leave is counted under what keeps it.
+// A due snapshot that cannot be sent is counted by its reason.
 func TestSnapshotsThatCannotLeaveAreCounted(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()
@@ -116,7 +116,7 @@ func TestSnapshotsThatCannotLeaveAreCounted(t *testing.T) {
 	if line := `netloop_snapshots_deferred_total{reason="slot_busy"} 1`; !b.scraped(line) {
 		t.Errorf("the scrape lacks %s", line)
 	}
-	for range 5 { // the window takes four that nobody acknowledges
+	for range 5 { // the window takes four unacknowledged snapshots
 		carry(s, nil)
 		b.step()
 	}
@@ -125,7 +125,7 @@ func TestSnapshotsThatCannotLeaveAreCounted(t *testing.T) {
 	}
 }
 
-// What the room's goroutine counts can be scraped four times a second, and from the first tick of
+// The counters of the room's goroutine are reported four times a second, and from the first tick of
 // a slow room on.
 func TestTheRoomReportsFourTimesASecond(t *testing.T) {
 	for rate, want := range map[netloop.Rate]uint64{netloop.Hz(60): 15, {Num: 30000, Den: 1001}: 7, netloop.Hz(5): 1, netloop.Hz(1): 1} {
@@ -140,7 +140,7 @@ func TestTheRoomReportsFourTimesASecond(t *testing.T) {
 	}
 }
 
-// A field that never took a byte has no series, in a class that did.
+// A field without any bytes has no series, also in a class with bytes.
 func TestAFieldThatTookNothingHasNoSeries(t *testing.T) {
 	type moves struct{ X, Y int32 }
 	s := netloop.NewSchema("moves", 1, 0)
@@ -156,8 +156,8 @@ func TestAFieldThatTookNothingHasNoSeries(t *testing.T) {
 	b.lacks(`netloop_replication_bytes_total{class="moves"} 0`)
 }
 
-// A client's budget is saved up for four ticks, or for two snapshots of a room that sends rarely;
-// what is no budget is the room's.
+// A client's unused budget accumulates for four ticks, or for two snapshots of a room that sends
+// rarely; without a budget of its own the room's holds.
 func TestABudgetIsSavedUpForTwoSnapshots(t *testing.T) {
 	for every, ticks := range map[int]int{1: 4, 2: 4, 3: 6, 60: 120} {
 		b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: every, Budget: 700}}, func(*netloop.Room) {})
@@ -173,7 +173,7 @@ func TestABudgetIsSavedUpForTwoSnapshots(t *testing.T) {
 	}
 }
 
-// An execution trace shows which tick is which.
+// An execution trace shows the number of each tick.
 func TestATraceNamesItsTicks(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	b.tick = 918272

@@ -14,7 +14,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// returns is a room whose clients come and go, with what its game was told of them.
+// returns is a room with clients that drop and resume, and a record of its game's calls.
 type returns struct {
 	*bare
 	told    []string
@@ -23,7 +23,7 @@ type returns struct {
 	heardAt time.Duration
 }
 
-// newReturns makes a room whose admission takes the token for the player's name.
+// newReturns opens a room with admission by player name as the token.
 func newReturns(t *testing.T, cfg netloop.Config) *returns {
 	t.Helper()
 	w := &returns{}
@@ -50,7 +50,7 @@ func newReturns(t *testing.T, cfg netloop.Config) *returns {
 	return w
 }
 
-// arrive lets somebody in who may want to come back, or does with a secret. It has been heard.
+// arrive admits a client that may resume later, or resumes with a secret, and lets it send data.
 func (w *returns) arrive(player string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome) {
 	w.t.Helper()
 	g, welcome, err := w.ask(player, r)
@@ -72,17 +72,17 @@ func (w *returns) ask(player string, r *netloopv1.Resume) (*guest, *netloopv1.We
 	return newGuest(adm), adm.Welcome, nil
 }
 
-// speak lets something of a client arrive.
+// speak delivers some data of a client.
 func (w *returns) speak(g *guest) {
 	w.t.Helper()
 	w.heardAt++
-	if err := g.ReceiveStream(w.heardAt, []byte{0}); err != nil { // A frame that means nothing.
+	if err := g.ReceiveStream(w.heardAt, []byte{0}); err != nil { // An unknown frame.
 		w.t.Fatal(err)
 	}
 	w.step()
 }
 
-// say lets a client send reliable messages, each with a number.
+// say sends reliable messages of a client, each with a number.
 func (w *returns) say(g *guest, numbers ...byte) {
 	w.t.Helper()
 	for _, n := range numbers {
@@ -97,7 +97,7 @@ func (w *returns) say(g *guest, numbers ...byte) {
 	}
 }
 
-// client is the one client of the room; nil for none.
+// client returns the only client of the room; nil for none.
 func (w *returns) client() *room.Client {
 	if all := w.room.Clients(); len(all) > 0 {
 		return all[0]
@@ -105,7 +105,7 @@ func (w *returns) client() *room.Client {
 	return nil
 }
 
-// send sends the client messages with numbers, which are their texts.
+// send sends the client messages with these texts.
 func (w *returns) send(texts ...string) {
 	c := w.client()
 	for _, text := range texts {
@@ -121,15 +121,15 @@ func (w *returns) wantTold(want ...string) {
 	w.told = nil
 }
 
-// newcomer is what a client says of coming back when it has nowhere to come back to.
+// newcomer returns the resume part of a first hello.
 func newcomer() *netloopv1.Resume { return &netloopv1.Resume{} }
 
 func with(w *netloopv1.Welcome, received uint64) *netloopv1.Resume {
 	return &netloopv1.Resume{Token: w.GetResumeToken(), Received: received, Kept: true}
 }
 
-// texts are those of the reliable messages that were sent to a client, and how many of its own the
-// server says to have had.
+// texts returns the reliable messages sent to a client, and how many messages of the client the
+// server has acknowledged.
 func texts(t *testing.T, g *guest) (sent []string, accepted, received uint64) {
 	t.Helper()
 	for _, a := range heard(t, g) {
@@ -147,8 +147,8 @@ func texts(t *testing.T, g *guest) (sent []string, accepted, received uint64) {
 
 var lostLink = transport.Closed{Code: transport.CodeLost}
 
-// A client whose connection breaks keeps its place; over another connection it goes on where it
-// was, and messages in both directions with it.
+// A client with a broken connection keeps its seat; over another connection it continues, as do the
+// messages in both directions.
 func TestAClientComesBack(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, welcome := w.arrive("", newcomer())
@@ -187,8 +187,8 @@ func TestAClientComesBack(t *testing.T) {
 	}
 }
 
-// A connection that takes the place of one which has not been found broken closes that one, and
-// nothing of it counts any more.
+// A connection that replaces one not yet found broken closes the older one, and later data of the
+// older one is ignored.
 func TestAClientComesBackBeforeItIsMissed(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, welcome := w.arrive("", newcomer())
@@ -196,7 +196,7 @@ func TestAClientComesBackBeforeItIsMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.say(g, 1) // Behind the newcomer in the inbox.
+	w.say(g, 1) // After the newcomer in the inbox.
 	w.step()
 	g.End(lostLink)
 	w.step()
@@ -209,8 +209,8 @@ func TestAClientComesBackBeforeItIsMissed(t *testing.T) {
 	}
 }
 
-// Its secret holds until something has come over the next connection, and then the next one's
-// alone does: a welcome may be lost, and a secret may be stolen.
+// A secret is valid until data has arrived over the next connection, and then only the next one's
+// is valid: a welcome may be lost, and a secret may be stolen.
 func TestASecretHoldsUntilTheNextIsKnown(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	_, first := w.arrive("", newcomer())
@@ -237,15 +237,15 @@ func TestASecretHoldsUntilTheNextIsKnown(t *testing.T) {
 	if _, closing := fourth.Cause(); closing {
 		t.Error("the client was thrown out")
 	}
-	// Whoever stole one gets nowhere with it later either.
+	// A stolen secret is useless later too.
 	w.arrive("", with(fourthWelcome, 0))
 	if _, again, err := w.ask("", with(third, 0)); err != nil || again.GetResumed() {
 		t.Errorf("the secret of the connection before the last one still holds: %v", err)
 	}
 }
 
-// Whoever does not come back in time leaves, and the secret with it; what it comes with later is
-// that of a newcomer.
+// A client that does not resume in time leaves, and its secret is void; a later connection with it
+// is a newcomer.
 func TestADroppedClientLeavesInTheEnd(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{KeepDropped: 2 * time.Second}})
 	g, welcome := w.arrive("", newcomer())
@@ -256,16 +256,16 @@ func TestADroppedClientLeavesInTheEnd(t *testing.T) {
 	if !w.scraped("netloop_clients_dropped 1") {
 		t.Error("a client that has been dropped is not counted")
 	}
-	w.tick += 103 // A tick comes to two seconds.
+	w.tick += 103 // A tick at two seconds.
 	w.step()
 	if w.client() == nil {
 		t.Fatal("it has left before its time")
 	}
-	late, _, err := w.ask("", with(welcome, 0)) // It is on its way.
+	late, _, err := w.ask("", with(welcome, 0)) // It is being admitted.
 	if err != nil {
 		t.Fatal(err)
 	}
-	way := w.room.Inbox().Swap(nil) // But not here yet.
+	way := w.room.Inbox().Swap(nil) // But has not entered yet.
 	w.step()
 	w.wantTold("join", "drop", "leave: connection lost")
 	if w.client() != nil || w.room.Seats() != 1 {
@@ -286,7 +286,8 @@ func TestADroppedClientLeavesInTheEnd(t *testing.T) {
 	}
 }
 
-// Who says goodbye, is thrown out, never said a word, or cannot come back, leaves at once.
+// A client that closes its connection, is kicked, never sent data, or cannot resume, leaves at
+// once.
 func TestWhoIsNotKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg    netloop.RoomSpec
@@ -331,7 +332,7 @@ func TestWhoIsNotKept(t *testing.T) {
 	}
 }
 
-// Silence counts like a broken connection, and who never said a word has timed out for good.
+// Silence is treated like a broken connection, and a client that never sent data leaves for good.
 func TestSilenceIsALostConnection(t *testing.T) {
 	w := newReturns(t, netloop.Config{LostAfter: 2 * time.Second})
 	talker, _ := w.arrive("", newcomer())
@@ -355,12 +356,13 @@ func TestSilenceIsALostConnection(t *testing.T) {
 			t.Errorf("a silent client is told %v", why)
 		}
 	}
-	talker.End(lostLink) // That it has ended, too, is nothing new.
+	talker.End(lostLink) // The end of its connection changes no state.
 	w.step()
 	w.wantTold()
 }
 
-// A client that was heard once is kept, also when it breaks again before it is heard.
+// A client that has sent data once is kept, also if its next connection breaks before it sends
+// data.
 func TestAClientMayBreakAgainAtOnce(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, welcome := w.arrive("", newcomer())
@@ -376,7 +378,7 @@ func TestAClientMayBreakAgainAtOnce(t *testing.T) {
 	w.wantTold("join", "drop", "resume", "drop")
 }
 
-// So is one that is heard and lost in the tick in which it comes in.
+// So is a client that sends data and is lost in the tick of its join.
 func TestAClientMayBreakInTheTickOfItsJoin(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, _, err := w.ask("", newcomer())
@@ -391,8 +393,8 @@ func TestAClientMayBreakInTheTickOfItsJoin(t *testing.T) {
 	w.wantTold("join", "drop")
 }
 
-// Another program of the same player gets the player's client, however full the room is, and
-// nothing of what the first one had under way; the older connection is told.
+// Another program of the same player takes over the player's client, also in a full room, without
+// the pending data of the first; the older connection is told.
 func TestAPlayerTakesItsPlaceOver(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 1}})
 	g, welcome := w.arrive("ann", newcomer())
@@ -422,8 +424,8 @@ func TestAPlayerTakesItsPlaceOver(t *testing.T) {
 	w.wantTold("drop", "resume")
 }
 
-// What the older program had sent and what has not run yet never runs: it concerns nobody any
-// more. Neither do its lies about what it has had, nor what it said when it came.
+// Waiting messages of the older program never run. Its false acknowledgements and its hello have no
+// effect on the new program either.
 func TestATakeOverDropsWhatTheOlderProgramHadSent(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, _ := w.arrive("ann", newcomer())
@@ -450,8 +452,8 @@ func TestATakeOverDropsWhatTheOlderProgramHadSent(t *testing.T) {
 	}
 }
 
-// An answer that is owed goes to the program that has asked, over another connection too, and
-// never to another one: its calls have the same numbers and are others.
+// A pending answer is sent to the program that has called, over another connection too, and never
+// to another program: its calls have the same numbers and are different calls.
 func TestAnswersGoToTheProgramThatAsked(t *testing.T) {
 	for name, answered := range map[string]bool{"it came back": true, "another took over": false} {
 		w := newReturns(t, netloop.Config{})
@@ -482,8 +484,8 @@ func TestAnswersGoToTheProgramThatAsked(t *testing.T) {
 	}
 }
 
-// A player that says goodbye and comes again before the room has heard of either is in: as a
-// client of its own, under the id that it has been told.
+// A player that closes its connection and joins again before the room has processed either is
+// admitted: as a new client, under the id that it was told.
 func TestAPlayerLeavesAndComesAgainAtOnce(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 1}})
 	g, welcome := w.arrive("ann", newcomer())
@@ -495,7 +497,7 @@ func TestAPlayerLeavesAndComesAgainAtOnce(t *testing.T) {
 	}
 }
 
-// A room may refuse a player's second connection, or take it as a client of its own.
+// A room may refuse a player's second connection, or admit it as a separate client.
 func TestASecondConnectionMayBeRefusedOrAllowed(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{SameSubject: netloop.RefuseSecond}})
 	w.arrive("ann", nil)
@@ -514,7 +516,7 @@ func TestASecondConnectionMayBeRefusedOrAllowed(t *testing.T) {
 	w.wantTold("join", "join", "leave: left")
 }
 
-// A client that was kicked, or for which more waits than is kept, leaves though it is not there.
+// A dropped client that is kicked, or has too many waiting messages, leaves.
 func TestADroppedClientMayBeThrownOut(t *testing.T) {
 	for code, do := range map[transport.Code]func(*returns){
 		transport.CodeKicked: func(w *returns) { w.client().Kick(transport.CodeKicked, "") },
@@ -537,7 +539,8 @@ func TestADroppedClientMayBeThrownOut(t *testing.T) {
 	}
 }
 
-// Who is kicked leaves for that reason, whatever end its connection has found meanwhile.
+// A kicked client leaves with the reason of the kick, even if its connection ended otherwise
+// meanwhile.
 func TestWhoIsKickedLeavesForThatReason(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, _ := w.arrive("", newcomer())
@@ -547,7 +550,7 @@ func TestWhoIsKickedLeavesForThatReason(t *testing.T) {
 	w.wantTold("join", "leave: "+transport.CodeKicked.String())
 }
 
-// Who claims to have had what was never sent is thrown out, on its way back or later.
+// A client that acknowledges messages that were never sent is kicked, when it resumes or later.
 func TestImpossibleReceiptsAreAViolation(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, welcome := w.arrive("", newcomer())
@@ -572,7 +575,7 @@ func TestImpossibleReceiptsAreAViolation(t *testing.T) {
 	}
 }
 
-// Once the room ends nobody can come back: who is dropped leaves before the game is told.
+// Once the room ends no client can resume: dropped clients leave before the game is told.
 func TestNobodyComesBackToARoomThatEnds(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	dropped, _ := w.arrive("", newcomer())

@@ -13,7 +13,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// comes admits a player by its name, to play or to watch; its connection enters in the next step.
+// comes admits a player by its name, as a player or spectator; its connection enters in the next
+// step.
 func (w *returns) comes(player string, watch bool, ticket string) (*guest, *netloopv1.Welcome, error) {
 	h := hello(bareSchema)
 	h.Token, h.Spectate, h.Resume, h.Ticket = player, watch, newcomer(), ticket
@@ -36,10 +37,11 @@ func (w *returns) mustCome(player string, watch bool, ticket string) (*guest, *n
 	return g, welcome
 }
 
-// leftReplaced is what a game is told of a client whose player has come again in another role.
+// leftReplaced is the game's record of a client that leaves because its player has joined in
+// another role.
 var leftReplaced = "leave: " + netloop.CodeReplaced.String()
 
-// wantPlaces checks how many play and watch, and how many seats are reserved.
+// wantPlaces checks the numbers of players, spectators and reserved seats.
 func (w *returns) wantPlaces(players, spectators, reserved int) {
 	w.t.Helper()
 	p, s, r := w.room.Places()
@@ -48,8 +50,8 @@ func (w *returns) wantPlaces(players, spectators, reserved int) {
 	}
 }
 
-// A player that plays and comes again to watch, or the other way round, is told to the game as a
-// client that leaves and one that joins: a game that knows the role from OnJoin knows it for good.
+// A player that joins again as a spectator, or the reverse, is reported to the game as a client
+// that leaves and another that joins: the role known from OnJoin never changes.
 func TestAChangeOfRoleIsALeaveAndAJoin(t *testing.T) {
 	for name, lost := range map[string]bool{"connected": false, "dropped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +88,8 @@ func TestAChangeOfRoleIsALeaveAndAJoin(t *testing.T) {
 	}
 }
 
-// Of two connections of a player on their way, the newer one decides the role, in whichever order
-// they enter the room.
+// Of two simultaneous connections of a player the newer one decides the role, for each order of
+// entering the room.
 func TestTheNewestConnectionDecidesTheRole(t *testing.T) {
 	for name, swap := range map[string]bool{"in order": false, "overtaken": true} {
 		t.Run(name, func(t *testing.T) {
@@ -119,8 +121,8 @@ func TestTheNewestConnectionDecidesTheRole(t *testing.T) {
 	}
 }
 
-// A client that the game has kicked does not come back in the tick that takes it out: the
-// connection is told why, and the game nothing.
+// A kicked client does not resume in the tick of its removal: the connection is told the reason,
+// and the game is not called.
 func TestAClientThatWasKickedDoesNotComeBack(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	_, welcome := w.arrive("ann", newcomer())
@@ -138,7 +140,7 @@ func TestAClientThatWasKickedDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// A ticket that a player shows who is in the room already is used up by it.
+// A ticket of a player who is in the room already is used up.
 func TestATicketOfATakeOverIsUsedUp(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 2, MaxSpectators: 1}})
 	w.mustCome("ann", false, "")
@@ -156,8 +158,8 @@ func TestATicketOfATakeOverIsUsedUp(t *testing.T) {
 	w.mustCome("bob", false, "") // The seat that the ticket held is free.
 }
 
-// Another player who shows the ticket of a client that was never heard gets the seat as a client of
-// its own.
+// Another player with the ticket of a client that never sent data gets the seat as a separate
+// client.
 func TestAnotherPlayerWithATicketIsAnotherClient(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	tickets, err := w.s.Reserve(t.Context(), "", netloop.Reservation{})
@@ -185,8 +187,8 @@ func wantRefused(t *testing.T, what string, err error, code transport.Code) {
 	}
 }
 
-// A player whose program starts anew, and so has neither secret nor ticket, takes its client over
-// in a private room and in a locked one. A stranger is told that there is no such room.
+// A player's new program, without secret and ticket, takes its client over in a private room and in
+// a locked one. A stranger is told that the room does not exist.
 func TestAPlayerComesBackToAPrivateRoom(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{Private: true, Code: "code"}})
 	_, _, err := w.comes("ann", false, "")
@@ -200,7 +202,7 @@ func TestAPlayerComesBackToAPrivateRoom(t *testing.T) {
 	w.wantPlaces(1, 0, 0)
 }
 
-// A refusal by the game does not tell a stranger that there is a private room.
+// A refusal by the game does not reveal to a stranger that a private room exists.
 func TestAPrivateRoomHidesItsAdmission(t *testing.T) {
 	b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{Private: true, Code: "code"}}, func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
@@ -218,7 +220,7 @@ func TestAPrivateRoomHidesItsAdmission(t *testing.T) {
 	wantRefused(t, "who has the code", err, netloop.CodeRefused)
 }
 
-// A player who has lost the connection and the secret comes back to a room that refuses newcomers
+// A player who has lost the connection and the secret can return to a room that refuses newcomers
 // because it is overloaded.
 func TestAPlayerComesBackToAnOverloadedRoom(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{KeepDropped: time.Hour}})

@@ -14,8 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// TestWorkOfTheLastLeaveIsFinished saves a player from OnLeave while the room
-// ends.
+// TestWorkOfTheLastLeaveIsFinished saves a player from OnLeave while the room ends.
 func TestWorkOfTheLastLeaveIsFinished(t *testing.T) {
 	var calls []string
 	b := newBare(t, func(r *netloop.Room) {
@@ -43,8 +42,7 @@ func TestWorkOfTheLastLeaveIsFinished(t *testing.T) {
 	}
 }
 
-// TestSystemsAreToldOfTheEnd ends a room with systems that run, that wait and that have
-// been removed.
+// TestSystemsAreToldOfTheEnd ends a room with running, waiting and removed systems.
 func TestSystemsAreToldOfTheEnd(t *testing.T) {
 	var calls []string
 	system := func(r *netloop.Room, name string, o ...netloop.SystemOption) *netloop.System {
@@ -79,7 +77,7 @@ func TestSystemsAreToldOfTheEnd(t *testing.T) {
 	}
 }
 
-// The level of overload that a tick has led to enters the next one.
+// The level of overload after a tick enters the next one.
 func TestAPacedTickRunsAtTheLevelOfOverload(t *testing.T) {
 	clock := new(handClock)
 	b := newBare(t, func(r *netloop.Room) {
@@ -98,8 +96,8 @@ func TestAPacedTickRunsAtTheLevelOfOverload(t *testing.T) {
 	}
 }
 
-// An overloaded room sends a client every second snapshot, and the client's window goes by that
-// time: of who is there, and of who comes meanwhile.
+// An overloaded room sends a client each second snapshot, and the windows of present and new
+// clients use that period.
 func TestTheWindowGoesByTheTimeBetweenSnapshots(t *testing.T) {
 	b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50), SendEvery: 3}}, func(*netloop.Room) {})
 	for _, c := range []struct {
@@ -121,8 +119,8 @@ func TestTheWindowGoesByTheTimeBetweenSnapshots(t *testing.T) {
 	}
 }
 
-// A room that has failed is closed, with the reason, and nobody is told before that it will end:
-// there is no tick any more in which something could be done about it.
+// A room that has failed is closed, with the reason, and no drain is announced before: no tick
+// follows in which the game could react.
 func TestARoomThatHasFailedIsNotDrained(t *testing.T) {
 	var calls []string
 	b := newBare(t, func(r *netloop.Room) {
@@ -168,7 +166,7 @@ func TestADrainLingersForClientsUntilItsLimit(t *testing.T) {
 	}
 }
 
-// A drain that is as long as a duration may be does not end at once.
+// A drain of the maximum duration does not end at once.
 func TestAnEndlessDrainLingers(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	b.join()
@@ -179,7 +177,7 @@ func TestAnEndlessDrainLingers(t *testing.T) {
 	}
 }
 
-// The end of a room is timed by its clock from when it begins, wherever that clock stands.
+// The end of a room is timed by its clock from its begin, at any reading of that clock.
 func TestTheEndOfARoomIsTimed(t *testing.T) {
 	var b *bare
 	clock := new(handClock)

@@ -14,9 +14,8 @@ import (
 )
 
 // Connections are admitted, enter in any order, take over, change their role, show tickets and
-// leave. At every moment no more seats of a kind are given away than there are, and each counted
-// seat has an owner: a client, a connection on its way, or a ticket. When all have left, all seats
-// are free.
+// leave. At no moment are more seats of a kind used than exist, and each counted seat has an owner:
+// a client, a connection being admitted, or a ticket. When all have left, all seats are free.
 func TestEverySeatHasAnOwner(t *testing.T) {
 	changed, full := 0, 0
 	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
@@ -48,14 +47,14 @@ func TestEverySeatHasAnOwner(t *testing.T) {
 	}
 }
 
-// seatModel plays the part of admissions and of a room beside its seats.
+// seatModel simulates admissions and a room with their seats.
 type seatModel struct {
 	*testing.T
 	rng           *rand.Rand
 	s             seats
 	now           time.Duration
 	ids           uint64
-	way           []*entrance // admitted, and not in yet
+	way           []*entrance // admitted, and not entered yet
 	clients       map[*seat]*Join
 	tickets       []string
 	changed, full int
@@ -113,13 +112,13 @@ func (m *seatModel) admit() {
 	m.way = append(m.way, &entrance{seat: at, join: who})
 }
 
-// enter does what a room does with a connection that enters.
+// enter simulates the room for a connection that enters.
 func (m *seatModel) enter(i int) {
 	e := m.way[i]
 	m.way = slices.Delete(m.way, i, i+1)
 	defer m.s.entered(e.seat)
 	if m.rng.IntN(4) == 0 {
-		return // The room turns it away.
+		return // The room rejects it.
 	}
 	if c, ok := m.clients[e.seat]; ok && c.Spectator == e.join.Spectator {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// benches are seats for two who play and one who watches, and what a test does with them.
+// benches are seats for two players and one spectator, with the actions of a test.
 type benches struct {
 	*testing.T
 	s    seats
@@ -32,7 +32,7 @@ func (b *benches) enter(at *seat) {
 	b.s.entered(at)
 }
 
-// sits lets somebody in who must get in, as a client.
+// sits admits a client, which must succeed.
 func (b *benches) sits(who *Join, t *ticket) *seat {
 	b.Helper()
 	at, conn, err := b.sit(who, TakeOver, t)
@@ -43,7 +43,7 @@ func (b *benches) sits(who *Join, t *ticket) *seat {
 	return at
 }
 
-// refused checks why somebody does not get in.
+// refused checks the error of a refused client.
 func (b *benches) refused(what string, err error, want error) {
 	b.Helper()
 	got, wanted := (*transport.Refusal)(nil), (*transport.Refusal)(nil)
@@ -52,7 +52,7 @@ func (b *benches) refused(what string, err error, want error) {
 	}
 }
 
-// reserve makes tickets of these names.
+// reserve adds tickets of these names.
 func (b *benches) reserve(now, until time.Duration, spectator bool, names ...string) error {
 	var all []*ticket
 	for _, name := range names {
@@ -62,7 +62,7 @@ func (b *benches) reserve(now, until time.Duration, spectator bool, names ...str
 	return b.s.reserve(all, now)
 }
 
-// counts checks how many play, watch and are awaited by tickets.
+// counts checks the numbers of players, spectators and tickets.
 func (b *benches) counts(now time.Duration, want string) {
 	b.Helper()
 	if got := fmt.Sprint(b.s.count(now)); got != want {
@@ -70,8 +70,8 @@ func (b *benches) counts(now time.Duration, want string) {
 	}
 }
 
-// A player's second connection gets what the policy says, and nobody gets more seats than there
-// are of a kind.
+// A player's second connection is handled by the policy, and no more seats of a kind are given than
+// exist.
 func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	b := newBenches(t)
 	first := b.sits(&Join{Subject: "ann"}, nil)
@@ -104,7 +104,7 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	}
 }
 
-// A program that another one of its player has taken over does not come back by its secret.
+// A program that another program of its player has replaced cannot resume by its secret.
 func TestATakeOverEndsTheOlderSecret(t *testing.T) {
 	b := newBenches(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
@@ -117,8 +117,8 @@ func TestATakeOverEndsTheOlderSecret(t *testing.T) {
 	}
 }
 
-// A player that wants to watch now, or to play, needs a free seat of that kind, and keeps the
-// other one until the connection has entered the room.
+// A player that changes its role needs a free seat of that kind, and keeps the other seat until the
+// connection has entered the room.
 func TestAPlayerThatWatchesNow(t *testing.T) {
 	b := newBenches(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
@@ -132,7 +132,7 @@ func TestAPlayerThatWatchesNow(t *testing.T) {
 	_, _, err := b.sit(&Join{Subject: "bob", Spectator: true}, TakeOver, nil)
 	b.refused("a second spectator", err, errFull(1))
 	b.counts(0, "1 1 0")
-	// It leaves while its player is on the way to play again: no stranger gets the seat.
+	// It leaves while its player joins again as a player: no stranger gets the seat.
 	if _, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +143,13 @@ func TestAPlayerThatWatchesNow(t *testing.T) {
 	}
 	b.enter(at)
 	b.counts(0, "2 1 0")
-	b.enter(at) // It was the last one on the way.
+	b.enter(at) // It was the last connection being admitted.
 	b.counts(0, "2 0 0")
 	b.s.leave(at)
 	b.counts(0, "1 0 0")
 }
 
-// A ticket is a seat that is kept until its time is over, for whoever shows it, once.
+// A ticket is a seat reserved until its time is over, for one client with it.
 func TestATicketKeepsASeat(t *testing.T) {
 	b := newBenches(t)
 	b.refused("three of two", b.reserve(0, 9, false, "x", "y", "z"), errFull(2))
@@ -163,11 +163,11 @@ func TestATicketKeepsASeat(t *testing.T) {
 	if full, awaited := b.s.full(Refuse, 4); full || !awaited {
 		t.Error("nobody can come, or nobody is awaited, while there are tickets")
 	}
-	b.counts(5, "0 0 2") // Until is the end.
+	b.counts(5, "0 0 2") // The end of until is exclusive.
 	_, err = b.s.show("soon", 4)
 	b.refused("one that has expired", err, ErrTicket)
 
-	// Who is being admitted keeps the ticket from others, and it does not expire meanwhile.
+	// A running admission locks the ticket, and it does not expire meanwhile.
 	late, err := b.s.show("late", 6)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestATicketKeepsASeat(t *testing.T) {
 	}
 	at := b.sits(&Join{Subject: "ann"}, in)
 	b.counts(31, "1 0 0")
-	// Its welcome may be lost: who shows it again gets the seat.
+	// Its welcome may be lost: the client that shows the ticket again gets the seat.
 	if _, err := b.s.show("in", 31); err != nil {
 		t.Fatal(err)
 	}
@@ -206,13 +206,13 @@ func TestATicketKeepsASeat(t *testing.T) {
 	if b.s.players["ann"] != nil || b.s.players["eve"] != at {
 		t.Errorf("the seat is found by the name of its player before: %v", b.s.players)
 	}
-	// It leaves before it was heard, so the ticket is worth a seat again, but its time is over.
+	// It leaves before it has sent data, so the ticket would be a seat again, but it has expired.
 	b.s.leave(at)
 	b.counts(29, "0 0 1")
 	b.counts(30, "0 0 0")
 }
 
-// Once its client was heard, a ticket is used up; the word of an older connection is none.
+// A ticket is used up once its client has sent data; data of an older connection does not count.
 func TestATicketIsUsedUp(t *testing.T) {
 	b := newBenches(t)
 	if err := b.reserve(0, 10, false, "a"); err != nil {
@@ -234,8 +234,8 @@ func TestATicketIsUsedUp(t *testing.T) {
 	b.counts(0, "0 0 0")
 }
 
-// A client that came by a ticket leaves unheard, and its ticket is a seat again, unless its player
-// is on the way to take the seat over.
+// If a client with a ticket leaves before it has sent data, its ticket is a seat again, unless its
+// player is about to take the seat over.
 func TestATicketComesBackWithItsSeat(t *testing.T) {
 	b := newBenches(t)
 	if err := b.reserve(0, 10, false, "a"); err != nil {
@@ -256,8 +256,8 @@ func TestATicketComesBackWithItsSeat(t *testing.T) {
 	}
 }
 
-// A player that is in the room and shows a ticket uses it: the seat that it held is free. The
-// ticket counts as the seat of its own player, who may change the role with it in a full room.
+// A player in the room that shows a ticket uses it up: its reserved seat is free. The ticket counts
+// as the seat of its own player, who may change the role with it in a full room.
 func TestATicketIsUsedInATakeOver(t *testing.T) {
 	b := newBenches(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
@@ -291,11 +291,11 @@ func TestATicketIsUsedInATakeOver(t *testing.T) {
 	b.enter(bob)
 	b.counts(0, "2 0 0")
 	b.s.leave(bob)
-	b.counts(0, "1 0 1") // It was not heard.
+	b.counts(0, "1 0 1") // It has sent no data.
 }
 
-// Who shows the secret of the newest connection comes back to its seat, or that of the one before
-// while the newest was not heard; each secret is good for one connection.
+// The secret of the newest connection finds its seat, as does that of the one before until the
+// newest has sent data; each secret is valid for one connection.
 func TestASecretIsGoodForOneConnection(t *testing.T) {
 	b := newBenches(t)
 	overtaken := transport.Refuse(transport.CodeReplaced, "a later connection was faster")
@@ -329,7 +329,7 @@ func TestASecretIsGoodForOneConnection(t *testing.T) {
 	back(first, 4, 3) // Its welcome was lost.
 	nothing("a secret that the client does not know", second)
 	b.s.issue(at)
-	b.s.heard(at, 2) // That was an older one.
+	b.s.heard(at, 2) // That was an older connection.
 	back(first, 5, 4)
 	third := b.s.issue(at)
 	b.s.heard(at, 4)
@@ -349,7 +349,7 @@ func TestASecretIsGoodForOneConnection(t *testing.T) {
 	}
 }
 
-// Nobody gets in any more where all seats are taken, unless somebody is awaited or may take over.
+// No client is admitted once all seats are taken, unless a client is awaited or may be taken over.
 func TestWhetherARoomIsFull(t *testing.T) {
 	b := newBenches(t)
 	full := func(what string, policy SameSubject, want, wait bool) {
@@ -383,8 +383,8 @@ func TestWhetherARoomIsFull(t *testing.T) {
 	full("with a ticket", Refuse, false, true)
 }
 
-// Once a room ends because it is empty, seats are neither given nor reserved: its clients would
-// never enter.
+// Once a room ends because it is empty, seats are neither given nor reserved: a client would never
+// enter.
 func TestNoSeatIsGivenInARoomThatEndsEmpty(t *testing.T) {
 	b := newBenches(t)
 	why := &transport.Closed{Code: transport.CodeClosing, Text: "nobody is in the room"}
@@ -408,7 +408,7 @@ func TestNoSeatIsGivenInARoomThatEndsEmpty(t *testing.T) {
 	b.refused("a reservation", b.reserve(10, 20, false, "b"), want)
 }
 
-// A session that comes when the room has ended is told so, as those that are there.
+// A session that starts after the end of the room is told of it, as are present ones.
 func TestSessionsOfARoomThatHasEnded(t *testing.T) {
 	var s seats
 	session := func() (*transport.Session, *transport.Link) {

@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// sleeper is a room that sleeps when nothing happens, in a bubble of virtual time.
+// sleeper is a room that sleeps when idle, in a bubble of virtual time.
 func sleeper(t *testing.T, spec netloop.RoomSpec, g bareGame) (*bare, <-chan error) {
 	t.Helper()
 	spec.Sleep, spec.Rate = true, netloop.Hz(100)
@@ -27,7 +27,7 @@ func sleeper(t *testing.T, spec netloop.RoomSpec, g bareGame) (*bare, <-chan err
 	return b, ends
 }
 
-// listed is how many seats of the room others see as taken.
+// listed returns how many seats of the room are listed as taken.
 func (b *bare) listed() int {
 	b.t.Helper()
 	time.Sleep(100 * time.Millisecond)
@@ -39,7 +39,7 @@ func (b *bare) listed() int {
 	return -1
 }
 
-// end brings the room to its end.
+// end ends the room.
 func (b *bare) end(ends <-chan error) {
 	b.t.Helper()
 	b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
@@ -48,7 +48,7 @@ func (b *bare) end(ends <-chan error) {
 	}
 }
 
-// A reservation that is made while a room sleeps is listed, and so is its seat when it expires.
+// A reservation in a sleeping room is listed, and so is the free seat after its expiry.
 func TestReservationsOfARoomThatSleepsAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, ends := sleeper(t, netloop.RoomSpec{}, func(*netloop.Room) {})
@@ -76,8 +76,8 @@ func TestReservationsOfARoomThatSleepsAreListed(t *testing.T) {
 	})
 }
 
-// A ticket that expires while its client is being admitted, and opens nothing after all, gives its
-// seat back: the room wakes and lists it as free.
+// A ticket that expires during the admission of its client frees its seat if the admission fails:
+// the room wakes and lists the seat as free.
 func TestATicketThatExpiresInItsAdmissionIsListedAsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, ends := sleeper(t, netloop.RoomSpec{}, func(r *netloop.Room) {
@@ -112,8 +112,8 @@ func TestATicketThatExpiresInItsAdmissionIsListedAsFree(t *testing.T) {
 	})
 }
 
-// A room that sleeps and is told to end runs its last tick at the game time of then, and counts the
-// ticks that it has slept through as slept and not as dropped.
+// A sleeping room that is told to end runs its last tick at the current game time, and counts the
+// skipped ticks as slept and not as dropped.
 func TestARoomThatSleepsEndsInItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var drained, last time.Duration
@@ -133,7 +133,7 @@ func TestARoomThatSleepsEndsInItsTime(t *testing.T) {
 	})
 }
 
-// CloseEmpty begins anew while a seat is reserved, to play or to watch, at once or with a delay.
+// CloseEmpty restarts while a seat is reserved, for a player or a spectator, delayed or not.
 func TestARoomWithReservedSeatsIsNotEmpty(t *testing.T) {
 	for name, spec := range map[string]netloop.RoomSpec{
 		"to play": {}, "to watch": {MaxSpectators: 1}, "to watch with a delay": {MaxSpectators: 1, SpectatorDelay: time.Second},
@@ -172,8 +172,8 @@ func closesAfterReservations(t *testing.T, spec netloop.RoomSpec) {
 	}
 }
 
-// A reservation to watch takes no seat of the players, and no tick once it has expired, also where
-// spectators have a room of their own because they watch with a delay.
+// A reservation for a spectator takes no seat of a player, and no tick once it has expired, also
+// with delayed spectators, who have a room of their own.
 func TestAReservationToWatchIsNoPlayer(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"at once": 0, "with a delay": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestAReservationToWatchIsNoPlayer(t *testing.T) {
 	}
 }
 
-// countedClock counts how often it is read.
+// countedClock counts its reads.
 type countedClock struct {
 	bubbleClock
 	reads atomic.Int64
@@ -219,8 +219,8 @@ func (c *countedClock) Now() time.Duration {
 	return c.bubbleClock.Now()
 }
 
-// A client that was let in before a room was told to end, and comes when it drains, is told how
-// much time is left: also in a room that had slept for longer than that.
+// A client that was admitted before the room was told to end, and enters during the drain, is told
+// the remaining time: also in a room that had slept for longer than that.
 func TestAClientThatComesInADrainIsToldItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, ends := sleeper(t, netloop.RoomSpec{}, func(*netloop.Room) {})
@@ -248,7 +248,7 @@ func TestAClientThatComesInADrainIsToldItsEnd(t *testing.T) {
 	})
 }
 
-// A message that waits for a tick of a room that ends is answered: its sender hears that it is
+// A message that waits for a tick of a room that ends is answered: its sender is told that it is
 // lost, and may send as many as before.
 func TestAMessageToARoomThatEndsIsAnswered(t *testing.T) {
 	heard := 0

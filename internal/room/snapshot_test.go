@@ -7,14 +7,14 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// longText fits no packet.
+// longText does not fit into a packet.
 type longText struct {
 	Text string `net:"max=8000"`
 }
 
 var bareLong = netloop.NewClass[longText](bareSchema, "long")
 
-// While more than half of what may wait for a client's stream does, records that fit no packet
+// While a client's stream is filled beyond half of its limit, records that do not fit into a packet
 // are held back, and counted.
 func TestRecordsAreHeldBackWhileTheStreamIsBehind(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
@@ -46,7 +46,7 @@ func TestRecordsAreHeldBackWhileTheStreamIsBehind(t *testing.T) {
 	}
 }
 
-// What was changed behind the runtime's back is named: nothing else would tell why it is not sent.
+// Changes without Edit are named, because no other output explains why they are not sent.
 func TestExplainUnnoticed(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	b.join()
@@ -68,8 +68,8 @@ func TestExplainUnnoticed(t *testing.T) {
 	}
 }
 
-// Who acknowledges nothing is asked now and then whether it is there, with a single packet of at
-// most 100 bytes however much it lacks.
+// A client that does not acknowledge is probed from time to time, with a single packet of at most
+// 100 bytes regardless of its missing changes.
 func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
 	type speck struct{ N uint8 }
 	s := netloop.NewSchema("specks", 1, 0)
@@ -88,7 +88,7 @@ func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
 	from, to := newGuest(adm), new(guest)
 	inbox := transport.NewInbox(0, nil)
 	to.Session, to.Link = transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
-	var batches [][]int // the sizes of the packets of each tick in which there were any
+	var batches [][]int // the sizes of the packets, of each tick with any
 	for b.tick < 120 {
 		b.tick++
 		in := b.room.Timeline().Input(b.tick)

@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// stalling is a bare server whose log and time the test has in hand.
+// stalling is a bare server; the test controls its log and time.
 type stalling struct {
 	*bare
 	logs *logtest.ObservedLogs
@@ -30,7 +30,7 @@ func newStalling(t *testing.T) *stalling {
 	return s
 }
 
-// tickAfter runs a tick before which so many were dropped.
+// tickAfter runs a tick after the given number of dropped ticks.
 func (s *stalling) tickAfter(dropped uint64) {
 	s.t.Helper()
 	s.tick++
@@ -50,7 +50,7 @@ func (s *stalling) calm(ticks int) {
 	}
 }
 
-// lines empties the log and returns what it said of stalls.
+// lines empties the log and returns its lines about stalls.
 func (s *stalling) lines() (all []string) {
 	for _, e := range s.logs.TakeAll() {
 		m := e.ContextMap()
@@ -59,7 +59,7 @@ func (s *stalling) lines() (all []string) {
 	return all
 }
 
-// A stall is one line: how many ticks, when, how long, and who was lost by it, up to a bound.
+// A stall is logged in one line: its ticks, time, duration, and lost clients, up to a limit.
 func TestAStallIsToldInOneLine(t *testing.T) {
 	s := newStalling(t)
 	var all []*guest
@@ -67,7 +67,7 @@ func TestAStallIsToldInOneLine(t *testing.T) {
 		all = append(all, s.join())
 	}
 	s.calm(60)
-	all[0].End(transport.Closed{Code: netloop.CodeLost}) // Before it.
+	all[0].End(transport.Closed{Code: netloop.CodeLost}) // Before the stall.
 	s.calm(1)
 	s.tickAfter(175)
 	all[1].End(transport.Closed{Code: netloop.CodeLeft, Remote: true})
@@ -86,7 +86,7 @@ func TestAStallIsToldInOneLine(t *testing.T) {
 	s.tickAfter(1200)
 	for i, session := range all[5:] {
 		if session.End(transport.Closed{Code: netloop.CodeLost}); i == 3 {
-			s.calm(9 * 60) // The server finds out about the rest as late as they did.
+			s.calm(9 * 60) // The server detects the other losses as late as the clients did.
 		}
 	}
 	s.calm(2*60 + 1)
@@ -100,7 +100,7 @@ func TestAStallIsToldInOneLine(t *testing.T) {
 	}
 }
 
-// A server that does not keep up at all says so once in ten seconds, and at its end.
+// A server that never keeps up logs it once in ten seconds, and at its end.
 func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
 	s := newStalling(t)
 	var all []*guest
@@ -126,8 +126,8 @@ func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
 	}
 }
 
-// The line of a stall waits for the clients that it has lost: a second, or, where they have
-// given the server up, until the server has found out.
+// The line of a stall waits for the clients that it has lost: a second, or, after clients have
+// given the server up, until the server has detected it.
 func TestTheLineOfAStallWaitsForTheLost(t *testing.T) {
 	// Of 10 s and a bit.
 	for dropped, want := range map[uint64]int{0: -1, 1: 60, 598: 60, 600: 660} {

@@ -26,8 +26,8 @@ func TestTheScaleIsShown(t *testing.T) {
 	}
 }
 
-// A deadline calls by its own clock: of two that lie equally far the one in scaled time waits for
-// as long as the room stands still. What has passed already is called in the next tick.
+// A deadline uses its own clock: of two equal deadlines the one in scaled time is later by the
+// pause of scaled time. A deadline in the past calls in the next tick.
 func TestDeadlinesCall(t *testing.T) {
 	called := map[string]uint64{}
 	note := func(name string) func(*netloop.Tick) {

@@ -15,7 +15,7 @@ import (
 
 var nan32 = float32(math.NaN())
 
-// In a room they are counted where an operator looks, and cost nobody a tick.
+// In a room they are counted in the metrics, and do not delay a tick.
 func TestValuesThatDoNotFitAreCounted(t *testing.T) {
 	type odd struct {
 		F float32
@@ -26,13 +26,13 @@ func TestValuesThatDoNotFitAreCounted(t *testing.T) {
 	b := newBareOf(t, netloop.Config{}, oddGame{s, func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { k.Spawn(tick, odd{nan32, "long"}) })
 	}})
-	for range 60 { // as often as plain counters go to the metrics
+	for range 60 { // the interval of reports to the metrics
 		b.step()
 	}
 	b.lacks("netloop_clamped_values_total 2")
 }
 
-// Whoever plays the server in a test hears what the checks of the configuration find, and the log
+// A test that plays the server receives the findings of the configuration's checks, and the log
 // does not.
 func TestWhoeverAsksForMisusesHearsOfThem(t *testing.T) {
 	type odd struct {

@@ -17,15 +17,15 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// aimer is a room with one client that says what it sees, as it likes.
+// aimer is a room with one client that sends arbitrary views.
 type aimer struct {
 	*pilots
 	*pilot
-	views []netloop.View  // that counted, by input
-	back  []time.Duration // before the step of the input those lie
+	views []netloop.View  // accepted views, by input
+	back  []time.Duration // their distance from the step of the input
 	acked uint64          // it acknowledges all packets up to here
-	mute  bool            // it acknowledges nothing more
-	early time.Duration   // before the deadline of its step comes an input
+	mute  bool            // it acknowledges no more packets
+	early time.Duration   // margin of an input before the deadline of its step
 }
 
 func newAimer(t testing.TB, cfg netloop.Config) *aimer {
@@ -48,8 +48,8 @@ func (a *aimer) open(r *netloop.Room) {
 	})
 }
 
-// silent is a tick without an input. What the server sends arrives, and is acknowledged in the next
-// tick.
+// silent runs a tick without an input. The server's packets arrive, and are acknowledged in the
+// next tick.
 func (a *aimer) silent() {
 	a.t.Helper()
 	if a.acked > 0 {
@@ -61,7 +61,7 @@ func (a *aimer) silent() {
 	}
 }
 
-// see is a tick with an input that was made with a view. It returns the one that counted.
+// see runs a tick with an input that was made with a view. It returns the accepted view.
 func (a *aimer) see(v input.View) netloop.View {
 	a.t.Helper()
 	step := a.tick + 1
@@ -76,7 +76,7 @@ func (a *aimer) see(v input.View) netloop.View {
 	return a.views[n]
 }
 
-// lagging is the view so many ticks before the step whose input comes next.
+// lagging returns the view the given number of ticks before the step of the next input.
 func (a *aimer) lagging(ticks float64) input.View {
 	at := float64(a.tick+1) - ticks
 	from := uint64(at)
@@ -84,7 +84,7 @@ func (a *aimer) lagging(ticks float64) input.View {
 	return input.View{From: from, To: from + 1, Alpha: float32(alpha)}
 }
 
-// wantClamped checks how many views have counted as others, by reason.
+// wantClamped checks the number of clamped views, by reason.
 func (a *aimer) wantClamped(why string, n int) {
 	a.t.Helper()
 	a.room.Report()
@@ -106,7 +106,7 @@ func (a *aimer) stats() (s netloop.LinkStats) {
 	return s
 }
 
-// What a client says that it sees counts as it is, if it can be so.
+// A plausible view is accepted unchanged.
 func TestAnHonestViewCounts(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
 	for n := range 250 {
@@ -121,8 +121,8 @@ func TestAnHonestViewCounts(t *testing.T) {
 	}
 }
 
-// A view of snapshots that the client cannot have, because they were not sent, or has not said to
-// have, counts as that of the newest which it has, and not of the future.
+// A view of snapshots that were not sent, or not acknowledged, is replaced by that of the newest
+// acknowledged one, and not by one in the future.
 func TestAViewIsOfWhatTheClientHas(t *testing.T) {
 	for name, make := range map[string]func(a *aimer) input.View{
 		"not acknowledged": func(a *aimer) input.View { return input.View{From: a.tick - 1, To: a.tick} },
@@ -145,8 +145,8 @@ func TestAViewIsOfWhatTheClientHas(t *testing.T) {
 	}
 }
 
-// A view between two snapshots that do not follow each other, over which a target would be where
-// it never was, counts as that between the two next to its time.
+// A view between two snapshots that are not adjacent, in which a target would be at a place where
+// it never was, is replaced by the view between the two adjacent to its time.
 func TestAViewLiesBetweenNeighbours(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
 	from := a.tick - 10
@@ -154,7 +154,7 @@ func TestAViewLiesBetweenNeighbours(t *testing.T) {
 		t.Errorf("%+v counts", v)
 	}
 	a.wantClamped("apart", 1)
-	// Of every other snapshot there is none between.
+	// With each second snapshot there is none between.
 	a = newAimer(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: 2}})
 	from = a.tick&^1 - 10
 	if v := a.see(input.View{From: from, To: from + 2, Alpha: 0.75}); v != (netloop.View{From: from, To: from + 2, Alpha: 0.75}) {
@@ -162,8 +162,8 @@ func TestAViewLiesBetweenNeighbours(t *testing.T) {
 	}
 }
 
-// A view that is too old counts as old as the room allows before its input was made, which is half
-// a round trip, and as long as it waited, before its step; and never longer than twice that.
+// A view that is too old is clamped to the room's limit before its input was made, which is half a
+// round trip, and the time it waited, before its step; and never to more than twice that limit.
 func TestAViewIsNotTooOld(t *testing.T) {
 	for _, c := range []struct {
 		most, rtt, want time.Duration
@@ -188,19 +188,19 @@ func TestAViewIsNotTooOld(t *testing.T) {
 		}
 	}
 	a := newAimer(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50), MaxRewind: 100 * time.Millisecond}})
-	a.see(a.lagging(5)) // as old as may be
+	a.see(a.lagging(5)) // at the limit
 	a.wantClamped("old", 0)
 	a.wantClamped("as_sent", 1)
 	a.see(a.lagging(5 + 1.0/64))
 	a.wantClamped("old", 1)
-	// An input that comes at its deadline has not waited for a single nanosecond.
+	// An input that arrives at its deadline has not waited at all.
 	a = newAimer(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50), MaxRewind: 100*time.Millisecond - 1}})
 	a.see(a.lagging(5))
 	a.wantClamped("old", 1)
 }
 
-// A view of before the client's first snapshot counts as that snapshot, and not as something
-// between it and the beginning of time.
+// A view before the client's first snapshot is clamped to that snapshot, and not interpolated from
+// the begin of time.
 func TestAViewIsOfTheFirstSnapshotAtTheEarliest(t *testing.T) {
 	a := &aimer{pilots: new(pilots)}
 	a.bare = newBareOf(t, netloop.Config{}, inputGame(a.open))
@@ -223,7 +223,7 @@ func TestAViewIsOfTheFirstSnapshotAtTheEarliest(t *testing.T) {
 }
 
 // An input that was made earlier than half a round trip before its step, because the client's clock
-// leads, may look back further by that; what comes late has not waited.
+// leads, may look back further by that time; a late input has not waited.
 func TestAnInputThatWaitsMayLookBackFurther(t *testing.T) {
 	for _, c := range []struct{ early, want time.Duration }{
 		{40 * time.Millisecond, 290 * time.Millisecond}, {-40 * time.Millisecond, 250 * time.Millisecond},
@@ -234,7 +234,7 @@ func TestAnInputThatWaitsMayLookBackFurther(t *testing.T) {
 		if back := a.back[0]; (back - c.want).Abs() > time.Millisecond {
 			t.Errorf("%v early: %v back, want %v", c.early, back, c.want)
 		}
-		// One that comes otherwise moves that little by little.
+		// A different margin is smoothed.
 		a.early += 160 * time.Millisecond
 		a.see(a.lagging(30))
 		if back := a.back[1]; (back - c.want - 160*time.Millisecond/16).Abs() > 3*time.Millisecond {
@@ -243,8 +243,8 @@ func TestAnInputThatWaitsMayLookBackFurther(t *testing.T) {
 	}
 }
 
-// Whatever a client says, and acknowledges, its view is of snapshots that it has, next to each
-// other, and not too old; and each of its inputs runs.
+// For arbitrary views and acknowledgements, the accepted view is between adjacent snapshots that
+// the client has, and not too old; and each of its inputs runs.
 func TestWhateverAClientSaysItsViewCanBeTrue(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -266,15 +266,15 @@ func TestWhateverAClientSaysItsViewCanBeTrue(t *testing.T) {
 				t.Fatalf("seed %d: %+v counts as %+v", seed, said, v)
 			case c.Peer().HasBetween(v.From, v.To):
 				t.Fatalf("seed %d: %+v counts as %+v, and there is one between", seed, said, v)
-			case back > 270*time.Millisecond: // A missing neighbour lets it be a snapshot older.
+			case back > 270*time.Millisecond: // A missing neighbour permits one more snapshot back.
 				t.Fatalf("seed %d: %+v counts as %+v, %v back", seed, said, v, back)
 			}
 		}
 	}
 }
 
-// Who picks for each shot the best moment of the last quarter of a second gets it about once in a
-// second. What it gets otherwise lies near where it was before.
+// A client that picks the best moment of the last quarter of a second for each shot gets it about
+// once in a second. Its other views remain near their earlier place.
 func TestAViewJumpsSeldom(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
 	const seconds = 20
@@ -286,7 +286,7 @@ func TestAViewJumpsSeldom(t *testing.T) {
 		far += max(0, (a.back[n]-a.back[n-15]).Abs()-100*time.Millisecond)
 		asked += 13*time.Second/60 - 100*time.Millisecond
 	}
-	// An eighth of the time, what it drifts meanwhile, and what was saved before.
+	// An eighth of the time, the drift, and the initial allowance.
 	if most := seconds*(time.Second/8+time.Second/16) + 250*time.Millisecond; far > most || far < time.Second || asked < 2*most {
 		t.Errorf("%v of %v of jumps counted in %d s, want at most %v", far, asked, seconds, most)
 	}
@@ -297,7 +297,7 @@ func TestAViewJumpsSeldom(t *testing.T) {
 	a.wantClamped("jumped", int(s.ViewsClamped))
 }
 
-// A client whose delay changes at once, as on a new route, and stays is believed within a second.
+// A client whose delay changes permanently, as on a new route, is accepted within a second.
 func TestAViewThatHasMovedIsBelievedSoon(t *testing.T) {
 	for _, back := range [][2]float64{{3, 15}, {15, 3}} {
 		a := newAimer(t, netloop.Config{})
@@ -308,7 +308,7 @@ func TestAViewThatHasMovedIsBelievedSoon(t *testing.T) {
 			a.see(a.lagging(back[1]))
 		}
 		last := time.Duration(back[1] * float64(time.Second) / 60)
-		// 200 ms are within what is saved.
+		// 200 ms are within the allowance.
 		if b := a.back[60]; (b - last).Abs() > time.Millisecond {
 			t.Errorf("after a jump from %v to %v ticks: %v back", back[0], back[1], b)
 		}
@@ -316,8 +316,8 @@ func TestAViewThatHasMovedIsBelievedSoon(t *testing.T) {
 	}
 }
 
-// Who has jumped before waits for its next jump: what is missing comes with an eighth of the time,
-// and its place follows by a sixteenth meanwhile.
+// After a jump the next one has to wait: the allowance grows by an eighth of the time, and the
+// centre follows by a sixteenth meanwhile.
 func TestTheNextJumpTakesTime(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
 	for range 60 {
@@ -326,7 +326,7 @@ func TestTheNextJumpTakesTime(t *testing.T) {
 	a.see(a.lagging(15)) // 217 ms: 167 beyond the band, of 250.
 	before := len(a.back)
 	for range 60 {
-		a.see(a.lagging(2)) // 117 back: 34 are missing, and come at 187 in a second.
+		a.see(a.lagging(2)) // 117 back: 34 are missing, and accumulate at 187 in a second.
 	}
 	n := before
 	for a.back[n] > 2*time.Second/60+time.Millisecond {
@@ -337,8 +337,7 @@ func TestTheNextJumpTakesTime(t *testing.T) {
 	}
 }
 
-// For a step without its input, and for one that says no view, the client has looked on as time
-// went on.
+// For a step without its input, or an input without a view, the view moves on with time.
 func TestTheViewOfAMissedInputMovesOn(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
 	a.see(a.lagging(6.5))
@@ -357,8 +356,8 @@ func TestTheViewOfAMissedInputMovesOn(t *testing.T) {
 	a.wantClamped("as_sent", 1)
 }
 
-// Nobody sees anything before the first view, in a room in which nobody looks back, and as another
-// program of the same player.
+// There is no view before the first one, in a room without rewinds, and for another program of the
+// same player.
 func TestNoView(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
 	if v := a.see(input.View{}); v != (netloop.View{}) {
@@ -370,8 +369,8 @@ func TestNoView(t *testing.T) {
 	}
 }
 
-// TestViewsAreReplayed records views of all kinds, and what was acknowledged meanwhile, and plays
-// the recording again.
+// TestViewsAreReplayed records views of all kinds with their acknowledgements, and replays the
+// recording.
 func TestViewsAreReplayed(t *testing.T) {
 	var file bytes.Buffer
 	a := newAimer(t, netloop.Config{Record: &file})
@@ -401,9 +400,8 @@ func TestViewsAreReplayed(t *testing.T) {
 	}
 }
 
-// BenchmarkViewsOf200Clients is a tick that takes and runs the inputs of 200 clients, whose views
-// count as they are, and one in a room in which nobody looks back: the difference is what views
-// cost.
+// BenchmarkViewsOf200Clients measures a tick with the inputs of 200 clients with plausible views,
+// and one in a room without rewinds: the difference is the cost of views.
 func BenchmarkViewsOf200Clients(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -422,7 +420,7 @@ func BenchmarkViewsOf200Clients(b *testing.B) {
 					p.send(s)
 				}
 			}
-			for range 100 { // Until what the clients say and what their links are like agree.
+			for range 100 { // Until the clients' views and their links agree.
 				bring()
 				p.step()
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Who leaves soon after it came, again and again, is known for it: until a minute has passed in
-// which it did not, and however long it stays, its first visits count for nothing.
+// Repeated short visits are counted until a minute has passed without one, and the first few have
+// no consequence.
 func TestShortVisitsAreRemembered(t *testing.T) {
 	var v visits
 	now := time.Hour
@@ -15,9 +15,9 @@ func TestShortVisitsAreRemembered(t *testing.T) {
 		if v.often("a", now) {
 			t.Fatalf("%d short visits are often", n)
 		}
-		v.left("a", now-shortVisit, now) // It has stayed long enough.
+		v.left("a", now-shortVisit, now) // Long enough.
 		v.left("a", now-shortVisit+1, now)
-		v.left("", now, now) // Nobody knows who that was.
+		v.left("", now, now) // The holder is unknown.
 		now += time.Second
 	}
 	if !v.often("a", now) || v.often("b", now) || v.often("", now) {
@@ -43,7 +43,7 @@ func TestShortVisitsAreRemembered(t *testing.T) {
 	}
 }
 
-// What is remembered of visits is bounded, and those of a minute ago are forgotten.
+// The stored visits are limited, and those of a minute ago are removed.
 func TestVisitsAreForgotten(t *testing.T) {
 	var v visits
 	for n := range 2 * maxVisitors {
@@ -59,7 +59,7 @@ func TestVisitsAreForgotten(t *testing.T) {
 	}
 }
 
-// In a world of many objects fewer come in in a tick, and one in any.
+// In a world of many objects fewer clients join in a tick, and at least one in any.
 func TestALargeWorldLetsFewerIn(t *testing.T) {
 	for slots, want := range map[int]int{0: 4, 1: 4, 5120: 4, 5121: 3, 10_000: 2, 10_241: 1, 65_536: 1} {
 		if n := entering(slots); n != want {

@@ -93,8 +93,8 @@ func TestWorkIsBoundedAndCounted(t *testing.T) {
 	}
 }
 
-// TestALeaverCancelsNoWork: the context of work is the room's, not that of the
-// client whose message asked for it.
+// TestALeaverCancelsNoWork: the context of work is the room's, not that of the client with the
+// message that started it.
 func TestALeaverCancelsNoWork(t *testing.T) {
 	release := make(chan struct{})
 	var result string

@@ -17,7 +17,7 @@ import (
 
 const period = time.Second / 60
 
-// noGC keeps the tests from what the process does.
+// noGC keeps the tests independent of the process.
 func noGC() GC { return GC{} }
 
 // tick is a record of the n-th tick with systems of given costs in Update.
@@ -69,7 +69,7 @@ func encode(t *testing.T, v any) string {
 	return string(b)
 }
 
-// Whatever the systems cost, no record outgrows its memory, and none of it goes missing.
+// For any costs of systems, no record outgrows its memory, and the costs add up.
 func TestCostsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		costs := rapid.SliceOfN(rapid.Int64Range(0, 1e6), 0, 300).Draw(t, "costs")
@@ -111,7 +111,7 @@ func TestLastTicksAreKept(t *testing.T) {
 	}
 }
 
-// The worst are those that a sort of everything younger than an hour would say.
+// The worst are those of a sort of all ticks younger than an hour.
 func TestTheWorstAreKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLog(period, noGC)
@@ -130,7 +130,7 @@ func TestTheWorstAreKept(t *testing.T) {
 		if len(got) > WorstTicks || len(got) == 0 {
 			t.Fatalf("%d ticks", len(got))
 		}
-		// What aged out leaves room for what comes after it only.
+		// An expired tick is replaced by later ticks only.
 		if got[0].Duration != all[0].Duration {
 			t.Fatalf("the worst is %v, not %v", got[0].Duration, all[0].Duration)
 		}
@@ -181,7 +181,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A tick that meets readers goes on, whatever they hold.
+// A tick that meets readers continues, whichever records they lock.
 func TestReadersNeverHoldUpATick(t *testing.T) {
 	l := newLog(period, noGC)
 	for i := range LastTicks - 1 {

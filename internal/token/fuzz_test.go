@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// FuzzVerify holds against an independent reader that nothing is accepted but what is signed with
-// the key and says what it must. Input that is signed plays a login service gone wrong, the other
-// a stranger.
+// FuzzVerify checks against an independent reader that only tokens with a valid signature and valid
+// claims are accepted. Signed input simulates a faulty login service, unsigned input a stranger.
 func FuzzVerify(f *testing.F) {
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 	public := private.Public().(ed25519.PublicKey)
@@ -71,7 +70,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzLoadKeys holds that reading a file gives a key or an error, whatever the file holds.
+// FuzzLoadKeys checks that a file of any contents yields a key or an error.
 func FuzzLoadKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(t.TempDir(), "key.pub")

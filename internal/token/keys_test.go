@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Keys are read from one file or from a folder, and a file that cannot be used is named with the
+// Keys are read from one file or from a folder, and an error names the unusable file and the
 // remedy.
 func TestKeysAreReadFromFiles(t *testing.T) {
 	dir := t.TempDir()
@@ -95,7 +95,7 @@ func TestKeysAreReadFromFiles(t *testing.T) {
 	}
 }
 
-// The private key is for its owner's eyes, and no key is overwritten.
+// Only its owner can read the private key, and no key is overwritten.
 func TestKeysAreMadeOnce(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "login-1")
@@ -126,8 +126,8 @@ func TestKeysAreMadeOnce(t *testing.T) {
 	}
 }
 
-// Keys that cannot be read again change nothing: who could come in still can. Those that can be
-// count at once, and a key that is gone lets nobody in any more.
+// A failed reload keeps the current keys. A successful one takes effect at once, and tokens of a
+// removed key are rejected.
 func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
 	dir := t.TempDir()
 	first := newIssuer(t, dir, "login-1")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The ids of tokens are remembered until nobody would accept them any more, and not longer; who
-// comes when no more can be remembered is refused, and let in once some have expired.
+// The ids of tokens are stored until the tokens would no longer be accepted, and not longer; with a
+// full memory tokens are rejected until some have expired.
 func TestIDsAreRememberedUntilTheyExpire(t *testing.T) {
 	var s spent
 	id := func(n int) spentID { return spentID{byte(n), byte(n >> 8), byte(n >> 16)} }
@@ -28,7 +28,7 @@ func TestIDsAreRememberedUntilTheyExpire(t *testing.T) {
 				left++
 			}
 		}
-		first := second // of those that expire now: 7919 is 59 modulo 60
+		first := second // of the ids that expire now: 7919 is 59 modulo 60
 		if second > 0 {
 			first = 60 - second
 		}
@@ -44,7 +44,7 @@ func TestIDsAreRememberedUntilTheyExpire(t *testing.T) {
 	}
 }
 
-// A full memory is the server's own trouble, and says so.
+// A full memory is an error of the server, with a code of its own.
 func TestAFullMemoryIsBusy(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)
@@ -61,7 +61,7 @@ func TestAFullMemoryIsBusy(t *testing.T) {
 	}
 }
 
-// Of many who bring the same token at once, one comes in. Two issuers may give the same id.
+// Of many simultaneous uses of one token, one is accepted. Two issuers may use the same id.
 func TestOneOfManyUsesAToken(t *testing.T) {
 	dir := t.TempDir()
 	first, second := newIssuer(t, dir, "login-1"), newIssuer(t, dir, "login-2")
@@ -90,8 +90,8 @@ func TestOneOfManyUsesAToken(t *testing.T) {
 	}
 }
 
-// A token that was used is remembered for as long as it would be accepted, which is Leeway after it
-// expires.
+// The id of a used token is stored for as long as the token would be accepted, which is Leeway
+// after it expires.
 func TestAUsedTokenIsRefusedWithinTheLeeway(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)

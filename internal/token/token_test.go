@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// noon is the time at which these tests play.
+// noon is the time of these tests.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// issuer is a login service with its key, and what a server has of it.
+// issuer is a login service with its key, and the server's copy of the key.
 type issuer struct {
 	dir     string
 	id      string
@@ -42,7 +42,7 @@ func newIssuer(t testing.TB, dir, id string) *issuer {
 	return &issuer{dir, id, s.key}
 }
 
-// verifier is a server of that issuer.
+// verifier returns the verifier of a server for that issuer.
 func (i *issuer) verifier(t testing.TB) *Verifier {
 	t.Helper()
 	v, err := NewVerifier(i.dir, "arena-1")
@@ -52,7 +52,7 @@ func (i *issuer) verifier(t testing.TB) *Verifier {
 	return v
 }
 
-// claims are those of a token that is in order, and what is changed in them; nil removes one.
+// claims returns the claims of a valid token with changes; nil removes one.
 func claims(change map[string]any) map[string]any {
 	c := map[string]any{
 		"sub": "anna", "aud": "arena-1", "jti": rand.Text(), "room": "lobby", "role": 2, "clan": "red",
@@ -63,7 +63,7 @@ func claims(change map[string]any) map[string]any {
 	return c
 }
 
-// jwtOf writes a token without the help of a library.
+// jwtOf encodes a token without a library.
 func jwtOf(t testing.TB, header, claims map[string]any, sign func(text string) []byte) string {
 	t.Helper()
 	part := func(v map[string]any) string {
@@ -86,7 +86,7 @@ func (i *issuer) token(t testing.TB, change map[string]any) string {
 	return jwtOf(t, i.header(), claims(change), i.sign)
 }
 
-// reasonOf is why a token is not accepted.
+// reasonOf returns why a token is rejected.
 func reasonOf(t testing.TB, err error) Reason {
 	t.Helper()
 	if err == nil {
@@ -102,7 +102,7 @@ func reasonOf(t testing.TB, err error) Reason {
 	return e.Reason
 }
 
-// A token that is in order says who somebody is, once.
+// A valid token identifies its player, once.
 func TestATokenSaysWhoSomebodyIsOnce(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)
@@ -124,7 +124,7 @@ func TestATokenSaysWhoSomebodyIsOnce(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with the claims of a token that is signed well, it is refused for that.
+// Each invalid claim of a correctly signed token is the reason of its rejection.
 func TestClaimsAreLookedAtOneByOne(t *testing.T) {
 	at := func(d time.Duration) int64 { return noon.Add(d).Unix() }
 	login := newIssuer(t, t.TempDir(), "login-1")
@@ -178,7 +178,7 @@ func TestClaimsAreLookedAtOneByOne(t *testing.T) {
 	}
 }
 
-// Whoever cannot sign with a key that the server knows gets nowhere, whatever the header says.
+// A token without the signature of a known key is rejected, for any header.
 func TestOnlyTheLoginServiceSigns(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	stranger := newIssuer(t, t.TempDir(), "login-1")
@@ -252,7 +252,7 @@ func TestOnlyTheLoginServiceSigns(t *testing.T) {
 	}
 }
 
-// No byte of a token can be changed, added or left out.
+// No byte of a token can be changed, added or removed.
 func TestEveryChangedByteIsRefused(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)
@@ -280,7 +280,7 @@ func TestEveryChangedByteIsRefused(t *testing.T) {
 		refuse("at the end", len(text), text+more)
 	}
 	exact := false
-	for pad := range 4 { // Not every length is one of base64, so the header varies too.
+	for pad := range 4 { // Not each length is one of base64, so the header varies too.
 		header := login.header()
 		header["x"] = strings.Repeat("x", pad)
 		for n, size := 5750, 0; size <= MaxToken; n++ {
@@ -301,7 +301,7 @@ func TestEveryChangedByteIsRefused(t *testing.T) {
 	}
 }
 
-// What is no token at all is refused in words.
+// A malformed token is rejected with a text.
 func TestWhatIsNoTokenIsRefused(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)
@@ -326,7 +326,7 @@ func TestWhatIsNoTokenIsRefused(t *testing.T) {
 	}
 }
 
-// What a tool signs, a server accepts, and reads what it was given.
+// A server accepts a tool's tokens, and reads their claims.
 func TestSignedTokensAreAccepted(t *testing.T) {
 	dir := t.TempDir()
 	login := newIssuer(t, dir, "login-1")
@@ -366,7 +366,7 @@ func TestSignedTokensAreAccepted(t *testing.T) {
 	}
 }
 
-// An explanation goes on after what is wrong, and tells an operator what a client is not told.
+// An explanation continues after an error, and tells an operator more than a client.
 func TestExplainGoesOnAfterWhatIsWrong(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	text := login.token(t, map[string]any{"aud": "arena-2", "exp": noon.Add(-3 * time.Minute).Unix()})

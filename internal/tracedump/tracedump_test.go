@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dumper opens a dumper whose log comes back.
+// dumper opens a dumper and returns its log.
 func dumper(t *testing.T, dir, name string) (*Dumper, *bytes.Buffer) {
 	t.Helper()
 	log := new(bytes.Buffer)
@@ -42,7 +42,7 @@ func files(t *testing.T, dir string) []string {
 	return found
 }
 
-// TestGoToolTraceReadsTheFile makes one, and lets the tool parse it.
+// TestGoToolTraceReadsTheFile writes a file, and lets the tool parse it.
 func TestGoToolTraceReadsTheFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "by", "it")
 	d, log := dumper(t, dir, "a1")
@@ -77,14 +77,14 @@ func TestFilesAreRateLimited(t *testing.T) {
 		at += dumpEvery / 5
 	}
 	d.Close()
-	// Ticks 1 and 6 at most: the second may come while the first is written.
+	// Ticks 1 and 6 at most: the second may arrive while the first is written.
 	written, skipped, failed := d.Counts()
 	if written+skipped != 10 || written < 1 || written > 2 || failed != 0 || uint64(len(files(t, dir))) != written {
 		t.Errorf("%d written, %d skipped, %d failed", written, skipped, failed)
 	}
 }
 
-// The directory stays within its bounds, and what is not ours stays in it.
+// The directory remains within its limits, and other files in it are kept.
 func TestTheOldestFilesGo(t *testing.T) {
 	put := func(dir, name string, size int64) {
 		t.Helper()
@@ -92,7 +92,7 @@ func TestTheOldestFilesGo(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(path, size); err != nil { // A hole: it takes no room.
+		if err := os.Truncate(path, size); err != nil { // A hole: it takes no disk space.
 			t.Fatal(err)
 		}
 	}
@@ -122,8 +122,8 @@ func TestTheOldestFilesGo(t *testing.T) {
 	}
 }
 
-// Two servers of a process share what Go has one of; somebody else's recorder is an error
-// that says so.
+// Two servers of a process share its only flight recorder; a recorder started elsewhere is reported
+// as an error.
 func TestDumpersShareTheRecorder(t *testing.T) {
 	dir := t.TempDir()
 	a, _ := dumper(t, dir, "a1")
@@ -175,7 +175,7 @@ func TestAFileThatCannotBeWrittenIsCounted(t *testing.T) {
 	}
 }
 
-// BenchmarkSlowSkipped is what a slow tick costs that gets no file.
+// BenchmarkSlowSkipped measures a slow tick that gets no file.
 func BenchmarkSlowSkipped(b *testing.B) {
 	d, err := Open(Config{Dir: b.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -67,7 +67,7 @@ func TestTicksThatReturnAreNoHang(t *testing.T) {
 	}
 }
 
-// hang is a system that does not return until it may.
+// hang is a system that blocks until may is closed.
 func hang(may <-chan struct{}) { <-may }
 
 func TestDumpNamesWhatHangs(t *testing.T) {
@@ -85,7 +85,7 @@ func TestDumpNamesWhatHangs(t *testing.T) {
 	go func() {
 		defer close(done)
 		w.Adopt()
-		_, _ = l.Step(loop.Input{Tick: 1}) // Its system hangs, that is all.
+		_, _ = l.Step(loop.Input{Tick: 1}) // Its system hangs.
 	}()
 	<-in
 	d := w.Dump()
@@ -137,8 +137,8 @@ func TestTicksCostTheWatchdogNoMemory(t *testing.T) {
 	}
 }
 
-// Ticks and checks at the same time, for the race detector: whatever is reported is of a
-// tick that ran, and nothing stays reported.
+// Ticks and checks at the same time, for the race detector: each reported hang is of a tick that
+// ran, and is cleared in the end.
 func TestTicksAndChecksAtOnce(t *testing.T) {
 	w := New(time.Nanosecond)
 	ctx, cancel := context.WithCancel(t.Context())
