@@ -25,7 +25,7 @@ type Board[E any] struct {
 
 	watches  []*Watch[E]
 	watched  atomic.Bool   // a watch exists
-	woken    chan struct{} // of size 1: something has changed since Tell
+	woken    chan struct{} // size 1; signals a change since Tell
 	telling  sync.Mutex    // held by the goroutine that tells
 	told     time.Duration // under telling
 	toldEver bool

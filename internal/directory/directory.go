@@ -37,7 +37,7 @@ type Hall[R any] struct {
 
 	mu     sync.Mutex
 	places map[string]*Place[R]
-	codes  map[string]*Place[R] // of places with a second name
+	codes  map[string]*Place[R] // places with a second name, by that name
 	count  uint64               // places ever reserved: it numbers them
 	list   []R                  // result of All; nil after a change
 	closed bool
@@ -48,7 +48,7 @@ type Place[R any] struct {
 	hall   *Hall[R]
 	name   string
 	code   string        // its second name; empty is none
-	number uint64        // in the order of opening
+	number uint64        // places are numbered in the order of opening
 	filled chan struct{} // closed once the room is open or given up
 	open   bool          // the room is open; written before filled is closed
 	room   R

@@ -17,7 +17,7 @@ const (
 // Toll stores how much of the limit sites have used. Any goroutine may use it.
 type Toll[S comparable] struct {
 	mu   sync.Mutex
-	paid map[S]time.Duration // when the site has its full burst again
+	paid map[S]time.Duration // time at which the site has its full burst again
 }
 
 // Pay charges a site for one of them, and reports false if the site has reached the limit.

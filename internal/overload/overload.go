@@ -76,7 +76,7 @@ const (
 
 // Recovery is the longest time without a hot window before a step down. So newcomers are admitted
 // again within Recovery and one window after the overload, and the level is Normal within three
-// times Recovery, whatever the history.
+// times Recovery, for any history.
 const Recovery = 5 * time.Minute
 
 // MinClients is the minimum number of clients for a median. Of two, one alone would decide, and a

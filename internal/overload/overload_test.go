@@ -118,7 +118,7 @@ func TestNewcomersAreLetInAgain(t *testing.T) {
 	})
 }
 
-// Without a history it takes 20 s a level at a load between the thresholds.
+// At a load between the thresholds each step down takes 20 s, without earlier steps.
 func TestAfterOneSpikeAWarmRoomIsOpenSoon(t *testing.T) {
 	for _, share := range []float64{0.70, 0.72, 0.8, 0.88, 0.899} {
 		l := New(period)
@@ -159,7 +159,7 @@ func TestAWindowIsHalfASecondOrSixteenTicks(t *testing.T) {
 		ticks  int
 	}{
 		{time.Millisecond, 500}, {10 * time.Millisecond, 50}, {10*time.Millisecond + 1, 50}, {10*time.Millisecond - 1, 51},
-		// 691 ns leave one of half a second.
+		// At 691 ns a window is just over half a second.
 		{691, 723_590}, {period, 31}, {31_250_000, 16}, {time.Second, 16},
 	} {
 		l := New(tt.period)
@@ -248,7 +248,8 @@ func TestTheThresholdsAreExact(t *testing.T) {
 	}
 }
 
-// A step of a script is windows, h a hot one and c a calm one, and the level after the last.
+// A step of a script lists windows, h for a hot and c for a calm one, and the expected level after
+// the last.
 func TestStepsDownWaitForCalmInARowAndTwiceAsLongWhenTheLoadReturns(t *testing.T) {
 	type step struct {
 		windows string
@@ -302,7 +303,7 @@ func TestALoadThatComesBackIsTriedRarely(t *testing.T) {
 	}
 }
 
-// A constant load moves the ladder in one direction only, whatever its value.
+// A constant load moves the ladder in one direction only, for any value.
 func TestAConstantLoadNeverFlaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := time.Second / time.Duration(rapid.IntRange(1, 1000).Draw(t, "rate"))

@@ -35,7 +35,7 @@ var kinds = [...]struct{ says, attr string }{{"a hook", "hook"}, {"a handler", "
 // so the state per place needs no bound.
 type Place struct {
 	Kind Kind
-	Name string // of the hook or the method: the label of the metric
+	Name string // name of the hook or method: the label of the metric
 	Of   string // the class of the hook, if it is a class's
 	So   string // the consequence of a panic, if it is not obvious
 }

@@ -8,9 +8,9 @@ import (
 // Head is the head of a file.
 type Head struct {
 	Schema      string            // its name, for people
-	Fingerprint []byte            // of the schema
-	Layout      uint64            `json:",string"` // of Tick
-	Config      json.RawMessage   // of the room, as its owner wrote it
+	Fingerprint []byte            // fingerprint of the schema
+	Layout      uint64            `json:",string"` // layout of Tick
+	Config      json.RawMessage   // configuration of the room, as its owner wrote it
 	Seed        uint64            `json:",string"`
 	Notes       map[string]string `json:",omitempty"`
 }

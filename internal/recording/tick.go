@@ -52,8 +52,8 @@ type Arrival struct {
 	Acks     []transport.Range
 	Closed   *transport.Closed
 	Value    uint64
-	State    []byte    // of inputs, unchanged
-	Entrance *Entrance // of Joined
+	State    []byte    // packet of inputs, unchanged
+	Entrance *Entrance // set for the kind Joined
 }
 
 // Entrance records how a client joined or resumed.

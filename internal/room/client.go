@@ -39,8 +39,8 @@ type Client struct {
 	peer      *netvar.Peer      // the client's acknowledged copies of the state
 	window    *transport.Window // limits the snapshots under way to it
 	link      transport.LinkFacts
-	due       bool // its snapshot was due and could not be sent
-	waits     Wait // the last reason for that
+	due       bool // a snapshot was due and could not be sent
+	waits     Wait // why it could not be sent
 	joined    bool // the game has been told of its join, and must be told of its leave
 	kicked    *transport.Closed
 	moving    string         // the ticket of its move to another room after this tick

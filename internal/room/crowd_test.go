@@ -15,8 +15,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Of any number of simultaneous joins, four enter in a tick, in their order, and with all their
-// messages of the meantime; a recording of it replays.
+// If many clients join at once, four enter per tick, in order, with all messages they have sent
+// meanwhile; a recording of it replays.
 func TestACrowdComesInFourByFour(t *testing.T) {
 	var said []uint64
 	game := bareGame(func(r *netloop.Room) {

@@ -23,7 +23,7 @@ type reel struct {
 	shots  fifo.Queue[shot]
 	pool   fifo.Pool[shot]
 	bytes  int
-	newest take // of the added shots
+	newest take // take of the newest shot added
 	ended  bool // the last shot has been added
 }
 

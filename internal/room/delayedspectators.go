@@ -31,7 +31,7 @@ type screening struct {
 	loop    shownLoop
 	now     loop.Now
 	last    uint64     // its newest tick, 0 = none
-	epoch   loop.Epoch // of the other room, as of that tick
+	epoch   loop.Epoch // epoch of the other room, as of that tick
 	pending int        // number of shots that the next tick shows
 }
 

@@ -115,7 +115,8 @@ func (s *screened) watch() *guest {
 	return newGuest(adm)
 }
 
-// sent takes all data sent to a guest, with each bit offset once at the start of a byte.
+// sent returns all data sent to a guest, and again shifted by 1 to 7 bits, so that a search finds a
+// text at any bit offset.
 func sent(g *guest) []byte {
 	var all []byte
 	_ = g.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error { all = append(all, b...); return nil })
@@ -227,8 +228,8 @@ func TestNobodyIsShownWhatHappensInOneTickASecond(t *testing.T) {
 	}
 }
 
-// The delay buffer is bounded. While it is full, the spectator feed is sent nothing more, and then
-// the changes since; the messages of that time are lost and counted.
+// The delay buffer is bounded. While it is full, the spectator feed gets no snapshots, and then one
+// with the changes since; the messages of that time are lost and counted.
 func TestAFullReelKeepsNoMore(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	const most = 4 << 10

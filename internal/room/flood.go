@@ -51,7 +51,7 @@ const (
 // penalties stores the penalties of holders. Any goroutine may use it.
 type penalties struct {
 	mu    sync.Mutex
-	doors map[string]door // by holder
+	doors map[string]door // entries by holder
 	order []penalty       // oldest first; a renewed penalty is in it twice
 	early uint64          // penalties that ended early
 }

@@ -22,14 +22,14 @@ type inputs struct {
 	declared *schema.Input // nil: clients send none
 	apply    InputHandler
 	reader   *input.Reader
-	counts   input.Counts // of all clients so far
+	counts   input.Counts // outcomes of all inputs of all clients so far
 	views    [clampReasons]uint64
 	stepAt   time.Duration // game time of the running step
-	times    []tickTime    // by tick: netvar.Horizon of them
+	times    []tickTime    // cache by tick, of length netvar.Horizon
 	orphans  uint64        // packets without a handler
 	running  input.Due     // scratch
 	place    panicguard.Place
-	due      [16]dueStep // by step: the newest inputs of all clients are for a few steps
+	due      [16]dueStep // cache by step: the newest inputs of all clients are for a few steps
 }
 
 // dueStep caches when a step is due in an epoch, because the conversion takes some divisions.

@@ -406,7 +406,7 @@ func TestHowEarlyInputsComeIsMeasured(t *testing.T) {
 	}
 	line := p.room.Timeline()
 	const ms = time.Millisecond
-	for i, early := range []time.Duration{0, 75 * ms, 25 * ms, 50 * ms} { // The first makes none.
+	for i, early := range []time.Duration{0, 75 * ms, 25 * ms, 50 * ms} { // The first sends none.
 		if s := p.all[i]; early > 0 {
 			s.make(p.tick+1, steer{})
 			at := line.GameTime(p.tick) - early

@@ -45,7 +45,7 @@ type letter struct {
 	from    Sender
 	size    int // encoded size
 	sender  *Room
-	number  uint64 // of the work by which the sender waits for the outcome
+	number  uint64 // number of the work that waits for the outcome
 	receipt func(any, error)
 }
 
@@ -60,11 +60,11 @@ func letterOf(it *rpcqueue.Item) *letter {
 // Limits of messages between rooms. The sender's tick pays only for the encoding, the receiver for
 // the rest: neither one room nor all rooms together can fill the queue of another.
 const (
-	maxMails     = 1024    // of a room in a tick
-	maxMailBytes = 1 << 20 // the same, encoded
+	maxMails     = 1024    // messages sent by a room in a tick
+	maxMailBytes = 1 << 20 // encoded bytes sent by a room in a tick
 	maxLetters   = 4096    // waiting for a tick of a room: one from each of as many tables
-	lettersEach  = 256     // of one sender
-	maxWaiting   = 4 << 20 // of all waiting messages, encoded
+	lettersEach  = 256     // waiting messages of one sender
+	maxWaiting   = 4 << 20 // encoded bytes of all waiting messages
 )
 
 // mailed counts the messages that a room has sent in a tick.
@@ -94,8 +94,8 @@ var (
 	errMails  = transport.Refuse(transport.CodeBusy, "the room has sent too many messages in this tick")
 )
 
-// Mail sends a message through Deliver. It panics if the message cannot be encoded. It sends
-// nothing and reports false if a receipt is wanted and too much work is running.
+// Mail sends a message through Deliver. It panics if the message cannot be encoded. It reports
+// false, without sending the message, if a receipt is wanted and too much work is running.
 func (r *Room) Mail(m Mail) bool {
 	payload := r.Encode(m.Method, m.Msg)
 	if m.Then != nil && r.async.pending >= maxAsync {

@@ -8,7 +8,7 @@ import (
 // margins holds how early the inputs of a client arrived, over the last second: per packet with new
 // inputs, the margin of the oldest new one, which has the least time.
 type margins struct {
-	all [marginsKept]margin // a ring
+	all [marginsKept]margin // ring buffer
 	n   uint64              // number of margins so far
 }
 

@@ -15,7 +15,7 @@ import (
 type overloaded struct {
 	ladder *overload.Ladder
 	lags   []time.Duration // scratch of lag
-	level  atomic.Uint32   // of the running tick; for admissions and probes
+	level  atomic.Uint32   // level of the running tick; read by admissions and probes
 }
 
 // Overload returns the room's level of overload. It changes between ticks only, and is an input of

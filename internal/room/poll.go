@@ -136,7 +136,7 @@ func (r *Room) requestFull(c *Client) {
 	r.anew = append(r.anew, c)
 }
 
-// startAnew starts full states of the next clients, in the order of their requests.
+// startAnew starts the full states of the next clients, in the order of their requests.
 func (r *Room) startAnew() {
 	n := 0
 	for left := maxFulls; n < len(r.anew) && left > 0; n++ {

@@ -28,7 +28,7 @@ func TestFullStateIsGrantedMoreAndMoreRarely(t *testing.T) {
 	s := b.join()
 	b.step()
 	const hertz = 60
-	var granted []int // seconds after the first
+	var granted []int // seconds since the first request
 	var first uint64
 	ask := func() {
 		before := b.room.World().Stats().FullRequests

@@ -18,7 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// lacks fails for each line that a scrape contains.
+// lacks fails for each line that a scrape does not contain.
 func (b *bare) lacks(lines ...string) {
 	b.t.Helper()
 	for _, line := range lines {

@@ -24,7 +24,7 @@ type presence struct {
 	resumable bool               // it has a secret, and can resume by itself
 	backlog   *transport.Backlog // nil: it never resumes by itself
 	received  uint64             // reliable messages received over all connections
-	before    uint64             // the part of them from earlier connections
+	before    uint64             // messages received over earlier connections
 	life      uint64             // counts the programs that have been this client
 
 	heard   time.Duration     // game time of the last arrival

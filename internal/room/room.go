@@ -113,7 +113,7 @@ type Spec struct {
 	// SpectatorDelay is the delay with which spectators see the room; 0 is none.
 	SpectatorDelay time.Duration
 	Private        bool   // only tickets and the code admit a client
-	Code           string // of a private room
+	Code           string // code of a private room
 	Budget         int    // in bytes per tick and client
 	// KeepDropped is for how long a client that has lost its connection may resume, in game time; 0
 	// or less is not at all.
@@ -148,7 +148,7 @@ type Config struct {
 	Log      *slog.Logger
 	Metrics  *metrics.Metrics
 	Stats    *transport.Stats
-	Instance []byte // of the server: it tells clients that the server has restarted
+	Instance []byte // id of the server process: it tells clients of a restart
 
 	Limits   rpcqueue.Limits // of messages
 	Answers  int             // limit of pending answers per client
@@ -181,7 +181,7 @@ type Room struct {
 	clock   loop.Clock
 	log     *slog.Logger
 	metrics *metrics.Metrics
-	tally   *metrics.Account // the room's share of the metrics
+	tally   *metrics.Account // this room's metrics
 
 	// The tick, in the order of the flow: arrivals, systems, departures.
 	feed       feed
@@ -189,9 +189,9 @@ type Room struct {
 	arrive     func(*transport.Arrival) // takeArrival
 	arrived    int                      // arrivals of the last poll
 	emptySince time.Duration            // game time of the last tick with a client in the room
-	anew       []*Client                // clients that wait to start anew, oldest request first
+	anew       []*Client                // clients that wait for a full state, oldest request first
 	clients    clients
-	camera     camera // of the delayed spectators
+	camera     camera // feed of the delayed spectators
 	rpcs       *rpcqueue.Queue[*Room]
 	// measures the cost of messages: it affects decisions only through the feed
 	tariff   *rpcqueue.Tariff
@@ -199,8 +199,8 @@ type Room struct {
 	from     *Client          // the client of the handled message, join or leave
 	owing    *Answer          // the answer that the running handler sends later
 	unsaid   uint64           // calls that reached no handler and got no answer
-	guard    panicguard.Guard // of the game's functions on this goroutine
-	aside    panicguard.Guard // of the game's functions on other goroutines
+	guard    panicguard.Guard // guards the game's functions on this goroutine
+	aside    panicguard.Guard // guards the game's functions on other goroutines
 	misuses  misuses
 	loop     Loop
 	now      *loop.Now
@@ -215,7 +215,7 @@ type Room struct {
 	async     async
 	queued    posts
 	mailed    mailed
-	ctx       context.Context // of the game's work; ends with the room
+	ctx       context.Context // context of the game's work; ends with the room
 	cancel    context.CancelFunc
 	penalties penalties
 	seats     seats
@@ -226,7 +226,7 @@ type Room struct {
 	refusing atomic.Pointer[transport.Closed] // set once no client is admitted any more
 	end      atomic.Pointer[End]              // set by End from outside
 	life     life
-	closing  *transport.Closed // by Close or a critical panic
+	closing  *transport.Closed // the reason, set by Close or a critical panic
 	ending   bool              // dropped clients can no longer resume
 	closesIn time.Duration     // a drain announced after the last tick; 0: none
 	closesAt time.Duration     // once ending, the time at which the room ends at the latest

@@ -42,8 +42,8 @@ type seats struct {
 	rouse   func()      // wakes the room, which shows others the change
 }
 
-// changedLocked makes the room run a tick, in which it shows others how many seats are free, and
-// notes when the next ticket expires.
+// changedLocked makes the room run a tick, which reports the free seats to others and updates the
+// next expiry of a ticket.
 func (s *seats) changedLocked() {
 	s.changed.Store(true)
 	if s.rouse != nil {
@@ -97,7 +97,7 @@ type seat struct {
 	id      uint64
 	subject string
 	conns   uint64 // number of connections so far, and so the number of the newest
-	attempt uint64 // the client's count of attempts, of the newest connection
+	attempt uint64 // number of the client's attempt that the newest connection was
 	// The secret of the newest connection; and the secret that the client showed for it, until
 	// something has arrived over the connection: the newest secret may never have reached the
 	// client.
@@ -113,7 +113,7 @@ type seat struct {
 	watches  bool    // it is counted among the watching seats; both while the role changes
 	watching bool    // the client in it is a spectator; valid while taken
 	ticket   *ticket // the ticket of the seat, until its client has sent data
-	who      *Join   // of the newest admission without a secret
+	who      *Join   // join of the newest admission without a secret
 }
 
 // secretLen is the length of the secret with which a client resumes.

@@ -163,7 +163,7 @@ func TestATicketKeepsASeat(t *testing.T) {
 	if full, awaited := b.s.full(Refuse, 4); full || !awaited {
 		t.Error("nobody can come, or nobody is awaited, while there are tickets")
 	}
-	b.counts(5, "0 0 2") // The end of until is exclusive.
+	b.counts(5, "0 0 2") // A ticket expires at until.
 	_, err = b.s.show("soon", 4)
 	b.refused("one that has expired", err, ErrTicket)
 

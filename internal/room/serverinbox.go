@@ -15,7 +15,7 @@ import (
 type Desk struct {
 	posts posts
 	rest  []rpcqueue.Item // taken and not yet delivered; belongs to the delivering goroutine
-	woken chan struct{}   // of size 1: a message waits
+	woken chan struct{}   // size 1; signals a waiting message
 
 	mu       sync.Mutex
 	handlers map[*rpcqueue.Method]DeskHandler

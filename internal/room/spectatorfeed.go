@@ -31,7 +31,7 @@ type camera struct {
 	reel    *reel          // nil: no spectator will ever watch, as in a replay
 	slot    transport.Slot // scratch of its snapshots
 	large   uint64         // records that were sent over its stream
-	shot    shot           // of the running tick
+	shot    shot           // data of the running tick
 	said    int            // bytes of its messages
 	scale   loop.Scale     // last recorded scale
 }

@@ -129,7 +129,7 @@ func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
 // The line of a stall waits for the clients that it has lost: a second, or, after clients have
 // given the server up, until the server has detected it.
 func TestTheLineOfAStallWaitsForTheLost(t *testing.T) {
-	// Of 10 s and a bit.
+	// 600 dropped ticks are a stall of just over 10 s.
 	for dropped, want := range map[uint64]int{0: -1, 1: 60, 598: 60, 600: 660} {
 		s := newStalling(t)
 		s.tickAfter(dropped)

@@ -19,11 +19,11 @@ import (
 // life is the state of a room's goroutine, from Start on.
 type life struct {
 	over    atomic.Bool
-	givenUp atomic.Bool // by GiveUp; its goroutine may still hang
+	givenUp atomic.Bool // set by GiveUp; its goroutine may still hang
 	ended   func(error)
 	stop    func() bool        // ends the watch of Start's context
 	ctx     context.Context    // ends once the room has been told to end
-	end     context.CancelFunc // of ctx
+	end     context.CancelFunc // cancels ctx
 }
 
 // End describes how the room is ended from outside.
@@ -87,7 +87,7 @@ func (r *Room) endWithServer() {
 // Ending returns the End that was set from outside; nil without one. Any goroutine may call it.
 func (r *Room) Ending() *End { return r.end.Load() }
 
-// told returns the End that was set from outside, or that of the server.
+// told returns the End that ends the room: the one set from outside, or else the server's.
 func (r *Room) told() *End {
 	if r.end.Load() == nil {
 		r.endWithServer()

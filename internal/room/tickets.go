@@ -33,7 +33,7 @@ type Reservation struct {
 // ticket is a reserved seat. It belongs to the mutex of the room's seats.
 type ticket struct {
 	id        secretID
-	until     time.Duration // on the room's clock
+	until     time.Duration // expiry, on the room's clock
 	spectator bool
 	params    []byte
 	shown     bool  // a client with it is being admitted

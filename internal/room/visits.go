@@ -24,7 +24,7 @@ type visits struct {
 
 type visit struct {
 	count int
-	until time.Duration // when it is forgotten
+	until time.Duration // when the entry expires
 }
 
 // visitor is the earliest time at which the visits of a holder may be forgotten.

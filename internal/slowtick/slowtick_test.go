@@ -111,7 +111,7 @@ func TestLastTicksAreKept(t *testing.T) {
 	}
 }
 
-// The worst are those of a sort of all ticks younger than an hour.
+// The worst ticks are the first of all ticks younger than an hour, sorted by duration.
 func TestTheWorstAreKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLog(period, noGC)
