@@ -104,7 +104,7 @@ type Ladder struct {
 	credit         int // their credit: each warm one counts 1, each calm one warmth
 	hold           int // calm windows that the next step down takes
 	since          int // windows since the last step down
-	longest        int // windows of Recovery
+	longest        int // number of windows in Recovery
 }
 
 // New returns a ladder at Normal for a room with the tick period, which is positive.

@@ -58,7 +58,7 @@ type Arrival struct {
 
 // Entrance records how a client joined or resumed.
 type Entrance struct {
-	Join      []byte // a value of the owner; nil: it resumed by itself
+	Join      []byte // encoded by the owner; nil: it resumed by itself
 	Resumable bool
 	Received  uint64
 	Kept      bool
@@ -70,7 +70,7 @@ type Entrance struct {
 type Post struct {
 	Method uint32
 	Stage  uint8
-	Msg    []byte  // a value
+	Msg    []byte  // encoded by AppendValue
 	From   *Sender // the room that has sent it; nil: none
 }
 
@@ -80,7 +80,7 @@ type Sender struct{ Room, Kind string }
 // Result is the result of asynchronous work.
 type Result struct {
 	Work  uint64 // its number, from 1
-	Value []byte // a value
+	Value []byte // encoded by AppendValue
 	Err   *Error
 	Code  uint32 // of an error that is a refusal: Err.Text is the text for the client
 }

@@ -59,7 +59,7 @@ type Client struct {
 
 	// Game time from which on it may repeat a request: for the full state, for digests.
 	fullFrom, digestFrom time.Duration
-	fullGap              time.Duration // between its last request for the full state and the next
+	fullGap              time.Duration // minimum time between two requests for the full state
 }
 
 // Wait is the reason why a client got no snapshot when one was due.
@@ -133,8 +133,9 @@ func (r *Room) depart(c *Client) {
 	c.session.Move(c.moving)
 }
 
-// budgetTicks is for how many ticks a client's unused budget accumulates, or twice the send
-// interval if that is longer. It is not meant for bursts that its link could not take.
+// budgetTicks is for how many ticks a client's unused budget accumulates, or for the interval
+// between two snapshots of an overloaded server if that is longer. A longer time would permit
+// bursts that its link could not take.
 const budgetTicks = 4
 
 // SetBudget sets how many bytes of object records the client is sent per tick, on average. 0 is the

@@ -61,7 +61,7 @@ type crowd struct {
 	*bare
 	honest, hostile []*guest
 	packets         map[*guest]uint64 // packets sent to each
-	took            []time.Duration   // by clock, if that is set
+	took            []time.Duration   // CPU time of each tick, measured by clock if that is set
 	clock           func() time.Duration
 }
 

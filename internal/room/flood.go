@@ -42,7 +42,7 @@ func site(addr string) string {
 const (
 	floodPenalty = 10 * time.Second
 	floodWait    = time.Second           // minimum for each join from such an address
-	floodSpacing = 50 * time.Millisecond // between two of them
+	floodSpacing = 50 * time.Millisecond // between two such joins
 	maxFloodWait = 4 * time.Second       // joins that would have to wait longer are refused
 	// limit of stored penalties; beyond it the oldest ends early
 	maxPenalties = 4096

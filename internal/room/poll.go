@@ -54,7 +54,7 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 	}
 	c, ok := r.clients.get(a.Session.ID())
 	if !ok || c.session != a.Session || c.dropped != nil {
-		return // The client has left or is dropped, and its earlier messages with it.
+		return // The client has left or was dropped: later arrivals are ignored.
 	}
 	switch a.Kind {
 	case transport.Acks:
@@ -148,7 +148,8 @@ func (r *Room) startAnew() {
 	r.anew = slices.Delete(r.anew, 0, n)
 }
 
-// mayAsk reports whether a client may repeat a request, the game time for which is from.
+// mayAsk reports whether a client may make a request, which is permitted from a game time on. It
+// counts rejected requests.
 func (r *Room) mayAsk(what string, from time.Duration) bool {
 	if r.now.GameTime < from {
 		r.metrics.Drops.Add(1, what, "too_often")

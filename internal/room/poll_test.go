@@ -141,7 +141,7 @@ func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
 		if waiting != inTime || late == inTime || len(answers(t, s)) == 1 != inTime {
 			t.Errorf("after %d ticks: waiting %v, counted as late %v", ticks, waiting, late)
 		}
-		if faults.Len() != 1 { // Of the second answer, and not of a late one.
+		if faults.Len() != 1 { // The second answer is logged, a late one is not.
 			t.Errorf("after %d ticks: the log has %v", ticks, faults.All())
 		}
 		b.lacks(`netloop_queue_drops_total{queue="reply",reason="second"} 1`)

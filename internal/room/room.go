@@ -150,7 +150,7 @@ type Config struct {
 	Stats    *transport.Stats
 	Instance []byte // id of the server process: it tells clients of a restart
 
-	Limits   rpcqueue.Limits // of messages
+	Limits   rpcqueue.Limits // limits of messages
 	Answers  int             // limit of pending answers per client
 	Arrivals int             // limit of a client's arrivals that wait for a poll
 	// LinkLimits bounds the messages of a client before they are decoded.
@@ -204,7 +204,7 @@ type Room struct {
 	misuses  misuses
 	loop     Loop
 	now      *loop.Now
-	in       loop.Input // of the running tick
+	in       loop.Input // input of the running tick
 	world    *netvar.World
 	captured uint64    // the last tick with captured state
 	looks    []func()  // called after each snapshot
@@ -219,7 +219,7 @@ type Room struct {
 	cancel    context.CancelFunc
 	penalties penalties
 	seats     seats
-	shown     *Room // its delayed spectator room; nil without
+	shown     *Room // room of its delayed spectators; nil without
 	// of the newest tick, for admissions; zero before the first
 	epoch    atomic.Pointer[loop.Epoch]
 	scale    atomic.Pointer[loop.Scale]       // last scale told to clients; read by admissions too
@@ -242,7 +242,7 @@ type Room struct {
 	limits    panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
 	slow      *slowtick.Log                      // nil without Detail
 	earliness []time.Duration                    // scratch of reportMargins
-	flight    *tracedump.Dumper                  // nil without traces
+	flight    *tracedump.Dumper                  // writes traces of slow ticks; nil without traces
 	watchdog  *watchdog.Watchdog
 	paces     func() (loop.Clock, loop.Schedule) // the schedule of ticks
 	ended     atomic.Pointer[transport.Closed]   // reason for the end, set when it begins

@@ -17,7 +17,7 @@ import (
 //	room's tick:  poll ── openCamera     snapshot ── film     flush ── keep ──▶ reel
 //
 // The feed costs as much as one client on a link without loss. Its data follows from the tick
-// alone, except for a full reel, which is a fact of the feed of outside facts: so a recording holds
+// alone, except while the reel is full, which is an outside fact (feed.go): so a recording holds
 // all of it.
 
 // CameraID is the id of the spectator feed. Clients never reach it: it is the largest integer that

@@ -15,7 +15,7 @@ import (
 
 var nan32 = float32(math.NaN())
 
-// In a room they are counted in the metrics, and do not delay a tick.
+// Values that do not fit their fields are counted in the metrics, and do not delay a tick.
 func TestValuesThatDoNotFitAreCounted(t *testing.T) {
 	type odd struct {
 		F float32
