@@ -12,8 +12,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// A client whose admission is running holds no seat, however long it takes; the client that the
-// game approves first gets the seat, and the others find the room full.
+// During its admission a client holds no seat, however long it takes; the client that the game
+// approves first gets the seat, and the others find the room full.
 func TestSeatIsTakenAfterApproval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		approve, asked := make(chan struct{}), 0

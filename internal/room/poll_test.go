@@ -196,8 +196,8 @@ func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
 	}
 }
 
-// A message whose sender has left before its turn does not run, is counted as client_gone, and is
-// not logged as a fault.
+// A message does not run if its sender has left before its turn; it is counted as client_gone, and
+// is not logged as a fault.
 func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	ran := 0

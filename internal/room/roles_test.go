@@ -140,7 +140,7 @@ func TestAClientThatWasKickedDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// A ticket of a player who is in the room already is used up.
+// A ticket that a player of the room shows is used up.
 func TestATicketOfATakeOverIsUsedUp(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 2, MaxSpectators: 1}})
 	w.mustCome("ann", false, "")
@@ -220,8 +220,8 @@ func TestAPrivateRoomHidesItsAdmission(t *testing.T) {
 	wantRefused(t, "who has the code", err, netloop.CodeRefused)
 }
 
-// A player who has lost the connection and the secret can return to a room that refuses newcomers
-// because it is overloaded.
+// A player without connection and secret can return to a room that refuses newcomers because it is
+// overloaded.
 func TestAPlayerComesBackToAnOverloadedRoom(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{KeepDropped: time.Hour}})
 	g, _ := w.mustCome("ann", false, "")

@@ -257,7 +257,7 @@ func TestATicketComesBackWithItsSeat(t *testing.T) {
 }
 
 // A player in the room that shows a ticket uses it up: its reserved seat is free. The ticket counts
-// as the seat of its own player, who may change the role with it in a full room.
+// as the seat of its own player, and permits a change of role in a full room.
 func TestATicketIsUsedInATakeOver(t *testing.T) {
 	b := newBenches(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)

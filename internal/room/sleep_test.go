@@ -173,7 +173,7 @@ func closesAfterReservations(t *testing.T, spec netloop.RoomSpec) {
 }
 
 // A reservation for a spectator takes no seat of a player, and no tick once it has expired, also
-// with delayed spectators, who have a room of their own.
+// with delayed spectators, which have a room of their own.
 func TestAReservationToWatchIsNoPlayer(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"at once": 0, "with a delay": time.Second} {
 		t.Run(name, func(t *testing.T) {

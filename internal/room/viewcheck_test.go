@@ -297,7 +297,8 @@ func TestAViewJumpsSeldom(t *testing.T) {
 	a.wantClamped("jumped", int(s.ViewsClamped))
 }
 
-// A client whose delay changes permanently, as on a new route, is accepted within a second.
+// After a permanent change of delay, as on a new route, a client's views are accepted within a
+// second.
 func TestAViewThatHasMovedIsBelievedSoon(t *testing.T) {
 	for _, back := range [][2]float64{{3, 15}, {15, 3}} {
 		a := newAimer(t, netloop.Config{})
