@@ -9,24 +9,24 @@ import (
 
 var errAcks = errors.New("transport: malformed acknowledgement ranges")
 
-// maxAckRuns is the number of runs that MaxAckRanges ranges take: one missing run between
-// each two acknowledged ones.
+// maxAckRuns is the number of runs of MaxAckRanges ranges: one missing run between each two
+// acknowledged ones.
 const maxAckRuns = 2*MaxAckRanges - 1
 
-// maxAckField bounds the encoded field: two tags with lengths, the newest id, and runs of
-// at most 2 bytes each.
+// maxAckField bounds the encoded field: two tags with lengths, the newest id, and runs of at most 2
+// bytes each.
 const maxAckField = 3 + 11 + 3 + 2*maxAckRuns
 
-// recent is a set of numbers that reaches AckWindow below the newest: a ring of bits by number.
+// recent is a set of the numbers from AckWindow below the newest on: a ring of bits by number.
 type recent struct {
 	newest uint64
 	bits   [AckWindow / 64]uint64
 }
 
-// It serves datagram numbers too.
+// recent is also the window of datagram numbers.
 var _ [AckWindow]struct{} = [DuplicateWindow]struct{}{}
 
-// raise makes a higher number the newest, and forgets those whose places the new ones take.
+// raise makes a higher number the newest, and clears the ring's bits for the numbers between.
 func (r *recent) raise(number uint64) {
 	if number-r.newest >= AckWindow {
 		clear(r.bits[:])
@@ -39,7 +39,7 @@ func (r *recent) raise(number uint64) {
 	r.newest = number
 }
 
-// mark puts in a number within reach, and reports whether it was not there.
+// mark adds a number within the window, and reports whether it was missing.
 func (r *recent) mark(number uint64) bool {
 	w, m := &r.bits[number/64%uint64(len(r.bits))], uint64(1)<<(number%64)
 	was := *w&m != 0
@@ -47,14 +47,13 @@ func (r *recent) mark(number uint64) bool {
 	return !was
 }
 
-// ackSet remembers which of the last AckWindow state packets arrived. The client's owner
-// keeps it.
+// ackSet holds which of the last AckWindow state packets arrived. It belongs to the client's owner.
 type ackSet struct {
 	any bool
 	recent
 }
 
-// add puts a packet into the set and reports whether that changed it.
+// add adds a packet to the set and reports whether the set changed.
 func (a *ackSet) add(id uint64) bool {
 	switch {
 	case !a.any:
@@ -62,7 +61,7 @@ func (a *ackSet) add(id uint64) bool {
 	case id > a.newest:
 		a.raise(id)
 	case a.newest-id >= AckWindow:
-		return false // Too old to be named.
+		return false // Older than the window.
 	}
 	return a.mark(id)
 }
@@ -86,8 +85,8 @@ func (a *ackSet) run(id uint64, in bool, limit int) int {
 	return min(n, limit)
 }
 
-// appendField appends the set as the datagram's field, newest ids first; nothing while it
-// is empty. What does not fit MaxAckRanges has been sent many times already.
+// appendField appends the set as the datagram's field, newest ids first, unless it is empty. Ranges
+// beyond MaxAckRanges are left out: earlier datagrams have sent them many times.
 func (a *ackSet) appendField(dst []byte) []byte {
 	if !a.any {
 		return dst
@@ -106,7 +105,7 @@ func (a *ackSet) appendField(dst []byte) []byte {
 		id -= uint64(k)
 		in = !in
 	}
-	if n%2 == 0 { // The last run is of missing ids: it says nothing.
+	if n%2 == 0 { // The last run is of missing ids: it is not needed.
 		n--
 		size -= protowire.SizeVarint(uint64(runs[n])) //nolint:gosec // There is at least one.
 	}
@@ -141,7 +140,7 @@ func parseAcks(b []byte, dst []Range) ([]Range, error) {
 	return appendRanges(dst, newest, runs)
 }
 
-// appendRanges turns runs into ranges.
+// appendRanges converts runs into ranges.
 func appendRanges(dst []Range, newest uint64, packed []byte) ([]Range, error) {
 	span, n := uint64(0), 0
 	for ; len(packed) > 0; n++ {
@@ -164,10 +163,10 @@ func appendRanges(dst []Range, newest uint64, packed []byte) ([]Range, error) {
 	return dst, nil
 }
 
-// dupWindow recognises datagram numbers that were seen before. Its newest is 0 before the first.
+// dupWindow recognises repeated datagram numbers. Its newest is 0 before the first datagram.
 type dupWindow struct{ recent }
 
-// begin lets all numbers before first count as seen: they belong to another session.
+// begin marks all numbers before first as seen: they belong to another session.
 func (d *dupWindow) begin(first uint64) {
 	d.newest = max(first, 1) - 1
 	for i := range d.bits {
@@ -175,7 +174,7 @@ func (d *dupWindow) begin(first uint64) {
 	}
 }
 
-// check takes a number in, and reports whether it is new; if not, why.
+// check adds a number and reports whether it is new; if not, it returns the reason.
 func (d *dupWindow) check(number uint64) (Drop, bool) {
 	switch {
 	case number > d.newest:

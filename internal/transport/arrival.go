@@ -2,18 +2,18 @@ package transport
 
 import "time"
 
-// ArrivalKind tells what an Arrival carries.
+// ArrivalKind is the kind of an Arrival.
 type ArrivalKind uint8
 
 // The kinds of arrivals.
 const (
 	// Joined is pushed by the owner's own Admission.Joined.
 	Joined ArrivalKind = 1 + iota
-	// Gone is the last arrival of a session, exactly once: Closed says why.
+	// Gone is the last arrival of a session, exactly once. Closed is the reason.
 	Gone
 	// Acks carries acknowledgements of state packets (server).
 	Acks
-	// MessageArrived carries a Message, and what Decode made of it.
+	// MessageArrived carries a Message, and the result of Decode.
 	MessageArrived
 	// State carries one state packet (client).
 	State
@@ -27,74 +27,75 @@ const (
 	DigestRequest
 	// FullStateRequest asks for the full state (server).
 	FullStateRequest
-	// Record carries, in State, one record of state that came over the stream (client).
+	// Record carries, in State, one state record that was received on the stream (client).
 	Record
-	// RecordsApplied acknowledges the records that went over the stream, up to the id Value
+	// RecordsApplied acknowledges the state records sent on the stream, up to the id Value
 	// (server).
 	RecordsApplied
-	// Discarded tells of what meant nothing: empty frames, kinds that nobody knows, messages
-	// that cannot be read. Value is as how many messages it counts (server).
+	// Discarded counts discarded data: empty frames, unknown kinds, unreadable messages. Value is
+	// the number of messages that it is charged as (server).
 	Discarded
-	// TimeScaleChanged carries the line of scaled time that begins (client).
+	// TimeScaleChanged carries the new scale of scaled time (client).
 	TimeScaleChanged
-	// Accepted says that the room has taken the client in, or back, and has had Value of its
-	// reliable messages (client).
+	// Accepted reports that the room has admitted or resumed the client, and has received Value of
+	// its reliable messages (client).
 	Accepted
-	// Received says that the peer has had Value of the reliable messages.
+	// Received reports that the peer has received Value of the reliable messages.
 	Received
-	// WillClose says that the server closes in Value ns at the latest (client).
+	// WillClose reports that the server closes in Value ns at the latest (client).
 	WillClose
-	// Moved says that the client comes from another address now, the Text of Message (server).
+	// Moved reports that the client's address has changed to the Text of Message (server).
 	Moved
-	// NoRoom carries the Message, without its payload, of a reliable one for which there was no
-	// room, because too much of what its sender has sent waits for its turn (server).
+	// NoRoom carries the Message, without its payload, of a reliable message that was dropped
+	// because too much unprocessed data of its sender is held (server).
 	NoRoom
 	// Inputs carries, in State, one packet of inputs (server).
 	Inputs
-	// InputsTold carries what became of the client's inputs (client).
+	// InputsTold carries the server's status of the client's inputs (client).
 	InputsTold
-	// MoveAsked says that the client wants to move by a ticket, the Text of Message (server).
+	// MoveAsked reports that the client wants to move by a ticket, the Text of Message (server).
 	MoveAsked
-	// MoveTold says that the session has ended, and that another one may follow by a ticket, the
-	// Text of Message (client).
+	// MoveTold reports that the session has ended, and that the client may start another one with a
+	// ticket, the Text of Message (client).
 	MoveTold
 )
 
-// Arrival is one event of a session, in the order in which it arrived.
+// Arrival is one event of a session, in order of arrival.
 type Arrival struct {
 	Kind    ArrivalKind
 	Session *Session
-	At      time.Duration // when it arrived, by SessionConfig.Clock's timeline
+	At      time.Duration // time of arrival, by SessionConfig.Clock
 	Message Message
 	Size    int // of an encoded message, in bytes
-	// Number is that of a reliable message among those of its connection, from 1.
+	// Number is the number of a reliable message on its connection, from 1.
 	Number  uint64
-	Method  any // what SessionConfig.Decode returned: the owner's declaration of the method
-	Decoded any // and what it made of the message; for Joined the owner's own
-	// Acks is valid until the inbox that it came from is swapped again.
+	Method  any // returned by SessionConfig.Decode: the owner's declaration of the method
+	Decoded any // returned by SessionConfig.Decode: the message; for Joined the owner's own value
+	// Acks is valid until the next swap of its inbox.
 	Acks []Range
-	// State is one packet or record. It belongs to the receiver, but for Inputs, where it is
-	// valid for as long as Acks are.
+	// State is one packet or record. The receiver owns it, except for Inputs, where it is valid as
+	// long as Acks.
 	State []byte
 	T     [4]time.Duration // client sent, server received, server sent, client received
 	Epoch Epoch
-	// Overload is the one that begins.
+	// Overload is the new level.
 	Overload Overload
-	// TimeScale is the one that begins.
+	// TimeScale is the new scale.
 	TimeScale TimeScale
 	Closed    *Closed
 	Value     uint64
-	// Status is that of InputsTold.
+	// Status is set for InputsTold.
 	Status *InputStatus
-	// Held is what the arrival counts with in what its session has under way, of the server's.
-	// Inbox.Each gives it back after the call, unless the owner has set it to 0 and gives it
-	// back to Session.Held later.
+	// Held is the arrival's charge against the bytes that its session has under way, at the server.
+	// Inbox.Each returns it after the call, unless the owner has set it to 0 to return it by
+	// Session.Held later.
 	Held int
 }
 
-// InputStatus says which inputs of a client have come: that of the fixed step Newest, and those of
-// the 16 before it, of which bit n is Newest - 1 - n. Early is how long before its deadline that of
-// Newest came, Missed how many steps have run without theirs. Generation is that of the inputs.
+// InputStatus reports which inputs of a client were received: that of the fixed step Newest, and
+// those of the 16 steps before it, where bit n is step Newest - 1 - n. Early is the time from the
+// arrival of Newest's input to its deadline, Missed the number of steps that ran without their
+// input. Generation is the generation of the inputs.
 type InputStatus struct {
 	Newest     uint64
 	Before     uint16
@@ -106,21 +107,21 @@ type InputStatus struct {
 // Range is a range of state packet ids, both ends included.
 type Range struct{ First, Last uint64 }
 
-// Epoch maps ticks to the server's monotonic time: Tick is due At.
+// Epoch maps ticks to the server's monotonic time: Tick is scheduled for At.
 type Epoch struct {
 	Tick uint64
 	At   time.Duration
 }
 
-// Overload is how much a server gives up while it cannot keep up: package overload names
-// the levels, 0 is nothing. A snapshot is sent every SendEvery ticks.
+// Overload is the degradation of a server that cannot keep up: package overload names the levels, 0
+// is none. A snapshot is sent every SendEvery ticks.
 type Overload struct {
 	Level     uint8
 	SendEvery uint32
 }
 
-// TimeScale says that scaled time runs Num/Den times as fast as game time, from that of
-// Tick on, where it has come to At and Fraction/2⁶⁴ ns.
+// TimeScale sets the speed of scaled time to Num/Den of game time, from Tick on, where scaled time
+// is At and Fraction/2⁶⁴ ns.
 type TimeScale struct {
 	Num, Den uint64
 	Tick     uint64
@@ -128,15 +129,15 @@ type TimeScale struct {
 	Fraction uint64
 }
 
-// Message is one RPC, one question of a call or one answer to it.
+// Message is one RPC, one request of a call or one answer to it.
 type Message struct {
 	Method   uint32
 	Stage    uint8  // 1..7, 0 is unset
-	Call     uint64 // 0 is one-way
+	Call     uint64 // 0: one-way
 	Reply    bool
-	Code     uint32 // of an answer: why there is no result
-	Text     string // of an answer without a result: why, for people
+	Code     uint32 // of an answer without a result: the reason
+	Text     string // of an answer without a result: the reason in words
 	Reliable bool
 	Payload  []byte
-	Tick     uint64 // to a client: hold it until the state has reached this tick; 0 is at once
+	Tick     uint64 // to a client: deliver when the state has reached this tick; 0: at once
 }

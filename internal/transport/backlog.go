@@ -1,27 +1,26 @@
 package transport
 
-// Backlog is what makes reliable messages outlive the connection that they were sent over: those
-// that the peer has not said to have are kept, and a connection that follows carries them first.
-// Messages are numbered from 1 over all connections of a client, in each direction; the number
-// does not travel, because a stream loses nothing and keeps the order. A Backlog belongs to the
-// goroutine of the sessions' owner, and stays with it from session to session.
+// Backlog keeps reliable messages until the peer confirms them, so that they survive the end of a
+// connection: the next connection sends the unconfirmed ones first. Messages are numbered from 1
+// over all connections of a client, in each direction; the numbers are not sent, because a stream
+// is complete and ordered. A Backlog belongs to the goroutine of the sessions' owner, and is passed
+// from session to session.
 type Backlog struct {
 	kept      byteQueue // encoded frames, oldest first
-	confirmed uint64    // messages before the first of them
-	sent      uint64    // messages up to the last of them
-	awaits    bool      // the peer has not said yet where it goes on
+	confirmed uint64    // number of messages before the first in kept
+	sent      uint64    // number of messages up to the last in kept
+	awaits    bool      // the peer has not confirmed yet where the new connection continues
 	overflow  bool
 }
 
-// Len returns how many messages are kept.
+// Len returns the number of kept messages.
 func (b *Backlog) Len() int { return int(b.sent - b.confirmed) }
 
-// Overflowed reports whether a message was lost because there was no room: nobody can go on then.
+// Overflowed reports whether a message was lost for lack of space: no connection can continue then.
 func (b *Backlog) Overflowed() bool { return b.overflow }
 
-// Confirm lets go of the messages up to the number that the peer says to have. It reports false
-// for a number that makes no sense: of a message that was never sent, or from before what the
-// peer had.
+// Confirm drops the messages up to the number that the peer has received. It reports false for an
+// invalid number: above the last message sent, or below an earlier confirmation.
 func (b *Backlog) Confirm(received uint64) bool {
 	if received < b.confirmed || received > b.sent {
 		return false
@@ -36,7 +35,7 @@ func (b *Backlog) Confirm(received uint64) bool {
 	return true
 }
 
-// add keeps a frame, or reports that there is no room.
+// add keeps a frame, or reports false if there is no space.
 func (b *Backlog) add(frame []byte) bool {
 	if b.kept.size()+len(frame) > maxBacklogBytes {
 		b.overflow = true

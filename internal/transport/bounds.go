@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/limits"
 )
 
-// Bounds are the rows of this package in docs/LIMITS.md. What the wire itself bounds stands in
+// Bounds are the rows of this package in docs/LIMITS.md. The bounds of the wire format are in
 // docs/WIRE.md.
 func Bounds() limits.Table {
 	return limits.Table{limits.Session: sessionBounds(), limits.Queues: queueBounds(), limits.Answers: answerBounds()}
@@ -111,14 +111,14 @@ func answerBounds() []limits.Limit {
 	}
 }
 
-// share is a part of the memory that a client may take.
+// share is one part of a client's memory.
 type share struct {
 	of    string
 	bytes limits.Bytes
 }
 
-// shares are all of them, each full: what a client has under way, the queues of what it does not
-// read, an incomplete frame, inputs that wait for their step, and what QUIC holds, which are the
+// shares are all parts, each at its bound: messages under way, the queues that the client does not
+// read, an incomplete frame, inputs that wait for their step, and QUIC's memory, which is the
 // windows of the connection and its queues of datagrams.
 func shares() []share {
 	const (
@@ -137,7 +137,7 @@ func shares() []share {
 	}
 }
 
-// worstMemory is what one hostile client makes a server hold at most, by its limits.
+// worstMemory is the most memory that one hostile client can make a server hold, by its limits.
 func worstMemory() (n limits.Bytes) {
 	for _, s := range shares() {
 		n += s.bytes
@@ -145,7 +145,7 @@ func worstMemory() (n limits.Bytes) {
 	return n
 }
 
-// worstSum is how that comes about.
+// worstSum is the sum of worstMemory in words.
 func worstSum() string {
 	var all []string
 	for _, s := range shares() {

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Carrier is what brings the bytes of a connection. The greeting, the frames and the datagrams are
-// the same on every carrier.
+// Carrier is the transport of a connection. The handshake, the frames and the datagrams are the
+// same on every transport.
 type Carrier uint8
 
-// The carriers. The zero value is the one that programs use; the others are there for browsers.
+// The carriers. Programs use QUIC, the zero value; browsers use the others.
 const (
 	QUIC         Carrier = iota // a QUIC connection of its own
 	WebTransport                // a WebTransport session, on the same UDP port
 	WebSocket                   // a WebSocket, on the TCP port of the pages
-	NumCarriers                 // how many there are
+	NumCarriers                 // number of carriers
 )
 
 var carrierNames = [NumCarriers]string{QUIC: "quic", WebTransport: "webtransport", WebSocket: "websocket"}
 
-// ErrCarrier is the error of a name that no carrier has.
+// ErrCarrier is the error of an unknown carrier name.
 var ErrCarrier = fmt.Errorf("use %s", strings.Join(carrierNames[:NumCarriers-1], ", ")+" or "+carrierNames[NumCarriers-1])
 
-// String returns the carrier's name, which flags and metrics have too.
+// String returns the carrier's name, as in flags and metrics.
 func (c Carrier) String() string {
 	if c >= NumCarriers {
 		return fmt.Sprintf("carrier %d", uint8(c))

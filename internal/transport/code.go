@@ -8,8 +8,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Code says why a connection was closed, a join refused or a call rejected. Codes
-// from CodeGame on are the game's own.
+// Code is the reason for which a connection was closed, a join refused or a call rejected. Codes
+// from CodeGame on are defined by the game.
 type Code uint32
 
 // The codes, with the numbers of the wire schema.
@@ -40,7 +40,7 @@ const (
 	CodeGame            = Code(netloopv1.Code_CODE_GAME)
 )
 
-// numCodes is how many codes are counted apart; the game's own share one counter.
+// numCodes is the number of counters of codes; the game's codes share one.
 const numCodes = int(CodeMoved) + 2
 
 var codeTexts = [numCodes]string{
@@ -81,7 +81,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint32(c))
 }
 
-// Name is the code as metrics have it, where those of games are one.
+// Name is the code's name in metrics, where all codes of games have one name.
 func (c Code) Name() string { return codeTexts[c.counter()] }
 
 // counter returns the index of the code's counter: codes that this version does not
@@ -97,16 +97,16 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return said("refused", r.Code, r.Text) }
 
-// Refuse makes an error that the peer may read.
+// Refuse returns an error whose text is sent to the peer.
 func Refuse(c Code, format string, a ...any) error {
 	return &Refusal{Code: c, Text: fmt.Sprintf(format, a...)}
 }
 
-// Closed says why a connection ended.
+// Closed is the reason for which a connection ended.
 type Closed struct {
 	Code   Code
 	Text   string
-	Remote bool // the peer said so
+	Remote bool // the peer closed it
 }
 
 // Error implements error.
@@ -124,8 +124,8 @@ func said(what string, c Code, text string) string {
 	return "transport: " + what + ": " + c.String() + ": " + text
 }
 
-// clip bounds a text for people without cutting a character in two, and keeps it UTF-8:
-// the peer would have to refuse anything else.
+// clip shortens a text to MaxText bytes without cutting a character in two, and makes it valid
+// UTF-8: the peer would have to refuse any other text.
 func clip(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= MaxText {

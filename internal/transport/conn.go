@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// conn is what both sides of a connection share. Owner and driver meet nowhere else.
+// conn is the state that both sides of a connection share, the owner's Session and the driver's
+// Link.
 type conn struct {
 	cfg   SessionConfig
 	link  *Link
@@ -15,22 +16,22 @@ type conn struct {
 	mu  sync.Mutex
 	box mailbox // under mu
 
-	wakers  atomic.Pointer[wakers] // nil: nobody is told
+	wakers  atomic.Pointer[wakers] // nil: not set yet
 	closing chan struct{}
-	// closed when the client's link reads that the room has taken it in, or back
+	// closed when the client's link reads that the room has admitted or resumed the client
 	accepted chan struct{}
 
 	srtt        atomic.Int64
 	lastArrival atomic.Int64
-	// of the newest flush that has left, since it was last taken; 0 is none
+	// of the newest flush that was sent, since it was last read; 0: none
 	flushLag atomic.Int64
 	slotBusy atomic.Bool // the mailbox holds the slot's packets
 
-	streamBehind atomic.Bool // half of the reliable data that may wait does
-	deaf         atomic.Bool // closing or ended: what still arrives is dropped
+	streamBehind atomic.Bool // at least half of maxReliableBytes is queued
+	deaf         atomic.Bool // closing or ended: arrivals are dropped
 
 	usage    inboxUsage   // under the inbox's mutex
-	underWay atomic.Int64 // bytes of what has arrived and is not done with, on the server
+	underWay atomic.Int64 // bytes of unprocessed arrivals, at the server
 }
 
 // now returns the time of SessionConfig.Clock, 0 without one.
@@ -41,11 +42,12 @@ func (c *conn) now() time.Duration {
 	return c.cfg.Clock()
 }
 
-// Closing returns a channel that is closed once an end is under way, and Cause says why: from then
-// on a driver waits for the stream only for so long. Any goroutine may call it.
+// Closing returns a channel that is closed when the connection begins to end; Cause then returns
+// the reason. From then on a driver waits only a limited time for the stream. Any goroutine may
+// call it.
 func (c *conn) Closing() <-chan struct{} { return c.closing }
 
-// wakers are what a driver is told by.
+// wakers wake the driver's writers.
 type wakers struct{ datagrams, stream func() }
 
 func (c *conn) wakeDatagrams() {
@@ -60,7 +62,7 @@ func (c *conn) wakeStream() {
 	}
 }
 
-// Cause returns why the connection is ending, once it is. Any goroutine may call it.
+// Cause returns the reason of the end once the connection is ending. Any goroutine may call it.
 func (c *conn) Cause() (Closed, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +72,8 @@ func (c *conn) Cause() (Closed, bool) {
 	return *c.box.cause, true
 }
 
-// shutdown begins the end: what the owner has not flushed is not sent. It reports false if an end
-// was under way already.
+// shutdown begins the end of the connection: data that the owner has not flushed is not sent. It
+// reports false if the end had already begun.
 func (c *conn) shutdown(code Code, text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,14 +82,14 @@ func (c *conn) shutdown(code Code, text string) bool {
 	return ends
 }
 
-// shutdownLocked queues the close frame, unless an end is under way already.
+// shutdownLocked queues the close frame, unless the end has already begun.
 func (c *conn) shutdownLocked(why Closed) {
 	if c.box.cause != nil {
 		return
 	}
 	c.box.cause = &why
 	if why.Code == CodeSlow {
-		// The peer does not read its stream: only the link's own close reaches it.
+		// The peer does not read its stream: only the transport's own close reaches it.
 		c.box.reliable.reset()
 	} else {
 		c.box.reliable.buf = appendCloseFrame(c.box.reliable.buf, why)

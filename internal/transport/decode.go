@@ -13,8 +13,8 @@ var (
 	errFrame = errors.New("transport: malformed frame")
 )
 
-// The fields that this version knows. Their numbers and types are those of
-// proto/netloop/v1, which encode.go repeats.
+// The fields that this version knows. Their numbers and types are those of proto/netloop/v1, as in
+// encode.go.
 var (
 	datagramFields = layout{
 		fieldNumber: varint | once, fieldAcks: sized | once, fieldTimeRequest: sized | once,
@@ -41,7 +41,7 @@ var (
 	statusFields    = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
 )
 
-// datagram is a datagram whose envelope is sound. Its slices point into the bytes.
+// datagram is a datagram with a valid envelope. Its slices point into the bytes.
 type datagram struct {
 	number      uint64
 	acks        []byte // nil: none
@@ -55,8 +55,8 @@ type datagram struct {
 	status      *InputStatus
 }
 
-// parseDatagram checks a whole envelope. Messages are only delimited: what is in one is
-// nobody's trouble but its own.
+// parseDatagram checks a whole envelope. Messages are only delimited: a malformed message does not
+// invalidate the others.
 func parseDatagram(b []byte) (d datagram, err error) {
 	w := walk(b, &datagramFields)
 	for w.next() {
@@ -121,8 +121,7 @@ func parseInputStatus(b []byte) (*InputStatus, error) {
 	return s, w.err
 }
 
-// maxEarly bounds, in microseconds, how early an input may be said to have been: no lead is as
-// long.
+// maxEarly bounds, in microseconds, the reported earliness of an input: no lead is as long.
 const maxEarly = int64(time.Hour / time.Microsecond)
 
 // parseMessage reads a Message. Payload points into b.
@@ -158,7 +157,7 @@ func parseStage(v int32) (uint8, error) {
 	return uint8(v / stageStep), nil
 }
 
-// parseFrame finds the only known field of a frame; 0 when this version knows none of them.
+// parseFrame finds the only known field of a frame. kind is 0 if this version knows none.
 func parseFrame(b []byte) (kind protowire.Number, body []byte, err error) {
 	w := walk(b, &frameFields)
 	for w.next() {
@@ -196,7 +195,7 @@ func parseDigest(b []byte) (snapshots uint32, full bool, err error) {
 	return snapshots, full, w.err
 }
 
-// parseCount reads the number that is a frame's only content.
+// parseCount reads a frame whose only content is a number.
 func parseCount(b []byte) (n uint64, err error) {
 	w := walk(b, &countFields)
 	for w.next() {
@@ -205,7 +204,7 @@ func parseCount(b []byte) (n uint64, err error) {
 	return n, w.err
 }
 
-// parseMove reads the ticket that is a frame's only content.
+// parseMove reads a frame whose only content is a ticket.
 func parseMove(b []byte) (ticket string, err error) {
 	w := walk(b, &moveFields)
 	for w.next() {
@@ -231,8 +230,7 @@ func parseClose(b []byte) (c Closed, err error) {
 	return c, w.err
 }
 
-// parseTimeScale reads a line of scaled time. Whether its speed is one is for package
-// loop to say.
+// parseTimeScale reads a scale of scaled time. Package loop checks whether the speed is valid.
 func parseTimeScale(b []byte) (t TimeScale, err error) {
 	w := walk(b, &timeScaleFields)
 	for w.next() {
@@ -252,8 +250,8 @@ func parseTimeScale(b []byte) (t TimeScale, err error) {
 	return t, w.err
 }
 
-// parseOverload reads an unset level as none, and one that this version does not know as
-// the highest that fits.
+// parseOverload reads an unset level as none, and a level unknown to this version as the highest
+// that fits.
 func parseOverload(b []byte) (o Overload, err error) {
 	w := walk(b, &overloadFields)
 	for w.next() {

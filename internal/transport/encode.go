@@ -6,9 +6,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The envelopes are appended by hand, because they are hot: no reflection and no
-// allocation. Tests hold every one of them equal to proto.Marshal. The layouts are those
-// of proto/netloop/v1:
+// The envelopes are appended by hand, because they are on the hot path: no reflection and no
+// allocation. Tests compare each of them with proto.Marshal. The layouts are those of
+// proto/netloop/v1:
 //
 //	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…  7 padding
 //	           8 inputs  9 input_status
@@ -50,20 +50,20 @@ const (
 	frameClosing
 	frameMove
 	frameMoved
-	frameUnknown // the first that this version does not know
+	frameUnknown // the first that this version does not define
 )
 
 const (
-	// numStages is how many stages a message may name.
+	// numStages is the highest stage of a message.
 	numStages = 7
-	// stageStep is the distance of two stages on the wire.
+	// stageStep is the distance between two stages on the wire.
 	stageStep = 10
-	// maxMessageHead is the most that tags and lengths around an encoded message take.
+	// maxMessageHead bounds the tags and lengths around an encoded message.
 	maxMessageHead = 8
 	// maxFrameMessage bounds an encoded Message so that its frame fits.
 	maxFrameMessage = MaxFrame - maxMessageHead
-	// maxDatagramMessage bounds an encoded Message so that it fits a datagram behind
-	// the number alone.
+	// maxDatagramMessage bounds an encoded Message so that it fits a datagram after the number
+	// alone.
 	maxDatagramMessage = MaxDatagram - 11 - maxMessageHead
 )
 
@@ -98,7 +98,7 @@ func appendHead(dst []byte, num protowire.Number, n int) []byte {
 
 func nanos(d time.Duration) uint64 { return uint64(max(d, 0)) }
 
-// enum is how protobuf puts an enum on the wire: sign-extended.
+// enum returns an enum as protobuf encodes it: sign-extended.
 func enum(v uint32) uint64 { return uint64(int64(int32(v))) }
 
 // sizeMessage is the size of the encoded Message.
@@ -150,7 +150,7 @@ func appendEpochFrame(dst []byte, e Epoch) []byte {
 }
 
 func appendOverloadFrame(dst []byte, o Overload) []byte {
-	level := uint64(o.Level) + 1 // 0 means that nothing was said.
+	level := uint64(o.Level) + 1 // 0 means unset.
 	dst = appendFrameHead(dst, frameOverload, sizeField(level)+sizeField(uint64(o.SendEvery)))
 	return appendField(appendField(dst, 1, level), 2, uint64(o.SendEvery))
 }
@@ -196,7 +196,7 @@ func appendCloseFrame(dst []byte, c Closed) []byte {
 	return dst
 }
 
-// appendPadding fills a datagram that begins at base up to a size, or slightly beyond.
+// appendPadding pads a datagram that begins at base to a size, or slightly beyond.
 func appendPadding(dst []byte, base, size int) []byte {
 	if n := size - (len(dst) - base); n > 0 {
 		dst = append(appendHead(dst, fieldPadding, n), make([]byte, n)...)

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// entry is an arrival as it waits in an inbox. A burst brings messages, so one of these takes
-// little; what has more than that is whole.
+// entry is a waiting arrival in an inbox, kept small because messages arrive in bursts. An arrival
+// with more fields than these has them in whole.
 type entry struct {
 	session      *Session
 	at           time.Duration
@@ -22,16 +22,17 @@ type entry struct {
 	whole        *Arrival
 }
 
-// What an arrival takes while it waits, beside what it carries.
+// The memory of a waiting arrival, without its contents.
 const (
 	entryBytes = int(unsafe.Sizeof(entry{}))
 	wholeBytes = int(unsafe.Sizeof(Arrival{}))
 )
 
-// keptWholes is how many arrivals an inbox keeps for the next that are no mere entries.
+// keptWholes is the number of free Arrivals that an inbox keeps for reuse.
 const keptWholes = 1024
 
-// cost is what an arrival of so many bytes counts with. A client trusts its server as to the rest.
+// cost returns the charge of an arrival of size bytes. A client counts only the bytes, because it
+// trusts its server.
 func (c *conn) cost(size int, compact bool) int {
 	switch {
 	case c.cfg.Client:
@@ -42,15 +43,15 @@ func (c *conn) cost(size int, compact bool) int {
 	return size + entryBytes + wholeBytes
 }
 
-// Held adds to what the session has under way, or gives back if it is negative: what arrivals
-// count with that the owner has kept. Any goroutine may call it.
+// Held adds n to the bytes that the session has under way, or subtracts if n is negative: the
+// charge of arrivals that the owner has kept. Any goroutine may call it.
 func (s *Session) Held(n int) {
 	if !s.cfg.Client && n != 0 {
 		s.underWay.Add(int64(n))
 	}
 }
 
-// compact reports whether an entry says all that there is.
+// compact reports whether an entry holds all fields of the arrival.
 func (a *Arrival) compact() bool {
 	switch m := &a.Message; a.Kind {
 	case MessageArrived, NoRoom:
@@ -74,12 +75,12 @@ func (e *entry) set(a *Arrival) {
 
 func (e *entry) message() bool { return e.kind == MessageArrived || e.kind == NoRoom }
 
-// arrival returns the arrival, made in scratch unless it is there.
+// arrival returns the arrival: whole, or else the entry's fields in scratch.
 func (e *entry) arrival(scratch *Arrival) *Arrival {
 	if e.whole != nil {
 		return e.whole
 	}
-	a, m := scratch, &scratch.Message // What an entry does not have is never set.
+	a, m := scratch, &scratch.Message // The other fields of scratch are never set.
 	a.Kind, a.Session, a.At, a.Method, a.Decoded = e.kind, e.session, e.at, e.method, e.decoded
 	m.Call, m.Method, m.Stage, m.Reliable = e.call, e.id, e.stage, e.reliable
 	a.Size, a.Held = int(e.size), int(e.held)
@@ -89,8 +90,8 @@ func (e *entry) arrival(scratch *Arrival) *Arrival {
 	return a
 }
 
-// wholeLocked returns a copy of an arrival, with its own ranges and its own packet of inputs, whose
-// datagram is larger and let go of at once.
+// wholeLocked returns a copy of an arrival with its own ranges and its own packet of inputs, so
+// that the larger datagram can be freed.
 func (b *Inbox) wholeLocked(a *Arrival) *Arrival {
 	var w *Arrival
 	if n := len(b.wholes); n > 0 {
@@ -107,11 +108,11 @@ func (b *Inbox) wholeLocked(a *Arrival) *Arrival {
 	return w
 }
 
-// Each takes all arrivals, each session's in their order, and calls fn for each. The arrival, and
-// its Acks, are valid during the call. What fn brings in meanwhile waits for the next time.
+// Each takes all arrivals, each session's in order, and calls fn for each. The arrival and its Acks
+// are valid during the call. Arrivals that fn adds are left for the next call.
 func (b *Inbox) Each(fn func(*Arrival)) {
 	b.swap()
-	defer b.release() // Of all that is left, should fn panic.
+	defer b.release() // Releases the remaining arrivals if fn panics.
 	for b.taken.Len() > 0 {
 		front := b.taken.Front()
 		for i := range front {
@@ -126,10 +127,10 @@ func (b *Inbox) Each(fn func(*Arrival)) {
 	b.scratch = Arrival{}
 }
 
-// Swap takes all arrivals, each session's in their order, into a slice. The owner gives back that
-// of the swap before as spare: nothing of it is used any more.
+// Swap takes all arrivals, each session's in order, into a slice. The owner passes the slice of the
+// previous swap as spare and uses it no more.
 func (b *Inbox) Swap(spare []Arrival) []Arrival {
-	clear(spare) // Let go of the messages.
+	clear(spare) // Frees the messages.
 	all := spare[:0]
 	b.swap()
 	for b.taken.Len() > 0 {
@@ -149,7 +150,7 @@ func (b *Inbox) Swap(spare []Arrival) []Arrival {
 	return all
 }
 
-// release lets go of all that was taken.
+// release drops all arrivals that were taken.
 func (b *Inbox) release() {
 	for b.taken.Len() > 0 {
 		for _, e := range b.taken.Front() {
@@ -159,14 +160,14 @@ func (b *Inbox) release() {
 	}
 }
 
-// popFront frees the memory of the arrivals that were taken first.
+// popFront frees the first chunk of the taken arrivals.
 func (b *Inbox) popFront() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.taken.Front() {
 		if e.whole != nil && len(b.wholes) < keptWholes {
 			kept := Arrival{Acks: e.whole.Acks[:0]}
-			if e.whole.Kind != State && e.whole.Kind != Record { // Else it has an owner.
+			if e.whole.Kind != State && e.whole.Kind != Record { // Otherwise the receiver owns it.
 				kept.State = e.whole.State[:0]
 			}
 			*e.whole = kept
@@ -176,7 +177,7 @@ func (b *Inbox) popFront() {
 	b.taken.PopFront(&b.pool)
 }
 
-// swap takes what has arrived, and lets those join whose turn it is.
+// swap takes the waiting arrivals, and those of up to MaxJoins joining sessions.
 func (b *Inbox) swap() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

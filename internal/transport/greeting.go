@@ -9,8 +9,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// The handshake, without I/O. A driver cuts frames and hands them in; it writes what comes
-// out.
+// The handshake, without I/O. A driver passes in frames and writes the frames returned.
 //
 //	client: Greeting                    server: Reception
 //	Open   ── hello ──────────────────▶ Take
@@ -24,14 +23,13 @@ import (
 const (
 	// maxTableParts bounds the frames that carry a server's tables, each of MaxFrame.
 	maxTableParts = 16
-	// tablePart is how many bytes of the tables a part carries: a frame with the fields
-	// and the length around them.
+	// tablePart is the number of bytes of the tables in one part: a frame less the fields and the
+	// length around them.
 	tablePart = MaxFrame - 16
 	// MaxTables bounds a server's tables: 500 methods and 100 classes of many fields take half of
-	// it. All parts and their lengths together stay within 256 KiB.
+	// it. All parts and their lengths together fit into 256 KiB.
 	MaxTables = maxTableParts * tablePart
-	// tableDepth bounds how deep messages are nested in tables: types of the depth that
-	// a schema may have.
+	// tableDepth bounds the nesting of messages in tables: types as deep as a schema allows.
 	tableDepth = 64
 )
 
@@ -58,9 +56,9 @@ func AppendTables(dst []byte, t *netloopv1.SchemaTables) ([]byte, error) {
 // Greeting is the client's half of one handshake.
 type Greeting struct {
 	Hello *netloopv1.Hello
-	// Adapt is told the tables of a server whose fingerprint is another, before the
-	// client is let in. Its error, a *Refusal or a *Closed, says why the client cannot
-	// play there. A nil Adapt cannot play by any tables.
+	// Adapt gets the tables of a server with another fingerprint, before the client is admitted. It
+	// returns a *Refusal or a *Closed if the client cannot play there. A nil Adapt refuses all
+	// tables.
 	Adapt func(*netloopv1.SchemaTables) error
 
 	parts  int
@@ -72,9 +70,9 @@ type Greeting struct {
 // Open appends the client's first frame.
 func (g *Greeting) Open(dst []byte) ([]byte, error) { return AppendHello(dst, g.Hello) }
 
-// Take takes the server's next frame, without its length. It returns the bytes to answer
-// with, if any, and the welcome once it is there. After an error the handshake is over;
-// [Greeting.Goodbye] says how.
+// Take takes the server's next frame, without its length. It returns the bytes to answer with, if
+// any, and the welcome once it has arrived. An error ends the handshake; [Greeting.Goodbye] returns
+// the reason to close with.
 func (g *Greeting) Take(frame []byte) (answer []byte, w *netloopv1.Welcome, err error) {
 	f, err := decodeFrame(frame)
 	if err != nil {
@@ -100,7 +98,7 @@ func (g *Greeting) Take(frame []byte) (answer []byte, w *netloopv1.Welcome, err 
 	return answer, nil, err
 }
 
-// takePart takes a part of the tables and tells whether they are whole.
+// takePart takes a part of the tables and reports whether they are complete.
 func (g *Greeting) takePart(p *netloopv1.SchemaPart) (whole bool, err error) {
 	if g.parts++; g.parts == 1 {
 		g.size = int(p.GetSize())
@@ -125,11 +123,11 @@ func (g *Greeting) adapt() error {
 	return g.Adapt(&t)
 }
 
-// Reads tells whether a part of the tables is here and another is to come.
+// Reads reports whether some parts of the tables have arrived and others are missing.
 func (g *Greeting) Reads() bool { return g.parts > 0 && !g.done }
 
-// Goodbye is how a client closes the connection after an error of the handshake: the server
-// is told what it did wrong, or why the client cannot play by its tables.
+// Goodbye returns the reason with which a client closes the connection after an error of the
+// handshake: the server's protocol error, or the mismatch of the tables.
 func (g *Greeting) Goodbye(err error) Closed {
 	var closed *Closed
 	var refusal *Refusal
@@ -147,14 +145,14 @@ func (g *Greeting) Goodbye(err error) Closed {
 // Reception is the server's half of one handshake.
 type Reception struct {
 	Handler Handler
-	Stats   *Stats // counts frames that make no sense
+	Stats   *Stats // counts malformed and unexpected frames
 
-	hello *netloopv1.Hello // the client has been sent the tables
+	hello *netloopv1.Hello // set once the client has been sent the tables
 }
 
-// Take takes the client's next frame, without its length. It returns the bytes to answer
-// with, if any, and the hello once the client may be admitted. An error that is a *Refusal
-// is for the client to read.
+// Take takes the client's next frame, without its length. It returns the bytes to answer with, if
+// any, and the hello once the client may be admitted. An error that is a *Refusal is sent to the
+// client.
 func (r *Reception) Take(frame []byte) (answer []byte, admit *netloopv1.Hello, err error) {
 	if r.hello == nil {
 		hello, err := DecodeHello(frame)
@@ -177,6 +175,5 @@ func (r *Reception) Take(frame []byte) (answer []byte, admit *netloopv1.Hello, e
 	return nil, r.hello, nil
 }
 
-// Waits tells whether the client has been sent the tables: if it leaves now, it does so
-// because of them.
+// Waits reports whether the client has been sent the tables: if it leaves now, they are the reason.
 func (r *Reception) Waits() bool { return r.hello != nil }

@@ -11,13 +11,13 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// maxLengthPrefix is how many bytes a frame's length may take.
+// maxLengthPrefix is the largest number of bytes of a frame's length.
 const maxLengthPrefix = 3
 
 // maxHandshakeText bounds the short strings of a Hello: room, schema and build.
 const maxHandshakeText = 256
 
-// maxTicketText bounds the ticket of a Hello: it has the name of a room in it.
+// maxTicketText bounds the ticket of a Hello, which contains the name of a room.
 const maxTicketText = 512
 
 // ErrFrameTooLarge is the error of a frame, or of its length, beyond its bound.
@@ -36,8 +36,8 @@ func CutFrame(b []byte, limit int) (frame, rest []byte, err error) {
 	return b[n : n+size : n+size], b[n+size:], nil
 }
 
-// frameLength reads a length prefix of n bytes; n is 0 while it is incomplete, and
-// negative when it is too long.
+// frameLength reads a length prefix of n bytes; n is 0 if the prefix is incomplete, and negative if
+// it is too long.
 func frameLength(b []byte) (size, n int) {
 	for i := range min(len(b), maxLengthPrefix) {
 		size |= int(b[i]&0x7f) << (7 * i)
@@ -51,8 +51,7 @@ func frameLength(b []byte) (size, n int) {
 	return 0, 0
 }
 
-// ReadFrame reads exactly one frame of at most limit bytes from r: nothing of what
-// follows it is lost.
+// ReadFrame reads exactly one frame of at most limit bytes from r, and no byte beyond it.
 func ReadFrame(r io.Reader, limit int) ([]byte, error) {
 	var head [maxLengthPrefix]byte
 	for i := range head {
@@ -102,8 +101,8 @@ func AppendRefused(dst []byte, r *Refusal) []byte {
 	return dst
 }
 
-// decodeFrame decodes a frame of the handshake, which holds exactly one kind. The bounds on
-// its size and depth also bound what decoding it may cost.
+// decodeFrame decodes a frame of the handshake, which holds exactly one kind. The bounds on its
+// size and depth also bound the cost of decoding.
 func decodeFrame(frame []byte) (*netloopv1.Frame, error) {
 	if len(frame) > MaxHandshake {
 		return nil, ErrFrameTooLarge
@@ -116,8 +115,8 @@ func decodeFrame(frame []byte) (*netloopv1.Frame, error) {
 	return &f, err
 }
 
-// DecodeHello decodes a client's first frame (without its length) and checks what does
-// not depend on the game. Every error is a *Refusal, ready to be sent.
+// DecodeHello decodes a client's first frame (without its length) and checks the fields that do not
+// depend on the game. Every error is a *Refusal, ready to be sent.
 func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
 	f, err := decodeFrame(frame)
 	if err != nil {
@@ -137,8 +136,8 @@ func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
 	return h, nil
 }
 
-// decodeAnswer takes a server's answer. A refusal is the error *Refusal, anything else that
-// is not a welcome a *Closed.
+// decodeAnswer returns the server's welcome. A refusal is the error *Refusal, any other answer a
+// *Closed.
 func decodeAnswer(f *netloopv1.Frame) (*netloopv1.Welcome, error) {
 	switch k := f.Kind.(type) {
 	case *netloopv1.Frame_Refused:
@@ -153,8 +152,8 @@ func decodeAnswer(f *netloopv1.Frame) (*netloopv1.Welcome, error) {
 	return nil, &Closed{Code: CodeProtocol, Text: "the server's answer is neither a welcome nor a refusal"}
 }
 
-// Declined turns an error of the server's into what the peer may read; said is false for an error
-// that is the server's own business, and which it should log.
+// Declined converts an error of the server into the refusal for the peer. said is false for an
+// internal error, which the server should log.
 func Declined(err error) (r *Refusal, said bool) {
 	if errors.As(err, &r) {
 		return r, true

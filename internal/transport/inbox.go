@@ -7,53 +7,52 @@ import (
 	"github.com/netloop/netloop/internal/fifo"
 )
 
-// Inbox collects the arrivals of many sessions for one owner: a mutex and a swap, so
-// that the owner takes everything at once and nothing that arrives meanwhile.
+// Inbox collects the arrivals of many sessions for one owner. The owner takes all of them at once
+// by swapping queues under a mutex.
 type Inbox struct {
 	maxPerSession int
 	maxBytes      int // of each session
 	stats         *Stats
-	// MaxJoins bounds how many sessions join with one swap; 0 is any number. Others, and what
-	// has arrived of them, wait for the swaps that follow, in their order. Set it before the
-	// first session, and later by LimitJoins.
+	// MaxJoins bounds the sessions that join with one swap; 0: no bound. Other sessions and their
+	// arrivals wait for the following swaps, in order. Set it before the first session, and later
+	// by LimitJoins.
 	MaxJoins int
-	// Rouse, if set, is called with each arrival that an owner who sleeps has to see: all but
-	// acknowledgements and inputs, and of inputs those of which Idle, which is set with it, does
-	// not say that they are nothing. It must neither block nor use the inbox. Set it before the
-	// first session.
+	// Rouse, if set, is called for each arrival that must wake a sleeping owner: all but
+	// acknowledgements, and inputs that Idle reports as neutral. It must neither block nor use the
+	// inbox. Set both before the first session.
 	Rouse func()
 	Idle  func(inputs []byte) bool
 
 	mu       sync.Mutex
 	arrivals fifo.Queue[entry]
 	pool     fifo.Pool[entry]
-	wholes   []*Arrival // that are free
+	wholes   []*Arrival // free ones for reuse
 	bytes    int
-	round    uint64               // counts swaps, so that the sessions' usage needs no sweep
+	round    uint64               // counts swaps, so that usage is reset without visiting each session
 	merging  [maxMergedAcks]Range // scratch of mergeLocked: on a stack, every session would keep it
 
-	joining []*Session // whose join waits, oldest first
-	held    int        // arrivals of these
-	rousing int        // arrivals since the last swap that rouse
+	joining []*Session // joining sessions beyond MaxJoins, oldest first
+	held    int        // number of their arrivals
+	rousing int        // number of arrivals since the last swap that rouse
 	asleep  bool       // the owner sleeps: see Rest
 
-	taken   fifo.Queue[entry] // owner's goroutine: of the last swap, empty in between
+	taken   fifo.Queue[entry] // owner's goroutine: arrivals of the last swap, empty in between
 	scratch Arrival           // owner's goroutine
 }
 
-// inboxUsage is a session's share of an inbox. It belongs to the inbox's mutex.
+// inboxUsage is a session's share of an inbox. Inbox.mu guards it.
 type inboxUsage struct {
 	round  uint64
 	count  int
 	bytes  int
-	merged [numMerged]*entry // its arrival of each such kind
+	merged [numMerged]*entry // the session's one arrival of each merged kind
 	gone   bool
 
 	joining bool
-	held    fifo.Queue[entry] // while it is
+	held    fifo.Queue[entry] // arrivals while joining
 }
 
-// Kinds of which a session has one arrival between two swaps at most.
+// Kinds with at most one arrival of a session between two swaps.
 const (
 	mergedDiscarded = iota
 	mergedAcks
@@ -62,12 +61,12 @@ const (
 	numMerged
 )
 
-// maxMergedAcks bounds the ranges of acknowledgements of one session between two swaps: those of
-// a datagram, and as many that others add.
+// maxMergedAcks bounds the acknowledged ranges of one session between two swaps: twice those of a
+// datagram.
 const maxMergedAcks = 2 * MaxAckRanges
 
-// NewInbox makes an inbox that holds at most maxPerSession arrivals of each session
-// between two swaps; 0 means DefaultInboxPerSession.
+// NewInbox returns an inbox that holds at most maxPerSession arrivals of each session between two
+// swaps; 0 means DefaultInboxPerSession.
 func NewInbox(maxPerSession int, stats *Stats) *Inbox {
 	if maxPerSession <= 0 {
 		maxPerSession = DefaultInboxPerSession
@@ -78,14 +77,14 @@ func NewInbox(maxPerSession int, stats *Stats) *Inbox {
 	return &Inbox{maxPerSession: maxPerSession, maxBytes: max(maxInboxBytesPerSession, maxPerSession*smallMessage), stats: stats}
 }
 
-// Push adds an arrival; any goroutine may call it. It reports false, and has counted why,
-// when the session or the whole inbox is over its bound, or the session is gone. Joined
-// and Gone always fit: there is one of each per session.
+// Push adds an arrival; any goroutine may call it. It counts a drop and reports false when the
+// session or the whole inbox is over its bound, or the session has ended. Joined and Gone always
+// fit: there is one of each per session.
 func (b *Inbox) Push(a Arrival) bool {
 	return b.push(&a, len(a.Message.Payload)+len(a.State))
 }
 
-// push adds an arrival that accounts for size bytes.
+// push adds an arrival of size bytes.
 func (b *Inbox) push(a *Arrival, size int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,8 +100,8 @@ func (b *Inbox) push(a *Arrival, size int) bool {
 	return true
 }
 
-// mergeLocked adds an acknowledgement to what the session has acknowledged since the last swap, if
-// it has: so the owner looks at what a session says once, however often it says so.
+// mergeLocked merges an acknowledgement into the one that the session has sent since the last swap,
+// if any, so that the owner processes one per swap.
 func (b *Inbox) mergeLocked(a *Arrival) bool {
 	kind, merges := mergedKind(a.Kind)
 	u := b.usageLocked(a.Session)
@@ -111,7 +110,7 @@ func (b *Inbox) mergeLocked(a *Arrival) bool {
 	}
 	had := u.merged[kind]
 	if a.Kind != Acks {
-		had.number = a.Value // It counts up to here.
+		had.number = a.Value // The newer count includes the older one.
 		return true
 	}
 	had.whole.Acks = append(had.whole.Acks[:0], mergeRanges(b.merging[:0], had.whole.Acks, a.Acks)...)
@@ -130,8 +129,8 @@ func mergedKind(k ArrivalKind) (kind int, ok bool) {
 	return 0, false
 }
 
-// mergeRanges appends what two lists of ranges have together, newest first as they are, as far as
-// dst has room.
+// mergeRanges appends the union of two lists of ranges, newest first like both, up to dst's
+// capacity.
 func mergeRanges(dst, a, b []Range) []Range {
 	for len(a)+len(b) > 0 {
 		from := &a
@@ -145,16 +144,15 @@ func mergeRanges(dst, a, b []Range) []Range {
 			continue
 		}
 		if len(dst) == cap(dst) {
-			break // Who has so many holes says the older ones again.
+			break // A peer with more gaps acknowledges the older ranges again.
 		}
 		dst = append(dst, r)
 	}
 	return dst
 }
 
-// reserve accounts for a message that add will bring, and returns what it counts with: so its
-// sender has paid before anything is done for it. What is never brought stays accounted for until
-// the swap, but for what abandon gives back.
+// reserve charges a message to its session before it is decoded, and returns the charge. If add
+// does not follow, the charge remains until the swap, except for the part that abandon returns.
 func (b *Inbox) reserve(s *Session, size int) (held int, why Drop, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -165,11 +163,11 @@ func (b *Inbox) reserve(s *Session, size int) (held int, why Drop, ok bool) {
 	return held, why, ok
 }
 
-// add brings an arrival for which reserve has accounted.
+// add adds an arrival that reserve has charged.
 func (b *Inbox) add(a *Arrival) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	more := a.Session.cost(0, a.compact()) - a.Session.cost(0, true) // than an entry
+	more := a.Session.cost(0, a.compact()) - a.Session.cost(0, true) // than a plain entry
 	a.Session.usage.bytes += more
 	b.bytes += more
 	a.Held += more
@@ -177,8 +175,8 @@ func (b *Inbox) add(a *Arrival) {
 	b.addLocked(a)
 }
 
-// discard accounts for something of a session that meant nothing, as for n messages. All
-// of it between two swaps is one arrival, so that it costs no memory however much it is.
+// discard charges discarded data of a session as n messages. All of it between two swaps is one
+// arrival, so its memory is constant.
 func (b *Inbox) discard(s *Session, at time.Duration, n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -199,7 +197,7 @@ func (b *Inbox) discard(s *Session, at time.Duration, n int) bool {
 	return true
 }
 
-// reserveLocked decides whether an arrival fits, and accounts for it if it does.
+// reserveLocked charges an arrival to its session, if it fits.
 func (b *Inbox) reserveLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
 	why, ok := b.admitLocked(s, k, size)
 	if ok {
@@ -209,7 +207,7 @@ func (b *Inbox) reserveLocked(s *Session, k ArrivalKind, size int) (Drop, bool) 
 	return why, ok
 }
 
-// addLocked adds an arrival and returns where it waits.
+// addLocked adds an arrival and returns its entry.
 func (b *Inbox) addLocked(a *Arrival) *entry {
 	u := b.usageLocked(a.Session)
 	if a.Kind == Joined && b.MaxJoins > 0 {
@@ -235,11 +233,11 @@ func (b *Inbox) addLocked(a *Arrival) *entry {
 	return added
 }
 
-// admitLocked decides whether an arrival fits, and accounts for it in its session's share.
+// admitLocked adds an arrival to its session's share, if it fits.
 func (b *Inbox) admitLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
 	u := b.usageLocked(s)
 	limit := b.maxBytes
-	if k != MessageArrived { // What waits for its turn keeps only messages out.
+	if k != MessageArrived { // Bytes under way keep out only messages.
 		limit += sparedInboxBytes
 	}
 	switch {
@@ -271,13 +269,13 @@ func (b *Inbox) usageLocked(s *Session) *inboxUsage {
 	return u
 }
 
-// fullLocked says whether the arrivals of all sessions are at their bound.
+// fullLocked reports whether the arrivals of all sessions have reached their bound.
 func (b *Inbox) fullLocked(size int) bool {
 	return b.arrivals.Len()+b.held >= maxInbox || b.bytes+size > maxInboxBytes
 }
 
-// Rest says that the owner takes nothing from now on until somebody rouses it, and reports false,
-// and does nothing, if somebody has. The next swap ends it.
+// Rest records that the owner sleeps until Rouse is called. It reports false, without effect, if an
+// arrival has already called Rouse. The next swap ends the sleep.
 func (b *Inbox) Rest() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -287,7 +285,7 @@ func (b *Inbox) Rest() bool {
 	return b.asleep
 }
 
-// Roused reports whether something has arrived that the owner has to see.
+// Roused reports whether an arrival waits that must wake the owner.
 func (b *Inbox) Roused() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -301,7 +299,7 @@ func (b *Inbox) LimitJoins(most int) {
 	b.MaxJoins = most
 }
 
-// Len returns how many arrivals wait.
+// Len returns the number of waiting arrivals.
 func (b *Inbox) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

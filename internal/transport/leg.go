@@ -6,20 +6,20 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// leg is what one session takes of a link: what the link's driver calls is for the session that it
-// carries. One goroutine calls receiveDatagram, one receiveStream, one sendDatagrams, and one
-// appendStream and closeRequested; the other methods are for any goroutine.
+// leg is the receiving and sending side of one session of a link: the Link's methods are passed on
+// to it. One goroutine calls receiveDatagram, one receiveStream, one sendDatagrams, and one
+// appendStream and closeRequested; any goroutine may call the other methods.
 type leg struct {
 	*conn
-	session *Session // names the connection in arrivals, and for nothing else
+	session *Session // used only to name the session in arrivals
 
 	dup                      dupWindow     // datagram reader
 	datagrams, datagramBytes meter         // datagram reader
 	frames, streamBytes      meter         // stream reader
 	ranges                   []Range       // datagram reader: scratch
-	nextBeat                 time.Duration // datagram reader: until then another one is too soon
+	nextBeat                 time.Duration // datagram reader: earlier beats are too soon
 	stream                   []byte        // stream reader: an incomplete frame
-	messages                 uint64        // stream reader: that have come over the stream
+	messages                 uint64        // stream reader: number of messages received
 	taken                    bool          // stream reader: the room has taken the client
 	datagram, tail           []byte        // datagram writer: scratch
 }
@@ -38,15 +38,14 @@ func (l *leg) welcome(w *netloopv1.Welcome) error {
 	return nil
 }
 
-// moved tells at which address the peer is now, when that has changed, and reports whether the
-// inbox has taken it.
+// moved pushes the peer's new address to the inbox, and reports whether the inbox accepted it.
 func (l *leg) moved(addr string) bool {
 	a := Arrival{Kind: Moved, Session: l.session, At: l.now(), Message: Message{Text: addr}}
 	return l.cfg.Inbox.push(&a, len(addr))
 }
 
-// closeRequested reports, with the reason, that this end wants the connection closed and
-// that appendStream has nothing more to give.
+// closeRequested reports, with the reason, that this end wants the connection closed and that
+// appendStream has no more bytes.
 func (l *leg) closeRequested() (Closed, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,8 +55,8 @@ func (l *leg) closeRequested() (Closed, bool) {
 	return *l.box.cause, true
 }
 
-// end says that the link is gone. The owner gets the arrival Gone, exactly once: with the
-// reason why this end closed, if it did, otherwise with c.
+// end ends the session after the link. The owner gets the arrival Gone, exactly once: with the
+// reason of this end's close, if any, otherwise with c.
 func (l *leg) end(c Closed) {
 	l.mu.Lock()
 	if l.box.ended {
@@ -68,7 +67,7 @@ func (l *leg) end(c Closed) {
 	if l.box.cause == nil {
 		c.Text = clip(c.Text)
 		if c.Remote && !l.cfg.Client && c.Code < CodeGame && c.Code != CodeTimeout {
-			// A client may claim to have been kicked; all it can do is leave, or hear nothing.
+			// A client may claim to have been kicked: it can only leave or lose the connection.
 			c.Code = CodeLeft
 		}
 		l.box.cause = &c
@@ -89,7 +88,7 @@ func (l *leg) end(c Closed) {
 	}
 }
 
-// refusal is what the end of a connection says to who waits to be let in.
+// refusal returns the error for a client that waits for admission when its connection ends.
 func (c *Closed) refusal() error {
 	if c.Remote {
 		return &Refusal{Code: c.Code, Text: c.Text}

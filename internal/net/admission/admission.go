@@ -17,38 +17,38 @@ import (
 
 // Visitor is a connection whose cryptographic handshake is complete.
 type Visitor interface {
-	// Carrier is what brings it.
+	// Carrier is the connection's transport.
 	Carrier() transport.Carrier
-	// Open returns it as soon as a hello can be read from it. Once ctx has ended it returns an
-	// error, that of ctx or another. An error that is a *transport.Refusal is what the peer shall
-	// read.
+	// Open returns the connection as soon as a hello can be read from it. Once ctx has ended it
+	// returns an error, that of ctx or another. The text of a *transport.Refusal is sent to the
+	// peer.
 	Open(ctx context.Context) (driver.Conn, error)
 	// Context ends with the connection.
 	Context() context.Context
 	RemoteAddr() net.Addr
-	// Close ends it at once. It waits for nobody.
+	// Close ends the connection at once, without waiting for the peer.
 	Close(code transport.Code, text string)
-	// Peers tell how long what has come from there waited to be read; nil: nobody knows.
+	// Peers reports how long datagrams from an address waited in the socket; nil if unknown.
 	Peers() *udpbatch.Peers
 }
 
-// Door lets connections in, whatever carries them.
+// Door admits connections of every transport.
 type Door struct {
 	cfg       Config
-	serving   sync.WaitGroup // Add is called while refuse is nil under mu, or by one that it counts
+	serving   sync.WaitGroup // Add: with mu held and refuse nil, or by a counted goroutine
 	strangers *strangers
-	heard     *rate.Limiter // of those who come while nobody can come in
+	heard     *rate.Limiter // connections tried while the server admits no client
 	chunks    driver.Chunks
 
 	mu       sync.Mutex
-	visitors map[Visitor]*transport.Link // nil while it is a stranger
-	admitted int                         // of visitors
-	maxConns int                         // bounds that
-	refuse   *transport.Refusal          // nil: dials are welcome
-	told     panicguard.Throttle[string] // of what the log is told
+	visitors map[Visitor]*transport.Link // nil: not admitted yet
+	admitted int                         // number of admitted visitors
+	maxConns int                         // limit of admitted
+	refuse   *transport.Refusal          // nil: new connections are accepted
+	told     panicguard.Throttle[string] // limits repeated log messages
 }
 
-// New makes a door.
+// New returns a Door with the defaults of cfg filled in.
 func New(cfg Config) *Door {
 	cfg = cfg.complete()
 	d := &Door{
@@ -60,22 +60,22 @@ func New(cfg Config) *Door {
 	return d
 }
 
-// AskForProof tells whether a peer whose first packet has come shall prove its address first. Every
-// peer does while nobody can come in: only proven addresses use up the rate at which some are heard
-// all the same.
+// AskForProof reports whether a peer must prove its address after its first packet. Every peer must
+// while the server admits no client: then only proven addresses use the rate at which some
+// connections are tried all the same.
 func (d *Door) AskForProof(addr net.Addr) bool {
 	code, hear := d.cfg.Refusing()
 	return d.strangers.askForProof(addr, code != 0 && hear)
 }
 
-// Place is that of a connection among the strangers, from its first packet on.
+// Place is a connection's place among the unadmitted connections, held from its first packet on.
 type Place struct {
 	door *Door
 	*stranger
 }
 
-// Begin gives a connection that begins a place, or nil, before it has cost anything. A proven
-// address is one that nobody can have forged. Who has a place calls Enter or Abandon.
+// Begin returns a place for a new connection, or nil before the connection has used any resources.
+// A proven address cannot be forged. The caller calls Enter or Abandon.
 func (d *Door) Begin(addr net.Addr, proven bool) *Place {
 	if d.refusing(proven) {
 		return nil
@@ -87,11 +87,11 @@ func (d *Door) Begin(addr net.Addr, proven bool) *Place {
 	return &Place{d, st}
 }
 
-// Abandon gives back the place of a connection that ends before it has been let in. It may be
-// called more than once, and after Enter.
+// Abandon returns the place of a connection that ends before it is admitted. It may be called more
+// than once, and after Enter.
 func (p *Place) Abandon() { p.door.strangers.abandon(p.stranger) }
 
-// refusing tells whether a connection is refused because the server can let in nobody.
+// refusing reports whether a connection is refused because the server admits no client now.
 func (d *Door) refusing(proven bool) bool {
 	code, hear := d.cfg.Refusing()
 	switch {
@@ -107,8 +107,9 @@ func (d *Door) refusing(proven bool) bool {
 	return true
 }
 
-// Verdict is what somebody who comes from an address now is refused for, or nil. It takes no place
-// and counts nothing: pages ask for it, because browsers tell them no reasons.
+// Verdict returns the refusal that a connection from this address would get now, or nil. It takes
+// no place and counts no refusal: the web server calls it for pages, because browsers do not show
+// why a connection failed.
 func (d *Door) Verdict(addr net.Addr) *transport.Refusal {
 	d.mu.Lock()
 	refuse := d.refuse
@@ -127,7 +128,7 @@ func (d *Door) Verdict(addr net.Addr) *transport.Refusal {
 	return nil
 }
 
-// Enter serves a connection, on a goroutine of its own, or closes it and says why.
+// Enter serves a connection on a goroutine of its own, or closes it with a code and a text.
 func (p *Place) Enter(v Visitor) {
 	d := p.door
 	d.cfg.Stats.Handshakes[v.Carrier()].Add(1)
@@ -138,7 +139,7 @@ func (p *Place) Enter(v Visitor) {
 	}
 }
 
-// enter starts to serve a connection, or says why it is refused.
+// enter starts to serve a connection, or returns the refusal.
 func (d *Door) enter(v Visitor, st *stranger) *transport.Refusal {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,16 +157,16 @@ func (d *Door) enter(v Visitor, st *stranger) *transport.Refusal {
 	return nil
 }
 
-// errBusy is what a stranger is told for whom there is no place, or not any more.
+// errBusy refuses an unadmitted connection that finds no place or has lost its place.
 var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many want to come in: try again"}
 
-// dismiss tells a stranger to make room. It is being served, so serving counts it.
+// dismiss closes an unadmitted connection to free its place. serving counts it until then.
 func (d *Door) dismiss(v Visitor) {
 	d.cfg.Stats.Refused.Add(1)
 	d.serving.Go(func() { v.Close(errBusy.Code, errBusy.Text) })
 }
 
-// entered notes that a connection has become a session.
+// entered records that a connection has become a session.
 func (d *Door) entered(v Visitor, link *transport.Link) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -182,25 +183,25 @@ func (d *Door) left(v Visitor) {
 	delete(d.visitors, v)
 }
 
-// SetMaxConns replaces Config.MaxConns. Who is in stays.
+// SetMaxConns replaces Config.MaxConns. Admitted connections are kept.
 func (d *Door) SetMaxConns(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.maxConns = n
 }
 
-// Refuse answers every new dial at once with code and text; who is in stays.
+// Refuse refuses each new connection with code and text. Admitted connections are kept.
 func (d *Door) Refuse(code transport.Code, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refuse = &transport.Refusal{Code: code, Text: text}
 }
 
-// Close ends every session with the reason given to Refuse, or CodeClosing, and returns
-// when every goroutine of the door has ended. Sessions get until the end of ctx, and
-// at most carrier.Linger, to bring out what was sent. An admission that ignores its context it
-// leaves behind carrier.CloseGrace after the end of ctx, which the log says. Later connections are
-// refused. It is called once.
+// Close ends every session with the reason given to Refuse, or CodeClosing, and returns when every
+// goroutine of the Door has ended. Sessions have until the end of ctx, and at most driver.Linger,
+// to write their remaining data. Close waits no longer than driver.CloseGrace after the end of ctx
+// for an admission that ignores its context, and logs an error then. Later connections are refused.
+// It is called once.
 func (d *Door) Close(ctx context.Context) {
 	d.mu.Lock()
 	if d.refuse == nil {
@@ -220,13 +221,13 @@ func (d *Door) Close(ctx context.Context) {
 		v.Close(why.Code, why.Text)
 	}
 	stop := context.AfterFunc(ctx, func() { d.closeAll(why) })
-	if !driver.WaitUntil(ctx, d.serving.Wait) { // New dials are still answered meanwhile.
+	if !driver.WaitUntil(ctx, d.serving.Wait) { // New connections are still answered.
 		d.cfg.Log.Error("an admission does not return: the server ends without it")
 	}
 	stop()
 }
 
-// closeAll closes what is left without waiting for anybody.
+// closeAll closes the remaining connections without waiting for their goroutines.
 func (d *Door) closeAll(why transport.Refusal) {
 	d.mu.Lock()
 	visitors := slices.Collect(maps.Keys(d.visitors))
@@ -236,8 +237,8 @@ func (d *Door) closeAll(why transport.Refusal) {
 	}
 }
 
-// Failed tells the log what went wrong here when somebody came: of each kind once in ten seconds,
-// and how often it was not told, because whoever comes again and again must not fill it.
+// Failed logs an error of a connection attempt: each kind once in ten seconds, with the number of
+// messages left out before, so that a client that reconnects in a loop cannot fill the log.
 func (d *Door) Failed(what string, attrs ...any) {
 	d.mu.Lock()
 	kept, news := d.told.News(what, d.cfg.Clock())
@@ -247,6 +248,6 @@ func (d *Door) Failed(what string, attrs ...any) {
 	}
 }
 
-// Strangers tells how many connections are half open with an address that may be forged, and how
-// many are connected and have not been let in.
+// Strangers returns the number of half-open handshakes with unproven addresses, and the number of
+// connected but unadmitted connections.
 func (d *Door) Strangers() (halfOpen, connected int) { return d.strangers.count() }

@@ -1,16 +1,16 @@
-// Package admission admits connections of every transport: each is bounded and charged to its site
-// in the same tables, sends its hello, and is judged by the server.
+// Package admission admits connections of every transport: it bounds each connection, charges it to
+// its site in shared tables, reads its hello, and asks the server's handler.
 //
-// # What a connection goes through
+// # The steps of a connection
 //
-//	Door.AskForProof  its first packet, where addresses can be forged: a proof first, or
-//	Door.Begin        its place among the strangers, or a refusal before anything is worked out
-//	Place.Enter       its cryptographic handshake is complete: one goroutine serves it from here
-//	                    Refuse was called, or too many? closed with a code, at once
+//	Door.AskForProof  first packet, over UDP: prove the address first, or
+//	Door.Begin        take a place among the unadmitted, or refuse before any work is done
+//	Place.Enter       cryptographic handshake complete: one goroutine serves it from here
+//	                    after Refuse, or above a limit: closed with a code, at once
 //	 1. Visitor.Open    a stream to read from
 //	 2.                 one Hello frame, both within a deadline
-//	 3. Handler.Admit   which may block until its own deadline
+//	 3. Handler.Admit   may block until its own deadline
 //	 4.                 Welcome, Admission.Joined
-//	 5. carrier.Run     until the connection ends
+//	 5. driver.Run      until the connection ends
 //	 6.                 Link.End
 package admission

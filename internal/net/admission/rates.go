@@ -7,18 +7,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rates are token buckets for the handshakes of proven addresses: one over all, and one for
-// each site. They are as large as the server, because all who play may come back at once, from
-// one household that is a load test or a school. It belongs to one goroutine at a time.
+// rates are token buckets for the handshakes of proven addresses: one for all sites together, and
+// one for each site. A bucket holds as many tokens as the server has places, because all players
+// may reconnect at once, and a load test or a school is one site. It belongs to one goroutine at a
+// time.
 //
-// A site is remembered for as long as its bucket is not full again, in two generations: whoever
-// was not seen throughout one of them is forgotten. The bucket over all bounds how many there are.
+// A site's bucket is kept until it is full again. There are two generations of buckets: a site
+// without handshakes during a whole generation is dropped. The common bucket bounds their number.
 type rates struct {
 	burst       int
-	period      time.Duration // of a generation: the longest that a bucket takes to be full
+	period      time.Duration // length of a generation: the longest time to refill a bucket
 	all         *rate.Limiter
 	now, before map[netip.Prefix]*rate.Limiter
-	turn        time.Time // when the generation ends
+	turn        time.Time // end of the generation
 }
 
 func newRates(burst int) *rates {
@@ -30,13 +31,13 @@ func newRates(burst int) *rates {
 	}
 }
 
-// have tells whether a handshake of a site may be taken.
+// have reports whether a handshake of a site is within the rates.
 func (r *rates) have(site netip.Prefix, at time.Time) bool {
 	l := r.find(site, at)
 	return r.all.TokensAt(at) >= 1 && (l == nil || l.TokensAt(at) >= 1)
 }
 
-// take accounts for a handshake, whether the buckets have it or not.
+// take charges a handshake, even if the buckets are empty.
 func (r *rates) take(site netip.Prefix, at time.Time) {
 	l := r.find(site, at)
 	if l == nil {
@@ -47,12 +48,12 @@ func (r *rates) take(site netip.Prefix, at time.Time) {
 	r.all.ReserveN(at, 1)
 }
 
-// find returns the bucket of a site, nil if it is full.
+// find returns the bucket of a site, or nil if the bucket is full.
 func (r *rates) find(site netip.Prefix, at time.Time) *rate.Limiter {
 	if !at.Before(r.turn) {
 		r.before, r.now = r.now, make(map[netip.Prefix]*rate.Limiter)
 		if at.Sub(r.turn) >= r.period {
-			r.before = nil // A whole generation has passed without anybody.
+			r.before = nil // A whole generation without handshakes has passed.
 		}
 		r.turn = at.Add(r.period)
 	}

@@ -13,7 +13,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// serve is the life of one connection.
+// serve runs one connection from its handshake to its end.
 func (d *Door) serve(v Visitor, st *stranger) {
 	defer d.left(v)
 	defer d.strangers.leave(st)
@@ -36,14 +36,14 @@ func (d *Door) serve(v Visitor, st *stranger) {
 	if err := link.Welcome(adm.Welcome); err != nil {
 		d.Failed("the welcome could not be encoded", "error", err)
 	}
-	adm.Joined(session) // In any case: whoever was admitted leaves with a Gone.
+	adm.Joined(session) // Always called: each admitted client ends with a Gone.
 	d.entered(v, link)
 	link.End(driver.Run(driver.Config{
 		Conn: conn, Link: link, Clock: adm.Session.Clock, Chunks: &d.chunks, Peer: peer, Peers: v.Peers(),
 	}))
 }
 
-// letMove lets a client go on to another room over its connection.
+// letMove lets a client move to another room over the same connection.
 func (d *Door) letMove(v Visitor, st *stranger, link *transport.Link, who any) {
 	link.LetMove(transport.Moves{
 		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
@@ -66,12 +66,12 @@ func (d *Door) letMove(v Visitor, st *stranger, link *transport.Link, who any) {
 	})
 }
 
-// errLeft is the error of a client that left because of the server's tables. It has closed
-// the connection itself, and says why to its own user.
+// errLeft is the error of a client that closed the connection because it cannot use the server's
+// tables. The client reports the reason to its own user.
 var errLeft = errors.New("door: the client cannot play by the server's schema")
 
-// handshake waits for the stream, reads the hello, tells a client with another schema the server's,
-// and asks the handler.
+// handshake waits for the stream, reads the hello, sends the server's schema to a client with
+// another one, and asks the handler.
 func (d *Door) handshake(v Visitor, st *stranger, remote string) (driver.Conn, *transport.Admission, error) {
 	ctx, cancel := context.WithTimeout(v.Context(), d.cfg.HelloTimeout)
 	defer cancel()
@@ -105,19 +105,19 @@ func (d *Door) handshake(v Visitor, st *stranger, remote string) (driver.Conn, *
 	}
 }
 
-// setDeadline bounds what is read and written. Streams take every deadline.
+// setDeadline bounds reads and writes. Setting a stream's deadline does not fail.
 func setDeadline(conn driver.Conn, at time.Time) {
 	_ = conn.SetReadDeadline(at)
 	_ = conn.SetWriteDeadline(at)
 }
 
-// noHello says what kept the hello from arriving.
+// noHello returns the refusal for a hello that did not arrive.
 func (d *Door) noHello(st *stranger, err error) error {
 	var r *transport.Refusal
 	switch {
 	case errors.As(err, &r):
 		return err
-	case d.strangers.dismisses(st): // It is counted as that.
+	case d.strangers.dismisses(st): // Counted already.
 		return errBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		d.cfg.Stats.Drop(transport.DropHelloTimeout, 1)
@@ -130,7 +130,7 @@ func (d *Door) noHello(st *stranger, err error) error {
 	return &transport.Refusal{Code: transport.CodeProtocol, Text: "no hello"}
 }
 
-// admit asks the handler, whose panic is the server's own business.
+// admit asks the handler. A panic in it is returned as an error.
 func (d *Door) admit(ctx context.Context, st *stranger, hello *netloopv1.Hello, remote string) (adm *transport.Admission, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.AdmitTimeout)
 	defer cancel()
@@ -147,13 +147,13 @@ func (d *Door) admit(ctx context.Context, st *stranger, hello *netloopv1.Hello, 
 	return adm, err
 }
 
-// decline tells the peer why it may not come in. Without a conn it has not come as far as a stream.
+// decline sends the refusal to the peer. conn is nil if the peer opened no stream.
 func (d *Door) decline(v Visitor, conn driver.Conn, err error) {
 	if errors.Is(err, errLeft) {
 		d.cfg.Stats.Refused.Add(1)
 	}
 	if v.Context().Err() != nil {
-		return // It has gone by itself.
+		return // The peer has closed the connection.
 	}
 	r, said := transport.Declined(err)
 	if !said {
@@ -165,6 +165,6 @@ func (d *Door) decline(v Visitor, conn driver.Conn, err error) {
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(driver.Linger))
-	_, _ = conn.Write(transport.AppendRefused(nil, r)) // The close below says the same.
+	_, _ = conn.Write(transport.AppendRefused(nil, r)) // The close below repeats it.
 	conn.Close(r.Code, r.Text)
 }

@@ -8,22 +8,23 @@ import (
 	"github.com/netloop/netloop/internal/limits"
 )
 
-// TollRates are the rates of a toll that lets in so many at once, in words.
+// TollRates describes the rates of a Toll with the given burst.
 func TollRates(burst int) limits.Text {
 	return limits.Say("%v, and %v; at once %v", siteRate, allRate, burst)
 }
 
-// Toll lets in connections that are no players', such as those for pages, at the rates of
-// handshakes, which it counts by itself: pages keep no player out. Any goroutine may use it.
+// Toll limits the rate of connections that are not players', such as those for pages. It uses the
+// rates of handshakes, but counts separately: page requests do not keep players out. Any goroutine
+// may use it.
 type Toll struct {
 	mu    sync.Mutex
 	rates *rates
 }
 
-// NewToll makes a toll that lets in so many at once.
+// NewToll returns a Toll that admits burst connections at once.
 func NewToll(burst int) *Toll { return &Toll{rates: newRates(burst)} }
 
-// Pay charges the site of an address for one connection, or reports false if it came too fast.
+// Pay charges one connection to the site of an address. It reports false above the rate.
 func (t *Toll) Pay(from net.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,51 +12,53 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// strangers are the connections that have not been let in, from their first packet until they
-// are admitted, refused or gone. They have places of their own beside those of the players.
+// strangers are the unadmitted connections: from their first packet until they are admitted,
+// refused or closed. They do not take up places of players.
 //
-//	half open, address unproven   at most maxHalfOpen; whoever comes then proves its address
-//	  │                           first, with a Retry, which costs the server little
+//	half open, address unproven   at most maxHalfOpen; further peers prove their address
+//	  │                           first, with a Retry, which is cheap for the server
 //	  ▼
 //	known: half open with a       at most max, of a site at most maxPerSite, as fast as rates
-//	proven address, connected,    allow; the rest is refused before its cryptographic handshake
-//	being asked about
+//	proven address, connected,    allow; others are refused before their cryptographic handshake
+//	or in Handler.Admit
 //
-// An address may be forged until it is proven, so a place that is taken without proof counts
+// An unproven address may be forged. So a place taken without proof does not count against its
+// site: it only makes other connections from the site prove their address. Any goroutine may use
+// it.
 // against nobody: it only makes others from there prove theirs. Any goroutine may use it.
 type strangers struct {
 	max     int
 	stats   *transport.Stats
 	now     func() time.Time
-	dismiss func(Visitor) // tells a stranger why it has to go
+	dismiss func(Visitor) // closes a connection to free its place
 
 	mu       sync.Mutex
 	rates    *rates
 	retries  *rate.Limiter
-	known    []*stranger // the oldest first
+	known    []*stranger // oldest first
 	sites    map[netip.Prefix]int
-	told     int // of known: dismissed, and their admission has not returned yet
-	halfOpen int // of unproven addresses
+	told     int // number of known that are dismissed and whose admission has not returned
+	halfOpen int // number with unproven addresses
 	unproven map[netip.Prefix]int
 }
 
-// stranger is one of them. It belongs to the mutex.
+// stranger is one unadmitted connection. strangers.mu guards it.
 type stranger struct {
 	site  netip.Prefix
 	stage stage
-	since time.Time // when it was known
+	since time.Time // time of entry in known
 	who   Visitor
 }
 
-// stage says how far a stranger has come.
+// stage is the progress of an unadmitted connection.
 type stage uint8
 
 const (
-	unproven  stage = iota // its handshake is half open, its address may be forged
-	proven                 // its handshake is half open
-	connected              // it says hello, or is being asked about
-	dismissed              // it has been told to go; its admission may not have returned yet
-	left                   // it has no place any more
+	unproven  stage = iota // half-open handshake, the address may be forged
+	proven                 // half-open handshake
+	connected              // sends its hello, or waits for Handler.Admit
+	dismissed              // was told to close; Handler.Admit may not have returned yet
+	left                   // has no place any more
 )
 
 func newStrangers(most, burst int, stats *transport.Stats) *strangers {
@@ -77,9 +79,9 @@ func siteOf(addr net.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// askForProof tells whether a peer shall prove its address before it gets a place: if all have to,
-// or it must, and the rate of such questions allows one more. They go to whoever the address
-// belongs to.
+// askForProof reports whether a peer must prove its address before it gets a place: if all peers
+// must or mustProveLocked says so, and retryRate allows another Retry. The Retry is sent to the
+// owner of the address.
 func (s *strangers) askForProof(addr net.Addr, all bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,15 +92,14 @@ func (s *strangers) askForProof(addr net.Addr, all bool) bool {
 	return true
 }
 
-// mustProveLocked tells whether who comes from a site has to prove it. Whoever might be refused
-// has to: what has proven its address is refused before it has cost anything.
+// mustProveLocked reports whether a peer from a site must prove its address. It must if it might be
+// refused: a proven peer can then be refused before any work is done.
 func (s *strangers) mustProveLocked(site netip.Prefix) bool {
 	return s.halfOpen >= maxHalfOpen || s.sites[site]+s.unproven[site] >= maxPerSite ||
 		len(s.known)-s.told+s.halfOpen >= s.max || !s.rates.have(site, s.now())
 }
 
-// crowded tells whether so many have come, from a site or from all of them, that one more from
-// there is refused.
+// crowded reports whether another connection from the site of an address would be refused.
 func (s *strangers) crowded(addr net.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +107,7 @@ func (s *strangers) crowded(addr net.Addr) bool {
 	return s.sites[site] >= maxPerSite || !s.rates.have(site, s.now())
 }
 
-// begin gives a connection that begins a place, or nil.
+// begin returns a place for a new connection, or nil.
 func (s *strangers) begin(addr net.Addr, proven bool) *stranger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +133,8 @@ func (s *strangers) begin(addr net.Addr, proven bool) *stranger {
 	return st
 }
 
-// met notes that the handshake of a connection is complete, which proves its address. It
-// reports false if there is no place for it any more.
+// met records that the handshake of a connection is complete, which proves its address. It reports
+// false if the connection has no place any more.
 func (s *strangers) met(st *stranger, who Visitor) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,29 +144,28 @@ func (s *strangers) met(st *stranger, who Visitor) bool {
 		s.enterLocked(st)
 	}
 	if st.stage != proven {
-		return false // There is no place, or it has ended meanwhile.
+		return false // No place is free, or the connection has ended.
 	}
 	st.stage, st.who = connected, who
 	return true
 }
 
-// dismisses tells whether a stranger has been told to go.
+// dismisses reports whether a connection was told to close to free its place.
 func (s *strangers) dismisses(st *stranger) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return st.stage == dismissed
 }
 
-// leave takes a stranger out: it is a player now, or gone. Only the first time counts.
+// leave removes a connection that was admitted or has ended. Later calls have no effect.
 func (s *strangers) leave(st *stranger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leaveLocked(st)
 }
 
-// abandon takes out a stranger whose connection has ended, if its handshake was still half
-// open. Otherwise it keeps its place until its admission returns, and whoever makes admissions
-// hang has no more of them than places.
+// abandon removes a connection that ended during its handshake. A later one keeps its place until
+// Handler.Admit returns: a peer that makes admissions hang cannot have more of them than places.
 func (s *strangers) abandon(st *stranger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +198,7 @@ func drop(sites map[netip.Prefix]int, site netip.Prefix) {
 	}
 }
 
-// enterLocked gives a stranger with a proven address its place, if need be another's.
+// enterLocked gives a connection with a proven address a place, and frees one if it must.
 func (s *strangers) enterLocked(st *stranger) bool {
 	st.since = s.now()
 	switch {
@@ -216,14 +216,14 @@ func (s *strangers) enterLocked(st *stranger) bool {
 	return true
 }
 
-// dismissLocked makes a stranger go for a newcomer, and reports false if none has to. The site
-// with the most of them, the newcomer's with it, gives up its oldest. If that is more than the
-// newcomer's has, it does so at once: who has many keeps nobody out who has few. Among equals
-// one has to have been here for a while: a crowd goes in one after another, instead of everybody
-// making everybody go.
+// dismissLocked closes the oldest connection of the site with the most unadmitted connections,
+// counting the new one, to free its place. It reports false if none has to close. If that site has
+// more than the site of the new connection, it happens at once: a site with many connections cannot
+// keep out a site with few. Between sites with equally many, the oldest must have had its place for
+// dismissAfter: in a rush, connections finish one after another instead of evicting each other.
 func (s *strangers) dismissLocked(newcomer *stranger) bool {
 	if s.told >= s.max {
-		return false // Their admissions hang, whatever they were told.
+		return false // Their admissions hang.
 	}
 	var oldest *stranger
 	most := 0
@@ -246,7 +246,7 @@ func (s *strangers) dismissLocked(newcomer *stranger) bool {
 	return true
 }
 
-// count returns how many are half open and unproven, and how many are connected.
+// count returns the number of half-open unproven connections, and of connected ones.
 func (s *strangers) count() (halfOpen, met int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

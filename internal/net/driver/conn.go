@@ -9,72 +9,73 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Conn is one connection of a carrier: one reliable stream and datagrams. One goroutine reads the
-// stream, one writes it, one sends datagrams and one receives them; the other methods are for any.
+// Conn is one connection of a transport: one reliable stream and datagrams. One goroutine reads the
+// stream, one writes it, one sends datagrams and one receives them; any goroutine may call the
+// other methods.
 type Conn interface {
-	// Read, Write and the deadlines are those of a net.Conn. A stream that the peer has ended
-	// reads io.EOF, one that the peer has broken off io.ErrUnexpectedEOF. Any other error says
-	// that the connection has ended or is about to.
+	// Read, Write and the deadlines behave like those of a net.Conn. Read returns io.EOF when the
+	// peer has ended the stream, and io.ErrUnexpectedEOF when the peer has aborted it. Any other
+	// error means that the connection has ended or is about to.
 	Read(b []byte) (int, error)
 	Write(b []byte) (int, error)
 	SetReadDeadline(at time.Time) error
 	SetWriteDeadline(at time.Time) error
-	// Peek waits until there is something to read, or an error. It leaves it there.
+	// Peek waits until there are bytes to read, or an error, and does not consume the bytes.
 	Peek(b []byte) (int, error)
-	// CloseWrite ends the stream in one direction: the peer reads up to here.
+	// CloseWrite ends the stream in this direction.
 	CloseWrite() error
 
-	// SendDatagram sends b, which it does not keep. It may wait until the peer takes data. The
-	// error transport.ErrDatagramTooLarge loses this one only, any other all that follow.
+	// SendDatagram sends b and does not keep it. It may block until the peer takes data. After
+	// transport.ErrDatagramTooLarge only this datagram is lost; after any other error, all later
+	// ones too.
 	SendDatagram(b []byte) error
-	// ReceiveDatagram waits for a datagram, which belongs to the caller, until the connection ends.
+	// ReceiveDatagram waits for a datagram until the connection ends. The caller owns the bytes.
 	ReceiveDatagram() ([]byte, error)
 
-	// Context ends with the connection. Then Err says why, for the carrier's own package, and
-	// Closed says it in the transport's words.
+	// Context ends with the connection. Then Err returns the transport's own error, and Closed the
+	// same as a close code and text.
 	Context() context.Context
 	Err() error
 	Closed() transport.Closed
-	// Close ends the connection for a reason, which the peer reads if it listens. It may wait for
-	// that, for Linger at most. The connection may have ended already.
+	// Close ends the connection with a code and a text for the peer. It may wait for the peer, at
+	// most Linger. It may be called after the connection has ended.
 	Close(code transport.Code, text string)
 
-	// RTT is the smoothed round trip, 0 if the carrier does not know it.
+	// RTT is the smoothed round trip, 0 if the transport does not measure it.
 	RTT() time.Duration
-	// RemoteAddr returns the same pointer for as long as it is the same address.
+	// RemoteAddr returns the same pointer until the address changes.
 	RemoteAddr() net.Addr
 }
 
-// Flusher is a Conn that is told when no more datagrams follow for now, by who sends them.
+// Flusher is a Conn that sends datagrams in batches: its sender calls Flush after the last.
 type Flusher interface {
 	Conn
-	// Flush may wait until the datagrams have left.
+	// Flush may wait until the datagrams have been sent.
 	Flush()
-	// Hurry says that there are more, and ends a Flush that waits in vain. Any goroutine may call
-	// it.
+	// Hurry announces more datagrams and ends a Flush that waits. Any goroutine may call it.
 	Hurry()
 }
 
-// Merged is a Conn that brings the stream and the datagrams in one sequence, so that one goroutine
-// reads both.
+// Merged is a Conn that receives the stream and the datagrams in one sequence, so that one
+// goroutine reads both.
 type Merged interface {
 	Conn
-	// Next waits until there is something to read. It tells whether that is a datagram, which
-	// ReceiveDatagram returns at once, or bytes of the stream, some of which Read does.
+	// Next waits until there is data to read. It reports whether the data is a datagram, which
+	// ReceiveDatagram returns at once, or bytes of the stream for Read.
 	Next() (datagram bool, err error)
 }
 
-// Linger is how long a closing session may take to bring out its stream.
+// Linger is the time that a closing session has to write the rest of its stream.
 const Linger = 500 * time.Millisecond
 
-// chunkSize is how much a stream reader or writer moves at once.
+// chunkSize is the number of bytes that a stream reader or writer moves at once.
 const chunkSize = 4 << 10
 
-// Chunks are what streams are read into and written from. A connection has one only while something
-// comes or goes, which is seldom. Any goroutine may use the zero value.
+// Chunks is a pool of buffers for reading and writing streams. A connection holds a buffer only
+// while its stream moves bytes, which is seldom. Any goroutine may use the zero value.
 type Chunks struct{ pool sync.Pool }
 
-// take returns memory that nobody uses.
+// take returns an unused buffer.
 func (c *Chunks) take() *[chunkSize]byte {
 	if buf, ok := c.pool.Get().(*[chunkSize]byte); ok {
 		return buf
@@ -84,8 +85,8 @@ func (c *Chunks) take() *[chunkSize]byte {
 
 func (c *Chunks) put(buf *[chunkSize]byte) { c.pool.Put(buf) }
 
-// Ended waits a moment for the end of a connection whose stream has failed, which follows if the
-// stream failed because of it, and tells whether it has come.
+// Ended reports whether a connection has ended. It waits up to Linger, because a stream may fail
+// shortly before its connection ends.
 func Ended(c Conn) bool {
 	select {
 	case <-c.Context().Done():

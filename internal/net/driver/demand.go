@@ -2,19 +2,19 @@ package driver
 
 import "sync"
 
-// onDemand runs work on a goroutine that there is only while there is work. Many may ask at once;
-// the work runs at least once after each, and never twice at the same time.
+// onDemand runs work on a goroutine that exists only while there is work. Any goroutine may ask;
+// work runs at least once after each ask, and never twice at the same time.
 type onDemand struct {
-	work func() bool // reports false when there is never anything to do any more
+	work func() bool // reports false when it is to run no more
 
 	mu      sync.Mutex
 	running bool
 	again   bool // asked for while it ran
-	done    bool // there will be no more
+	done    bool // work runs no more
 	left    sync.WaitGroup
 }
 
-// ask lets the work run. It never waits.
+// ask starts work or has it run again. It never blocks.
 func (d *onDemand) ask() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,7 +33,7 @@ func (d *onDemand) run() {
 	}
 }
 
-// goesOn reports whether the work is to run once more.
+// goesOn reports whether to run work once more.
 func (d *onDemand) goesOn(more bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,7 +43,7 @@ func (d *onDemand) goesOn(more bool) bool {
 	return d.running
 }
 
-// stop ends what is still asked for, and waits for what runs.
+// stop cancels a pending run and waits for a running one.
 func (d *onDemand) stop() {
 	d.mu.Lock()
 	d.done = true

@@ -1,23 +1,23 @@
-// Package driver moves the bytes of a session over a connection, whatever the connection is: QUIC,
-// WebTransport or a WebSocket. Packages that know one of them give it a [Conn].
+// Package driver moves the bytes of a session over a connection of any transport: QUIC,
+// WebTransport or WebSocket. The packages of the transports implement [Conn].
 //
 //	Run   goroutines that end when the connection ends:
 //	        datagram reader, stream reader   bytes → Link.Receive…; the caller reads the stream
 //	        datagram writer                  Link.SendDatagrams → Conn, and then Flush ([Flusher])
-//	        and while there is something to write,
+//	        and while there are bytes to write,
 //	        stream writer                    Link.AppendStream → Conn
-//	      or one for both readers, where a connection brings both in one sequence ([Merged])
-//	      a session that wants to close is not read any more, and gets Linger to bring out its
-//	      stream, by a goroutine that waits for it
+//	      or one for both readers, where a connection has one sequence for both ([Merged])
+//	      a closing session is not read any more, and a goroutine waits up to Linger for the
+//	      rest of its stream
 //	Greet the client's half of the handshake
 //
-// SendDatagram and Write may block while the peer does not take data, and only the writers ever
-// call them: a peer that stops reading stops its own writers and nobody else.
+// SendDatagram and Write may block while the peer does not read. Only the writers call them, so a
+// peer that stops reading blocks only its own writers.
 //
-// # How an end is told
+// # How a connection ends
 //
-// A session that closes sends its close frame and the end of the stream behind everything else; the
-// peer, once it has read that far, closes the connection. Without its answer within Linger, or when
-// the peer does not read, this end closes the connection itself. Code and text are the same in the
-// frame and in the carrier's own close.
+// A closing session sends its close frame and the end of the stream after all other data. When the
+// peer has read them, it closes the connection. If it does not within Linger, or does not read,
+// this end closes the connection itself. The code and the text are the same in the frame and in the
+// transport's own close.
 package driver

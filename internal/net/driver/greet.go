@@ -10,13 +10,14 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// DefaultTablesTimeout bounds for a client the time from the first part of the server's tables to
-// the last: the dial's own context may have no end.
+// DefaultTablesTimeout bounds, at a client, the time from the first part of the server's tables to
+// the last, because the context of the dial may have no deadline.
 const DefaultTablesTimeout = 5 * time.Second
 
-// Greet is the client's half of the handshake: it says hello, as [transport.Greeting.Open] made it,
-// and returns the server's welcome. Once the server has begun to tell all of its tables, it may
-// take so much time for them. After an error the connection is closed with a goodbye.
+// Greet performs the client's half of the handshake: it sends hello, which
+// [transport.Greeting.Open] made, and returns the server's welcome. tables bounds the time from the
+// first part of the server's tables to the last. After an error Greet closes the connection with a
+// goodbye.
 func Greet(ctx context.Context, conn Conn, g *transport.Greeting, hello []byte, tables time.Duration) (*netloopv1.Welcome, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close(transport.CodeLeft, "") })
 	w, err := greet(conn, g, hello, tables)
@@ -49,14 +50,14 @@ func greet(conn Conn, g *transport.Greeting, hello []byte, tables time.Duration)
 		if say, welcome, err = g.Take(frame); err != nil || welcome != nil {
 			return welcome, err
 		}
-		if reads := g.Reads(); reads != begun { // The first part, and then the last.
+		if reads := g.Reads(); reads != begun { // The first part of the tables, or the last.
 			begun = reads
 			limitTables(conn, begun, tables)
 		}
 	}
 }
 
-// limitTables begins or ends the time for the server's tables.
+// limitTables sets or removes the read deadline for the server's tables.
 func limitTables(conn Conn, begin bool, limit time.Duration) {
 	var end time.Time
 	if begin {
@@ -65,9 +66,9 @@ func limitTables(conn Conn, begin bool, limit time.Duration) {
 	_ = conn.SetReadDeadline(end) // It never fails.
 }
 
-// cause prefers what ended the connection to what ended the stream.
+// cause returns the error of the connection if the connection has ended, and err otherwise.
 func cause(conn Conn, err error) error {
-	if Ended(conn) { // The close is under way: it follows a stream's end.
+	if Ended(conn) { // A stream may fail before its connection has closed.
 		return conn.Err()
 	}
 	return err

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// ErrDialerClosed is the error of a dial after the Close of its dialer. It is not net.ErrClosed,
-// because QUIC calls every connection that has ended that, one that nobody has answered in time
-// included.
+// ErrDialerClosed is the error of a dial after the Close of its dialer. It differs from
+// net.ErrClosed, because quic-go returns that for every ended connection, timeouts included.
 var ErrDialerClosed = errors.New("the dialer was closed")
 
 const (
@@ -21,18 +20,18 @@ const (
 	maxDialPause = 400 * time.Millisecond
 )
 
-// DialPause is how long Insist waits after the first attempt, give or take half.
+// DialPause is the mean pause after the first attempt of Insist. Pauses vary by half.
 const DialPause = 25 * time.Millisecond
 
-// Insist dials until a server has a place: one that refuses at once is asked again some times, at
-// random moments, so that whoever was refused together does not come back together.
+// Insist dials until the server has a place, at most dialAttempts times. Random pauses keep clients
+// that were refused together from retrying together.
 func Insist[C any](ctx context.Context, dial func() (C, error), refusedAtOnce func(error) bool) (C, error) {
 	pause, refused := DialPause, error(nil)
 	for attempt := 1; ; attempt++ {
 		conn, err := dial()
 		switch {
 		case err != nil && ctx.Err() != nil && refused != nil:
-			return conn, refused // It says more than that the time is over.
+			return conn, refused // It explains more than the deadline does.
 		case !refusedAtOnce(err), attempt == dialAttempts:
 			return conn, err
 		}

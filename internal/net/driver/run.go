@@ -13,24 +13,25 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Config is what Run needs to know.
+// Config configures Run.
 type Config struct {
 	Conn   Conn
 	Link   *transport.Link
 	Clock  func() time.Duration
 	Chunks *Chunks
-	// Peer is where the session's owner takes the peer to be; nil: the owner does not ask.
+	// Peer is the peer's address as the session's owner has it; nil if the owner does not use it.
 	Peer net.Addr
-	// Peers tell how long what has come from there waited to be read; nil: not at all.
+	// Peers reports how long datagrams waited in the socket; nil: not measured.
 	Peers *udpbatch.Peers
 }
 
-// rttPeriod is how often a link tells its session the round trip.
+// rttPeriod is the interval at which a link gets the round trip.
 const rttPeriod = 200 * time.Millisecond
 
-// Run moves bytes until the connection is closed and every goroutine of it has ended, and tells
-// why. The caller then ends the session. What reads, and what sends a datagram in each tick, has a
-// goroutine; the stream's reader is this one. What is done seldom has one while it is done.
+// Run moves bytes until the connection is closed and all of its goroutines have ended, and returns
+// the reason. The caller then ends the session. Reading, and sending the datagrams of each tick,
+// have goroutines of their own; the calling goroutine reads the stream. Writing the stream and
+// closing have a goroutine only while they run.
 func Run(cfg Config) transport.Closed {
 	c := carrier{Config: cfg}
 	return c.run()
@@ -39,14 +40,14 @@ func Run(cfg Config) transport.Closed {
 // carrier moves a session's bytes over one connection.
 type carrier struct {
 	Config
-	waits atomic.Pointer[udpbatch.Peer] // of the peer's address
-	flush Flusher                       // Conn, if it is one
+	waits atomic.Pointer[udpbatch.Peer] // waiting times of the peer's address
+	flush Flusher                       // Conn, if it implements Flusher
 
-	wake   chan struct{}     // there may be datagrams to send: holds one signal
+	wake   chan struct{}     // holds one signal that datagrams may be ready
 	begun  chan struct{}     // closed once the stream's first bytes have been written
 	frames onDemand          // writes the stream
 	end    onDemand          // closes the connection
-	remote *transport.Closed // the peer's close frame; of the goroutine of Run
+	remote *transport.Closed // the peer's close frame; only for the goroutine of Run
 }
 
 func (c *carrier) run() transport.Closed {
@@ -54,7 +55,7 @@ func (c *carrier) run() transport.Closed {
 	c.flush, _ = c.Conn.(Flusher)
 	c.frames.work, c.end.work = c.writeStream, c.close
 	c.Link.OnWake(c.wakeDatagrams, c.wakeStream)
-	c.wakeDatagrams() // For what was there before.
+	c.wakeDatagrams() // For data that was sent before OnWake.
 	c.wakeStream()
 	var wg sync.WaitGroup
 	c.waits.Store(c.Peers.Follow(c.Conn.RemoteAddr()))
@@ -87,7 +88,7 @@ func (c *carrier) wakeDatagrams() {
 	}
 }
 
-// wakeStream is called for the end too.
+// wakeStream is also called when the session wants to close.
 func (c *carrier) wakeStream() {
 	c.frames.ask()
 	if c.closing() {
@@ -95,11 +96,10 @@ func (c *carrier) wakeStream() {
 	}
 }
 
-// close ends the connection when the session wants to close. It reports false: there is nothing to
-// do after it.
+// close ends the connection of a closing session. It reports false, because no work follows.
 func (c *carrier) close() bool {
 	why, _ := c.Link.Cause()
-	if why.Code != transport.CodeSlow { // That peer does not read: waiting is in vain.
+	if why.Code != transport.CodeSlow { // That peer does not read: do not wait.
 		select {
 		case <-c.Conn.Context().Done():
 			return false
@@ -110,8 +110,8 @@ func (c *carrier) close() bool {
 	return false
 }
 
-// readDatagrams reads until the connection ends, or the session wants to close: a client
-// that is thrown out for sending too much goes on sending for as long as it can.
+// readDatagrams reads until the connection ends or the session wants to close: a client that is
+// disconnected for sending too much keeps sending as long as it can.
 func (c *carrier) readDatagrams() {
 	for !c.closing() {
 		b, err := c.Conn.ReceiveDatagram() // It ends with the connection.
@@ -119,11 +119,11 @@ func (c *carrier) readDatagrams() {
 			return
 		}
 		waited := c.waits.Load().Waited(len(b), time.Now())
-		c.Link.ReceiveWaited(c.Clock(), waited, b) // Nobody else has b.
+		c.Link.ReceiveWaited(c.Clock(), waited, b) // ReceiveDatagram gave b away.
 	}
 }
 
-// closing tells whether the session wants to close.
+// closing reports whether the session wants to close.
 func (c *carrier) closing() bool {
 	select {
 	case <-c.Link.Closing():
@@ -133,7 +133,7 @@ func (c *carrier) closing() bool {
 	}
 }
 
-// readStream reads the stream. One on which nothing comes keeps no memory for it.
+// readStream reads the stream. It holds no buffer while the stream is idle.
 func (c *carrier) readStream() {
 	var first [1]byte
 	c.readAll(func() error {
@@ -144,7 +144,7 @@ func (c *carrier) readStream() {
 	})
 }
 
-// readBoth reads the stream and datagrams where they come in one order.
+// readBoth reads the stream and datagrams from one sequence.
 func (c *carrier) readBoth(from Merged) {
 	c.readAll(func() error {
 		datagram, err := from.Next()
@@ -162,7 +162,7 @@ func (c *carrier) readBoth(from Merged) {
 	})
 }
 
-// readAll reads until the end, or until there is nothing more to come.
+// readAll calls next until it fails or the session wants to close.
 func (c *carrier) readAll(next func() error) {
 	for !c.closing() {
 		if err := next(); err != nil {
@@ -172,8 +172,8 @@ func (c *carrier) readAll(next func() error) {
 	}
 }
 
-// readChunk reads some of the stream. Its error is that of the link, if the link will not read on,
-// or of the connection.
+// readChunk reads some bytes of the stream. It returns the error of the link, if the link stops
+// reading, or else of the connection.
 func (c *carrier) readChunk() error {
 	buf := c.Chunks.take()
 	defer c.Chunks.put(buf)
@@ -181,9 +181,9 @@ func (c *carrier) readChunk() error {
 	return cmp.Or(c.Link.ReceiveStream(c.Clock(), buf[:n]), err)
 }
 
-// streamEnded takes why the stream is not read any more. A close of the peer is answered. A stream
-// that ends without one is against the rules, unless a close of our own came first. What else
-// breaks them has been answered by the link; and a connection that has ended says why itself.
+// streamEnded handles the error that ended the reading of the stream. It answers a close of the
+// peer. A stream that ends without a close frame breaks the protocol, unless this end closed first.
+// The link has already answered other protocol errors, and an ended connection has its own error.
 func (c *carrier) streamEnded(err error) {
 	var why *transport.Closed
 	switch {
@@ -195,10 +195,10 @@ func (c *carrier) streamEnded(err error) {
 	}
 }
 
-// writeDatagrams sends until the connection ends, but nothing before the first bytes of the stream,
-// which are the server's welcome: a client that reads its welcome first loses no datagram. It waits
-// for one channel alone, because it does so in each tick, and to wait for two at once costs half as
-// much again.
+// writeDatagrams sends datagrams until the connection ends. It waits for the first bytes of the
+// stream, the server's welcome, so that a client that reads its welcome first loses no datagram.
+// The loop waits for one channel only: it runs in each tick, and a select of two channels costs
+// half as much again.
 func (c *carrier) writeDatagrams() {
 	select {
 	case <-c.begun:
@@ -221,10 +221,10 @@ func (c *carrier) writeDatagrams() {
 	}
 }
 
-// follow tells the owner when the peer has moved: its network is another one, or its router has
-// given it another port.
+// follow tells the owner when the peer's address has changed: the peer has another network, or its
+// router assigned another port.
 func (c *carrier) follow() {
-	at := c.Conn.RemoteAddr() // The same pointer for as long as it is the same address.
+	at := c.Conn.RemoteAddr() // The pointer changes only with the address.
 	if c.Peer != nil && at != c.Peer && c.Link.Moved(at.String()) {
 		c.Peer = at
 		c.Peers.Leave(c.waits.Swap(c.Peers.Follow(at)))
@@ -236,11 +236,11 @@ func (c *carrier) sendDatagram(b []byte) error {
 	return c.Conn.SendDatagram(b)
 }
 
-// writeStream writes what there is, and in the end what ends the stream. It reports false when
-// nothing can be written any more.
+// writeStream writes the pending bytes, and the end of the stream when the session closes. It
+// reports false when no more bytes can be written.
 func (c *carrier) writeStream() bool {
 	if c.writeChunks() != nil {
-		if !Ended(c.Conn) { // The peer has refused the stream alone.
+		if !Ended(c.Conn) { // Only the stream has failed.
 			c.Conn.Close(transport.CodeProtocol, "the stream cannot be written")
 		}
 		return false
@@ -248,12 +248,13 @@ func (c *carrier) writeStream() bool {
 	c.begins()
 	why, ended := c.Link.CloseRequested()
 	if ended && why.Code != transport.CodeSlow {
-		_ = c.Conn.CloseWrite() // The peer reads up to here and closes the connection.
+		_ = c.Conn.CloseWrite() // The peer reads up to the end and closes the connection.
 	}
 	return !ended
 }
 
-// begins lets datagrams be sent. The goroutine that writes the stream calls it, after each write.
+// begins allows datagrams to be sent. The goroutine that writes the stream calls it after each
+// write.
 func (c *carrier) begins() {
 	select {
 	case <-c.begun:
@@ -262,13 +263,13 @@ func (c *carrier) begins() {
 	}
 }
 
-// writeChunks writes all that waits.
+// writeChunks writes all pending bytes of the stream.
 func (c *carrier) writeChunks() error {
 	buf := c.Chunks.take()
 	for {
 		b := c.Link.AppendStream(buf[:0], chunkSize)
 		if len(b) == 0 {
-			c.Chunks.put(buf) // Of what was written well the stream keeps nothing.
+			c.Chunks.put(buf) // Written streams do not keep the buffer.
 			return nil
 		}
 		if _, err := c.Conn.Write(b); err != nil {

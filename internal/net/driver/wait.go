@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CloseGrace is how long the end of a server waits, after its time, for goroutines that have been
-// told to end: an admission of a game may ignore its context.
+// CloseGrace is the time after a server's shutdown deadline for goroutines that were told to end:
+// the admission of a game may ignore its context.
 const CloseGrace = time.Second
 
 // WaitUntil calls wait and returns true when it has returned. It returns false if wait has not

@@ -11,31 +11,33 @@ import (
 )
 
 const (
-	// maxStream is how much of the stream waits in one direction until its writer waits too.
+	// maxStream is the number of stream bytes that may wait in one direction. Above it Write
+	// blocks.
 	maxStream = 64 << 10
-	// maxDatagrams is how many datagrams wait in one direction until their sender waits too.
+	// maxDatagrams is the number of datagrams that may wait in one direction. Above it SendDatagram
+	// blocks.
 	maxDatagrams = 32
 )
 
-// conn is one end of a connection in memory. It implements carrier.Conn.
+// conn is one end of a connection in memory. It implements driver.Conn.
 type conn struct {
 	in, out *pipe
-	got     chan []byte // datagrams for this end; a full one is what QUIC's queue is
+	got     chan []byte // datagrams for this end; like QUIC's queue, a full one blocks the sender
 	peer    *conn
 	life    *life
 }
 
-// life is what both ends share.
+// life is the state that both ends share.
 type life struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
-	by     *conn // who has closed the connection
+	by     *conn // the end that closed the connection first
 	closed transport.Closed
 }
 
-// pair makes a connection.
+// pair returns both ends of a new connection.
 func pair() (client, server *conn) {
 	l := &life{}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -46,26 +48,26 @@ func pair() (client, server *conn) {
 	return client, server
 }
 
-// Read implements carrier.Conn.
+// Read implements driver.Conn.
 func (c *conn) Read(b []byte) (int, error) { return c.in.read(b, true) }
 
-// Peek implements carrier.Conn.
+// Peek implements driver.Conn.
 func (c *conn) Peek(b []byte) (int, error) { return c.in.read(b, false) }
 
-// Write implements carrier.Conn.
+// Write implements driver.Conn.
 func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// CloseWrite implements carrier.Conn.
+// CloseWrite implements driver.Conn.
 func (c *conn) CloseWrite() error { c.out.end(io.EOF); return nil }
 
-// SetReadDeadline implements carrier.Conn. The other end is of this process, and does not hang
-// alone.
+// SetReadDeadline implements driver.Conn. It has no effect: both ends are in one process, and
+// neither hangs alone.
 func (c *conn) SetReadDeadline(time.Time) error { return nil }
 
-// SetWriteDeadline implements carrier.Conn.
+// SetWriteDeadline implements driver.Conn. It has no effect either.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// SendDatagram implements carrier.Conn.
+// SendDatagram implements driver.Conn.
 func (c *conn) SendDatagram(b []byte) error {
 	select {
 	case c.peer.got <- append([]byte(nil), b...):
@@ -75,7 +77,7 @@ func (c *conn) SendDatagram(b []byte) error {
 	}
 }
 
-// ReceiveDatagram implements carrier.Conn.
+// ReceiveDatagram implements driver.Conn.
 func (c *conn) ReceiveDatagram() ([]byte, error) {
 	select {
 	case b := <-c.got:
@@ -85,10 +87,10 @@ func (c *conn) ReceiveDatagram() ([]byte, error) {
 	}
 }
 
-// Context implements carrier.Conn.
+// Context implements driver.Conn.
 func (c *conn) Context() context.Context { return c.life.ctx }
 
-// Err implements carrier.Conn.
+// Err implements driver.Conn.
 func (c *conn) Err() error {
 	if c.life.ctx.Err() == nil {
 		return nil
@@ -97,7 +99,7 @@ func (c *conn) Err() error {
 	return &why
 }
 
-// Closed implements carrier.Conn.
+// Closed implements driver.Conn.
 func (c *conn) Closed() transport.Closed {
 	c.life.mu.Lock()
 	defer c.life.mu.Unlock()
@@ -106,7 +108,7 @@ func (c *conn) Closed() transport.Closed {
 	return why
 }
 
-// Close implements carrier.Conn. The first end that closes says why.
+// Close implements driver.Conn. The reason of the first end that closes is kept.
 func (c *conn) Close(code transport.Code, text string) {
 	c.life.mu.Lock()
 	if c.life.by == nil {
@@ -118,13 +120,13 @@ func (c *conn) Close(code transport.Code, text string) {
 	c.out.end(net.ErrClosed)
 }
 
-// RTT implements carrier.Conn.
+// RTT implements driver.Conn.
 func (*conn) RTT() time.Duration { return 0 }
 
-// RemoteAddr implements carrier.Conn.
+// RemoteAddr implements driver.Conn.
 func (*conn) RemoteAddr() net.Addr { return address{} }
 
-// address is where all clients are that come without a network.
+// address is the common address of all clients of this process.
 type address struct{}
 
 // Network implements net.Addr.
@@ -138,7 +140,7 @@ type pipe struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	buf     []byte
-	err     error // after what is in buf
+	err     error // returned once buf is empty
 }
 
 func newPipe() *pipe {
@@ -147,7 +149,7 @@ func newPipe() *pipe {
 	return p
 }
 
-// read waits until there is something, and takes it unless it shall stay.
+// read waits for bytes or an error, and copies the bytes. With take it also removes them.
 func (p *pipe) read(b []byte, take bool) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +167,7 @@ func (p *pipe) read(b []byte, take bool) (int, error) {
 	return n, nil
 }
 
-// write waits until there is room.
+// write waits until buf has room.
 func (p *pipe) write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +182,7 @@ func (p *pipe) write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end ends the direction, once.
+// end closes the direction with err. Only the first error is kept.
 func (p *pipe) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

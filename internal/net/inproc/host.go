@@ -15,24 +15,24 @@ import (
 
 // Host is the server's end of all connections in memory. Any goroutine may use it.
 type Host struct {
-	// Handler lets clients in, within AdmitTimeout.
+	// Handler admits clients, within AdmitTimeout.
 	Handler      transport.Handler
 	AdmitTimeout time.Duration
 	Clock        func() time.Duration
 	Stats        *transport.Stats
 
 	chunks driver.Chunks
-	wait   sync.WaitGroup // of serve; Add is called while closed is false under mu
+	wait   sync.WaitGroup // for serve; Add is called with mu held and closed false
 
 	mu     sync.Mutex
 	closed bool
 	conns  map[*conn]struct{}
 }
 
-// errClosed is what a client reads that asks a server which has ended.
+// errClosed is the error of a dial to a closed server.
 var errClosed = transport.Refuse(transport.CodeClosing, "the server is closing")
 
-// open begins to serve a connection.
+// open starts to serve a new connection and returns the client's end.
 func (h *Host) open() (*conn, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,8 +53,8 @@ func (h *Host) open() (*conn, error) {
 	return client, nil
 }
 
-// Close lets nobody in any more, and returns when all connections have ended: those are closed that
-// have not by themselves when ctx ends.
+// Close refuses further clients and returns when all connections have ended. It closes the
+// remaining ones when ctx ends.
 func (h *Host) Close(ctx context.Context) {
 	h.mu.Lock()
 	h.closed = true
@@ -67,16 +67,16 @@ func (h *Host) Close(ctx context.Context) {
 		}
 	})
 	defer stop()
-	driver.WaitUntil(ctx, h.wait.Wait) // An admission that ignores its context is left behind.
+	driver.WaitUntil(ctx, h.wait.Wait) // It abandons an admission that ignores its context.
 }
 
-// serve is the life of one connection.
+// serve runs one connection from its handshake to its end.
 func (h *Host) serve(c *conn) {
 	a, err := h.handshake(c)
 	if err != nil {
 		r, _ := transport.Declined(err)
 		h.Stats.Refused.Add(1)
-		_, _ = c.Write(transport.AppendRefused(nil, r)) // The close says the same.
+		_, _ = c.Write(transport.AppendRefused(nil, r)) // The close repeats it.
 		c.Close(r.Code, r.Text)
 		return
 	}
@@ -89,11 +89,11 @@ func (h *Host) serve(c *conn) {
 	session, link := transport.NewSession(a.Session)
 	h.letMove(c, link, a.Who)
 	_ = link.Welcome(a.Welcome) // Its error ends the session.
-	a.Joined(session)           // In any case: whoever was admitted leaves with a Gone.
+	a.Joined(session)           // Always called: each admitted client ends with a Gone.
 	link.End(driver.Run(driver.Config{Conn: c, Link: link, Clock: a.Session.Clock, Chunks: &h.chunks, Peer: c.RemoteAddr()}))
 }
 
-// letMove lets a client go on to another room over its connection.
+// letMove lets a client move to another room over the same connection.
 func (h *Host) letMove(c *conn, link *transport.Link, who any) {
 	link.LetMove(transport.Moves{
 		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
@@ -116,10 +116,10 @@ func (h *Host) letMove(c *conn, link *transport.Link, who any) {
 	})
 }
 
-// moveTime is how long a client may take to say hello to the room that it moves to.
+// moveTime bounds the time until a client sends its hello to the room that it moves to.
 const moveTime = 5 * time.Second
 
-// handshake hears the client, and asks the handler.
+// handshake reads the client's hello and asks the handler.
 func (h *Host) handshake(c *conn) (*transport.Admission, error) {
 	r := transport.Reception{Handler: h.Handler, Stats: h.Stats}
 	for {
@@ -134,11 +134,11 @@ func (h *Host) handshake(c *conn) (*transport.Admission, error) {
 		if hello != nil {
 			return h.admit(c.Context(), c, hello)
 		}
-		_, _ = c.Write(answer) // Where that fails there is nothing to read any more.
+		_, _ = c.Write(answer) // After a failed write the next read fails.
 	}
 }
 
-// admit asks the handler, whose panic is the server's own business.
+// admit asks the handler. A panic in it is returned as an error.
 func (h *Host) admit(ctx context.Context, c *conn, hello *netloopv1.Hello) (a *transport.Admission, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.AdmitTimeout)
 	defer cancel()
@@ -154,19 +154,19 @@ func (h *Host) admit(ctx context.Context, c *conn, hello *netloopv1.Hello) (a *t
 	return a, err
 }
 
-// Dialer is the client's end. Any goroutine may use it.
+// Dialer is the client's side. Any goroutine may use it.
 type Dialer struct {
 	Host *Host
 
 	chunks driver.Chunks
-	wait   sync.WaitGroup // of links; Add is called while closed is false under mu
+	wait   sync.WaitGroup // for links; Add is called with mu held and closed false
 
 	mu     sync.Mutex
 	closed bool
 	links  map[*transport.Link]struct{}
 }
 
-// Close ends the dialer's connections, and returns when all of their goroutines have ended.
+// Close ends the dialer's connections and returns when all of their goroutines have ended.
 func (d *Dialer) Close() {
 	d.mu.Lock()
 	d.closed = true

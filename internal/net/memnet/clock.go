@@ -11,13 +11,13 @@ type Clock struct {
 
 const million = 1_000_000
 
-// At is what the clock shows at a time of the network.
+// At returns the time that the clock shows at a time of the network.
 func (k Clock) At(now time.Duration) time.Duration {
 	drift := now/million*time.Duration(k.PPM) + now%million*time.Duration(k.PPM)/million
 	return now + drift + k.Offset
 }
 
-// When is the first time of the network at which the clock shows local.
+// When returns the first time of the network at which the clock shows local.
 func (k Clock) When(local time.Duration) time.Duration {
 	past := local - k.Offset
 	now := past - time.Duration(float64(past)*float64(k.PPM)/float64(million+k.PPM))

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// IdleTimeout is after how long an end that can hear nothing gives the connection
-	// up, as in the configuration of the QUIC driver.
+	// IdleTimeout is the time after which an end that receives no packets drops the connection, as
+	// in the configuration of the QUIC transport.
 	IdleTimeout = 10 * time.Second
-	// CloseLinger bounds how long a closing end waits for its reliable data, the close
-	// frame included, to arrive. Then the link's own close carries the code.
+	// CloseLinger bounds the time that a closing end waits until its reliable data, the close frame
+	// included, has arrived. Then the packet that closes the link carries the code.
 	CloseLinger = time.Second
 	// closeSize is the payload of the packet that closes the link.
 	closeSize = 64
 )
 
-// Conn is one client's connection, and the switch board of its link.
+// Conn is one client's connection, with controls for faults of its link.
 type Conn struct {
 	net            *Network
 	remote         string
@@ -29,12 +29,12 @@ type Conn struct {
 	dropped bool
 }
 
-// Counts is what became of the packets of one direction.
+// Counts are the packets of one direction, by outcome.
 type Counts struct {
 	Sent      uint64 // handed to the link, retransmissions included
-	Lost      uint64 // by the luck of Link.Loss
-	Tail      uint64 // by a full router queue
-	Hole      uint64 // by a cut, or unread by a stalled client
+	Lost      uint64 // at random, by Link.Loss
+	Tail      uint64 // dropped by a full router queue
+	Hole      uint64 // dropped by a cut, or unread by a stalled client
 	Delivered uint64 // copies included
 }
 
@@ -42,7 +42,7 @@ type Counts struct {
 type end struct {
 	conn   *Conn
 	peer   *end
-	link   *transport.Link // nil until the handshake is over
+	link   *transport.Link // until the handshake is complete
 	out    netem.Path      // the direction away from this end
 	counts Counts          // of out
 	clock  Clock
@@ -50,33 +50,33 @@ type end struct {
 
 	stream streamOut // towards the peer
 	in     streamIn
-	begun  []byte // handshake: the stream so far
-	read   func() // handshake: takes begun
+	begun  []byte // handshake: the unread bytes of the stream
+	read   func() // handshake: reads begun
 
 	reception *transport.Reception // the server's half of the handshake
 
-	deaf    bool   // nothing reaches this end
-	deafSeq uint64 // counts changes of deaf, so that an old timeout finds out
-	stalled bool   // takes nothing of what reaches it
-	closing bool   // the linger has begun
+	deaf    bool   // no packet reaches this end
+	deafSeq uint64 // counts changes of deaf, so that an old timeout has no effect
+	stalled bool   // accepts no packet that reaches it
+	closing bool   // CloseLinger has begun
 	gone    bool
-	silent  bool // gone without a word to the peer
+	silent  bool // ended without telling the peer
 }
 
-// SetLink changes both directions from now on. What is under way arrives as it would have.
+// SetLink changes both directions from now on. Packets in flight keep their arrival times.
 func (c *Conn) SetLink(l Link) { c.client.out.Link, c.server.out.Link = l, l }
 
-// Cut makes a black hole of both directions: nothing sent or arriving from now on gets
-// through, until Heal. After IdleTimeout both ends give up.
+// Cut drops all packets of both directions, those in flight too, until Heal. After IdleTimeout both
+// ends drop the connection.
 func (c *Conn) Cut() {
 	c.CutDown()
 	c.CutUp()
 }
 
-// CutDown makes a black hole of the direction to the client.
+// CutDown drops all packets to the client.
 func (c *Conn) CutDown() { c.client.deafen() }
 
-// CutUp makes a black hole of the direction to the server.
+// CutUp drops all packets to the server.
 func (c *Conn) CutUp() { c.server.deafen() }
 
 // Heal ends every cut.
@@ -87,49 +87,48 @@ func (c *Conn) Heal() {
 	}
 }
 
-// Drop makes the client vanish without a word: a cut that never heals.
+// Drop makes the client vanish without telling the server: a cut that never heals.
 func (c *Conn) Drop() {
 	c.dropped = true
 	c.Cut()
 }
 
-// Break breaks the connection without a word: the client notices at once, the server has to find
-// out.
+// Break breaks the connection: the client notices at once, the server only after IdleTimeout.
 func (c *Conn) Break() {
 	c.Drop()
 	c.client.end(transport.Closed{Code: transport.CodeLost, Text: "the connection broke"})
 }
 
-// Stall makes the client stop reading, or start again: meanwhile nothing is taken of what
-// the server sends to it, so that the server's slot stays taken, and what is under way is
-// not read. The connection stays up, as QUIC's stack keeps it up, and what the client
-// itself flushes still leaves.
+// Stall makes the client stop reading, or start again. Meanwhile the network takes no data of the
+// server for it, so that the server's slot remains full, and packets in flight are not read. The
+// connection is kept open, as QUIC's stack would keep it, and data that the client flushes is still
+// sent.
 func (c *Conn) Stall(stall bool) {
 	c.client.stalled = stall
 	c.server.pump()
 }
 
-// SetClock gives the client a clock that differs from the network's: what its session is told as
-// time is by that clock. Call it right after Dial; the client's owner then has to use it too.
+// SetClock gives the client a clock that differs from the network's; its session gets times of that
+// clock. Call it right after Dial; the client's owner must use the same clock.
 func (c *Conn) SetClock(k Clock) { c.client.clock = k }
 
-// Counts returns what became of the packets to the server and to the client.
+// Counts returns the packets to the server and to the client, by outcome.
 func (c *Conn) Counts() (up, down Counts) { return c.client.counts, c.server.counts }
 
-// Tap is told what the server sends: each datagram, and the bytes of the stream in their order,
-// once, whatever becomes of them on the way. It must not keep them.
+// Tap gets the data that the server sends: each datagram, and the bytes of the stream in order,
+// once, even if they are lost. It must not keep the bytes.
 type Tap func(b []byte, datagram bool)
 
-// SetTap taps what the server sends from now on.
+// SetTap sets the Tap for data that the server sends from now on.
 func (c *Conn) SetTap(t Tap) { c.tap = t }
 
 // Remote is the address by which the server knows the client.
 func (c *Conn) Remote() string { return c.remote }
 
-// Open reports whether either end still holds the connection.
+// Open reports whether either end is still connected.
 func (c *Conn) Open() bool { return !c.client.gone || !c.server.gone }
 
-// now is the time by this end's clock.
+// now is the time of this end's clock.
 func (e *end) now() time.Duration { return e.clock.At(e.conn.net.Now()) }
 
 // start begins the session of this end.
@@ -143,7 +142,7 @@ func (e *end) start(cfg transport.SessionConfig) *transport.Session {
 	return s
 }
 
-// pump takes what the session has to send, and sees to its closing.
+// pump sends the session's pending data, and closes the link of a closing session.
 func (e *end) pump() {
 	if e.gone || e.link == nil {
 		return
@@ -155,26 +154,26 @@ func (e *end) pump() {
 	e.close()
 }
 
-// sendDatagram sends a datagram. This link takes everything.
+// sendDatagram sends a datagram. It never fails.
 func (e *end) sendDatagram(b []byte) error {
 	n := e.conn.net
 	e.tapped(b, true)
 	t := e.send(len(b))
 	for _, at := range t.At[:t.Copies] {
-		// Each copy is one: the receiver owns what it gets.
+		// The receiver owns its bytes, so each copy is cloned.
 		n.events.Push(at, event{to: e.peer, data: bytes.Clone(b), sent: n.Now()})
 	}
 	return nil
 }
 
-// tapped tells the tap what this end sends, if it is the server's.
+// tapped passes data of the server's end to the tap.
 func (e *end) tapped(b []byte, datagram bool) {
 	if c := e.conn; c.tap != nil && e == &c.server {
 		c.tap(b, datagram)
 	}
 }
 
-// send sends a packet and counts what becomes of it.
+// send sends a packet and counts its outcome.
 func (e *end) send(size int) netem.Transit {
 	e.counts.Sent++
 	if e.peer.deaf {
@@ -191,10 +190,10 @@ func (e *end) send(size int) netem.Transit {
 	return t
 }
 
-// receive takes a datagram.
+// receive accepts a datagram.
 func (e *end) receive(at time.Duration, d *event) {
 	if e.gone || e.link == nil {
-		return // It overtook the handshake, or comes too late.
+		return // It overtook the handshake, or is too late.
 	}
 	if e.deaf || e.stalled {
 		e.peer.counts.Hole++
@@ -203,11 +202,11 @@ func (e *end) receive(at time.Duration, d *event) {
 	e.peer.counts.Delivered++
 	e.peer.measure(at - d.sent)
 	e.link.ReceiveDatagram(e.now(), d.data)
-	e.pump() // The answer to a time request does not wait for a flush.
+	e.pump() // The answer to a time request must not wait for a flush.
 }
 
-// measure takes a round trip of a packet that this end sent and that took so long to
-// arrive; its acknowledgement waits for the way back as it is now.
+// measure updates the round trip from a packet of this end that took transit to arrive. It assumes
+// that the acknowledgement takes the present delay of the other direction.
 func (e *end) measure(transit time.Duration) {
 	back := &e.peer.out
 	sample := transit + back.Link.Delay + back.Backlog(e.conn.net.Now())
@@ -220,7 +219,7 @@ func (e *end) measure(transit time.Duration) {
 	}
 }
 
-// rtt is the round trip as this end knows it.
+// rtt is the round trip as measured by this end, or that of the link before the first sample.
 func (e *end) rtt() time.Duration {
 	if e.srtt > 0 {
 		return e.srtt
@@ -228,7 +227,7 @@ func (e *end) rtt() time.Duration {
 	return e.out.Link.Delay + e.peer.out.Link.Delay
 }
 
-// deafen makes sure that nothing reaches this end, which then gives up in a while.
+// deafen drops all packets to this end, which ends after IdleTimeout.
 func (e *end) deafen() {
 	if e.deaf || e.gone {
 		return
@@ -245,7 +244,7 @@ func (e *end) deafen() {
 	})
 }
 
-// hear ends deafness, unless there is nothing to hear any more.
+// hear ends deafness, unless the peer has ended without a word.
 func (e *end) hear() {
 	if e.peer.silent {
 		return
@@ -254,8 +253,8 @@ func (e *end) hear() {
 	e.deafSeq++
 }
 
-// close carries on what the session's Close or Shutdown began: once its reliable data has
-// arrived, or has had its time, the link is closed.
+// close continues a close of the session: it closes the link when the reliable data has arrived, or
+// after CloseLinger.
 func (e *end) close() {
 	if _, ending := e.link.Cause(); !ending {
 		return
@@ -288,7 +287,7 @@ func (e *end) quit(c transport.Closed) {
 	})
 }
 
-// end is the end of this end.
+// end ends this end's session, once.
 func (e *end) end(c transport.Closed) {
 	if e.gone {
 		return

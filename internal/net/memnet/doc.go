@@ -1,31 +1,30 @@
-// Package memnet drives transport sessions in memory: the twin of quicnet, on one
-// goroutine and in virtual time. What crosses the network is the same bytes, through the
-// same sessions, handshake included; only what lies between is a model.
+// Package memnet drives transport sessions in memory: like quicnet, but on one goroutine and in
+// virtual time. The sessions and the bytes on the network are the same, handshake included; only
+// the network is a model.
 //
 // # The flow
 //
-//  1. Serve sets who admits clients; Dial starts a connection over a Link. The handshake
-//     takes two round trips, as QUIC's and ours do.
+//  1. Serve sets the handler that admits clients; Dial starts a connection over a Link. The
+//     handshake takes two round trips, as QUIC's and ours do.
 //  2. Owners flush their sessions at Now.
-//  3. Advance takes what they flushed, then runs the network up to a later time: every
-//     arrival is handed to its transport.Link at its own instant.
+//  3. Advance takes the flushed data, then runs the network up to a later time: it passes each
+//     arriving packet to its transport.Link at the time of arrival.
 //
-// Nothing happens outside of Advance and Take, and callbacks (Handler.Admit,
-// Admission.Joined, the done of Dial) run inside of them.
+// All events happen inside of Advance and Take, callbacks (Handler.Admit, Admission.Joined, the
+// done of Dial) included.
 //
 // # The model
 //
-// Each direction of a connection is a netem.Path: a bottleneck with a router's queue in
-// front, then a delay with jitter. A packet costs 60 bytes on top of its payload.
-// Datagrams are lost, duplicated and overtaken as Link says. Reliable bytes travel as
-// packets of the same link: a lost one comes again one and a half round trips later, and
-// what was sent behind it waits for it, but none is ever lost. They leave no faster than
-// the bottleneck carries them, so that a long queue of them does not push datagrams out of
-// the router.
+// Each direction of a connection is a netem.Path: a bottleneck with a router's queue in front, then
+// a delay with jitter. A packet has 60 bytes besides its payload. Link sets how many datagrams are
+// lost, duplicated and overtaken. Reliable bytes travel as packets of the same link: a lost one is
+// sent again one and a half round trips later, later ones wait for it, and all arrive. They are
+// sent no faster than the bottleneck transfers them, so that a long queue of them does not push
+// datagrams out of the router.
 //
-// What QUIC does besides is reduced to what a session can notice: no congestion window
-// (datagrams leave at once, so a slot is free again right after Take), a keep-alive that
-// costs nothing, and an idle timeout when nothing can arrive any more.
+// Of QUIC's other features only effects that a session can notice are modelled: there is no
+// congestion window (datagrams are sent at once, so a slot is free again right after Take), the
+// keep-alive costs no packets, and there is an idle timeout when no packets can arrive.
 //
 // # Determinism
 //

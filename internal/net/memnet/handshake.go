@@ -55,7 +55,7 @@ func (c *Conn) dial(g transport.Greeting, cfg transport.SessionConfig, done func
 	c.server.read = c.server.readHello
 	e.sure(initialSize, func() bool {
 		if c.net.handler == nil {
-			return true // Nobody is there to answer.
+			return true // No handler: the server does not answer.
 		}
 		c.server.sure(initialSize, func() bool {
 			e.stream.waiting = first
@@ -66,7 +66,7 @@ func (c *Conn) dial(g transport.Greeting, cfg transport.SessionConfig, done func
 	})
 }
 
-// readAnswer is the client's reader until the handshake is over.
+// readAnswer reads the server's frames at the client until the handshake is complete.
 func (e *end) readAnswer(g *transport.Greeting, finish func(*netloopv1.Welcome, error)) {
 	for {
 		frame, rest, err := transport.CutFrame(e.begun, transport.MaxHandshake)
@@ -99,7 +99,7 @@ func (e *end) say(b []byte) {
 	e.takeStream()
 }
 
-// readHello is the server's reader until the client may be admitted.
+// readHello reads the client's frames at the server until the client may be admitted.
 func (e *end) readHello() {
 	for {
 		frame, rest, err := transport.CutFrame(e.begun, transport.MaxHandshake)
@@ -131,7 +131,7 @@ func (e *end) readHello() {
 	}
 }
 
-// admit asks the handler, and makes the session of whom it lets in.
+// admit asks the handler, and creates the session of an admitted client.
 func (e *end) admit(hello *netloopv1.Hello) {
 	a, err := e.conn.net.handler.Admit(context.Background(), hello, e.conn.remote)
 	if err != nil {
@@ -148,7 +148,7 @@ func (e *end) admit(hello *netloopv1.Hello) {
 	e.handOver()
 }
 
-// letMove lets the client go on to another room over its connection.
+// letMove lets the client move to another room over the same connection.
 func (e *end) letMove(who any) {
 	n := e.conn.net
 	e.link.LetMove(transport.Moves{
@@ -169,7 +169,7 @@ func (e *end) letMove(who any) {
 	})
 }
 
-// refuse answers a hello with what the client may read. The client hangs up.
+// refuse answers a hello with the refusal. The client then closes the connection.
 func (e *end) refuse(err error) {
 	e.conn.net.Stats.Refused.Add(1)
 	r, _ := transport.Declined(err)
@@ -177,7 +177,7 @@ func (e *end) refuse(err error) {
 	e.say(transport.AppendRefused(nil, r))
 }
 
-// handOver ends the handshake at this end: the bytes behind its frame are the session's.
+// handOver ends the handshake at this end: the session gets the bytes after the last frame.
 func (e *end) handOver() {
 	if rest := e.begun; len(rest) > 0 {
 		e.deliver(rest)

@@ -10,18 +10,18 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// overhead is what IP, UDP and QUIC add to a packet. It counts against the bandwidth, because
-// a link does not know payloads.
+// overhead is the size of the IP, UDP and QUIC headers of a packet. It counts against the
+// bandwidth, because a link counts whole packets.
 const overhead = 60
 
-// Link is a client's way to the server and back. Both directions are alike.
+// Link is the model of a client's network. Both directions are alike.
 type Link = netem.Link
 
-// Network is a server, its clients and what lies between them. It belongs to one
-// goroutine, and so do the sessions made on it. Any goroutine may ask it for the time, as
-// work that a game runs elsewhere does.
+// Network is a server, its clients and the network between them. It belongs to one goroutine, and
+// so do the sessions made on it. Only Now may be called from any goroutine, as work that a game
+// runs elsewhere does.
 type Network struct {
-	// Stats counts what happens before there is a session; nil counts for nobody.
+	// Stats counts events before there is a session; nil: not counted.
 	Stats *transport.Stats
 
 	seed    uint64
@@ -29,16 +29,16 @@ type Network struct {
 	events  netem.Schedule[event]
 	handler transport.Handler
 	dialled uint64
-	conns   []*Conn // those with at least one end alive, in the order of dialling
+	conns   []*Conn // with at least one end alive, in the order of dialling
 }
 
-// New makes a network. All its randomness comes from seed.
+// New returns a network. All its randomness is derived from seed.
 func New(seed uint64) *Network { return &Network{Stats: new(transport.Stats), seed: seed} }
 
 // Now is the virtual time.
 func (n *Network) Now() time.Duration { return time.Duration(n.now.Load()) }
 
-// Serve sets who admits clients. Until then, and with nil, nobody answers.
+// Serve sets the handler that admits clients. Until then, and with nil, dials get no answer.
 func (n *Network) Serve(h transport.Handler) { n.handler = h }
 
 // Dial starts a connection. Its handshake happens in virtual time; done is called once,
@@ -55,8 +55,8 @@ func (n *Network) Dial(l Link, g transport.Greeting, cfg transport.SessionConfig
 	return c
 }
 
-// Advance takes what the sessions flushed, then runs the network until a time, which
-// becomes Now. A time that has passed changes nothing but what Take does.
+// Advance takes the data that sessions flushed, then runs the network until a time, which becomes
+// Now. A time in the past has only the effects of Take.
 func (n *Network) Advance(to time.Duration) {
 	n.Take()
 	for {
@@ -74,7 +74,7 @@ func (n *Network) Advance(to time.Duration) {
 	n.now.Store(int64(max(n.Now(), to)))
 }
 
-// Take hands what the sessions flushed to their links, at Now: their slots are free
+// Take passes the data that sessions flushed to their links, at Now. Their slots are free
 // afterwards, unless a client stalls.
 func (n *Network) Take() {
 	alive := n.conns[:0]
@@ -89,13 +89,13 @@ func (n *Network) Take() {
 	n.conns = alive
 }
 
-// after calls f in a while.
+// after calls f after d.
 func (n *Network) after(d time.Duration, f func()) { n.events.Push(n.Now()+d, event{call: f}) }
 
-// event is something that happens at a time: an arrival of a datagram, or a call.
+// event is the arrival of a datagram, or a call, at a time.
 type event struct {
-	to   *end // of a datagram: where it arrives
+	to   *end // of a datagram: its receiver
 	data []byte
 	sent time.Duration
-	call func() // of anything else
+	call func() // of any other event
 }

@@ -10,14 +10,13 @@ import (
 const (
 	// segmentSize bounds the reliable bytes in one packet.
 	segmentSize = transport.MaxDatagram
-	// maxSegments bounds the packets of reliable data under way in one direction: it
-	// stands for QUIC's flow control. The rest waits in the session, whose queue is
-	// bounded and counted.
+	// maxSegments bounds the packets of reliable data in flight in one direction, like QUIC's flow
+	// control. Further data waits in the session, whose queue is bounded and counted.
 	maxSegments = 64
-	// streamBacklog is the queue at the bottleneck beyond which no new reliable data is
-	// sent, as congestion control would see to: about a tick and a half.
+	// streamBacklog is the queue at the bottleneck above which no new reliable data is sent, as
+	// congestion control would do: about a tick and a half.
 	streamBacklog = 25 * time.Millisecond
-	// leastResend bounds from below after how long a lost packet is sent again.
+	// leastResend is the shortest time until a lost packet is sent again.
 	leastResend = 10 * time.Millisecond
 	// ackSize is the payload of a packet that only acknowledges.
 	ackSize = 20
@@ -27,8 +26,8 @@ const (
 type streamOut struct {
 	next    uint64 // number of the next segment
 	flight  int    // segments that the peer has not acknowledged
-	waiting []byte // handshake: bytes that no session holds
-	timed   bool   // a pump is scheduled for when the backlog is gone
+	waiting []byte // handshake: unsent bytes, which no session holds
+	timed   bool   // a pump is scheduled for the end of the backlog
 }
 
 func (s *streamOut) idle() bool { return s.flight == 0 && len(s.waiting) == 0 }
@@ -39,11 +38,11 @@ type streamIn struct {
 	held [][]byte // held[i] is segment next+i, nil while it is missing; at most maxSegments
 }
 
-// takeStream sends what the stream may send.
+// takeStream sends as many segments of the stream as maxSegments and streamBacklog allow.
 func (e *end) takeStream() {
 	now := e.conn.net.Now()
 	for e.stream.flight < maxSegments {
-		// One segment is always under way, so that datagrams cannot starve the stream.
+		// One segment is always in flight, so that datagrams cannot starve the stream.
 		if wait := e.out.Backlog(now) - streamBacklog; wait > 0 && e.stream.flight > 0 {
 			e.pumpIn(wait)
 			return
@@ -60,7 +59,7 @@ func (e *end) takeStream() {
 	}
 }
 
-// nextSegment takes the next bytes, those of the handshake first.
+// nextSegment returns the next unsent bytes, those of the handshake first.
 func (e *end) nextSegment() []byte {
 	if w := e.stream.waiting; len(w) > 0 {
 		k := min(len(w), segmentSize)
@@ -88,7 +87,7 @@ func (e *end) pumpIn(d time.Duration) {
 	})
 }
 
-// sure sends a packet until arrive, called at the peer, says that it was taken.
+// sure sends a packet until arrive, called at the peer, reports that it was accepted.
 func (e *end) sure(size int, arrive func() bool) {
 	n := e.conn.net
 	again := func() {
@@ -116,8 +115,8 @@ func (e *end) sure(size int, arrive func() bool) {
 	}})
 }
 
-// receiveSegment takes a segment, acknowledges it, and delivers what is in order. A
-// stalled client takes none.
+// receiveSegment accepts a segment, acknowledges it, and delivers the segments that are in order. A
+// stalled client accepts none.
 func (e *end) receiveSegment(seq uint64, b []byte) bool {
 	if e.stalled {
 		return false
@@ -165,8 +164,8 @@ func (e *end) deliver(b []byte) {
 	err := e.link.ReceiveStream(e.now(), b)
 	var c *transport.Closed
 	if errors.As(err, &c) && c.Remote {
-		// The peer waits for nothing but the acknowledgement of its close.
+		// The peer only waits for the acknowledgement of its close.
 		e.end(*c)
 	}
-	// Any other error has made the session close by itself: pump sees to it.
+	// After any other error the session closes by itself: pump closes the link.
 }
