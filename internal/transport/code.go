@@ -84,9 +84,9 @@ func (c Code) String() string {
 // Name is the code's name in metrics, where all codes of games have one name.
 func (c Code) Name() string { return codeTexts[c.counter()] }
 
-// counter returns the index of the code's counter: codes that this version does not
-// know share one with the game's.
-func (c Code) counter() int { return int(min(c, Code(numCodes-1))) } // Where int has 32 bits, too.
+// counter returns the index of the code's counter: codes that this version does not define share
+// one with the game's.
+func (c Code) counter() int { return int(min(c, Code(numCodes-1))) } // Also where int has 32 bits.
 
 // Refusal is the error of a handshake that the server declined.
 type Refusal struct {

@@ -28,7 +28,7 @@ type Inbox struct {
 	pool     fifo.Pool[entry]
 	wholes   []*Arrival // free ones for reuse
 	bytes    int
-	round    uint64               // counts swaps, so that usage is reset without visiting each session
+	round    uint64               // counts swaps, to reset usage without visiting each session
 	merging  [maxMergedAcks]Range // scratch of mergeLocked: on a stack, every session would keep it
 
 	joining []*Session // joining sessions beyond MaxJoins, oldest first

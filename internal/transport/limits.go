@@ -7,49 +7,49 @@ import (
 	"github.com/netloop/netloop/internal/input"
 )
 
-// Limits of the wire. Both sides hold them, and docs/WIRE.md repeats them.
+// Limits of the wire. Both sides enforce them, and docs/WIRE.md lists them.
 const (
-	// ProtocolVersion is the version of the protocol that this package speaks.
+	// ProtocolVersion is the protocol version of this package.
 	ProtocolVersion = 1
-	// MaxFrame bounds one frame on the stream, its length prefix not counted: large
-	// enough for every message of a game, small enough that a hostile length costs nothing.
+	// MaxFrame bounds one frame on the stream, without its length prefix: large enough for every
+	// message of a game, small enough that a hostile length costs little memory.
 	MaxFrame = 16 << 10
-	// MaxText bounds a text for people. It also travels as the reason of a QUIC close,
-	// which must fit one packet with everything else in it.
+	// MaxText bounds a text for people. It is also sent as the reason of a QUIC close, which must
+	// fit one packet together with its other contents.
 	MaxText = 512
-	// MaxPayload bounds the encoded message in a frame; the rest is room for the
-	// envelope's fields and the longest text.
+	// MaxPayload bounds the encoded message in a frame, less the envelope's fields and the longest
+	// text.
 	MaxPayload = MaxFrame - 64 - MaxText
-	// MaxHandshake bounds a Hello and a Welcome: room for a large token and for what a
-	// player brings along. Decoding this much hostile protobuf stays under 2 MB and 2 ms.
+	// MaxHandshake bounds a Hello and a Welcome: enough for a large token and a player's own data.
+	// Decoding this much hostile protobuf takes less than 2 MB and 2 ms.
 	MaxHandshake = 32 << 10
-	// MaxDatagram bounds a datagram's payload: what every path carries inside one
-	// QUIC packet of 1200 B.
+	// MaxDatagram bounds a datagram's payload: every path transfers this much inside one QUIC
+	// packet of 1200 B.
 	MaxDatagram = 1150
-	// padAfter is how long a client has heard nothing when it begins to pad its datagrams to
-	// padTo bytes: its server may have restarted, and answers only packets that are larger
-	// than its answer of 42 bytes, lest two such servers answer each other for ever
-	// (RFC 9000, section 10.3.3). QUIC adds 24 bytes.
+	// padAfter is the time without arrivals after which a client pads its datagrams to padTo bytes.
+	// The server may have restarted; then it answers only packets larger than its answer of 42
+	// bytes, so that two such servers do not answer each other for ever (RFC 9000, section 10.3.3).
+	// QUIC adds 24 bytes.
 	padAfter = 50 * time.Millisecond
 	padTo    = 32
-	// MaxStatePacket bounds a state packet, so that a datagram has room for its number
-	// and a time reply beside it.
+	// MaxStatePacket bounds a state packet, so that its number and a time reply fit into the same
+	// datagram.
 	MaxStatePacket = 1100
-	// MaxStateRecord bounds a record of state in a frame of its own.
+	// MaxStateRecord bounds a state record in a frame of its own.
 	MaxStateRecord = MaxFrame - 64
 	// MaxStatePackets bounds the packets of one snapshot: QUIC's pacer sends the first
 	// ten packets of a burst at once and delays the rest.
 	MaxStatePackets = 10
-	// MaxDatagramPayload bounds the encoded unreliable message: it must fit a datagram
-	// that carries nothing else.
+	// MaxDatagramPayload bounds the encoded unreliable message: it must fit a datagram without
+	// other fields.
 	MaxDatagramPayload = MaxDatagram - 64
 	// MaxInputs bounds the packet of inputs in a datagram, so that acknowledgements and a time
-	// request have room beside it.
+	// request fit into the same datagram.
 	MaxInputs = input.MaxPacket
-	// DuplicateWindow is how many datagram numbers back a duplicate is recognised;
-	// anything older is discarded as stale.
+	// DuplicateWindow is the number of recent datagram numbers among which duplicates are
+	// recognised; older numbers are discarded as stale.
 	DuplicateWindow = 1024
-	// AckWindow is how many state packets back acknowledgements reach.
+	// AckWindow is the number of recent state packets that can be acknowledged.
 	AckWindow = 1024
 	// MaxAckRanges bounds the ranges in a datagram: at 20 % loss 32 ranges cover about
 	// 130 packets, and cost at most 130 B.
@@ -58,72 +58,73 @@ const (
 
 // Limits of this implementation.
 const (
-	// maxUnreliable and maxUnreliableBytes bound the unreliable messages that wait for
-	// one peer: more than fits the datagrams of several flushes.
+	// maxUnreliable and maxUnreliableBytes bound the queued unreliable messages for one peer: more
+	// than fits the datagrams of several flushes.
 	maxUnreliable      = 512
 	maxUnreliableBytes = 32 << 10
-	// maxUnreliableMemory is the memory of these, with what has left in front of them.
+	// maxUnreliableMemory is the memory of their queue, with sent messages at its front.
 	maxUnreliableMemory = maxUnreliableBytes + 8<<10
-	// maxReliableBytes bounds the reliable data that waits for one peer: a second of a link of
-	// 1.5 Mbit/s. A healthy peer's queue is empty after every flush; a peer that is this far
-	// behind does not read.
+	// maxReliableBytes bounds the queued reliable data for one peer: a second of a link of 1.5
+	// Mbit/s. A healthy peer's queue is empty after every flush; a peer with a full queue does not
+	// read.
 	maxReliableBytes = 192 << 10
-	// maxBacklogBytes bounds what is kept for a peer that may come back: it says what it has
-	// once for 16 messages or 32 KiB, and all of it must fit the queue of its next connection.
+	// maxBacklogBytes bounds the data kept for a peer that may reconnect: the peer confirms its
+	// messages every 16 messages or 32 KiB, and the whole backlog must fit the queue of its next
+	// connection.
 	maxBacklogBytes = 128 << 10
-	// maxStuck is for how long the reliable data of a client may not move while some waits, and
-	// stuckStep what a flush adds to that at most: a server that stood still finds queues
-	// that could not move.
+	// maxStuck is the time for which a client's queued reliable data may not move, and stuckStep
+	// the most that one flush adds to it: after a pause of the server, queues have not moved for
+	// lack of flushes.
 	maxStuck  = 10 * time.Second
 	stuckStep = 250 * time.Millisecond
-	// stuckBacklog is from how many messages on a backlog is to move: far more than a client
-	// may have without saying so.
+	// stuckBacklog is the number of messages from which a backlog must shrink: far more than a
+	// client may leave unconfirmed.
 	stuckBacklog = 8 * receiptMessages
-	// keptQueue is the memory that an empty queue keeps for the next bytes.
+	// keptQueue is the memory that an empty queue keeps for reuse.
 	keptQueue = 32 << 10
-	// DefaultInboxPerSession bounds the arrivals of one session between two swaps:
-	// ten times what a client sends in 50 ms.
+	// DefaultInboxPerSession bounds the arrivals of one session between two swaps: ten times those
+	// that a client sends in 50 ms.
 	DefaultInboxPerSession = 1024
-	// maxInboxBytesPerSession bounds what one session has under way, from the goroutine that
-	// reads to the end of the handler: its messages, each with what it takes decoded and while it
-	// waits. That is the dearest message, 16 of the largest frames, or 2 000 small ones of a
-	// burst. sparedInboxBytes are for all other arrivals, however many messages wait.
+	// maxInboxBytesPerSession bounds the bytes that one session has under way, from the reading
+	// goroutine to the end of the handler: its messages, each with its decoded size and its entry.
+	// That is the most expensive message, 16 of the largest frames, or 2 000 small ones of a burst.
+	// sparedInboxBytes are for all other arrivals, regardless of the number of waiting messages.
 	maxInboxBytesPerSession = 264 << 10
 	sparedInboxBytes        = 32 << 10
-	// smallMessage is what a small message counts with: an inbox that is to take more of them at
-	// once than the defaults do, of which the bytes above hold 2 256, has more bytes for them.
+	// smallMessage is the charge of a small message. The bytes above hold 2 256 of them; an inbox
+	// that accepts more at once than by default gets more bytes in proportion.
 	smallMessage = 119
-	// maxInbox and maxInboxBytes bound an inbox over all of its sessions, so that a
-	// crowd of senders that each keep their own bound cannot exhaust the memory.
+	// maxInbox and maxInboxBytes bound an inbox over all of its sessions, so that many senders
+	// within their own bounds cannot exhaust the memory.
 	maxInbox      = 1 << 16
 	maxInboxBytes = 64 << 20
-	// fairInbox and fairInboxBytes are what a session may always add, however much the
-	// others have: a crowd that fills the inbox costs a quiet client nothing. It is
-	// what a client sends in two seconds.
+	// fairInbox and fairInboxBytes are the arrivals that a session may always add, even if the
+	// inbox is full, so that a crowd does not lock out a quiet client. A client sends this much in
+	// two seconds.
 	fairInbox      = 128
 	fairInboxBytes = 32 << 10
-	// discardUnit is the size of something meaningless that counts as one more message:
-	// what a message of a game takes at most, as a rule. Otherwise the largest frames,
-	// at a rate that is no flood of messages, would be one of bytes.
+	// discardUnit is the size of discarded data that is charged as one more message: the usual
+	// largest size of a game's message. Otherwise a flood of the largest frames would be charged as
+	// few messages.
 	discardUnit = 1 << 10
-	// beatPeriod is how often a client may send a datagram with nothing new in it: it
-	// flushes at most at the tick rate, of which this is the highest.
+	// beatPeriod is the shortest interval between a client's datagrams without new contents: a
+	// client flushes at most at the tick rate, of which this is the highest.
 	beatPeriod = time.Millisecond
-	// MaxDecoded bounds what one message takes decoded, estimated from its bytes: more than
-	// any frame of a plain struct comes to, and what a frame of empty protobuf messages
-	// multiplies to is no message of a game. Decoding this much takes less than 1 MiB and 1 ms.
+	// MaxDecoded bounds the decoded size of one message, estimated from its bytes. No frame of a
+	// plain struct reaches it; a frame full of empty protobuf messages exceeds it, but no game
+	// sends one. Decoding this much takes less than 1 MiB and 1 ms.
 	MaxDecoded = 256 << 10
-	// readCost is with how many bytes one of a message counts at least.
+	// readCost is the least number of decoded bytes charged for each encoded byte of a message.
 	readCost = 6
-	// maxStatusWaits is how many flushes a word about inputs waits for a datagram that leaves
-	// anyway.
+	// maxStatusWaits is the number of flushes for which an input status waits for a datagram that
+	// is sent anyway.
 	maxStatusWaits = 4
-	// chokeThreshold tells a send that waited for the peer's congestion window from
-	// one that did not: handing a datagram over takes microseconds.
+	// chokeThreshold is the shortest send that counts as a wait for the peer's congestion window:
+	// passing a datagram on takes microseconds.
 	chokeThreshold = time.Millisecond
 )
 
-// CheckPayload reports a message of n encoded bytes that can never leave.
+// CheckPayload returns an error for a message of n encoded bytes that is too large to send.
 func CheckPayload(n int, reliable bool) error {
 	kind, limit := "an unreliable", MaxDatagramPayload
 	if reliable {

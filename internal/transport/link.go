@@ -7,47 +7,46 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Link is one connection after its handshake as its driver sees it: bytes that have arrived
-// go in, bytes to send come out. One goroutine calls ReceiveDatagram or ReceiveWaited, one
-// ReceiveStream, one SendDatagrams, and one AppendStream and CloseRequested; the other methods
-// are for any goroutine. A driver with a single goroutine may call them all from there.
+// Link is the driver's side of one connection after its handshake: received bytes are passed in,
+// bytes to send are returned. One goroutine calls ReceiveDatagram or ReceiveWaited, one
+// ReceiveStream, one SendDatagrams, and one AppendStream and CloseRequested; any goroutine may call
+// the other methods. A driver with a single goroutine may call them all from it.
 //
-// A link carries one session, and after it another if its client moves: see move.go. The driver
-// need not notice.
+// A link carries one session at a time, and another one after it if the client moves: see move.go.
+// Drivers need not know of it.
 type Link struct {
-	leg    atomic.Pointer[leg] // of the session that it carries
+	leg    atomic.Pointer[leg] // of the current session
 	wakers atomic.Pointer[wakers]
 	moves  atomic.Pointer[Moves] // nil: its clients cannot move
 }
 
-// OnWake lets functions be called whenever there may be datagrams, or stream bytes, to send, or the
-// end has begun. Any goroutine calls them, the owner's too and with the connection locked, so they
-// must neither wait nor call the link. What there is when OnWake is called they are not told.
+// OnWake sets the functions that are called when there may be datagrams, or stream bytes, to send,
+// or when the end has begun. Any goroutine calls them, also the owner's with the connection locked,
+// so they must neither block nor call the link. They are not called for data queued before OnWake.
 func (l *Link) OnWake(datagrams, stream func()) {
 	l.wakers.Store(&wakers{datagrams, stream})
 	l.leg.Load().wakers.Store(l.wakers.Load())
 }
 
-// Welcome queues the server's answer to the hello in front of all that the session sends. The
-// driver calls it before [Admission.Joined]: a client that does not read its welcome has joined,
-// and leaves like every other client.
+// Welcome queues the server's answer to the hello before all other data of the session. The driver
+// calls it before [Admission.Joined]: a client that does not read its welcome has joined, and
+// leaves like any other client.
 func (l *Link) Welcome(w *netloopv1.Welcome) error { return l.leg.Load().welcome(w) }
 
-// SetRTT tells the smoothed round trip that the link measures.
+// SetRTT sets the smoothed round trip that the transport measures.
 func (l *Link) SetRTT(srtt time.Duration) { l.leg.Load().srtt.Store(int64(srtt)) }
 
-// Moved tells at which address the peer is now, when that has changed, and reports whether the
-// inbox has taken it.
+// Moved pushes the peer's new address to the inbox, and reports whether the inbox accepted it.
 func (l *Link) Moved(addr string) bool { return l.leg.Load().moved(addr) }
 
-// Closing returns a channel that is closed once an end is under way, and Cause says why: from then
-// on a driver waits for the stream only for so long.
+// Closing returns a channel that is closed when the connection begins to end; Cause then returns
+// the reason. From then on a driver waits only a limited time for the stream.
 func (l *Link) Closing() <-chan struct{} { return l.leg.Load().Closing() }
 
-// Cause returns why the connection is ending, once it is.
+// Cause returns the reason of the end once the connection is ending.
 func (l *Link) Cause() (Closed, bool) { return l.leg.Load().Cause() }
 
-// Shutdown ends the connection on the driver's behalf: the peer gets code and text after all
+// Shutdown ends the connection on the driver's behalf: the peer gets code and text after all data
 // that the owner has flushed.
 func (l *Link) Shutdown(code Code, text string) {
 	for {
@@ -58,28 +57,27 @@ func (l *Link) Shutdown(code Code, text string) {
 	}
 }
 
-// CloseRequested reports, with the reason, that this end wants the connection closed and
-// that AppendStream has nothing more to give.
+// CloseRequested reports, with the reason, that this end wants the connection closed and that
+// AppendStream has no more bytes.
 func (l *Link) CloseRequested() (Closed, bool) { return l.leg.Load().closeRequested() }
 
-// End says that the link is gone. The owner gets the arrival Gone, exactly once: with the
-// reason why this end closed, if it did, otherwise with c.
+// End ends the session after the link. The owner gets the arrival Gone, exactly once: with the
+// reason of this end's close, if any, otherwise with c.
 func (l *Link) End(c Closed) { l.leg.Load().end(c) }
 
-// ReceiveDatagram takes a datagram that arrived at a time. The session keeps b: nobody
-// may write to it afterwards. Whatever is wrong with it is counted, and harms nothing else.
+// ReceiveDatagram takes a datagram that arrived at a time. The session keeps b: it must not be
+// changed afterwards. A malformed datagram is counted and otherwise ignored.
 func (l *Link) ReceiveDatagram(at time.Duration, b []byte) { l.ReceiveWaited(at, 0, b) }
 
-// ReceiveWaited is ReceiveDatagram for one that is read at a time and has waited for that: the
-// peer's clock goes by its arrival, all else by when it is here.
+// ReceiveWaited is ReceiveDatagram for a datagram that was read at a time after it had waited in
+// the socket. Time sync uses the time of arrival, all else the time of reading.
 func (l *Link) ReceiveWaited(at, waited time.Duration, b []byte) {
 	l.leg.Load().receiveDatagram(at, waited, b)
 }
 
-// ReceiveStream takes the next bytes of the stream; b may be used again. An error, always
-// a *Closed, ends the reading: the peer has closed, or it has broken the protocol, in
-// which case the session has begun to close by itself. It waits while a client that moves is
-// admitted.
+// ReceiveStream takes the next bytes of the stream; b may be used again. An error, always a
+// *Closed, ends the reading: the peer has closed, or it has broken the protocol, in which case the
+// session has begun to close by itself. It blocks while a moving client is admitted.
 func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
 	for {
 		err := l.leg.Load().receiveStream(at, b)
@@ -94,16 +92,15 @@ func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
 	}
 }
 
-// SendDatagrams hands every datagram that waits to send, which must not keep it. What follows
-// a datagram stands here alone: the snapshot's slot is free once its last packet has been
-// handed over, and the time that each call took is choke or flush lag. A datagram for which
-// send fails is counted and lost; all errors but ErrDatagramTooLarge and ErrBehind end the sending.
+// SendDatagrams passes every pending datagram to send, which must not keep it. It also frees the
+// snapshot's slot after its last packet, and counts the time of each call as choke or as flush lag.
+// A datagram for which send fails is counted and lost; any error but ErrDatagramTooLarge and
+// ErrBehind ends the sending.
 func (l *Link) SendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	return l.leg.Load().sendDatagrams(clock, send)
 }
 
-// AppendStream appends the next reliable bytes, at most limit of them; none means that
-// nothing waits.
+// AppendStream appends the next reliable bytes, at most limit of them, or none if none are queued.
 func (l *Link) AppendStream(dst []byte, limit int) []byte {
 	return l.leg.Load().appendStream(dst, limit)
 }

@@ -2,46 +2,46 @@ package transport
 
 import "time"
 
-// mailbox is what waits for the peer. The connection's mutex guards it: the owner fills it
+// mailbox holds the data queued for the peer. The connection's mutex guards it: the owner fills it
 // in Flush, the driver's writers empty it.
 type mailbox struct {
 	unreliable messageQueue
 	reliable   byteQueue
-	moved      bool // some of the reliable data has left since the last flush
+	moved      bool // reliable data was sent since the last flush
 
 	packets    [][]byte // the snapshot's packets, borrowed from the owner's slot
-	next       int      // the next of them to send
-	lastInHand bool     // the writer has the last one, and the link not yet
+	next       int      // index of the next packet to send
+	lastInHand bool     // the last packet is appended, but send has not returned yet
 
 	acks    [maxAckField]byte // an encoded field, ready to copy
 	acksLen int
-	acksDue bool // they go with the next datagram
+	acksDue bool // the next datagram carries them
 
-	inputs []byte // client: the newest packet of inputs; empty once it has left
+	inputs []byte // client: the newest packet of inputs; empty once sent
 
 	status      InputStatus // server: of the client's inputs
 	statusDue   bool
-	statusWaits int // flushes since it was due, while nothing left that had room for it
+	statusWaits int // flushes since statusDue without a datagram that had room
 
-	beat         bool // client: a flush is worth a datagram, even an empty one
+	beat         bool // client: a flush sends a datagram, even an empty one
 	requestDue   bool // client: a time request is wanted
-	replyDue     bool // server: a time request waits for its reply
+	replyDue     bool // server: a time request is unanswered
 	replyRequest time.Duration
 	replyArrived time.Duration
 
 	number uint64 // of the last datagram
 
-	flushing bool // a flush has not left completely
+	flushing bool // a flush has datagrams left to send
 	flushAt  time.Duration
-	choked   time.Duration // how long its sends waited for the peer
+	choked   time.Duration // total time for which its sends waited for the peer
 
-	cause *Closed // an end is under way, and why
+	cause *Closed // reason of the end; nil before
 	ended bool
 
-	moving  bool   // the session has said its last word, and another one may follow
-	follows *Next  // on a client that moves: the one that shall
+	moving  bool   // the session's last frame is queued, and another session may follow
+	follows *Next  // on a moving client: the next session
 	ticket  string // of moved, on a server
-	greeted bool   // a hello has come after moved, or the welcome to it
+	greeted bool   // after moved: its hello, or the welcome, has arrived
 }
 
 // due reports whether there is a datagram to send.
@@ -58,15 +58,15 @@ type byteQueue struct {
 
 func (q *byteQueue) size() int { return len(q.buf) - q.off }
 
-// reset empties the queue. A large piece of memory is given up.
+// reset empties the queue. It frees large memory.
 func (q *byteQueue) reset() {
 	if q.buf, q.off = q.buf[:0], 0; cap(q.buf) > keptQueue {
 		q.buf = nil
 	}
 }
 
-// append adds bytes, moving what is left to the front once more than half is used up, or the
-// memory is.
+// append adds bytes. It first moves the unread bytes to the front if more than half is read, or the
+// memory is full.
 func (q *byteQueue) append(b []byte) {
 	if q.off > len(q.buf)/2 || q.off > 0 && len(q.buf)+len(b) > cap(q.buf) {
 		n := copy(q.buf, q.buf[q.off:])
@@ -76,8 +76,8 @@ func (q *byteQueue) append(b []byte) {
 	q.buf = append(q.buf, b...)
 }
 
-// grow makes room for n more bytes. A large queue gets an eighth more than it needs rather than
-// twice as much: it belongs to a peer that does not read.
+// grow makes room for n more bytes. A large queue grows by an eighth more than it needs instead of
+// doubling: it belongs to a peer that does not read.
 func (q *byteQueue) grow(n int) {
 	need := len(q.buf) + n
 	if need <= cap(q.buf) || need <= keptQueue {
@@ -99,8 +99,8 @@ func (q *byteQueue) take(dst []byte, limit int) []byte {
 	return dst
 }
 
-// messageQueue is a bounded queue of encoded unreliable messages in one piece of memory.
-// When it is full the oldest make room.
+// messageQueue is a bounded queue of encoded unreliable messages in one piece of memory. A full
+// queue drops its oldest entries.
 type messageQueue struct {
 	buf   []byte
 	spans []span
@@ -134,7 +134,7 @@ func (q *messageQueue) pop() {
 	}
 }
 
-// room makes room for an entry of n bytes and returns how many of the oldest went for it.
+// room makes room for an entry of n bytes and returns the number of entries dropped for it.
 func (q *messageQueue) room(n int) (dropped int) {
 	for q.len() > 0 && (q.len() >= maxUnreliable || q.size()+n > maxUnreliableBytes) {
 		q.pop()
@@ -149,7 +149,7 @@ func (q *messageQueue) room(n int) (dropped int) {
 	return dropped
 }
 
-// compact moves what is left to the front.
+// compact moves the remaining entries to the front.
 func (q *messageQueue) compact() {
 	from := q.spans[q.head].start
 	n := copy(q.buf, q.buf[from:])
@@ -162,12 +162,12 @@ func (q *messageQueue) compact() {
 	}
 }
 
-// close ends the entry that was appended to buf since start.
+// close completes the entry that was appended to buf since start.
 func (q *messageQueue) close(start int) {
 	q.spans = append(q.spans, span{int32(start), int32(len(q.buf))})
 }
 
-// appendAll moves the entries of from behind those of q.
+// appendAll moves the entries of from to the end of q.
 func (q *messageQueue) appendAll(from *messageQueue) (dropped int) {
 	if q.len() == 0 {
 		*q, *from = *from, *q

@@ -2,42 +2,41 @@ package transport
 
 import "time"
 
-// A client's bytes are limited before anything is done for them, by the time at which they have
-// arrived. Beyond a limit a datagram is dropped; the stream may lose nothing, so what it brings is
-// taken. Beyond twice the limit the session ends with CodeFlood. What is dropped counts too.
+// A client's bytes are limited before they are processed, by their time of arrival. A datagram
+// beyond a limit is dropped; stream data must not be lost, so it is accepted. Beyond twice the
+// limit the session ends with CodeFlood. Dropped data is charged too.
 
-// Limits bounds what a session takes from its peer. The zero value bounds nothing.
+// Limits bounds the data that a session accepts from its peer. The zero value has no bounds.
 type Limits struct {
 	Datagrams Rate
-	Frames    Rate // of the stream, empty ones and those that mean nothing included
-	// Bytes bounds those of the datagrams, and by itself those of the stream. A message counts
-	// with what it takes decoded, and six times its bytes at least: what is in a message takes
-	// longer to read than what is around it.
+	Frames    Rate // of the stream, empty and unknown ones included
+	// Bytes bounds the bytes of the datagrams, and separately those of the stream. A message is
+	// charged with its decoded size, at least six times its bytes: the contents of a message take
+	// longer to read than its envelope.
 	Bytes Rate
 }
 
-// Rate is a token bucket: so many at once, and so many a second for ever. The zero Rate has no
-// bottom.
+// Rate is a token bucket: Burst at once, and PerSecond in the long run. The zero Rate has no limit.
 type Rate struct{ PerSecond, Burst int }
 
-// DefaultLimits are far above what a client sends, and below what costs the server much. A client
-// flushes a datagram per tick, of which the highest usual rate is 240 Hz, and a second one with
-// what its messages take; the queues below hold some two hundred at either end, should the network
-// or the server stand still. A message is a frame, and the room's own limit of 1 000 a second is to
-// act first: it knows a player over all of its connections. The worst of messages take some five
-// nanoseconds for a byte that counts, so a flooder is out before it has had 5 % of a core for a
-// second.
+// DefaultLimits are far above the traffic of a client, and below an amount that is expensive for
+// the server. A client flushes a datagram per tick, at the usual highest rate of 240 Hz, and a
+// second one for its messages; the queues of both ends hold some two hundred, in case the network
+// or the server stops for a while. A message is a frame, and the room's own limit of 1 000 a second
+// should take effect first: it counts a player over all of its connections. The worst messages take
+// some five nanoseconds per charged byte, so a flooding client is disconnected before it has used 5
+// % of a core for a second.
 var DefaultLimits = Limits{
 	Datagrams: Rate{PerSecond: 600, Burst: 600},
 	Frames:    Rate{PerSecond: 4000, Burst: 8000},
 	Bytes:     Rate{PerSecond: 2 << 20, Burst: 4 << 20},
 }
 
-// meter is what a sender has used of a Rate, kept as the instant at which the bucket is full again.
-// It belongs to the goroutine that reads.
+// meter is a sender's use of a Rate, kept as the time at which the bucket is full again. It belongs
+// to the reading goroutine.
 type meter struct{ full time.Duration }
 
-// excess is how far a sender is beyond a Rate.
+// excess is the degree to which a sender exceeds a Rate.
 type excess uint8
 
 const (
@@ -46,7 +45,7 @@ const (
 	beyondTwice
 )
 
-// take counts n more. Nothing is forgiven: what comes beyond the limit counts too.
+// take charges n more, also beyond the limit.
 func (m *meter) take(at time.Duration, r Rate, n int) excess {
 	if r.PerSecond <= 0 {
 		return within
@@ -62,13 +61,14 @@ func (m *meter) take(at time.Duration, r Rate, n int) excess {
 	return within
 }
 
-// takeDatagram counts a datagram, and reports whether it is within the limits.
+// takeDatagram charges a datagram, and reports whether it is within the limits.
 func (l *leg) takeDatagram(at time.Duration, size int) bool {
 	return l.grant(l.datagrams.take(at, l.cfg.Limits.Datagrams, 1), DropDatagramRate) &&
 		l.grant(l.datagramBytes.take(at, l.cfg.Limits.Bytes, size), DropDatagramBytes)
 }
 
-// grant reports whether a datagram is within a limit, and otherwise does what follows.
+// grant reports whether a datagram is within a limit. Otherwise it counts a drop, and ends the
+// session beyond twice the limit.
 func (l *leg) grant(e excess, why Drop) bool {
 	if e == within {
 		return true
@@ -80,7 +80,7 @@ func (l *leg) grant(e excess, why Drop) bool {
 	return false
 }
 
-// takeFrame and takeStream count a frame, and bytes, of the stream.
+// takeFrame and takeStream charge a frame, and bytes, of the stream.
 func (l *leg) takeFrame(at time.Duration) bool {
 	return l.endures(l.frames.take(at, l.cfg.Limits.Frames, 1), DropFrameRate)
 }
@@ -89,7 +89,7 @@ func (l *leg) takeStream(at time.Duration, size int) bool {
 	return l.endures(l.streamBytes.take(at, l.cfg.Limits.Bytes, size), DropStreamBytes)
 }
 
-// endures reports whether what the stream brings is taken, and otherwise ends the session.
+// endures reports whether the stream's data is accepted. Otherwise it ends the session.
 func (l *leg) endures(e excess, why Drop) bool {
 	if e < beyondTwice {
 		return true
@@ -99,7 +99,7 @@ func (l *leg) endures(e excess, why Drop) bool {
 	return false
 }
 
-// takeDecoded counts what a message takes decoded beyond its bytes, which have been counted.
+// takeDecoded charges a message's decoded size less its encoded bytes, which are charged already.
 func (l *leg) takeDecoded(at time.Duration, decoded, encoded int, reliable bool) bool {
 	more := max(decoded, readCost*encoded) - encoded
 	if reliable {

@@ -8,8 +8,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// A client moves to another room over the connection that it has: one session ends, and another
-// one begins on the same link.
+// A client moves to another room over its connection: one session ends, and another one begins on
+// the same link.
 //
 //	client                                    server
 //	Session.AskMove  ── move ───────────────▶ MoveAsked: its room lets it leave
@@ -17,41 +17,41 @@ import (
 //	Session.Follow   ── hello ──────────────▶ Moves.Admit: known, if it has the ticket of moved
 //	Next.Done        ◀──────────── welcome ── Admission.Joined
 //
-// From its last frame on an end sends no datagram of the old session, and takes none. Datagrams are
-// numbered on, and hello and welcome say the first number of the new session: so those that come
-// late are known, and nothing is added to a datagram.
+// After its last frame an end neither sends nor accepts datagrams of the old session. Datagram
+// numbers continue, and hello and welcome contain the first number of the new session: so late
+// datagrams are recognised without another field in each datagram.
 
-// Moves is how the server's end of a link lets its client go on to another session.
+// Moves lets the client of a server's link move on to another session.
 type Moves struct {
-	// Admit is asked as Handler.Admit is, by the goroutine that reads the stream. known says that
-	// the hello has the ticket of moved and nothing else to come in by: only then does what the
-	// server knows of the client count. Any other hello is checked like that of a newcomer.
+	// Admit is called like Handler.Admit, by the goroutine that reads the stream. known reports
+	// that the hello has the ticket of moved and no other credential: only then is the server's
+	// data of the client used. Any other hello is checked like that of a new client.
 	Admit func(hello *netloopv1.Hello, known bool) (*Admission, error)
-	// Later calls fn after the time within which the client has to say hello.
+	// Later calls fn after the time limit for the client's hello.
 	Later func(fn func())
 }
 
-// LetMove lets the client move, before the session's owner has it.
+// LetMove lets the client move. It is called before the session's owner has the session.
 func (l *Link) LetMove(m Moves) { l.moves.Store(&m) }
 
-// Next is the session that a client wants after the one that has ended.
+// Next is the session that a client asks for after the old one.
 type Next struct {
 	Hello   *netloopv1.Hello
 	Session SessionConfig
-	// Done is called once, by any goroutine: with the session and the server's welcome, or with
-	// why there are none: a *Refusal if the server says so.
+	// Done is called once, by any goroutine: with the session and the server's welcome, or with an
+	// error, a *Refusal if the server refused.
 	Done func(*Session, *netloopv1.Welcome, error)
 }
 
 // handover is the error of a stream on which another session begins.
 type handover struct {
-	frame []byte // that begins it
-	rest  []byte // of the stream
+	frame []byte // the first frame of the new session
+	rest  []byte // the following bytes of the stream
 }
 
 func (*handover) Error() string { return "transport: another session follows" }
 
-// AskMove asks the server, on a client, to be let go to another room.
+// AskMove asks the server, on a client, for a move to another room.
 func (s *Session) AskMove(ticket string) {
 	if !s.out.closed {
 		s.out.reliable.buf = appendMoveFrame(s.out.reliable.buf, frameMove, ticket)
@@ -59,8 +59,9 @@ func (s *Session) AskMove(ticket string) {
 	}
 }
 
-// Move ends the session, on the server, after all that its owner has sent, and tells the client to
-// go on by a ticket. A client that cannot is closed with CodeMoved and the ticket as the text.
+// Move ends the session, on the server, after all data that its owner has sent, and tells the
+// client to continue with a ticket. A client that cannot move is closed with CodeMoved and the
+// ticket as the text.
 func (s *Session) Move(ticket string) {
 	moves := s.link.moves.Load()
 	if moves == nil || !s.cfg.Moves {
@@ -78,8 +79,8 @@ func (s *Session) Move(ticket string) {
 	}
 }
 
-// idle ends a connection whose client was told to move and has not said hello. One whose hello is
-// being admitted has the time of the admission, which the driver bounds.
+// idle ends a connection whose client was told to move and has not sent its hello. Once the hello
+// has arrived, the driver bounds the time of the admission.
 func (s *Session) idle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +126,7 @@ func (c *conn) moveLocked(frame []byte) {
 	c.wakeStream()
 }
 
-// maxFrame is how long a frame may be: once the session has said its last word, one of the
-// handshake.
+// maxFrame is the largest frame accepted: after the session's last frame, that of a handshake.
 func (l *leg) maxFrame() int {
 	if l.deaf.Load() {
 		return MaxHandshake
@@ -144,8 +144,8 @@ func (l *leg) receiveTicket(at time.Duration, k ArrivalKind, body []byte) error 
 	return nil
 }
 
-// receiveHandover takes a frame after the session's last word: what begins the next session, or
-// what was under way.
+// receiveHandover takes a frame after the session's last frame: the first one of the next session,
+// or a late one of the old session, which is dropped.
 func (l *leg) receiveHandover(kind protowire.Number, frame []byte) error {
 	begins := frameHello
 	if l.cfg.Client {
@@ -163,7 +163,7 @@ func (l *leg) receiveHandover(kind protowire.Number, frame []byte) error {
 	return nil
 }
 
-// moveOn begins the session that a frame asks for, or has admitted.
+// moveOn begins the session for which the peer has sent a hello or a welcome.
 func (l *Link) moveOn(frame []byte) error {
 	old := l.leg.Load()
 	if old.cfg.Client {
@@ -187,7 +187,7 @@ func (l *Link) moveOn(frame []byte) error {
 	return nil
 }
 
-// knows reports whether a hello comes by the ticket of moved.
+// knows reports whether a hello has the ticket of moved and no other credential.
 func (l *leg) knows(hello *netloopv1.Hello) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,7 +195,7 @@ func (l *leg) knows(hello *netloopv1.Hello) bool {
 	return ticket != "" && hello.GetTicket() == ticket && len(hello.GetResume().GetToken()) == 0
 }
 
-// followed begins the session that a client has asked for.
+// followed begins the session that the client has asked for.
 func (l *Link) followed(old *leg, frame []byte) error {
 	f, err := decodeFrame(frame)
 	var w *netloopv1.Welcome
@@ -227,8 +227,7 @@ func (c *conn) lastDatagram() uint64 {
 	return c.box.number
 }
 
-// succeed makes the session that follows another one; first is the number of the peer's first
-// datagram that is for it.
+// succeed creates the next session; first is the number of the peer's first datagram for it.
 func (l *Link) succeed(old *leg, cfg SessionConfig, first uint64) (*Session, *leg) {
 	if cfg.Clock == nil {
 		cfg.Clock = old.cfg.Clock
@@ -243,8 +242,8 @@ func (l *Link) succeed(old *leg, cfg SessionConfig, first uint64) (*Session, *le
 	return session, next
 }
 
-// begin lets the link carry the next session, and ends the one before. If the connection is to end
-// already, then with it.
+// begin makes next the current session of the link, and ends the old one. If the connection is
+// already ending, next ends with the same reason.
 func (l *Link) begin(old, next *leg) {
 	next.wakers.Store(l.wakers.Load())
 	l.leg.Store(next)

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// outbox collects what the owner wants to send until the next flush. Only the owner's
-// goroutine touches it, so nothing in it needs a lock.
+// outbox collects the owner's data until the next flush. Only the owner's goroutine uses it, so it
+// needs no lock.
 type outbox struct {
 	unreliable messageQueue
 	reliable   byteQueue
@@ -17,14 +17,14 @@ type outbox struct {
 	acksField  [maxAckField]byte
 	acksLen    int
 	acksNew    bool
-	acksWait   bool // the next flush is worth no datagram for them alone
+	acksWait   bool // the next flush sends no datagram only for acknowledgements
 	epoch      Epoch
 	epochDue   bool
 	overload   Overload
 	loadDue    bool
 	scale      TimeScale
 	scaleDue   bool
-	applied    uint64 // the last record of the stream
+	applied    uint64 // the last record received on the stream
 	appliedDue bool
 	received   receipts
 	inputs     []byte
@@ -32,19 +32,19 @@ type outbox struct {
 	statusDue  bool
 	closed     bool
 
-	flushed time.Duration // the last flush
-	stuck   time.Duration // for how long reliable data has waited and not moved
-	behind  time.Duration // for how long the backlog has not
-	had     uint64        // how far the backlog had come
+	flushed time.Duration // time of the last flush
+	stuck   time.Duration // time for which queued reliable data has not moved
+	behind  time.Duration // time for which the backlog has not moved
+	had     uint64        // confirmed messages of the backlog at the last move
 }
 
-// Slot holds the packets of one snapshot, each at most MaxStatePacket bytes. They are the
-// owner's until Flush, and the session's until Slot returns them again, emptied and with
-// their memory.
+// Slot holds the packets of one snapshot, each at most MaxStatePacket bytes. They belong to the
+// owner until Flush, and then to the session until Slot returns them again, emptied but with their
+// memory.
 type Slot struct{ Packets [][]byte }
 
-// Slot returns the slot to fill before the next Flush, or nil while the last snapshot
-// waits for the link. A slot that stays empty sends nothing.
+// Slot returns the slot to fill before the next Flush, or nil while the last snapshot is queued. An
+// empty slot sends no packets.
 func (s *Session) Slot() *Slot {
 	if s.out.closed || s.slotBusy.Load() {
 		return nil
@@ -56,9 +56,8 @@ func (s *Session) Slot() *Slot {
 	return &s.out.slot
 }
 
-// Send queues a message for the next Flush, and copies its payload. It reports false, and
-// has counted why, for a message that can never leave: it is too large, or the session is
-// closed.
+// Send queues a message for the next Flush, and copies its payload. It counts a drop and reports
+// false for a message that cannot be sent: it is too large, or the session is closed.
 func (s *Session) Send(m Message) bool {
 	if s.cfg.Sent != nil {
 		s.cfg.Sent(m)
@@ -102,7 +101,7 @@ func (s *Session) sendReliable(m *Message, size int) bool {
 			return false
 		}
 		if s.out.closed || b.awaits {
-			q.buf = q.buf[:start] // A connection that follows carries it, or this one in a moment.
+			q.buf = q.buf[:start] // The next connection sends it, or this one after Resend.
 			return true
 		}
 	}
@@ -110,14 +109,14 @@ func (s *Session) sendReliable(m *Message, size int) bool {
 	return true
 }
 
-// Accept tells the client that the room has taken it in, or back, and how many of its reliable
-// messages have arrived.
+// Accept tells the client that the room has admitted or resumed it, and the number of its reliable
+// messages that were received.
 func (s *Session) Accept(received uint64) {
 	s.out.received.told = received
 	s.control(frameAccepted, received)
 }
 
-// control queues a frame that is no message.
+// control queues a frame whose only content is a number.
 func (s *Session) control(kind protowire.Number, n uint64) {
 	if s.out.closed {
 		return
@@ -126,11 +125,12 @@ func (s *Session) control(kind protowire.Number, n uint64) {
 	s.stats.FramesOut.Add(1)
 }
 
-// AwaitPeer holds the messages of the backlog back, until Resend is told where the peer goes on.
+// AwaitPeer keeps the messages of the backlog back, until Resend gets the number that the peer has
+// received.
 func (s *Session) AwaitPeer() { s.backlog.awaits = true }
 
-// Resend takes which messages the peer has. After AwaitPeer it queues those that the peer lacks,
-// and what was sent meanwhile. It reports false for a number that makes no sense.
+// Resend confirms the messages that the peer has received. After AwaitPeer it queues the others,
+// and those sent meanwhile. It reports false for an invalid number.
 func (s *Session) Resend(received uint64) bool {
 	b := s.backlog
 	if !b.Confirm(received) {
@@ -145,11 +145,11 @@ func (s *Session) Resend(received uint64) bool {
 	return true
 }
 
-// receipts decides when the peer is told which of its reliable messages have arrived: not for
-// each, because it only frees the peer's memory.
+// receipts decides when to confirm the peer's reliable messages: not each of them, because a
+// confirmation only frees the peer's memory.
 type receipts struct {
-	told  uint64 // messages
-	bytes int    // since
+	told  uint64 // confirmed messages
+	bytes int    // received since
 }
 
 const (
@@ -157,8 +157,8 @@ const (
 	receiptBytes    = 32 << 10
 )
 
-// Received notes that the peer's reliable messages up to a number, the last of them of so many
-// bytes, have been taken. The peer is told from time to time.
+// Received records that the peer's reliable messages up to a number, the last of them of size
+// bytes, were processed. It confirms them to the peer from time to time.
 func (s *Session) Received(messages uint64, size int) {
 	r := &s.out.received
 	r.bytes += size
@@ -169,8 +169,8 @@ func (s *Session) Received(messages uint64, size int) {
 	s.control(frameReceived, messages)
 }
 
-// stuckLocked reports that a client's reliable data has not moved for too long: its queue, because
-// it does not read, or its backlog, because it does not say what it has.
+// stuckLocked reports that a client's reliable data has not moved for maxStuck: its queue, because
+// it does not read, or its backlog, because it does not confirm messages.
 func (s *Session) stuckLocked(at time.Duration) bool {
 	o := &s.out
 	step := min(at-o.flushed, stuckStep)
@@ -189,7 +189,7 @@ func (s *Session) stuckLocked(at time.Duration) bool {
 	return !s.cfg.Client && max(o.stuck, o.behind) >= maxStuck
 }
 
-// slow gives up on a peer whose reliable queue is full, or does not move.
+// slow disconnects a peer whose reliable queue is full or does not move.
 func (s *Session) slow(text string) {
 	s.stats.Drop(DropReliable, 1)
 	s.out.closed = true
@@ -198,7 +198,7 @@ func (s *Session) slow(text string) {
 	s.shutdown(CodeSlow, text)
 }
 
-// SendRecord queues a record of state for the next Flush, on the stream, and copies it.
+// SendRecord queues a state record for the next Flush, on the stream, and copies it.
 func (s *Session) SendRecord(record []byte) {
 	q := &s.out.reliable
 	switch {
@@ -215,42 +215,41 @@ func (s *Session) SendRecord(record []byte) {
 	}
 }
 
-// AckRecord acknowledges, on the client, all records of the stream up to this one. Of several
-// between two flushes only the last is sent.
+// AckRecord acknowledges, on the client, all records of the stream up to this one. Only the last of
+// several between two flushes is sent.
 func (s *Session) AckRecord(record uint64) { s.out.applied, s.out.appliedDue = record, true }
 
-// AckState acknowledges a state packet, on the client, once it is decoded. The next
-// datagrams carry it.
+// AckState acknowledges a decoded state packet, on the client. The next datagrams carry the
+// acknowledgement.
 func (s *Session) AckState(packet uint64) {
 	if s.out.acks.add(packet) {
 		s.out.acksNew = true
 	}
 }
 
-// AckLater lets acknowledgements wait, on the client, at the next Flush: they leave with what else
-// has to, and otherwise with a later flush.
+// AckLater lets acknowledgements wait, on the client, at the next Flush: they are sent with other
+// data, or else by a later flush.
 func (s *Session) AckLater() { s.out.acksWait = true }
 
-// Inputs gives, on the client, the packet of inputs that leaves with the next flush, and copies it.
+// Inputs sets, on the client, the packet of inputs for the next flush, and copies it.
 func (s *Session) Inputs(packet []byte) { s.out.inputs = append(s.out.inputs[:0], packet...) }
 
-// TellInputs tells the client what became of its inputs, with the next datagram that has room for
+// TellInputs sends the client the status of its inputs, with the next datagram that has room for
 // it.
 func (s *Session) TellInputs(st InputStatus) { s.out.status, s.out.statusDue = st, true }
 
-// PublishEpoch tells the client that the epoch moved. Of several between two flushes only
-// the last is sent.
+// PublishEpoch sends the client a new epoch. Only the last of several between two flushes is sent.
 func (s *Session) PublishEpoch(e Epoch) { s.out.epoch, s.out.epochDue = e, true }
 
-// PublishOverload tells the client that the level of overload changed. Of several between
-// two flushes only the last is sent.
+// PublishOverload sends the client a new level of overload. Only the last of several between two
+// flushes is sent.
 func (s *Session) PublishOverload(o Overload) { s.out.overload, s.out.loadDue = o, true }
 
-// PublishTimeScale tells the client how fast scaled time runs. Of several between two
-// flushes only the last is sent.
+// PublishTimeScale sends the client a new speed of scaled time. Only the last of several between
+// two flushes is sent.
 func (s *Session) PublishTimeScale(t TimeScale) { s.out.scale, s.out.scaleDue = t, true }
 
-// PublishClosing tells the client that the server closes, within a time at the latest.
+// PublishClosing tells the client that the server closes within left.
 func (s *Session) PublishClosing(left time.Duration) { s.control(frameClosing, nanos(left)) }
 
 // RequestDigest asks the server for digests in the next snapshots.
@@ -268,8 +267,8 @@ func (s *Session) request(snapshots uint32, full bool) {
 	s.stats.FramesOut.Add(1)
 }
 
-// RequestTime asks the server for its time, with a datagram of its own at once unless one
-// is about to leave. Any goroutine may call it; the answer is an arrival TimeSample.
+// RequestTime asks the server for its time, with a datagram of its own at once unless another one
+// is about to be sent. Any goroutine may call it; the answer is an arrival TimeSample.
 func (s *Session) RequestTime() {
 	s.mu.Lock()
 	due := s.cfg.Client && s.box.cause == nil
@@ -280,9 +279,9 @@ func (s *Session) RequestTime() {
 	}
 }
 
-// Flush hands what was collected to the driver's writers: one lock, one signal each. On a
-// client every flush but those of AckLater sends at least one datagram, which repeats the
-// acknowledgements: that is how the server tells a silent client from a lost one.
+// Flush passes the collected data to the driver's writers: one lock, one signal each. On a client
+// every flush but those of AckLater sends at least one datagram, which repeats the
+// acknowledgements, so that the server can tell a silent client from a lost one.
 func (s *Session) Flush(at time.Duration) {
 	if s.out.closed {
 		return
@@ -318,8 +317,7 @@ func (s *Session) Flush(at time.Duration) {
 	}
 }
 
-// collectLocked moves the outbox into the mailbox and returns how many reliable bytes now
-// wait there.
+// collectLocked moves the outbox into the mailbox and returns the number of queued reliable bytes.
 func (s *Session) collectLocked() int {
 	o, b := &s.out, &s.box
 	if b.cause != nil {
@@ -379,7 +377,7 @@ func (s *Session) collectStateLocked() {
 	}
 }
 
-// collectInputsLocked moves the inputs, and what is told of them.
+// collectInputsLocked moves the inputs and the input status.
 func (s *Session) collectInputsLocked() {
 	o, b := &s.out, &s.box
 	if len(o.inputs) > 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// receiveDatagram takes a datagram that was read at a time, and has waited for that.
+// receiveDatagram takes a datagram that was read at a time after it had waited in the socket.
 func (l *leg) receiveDatagram(at, waited time.Duration, b []byte) {
 	l.stats.DatagramsIn.Add(1)
 	l.stats.DatagramBytesIn.Add(uint64(len(b)))
@@ -42,7 +42,7 @@ func (l *leg) receiveDatagram(at, waited time.Duration, b []byte) {
 	}
 }
 
-// receiveLinkFields takes what is in a datagram besides messages.
+// receiveLinkFields takes a datagram's fields other than messages.
 func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	client := l.cfg.Client
 	switch {
@@ -51,7 +51,7 @@ func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	case !client && d.acks == nil && !d.hasRequest && d.messages == nil && d.inputs == nil:
 		l.takeBeat(at)
 	}
-	a := Arrival{At: at} // One for all: a connection keeps the stack that its reader has needed.
+	a := Arrival{At: at} // One for all: a goroutine's stack keeps its largest size.
 	if client {
 		if d.hasReply {
 			l.receiveTime([4]time.Duration{d.reply[0], d.reply[1], d.reply[2], at - waited})
@@ -79,8 +79,8 @@ func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	}
 }
 
-// takeBeat takes a client's datagram with nothing new in it: a sign of life, or one that
-// the network has doubled. What comes more often than either does is discarded.
+// takeBeat takes a client's datagram without new contents: a sign of life, or a duplicate made by
+// the network. More frequent ones are discarded.
 func (l *leg) takeBeat(at time.Duration) {
 	if at < l.nextBeat {
 		l.discard(at, DropBeat, 0)
@@ -89,7 +89,8 @@ func (l *leg) takeBeat(at time.Duration) {
 	l.nextBeat = at + beatPeriod
 }
 
-// receiveTime takes a time sample; one that runs backwards would poison the estimate.
+// receiveTime takes a time sample. It drops a sample that runs backwards, which would spoil the
+// estimate.
 func (l *leg) receiveTime(t [4]time.Duration) {
 	if t[0] > t[3] || t[1] > t[2] {
 		l.stats.Drop(DropTime, 1)
@@ -98,8 +99,8 @@ func (l *leg) receiveTime(t [4]time.Duration) {
 	l.push(&Arrival{Kind: TimeSample, At: t[3], T: t}, 0)
 }
 
-// answerTime queues the reply to a time request. It does not wait for a flush; of several
-// requests at once the last is answered.
+// answerTime queues the reply to a time request without waiting for a flush. Only the last of
+// several requests at once is answered.
 func (l *leg) answerTime(at, sent time.Duration) {
 	l.mu.Lock()
 	b := &l.box
@@ -115,33 +116,33 @@ func (l *leg) push(a *Arrival, size int) bool {
 	return l.cfg.Inbox.push(a, size)
 }
 
-// pushReliable adds an arrival that may not be lost: without room for it the session ends.
+// pushReliable adds an arrival that must not be lost: if it does not fit, the session ends.
 func (l *leg) pushReliable(a *Arrival, size int) {
 	if !l.push(a, size) {
 		l.flooded()
 	}
 }
 
-// flooded ends a session whose stream brings more than its inbox takes.
+// flooded ends a session that sends more than its limits or its inbox accept.
 func (l *leg) flooded() { l.shutdown(CodeFlood, "too many messages at once") }
 
-// discard counts something of this size that means nothing. Of a client it is accounted
-// for like messages, so that no client can send without a bound what costs it nothing.
-// It reports false without room for it.
+// discard counts discarded data of this size. Data of a client is charged like messages, so that a
+// client cannot send unlimited data that is free of charge. It reports false if the inbox has no
+// room for the charge.
 func (l *leg) discard(at time.Duration, why Drop, size int) bool {
 	l.stats.Drop(why, 1)
 	return l.cfg.Client || l.cfg.Inbox.discard(l.session, at, 1+size/discardUnit)
 }
 
-// discardFrame is discard for what came over the stream, where nothing may be lost.
+// discardFrame is discard for data of the stream: if the inbox has no room, the session ends.
 func (l *leg) discardFrame(at time.Duration, why Drop, size int) {
 	if !l.discard(at, why, size) {
 		l.flooded()
 	}
 }
 
-// receiveMessage takes one message. What is wrong with it costs only itself, and its
-// place in the inbox is taken before it is decoded.
+// receiveMessage takes one message. A malformed message is dropped alone. The message is charged to
+// the inbox before it is decoded.
 func (l *leg) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	if reliable {
 		l.messages++
@@ -185,7 +186,7 @@ func (l *leg) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	if decoded != nil {
 		m.Payload = nil
 	} else if reliable {
-		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
+		m.Payload = bytes.Clone(m.Payload) // The reader reuses its memory.
 	}
 	l.cfg.Inbox.add(&Arrival{
 		Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: encoded, Number: l.number(reliable), Method: method, Decoded: decoded,
@@ -193,8 +194,8 @@ func (l *leg) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	})
 }
 
-// noRoom tells the owner of a reliable message that is not taken. Beyond what arrives at once,
-// rather than what waits for its turn, the session ends.
+// noRoom tells the owner of a reliable message that was dropped because too many bytes of the
+// session are under way. If the inbox itself is full, the session ends.
 func (l *leg) noRoom(at time.Duration, m *Message, why Drop) {
 	if why != DropInboxHeld {
 		l.flooded()
@@ -204,7 +205,7 @@ func (l *leg) noRoom(at time.Duration, m *Message, why Drop) {
 	l.pushReliable(&Arrival{Kind: NoRoom, At: at, Message: envelope, Size: len(m.Payload), Number: l.messages}, 0)
 }
 
-// size is what a message counts with: what it takes decoded, and its bytes at least.
+// size is the charge of a message: its decoded size, at least its bytes.
 func (l *leg) size(m *Message) int {
 	n := len(m.Payload)
 	if l.cfg.Size != nil {
@@ -213,7 +214,7 @@ func (l *leg) size(m *Message) int {
 	return n + len(m.Text)
 }
 
-// number is that of the message which is being received.
+// number returns the number of the message being received, 0 if it is unreliable.
 func (l *leg) number(reliable bool) uint64 {
 	if !reliable {
 		return 0
@@ -221,7 +222,7 @@ func (l *leg) number(reliable bool) uint64 {
 	return l.messages
 }
 
-// decode calls Decode, and takes a panic in it for an error: the bytes come from the peer.
+// decode calls Decode, and returns a panic in it as an error: the bytes are from the peer.
 func (l *leg) decode(m *Message) (method, v any, err error) {
 	if l.cfg.Decode == nil {
 		return nil, nil, nil
@@ -265,7 +266,7 @@ func (l *leg) receiveStream(at time.Duration, b []byte) error {
 	return nil
 }
 
-// broken closes a session whose stream makes no sense any more.
+// broken closes a session whose stream violates the protocol.
 func (l *leg) broken(err error) error {
 	l.stats.Drop(DropStream, 1)
 	l.shutdown(CodeProtocol, err.Error())
@@ -338,7 +339,7 @@ func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 	return nil
 }
 
-// receiveAccepted takes the frame that says that the room has taken the client.
+// receiveAccepted takes the frame that reports the client's admission to the room.
 func (l *leg) receiveAccepted(at time.Duration, body []byte) error {
 	if err := l.receiveCount(at, Accepted, body); err != nil {
 		return err

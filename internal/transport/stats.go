@@ -5,51 +5,51 @@ import (
 	"time"
 )
 
-// Drop names a reason for which something was discarded.
+// Drop is a reason for discarding data.
 type Drop uint8
 
-// The reasons, by the queue or decoder that they belong to.
+// The reasons, by queue or decoder.
 const (
 	DropInboxSession     Drop = iota // inbox: the session is over its own bound
-	DropInboxHeld                    // inbox: too much of the session waits for its turn
+	DropInboxHeld                    // inbox: the session has too many bytes under way
 	DropInboxTotal                   // inbox: all sessions together are over the bound
-	DropInboxGone                    // inbox: it arrived after the session's end
+	DropInboxGone                    // inbox: arrived after the session's end
 	DropUnreliable                   // mailbox: unreliable messages, the oldest first
 	DropReliable                     // mailbox: reliable data of a peer that does not read
-	DropOversize                     // mailbox: a message larger than its carrier allows
+	DropOversize                     // mailbox: a message larger than its transport allows
 	DropClosed                       // mailbox: sent after the close
 	DropDuplicate                    // datagram: its number was seen before
 	DropStale                        // datagram: its number is older than the window
-	DropDatagram                     // datagram: its envelope is broken
+	DropDatagram                     // datagram: its envelope is malformed
 	DropDatagramTooLarge             // datagram: it is larger than allowed
-	DropBeat                         // datagram: nothing new in it, too soon after another such
+	DropBeat                         // datagram: no new contents, too soon after another such
 	DropDatagramUnsent               // datagram: the link did not take it
-	DropDatagramBehind               // datagram: it got old while the link was behind
+	DropDatagramBehind               // datagram: it expired while the link was behind
 	DropDatagramRate                 // datagram: too many from this session
 	DropDatagramBytes                // datagram: too many bytes from this session
 	DropRole                         // datagram: a field that this side never receives
 	DropTime                         // datagram: a time reply that runs backwards
-	DropMessage                      // message: its envelope is broken
+	DropMessage                      // message: its envelope is malformed
 	DropStage                        // message: its stage does not exist
 	DropDecode                       // message: Decode refused it
-	DropDecoded                      // message: decoded it takes more than one may
+	DropDecoded                      // message: its decoded size is above MaxDecoded
 	// stream: a frame that is empty, or of a kind that this version does not know
 	DropFrame
-	DropStream       // stream: the protocol was broken, the connection closed
+	DropStream       // stream: a protocol violation, the connection closed
 	DropFrameRate    // stream: far too many frames, the connection closed
 	DropStreamBytes  // stream: far too many bytes, the connection closed
-	DropHello        // handshake: garbage instead of a hello
+	DropHello        // handshake: no hello, but other bytes
 	DropHelloTimeout // handshake: no hello in time
 	DropHandshakes   // handshake: too many at once
 	// handshake: too many at once of one household or machine
 	DropHandshakeSite
-	DropHandshakeRate // handshake: too many in a short time, of one of these or of all
-	DropUnproven      // handshake: its address may be forged, and there were too many of such
-	DropDismissed     // handshake: it had to make room for another
-	DropFull          // handshake: the server is full, before it began
-	DropOverload      // handshake: the server is overloaded, before it began
-	DropOrigin        // handshake: of a page that may not come in
-	DropRequest       // handshake: an HTTP request for something else than a session
+	DropHandshakeRate // handshake: too many in a short time, of a site or of all
+	DropUnproven      // handshake: an unproven address, above the limit of such
+	DropDismissed     // handshake: evicted to free a place
+	DropFull          // handshake: refused before it began, the server is full
+	DropOverload      // handshake: refused before it began, the server is overloaded
+	DropOrigin        // handshake: of a page with a forbidden origin
+	DropRequest       // handshake: an HTTP request that opens no session
 	numDrops
 )
 
@@ -94,7 +94,7 @@ var dropNames = [numDrops][2]string{
 	DropRequest:          {"handshake", "request"},
 }
 
-// Stats counts what the sessions of one owner did. Any goroutine may read it.
+// Stats are counters of one owner's sessions. Any goroutine may read them.
 type Stats struct {
 	DatagramsIn, DatagramsOut     atomic.Uint64
 	DatagramBytesIn               atomic.Uint64
@@ -103,16 +103,16 @@ type Stats struct {
 	StreamBytesIn, StreamBytesOut atomic.Uint64
 	// Chokes and ChokeNanos count the sends that waited for a peer's congestion window.
 	Chokes, ChokeNanos atomic.Uint64
-	// Handshakes counts connections that reached the point of a hello, Joined those that were
-	// let in, and Refused those that were declined.
+	// Handshakes counts connections that reached the hello, Joined the admitted ones, and Refused
+	// the declined ones.
 	Handshakes, Joined [NumCarriers]atomic.Uint64
 	Refused            atomic.Uint64
-	// Retries counts connections that were asked to prove their address first.
+	// Retries counts connections that were asked to prove their address.
 	Retries atomic.Uint64
-	// Strangers is how many connections there are that have not been let in.
+	// Strangers is the number of unadmitted connections.
 	Strangers atomic.Int64
-	// FlushLag observes the time from a flush to its last datagram being accepted by
-	// the link. Set it before the first session starts.
+	// FlushLag observes the time from a flush until the link has accepted its last datagram. Set it
+	// before the first session starts.
 	FlushLag func(time.Duration)
 
 	drops       [numDrops]atomic.Uint64
@@ -122,10 +122,10 @@ type Stats struct {
 // Drop counts n discards.
 func (s *Stats) Drop(d Drop, n uint64) { s.drops[d].Add(n) }
 
-// Dropped returns how often something was discarded for a reason.
+// Dropped returns the number of discards for a reason.
 func (s *Stats) Dropped(d Drop) uint64 { return s.drops[d].Load() }
 
-// Drops calls fn for every reason, in a fixed order, counted or not.
+// Drops calls fn for every reason, in a fixed order, zero counts included.
 func (s *Stats) Drops(fn func(queue, reason string, n uint64)) {
 	for d := range s.drops {
 		fn(dropNames[d][0], dropNames[d][1], s.drops[d].Load())
@@ -135,8 +135,8 @@ func (s *Stats) Drops(fn func(queue, reason string, n uint64)) {
 // Disconnect counts the end of a connection.
 func (s *Stats) Disconnect(c Code) { s.disconnects[c.counter()].Add(1) }
 
-// Disconnects calls fn for every code, in a fixed order, counted or not. The game's
-// codes share the name "game".
+// Disconnects calls fn for every code, in a fixed order, zero counts included. The game's codes
+// share the name "game".
 func (s *Stats) Disconnects(fn func(code string, n uint64)) {
 	for c := range s.disconnects {
 		fn(codeTexts[c], s.disconnects[c].Load())

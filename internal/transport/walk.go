@@ -16,22 +16,22 @@ var (
 	errText  = errors.New("transport: text is too long or not UTF-8")
 )
 
-// layout says what a message knows of its fields, by their numbers.
+// layout lists the known fields of a message, by number.
 type layout [frameUnknown]fieldType
 
-// fieldType is the wire type of a field that this version knows, and how strict the field
-// is. The zero value is an unknown field.
+// fieldType is the wire type of a known field, with flags for strict checks. The zero value is an
+// unknown field.
 type fieldType uint8
 
 const (
 	varint = 1 + fieldType(protowire.VarintType)
 	sized  = 1 + fieldType(protowire.BytesType) // length-delimited
 
-	once   fieldType = 1 << 6 // The field may not come twice.
-	strict fieldType = 1 << 7 // The field may not come with another wire type.
+	once   fieldType = 1 << 6 // The field may occur once only.
+	strict fieldType = 1 << 7 // The field must have this wire type.
 )
 
-// walker walks the known fields of one message, in the order in which they come:
+// walker iterates over the known fields of one message, in their order on the wire:
 //
 //	w := walk(b, &epochFields)
 //	for w.next() {
@@ -39,13 +39,13 @@ const (
 //	}
 //	return e, w.err
 //
-// The walker skips unknown fields. Like every protobuf reader it takes a known number with
-// another wire type for an unknown field. The first error ends the walk, whether the walker
-// has found it or the loop, which sets err.
+// The walker skips unknown fields. Like every protobuf reader it treats a known number with another
+// wire type as an unknown field. The first error ends the walk, whether the walker found it or the
+// loop, which sets err.
 type walker struct {
 	rest  []byte
 	known *layout
-	seen  uint16 // fields that may come once, by their numbers
+	seen  uint16 // once fields that have occurred, a bit per number
 
 	num   protowire.Number
 	field []byte // the message from this field on
@@ -61,7 +61,7 @@ func walk(b []byte, known *layout) walker { return walker{rest: b, known: known}
 func (w *walker) next() bool {
 	for len(w.rest) > 0 && w.err == nil {
 		num, typ, head := protowire.ConsumeTag(w.rest)
-		if head < 0 || num > protowire.MaxValidNumber { // ConsumeTag lets larger numbers through.
+		if head < 0 || num > protowire.MaxValidNumber { // ConsumeTag accepts larger numbers.
 			w.err = errWire
 			break
 		}
@@ -87,7 +87,7 @@ func (w *walker) next() bool {
 	return false
 }
 
-// takes reports whether the message knows the field, and finds what the layout forbids.
+// takes reports whether the layout has the field, and sets err for a violation of its flags.
 func (w *walker) takes(typ protowire.Type) bool {
 	if int(w.num) >= len(w.known) {
 		return false

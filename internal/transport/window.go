@@ -2,64 +2,63 @@ package transport
 
 import "time"
 
-// The ack window decides, flush by flush, whether a client may be sent another
-// snapshot. It keeps the queue of a link that carries less than it is asked to
-// carry short, without slowing down a link that carries everything.
+// The ack window decides at each flush whether a client may be sent another snapshot. It keeps the
+// queue of a slow link short, without slowing down a fast link.
 //
 //	poll    Arrived(LinkFacts.LastArrival)   Acked(ranges), for each arrival
 //	flush   Open ┬─ send ──▶ Sent(first, last, false)
 //	             ├─ probe ─▶ Sent(first, last, true)
-//	             └─ neither: the snapshot stays due
+//	             └─ neither: the snapshot remains due
 //
-// It aims at a queueing delay D above the least round trip R, not at losses (the
-// update of FAST TCP). What it compares with R is the least round trip of the last
-// 100 ms, which jitter does not disturb (the standing round trip of Copa). And R is
-// not trusted for ever: a round trip that stays above R+D is our own queue or a
-// longer route, and one snapshot sent alone tells which (the measurement of BBR).
+// Its target is a queueing delay D above the least round trip R, not a loss rate (the update of
+// FAST TCP). It compares R with the least round trip of the last 100 ms, which jitter does not
+// disturb (the standing round trip of Copa). R may become outdated: a round trip that remains above
+// R+D is caused by our own queue or by a longer route, and one snapshot sent alone distinguishes
+// them (the measurement of BBR).
 const (
-	// MaxWindow bounds the snapshots in flight, and with them the memory of a
-	// Window. 128 at 60 Hz is a round trip of two seconds.
+	// MaxWindow bounds the snapshots in flight, and so the memory of a Window. 128 at 60 Hz is a
+	// round trip of two seconds.
 	MaxWindow = 128
 
-	// windowStart is the window before the first sample: a snapshot, the one
-	// that overtakes it, and room for a lost acknowledgement of each.
+	// windowStart is the window before the first sample: a snapshot, the one that overtakes it, and
+	// for each of them one more in case an acknowledgement is lost.
 	windowStart = 4
-	// windowSpan is how far S and N look back: several samples at every send
-	// rate in use, and shorter than what a player notices.
+	// windowSpan is the period of S and N: several samples at every send rate in use, and too short
+	// for a player to notice.
 	windowSpan = 100 * time.Millisecond
-	// windowSlack is the least D. Both ends poll at their own tick, so a round
-	// trip is uncertain by two ticks, and jitter comes on top.
+	// windowSlack is the least D. Both ends poll at their own tick, so a round trip is uncertain by
+	// two ticks, plus jitter.
 	windowSlack = 50 * time.Millisecond
 
-	// windowHold and windowHoldMax bound H, how long S must stand above R+D before
-	// R is measured again. A measurement that confirms R doubles it, because
-	// draining the link costs snapshots.
+	// windowHold and windowHoldMax bound H, the time for which S must be above R+D before R is
+	// measured again. A measurement that confirms R doubles H, because draining the link costs
+	// snapshots.
 	windowHold    = 500 * time.Millisecond
 	windowHoldMax = 8 * time.Second
 
-	// A closed window probes after twice the smoothed round trip, within these.
+	// A closed window probes after twice the smoothed round trip, within these bounds.
 	probeLeast = 100 * time.Millisecond
 	probeMost  = 500 * time.Millisecond
 
-	// windowSilence is after how much silence the next arrival admits one full
-	// snapshot. A client that hears nothing still sends at 10 Hz, so a hole of one
-	// direction never looks like this, and cannot fill up with snapshots.
+	// windowSilence is the silence after which the next arrival admits one full snapshot. A client
+	// that receives no data still sends at 10 Hz, so a fault of one direction is not taken for
+	// silence, and does not fill with snapshots.
 	windowSilence = 300 * time.Millisecond
 
-	// windowPolls bounds the polls that S and N look back to. More than 32 in
-	// 100 ms, which no tick rate in use reaches, share an entry.
+	// windowPolls bounds the polls of S and N. More than 32 in 100 ms, which no tick rate in use
+	// reaches, share an entry.
 	windowPolls = 32
 )
 
-// A Window is the ack window of one client, counted in snapshots. It belongs to
-// the goroutine that owns the client (the room), knows the time only by what it
-// is told, and allocates only when more is in flight than ever before.
+// A Window is the ack window of one client, counted in snapshots. It belongs to the goroutine that
+// owns the client (the room), uses only the times that are passed to it, and allocates only when
+// more snapshots are in flight than ever before.
 //
-// A sample is the time from a snapshot's flush to the poll that takes its first
-// acknowledgement. A snapshot that leaves the window unacknowledged, because a
-// later packet was acknowledged, yields none.
+// A sample is the time from a snapshot's flush to the poll with its first acknowledgement. A
+// snapshot that is removed unacknowledged, because a later packet was acknowledged, yields no
+// sample.
 type Window struct {
-	period time.Duration // between two snapshots, when nothing blocks
+	period time.Duration // between two snapshots, when the window is open
 	size   int           // W
 
 	// The snapshots in flight, oldest first: ring[(head+i)%len(ring)], i < count.
@@ -85,11 +84,11 @@ type Window struct {
 	measuring bool
 	restore   int // W before the measurement
 
-	lastAck     time.Duration // last poll that acknowledged anything new
+	lastAck     time.Duration // last poll with a new acknowledgement
 	lastSent    time.Duration // last snapshot or probe
 	lastArrived time.Duration
-	heard       bool // anything arrived at all: what was before is no silence
-	admit       bool // one full snapshot may leave although the window is closed
+	heard       bool // any arrival yet: the time before it is no silence
+	admit       bool // one full snapshot may be sent although the window is closed
 }
 
 // flight is one snapshot in flight.
@@ -101,14 +100,13 @@ type flight struct {
 	sampled     bool
 }
 
-// done says whether f leaves the window: all its packets are acknowledged, or
-// one of a later snapshot or probe is. top is one above the highest packet
-// acknowledged.
+// done reports whether f is no longer in flight: all its packets are acknowledged, or one of a
+// later snapshot or probe is. top is one above the highest packet acknowledged.
 func (f *flight) done(top uint64) bool {
 	return f.last+1 < top || f.acked == ^uint64(0)>>(63-(f.last-f.first))
 }
 
-// pollSamples is what the samples of one poll amount to.
+// pollSamples are the samples of one poll, by their least value and largest n.
 type pollSamples struct {
 	at    time.Duration
 	least time.Duration
@@ -124,7 +122,7 @@ func NewWindow(sendPeriod time.Duration) *Window {
 	return &Window{period: sendPeriod, size: windowStart, hold: windowHold, ring: make([]flight, 2*windowStart)}
 }
 
-// SetPeriod changes the time between two snapshots. What is in flight stays so; W follows
+// SetPeriod changes the time between two snapshots. Snapshots in flight are not affected; W follows
 // with the next samples.
 func (w *Window) SetPeriod(sendPeriod time.Duration) {
 	if sendPeriod <= 0 {
@@ -133,9 +131,9 @@ func (w *Window) SetPeriod(sendPeriod time.Duration) {
 	w.period = sendPeriod
 }
 
-// Open says what may be sent to the client at this flush: a snapshot, a probe
-// (a snapshot of at most one small packet), or, with both false, nothing: the
-// snapshot then stays due. It changes nothing; Sent does.
+// Open reports whether a snapshot may be sent to the client at this flush, or a probe (a snapshot
+// of at most one small packet). With both false, the snapshot remains due. It changes no state;
+// Sent does.
 func (w *Window) Open(now time.Duration) (send, probe bool) {
 	if w.count < w.size || w.admit {
 		return true, false
@@ -144,8 +142,8 @@ func (w *Window) Open(now time.Duration) (send, probe bool) {
 	return false, now-max(w.lastAck, w.lastSent) >= w.probeInterval()
 }
 
-// probeInterval is 2·srtt within its bounds. Without any sample the link may be
-// a slow one, so the longest applies.
+// probeInterval is 2·srtt within its bounds, and probeMost without a sample, because the link may
+// be a slow one.
 func (w *Window) probeInterval() time.Duration {
 	if w.srtt == 0 {
 		return probeMost
@@ -153,10 +151,9 @@ func (w *Window) probeInterval() time.Duration {
 	return min(max(2*w.srtt, probeLeast), probeMost)
 }
 
-// Sent records that packets first to last left at this flush as one snapshot or
-// as a probe. A probe is neither counted as in flight nor sampled: it is there
-// to be acknowledged, which frees every snapshot before it. Ids increase from
-// call to call; a snapshot has at most 64 packets.
+// Sent records that packets first to last were sent at this flush as one snapshot or as a probe. A
+// probe is neither counted as in flight nor sampled: its acknowledgement frees every snapshot
+// before it. Ids increase from call to call; a snapshot has at most 64 packets.
 func (w *Window) Sent(now time.Duration, first, last uint64, probe bool) {
 	if first < w.next || last < first || last-first >= 64 {
 		panic("transport: Window.Sent wants increasing packet ids, at most 64 in a snapshot")
@@ -168,7 +165,7 @@ func (w *Window) Sent(now time.Duration, first, last uint64, probe bool) {
 	}
 	w.admit = false
 	if w.count == MaxWindow {
-		w.pop() // Only those admitted after silence get here: this one is old.
+		w.pop() // Only snapshots admitted after silence exceed W: this one is old.
 	}
 	w.count++
 	if w.count > len(w.ring) {
@@ -177,8 +174,8 @@ func (w *Window) Sent(now time.Duration, first, last uint64, probe bool) {
 	*w.flight(w.count - 1) = flight{first: first, last: last, at: now, n: w.count}
 }
 
-// Arrived records that anything of the client arrived. The owner calls it at a
-// poll with LinkFacts.LastArrival, if that has changed: an empty datagram counts.
+// Arrived records an arrival of the client. The owner calls it at a poll with
+// LinkFacts.LastArrival, if that has changed: an empty datagram counts.
 func (w *Window) Arrived(now time.Duration) {
 	if w.heard && now-w.lastArrived >= windowSilence && w.count >= w.size {
 		w.admit = true
@@ -186,8 +183,8 @@ func (w *Window) Arrived(now time.Duration) {
 	w.heard, w.lastArrived = true, now
 }
 
-// Acked takes acknowledged packet ids, in any order, at the poll of time now. Ids
-// never sent mean nothing, and neither do those known already.
+// Acked takes acknowledged packet ids, in any order, at the poll of time now. Ids never sent, or
+// acknowledged before, have no effect.
 func (w *Window) Acked(now time.Duration, ranges []Range) {
 	top := w.top
 	fresh := false
@@ -214,7 +211,7 @@ func (w *Window) Acked(now time.Duration, ranges []Range) {
 	}
 }
 
-// mark notes which packets in flight r covers, and says whether any is new.
+// mark records the packets in flight that r covers, and reports whether any is new.
 func (w *Window) mark(r Range) bool {
 	fresh := false
 	for i := range w.count {
@@ -235,8 +232,7 @@ func (w *Window) mark(r Range) bool {
 	return fresh
 }
 
-// takeSamples samples every snapshot in flight whose first acknowledgement came
-// with this poll.
+// takeSamples samples every snapshot in flight that this poll acknowledges first.
 func (w *Window) takeSamples(now time.Duration) {
 	for i := range w.count {
 		f := w.flight(i)
@@ -247,8 +243,7 @@ func (w *Window) takeSamples(now time.Duration) {
 	}
 }
 
-// sample is the update of the window by one sample s of a snapshot that was the
-// n-th in flight.
+// sample updates the window by one sample s of a snapshot that was the n-th in flight.
 func (w *Window) sample(now, s time.Duration, n int) {
 	if w.srtt == 0 {
 		w.srtt = s
@@ -268,12 +263,11 @@ func (w *Window) sample(now, s time.Duration, n int) {
 	limit := w.limit()
 	if standing <= limit {
 		w.above = false
-		// Half again of what was in use lets a link take more within a few
-		// samples, and gives none what it never used; at most what fits in R+D.
-		// For small N this lets three or four periods in a row pass without
-		// news. More headroom was tried (N+4): with 2 % loss each way it saves
-		// 1 blocked snapshot in 20 000, but where a link is asked for 8 times
-		// what it carries, the p99 of the age went from 1.2 to 1.8 s.
+		// Half again of the snapshots in use lets a link take more within a few samples, and does
+		// not grow an unused window; the bound is the number that fits in R+D. For small N three or
+		// four periods in a row may pass without news. More headroom was tried (N+4): with 2 % loss
+		// each way it saves 1 blocked snapshot in 20 000, but on a link asked for 8 times its
+		// capacity, the p99 of the age rose from 1.2 to 1.8 s.
 		w.resize(min((3*used+1)/2+1, ceilDiv(limit, w.period)+2))
 		return
 	}
@@ -287,11 +281,11 @@ func (w *Window) sample(now, s time.Duration, n int) {
 	}
 }
 
-// measured ends the measurement of R with the sample s of a snapshot that was
-// sent alone, so that none of it is a queue of our own.
+// measured ends the measurement of R with the sample s of a snapshot that was sent alone, so that
+// our own queue has no part in it.
 func (w *Window) measured(s time.Duration) {
 	if s <= w.limit() {
-		// R was right: the queue is our own doing, or shared. Ask less often.
+		// R was right: the queue is our own, or shared. Measure less often.
 		w.hold = min(2*w.hold, windowHoldMax)
 	} else {
 		w.hold = windowHold
@@ -302,10 +296,10 @@ func (w *Window) measured(s time.Duration) {
 	w.resize(w.restore)
 }
 
-// limit is R+D: up to it a round trip is not held against the link.
+// limit is R+D: round trips up to it do not shrink the window.
 func (w *Window) limit() time.Duration { return w.least + max(windowSlack, w.least/4) }
 
-// remember adds a sample to what recent looks back to.
+// remember adds a sample to the polls of recent.
 func (w *Window) remember(now, s time.Duration, n int) {
 	if w.pollCount > 0 {
 		p := &w.polls[(w.pollHead+w.pollCount-1)%windowPolls]
@@ -318,8 +312,8 @@ func (w *Window) remember(now, s time.Duration, n int) {
 	w.pollCount++
 }
 
-// recent returns S and N: the least sample and the largest n of the last 100 ms.
-// There is at least one, because it is asked when one has just been remembered.
+// recent returns S and N: the least sample and the largest n of the last 100 ms. There is at least
+// one, because it is called right after remember.
 func (w *Window) recent(now time.Duration) (standing time.Duration, used int) {
 	for now-w.polls[w.pollHead].at > windowSpan {
 		w.pollHead = (w.pollHead + 1) % windowPolls
@@ -337,11 +331,10 @@ func (w *Window) recent(now time.Duration) (standing time.Duration, used int) {
 // resize sets W, which is at least 1: a link always has one snapshot in flight.
 func (w *Window) resize(size int) { w.size = min(max(size, 1), MaxWindow) }
 
-// flight is the i-th of the snapshots in flight.
+// flight returns the i-th snapshot in flight.
 func (w *Window) flight(i int) *flight { return &w.ring[(w.head+i)%len(w.ring)] }
 
-// grow makes room for twice as many in flight: most clients never need the room that a long or a
-// bad link does.
+// grow doubles the ring. It starts small, because only a long or a bad link needs a large one.
 func (w *Window) grow() {
 	larger := make([]flight, 2*len(w.ring))
 	copy(larger[copy(larger, w.ring[w.head:]):], w.ring[:w.head])
@@ -356,19 +349,19 @@ func (w *Window) pop() {
 // Size is W.
 func (w *Window) Size() int { return w.size }
 
-// InFlight is the number of snapshots in flight. It exceeds Size where W has
-// shrunk since they were sent.
+// InFlight is the number of snapshots in flight. It exceeds Size if W has shrunk since they were
+// sent.
 func (w *Window) InFlight() int { return w.count }
 
-// SRTT is the smoothed round trip from flush to the poll that takes the
-// acknowledgement, both ends' ticks included; 0 before the first sample.
+// SRTT is the smoothed round trip from flush to the poll with the acknowledgement, both ends' ticks
+// included; 0 before the first sample.
 func (w *Window) SRTT() time.Duration { return w.srtt }
 
 // Least is R, the round trip of the link without a queue; 0 before the first
 // sample.
 func (w *Window) Least() time.Duration { return w.least }
 
-// Measuring says whether R is being measured again, with W = 1.
+// Measuring reports whether R is being measured again, with W = 1.
 func (w *Window) Measuring() bool { return w.measuring }
 
 // ceilDiv is ⌈a÷b⌉.

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// ErrDatagramTooLarge is the error of a link that cannot carry a datagram of this size now.
+// ErrDatagramTooLarge is the error of a link that cannot send a datagram of this size now.
 var ErrDatagramTooLarge = errors.New("transport: the link cannot carry a datagram of this size")
 
-// ErrBehind is the error of a link that has not taken a datagram because it is behind with what it
-// has, and now the datagram is old.
+// ErrBehind is the error of a datagram that expired before the link, behind with earlier data,
+// could send it.
 var ErrBehind = errors.New("transport: the link is behind")
 
-// sendDatagrams hands every datagram that waits to send, which must not keep it. What follows
-// a datagram stands here alone: the snapshot's slot is free once its last packet has been
-// handed over, and the time that each call took is choke or flush lag. A datagram for which
-// send fails is counted and lost; all errors but ErrDatagramTooLarge and ErrBehind end the sending.
+// sendDatagrams passes every pending datagram to send, which must not keep it. It also frees the
+// snapshot's slot after its last packet, and counts the time of each call as choke or as flush lag.
+// A datagram for which send fails is counted and lost; any error but ErrDatagramTooLarge and
+// ErrBehind ends the sending.
 func (l *leg) sendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	at := clock()
 	for {
@@ -34,9 +34,9 @@ func (l *leg) sendDatagrams(clock func() time.Duration, send func(datagram []byt
 	}
 }
 
-// appendDatagram appends the next datagram to send, and reports false when there is none.
-// The packets of a snapshot come first; acknowledgements, time sync and unreliable
-// messages fill the space that they leave. at stamps the time sync.
+// appendDatagram appends the next datagram to send, and reports false when there is none. The
+// packets of a snapshot are sent first; acknowledgements, time sync and unreliable messages fill
+// the space that is left. at stamps the time sync.
 func (l *leg) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,8 +76,8 @@ func (l *leg) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	return dst, true
 }
 
-// appendTailLocked appends what stands behind the messages and comes before them in rank: the
-// inputs, and what is told of them, as far as there is room.
+// appendTailLocked appends the fields after the messages, which get their space before messages do:
+// the inputs, and the input status if there is room.
 func (l *leg) appendTailLocked(dst []byte, room int) []byte {
 	b := &l.box
 	dst = appendInputs(dst, b.inputs)
@@ -104,9 +104,9 @@ func (l *leg) appendPacketLocked(dst []byte) []byte {
 	return dst
 }
 
-// datagramSent notes that the link has taken the last datagram, or has failed to. The call
-// that handed the datagram over ran from started to ended: a long call has waited for the
-// peer's congestion window, which counts as choke and not as flush lag.
+// datagramSent records the outcome of the last datagram. The call of send lasted from started to
+// ended: a long call has waited for the peer's congestion window, which counts as choke and not as
+// flush lag.
 func (l *leg) datagramSent(started, ended time.Duration, err error) {
 	switch {
 	case errors.Is(err, ErrBehind):
@@ -139,8 +139,7 @@ func (l *leg) datagramSent(started, ended time.Duration, err error) {
 	}
 }
 
-// appendStream appends the next reliable bytes, at most limit of them; none means that
-// nothing waits.
+// appendStream appends the next reliable bytes, at most limit of them, or none if none are queued.
 func (l *leg) appendStream(dst []byte, limit int) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

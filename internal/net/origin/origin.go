@@ -1,6 +1,6 @@
-// Package origin says which web pages may open connections to a server. A browser tells the origin
-// of the page with every WebTransport session and every WebSocket that the page opens, and no page
-// can change what its browser says.
+// Package origin decides which web pages may open connections to a server. A browser sends the
+// origin of the page with every WebTransport session and every WebSocket that the page opens, and a
+// page cannot change it.
 package origin
 
 import (
@@ -14,27 +14,27 @@ import (
 	"sync"
 )
 
-// Set is the set of pages that may come in. The zero value lets in no page, and everybody who is
-// none: a program tells no origin, and could tell any. Any goroutine may use it.
+// Set is the set of pages that may connect. The zero value admits no page, but all programs: a
+// program sends no origin, and could forge any. Any goroutine may use it.
 type Set struct {
 	any    bool
-	listed []string // as scheme://host:port
+	listed []string // in the form scheme://host:port
 
 	mu    sync.Mutex
 	pages []page
 }
 
-// page is where the server itself serves a page.
+// page is an address at which the server itself serves a page.
 type page struct {
 	scheme, port string
-	host         netip.Addr // unspecified: every address of the machine
+	host         netip.Addr // unspecified: all addresses of the machine
 }
 
-// Any is the entry that lets in all pages.
+// Any is the entry that admits all pages.
 const Any = "*"
 
-// Parse makes a Set of a list of origins, as in https://example.org or http://localhost:8080, or
-// of [Any].
+// Parse returns a Set of a list of origins, such as https://example.org or http://localhost:8080,
+// or of [Any].
 func Parse(list []string) (*Set, error) {
 	s := new(Set)
 	for _, text := range list {
@@ -51,8 +51,8 @@ func Parse(list []string) (*Set, error) {
 	return s, nil
 }
 
-// Public lets in the pages that browsers find at a URL of the server, such as that of a proxy
-// before it, and returns its scheme and its host.
+// Public admits the pages at a public URL of the server, such as that of a proxy before it, and
+// returns its scheme and its host.
 func (s *Set) Public(text string) (scheme, host string, err error) {
 	o, ok := normal(text)
 	u, _ := url.Parse(text)
@@ -63,7 +63,7 @@ func (s *Set) Public(text string) (scheme, host string, err error) {
 	return u.Scheme, u.Host, nil
 }
 
-// Serves lets in the pages that the server itself serves at a TCP address.
+// Serves admits the pages that the server itself serves at a TCP address.
 func (s *Set) Serves(scheme string, at net.Addr) {
 	a, ok := at.(*net.TCPAddr)
 	if !ok {
@@ -75,8 +75,8 @@ func (s *Set) Serves(scheme string, at net.Addr) {
 	s.pages = append(s.pages, page{scheme: scheme, port: fmt.Sprint(ap.Port()), host: ap.Addr().Unmap()})
 }
 
-// Allows tells whether whoever tells an origin may open a connection to host, which is what the
-// request names, with or without a port. No origin at all is that of a program.
+// Allows reports whether a page of an origin may open a connection to host, the request's host with
+// or without a port. An empty origin is that of a program.
 func (s *Set) Allows(origin, host string) bool {
 	if origin == "" {
 		return true
@@ -88,12 +88,12 @@ func (s *Set) Allows(origin, host string) bool {
 	return s.any || slices.Contains(s.listed, o) || s.served(o, host)
 }
 
-// served tells whether an origin is a page of the server itself. The host that a request names
-// proves nothing alone: a page of a foreign host whose name resolves to this machine names that
-// host as well. It counts where it is an address, or where a certificate proves it. A server that
-// only this machine reaches has pages at names of this machine alone.
+// served reports whether an origin is a page of the server itself. The host of a request is not
+// enough: a foreign host name may resolve to this machine, and its pages then request that host. It
+// is accepted if it is an address, or if a certificate proves it. A server on a loopback address
+// has pages only at names of this machine.
 func (s *Set) served(origin, host string) bool {
-	u, _ := url.Parse(origin) // It is a normal one.
+	u, _ := url.Parse(origin) // origin is normal already.
 	from, name := u.Hostname(), hostOf(host)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +116,8 @@ func (s *Set) served(origin, host string) bool {
 	return false
 }
 
-// ownName tells whether a host cannot be the name of a foreign one: an address, or the name that
-// this machine has.
+// ownName reports whether a host cannot be a foreign name: it is an address, or the host name of
+// this machine.
 func ownName(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
@@ -126,17 +126,17 @@ func ownName(host string) bool {
 	return err == nil && strings.EqualFold(host, machine)
 }
 
-// local tells whether a host is this machine, for every machine.
+// local reports whether a host means "this machine" on every machine.
 func local(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
-// normal returns an origin with its port and in lower case.
+// normal returns an origin in lower case and with its port.
 func normal(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme+"://"+u.Host != strings.TrimSuffix(text, "/") {
-		return "", false // It is more than an origin, or less.
+		return "", false // Not exactly an origin.
 	}
 	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	if u.Port() != "" {
@@ -148,7 +148,7 @@ func normal(text string) (string, bool) {
 	return u.Scheme + "://" + strings.ToLower(net.JoinHostPort(u.Hostname(), port)), true
 }
 
-// hostOf cuts the port, if there is one, from what a request names.
+// hostOf returns the host of a request without its port.
 func hostOf(named string) string {
 	if host, _, err := net.SplitHostPort(named); err == nil {
 		return host

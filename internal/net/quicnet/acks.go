@@ -9,33 +9,33 @@ import (
 )
 
 const (
-	// flushPatience is how long quic-go takes at most to pack what it was given, however busy the
-	// machine is. When it takes longer, the congestion window is full, or that of streams.
+	// flushPatience is the longest time in which quic-go packs its data, even on a busy machine. If
+	// it takes longer, the congestion window or a stream's window is full.
 	flushPatience = 20 * time.Millisecond
-	// flushRest is for how long nothing is flushed then.
+	// flushRest is the pause without flushes after that.
 	flushRest = time.Second
-	// flushChances is how many flushes may fail before the first one that works. Some do while a
-	// newcomer's state fills the congestion window.
+	// flushChances is the number of flushes that may fail before the first success. Some fail while
+	// a new client's state fills the congestion window.
 	flushChances = 8
 )
 
-// acks lets the acknowledgement of what has come travel with the next datagram.
+// acks sends the acknowledgement of received packets with the next datagram.
 //
-// QUIC acknowledges every second packet at once, in a packet of its own if need be. quic-go has an
-// acknowledgement that is not due yet ride along with stream data, but not with a datagram alone:
-// two ends that answer each datagram by one would send half as many packets again. So a stream
-// that nothing is ever sent on claims to have a byte. quic-go packs the acknowledgement, asks how
-// much of the stream may leave, and hears that nothing may. The peer learns of none of it.
+// QUIC acknowledges every second packet at once, in a packet of its own if need be. quic-go adds an
+// acknowledgement that is not due yet to stream data, but not to a datagram alone: two ends that
+// answer each datagram by one would send half as many packets again. So an otherwise unused stream
+// claims to have a byte. quic-go packs the acknowledgement, asks for the stream's limit, and gets
+// zero. The peer receives no part of the stream.
 type acks struct {
-	due   atomic.Bool  // something has come since the last flush
-	began atomic.Int64 // the flush that is under way, as Unix time in ns; 0: there is none
+	due   atomic.Bool  // a packet has arrived since the last flush
+	began atomic.Int64 // start of the current flush, as Unix time in ns; 0: none
 
-	// Of who sends datagrams:
+	// Of the goroutine that sends datagrams:
 	opened bool          // the stream, if the peer allows one
-	stream limitedWriter // once it is open it stays
-	asked  bool          // quic-go has asked for the limit
-	failed int           // flushes, before it has; after flushChances of them there are no more
-	rests  time.Time     // no flush before
+	stream limitedWriter // kept open
+	asked  bool          // quic-go has asked for the limit at least once
+	failed int           // failed flushes before that; none follow after flushChances
+	rests  time.Time     // no flush before this time
 }
 
 // limitedWriter is a quic.SendStream.
@@ -46,9 +46,9 @@ type limitedWriter interface {
 
 var oneByte = []byte{0}
 
-// flush waits until quic-go has packed what it was given, the acknowledgement with it. Over a
-// connection where that took too long a moment ago it does nothing: what is given waits in
-// quic-go's queue there, and whoever sends may go on.
+// flush waits until quic-go has packed its pending data, with the acknowledgement. After a recent
+// flush took too long it has no effect: the data waits in quic-go's queue, and the sender
+// continues.
 func (a *acks) flush(conn *quic.Conn) {
 	if !a.due.Swap(false) {
 		return
@@ -70,7 +70,7 @@ func (a *acks) flush(conn *quic.Conn) {
 	}
 }
 
-// open opens the stream. A peer that allows none gets packets that only acknowledge.
+// open opens the stream. If the peer allows none, acknowledgements have packets of their own.
 func (a *acks) open(conn *quic.Conn) {
 	a.opened = true
 	s, err := conn.OpenUniStream()
@@ -81,10 +81,10 @@ func (a *acks) open(conn *quic.Conn) {
 	a.stream = s
 }
 
-// rest leaves the connection alone for a while, and in the end for good if the peer never lets
-// anybody send on such a stream.
+// rest stops flushes for flushRest, and in the end for good if the peer allows no data on such a
+// stream.
 func (a *acks) rest(now time.Time) {
-	_ = a.stream.SetWriteDeadline(time.Time{}) // What hurry has set; it never fails.
+	_ = a.stream.SetWriteDeadline(time.Time{}) // Undoes hurry; it never fails.
 	a.rests = now.Add(flushRest)
 	if !a.asked {
 		a.failed++

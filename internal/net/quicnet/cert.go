@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// Trust says which server a client believes. The zero value trusts the system's
-// authorities, and on a loopback address any certificate.
+// Trust selects the servers that a client trusts. The zero value trusts the system's authorities,
+// and on a loopback address any certificate.
 type Trust struct {
 	CAFile   string // a PEM file with the authorities to trust
 	CertHash string // the SHA-256 of the server's certificate, in hex
 }
 
-// ClientTLS makes the TLS configuration for dialling addr, a host and port.
+// ClientTLS returns the TLS configuration for dialling addr, a host and port.
 func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -40,18 +40,17 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 			return nil, fmt.Errorf("certificate authorities: %s holds no PEM certificate", t.CAFile)
 		}
 	case loopback(host):
-		// Who can answer on this machine's own loopback address has this machine
-		// already; a development certificate is new at every start.
+		// An attacker who answers on the loopback address controls this machine already; a
+		// development certificate is new at every start.
 		c.InsecureSkipVerify = true
 	}
 	return c, nil
 }
 
-// ErrWrongCertificate is the error of a dial to a server without the certificate that was
-// pinned.
+// ErrWrongCertificate is the error of a dial to a server without the pinned certificate.
 var ErrWrongCertificate = errors.New("the server has another certificate")
 
-// pin accepts exactly the certificate with a hash, instead of asking authorities.
+// pin accepts only the certificate with this hash, without authorities.
 func pin(c *tls.Config, text string) error {
 	want, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 	if err != nil || len(want) != sha256.Size {
@@ -75,15 +74,15 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// OnLoopback tells whether nobody but this machine reaches a server at an address, host:port. Of
-// names only localhost is known for that: what others mean may change.
+// OnLoopback reports whether only this machine can reach a server at an address, host:port. Of
+// names only localhost counts: others may resolve differently later.
 func OnLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err == nil && loopback(host)
 }
 
-// Exposed returns the first address that other machines reach, and its key: keys and addresses
-// alternate, and an empty address is none. It returns nothing if there is no such address.
+// Exposed returns the first address that other machines can reach, and its key. Its arguments are
+// pairs of key and address; empty addresses are skipped. It returns empty strings if there is none.
 func Exposed(keysAndAddrs ...string) (key, addr string) {
 	for i := 0; i+1 < len(keysAndAddrs); i += 2 {
 		if key, addr = keysAndAddrs[i], keysAndAddrs[i+1]; addr != "" && !OnLoopback(addr) {

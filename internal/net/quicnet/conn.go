@@ -14,25 +14,25 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Conn is what every carrier on QUIC has in common: a QUIC connection and one of its streams.
+// Conn is the common part of all transports on QUIC: a QUIC connection and one of its streams.
 type Conn struct {
 	*Stream
 	QUIC *quic.Conn
 	acks acks
 }
 
-// plain is a QUIC connection that carries nothing but one session.
+// plain is a QUIC connection for one session only.
 type plain struct{ Conn }
 
 var _ driver.Flusher = (*plain)(nil)
 
-// SendDatagram implements carrier.Conn. quic-go copies b.
+// SendDatagram implements driver.Conn. quic-go copies b.
 func (c *plain) SendDatagram(b []byte) error { return SendError(c.QUIC.SendDatagram(b)) }
 
-// Close implements carrier.Conn. It waits for nobody.
+// Close implements driver.Conn. It does not wait.
 func (c *plain) Close(code transport.Code, text string) { closeConn(c.QUIC, code, text) }
 
-// ReceiveDatagram implements carrier.Conn. quic-go has made the datagram for whoever asks.
+// ReceiveDatagram implements driver.Conn. quic-go gives the datagram's memory to the caller.
 func (c *Conn) ReceiveDatagram() ([]byte, error) {
 	b, err := c.QUIC.ReceiveDatagram(context.Background())
 	c.acks.due.Store(true)
@@ -60,7 +60,7 @@ func (c *Conn) RTT() time.Duration { return c.QUIC.ConnectionStats().SmoothedRTT
 // RemoteAddr implements carrier.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return c.QUIC.RemoteAddr() }
 
-// Stream is a QUIC stream with the errors of a carrier.
+// Stream is a QUIC stream with the errors of driver.Conn.
 type Stream struct{ *quic.Stream }
 
 // Read implements carrier.Conn.
@@ -78,7 +78,7 @@ func (s *Stream) Peek(b []byte) (int, error) {
 // CloseWrite implements carrier.Conn.
 func (s *Stream) CloseWrite() error { return s.Stream.Close() }
 
-// streamError is what a carrier says to an error of a stream that is read.
+// streamError converts a read error of a QUIC stream to one of driver.Conn.
 func streamError(err error) error {
 	var reset *quic.StreamError
 	if err != nil && errors.As(err, &reset) {
@@ -87,32 +87,32 @@ func streamError(err error) error {
 	return err
 }
 
-// SendError is what a carrier says to an error of SendDatagram. The usual nil costs no memory.
+// SendError converts an error of QUIC's SendDatagram to one of driver.Conn. nil needs no memory.
 func SendError(err error) error {
 	if err == nil {
 		return nil
 	}
 	var tooLarge *quic.DatagramTooLargeError
-	if errors.As(err, &tooLarge) { // The path carries less than it did.
+	if errors.As(err, &tooLarge) { // The path's packets have become smaller.
 		return transport.ErrDatagramTooLarge
 	}
 	return err
 }
 
-// Protocol is what is spoken over a QUIC connection. The ends agree on one in TLS.
+// Protocol is an application protocol over QUIC. The ends select one in TLS.
 type Protocol struct {
 	ALPN    string
 	Carrier transport.Carrier
-	// Accept returns, on the server, the stream that the client has opened for its hello. It
-	// gives up when ctx ends, but need not notice by itself: the connection is closed then.
+	// Accept returns, on the server, the stream that the client has opened for its hello. It may
+	// outlast ctx, because the connection is closed then.
 	Accept func(ctx context.Context, conn *quic.Conn) (driver.Conn, error)
-	// Open opens, on the client, the stream for the hello. Host is what the server is dialled as.
+	// Open opens, on the client, the stream for the hello. Host is the dialled address.
 	Open func(ctx context.Context, conn *quic.Conn, host string) (driver.Conn, error)
-	// Close closes a connection whose stream is not there, or that is not waited for.
+	// Close closes a connection without a stream, or without waiting for it.
 	Close func(conn *quic.Conn, code transport.Code, text string)
 }
 
-// Plain is netloop's own protocol.
+// Plain returns netloop's own protocol.
 func Plain() Protocol {
 	return Protocol{ALPN: ALPN, Carrier: transport.QUIC, Accept: acceptPlain, Open: openPlain, Close: closeConn}
 }
@@ -133,11 +133,11 @@ func openPlain(ctx context.Context, conn *quic.Conn, _ string) (driver.Conn, err
 	return &plain{Conn{Stream: &Stream{s}, QUIC: conn}}, nil
 }
 
-// visitor is a connection at the door.
+// visitor is a connection as package admission uses it.
 type visitor struct {
 	*quic.Conn
 	protocol Protocol
-	peers    *udpbatch.Peers // nil if the socket is a plain one
+	peers    *udpbatch.Peers // nil for a plain socket
 }
 
 // Carrier implements door.Visitor.

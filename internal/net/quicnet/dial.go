@@ -27,7 +27,7 @@ type Dialer struct {
 	links     sync.WaitGroup
 	chunks    driver.Chunks
 	refusals  refusals
-	arrived   func() uint64 // grows when something arrives at the socket; nil: it is not known
+	arrived   func() uint64 // grows with each packet at the socket; nil: unknown
 
 	mu     sync.Mutex // orders links.Add before links.Wait
 	closed bool
@@ -46,7 +46,7 @@ func NewDialer() (*Dialer, error) {
 	return d, nil
 }
 
-// NewDialerOn makes a dialer of a socket, which belongs to it from now on.
+// NewDialerOn returns a dialer for a socket and takes ownership of the socket.
 func NewDialerOn(socket net.PacketConn) *Dialer {
 	withoutGSO()
 	d := &Dialer{socket: socket, transport: &quic.Transport{Conn: socket}}
@@ -54,8 +54,8 @@ func NewDialerOn(socket net.PacketConn) *Dialer {
 	return d
 }
 
-// Close closes the socket, after every connection on it: those that are still open tell
-// their server CodeLeft.
+// Close ends all connections of the socket, with CodeLeft for their servers, and then closes the
+// socket.
 func (d *Dialer) Close() error {
 	d.mu.Lock()
 	d.closed = true
@@ -81,25 +81,24 @@ func (d *Dialer) enter() error {
 	return nil
 }
 
-// DialConfig is what a dial needs to know.
+// DialConfig configures a dial.
 type DialConfig struct {
 	Addr     string      // host:port of the server
 	TLS      *tls.Config // nil: ClientTLS with the zero Trust
 	Protocol *Protocol   // nil: Plain
 	Greeting transport.Greeting
-	// TablesTimeout bounds the time that a server may take to tell all of its tables
-	// once it has begun; 0: 5 s.
+	// TablesTimeout bounds the time from the first part of the server's tables to the last; 0: 5 s.
 	TablesTimeout time.Duration
-	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
+	// Session needs an Inbox; Dial sets Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
 	Dialer  *Dialer // nil: a socket of its own, closed with the connection
-	// Quiet is after how long a dial gives up if nothing at all has arrived at the Dialer's socket,
-	// where that is known; 0: it does not.
+	// Quiet is the time after which a dial fails if no packet has arrived at the Dialer's socket,
+	// where that is known; 0: no limit.
 	Quiet time.Duration
 }
 
-// Dial connects and waits for the server's answer. When that is a refusal, the error is a
-// *transport.Refusal; ctx bounds the whole of it.
+// Dial connects and waits for the server's answer. A refusal is the error *transport.Refusal; ctx
+// bounds all of it.
 func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.Welcome, error) {
 	if cfg.Protocol == nil {
 		plain := Plain()
@@ -136,7 +135,7 @@ func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.W
 	return session, welcome, nil
 }
 
-// clientTLS completes the caller's TLS configuration, or makes one.
+// clientTLS completes the caller's TLS configuration, or creates one.
 func (cfg *DialConfig) clientTLS() (conf *tls.Config, err error) {
 	if cfg.TLS == nil {
 		conf, err = ClientTLS(cfg.Addr, Trust{})
@@ -149,14 +148,14 @@ func (cfg *DialConfig) clientTLS() (conf *tls.Config, err error) {
 	conf.NextProtos = []string{cfg.Protocol.ALPN}
 	if conf.CurvePreferences == nil {
 		// Go's default adds X25519MLKEM768, whose key of 1184 bytes makes the client's first flight
-		// two full packets. On a link of 40 kbit/s the router then drops the second one again and
-		// again, until the handshake times out (docs/adr/0057).
+		// two full packets. On a link of 40 kbit/s the router then drops the second one repeatedly,
+		// until the handshake times out (docs/adr/0057).
 		conf.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256}
 	}
 	return conf, nil
 }
 
-// named makes sure that the server has a name.
+// named sets the server's name from the address if it is empty.
 func named(conf *tls.Config, addr string) (*tls.Config, error) {
 	if conf.ServerName == "" {
 		host, _, err := net.SplitHostPort(addr)
@@ -168,7 +167,7 @@ func named(conf *tls.Config, addr string) (*tls.Config, error) {
 	return conf, nil
 }
 
-// dial connects, shakes hands and starts the link, whose end calls release.
+// dial connects, performs the handshake and starts the link, whose end calls release.
 func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg DialConfig, hello []byte, release func()) (*transport.Session, *netloopv1.Welcome, error) {
 	conn, err := d.connect(ctx, addr, conf, cfg.Quiet)
 	if err != nil {
@@ -201,7 +200,7 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 	return session, welcome, nil
 }
 
-// errQuiet is the cause of the end of a dial to which nobody has answered in DialConfig.Quiet.
+// errQuiet is the cause of a dial that failed because no packet arrived within DialConfig.Quiet.
 var errQuiet = errors.New("nobody answers there")
 
 // connect opens a connection.

@@ -1,12 +1,12 @@
 // Package quicnet listens and dials with QUIC, by quic-go.
 //
-// A [Listener] has one UDP socket for every [Protocol] that is spoken over QUIC: netloop's own, and
-// whatever else its owner names. The two ends agree on one in TLS. Who comes is let in by package
-// door, and what a connection carries is moved by package carrier, the same for each protocol.
+// A [Listener] has one UDP socket for each [Protocol] over QUIC: netloop's own, and others that its
+// owner configures. The two ends select one in TLS. Package admission admits the connections, and
+// package driver moves their bytes, the same for each protocol.
 //
-//	Door.AskForProof  its first packet: a Retry, or
-//	opening           its place among the strangers, or a refusal before TLS
-//	accept            its handshake is complete: door.Place.Enter
+//	Door.AskForProof  first packet: a Retry, or
+//	opening           a place among the unadmitted connections, or a refusal before TLS
+//	accept            handshake complete: admission.Place.Enter
 //
 // Many clients may share a [Dialer], which is one UDP socket.
 package quicnet

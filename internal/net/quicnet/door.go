@@ -9,15 +9,15 @@ import (
 	"github.com/netloop/netloop/internal/net/admission"
 )
 
-// placeKey is where the context of a connection has its *door.Place.
+// placeKey is the key of the *admission.Place in a connection's context.
 type placeKey struct{}
 
-// errRefused is for connections that are refused before their cryptographic handshake. The peer
-// sees nothing of it but QUIC's CONNECTION_REFUSED.
+// errRefused refuses a connection before its cryptographic handshake. The peer gets only QUIC's
+// CONNECTION_REFUSED.
 var errRefused = errors.New("quicnet: there is no place for it")
 
-// opening refuses a connection before it costs anything, or gives it a place: it has four
-// goroutines and 69 KiB from now on.
+// opening gives a new connection a place, or refuses it before any work is done. A connection takes
+// four goroutines and 69 KiB from now on.
 func (l *Listener) opening(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
 	place := l.door.Begin(info.RemoteAddr, info.AddrVerified)
 	if place == nil {
@@ -27,10 +27,10 @@ func (l *Listener) opening(ctx context.Context, info *quic.ClientInfo) (context.
 	return context.WithValue(ctx, placeKey{}, place), nil
 }
 
-// accept takes connections until the listener is closed.
+// accept passes connections on to admission until the listener is closed.
 func (l *Listener) accept() {
 	for {
-		conn, err := l.quic.Accept(context.Background()) // It ends with the listener.
+		conn, err := l.quic.Accept(context.Background()) // Returns when the listener is closed.
 		if err != nil {
 			return
 		}

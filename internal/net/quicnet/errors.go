@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// ClosedBy says in the transport's words why a connection ended.
+// ClosedBy converts the error of an ended connection to a code and a text.
 func ClosedBy(err error) transport.Closed {
 	var (
 		app   *quic.ApplicationError
@@ -41,8 +41,8 @@ func ClosedBy(err error) transport.Closed {
 	return transport.Closed{Code: transport.CodeLost, Text: err.Error()}
 }
 
-// dialError says why a dial failed: a *transport.Refusal if the server said so. The caller
-// adds the address.
+// dialError converts the error of a failed dial: a *transport.Refusal if the server sent one. The
+// caller adds the address.
 func dialError(ctx context.Context, err error) error {
 	var (
 		app     *quic.ApplicationError
@@ -72,8 +72,8 @@ func dialError(ctx context.Context, err error) error {
 	return err
 }
 
-// refusedAtOnce tells whether a server has refused a connection before its handshake, which it
-// cannot give a reason for.
+// refusedAtOnce reports whether a server refused a connection before its handshake. Such a refusal
+// has no reason.
 func refusedAtOnce(err error) bool {
 	var wire *quic.TransportError
 	return errors.As(err, &wire) && wire.Remote && wire.ErrorCode == quic.ConnectionRefused
@@ -91,7 +91,7 @@ func (e *CertificateDates) Error() string {
 		e.From.UTC().Format(time.DateTime), e.Until.UTC().Format(time.DateTime))
 }
 
-// Unwrap returns what TLS said.
+// Unwrap returns the error of TLS.
 func (e *CertificateDates) Unwrap() error { return e.cause }
 
 // closeConn closes a connection with a code and a text.

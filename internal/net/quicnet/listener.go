@@ -21,38 +21,38 @@ import (
 	"github.com/netloop/netloop/internal/net/udpbatch"
 )
 
-// ServerConfig is what a listener needs to know.
+// ServerConfig configures a listener.
 type ServerConfig struct {
-	// Config is what is asked of who comes. The listener's door has it.
+	// Config configures the listener's admission.
 	admission.Config
 	Listen string      // host:port of the UDP socket; port 0 picks a free one
-	TLS    *tls.Config // nil: a certificate for development, which stays
-	// Protocols are those that are spoken beside [Plain].
+	TLS    *tls.Config // nil: a certificate for development, kept
+	// Protocols are served besides [Plain].
 	Protocols []Protocol
 	Socket    *udpbatch.Stats // nil: not counted
 	// Through puts something in front of the socket, such as an emulated network; its Close
 	// closes the socket. The socket is a plain one then. nil: nothing.
 	Through func(socket net.PacketConn) net.PacketConn
-	// PlainSocket leaves the socket to quic-go as package net has made it. It is also asked
-	// for by NETLOOP_PLAIN_SOCKET=true.
+	// PlainSocket makes quic-go use the socket of package net directly. NETLOOP_PLAIN_SOCKET=true
+	// has the same effect.
 	PlainSocket bool
 
-	IdleTimeout time.Duration // 0: 10 s without a sign of a client until it counts as lost
+	IdleTimeout time.Duration // 0: a client without packets for 10 s is lost
 	// Secret is what the listener's keys are derived from. If it is the same after a crash and
 	// a restart, the clients of before notice within milliseconds, and proofs of addresses
 	// stay good. It must be another for every listener. Empty: drawn.
 	Secret []byte
 }
 
-// plainSocketEnv is the environment variable that is ServerConfig.PlainSocket for a whole
-// process, so that everything can be played with and without the gate.
+// plainSocketEnv is the environment variable that sets ServerConfig.PlainSocket for a whole
+// process, to compare runs with and without udpbatch.
 const plainSocketEnv = "NETLOOP_PLAIN_SOCKET"
 
 // Listener serves sessions on one UDP socket.
 type Listener struct {
 	cfg       ServerConfig
 	socket    net.PacketConn
-	peers     *udpbatch.Peers // nil if the socket is a plain one
+	peers     *udpbatch.Peers // nil for a plain socket
 	protocols map[string]Protocol
 	transport *quic.Transport
 	quic      *quic.Listener
@@ -97,7 +97,7 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 	return l, nil
 }
 
-// take makes of the socket what QUIC gets.
+// take sets the socket that QUIC uses.
 func (l *Listener) take(socket *net.UDPConn) (err error) {
 	plain, _ := strconv.ParseBool(os.Getenv(plainSocketEnv))
 	switch {
@@ -123,16 +123,16 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	return c
 }
 
-// derive makes the key for a purpose.
+// derive returns the key for a purpose.
 func derive(secret []byte, purpose string) *[32]byte {
 	key, err := hkdf.Key(sha256.New, secret, nil, purpose, 32)
 	if err != nil {
-		panic("quicnet: " + err.Error()) // Only a length far above 32 is an error.
+		panic("quicnet: " + err.Error()) // Only a length far above 32 fails.
 	}
 	return (*[32]byte)(key)
 }
 
-// serverTLS completes the caller's TLS configuration, or makes one.
+// serverTLS completes the caller's TLS configuration, or creates one.
 func (c *ServerConfig) serverTLS() (*tls.Config, error) {
 	conf := c.TLS.Clone()
 	if conf == nil {
@@ -147,7 +147,7 @@ func (c *ServerConfig) serverTLS() (*tls.Config, error) {
 	for _, p := range c.Protocols {
 		conf.NextProtos = append(conf.NextProtos, p.ALPN)
 	}
-	// A client that comes back shakes hands anew, so a ticket would be work and memory for nothing.
+	// A returning client performs a new handshake, so tickets would only take work and memory.
 	conf.SessionTicketsDisabled = true
 	return conf, nil
 }
@@ -155,10 +155,10 @@ func (c *ServerConfig) serverTLS() (*tls.Config, error) {
 // Addr returns the socket's address.
 func (l *Listener) Addr() net.Addr { return l.socket.LocalAddr() }
 
-// Door is what lets in who comes, for those who come by another way too.
+// Door returns the listener's admission, so that other transports can share it.
 func (l *Listener) Door() *admission.Door { return l.door }
 
-// Close closes the door, and then the socket. It is called once.
+// Close closes the Door, and then the socket. It is called once.
 func (l *Listener) Close(ctx context.Context) error {
 	l.door.Close(ctx)
 	err := l.quic.Close()

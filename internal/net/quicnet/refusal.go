@@ -11,18 +11,18 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// refusedAfter is for how long nothing may come after a refusal until a connection counts as lost.
-// Others could forge a refusal: over a connection that lives something comes meanwhile.
+// refusedAfter is the time without packets after a refusal until a connection counts as lost.
+// Refusals can be forged: a live connection receives packets meanwhile.
 const refusedAfter = 250 * time.Millisecond
 
-// refusals end the connections of a dialer whose server has ended without a word: its machine
-// refuses their packets, which is known long before the silence tells. Any goroutine may use them.
+// refusals end the connections of a dialer whose server has vanished: its machine refuses their
+// packets, which is detected long before IdleTimeout. Any goroutine may use them.
 type refusals struct {
 	mu    sync.Mutex
-	conns map[*quic.Conn]bool // whether a refusal is under examination
+	conns map[*quic.Conn]bool // true while a refusal is examined
 }
 
-// add watches a connection.
+// add starts to watch a connection.
 func (r *refusals) add(conn *quic.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,14 +32,14 @@ func (r *refusals) add(conn *quic.Conn) {
 	r.conns[conn] = false
 }
 
-// remove watches it no longer.
+// remove stops to watch it.
 func (r *refusals) remove(conn *quic.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.conns, conn)
 }
 
-// refused takes a refusal of packets to an address.
+// refused handles a refusal of packets to an address.
 func (r *refusals) refused(addr netip.AddrPort) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *refusals) refused(addr netip.AddrPort) {
 	}
 }
 
-// examine closes a connection over which nothing has come since a refusal.
+// examine closes a connection that has received no packets since a refusal.
 func (r *refusals) examine(conn *quic.Conn, received uint64) {
 	r.mu.Lock()
 	_, open := r.conns[conn]

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/net/ipv4"
 )
 
-// socket is the UDP socket of a dialer. It counts what arrives, and where the system tells of them
-// it hears refusals: the ICMP messages of a machine on which nothing listens at the server's port.
-// QUIC knows neither, and the system reports a refusal as an error of the next read or write, which
-// would end every connection of the socket.
+// socket is the UDP socket of a dialer. It counts arrivals and, where the system reports them,
+// handles refusals: the ICMP messages of a machine without a listener at the server's port. QUIC
+// uses neither, and the system reports a refusal as an error of the next read or write, which would
+// end every connection of the socket.
 type socket struct {
 	*net.UDPConn
 	batch   *ipv4.PacketConn
@@ -19,7 +19,7 @@ type socket struct {
 	refused func(netip.AddrPort)
 }
 
-// newSocket takes a socket over. refused is called for each refusal, on a goroutine that reads or
+// newSocket wraps a socket. refused is called for each refusal, on a goroutine that reads or
 // writes.
 func newSocket(udp *net.UDPConn, refused func(netip.AddrPort)) *socket {
 	s := &socket{UDPConn: udp, batch: ipv4.NewPacketConn(udp), refused: refused}
@@ -27,7 +27,7 @@ func newSocket(udp *net.UDPConn, refused func(netip.AddrPort)) *socket {
 	return s
 }
 
-// ReadBatch is how QUIC reads where the system has batches.
+// ReadBatch is called by QUIC where the system has batches.
 func (s *socket) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 	for {
 		n, err := s.batch.ReadBatch(ms, flags)
@@ -39,17 +39,17 @@ func (s *socket) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 	}
 }
 
-// ReadMsgUDP is how it reads elsewhere.
+// ReadMsgUDP is called by QUIC elsewhere.
 func (s *socket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
 	n, oobn, flags, addr, err = s.UDPConn.ReadMsgUDP(b, oob)
 	s.arrived.Add(1)
 	return n, oobn, flags, addr, err
 }
 
-// writeAttempts bounds how often a write fails by errors of packets before it: each has one.
+// writeAttempts bounds the attempts of a write that fails by errors of earlier packets.
 const writeAttempts = 4
 
-// WriteMsgUDP is how QUIC writes.
+// WriteMsgUDP is called by QUIC to write.
 func (s *socket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
 	for range writeAttempts {
 		if n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, addr); err == nil || !s.takeRefusals() {

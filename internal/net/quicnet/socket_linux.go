@@ -7,21 +7,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hearRefusals asks the kernel for errors of packets that were sent. A socket for IPv6 carries
-// packets of IPv4, too.
+// hearRefusals asks the kernel for errors of sent packets. A socket for IPv6 also sends packets of
+// IPv4.
 func (s *socket) hearRefusals() {
 	raw, err := s.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) { // Without it the client notices by the silence.
+	_ = raw.Control(func(fd uintptr) { // On failure the client notices by the timeout.
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_RECVERR, 1)
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_IPV6, unix.IPV6_RECVERR, 1)
 	})
 }
 
-// takeRefusals takes the errors that the kernel keeps, tells of those that are refusals, and
-// reports whether there was one: then the call that has failed is made again.
+// takeRefusals reads the errors that the kernel holds, and calls refused for each refusal. It
+// reports whether there was an error: then the failed call is repeated.
 func (s *socket) takeRefusals() (some bool) {
 	raw, err := s.SyscallConn()
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *socket) takeRefusals() (some bool) {
 	return some
 }
 
-// refuses reports whether an error is that nothing listens at a port, as another machine says.
+// refuses reports whether an error is a refused connection, as reported by another machine.
 func refuses(control []byte) bool {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
@@ -53,7 +53,7 @@ func refuses(control []byte) bool {
 	for _, m := range messages {
 		of := m.Header.Level == unix.SOL_IP && m.Header.Type == unix.IP_RECVERR ||
 			m.Header.Level == unix.SOL_IPV6 && m.Header.Type == unix.IPV6_RECVERR
-		// It begins with struct sock_extended_err, whose first field is the error.
+		// The data begins with struct sock_extended_err, whose first field is the error.
 		if of && len(m.Data) >= 4 && binary.NativeEndian.Uint32(m.Data) == uint32(unix.ECONNREFUSED) {
 			return true
 		}
@@ -61,7 +61,7 @@ func refuses(control []byte) bool {
 	return false
 }
 
-// addrPortOf is the address to which a packet was sent.
+// addrPortOf returns the address to which a packet was sent.
 func addrPortOf(to unix.Sockaddr) netip.AddrPort {
 	switch to := to.(type) {
 	case *unix.SockaddrInet4:

@@ -2,7 +2,7 @@
 
 package quicnet
 
-// hearRefusals is for Linux: elsewhere a client notices by the silence.
+// hearRefusals has no effect except on Linux: a client notices by the timeout.
 func (s *socket) hearRefusals() {}
 
 func (s *socket) takeRefusals() bool { return false }

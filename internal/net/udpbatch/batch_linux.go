@@ -9,38 +9,38 @@ import (
 )
 
 const (
-	// messageBytes bounds a message of several packets, as UDP does, and messagePackets does as
-	// every kernel that knows such messages does.
+	// messageBytes bounds a message of several packets, as UDP does, and messagePackets as every
+	// kernel with such messages does.
 	messageBytes   = 65000
 	messagePackets = 64
-	// lookBack is how many messages back one to the same peer is looked for. The packets
-	// that a connection sends at once are near each other.
+	// lookBack is the number of recent messages searched for one to the same peer. The packets that
+	// a connection sends at once are near each other.
 	lookBack = 8
-	// controlBytes holds what QUIC sends along: the local address, the mark for congestion, the
+	// controlBytes holds QUIC's control messages: the local address, the mark for congestion, the
 	// size of segments.
 	controlBytes = 128
 )
 
-// batch is what is handed to the kernel at once: packets, and messages made of them. It is
-// owned by whoever has it.
+// batch is a set of packets for the kernel, and the messages made of them. It has one owner at a
+// time.
 type batch struct {
 	data     []byte // of all packets; its capacity is never exceeded
 	packets  []packet
 	messages []message
 }
 
-// packet is what QUIC wrote at once. That is one packet, or several of segment bytes each.
+// packet is one write of QUIC: one packet, or several of segment bytes each.
 type packet struct {
 	data []byte
-	next int // of the same message; -1 for none
+	next int // index of the next packet of the same message; -1: none
 }
 
 // message is one or more packets to one peer. All but the last have segment bytes.
 type message struct {
 	addr        *net.UDPAddr
 	first, last int // of packets
-	count       int // how many packets they are on the wire
-	size        int // how many bytes
+	count       int // number of packets on the wire
+	size        int // in bytes
 	segment     int
 	control     [controlBytes]byte // without the size of segments
 	controlLen  int
@@ -60,13 +60,12 @@ func (b *batch) reset() {
 	b.data, b.packets, b.messages = b.data[:0], b.packets[:0], b.messages[:0]
 }
 
-// fits tells whether there is room for a packet of so many bytes.
+// fits reports whether there is room for a packet of size bytes.
 func (b *batch) fits(size int) bool {
 	return len(b.packets) < batchPackets && len(b.data)+size <= batchBytes
 }
 
-// add copies what QUIC writes. With merge it becomes part of the peer's last message if that
-// is allowed.
+// add copies a write of QUIC. With merge it becomes part of the peer's last message if possible.
 func (b *batch) add(data, control []byte, addr *net.UDPAddr, merge bool) {
 	start := len(b.data)
 	b.data = append(b.data, data...)
@@ -86,7 +85,7 @@ func (b *batch) add(data, control []byte, addr *net.UDPAddr, merge bool) {
 	b.messages = append(b.messages, m)
 }
 
-// takeControl copies the control messages without the size of segments, which it returns.
+// takeControl copies the control messages, except for the size of segments, which it returns.
 func (m *message) takeControl(control []byte) (segment int) {
 	kept := m.control[:0]
 	for rest := control; len(rest) > 0; {
@@ -105,7 +104,7 @@ func (m *message) takeControl(control []byte) (segment int) {
 	return segment
 }
 
-// lastTo returns the last message to a peer, if it is not long ago.
+// lastTo returns the last message to a peer, if it is among the last lookBack.
 func (b *batch) lastTo(addr *net.UDPAddr) *message {
 	for i := len(b.messages) - 1; i >= max(0, len(b.messages)-lookBack); i-- {
 		m := &b.messages[i]
@@ -116,8 +115,8 @@ func (b *batch) lastTo(addr *net.UDPAddr) *message {
 	return nil
 }
 
-// takes tells whether another message may follow in this one: all packets but the last are of
-// one size, and they go the same way.
+// takes reports whether n may be appended to m: all packets but the last must have one size, and
+// the control messages must be equal.
 func (m *message) takes(n *message) bool {
 	return m.size%m.segment == 0 &&
 		(n.segment == m.segment || n.count == 1 && n.size < m.segment) &&

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// batchPackets and batchBytes bound a batch, of which there are two: what several dozen
-	// clients get in a tick. A full one makes the writers wait.
+	// batchPackets and batchBytes bound a batch, of which there are two: enough for several dozen
+	// clients in a tick. Writers block while a batch is full.
 	batchPackets = 128
 	batchBytes   = 160 << 10
-	// Pause is how far apart rounds of reading are while packets keep coming. It is what a
-	// packet waits at most, and a timer's inaccuracy of a millisecond: no longer than 5 ms in
-	// all, whatever the ticks do.
+	// Pause is the interval of reading rounds while packets keep arriving. A packet waits at most
+	// that long, plus a timer's inaccuracy of a millisecond: no longer than 5 ms in all, whatever
+	// the ticks do.
 	Pause = 4 * time.Millisecond
 )
 

@@ -14,14 +14,14 @@ import (
 // mmsghdr is struct mmsghdr of the kernel.
 type mmsghdr struct {
 	unix.Msghdr
-	n uint32 // bytes that the kernel has moved
+	n uint32 // bytes moved by the kernel
 }
 
-// sendmmsg hands messages to the kernel and returns how many it has taken. An error is about
-// the first of them, and none has been taken then.
+// sendmmsg passes messages to the kernel and returns the number accepted. An error concerns the
+// first message; none was accepted then.
 //
-// The call never waits, so the runtime is not told of it: telling it costs a change of threads
-// when the network takes its time.
+// The call does not block, so the runtime is not notified of it: that would switch threads whenever
+// the network is slow.
 func sendmmsg(fd int, messages []mmsghdr) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&messages[0])), uintptr(len(messages)), unix.MSG_DONTWAIT, 0, 0)
 	if errno != 0 {
@@ -30,7 +30,7 @@ func sendmmsg(fd int, messages []mmsghdr) (int, error) {
 	return int(n), nil
 }
 
-// recvmmsg takes messages from the kernel and returns how many. It does not wait either.
+// recvmmsg receives messages from the kernel and returns their number. It does not block either.
 func recvmmsg(fd int, messages []mmsghdr) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&messages[0])), uintptr(len(messages)), unix.MSG_DONTWAIT, 0, 0)
 	if errno != 0 {
@@ -42,7 +42,7 @@ func recvmmsg(fd int, messages []mmsghdr) (int, error) {
 // sockaddr is an address as the kernel has it, of either family.
 type sockaddr [unix.SizeofSockaddrInet6]byte
 
-// set writes an address for a socket of a family, and returns its length.
+// set stores an address for a socket of a family, and returns its length.
 func (s *sockaddr) set(family uint16, a *net.UDPAddr) uint32 {
 	*s = sockaddr{}
 	binary.NativeEndian.PutUint16(s[0:], family)
@@ -63,7 +63,7 @@ func (s *sockaddr) set(family uint16, a *net.UDPAddr) uint32 {
 	return unix.SizeofSockaddrInet6
 }
 
-// addr returns what set has written, or the kernel.
+// addr returns the address that set or the kernel has stored.
 func (s *sockaddr) addr() *net.UDPAddr {
 	a := &net.UDPAddr{Port: int(binary.BigEndian.Uint16(s[2:]))}
 	if binary.NativeEndian.Uint16(s[0:]) == unix.AF_INET {
@@ -77,7 +77,7 @@ func (s *sockaddr) addr() *net.UDPAddr {
 	return a
 }
 
-// zoneIndex returns the interface that a zone names, by its number or its name.
+// zoneIndex returns the index of a zone's interface, by its number or its name.
 func zoneIndex(zone string) uint32 {
 	if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
 		return uint32(n)
@@ -89,7 +89,7 @@ func zoneIndex(zone string) uint32 {
 	return uint32(i.Index)
 }
 
-// appendSegment appends the control message that says how large the packets of a message are.
+// appendSegment appends the control message with the size of a message's packets.
 func appendSegment(control []byte, size int) []byte {
 	at := len(control)
 	control = append(control, make([]byte, unix.CmsgSpace(2))...)
@@ -100,8 +100,8 @@ func appendSegment(control []byte, size int) []byte {
 	return control
 }
 
-// arrival returns when the kernel took a packet, in nanoseconds of the real-time clock, from
-// the control messages that came with it; 0 if they do not say.
+// arrival returns the time at which the kernel received a packet, in nanoseconds of the real-time
+// clock, from the packet's control messages; 0 if they do not contain it.
 func arrival(control []byte) int64 {
 	for len(control) > 0 {
 		h, body, remainder, err := unix.ParseOneSocketControlMessage(control)
@@ -118,14 +118,14 @@ func arrival(control []byte) int64 {
 	return 0
 }
 
-// handle is the socket's descriptor for those who set options, as syscall.RawConn.
+// handle is the socket's descriptor for setting options, as syscall.RawConn.
 type handle int
 
 func (h handle) Control(f func(fd uintptr)) error { f(uintptr(h)); return nil }
 func (handle) Read(func(uintptr) bool) error      { return syscall.ENOTSUP }
 func (handle) Write(func(uintptr) bool) error     { return syscall.ENOTSUP }
 
-// key is how the address is looked up among peers.
+// key returns the address as the key of Peers.
 func (s *sockaddr) key() key {
 	port := binary.BigEndian.Uint16(s[2:])
 	if binary.NativeEndian.Uint16(s[0:]) == unix.AF_INET {

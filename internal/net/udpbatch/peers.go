@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// Peers are the addresses whose packets' times of arrival somebody asks for. Only they are
-// remembered, so that who forges addresses fills no memory. A nil *Peers knows nobody, and the zero
-// value nobody yet.
+// Peers holds the times of arrival for followed addresses. Other addresses are not stored, so
+// forged ones fill no memory. A nil *Peers and the zero value hold no address.
 type Peers struct {
 	mu     sync.RWMutex
 	byAddr map[key]*Peer
 }
 
-// Peer is what has arrived from one address lately. A nil *Peer knows nothing.
+// Peer holds the recent arrivals from one address. A nil *Peer holds none.
 type Peer struct {
 	addr *net.UDPAddr
 	key  key
-	used int // by how many, under the mutex of Peers
+	used int // number of followers, under the mutex of Peers
 
 	mu    sync.Mutex
-	marks [peerMarks]mark // the newest is the one before next
+	marks [peerMarks]mark // newest at next-1
 	next  int
 }
 
@@ -33,17 +32,17 @@ type mark struct {
 }
 
 const (
-	// peerMarks is how many packets of a peer are remembered: as many as come in one round.
+	// peerMarks is the number of stored arrivals of a peer: as many as arrive in one round.
 	peerMarks = 4
-	// markAge is how old an arrival may be: several rounds. What is older belongs to a packet
-	// of before, and its time would be wrong.
+	// markAge is the greatest age of an arrival: several rounds. An older one belongs to an earlier
+	// packet, and its time would be wrong.
 	markAge = 20 * time.Millisecond
-	// sealed is what QUIC adds to a datagram at least: the first byte, a connection id of four,
-	// a packet number, a frame's type and length, and the seal.
+	// sealed is the least that QUIC adds to a datagram: the first byte, a connection id of four, a
+	// packet number, a frame's type and length, and the seal.
 	sealed = 1 + 4 + 1 + 1 + 1 + 16
 )
 
-// Follow begins to remember what comes from an address. Each call needs one of Leave.
+// Follow starts to store arrivals from an address. Each call needs one of Leave.
 func (ps *Peers) Follow(addr net.Addr) *Peer {
 	a, ok := addr.(*net.UDPAddr)
 	if ps == nil || !ok {
@@ -64,7 +63,7 @@ func (ps *Peers) Follow(addr net.Addr) *Peer {
 	return p
 }
 
-// Leave ends what Follow began.
+// Leave ends one call of Follow.
 func (ps *Peers) Leave(p *Peer) {
 	if p == nil {
 		return
@@ -76,9 +75,9 @@ func (ps *Peers) Leave(p *Peer) {
 	}
 }
 
-// Waited returns how long before now a packet arrived that held a datagram of so many bytes,
-// which has just been read. It goes by the newest packet from there that is large enough: never
-// by one from before the datagram's own, so the datagram has waited as long or longer.
+// Waited returns the time from the arrival of a packet with a datagram of size bytes, which has
+// just been read, until now. It uses the newest large enough packet from that address, never one
+// older than the datagram's own, so the true wait is as long or longer.
 func (p *Peer) Waited(size int, now time.Time) time.Duration {
 	if p == nil {
 		return 0
@@ -97,7 +96,7 @@ func (p *Peer) Waited(size int, now time.Time) time.Duration {
 	return 0
 }
 
-// note remembers that a packet arrived.
+// note stores the arrival of a packet.
 func (p *Peer) note(at time.Time, size int) {
 	p.mu.Lock()
 	p.marks[p.next] = mark{at: at, size: size}
@@ -105,7 +104,7 @@ func (p *Peer) note(at time.Time, size int) {
 	p.mu.Unlock()
 }
 
-// key is how an address is looked up: IPv4 is the same on a socket for both.
+// key identifies an address: IPv4 is the same on a socket for both families.
 type key netip.AddrPort
 
 func keyOf(a netip.AddrPort) key {

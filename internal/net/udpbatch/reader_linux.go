@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// quiet is how long nothing has come when packets do not keep coming: the next is read at
-	// once, and the one after it.
+	// quiet is the time without arrivals after which the next packets are read at once, without a
+	// pause.
 	quiet = 2 * Pause
-	// readBatch is how many packets one call of ReadBatch takes at most.
+	// readBatch is the largest number of packets of one call of ReadBatch.
 	readBatch = 32
 )
 
-// reader reads in rounds. All but deadline and closed belongs to whoever holds the lock.
+// reader reads in rounds. The holder of lock owns all fields but deadline and closed.
 //
-//	wait until one arrives ──▶ read until nothing is left ──▶ has it been quiet? wait again
+//	wait for a packet ──▶ read until none is left ──▶ was it quiet before? wait again
 //	                              ▲                              │ no
-//	                              └──── something: Pause ◀───────┘ nothing: wait again
+//	                              └── some read: Pause ◀─────────┘ none read: wait again
 //
-// It waits by an epoll of its own, in which the socket stands for arrivals alone and for one at
-// a time. That of the runtime would be told of each packet that arrives during a pause, and of
-// each that the network has taken.
+// It waits with an epoll of its own, in which the socket is registered for arrivals only, one at a
+// time. The runtime's epoll would be notified of each packet that arrives during a pause, and of
+// each that the network has released.
 type reader struct {
 	peers *Peers
 
@@ -40,20 +40,20 @@ type reader struct {
 	cfg      *Config
 	poll     *os.File // the epoll
 	pollRaw  syscall.RawConn
-	arm      func(poll uintptr)      // asks for the next arrival
-	arrived  func(poll uintptr) bool // whether it has come
+	arm      func(poll uintptr)      // asks for one notification of an arrival
+	arrived  func(poll uintptr) bool // reports whether a packet has arrived
 	headers  [readBatch]mmsghdr
 	names    [readBatch]sockaddr
 	vectors  [readBatch]unix.Iovec
-	drained  bool      // the round has read all there was
-	some     bool      // it has read something
-	pausing  bool      // packets keep coming
-	next     time.Time // the next round is not before
+	drained  bool      // the round has read all packets
+	some     bool      // the round has read some packet
+	pausing  bool      // packets keep arriving
+	next     time.Time // earliest time of the next round
 	deadline deadline
 	closed   atomic.Bool
 }
 
-// open begins to watch the socket.
+// open starts to watch the socket.
 func (r *reader) open(fd int, cfg *Config) error {
 	r.socket, r.cfg = fd, cfg
 	r.peers = new(Peers)
@@ -84,7 +84,7 @@ func (r *reader) open(fd int, cfg *Config) error {
 	return nil
 }
 
-// close ends a call of ReadBatch and returns when it has.
+// close ends a call of ReadBatch and waits for it.
 func (r *reader) close() error {
 	r.closed.Store(true)
 	err := r.poll.Close()
@@ -93,21 +93,21 @@ func (r *reader) close() error {
 	return err
 }
 
-// SetReadDeadline makes reads end at a time; the zero time is never.
+// SetReadDeadline sets the time at which reads fail; zero: never.
 func (r *reader) SetReadDeadline(t time.Time) error {
 	r.deadline.set(t)
 	return r.poll.SetReadDeadline(t)
 }
 
-// ReadBatch waits for a packet and returns what has arrived.
+// ReadBatch waits for a packet and returns the arrived packets.
 func (r *reader) ReadBatch(ms []ipv4.Message, _ int) (int, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	ms = ms[:min(len(ms), readBatch)]
 	for {
 		if !r.drained {
-			// A round of many clients takes a millisecond, and a tick that falls due within it
-			// would begin late: a timer is seen only between two goroutines.
+			// A round of many clients takes a millisecond, and a tick within it would begin late:
+			// the runtime checks timers only between two goroutines.
 			runtime.Gosched()
 		} else if err := r.await(); err != nil {
 			return 0, err
@@ -127,7 +127,7 @@ func (r *reader) ReadBatch(ms []ipv4.Message, _ int) (int, error) {
 	}
 }
 
-// over returns the error of a reader that may not read any more.
+// over returns the error of a closed reader, or of a passed deadline.
 func (r *reader) over() error {
 	switch {
 	case r.closed.Load():
@@ -163,7 +163,7 @@ func (r *reader) await() error {
 	return nil
 }
 
-// receive takes from the kernel what is there, and notes when it arrived.
+// receive reads the waiting packets from the kernel, and stores their times of arrival.
 func (r *reader) receive(ms []ipv4.Message) (int, error) {
 	for i := range ms {
 		h, buf := &r.headers[i].Msghdr, ms[i].Buffers[0]
@@ -184,7 +184,7 @@ func (r *reader) receive(ms []ipv4.Message) (int, error) {
 	return n, err
 }
 
-// finish fills in what the kernel told about packets.
+// finish sets the messages' fields from the kernel's headers.
 func (r *reader) finish(ms []ipv4.Message) {
 	now := time.Now()
 	real := now.UnixNano()

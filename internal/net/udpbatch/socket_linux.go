@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is a UDP socket behind a gate. QUIC calls ReadBatch from one goroutine and
-// WriteMsgUDP from many.
+// Socket is a batched UDP socket. QUIC calls ReadBatch from one goroutine and WriteMsgUDP from
+// many.
 type Socket struct {
 	fd     int
 	family uint16
@@ -23,8 +23,8 @@ type Socket struct {
 	writer
 }
 
-// Open takes a socket over, which is closed afterwards, and begins to serve. Peers know the
-// times of arrival.
+// Open takes over a socket, closes the original, and starts to serve. Peers holds the times of
+// arrival.
 func Open(socket *net.UDPConn, cfg Config) (net.PacketConn, *Peers, error) {
 	if cfg.Stats == nil {
 		cfg.Stats = new(Stats)
@@ -41,7 +41,7 @@ func Open(socket *net.UDPConn, cfg Config) (net.PacketConn, *Peers, error) {
 	return s, s.peers, nil
 }
 
-// take makes the socket ours: out of the runtime's poller.
+// take duplicates the socket's descriptor, outside the runtime's poller, and closes the socket.
 func (s *Socket) take(socket *net.UDPConn) error {
 	s.fd = -1
 	raw, err := socket.SyscallConn()
@@ -53,13 +53,13 @@ func (s *Socket) take(socket *net.UDPConn) error {
 		var family int
 		if family, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN); failed == nil {
 			s.family = uint16(family)
-			s.fd, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) // Non-blocking, like it.
+			s.fd, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) // Non-blocking, like the original.
 		}
 	})
 	return errors.Join(err, failed, socket.Close())
 }
 
-// Close sends what was written, ends a call of ReadBatch and closes the socket.
+// Close sends all written packets, ends a call of ReadBatch and closes the socket.
 func (s *Socket) Close() error {
 	if !s.writer.close() {
 		return net.ErrClosed
@@ -78,23 +78,23 @@ func (s *Socket) closeDescriptor() error {
 // LocalAddr returns the address at which the socket listens.
 func (s *Socket) LocalAddr() net.Addr { return s.local }
 
-// SyscallConn returns the descriptor for those who set options.
+// SyscallConn returns the descriptor for setting options.
 func (s *Socket) SyscallConn() (syscall.RawConn, error) { return handle(s.fd), nil }
 
-// SetReadBuffer asks the kernel for so many bytes for what has arrived.
+// SetReadBuffer sets the size of the kernel's buffer for received packets.
 func (s *Socket) SetReadBuffer(bytes int) error { return s.setOption(unix.SO_RCVBUF, bytes) }
 
-// SetWriteBuffer asks the kernel for so many bytes for what has not left.
+// SetWriteBuffer sets the size of the kernel's buffer for unsent packets.
 func (s *Socket) SetWriteBuffer(bytes int) error { return s.setOption(unix.SO_SNDBUF, bytes) }
 
 func (s *Socket) setOption(option, value int) error {
 	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, option, value))
 }
 
-// SetDeadline is SetReadDeadline: a write waits for nobody else's network.
+// SetDeadline is SetReadDeadline: writes do not wait for the network.
 func (s *Socket) SetDeadline(t time.Time) error { return s.SetReadDeadline(t) }
 
-// SetWriteDeadline does nothing.
+// SetWriteDeadline has no effect.
 func (s *Socket) SetWriteDeadline(time.Time) error { return nil }
 
 // ReadFrom reads one packet.
@@ -122,7 +122,7 @@ func (s *Socket) WriteTo(b []byte, addr net.Addr) (int, error) {
 	return n, err
 }
 
-// deadline is when reads end; 0 for never.
+// deadline is the time at which reads fail; 0: never.
 type deadline struct{ nanos atomic.Int64 }
 
 func (d *deadline) set(t time.Time) {

@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// Config is what a socket needs to know.
+// Config configures a socket.
 type Config struct {
 	Stats *Stats // nil: not counted
-	// Failed is told why a packet was not sent, except that it was too large; nil: nobody.
+	// Failed is called with the error of an unsent packet, unless the packet was too large; nil:
+	// ignored.
 	Failed func(error)
 }
 
-// Stats counts what sockets did. Any goroutine may read it.
+// Stats are counters of sockets. Any goroutine may read them.
 type Stats struct {
 	Sends, Receives atomic.Uint64 // system calls
 	Sent, Received  atomic.Uint64 // packets
-	Retries         atomic.Uint64 // sends that were tried again for want of room
-	TooLarge        atomic.Uint64 // packets larger than the path's interface carries
-	Unsent          atomic.Uint64 // packets that the kernel refused for another reason
-	// Lag observes how long the first packet of a batch waited until the kernel had the
+	Retries         atomic.Uint64 // sends repeated because a buffer was full
+	TooLarge        atomic.Uint64 // packets larger than the interface's limit
+	Unsent          atomic.Uint64 // packets refused by the kernel for another reason
+	// Lag observes the time from the first packet of a batch until the kernel has accepted the
 	// whole batch. Set it before the first socket is opened.
 	Lag func(time.Duration)
-	// Wait observes how long the first packet of those that were read at once had been
-	// there. Set it as early.
+	// Wait observes the time for which the first packet of each read had waited in the kernel. Set
+	// it before the first socket is opened.
 	Wait func(time.Duration)
 }

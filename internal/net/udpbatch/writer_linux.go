@@ -13,35 +13,35 @@ import (
 )
 
 const (
-	// callMessages is how many messages go to the kernel at once: the runtime cannot stop a
-	// thread meanwhile.
+	// callMessages is the largest number of messages in one system call: the runtime cannot preempt
+	// a thread during it.
 	callMessages = 16
-	// callTime is how long the sender keeps its processor: a tick that falls due waits for it.
-	// With much less, batches would grow full, and writers wait.
+	// callTime is the time after which the sender yields its processor, because a due tick may wait
+	// for it. With much less, batches would fill up and writers block.
 	callTime = 100 * time.Microsecond
-	// retryPause is how long the kernel gets to make room, and maxRetries how often if it
-	// says that the interface is full: then it would lose the packet anyway.
+	// retryPause is the pause before a send is repeated, and maxRetries the number of repetitions
+	// if the interface is full: then it would lose the packet anyway.
 	retryPause = time.Millisecond
 	maxRetries = 10
-	// closeRetries is how often at most it gets it while the socket closes.
+	// closeRetries is the number of repetitions while the socket closes.
 	closeRetries = 100
 )
 
-// writer collects packets and sends them. There are two batches: one fills while the other is
-// being handed to the kernel.
+// writer collects packets and sends them. There are two batches: one is filled while the other is
+// sent to the kernel.
 type writer struct {
 	socket int
 	family uint16
 	cfg    *Config
-	merge  atomic.Bool // packets to one peer may be one message
+	merge  atomic.Bool // packets to one peer may be merged into one message
 	hand   func(fd int, messages []mmsghdr) (int, error)
 
 	mu    sync.Mutex
-	some  sync.Cond // there is something to send, or the end
-	room  sync.Cond // the batch that fills is another one
+	some  sync.Cond // signals packets to send, or the end
+	room  sync.Cond // signals that fill was swapped
 	fill  *batch
 	other *batch      // empty, or being sent
-	since time.Time   // when the first packet came into fill
+	since time.Time   // time of the first packet in fill
 	ended atomic.Bool // written under mu
 
 	done    chan struct{} // the sender has ended
@@ -60,8 +60,7 @@ func (w *writer) open(fd int, family uint16, cfg *Config) {
 	go w.send()
 }
 
-// close waits until all that was written has been sent, and reports false if it was called
-// before.
+// close waits until all written packets are sent, and reports false if it was called before.
 func (w *writer) close() bool {
 	w.mu.Lock()
 	first := !w.ended.Swap(true)
@@ -72,8 +71,8 @@ func (w *writer) close() bool {
 	return first
 }
 
-// WriteMsgUDP takes a packet to send, and waits only for room in the batch. With a size of
-// segments among the control messages it is several packets.
+// WriteMsgUDP queues a packet, and waits only for room in the batch. With a size of segments in the
+// control messages, b is several packets.
 func (w *writer) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
 	switch {
 	case addr == nil, w.family == unix.AF_INET && addr.IP.To4() == nil:
@@ -113,15 +112,15 @@ func (w *writer) send() {
 	}
 }
 
-// take returns the batch that has been filling, and when its first packet came; nil at the end.
+// take returns the filled batch and the time of its first packet; nil at the end.
 func (w *writer) take() (*batch, time.Time) {
 	w.mu.Lock()
 	for w.fill.empty() && !w.ended.Load() {
 		w.some.Wait()
 	}
 	w.mu.Unlock()
-	// The writer that woke this goroutine has others behind it, which were woken by the same
-	// flush. They come first, but not more than some sixty, as the scheduler has it.
+	// More writers, woken by the same flush, are usually ready to run. Yielding lets them write
+	// first, but the scheduler limits them to some sixty.
 	runtime.Gosched()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +132,7 @@ func (w *writer) take() (*batch, time.Time) {
 	return w.other, w.since
 }
 
-// write hands a batch to the kernel.
+// write sends a batch to the kernel.
 func (w *writer) write(b *batch) {
 	used := 0
 	for i := range b.messages {
@@ -166,13 +165,13 @@ func (w *writer) call(messages []mmsghdr) (int, error) {
 	return w.hand(w.socket, messages)
 }
 
-// again tells, after a pause, whether a call is to be tried again that failed for want of room.
+// again reports, after a pause, whether to repeat a call that failed because a buffer was full.
 func (w *writer) again(err error, tries int) bool {
 	most := maxRetries
 	switch {
 	case errors.Is(err, unix.EINTR):
 		return true
-	case errors.Is(err, unix.EAGAIN): // The socket's own buffer is full: it drains.
+	case errors.Is(err, unix.EAGAIN): // The socket's buffer is full: it drains.
 		if most = closeRetries; !w.ended.Load() {
 			tries = 0
 		}
@@ -187,9 +186,9 @@ func (w *writer) again(err error, tries int) bool {
 	return true
 }
 
-// alone sends the packets of a message that the kernel has refused one by one: what is wrong
-// may be only that they are together. Each gets one more try, because the first call on a
-// socket may fail without a reason.
+// alone sends the packets of a refused message one by one: perhaps the kernel only refused to split
+// them. Each packet gets one more attempt, because the first call on a socket may fail without a
+// reason.
 func (w *writer) alone(b *batch, i int, why error) {
 	m := &b.messages[i]
 	if errno := syscall.Errno(0); m.count > 1 && errors.As(why, &errno) && (errno == unix.EIO || errno == unix.EINVAL) {
@@ -197,7 +196,7 @@ func (w *writer) alone(b *batch, i int, why error) {
 	}
 	h := &w.headers[i]
 	h.SetIovlen(1)
-	h.SetControllen(m.controlLen) // Without the size of segments, which is behind the rest.
+	h.SetControllen(m.controlLen) // Without the size of segments, which is last.
 	for at := m.first; at >= 0; at = b.packets[at].next {
 		for rest := b.packets[at].data; len(rest) > 0; {
 			one := rest[:min(m.segment, len(rest))]
@@ -209,7 +208,7 @@ func (w *writer) alone(b *batch, i int, why error) {
 	}
 }
 
-// last is the last try to send a packet.
+// last makes the last attempt to send a packet.
 func (w *writer) last(message []mmsghdr) {
 	_, err := w.call(message)
 	switch {
@@ -225,7 +224,7 @@ func (w *writer) last(message []mmsghdr) {
 	}
 }
 
-// pack makes the kernel's header of a message and returns how many vectors it needs.
+// pack fills the kernel's header of a message and returns the number of vectors used.
 func (w *writer) pack(b *batch, i int, vectors []unix.Iovec) (used int) {
 	m, h := &b.messages[i], &w.headers[i].Msghdr
 	h.Name, h.Namelen = &w.names[i][0], w.names[i].set(w.family, m.addr)
