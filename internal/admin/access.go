@@ -9,19 +9,19 @@ import (
 	"github.com/netloop/netloop/internal/connlimit"
 )
 
-// maxPages bounds the pages that are made at once, those of probes aside: below the bound on
-// connections, so that there is always one that can be closed for a probe.
+// maxPages bounds the pages that are made at once, except for probes: it is below the bound on
+// connections, so that one can always be closed for a probe.
 const maxPages = 32
 
-// access decides who is answered.
+// access decides which requests are answered.
 type access struct {
-	tokens *Tokens // nil: whoever is on this machine may look at everything
-	name   string  // of the host in the configured address, if it has one
+	tokens *Tokens // nil: all clients of this machine may read all pages
+	name   string  // host of the configured address, if any
 	pages  chan struct{}
 	counts *Counts
 }
 
-// open is a page for probes: anybody may ask, and it never waits.
+// open returns the handler of a page for probes: it needs no role, and never waits.
 func (a *access) open(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer connlimit.Of(r.Context()).Work()()
@@ -31,7 +31,7 @@ func (a *access) open(page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// by is a page for those who have a role.
+// by returns the handler of a page for clients with a role.
 func (a *access) by(need role, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer connlimit.Of(r.Context()).Work()()
@@ -51,8 +51,8 @@ func (a *access) by(need role, page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// roleOf returns what whoever asks may do: with a token as Authorization: Bearer, or as the
-// password of Basic, which browsers and go tool pprof can send.
+// roleOf returns the role of a request: by a token as Authorization: Bearer, or as the password of
+// Basic, which browsers and go tool pprof can send.
 func (a *access) roleOf(r *http.Request) role {
 	if a.tokens == nil {
 		return stranger
@@ -67,7 +67,7 @@ func (a *access) roleOf(r *http.Request) role {
 	return a.tokens.roleOf(strings.TrimSpace(token))
 }
 
-// may answers whoever may not.
+// may reports whether a role is sufficient, and answers the request if not.
 func (a *access) may(w http.ResponseWriter, who, need role) bool {
 	switch {
 	case who >= need, a.tokens == nil && need == reader:
@@ -84,9 +84,9 @@ func (a *access) may(w http.ResponseWriter, who, need role) bool {
 	return false
 }
 
-// namesUs refuses whoever came here by a name that is not this machine's: a page of somebody
-// else, in the browser of whoever works here, whose name now resolves to this address (DNS
-// rebinding). An address needs no name, and a token proves that its bearer means us.
+// namesUs refuses a request whose host is not a name of this machine: a foreign page, in a browser
+// on this machine, may have a host name that now resolves to this address (DNS rebinding).
+// Addresses and requests with a token are accepted.
 func (a *access) namesUs(w http.ResponseWriter, r *http.Request, who role) bool {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {

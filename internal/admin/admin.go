@@ -17,72 +17,72 @@ import (
 	"github.com/netloop/netloop/internal/connlimit"
 )
 
-// The limits on what a connection may cost. Requests here are one line and a few headers.
+// The limits of a connection. Requests here are one line and a few headers.
 const (
 	readTimeout  = 5 * time.Second  // a whole request
 	writeTimeout = 15 * time.Second // a whole answer: a scrape takes milliseconds
 	// above the usual scrape interval, so that connections are reused
 	idleTimeout = 2 * time.Minute
 	maxHeader   = 8 << 10
-	// maxConns is ample for Prometheus, probes and people; who comes then takes the place of
-	// whoever has been quiet for longest.
+	// maxConns is ample for Prometheus, probes and people; above it a new connection replaces the
+	// longest idle one.
 	maxConns = 64
-	// shutdownGrace is what answers under way get once the server stops.
+	// shutdownGrace is the time for answers under way once the server stops.
 	shutdownGrace = 2 * time.Second
-	// askTimeout is how long /loop and /explain wait for a tick to end.
+	// askTimeout bounds the wait of /loop and /explain for the end of a tick.
 	askTimeout = 3 * time.Second
 )
 
-// A tick is missing after the longer of stallFloor and stallPeriods tick periods. Below two
-// seconds a garbage collection or a busy machine would restart servers that recover by
-// themselves; at slow rates a few periods are no stall.
+// A tick is overdue after the longer of stallFloor and stallPeriods tick periods. Below two seconds
+// a garbage collection or a busy machine would restart servers that recover by themselves; at slow
+// rates a few periods are no stall.
 const (
 	stallFloor   = 2 * time.Second
 	stallPeriods = 10
 )
 
-// Config says what the pages answer. Every function may be called from any goroutine.
+// Config configures the pages. Every function may be called from any goroutine.
 type Config struct {
 	// Listen is the TCP address; port 0 picks a free one.
 	Listen string
 	// Metrics serves /metrics.
 	Metrics http.Handler
-	// Ticks is served, as JSON, at /ticks, of the query that it is given.
+	// Ticks returns the content of /ticks, served as JSON, for a query.
 	Ticks func(url.Values) (any, error)
-	// Last and Slow return what is served, as JSON, at /ticks/last and /ticks/slow.
+	// Last and Slow return the contents of /ticks/last and /ticks/slow, served as JSON.
 	Last, Slow func() any
-	// Loop and Explain are served, as JSON, at /loop and /explain, of the query that they are
-	// given. They may wait for the tick that runs. An error that is a *Refusal has its own status;
-	// any other says that no tick ended.
+	// Loop and Explain return the contents of /loop and /explain, served as JSON, for a query. They
+	// may wait for the running tick. A *Refusal has its own status; any other error means that no
+	// tick ended.
 	Loop, Explain func(context.Context, url.Values) (any, error)
-	// Rooms is served, as JSON, at /rooms, of the query that it is given.
+	// Rooms returns the content of /rooms, served as JSON, for a query.
 	Rooms func(url.Values) (any, error)
-	// CloseRoom is what a POST to /rooms/close does, for who may write, and CloseRoom's answer is
-	// a line for people.
+	// CloseRoom handles a POST to /rooms/close with a token of role write, and returns a line for
+	// people.
 	CloseRoom func(url.Values) (string, error)
-	// Progress returns how long ago the newest tick ended and the tick period: /healthz.
+	// Progress returns the time since the end of the newest tick, and the tick period: /healthz.
 	Progress func() (since, period time.Duration)
 	// Health returns what is wrong although ticks may run: an error if a new process
 	// would help, a note if it would not or not for sure, neither if nothing is: /healthz.
 	Health func() (note string, err error)
-	// Ready returns why clients may not come, nil if they may, and then a note if somebody should
-	// look at how: /readyz.
+	// Ready returns the reason why clients cannot join, or nil, and then a note about restrictions:
+	// /readyz.
 	Ready func() (note string, err error)
-	// Tokens are what must be shown to see more than /healthz and /readyz. They are closed
-	// with the server, or when Listen fails. Nil: the address is of this machine alone, and
-	// whoever is on it may look.
+	// Tokens give access to more than /healthz and /readyz. They are closed with the server, or
+	// when Listen fails. Nil: the address must be a loopback address, and all clients of this
+	// machine may read.
 	Tokens *Tokens
-	// Counts takes what the listener does not do.
+	// Counts gets the refusals of the listener.
 	Counts *Counts
-	// Log takes what net/http complains about.
+	// Log gets the errors of net/http.
 	Log *slog.Logger
 }
 
-// Counts are what the listener did not do, by reason. They may be read at any time.
+// Counts are refused requests and connections, by reason. They may be read at any time.
 type Counts struct {
-	Host  atomic.Uint64 // asked for by the name of another machine
-	Token atomic.Uint64 // without a token that is good for it
-	Busy  atomic.Uint64 // while as many pages were made as may be
+	Host  atomic.Uint64 // requests for the host name of another machine
+	Token atomic.Uint64 // requests without a sufficient token
+	Busy  atomic.Uint64 // requests above maxPages
 	Conns atomic.Uint64 // connections closed for newer ones
 }
 
@@ -90,13 +90,13 @@ type Counts struct {
 type Server struct {
 	listener net.Listener
 	http     *http.Server
-	tokens   *Tokens // nil without
+	tokens   *Tokens // nil: none
 }
 
-// ErrOpen is the error of an address that other machines reach, without tokens.
+// ErrOpen is the error of an address that other machines can reach, without tokens.
 var ErrOpen = errors.New("other machines reach it, and nobody is asked for a token")
 
-// Listen binds the address. The error names the address and what can be done.
+// Listen binds the address. The error names the address and a remedy.
 func Listen(cfg Config) (*Server, error) {
 	s, err := listen(cfg)
 	if err != nil && cfg.Tokens != nil {
@@ -116,7 +116,7 @@ func listen(cfg Config) (*Server, error) {
 	if tcp, ok := ln.Addr().(*net.TCPAddr); cfg.Tokens == nil && !(ok && tcp.IP.IsLoopback()) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Listen, ErrOpen), ln.Close())
 	}
-	name, _, _ := net.SplitHostPort(cfg.Listen) // It was bound.
+	name, _, _ := net.SplitHostPort(cfg.Listen) // The address is valid: it was bound.
 	return &Server{
 		tokens:   cfg.Tokens,
 		listener: connlimit.New(ln, connlimit.Config{Max: maxConns, Closed: func() { cfg.Counts.Conns.Add(1) }}),
@@ -132,7 +132,7 @@ func listen(cfg Config) (*Server, error) {
 	}, nil
 }
 
-// Addr is the address bound.
+// Addr returns the bound address.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers until ctx ends and returns when every goroutine of the listener has ended.
@@ -151,7 +151,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	if s.http.Shutdown(grace) != nil {
-		_ = s.http.Close() // whoever is still reading has had its time
+		_ = s.http.Close() // the remaining clients have had their time
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("admin: serve: %w", err)
@@ -218,7 +218,7 @@ func readyz(w http.ResponseWriter, cfg Config) {
 	text(w, http.StatusOK, "ready"+but(note)+"\n")
 }
 
-// Refusal is an error with a status of its own.
+// Refusal is an error with an HTTP status.
 type Refusal struct {
 	Status int
 	Text   string
@@ -227,7 +227,7 @@ type Refusal struct {
 // Error returns the text.
 func (r *Refusal) Error() string { return r.Text }
 
-// asked answers a question which a tick has to answer first.
+// asked returns the handler of a page that waits for a tick.
 func asked(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
@@ -237,7 +237,7 @@ func asked(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc 
 	}
 }
 
-// at answers a question which can be answered at once.
+// at returns the handler of a page that does not wait.
 func at(ask func(url.Values) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := ask(r.URL.Query())
@@ -262,8 +262,8 @@ func refuse(w http.ResponseWriter, err error) {
 	text(w, status, err.Error()+"\n")
 }
 
-// closeRoom does what a POST to /rooms/close asks for. A page of somebody else in the browser of
-// whoever has shown a token here cannot ask for it: browsers say where a POST comes from.
+// closeRoom returns the handler of POST /rooms/close. Pages of other sites cannot use the token
+// stored in a browser: browsers send the origin of a POST.
 func closeRoom(cfg Config) http.HandlerFunc {
 	own := http.NewCrossOriginProtection()
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -296,7 +296,7 @@ func healthz(w http.ResponseWriter, cfg Config) {
 	text(w, http.StatusOK, "ok"+but(note)+"\n")
 }
 
-// but is a note behind a word that says that all is well.
+// but appends a note to an answer of success.
 func but(note string) string {
 	if note == "" {
 		return ""
@@ -304,7 +304,7 @@ func but(note string) string {
 	return ", but " + note
 }
 
-// oneByOne answers with what is large: some MiB at most, so one at a time is made and sent.
+// oneByOne answers with a large page, of some MiB at most, one at a time.
 func oneByOne(w http.ResponseWriter, large *sync.Mutex, page func() any) {
 	if !large.TryLock() {
 		w.Header().Set("Retry-After", "1")
@@ -322,15 +322,15 @@ func asJSON(w http.ResponseWriter, v any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b) // the client went away: nothing to do about it
+	_, _ = w.Write(b) // the client may have disconnected
 }
 
-// text answers with a line for people. Probes must see the present, so nothing is cached.
+// text answers with a line for people. It is not cached, because probes need the current state.
 func text(w http.ResponseWriter, status int, body string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body)) // the client went away: nothing to do about it
+	_, _ = w.Write([]byte(body)) // the client may have disconnected
 }

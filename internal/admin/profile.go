@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The time that a profile looks at the server.
+// The duration of a recorded profile.
 const (
 	defaultProfile = 30 * time.Second
 	maxProfile     = 60 * time.Second
@@ -27,9 +27,9 @@ func profileIndex(w http.ResponseWriter, _ *http.Request) {
 	text(w, http.StatusOK, b.String())
 }
 
-// profile answers with a profile in the form of go tool pprof, or as text with ?debug=1. It
-// takes the place of net/http/pprof, which would show the profiles on every listener of the
-// program that serves http.DefaultServeMux, without a token.
+// profile answers with a profile in the format of go tool pprof, or as text with ?debug=1. It
+// replaces net/http/pprof, which would serve the profiles on every listener of the program that
+// serves http.DefaultServeMux, without a token.
 func profile(w http.ResponseWriter, r *http.Request) {
 	switch name := r.PathValue("name"); name {
 	case "profile":
@@ -45,18 +45,18 @@ func profile(w http.ResponseWriter, r *http.Request) {
 		if name == "heap" && r.FormValue("gc") != "" {
 			runtime.GC()
 		}
-		debug, _ := strconv.Atoi(r.FormValue("debug")) // Anything else is 0.
+		debug, _ := strconv.Atoi(r.FormValue("debug")) // An invalid value is 0.
 		kind := "application/octet-stream"
 		if debug != 0 {
 			kind = "text/plain; charset=utf-8"
 		}
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_ = p.WriteTo(w, debug) // the client went away: nothing to do about it
+		_ = p.WriteTo(w, debug) // the client may have disconnected
 	}
 }
 
-// timed answers with what is recorded for some seconds, or until the client goes away.
+// timed answers with a recording of some seconds, which ends early if the client disconnects.
 func timed(w http.ResponseWriter, r *http.Request, standard time.Duration, start func() error, stop func()) {
 	length := standard
 	if s := r.FormValue("seconds"); s != "" {
@@ -67,7 +67,7 @@ func timed(w http.ResponseWriter, r *http.Request, standard time.Duration, start
 			return
 		}
 	}
-	// Every connection here supports it.
+	// Every connection of this server supports deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

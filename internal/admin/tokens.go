@@ -15,24 +15,24 @@ import (
 	"github.com/netloop/netloop/internal/watchfile"
 )
 
-// role is what somebody may do here. Each may what those before it may.
+// role is a level of access. Each includes the ones before.
 type role uint8
 
 const (
-	stranger role = iota // has shown no token that is known
-	reader               // may look at everything
-	writer               // may make the server do something: profiles, which cost time
+	stranger role = iota // no known token
+	reader               // may read all pages
+	writer               // may also make the server act: profiles, closing rooms
 )
 
-// The limits on a file of tokens.
+// The limits of a file of tokens.
 const (
-	minToken  = 16 // characters: 64 bits and more, if they are random
+	minToken  = 16 // characters: at least 64 bits if they are random
 	maxTokens = 64
 	maxFile   = 64 << 10
 )
 
-// Tokens are those of a file, which is read again when it changes. Each of its lines is a role,
-// read or write, and a token; what begins with # is a comment.
+// Tokens are the tokens of a file, which is read again when it changes. Each line is a role, read
+// or write, and a token; lines that begin with # are comments.
 type Tokens struct {
 	path  string
 	log   *slog.Logger
@@ -40,14 +40,13 @@ type Tokens struct {
 	watch *watchfile.Watcher
 }
 
-// known is one token. Only its hash is kept: all are of one length then, which comparing in
-// constant time needs.
+// known is one token. Only its hash is kept: comparing in constant time needs equal lengths.
 type known struct {
 	role role
 	hash [sha256.Size]byte
 }
 
-// OpenTokens reads a file of tokens. Close them.
+// OpenTokens reads a file of tokens. Close the result.
 func OpenTokens(path string, log *slog.Logger) (*Tokens, error) {
 	t := &Tokens{path: path, log: log}
 	ready := make(chan struct{})
@@ -79,7 +78,7 @@ func (t *Tokens) load() error {
 
 func (t *Tokens) reload() {
 	if t.known.Load() == nil {
-		return // There were none that could be used, and OpenTokens has said so.
+		return // The first load failed, and OpenTokens returned its error.
 	}
 	if err := t.load(); err != nil {
 		t.log.Error("the file of admin tokens cannot be used, and the old ones stay", "error", err.Error())
@@ -88,8 +87,8 @@ func (t *Tokens) reload() {
 	t.log.Info("the admin tokens were replaced", "tokens", len(*t.known.Load()))
 }
 
-// ReadToken returns the first token of a file, for a program that asks a server's listener; one
-// with the role write, if it must have that.
+// ReadToken returns the first token of a file, for a client of an admin listener; with write, the
+// first token of role write.
 func ReadToken(path string, write bool) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -103,10 +102,10 @@ func ReadToken(path string, write bool) (string, error) {
 			return words[1], nil
 		}
 	}
-	return "", fmt.Errorf("%s: it has no token with the role write", path) // It has one to read.
+	return "", fmt.Errorf("%s: it has no token with the role write", path) // It has a read token.
 }
 
-// parseTokens reads the lines of a file. Its errors name a line and never a token.
+// parseTokens parses the lines of a file. Its errors contain line numbers but no tokens.
 func parseTokens(text []byte) (all []known, err error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
@@ -137,7 +136,7 @@ func parseTokens(text []byte) (all []known, err error) {
 	return all, nil
 }
 
-// roleOf returns what a token is good for. It takes the same time for every token.
+// roleOf returns the role of a token. It takes the same time for every token.
 func (t *Tokens) roleOf(token string) role {
 	hash := sha256.Sum256([]byte(token))
 	found := stranger

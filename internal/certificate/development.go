@@ -18,17 +18,18 @@ import (
 )
 
 const (
-	// developmentLife is how long a development certificate is valid: browsers accept a
-	// certificate by its hash only if it lives for less than 14 days.
+	// developmentLife is the validity of a development certificate: browsers accept a certificate
+	// by its hash only if it is valid for less than 14 days.
 	developmentLife = 13 * 24 * time.Hour
-	// renewBefore is how long before its end the next one is made: far more than clocks differ.
+	// renewBefore is the time before its end at which the next one is made: far more than clocks
+	// differ.
 	renewBefore = 2 * 24 * time.Hour
-	// renewCheck is how often that is looked at. The clock on the wall decides, because a
-	// machine may sleep for days while timers stand still.
+	// renewCheck is the interval of checks. They use the wall clock, because a machine may sleep
+	// for days while timers are stopped.
 	renewCheck = time.Hour
 )
 
-// Development makes a keeper of a self-signed certificate for this machine.
+// Development returns a Keeper of a self-signed certificate for this machine.
 func Development(log *slog.Logger) (*Keeper, error) {
 	pair, err := SelfSigned()
 	if err != nil {
@@ -40,7 +41,7 @@ func Development(log *slog.Logger) (*Keeper, error) {
 	return k, nil
 }
 
-// renewals makes the next certificate before each one ends.
+// renewals renews the certificate before it ends.
 func (k *Keeper) renewals() {
 	check := time.NewTicker(renewCheck)
 	defer check.Stop()
@@ -64,8 +65,7 @@ func (k *Keeper) renewals() {
 	}
 }
 
-// SelfSigned makes a certificate for this machine, which clients elsewhere may pin by its
-// hash.
+// SelfSigned returns a certificate for this machine, which clients elsewhere may pin by its hash.
 func SelfSigned() (pair tls.Certificate, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package certificate holds the certificate that clients see, and replaces it while the
-// server runs: TLS asks for it at every handshake, so who is connected notices nothing.
+// Package certificate holds the server's certificate, and replaces it while the server runs: TLS
+// reads it at every handshake, so connected clients are not affected.
 //
 //	Files        two PEM files, read again when they change (internal/watchfile)
-//	Development  a self-signed one for this machine, made anew before it ends
-//	Given        the caller's own, which stays
+//	Development  a self-signed one for this machine, renewed before it ends
+//	Given        the caller's own, never replaced
 //
-// What cannot be used replaces nothing: the old one stays, the log says why, and a counter
-// counts.
+// If a new certificate cannot be used, the old one is kept, the reason is logged, and the failure
+// is counted.
 package certificate

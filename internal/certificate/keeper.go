@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/internal/watchfile"
 )
 
-// Keeper holds a certificate that may change. Any goroutine may ask it.
+// Keeper holds a certificate that may change. Any goroutine may use it.
 type Keeper struct {
 	kind           string
 	log            *slog.Logger
@@ -32,7 +32,7 @@ type Keeper struct {
 	reloading sync.Mutex
 	mu        sync.Mutex
 	closed    bool        // under mu
-	retry     *time.Timer // under mu: of a new certificate that is not valid yet
+	retry     *time.Timer // under mu: for a new certificate that is not valid yet
 }
 
 // held is one certificate.
@@ -46,18 +46,18 @@ func newKeeper(kind string, log *slog.Logger) *Keeper {
 	return &Keeper{kind: kind, log: log, done: make(chan struct{})}
 }
 
-// Given makes a keeper of the caller's own certificate.
+// Given returns a Keeper of the caller's own certificate.
 func Given(pair tls.Certificate, log *slog.Logger) *Keeper {
 	k := newKeeper("config", log)
 	k.keep(pair)
 	return k
 }
 
-// Files makes a keeper of the certificate in two PEM files. Close it.
+// Files returns a Keeper of the certificate in two PEM files. Close it.
 func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
 	k := newKeeper("files", log)
 	load := func() (tls.Certificate, error) { return tls.LoadX509KeyPair(certFile, keyFile) }
-	ready := make(chan struct{}) // What changes from here on is loaded when the first is.
+	ready := make(chan struct{}) // Changes from here on are loaded after the first load.
 	k.watch = watchfile.Watch(func() { <-ready; k.reload(load) }, certFile, keyFile)
 	pair, err := load()
 	if err == nil {
@@ -74,8 +74,8 @@ func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
 	return k, nil
 }
 
-// reload replaces the certificate by what the files hold now. One that is not valid yet is tried
-// again when it is.
+// reload replaces the certificate by that of the files. If it is not valid yet, the files are
+// loaded again when it is.
 func (k *Keeper) reload(load func() (tls.Certificate, error)) { k.replace(load, true) }
 
 func (k *Keeper) replace(load func() (tls.Certificate, error), says bool) {
@@ -83,7 +83,7 @@ func (k *Keeper) replace(load func() (tls.Certificate, error), says bool) {
 	defer k.reloading.Unlock()
 	old := k.held.Load()
 	if old == nil {
-		return // There was none that could be used, and Files has said so.
+		return // The first load failed, and Files returned its error.
 	}
 	pair, err := load()
 	if err == nil {
@@ -103,8 +103,7 @@ func (k *Keeper) replace(load func() (tls.Certificate, error), says bool) {
 	k.log.Info("the certificate was replaced", "cert_hash", k.hexHash(), "valid_until", k.Until().UTC().Format(time.DateTime))
 }
 
-// tryAt loads the files again at a time. The clock on the wall decides, so it is looked at every
-// renewCheck.
+// tryAt loads the files again at a time. It uses the wall clock, so it checks every renewCheck.
 func (k *Keeper) tryAt(at time.Time, load func() (tls.Certificate, error)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -125,7 +124,7 @@ func (k *Keeper) stopRetryLocked() {
 	}
 }
 
-// refuse says that a new certificate cannot be used.
+// refuse logs and counts a new certificate that cannot be used.
 func (k *Keeper) refuse(err error) {
 	k.failed.Add(1)
 	k.log.Error("the new certificate cannot be used, and the old one stays", "error", err.Error(), "old_valid_until", k.Until().UTC().Format(time.DateTime))
@@ -140,7 +139,7 @@ func newHeld(pair tls.Certificate) *held {
 	}
 	h.hash = sha256.Sum256(pair.Certificate[0])
 	if pair.Leaf == nil {
-		pair.Leaf, _ = x509.ParseCertificate(pair.Certificate[0]) // TLS says what is wrong with it.
+		pair.Leaf, _ = x509.ParseCertificate(pair.Certificate[0]) // TLS reports the error.
 	}
 	if pair.Leaf != nil {
 		h.from, h.until = pair.Leaf.NotBefore, pair.Leaf.NotAfter
@@ -148,10 +147,10 @@ func newHeld(pair tls.Certificate) *held {
 	return h
 }
 
-// outdated says what is wrong with the dates of a certificate now, or nil.
+// outdated returns an error if the certificate is not valid now.
 func (h *held) outdated(now time.Time) error {
 	switch {
-	case h.until.IsZero(): // They are not known.
+	case h.until.IsZero(): // Unknown dates.
 		return nil
 	case now.After(h.until):
 		return errors.New("it has expired on " + h.until.UTC().Format(time.DateTime) + ": renew it")
@@ -161,8 +160,8 @@ func (h *held) outdated(now time.Time) error {
 	return nil
 }
 
-// replaces says why a certificate must not replace another: it is not valid now, and the
-// other one is.
+// replaces returns an error if the certificate must not replace another: it is not valid now, and
+// the other one is.
 func (h *held) replaces(old *held, now time.Time) error {
 	if err := h.outdated(now); err != nil && old.outdated(now) == nil {
 		return fmt.Errorf("the new one is worse than the old: %w", err)
@@ -170,26 +169,25 @@ func (h *held) replaces(old *held, now time.Time) error {
 	return nil
 }
 
-// Get is for GetCertificate of a tls.Config.
+// Get is the GetCertificate of a tls.Config.
 func (k *Keeper) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.held.Load().pair, nil }
 
-// Hash returns the SHA-256 of the certificate, by which clients may pin it.
+// Hash returns the SHA-256 of the certificate, with which clients may pin it.
 func (k *Keeper) Hash() [sha256.Size]byte { return k.held.Load().hash }
 
 func (k *Keeper) hexHash() string { h := k.Hash(); return hex.EncodeToString(h[:]) }
 
-// Until returns when the certificate ends; zero if that is not known.
+// Until returns the end of the certificate's validity; zero if unknown.
 func (k *Keeper) Until() time.Time { return k.held.Load().until }
 
-// Left returns the time until then, less than 0 once it has ended, and whether it is known.
+// Left returns the time until then, negative afterwards, and whether it is known.
 func (k *Keeper) Left() (left time.Duration, known bool) {
 	until := k.Until()
 	return time.Until(until), !until.IsZero()
 }
 
-// Pinnable tells whether a browser connects to who has this certificate by its hash alone: it asks
-// for an elliptic curve's key and a short life (W3C, WebTransport, "custom certificate
-// requirements").
+// Pinnable reports whether a browser accepts this certificate by its hash alone: it requires an
+// elliptic curve key and a short validity (W3C, WebTransport, "custom certificate requirements").
 func (k *Keeper) Pinnable() bool {
 	h := k.held.Load()
 	if h == nil || h.pair.Leaf == nil {
@@ -199,16 +197,16 @@ func (k *Keeper) Pinnable() bool {
 	return ok && key.Curve == elliptic.P256() && h.until.Sub(h.from) <= pinnableLife
 }
 
-// pinnableLife is how long such a certificate is valid at most.
+// pinnableLife is the longest validity of such a certificate.
 const pinnableLife = 14 * 24 * time.Hour
 
-// Kind says where the certificate comes from: files, development or config.
+// Kind returns the source of the certificate: files, development or config.
 func (k *Keeper) Kind() string { return k.kind }
 
-// Counts returns how often a new certificate replaced the old one, and how often it could not.
+// Counts returns the number of replacements of the certificate, and of failed ones.
 func (k *Keeper) Counts() (loaded, failed uint64) { return k.loaded.Load(), k.failed.Load() }
 
-// Close ends what renews the certificate. It may be called again.
+// Close stops the renewal of the certificate. It may be called again.
 func (k *Keeper) Close() {
 	k.once.Do(func() { close(k.done) })
 	k.mu.Lock()

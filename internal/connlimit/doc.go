@@ -4,8 +4,8 @@
 //
 // The flow:
 //
-//	Accept       full? one of the largest site goes; or, if none may, the newcomer
+//	Accept       full? closes one of the largest site or, if none qualifies, the new one
 //	With, Of     net/http puts the connection into the context of its requests
-//	Work         an answer is being made: the connection is busy until it is
-//	Leave        it is no HTTP connection any more, and somebody else bounds it
+//	Work         the connection is busy while a request is answered
+//	Leave        the connection is no HTTP connection any more; another package bounds it
 package connlimit

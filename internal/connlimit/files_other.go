@@ -4,5 +4,5 @@ package connlimit
 
 import "errors"
 
-// Files is how many files this process may open: not known here.
+// Files returns an error: the number is not known on this system.
 func Files() (uint64, error) { return 0, errors.ErrUnsupported }

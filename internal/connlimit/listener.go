@@ -10,28 +10,29 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Pool is a listener with at most a number of connections open. When one more comes, another one is
-// closed: so no site keeps others out by holding connections.
+// Pool is a listener with a bounded number of open connections. At the bound it closes one for a
+// new one, so that no site keeps others out by holding connections.
 type Pool struct {
 	net.Listener
 	cfg Config
 
 	mu sync.Mutex
-	// of *Conn, the longest in their state first; under mu
-	quiet list.List            // no answer is made for them
-	busy  list.List            // an answer is made for them
-	sites map[netip.Prefix]int // how many connections each has; under mu
+	// lists of *Conn, longest in their state first; under mu
+	quiet list.List            // without a request being answered
+	busy  list.List            // with a request being answered
+	sites map[netip.Prefix]int // number of connections of each; under mu
 }
 
-// Config says how many connections there may be.
+// Config holds the bounds of a Pool.
 type Config struct {
 	Max     int
 	PerSite int    // of one site; 0 is Max
-	Closed  func() // counts the connections that were closed for others, or turned away
+	Closed  func() // counts the connections that were closed or refused for lack of room
 	// Proxy tells whether connections of an address are for others, whose site [Conn.Belongs]
 	// tells: until then they are of no site. nil: no address is.
 	Proxy func(net.Addr) bool
-	// Welcome is asked before a connection costs anything, with the mutex held. nil: all are.
+	// Welcome is called for each new connection, with the mutex held, and reports whether to accept
+	// it. nil: all are accepted.
 	Welcome func(net.Addr) bool
 }
 
@@ -40,18 +41,18 @@ type Conn struct {
 	net.Conn
 	pool *Pool
 	site netip.Prefix
-	// at is its place in list, which is quiet or busy of the pool; nil once it has left. Both are
-	// under the pool's mu.
+	// at is the connection's element of list, which is quiet or busy of the pool; nil after Leave.
+	// Both are under the pool's mu.
 	at   *list.Element
 	list *list.List
 }
 
-// New makes a pool of what a listener accepts.
+// New returns a Pool of the connections that a listener accepts.
 func New(ln net.Listener, cfg Config) *Pool {
 	return &Pool{Listener: ln, cfg: cfg, sites: make(map[netip.Prefix]int)}
 }
 
-// Accept takes the next connection at once, and makes room for it.
+// Accept returns the next connection, and closes another one for it at the bound.
 func (p *Pool) Accept() (net.Conn, error) {
 	for {
 		c, err := p.Listener.Accept()
@@ -61,11 +62,12 @@ func (p *Pool) Accept() (net.Conn, error) {
 		if own := p.admit(c); own != nil {
 			return own, nil
 		}
-		_ = c.Close() // It was told nothing yet.
+		_ = c.Close() // Without an answer.
 	}
 }
 
-// admit makes room for a connection. It returns nil if there is none to be made.
+// admit adds a connection to the pool, and closes another one at the bound. It returns nil if the
+// pool has no room.
 func (p *Pool) admit(c net.Conn) net.Conn {
 	own := &Conn{Conn: c, pool: p}
 	if p.cfg.Proxy == nil || !p.cfg.Proxy(c.RemoteAddr()) {
@@ -73,7 +75,7 @@ func (p *Pool) admit(c net.Conn) net.Conn {
 	}
 	gone, ok := p.enter(own)
 	if gone != nil {
-		_ = gone.Conn.Close() // It was told nothing, or reads too slowly.
+		_ = gone.Conn.Close() // It has no request, or reads too slowly.
 	}
 	if !ok {
 		return nil
@@ -81,7 +83,7 @@ func (p *Pool) admit(c net.Conn) net.Conn {
 	return own
 }
 
-// enter puts a connection into the pool, and takes out the connection that is closed for it.
+// enter adds a connection to the pool, and removes the connection to close for it, gone.
 func (p *Pool) enter(own *Conn) (gone *Conn, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,11 +102,11 @@ func (p *Pool) enter(own *Conn) (gone *Conn, ok bool) {
 	return gone, true
 }
 
-// yieldsLocked returns the connection that is closed for one of a site, nil if there is none. It is
-// the oldest quiet one of the site that has the most with the newcomer's, unless the newcomer's
-// site has more. But where a site has at least two more than both, and those are busy, such as with
-// answers that it does not read, its oldest busy one is closed. A site that has as many as it may
-// closes a quiet one of its own.
+// yieldsLocked returns the connection to close for a new one of a site, or nil. It is the oldest
+// quiet one of the site with the most connections, counting the new one, unless the site of the new
+// one has more. But a site with busy connections, such as with unread answers, and at least two
+// more connections than both, gives up its oldest busy one. A site at PerSite gives up a quiet one
+// of its own.
 func (p *Pool) yieldsLocked(newcomer netip.Prefix) *Conn {
 	own := p.sites[newcomer]
 	if p.fullLocked(newcomer) {
@@ -123,13 +125,13 @@ func (p *Pool) yieldsLocked(newcomer netip.Prefix) *Conn {
 	return quiet
 }
 
-// fullLocked tells whether a site has as many connections as it may.
+// fullLocked reports whether a site has PerSite connections.
 func (p *Pool) fullLocked(site netip.Prefix) bool {
 	return p.cfg.PerSite > 0 && p.sites[site] >= p.cfg.PerSite
 }
 
-// largestLocked returns the oldest connection of a list, among some, of the site that has the most
-// with the newcomer's, and how many that are; -1 if there is no connection.
+// largestLocked returns the oldest connection of a list, among those selected, of the site with the
+// most connections, counting the new one, and that number; -1 without a connection.
 func (p *Pool) largestLocked(in *list.List, newcomer netip.Prefix, among func(*Conn) bool) (oldest *Conn, most int) {
 	most = -1
 	for e := in.Front(); e != nil; e = e.Next() {
@@ -145,10 +147,10 @@ func (p *Pool) largestLocked(in *list.List, newcomer netip.Prefix, among func(*C
 	return oldest, most
 }
 
-// putLocked puts the connection at the end of a list of the pool.
+// putLocked appends the connection to a list of the pool.
 func (c *Conn) putLocked(in *list.List) { c.list, c.at = in, in.PushBack(c) }
 
-// countLocked counts the connection for its site, if that is known, or takes it off.
+// countLocked adds n to the connections of the connection's site, if the site is known.
 func (c *Conn) countLocked(n int) {
 	if !c.site.IsValid() {
 		return
@@ -158,7 +160,7 @@ func (c *Conn) countLocked(n int) {
 	}
 }
 
-// leaveLocked takes the connection out of the pool, and reports false if it has left before.
+// leaveLocked removes the connection from the pool, and reports false if it was removed before.
 func (c *Conn) leaveLocked() bool {
 	if c.at == nil {
 		return false
@@ -169,22 +171,22 @@ func (c *Conn) leaveLocked() bool {
 	return true
 }
 
-// Leave takes the connection out of the pool, which bounds it no more. It reports false if the
-// connection had to go meanwhile.
+// Leave removes the connection from the pool, which does not bound it any more. It reports false if
+// the pool has closed the connection meanwhile.
 func (c *Conn) Leave() bool {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
 	return c.leaveLocked()
 }
 
-// Close closes the connection, however often it is called.
+// Close closes the connection. It may be called again.
 func (c *Conn) Close() error {
 	c.Leave()
 	return c.Conn.Close()
 }
 
-// Belongs makes the connection one of the site of another address, for which a proxy asks. It
-// reports false if that site has as many as it may.
+// Belongs sets the site of a proxy's connection to that of the client's address. It reports false
+// if that site has PerSite connections.
 func (c *Conn) Belongs(to net.Addr) bool {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
@@ -201,13 +203,13 @@ func (c *Conn) Belongs(to net.Addr) bool {
 	return true
 }
 
-// Work counts the connection as busy while an answer is made for it; its result ends that.
+// Work marks the connection as busy while a request is answered, until done is called.
 func (c *Conn) Work() (done func()) {
 	c.moveTo(&c.pool.busy)
 	return func() { c.moveTo(&c.pool.quiet) }
 }
 
-// moveTo puts the connection at the end of a list, unless it has left.
+// moveTo moves the connection to the end of a list, unless it was removed.
 func (c *Conn) moveTo(to *list.List) {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
@@ -225,10 +227,10 @@ func siteOf(addr net.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// connKey finds the connection of a request in its context.
+// connKey is the context key of a request's connection.
 type connKey struct{}
 
-// With is the ConnContext of an http.Server whose listener is a pool, with TLS around it or not.
+// With is the ConnContext of an http.Server whose listener is a Pool, with or without TLS.
 func With(ctx context.Context, c net.Conn) context.Context {
 	if around, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = around.NetConn()
@@ -236,7 +238,7 @@ func With(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Of returns the connection of a request by its context.
+// Of returns the connection of a request from its context.
 func Of(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c

@@ -1,14 +1,14 @@
-// Package watchfile tells when files that a server has read have changed: certificates
-// and keys that somebody else renews.
+// Package watchfile reports changes of files that a server has read: certificates and keys that
+// other programs renew.
 //
 // The flow:
 //
-//	fsnotify ──▶ something happened in a folder ─┐
-//	             settle, so that writers finish  ├─▶ read the files ─▶ other content? Changed
-//	a timer ───▶ nothing told us for a while ────┘
+//	fsnotify ──▶ an event in a folder ───────────┐
+//	             settle, so that writers finish  ├─▶ read the files ─▶ other content? changed
+//	a timer ───▶ no event for a while ───────────┘
 //
-// What the system tells about a folder is only a reason to look: what counts is the
-// content. So it makes no difference whether a file was written, renamed into place, or
-// stands behind a symbolic link that now points elsewhere, as Kubernetes and certbot do it,
-// and a file system that tells nothing, as those of networks do, is merely slower.
+// An event of a folder only triggers a read: only the content matters. So a file may be written,
+// renamed into place, or reached through a symbolic link whose target changes, as Kubernetes and
+// certbot do it. On a file system without events, such as a network's, changes are only reported
+// later.
 package watchfile

@@ -15,55 +15,55 @@ import (
 )
 
 const (
-	// settle is the time from the first sign of a change until the files are read: who
-	// writes a certificate and its key writes both within it.
+	// settle is the time from the first event until the files are read: a program that renews a
+	// certificate and its key writes both within it.
 	settle = 250 * time.Millisecond
-	// pollWatched is how often the files are read although nothing was told: a link to a
-	// folder further up may have moved.
+	// pollWatched is the interval at which the files are read without an event: a link to a folder
+	// further up may have changed.
 	pollWatched = time.Minute
-	// pollAlone is that while nothing will be told.
+	// pollAlone is that interval while there are no events.
 	pollAlone = 5 * time.Second
 
-	// maxBytes and maxEntries bound what is read of each file and folder, lest a wrong path
-	// cost the server its memory or its time. What lies beyond counts by its size.
+	// maxBytes and maxEntries bound the reads of each file and folder, so that a wrong path does
+	// not take much memory or time. Of the bytes beyond only the number is checked.
 	maxBytes   = 1 << 20
 	maxEntries = 1024
 )
 
-// Watcher looks at some files until Close.
+// Watcher watches some files until Close.
 type Watcher struct {
 	paths   []string
 	changed func()
-	notify  *fsnotify.Watcher // nil where the system has none to give
+	notify  *fsnotify.Watcher // nil if the system has none
 	seen    [sha256.Size]byte // belongs to run
 	done    chan struct{}
 	running sync.WaitGroup
 	once    sync.Once
 }
 
-// Watch calls changed, one call at a time and on a goroutine of its own, whenever the
-// content of a file changes, a file comes or goes, or a folder has other files. A path may
-// name nothing yet. Begin to watch, then read: what changes in between is told.
+// Watch calls changed, one call at a time and on a goroutine of its own, whenever the content of a
+// file changes, a file appears or disappears, or a folder's list of files changes. A path need not
+// exist yet. Watch first, then read: changes in between are reported.
 func Watch(changed func(), paths ...string) *Watcher {
 	w := &Watcher{paths: slices.Clone(paths), changed: changed, done: make(chan struct{})}
-	w.notify, _ = fsnotify.NewWatcher() // Without one the timer does it alone.
+	w.notify, _ = fsnotify.NewWatcher() // Without one only the timer triggers reads.
 	told := w.follow()
 	w.seen = w.content()
 	w.running.Go(func() { w.run(told) })
 	return w
 }
 
-// Close ends the watch, and waits for a call of changed that is under way; changed itself
-// must not call it. It may be called again.
+// Close ends the watch, and waits for a running call of changed; changed itself must not call it.
+// It may be called again.
 func (w *Watcher) Close() {
 	w.once.Do(func() { close(w.done) })
 	w.running.Wait()
 	if w.notify != nil {
-		_ = w.notify.Close() // There is nothing left to lose.
+		_ = w.notify.Close() // No event is needed any more.
 	}
 }
 
-// run waits for signs, and looks.
+// run waits for events or the timer, and reads the files.
 func (w *Watcher) run(told bool) {
 	events, failures := w.signs()
 	for {
@@ -75,7 +75,7 @@ func (w *Watcher) run(told bool) {
 		select {
 		case <-events:
 			w.rest(events, failures)
-		case <-failures: //nolint:errcheck // Events were lost, so anything may have happened.
+		case <-failures: // Events were lost: read the files.
 			w.rest(events, failures)
 		case <-poll.C:
 		case <-w.done:
@@ -91,7 +91,7 @@ func (w *Watcher) run(told bool) {
 	}
 }
 
-// signs returns what the system tells. Channels that are nil never do.
+// signs returns the channels of events and errors, nil without a notifier.
 func (w *Watcher) signs() (<-chan fsnotify.Event, <-chan error) {
 	if w.notify == nil {
 		return nil, nil
@@ -99,14 +99,14 @@ func (w *Watcher) signs() (<-chan fsnotify.Event, <-chan error) {
 	return w.notify.Events, w.notify.Errors
 }
 
-// rest lets writers finish, and forgets the signs that come meanwhile.
+// rest waits for settle, so that writers finish, and drops the events meanwhile.
 func (w *Watcher) rest(events <-chan fsnotify.Event, failures <-chan error) {
 	over := time.NewTimer(settle)
 	defer over.Stop()
 	for {
 		select {
 		case <-events:
-		case <-failures: //nolint:errcheck // The files are read in any case.
+		case <-failures: // The files are read anyway.
 		case <-over.C:
 			return
 		case <-w.done:
@@ -115,9 +115,9 @@ func (w *Watcher) rest(events <-chan fsnotify.Event, failures <-chan error) {
 	}
 }
 
-// follow asks to be told about the folders in which the paths stand, and about those that
-// they are. Folders come and go, so it asks anew each time. It reports whether the system
-// tells about all of them.
+// follow asks for events of the folders that contain the paths, and of paths that are folders.
+// Folders may be replaced, so it asks again each time. It reports whether the system sends events
+// of all of them.
 func (w *Watcher) follow() bool {
 	if w.notify == nil {
 		return false
@@ -132,7 +132,7 @@ func (w *Watcher) follow() bool {
 	return all
 }
 
-// content is a hash of what the paths hold.
+// content returns a hash of the files' contents.
 func (w *Watcher) content() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for _, path := range w.paths {
@@ -149,7 +149,7 @@ func (w *Watcher) content() (sum [sha256.Size]byte) {
 	return sum
 }
 
-// names returns what stands in a folder, in order.
+// names returns the names in a folder, sorted.
 func names(folder string) []string {
 	d, err := os.Open(folder)
 	if err != nil {
@@ -161,8 +161,8 @@ func names(folder string) []string {
 	return all
 }
 
-// addFile adds a file's name, its size and what it holds. Only regular files are read:
-// others, such as pipes, would make the reader wait.
+// addFile hashes a file's name, its size and its content. Only regular files are read: reading
+// others, such as pipes, would block.
 func addFile(h hash.Hash, path string) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Facts are what a page needs to find the game.
+// Facts are the data that a page needs to connect to the game.
 type Facts struct {
 	Game net.Addr // the UDP address
-	// Hashes are the SHA-256 of the certificates that a browser may pin. None: it knows who
-	// vouches for the server's.
+	// Hashes are the SHA-256 of the certificates that a browser may pin. Empty: an authority
+	// vouches for the server's certificate.
 	Hashes   [][32]byte
 	Schema   Schema
 	Version  string // of netloop
 	Protocol int
 }
 
-// Schema says which game it is.
+// Schema identifies the game.
 type Schema struct {
 	Name         string
 	Major, Minor int
 	Fingerprint  []byte
 }
 
-// connect is /connect.json.
+// connect is the content of /connect.json.
 type connect struct {
 	Address           string   `json:"address"` // host:port, as whoever asks can reach it
 	Path              string   `json:"path"`
@@ -43,13 +43,13 @@ type connect struct {
 	Refused  *Refusal `json:"refused,omitempty"`
 }
 
-// Refusal says why the server lets in nobody who comes from where somebody asks.
+// Refusal is the reason for which the server would refuse a connection of the requesting address.
 type Refusal struct {
 	Code int    `json:"code"`
 	Text string `json:"text"`
 }
 
-// connectFor makes the page for whoever asked by a host, which may have a port.
+// connectFor returns the content for a browser that requested a host, with or without a port.
 func (f *Facts) connectFor(host string, socket string) connect {
 	c := connect{Address: f.addressFor(host), Path: Path, CertificateHashes: []string{}, WebSocket: socket, Version: f.Version, Protocol: f.Protocol}
 	for _, h := range f.Hashes {
@@ -60,8 +60,9 @@ func (f *Facts) connectFor(host string, socket string) connect {
 	return c
 }
 
-// addressFor is where the game is for whoever asked by a host: there, on the game's own port. Only
-// localhost is written as an address, because it may be two, and the game listens on one.
+// addressFor returns the game's address for a browser that requested a host: that host, with the
+// game's own port. Only localhost becomes an address, because it may have two, and the game listens
+// on one.
 func (f *Facts) addressFor(host string) string {
 	name := hostOf(host)
 	game, ok := f.Game.(*net.UDPAddr)
@@ -75,11 +76,11 @@ func (f *Facts) addressFor(host string) string {
 			name = ip.String()
 		}
 	}
-	_, port, _ := net.SplitHostPort(game.String()) // It is one.
+	_, port, _ := net.SplitHostPort(game.String()) // The address has a port.
 	return net.JoinHostPort(name, port)
 }
 
-// hostOf is the host of what a request names, without its port.
+// hostOf returns the host of a request without its port.
 func hostOf(named string) string {
 	if host, _, err := net.SplitHostPort(named); err == nil {
 		return host
@@ -92,14 +93,14 @@ func hostOf(named string) string {
 	return named
 }
 
-// plainHost tells whether what a request names is a host, with or without a port, and nothing
-// that means something in a header or on a page.
+// plainHost reports whether the host of a request is a host, with or without a port, and has no
+// characters with a meaning in a header or on a page.
 func plainHost(named string) bool {
 	name := hostOf(named)
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
-	const most = 253 // DNS has no longer ones.
+	const most = 253 // The longest name in DNS.
 	if name == "" || len(named) > most+len(":65535") {
 		return false
 	}

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// maxFiles and maxFileBytes bound what a game may have: all of it is kept in memory.
+	// maxFiles and maxFileBytes bound the files of a game, which are kept in memory.
 	maxFiles     = 4096
 	maxFileBytes = 256 << 20
-	// tagBytes is how much of a file's hash names a version of it.
+	// tagBytes is the number of bytes of a file's hash in its version tag.
 	tagBytes = 12
 )
 
-// file is a file as it is served.
+// file is a served file.
 type file struct {
 	kind string // its media type
 	body []byte
-	tag  string // names this version
-	zip  []byte // the same, compressed; nil where that is not worth it
+	tag  string // of this version
+	zip  []byte // compressed body; nil if that saves little
 }
 
-// kinds are the media types by the end of the name. The system's own table differs from machine to
-// machine, and a page whose script has another type does not run.
+// kinds are the media types by file extension. The system's own table differs between machines, and
+// browsers do not run a script with another type.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".mjs": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
@@ -43,11 +43,10 @@ var kinds = map[string]string{
 	".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".glb": "model/gltf-binary", ".gltf": "model/gltf+json",
 }
 
-// readFiles reads all files of a game, by the path under which each is asked for. What begins with
-// a dot is left out.
+// readFiles reads all files of a game, keyed by URL path. Names that begin with a dot are left out.
 func readFiles(from fs.FS) (map[string]*file, error) {
 	files, total := make(map[string]*file), 0
-	zip, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is one.
+	zip, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid.
 	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -81,7 +80,7 @@ func readFiles(from fs.FS) (map[string]*file, error) {
 	return files, nil
 }
 
-// newFile prepares a file.
+// newFile computes a file's tag, type and compressed form.
 func newFile(name string, b []byte, w *gzip.Writer) *file {
 	kind, known := kinds[strings.ToLower(path.Ext(name))]
 	if !known {
@@ -91,7 +90,7 @@ func newFile(name string, b []byte, w *gzip.Writer) *file {
 	f := &file{kind: kind, body: b, tag: base64.RawURLEncoding.EncodeToString(hash[:tagBytes])}
 	var zip bytes.Buffer
 	w.Reset(&zip)
-	_, _ = w.Write(b) // It goes to memory.
+	_, _ = w.Write(b) // Writing to memory does not fail.
 	_ = w.Close()
 	if zip.Len() < len(b)*9/10 {
 		f.zip = zip.Bytes()
@@ -99,11 +98,11 @@ func newFile(name string, b []byte, w *gzip.Writer) *file {
 	return f
 }
 
-// serve answers with the file, or with the word that the browser has this version.
+// serve answers with the file, or 304 if the browser has this version.
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", f.kind)
-	h.Set("Cache-Control", "no-cache") // It may be kept, and is asked for again by its tag.
+	h.Set("Cache-Control", "no-cache") // A cached copy is revalidated by its tag.
 	body, tag := f.body, f.tag
 	if f.zip != nil {
 		h.Set("Vary", "Accept-Encoding")
@@ -117,7 +116,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
-// acceptsGzip reads an Accept-Encoding as far as gzip is concerned.
+// acceptsGzip reports whether an Accept-Encoding header accepts gzip.
 func acceptsGzip(accepts string) bool {
 	for part := range strings.SplitSeq(accepts, ",") {
 		name, weight, _ := strings.Cut(part, ";")

@@ -20,10 +20,10 @@ import (
 	"github.com/netloop/netloop/internal/connlimit"
 )
 
-// clientFile is where every server with pages serves the client that fits it.
+// clientFile is the path of the client library that fits the server.
 const clientFile = "/netloop.js"
 
-// own is the server's own page, for a game that has none.
+// own is the server's own page, for a game without pages.
 //
 //go:embed page
 var own embed.FS
@@ -41,14 +41,14 @@ func newHandler(cfg Config, pays func(net.Addr) bool) (*handler, error) {
 	h := &handler{cfg: cfg, pays: pays, mux: http.NewServeMux()}
 	from := cfg.Files
 	if from == nil {
-		from, _ = fs.Sub(own, "page") // It is there.
+		from, _ = fs.Sub(own, "page") // It exists.
 	}
 	var err error
 	if h.files, err = readFiles(from); err != nil {
 		return nil, err
 	}
 	if h.files[clientFile] == nil { // A game may have its own build of it.
-		w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is one.
+		w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid.
 		h.files[clientFile] = newFile(clientFile, ts.Client, w)
 	}
 	if cfg.Files == nil {
@@ -64,7 +64,7 @@ func newHandler(cfg Config, pays func(net.Addr) bool) (*handler, error) {
 	return h, nil
 }
 
-// scheme is that of pages with a TLS configuration, or without.
+// scheme returns the scheme of pages with or without a TLS configuration.
 func scheme(conf *tls.Config) string {
 	if conf != nil {
 		return "https"
@@ -72,11 +72,11 @@ func scheme(conf *tls.Config) string {
 	return "http"
 }
 
-// hostFor is the host by which a browser that has made a request finds the pages.
+// hostFor returns the host of the pages for the browser of a request.
 func (h *handler) hostFor(r *http.Request) string { return cmp.Or(h.cfg.Host, r.Host) }
 
-// socketFor is the URL of the WebSocket for a browser that finds the pages by a host; empty without
-// one.
+// socketFor returns the URL of the WebSocket for a browser that requested a host; empty without a
+// WebSocket.
 func (h *handler) socketFor(host string) string {
 	if h.cfg.Socket == nil {
 		return ""
@@ -84,8 +84,9 @@ func (h *handler) socketFor(host string) string {
 	return "ws" + strings.TrimPrefix(cmp.Or(h.cfg.Scheme, scheme(h.cfg.TLS)), "http") + "://" + host + Path
 }
 
-// forwarded returns the request of a proxy with the address for which it asks, whose site pays for
-// it; any other request as it is. It returns nil if the site may not ask now.
+// forwarded returns a proxy's request with the client's address, whose site it charges, and any
+// other request unchanged. It returns nil if the site is above its rate or has too many
+// connections.
 func (h *handler) forwarded(r *http.Request) *http.Request {
 	peer := addrOf(connlimit.Of(r.Context()).RemoteAddr())
 	from := h.cfg.Proxies.client(peer, r.Header)
@@ -121,13 +122,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// protect says what a browser may do with an answer: run and load what this server serves, connect
-// to it and to the game, and nothing else.
+// protect sets the restrictions for the browser: to run and load only files of this server, and to
+// connect only to it and to the game.
 func (h *handler) protect(to http.Header, host string) {
 	facts := h.cfg.Facts()
-	game := "https:" // An IPv6 address cannot be written in such a rule.
+	game := "https:" // An IPv6 address is not allowed in such a rule.
 	if name := hostOf(facts.addressFor(host)); !strings.Contains(name, ":") {
-		// A page outlives a server, and the next one may have another port.
+		// A page may outlive a server, and the next server may have another port.
 		game = "https://" + name + ":*"
 	}
 	socket := "ws: wss:"
@@ -165,15 +166,15 @@ func (h *handler) own(w http.ResponseWriter, r *http.Request) {
 	to := w.Header()
 	to.Set("Content-Type", kinds[".html"])
 	to.Set("Cache-Control", "no-store")
-	_, _ = strings.NewReplacer( // Whoever asked may have gone.
+	_, _ = strings.NewReplacer( // The browser may have closed the connection.
 		"{game}", html.EscapeString(f.Schema.Name), "{version}", html.EscapeString(f.Version),
 		"{major}", strconv.Itoa(f.Schema.Major), "{minor}", strconv.Itoa(f.Schema.Minor), "{protocol}", strconv.Itoa(f.Protocol),
 		"{address}", html.EscapeString(f.addressFor(h.hostFor(r))),
 	).WriteString(w, h.index)
 }
 
-// connect answers with what a page needs to find the game. Pages of others may read it that may
-// also connect.
+// connect answers with the data that a page needs to connect. Pages of other servers may read it if
+// they may also connect.
 func (h *handler) connect(w http.ResponseWriter, r *http.Request) {
 	f := h.cfg.Facts()
 	info := f.connectFor(h.hostFor(r), h.socketFor(h.hostFor(r)))
@@ -193,5 +194,5 @@ func (h *handler) connect(w http.ResponseWriter, r *http.Request) {
 	to.Set("Content-Type", kinds[".json"])
 	to.Set("Cache-Control", "no-store")
 	h.cfg.Counts.Answered.Add(1)
-	_, _ = w.Write(append(b, '\n')) // Whoever asked may have gone.
+	_, _ = w.Write(append(b, '\n')) // The browser may have closed the connection.
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Proxies are the addresses whose X-Forwarded-For is believed. Of that header's entries the last is
-// by the proxy itself, and those before it are by whoever it says: an entry counts if everything
-// behind it is by a proxy. Every other header of the kind, and that of any other peer, is ignored.
+// Proxies are the addresses whose X-Forwarded-For header is trusted. The proxy itself writes the
+// last entry of the header; earlier entries are forwarded and may be forged. So an entry is trusted
+// if all later entries are proxies. Any other such header, and that of any other peer, is ignored.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and prefixes, such as 127.0.0.1 and 10.0.0.0/8.
@@ -30,14 +30,14 @@ func ParseProxies(list []string) (Proxies, error) {
 	return all, nil
 }
 
-// trusts tells whether an address is that of a proxy.
+// trusts reports whether an address is a proxy's.
 func (p Proxies) trusts(at netip.Addr) bool {
 	at = at.Unmap().WithZone("")
 	return slices.ContainsFunc(p, func(of netip.Prefix) bool { return of.Contains(at) })
 }
 
-// client returns the address that a request has come from: the peer's, or, where that is a proxy,
-// the one for which it has asked. An entry that is no address ends the search.
+// client returns the address of a request's client: the peer's or, if the peer is a proxy, the
+// forwarded one. An invalid entry ends the search.
 func (p Proxies) client(peer netip.AddrPort, h http.Header) netip.AddrPort {
 	entries := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
 	for i := len(entries) - 1; i >= 0 && p.trusts(peer.Addr()); i-- {
@@ -50,7 +50,7 @@ func (p Proxies) client(peer netip.AddrPort, h http.Header) netip.AddrPort {
 	return peer
 }
 
-// forwardedFor reads an entry: an address, with a port or without.
+// forwardedFor parses an entry: an address, with or without a port.
 func forwardedFor(text string) (netip.AddrPort, bool) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at, true

@@ -21,65 +21,65 @@ import (
 	"github.com/netloop/netloop/internal/net/origin"
 )
 
-// The limits on what a connection may cost. Requests here are one line and a few headers, and
-// bodies are not read.
+// The limits of a connection. Requests here are one line and a few headers, and bodies are not
+// read.
 const (
 	readTimeout = 5 * time.Second // a whole request
 	// writeTimeout bounds a whole answer: a file of some megabytes over a slow link.
 	writeTimeout = time.Minute
 	idleTimeout  = 30 * time.Second
 	maxHeader    = 8 << 10
-	// MaxConns is ample for pages, which need a connection for some seconds; a newcomer then takes
-	// the place of another one, of the site that has the most. maxPerSite are those of one site: a
+	// MaxConns is ample for pages, which need a connection for some seconds; above it a new
+	// connection replaces one of the site with the most. maxPerSite bounds those of one site: a
 	// browser opens six.
 	MaxConns   = 256
 	maxPerSite = MaxConns / 2
-	// sendBuffer bounds what the kernel holds of an answer for a peer that does not read.
+	// sendBuffer bounds the kernel's buffer for an answer that the peer does not read.
 	sendBuffer = 128 << 10
-	// readRate is how many bytes a second are read of a connection, at once readBurst: twice what
-	// a session may send.
+	// readRate is the number of bytes per second read from a connection, in bursts of readBurst:
+	// twice the limit of a session.
 	readRate  = 4 << 20
 	readBurst = 8 << 20
-	// shutdownGrace is what answers under way get once the server stops.
+	// shutdownGrace is the time for answers under way once the server stops.
 	shutdownGrace = 2 * time.Second
 )
 
-// Config says what the pages are. Every function may be called from any goroutine.
+// Config configures the pages. Every function may be called from any goroutine.
 type Config struct {
 	// Listen is the TCP address; port 0 picks a free one.
 	Listen string
-	// TLS makes it HTTPS; nil is plain HTTP.
+	// TLS enables HTTPS; nil: plain HTTP.
 	TLS *tls.Config
-	// Files are the game's. They are read once. Nil is a page of the server's own.
+	// Files are the game's. They are read once. Nil: the server's own page.
 	Files fs.FS
-	// Scheme and Host are those by which browsers find the pages, if a proxy is before them. Empty:
-	// those of the request.
+	// Scheme and Host are those of the pages' public URL, if they are behind a proxy. Empty: those
+	// of the request.
 	Scheme, Host string
-	// Proxies are believed from where a request has come.
+	// Proxies are trusted for the addresses of their clients.
 	Proxies Proxies
-	// Facts are what a page needs to find the game.
+	// Facts returns the data that a page needs to connect to the game.
 	Facts func() Facts
-	// Refused is what somebody who comes from an address now is refused for; nil is nothing.
+	// Refused returns the refusal for a connection from an address now; nil: none.
 	Refused func(from net.Addr) *Refusal
-	// Origins says which pages, of those that others serve, may read /connect.json too.
+	// Origins are the pages of other servers that may read /connect.json.
 	Origins *origin.Set
-	// Socket serves [Path], and takes the connections that it gets out of the pool; nil is none.
+	// Socket serves [Path], and removes its connections from the Pool; nil: none.
 	Socket http.Handler
-	// Counts takes what the listener does.
+	// Counts gets the listener's counts.
 	Counts *Counts
-	// Log takes what net/http complains about.
+	// Log gets the errors of net/http.
 	Log *slog.Logger
 }
 
-// Path is where the game's own connections come in, of every carrier.
+// Path is the path of game connections, on every transport.
 const Path = "/netloop"
 
-// Counts are what became of requests and connections. They may be read at any time.
+// Counts are requests and connections by outcome. They may be read at any time.
 type Counts struct {
-	Answered atomic.Uint64 // requests for which there is a page or a file
-	Missing  atomic.Uint64 // requests for which there is none
+	Answered atomic.Uint64 // requests for an existing page or file
+	Missing  atomic.Uint64 // requests for an unknown path
 	Conns    atomic.Uint64 // connections closed for newer ones
-	Rate     atomic.Uint64 // connections that came faster than their site may, or all may
+	Rate     atomic.Uint64 // connections above the rate of their site, or of all
 }
 
 // Server is a bound listener of pages.
@@ -89,7 +89,7 @@ type Server struct {
 	http     *http.Server
 }
 
-// Listen reads the files and binds the address. The error names the address and what can be done.
+// Listen reads the files and binds the address. The error names the address and a remedy.
 func Listen(cfg Config) (*Server, error) {
 	toll := admission.NewToll(MaxConns)
 	pays := func(at net.Addr) bool {
@@ -132,8 +132,8 @@ func Listen(cfg Config) (*Server, error) {
 	}, nil
 }
 
-// connsFor is how many connections pages get where a process may open so many files: at most half
-// of them, so that the admin listener and the server's own files have theirs.
+// connsFor returns the number of connections for pages in a process that may open files files: at
+// most half of them, which leaves the rest to the admin listener and the server.
 func connsFor(files uint64, err error) int {
 	if err != nil {
 		return MaxConns
@@ -141,7 +141,7 @@ func connsFor(files uint64, err error) int {
 	return int(min(MaxConns, max(files/2, 1)))
 }
 
-// addrOf is the address of a TCP peer.
+// addrOf returns the address of a TCP peer.
 func addrOf(at net.Addr) netip.AddrPort {
 	if tcp, ok := at.(*net.TCPAddr); ok {
 		return tcp.AddrPort()
@@ -149,15 +149,15 @@ func addrOf(at net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// http1 is HTTP/1.1 alone: a WebSocket needs it, and it has no streams to bound.
+// http1 returns HTTP/1.1 alone: a WebSocket needs it, and it has no streams to bound.
 func http1() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
 	return p
 }
 
-// narrow is a TCP listener whose connections hold little of what their peers do not read, and read
-// what they send at a rate.
+// narrow is a TCP listener whose connections have a small send buffer and are read at a bounded
+// rate.
 type narrow struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -167,12 +167,12 @@ func (n narrow) Accept() (net.Conn, error) {
 	if !ok {
 		return c, err
 	}
-	_ = tcp.SetWriteBuffer(sendBuffer) // A connection that has ended says so when it is used.
+	_ = tcp.SetWriteBuffer(sendBuffer) // An ended connection fails on use.
 	return &paced{tcp, rate.NewLimiter(readRate, readBurst)}, err
 }
 
-// paced is a connection that is read at a rate, whatever comes over it: what takes longer to look
-// at than to send, such as the pieces of a message that have no bytes, is sent no faster.
+// paced is a connection that is read at a bounded rate: data that takes longer to process than to
+// send, such as a message in empty fragments, is sent no faster.
 type paced struct {
 	*net.TCPConn
 	rate *rate.Limiter
@@ -187,12 +187,12 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Addr is the address bound.
+// Addr returns the bound address.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Serve answers until ctx ends and returns when every goroutine of the listener has ended, but for
-// those of Config.Socket. The error is nil unless the listener itself failed. It is called once; a
-// server that is never served is closed with Close.
+// Serve answers until ctx ends and returns when every goroutine of the listener has ended, except
+// for those of Config.Socket. The error is nil unless the listener itself failed. It is called
+// once; a server that is never served is closed with Close.
 func (s *Server) Serve(ctx context.Context) error {
 	failed := make(chan error, 1) // one sender, one value
 	go func() {
@@ -211,7 +211,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	if s.http.Shutdown(grace) != nil {
-		_ = s.http.Close() // Whoever is still reading has had its time.
+		_ = s.http.Close() // The remaining clients have had their time.
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("web: serve: %w", err)

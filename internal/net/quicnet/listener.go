@@ -30,17 +30,17 @@ type ServerConfig struct {
 	// Protocols are served besides [Plain].
 	Protocols []Protocol
 	Socket    *udpbatch.Stats // nil: not counted
-	// Through puts something in front of the socket, such as an emulated network; its Close
-	// closes the socket. The socket is a plain one then. nil: nothing.
+	// Through wraps the socket, for example with an emulated network; its Close closes the socket.
+	// The socket is then a plain one. nil: not wrapped.
 	Through func(socket net.PacketConn) net.PacketConn
 	// PlainSocket makes quic-go use the socket of package net directly. NETLOOP_PLAIN_SOCKET=true
 	// has the same effect.
 	PlainSocket bool
 
 	IdleTimeout time.Duration // 0: a client without packets for 10 s is lost
-	// Secret is what the listener's keys are derived from. If it is the same after a crash and
-	// a restart, the clients of before notice within milliseconds, and proofs of addresses
-	// stay good. It must be another for every listener. Empty: drawn.
+	// Secret is the source of the listener's keys. If it is the same after a crash and a restart,
+	// the clients of before notice within milliseconds, and proofs of addresses remain valid. It
+	// must differ for every listener. Empty: random.
 	Secret []byte
 }
 

@@ -53,7 +53,7 @@ func (s *Socket) take(socket *net.UDPConn) error {
 		var family int
 		if family, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN); failed == nil {
 			s.family = uint16(family)
-			s.fd, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) // Non-blocking, like the original.
+			s.fd, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) // Non-blocking, too.
 		}
 	})
 	return errors.Join(err, failed, socket.Close())

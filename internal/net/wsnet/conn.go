@@ -28,33 +28,33 @@ const (
 )
 
 const (
-	// Protocol is the subprotocol that both ends name.
+	// Protocol is the WebSocket subprotocol of both ends.
 	Protocol = "netloop.1"
-	// MaxMessage bounds a message with its first byte. What is more of the stream goes into
-	// several.
+	// MaxMessage bounds a message with its first byte. More stream data is sent in several
+	// messages.
 	MaxMessage = 1 + 32<<10
-	// streamPiece is how much of the stream a message of ours carries at most.
+	// streamPiece is the largest amount of stream data in one message that this end sends.
 	streamPiece = 4 << 10
 	// messageRate is how many messages a second an end takes, at once messageBurst, whatever they
 	// hold: each costs a microsecond before its bytes are counted.
 	messageRate  = 6000
 	messageBurst = 10_000
-	// controlRate is that of pings, which are answered, and of pongs.
+	// controlRate and controlBurst bound pings, which are answered, and pongs.
 	controlRate  = 10
 	controlBurst = 50
-	// maxUnsent is how many bytes the kernel may have that it has not sent when a datagram is
-	// handed over, and maxUnsentStream when stream data is: the congestion window and a few
-	// packets, so that what is handed over leaves within moments.
+	// maxUnsent is the number of unsent bytes in the kernel up to which a datagram is written, and
+	// maxUnsentStream the same for stream data: the congestion window and a few packets, so that
+	// written data is sent within moments.
 	maxUnsent       = 6 << 10
 	maxUnsentStream = 3 << 10
 	// maxBehind is how long a datagram waits for that. What it says is older then than what the
 	// next one will.
 	maxBehind = 100 * time.Millisecond
-	// behindStep is how often a writer that waits looks.
+	// behindStep is the interval at which a waiting writer checks.
 	behindStep = 2 * time.Millisecond
 )
 
-// Close codes: 4000 and the code of netloop, as far as they go. The exact code and text are in the
+// Close codes: 4000 and the code of netloop, up to lastStatus. The exact code and text are in the
 // stream's last frame.
 const (
 	firstStatus = 4000
@@ -62,19 +62,19 @@ const (
 	maxReason   = 123 // of a close frame (RFC 6455, section 5.5)
 )
 
-// Conn is a WebSocket as a carrier.
+// Conn is a WebSocket as a driver.Conn.
 type Conn struct {
 	ws     *websocket.Conn
-	socket net.Conn // below it, and below TLS
-	kernel kernel   // asks about the socket
+	socket net.Conn // under the WebSocket and TLS
+	kernel kernel   // queries the socket
 	remote net.Addr
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	// Of the goroutine that reads.
-	message  io.Reader // that is being read; nil: none
-	datagram bool      // it is one
-	ahead    [1]byte   // the next of its bytes, if it is the stream's and peeked
+	// Of the reading goroutine.
+	message  io.Reader // the current message; nil: none
+	datagram bool      // message is a datagram
+	ahead    [1]byte   // the next byte of message, if peeked
 	peeked   bool
 	first    [1]byte
 	scratch  [transport.MaxDatagram + 1]byte
@@ -84,19 +84,19 @@ type Conn struct {
 	out   [1 + transport.MaxDatagram]byte // of the goroutine that sends datagrams
 	piece []byte                          // of the goroutine that writes the stream
 	began time.Time
-	rtt   atomic.Int64 // of the last ping
-	// Times in nanoseconds since began; 0 is none.
-	waits   atomic.Int64 // when the read of the socket that blocks now was called
+	rtt   atomic.Int64 // measured by the last ping
+	// Times in nanoseconds since began; 0: none.
+	waits   atomic.Int64 // start of the blocked read of the socket
 	writeBy atomic.Int64 // the write deadline
 
 	mu  sync.Mutex
 	why *transport.Closed // under mu: the first reason for its end
-	err error             // under mu: what the socket said
+	err error             // under mu: the error of the socket
 }
 
 var _ driver.Merged = (*Conn)(nil)
 
-// newConn makes a carrier of a socket. The WebSocket on it comes with open.
+// newConn returns a Conn of a socket. open sets its WebSocket.
 func newConn(socket net.Conn) *Conn {
 	c := &Conn{
 		socket: socket, kernel: newKernel(socket), remote: socket.RemoteAddr(), began: time.Now(),
@@ -106,14 +106,14 @@ func newConn(socket net.Conn) *Conn {
 	return c
 }
 
-// open gives it its WebSocket.
+// open sets the WebSocket.
 func (c *Conn) open(ws *websocket.Conn) {
 	c.ws = ws
 	ws.SetReadLimit(MaxMessage)
 }
 
-// watched is the socket, with TLS around it or not, as the WebSocket reads it. It notes since when
-// a read blocks: between messages, inside one, or for the answer to a close.
+// watched is the socket, with or without TLS, as the WebSocket reads it. It stores the start of
+// each blocked read: between messages, inside one, or for the answer to a close.
 type watched struct {
 	net.Conn
 	carrier *Conn
@@ -126,7 +126,8 @@ func (w watched) Read(b []byte) (int, error) {
 	return w.Conn.Read(b)
 }
 
-// silence is for how long the server has waited for bytes of the peer; 0: it does not read now.
+// silence returns the time for which the server has waited for bytes of the peer; 0: it is not
+// reading.
 func (c *Conn) silence() time.Duration {
 	since := c.waits.Load()
 	if since == 0 {
@@ -135,7 +136,7 @@ func (c *Conn) silence() time.Duration {
 	return time.Since(c.began) - time.Duration(since)
 }
 
-// Next implements carrier.Merged.
+// Next implements driver.Merged.
 func (c *Conn) Next() (datagram bool, err error) {
 	for {
 		if c.message == nil {
@@ -157,9 +158,9 @@ func (c *Conn) Next() (datagram bool, err error) {
 	}
 }
 
-// nextMessage waits for a message and reads what it is.
+// nextMessage waits for a message and reads its first byte.
 func (c *Conn) nextMessage() error {
-	kind, message, err := c.ws.Reader(context.Background()) // It ends with the socket.
+	kind, message, err := c.ws.Reader(context.Background()) // Returns when the socket is closed.
 	switch {
 	case err != nil:
 		return c.failed(err)
@@ -180,7 +181,7 @@ func (c *Conn) nextMessage() error {
 	return nil
 }
 
-// Peek implements carrier.Conn. Datagrams that come before anybody receives any are lost.
+// Peek implements driver.Conn. Datagrams that arrive during Peek are lost.
 func (c *Conn) Peek(b []byte) (int, error) {
 	for {
 		datagram, err := c.Next()
@@ -196,7 +197,7 @@ func (c *Conn) Peek(b []byte) (int, error) {
 	}
 }
 
-// Read implements carrier.Conn.
+// Read implements driver.Conn.
 func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.Peek(b)
 	if err != nil || n == 0 {
@@ -215,8 +216,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return 1 + n, nil
 }
 
-// ReceiveDatagram implements carrier.Conn: it is the one that Next has announced. One that is too
-// large is cut, and still too large.
+// ReceiveDatagram implements driver.Conn: it returns the datagram that Next reported. A too large
+// one is cut to a size that is still too large.
 func (c *Conn) ReceiveDatagram() ([]byte, error) {
 	n, err := io.ReadFull(c.message, c.scratch[:])
 	if err == nil {
@@ -229,7 +230,7 @@ func (c *Conn) ReceiveDatagram() ([]byte, error) {
 	return bytes.Clone(c.scratch[:n]), nil
 }
 
-// Write implements carrier.Conn: one goroutine writes the stream.
+// Write implements driver.Conn.
 func (c *Conn) Write(b []byte) (n int, err error) {
 	if c.piece == nil {
 		c.piece = make([]byte, 0, 1+streamPiece)
@@ -248,8 +249,8 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// drained waits until the kernel has sent most of what was written, until the write deadline, or
-// until the connection has ended, which the next write tells.
+// drained waits until the kernel has sent most of the written bytes, until the write deadline, or
+// until the connection has ended, which the next write reports.
 func (c *Conn) drained() error {
 	for c.kernel.unsent() > maxUnsentStream && c.ctx.Err() == nil {
 		if by := c.writeBy.Load(); by != 0 && int64(time.Since(c.began)) >= by {
@@ -260,7 +261,7 @@ func (c *Conn) drained() error {
 	return nil
 }
 
-// SendDatagram implements carrier.Conn.
+// SendDatagram implements driver.Conn.
 func (c *Conn) SendDatagram(b []byte) error {
 	if len(b) > transport.MaxDatagram {
 		return transport.ErrDatagramTooLarge
@@ -278,8 +279,7 @@ func (c *Conn) SendDatagram(b []byte) error {
 	return nil
 }
 
-// SetReadDeadline implements carrier.Conn. A connection that this end closes keeps the deadline of
-// Close.
+// SetReadDeadline implements driver.Conn. While this end closes, the deadline of Close is kept.
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -289,7 +289,7 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 	return c.socket.SetReadDeadline(at)
 }
 
-// SetWriteDeadline implements carrier.Conn, likewise.
+// SetWriteDeadline implements driver.Conn. While this end closes, the deadline of Close is kept.
 func (c *Conn) SetWriteDeadline(at time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -308,13 +308,13 @@ func (c *Conn) writeUntilLocked(at time.Time) error {
 	return c.socket.SetWriteDeadline(at)
 }
 
-// CloseWrite implements carrier.Conn. The stream's last frame says that it is the last.
+// CloseWrite implements driver.Conn. It has no effect: the close frame ends the stream.
 func (c *Conn) CloseWrite() error { return nil }
 
-// Context implements carrier.Conn.
+// Context implements driver.Conn.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// Err implements carrier.Conn.
+// Err implements driver.Conn.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -327,7 +327,7 @@ func (c *Conn) Err() error {
 	return c.why
 }
 
-// Closed implements carrier.Conn.
+// Closed implements driver.Conn.
 func (c *Conn) Closed() transport.Closed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -337,7 +337,7 @@ func (c *Conn) Closed() transport.Closed {
 	return *c.why
 }
 
-// RTT implements carrier.Conn.
+// RTT implements driver.Conn.
 func (c *Conn) RTT() time.Duration {
 	if rtt := c.kernel.rtt(); rtt > 0 {
 		return rtt
@@ -345,30 +345,30 @@ func (c *Conn) RTT() time.Duration {
 	return time.Duration(c.rtt.Load())
 }
 
-// RemoteAddr implements carrier.Conn.
+// RemoteAddr implements driver.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// Close implements carrier.Conn: it waits for the peer's answer, carrier.Linger at most.
+// Close implements driver.Conn. It waits for the peer's answer, at most driver.Linger.
 func (c *Conn) Close(code transport.Code, text string) {
 	c.mu.Lock()
 	if c.why == nil {
 		c.why = &transport.Closed{Code: code, Text: text}
 		until := time.Now().Add(driver.Linger)
-		_ = c.writeUntilLocked(until)       // An error says that it has ended,
-		_ = c.socket.SetReadDeadline(until) // and so here.
+		_ = c.writeUntilLocked(until)       // An error means that the socket
+		_ = c.socket.SetReadDeadline(until) // has ended already.
 	}
 	c.mu.Unlock()
 	_ = c.ws.Close(status(code), reason(text))
 	c.cancel()
 }
 
-// refuse ends a connection whose peer breaks the rules, on the goroutine that reads.
+// refuse closes a connection whose peer violates the protocol, on the reading goroutine.
 func (c *Conn) refuse(code transport.Code, text string) error {
 	c.Close(code, text)
 	return &transport.Closed{Code: code, Text: text}
 }
 
-// because notes why the connection ends, and reports false if that is known.
+// because sets the reason for the end of the connection, and reports false if it is set already.
 func (c *Conn) because(why transport.Closed, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -379,8 +379,8 @@ func (c *Conn) because(why transport.Closed, err error) bool {
 	return true
 }
 
-// failed takes an error of the socket, which has ended unless it is a deadline that is over. None
-// is io.EOF: a stream that ends does so by a frame of its own.
+// failed handles an error of the socket, which has ended unless a deadline has passed. The result
+// is never io.EOF: only a close frame ends the stream.
 func (c *Conn) failed(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) && !c.ending() {
 		return os.ErrDeadlineExceeded
@@ -391,15 +391,15 @@ func (c *Conn) failed(err error) error {
 	return fmt.Errorf("websocket: %v", err) //nolint:errorlint // See above.
 }
 
-// ending tells whether this end has begun to close.
+// ending reports whether this end has begun to close.
 func (c *Conn) ending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.why != nil
 }
 
-// closedBy says in the transport's words why a socket ended. A browser whose page is left closes
-// without a word of the page: that is a connection that is lost, whose player may come back.
+// closedBy converts the error of a socket to a code and a text. When a user leaves the page, the
+// browser closes without a code of the page: the connection is lost, and the player may resume.
 func closedBy(err error) transport.Closed {
 	var said websocket.CloseError
 	switch {
@@ -417,12 +417,12 @@ func closedBy(err error) transport.Closed {
 	return transport.Closed{Code: transport.CodeLost, Text: err.Error()}
 }
 
-// status is the close code of a socket for one of netloop's.
+// status returns the close code of a WebSocket for a code of netloop.
 func status(code transport.Code) websocket.StatusCode {
 	return firstStatus + websocket.StatusCode(min(code, lastStatus-firstStatus))
 }
 
-// reason is as much of a text as a close frame holds.
+// reason returns the text, cut to the size of a close frame.
 func reason(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= maxReason {

@@ -21,7 +21,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Dialer is what any number of clients share, so that they end together.
+// Dialer is shared by any number of clients, so that all are closed together.
 type Dialer struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -32,14 +32,14 @@ type Dialer struct {
 	closed bool
 }
 
-// NewDialer makes a dialer.
+// NewDialer returns an open dialer.
 func NewDialer() *Dialer {
 	d := new(Dialer)
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
 
-// Close ends every connection, whose server is told CodeLeft, and waits for their goroutines.
+// Close ends every connection with CodeLeft and waits for their goroutines.
 func (d *Dialer) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -59,22 +59,22 @@ func (d *Dialer) enter() error {
 	return nil
 }
 
-// DialConfig is what a dial needs to know.
+// DialConfig configures a dial.
 type DialConfig struct {
-	URL      string      // as URL makes it
+	URL      string      // made by URL
 	TLS      *tls.Config // for wss
 	Greeting transport.Greeting
-	// TablesTimeout bounds the time that a server may take to tell all of its tables
-	// once it has begun; 0: 5 s.
+	// TablesTimeout bounds the time from the first part of the server's tables to the last; 0: 5 s.
 	TablesTimeout time.Duration
-	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
+	// Session needs an Inbox; Dial sets Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
-	// Quiet is how long the server may take to accept the socket; 0: as long as the dial.
+	// Quiet bounds the time to connect the socket; 0: no bound but that of the dial.
 	Quiet time.Duration
 }
 
-// URL completes the address of a server's pages, host:port, or the URL of its WebSocket. An address
-// alone is one with TLS unless it is local, where a server's pages have none by default.
+// URL completes the address of a server's pages, host:port, or the URL of its WebSocket. For an
+// address without a scheme it uses TLS, unless the address is local, where a server's pages have no
+// TLS by default.
 func URL(addr string, local bool) (string, error) {
 	if !strings.Contains(addr, "://") {
 		scheme := "wss://"
@@ -93,7 +93,7 @@ func URL(addr string, local bool) (string, error) {
 	return u.String(), nil
 }
 
-// HostOf is the host and port of a URL that URL has made.
+// HostOf returns the host and port of a URL made by URL.
 func HostOf(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -107,8 +107,8 @@ func HostOf(text string) string {
 	return net.JoinHostPort(u.Hostname(), "443")
 }
 
-// Dial connects and waits for the server's answer. When that is a refusal, the error is a
-// *transport.Refusal; ctx bounds the whole of it.
+// Dial connects and waits for the server's answer. A refusal is the error *transport.Refusal; ctx
+// bounds all of it.
 func (d *Dialer) Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.Welcome, error) {
 	hello, err := cfg.Greeting.Open(nil)
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *Dialer) Dial(ctx context.Context, cfg DialConfig) (*transport.Session, 
 	return session, welcome, nil
 }
 
-// dial connects, shakes hands and starts the link.
+// dial connects, performs the handshake and starts the link.
 func (d *Dialer) dial(ctx context.Context, cfg DialConfig, hello []byte) (*transport.Session, *netloopv1.Welcome, error) {
 	c, err := driver.Insist(ctx, func() (*Conn, error) { return connect(ctx, &cfg) }, refusedAtOnce)
 	if err != nil {
@@ -150,7 +150,7 @@ func (d *Dialer) dial(ctx context.Context, cfg DialConfig, hello []byte) (*trans
 	return session, welcome, nil
 }
 
-// errBusy is the error of a server that has no place at the moment.
+// errBusy is the error of a server without a free place.
 var errBusy = errors.New("the server has no place at the moment")
 
 func refusedAtOnce(err error) bool { return errors.Is(err, errBusy) }
@@ -185,8 +185,8 @@ func connect(ctx context.Context, cfg *DialConfig) (*Conn, error) {
 	return c, nil
 }
 
-// dialError says why a dial failed: a *transport.Refusal if the server said so. The caller adds the
-// address.
+// dialError converts the error of a failed dial: a *transport.Refusal if the server sent one. The
+// caller adds the address.
 func dialError(ctx context.Context, err error) error {
 	var closed *transport.Closed
 	var said websocket.CloseError

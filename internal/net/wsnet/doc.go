@@ -1,24 +1,23 @@
-// Package wsnet carries sessions over WebSockets, with coder/websocket, which nothing else of the
-// project imports: for browsers without WebTransport, and for networks without UDP.
+// Package wsnet is the WebSocket transport, for browsers without WebTransport and for networks
+// without UDP. It uses coder/websocket, which no other package imports.
 //
 // # Messages
 //
-// All messages are binary, and their first byte says what follows: 0 some bytes of the stream, cut
-// anywhere, or 1 a datagram. The greeting, the frames and the datagrams themselves are those of
-// every carrier.
+// All messages are binary. Their first byte is 0 for bytes of the stream, cut anywhere, or 1 for a
+// datagram. The handshake, the frames and the datagrams are the same as on every transport.
 //
-// # The way in
+// # Admission
 //
-//	ServeHTTP ── a page that may not connect: 403; no WebSocket of ours: 400
-//	  └─ door.Begin        the site pays as for QUIC: 503 if it cannot
-//	       └─ Accept       the connection leaves the pool of pages
-//	            └─ Enter   the door reads the hello, and carries the session
+//	ServeHTTP ── a page of a forbidden origin: 403; not our subprotocol: 400
+//	  └─ Door.Begin        charges the site as for QUIC: 503 above its rate
+//	       └─ Accept       the connection leaves the limit of pages (connlimit)
+//	            └─ Enter   the Door reads the hello and starts the session
 //
 // # Datagrams on a stream
 //
-// TCP loses nothing, and so it queues: what is sent while it waits for a lost segment is old when
-// it arrives. Each datagram is therefore handed over only while the kernel has little that it has
-// not sent yet. It waits for that as it would for QUIC's congestion window, so that a snapshot is
-// deferred rather than queued, and is given up when it has become old meanwhile. Stream data waits
-// for as long as it takes, and leaves datagrams a share.
+// TCP does not lose data, so it queues: data sent while TCP waits for a lost segment is old when it
+// arrives. Each datagram is therefore written only while the kernel has few unsent bytes. It waits
+// for that as it would for QUIC's congestion window, so that a snapshot is deferred rather than
+// queued, and it is dropped after maxBehind. Stream data waits without a limit, and leaves a share
+// to datagrams.
 package wsnet

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernel asks the kernel about a TCP socket. One goroutine may ask for what is unsent, and others
-// for the round trip; the zero value knows nothing.
+// kernel queries the kernel about a TCP socket. One goroutine may query the unsent bytes, and
+// others the round trip; the zero value returns zeros.
 type kernel struct{ socket syscall.RawConn }
 
-// newKernel returns what can be asked about a connection, with whatever around it.
+// newKernel returns the kernel of a connection, or the zero value if it has no socket.
 func newKernel(c net.Conn) kernel {
 	s, ok := c.(syscall.Conn)
 	if !ok {
@@ -25,13 +25,13 @@ func newKernel(c net.Conn) kernel {
 	return kernel{raw}
 }
 
-// unsent is how many bytes were written that have not been sent once.
+// unsent returns the number of written bytes that have not been sent once.
 func (k kernel) unsent() (n int) {
 	k.ask(func(fd int) { n, _ = unix.IoctlGetInt(fd, unix.SIOCOUTQNSD) })
 	return n
 }
 
-// rtt is the smoothed round trip of TCP, 0 if it is not known.
+// rtt returns the smoothed round trip of TCP, 0 if unknown.
 func (k kernel) rtt() (d time.Duration) {
 	k.ask(func(fd int) {
 		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
@@ -43,6 +43,6 @@ func (k kernel) rtt() (d time.Duration) {
 
 func (k kernel) ask(what func(fd int)) {
 	if k.socket != nil {
-		_ = k.socket.Control(func(fd uintptr) { what(int(fd)) }) // A closed one knows nothing.
+		_ = k.socket.Control(func(fd uintptr) { what(int(fd)) }) // A closed one leaves zeros.
 	}
 }

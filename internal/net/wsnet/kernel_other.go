@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// kernel is asked about TCP sockets on Linux alone. Elsewhere a writer that blocks is what keeps
-// datagrams fresh, and pings tell the round trip.
+// kernel queries TCP sockets on Linux only. Elsewhere blocking writes limit the age of datagrams,
+// and pings measure the round trip.
 type kernel struct{}
 
 func newKernel(net.Conn) kernel { return kernel{} }

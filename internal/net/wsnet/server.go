@@ -22,40 +22,38 @@ import (
 )
 
 const (
-	// idleTimeout is how long a connection lives without a sign of the peer.
+	// idleTimeout is the time without bytes of the peer after which a connection ends.
 	idleTimeout = 10 * time.Second
-	// pingPeriod is how often a peer is asked for one. Browsers answer by themselves, also where
-	// the page sleeps.
+	// pingPeriod is the interval of pings. Browsers answer them even if the page sleeps.
 	pingPeriod = 3 * time.Second
-	// sweepPeriod is how often all connections are looked at.
+	// sweepPeriod is the longest interval between checks of all connections.
 	sweepPeriod = time.Second
 )
 
-// Config is what a server of WebSockets needs to know.
+// Config configures a server of WebSockets.
 type Config struct {
 	Door    *admission.Door
 	Origins *origin.Set      // of pages that may connect
 	Stats   *transport.Stats // nil: not counted
-	// IdleTimeout is after how long without a sign of the peer a connection counts as lost; 0 is
-	// 10 s.
+	// IdleTimeout is the time without bytes of the peer after which a connection is lost; 0: 10 s.
 	IdleTimeout time.Duration
-	// Through puts something, such as a simulated network, between the server and each connection
-	// that has become a WebSocket; nil is nothing.
+	// Through wraps each connection that has become a WebSocket, for example with a simulated
+	// network; nil: not wrapped.
 	Through func(net.Conn) net.Conn
 }
 
-// Server takes WebSockets out of an HTTP server whose listener is a [pool.Pool].
+// Server serves WebSockets as a handler of an HTTP server whose listener is a [connlimit.Pool].
 type Server struct {
 	cfg   Config
 	stop  chan struct{}
-	works sync.WaitGroup // the sweep, requests, pings, and ends that wait for nobody
+	works sync.WaitGroup // the sweep, requests, pings, and asynchronous closes
 
 	mu     sync.Mutex
 	conns  map[*visitor]struct{} // under mu
 	closed bool                  // under mu
 }
 
-// New makes a server. Close ends it.
+// New returns a server. Close it.
 func New(cfg Config) *Server {
 	if cfg.Stats == nil {
 		cfg.Stats = new(transport.Stats)
@@ -68,8 +66,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Close returns when every goroutine has ended. The door has been closed before, and the HTTP
-// server too.
+// Close returns when every goroutine has ended. The Door and the HTTP server must be closed before.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -78,8 +75,8 @@ func (s *Server) Close() {
 	s.works.Wait()
 }
 
-// enter counts a request among the works, unless the server is closed. The HTTP server waits for
-// no request that has become a WebSocket.
+// enter counts a request in works, unless the server is closed: the HTTP server does not wait for
+// requests that have become WebSockets.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +105,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	socket := connlimit.Of(r.Context())
 	from := socket.RemoteAddr()
-	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // A proxy asks for another one.
+	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // A proxy forwards another address.
 		from = net.TCPAddrFromAddrPort(told)
 	}
 	place := s.cfg.Door.Begin(from, true)
@@ -121,9 +118,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.remote = from
 	through := s.cfg.Through
 	if through != nil {
-		v.kernel = kernel{} // It knows nothing of the simulated link: pings measure it.
+		v.kernel = kernel{} // It cannot see the simulated link: pings measure it.
 	}
-	// An answer before this one may have filled the socket. The hijack ends the deadline.
+	// An earlier answer may have filled the socket. The hijack removes the deadline.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(driver.Linger))
 	ws, err := websocket.Accept(watching{w, v.Conn, through}, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{Protocol},
@@ -137,7 +134,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.open(ws)
-	if !socket.Leave() { // It had to go for another page.
+	if !socket.Leave() { // It was closed in favour of another page.
 		place.Abandon()
 		_ = v.failed(context.Canceled)
 		return
@@ -146,7 +143,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	place.Enter(v)
 }
 
-// watching is the writer of an answer whose connection, taken over, is a [watched] one.
+// watching is a response writer whose hijacked connection is a [watched] one.
 type watching struct {
 	http.ResponseWriter
 	carrier *Conn
@@ -158,18 +155,18 @@ func (w watching) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil && w.through != nil {
 		c = w.through(c)
-		rw.Writer.Reset(c) // The WebSocket writes by it.
+		rw.Writer.Reset(c) // The WebSocket writes with it.
 	}
 	return watched{c, w.carrier}, rw, err
 }
 
-// speaksOurs tells whether a request is for a WebSocket that speaks our subprotocol.
+// speaksOurs reports whether a request is for a WebSocket with our subprotocol.
 func speaksOurs(h http.Header) bool {
 	names := strings.FieldsFunc(strings.Join(h.Values("Sec-WebSocket-Protocol"), ","), func(r rune) bool { return r == ',' || r == ' ' })
 	return strings.EqualFold(h.Get("Upgrade"), "websocket") && slices.Contains(names, Protocol)
 }
 
-// follow looks after a connection until it ends.
+// follow adds a connection to the sweep until it ends.
 func (s *Server) follow(v *visitor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,10 +178,11 @@ func (s *Server) follow(v *visitor) {
 	})
 }
 
-// sweepPeriod is how often the server sweeps: a silent peer is found within a quarter of its time.
+// sweepPeriod returns the interval of the sweep: a silent peer is detected within a quarter of
+// IdleTimeout.
 func (c *Config) sweepPeriod() time.Duration { return min(sweepPeriod, c.IdleTimeout/4) }
 
-// sweep asks all peers for a sign, and ends connections without one.
+// sweep pings all peers, and ends silent connections.
 func (s *Server) sweep() {
 	ticker := time.NewTicker(s.cfg.sweepPeriod())
 	defer ticker.Stop()
@@ -213,8 +211,8 @@ func (s *Server) look(now time.Time) {
 	}
 }
 
-// ping asks a peer for a sign and measures how long it takes: until the connection ends, if there
-// is none.
+// ping pings a peer and measures the round trip. It returns when the connection ends, if there is
+// no answer.
 func (s *Server) ping(v *visitor) {
 	if v.ws.Ping(v.ctx) == nil {
 		v.rtt.Store(int64(time.Since(v.pinged)))
@@ -224,36 +222,36 @@ func (s *Server) ping(v *visitor) {
 	v.pinging = false
 }
 
-// visitor is a WebSocket at the door.
+// visitor is a WebSocket as package admission uses it.
 type visitor struct {
 	*Conn
 	server *Server
 
-	pinged  time.Time // under the server's mu, and of its ping while there is one
+	pinged  time.Time // under the server's mu; during a ping only for its goroutine
 	pinging bool      // under the server's mu
 }
 
-// Carrier implements door.Visitor.
+// Carrier implements admission.Visitor.
 func (v *visitor) Carrier() transport.Carrier { return transport.WebSocket }
 
-// Open implements door.Visitor.
+// Open implements admission.Visitor.
 func (v *visitor) Open(context.Context) (driver.Conn, error) { return v.Conn, nil }
 
-// Close implements door.Visitor: it waits for nobody.
+// Close implements admission.Visitor. It does not wait.
 func (v *visitor) Close(code transport.Code, text string) {
 	v.server.works.Go(func() { v.Conn.Close(code, text) })
 }
 
-// Peers implements door.Visitor.
+// Peers implements admission.Visitor.
 func (v *visitor) Peers() *udpbatch.Peers { return nil }
 
-// controlled counts a ping or a pong, and ends who sends too many. It is called on the goroutine
-// that reads.
+// controlled counts a ping or a pong, and closes the connection above the rate. It is called on the
+// reading goroutine.
 func (c *Conn) controlled() bool {
 	if c.control.Allow() {
 		return true
 	}
 	_ = c.because(transport.Closed{Code: transport.CodeFlood, Text: "too many pings at once"}, nil)
-	_ = c.socket.Close() // What reads fails next.
+	_ = c.socket.Close() // The next read fails.
 	return false
 }

@@ -12,17 +12,17 @@ import (
 )
 
 // maxCapsules bounds the bytes of a session's CONNECT stream: a browser sends one capsule of at
-// most 1 KiB, when it closes, and little else.
+// most 1 KiB, when it closes, and little more.
 const maxCapsules = 16 << 10
 
-// errTooMuch is the error of a CONNECT stream on which more has come.
+// errTooMuch is the error of a CONNECT stream with more bytes than maxCapsules.
 var errTooMuch = errors.New("webnet: the CONNECT stream carries too much")
 
-// frames reads what the DATA frames of a CONNECT stream carry. It passes over other frames.
+// frames reads the contents of the DATA frames of a CONNECT stream. It skips other frames.
 type frames struct {
 	r    io.Reader
-	left int    // of all bytes that may come
-	data uint64 // of the DATA frame that is being read
+	left int    // of all bytes that may be read
+	data uint64 // of the current DATA frame
 }
 
 // Read implements io.Reader. The stream may end between two frames.
@@ -38,7 +38,7 @@ func (f *frames) Read(b []byte) (int, error) {
 	return n, f.cut(err, f.left)
 }
 
-// next reads the head of a frame, and passes over what is not data.
+// next reads the head of a frame, and skips frames other than DATA.
 func (f *frames) next() error {
 	in := quicvarint.NewReader(counted{f})
 	kind, err := quicvarint.Read(in)
@@ -57,7 +57,8 @@ func (f *frames) next() error {
 	return err
 }
 
-// cut tells the end of the stream from one in the midst of a frame, where so much was left.
+// cut converts the end of the stream inside a frame to io.ErrUnexpectedEOF. before is left before
+// the read.
 func (f *frames) cut(err error, before int) error {
 	if errors.Is(err, io.EOF) && (f.data > 0 || f.left != before) {
 		return io.ErrUnexpectedEOF
@@ -65,7 +66,7 @@ func (f *frames) cut(err error, before int) error {
 	return err
 }
 
-// counted reads from the stream itself as long as anything may come.
+// counted reads from the stream itself, at most left bytes.
 type counted struct{ *frames }
 
 func (c counted) Read(b []byte) (int, error) {
@@ -78,7 +79,7 @@ func (c counted) Read(b []byte) (int, error) {
 }
 
 // readClose reads capsules until the peer closes the session: by a capsule, or by the end of the
-// stream, which says no more than that. Every other error means that the peer has told nothing.
+// stream, without a code. Any other error means that the peer has sent no reason.
 func readClose(r io.Reader) (transport.Closed, error) {
 	for parser := http3.NewCapsuleParser(r); ; {
 		kind, capsule, err := parser.Next()
@@ -96,7 +97,7 @@ func readClose(r io.Reader) (transport.Closed, error) {
 	}
 }
 
-// parseClose reads the capsule with which the peer closes.
+// parseClose reads the capsule that closes the session.
 func parseClose(r io.Reader) (transport.Closed, error) {
 	var code [4]byte
 	if _, err := io.ReadFull(r, code[:]); err != nil {
@@ -109,7 +110,7 @@ func parseClose(r io.Reader) (transport.Closed, error) {
 	return transport.Closed{Code: transport.Code(binary.BigEndian.Uint32(code[:])), Text: string(text), Remote: true}, nil
 }
 
-// appendClose appends that capsule.
+// appendClose appends the capsule that closes the session.
 func appendClose(dst []byte, code transport.Code, text string) []byte {
 	dst = quicvarint.Append(dst, capsuleClose)
 	dst = quicvarint.Append(dst, uint64(4+len(text)))

@@ -16,15 +16,15 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// noDeadline ends a deadline.
+// noDeadline removes a deadline.
 var noDeadline time.Time
 
-// Client is WebTransport for programs that play as browsers do, and tell no origin.
+// Client returns WebTransport for programs that connect like browsers, but without an origin.
 func Client() *quicnet.Protocol {
 	return &quicnet.Protocol{ALPN: ALPN, Carrier: transport.WebTransport, Open: open, Close: closeConn}
 }
 
-// open asks for a session and opens its stream.
+// open requests a session and opens its stream.
 func open(ctx context.Context, conn *quic.Conn, host string) (driver.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { closeConn(conn, transport.CodeLeft, "") })
 	defer stop()

@@ -17,12 +17,11 @@ import (
 const (
 	// maxHeader bounds the headers of a request: a browser sends less than 1 KiB.
 	maxHeader = 8 << 10
-	// maxStreams bounds the streams that are looked at before there is a session. A browser
-	// needs two.
+	// maxStreams bounds the streams that are read before there is a session. A browser needs two.
 	maxStreams = 8
 )
 
-// Protocol is WebTransport for the pages of some origins. What is turned away is counted.
+// Protocol returns WebTransport for the pages of some origins. Refused requests are counted.
 func Protocol(pages *origin.Set, stats *transport.Stats) quicnet.Protocol {
 	s := &server{pages, stats}
 	return quicnet.Protocol{
@@ -54,7 +53,7 @@ func (s *server) accept(ctx context.Context, conn *quic.Conn) (driver.Conn, erro
 		switch {
 		case err != nil && conn.Context().Err() != nil, ctx.Err() != nil:
 			return nil, err
-		case err != nil: // The stream ended before it had begun.
+		case err != nil: // The stream ended before its first byte.
 		case kind != frameBidirectional:
 			raw.HandleRequestStream(stream)
 		case r.session == nil || !r.opens(stream):
@@ -68,10 +67,10 @@ func (s *server) accept(ctx context.Context, conn *quic.Conn) (driver.Conn, erro
 	return nil, &transport.Refusal{Code: transport.CodeProtocol, Text: "too many requests"}
 }
 
-// request is the CONNECT of a browser, among other requests that it may make. One goroutine has it.
+// request is the CONNECT of a browser, and handles its other requests. One goroutine owns it.
 type request struct {
 	*server
-	session *http3.Stream // nil: there is none yet
+	session *http3.Stream // nil: no session yet
 }
 
 // ServeHTTP answers a request.
@@ -89,7 +88,7 @@ func (r *request) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// judge says how a request is answered, and if not with a session, as what it is counted.
+// judge returns the status of the answer and, unless it is 200, the reason to count.
 func (r *request) judge(req *http.Request) (status int, why transport.Drop) {
 	switch {
 	case req.URL.Path != Path:
@@ -104,15 +103,15 @@ func (r *request) judge(req *http.Request) (status int, why transport.Drop) {
 	return http.StatusOK, 0
 }
 
-// opens reads how a stream begins, and tells whether it is the session's.
+// opens reads the head of a stream, and reports whether the stream belongs to the session.
 func (r *request) opens(stream *quic.Stream) bool {
 	in := quicvarint.NewReader(stream)
-	_, _ = quicvarint.Read(in) // Its kind, which is there.
+	_, _ = quicvarint.Read(in) // Its kind, peeked before.
 	id, err := quicvarint.Read(in)
 	return err == nil && quic.StreamID(id) == r.session.StreamID()
 }
 
-// accepted makes the session.
+// accepted creates the session.
 func (r *request) accepted(conn *quic.Conn, stream *quic.Stream) *session {
 	connect := r.session.QUICStream()
 	for _, s := range []*quic.Stream{connect, stream} {
@@ -121,7 +120,7 @@ func (r *request) accepted(conn *quic.Conn, stream *quic.Stream) *session {
 	return newSession(conn, stream, bounded{r.session, &frames{r: connect, left: maxCapsules}}, connect.StreamID())
 }
 
-// bounded is a CONNECT stream from which only so much is read.
+// bounded is a CONNECT stream of which at most maxCapsules bytes are read.
 type bounded struct {
 	*http3.Stream
 	frames *frames

@@ -26,17 +26,17 @@ type connectStream interface {
 type session struct {
 	quicnet.Conn // with the session's stream
 	connect      connectStream
-	id           uint64        // of the session, as datagrams have it: its stream's by 4
-	buf          []byte        // of who sends datagrams
-	read         chan struct{} // closed when nothing more is read from the CONNECT stream
+	id           uint64        // the session's id in datagrams: its stream's id divided by 4
+	buf          []byte        // of the goroutine that sends datagrams
+	read         chan struct{} // closed when the CONNECT stream is not read any more
 
 	mu  sync.Mutex
-	end error // what the first who closed has said; nil: nobody has
+	end error // reason of the end that closed first; nil: open
 }
 
 var _ driver.Flusher = (*session)(nil)
 
-// newSession begins to read the CONNECT stream, until the connection ends.
+// newSession starts to read the CONNECT stream, until the connection ends.
 func newSession(conn *quic.Conn, stream *quic.Stream, connect connectStream, id quic.StreamID) *session {
 	s := &session{
 		Conn:    quicnet.Conn{Stream: &quicnet.Stream{Stream: stream}, QUIC: conn},
@@ -46,13 +46,13 @@ func newSession(conn *quic.Conn, stream *quic.Stream, connect connectStream, id 
 	return s
 }
 
-// readConnect waits for the peer to close the session, and closes the connection then: whoever is
-// told of an end closes, and whoever has told it waits for that.
+// readConnect waits until the peer closes the session, and then closes the connection: the end that
+// closes the session waits for the other end to close the connection.
 func (s *session) readConnect() {
 	defer close(s.read)
 	c, err := readClose(s.connect)
 	end := &quic.ApplicationError{Remote: true, ErrorCode: quic.ApplicationErrorCode(c.Code), ErrorMessage: c.Text}
-	if err != nil { // It is an end all the same, but says nothing.
+	if err != nil { // An end without a reason.
 		end = &quic.ApplicationError{ErrorCode: quic.ApplicationErrorCode(transport.CodeLost), ErrorMessage: err.Error()}
 	}
 	if s.ends(end) {
@@ -60,7 +60,8 @@ func (s *session) readConnect() {
 	}
 }
 
-// ends notes why the session ends, and reports false if it ends already.
+// ends sets the reason for the end of the session, and reports false if the session has ended
+// already.
 func (s *session) ends(why error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +72,10 @@ func (s *session) ends(why error) bool {
 	return true
 }
 
-// Close implements carrier.Conn: the peer is told by a capsule, and then has to close.
+// Close implements driver.Conn. It sends a capsule and waits for the peer to close.
 func (s *session) Close(code transport.Code, text string) {
 	if !s.ends(&quic.ApplicationError{ErrorCode: quic.ApplicationErrorCode(code), ErrorMessage: text}) {
-		return // And the connection is being closed.
+		return // The connection is being closed.
 	}
 	_ = s.connect.SetWriteDeadline(time.Now().Add(driver.Linger))
 	if _, err := s.connect.Write(appendClose(nil, code, text)); err == nil && s.connect.Close() == nil {
@@ -83,9 +84,9 @@ func (s *session) Close(code transport.Code, text string) {
 	closeConn(s.QUIC, code, text)
 }
 
-// Err implements carrier.Conn.
+// Err implements driver.Conn.
 func (s *session) Err() error {
-	<-s.read // The connection has ended, so this is soon.
+	<-s.read // Closed soon, because the connection has ended.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.end != nil {
@@ -94,17 +95,17 @@ func (s *session) Err() error {
 	return why(context.Cause(s.QUIC.Context()))
 }
 
-// Closed implements carrier.Conn.
+// Closed implements driver.Conn.
 func (s *session) Closed() transport.Closed { return quicnet.ClosedBy(s.Err()) }
 
-// SendDatagram implements carrier.Conn.
+// SendDatagram implements driver.Conn.
 func (s *session) SendDatagram(b []byte) error {
 	s.buf = append(quicvarint.Append(s.buf[:0], s.id), b...)
 	return quicnet.SendError(s.QUIC.SendDatagram(s.buf))
 }
 
-// ReceiveDatagram implements carrier.Conn. One of another session is an empty one: as such it is
-// charged to the client.
+// ReceiveDatagram implements driver.Conn. It returns a datagram of another session as an empty one,
+// which is charged to the client.
 func (s *session) ReceiveDatagram() ([]byte, error) {
 	b, err := s.Conn.ReceiveDatagram()
 	if err != nil {
@@ -117,20 +118,20 @@ func (s *session) ReceiveDatagram() ([]byte, error) {
 	return b[n:], nil
 }
 
-// Read implements carrier.Conn.
+// Read implements driver.Conn.
 func (s *session) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	return n, s.ended(err)
 }
 
-// Peek implements carrier.Conn.
+// Peek implements driver.Conn.
 func (s *session) Peek(b []byte) (int, error) {
 	n, err := s.Conn.Peek(b)
 	return n, s.ended(err)
 }
 
-// ended takes an error of the stream. A browser that closes a session breaks off its stream, and
-// says on another one why: that may come a little later.
+// ended converts an error of the stream. A browser that closes a session aborts its stream, and
+// sends the reason on another stream, which may arrive a little later.
 func (s *session) ended(err error) error {
 	if (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && driver.Ended(s) {
 		return s.Err()

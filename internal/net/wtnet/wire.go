@@ -13,7 +13,7 @@ import (
 // ALPN is HTTP/3, which browsers negotiate in TLS.
 const ALPN = http3.NextProtoH3
 
-// Path is that of the one resource there is.
+// Path is the path of the only resource.
 const Path = "/netloop"
 
 // The numbers of draft-ietf-webtrans-http3, up to draft 15, and of RFC 9114.
@@ -29,21 +29,22 @@ const (
 	protocolNewest         = "webtransport-h3" // from draft 15 on
 )
 
-// settings are those of a server beside extended CONNECT and datagrams: a session each.
+// settings returns the server's settings besides extended CONNECT and datagrams: one session for
+// each draft.
 func settings() map[uint64]uint64 {
 	return map[uint64]uint64{settingEnableDraft06: 1, settingMaxSessions: 1, settingEnabled: 1}
 }
 
-// firstError is where the numbers of HTTP/3 begin that belong to the applications of WebTransport.
-// A session's code stands there when a connection is closed without a capsule.
+// firstError is the first HTTP/3 error code of WebTransport applications. A connection that is
+// closed without a capsule has the session's code as such a code.
 const firstError = 0x52e4a40fa8db
 
-// errorCode is a code as one of HTTP/3, which leaves out one in 31.
+// errorCode converts a code to one of HTTP/3, which leaves out one in 31.
 func errorCode(c transport.Code) quic.ApplicationErrorCode {
 	return firstError + quic.ApplicationErrorCode(c) + quic.ApplicationErrorCode(c/0x1e)
 }
 
-// codeOf returns the code that an error of HTTP/3 stands for.
+// codeOf converts an error code of HTTP/3 back.
 func codeOf(e quic.ApplicationErrorCode) (c transport.Code, ok bool) {
 	if e < firstError || e > errorCode(^transport.Code(0)) || (e-firstError)%0x1f == 0x1e {
 		return 0, false
@@ -51,8 +52,8 @@ func codeOf(e quic.ApplicationErrorCode) (c transport.Code, ok bool) {
 	return transport.Code(e - firstError - (e-firstError)/0x1f), true
 }
 
-// why says in the words of package quicnet why a connection ended: an error of HTTP/3 becomes one
-// of netloop, or the loss of the connection.
+// why converts the error of an ended connection for package quicnet: a WebTransport code becomes a
+// code of netloop, any other HTTP/3 error the loss of the connection.
 func why(err error) error {
 	var app *quic.ApplicationError
 	if !errors.As(err, &app) {
@@ -65,7 +66,7 @@ func why(err error) error {
 	return &quic.ApplicationError{Remote: app.Remote, ErrorCode: quic.ApplicationErrorCode(c), ErrorMessage: app.ErrorMessage}
 }
 
-// closeConn closes a connection at once. Browsers show nothing of it.
+// closeConn closes a connection at once. Browsers do not show the code and the text.
 func closeConn(conn *quic.Conn, code transport.Code, text string) {
 	// The only error is that the connection is closed already.
 	_ = conn.CloseWithError(errorCode(code), text)
