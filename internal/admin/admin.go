@@ -62,8 +62,8 @@ type Config struct {
 	CloseRoom func(url.Values) (string, error)
 	// Progress returns the time since the end of the newest tick, and the tick period: /healthz.
 	Progress func() (since, period time.Duration)
-	// Health returns what is wrong although ticks may run: an error if a new process
-	// would help, a note if it would not or not for sure, neither if nothing is: /healthz.
+	// Health reports faults apart from missing ticks: an error if a new process would help, a
+	// note if it would not or not surely, and neither without a fault: /healthz.
 	Health func() (note string, err error)
 	// Ready returns the reason why clients cannot join, or nil, and then a note about restrictions:
 	// /readyz.

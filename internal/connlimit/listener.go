@@ -28,8 +28,8 @@ type Config struct {
 	Max     int
 	PerSite int    // of one site; 0 is Max
 	Closed  func() // counts the connections that were closed or refused for lack of room
-	// Proxy tells whether connections of an address are for others, whose site [Conn.Belongs]
-	// tells: until then they are of no site. nil: no address is.
+	// Proxy reports whether connections of an address are a proxy's. They have no site until
+	// [Conn.Belongs] sets it. nil: no address is a proxy's.
 	Proxy func(net.Addr) bool
 	// Welcome is called for each new connection, with the mutex held, and reports whether to accept
 	// it. nil: all are accepted.
@@ -230,7 +230,7 @@ func siteOf(addr net.Addr) netip.Prefix {
 // connKey is the context key of a request's connection.
 type connKey struct{}
 
-// With is the ConnContext of an http.Server whose listener is a Pool, with or without TLS.
+// With is the ConnContext of an http.Server that listens on a Pool, with or without TLS.
 func With(ctx context.Context, c net.Conn) context.Context {
 	if around, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = around.NetConn()

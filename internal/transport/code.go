@@ -97,7 +97,7 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return said("refused", r.Code, r.Text) }
 
-// Refuse returns an error whose text is sent to the peer.
+// Refuse returns an error with a text for the peer.
 func Refuse(c Code, format string, a ...any) error {
 	return &Refusal{Code: c, Text: fmt.Sprintf(format, a...)}
 }

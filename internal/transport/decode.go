@@ -195,7 +195,7 @@ func parseDigest(b []byte) (snapshots uint32, full bool, err error) {
 	return snapshots, full, w.err
 }
 
-// parseCount reads a frame whose only content is a number.
+// parseCount reads a frame that contains only a number.
 func parseCount(b []byte) (n uint64, err error) {
 	w := walk(b, &countFields)
 	for w.next() {
@@ -204,7 +204,7 @@ func parseCount(b []byte) (n uint64, err error) {
 	return n, w.err
 }
 
-// parseMove reads a frame whose only content is a ticket.
+// parseMove reads a frame that contains only a ticket.
 func parseMove(b []byte) (ticket string, err error) {
 	w := walk(b, &moveFields)
 	for w.next() {

@@ -172,7 +172,7 @@ func appendStateFrame(dst, record []byte) []byte {
 	return append(appendFrameHead(dst, frameState, len(record)), record...)
 }
 
-// appendCountFrame appends a frame whose only content is a number.
+// appendCountFrame appends a frame that contains only a number.
 func appendCountFrame(dst []byte, num protowire.Number, n uint64) []byte {
 	return appendField(appendFrameHead(dst, num, sizeField(n)), 1, n)
 }

@@ -134,7 +134,7 @@ func (l *leg) maxFrame() int {
 	return MaxFrame
 }
 
-// receiveTicket takes a frame whose only content is a ticket.
+// receiveTicket takes a frame that contains only a ticket.
 func (l *leg) receiveTicket(at time.Duration, k ArrivalKind, body []byte) error {
 	ticket, err := parseMove(body)
 	if err != nil {
@@ -255,7 +255,7 @@ func (l *Link) begin(old, next *leg) {
 	next.wakeStream()
 }
 
-// appendMoveFrame appends a frame whose only content is a ticket.
+// appendMoveFrame appends a frame that contains only a ticket.
 func appendMoveFrame(dst []byte, kind protowire.Number, ticket string) []byte {
 	body := sizeBytesField(len(ticket))
 	head := protowire.SizeTag(kind) + protowire.SizeBytes(body)

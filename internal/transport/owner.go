@@ -116,7 +116,7 @@ func (s *Session) Accept(received uint64) {
 	s.control(frameAccepted, received)
 }
 
-// control queues a frame whose only content is a number.
+// control queues a frame that contains only a number.
 func (s *Session) control(kind protowire.Number, n uint64) {
 	if s.out.closed {
 		return
@@ -189,7 +189,7 @@ func (s *Session) stuckLocked(at time.Duration) bool {
 	return !s.cfg.Client && max(o.stuck, o.behind) >= maxStuck
 }
 
-// slow disconnects a peer whose reliable queue is full or does not move.
+// slow disconnects a peer with a full or stuck reliable queue.
 func (s *Session) slow(text string) {
 	s.stats.Drop(DropReliable, 1)
 	s.out.closed = true

@@ -266,7 +266,7 @@ func (l *leg) receiveStream(at time.Duration, b []byte) error {
 	return nil
 }
 
-// broken closes a session whose stream violates the protocol.
+// broken closes a session after a protocol violation on its stream.
 func (l *leg) broken(err error) error {
 	l.stats.Drop(DropStream, 1)
 	l.shutdown(CodeProtocol, err.Error())
@@ -351,7 +351,7 @@ func (l *leg) receiveAccepted(at time.Duration, body []byte) error {
 	return nil
 }
 
-// receiveCount takes a frame whose only content is a number.
+// receiveCount takes a frame that contains only a number.
 func (l *leg) receiveCount(at time.Duration, k ArrivalKind, body []byte) error {
 	n, err := parseCount(body)
 	if err != nil {

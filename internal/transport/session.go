@@ -25,7 +25,7 @@ type SessionConfig struct {
 	// message is charged with it, and dropped beyond MaxDecoded. With a nil Size the payload is
 	// charged.
 	Size func(m *Message) int
-	// Limits bounds what the peer may send.
+	// Limits bounds the data that the peer may send.
 	Limits Limits
 	// Moves reports that the client can continue with another session over the same connection.
 	Moves bool

@@ -28,7 +28,7 @@ type Schema struct {
 
 // connect is the content of /connect.json.
 type connect struct {
-	Address           string   `json:"address"` // host:port, as whoever asks can reach it
+	Address           string   `json:"address"` // host:port, as reachable for the browser
 	Path              string   `json:"path"`
 	CertificateHashes []string `json:"certificateHashes"`
 	WebSocket         string   `json:"webSocket,omitempty"`

@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Visitor is a connection whose cryptographic handshake is complete.
+// Visitor is a connection with a complete cryptographic handshake.
 type Visitor interface {
 	// Carrier is the connection's transport.
 	Carrier() transport.Carrier

@@ -25,7 +25,6 @@ import (
 // An unproven address may be forged. So a place taken without proof does not count against its
 // site: it only makes other connections from the site prove their address. Any goroutine may use
 // it.
-// against nobody: it only makes others from there prove theirs. Any goroutine may use it.
 type strangers struct {
 	max     int
 	stats   *transport.Stats

@@ -79,7 +79,7 @@ func refusedAtOnce(err error) bool {
 	return errors.As(err, &wire) && wire.Remote && wire.ErrorCode == quic.ConnectionRefused
 }
 
-// CertificateDates is the error of a dial to a server whose certificate is not valid now.
+// CertificateDates is the error of a dial to a server with a certificate that is not valid now.
 type CertificateDates struct {
 	From, Until time.Time
 	cause       error

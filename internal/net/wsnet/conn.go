@@ -35,8 +35,8 @@ const (
 	MaxMessage = 1 + 32<<10
 	// streamPiece is the largest amount of stream data in one message that this end sends.
 	streamPiece = 4 << 10
-	// messageRate is how many messages a second an end takes, at once messageBurst, whatever they
-	// hold: each costs a microsecond before its bytes are counted.
+	// messageRate is the number of messages per second that an end accepts, in bursts of
+	// messageBurst, regardless of their size: each takes a microsecond before its bytes are counted.
 	messageRate  = 6000
 	messageBurst = 10_000
 	// controlRate and controlBurst bound pings, which are answered, and pongs.
@@ -47,8 +47,8 @@ const (
 	// written data is sent within moments.
 	maxUnsent       = 6 << 10
 	maxUnsentStream = 3 << 10
-	// maxBehind is how long a datagram waits for that. What it says is older then than what the
-	// next one will.
+	// maxBehind is the longest time for which a datagram waits for that. Then the next datagram
+	// will contain newer data.
 	maxBehind = 100 * time.Millisecond
 	// behindStep is the interval at which a waiting writer checks.
 	behindStep = 2 * time.Millisecond
@@ -362,7 +362,7 @@ func (c *Conn) Close(code transport.Code, text string) {
 	c.cancel()
 }
 
-// refuse closes a connection whose peer violates the protocol, on the reading goroutine.
+// refuse closes a connection after a protocol violation of the peer, on the reading goroutine.
 func (c *Conn) refuse(code transport.Code, text string) error {
 	c.Close(code, text)
 	return &transport.Closed{Code: code, Text: text}

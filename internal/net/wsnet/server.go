@@ -105,7 +105,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	socket := connlimit.Of(r.Context())
 	from := socket.RemoteAddr()
-	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // A proxy forwards another address.
+	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // Of a proxy's client.
 		from = net.TCPAddrFromAddrPort(told)
 	}
 	place := s.cfg.Door.Begin(from, true)
