@@ -15,7 +15,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// caller is somebody at the door who says nothing.
+// caller is a connection that sends no hello.
 type caller struct {
 	ctx    context.Context
 	hangUp context.CancelCauseFunc
@@ -39,7 +39,7 @@ func (c *caller) Open(ctx context.Context) (driver.Conn, error) {
 	return nil, ctx.Err()
 }
 
-// told waits until somebody was told something.
+// told waits until the connection is closed and returns the code.
 func (c *caller) told() transport.Code {
 	<-c.ctx.Done()
 	var r *transport.Refusal
@@ -49,7 +49,7 @@ func (c *caller) told() transport.Code {
 	return r.Code
 }
 
-// A verdict is what somebody who comes would be told, and takes nobody's place.
+// A verdict is the refusal that a new connection would get, and takes no place.
 func TestAVerdictIsWhatWhoComesIsTold(t *testing.T) {
 	var code transport.Code
 	stats := new(transport.Stats)
@@ -83,7 +83,7 @@ func TestAVerdictIsWhatWhoComesIsTold(t *testing.T) {
 	}
 }
 
-// While nobody can come in, some are heard all the same, and no more than that.
+// While no client is admitted, heardBurst connections are tried all the same, and no more.
 func TestSomeAreHeardWhileNobodyCanComeIn(t *testing.T) {
 	for _, c := range []struct {
 		code transport.Code
@@ -113,8 +113,8 @@ func TestSomeAreHeardWhileNobodyCanComeIn(t *testing.T) {
 	}
 }
 
-// Who is at the door when it closes is told so, and whoever comes later too. Each is counted under
-// what carries it.
+// A connection without a hello when the Door closes is refused, and so is a later one. Each is
+// counted for its transport.
 func TestWhoIsAtTheDoorWhenItCloses(t *testing.T) {
 	stats := new(transport.Stats)
 	d := New(Config{Stats: stats})
@@ -137,7 +137,7 @@ func TestWhoIsAtTheDoorWhenItCloses(t *testing.T) {
 	}
 }
 
-// A site is that of its address, whatever carries the connection.
+// The site of an address is the same for UDP and TCP.
 func TestASiteIsThatOfItsAddress(t *testing.T) {
 	ip := net.IPv4(192, 0, 2, 1)
 	if udp, tcp := siteOf(&net.UDPAddr{IP: ip}), siteOf(&net.TCPAddr{IP: ip}); udp != tcp || !udp.IsValid() {
@@ -148,8 +148,8 @@ func TestASiteIsThatOfItsAddress(t *testing.T) {
 	}
 }
 
-// While nobody can come in, every peer proves its address, and first packets from forged addresses
-// use up nothing of the rate at which players are heard who want their seats back.
+// While no client is admitted, every peer proves its address, and first packets from forged
+// addresses do not use up the rate for players who resume their seats.
 func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
 	stats := new(transport.Stats)
 	d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return transport.CodeBusy, true }})
@@ -175,7 +175,7 @@ func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
 	}
 }
 
-// A door closes though an admission ignores its context: the admission is left behind.
+// A Door closes even if an admission ignores its context: it does not wait for that admission.
 func TestADoorClosesBesideAnAdmissionThatHangs(t *testing.T) {
 	open(t, "hangs", func(t *testing.T, h *house) {
 		held := make(chan struct{})

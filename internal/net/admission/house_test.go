@@ -35,7 +35,7 @@ func (g *guest) Open(ctx context.Context) (driver.Conn, error) {
 	return g.Wire, nil
 }
 
-// said is the answer that was written, and how the connection was closed.
+// said returns the written answer, and the code with which the connection was closed.
 func (g *guest) said(t *testing.T) (frame *netloopv1.Frame, closed transport.Code) {
 	t.Helper()
 	g.Mu.Lock()
@@ -57,18 +57,18 @@ func (g *guest) said(t *testing.T) (frame *netloopv1.Frame, closed transport.Cod
 	return frame, closed
 }
 
-// house is a door, and who is asked about those who come.
+// house is a Door and its handler.
 type house struct {
 	*Door
 	*nettest.Owner
 	stats  *transport.Stats
 	log    bytes.Buffer
 	tables []byte
-	admits func(context.Context, *netloopv1.Hello) error // nil: everybody
-	knows  func() any                                    // who is admitted
+	admits func(context.Context, *netloopv1.Hello) error // nil: all are admitted
+	knows  func() any                                    // Admission.Who
 	says   *netloopv1.Welcome
-	clock  func() time.Duration // of sessions; nil: the door's
-	counts *transport.Stats     // of sessions; nil: the door's
+	clock  func() time.Duration // of sessions; nil: the Door's
+	counts *transport.Stats     // of sessions; nil: the Door's
 	asked  context.Context      // of the last admission
 	last   atomic.Uint64
 }
@@ -98,7 +98,7 @@ func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*t
 	return a, nil
 }
 
-// open runs a test with a house in virtual time, whose door is closed after it.
+// open runs a test with a house in virtual time, and closes the Door after it.
 func open(t *testing.T, name string, test func(t *testing.T, h *house)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func open(t *testing.T, name string, test func(t *testing.T, h *house)) {
 	})
 }
 
-// comes lets a guest come who says something; the wire's other end is the test's.
+// comes connects a guest that sends these bytes; the test holds the other end of the wire.
 func (h *house) comes(says ...[]byte) *guest {
 	g := &guest{Wire: nettest.NewWire()}
 	h.enters(g, says...)

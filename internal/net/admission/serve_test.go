@@ -17,8 +17,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Whoever comes is let in, or reads why not: in a frame, if there is a stream, and with the close.
-// What is the server's own business is logged instead, and everything is counted.
+// A connection is admitted or gets the reason: in a frame, if there is a stream, and with the
+// close. Internal errors are logged instead, and each refusal is counted.
 func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
 	hang := func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
 	for name, c := range map[string]struct {
@@ -89,7 +89,7 @@ func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
 	}
 }
 
-// Who is let in has a session without deadlines, until it goes: then there is a place again.
+// An admitted client has a session without deadlines; when it ends, its place is free again.
 func TestWhoIsLetInHasAPlace(t *testing.T) {
 	open(t, "one after another", func(t *testing.T, h *house) {
 		h.SetMaxConns(1)
@@ -119,7 +119,7 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 			t.Error("its owner is not told that it has gone")
 		}
 		stranger := h.comes()
-		stranger.Cut() // Who goes without a word gives back no place of those who were let in.
+		stranger.Cut() // An unadmitted connection that is cut frees no place of an admitted one.
 		synctest.Wait()
 		third, fourth := h.comes(aHello(t)), h.comes(aHello(t))
 		if frame, _ := third.said(t); frame.GetWelcome() == nil {
@@ -131,8 +131,8 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 	})
 }
 
-// A session goes by the door's clock and counters, unless it has its own. The context of its
-// admission ends with that.
+// A session uses the Door's clock and counters, unless it has its own. The context of its admission
+// ends with the admission.
 func TestWhatASessionGoesBy(t *testing.T) {
 	for name, own := range map[string]bool{"the door's": false, "its own": true} {
 		open(t, name, func(t *testing.T, h *house) {
@@ -160,8 +160,8 @@ func TestWhatASessionGoesBy(t *testing.T) {
 	}
 }
 
-// A client with another schema is told the server's. It accepts, or leaves because of it, which is
-// counted as a refusal and nothing else.
+// A client with another schema is sent the server's tables. It accepts them, or leaves because of
+// them, which is only counted as a refusal.
 func TestTheServersTablesAreTold(t *testing.T) {
 	tables, err := transport.AppendTables(nil, &netloopv1.SchemaTables{})
 	if err != nil {
@@ -224,7 +224,7 @@ func TestTheServersTablesAreTold(t *testing.T) {
 	})
 }
 
-// Who goes by itself while it is asked about is told nothing, and is no refusal.
+// A client that leaves during its admission gets no answer and is not counted as refused.
 func TestWhoGoesByItselfIsToldNothing(t *testing.T) {
 	open(t, "during its admission", func(t *testing.T, h *house) {
 		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
@@ -237,7 +237,7 @@ func TestWhoGoesByItselfIsToldNothing(t *testing.T) {
 	})
 }
 
-// Whoever was admitted has a session that ends, also where its welcome cannot be written.
+// An admitted client has a session that ends, even if its welcome cannot be written.
 func TestAWelcomeThatCannotBeWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		welcome *netloopv1.Welcome
@@ -263,7 +263,7 @@ func TestAWelcomeThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Who has shown who it is is no stranger any more, however long its admission takes from there.
+// An approved client is not counted as unadmitted any more, however long its admission takes.
 func TestWhoIsApprovedIsNoStranger(t *testing.T) {
 	open(t, "a queue", func(t *testing.T, h *house) {
 		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error {
@@ -283,8 +283,8 @@ func TestWhoIsApprovedIsNoStranger(t *testing.T) {
 	})
 }
 
-// A client that moves is asked about anew, with what was known of it, which is what the last
-// admission has said. Who was told to move and does not is closed after a while.
+// A moving client is admitted anew, with the handler's data of its last admission. A client that
+// was told to move and does not is closed after a timeout.
 func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 	known := make(chan any, 4)
 	moving := func(t *testing.T, h *house) (g *guest, move func(n int) *transport.Session) {
@@ -366,8 +366,8 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 	})
 }
 
-// At the end sessions have until ctx ends to bring out what was sent, and then all are closed, in
-// the words of Refuse.
+// When the Door closes, sessions may write their remaining data until ctx ends; then all are
+// closed, with the reason of Refuse.
 func TestTheEndOfADoor(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit, want time.Duration
@@ -401,8 +401,8 @@ func TestTheEndOfADoor(t *testing.T) {
 	}
 }
 
-// What goes wrong again and again is told once in ten seconds of each kind, with how often it was
-// not.
+// A repeated error is logged once in ten seconds for each kind, with the number of messages left
+// out.
 func TestTheLogIsNotFilled(t *testing.T) {
 	open(t, "by errors", func(t *testing.T, h *house) {
 		for _, c := range []struct {
@@ -422,7 +422,7 @@ func TestTheLogIsNotFilled(t *testing.T) {
 	})
 }
 
-// A stranger that has to make room is told so by its door, and counted once, and as nothing else.
+// An unadmitted connection that is evicted gets the reason, and is counted once, only as dismissed.
 func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{stats: new(transport.Stats)}
@@ -450,7 +450,7 @@ func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
 	})
 }
 
-// What a program says about its door is kept, and what it leaves out is filled in.
+// Settings of a Config are kept, and missing ones get defaults.
 func TestWhatAProgramSaysAboutItsDoor(t *testing.T) {
 	said := Config{
 		Clock: func() time.Duration { return time.Hour }, Stats: new(transport.Stats), Log: slog.New(slog.DiscardHandler),
@@ -484,8 +484,8 @@ func TestWhatAProgramSaysAboutItsDoor(t *testing.T) {
 	}
 }
 
-// Strangers are those whose handshake is half open, and those who are connected; not whose
-// handshake is half open from an address that is known.
+// Strangers counts half-open handshakes with unproven addresses and connected clients, but no
+// half-open handshakes with proven addresses.
 func TestStrangersAreTold(t *testing.T) {
 	open(t, "by their stage", func(t *testing.T, h *house) {
 		forged := h.Begin(from(1), false)

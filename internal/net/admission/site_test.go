@@ -7,7 +7,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A site is the same whatever its connections come by.
+// Connections of all transports share a site.
 func TestCarriersShareASite(t *testing.T) {
 	d, ip := New(Config{}), net.IPv4(10, 0, 0, 1)
 	for n := range maxPerSite {
@@ -27,8 +27,8 @@ func TestCarriersShareASite(t *testing.T) {
 	}
 }
 
-// A toll lets in as many of a site at once as it was made for, and then at the rate of handshakes;
-// who plays pays elsewhere.
+// A Toll admits its burst from one site at once, and then the rate of handshakes; players are
+// charged elsewhere.
 func TestATollIsItsOwn(t *testing.T) {
 	const burst = 20
 	toll, at := NewToll(burst), &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}

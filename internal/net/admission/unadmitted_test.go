@@ -9,11 +9,11 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// crowd is a pool of strangers by itself, with a clock of its own.
+// crowd is the unadmitted connections alone, with a clock of their own.
 type crowd struct {
 	*strangers
 	at   time.Time
-	gone []Visitor // that were told to go
+	gone []Visitor // visitors that were told to close
 }
 
 func newCrowd(most int) *crowd {
@@ -26,7 +26,7 @@ func newCrowd(most int) *crowd {
 // from is an address of site n.
 func from(n int) net.Addr { return &net.UDPAddr{IP: net.IPv4(10, 0, byte(n>>8), byte(n)), Port: 1000} }
 
-// come brings a stranger of site n as far as its hello, or returns nil.
+// come adds a connection of site n up to its hello, or returns nil.
 func (c *crowd) come(n int) *stranger {
 	st := c.begin(from(n), true)
 	if st != nil && !c.met(st, new(caller)) {
@@ -57,8 +57,8 @@ func (c *crowd) wantDropped(t *testing.T, d transport.Drop, want uint64) {
 	}
 }
 
-// One household or machine has some places, whatever else is free; a place that was left is
-// free again, once.
+// One site has a bounded number of places, even if others are free; a place that was left is free
+// again, once.
 func TestStrangersOfASiteAreBounded(t *testing.T) {
 	c := newCrowd(100)
 	all := c.mustCome(t, 1, maxPerSite)
@@ -81,13 +81,13 @@ func TestStrangersOfASiteAreBounded(t *testing.T) {
 	}
 }
 
-// Who has many strangers keeps nobody out who has few: its oldest makes room at once. Whoever
-// would have the most itself is not let in.
+// A site with many unadmitted connections does not keep out a site with few: its oldest connection
+// is evicted at once. A new connection of the site with the most is refused.
 func TestASiteWithManyStrangersMakesRoom(t *testing.T) {
 	c := newCrowd(8)
 	few, many := c.mustCome(t, 1, 2), c.mustCome(t, 2, 6)
 	half := many[0]
-	half.stage, half.who = proven, nil // Whose handshake is half open cannot be told anything.
+	half.stage, half.who = proven, nil // A half-open connection cannot be told to close.
 	if c.come(2) != nil {
 		t.Error("a seventh of the site with the most is let in")
 	}
@@ -104,7 +104,8 @@ func TestASiteWithManyStrangersMakesRoom(t *testing.T) {
 	}
 }
 
-// Among equals the oldest goes, but has a second to come in: a crowd does not keep itself out.
+// Between sites with equally many, the oldest connection is evicted, but not within a second: a
+// crowd does not keep itself out.
 func TestOldestStrangerGoesFirst(t *testing.T) {
 	c := newCrowd(3)
 	var all []*stranger
@@ -124,8 +125,8 @@ func TestOldestStrangerGoesFirst(t *testing.T) {
 	}
 }
 
-// Admissions that hang, whatever their strangers are told, hold the places of their own sites,
-// and of all as many as there are places, so that they are bounded.
+// Hanging admissions that were told to close hold the places of their sites, and in total at most
+// as many as there are places.
 func TestHangingAdmissionsAreBounded(t *testing.T) {
 	const most = 4
 	c := newCrowd(most)
@@ -148,8 +149,8 @@ func TestHangingAdmissionsAreBounded(t *testing.T) {
 	c.mustCome(t, most+1, 1)
 }
 
-// An address that may be forged costs whoever it belongs to nothing but a Retry: some strangers
-// may begin without proof, then all have to prove theirs, and proof counts for a place.
+// A forged address costs its owner no more than a Retry: some connections may begin without proof,
+// then all must prove their address, and only proven ones count against a site.
 func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	c := newCrowd(100)
 	var forged []*stranger
@@ -190,7 +191,7 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// Whatever happens, the counts are those of the strangers that are there.
+// After any sequence of events the counts match the connections.
 func TestStrangersAreCounted(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -329,7 +330,7 @@ func TestRatesForget(t *testing.T) {
 	}
 }
 
-// A bucket that is not full goes from one generation into the next, and stays there.
+// A bucket that is not full is moved to the next generation, and kept there.
 func TestABucketOutlivesItsGeneration(t *testing.T) {
 	const burst = 100
 	r := newRates(burst)
@@ -342,7 +343,7 @@ func TestABucketOutlivesItsGeneration(t *testing.T) {
 	}
 	r.all.SetBurst(10 * burst)
 	at = at.Add(2 * time.Millisecond)
-	r.all.ReserveN(at, -burst) // All together have taken little.
+	r.all.ReserveN(at, -burst) // The bucket over all sites is nearly full.
 	for n := range 3 {
 		if r.have(site, at) {
 			t.Errorf("after the turn of the generation, at look %d, the bucket is full", n)
@@ -356,8 +357,7 @@ func TestABucketOutlivesItsGeneration(t *testing.T) {
 	}
 }
 
-// A bucket is remembered until it is full, even if all of its site and as many as are half open
-// have come at once.
+// A bucket is kept until it is full, even after its site and all half-open handshakes came at once.
 func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
 	const burst = 100
 	r := newRates(burst)
@@ -374,12 +374,12 @@ func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
 	}
 }
 
-// Who has been told to go takes no place of those who come, and whose handshake is half open does.
+// A connection that was told to close takes no place of a new one, but a half-open one does.
 func TestWhoWasToldToGoTakesNoPlace(t *testing.T) {
 	const most = 4
 	c := newCrowd(most)
 	all := c.mustCome(t, 0, most)
-	c.mustCome(t, 1, 1) // One has to go.
+	c.mustCome(t, 1, 1) // One is told to close.
 	c.leave(all[most-1])
 	if c.askForProof(from(2), false) {
 		t.Error("where there is a place a proof is asked for")
@@ -394,8 +394,8 @@ func TestWhoWasToldToGoTakesNoPlace(t *testing.T) {
 	}
 }
 
-// A newcomer counts with its site: a site makes room for its own, even beside older strangers of
-// others, and for another one only if it has two more.
+// A new connection counts for its site: a site evicts its own oldest, even beside older ones of
+// others, and that of another site only if that site has two more.
 func TestANewcomerCountsWithItsSite(t *testing.T) {
 	c := newCrowd(6)
 	c.mustCome(t, 2, 3)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWorkOnDemandSeesWhatWasAskedFor: whatever was there when somebody asked has been seen once
-// nothing runs any more, and no two goroutines work at once.
+// All state that was set before an ask has been seen by work once it runs no more, and work never
+// runs twice at the same time.
 func TestWorkOnDemandSeesWhatWasAskedFor(t *testing.T) {
 	var there, seen, at, runs atomic.Int64
 	d := &onDemand{work: func() bool {
@@ -32,7 +32,7 @@ func TestWorkOnDemandSeesWhatWasAskedFor(t *testing.T) {
 			})
 		}
 		all.Wait()
-		d.left.Wait() // Nothing is asked for any more, so this is the end of what runs.
+		d.left.Wait() // No ask follows: this waits for the last run.
 		if seen.Load() != there.Load() {
 			t.Fatalf("%d of %d were seen", seen.Load(), there.Load())
 		}
@@ -44,7 +44,7 @@ func TestWorkOnDemandSeesWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestWorkThatIsDoneIsNeverAskedForAgain: not even by who asked while it ran.
+// After work has reported false it never runs again, even if asked during that run.
 func TestWorkThatIsDoneIsNeverAskedForAgain(t *testing.T) {
 	runs := 0
 	var d onDemand

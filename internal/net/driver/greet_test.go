@@ -15,14 +15,14 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// A client greets, and says goodbye when that leads to nothing: in words of its own, and not at all
-// where it is the server that has closed.
+// A client sends its hello, and a goodbye with a reason if the handshake fails, but none if the
+// server has closed.
 func TestHowAGreetingEnds(t *testing.T) {
 	welcome, err := transport.AppendWelcome(nil, nettest.Welcome(7))
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := func(data ...byte) []byte { // of tables whose only field, of three bytes, nobody knows
+	part := func(data ...byte) []byte { // of tables whose only field, of three bytes, is unknown
 		b, err := transport.AppendFrame(nil, &netloopv1.Frame{Kind: &netloopv1.Frame_SchemaPart{SchemaPart: &netloopv1.SchemaPart{Size: 3, Data: data}}})
 		if err != nil {
 			t.Fatal(err)
@@ -103,8 +103,8 @@ func TestHowAGreetingEnds(t *testing.T) {
 	}
 }
 
-// A user that gives up in the very moment in which the server says welcome has given up: the
-// connection is being closed. A refusal in that moment is one.
+// A user who cancels at the moment of the welcome has cancelled: the connection is being closed. A
+// refusal at that moment is returned.
 func TestAUserGivesUpAtTheAnswer(t *testing.T) {
 	refusal := &transport.Refusal{Code: transport.CodeFull, Text: "all of them"}
 	welcome, err := transport.AppendWelcome(nil, nettest.Welcome(7))
@@ -138,7 +138,7 @@ func TestAUserGivesUpAtTheAnswer(t *testing.T) {
 	}
 }
 
-// A write that fails is told by the connection, once that has ended.
+// After a failed write the error is that of the connection, if the connection has ended.
 func TestAGreetingOnALostConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := errors.New("a pipe is broken")
@@ -199,7 +199,7 @@ func TestAClientInsists(t *testing.T) {
 	}
 }
 
-// When there is no time left the client says that it was turned away, if it was.
+// When the context ends, the client returns the last refusal, if any.
 func TestInsistingEndsInTime(t *testing.T) {
 	full, late := errors.New("full"), errors.New("late")
 	for name, c := range map[string]struct {

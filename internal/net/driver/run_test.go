@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// rig is a session over a wire, and a peer whose driver is the test.
+// rig is a session over a wire; the test drives the peer's end.
 type rig struct {
 	t *testing.T
 	*nettest.Wire
@@ -22,7 +22,7 @@ type rig struct {
 	link, far  *transport.Link
 	peer       *transport.Session
 	waits      *udpbatch.Peers
-	over       chan transport.Closed // how Run has ended
+	over       chan transport.Closed // result of Run
 }
 
 // play runs a test with a rig, on a wire that is read by one goroutine or by two.
@@ -56,7 +56,7 @@ func play(t *testing.T, name string, test func(*rig)) {
 	}
 }
 
-// says lets the peer say what it has flushed.
+// says sends the data that the peer has flushed.
 func (r *rig) says() {
 	r.peer.Flush(0)
 	if b := r.far.AppendStream(nil, 1<<20); len(b) > 0 {
@@ -71,7 +71,7 @@ func (r *rig) says() {
 	r.own.Poll()
 }
 
-// heard lets the peer read what was written and sent.
+// heard passes the written and sent bytes to the peer.
 func (r *rig) heard() (err error) {
 	synctest.Wait()
 	r.Mu.Lock()
@@ -87,7 +87,7 @@ func (r *rig) heard() (err error) {
 	return err
 }
 
-// methods are those of the messages that have arrived.
+// methods returns the methods of the arrived messages.
 func methods(o *nettest.Owner) (all []uint32) {
 	for _, a := range o.Seen {
 		if a.Kind == transport.MessageArrived {
@@ -97,7 +97,7 @@ func methods(o *nettest.Owner) (all []uint32) {
 	return all
 }
 
-// ended returns how Run has ended, after how long, and how the wire was closed.
+// ended returns the result of Run, the time until then, and the closes of the wire.
 func (r *rig) ended() (c transport.Closed, after time.Duration, closes []transport.Closed) {
 	r.t.Helper()
 	began := time.Now()
@@ -107,8 +107,8 @@ func (r *rig) ended() (c transport.Closed, after time.Duration, closes []transpo
 	return c, time.Since(began), r.Closes
 }
 
-// What was flushed before the carrier runs leaves at once, and what is flushed later as well: both
-// ways, over the stream and by datagrams.
+// Data flushed before Run is sent at once, and so is later data: in both directions, over the
+// stream and in datagrams.
 func TestACarrierBringsWhatSessionsFlush(t *testing.T) {
 	play(t, "both ways", func(r *rig) {
 		if err := r.heard(); err != nil || len(methods(r.peers)) != 2 {
@@ -144,8 +144,8 @@ func TestACarrierBringsWhatSessionsFlush(t *testing.T) {
 	})
 }
 
-// Who closes ends its stream and waits for the peer to close the connection: for so long, and no
-// longer. One that does not read is not waited for.
+// An end that closes ends its stream and waits for the peer to close the connection, at most
+// Linger. It does not wait for a peer that does not read.
 func TestAnEndWaitsForThePeer(t *testing.T) {
 	play(t, "a peer that closes", func(r *rig) {
 		r.Session.Close(transport.CodeKicked, "cheated")
@@ -179,7 +179,7 @@ func TestAnEndWaitsForThePeer(t *testing.T) {
 	})
 }
 
-// The peer's own close is what Run tells, with its text, and the connection is closed for it.
+// Run returns the peer's own close with its text, and closes the connection.
 func TestThePeersCloseIsTold(t *testing.T) {
 	play(t, "a close", func(r *rig) {
 		r.peer.Close(transport.CodeLeft, "bye")
@@ -220,8 +220,8 @@ func TestAStreamThatEndsWithoutAClose(t *testing.T) {
 	})
 }
 
-// Run returns when all that it has begun has ended, however long a write, a datagram or the close
-// takes on a connection that has ended already.
+// Run returns when all of its goroutines have ended, however long a write, a datagram or the close
+// takes on an ended connection.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	for name, begins := range map[string]func(r *rig){
 		"a write":    func(r *rig) { r.Send(transport.Message{Method: 3, Reliable: true}) },
@@ -244,7 +244,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// Chunks are used again, by what reads and by what writes.
+// Readers and writers reuse chunks.
 func TestChunksAreUsedAgain(t *testing.T) {
 	w, inbox := nettest.NewWire(), transport.NewInbox(0, nil)
 	defer w.Cut()
@@ -269,7 +269,7 @@ func TestChunksAreUsedAgain(t *testing.T) {
 	}
 }
 
-// A datagram that could not be read whole is none, and what reads it ends.
+// A datagram that cannot be read completely is dropped, and ends the reader.
 func TestADatagramThatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, stats := &nettest.Merged{Wire: nettest.NewWire(), Broken: nettest.ErrGone}, new(transport.Stats)
@@ -284,8 +284,8 @@ func TestADatagramThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// The round trip and the address of the peer are looked at with what is sent, as often as that is
-// worth it: five times a second.
+// The round trip and the address of the peer are checked when data is sent, at most five times a
+// second.
 func TestTheRoundTripAndTheAddressAreFollowed(t *testing.T) {
 	play(t, "of a link", func(r *rig) {
 		flush := func() {
@@ -322,8 +322,8 @@ func TestTheRoundTripAndTheAddressAreFollowed(t *testing.T) {
 	})
 }
 
-// How long packets from the peer have waited is asked for at its address, at the next one when it
-// has moved, and at neither when the connection has ended.
+// Waiting times are followed for the peer's address, for the new one after a move, and for none
+// after the end of the connection.
 func TestNobodyIsFollowedAfterTheEnd(t *testing.T) {
 	play(t, "of a link", func(r *rig) {
 		addrs := []net.Addr{r.RemoteAddr(), &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 2}}
@@ -352,8 +352,7 @@ func TestNobodyIsFollowedAfterTheEnd(t *testing.T) {
 	})
 }
 
-// What cannot be written or sent ends what writes, and not the connection, which says itself when
-// it has ended.
+// A failed write or datagram ends its writer but not the connection, which reports its end itself.
 func TestWritesThatFail(t *testing.T) {
 	play(t, "all of them", func(r *rig) {
 		r.Mu.Lock()
@@ -380,8 +379,8 @@ func TestWritesThatFail(t *testing.T) {
 	})
 }
 
-// The server's welcome is the first thing that a client can read: no datagram is sent before the
-// first bytes of the stream have been written, and those that wait are sent then.
+// The server's welcome is the first data that a client can read: datagrams wait until the first
+// bytes of the stream have been written, and are sent then.
 func TestNoDatagramLeavesBeforeTheWelcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, own := nettest.NewWire(), nettest.NewOwner(nil)
@@ -411,7 +410,7 @@ func TestNoDatagramLeavesBeforeTheWelcome(t *testing.T) {
 	})
 }
 
-// A connection whose welcome cannot be written ends, and with it everything that waits for it.
+// A connection whose welcome cannot be written ends, and so do all of its goroutines.
 func TestARunWithoutAWelcomeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, c := range map[string]struct {

@@ -17,17 +17,17 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// house is a host and who is asked about those who come.
+// house is a host and its handler.
 type house struct {
 	*Host
 	*nettest.Owner
-	admits func(context.Context, *netloopv1.Hello) error // nil: everybody
+	admits func(context.Context, *netloopv1.Hello) error // nil: all are admitted
 	tables []byte
 	says   *netloopv1.Welcome // nil: a good one
 	last   atomic.Uint64
 	clock  func() time.Duration // of sessions; nil: the host's
 	stats  *transport.Stats     // of sessions; nil: the host's
-	who    []any                // known of those who came
+	who    []any                // transport.Who of each admission
 	ctx    context.Context      // of the last admission
 	remote string
 }
@@ -63,7 +63,7 @@ func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, remote string
 	}, nil
 }
 
-// joined is the session of the client that came as the n-th.
+// joined returns the session of the n-th client.
 func (h *house) joined(t *testing.T, n uint64) *transport.Session {
 	t.Helper()
 	return h.Find(t, "the join", func(a *transport.Arrival) bool {
@@ -96,7 +96,8 @@ func mustDial(t *testing.T, d *Dialer) *guest {
 	return g
 }
 
-// play runs a test in virtual time with a house and a dialer, which end after it and leave nothing.
+// play runs a test in virtual time with a house and a dialer, closes both, and checks that no
+// connection is left.
 func play(t *testing.T, name string, test func(t *testing.T, h *house, d *Dialer)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -112,8 +113,8 @@ func play(t *testing.T, name string, test func(t *testing.T, h *house, d *Dialer
 	})
 }
 
-// What sessions send goes over, both ways and by both kinds, in its order and beyond what waits in
-// between; the host's clock stamps what comes.
+// Data of sessions arrives in both directions, over the stream and in datagrams, in order and
+// beyond the size of the queues; the host's clock stamps arrivals.
 func TestWhatSessionsSendGoesOver(t *testing.T) {
 	play(t, "both ways", func(t *testing.T, h *house, d *Dialer) {
 		g, w, err := dial(t.Context(), d)
@@ -172,8 +173,8 @@ func TestWhatSessionsSendGoesOver(t *testing.T) {
 	})
 }
 
-// Whoever closes, the other side reads why; and a dialer or a host that closes takes all with it
-// and lets in nobody.
+// The other side gets the reason of a close. A closed dialer or host closes its connections and
+// accepts no new ones.
 func TestWhoeverClosesSaysWhy(t *testing.T) {
 	play(t, "the server", func(t *testing.T, h *house, d *Dialer) {
 		g := mustDial(t, d)
@@ -230,7 +231,7 @@ func TestWhoeverClosesSaysWhy(t *testing.T) {
 	})
 }
 
-// Who is not let in reads why; what is the server's own business stays there.
+// A refused client gets the reason, but not that of an internal error.
 func TestWhoIsNotLetIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		admits func(context.Context, *netloopv1.Hello) error
@@ -298,7 +299,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 	})
 }
 
-// A client with another schema is told the server's, and comes in if it can play by it.
+// A client with another schema is sent the server's tables, and joins if it can use them.
 func TestTheServersTablesAreTold(t *testing.T) {
 	tables, err := transport.AppendTables(nil, &netloopv1.SchemaTables{})
 	if err != nil {
@@ -319,8 +320,8 @@ func TestTheServersTablesAreTold(t *testing.T) {
 	})
 }
 
-// A client that moves is asked about anew, with what was known of it. Who is told to move and does
-// not is closed in a while.
+// A moving client is admitted anew, with the handler's data of it. A client that was told to move
+// and does not is closed after a timeout.
 func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 	follow := func(g *guest) (next *transport.Session, err error) {
 		hello := nettest.Hello()
@@ -373,8 +374,8 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 	})
 }
 
-// The stream and the queue of datagrams hold so much; then who writes waits, and the end of the
-// connection ends that too.
+// The stream and the queue of datagrams are bounded: a writer blocks above the bound, and the end
+// of the connection unblocks it.
 func TestTheEndsWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := pair()
@@ -455,7 +456,7 @@ func TestAStreamThatIsNotEmptyIsBounded(t *testing.T) {
 	})
 }
 
-// A stream is read to the end that was written before: by its end, or by that of the connection.
+// A stream is read to the end of its data, whether the stream or the connection ends.
 func TestAStreamIsReadToItsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*conn)

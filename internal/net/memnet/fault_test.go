@@ -73,7 +73,7 @@ func TestStalledClientIsLeftAloneUntilItReads(t *testing.T) {
 	if n := len(other.arrivals()); n < 298 {
 		t.Fatal("the healthy client got", n, "of 300")
 	}
-	// It goes on sending, and the connection stays up.
+	// It continues to send, and the connection is kept open.
 	if last := p.server.LinkFacts().LastArrival; w.net.Now()-last > 50*ms {
 		t.Fatal("last heard at", last)
 	}
@@ -149,7 +149,7 @@ func TestVanishedClientIsNoticedAfterTheIdleTimeout(t *testing.T) {
 	w.arrivals()
 	at := w.net.Now()
 	p.Drop()
-	p.Heal() // It does not come back.
+	p.Heal() // It has no effect.
 	for range 11 * 60 {
 		snapshot(p.server, w.net.Now(), []byte("state"))
 		reliable(p.server, []byte("unheard"))
@@ -193,7 +193,7 @@ func TestHoleSwallowsEverythingUntilItHeals(t *testing.T) {
 	if up, down := len(w.arrivals()), len(p.arrivals()); up < 298 || down < 298 || up > 300 || down > 300 {
 		t.Fatal(up, down)
 	}
-	w.run(IdleTimeout) // What the hole began is forgotten.
+	w.run(IdleTimeout) // The old timeout has no effect.
 	if closed(t, w.arrivals()) != nil || !p.Open() {
 		t.Fatal("the connection ended after the hole had healed")
 	}
@@ -214,7 +214,7 @@ func TestHoleOfOneDirection(t *testing.T) {
 	if up, down := len(w.arrivals()), len(p.arrivals()); up < 59 || down != 0 {
 		t.Fatal(up, down)
 	}
-	// The client hears nothing and gives up in silence; so does the server, later.
+	// The client receives no packets and ends without a word; so does the server, later.
 	w.run(IdleTimeout)
 	if gone := closed(t, p.arrivals()); gone == nil || gone.At != at+IdleTimeout || closed(t, w.arrivals()) != nil {
 		t.Fatal(gone)

@@ -17,7 +17,7 @@ import (
 
 const ms = time.Millisecond
 
-// world is a network with a server that admits everybody, and what arrived where.
+// world is a network with a server that admits all clients, and their arrivals.
 type world struct {
 	t       *testing.T
 	net     *Network
@@ -245,7 +245,7 @@ func TestDialTimesOut(t *testing.T) {
 			if p.Open() || len(w.net.conns) != 0 || w.net.events.Len() != 0 {
 				t.Fatal("something is left of it:", len(w.net.conns), "connections,", w.net.events.Len(), "events")
 			}
-			// Whoever was admitted leaves.
+			// An admitted client ends with a Gone.
 			if gone := closed(t, w.arrivals()); (gone != nil) != (len(w.joined) == 1) {
 				t.Fatal("admitted", len(w.joined), "gone", gone)
 			}
@@ -253,7 +253,7 @@ func TestDialTimesOut(t *testing.T) {
 	}
 }
 
-// TestReliableDataArrivesOnceInOrder: whatever the link does, both ways.
+// Reliable data arrives once and in order in both directions, over any link.
 func TestReliableDataArrivesOnceInOrder(t *testing.T) {
 	for seed := range seeds.Long(t, 20, 100) {
 		w := newWorld(t, seed)

@@ -14,7 +14,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// story is what happens to a client in a second of a game.
+// story is a sequence of events for a client in a second of a game.
 type story struct {
 	name string
 	link Link
@@ -104,8 +104,8 @@ var stories = []story{
 	}, wait: time.Second},
 }
 
-// play tells how a story goes: of every tenth tick what has arrived, what became of the packets,
-// and the round trips, and in the end how both ends were told of it.
+// play returns the transcript of a story: for every tenth tick the arrivals, the outcomes of
+// packets and the round trips, and at the end the reasons of both ends.
 func (s *story) play(t *testing.T) string {
 	var out strings.Builder
 	w := newWorld(t, 7)
@@ -182,8 +182,8 @@ func (s *story) play(t *testing.T) string {
 	return out.String()
 }
 
-// How a second of a game goes over all kinds of links, packet by packet, stands in a file: what
-// changes there changes what every simulation sees.
+// A file holds the transcripts of a second of a game over all kinds of links, packet by packet: a
+// change there changes every simulation.
 func TestTranscript(t *testing.T) {
 	var all strings.Builder
 	for _, s := range stories {

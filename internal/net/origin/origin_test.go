@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Which pages come in: those that are listed, those of the server itself, and who is no page.
+// Listed pages, pages of the server itself, and programs are admitted.
 func TestWhichPagesComeIn(t *testing.T) {
 	listed, err := Parse([]string{"https://Example.org", "http://play.example.org:8080/"})
 	if err != nil {
@@ -81,7 +81,7 @@ func TestWhichPagesComeIn(t *testing.T) {
 	}
 }
 
-// What is no origin is refused when the server starts.
+// An invalid origin is refused when the server starts.
 func TestWhatIsNoOrigin(t *testing.T) {
 	for _, text := range []string{"", "example.org", "https://", "https://example.org/x", "https://u@example.org", "https://a b", "ftp://example.org", "https://example.org?x", "http://[::1"} {
 		if s, err := Parse([]string{text}); err == nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Two ends that send a datagram in turn send nothing else: what QUIC acknowledges rides along. A
-// peer that allows no streams gets packets that only acknowledge, one for two datagrams.
+// Two ends that send a datagram in turn send no other packets: datagrams carry QUIC's
+// acknowledgements. A peer that allows no streams gets packets that only acknowledge, one for two
+// datagrams.
 func TestAcknowledgementsRideAlong(t *testing.T) {
 	for _, streams := range []int64{peerUniStreams, -1} {
 		conf := clientQUIC()
@@ -73,13 +74,13 @@ func TestDatagramsLeaveBesideStreamsThatAreBlocked(t *testing.T) {
 			time.Sleep(16 * time.Millisecond)
 		}
 		synctest.Wait()
-		if got < turns-2*6 || got > turns { // Two in a second wait, and go with the next.
+		if got < turns-2*6 || got > turns { // Two per second wait for the next one.
 			t.Errorf("%d of %d datagrams came", got, turns)
 		}
 	})
 }
 
-// slowStream is a stream whose writes take a time, or end with its deadline.
+// slowStream is a stream with writes that take some time, or end with its deadline.
 type slowStream struct {
 	takes    time.Duration
 	fails    error
@@ -107,13 +108,13 @@ func (s *slowStream) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// What has come is flushed once. Where that takes long, or fails, the connection is left alone for
-// a second, and for good if it has never gone well, eight times.
+// Arrivals are flushed once. If a flush takes long, or fails, there is none for a second, and none
+// ever again after eight failures without a success.
 func TestAConnectionThatIsBlockedIsLeftAlone(t *testing.T) {
 	type step struct {
 		takes, after time.Duration // of the write, and before the flush
 		fails        error         // instead of the limit that is reached
-		nothing      bool          // has come
+		nothing      bool          // no packet arrived
 		calls        int
 	}
 	gone := errors.New("the connection has ended")
@@ -142,7 +143,7 @@ func TestAConnectionThatIsBlockedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A flush that waits in vain is ended by who has more to send, and not before its time.
+// A flush that waits in vain is ended by a sender with more data, but not before its time.
 func TestAFlushIsHurried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowStream{takes: time.Hour, fails: quic.ErrWriteLimitReached, deadline: make(chan struct{}, 1)}

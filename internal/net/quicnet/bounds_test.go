@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// refusedAsFull tells whether a dial is answered with CodeFull.
+// refusedAsFull reports whether a dial is refused with CodeFull.
 func refusedAsFull(t *testing.T, h *host) bool {
 	t.Helper()
 	_, err := dial(t, h, nil, nettest.Hello())
@@ -18,8 +18,8 @@ func refusedAsFull(t *testing.T, h *host) bool {
 	return errors.As(err, &r) && r.Code == transport.CodeFull
 }
 
-// One connection too many is told that the server is full, until another one has left.
-// All of them are counted as handshakes.
+// A connection above the bound is refused with CodeFull, until another one has ended. All of them
+// are counted as handshakes.
 func TestConnectionsAreBounded(t *testing.T) {
 	h := serve(t, func(c *ServerConfig) { c.MaxConns = 2 })
 	first := mustDial(t, h, nil)
@@ -38,7 +38,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	nettest.Eventually(t, "the place to be free again", func() bool { return !refusedAsFull(t, h) })
 }
 
-// A dialer that is closed says goodbye for its clients, and dials nobody any more.
+// A closed dialer sends a goodbye for its clients, and dials no more.
 func TestClosedDialerLeavesAndDialsNoMore(t *testing.T) {
 	h := serve(t, nil)
 	d, err := NewDialer()
@@ -64,7 +64,7 @@ func TestClosedDialerLeavesAndDialsNoMore(t *testing.T) {
 	if _, err := dial(t, h, d, nettest.Hello()); !errors.Is(err, driver.ErrDialerClosed) {
 		t.Error("a dial after the close says", err)
 	}
-	// Else Close would wait for links that are still to come.
+	// Otherwise Close would wait for later links.
 	if err := d.enter(); !errors.Is(err, driver.ErrDialerClosed) {
 		t.Error("a connection enters a closed dialer:", err)
 	}

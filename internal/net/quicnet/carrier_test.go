@@ -23,7 +23,7 @@ import (
 type bench struct {
 	delay   atomic.Int64 // of every packet
 	stats   *transport.Stats
-	session *transport.Session // the carrier's
+	session *transport.Session // of the driver
 	link    *transport.Link
 	clock   func() time.Duration
 	conn    *quic.Conn // the server's end
@@ -110,8 +110,8 @@ func (b *bench) say() {
 	b.session.Flush(b.clock())
 }
 
-// A peer that does not read is closed at once: it would not read the reason. Everybody else
-// gets a while to read the reason and to close the connection itself.
+// A peer that does not read is disconnected at once: it would not read the reason. Any other peer
+// has some time to read the reason and to close the connection itself.
 func TestOnlyASlowPeerIsNotWaitedFor(t *testing.T) {
 	for code, wait := range map[transport.Code]time.Duration{
 		transport.CodeSlow:   10 * time.Millisecond,
@@ -132,7 +132,7 @@ func TestOnlyASlowPeerIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// The session is told the round trip of the connection, and only so often.
+// The session gets the round trip of the connection, at a bounded rate.
 func TestRoundTripIsToldNowAndThen(t *testing.T) {
 	onBench(t, clientQUIC(), func(t *testing.T, b *bench) {
 		b.say()
@@ -141,7 +141,7 @@ func TestRoundTripIsToldNowAndThen(t *testing.T) {
 			t.Fatal("over a link of 20 ms there and back the session is told", rtt)
 		}
 		b.delay.Store(int64(50 * time.Millisecond))
-		var told []time.Duration // when the round trip has become another one
+		var told []time.Duration // times of changes of the round trip
 		for last := b.session.LinkFacts().SRTT; b.clock() < 2*time.Second; {
 			time.Sleep(10 * time.Millisecond)
 			b.say()
@@ -161,7 +161,7 @@ func TestRoundTripIsToldNowAndThen(t *testing.T) {
 	})
 }
 
-// A datagram that the connection does not take is counted; one that it takes is not.
+// A datagram that the connection cannot send is counted, and only such a one.
 func TestDatagramThatCannotLeaveIsCounted(t *testing.T) {
 	for _, takes := range []bool{true, false} {
 		conf := clientQUIC()
@@ -212,7 +212,7 @@ func TestAStreamAtRestHasNoWriter(t *testing.T) {
 			synctest.Wait()
 		}
 		n := runtime.NumGoroutine()
-		for range 1000 { // Others of this process, which no bubble holds, come and go.
+		for range 1000 { // Other goroutines of this process, outside the bubble, may start and end.
 			runtime.Gosched()
 			n = min(n, runtime.NumGoroutine())
 		}

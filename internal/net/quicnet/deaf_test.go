@@ -18,11 +18,11 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// deafWindow is what a deaf client takes of its stream: a few answers.
+// deafWindow is the stream window of a deaf client: a few answers.
 const deafWindow = 1 << 10
 
-// deaf is a client that joins by the book and then reads nothing, neither datagrams nor its stream.
-// QUIC keeps its connection up, and acknowledges for it.
+// deaf is a client that joins correctly and then reads neither datagrams nor its stream. QUIC keeps
+// its connection open, and acknowledges for it.
 type deaf struct {
 	hello []byte // its first frame
 	ask   transport.Message

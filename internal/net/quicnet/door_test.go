@@ -32,7 +32,7 @@ func dialerAt(t *testing.T, ip net.IP) *Dialer {
 	return d
 }
 
-// silentDial connects and says nothing.
+// silentDial connects and sends no hello.
 func silentDial(t *testing.T, h *host, d *Dialer) *quic.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
@@ -44,7 +44,7 @@ func silentDial(t *testing.T, h *host, d *Dialer) *quic.Conn {
 	return conn
 }
 
-// connected is how many strangers have shaken hands.
+// connected returns the number of connected but unadmitted connections.
 func (h *host) connected() int {
 	_, n := h.listener.Door().Strangers()
 	return n
@@ -56,8 +56,8 @@ func (h *host) halfOpen() int {
 	return n
 }
 
-// Silent connections of one host, and such as hang in admission, hold no place of a player, and
-// make room for whoever comes from elsewhere: they are told why.
+// Silent connections of one host, and connections with a hanging admission, take no place of a
+// player, and are evicted, with the reason, for connections of other hosts.
 func TestStrangersMakeRoom(t *testing.T) {
 	h := serve(t, func(c *ServerConfig) { c.MaxConns, c.MaxStrangers = 1, 2 })
 	asked, hang := make(chan struct{}), atomic.Bool{}
@@ -96,10 +96,10 @@ func TestStrangersMakeRoom(t *testing.T) {
 	}
 }
 
-// A server that takes in nobody says so before the handshake has cost anything, and a client
-// asks some times before it gives up.
+// A server that admits no client refuses before the handshake has used any resources, and a client
+// tries some times before it fails.
 func TestRefusalBeforeTheHandshake(t *testing.T) {
-	var asked, welcome atomic.Uint64 // welcome is whose question is the first to be answered well
+	var asked, welcome atomic.Uint64 // welcome is the first attempt to be accepted
 	h := serve(t, func(c *ServerConfig) {
 		c.Refusing = func() (transport.Code, bool) {
 			if asked.Add(1) < welcome.Load() {
@@ -130,8 +130,8 @@ func TestRefusalBeforeTheHandshake(t *testing.T) {
 	}
 }
 
-// While nobody can come in, first packets whose addresses nobody proves take no place and use up
-// nothing of what lets players back in.
+// While no client is admitted, first packets with unproven addresses take no place and do not use
+// up the rate for players who resume.
 func TestForgedFirstPacketsKeepNobodyFromComingBack(t *testing.T) {
 	packets := firstPackets(t, 60)
 	h := serve(t, func(c *ServerConfig) {
@@ -159,7 +159,7 @@ func TestForgedFirstPacketsKeepNobodyFromComingBack(t *testing.T) {
 	}
 }
 
-// A full server tells some newcomers so in words, so that players know, and refuses the others
+// A full server sends some new clients the reason, so that players know it, and refuses the others
 // before their handshakes.
 func TestFullServerTellsSomeInWords(t *testing.T) {
 	var hear atomic.Bool
@@ -187,7 +187,7 @@ func TestFullServerTellsSomeInWords(t *testing.T) {
 	}
 }
 
-// A handshake counts as half open until it is complete, or has come to nothing.
+// A handshake counts as half open until it is complete or has failed.
 func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 	h := serve(t, nil)
 	d := dialerAt(t, net.IPv4(127, 0, 0, 1))
@@ -207,8 +207,8 @@ func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 	}
 }
 
-// From some handshakes on that are half open, whoever comes proves its address first, and gets
-// in all the same.
+// Above a number of half-open handshakes, a new client must prove its address first, and is then
+// admitted.
 func TestAddressIsProvenInACrowd(t *testing.T) {
 	h := serve(t, nil)
 	mustDial(t, h, nil)
@@ -219,7 +219,7 @@ func TestAddressIsProvenInACrowd(t *testing.T) {
 	for addr := new(net.UDPAddr); ; forged++ {
 		addr.IP = net.IPv4(192, 0, 2, byte(forged))
 		if h.listener.Door().Begin(addr, false) == nil {
-			break // As many as may be half open.
+			break // All places of half-open handshakes are taken.
 		}
 	}
 	if n := h.halfOpen(); n != forged || n == 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// certified is a certificate for localhost that is valid from and until so much from now,
-// and who trusts it.
+// certified returns a certificate for localhost, valid from and until these times from now, and a
+// pool that trusts it.
 func certified(t *testing.T, from, until time.Duration) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,7 +45,7 @@ func certified(t *testing.T, from, until time.Duration) (tls.Certificate, *x509.
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// A certificate that is not valid now is said with its dates; one that is lets clients in.
+// The error of a certificate that is not valid now contains its dates; a valid one is accepted.
 func TestCertificateDatesAreSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, until time.Duration
@@ -80,8 +80,8 @@ func TestCertificateDatesAreSaid(t *testing.T) {
 	}
 }
 
-// A client that stood still for long is not told that the server has restarted: the server
-// may just have given it up.
+// A client that was stopped for a long time is not told that the server has restarted: the server
+// may have dropped the connection.
 func TestALostConnectionIsSaidAsFarAsItIsKnown(t *testing.T) {
 	c := ClosedBy(&quic.StatelessResetError{})
 	if c.Code != transport.CodeLost || c.Remote || c.Text != "the peer knows nothing of this connection: it has restarted, or heard nothing of this end for 10s" {
@@ -92,8 +92,8 @@ func TestALostConnectionIsSaidAsFarAsItIsKnown(t *testing.T) {
 	}
 }
 
-// QUIC's codes are wider than the transport's: one that does not fit means nothing here, not
-// what its low bits would say.
+// QUIC's codes are wider than the transport's: a code that does not fit becomes CodeUnspecified,
+// not its low bits.
 func TestACodeThatDoesNotFitMeansNothing(t *testing.T) {
 	for code, want := range map[quic.ApplicationErrorCode]transport.Code{
 		quic.ApplicationErrorCode(transport.CodeKicked): transport.CodeKicked,

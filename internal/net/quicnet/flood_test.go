@@ -22,12 +22,12 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// verifying tells whether floods are played at full length.
+// verifying reports whether floods run at full length.
 var verifying = os.Getenv("NETLOOP_VERIFY") != ""
 
-// besiege begins handshakes at a rate from one address until stop is called, which returns how
-// many were begun and completed. Those that are complete say what say says, and stay. A process of
-// its own does it, at the lowest priority: its own work shall not be what players wait for.
+// besiege begins handshakes at a rate from one address until stop is called, which returns the
+// numbers begun and completed. Complete ones send the bytes say and are kept open. A process of its
+// own does it, at the lowest priority, so that it does not delay players.
 func besiege(t *testing.T, addr string, perSecond int, say []byte) (stop func() string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -39,8 +39,8 @@ func besiege(t *testing.T, addr string, perSecond int, say []byte) (stop func() 
 	return proctest.Start(t, cmd, "BEGUN ")
 }
 
-// aimAt is what a program has that a test has started against a server: a transport at an address
-// of its own, and a context that ends when its parent closes the pipe.
+// aimAt returns the parts of a program that a test has started against a server: a transport at an
+// address of its own, and a context that ends when its parent closes the pipe.
 func aimAt(t *testing.T, addr string) (context.Context, *quic.Transport, *net.UDPAddr) {
 	t.Helper()
 	to, err := net.ResolveUDPAddr("udp", addr)
@@ -101,8 +101,8 @@ func TestBesieger(t *testing.T) {
 	fmt.Printf("BEGUN %d handshakes begun, %d complete\n", begun.Load(), complete.Load())
 }
 
-// One host that begins as many handshakes as it can, and then says nothing or hangs in admission,
-// keeps nobody out who comes from elsewhere.
+// One host that begins as many handshakes as it can, and then is silent or hangs in admission, does
+// not keep out clients of other hosts.
 func TestOneHostKeepsNobodyOut(t *testing.T) {
 	rate, players, length := 200, 10, time.Duration(0)
 	if verifying {
@@ -155,7 +155,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// shutterbug is a socket that keeps what a client sends first, and sends nothing.
+// shutterbug is a socket that stores the first packets of a client, and sends none.
 type shutterbug struct {
 	*net.UDPConn
 	mu      sync.Mutex
@@ -220,8 +220,8 @@ func (m *meter) WriteTo(b []byte, to net.Addr) (int, error) {
 	return m.PacketConn.WriteTo(b, to)
 }
 
-// First packets with forged addresses cost the server some half-open handshakes and those whose
-// addresses they are nearly nothing: goroutines, memory and what it answers are bounded.
+// First packets with forged addresses cost the server some half-open handshakes, and the owners of
+// the addresses little: goroutines, memory and answers are bounded.
 func TestForgedFirstPacketsCostLittle(t *testing.T) {
 	rate, length := 1000, 300*time.Millisecond
 	if verifying {
@@ -271,8 +271,8 @@ func TestForgedFirstPacketsCostLittle(t *testing.T) {
 	if mostGoroutines-goroutines > 64 || more > 32<<20 {
 		t.Errorf("%d goroutines and %d bytes more", mostGoroutines-goroutines, more)
 	}
-	// At the beginning, the handshakes that are half open answer with three times what they got,
-	// and some first Retries are sent at once.
+	// At first, half-open handshakes are answered with three times the received bytes, and some
+	// Retries are sent at once.
 	share := float64(out) / float64(in)
 	switch slow := time.Since(began) > 2*length; {
 	case verifying && slow:
@@ -280,5 +280,5 @@ func TestForgedFirstPacketsCostLittle(t *testing.T) {
 	case verifying && share > 0.1, share > 0.5:
 		t.Errorf("%d bytes were answered with %d", in, out)
 	}
-	mustDialAt(t, to.String(), nil) // Players come in all the same.
+	mustDialAt(t, to.String(), nil) // Players are still admitted.
 }

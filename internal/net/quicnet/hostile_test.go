@@ -155,7 +155,7 @@ func TestGarbageAfterTheHandshakeHarmsNobodyElse(t *testing.T) {
 		}
 	}
 	big := make([]byte, transport.MaxDatagram+1)
-	// What quic-go has no room for it drops.
+	// quic-go drops packets for which it has no room.
 	nettest.Eventually(t, "the oversize datagram", func() bool {
 		if err := r.SendDatagram(big); err != nil {
 			t.Fatal(err)
@@ -191,9 +191,8 @@ func TestGarbageAfterTheHandshakeHarmsNobodyElse(t *testing.T) {
 	h.Find(t, "the healthy client's message", func(a *transport.Arrival) bool { return a.Message.Method == 3 })
 }
 
-// TestClientThatStopsReading has a peer that is alive and leaves its stream unread: the
-// owner's calls return all the same, the peer is closed as too slow, and another client
-// gets everything.
+// TestClientThatStopsReading has a live peer that does not read its stream: the owner's calls
+// return, the peer is closed as too slow, and another client gets all of its data.
 func TestClientThatStopsReading(t *testing.T) {
 	h := serve(t, nil)
 	healthy := mustDial(t, h, nil)
@@ -220,8 +219,8 @@ func TestClientThatStopsReading(t *testing.T) {
 	}
 }
 
-// TestClientThatVanishes has a peer whose socket dies without a word: the writer waits in
-// quic-go, the owner does not, and the slot says so.
+// TestClientThatVanishes has a peer whose socket closes without a word: the writer waits in
+// quic-go, the owner does not, and the slot remains taken.
 func TestClientThatVanishes(t *testing.T) {
 	h := serve(t, nil)
 	r := rawDial(t, h, clientWindow)
@@ -255,12 +254,12 @@ func TestClientThatVanishes(t *testing.T) {
 	}
 }
 
-// chunk is how much of a stream is read at once.
+// chunk is the number of stream bytes read at once.
 const chunk = 4 << 10
 
-// TestKickedClientIsNotReadAnyMore has a client that goes on sending as fast as it can, on
-// both ways, after the server has closed its session: it is told code and text, and what it
-// sends meanwhile is not even looked at.
+// TestKickedClientIsNotReadAnyMore has a client that keeps sending as fast as it can, on the stream
+// and in datagrams, after the server has closed its session: it gets code and text, and its data is
+// not read.
 func TestKickedClientIsNotReadAnyMore(t *testing.T) {
 	h := serve(t, nil)
 	r := rawDial(t, h, clientWindow)

@@ -2,8 +2,8 @@ package quicnet
 
 import "testing"
 
-// The keys of a listener come from its secret, each for its purpose; without a secret they are
-// others at each start.
+// The keys of a listener are derived from its secret, one for each purpose; without a secret they
+// differ at each start.
 func TestKeysAreDerivedFromTheSecret(t *testing.T) {
 	keys := func(secret string) (all [2][32]byte) {
 		h := serve(t, func(c *ServerConfig) { c.Secret = []byte(secret) })

@@ -24,8 +24,8 @@ type tickets struct{ atomic.Int32 }
 func (c *tickets) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
 func (c *tickets) Put(string, *tls.ClientSessionState)        { c.Add(1) }
 
-// A connection takes little memory: quic-go uses no segmentation offload, whose buffers have 20 KB,
-// and nobody gets a ticket to come back with, which no client uses.
+// A connection takes little memory: quic-go uses no segmentation offload, which takes buffers of 20
+// KB, and clients get no tickets, which they would not use.
 func TestConnectionsAreLean(t *testing.T) {
 	conns := make(chan *quic.Conn, 2) // The server's ends.
 	h := serve(t, func(c *ServerConfig) {
@@ -55,7 +55,7 @@ func TestConnectionsAreLean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the server says later than a ticket has come.
+	// This frame arrives after any ticket.
 	far := h.session(&guest{Session: s})
 	far.PublishClosing(time.Second)
 	far.Flush(0)
@@ -66,7 +66,7 @@ func TestConnectionsAreLean(t *testing.T) {
 	s.Close(transport.CodeLeft, "")
 }
 
-// Who has said whether quic-go uses segmentation offload is heard.
+// The user's choice of segmentation offload is kept.
 func TestSegmentationOffloadIsTheUsersChoice(t *testing.T) {
 	const key = "QUIC_GO_DISABLE_GSO"
 	t.Setenv(key, "false")

@@ -33,8 +33,7 @@ func (l *locked) String() string {
 	return l.b.String()
 }
 
-// However often admissions fail, the log has a line once in ten seconds, which says how many it was
-// not told of.
+// Failing admissions are logged once in ten seconds, with the number of messages left out.
 func TestFailedAdmissionsDoNotFillTheLog(t *testing.T) {
 	var lines locked
 	var now atomic.Int64

@@ -34,11 +34,11 @@ var narrows = map[string]narrow{
 	"IPv6": {"fd77::1", "fd77::2", "fd77::3", "/64"},
 }
 
-// narrowPort is the server's port: nobody else is in its namespace.
+// narrowPort is the server's port, free in its own namespace.
 const narrowPort = 4433
 
-// Over a path of 1 280 bytes a client comes in, gets what is large and full datagrams, and goes
-// on when its address changes, over IPv4 and IPv6.
+// Over a path of 1 280 bytes a client joins, receives large messages and full datagrams, and
+// continues when its address changes, over IPv4 and IPv6.
 func TestNarrowPath(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("the test needs the program ip, of the package iproute2: ", err)
@@ -138,7 +138,7 @@ func TestNarrowServer(t *testing.T) {
 	}
 }
 
-// nodad keeps an IPv6 address from waiting whether somebody else has it.
+// nodad returns the option that disables duplicate address detection for IPv6.
 func nodad(n narrow) string {
 	if n.bits == "/64" {
 		return " nodad"
@@ -154,8 +154,7 @@ func isAfter(addr string) bool {
 // narrowLarge is as large as a record of state may be.
 const narrowLarge = 15 << 10
 
-// answer answers each message with a large one, and a datagram that is full. Of a client of whose
-// move it knows it asks no more.
+// answer answers each message with a large one and a full datagram, until the client has moved.
 func (h *host) answer() {
 	from := len(h.Seen)
 	h.Poll()
@@ -165,7 +164,7 @@ func (h *host) answer() {
 			a.Session.Send(transport.Message{Method: a.Message.Method, Payload: make([]byte, transport.MaxDatagramPayload)})
 			a.Session.Flush(0)
 		}
-		if a.Kind == transport.MessageArrived { // What leaves finds out that the client has moved.
+		if a.Kind == transport.MessageArrived { // Sending detects that the client has moved.
 			a.Session.Send(transport.Message{Method: 99 + uint32(len(h.moves(a.Session)))})
 			a.Session.Flush(0)
 		}

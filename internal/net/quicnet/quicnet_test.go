@@ -37,7 +37,7 @@ type host struct {
 	once     sync.Once
 	mu       sync.Mutex
 	lastID   uint64
-	tables   []byte // what every client is told
+	tables   []byte // sent to every client
 	sessions []*transport.Session
 }
 
@@ -46,7 +46,7 @@ type admitFunc func(context.Context, *netloopv1.Hello) error
 
 func (h *host) admitBy(a admitFunc) { h.admit.Store(&a) }
 
-// Tables are those of the test.
+// Tables returns the tables of the test.
 func (h *host) Tables(*netloopv1.Hello) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

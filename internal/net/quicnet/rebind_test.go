@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// TestClientsSurviveRebinding has clients whose addresses change six times: all of them go on,
+// TestClientsSurviveRebinding has clients whose addresses change six times: all of them continue,
 // over the same connections, in both directions. Either the clients' sockets change, or the
 // server's end emulates that.
 func TestClientsSurviveRebinding(t *testing.T) {
@@ -74,7 +74,7 @@ func needLoopback(t *testing.T, listen string) {
 	_ = socket.Close()
 }
 
-// The owner of a session is told where its client is now, whenever that changes.
+// The owner of a session gets the client's new address whenever it changes.
 func TestOwnerIsToldWhereAClientIs(t *testing.T) {
 	h := serve(t, nil)
 	router, err := netem.Dial(netem.Config{})
@@ -93,7 +93,7 @@ func TestOwnerIsToldWhereAClientIs(t *testing.T) {
 		router.Rebind()
 		port := router.LocalAddr().(*net.UDPAddr).Port
 		nettest.Eventually(t, "the client's new address", func() bool {
-			g.Send(transport.Message{Method: 99}) // It is followed once it says something.
+			g.Send(transport.Message{Method: 99}) // The change is noticed when it sends.
 			g.Flush(0)
 			s.Send(transport.Message{Method: 99}) // And found out when something leaves.
 			s.Flush(0)
@@ -104,7 +104,7 @@ func TestOwnerIsToldWhereAClientIs(t *testing.T) {
 	}
 }
 
-// moves returns where a session's client has gone to.
+// moves returns the new addresses of a session's client.
 func (h *host) moves(s *transport.Session) (all []string) {
 	for i := range h.Seen {
 		if a := &h.Seen[i]; a.Session == s && a.Kind == transport.Moved {

@@ -17,8 +17,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A client whose server has ended without a word notices by the refusals of its machine, where the
-// system tells of them, and the socket goes on: it finds a server that begins at the same port.
+// A client of a crashed server notices by the refusals of the server's machine, where the system
+// reports them, and the socket remains usable: it connects to a new server at the same port.
 func TestARefusalEndsAConnection(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells of refusals")
@@ -43,13 +43,13 @@ func TestARefusalEndsAConnection(t *testing.T) {
 	}
 }
 
-// addrOfNext is that of another server at the same port.
+// addrOfNext starts another server at the same port and returns its address.
 func addrOfNext(t *testing.T, addr string) string {
 	return serve(t, func(c *ServerConfig) { c.Listen = addr }).listener.Addr().String()
 }
 
-// A refusal counts if nothing comes after it: others can forge one. One that is about another
-// address does not count.
+// A refusal counts if no packet arrives after it: it may be forged. A refusal for another address
+// does not count.
 func TestOnlySilenceMakesARefusalTrue(t *testing.T) {
 	onThin(t, netem.Link{Delay: 10 * time.Millisecond}, func(t *testing.T, n *thin, h *host) {
 		n.mu.Lock()
@@ -94,8 +94,7 @@ func TestOnlySilenceMakesARefusalTrue(t *testing.T) {
 	})
 }
 
-// A dial to which nobody answers is given up early; one that is answered, if slowly, has all its
-// time.
+// A dial without an answer fails early; a slowly answered one has all its time.
 func TestADialToWhichNobodyAnswers(t *testing.T) {
 	deaf, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

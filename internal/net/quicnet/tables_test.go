@@ -99,7 +99,7 @@ func TestClientThatNeverAcceptsTimesOut(t *testing.T) {
 	}
 }
 
-// TestServerThatBreaksTheProtocolIsTold answers a hello with what no server may say.
+// TestServerThatBreaksTheProtocolIsTold answers a hello with invalid answers.
 func TestServerThatBreaksTheProtocolIsTold(t *testing.T) {
 	l := rawListen(t)
 	for name, answer := range map[string]string{
@@ -123,7 +123,7 @@ func TestServerThatBreaksTheProtocolIsTold(t *testing.T) {
 	}
 }
 
-// TestTablesThatDoNotEndTimeOut sends a part and then nothing, for a dial without an end.
+// TestTablesThatDoNotEndTimeOut sends one part only, for a dial without a deadline.
 func TestTablesThatDoNotEndTimeOut(t *testing.T) {
 	told, err := answered(rawListen(t), "\x07\x4a\x05\x08\x05\x12\x01\x00", 50*time.Millisecond)
 	var closed *transport.Closed
@@ -159,8 +159,8 @@ func rawListen(t *testing.T) *quic.Listener {
 	return l
 }
 
-// answered dials a server that answers the hello with these bytes and says nothing more. It
-// returns the error of the dial, and the code with which the client closed.
+// answered dials a server that answers the hello with these bytes and no more. It returns the error
+// of the dial, and the code with which the client closed.
 func answered(l *quic.Listener, answer string, patience time.Duration) (told transport.Code, dialled error) {
 	closed := make(chan transport.Code, 1)
 	go func() {
@@ -173,7 +173,7 @@ func answered(l *quic.Listener, answer string, patience time.Duration) (told tra
 		if err != nil {
 			return
 		}
-		_, _ = stream.Write([]byte(answer)) // A client that has gone by now has said why.
+		_, _ = stream.Write([]byte(answer)) // A client that has closed by now has sent the reason.
 		<-conn.Context().Done()
 		var app *quic.ApplicationError
 		if errors.As(context.Cause(conn.Context()), &app) && app.Remote {

@@ -71,7 +71,7 @@ func onThin(t *testing.T, link netem.Link, test func(t *testing.T, n *thin, h *h
 	})
 }
 
-// join dials from a client of its own and hangs up. It returns how long the way in took.
+// join dials from a client of its own and disconnects. It returns the time that the dial took.
 func (n *thin) join(t *testing.T, client byte) (time.Duration, error) {
 	n.mu.Lock()
 	d := NewDialerOn(n.socket(client))
@@ -111,7 +111,7 @@ func TestAllClientsJoinOverThinLinks(t *testing.T) {
 	}
 }
 
-// A caller's choice of key exchanges stays.
+// A caller's choice of key exchanges is kept.
 func TestTheKeyExchangeIsTheCallersChoice(t *testing.T) {
 	chosen := []tls.CurveID{tls.X25519MLKEM768}
 	plain := Plain()

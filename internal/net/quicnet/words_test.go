@@ -21,7 +21,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Why a connection ended is told in the transport's words: by a code of ours, or as a loss.
+// ClosedBy converts each error to a code of ours, or to a lost connection.
 func TestWhyAConnectionEnded(t *testing.T) {
 	const socket = "the socket was closed"
 	wire := &quic.TransportError{ErrorCode: quic.ProtocolViolation, Remote: true}
@@ -44,8 +44,7 @@ func TestWhyAConnectionEnded(t *testing.T) {
 	}
 }
 
-// What a dial says: the server's refusal, in its words or in ours, or that nobody has answered, or
-// what else went wrong.
+// The error of a dial is the server's refusal, a refusal of ours, a timeout, or the original error.
 func TestWhatADialSays(t *testing.T) {
 	over, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
@@ -84,8 +83,8 @@ func TestWhatADialSays(t *testing.T) {
 	}
 }
 
-// What sends a datagram tells one that is too large from a connection that has ended, and what
-// reads a stream one that was broken off.
+// SendError distinguishes a too large datagram from an ended connection, and streamError recognises
+// an aborted stream.
 func TestErrorsOfStreamsAndDatagrams(t *testing.T) {
 	other := errors.New("a cable")
 	for in, want := range map[error]error{nil: nil, &quic.DatagramTooLargeError{}: transport.ErrDatagramTooLarge, other: other} {
@@ -100,8 +99,8 @@ func TestErrorsOfStreamsAndDatagrams(t *testing.T) {
 	}
 }
 
-// Whom a client believes: authorities of the system or of a file, one certificate alone, or on this
-// machine anybody.
+// A client trusts authorities of the system or of a file, one certificate alone, or on this machine
+// any.
 func TestWhomAClientBelieves(t *testing.T) {
 	cert, _ := certified(t, -time.Hour, time.Hour)
 	dir := t.TempDir()
@@ -153,7 +152,7 @@ func TestWhomAClientBelieves(t *testing.T) {
 	}
 }
 
-// A dial whose configuration makes no sense says so, and takes no socket with it.
+// A dial with an invalid configuration returns an error, and leaves no socket open.
 func TestDialsThatCannotBegin(t *testing.T) {
 	bad := nettest.Hello()
 	bad.Room = "\xff"
@@ -183,7 +182,7 @@ func TestDialsThatCannotBegin(t *testing.T) {
 	}
 }
 
-// A listener that cannot begin says which address it was, and what it was given is kept.
+// A listener that cannot start names its address, and its settings are kept.
 func TestWhatAListenerIsGiven(t *testing.T) {
 	for _, at := range []string{"127.0.0.1:nowhere", "192.0.2.1:0", "x"} {
 		if l, err := Listen(ServerConfig{Listen: at}); err == nil || !strings.Contains(err.Error(), `"`+at+`"`) {
@@ -200,8 +199,8 @@ func TestWhatAListenerIsGiven(t *testing.T) {
 	}
 }
 
-// What a connection costs an end is bounded by what its QUIC is told, and datagrams go over every
-// path: the search for a larger packet is off.
+// QUIC's configuration bounds the memory of a connection, and datagrams fit every path: the search
+// for a larger packet is off.
 func TestHowQUICIsTold(t *testing.T) {
 	server, client := serverQUIC(time.Minute), clientQUIC()
 	if server.MaxIdleTimeout != time.Minute || client.MaxIdleTimeout != 10*time.Second {

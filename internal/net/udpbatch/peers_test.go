@@ -38,8 +38,8 @@ func TestWaitedGoesByAPacketThatCanHoldTheDatagram(t *testing.T) {
 	expect("a packet from the future, which may be the one", 0)
 }
 
-// TestOnlyWhoIsFollowedIsRemembered: whoever forges addresses takes no memory, and an address is
-// known for as long as anybody follows it, however it is written.
+// Forged addresses take no memory, and an address is stored while it is followed, in either of its
+// forms.
 func TestOnlyWhoIsFollowedIsRemembered(t *testing.T) {
 	ps := new(Peers)
 	four := &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1).To4(), Port: 7}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds the waits of tests; nothing measures against it.
+// patience bounds the waits of tests; no test measures against it.
 const patience = 20 * time.Second
 
 // open makes a socket that listens, or skips the test if the machine has no such address.
@@ -44,7 +44,7 @@ func open(t *testing.T, listen string) (*Socket, *Peers) {
 	return s.(*Socket), peers
 }
 
-// dial makes a client of a socket, which takes packets from that address alone.
+// dial returns a client's socket, which receives packets from that address alone.
 func dial(t *testing.T, to *net.UDPAddr) *net.UDPConn {
 	t.Helper()
 	c, err := net.DialUDP("udp", nil, to)
@@ -66,7 +66,7 @@ func send(t *testing.T, c *net.UDPConn, text string) {
 }
 
 // TestRepliesLeaveByTheAddressThatWasAsked, for either family on a socket for one or both: the
-// clients take packets from there alone, and the control messages are those that QUIC makes.
+// clients accept packets from that address alone, and the control messages are like QUIC's.
 func TestRepliesLeaveByTheAddressThatWasAsked(t *testing.T) {
 	for _, c := range []struct{ listen, ask string }{
 		{"127.0.0.1:0", "127.0.0.1"}, {"0.0.0.0:0", "127.0.0.2"}, {":0", "127.0.0.2"}, {":0", "::1"}, {"[::1]:0", "::1"},
@@ -99,7 +99,7 @@ func TestRepliesLeaveByTheAddressThatWasAsked(t *testing.T) {
 	}
 }
 
-// source makes of the control messages of a packet those of its answer, as QUIC does.
+// source converts the control messages of a packet to those of its answer, as QUIC does.
 func source(t *testing.T, oob []byte) []byte {
 	var four ipv4.ControlMessage
 	var six ipv6.ControlMessage
@@ -181,14 +181,14 @@ func TestATickBeginsBetweenTwoBatchesOfARound(t *testing.T) {
 			turns += began.Load() - before
 		}
 	}
-	if turns < batches-2 { // Now and then the scheduler prefers who has yielded.
+	if turns < batches-2 { // At times the scheduler prefers the goroutine that has yielded.
 		t.Errorf("somebody else came between %d of %d batches", turns, batches)
 	}
 }
 
-// TestWaitedIsTheKernelsTime: however late a packet is read, its arrival lies between the
-// moments before and after it was sent. The kernel begins to stamp packets a moment after it was
-// asked to, and who is read very late has no mark: some packet will do.
+// TestWaitedIsTheKernelsTime: however late a packet is read, its arrival is between the times
+// before and after it was sent. The kernel starts to stamp packets a moment after it was asked to,
+// and a packet that is read very late has no mark: one good packet is enough.
 func TestWaitedIsTheKernelsTime(t *testing.T) {
 	const slack = 100 * time.Microsecond // between the kernel's two clocks
 	s, peers := open(t, "127.0.0.1:0")
@@ -217,8 +217,7 @@ func TestWaitedIsTheKernelsTime(t *testing.T) {
 	t.Error("no packet arrived when it was sent")
 }
 
-// TestRoundsAreApart: while packets keep coming, as many rounds as there are take so long at
-// least.
+// TestRoundsAreApart: while packets keep arriving, rounds are at least Pause apart.
 func TestRoundsAreApart(t *testing.T) {
 	s, _ := open(t, "127.0.0.1:0")
 	client := dial(t, s.LocalAddr().(*net.UDPAddr))
@@ -242,7 +241,7 @@ func readOne(t *testing.T, s *Socket) {
 	}
 }
 
-// TestQuietEndsThePauses: who comes after it is read at once, and so is the next.
+// TestQuietEndsThePauses: a packet after a quiet time is read at once, and so is the next.
 func TestQuietEndsThePauses(t *testing.T) {
 	s, _ := open(t, "127.0.0.1:0")
 	client := dial(t, s.LocalAddr().(*net.UDPAddr))
@@ -261,7 +260,7 @@ func TestQuietEndsThePauses(t *testing.T) {
 	}
 }
 
-// TestOneArrivalWakesTheReader, and no send does: those wake-ups are what the gate saves.
+// TestOneArrivalWakesTheReader, and no send does: udpbatch exists to save those wake-ups.
 func TestOneArrivalWakesTheReader(t *testing.T) {
 	s, _ := open(t, "127.0.0.1:0")
 	client := dial(t, s.LocalAddr().(*net.UDPAddr))
@@ -331,7 +330,7 @@ func TestDeadlineEndsRead(t *testing.T) {
 	}
 }
 
-// TestCloseEndsRead, and what is done with the socket later fails.
+// TestCloseEndsRead, and later calls fail.
 func TestCloseEndsRead(t *testing.T) {
 	s, _ := open(t, "127.0.0.1:0")
 	ended := make(chan error, 1)
@@ -356,7 +355,7 @@ func TestCloseEndsRead(t *testing.T) {
 	}
 }
 
-// TestAddressesAreWrittenForTheirSocket: a socket of IPv6 takes those of IPv4 as mapped ones.
+// TestAddressesAreWrittenForTheirSocket: a socket of IPv6 has IPv4 addresses as mapped ones.
 func TestAddressesAreWrittenForTheirSocket(t *testing.T) {
 	short, long := net.IPv4(10, 1, 2, 3).To4(), net.IPv4(10, 1, 2, 3).To16()
 	for _, c := range []struct {

@@ -23,9 +23,9 @@ import (
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
-// wire stands for the kernel: it takes messages apart into packets.
+// wire replaces the kernel: it splits messages into packets.
 type wire struct {
-	// fail says what becomes of a call, and how many messages are taken at most; nil: all are.
+	// fail returns the largest number of messages accepted by a call, and its error; nil: all are.
 	fail func(messages [][][]byte) (most int, err error)
 
 	mu       sync.Mutex
@@ -61,7 +61,7 @@ func (k *wire) hand(_ int, headers []mmsghdr) (int, error) {
 	return most, nil
 }
 
-// packetsOf takes a message apart as the kernel does.
+// packetsOf splits a message into packets as the kernel does.
 func packetsOf(h *unix.Msghdr) (packets [][]byte) {
 	var all []byte
 	for _, v := range unsafe.Slice(h.Iov, h.Iovlen) {
@@ -107,8 +107,8 @@ func mustWrite(tb testing.TB, w *writer, b, control []byte, to *net.UDPAddr) {
 	}
 }
 
-// TestPacketsLeaveOnceAndInOrder writes random bursts from many goroutines to a kernel that
-// takes what it likes, and has no room at times.
+// TestPacketsLeaveOnceAndInOrder writes random bursts from many goroutines to a kernel that accepts
+// a random number of messages, and has no room at times.
 func TestPacketsLeaveOnceAndInOrder(t *testing.T) {
 	for seed := range seeds.Of(t, 4) {
 		synctest.Test(t, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestPacketsLeaveOnceAndInOrder(t *testing.T) {
 	}
 }
 
-// inOrder tells whether some of the packets were sent, each at most once and in order.
+// inOrder reports whether sent is a subsequence of packets.
 func inOrder(packets, sent [][]byte) bool {
 	for _, s := range sent {
 		i := slices.IndexFunc(packets, func(p []byte) bool { return bytes.Equal(p, s) })
@@ -240,7 +240,7 @@ func TestAnErrorCostsItsPacketAlone(t *testing.T) {
 					return slices.ContainsFunc(m, func(p []byte) bool { return len(p) == 66 })
 				})
 				if bad == 0 {
-					return 0, c.err // Of what comes later the next call tells.
+					return 0, c.err // The next call returns the error of the next message.
 				}
 				return cmp.Or(max(bad, 0), len(messages)), nil
 			}
@@ -262,7 +262,7 @@ func TestAnErrorCostsItsPacketAlone(t *testing.T) {
 	}
 }
 
-// TestACallThatIsInterruptedIsMadeAgain: however often, at once, and nothing of it is counted.
+// TestACallThatIsInterruptedIsMadeAgain: any number of times, at once, without a count.
 func TestACallThatIsInterruptedIsMadeAgain(t *testing.T) {
 	w, k := newWriter(t, Config{})
 	left := 3 * maxRetries
@@ -337,7 +337,7 @@ func TestATickBeginsBetweenTwoCallsThatTakeLong(t *testing.T) {
 	}
 }
 
-// TestAFullBatchMakesWritersWait: nothing is lost while the kernel takes its time.
+// TestAFullBatchMakesWritersWait: no packet is lost while the kernel is slow.
 func TestAFullBatchMakesWritersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, k := newWriter(t, Config{})
@@ -362,7 +362,7 @@ func TestAFullBatchMakesWritersWait(t *testing.T) {
 	})
 }
 
-// TestBytesFillABatchToo: a batch never moves what is in it.
+// TestBytesFillABatchToo: a batch never moves its bytes.
 func TestBytesFillABatchToo(t *testing.T) {
 	b, packet := newBatch(), make([]byte, 60_000)
 	for b.fits(len(packet)) {
@@ -382,7 +382,7 @@ func TestCloseSendsWhatWasWritten(t *testing.T) {
 		w, k := newWriter(t, Config{})
 		k.fail = func(m [][][]byte) (int, error) {
 			if k.calls <= 3*closeRetries {
-				return 0, unix.EAGAIN // While the socket is open it has as long as it takes.
+				return 0, unix.EAGAIN // There is no limit while the socket is open.
 			}
 			return len(m), nil
 		}

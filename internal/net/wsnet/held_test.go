@@ -33,8 +33,8 @@ const (
 	pingFrame   = 9
 )
 
-// deaf opens a socket that takes 2 KiB and reads nothing after the upgrade: it sends pings, whose
-// pongs fill the socket, and a hello.
+// deaf opens a socket with a buffer of 2 KiB and does not read after the upgrade: it sends pings,
+// whose pongs fill the socket, and a hello.
 func deaf(t *testing.T, h *host) *net.TCPConn {
 	t.Helper()
 	c := dialSmall(t, h.at)
@@ -61,7 +61,7 @@ func deaf(t *testing.T, h *host) *net.TCPConn {
 	return c
 }
 
-// dialSmall opens a socket that takes 2 KiB.
+// dialSmall opens a socket with a receive buffer of 2 KiB.
 func dialSmall(t *testing.T, at string) *net.TCPConn {
 	t.Helper()
 	small := func(_, _ string, raw syscall.RawConn) error {
@@ -82,9 +82,9 @@ func reset(c *net.TCPConn) {
 	_ = c.Close()
 }
 
-// A client that does not read the answer to its hello holds nothing for long: one that is let in
-// joins at once, and has gone as soon as its socket is closed or was silent for too long; one that
-// is refused gives back its place.
+// A client that does not read the answer to its hello takes resources only briefly: an admitted one
+// joins at once, and ends when its socket is closed or silent for too long; a refused one returns
+// its place.
 func TestAClientThatDoesNotReadItsAnswer(t *testing.T) {
 	if kernelIsMute() {
 		t.Skip("only Linux tells what is unsent")
@@ -136,8 +136,8 @@ func TestAnswersAreWrittenInTime(t *testing.T) {
 	}
 }
 
-// A client that stops in the middle of a message counts as lost after the same time as one that
-// stops between two.
+// A client that stops in the middle of a message is lost after the same time as one that stops
+// between messages.
 func TestSilenceInsideAMessage(t *testing.T) {
 	h := serve(t, func(o *settings) { o.idle = 200 * time.Millisecond })
 	header := []byte{0x82, 0xfe, 0x40, 0, 0, 0, 0, 0} // 16 KiB follow.
@@ -203,8 +203,7 @@ func (h *host) visitor(t *testing.T) (v *visitor) {
 	return v
 }
 
-// A connection that has ended leaves nothing on the server, however it ended: its socket is closed,
-// and the server forgets it.
+// However a connection ends, its socket is closed, and the server drops all of its state.
 func TestWhatHasEndedIsForgotten(t *testing.T) {
 	h := serve(t, nil)
 	for name, says := range map[string][]byte{
@@ -230,7 +229,7 @@ func TestWhatHasEndedIsForgotten(t *testing.T) {
 	nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
 }
 
-// yields takes the socket of a request back while it is upgraded, as a full pool does.
+// yields closes the socket of a request during its upgrade, as a full Pool does.
 type yields struct {
 	http.ResponseWriter
 	socket *connlimit.Conn
@@ -242,8 +241,8 @@ func (y yields) Unwrap() http.ResponseWriter {
 	return y.ResponseWriter
 }
 
-// A connection that the pool of pages takes back during the upgrade is closed, and gives back its
-// place at the door.
+// A connection that the Pool of pages closes during the upgrade is closed, and returns its place at
+// the Door.
 func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 	stats := new(transport.Stats)
 	d := admission.New(admission.Config{Handler: &host{}, Stats: stats})

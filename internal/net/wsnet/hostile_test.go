@@ -23,8 +23,8 @@ import (
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
-// upgrade opens a socket by hand and returns how the server answers: with no status, if it has
-// closed the connection at once.
+// upgrade opens a WebSocket by hand and returns the server's answer: with status 0, if the server
+// has closed the connection at once.
 func upgrade(t *testing.T, h *host, from net.IP, headers ...string) (c net.Conn, status int, extensions string) {
 	t.Helper()
 	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}).Dial("tcp", h.at)
@@ -60,7 +60,7 @@ func without(name string, instead ...string) (all []string) {
 // loopback is an address of this machine.
 var loopback = net.IPv4(127, 0, 0, 1)
 
-// What is no WebSocket of ours is answered and counted, and takes nobody's place.
+// A request that is no WebSocket of ours is answered and counted, and takes no place.
 func TestWhatIsNoWebSocketOfOurs(t *testing.T) {
 	h := serve(t, nil)
 	n := uint64(0)
@@ -95,7 +95,7 @@ func TestWhatIsNoWebSocketOfOurs(t *testing.T) {
 	nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
 }
 
-// raw opens a socket of ours and says nothing yet.
+// raw opens a WebSocket of ours without a hello.
 func raw(t *testing.T, h *host) *websocket.Conn {
 	t.Helper()
 	//nolint:bodyclose // The library closes it.
@@ -108,7 +108,7 @@ func raw(t *testing.T, h *host) *websocket.Conn {
 	return ws
 }
 
-// greeted opens a socket of ours and says hello in two pieces.
+// greeted opens a WebSocket of ours and sends its hello in two pieces.
 func greeted(t *testing.T, h *host) *websocket.Conn {
 	t.Helper()
 	ws := raw(t, h)
@@ -127,7 +127,7 @@ func greeted(t *testing.T, h *host) *websocket.Conn {
 	return ws
 }
 
-// closedWith reads until the peer has closed, and returns how.
+// closedWith reads until the peer has closed, and returns the code and the text.
 func closedWith(t *testing.T, ws *websocket.Conn) (code websocket.StatusCode, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), nettest.Patience)
@@ -143,8 +143,7 @@ func closedWith(t *testing.T, ws *websocket.Conn) (code websocket.StatusCode, te
 	}
 }
 
-// Whatever a client says that has been let in, it costs itself its connection and nobody anything
-// else.
+// Nonsense from an admitted client ends its connection, and has no other effect.
 func TestNonsenseEndsTheConnection(t *testing.T) {
 	h := serve(t, nil)
 	say := func(kind websocket.MessageType, b []byte) func(*websocket.Conn) {
@@ -182,7 +181,7 @@ func TestNonsenseEndsTheConnection(t *testing.T) {
 	}
 }
 
-// many says something many times, as far as it gets.
+// many writes the same bytes many times, until a write fails.
 func many(t *testing.T, b []byte, n int) func(*websocket.Conn) {
 	return func(ws *websocket.Conn) {
 		for range n {
@@ -215,7 +214,7 @@ func TestPingsAreBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), nettest.Patience)
 	defer cancel()
 	go func() {
-		for { // Who pings has to read.
+		for { // Pings need a reader.
 			if _, _, err := ws.Read(ctx); err != nil {
 				_ = ws.CloseNow()
 				return
@@ -235,7 +234,7 @@ func TestPingsAreBounded(t *testing.T) {
 	}
 }
 
-// Who says no hello is told so after its time, and who gives no sign at all counts as lost.
+// A client without a hello is closed with the reason, and a silent one is lost.
 func TestSilence(t *testing.T) {
 	h := serve(t, func(o *settings) { o.door.HelloTimeout = 50 * time.Millisecond })
 	if code, text := closedWith(t, raw(t, h)); code != 4012 || text != "no hello within 50ms" {
@@ -245,13 +244,13 @@ func TestSilence(t *testing.T) {
 		t.Error(n, "are counted")
 	}
 	h = serve(t, func(o *settings) { o.idle = 100 * time.Millisecond })
-	greeted(t, h) // It answers no ping, because nobody reads.
+	greeted(t, h) // It answers no ping, because the test does not read.
 	if a := h.Find(t, "its end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLost || !contains(a.Closed.Text, "no sign of the peer") {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
 }
 
-// The end of a server waits for requests that have begun, and turns away those that come later.
+// The end of a server waits for requests that have begun, and refuses later ones.
 func TestACloseWaitsForRequests(t *testing.T) {
 	s := New(Config{Stats: new(transport.Stats)})
 	if !s.enter() {
@@ -285,8 +284,8 @@ func TestSilenceIsLookedForOftenEnough(t *testing.T) {
 	}
 }
 
-// A connection is silent for as long as a read of its socket has waited, and not while the server
-// reads nothing, such as during an admission.
+// A connection is silent for the time for which a read of its socket has waited, and not while the
+// server does not read, such as during an admission.
 func TestSilenceIsHowLongAReadHasWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
@@ -310,9 +309,9 @@ func TestSilenceIsHowLongAReadHasWaited(t *testing.T) {
 	})
 }
 
-// A client that does not read costs its own writers their time: what has got old is given up and
-// counted, the slot is free again for what is new, and others notice nothing. What is reliable
-// waits until that is too much.
+// A client that does not read delays only its own writers: expired datagrams are dropped and
+// counted, the slot is free again for new ones, and other clients are not affected. Reliable data
+// waits until its bound.
 func TestWhoDoesNotRead(t *testing.T) {
 	if kernelIsMute() {
 		t.Skip("what is unsent is known on Linux alone")
@@ -343,7 +342,7 @@ func TestWhoDoesNotRead(t *testing.T) {
 	}
 }
 
-// kernelIsMute tells whether this system's kernel is not asked about sockets.
+// kernelIsMute reports whether this system's kernel cannot be queried about sockets.
 func kernelIsMute() bool { return fmt.Sprint(newKernel(new(net.TCPConn))) == "{}" }
 
 // travelBriefly sends a message to and fro.
@@ -358,7 +357,7 @@ func travelBriefly(t *testing.T, h *host, g *guest) {
 	h.Find(t, "its answer", func(a *transport.Arrival) bool { return a.Message.Method == 6 })
 }
 
-// A thousand sockets of one household that say no hello take its places and nobody else's.
+// A thousand WebSockets of one site without a hello take the places of their site only.
 func TestSocketsOfOneSite(t *testing.T) {
 	h := serve(t, func(o *settings) { o.door.MaxConns, o.door.MaxStrangers = 256, 64 })
 	refused := 0
@@ -376,8 +375,8 @@ func TestSocketsOfOneSite(t *testing.T) {
 	travelBriefly(t, h, mustDial(t, h, nil))
 }
 
-// Players behind a proxy that is named have sites of their own, and the server knows them by their
-// addresses; behind another one they are of one site.
+// Players behind a configured proxy have sites of their own, and the server has their addresses;
+// behind another proxy they are one site.
 func TestPlayersBehindAProxy(t *testing.T) {
 	for proxy, want := range map[string]int64{"127.0.0.0/8": 12, "192.0.2.1": 8} {
 		h := serve(t, func(o *settings) { o.proxies = []string{proxy} })
@@ -395,14 +394,14 @@ func TestPlayersBehindAProxy(t *testing.T) {
 	}
 }
 
-// Half a request, or a socket that stops in the middle of a frame, holds nobody up.
+// Half a request, or a WebSocket that stops in the middle of a frame, does not block others.
 func TestHalfAFrame(t *testing.T) {
 	h := serve(t, func(o *settings) { o.door.HelloTimeout = 100 * time.Millisecond })
 	c, status, _ := upgrade(t, h, loopback, good...)
 	if status != http.StatusSwitchingProtocols {
 		t.Fatal(status)
 	}
-	// 28 KiB are to come.
+	// 28 KiB would follow.
 	_, _ = c.Write([]byte{0x82, 0xff, 0, 0, 0, 0, 0, 0, 0x70, 0, 1, 2, 3, 4, 0})
 	nettest.Eventually(t, "the place to be free", func() bool { return h.stats.Strangers.Load() == 0 && h.stats.Refused.Load() == 1 })
 	if timeouts, malformed := h.stats.Dropped(transport.DropHelloTimeout), h.stats.Dropped(transport.DropHello); timeouts != 1 || malformed != 0 {

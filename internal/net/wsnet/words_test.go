@@ -18,7 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/web"
 )
 
-// A close frame has as much of a text as it holds, without half a letter, and nothing that is none.
+// A close frame holds the text up to its size, in whole characters and valid UTF-8.
 func TestTheReasonOfACloseFrame(t *testing.T) {
 	long := strings.Repeat("x", maxReason-1)
 	for text, want := range map[string]string{
@@ -39,8 +39,7 @@ func TestTheStatusOfACloseFrame(t *testing.T) {
 	}
 }
 
-// Why a socket ended is told in the transport's words: by the peer, if it is a code of ours, or as
-// a connection that is lost.
+// closedBy converts each error to the peer's code, if it is one of ours, or to a lost connection.
 func TestWhyASocketEnded(t *testing.T) {
 	said := func(code websocket.StatusCode) error {
 		return fmt.Errorf("read: %w", websocket.CloseError{Code: code, Reason: "so it is"})
@@ -66,8 +65,7 @@ func TestWhyASocketEnded(t *testing.T) {
 	}
 }
 
-// What a dial says: a refusal if the server has said so, or that there was no time, or what else
-// went wrong.
+// The error of a dial is the server's refusal, a timeout, or the original error.
 func TestWhatADialSays(t *testing.T) {
 	over, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
@@ -78,7 +76,7 @@ func TestWhatADialSays(t *testing.T) {
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		err  error
-		want *transport.Refusal // whose code counts
+		want *transport.Refusal // only its code is compared
 		is   error
 	}{
 		"no place":                {t.Context(), errBusy, refused(transport.CodeBusy), nil},
@@ -105,7 +103,7 @@ func TestWhatADialSays(t *testing.T) {
 	}
 }
 
-// A connection says nothing about its end before it, and then the first reason alone.
+// A connection has no reason before its end, and then keeps the first.
 func TestTheFirstReasonCounts(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
@@ -130,8 +128,8 @@ func TestTheFirstReasonCounts(t *testing.T) {
 	}
 }
 
-// A peer is asked for a sign every few seconds, and once at a time. How long that takes is its
-// round trip where the kernel does not know; who is closing is not asked.
+// A peer is pinged every few seconds, one ping at a time. The answer measures the round trip if the
+// kernel does not; closing connections are not pinged.
 func TestPeersAreAskedForASign(t *testing.T) {
 	h := serve(t, nil)
 	g := mustDial(t, h, nil)
@@ -172,7 +170,7 @@ func TestPeersAreAskedForASign(t *testing.T) {
 	}
 }
 
-// A datagram that comes before the welcome is lost, and one that is too large is refused here.
+// A datagram before the welcome is lost, and a too large one is refused by the sender.
 func TestDatagramsOutOfTheirTime(t *testing.T) {
 	h := serve(t, nil)
 	ws := raw(t, h)
@@ -193,8 +191,8 @@ func TestDatagramsOutOfTheirTime(t *testing.T) {
 	}
 }
 
-// Once it has ended a connection reads and writes nothing, and says so; before that what it carries
-// is read byte by byte as well as at once, and the round trip is known.
+// An ended connection fails to read and write; before that its data is read byte by byte or at
+// once, and its round trip is measured.
 func TestAConnectionThatHasEnded(t *testing.T) {
 	h := serve(t, nil)
 	c, err := connect(t.Context(), &DialConfig{URL: "ws://" + h.at + web.Path})

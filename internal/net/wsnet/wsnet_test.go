@@ -28,7 +28,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// host is a server under test: pages with sockets, whose door collects what arrives.
+// host is a server under test: pages with WebSockets, and a Door with an owner that collects
+// arrivals.
 type host struct {
 	*nettest.Owner
 	t     *testing.T
@@ -44,7 +45,7 @@ type host struct {
 	last    atomic.Uint64
 }
 
-// Tables implements transport.Handler: all clients have the same, unless a test says otherwise.
+// Tables implements transport.Handler: all clients have the same tables, unless a test sets others.
 func (h *host) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
 
 // Admit implements transport.Handler.
@@ -65,7 +66,7 @@ func (h *host) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transp
 	}, nil
 }
 
-// settings are what a test may change of a host.
+// settings are the settings of a host that a test may change.
 type settings struct {
 	door    admission.Config
 	origins []string
@@ -163,8 +164,8 @@ func (h *host) session(g *guest) *transport.Session {
 	}).Session
 }
 
-// Messages, whole snapshots, acknowledgements and time travel as over every carrier, encrypted or
-// not.
+// Messages, whole snapshots, acknowledgements and time sync work as on every transport, encrypted
+// or not.
 func TestMessagesStateAndTimeTravel(t *testing.T) {
 	pair, err := certificate.SelfSigned()
 	if err != nil {
@@ -262,7 +263,7 @@ func travel(t *testing.T, h *host, g *guest) {
 	}
 }
 
-// Either end says why it closes, after all that it has sent.
+// Either end's reason for its close arrives, after all data that it has sent.
 func TestCloseTellsTheOtherEndWhy(t *testing.T) {
 	h := serve(t, nil)
 	g := mustDial(t, h, nil)
@@ -286,7 +287,7 @@ func TestCloseTellsTheOtherEndWhy(t *testing.T) {
 	}
 }
 
-// At the end of the server every client is told why, and nothing is left.
+// At the end of the server every client gets the reason, and no connection is left.
 func TestTheEndOfTheServerTellsEveryClient(t *testing.T) {
 	h := serve(t, nil)
 	var guests []*guest
@@ -302,7 +303,8 @@ func TestTheEndOfTheServerTellsEveryClient(t *testing.T) {
 	}
 }
 
-// A refusal reaches the client in words, and a dialer that is closed says goodbye and dials nobody.
+// A refusal reaches the client with its text, and a closed dialer sends a goodbye and dials no
+// more.
 func TestRefusalsAndClosedDialers(t *testing.T) {
 	h := serve(t, nil)
 	d := NewDialer()
@@ -331,7 +333,7 @@ func TestRefusalsAndClosedDialers(t *testing.T) {
 	}
 }
 
-// A server that takes in nobody says so before the upgrade, and a client asks some times.
+// A server that admits no client refuses before the upgrade, and a client tries again.
 func TestWhereThereIsNoPlaceAClientAsksAgain(t *testing.T) {
 	var asked, welcome atomic.Uint64
 	welcome.Store(3)
@@ -356,8 +358,8 @@ func TestWhereThereIsNoPlaceAClientAsksAgain(t *testing.T) {
 	}
 }
 
-// Pages of others may not connect, with a word for their author; the server's own and listed ones
-// may, and so may programs.
+// Foreign pages may not connect, and the answer tells their author the option; the server's own
+// pages, listed ones and programs may.
 func TestForeignPagesMayNotConnect(t *testing.T) {
 	h := serve(t, func(o *settings) { o.origins = []string{"https://example.org"} })
 	for from, want := range map[string]int{"": 101, "http://" + h.at: 101, "https://example.org": 101, "https://evil.example": 403, "null": 403, "http://127.0.0.1:1": 403} {
@@ -379,7 +381,7 @@ func TestForeignPagesMayNotConnect(t *testing.T) {
 	}
 }
 
-// An address alone is a server's pages, in the clear where that is the default.
+// URL completes an address without a scheme, without TLS where that is the default.
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct {
 		addr  string
@@ -399,7 +401,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// The server that a URL names has a port, be it said or not.
+// HostOf returns the port, explicit or by default.
 func TestHostsOfURLs(t *testing.T) {
 	for of, want := range map[string]string{
 		"ws://a:1/x": "a:1", "ws://a/x": "a:80", "wss://a/x": "a:443", "ws://[::1]/x": "[::1]:80", "wss://[::1]:5": "[::1]:5", "%zz": "",
@@ -410,7 +412,7 @@ func TestHostsOfURLs(t *testing.T) {
 	}
 }
 
-// Nobody listens there, or somebody who speaks something else: either is said, and nothing hangs.
+// A dial to a closed port or to another service fails at once with the reason.
 func TestDialsThatLeadNowhere(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

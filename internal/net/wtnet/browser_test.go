@@ -18,8 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// page is what a browser shows: it plays what it is told to, one after another, and tells how it
-// went.
+// page is the page in the browser: it runs plays, one after another, and returns their results.
 const page = `<!doctype html><title>netloop</title><script type="module">
 const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
 const tell = what => fetch("/told", {method: "POST", body: JSON.stringify(what)});
@@ -44,7 +43,7 @@ for (const play of await (await fetch("/plays")).json()) {
 }
 </script>`
 
-// play is what a page shall do, and told what it tells.
+// play is a task of the page, and told its result.
 type (
 	play struct {
 		URL                   string
@@ -106,8 +105,8 @@ func (b *browser) next(t *testing.T) told {
 	}
 }
 
-// A browser plays: over its stream and by datagrams, it reads why it is closed, and the server
-// reads why it closes. A page of another origin does not come in.
+// A browser plays over its stream and in datagrams, gets the reason of the server's close, and the
+// server gets that of its own. A page of another origin is refused.
 func TestARealBrowser(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it takes seconds to start a browser")

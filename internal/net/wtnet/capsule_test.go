@@ -14,12 +14,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// frame is one of HTTP/3, with a size below 64.
+// frame returns a frame of HTTP/3, with a size below 64.
 func frame(kind byte, b ...byte) []byte { return append([]byte{kind, byte(len(b))}, b...) }
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// What a CONNECT stream says, however its capsules are cut into frames.
+// The close of a session is read, however its capsules are cut into frames.
 func TestTheCloseOfASession(t *testing.T) {
 	bye := appendClose(nil, 1234, "bye")
 	unknown := []byte{0x21, 3, 1, 2, 3}
@@ -52,7 +52,7 @@ func TestTheCloseOfASession(t *testing.T) {
 	}
 }
 
-// Whatever a CONNECT stream carries, only so much of it is read, and only so much kept.
+// Of any CONNECT stream only bounded data is read and kept.
 func FuzzConnectStream(f *testing.F) {
 	f.Add(frame(0, appendClose(nil, 1234, "bye")...))
 	f.Add(join(frame(0x21, 1, 2), frame(0, 0x21, 3, 1, 2, 3)))
@@ -66,7 +66,7 @@ func FuzzConnectStream(f *testing.F) {
 	})
 }
 
-// A code is the same after it was one of HTTP/3, and no error of HTTP/3's own is one.
+// A code survives the conversion to HTTP/3 and back, and HTTP/3's own errors are not codes.
 func TestCodesAsErrorsOfHTTP3(t *testing.T) {
 	for _, c := range []transport.Code{0, 1, 0x1d, 0x1e, 0x1f, 0x3c, transport.CodeGame, math.MaxUint32} {
 		if got, ok := codeOf(errorCode(c)); got != c || !ok {

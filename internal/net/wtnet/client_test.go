@@ -64,7 +64,7 @@ func TestProgramsPlayAsBrowsersDo(t *testing.T) {
 	}
 }
 
-// Who is not let in reads why, whether it has come as far as a hello or not.
+// A refused program gets the reason, before or after its hello.
 func TestARefusedProgramReadsWhy(t *testing.T) {
 	h := serve(t, nil, nil)
 	h.refuse = func(*netloopv1.Hello) error { return transport.Refuse(transport.CodeRoomUnknown, "no such room") }

@@ -30,7 +30,7 @@ type raw struct {
 	host string
 }
 
-// rawDial connects and asks for nothing.
+// rawDial connects and sends no request.
 func rawDial(t *testing.T, h *host) *raw {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
@@ -46,7 +46,7 @@ func rawDial(t *testing.T, h *host) *raw {
 	return &raw{conn, (&http3.Transport{EnableDatagrams: true}).NewRawClientConn(conn), addr}
 }
 
-// ask makes a request and returns the answer's status. Header lines go as key, value.
+// ask makes a request and returns the answer's status. Header lines are pairs of key and value.
 func (r *raw) ask(t *testing.T, method, proto, path string, header ...string) (*http3.RequestStream, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
@@ -108,7 +108,7 @@ func (r *raw) join(t *testing.T, h *host, id quic.StreamID) *transport.Session {
 	return <-h.sessions
 }
 
-// head is how a stream of a session begins.
+// head returns the head of a session's stream.
 func head(id quic.StreamID) []byte {
 	return quicvarint.Append(quicvarint.Append(nil, frameBidirectional), uint64(id))
 }
@@ -128,7 +128,7 @@ func (r *raw) ended(t *testing.T) transport.Code {
 	return transport.Code(app.ErrorCode)
 }
 
-// By every draft a server says yes, and that a connection has room for one session.
+// The settings announce one session for every draft.
 func TestAServerTakesOneSession(t *testing.T) {
 	want := map[uint64]uint64{settingEnableDraft06: 1, settingMaxSessions: 1, settingEnabled: 1}
 	if got := settings(); !maps.Equal(got, want) {
@@ -136,7 +136,7 @@ func TestAServerTakesOneSession(t *testing.T) {
 	}
 }
 
-// Who asks for something else than a session is told so and counted, and may ask better.
+// A request for anything but a session is refused and counted, and another request may follow.
 func TestOtherRequestsAreTurnedAway(t *testing.T) {
 	pages, err := origin.Parse([]string{"https://example.org"})
 	if err != nil {
@@ -179,7 +179,7 @@ func TestOtherRequestsAreTurnedAway(t *testing.T) {
 	}
 }
 
-// Whatever is missing for a hello, it has to be there in time.
+// An incomplete hello times out, whichever part is missing.
 func TestAHelloHasToComeInTime(t *testing.T) {
 	h := serve(t, nil, func(c *quicnet.ServerConfig) { c.HelloTimeout = 500 * time.Millisecond })
 	for name, do := range map[string]func(*testing.T, *raw){
@@ -202,8 +202,8 @@ func TestAHelloHasToComeInTime(t *testing.T) {
 	}
 }
 
-// Streams that belong to no session are rejected, the session's own is waited for behind them, and
-// who goes on like that is thrown out.
+// Streams of no session are rejected, the session's own may follow, and a client that sends too
+// many is disconnected.
 func TestStreamsOfNoSession(t *testing.T) {
 	h := serve(t, nil, nil)
 	r := rawDial(t, h)
@@ -229,8 +229,7 @@ func TestStreamsOfNoSession(t *testing.T) {
 	}
 }
 
-// What a browser opens beside the session, and what it sends there, is never read: a player plays
-// on.
+// Other streams of a browser, and their data, are never read: the player continues.
 func TestOtherStreamsAreNotRead(t *testing.T) {
 	h := serve(t, nil, nil)
 	r := rawDial(t, h)
@@ -263,8 +262,8 @@ func TestOtherStreamsAreNotRead(t *testing.T) {
 	}
 }
 
-// A CONNECT stream carries a close and little else. Who sends more is out, and whose stream breaks
-// off, or ends, has left.
+// A CONNECT stream contains a close and little more. A client that sends more is disconnected, and
+// one whose stream ends or is aborted has left.
 func TestWhatACONNECTStreamCarries(t *testing.T) {
 	h := serve(t, nil, nil)
 	for name, c := range map[string]struct {
@@ -299,8 +298,8 @@ func TestWhatACONNECTStreamCarries(t *testing.T) {
 	}
 }
 
-// A page that is turned away reads why, and has the time to: the connection stays until the page
-// has closed it, or has not done so for a while.
+// A refused page gets the reason, and the time to read it: the connection is kept until the page
+// has closed it, or for Linger.
 func TestAPageReadsWhyItIsTurnedAway(t *testing.T) {
 	h := serve(t, nil, nil)
 	h.refuse = func(*netloopv1.Hello) error { return transport.Refuse(transport.CodeRoomUnknown, "no such room") }

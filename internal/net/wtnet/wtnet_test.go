@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// host is a server under test that lets everybody in and collects what arrives.
+// host is a server under test that admits all clients and collects arrivals.
 type host struct {
 	*nettest.Owner
 	listener *quicnet.Listener
