@@ -73,7 +73,7 @@ func sending(t *testing.T, method, url string, header ...string) (status int, bo
 	return resp.StatusCode, string(b)
 }
 
-// Every page but those of probes needs a token, and profiles one that may write.
+// Every page but those of probes needs a token, and profiles one of role write.
 func TestPagesNeedATokenThatIsGoodForThem(t *testing.T) {
 	base, counts := guarded(t)
 	pages := []string{"/", "/metrics", "/ticks", "/ticks/last", "/ticks/slow", "/loop", "/rooms", "/explain?client=3"}
@@ -117,8 +117,8 @@ func TestPagesNeedATokenThatIsGoodForThem(t *testing.T) {
 	}
 }
 
-// A room is closed by a POST of who may write, and by nobody else: without tokens by nobody at all,
-// and not by a page of another site in the browser of somebody who has shown a token here.
+// A room is closed only by a POST with a token of role write: not without tokens, and not by a page
+// of another site in a browser with a stored token.
 func TestRoomsAreClosedByWhoMayWrite(t *testing.T) {
 	tokens, err := OpenTokens(tokenFile(t, "read "+readToken+"\nwrite "+writeToken+"\n"), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -156,8 +156,8 @@ func TestRoomsAreClosedByWhoMayWrite(t *testing.T) {
 	}
 }
 
-// A web page cannot make the browser of somebody here read the listener by a name that its owner
-// has pointed to it. Who shows a token means us, by whatever name.
+// A foreign web page cannot read the listener through a browser on this machine and a host name
+// that resolves to it. A request with a token is accepted under any name.
 func TestForeignNamesAreNotAnswered(t *testing.T) {
 	machine, err := os.Hostname()
 	if err != nil {
@@ -216,7 +216,7 @@ func TestOtherMachinesNeedTokens(t *testing.T) {
 	}
 }
 
-// What is wrong with a file of tokens is said by its line, and never with the token.
+// An error in a file of tokens names the line, and never the token.
 func TestBadTokenFilesAreSaid(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                        "no token",
@@ -247,7 +247,7 @@ func TestBadTokenFilesAreSaid(t *testing.T) {
 	}
 }
 
-// Tokens change while the server runs; a file that cannot be used changes nothing.
+// Tokens change while the server runs; an invalid file has no effect.
 func TestTokensFollowTheirFile(t *testing.T) {
 	path := tokenFile(t, "read "+readToken)
 	var log bytes.Buffer
@@ -281,7 +281,7 @@ func TestTokensFollowTheirFile(t *testing.T) {
 	}
 }
 
-// Profiles are what go tool pprof reads, bounded in time.
+// Profiles have the format of go tool pprof, and a bounded duration.
 func TestProfilesAreServed(t *testing.T) {
 	base, _ := guarded(t)
 	ask := func(path string) (int, string) {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// state is what the pages of a test server answer from.
+// state is the data of a test server's pages.
 type state struct {
 	since, period atomic.Int64
 	notReady      atomic.Bool
@@ -92,7 +92,7 @@ func (s *state) config() Config {
 	}
 }
 
-// start serves until the test ends and proves that nothing is left behind.
+// start serves until the test ends and checks that no goroutine is left.
 func start(t *testing.T, cfg Config) (base string) {
 	t.Helper()
 	s, err := Listen(cfg)
@@ -209,7 +209,7 @@ func TestHealthNotesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What is large is made for one reader at a time; the others are told to come again.
+// Large pages are made for one reader at a time; others get a 503.
 func TestLargePagesAreMadeOneByOne(t *testing.T) {
 	var s state
 	var base string

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// hang holds connections that say something, or nothing, and then stand still.
+// hang opens connections that send say, or no bytes, and then stop.
 func hang(t *testing.T, base, say string, n int) {
 	t.Helper()
 	for range n {
@@ -18,13 +18,13 @@ func hang(t *testing.T, base, say string, n int) {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		if _, err := io.WriteString(c, say); err != nil && say == "" {
-			t.Fatal(err) // Who has spoken may be closed already.
+			t.Fatal(err) // A connection that has sent may be closed already.
 		}
 	}
 }
 
-// Whatever others do with their connections, a probe is answered at once: it takes the place of
-// one that is quiet. An orchestrator that gets no answer would end the game.
+// A probe is answered at once, whatever other clients do: a quiet connection is closed for it. An
+// orchestrator that gets no answer would kill the game.
 func TestNobodyKeepsAProbeOut(t *testing.T) {
 	for name, say := range map[string]string{
 		"silent":         "",
@@ -62,8 +62,7 @@ func TestNobodyKeepsAProbeOut(t *testing.T) {
 	}
 }
 
-// Pages that are being made keep their connections, whoever comes meanwhile; there are never
-// more of them than leave room for probes.
+// Pages under way keep their connections when others connect; their number leaves room for probes.
 func TestPagesUnderWayAreNotClosed(t *testing.T) {
 	cfg := (&state{}).config()
 	begun, free := make(chan struct{}, maxConns), make(chan struct{})

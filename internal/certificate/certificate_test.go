@@ -123,7 +123,7 @@ func keep(t *testing.T, from, until time.Duration) *files {
 	return f
 }
 
-// A certificate that was renewed on disk is what the next client sees.
+// The next client gets a certificate that was renewed on disk.
 func TestTheCertificateFollowsItsFiles(t *testing.T) {
 	f := keep(t, -day, day)
 	before := f.Hash()
@@ -151,7 +151,7 @@ func TestTheCertificateFollowsItsFiles(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with new files, clients see the old certificate; the log and a counter say so.
+// If new files are invalid, clients get the old certificate; it is logged and counted.
 func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, f *files)
@@ -179,7 +179,7 @@ func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := keep(t, -day, day)
-			f.watch.Close() // The test says when.
+			f.watch.Close() // The test triggers the reload.
 			before := f.Hash()
 			c.spoil(t, f)
 			f.reload(f.load)
@@ -193,8 +193,7 @@ func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
 	}
 }
 
-// Who starts with a certificate that has expired gets another one in, even if that is no
-// better: there is nothing to lose.
+// A server with an expired certificate accepts another one, even an expired one.
 func TestAnExpiredCertificateIsReplacedByAny(t *testing.T) {
 	f := keep(t, -9*day, -8*day)
 	if text := f.log.String(); !strings.Contains(text, "clients refuse the certificate") || !strings.Contains(text, "has expired on") {
@@ -266,7 +265,7 @@ func TestACertificateOfTheCallerStays(t *testing.T) {
 }
 
 // A certificate that is not valid yet replaces the old one when it is, without another change of
-// its files; so long the log says once that it waits.
+// its files; meanwhile it is logged once.
 func TestACertificateIsTriedAgainWhenItIsValid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &files{cert: filepath.Join(t.TempDir(), "cert.pem"), key: filepath.Join(t.TempDir(), "key.pem")}
@@ -293,6 +292,6 @@ func TestACertificateIsTriedAgainWhenItIsValid(t *testing.T) {
 		written(t, f.cert, f.key, 99*day, 100*day)
 		f.reload(f.load)
 		f.Close()
-		f.reload(f.load) // Nothing waits for a keeper that is closed.
+		f.reload(f.load) // A closed Keeper does not try again.
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// bare is a connection that knows whether it is closed.
+// bare is a connection that counts its closes.
 type bare struct {
 	net.Conn
 	host   byte
@@ -32,8 +32,8 @@ func (q *queue) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// The connection that has been quiet for longest goes first; one that has just been answered is
-// the newest; one that is busy stays, and while all are busy nobody else comes in.
+// The longest quiet connection is closed first; a just answered one is the newest; a busy one is
+// kept, and while all are busy new ones are refused.
 func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 	var all [6]bare
 	q := &queue{}
@@ -56,7 +56,7 @@ func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 	if all[1].closed != 1 || all[0].closed != 0 || closed != 1 {
 		t.Errorf("closed are %+v", all)
 	}
-	b.Work()() // It is gone already.
+	b.Work()() // It was closed already.
 	busy, ended := a.Work(), c.Work()
 	_ = c.Close() // while its page is made
 	ended()
@@ -64,7 +64,7 @@ func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 	if d.Work(); all[3].closed != 0 || closed != 1 {
 		t.Errorf("closed are %+v", all)
 	}
-	_, err := p.Accept() // All are busy: the rest of the queue is turned away.
+	_, err := p.Accept() // All are busy: the rest of the queue is refused.
 	if !errors.Is(err, net.ErrClosed) || all[4].closed != 1 || all[5].closed != 1 || closed != 3 {
 		t.Errorf("%v, closed are %+v", err, all)
 	}
@@ -78,7 +78,7 @@ func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 	}
 }
 
-// full makes a pool that is full of quiet connections, which say where they come from.
+// full returns a Pool that is full of quiet connections from these hosts.
 func full(hosts ...byte) (p *Pool, all []*bare, come func(host byte) bool) {
 	p = New(nil, Config{Max: len(hosts), Closed: func() {}})
 	come = func(host byte) bool {
@@ -92,8 +92,8 @@ func full(hosts ...byte) (p *Pool, all []*bare, come func(host byte) bool) {
 	return p, all, come
 }
 
-// Who has many connections makes room for who has few, and for its own: a crowd from one place
-// moves nobody else.
+// A site with many connections gives up one for a site with few, and for its own: a crowd from one
+// site does not evict others.
 func TestASiteWithManyConnectionsMakesRoom(t *testing.T) {
 	_, all, come := full(1, 2, 2, 2, 1)
 	if !come(3) || all[1].closed != 1 || all[0].closed != 0 {
@@ -104,7 +104,7 @@ func TestASiteWithManyConnectionsMakesRoom(t *testing.T) {
 	}
 }
 
-// A site all of whose connections are busy gets none of others that have fewer.
+// A site with only busy connections does not evict one of a site with fewer.
 func TestABusySiteTakesNobodysPlace(t *testing.T) {
 	p, all, come := full(1, 2, 2)
 	for e := p.quiet.Front(); e != nil; {
@@ -121,7 +121,7 @@ func TestABusySiteTakesNobodysPlace(t *testing.T) {
 	}
 }
 
-// A connection that has left the pool is bounded by somebody else, and counts no more.
+// A connection that has left the Pool is not counted by it any more.
 func TestWhoHasLeftIsNotBounded(t *testing.T) {
 	p, all, come := full(1)
 	c := p.quiet.Front().Value.(*Conn)
@@ -133,7 +133,7 @@ func TestWhoHasLeftIsNotBounded(t *testing.T) {
 	}
 }
 
-// Who is not welcome costs nothing, and nobody goes for it.
+// An unwelcome connection is refused, and none is closed for it.
 func TestWhoIsNotWelcomeGoesAtOnce(t *testing.T) {
 	p, all, come := full(1)
 	p.cfg.Welcome = func(at net.Addr) bool { return siteOf(at) != siteOf(all[0].RemoteAddr()) }
@@ -145,7 +145,7 @@ func TestWhoIsNotWelcomeGoesAtOnce(t *testing.T) {
 	}
 }
 
-// A request knows its connection, with TLS around it too.
+// A request's context returns its connection, with and without TLS.
 func TestARequestKnowsItsConnection(t *testing.T) {
 	c := &Conn{}
 	for _, around := range []net.Conn{c, tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS13})} {
@@ -168,7 +168,7 @@ func work(p *Pool, host byte) {
 	}
 }
 
-// closed are the hosts of connections that were closed, in the order in which they came.
+// closed returns the hosts of closed connections, in order of arrival.
 func closed(all []*bare) (hosts []byte) {
 	for _, b := range all {
 		for range b.closed {
@@ -178,8 +178,8 @@ func closed(all []*bare) (hosts []byte) {
 	return hosts
 }
 
-// A site whose answers take all connections makes room for others, its oldest answer first, until
-// they have about as many; it gets none of theirs, and a quiet connection of a small site stays.
+// A site with all connections busy gives them up for others, its oldest first, until they have
+// about as many; it evicts none of theirs, and a quiet connection of a small site is kept.
 func TestASiteWithManyAnswersMakesRoom(t *testing.T) {
 	p, all, come := full(1, 1, 2, 1, 1, 1)
 	work(p, 1)
@@ -202,8 +202,8 @@ func TestASiteWithManyAnswersMakesRoom(t *testing.T) {
 	}
 }
 
-// A site has at most so many connections, however much room there is: it closes a quiet one of its
-// own for a newcomer, and none of others.
+// A site has at most PerSite connections, even if the Pool has room: a new one replaces a quiet one
+// of its own site only.
 func TestConnectionsOfASiteAreBounded(t *testing.T) {
 	p, all, come := full(2, 1, 1, 0, 0, 0)
 	p.cfg.PerSite = 3
@@ -220,8 +220,8 @@ func TestConnectionsOfASiteAreBounded(t *testing.T) {
 	}
 }
 
-// The connection of a proxy is of no site until it is known for whom it asks, and then of that one,
-// which has a bound.
+// A proxy's connection has no site until its client is known, and then the client's site, which has
+// a bound.
 func TestAProxysConnectionIsOfItsClientsSite(t *testing.T) {
 	p, _, come := full(1, 1, 7, 7, 7)
 	p.cfg.Max, p.cfg.PerSite = 9, 2

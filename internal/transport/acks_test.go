@@ -89,7 +89,7 @@ func TestWorstAckFieldFits(t *testing.T) {
 	}
 	a = ackSet{}
 	id := uint64(1 << 63)
-	for n := range 60 { // Runs of two bytes where they fit the window.
+	for n := range 60 { // Runs of two bytes if they fit the window.
 		id += uint64(1 + 130*(n%8/7))
 		a.add(id + uint64(n))
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// busy is a server's session with everything to send that a tick may bring.
+// busy is a server's session with all data that a tick may bring.
 type busy struct {
 	*end
 	packet  [MaxStatePacket]byte
@@ -18,7 +18,7 @@ func newBusy(client bool) *busy {
 	return &busy{end: newEnd(client, SessionConfig{}), buf: make([]byte, 0, 64<<10)}
 }
 
-// tick is what the owner does in one tick.
+// tick does the owner's work of one tick.
 func (b *busy) tick(n int) {
 	if slot := b.Slot(); slot != nil && !b.cfg.Client {
 		for range 3 {
@@ -34,7 +34,7 @@ func (b *busy) tick(n int) {
 	b.Flush(time.Duration(n))
 }
 
-// drain is what the writers do.
+// drain does the writers' work.
 func (b *busy) drain() (datagrams int) {
 	_ = b.SendDatagrams(func() time.Duration { return 1 }, func([]byte) error { // It never fails.
 		datagrams++

@@ -8,7 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
-// mate is one side of a client's life over several connections: what it sends and has had.
+// mate is one side of a client's session over several connections, with its sent and received
+// messages.
 type mate struct {
 	backlog  *Backlog
 	inbox    *Inbox
@@ -40,11 +41,11 @@ func (m *mate) say(t *testing.T, payload int) {
 	}
 }
 
-// take takes what has arrived.
+// take processes the arrivals.
 func (m *mate) take(t *testing.T) {
 	for _, a := range m.inbox.Swap(nil) {
 		if a.Session != m.session {
-			continue // Of a connection that is over.
+			continue // Of an ended connection.
 		}
 		switch a.Kind {
 		case MessageArrived:
@@ -72,8 +73,8 @@ func carryStream(t *testing.T, from, to *mate, limit int) {
 	to.take(t)
 }
 
-// Whatever connections break and wherever in the stream they do, each side gets the other's
-// reliable messages once each and in order.
+// Wherever connections break, each side receives the other's reliable messages once each and in
+// order.
 func TestReliableMessagesOutliveConnections(t *testing.T) {
 	for seed := range seeds.Of(t, 200) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -94,7 +95,7 @@ func TestReliableMessagesOutliveConnections(t *testing.T) {
 				server.take(t)
 				client.take(t)
 				if rng.IntN(2) == 0 {
-					a.say(t, rng.IntN(300)) // Meanwhile nobody is connected.
+					a.say(t, rng.IntN(300)) // Both are disconnected meanwhile.
 				}
 				server.connect()
 				client.connect()
@@ -134,8 +135,8 @@ func TestReliableMessagesOutliveConnections(t *testing.T) {
 	}
 }
 
-// A number of messages that were never sent, or that is lower than one before, is refused and
-// changes nothing.
+// A confirmed number above the last message sent, or below an earlier one, is refused without
+// effect.
 func TestBacklogRefusesWhatMakesNoSense(t *testing.T) {
 	m := newMate(false)
 	m.connect()
@@ -150,7 +151,7 @@ func TestBacklogRefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// What a peer never says to have is bounded like what it does not read, and costs the connection.
+// Unconfirmed messages are bounded like unread ones; above the bound the connection is closed.
 func TestBacklogIsBounded(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		m := newMate(false)
@@ -172,8 +173,8 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 }
 
-// The peer is told which messages have arrived once for so many of them, or bytes: it costs a
-// frame each time.
+// Messages are confirmed once for a number of messages or bytes, because each confirmation is a
+// frame.
 func TestReceiptsAreRare(t *testing.T) {
 	m := newMate(false)
 	m.connect()
@@ -182,7 +183,7 @@ func TestReceiptsAreRare(t *testing.T) {
 		m.link.AppendStream(nil, 1<<20)
 		return m.link.leg.Load().stats.FramesOut.Load()
 	}
-	for n := uint64(1); n < 16; n++ { // docs/WIRE.md says 16 and 32 KiB.
+	for n := uint64(1); n < 16; n++ { // docs/WIRE.md lists 16 and 32 KiB.
 		m.session.Received(n, 10)
 	}
 	if n := told(); n != 0 {

@@ -2,7 +2,7 @@ package transport
 
 import "testing"
 
-// streamWrite is what package quicnet takes of a session for one write of the stream.
+// streamWrite is the number of bytes that package quicnet takes from a session for one write.
 const streamWrite = 4 << 10
 
 func TestSmallMessagesOfATickLeaveInOneStreamWrite(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A carrier is the same after it was written and read, and no other name is one.
+// A Carrier survives marshalling, and other names are refused.
 func TestCarriersByName(t *testing.T) {
 	for c := range NumCarriers {
 		text, err := c.MarshalText()

@@ -80,7 +80,7 @@ func TestUnreliableQueueDropsTheOldest(t *testing.T) {
 	}
 }
 
-// What waits unreliably never takes more bytes than it may, whatever the sizes.
+// Queued unreliable messages never exceed their bytes, whatever their sizes.
 func TestUnreliableMessagesWaitWithinTheirBytes(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	most := 0
@@ -189,8 +189,8 @@ func TestFlushLagLeavesChokeOut(t *testing.T) {
 	}
 }
 
-// Whoever waits for being let in finds out without taking an arrival from the owner: once, however
-// often the server says so, and of the end as well.
+// A waiting client detects its acceptance without an arrival from the owner: once, even if the
+// server repeats it, and also after the end.
 func TestAcceptanceAndEndCanBeWaitedFor(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	done := func(c <-chan struct{}) bool {
@@ -220,8 +220,8 @@ func TestAcceptanceAndEndCanBeWaitedFor(t *testing.T) {
 	}
 }
 
-// Of what a client says as it closes a server believes that it is gone; and that it has heard
-// nothing, which is no wish to leave.
+// Of a client's close code a server accepts only that it has left or timed out, which is no wish to
+// leave.
 func TestAClientCanOnlyLeaveOrHearNothing(t *testing.T) {
 	for said, want := range map[Code]Code{
 		CodeKicked: CodeLeft, CodeLost: CodeLeft, CodeTimeout: CodeTimeout, CodeGame: CodeGame,
@@ -235,7 +235,7 @@ func TestAClientCanOnlyLeaveOrHearNothing(t *testing.T) {
 	}
 }
 
-// Both writers of a driver are told that an end has begun, or is there, so that they end too.
+// Both writers of a driver are woken when the end begins or is reached, so that they end too.
 func TestTheWritersAreToldOfTheEnd(t *testing.T) {
 	for name, do := range map[string]func(e *end){
 		"the owner closes":   func(e *end) { e.Session.Close(CodeGame, "") },
@@ -250,7 +250,7 @@ func TestTheWritersAreToldOfTheEnd(t *testing.T) {
 	}
 }
 
-// Of a link that has ended nothing arrives any more, whoever has ended it.
+// After a link has ended no data of it arrives.
 func TestNothingArrivesAfterTheEnd(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	client.Send(Message{Method: 1})

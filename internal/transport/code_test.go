@@ -2,8 +2,8 @@ package transport
 
 import "testing"
 
-// A code has a text of its own up to the last one that is netloop's; from CodeGame on codes are
-// the game's, and between both lie those of later versions.
+// A code has a text of its own up to netloop's last one; codes from CodeGame on are the game's, and
+// those between belong to later versions.
 func TestCodesInWords(t *testing.T) {
 	for code, want := range map[Code]string{
 		CodeLeft:      "left",
@@ -19,7 +19,7 @@ func TestCodesInWords(t *testing.T) {
 	}
 }
 
-// What a code says by itself is not said again.
+// A text equal to the code's own is not repeated.
 func TestEndsAndRefusalsInWords(t *testing.T) {
 	for want, err := range map[string]error{
 		"transport: refused: full":                      &Refusal{Code: CodeFull},
@@ -35,7 +35,7 @@ func TestEndsAndRefusalsInWords(t *testing.T) {
 	}
 }
 
-// Every code that a peer can send has a counter and a name, where int has 32 bits, too.
+// Every code of a peer has a counter and a name, also where int has 32 bits.
 func TestEveryCodeIsCounted(t *testing.T) {
 	for _, c := range []Code{0, CodeMoved, CodeMoved + 1, CodeGame, 1<<31 - 1, 1 << 31, 1<<32 - 1} {
 		if n := c.counter(); n < 0 || n >= numCodes || c.Name() == "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// counted is what both ends' counters say of one direction.
+// counted are the counters of both ends for one direction.
 type counted struct{ datagrams, datagramBytes, frames, streamBytes uint64 }
 
 func (e *end) countedOut() counted {
@@ -20,7 +20,7 @@ func (e *end) countedIn() counted {
 	return counted{s.DatagramsIn.Load(), s.DatagramBytesIn.Load(), s.FramesIn.Load(), s.StreamBytesIn.Load()}
 }
 
-// carryCounting is carry, and counts by itself. What it appends to belongs to somebody else.
+// carryCounting is carry with counts of its own. It appends to a slice with other contents.
 func carryCounting(t *testing.T, from, to *end) (c counted) {
 	t.Helper()
 	before := []byte("not a part of it")
@@ -51,8 +51,8 @@ func carryCounting(t *testing.T, from, to *end) (c counted) {
 	return c
 }
 
-// TestWhatIsCarriedIsCounted lets an owner do one thing that makes frames or datagrams. The
-// counters of both ends say what was carried.
+// TestWhatIsCarriedIsCounted makes an owner send frames or datagrams of one kind. The counters of
+// both ends must match.
 func TestWhatIsCarriedIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		client            bool
@@ -101,7 +101,7 @@ func TestWhatIsCarriedIsCounted(t *testing.T) {
 	}
 }
 
-// What sees an owner's messages sees all, whether they leave or not.
+// Sent is called for all messages, also for dropped ones.
 func TestWhatIsSentIsSeen(t *testing.T) {
 	var seen []Message
 	e := newEnd(false, SessionConfig{Sent: func(m Message) { seen = append(seen, m) }})

@@ -29,7 +29,7 @@ var (
 		frameAccepted: sized, frameReceived: sized, frameClosing: sized, frameMove: sized, frameMoved: sized,
 	}
 	messageFields   = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint, 6: sized, 7: sized, 8: varint}
-	acksFields      = layout{1: varint, 2: sized | once | strict} // Runs come packed, in one piece.
+	acksFields      = layout{1: varint, 2: sized | once | strict} // Runs are packed, in one field.
 	timesFields     = layout{1: varint, 2: varint, 3: varint}
 	epochFields     = layout{1: varint, 2: varint}
 	digestFields    = layout{1: varint, 2: varint}

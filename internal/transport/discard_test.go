@@ -18,8 +18,8 @@ func undecodable(calls *int) SessionConfig {
 	return SessionConfig{Decode: func(*Message) (any, any, error) { *calls++; return nil, nil, errors.New("no") }}
 }
 
-// What means nothing is one arrival, however much it is, and counts as messages: one, and
-// one more for each KiB of it.
+// Discarded data is one arrival, whatever its size, and is charged as one message, and one more for
+// each KiB.
 func TestWhatMeansNothingCountsAsMessages(t *testing.T) {
 	for name, c := range map[string]struct {
 		frame []byte
@@ -108,7 +108,7 @@ func boundDiscards(t *testing.T, beyond []byte) {
 	}
 }
 
-// Datagrams with nothing new in them are signs of life, as often as a client may draw frames.
+// Datagrams without new contents are free of charge once per beatPeriod.
 func TestSignsOfLifeAreFreeOnceAMillisecond(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	number := uint64(0)
@@ -134,7 +134,7 @@ func TestMessagesArePaidBeforeTheyAreDecoded(t *testing.T) {
 	server := newEnd(false, undecodable(&calls))
 	m := Message{Method: 1, Payload: make([]byte, 10)}
 	frame := appendMessageFrame(nil, &m, sizeMessage(&m))
-	for range DefaultInboxPerSession / 2 { // Each takes its place, and that of what means nothing.
+	for range DefaultInboxPerSession / 2 { // Each takes two places: one is for the discard.
 		if err := server.ReceiveStream(0, frame); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestMessagesArePaidBeforeTheyAreDecoded(t *testing.T) {
 	}
 }
 
-// After the end of a session nothing of it arrives.
+// After the end of a session no discard is counted for it.
 func TestNothingIsDiscardedAfterTheEnd(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	server.End(Closed{Code: CodeLost})

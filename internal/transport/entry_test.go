@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// What waits for its turn keeps further messages out, until the owner gives back what they hold: an
-// unreliable one is lost, of a reliable one the owner learns, and the session goes on. All else
-// still arrives.
+// A session with too many bytes under way gets no further messages accepted, until the owner
+// returns their charge: an unreliable one is lost, a reliable one is reported to the owner, and the
+// session continues. Other arrivals are accepted.
 func TestWhatWaitsForItsTurnKeepsMessagesOut(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.cfg.Decode = func(*Message) (any, any, error) { return "method", "message", nil }
@@ -58,15 +58,15 @@ func TestWhatWaitsForItsTurnKeepsMessagesOut(t *testing.T) {
 	}
 }
 
-// Nothing is under way of what could not be decoded, of what was merged, or of what a call of Each
-// that panicked has left.
+// No bytes are under way for messages that could not be decoded, for merged arrivals, or after a
+// panic in a call of Each.
 func TestNothingIsUnderWayOfWhatIsNotThere(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.cfg.Decode = func(m *Message) (any, any, error) {
 		if m.Method == 1 {
 			return nil, nil, errors.New("no")
 		}
-		return nil, nil, nil // It is handed on as it is.
+		return nil, nil, nil // It is passed on unchanged.
 	}
 	for n := range 40 {
 		client.Send(Message{Method: uint32(n % 3), Reliable: n%2 == 0, Payload: make([]byte, 100)})

@@ -15,8 +15,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Every kind of frame that a side takes breaks the stream when its body does, and so does
-// every kind that only the other side takes; what this version does not know is skipped.
+// A malformed body of any accepted kind of frame closes the session, and so does any kind for the
+// other side; unknown kinds are skipped.
 func TestFramesBreakTheStreamWhenTheyMakeNoSense(t *testing.T) {
 	takes := map[bool][]protowire.Number{
 		true:  {frameEpoch, frameOverload, frameTimeScale, frameClose, frameAccepted, frameReceived, frameClosing},
@@ -47,8 +47,8 @@ func TestFramesBreakTheStreamWhenTheyMakeNoSense(t *testing.T) {
 	}
 }
 
-// Known numbers of another wire type, and numbers from tomorrow, are skipped wherever they
-// stand; the values beside them count.
+// Known numbers with another wire type, and unknown numbers, are skipped in all positions; the
+// other values are read.
 func TestFieldsFromTomorrowAreSkippedEverywhere(t *testing.T) {
 	with := func(good []byte) []byte {
 		b := []byte{}
@@ -97,7 +97,7 @@ func TestFieldsFromTomorrowAreSkippedEverywhere(t *testing.T) {
 	}
 }
 
-// Numbers reach to the ends of what they are for, and not beyond.
+// Values are read up to their bounds, and not beyond.
 func TestValuesReachTheirEnds(t *testing.T) {
 	last, beyond := appendField(nil, 2, math.MaxInt64), appendField(nil, 2, math.MaxInt64+1)
 	if e, err := parseEpoch(last); err != nil || e.At != math.MaxInt64 {
@@ -111,7 +111,7 @@ func TestValuesReachTheirEnds(t *testing.T) {
 	}
 	for n, fits := range map[int]bool{MaxText: true, MaxText + 1: false} {
 		c := Closed{Text: strings.Repeat("x", n)}
-		_, body, err := parseFrame(appendCloseFrame(nil, c)[2:]) // Behind the length.
+		_, body, err := parseFrame(appendCloseFrame(nil, c)[2:]) // After the length.
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestValuesReachTheirEnds(t *testing.T) {
 	}
 }
 
-// What is wrong with one field ends the reading: a sound field behind it does not mend that.
+// The first malformed field ends the reading, even if valid fields follow.
 func TestTheFirstMalformedFieldDecides(t *testing.T) {
 	if m, err := parseMessage(appendField(appendField(nil, 2, 5), 2, 10)); !errors.Is(err, errStage) {
 		t.Errorf("a wrong stage before a right one: %+v, %v", m, err)
@@ -142,7 +142,7 @@ func TestTheFirstMalformedFieldDecides(t *testing.T) {
 	}
 }
 
-// A message leaves if it fits its carrier to the byte, and arrives; with one byte more it is
+// A message that fits its transport to the byte is sent and arrives; with one byte more it is
 // refused.
 func TestMessagesFitToTheByte(t *testing.T) {
 	for _, reliable := range []bool{true, false} {
@@ -170,7 +170,7 @@ func TestMessagesFitToTheByte(t *testing.T) {
 	}
 }
 
-// The frames that one end has sent are those that the other counts.
+// Both ends count the same frames.
 func TestFramesAreCountedAtBothEnds(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.PublishEpoch(Epoch{1, 2})
@@ -197,7 +197,7 @@ func TestFramesAreCountedAtBothEnds(t *testing.T) {
 	}
 }
 
-// After the close nothing is taken any more, and what is tried is counted.
+// After the close each send is refused and counted.
 func TestNothingIsTakenAfterTheClose(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	for _, e := range []*end{server, client} {
@@ -244,7 +244,7 @@ func TestEndsAreCountedByCode(t *testing.T) {
 	}
 }
 
-// A text is cut at a character, and one that is not UTF-8 is mended first.
+// A text is cut between characters, and made valid UTF-8 before.
 func TestTextsAreCutAtACharacter(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{strings.Repeat("x", MaxText), strings.Repeat("x", MaxText)},

@@ -12,8 +12,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// FuzzDatagram: whatever arrives, neither end panics, and what the walker accepts the
-// generated code accepts and reads alike (apart from messages, which are judged one by one).
+// FuzzDatagram: on any input neither end panics, and the generated code accepts all data that the
+// walker accepts, with equal values (apart from messages, which are judged one by one).
 func FuzzDatagram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		server, client := pair(SessionConfig{})
@@ -43,7 +43,7 @@ func FuzzDatagram(f *testing.F) {
 	})
 }
 
-// checkArrivals checks what no input may break.
+// checkArrivals checks the invariants of arrivals for any input.
 func checkArrivals(t *testing.T, as []Arrival) {
 	t.Helper()
 	for _, a := range as {
@@ -145,8 +145,8 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-// FuzzGreeting: whatever a server answers, in however many frames, the client ends with a
-// welcome or a typed error, and holds no more than the tables may have.
+// FuzzGreeting: on any answer of a server, in any number of frames, the client ends with a welcome
+// or a typed error, and holds no more bytes than MaxTables.
 func FuzzGreeting(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		adapted := 0
@@ -186,8 +186,7 @@ func (n nobodysTables) Admit(context.Context, *netloopv1.Hello, string) (*Admiss
 	return nil, errors.New("nobody")
 }
 
-// FuzzReception: whatever a client sends, it is admitted after a hello and one acceptance,
-// or refused.
+// FuzzReception: on any input a client is admitted after a hello and one acceptance, or refused.
 func FuzzReception(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := Reception{Handler: nobodysTables{1}, Stats: new(Stats)}
@@ -212,7 +211,7 @@ func FuzzReception(f *testing.F) {
 	})
 }
 
-// FuzzAcks: ranges that are accepted stay within their bounds and come back the same.
+// FuzzAcks: accepted ranges are within their bounds and survive encoding.
 func FuzzAcks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ranges, err := parseAcks(b, nil)

@@ -77,8 +77,8 @@ func goldens(t *testing.T) map[string][]byte {
 	return vectors
 }
 
-// TestGoldenVectorsOfTheDescription holds the examples in docs/ to what the code writes:
-// a block of hex behind a line "<!-- golden: name -->", comments behind #.
+// TestGoldenVectorsOfTheDescription compares the examples in docs/ with the code's output: a block
+// of hex after a line "<!-- golden: name -->", comments after #.
 func TestGoldenVectorsOfTheDescription(t *testing.T) {
 	for name, want := range goldens(t) {
 		if got := golden.Example(t, "../../docs/WIRE.md", name); string(got) != string(want) {

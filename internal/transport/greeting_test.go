@@ -13,7 +13,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// largeTables are those of a large game: 500 methods and 100 classes.
+// largeTables returns the tables of a large game: 500 methods and 100 classes.
 func largeTables() *netloopv1.SchemaTables {
 	field := func(n int) *netloopv1.FieldTable {
 		return &netloopv1.FieldTable{Name: fmt.Sprintf("FieldNumber%d", n), Type: &netloopv1.Type{

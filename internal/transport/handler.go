@@ -46,7 +46,7 @@ func Who(ctx context.Context) any { return ctx.Value(whoKey{}) }
 // approvedKey is the context key of the function that Approved calls.
 type approvedKey struct{}
 
-// WithApproved returns a context for Handler.Admit whose [Approved] calls fn.
+// WithApproved returns a context for Handler.Admit in which [Approved] calls fn.
 func WithApproved(ctx context.Context, fn func()) context.Context {
 	return context.WithValue(ctx, approvedKey{}, fn)
 }

@@ -33,7 +33,7 @@ func TestFullInboxIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// A crowd that fills the inbox costs a quiet session nothing of its share.
+// A crowd that fills the inbox does not take a quiet session's share.
 func TestFullInboxLeavesEverySessionItsShare(t *testing.T) {
 	stats := new(Stats)
 	b := NewInbox(0, stats)
@@ -59,7 +59,7 @@ func TestFullInboxLeavesEverySessionItsShare(t *testing.T) {
 	}
 }
 
-// An inbox keeps nothing of what its owner has taken, not even of the last arrival.
+// An inbox keeps no reference to taken arrivals, not even to the last one.
 func TestAnInboxLetsGoOfWhatWasTaken(t *testing.T) {
 	for name, take := range map[string]func(b *Inbox){
 		"each": func(b *Inbox) { b.Each(func(*Arrival) {}) },
@@ -83,8 +83,8 @@ func bring[T any](e *end, v *T) *T {
 	return v
 }
 
-// A packet of inputs lies in a larger datagram, which is let go of at once: it is copied. One of
-// state is as large as its datagram, and is not.
+// A packet of inputs is copied, because its larger datagram is freed at once. A packet of state is
+// as large as its datagram, and is not copied.
 func TestAnInboxCopiesInputsOutOfTheirDatagram(t *testing.T) {
 	e := newEnd(false, SessionConfig{})
 	datagram := []byte("a datagram")
@@ -98,8 +98,8 @@ func TestAnInboxCopiesInputsOutOfTheirDatagram(t *testing.T) {
 	}
 }
 
-// An owner may rest while nothing waits that it has to see. Acknowledgements and inputs rouse
-// nobody, but for inputs that mean something, while the owner rests.
+// An owner may sleep while no arrival waits that must wake it. Acknowledgements and inputs call no
+// Rouse, except for inputs that are not neutral while the owner sleeps.
 func TestAnOwnerRestsUntilItIsRoused(t *testing.T) {
 	e := newEnd(false, SessionConfig{})
 	b, roused := e.inbox, 0

@@ -9,14 +9,14 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// status is what a server says of inputs.
+// status is a server's status of inputs.
 var status = InputStatus{Newest: 300, Before: 0x8001, Early: -1500 * time.Microsecond, Missed: 7}
 
 func protoStatus(s InputStatus) *netloopv1.InputStatus {
 	return &netloopv1.InputStatus{Newest: s.Newest, Before: uint32(s.Before), EarlyUs: s.Early.Microseconds(), Missed: s.Missed, Generation: uint32(s.Generation)}
 }
 
-// Inputs that have not left stay until they have, or newer ones take their place.
+// Unsent inputs are kept until they are sent or replaced by newer ones.
 func TestInputsWaitForADatagram(t *testing.T) {
 	_, client := pair(SessionConfig{})
 	for _, newer := range []string{"", "newer"} {
@@ -87,7 +87,7 @@ func TestInputsEqualProtoMarshalAndArrive(t *testing.T) {
 	}
 }
 
-// A word about inputs goes with what leaves anyway, if that has room, and by itself after four
+// An input status is sent with the next datagram that has room, and in one of its own after four
 // flushes.
 func TestAWordAboutInputsWaitsForADatagram(t *testing.T) {
 	server, client := pair(SessionConfig{})

@@ -7,7 +7,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
-// What docs/WIRE.md says of a limit of the wire is so.
+// The limits of the wire in docs/WIRE.md match the code.
 func TestTheLimitsAreThoseOfThePage(t *testing.T) {
 	wire := func(subject, says string, bounds ...any) {
 		t.Helper()

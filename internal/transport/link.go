@@ -13,7 +13,7 @@ import (
 // the other methods. A driver with a single goroutine may call them all from it.
 //
 // A link carries one session at a time, and another one after it if the client moves: see move.go.
-// Drivers need not know of it.
+// Drivers need no code for it.
 type Link struct {
 	leg    atomic.Pointer[leg] // of the current session
 	wakers atomic.Pointer[wakers]

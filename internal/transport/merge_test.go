@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a session acknowledges between two swaps is one arrival of all that it has said, newest
-// first and without overlaps, as far as there is room for holes.
+// The acknowledgements of a session between two swaps are one arrival with the union of their
+// ranges, newest first and without overlaps, up to the bound.
 func TestAcknowledgementsBetweenTwoSwapsAreOneArrival(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := newEnd(false, SessionConfig{})
@@ -54,7 +54,7 @@ func TestAcknowledgementsBetweenTwoSwapsAreOneArrival(t *testing.T) {
 	})
 }
 
-// Holes beyond the bound cost the oldest ranges, and the next swap begins anew.
+// Ranges beyond the bound are dropped, oldest first, and the next swap begins anew.
 func TestMergedAcknowledgementsAreBounded(t *testing.T) {
 	e := newEnd(false, SessionConfig{})
 	for range 2 {
@@ -68,7 +68,7 @@ func TestMergedAcknowledgementsAreBounded(t *testing.T) {
 	}
 }
 
-// Of counts that say how far something has come the last is enough, of each session by itself.
+// Of repeated counts only the last is kept, for each session by itself.
 func TestCountsBetweenTwoSwapsAreOneArrivalEach(t *testing.T) {
 	inbox := NewInbox(0, nil)
 	one, _ := NewSession(SessionConfig{Inbox: inbox})
@@ -93,8 +93,8 @@ func TestCountsBetweenTwoSwapsAreOneArrivalEach(t *testing.T) {
 	}
 }
 
-// Sessions join in the order in which they came, a few with each swap, each with all that has
-// arrived of it, which counts against its bounds until then.
+// Sessions join in order of arrival, a few with each swap, each with all of its arrivals, which are
+// charged until then.
 func TestJoinsWaitForTheirSwap(t *testing.T) {
 	inbox := NewInbox(0, nil)
 	inbox.MaxJoins = 2
@@ -110,7 +110,7 @@ func TestJoinsWaitForTheirSwap(t *testing.T) {
 		t.Errorf("%d arrivals wait", inbox.Len())
 	}
 	for swap, want := range [][]*Session{all[:2], all[2:4], all[4:], nil} {
-		// Of who waits longest.
+		// Of the session that waits longest.
 		inbox.Push(Arrival{Kind: Acks, Session: all[4], Acks: []Range{{1, uint64(swap)}}})
 		as := inbox.Swap(nil)
 		for _, s := range want {
@@ -131,7 +131,7 @@ func TestJoinsWaitForTheirSwap(t *testing.T) {
 	}
 }
 
-// Who is gone before its turn joins and goes in it.
+// A session that ends before its turn joins and ends in its turn.
 func TestWhoGoesBeforeItsTurnJoinsAndGoes(t *testing.T) {
 	inbox := NewInbox(0, nil)
 	inbox.MaxJoins = 1

@@ -7,8 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A meter says from which amount on a sender is beyond its burst, and beyond twice that, and
-// forgets at the rate.
+// A meter reports amounts above its burst, and above twice its burst, and recovers at its rate.
 func TestAMeterHoldsItsRate(t *testing.T) {
 	r := Rate{PerSecond: 100, Burst: 10}
 	var m meter
@@ -30,11 +29,11 @@ func TestAMeterHoldsItsRate(t *testing.T) {
 	}
 }
 
-// heartbeat is a client's datagram with nothing but its number.
+// heartbeat is a client's datagram that contains only its number.
 func heartbeat(n int) []byte { return appendNumber(nil, uint64(n)) }
 
-// Each way to send too much: what comes beyond the limit is dropped if it may be, what comes beyond
-// twice the limit ends the session, and the reason is counted. The limits are there again later.
+// For each limit: data beyond it is dropped if possible, data beyond twice the limit ends the
+// session, and the reason is counted. The limits recover later.
 func TestASessionThatSendsTooMuchEnds(t *testing.T) {
 	sized := SessionConfig{Size: func(m *Message) int { return 10 * len(m.Payload) }}
 	payload := func(n int) []byte { return append([]byte{7<<3 | 2, byte(n)}, make([]byte, n)...) }
@@ -46,9 +45,9 @@ func TestASessionThatSendsTooMuchEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits Limits
 		send   func(e *end, at time.Duration, n int)
-		most   int // that are within the limit
+		most   int // within the limit
 		why    Drop
-		drops  bool // what comes beyond it
+		drops  bool // data beyond it is dropped
 	}{
 		"datagrams": {Limits{Datagrams: Rate{10, 20}}, func(e *end, at time.Duration, n int) {
 			e.ReceiveDatagram(at, heartbeat(n))
@@ -106,7 +105,7 @@ func TestASessionThatSendsTooMuchEnds(t *testing.T) {
 	}
 }
 
-// A message that would take too much decoded is not decoded, and counts as what means nothing.
+// A message with a too large decoded size is not decoded, and is charged as discarded data.
 func TestAMessageThatIsLargeDecodedIsDropped(t *testing.T) {
 	for _, c := range []struct {
 		size    int
@@ -127,7 +126,8 @@ func TestAMessageThatIsLargeDecodedIsDropped(t *testing.T) {
 	}
 }
 
-// What is too large decoded has cost its estimate: who sends nothing else is out too.
+// A too large message is charged with its estimate: a client that only sends such messages is
+// disconnected.
 func TestBombsCountAgainstTheirSender(t *testing.T) {
 	e := newEnd(false, SessionConfig{
 		Limits: Limits{Bytes: Rate{PerSecond: 1 << 20, Burst: 2 * MaxDecoded}},
@@ -146,8 +146,8 @@ func TestBombsCountAgainstTheirSender(t *testing.T) {
 	}
 }
 
-// A client of 240 Hz that says as much as the room's limits allow, and catches up after its network
-// stood still for a second, never meets the limits of the link.
+// A client of 240 Hz that sends up to the room's limits, and catches up after a second without
+// network, does not reach the limits of the link.
 func TestABusyClientMeetsNoLimit(t *testing.T) {
 	e := newEnd(false, SessionConfig{Limits: DefaultLimits})
 	m := &Message{Method: 1, Payload: make([]byte, 256)}

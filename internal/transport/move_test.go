@@ -16,7 +16,7 @@ type moved struct {
 	failed         error
 	late           func()
 	refuse         error
-	known          bool // the server goes on with a client that it knows
+	known          bool // the server uses its data of the client
 }
 
 func newMoved(t *testing.T) *moved {
@@ -41,7 +41,7 @@ func newMoved(t *testing.T) *moved {
 	return m
 }
 
-// tell lets the server's owner end its session, and the client hear of it.
+// tell ends the session at the server, and passes moved to the client.
 func (m *moved) tell() {
 	m.t.Helper()
 	m.server.Session.Move("ticket")
@@ -77,8 +77,8 @@ func flushed(t *testing.T, e *end, say string) []byte {
 	return b
 }
 
-// One session follows another over the same link: what its owners send arrives, and datagrams of
-// the session before that come late are known by their numbers.
+// One session follows another over the same link: its data arrives, and late datagrams of the
+// earlier session are recognised by their numbers.
 func TestASessionFollowsAnother(t *testing.T) {
 	m := newMoved(t)
 	late := flushed(t, m.client, "late")
@@ -108,7 +108,7 @@ func TestASessionFollowsAnother(t *testing.T) {
 	if n := len(m.next.arrivals()); n < 2 {
 		t.Errorf("%d arrivals in the next session, want both messages", n)
 	}
-	m.late() // It has moved: nobody closes it for that it has not.
+	m.late() // It has moved: the timeout has no effect.
 	m.client.Link.End(Closed{Code: CodeLost})
 	m.server.Link.End(Closed{Code: CodeLost})
 	if k := kinds(m.next.arrivals()); len(k) != 1 || k[0] != Gone {
@@ -116,7 +116,7 @@ func TestASessionFollowsAnother(t *testing.T) {
 	}
 }
 
-// Whoever moves and is refused is closed with the reason, and who asks is told.
+// A refused move closes the connection with the reason, which the client's Done gets.
 func TestAMoveMayBeRefused(t *testing.T) {
 	m := newMoved(t)
 	m.refuse = &Refusal{CodeTicket, "no"}
@@ -155,7 +155,7 @@ func TestAMalformedAnswerToAMoveClosesTheClient(t *testing.T) {
 	}
 }
 
-// A client that was told to move and does not is closed, whatever else it sends.
+// A client that was told to move and does not is closed, even if it sends other data.
 func TestWhoDoesNotMoveIsClosed(t *testing.T) {
 	m := newMoved(t)
 	m.tell()
@@ -171,7 +171,7 @@ func TestWhoDoesNotMoveIsClosed(t *testing.T) {
 	}
 }
 
-// A hello before the server has said moved is a violation, as is a move without a ticket.
+// A hello before moved is a violation, and so is a move without a ticket.
 func TestNobodyMovesByItself(t *testing.T) {
 	hello, err := AppendHello(nil, &netloopv1.Hello{Protocol: ProtocolVersion})
 	if err != nil {
@@ -188,7 +188,7 @@ func TestNobodyMovesByItself(t *testing.T) {
 	}
 }
 
-// A client that cannot move, or whose link lets nobody, is closed with the ticket.
+// A client that cannot move, or whose link has no Moves, is closed with the ticket.
 func TestWhoCannotMoveIsToldTheTicket(t *testing.T) {
 	for _, moves := range []bool{false, true} {
 		server, _ := pair(SessionConfig{Moves: moves})
@@ -199,8 +199,8 @@ func TestWhoCannotMoveIsToldTheTicket(t *testing.T) {
 	}
 }
 
-// A link that is to end while a session follows ends with that one, and so does one that ends
-// before: whoever was admitted leaves.
+// The end of a link also ends the session that follows, whether it begins before or after that
+// session: each admitted client ends with a Gone.
 func TestAnEndReachesTheNextSession(t *testing.T) {
 	m := newMoved(t)
 	m.tell()

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A queue of bytes gives back what it took, in order, and its memory follows what waits in
-// it, not what has passed through.
+// A byteQueue returns its bytes in order, and its memory depends on the queued bytes, not on the
+// total.
 func TestByteQueueKeepsOrderInLittleMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q byteQueue
@@ -42,8 +42,8 @@ func TestByteQueueKeepsOrderInLittleMemory(t *testing.T) {
 	})
 }
 
-// A queue of messages is a list of which the oldest make room, within both of its bounds; its
-// memory follows what waits in it.
+// A messageQueue drops its oldest messages, within both of its bounds; its memory depends on the
+// queued messages.
 func TestMessageQueueIsAListOfTheNewest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var box, out messageQueue
@@ -103,7 +103,7 @@ func check(t *rapid.T, q *messageQueue, want []string) {
 	}
 }
 
-// What is left of earlier flushes leaves before what a later one brings, on both paths.
+// Data of earlier flushes is sent before that of later ones, on both paths.
 func TestSeveralFlushesKeepTheirOrder(t *testing.T) {
 	for _, each := range []int{1, 2, 5} {
 		server, client := pair(SessionConfig{})
@@ -129,8 +129,8 @@ func TestSeveralFlushesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// The lag is that of a flush until all of it has left: a flush in the midst of another's way
-// belongs to that one, and the next begins anew, choke and all.
+// The lag is measured from a flush until its last datagram: a flush during another one belongs to
+// that one, and the next one starts anew, its choke included.
 func TestFlushLagCountsFromTheFirstFlushThatWaits(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	var lags []time.Duration
@@ -148,7 +148,7 @@ func TestFlushLagCountsFromTheFirstFlushThatWaits(t *testing.T) {
 	server.Send(Message{Method: 1})
 	server.Flush(at(5200))
 	leave(5300, 5400)
-	server.Flush(at(5500)) // It has nothing to send.
+	server.Flush(at(5500)) // It has no data.
 	server.Send(Message{Method: 1})
 	server.Flush(at(9000))
 	leave(9100, 9200)
@@ -180,7 +180,7 @@ func TestMessageQueueFillsToTheByte(t *testing.T) {
 	}
 }
 
-// A session ends once: it is counted once, and nothing of it leaves any more.
+// A session ends once: it is counted once, and no more data of it is sent.
 func TestASessionEndsOnce(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	server.Slot().Packets = [][]byte{{1}}
@@ -205,7 +205,7 @@ func TestASessionEndsOnce(t *testing.T) {
 	}
 }
 
-// A session that wants to close is deaf: nothing more arrives but the peer's own close.
+// A closing session accepts only the peer's own close.
 func TestAClosingSessionIsDeaf(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.Close(CodeKicked, "")
@@ -218,7 +218,7 @@ func TestAClosingSessionIsDeaf(t *testing.T) {
 	}
 }
 
-// A length that is too long is known as such with its last byte.
+// A too long length is detected with its last allowed byte.
 func TestALengthThatDoesNotEndIsNotWaitedFor(t *testing.T) {
 	for n := range maxLengthPrefix + 2 {
 		_, _, err := CutFrame([]byte{0xff, 0xff, 0xff, 0xff}[:n], MaxFrame)
@@ -228,9 +228,9 @@ func TestALengthThatDoesNotEndIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A datagram that the link cannot carry is lost alone; with any other error the link is gone,
-// and what waits stays. The owner has its slot again once the last packet was handed over,
-// whether it arrived or not.
+// A datagram that is too large for the link is lost alone; after any other error the link is
+// closed, and queued data is kept. The owner has its slot again once the last packet was passed on,
+// even if it was lost.
 func TestSendingGoesOnPastADatagramThatIsTooLarge(t *testing.T) {
 	gone := errors.New("gone")
 	for err, want := range map[error]int{nil: 3, ErrDatagramTooLarge: 3, gone: 1} {
@@ -258,7 +258,7 @@ func TestSendingGoesOnPastADatagramThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// What is reliable may fill its queue to the last byte; one more ends the connection.
+// The reliable queue may be filled to its last byte; one more byte ends the connection.
 func TestTheReliableQueueIsFullAtItsBound(t *testing.T) {
 	for _, over := range []int{0, 1} {
 		for name, add := range map[string]func(s *end, size int){
@@ -280,7 +280,7 @@ func TestTheReliableQueueIsFullAtItsBound(t *testing.T) {
 	}
 }
 
-// payloadOverhead is by how much a message of the test is larger than its payload.
+// payloadOverhead returns the difference between the sizes of a test's message and its payload.
 func payloadOverhead(t *testing.T, size int) int {
 	t.Helper()
 	for overhead := range 64 {
@@ -293,7 +293,7 @@ func payloadOverhead(t *testing.T, size int) int {
 	return 0
 }
 
-// A client asks for nothing while more than half of its bound waits for the stream.
+// A client sends no requests while its stream's queue is more than half full.
 func TestRequestsWaitForAStreamThatIsBehind(t *testing.T) {
 	for _, over := range []int{0, 1} {
 		_, client := pair(SessionConfig{})
@@ -321,7 +321,7 @@ func TestUnreliableMessagesOfSeveralFlushesShareABound(t *testing.T) {
 	}
 }
 
-// A reliable message beyond what may arrive at once ends the session, and is told to nobody.
+// A reliable message that exceeds the inbox ends the session, and is not reported to the owner.
 func TestAReliableMessageThatDoesNotFitEndsTheSession(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	client.Send(Message{Method: 1, Reliable: true})

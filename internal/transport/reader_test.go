@@ -7,8 +7,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Silence is counted from the last thing that could be read, on either path: by that the window
-// tells a hole from a pause.
+// Silence is measured from the last valid data, on either path: the window uses it to tell a fault
+// from a pause.
 func TestWhatArrivesEndsTheSilence(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	for i, arrive := range []func(at time.Duration){

@@ -15,14 +15,14 @@ import (
 type end struct {
 	*Session
 	*Link
-	*conn // Else its fields would be those of either side.
+	*conn // Otherwise its fields would be ambiguous.
 	inbox *Inbox
 	stats *Stats
 	woken *woken
 	batch []Arrival
 }
 
-// woken is which of a driver's writers have been told since they had nothing to send.
+// woken records which of a driver's writers were woken since they had no data.
 type woken struct{ datagrams, stream bool }
 
 func newEnd(client bool, cfg SessionConfig) *end {
@@ -35,7 +35,7 @@ func newEnd(client bool, cfg SessionConfig) *end {
 	return e
 }
 
-// What both sides may ask, and what the link asks of the session that it carries.
+// Methods of both sides, and methods of the link's current session.
 
 func (e *end) Cause() (Closed, bool)    { return e.Session.Cause() }
 func (e *end) Closing() <-chan struct{} { return e.Session.Closing() }
@@ -64,7 +64,7 @@ func kinds(as []Arrival) (k []ArrivalKind) {
 	return k
 }
 
-// carry delivers everything that from has to send, at a time. The driver must have been told of it.
+// carry delivers all data that from has to send, at a time. The driver must have been woken for it.
 func carry(t *testing.T, from, to *end, at time.Duration) (datagrams int) {
 	t.Helper()
 	for {
@@ -268,8 +268,8 @@ func TestTimeIsAnsweredWithoutTheOwner(t *testing.T) {
 	}
 }
 
-// TestTimeGoesByTheArrival, also if a datagram has waited to be read; when its inputs came is when
-// they could be used.
+// TestTimeGoesByTheArrival, also if a datagram has waited to be read; its inputs have the time of
+// reading.
 func TestTimeGoesByTheArrival(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	client.RequestTime()
@@ -405,7 +405,7 @@ func TestFlushLagIsTakenOnce(t *testing.T) {
 		t.Fatal("nothing to send")
 	}
 	server.datagramSent(7*time.Millisecond, 7*time.Millisecond, nil)
-	if lag, ok := server.TakeFlushLag(); !ok || lag != 1 { // 0 would say that nothing has left.
+	if lag, ok := server.TakeFlushLag(); !ok || lag != 1 { // 0 would mean that no flush was sent.
 		t.Errorf("of a datagram that leaves at once %v, %v", lag, ok)
 	}
 }
@@ -493,8 +493,8 @@ func TestRecordsTravelInOrderAndTheLastIsAcknowledged(t *testing.T) {
 	}
 }
 
-// A stream that is behind takes no large state: it would wait behind everything, and help to
-// close the connection.
+// A stream that is behind accepts no large state: it would wait behind all other data, and could
+// overflow the queue.
 func TestLinkSaysWhetherTheStreamIsFree(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	m := Message{Method: 1, Reliable: true, Payload: make([]byte, 1<<13)}
@@ -519,8 +519,8 @@ func TestLinkSaysWhetherTheStreamIsFree(t *testing.T) {
 	}
 }
 
-// A client that hears nothing makes its datagrams large enough for a server that has restarted to
-// say so, and no larger; what it pads them with means nothing to a server that has not.
+// A client without arrivals pads its datagrams so that a restarted server can answer, and no more;
+// a server that has not restarted ignores the padding.
 func TestAClientThatHearsNothingPads(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	size := func(at time.Duration) int {
@@ -556,8 +556,8 @@ func TestAClientThatHearsNothingPads(t *testing.T) {
 	}
 }
 
-// Once the connection is ending a flush lets the owner know: what is sent from then on is counted
-// as what can never leave, and nothing of it waits.
+// A flush on an ending connection closes the owner's side: later sends are refused and counted, and
+// no data of them is queued.
 func TestAFlushAfterTheEndTakesNoMore(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	if !server.Send(Message{Method: 1, Reliable: true}) || !server.shutdown(CodeInternal, "") {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// A client whose reliable data does not move for ten seconds is given up, however little it is; one
-// that takes a byte now and then stays, and so does one whose server stood still.
+// A client with reliable data that does not move for ten seconds is disconnected, however little it
+// is; a client that reads a byte now and then is kept, and so is one after a pause of its server.
 func TestAQueueThatDoesNotMoveIsGivenUp(t *testing.T) {
 	const period = 20 * time.Millisecond
 	for _, c := range []struct {
 		name    string
 		client  bool
 		step    time.Duration // between two flushes
-		every   int           // flushes between two bytes that leave; 0 is never
+		every   int           // flushes between two sent bytes; 0: never
 		flushes int
 		gone    bool
 	}{
@@ -42,7 +42,7 @@ func TestAQueueThatDoesNotMoveIsGivenUp(t *testing.T) {
 	}
 }
 
-// So is one that reads, and never says what it has.
+// A client that reads, but never confirms its messages, is disconnected too.
 func TestABacklogThatDoesNotMoveIsGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		messages int
@@ -69,8 +69,8 @@ func TestABacklogThatDoesNotMoveIsGivenUp(t *testing.T) {
 	}
 }
 
-// All queues of a session filled at once hold no more than the page says, which is 1 MiB: those of
-// its arrivals, of its messages that wait for their turn, and of what it does not take.
+// All queues of a session filled at once take no more memory than docs/LIMITS.md lists, 1 MiB:
+// those of its arrivals, of its messages under way, and of its unread data.
 func TestTheWorstMemoryOfAClientIsThatOfThePage(t *testing.T) {
 	const arrivals = 256 + 2000 // of a room as configured by default
 	worst := int(worstMemory())
@@ -84,7 +84,7 @@ func TestTheWorstMemoryOfAClientIsThatOfThePage(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int(m.HeapAlloc)
 	}
-	const sessions = 4 // so that what else the process does counts little
+	const sessions = 4 // so that other memory of the process counts little
 	for _, decoded := range []int{1, 40, 16 << 10} {
 		var all [sessions]*mate
 		var queued []Arrival
@@ -116,7 +116,8 @@ func TestTheWorstMemoryOfAClientIsThatOfThePage(t *testing.T) {
 	}
 }
 
-// fillQueues fills what a client can fill, and returns how many messages the inbox has taken.
+// fillQueues fills all queues that a client can fill, and returns the number of messages in the
+// inbox.
 func fillQueues(m *mate, decoded int) (taken int) {
 	for m.inbox.push(&Arrival{Kind: MessageArrived, Session: m.session, Decoded: make([]byte, decoded)}, decoded) {
 		taken++

@@ -99,8 +99,8 @@ func TestBlackHoleEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestLongerRouteGetsItsFullRate: 2.5 s after the round trip went from 40 to 160 ms no
-// snapshot is held back any more.
+// TestLongerRouteGetsItsFullRate: 2.5 s after the round trip grew from 40 to 160 ms no snapshot is
+// held back any more.
 func TestLongerRouteGetsItsFullRate(t *testing.T) {
 	for _, snapshots := range []struct{ hz, packets int }{{60, 1}, {60, 3}, {30, 2}, {20, 1}} {
 		for _, loss := range []float64{0, 0.02} {
@@ -130,9 +130,8 @@ func TestLongerRouteGetsItsFullRate(t *testing.T) {
 	}
 }
 
-// TestEveryRateAndLoss is the wide table: on a link that carries what it is asked to carry
-// nothing is held back and the age is that of the link; on one that does not, the age
-// stays bounded, however much is asked.
+// TestEveryRateAndLoss is the wide table: on a fast enough link no snapshot is held back and the
+// age is that of the link; on a slower link the age is bounded, whatever the demand.
 func TestEveryRateAndLoss(t *testing.T) {
 	seeds.OneGoroutine(t)
 	ages := map[string][]time.Duration{}
@@ -162,7 +161,7 @@ func TestEveryRateAndLoss(t *testing.T) {
 	}
 }
 
-// judge compares what was measured with what the link allows.
+// judge compares the measurements with the bounds of the link.
 func (f *feed) judge(t *testing.T, rtt time.Duration, ages map[string][]time.Duration) {
 	t.Helper()
 	bits := int64(f.packets*(f.size+70)) * 8
@@ -178,7 +177,7 @@ func (f *feed) judge(t *testing.T, rtt time.Duration, ages map[string][]time.Dur
 		if kept := float64(f.sent) / float64(f.wanted); kept < 0.97 {
 			t.Errorf("%v: kept %.3f of its snapshots", f, kept)
 		}
-		// Losses in a row cost a period each.
+		// Consecutive losses take a period each.
 		if most := 20*ms + time.Duration(f.link.Loss*60)*time.Second/time.Duration(f.hz); p99 > most {
 			t.Errorf("%v: age p99 is %v above the least, want %v", f, p99, most)
 		}
@@ -195,13 +194,13 @@ func (f *feed) judge(t *testing.T, rtt time.Duration, ages map[string][]time.Dur
 	}
 }
 
-// TestHealthyLinkIsNeverBlocked: the window is not felt on a link that carries everything.
-// The first second does not count: W starts at 4, so that a round trip beyond three
-// periods holds back a few snapshots until the first acknowledgement.
+// TestHealthyLinkIsNeverBlocked: the window has no effect on a fast enough link. The first second
+// does not count: W starts at 4, so a round trip beyond three periods holds back a few snapshots
+// until the first acknowledgement.
 //
-// Loss can exhaust any window. W leaves room for two or three periods without news, and
-// at 2 % each way three in a row without any happen once or twice in 10 minutes. So what
-// is blocked under loss must be that, and stay as rare as that.
+// Loss can exhaust any window. W leaves room for two or three periods without news, and at 2 % each
+// way three in a row without any happen once or twice in 10 minutes. So snapshots may be blocked
+// under loss only for that reason, and only that rarely.
 func TestHealthyLinkIsNeverBlocked(t *testing.T) {
 	seeds.OneGoroutine(t)
 	long := 10 * time.Minute

@@ -43,7 +43,7 @@ func TestRepeatedAcksAreNoNews(t *testing.T) {
 	o.ackAll([]Range{old}, 60*ms)
 	o.Arrived(o.now)
 	o.fill()
-	for range 11 { // Datagrams of a client that hears nothing.
+	for range 11 { // Datagrams of a client without arrivals.
 		o.now += 10 * ms
 		o.Arrived(o.now)
 		o.ack(old)
@@ -137,12 +137,12 @@ func TestHostileAcksMeanNothing(t *testing.T) {
 	if o.SRTT() != 0 {
 		t.Fatal("sampled")
 	}
-	o.ack(Range{0, ^uint64(0)}) // It may claim all that was sent, and nothing that was not.
+	o.ack(Range{0, ^uint64(0)}) // It may acknowledge all sent packets, and no unsent ones.
 	o.inFlight(0)
 	a := o.send(1)
 	o.send(1)
 	o.now += 40 * ms
-	// Without an overflow: what is sent next is not acknowledged by it.
+	// Without an overflow: it does not acknowledge the next packet.
 	o.ack(Range{a.First, 1 << 40})
 	o.inFlight(0)
 	a = o.send(1)
@@ -191,7 +191,7 @@ func TestWindowStaysInBounds(t *testing.T) {
 	}
 }
 
-// A window that makes its room as it needs it does what one does that has had all of it.
+// A window that grows behaves like one with its full memory from the start.
 func TestAWindowThatGrowsForgetsNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 2))

@@ -47,7 +47,7 @@ type feed struct {
 	shown   snapshot // the newest applied
 	arrived int      // packets of it
 
-	// What the tests look at. Times are counted from the join.
+	// Results of the tests. Times are counted from the join.
 	wanted, sent, probes, complete int
 	// flushes of a due snapshot that the window held back
 	blocked     []time.Duration
@@ -191,7 +191,7 @@ func (f *feed) play(now time.Duration) {
 	if now > 2*time.Second {
 		f.ages = append(f.ages, now-f.shown.tick)
 	}
-	// A client that hears nothing for 500 ms sends at 10 Hz.
+	// A client without arrivals for 500 ms sends at 10 Hz.
 	if now-f.heard < 500*time.Millisecond || now-f.spoke >= 100*time.Millisecond {
 		f.spoke = now
 		f.client.Flush(f.joined + now)

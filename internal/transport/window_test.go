@@ -40,7 +40,7 @@ func (o *owner) sent(packets uint64, probe bool) Range {
 
 func (o *owner) ack(r ...Range) { o.Acked(o.now, r) }
 
-// closed demands that nothing, or only a probe, may be sent.
+// closed checks that no snapshot may be sent, or only a probe.
 func (o *owner) closed(wantProbe bool) {
 	o.t.Helper()
 	if send, probe := o.Open(o.now); send || probe != wantProbe {
@@ -121,7 +121,7 @@ func TestSnapshotLeavesWhenALaterPacketIsAcknowledged(t *testing.T) {
 	o.inFlight(0)
 }
 
-// What a client acknowledges beyond what was sent to it frees nothing.
+// Acknowledgements of unsent packets free no snapshot.
 func TestAnAckBeyondWhatWasSentIsCutShort(t *testing.T) {
 	o := newOwner(t)
 	o.send(2)
@@ -269,7 +269,7 @@ func (o *owner) overload(roundTrip, atMost time.Duration) time.Duration {
 	return 0
 }
 
-// drain acknowledges everything in flight, then answers the lone snapshot.
+// drain acknowledges all snapshots in flight, then answers the lone one.
 func (o *owner) drain(lone time.Duration) {
 	o.t.Helper()
 	o.size(1)
@@ -325,19 +325,18 @@ func TestLongerRouteStartsTheHoldAnew(t *testing.T) {
 	}
 }
 
-// What was in use before a measurement is forgotten with it: one snapshot that is sent after it
-// uses one.
+// A measurement resets the number in use: one snapshot sent after it uses one.
 func TestMeasurementForgetsWhatWasInUse(t *testing.T) {
 	o := newOwner(t)
 	o.ackAll(o.fill(), 40*ms)
 	o.overload(200*ms, 5*time.Second)
 	o.drain(40 * ms)
-	o.ackAll([]Range{o.send(1)}, 30*ms) // Within the 100 ms that a sample counts for.
+	o.ackAll([]Range{o.send(1)}, 30*ms) // Within the 100 ms of a sample.
 	o.size(3)                           // ⌈1.5·1⌉+1
 }
 
 // At 250 Hz each poll of the last 100 ms is an entry of its own; at 1 000 Hz some share one, and
-// the least and the largest of all are still what counts.
+// the least and the largest of all are still used.
 func TestManyPollsShareAnEntry(t *testing.T) {
 	for _, c := range []struct {
 		period time.Duration
@@ -415,17 +414,16 @@ func TestLostLoneSnapshotIsReplaced(t *testing.T) {
 	o.drain(160 * ms)
 }
 
-// A window without a period would admit everything at once.
-// TestWindowStaysOpenForAcksThatComeSeldom: a client may acknowledge every third snapshot, as long
-// as these are 50 ms apart at most, and one of the datagrams in which it does may be lost, and
-// nothing is held back.
+// A window without a period would admit all snapshots at once.
+// TestWindowStaysOpenForAcksThatComeSeldom: a client may acknowledge every third snapshot, at
+// intervals of at most 50 ms, and one of those datagrams may be lost, without a blocked snapshot.
 func TestWindowStaysOpenForAcksThatComeSeldom(t *testing.T) {
 	for _, hz := range []int{20, 30, 40, 60, 64, 100, 128, 240} {
 		period := time.Second / time.Duration(hz)
 		every := max(min(int(51*ms/period), 3), 1)
 		for oneWay := time.Duration(0); oneWay <= 150*ms; oneWay += 3 * ms {
 			w := NewWindow(period)
-			under := map[int]uint64{} // by the tick whose poll takes it: up to which packet
+			under := map[int]uint64{} // highest packet, by the tick of its poll
 			trip := int((2*oneWay + period) / period)
 			closed := 0 // the last tick, while it grows from four
 			for tick := 1; tick < 20*hz; tick++ {

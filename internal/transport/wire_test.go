@@ -234,7 +234,7 @@ func TestFieldsOfTheOtherDirectionAreCounted(t *testing.T) {
 	acks := &netloopv1.AckRanges{Newest: 1, Runs: []uint32{1}}
 	for name, c := range map[string]struct {
 		d              *netloopv1.Datagram
-		server, client uint64 // what each of them counts it with
+		server, client uint64 // the charge at each of them
 	}{
 		"state":                {&netloopv1.Datagram{State: []byte{1}}, 1, 0},
 		"a time reply":         {&netloopv1.Datagram{TimeReply: &netloopv1.TimeReply{}}, 1, 0},

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds the wait for what the system tells: far more than it takes.
+// patience bounds the wait for events: far more than they take.
 const patience = 20 * time.Second
 
 func write(t *testing.T, path, text string) {
@@ -31,7 +31,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Whatever way a file gets other content, it is told.
+// Each way of changing a file's content is reported.
 func TestChangesAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		path        string // below a folder of the test
@@ -100,7 +100,7 @@ func TestChangesAreTold(t *testing.T) {
 	}
 }
 
-// alone returns a watcher that the system tells nothing, though at first it may believe so.
+// alone returns a watcher without events; with told it first expects some.
 func alone(told bool, changed func(), paths ...string) *Watcher {
 	w := &Watcher{paths: paths, changed: changed, done: make(chan struct{})}
 	w.seen = w.content()
@@ -108,7 +108,7 @@ func alone(told bool, changed func(), paths ...string) *Watcher {
 	return w
 }
 
-// Where the system tells nothing, a change is found by looking, and no change is told twice.
+// Without events a change is detected by polling, and no change is reported twice.
 func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "cert")
@@ -135,7 +135,7 @@ func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 	})
 }
 
-// Where the system tells what happens, files are looked at all the same, only less often.
+// With events files are polled too, only less often.
 func TestWithEventsFilesAreLookedAtToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "cert")
@@ -156,8 +156,8 @@ func TestWithEventsFilesAreLookedAtToo(t *testing.T) {
 	})
 }
 
-// What is no change of content is none: the time of a file, its neighbours, and what a path
-// that is too large or no file holds.
+// Only a change of content is reported, not one of a file's time, of its neighbours, or of the
+// bytes beyond maxBytes.
 func TestOnlyContentCounts(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "cert")
@@ -175,8 +175,8 @@ func TestOnlyContentCounts(t *testing.T) {
 	}
 }
 
-// A name and its content are told apart from another name with other content: nothing that
-// one file holds can look like the end of it and the beginning of the next.
+// Different names and contents have different hashes: the end of one file cannot be mistaken for
+// the start of the next.
 func TestContentHasNoAmbiguity(t *testing.T) {
 	dir := t.TempDir()
 	w := &Watcher{paths: []string{dir}}
@@ -190,7 +190,7 @@ func TestContentHasNoAmbiguity(t *testing.T) {
 	}
 }
 
-// Signs that come while writers finish are one reason to look, not many.
+// Several events within settle cause one read.
 func TestSignsAreGathered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cert")
 	told := make(chan struct{}, 1024)

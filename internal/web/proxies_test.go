@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A proxy that is named says where a request has come from, by the last entry that is no proxy's.
-// Another peer says nothing, nor does any other header.
+// The address of a request behind a configured proxy is the last entry that is not a proxy's.
+// Headers of other peers, and other headers, are ignored.
 func TestWhereARequestHasComeFrom(t *testing.T) {
 	all, err := ParseProxies([]string{"127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestWhereARequestHasComeFrom(t *testing.T) {
 	}
 }
 
-// Behind a proxy pages are told its URL, and the address from which a browser comes counts.
+// Pages behind a proxy get its URL, and the browser's own address is used.
 func TestPagesBehindAProxy(t *testing.T) {
 	for name, proxy := range map[string]string{"it is named": "127.0.0.1", "another one is": "127.0.0.2"} {
 		cfg := config()
@@ -122,8 +122,7 @@ func TestConnectionsBehindAProxyAreBoundedForEachSite(t *testing.T) {
 	asks(conns[maxPerSite], "203.0.113.7", 503)
 }
 
-// Pages leave half of the files that a process may open to everything else, the admin listener
-// above all.
+// Pages leave half of the files that a process may open to other uses, such as the admin listener.
 func TestPagesLeaveFilesForOthers(t *testing.T) {
 	for files, want := range map[uint64]int{0: 1, 64: 32, 256: 128, 512: MaxConns, 1 << 62: MaxConns} {
 		if got := connsFor(files, nil); got != want {

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pages are those of a game.
+// pages returns the pages of a game.
 func pages() fstest.MapFS {
 	return fstest.MapFS{
 		"index.html":     {Data: []byte("<!doctype html><script src=game.js></script>")},
@@ -52,7 +52,7 @@ func config() Config {
 	}
 }
 
-// start serves until the test ends and proves that nothing is left behind.
+// start serves until the test ends and checks that no goroutine is left.
 func start(t *testing.T, cfg Config) (at string) {
 	t.Helper()
 	s, err := Listen(cfg)
@@ -72,7 +72,7 @@ func start(t *testing.T, cfg Config) (at string) {
 	return s.Addr().String()
 }
 
-// answer is what was answered, without its body.
+// answer is an answer without its body.
 type answer struct {
 	Status        string
 	StatusCode    int
@@ -105,8 +105,8 @@ func ask(t *testing.T, method, url string, headers ...string) (a answer, body st
 	return answer{resp.Status, resp.StatusCode, resp.Header, resp.ContentLength}, string(b)
 }
 
-// Each file has its media type and may be kept by whoever asks again whether it has changed; what
-// begins with a dot, and everything else, is not there.
+// Each file has its media type and may be cached if it is revalidated; names that begin with a dot,
+// and unknown ones, are not found.
 func TestFiles(t *testing.T) {
 	cfg := config()
 	base := "http://" + start(t, cfg)
@@ -143,8 +143,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What compresses is compressed for who takes that, and only then; each form has a tag by which it
-// is not sent again.
+// Compressible files are compressed only for clients that accept it; each form has a tag for
+// revalidation.
 func TestFilesAreCompressedAndKept(t *testing.T) {
 	base := "http://" + start(t, config())
 	tags := map[string]string{}
@@ -189,7 +189,8 @@ func TestFilesAreCompressedAndKept(t *testing.T) {
 	}
 }
 
-// A page learns from /connect.json why the server lets in nobody, as browsers do not tell it.
+// A page gets from /connect.json the reason why the server admits no client, because browsers do
+// not show it.
 func TestPagesAreToldWhyNobodyComesIn(t *testing.T) {
 	cfg := config()
 	var asked net.Addr
@@ -214,8 +215,8 @@ func TestPagesAreToldWhyNobodyComesIn(t *testing.T) {
 	}
 }
 
-// A browser may run and load what the server serves, connect to it and to the game, and nothing
-// else; and nobody may put the page into another.
+// A browser may run and load only the server's files, connect only to it and to the game, and not
+// embed the page in another.
 func TestBrowsersMayDoLittle(t *testing.T) {
 	cfg := config()
 	cfg.Socket = http.NotFoundHandler()
@@ -242,7 +243,7 @@ func TestBrowsersMayDoLittle(t *testing.T) {
 	}
 }
 
-// A host that is none stands in no header and on no page.
+// An invalid host is refused, so it is in no header and on no page.
 func TestWhatIsNoHostIsRefused(t *testing.T) {
 	at := start(t, config())
 	for _, host := range []string{"a b", "x;script-src *", "<b>", `"`, "a/b", "a,b", "é", strings.Repeat("a", 300), "[::1", ":8000"} {
@@ -258,7 +259,7 @@ func TestWhatIsNoHostIsRefused(t *testing.T) {
 	}
 }
 
-// raw says something and returns what is answered.
+// raw sends a request as it is and returns the answer.
 func raw(t *testing.T, at, say string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", at)
@@ -271,8 +272,7 @@ func raw(t *testing.T, at, say string) string {
 	return string(b)
 }
 
-// A page learns where the game is by the name by which it was asked for itself, whatever the
-// server calls its own address.
+// A page gets the game's address for the host of its request, whatever the server's own address is.
 func TestConnectInfo(t *testing.T) {
 	cfg := config()
 	cfg.Socket = http.NotFoundHandler()
@@ -305,7 +305,7 @@ func TestConnectInfo(t *testing.T) {
 	}
 }
 
-// Where localhost is, the game's own address decides.
+// The address of localhost depends on the game's own address.
 func TestLocalhostIsWhereTheGameListens(t *testing.T) {
 	for game, want := range map[string]string{"127.0.0.1": "127.0.0.1:1", "::1": "[::1]:1", "::": "127.0.0.1:1", "10.0.0.7": "127.0.0.1:1", "127.0.0.9": "127.0.0.9:1"} {
 		f := Facts{Game: &net.UDPAddr{IP: net.ParseIP(game), Port: 1}}
@@ -318,7 +318,7 @@ func TestLocalhostIsWhereTheGameListens(t *testing.T) {
 	}
 }
 
-// A server that has no WebSocket and no certificate to pin says so by leaving them out.
+// A server without a WebSocket or a certificate to pin leaves them out.
 func TestConnectInfoWithoutCarriers(t *testing.T) {
 	cfg := config()
 	facts := cfg.Facts()
@@ -330,7 +330,7 @@ func TestConnectInfoWithoutCarriers(t *testing.T) {
 	}
 }
 
-// Pages of other servers may read where the game is if they may connect, and no others.
+// Pages of other servers may read /connect.json only if they may connect.
 func TestWhoMayReadTheConnectInfo(t *testing.T) {
 	cfg := config()
 	cfg.Origins, _ = origin.Parse([]string{"https://example.org"})
@@ -346,7 +346,7 @@ func TestWhoMayReadTheConnectInfo(t *testing.T) {
 	}
 }
 
-// A game without pages gets one that says what the server is, whatever its name is.
+// A game without pages gets one that names the server, whatever the game's name is.
 func TestTheServersOwnPage(t *testing.T) {
 	cfg := config()
 	cfg.Files = nil
@@ -365,7 +365,7 @@ func TestTheServersOwnPage(t *testing.T) {
 	}
 }
 
-// What cannot be served is said when the server starts, in words that name the remedy.
+// Invalid pages are reported when the server starts, with a remedy.
 func TestWhatCannotBeServed(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -421,8 +421,8 @@ func TestEncrypted(t *testing.T) {
 	}
 }
 
-// Whoever holds connections, half a request in each, keeps nobody out who comes from elsewhere,
-// and costs a bounded number of them.
+// A client that holds connections, with half a request in each, does not keep out other sites, and
+// has a bounded number of them.
 func TestNobodyKeepsPagesFromOthers(t *testing.T) {
 	cfg := config()
 	at := start(t, cfg)
@@ -462,7 +462,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = c.Close() })
 			_, _ = io.WriteString(c, "GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n")
-			_, _ = c.Read(make([]byte, 1)) // It has begun, or another site made this go.
+			_, _ = c.Read(make([]byte, 1)) // It has begun, or was closed for another site.
 		}
 	}
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
@@ -477,7 +477,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	}
 }
 
-// A request that is larger than any is refused, and its rest is not read.
+// A too large request is refused, and its rest is not read.
 func TestLargeRequestsAreRefused(t *testing.T) {
 	at := start(t, config())
 	for name, say := range map[string]string{
@@ -490,7 +490,7 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// Connections of one site come at a rate, whatever becomes of them.
+// Connections of one site are limited in rate, whatever their outcome.
 func TestConnectionsComeAtARate(t *testing.T) {
 	cfg := config()
 	at := start(t, cfg)
@@ -511,7 +511,7 @@ func TestConnectionsComeAtARate(t *testing.T) {
 	}
 }
 
-// A connection is read at its rate, however much has come.
+// A connection is read at its rate, however much data has arrived.
 func TestAConnectionIsReadAtARate(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

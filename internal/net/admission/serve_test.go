@@ -407,7 +407,7 @@ func TestTheLogIsNotFilled(t *testing.T) {
 	open(t, "by errors", func(t *testing.T, h *house) {
 		for _, c := range []struct {
 			what string
-			want string // in the log; "": nothing is told
+			want string // in the log; "": no message
 			wait time.Duration
 		}{
 			{"this", "unlogged_before=0", 0}, {"this", "", time.Second}, {"that", "unlogged_before=0", 0}, {"this", "", 8 * time.Second}, {"this", "unlogged_before=2", 10 * time.Second},

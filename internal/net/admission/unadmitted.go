@@ -36,7 +36,7 @@ type strangers struct {
 	retries  *rate.Limiter
 	known    []*stranger // oldest first
 	sites    map[netip.Prefix]int
-	told     int // number of known that are dismissed and whose admission has not returned
+	told     int // number of dismissed ones in known with an admission that still runs
 	halfOpen int // number with unproven addresses
 	unproven map[netip.Prefix]int
 }

@@ -122,7 +122,7 @@ type Tap func(b []byte, datagram bool)
 // SetTap sets the Tap for data that the server sends from now on.
 func (c *Conn) SetTap(t Tap) { c.tap = t }
 
-// Remote is the address by which the server knows the client.
+// Remote returns the client's address at the server.
 func (c *Conn) Remote() string { return c.remote }
 
 // Open reports whether either end is still connected.

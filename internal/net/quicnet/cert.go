@@ -40,7 +40,7 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 			return nil, fmt.Errorf("certificate authorities: %s holds no PEM certificate", t.CAFile)
 		}
 	case loopback(host):
-		// An attacker who answers on the loopback address controls this machine already; a
+		// An attacker on the loopback address controls this machine already; a
 		// development certificate is new at every start.
 		c.InsecureSkipVerify = true
 	}

@@ -39,43 +39,43 @@ func (c *Conn) ReceiveDatagram() ([]byte, error) {
 	return b, err
 }
 
-// Flush implements carrier.Flusher.
+// Flush implements driver.Flusher.
 func (c *Conn) Flush() { c.acks.flush(c.QUIC) }
 
-// Hurry implements carrier.Flusher.
+// Hurry implements driver.Flusher.
 func (c *Conn) Hurry() { c.acks.hurry() }
 
-// Context implements carrier.Conn.
+// Context implements driver.Conn.
 func (c *Conn) Context() context.Context { return c.QUIC.Context() }
 
-// Err implements carrier.Conn.
+// Err implements driver.Conn.
 func (c *Conn) Err() error { return context.Cause(c.QUIC.Context()) }
 
-// Closed implements carrier.Conn.
+// Closed implements driver.Conn.
 func (c *Conn) Closed() transport.Closed { return ClosedBy(c.Err()) }
 
-// RTT implements carrier.Conn.
+// RTT implements driver.Conn.
 func (c *Conn) RTT() time.Duration { return c.QUIC.ConnectionStats().SmoothedRTT }
 
-// RemoteAddr implements carrier.Conn.
+// RemoteAddr implements driver.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return c.QUIC.RemoteAddr() }
 
 // Stream is a QUIC stream with the errors of driver.Conn.
 type Stream struct{ *quic.Stream }
 
-// Read implements carrier.Conn.
+// Read implements driver.Conn.
 func (s *Stream) Read(b []byte) (int, error) {
 	n, err := s.Stream.Read(b)
 	return n, streamError(err)
 }
 
-// Peek implements carrier.Conn.
+// Peek implements driver.Conn.
 func (s *Stream) Peek(b []byte) (int, error) {
 	n, err := s.Stream.Peek(b)
 	return n, streamError(err)
 }
 
-// CloseWrite implements carrier.Conn.
+// CloseWrite implements driver.Conn.
 func (s *Stream) CloseWrite() error { return s.Stream.Close() }
 
 // streamError converts a read error of a QUIC stream to one of driver.Conn.
@@ -140,16 +140,16 @@ type visitor struct {
 	peers    *udpbatch.Peers // nil for a plain socket
 }
 
-// Carrier implements door.Visitor.
+// Carrier implements admission.Visitor.
 func (v *visitor) Carrier() transport.Carrier { return v.protocol.Carrier }
 
-// Open implements door.Visitor.
+// Open implements admission.Visitor.
 func (v *visitor) Open(ctx context.Context) (driver.Conn, error) {
 	return v.protocol.Accept(ctx, v.Conn)
 }
 
-// Close implements door.Visitor.
+// Close implements admission.Visitor.
 func (v *visitor) Close(code transport.Code, text string) { v.protocol.Close(v.Conn, code, text) }
 
-// Peers implements door.Visitor.
+// Peers implements admission.Visitor.
 func (v *visitor) Peers() *udpbatch.Peers { return v.peers }

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// host is a server under test: it admits with a function, and collects what arrives.
+// host is a server under test: it admits with a function, and collects arrivals.
 type host struct {
 	*nettest.Owner
 	t        *testing.T

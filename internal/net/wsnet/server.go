@@ -143,7 +143,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	place.Enter(v)
 }
 
-// watching is a response writer whose hijacked connection is a [watched] one.
+// watching is a response writer that hijacks its connection as a [watched] one.
 type watching struct {
 	http.ResponseWriter
 	carrier *Conn
