@@ -84,8 +84,8 @@ func (a *access) may(w http.ResponseWriter, who, need role) bool {
 	return false
 }
 
-// namesUs refuses a request whose host is not a name of this machine: a foreign page, in a browser
-// on this machine, may have a host name that now resolves to this address (DNS rebinding).
+// namesUs refuses a request for a host that is not a name of this machine: a foreign page, in a
+// browser on this machine, may have a host name that now resolves to this address (DNS rebinding).
 // Addresses and requests with a token are accepted.
 func (a *access) namesUs(w http.ResponseWriter, r *http.Request, who role) bool {
 	host := r.Host

@@ -37,5 +37,6 @@
 // The data queued for one peer is bounded: a queue of unreliable messages that drops its oldest
 // entries (in a game the newer message matters more), one slot for a snapshot (the owner does not
 // encode another while it is taken, so no encoded snapshot is dropped), and a queue of reliable
-// data, whose overflow closes the connection with CodeSlow. Other clients are not affected.
+// data. An overflow of the last closes the connection with CodeSlow. Other clients are not
+// affected.
 package transport

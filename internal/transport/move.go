@@ -79,8 +79,8 @@ func (s *Session) Move(ticket string) {
 	}
 }
 
-// idle ends a connection whose client was told to move and has not sent its hello. Once the hello
-// has arrived, the driver bounds the time of the admission.
+// idle ends the connection of a client that was told to move and has not sent its hello. Once the
+// hello has arrived, the driver bounds the time of the admission.
 func (s *Session) idle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

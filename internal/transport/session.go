@@ -114,8 +114,8 @@ func (s *Session) TakeFlushLag() (time.Duration, bool) {
 	return time.Duration(lag), lag > 0
 }
 
-// Abandon ends the session without its owner, whose goroutine may hang: data that the owner has not
-// flushed is not sent. Any goroutine may call it.
+// Abandon ends the session without its owner's goroutine, which may hang: data that the owner has
+// not flushed is not sent. Any goroutine may call it.
 func (s *Session) Abandon(code Code, text string) { s.shutdown(code, text) }
 
 // Close ends the session on the owner's behalf, after all data that it has sent: the peer gets code

@@ -8,7 +8,6 @@
 //	a timer ───▶ no event for a while ───────────┘
 //
 // An event of a folder only triggers a read: only the content matters. So a file may be written,
-// renamed into place, or reached through a symbolic link whose target changes, as Kubernetes and
-// certbot do it. On a file system without events, such as a network's, changes are only reported
-// later.
+// renamed into place, or reached through a symbolic link that changes, as Kubernetes and certbot do
+// it. On a file system without events, such as a network's, changes are only reported later.
 package watchfile

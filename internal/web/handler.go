@@ -84,8 +84,8 @@ func (h *handler) socketFor(host string) string {
 	return "ws" + strings.TrimPrefix(cmp.Or(h.cfg.Scheme, scheme(h.cfg.TLS)), "http") + "://" + host + Path
 }
 
-// forwarded returns a proxy's request with the client's address, whose site it charges, and any
-// other request unchanged. It returns nil if the site is above its rate or has too many
+// forwarded returns a proxy's request with the client's address, and charges the client's site; it
+// returns any other request unchanged. It returns nil if the site is above its rate or has too many
 // connections.
 func (h *handler) forwarded(r *http.Request) *http.Request {
 	peer := addrOf(connlimit.Of(r.Context()).RemoteAddr())

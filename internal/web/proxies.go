@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Proxies are the addresses whose X-Forwarded-For header is trusted. The proxy itself writes the
-// last entry of the header; earlier entries are forwarded and may be forged. So an entry is trusted
-// if all later entries are proxies. Any other such header, and that of any other peer, is ignored.
+// Proxies are the addresses with a trusted X-Forwarded-For header. The proxy itself writes the last
+// entry of the header; earlier entries are forwarded and may be forged. So an entry is trusted if
+// all later entries are proxies. Any other such header, and that of any other peer, is ignored.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and prefixes, such as 127.0.0.1 and 10.0.0.0/8.

@@ -156,7 +156,7 @@ func http1() *http.Protocols {
 	return p
 }
 
-// narrow is a TCP listener whose connections have a small send buffer and are read at a bounded
+// narrow is a TCP listener. Its connections have a small send buffer and are read at a bounded
 // rate.
 type narrow struct{ net.Listener }
 

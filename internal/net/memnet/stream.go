@@ -11,7 +11,7 @@ const (
 	// segmentSize bounds the reliable bytes in one packet.
 	segmentSize = transport.MaxDatagram
 	// maxSegments bounds the packets of reliable data in flight in one direction, like QUIC's flow
-	// control. Further data waits in the session, whose queue is bounded and counted.
+	// control. Further data waits in the session's queue, which is bounded and counted.
 	maxSegments = 64
 	// streamBacklog is the queue at the bottleneck above which no new reliable data is sent, as
 	// congestion control would do: about a tick and a half.

@@ -34,7 +34,7 @@ type acks struct {
 	opened bool          // the stream, if the peer allows one
 	stream limitedWriter // kept open
 	asked  bool          // quic-go has asked for the limit at least once
-	failed int           // failed flushes before that; none follow after flushChances
+	failed int           // failed flushes while asked is false; at most flushChances
 	rests  time.Time     // no flush before this time
 }
 

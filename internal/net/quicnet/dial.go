@@ -147,9 +147,9 @@ func (cfg *DialConfig) clientTLS() (conf *tls.Config, err error) {
 	}
 	conf.NextProtos = []string{cfg.Protocol.ALPN}
 	if conf.CurvePreferences == nil {
-		// Go's default adds X25519MLKEM768, whose key of 1184 bytes makes the client's first flight
-		// two full packets. On a link of 40 kbit/s the router then drops the second one repeatedly,
-		// until the handshake times out (docs/adr/0057).
+		// Go's default adds X25519MLKEM768, with a key of 1184 bytes, which makes the client's
+		// first flight two full packets. On a link of 40 kbit/s the router then drops the second
+		// one repeatedly, until the handshake times out (docs/adr/0057).
 		conf.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256}
 	}
 	return conf, nil

@@ -15,7 +15,7 @@ import (
 // Refusals can be forged: a live connection receives packets meanwhile.
 const refusedAfter = 250 * time.Millisecond
 
-// refusals end the connections of a dialer whose server has vanished: its machine refuses their
+// refusals end the connections of a dialer to a vanished server: the server's machine refuses their
 // packets, which is detected long before IdleTimeout. Any goroutine may use them.
 type refusals struct {
 	mu    sync.Mutex

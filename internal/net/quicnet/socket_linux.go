@@ -53,7 +53,7 @@ func refuses(control []byte) bool {
 	for _, m := range messages {
 		of := m.Header.Level == unix.SOL_IP && m.Header.Type == unix.IP_RECVERR ||
 			m.Header.Level == unix.SOL_IPV6 && m.Header.Type == unix.IPV6_RECVERR
-		// The data begins with struct sock_extended_err, whose first field is the error.
+		// The data begins with struct sock_extended_err, which begins with the error.
 		if of && len(m.Data) >= 4 && binary.NativeEndian.Uint32(m.Data) == uint32(unix.ECONNREFUSED) {
 			return true
 		}

@@ -36,7 +36,8 @@ const (
 	// streamPiece is the largest amount of stream data in one message that this end sends.
 	streamPiece = 4 << 10
 	// messageRate is the number of messages per second that an end accepts, in bursts of
-	// messageBurst, regardless of their size: each takes a microsecond before its bytes are counted.
+	// messageBurst, regardless of their size: each message takes a microsecond before its bytes are
+	// counted.
 	messageRate  = 6000
 	messageBurst = 10_000
 	// controlRate and controlBurst bound pings, which are answered, and pongs.

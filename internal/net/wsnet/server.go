@@ -42,7 +42,7 @@ type Config struct {
 	Through func(net.Conn) net.Conn
 }
 
-// Server serves WebSockets as a handler of an HTTP server whose listener is a [connlimit.Pool].
+// Server serves WebSockets as a handler of an HTTP server that listens on a [connlimit.Pool].
 type Server struct {
 	cfg   Config
 	stop  chan struct{}

@@ -57,8 +57,8 @@ func (f *frames) next() error {
 	return err
 }
 
-// cut converts the end of the stream inside a frame to io.ErrUnexpectedEOF. before is left before
-// the read.
+// cut converts the end of the stream inside a frame to io.ErrUnexpectedEOF. before is the value of
+// left before the read.
 func (f *frames) cut(err error, before int) error {
 	if errors.Is(err, io.EOF) && (f.data > 0 || f.left != before) {
 		return io.ErrUnexpectedEOF

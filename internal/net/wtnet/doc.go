@@ -18,7 +18,7 @@
 //
 // # How a connection ends
 //
-// As in package driver, and then by the capsule CLOSE_WEBTRANSPORT_SESSION, whose code and text are
-// those of the close frame: a page reads them from WebTransport.closed. The QUIC connection is
-// closed when the browser has closed its end, or after driver.Linger.
+// As in package driver, and then by the capsule CLOSE_WEBTRANSPORT_SESSION with the code and text
+// of the close frame: a page reads them from WebTransport.closed. The QUIC connection is closed
+// when the browser has closed its end, or after driver.Linger.
 package wtnet
