@@ -27,7 +27,7 @@ type conn struct {
 	flushLag atomic.Int64
 	slotBusy atomic.Bool // the mailbox holds the slot's packets
 
-	streamBehind atomic.Bool // at least half of maxReliableBytes is queued
+	streamBehind atomic.Bool // more than half of maxReliableBytes is queued
 	deaf         atomic.Bool // closing or ended: arrivals are dropped
 
 	usage    inboxUsage   // under the inbox's mutex

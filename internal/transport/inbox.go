@@ -31,7 +31,7 @@ type Inbox struct {
 	round    uint64               // counts swaps, to reset usage without visiting each session
 	merging  [maxMergedAcks]Range // scratch of mergeLocked: on a stack, every session would keep it
 
-	joining []*Session // joining sessions beyond MaxJoins, oldest first
+	joining []*Session // sessions that wait to join, oldest first
 	held    int        // number of their arrivals
 	rousing int        // number of arrivals since the last swap that rouse
 	asleep  bool       // the owner sleeps: see Rest
@@ -152,7 +152,8 @@ func mergeRanges(dst, a, b []Range) []Range {
 }
 
 // reserve charges a message to its session before it is decoded, and returns the charge. If add
-// does not follow, the charge remains until the swap, except for the part that abandon returns.
+// does not follow, the caller returns the charge by Session.Held; the inbox counts it until the
+// swap.
 func (b *Inbox) reserve(s *Session, size int) (held int, why Drop, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -275,7 +276,7 @@ func (b *Inbox) fullLocked(size int) bool {
 }
 
 // Rest records that the owner sleeps until Rouse is called. It reports false, without effect, if an
-// arrival has already called Rouse. The next swap ends the sleep.
+// arrival that must wake the owner already waits. The next swap ends the sleep.
 func (b *Inbox) Rest() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

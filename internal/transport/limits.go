@@ -64,8 +64,8 @@ const (
 	maxUnreliableBytes = 32 << 10
 	// maxUnreliableMemory is the memory of their queue, with sent messages at its front.
 	maxUnreliableMemory = maxUnreliableBytes + 8<<10
-	// maxReliableBytes bounds the queued reliable data for one peer: a second of a link of 1.5
-	// Mbit/s. A healthy peer's queue is empty after every flush; a peer with a full queue does not
+	// maxReliableBytes bounds the queued reliable data for one peer: one second of a 1.5 Mbit/s
+	// link. A healthy peer's queue is empty after every flush; a peer with a full queue does not
 	// read.
 	maxReliableBytes = 192 << 10
 	// maxBacklogBytes bounds the data kept for a peer that may reconnect: the peer confirms its

@@ -24,8 +24,8 @@ type Rate struct{ PerSecond, Burst int }
 // second one for its messages; the queues of both ends hold some two hundred, in case the network
 // or the server stops for a while. A message is a frame, and the room's own limit of 1 000 a second
 // should take effect first: it counts a player over all of its connections. The worst messages take
-// some five nanoseconds per charged byte, so a flooding client is disconnected before it has used 5
-// % of a core for a second.
+// some five nanoseconds per charged byte, so a flooding client is disconnected before using 5 % of
+// a core for a second.
 var DefaultLimits = Limits{
 	Datagrams: Rate{PerSecond: 600, Burst: 600},
 	Frames:    Rate{PerSecond: 4000, Burst: 8000},

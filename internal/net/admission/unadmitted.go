@@ -156,15 +156,17 @@ func (s *strangers) dismisses(st *stranger) bool {
 	return st.stage == dismissed
 }
 
-// leave removes a connection that was admitted or has ended. Later calls have no effect.
+// leave removes a connection that was admitted, was refused or has ended. Later calls have no
+// effect.
 func (s *strangers) leave(st *stranger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leaveLocked(st)
 }
 
-// abandon removes a connection that ended during its handshake. A later one keeps its place until
-// Handler.Admit returns: a peer that makes admissions hang cannot have more of them than places.
+// abandon removes a connection that ended during its handshake. A connection beyond its handshake
+// keeps its place until Handler.Admit returns: a peer that makes admissions hang cannot have more
+// of them than places.
 func (s *strangers) abandon(st *stranger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

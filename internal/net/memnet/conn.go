@@ -13,7 +13,7 @@ const (
 	// in the configuration of the QUIC transport.
 	IdleTimeout = 10 * time.Second
 	// CloseLinger bounds the time that a closing end waits until its reliable data, the close frame
-	// included, has arrived. Then the packet that closes the link carries the code.
+	// included, has arrived. After that the packet that closes the link carries the code.
 	CloseLinger = time.Second
 	// closeSize is the payload of the packet that closes the link.
 	closeSize = 64
@@ -42,7 +42,7 @@ type Counts struct {
 type end struct {
 	conn   *Conn
 	peer   *end
-	link   *transport.Link // until the handshake is complete
+	link   *transport.Link // nil until the handshake is complete
 	out    netem.Path      // the direction away from this end
 	counts Counts          // of out
 	clock  Clock

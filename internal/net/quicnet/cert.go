@@ -40,8 +40,8 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 			return nil, fmt.Errorf("certificate authorities: %s holds no PEM certificate", t.CAFile)
 		}
 	case loopback(host):
-		// An attacker on the loopback address controls this machine already; a
-		// development certificate is new at every start.
+		// An attacker on the loopback address controls this machine already; a development
+		// certificate is new at every start.
 		c.InsecureSkipVerify = true
 	}
 	return c, nil

@@ -108,7 +108,7 @@ type Protocol struct {
 	Accept func(ctx context.Context, conn *quic.Conn) (driver.Conn, error)
 	// Open opens, on the client, the stream for the hello. Host is the dialled address.
 	Open func(ctx context.Context, conn *quic.Conn, host string) (driver.Conn, error)
-	// Close closes a connection without a stream, or without waiting for it.
+	// Close closes a connection at once, with or without a stream.
 	Close func(conn *quic.Conn, code transport.Code, text string)
 }
 

@@ -39,8 +39,8 @@ type ServerConfig struct {
 
 	IdleTimeout time.Duration // 0: a client without packets for 10 s is lost
 	// Secret is the source of the listener's keys. If it is the same after a crash and a restart,
-	// the clients of before notice within milliseconds, and proofs of addresses remain valid. It
-	// must differ for every listener. Empty: random.
+	// its former clients notice within milliseconds, and proofs of addresses remain valid. It must
+	// differ for every listener. Empty: random.
 	Secret []byte
 }
 

@@ -19,7 +19,7 @@ type socket struct {
 	refused func(netip.AddrPort)
 }
 
-// newSocket wraps a socket. refused is called for each refusal, on a goroutine that reads or
+// newSocket wraps a UDP socket. refused is called for each refusal, on a goroutine that reads or
 // writes.
 func newSocket(udp *net.UDPConn, refused func(netip.AddrPort)) *socket {
 	s := &socket{UDPConn: udp, batch: ipv4.NewPacketConn(udp), refused: refused}
