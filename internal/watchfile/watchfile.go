@@ -75,7 +75,7 @@ func (w *Watcher) run(told bool) {
 		select {
 		case <-events:
 			w.rest(events, failures)
-		case <-failures: // Events were lost: read the files.
+		case <-failures: //nolint:errcheck // Events were lost: read the files.
 			w.rest(events, failures)
 		case <-poll.C:
 		case <-w.done:
@@ -106,7 +106,7 @@ func (w *Watcher) rest(events <-chan fsnotify.Event, failures <-chan error) {
 	for {
 		select {
 		case <-events:
-		case <-failures: // The files are read anyway.
+		case <-failures: //nolint:errcheck // The files are read anyway.
 		case <-over.C:
 			return
 		case <-w.done:
