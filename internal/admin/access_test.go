@@ -40,7 +40,7 @@ func guarded(t *testing.T) (base string, counts *Counts) {
 	return "http://127.0.0.1" + base[strings.LastIndex(base, ":"):], cfg.Counts
 }
 
-// asking sends a question with headers, of which Host is one.
+// asking sends a request with headers; Host may be one of them.
 func asking(t *testing.T, url string, header ...string) (status int, body string) {
 	t.Helper()
 	return sending(t, http.MethodGet, url, header...)
@@ -185,7 +185,7 @@ func TestForeignNamesAreNotAnswered(t *testing.T) {
 	}
 }
 
-// The name in --admin is the listener's own.
+// The host in --admin is accepted as the listener's name.
 func TestTheConfiguredNameIsAnswered(t *testing.T) {
 	a := access{name: "Game.Example", counts: new(Counts)}
 	for host, want := range map[string]bool{"game.example:8080": true, "other.example": false, "": false} {
@@ -201,7 +201,7 @@ func (discarded) Header() http.Header         { return http.Header{} }
 func (discarded) Write(b []byte) (int, error) { return len(b), nil }
 func (discarded) WriteHeader(int)             {}
 
-// Without tokens the listener is of this machine alone, and has no profiles.
+// Without tokens the listener accepts only a loopback address, and serves no profiles.
 func TestOtherMachinesNeedTokens(t *testing.T) {
 	for _, at := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
 		cfg := (&state{}).config()

@@ -52,8 +52,7 @@ func replace(t *testing.T, path string, text []byte) {
 	}
 }
 
-// A browser pins a certificate with an elliptic curve's key and a short life, and no other: with
-// the hash of another it would not connect at all.
+// Browsers accept by hash only a certificate with an elliptic curve key and a short validity.
 func TestWhichCertificatesBrowsersPin(t *testing.T) {
 	cert, key := filepath.Join(t.TempDir(), "c"), filepath.Join(t.TempDir(), "k")
 	loaded := func() tls.Certificate {
@@ -100,7 +99,7 @@ func TestWhichCertificatesBrowsersPin(t *testing.T) {
 	}
 }
 
-// files is a keeper of two files, and its log.
+// files is a Keeper of two files, with its log.
 type files struct {
 	*Keeper
 	cert, key string
@@ -215,8 +214,8 @@ func TestFilesThatCannotBeUsedAreAnError(t *testing.T) {
 	}
 }
 
-// A server that runs for a year always has a valid development certificate, each with the
-// short life that browsers ask for.
+// A server that runs for a year always has a valid development certificate, each with a validity
+// short enough for browsers.
 func TestTheDevelopmentCertificateRenewsItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

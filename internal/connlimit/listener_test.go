@@ -17,7 +17,7 @@ type bare struct {
 func (b *bare) Close() error         { b.closed++; return nil }
 func (b *bare) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, b.host)} }
 
-// queue is a listener with some connections, and then an error.
+// queue is a listener that accepts some connections and then fails.
 type queue struct {
 	net.Listener
 	all []*bare

@@ -62,7 +62,7 @@ func TestAckRangesNameExactlyWhatArrived(t *testing.T) {
 
 type fataler interface{ Fatal(...any) }
 
-// fieldRanges sends a set over the wire.
+// fieldRanges encodes a set and parses it again.
 func fieldRanges(t fataler, a *ackSet) []Range {
 	b := a.appendField(nil)
 	if len(b) > maxAckField {
@@ -127,7 +127,7 @@ func TestDuplicateWindowAcceptsEachNumberOnce(t *testing.T) {
 	})
 }
 
-// TestHighestNumberIsNotAnEndlessLoop: a number is the peer's to choose.
+// TestHighestNumberIsNotAnEndlessLoop: the peer may choose any number.
 func TestHighestNumberIsNotAnEndlessLoop(t *testing.T) {
 	const top = 1<<64 - 1
 	var w dupWindow

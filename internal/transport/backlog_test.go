@@ -64,7 +64,7 @@ func (m *mate) take(t *testing.T) {
 	}
 }
 
-// carryStream brings at most so many bytes of the stream from one side to the other.
+// carryStream transfers at most a number of stream bytes from one side to the other.
 func carryStream(t *testing.T, from, to *mate, limit int) {
 	from.session.Flush(0)
 	if err := to.link.ReceiveStream(0, from.link.AppendStream(nil, limit)); err != nil {
@@ -203,8 +203,8 @@ func TestReceiptsAreRare(t *testing.T) {
 	}
 }
 
-// A message on a connection that is over is kept without being counted as sent or dropped, and an
-// unreliable one is dropped.
+// A reliable message after the end of a connection is kept, neither counted as sent nor as dropped;
+// an unreliable one is dropped.
 func TestWhatIsSentWhileNobodyIsConnectedIsKept(t *testing.T) {
 	m := newMate(false)
 	m.connect()

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// zeroFrame is a frame of a kind; its body is n bytes that make no sense.
+// zeroFrame returns a frame of a kind; its body is n zero bytes, which are malformed.
 func zeroFrame(kind protowire.Number, n int) []byte {
 	return append(appendFrameHead(nil, kind, n), make([]byte, n)...)
 }
@@ -54,8 +54,8 @@ func TestWhatMeansNothingCountsAsMessages(t *testing.T) {
 	}
 }
 
-// Beyond the inbox's bound the stream ends, and a datagram is dropped; the bound is there
-// again after a swap.
+// Beyond the inbox's bound the stream ends the session, and a datagram is dropped; a swap resets
+// the bound.
 func TestWhatMeansNothingIsBounded(t *testing.T) {
 	for _, beyond := range [][]byte{{0}, zeroFrame(frameMessage, 1)} {
 		boundDiscards(t, beyond)
@@ -128,7 +128,7 @@ func TestSignsOfLifeAreFreeOnceAMillisecond(t *testing.T) {
 	}
 }
 
-// A message without room in the inbox is not decoded: its sender pays first.
+// A message without room in the inbox is not decoded: it is charged first.
 func TestMessagesArePaidBeforeTheyAreDecoded(t *testing.T) {
 	calls := 0
 	server := newEnd(false, undecodable(&calls))

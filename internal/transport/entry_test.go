@@ -96,7 +96,7 @@ func TestNothingIsUnderWayOfWhatIsNotThere(t *testing.T) {
 		}
 	}
 	panics()
-	// And so it is with the only one.
+	// The same with a single arrival.
 	server.inbox.Push(Arrival{Kind: FullStateRequest, Session: server.Session})
 	panics()
 	if client.Session.Held(100); client.underWay.Load() != 0 {

@@ -230,8 +230,7 @@ func TestNothingIsTakenAfterTheClose(t *testing.T) {
 	}
 }
 
-// The connections' ends are counted by their codes; a game's own, and those from tomorrow,
-// share one place.
+// Disconnects are counted by code; the game's codes and unknown ones share one counter.
 func TestEndsAreCountedByCode(t *testing.T) {
 	var s Stats
 	for _, c := range []Code{0, CodeLost, Code(numCodes - 2), Code(numCodes - 1), Code(numCodes), Code(numCodes + 1), CodeGame, CodeGame + 3, math.MaxUint32} {
@@ -304,7 +303,7 @@ func TestHandshakesFitToTheByte(t *testing.T) {
 	}
 }
 
-// A rate of zero, in any of its numbers, is no welcome.
+// A welcome with a rate of zero, in any of its numbers, is refused.
 func TestRatesOfZeroAreNoWelcome(t *testing.T) {
 	for i := range 5 {
 		n := []uint64{1, 1, 1, 1, 1}

@@ -83,7 +83,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzStream: however the bytes are cut, either end reads the same of them.
+// FuzzStream: either end reads the same, however the bytes are cut.
 func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, step uint16) {
 		for _, client := range []bool{false, true} {

@@ -8,7 +8,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// goldens are the worked examples of the wire's description, by their name there.
+// goldens are the examples of docs/WIRE.md, by name.
 func goldens(t *testing.T) map[string][]byte {
 	server, client := pair(SessionConfig{})
 	question := Message{Method: 3, Stage: 3, Call: 9, Payload: []byte("hi")}

@@ -6,7 +6,7 @@ import (
 	"weak"
 )
 
-// The bytes of an inbox are bounded as its arrivals are, over all sessions.
+// The bytes of an inbox are bounded like its arrivals, over all sessions.
 func TestFullInboxIsBoundedInBytes(t *testing.T) {
 	stats := new(Stats)
 	b := NewInbox(0, stats)
@@ -77,7 +77,7 @@ func TestAnInboxLetsGoOfWhatWasTaken(t *testing.T) {
 	}
 }
 
-// bring lets a message arrive that was decoded to v.
+// bring pushes a message decoded to v.
 func bring[T any](e *end, v *T) *T {
 	e.inbox.Push(Arrival{Kind: MessageArrived, Session: e.Session, Decoded: v})
 	return v

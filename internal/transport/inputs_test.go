@@ -131,7 +131,7 @@ func TestAWordAboutInputsWaitsForADatagram(t *testing.T) {
 	}
 }
 
-// With all that a client may send at once, a packet of inputs fits its datagram.
+// A packet of inputs fits a datagram with all other fields of a client.
 func TestInputsFitBesideAcknowledgements(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	client.box.number = math.MaxUint64 - 9
@@ -161,7 +161,7 @@ func TestInputsFitBesideAcknowledgements(t *testing.T) {
 	}
 }
 
-// Packets of inputs have memory of their own, which serves again once they were taken.
+// Packets of inputs have memory of their own, which is reused once they were taken.
 func TestPacketsOfInputsAreNotMixedUp(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	n := uint64(0)

@@ -177,7 +177,7 @@ func TestABusyClientMeetsNoLimit(t *testing.T) {
 	}
 }
 
-// The frame that ends a session is not taken any more, whichever limit it is that it exceeds.
+// The frame that exceeds a limit and ends the session is not accepted, for each limit.
 func TestTheFrameThatEndsASessionIsNotTaken(t *testing.T) {
 	frame := append(appendFrameHead(nil, frameMessage, 2), 1<<3, 5)
 	for name, c := range map[string]SessionConfig{

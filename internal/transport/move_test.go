@@ -7,7 +7,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// moved is a pair of ends of which the server's session ends by a move.
+// moved is a pair of ends; the server's session ends by a move.
 type moved struct {
 	t              *testing.T
 	server, client *end
@@ -141,7 +141,7 @@ func TestAMoveMayBeRefused(t *testing.T) {
 	}
 }
 
-// An answer that makes no sense ends the connection of a client that moves.
+// A malformed answer ends the connection of a moving client.
 func TestAMalformedAnswerToAMoveClosesTheClient(t *testing.T) {
 	m := newMoved(t)
 	m.tell()

@@ -160,7 +160,7 @@ func TestFlushLagCountsFromTheFirstFlushThatWaits(t *testing.T) {
 	}
 }
 
-// The bound of the bytes may be reached, and no byte more.
+// The queue may reach its bound in bytes, but not exceed it.
 func TestMessageQueueFillsToTheByte(t *testing.T) {
 	var q messageQueue
 	put := func(n int) (dropped int) {
@@ -305,7 +305,7 @@ func TestRequestsWaitForAStreamThatIsBehind(t *testing.T) {
 	}
 }
 
-// Unreliable messages of several flushes share one bound: the oldest make room, and are counted.
+// Unreliable messages of several flushes share one bound: the oldest are dropped and counted.
 func TestUnreliableMessagesOfSeveralFlushesShareABound(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	for i := range maxUnreliable + 5 {

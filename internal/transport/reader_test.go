@@ -37,7 +37,7 @@ func TestWhatArrivesEndsTheSilence(t *testing.T) {
 	}
 }
 
-// A datagram may be as large as it may be, and no byte more.
+// A datagram of MaxDatagram bytes is accepted, and a larger one is not.
 func TestTheLargestDatagramIsTaken(t *testing.T) {
 	for _, size := range []int{MaxDatagram, MaxDatagram + 1} {
 		server, _ := pair(SessionConfig{})
@@ -63,7 +63,7 @@ func TestTheLargestDatagramIsTaken(t *testing.T) {
 	}
 }
 
-// A time sample that runs backwards, at either end, is none.
+// A time sample that runs backwards, at either end, is dropped.
 func TestTimeThatRunsBackwardsIsNoSample(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply [3]uint64 // of the request, received, sent

@@ -93,8 +93,8 @@ func carry(t *testing.T, from, to *end, at time.Duration) (datagrams int) {
 	return datagrams
 }
 
-// An owner cannot do a driver's work, nor a driver an owner's: whether and why a connection is
-// ending is all that both sides may ask.
+// An owner cannot call a driver's methods, nor a driver an owner's: Closing and Cause are the only
+// common ones.
 func TestOwnerAndDriverShareOnlyTheCause(t *testing.T) {
 	owner, driver := reflect.TypeFor[*Session](), reflect.TypeFor[*Link]()
 	for i := range owner.NumMethod() {
@@ -210,8 +210,8 @@ func TestMessagesAndAcksFillTheSpaceThatStateLeaves(t *testing.T) {
 	}
 }
 
-// TestAcksThatMayWaitGoWithWhatElseLeaves: they are worth no datagram of their own at that flush,
-// and the next one repeats them as ever.
+// TestAcksThatMayWaitGoWithWhatElseLeaves: after AckLater a flush sends no datagram for
+// acknowledgements alone, and the next flush repeats them.
 func TestAcksThatMayWaitGoWithWhatElseLeaves(t *testing.T) {
 	for name, c := range map[string]struct {
 		say       func(client *end)
@@ -332,7 +332,7 @@ func TestTimeScaleTravels(t *testing.T) {
 			t.Errorf("%s: the client goes on", name)
 		}
 	}
-	// Of another type, or from tomorrow: skipped.
+	// Another wire type, or an unknown number: skipped.
 	if got, err := parseTimeScale([]byte{10, 1, 7, 48, 9, 16, 3}); err != nil || got != (TimeScale{Den: 3}) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -366,7 +366,7 @@ func TestOverloadTravels(t *testing.T) {
 	}
 }
 
-// A packet that is too large leaves no datagram and is counted; the packets around it leave.
+// A too large packet is counted and not sent; the other packets are sent.
 func TestAPacketThatIsTooLargeIsLeftOut(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.Slot().Packets = [][]byte{{1}, make([]byte, MaxStatePacket+1), {2}}

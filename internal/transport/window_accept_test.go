@@ -56,8 +56,8 @@ func TestLongLinkKeepsItsSnapshots(t *testing.T) {
 	}
 }
 
-// TestBlackHoleEndsAtOnce: 0.3 s after a hole of 5 s a new snapshot is applied, whichever
-// direction the hole swallowed, and soon all of them are again.
+// TestBlackHoleEndsAtOnce: 0.3 s after a fault of 5 s, in either direction, a new snapshot is
+// applied, and soon all of them are again.
 func TestBlackHoleEndsAtOnce(t *testing.T) {
 	for name, cut := range map[string]func(*memnet.Conn){
 		"both ways":     (*memnet.Conn).Cut,
@@ -167,7 +167,7 @@ func (f *feed) judge(t *testing.T, rtt time.Duration, ages map[string][]time.Dur
 	bits := int64(f.packets*(f.size+70)) * 8
 	carry := time.Duration(bits * int64(time.Second) / int64(f.link.Bandwidth)) // one snapshot
 	asked := float64(carry) * float64(f.hz) / float64(time.Second)
-	// Flushed, carried, applied at the next frame, and shown until the one after it.
+	// Flushed, transferred, applied at the next frame, and shown until the one after it.
 	least := rtt/2 + carry + frame + time.Second/time.Duration(f.hz)
 	p50, p99 := percentile(f.ages, 0.5)-least, percentile(f.ages, 0.99)-least
 	class := "asked more"

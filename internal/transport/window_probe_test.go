@@ -84,7 +84,8 @@ func TestSilenceWhileOpenAdmitsNothing(t *testing.T) {
 	sent := []Range{o.send(1), o.send(1), o.send(1)}
 	o.now += time.Second
 	o.Arrived(o.now)
-	// After a second: W shrinks to 1, and closes without a snapshot that would use an admission up.
+	// After a second: W shrinks to 1 and the window closes, without a snapshot that would use the
+	// admission.
 	o.ack(sent[0])
 	o.size(1)
 	o.inFlight(2)

@@ -305,8 +305,8 @@ func TestLongerRouteIsMeasuredAndBelieved(t *testing.T) {
 	}
 }
 
-// A route that was confirmed twice and then becomes longer is believed, and from then on asked
-// about as often as a new one.
+// A route that was confirmed twice and then becomes longer is accepted, and from then on measured
+// as often as a new one.
 func TestLongerRouteStartsTheHoldAnew(t *testing.T) {
 	o := newOwner(t)
 	o.ackAll(o.fill(), 40*ms)

@@ -15,7 +15,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// protoMessage is m as the generated code sees it.
+// protoMessage converts m to the generated type.
 func protoMessage(m *Message) *netloopv1.Message {
 	return &netloopv1.Message{
 		Method: m.Method, Stage: netloopv1.Stage(m.Stage * stageStep), Call: m.Call, Reply: m.Reply,
@@ -32,7 +32,7 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// frameOf is a frame as the generated code writes it, with its length.
+// frameOf returns a frame as encoded by the generated code, with its length.
 func frameOf(t testing.TB, f *netloopv1.Frame) []byte {
 	t.Helper()
 	b, err := AppendFrame(nil, f)

@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/clients/ts"
 )
 
-// Every server with pages serves the client that fits it, unless the game has a build of its own.
+// A server with pages serves the client library of its version, unless the game has its own build.
 func TestTheClientIsServed(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -72,7 +72,7 @@ func TestPagesBehindAProxy(t *testing.T) {
 	}
 }
 
-// Each site behind a proxy pays for its own requests, at the rate of connections.
+// Each site behind a proxy is charged for its own requests, at the rate of connections.
 func TestSitesBehindAProxyPayForThemselves(t *testing.T) {
 	cfg := config()
 	cfg.Proxies, _ = ParseProxies([]string{"127.0.0.1"})
@@ -88,8 +88,8 @@ func TestSitesBehindAProxyPayForThemselves(t *testing.T) {
 	}
 }
 
-// A proxy's connections count for the sites of its clients: it may have more than one site may, and
-// none of its sites has more than others.
+// A proxy's connections count for the sites of its clients: a proxy may have more than PerSite, but
+// each of its sites may not.
 func TestConnectionsBehindAProxyAreBoundedForEachSite(t *testing.T) {
 	cfg := config()
 	cfg.Proxies, _ = ParseProxies([]string{"127.0.0.1"})

@@ -80,7 +80,7 @@ type answer struct {
 	ContentLength int64
 }
 
-// ask asks for a page with some headers, "Name: value" each.
+// ask requests a page with some headers, each "Name: value".
 func ask(t *testing.T, method, url string, headers ...string) (a answer, body string) {
 	t.Helper()
 	r, err := http.NewRequest(method, url, nil)
@@ -393,7 +393,7 @@ func TestWhatCannotBeServed(t *testing.T) {
 	}
 }
 
-// With a certificate the pages are encrypted, and speak HTTP/1.1, which a WebSocket needs.
+// With a certificate the pages are served over HTTPS and HTTP/1.1, which a WebSocket needs.
 func TestEncrypted(t *testing.T) {
 	pair, err := certificate.SelfSigned()
 	if err != nil {
@@ -446,7 +446,7 @@ func TestNobodyKeepsPagesFromOthers(t *testing.T) {
 	}
 }
 
-// A site that asks for large files and reads none of them keeps no other site out.
+// A site that requests large files and does not read them does not keep out other sites.
 func TestAnswersThatNobodyReads(t *testing.T) {
 	large := make([]byte, 2<<20)
 	rand.NewChaCha8([32]byte{}).Read(large)

@@ -146,7 +146,7 @@ func (h *house) seen(k transport.ArrivalKind) (n int) {
 
 func aHello(t *testing.T) []byte { return aHelloBy(t, "") }
 
-// aHelloBy is one with a ticket.
+// aHelloBy returns a hello with a ticket.
 func aHelloBy(t *testing.T, ticket string) []byte {
 	t.Helper()
 	hello := nettest.Hello()

@@ -35,7 +35,7 @@ func (c *crowd) come(n int) *stranger {
 	return st
 }
 
-// mustCome brings some of a site, a millisecond apart.
+// mustCome adds some connections of a site, a millisecond apart.
 func (c *crowd) mustCome(t *testing.T, site, n int) (all []*stranger) {
 	t.Helper()
 	for range n {
@@ -223,7 +223,7 @@ func TestStrangersAreCounted(t *testing.T) {
 	}
 }
 
-// check counts anew.
+// check compares the counts with a new count.
 func (c *crowd) check(t *testing.T, seed uint64, all []*stranger) {
 	t.Helper()
 	stages := map[stage]int{}
@@ -249,7 +249,7 @@ func (c *crowd) check(t *testing.T, seed uint64, all []*stranger) {
 	}
 }
 
-// The handshakes of proven addresses have a rate, for each site and over all.
+// The handshakes of proven addresses are limited in rate, for each site and in total.
 func TestHandshakesHaveARate(t *testing.T) {
 	const burst = 20
 	c := newCrowd(1000)
@@ -302,7 +302,7 @@ func TestHandshakesHaveARate(t *testing.T) {
 	}
 }
 
-// Rates remember a site until its bucket is full again, and no longer.
+// The bucket of a site is kept until it is full again, and no longer.
 func TestRatesForget(t *testing.T) {
 	const burst = 100
 	r := newRates(burst)
@@ -414,7 +414,7 @@ func TestANewcomerCountsWithItsSite(t *testing.T) {
 	}
 }
 
-// A proof is asked for so often at once, and no more often.
+// Retries are sent in bursts of retryBurst, and no more.
 func TestProofsHaveARate(t *testing.T) {
 	c := newCrowd(100)
 	c.mustCome(t, 1, maxPerSite)

@@ -231,7 +231,7 @@ func TestInsistingEndsInTime(t *testing.T) {
 	}
 }
 
-// An end that is under way is waited for, half a second and no longer.
+// Ended waits for the end of a connection, half a second and no longer.
 func TestAnEndIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := nettest.NewWire()

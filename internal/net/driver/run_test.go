@@ -194,8 +194,8 @@ func TestThePeersCloseIsTold(t *testing.T) {
 	})
 }
 
-// A stream that ends without a close, that is broken off, or that makes no sense is against the
-// rules; and the end of the connection itself is none of the peer's doing.
+// A stream that ends without a close, is aborted, or is malformed violates the protocol; the end of
+// the connection itself does not.
 func TestAStreamThatEndsWithoutAClose(t *testing.T) {
 	for name, piece := range map[string][]byte{"an end": {}, "a break": nil, "nonsense": {0xff, 0xff, 0xff, 0xff, 0xff}} {
 		play(t, name, func(r *rig) {

@@ -435,7 +435,7 @@ func TestTheEndsWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A stream on which a single byte waits has no room for all that it may hold.
+// A stream with one queued byte has no room for maxStream more.
 func TestAStreamThatIsNotEmptyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := pair()

@@ -15,7 +15,7 @@ func TestAClockDriftsByItsPartsPerMillion(t *testing.T) {
 	}
 }
 
-// The time at which a clock shows something is the first, to the nanosecond.
+// When returns the first time at which the clock shows a value, to the nanosecond.
 func TestAClockKnowsWhenItShowsATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := Clock{

@@ -426,8 +426,7 @@ func TestTimeSyncIsExactWhateverTheClientsClock(t *testing.T) {
 	}
 }
 
-// trace plays a lively session on a bad link and returns a hash of every byte that arrived
-// and of when it did.
+// trace runs a busy session on a bad link and returns a hash of all arrived bytes and their times.
 func trace(t *testing.T, seed uint64) uint64 {
 	w := newWorld(t, seed)
 	h := fnv.New64a()

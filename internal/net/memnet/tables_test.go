@@ -53,8 +53,8 @@ func TestTablesTravelOverABadLink(t *testing.T) {
 	}
 }
 
-// TestTheSameSchemaCostsNoRoundTrip compares the time of a handshake with and without the
-// tables: one round trip is theirs.
+// TestTheSameSchemaCostsNoRoundTrip compares the times of a handshake with and without the tables:
+// the tables take one round trip.
 func TestTheSameSchemaCostsNoRoundTrip(t *testing.T) {
 	const delay = 50 * time.Millisecond
 	accept := func(*netloopv1.SchemaTables) error { return nil }

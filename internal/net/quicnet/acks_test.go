@@ -36,7 +36,7 @@ func TestAcknowledgementsRideAlong(t *testing.T) {
 				time.Sleep(8 * time.Millisecond)
 			}
 			for i, conn := range []*quic.Conn{b.conn, b.peer} {
-				// QUIC looks after the connection now and then.
+				// QUIC sends packets of its own at times.
 				least, most := uint64(turns), uint64(turns+turns/20)
 				if i == 0 && streams < 0 {
 					least, most = turns*14/10, turns*16/10
@@ -49,7 +49,7 @@ func TestAcknowledgementsRideAlong(t *testing.T) {
 	}
 }
 
-// Datagrams leave while no byte of a stream may, as the peer does not read.
+// Datagrams are sent while no stream byte may be, because the peer does not read.
 func TestDatagramsLeaveBesideStreamsThatAreBlocked(t *testing.T) {
 	conf := clientQUIC()
 	conf.InitialStreamReceiveWindow, conf.InitialConnectionReceiveWindow = 1000, 1000

@@ -58,7 +58,7 @@ func onBench(t *testing.T, conf *quic.Config, test func(t *testing.T, b *bench))
 			b.stream, err = b.peer.OpenStream()
 		}
 		if err == nil {
-			// A stream is seen with its first byte: an empty frame.
+			// A stream opens at the peer with its first byte: an empty frame.
 			_, err = b.stream.Write([]byte{0})
 		}
 		if err != nil {

@@ -30,7 +30,7 @@ type deaf struct {
 	ends  map[transport.Code]int
 }
 
-// run joins whenever it is not in, until the context ends.
+// run joins again after each end, until the context ends.
 func (d *deaf) run(ctx context.Context, tr *quic.Transport, to net.Addr) {
 	for ctx.Err() == nil {
 		err := d.connect(ctx, tr, to)

@@ -16,7 +16,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// dialerAt opens a socket at an address of this machine's own network, which is as another host.
+// dialerAt opens a socket at a loopback address, which counts as another host.
 func dialerAt(t *testing.T, ip net.IP) *Dialer {
 	t.Helper()
 	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: ip})
@@ -50,7 +50,7 @@ func (h *host) connected() int {
 	return n
 }
 
-// halfOpen is how many handshakes are half open.
+// halfOpen returns the number of half-open handshakes.
 func (h *host) halfOpen() int {
 	n, _ := h.listener.Door().Strangers()
 	return n

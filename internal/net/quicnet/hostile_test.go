@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// raw is a client that does as it likes.
+// raw is a client without the protocol's checks.
 type raw struct {
 	*quic.Conn
 	stream *quic.Stream
@@ -51,7 +51,7 @@ func rawDial(t *testing.T, h *host, window uint64) *raw {
 	return &raw{conn, stream, socket}
 }
 
-// join shakes hands by the book.
+// join performs a correct handshake.
 func (r *raw) join(t *testing.T) {
 	t.Helper()
 	b, err := transport.AppendHello(nil, nettest.Hello())
@@ -286,7 +286,7 @@ func TestKickedClientIsNotReadAnyMore(t *testing.T) {
 		t.Error("closed with", code)
 	}
 	flood.Wait()
-	// The reader may be in the midst of a call.
+	// The reader may be inside a call.
 	if n := h.stats.DatagramsIn.Load() - datagrams; n > 1 {
 		t.Error(n, "datagrams were read after the kick")
 	}

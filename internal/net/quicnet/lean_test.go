@@ -81,7 +81,7 @@ func TestSegmentationOffloadIsTheUsersChoice(t *testing.T) {
 	}
 }
 
-// Each datagram that leaves asks for this, and mostly there is no error.
+// Each sent datagram calls it, mostly without an error.
 func TestADatagramThatLeavesCostsNoMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _ = SendError(nil) }); n > 0 {
 		t.Errorf("no error takes %v allocations", n)

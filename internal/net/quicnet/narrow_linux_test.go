@@ -25,8 +25,8 @@ import (
 //	TestNarrowPath ──▶ the server, in a namespace ──▶ the client, in another
 const narrowMTU = "1280"
 
-// narrow are the addresses of a family: of the server, and of the client before and after it
-// has moved.
+// narrow holds the addresses of a family: of the server, and of the client before and after its
+// move.
 type narrow struct{ server, before, after, bits string }
 
 var narrows = map[string]narrow{
@@ -60,7 +60,7 @@ func TestNarrowPath(t *testing.T) {
 	}
 }
 
-// narrowProgram is this program as another one, in namespaces of its own.
+// narrowProgram returns a command that runs this program in namespaces of its own.
 func narrowProgram(test string, flags uintptr) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+test+"$", "-test.v")
 	cmd.Env = append(os.Environ(), "NETLOOP_NARROW=1")
@@ -151,7 +151,7 @@ func isAfter(addr string) bool {
 	return err == nil && (at.Addr().String() == narrows["IPv4"].after || at.Addr().String() == narrows["IPv6"].after)
 }
 
-// narrowLarge is as large as a record of state may be.
+// narrowLarge is the largest size of a state record.
 const narrowLarge = 15 << 10
 
 // answer answers each message with a large one and a full datagram, until the client has moved.

@@ -149,7 +149,7 @@ func (h *host) session(g *guest) *transport.Session {
 	}).Session
 }
 
-// TestMessagesStateAndTimeTravel, behind the gate and without it.
+// TestMessagesStateAndTimeTravel, with udpbatch and with a plain socket.
 func TestMessagesStateAndTimeTravel(t *testing.T) {
 	for _, c := range []struct {
 		name, env string

@@ -132,7 +132,7 @@ func TestTablesThatDoNotEndTimeOut(t *testing.T) {
 	}
 }
 
-// rawListen listens as a server that does as it likes.
+// rawListen listens as a server without the protocol's checks.
 func rawListen(t *testing.T) *quic.Listener {
 	t.Helper()
 	cert, err := certificate.SelfSigned()
@@ -149,8 +149,8 @@ func rawListen(t *testing.T) *quic.Listener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Closing the listener alone leaves the transport's goroutines to a timer: they run until
-	// the connections that have ended may be forgotten.
+	// After closing only the listener, the transport's goroutines run until a timer drops the ended
+	// connections.
 	t.Cleanup(func() {
 		if err := errors.Join(l.Close(), tr.Close(), socket.Close()); err != nil {
 			t.Error(err)

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds the waits of tests; no test measures against it.
 const patience = 20 * time.Second
 
-// open makes a socket that listens, or skips the test if the machine has no such address.
+// open returns a listening socket, or skips the test if the machine lacks the address.
 func open(t *testing.T, listen string) (*Socket, *Peers) {
 	t.Helper()
 	addr, err := net.ResolveUDPAddr("udp", listen)
@@ -115,7 +115,7 @@ func source(t *testing.T, oob []byte) []byte {
 	return nil
 }
 
-// TestBatchesHaveWhatArrived, in order, and no more than there is room for.
+// TestBatchesHaveWhatArrived: batches hold the arrived packets in order, at most as many as fit.
 func TestBatchesHaveWhatArrived(t *testing.T) {
 	testBatches(t, 8)
 	testBatches(t, readBatch+8)
@@ -151,8 +151,8 @@ func testBatches(t *testing.T, room int) {
 	}
 }
 
-// TestATickBeginsBetweenTwoBatchesOfARound: on one core others run while there is still much to
-// read.
+// TestATickBeginsBetweenTwoBatchesOfARound: on one core other goroutines run between the batches of
+// a long round.
 func TestATickBeginsBetweenTwoBatchesOfARound(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s, _ := open(t, "127.0.0.1:0")
@@ -232,7 +232,7 @@ func TestRoundsAreApart(t *testing.T) {
 	}
 }
 
-// readOne reads a packet in a round of its own: with room for two it sees that there is no other.
+// readOne reads a packet in a round of its own: with room for two it detects that no other waits.
 func readOne(t *testing.T, s *Socket) {
 	t.Helper()
 	ms := []ipv4.Message{{Buffers: [][]byte{make([]byte, 10)}}, {Buffers: [][]byte{make([]byte, 10)}}}
@@ -378,7 +378,7 @@ func TestAddressesAreWrittenForTheirSocket(t *testing.T) {
 	}
 }
 
-// TestAddressesKeepTheirZone: that of a link-local address is the number of an interface.
+// TestAddressesKeepTheirZone: the zone of a link-local address is the number of an interface.
 func TestAddressesKeepTheirZone(t *testing.T) {
 	var s sockaddr
 	a := &net.UDPAddr{IP: net.ParseIP("fe80::1"), Port: 7, Zone: "3"}

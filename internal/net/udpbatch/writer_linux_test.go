@@ -85,7 +85,7 @@ func packetsOf(h *unix.Msghdr) (packets [][]byte) {
 	return slices.Collect(slices.Chunk(all, segment))
 }
 
-// newWriter is a writer before a wire.
+// newWriter returns a writer that sends to a wire.
 func newWriter(tb testing.TB, cfg Config) (*writer, *wire) {
 	if cfg.Stats == nil {
 		cfg.Stats = new(Stats)
@@ -171,7 +171,7 @@ func inOrder(packets, sent [][]byte) bool {
 	return true
 }
 
-// TestPacketsToOnePeerAreOneMessage: as far as UDP can split it again, which it does at one size.
+// TestPacketsToOnePeerAreOneMessage, if UDP can split the message again, at one size.
 func TestPacketsToOnePeerAreOneMessage(t *testing.T) {
 	type write struct {
 		peer, size int
@@ -219,7 +219,7 @@ func joined(parts []string) string {
 	return string(all)
 }
 
-// TestAnErrorCostsItsPacketAlone: those with it in a message, and in the batch, leave.
+// TestAnErrorCostsItsPacketAlone: the other packets of the message and of the batch are sent.
 func TestAnErrorCostsItsPacketAlone(t *testing.T) {
 	for _, c := range []struct {
 		err                       error
@@ -279,7 +279,7 @@ func TestACallThatIsInterruptedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestEachMessageHasItsOwnTries, and a call moves no more of them than it may.
+// TestEachMessageHasItsOwnTries, and a call sends at most callMessages.
 func TestEachMessageHasItsOwnTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages, failures = 2*callMessages + 1, maxRetries/2 + 1
@@ -311,8 +311,7 @@ func TestEachMessageHasItsOwnTries(t *testing.T) {
 	})
 }
 
-// TestATickBeginsBetweenTwoCallsThatTakeLong: on one core others run while there is still much to
-// send.
+// TestATickBeginsBetweenTwoCallsThatTakeLong: on one core other goroutines run between long calls.
 func TestATickBeginsBetweenTwoCallsThatTakeLong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	k := &wire{sent: make(map[string][][]byte)}

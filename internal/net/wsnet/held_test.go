@@ -76,7 +76,7 @@ func dialSmall(t *testing.T, at string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// reset closes a socket at once, without the usual farewell of TCP.
+// reset closes a socket at once with a TCP reset.
 func reset(c *net.TCPConn) {
 	_ = c.SetLinger(0)
 	_ = c.Close()
@@ -266,8 +266,8 @@ func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 	}
 }
 
-// A client that has not read the answer before fills its socket: the upgrade does not wait for it
-// for long, and its place is free again.
+// If a client has not read an earlier answer, its socket is full: the upgrade waits only briefly,
+// and the place is free again.
 func TestAnUpgradeIntoAFullSocket(t *testing.T) {
 	stats := new(transport.Stats)
 	d := admission.New(admission.Config{Handler: &host{}, Stats: stats, HelloTimeout: 100 * time.Millisecond})

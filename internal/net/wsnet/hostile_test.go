@@ -42,12 +42,12 @@ func upgrade(t *testing.T, h *host, from net.IP, headers ...string) (c net.Conn,
 	return c, resp.StatusCode, resp.Header.Get("Sec-WebSocket-Extensions")
 }
 
-// good are the headers of a socket of ours.
+// good are the headers of a valid upgrade.
 var good = []string{
 	"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol: netloop.1",
 }
 
-// without is all of good but one, and instead of it another.
+// without returns good with one header replaced.
 func without(name string, instead ...string) (all []string) {
 	for _, h := range good {
 		if !strings.HasPrefix(h, name+":") {
@@ -192,7 +192,7 @@ func many(t *testing.T, b []byte, n int) func(*websocket.Conn) {
 	}
 }
 
-// A datagram that is too large is dropped and counted, and those around it arrive.
+// A too large datagram is dropped and counted, and the other datagrams arrive.
 func TestALargeDatagramIsDropped(t *testing.T) {
 	h := serve(t, nil)
 	ws := greeted(t, h)
@@ -275,7 +275,7 @@ func TestACloseWaitsForRequests(t *testing.T) {
 	<-ended
 }
 
-// Silence is found within a quarter of the time that it may last, or a second.
+// Silence is detected within a quarter of IdleTimeout, or a second.
 func TestSilenceIsLookedForOftenEnough(t *testing.T) {
 	for idle, want := range map[time.Duration]time.Duration{100 * time.Millisecond: 25 * time.Millisecond, 10 * time.Second: time.Second} {
 		if got := (&Config{IdleTimeout: idle}).sweepPeriod(); got != want {
@@ -345,7 +345,7 @@ func TestWhoDoesNotRead(t *testing.T) {
 // kernelIsMute reports whether this system's kernel cannot be queried about sockets.
 func kernelIsMute() bool { return fmt.Sprint(newKernel(new(net.TCPConn))) == "{}" }
 
-// travelBriefly sends a message to and fro.
+// travelBriefly sends a message in each direction.
 func travelBriefly(t *testing.T, h *host, g *guest) {
 	t.Helper()
 	s := h.session(g)

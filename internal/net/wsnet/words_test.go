@@ -30,7 +30,7 @@ func TestTheReasonOfACloseFrame(t *testing.T) {
 	}
 }
 
-// A code is a status from 4000 on, and the game's own share the last one.
+// Codes are mapped to statuses from 4000 on; the game's codes share the last one.
 func TestTheStatusOfACloseFrame(t *testing.T) {
 	for code, want := range map[transport.Code]websocket.StatusCode{0: 4000, transport.CodeMoved: 4000 + websocket.StatusCode(transport.CodeMoved), 998: 4998, 999: 4999, transport.CodeGame: 4999, 1 << 31: 4999} {
 		if got := status(code); got != want {

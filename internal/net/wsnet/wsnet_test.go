@@ -131,7 +131,7 @@ func dial(h *host, d *Dialer, conf *tls.Config) (*guest, error) {
 	return dialFor(nettest.Patience, h, d, conf)
 }
 
-// dialFor dials for so long.
+// dialFor dials within a time.
 func dialFor(limit time.Duration, h *host, d *Dialer, conf *tls.Config) (*guest, error) {
 	g := &guest{Owner: nettest.NewOwner(nil)}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -200,7 +200,7 @@ func (c counted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A simulated network has all bytes of a WebSocket, in both directions.
+// A simulated network transfers all bytes of a WebSocket, in both directions.
 func TestAWebSocketGoesThroughAnotherConnection(t *testing.T) {
 	var in, out atomic.Int64
 	h := serve(t, func(o *settings) {

@@ -29,8 +29,8 @@ func dial(h *host) (*guest, error) {
 	return g, err
 }
 
-// A program plays over WebTransport: both ways, over the stream and by datagrams, and each end
-// reads why the other one closes.
+// A program plays over WebTransport: in both directions, over the stream and in datagrams, and each
+// end gets the reason of the other's close.
 func TestProgramsPlayAsBrowsersDo(t *testing.T) {
 	h := serve(t, nil, nil)
 	for _, closes := range []string{"server", "client"} {

@@ -23,7 +23,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// raw is a client of HTTP/3 that does as it likes.
+// raw is a client of HTTP/3 without the protocol's checks.
 type raw struct {
 	*quic.Conn
 	http *http3.RawClientConn
@@ -94,7 +94,7 @@ func (r *raw) open(t *testing.T, say ...byte) *quic.Stream {
 	return s
 }
 
-// join opens the stream of a session and shakes hands by the book.
+// join opens the stream of a session and performs a correct handshake.
 func (r *raw) join(t *testing.T, h *host, id quic.StreamID) *transport.Session {
 	t.Helper()
 	say, err := transport.AppendHello(head(id), nettest.Hello())
@@ -246,7 +246,7 @@ func TestOtherStreamsAreNotRead(t *testing.T) {
 			t.Errorf("%d bytes were read", n)
 		}
 	}
-	// The datagram of a session that there is not counts as one without a meaning.
+	// A datagram of an unknown session is discarded and charged.
 	for _, b := range [][]byte{{1, 8, 1}, {0x40}, {}} {
 		if err := r.SendDatagram(b); err != nil {
 			t.Fatal(err)
