@@ -26,7 +26,7 @@ type recent struct {
 // recent is also the window of datagram numbers.
 var _ [AckWindow]struct{} = [DuplicateWindow]struct{}{}
 
-// raise makes a higher number the newest, and clears the bits that its numbers reuse.
+// raise makes a higher number the newest, and clears the bits of the numbers above the old newest.
 func (r *recent) raise(number uint64) {
 	if number-r.newest >= AckWindow {
 		clear(r.bits[:])

@@ -188,7 +188,7 @@ func TestNobodyMovesByItself(t *testing.T) {
 	}
 }
 
-// A client that cannot move, or whose link has no Moves, is closed with the ticket.
+// A client that cannot move, or has a link without Moves, is closed with the ticket.
 func TestWhoCannotMoveIsToldTheTicket(t *testing.T) {
 	for _, moves := range []bool{false, true} {
 		server, _ := pair(SessionConfig{Moves: moves})

@@ -410,7 +410,7 @@ func TestNoDatagramLeavesBeforeTheWelcome(t *testing.T) {
 	})
 }
 
-// A connection whose welcome cannot be written ends, and so do all of its goroutines.
+// A connection and all of its goroutines end if its welcome cannot be written.
 func TestARunWithoutAWelcomeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, c := range map[string]struct {

@@ -263,7 +263,7 @@ func TestOtherStreamsAreNotRead(t *testing.T) {
 }
 
 // A CONNECT stream contains a close and little more. A client that sends more is disconnected, and
-// one whose stream ends or is aborted has left.
+// one with an ended or aborted stream has left.
 func TestWhatACONNECTStreamCarries(t *testing.T) {
 	h := serve(t, nil, nil)
 	for name, c := range map[string]struct {
