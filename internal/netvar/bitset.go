@@ -18,7 +18,7 @@ func (b bitset) unset(i int) {
 	}
 }
 
-// add adds the members of a word.
+// add adds the 64 slots of block k that are set in word.
 func (b *bitset) add(k int, word uint64) {
 	for len(*b) <= k {
 		*b = append(*b, 0)
@@ -26,14 +26,14 @@ func (b *bitset) add(k int, word uint64) {
 	(*b)[k] |= word
 }
 
-// remove removes the members of a word.
+// remove removes the slots of block k that are set in word.
 func (b bitset) remove(k int, word uint64) {
 	if k < len(b) {
 		b[k] &^= word
 	}
 }
 
-// word returns the members among 64 slots.
+// word returns the members of block k, the slots from 64·k on, one per bit.
 func (b bitset) word(k int) uint64 {
 	if k < len(b) {
 		return b[k]

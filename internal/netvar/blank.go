@@ -2,11 +2,12 @@ package netvar
 
 import "math/bits"
 
-// An object of which a client has nothing yet is blank for its peer: the entry has no detail of its
-// own, since all of it would be 0. A client that joins, asks for the full state, or is back without
-// copies has all its objects blank. What it is sent first then follows a plan: see plan.go.
+// A slot is blank for a peer if the peer has sent its client no record of the object yet. All blank
+// entries share one empty detail. After joining, asking for the full state, or resuming without
+// copies, all slots of a client are blank. If there are many, the client receives them by a plan:
+// see plan.go.
 
-// setBlank makes the entry of a slot that of an object of which nothing is sent.
+// setBlank replaces the entry of a slot with one of which no record was sent, and makes it pending.
 func (p *Peer) setBlank(slot int, to entry) {
 	e, d := &p.entries[slot], &p.w.details
 	d.release(e.detail)
@@ -20,11 +21,11 @@ func (p *Peer) setBlank(slot int, to entry) {
 	}
 }
 
-// isBlank reports whether a detail is that of all blank objects, which nobody may change.
+// isBlank reports whether d is the detail that all blank entries share. It must not be changed.
 func (s *details) isBlank(d *detail) bool { return d == &s.blank }
 
-// lastSent returns the low bits of the tick of the last record of a slot, which of a steady object
-// its entry need not have.
+// lastSent returns the low bits of the tick of the slot's last record. The entry of a steady object
+// may lack them, so they are derived from the versions.
 func (p *Peer) lastSent(slot int) uint32 {
 	e := &p.entries[slot]
 	if !p.steady.has(slot) {
@@ -40,11 +41,12 @@ func (p *Peer) lastSent(slot int) uint32 {
 	return e.last
 }
 
-// maxSpareEntries is of how many peers that have left the entries are kept for those who come: as
-// many as may come in a tick. In a world of many objects they would be a lot of garbage.
+// maxSpareEntries bounds the entry lists that are kept from closed peers for new ones: about as
+// many as join in one tick. In a world of many objects each list is large, and would be garbage
+// otherwise.
 const maxSpareEntries = 4
 
-// keepEntries takes the entries of a peer that leaves, and their details.
+// keepEntries stores the entry list of a closed peer for reuse, and releases its details.
 func (w *World) keepEntries(p *Peer) {
 	for i := range p.entries {
 		w.details.release(p.entries[i].detail)
@@ -55,7 +57,7 @@ func (w *World) keepEntries(p *Peer) {
 	p.entries = nil
 }
 
-// takeEntries returns an entry for each slot, all of which are absent.
+// takeEntries returns a list with one absent entry for each slot.
 func (w *World) takeEntries() []entry {
 	n := len(w.slots)
 	if last := len(w.spareEntries) - 1; last >= 0 {
@@ -71,8 +73,8 @@ func (w *World) takeEntries() []entry {
 	return make([]entry, n)
 }
 
-// beginAll begins the lifetimes of what everybody may see, for a client that joins. Of these
-// objects it looks at none: in a world of many that would be the most of a join.
+// beginAll starts the lifetimes, for a joining client, of all objects in World.open. It does not
+// look at the objects themselves: in a large world that would be most of the cost of joining.
 func (p *Peer) beginAll(tick uint64) {
 	w, none := p.w, &p.w.details.blank
 	p.blank = append(p.blank, w.open...)
@@ -87,8 +89,8 @@ func (p *Peer) beginAll(tick uint64) {
 	p.first.total = p.first.left
 }
 
-// opens notes a published object if all clients see all of it, unless it has an audience, and if a
-// packet takes it.
+// opens adds a published object to World.open if all clients see all of its fields and it fits a
+// packet. NewPeer skips slots with an audience.
 func (w *World) opens(o *Object) {
 	if !w.inSpace(o.class) && !w.restricted(o) && !o.class.large {
 		w.open.set(o.id.slot())

@@ -2,24 +2,24 @@ package netvar
 
 import "math"
 
-// Budget bounds what the records of one client take: a token bucket that gains PerTick bytes
-// with every tick and holds at most Burst. A record may start while the bucket is positive, and
-// may overdraw it: otherwise one that is larger than the bucket would never go. PerTick 0 is no
+// Budget bounds the bytes of one client's records by a token bucket. It gains PerTick bytes with
+// each tick and holds at most Burst. A record may be sent while the bucket is positive, and may
+// overdraw it: otherwise a record larger than the bucket would never be sent. PerTick 0 means no
 // budget. Headers are not counted, so a snapshot without records costs nothing.
 type Budget struct{ PerTick, Burst int }
 
-// MaxBudget bounds PerTick: a hundred times what ten packets carry.
+// MaxBudget bounds PerTick: about a hundred times the size of ten packets.
 const MaxBudget = 1 << 20
 
 // bucket is the state of a client's budget.
 type bucket struct {
 	Budget
 	tokens int
-	tick   uint64 // up to which it has gained
+	tick   uint64 // of the last fill
 }
 
-// SetBudget gives the client another budget. The bucket of a client that had none is full at
-// first; what is overdrawn stays so.
+// SetBudget changes the client's budget. If the client had none, the bucket is full at first. A
+// negative balance is kept.
 func (p *Peer) SetBudget(to Budget) {
 	b := &p.bucket
 	to.PerTick = min(max(to.PerTick, 0), MaxBudget)
@@ -33,7 +33,7 @@ func (p *Peer) SetBudget(to Budget) {
 // Budget returns the client's budget.
 func (p *Peer) Budget() Budget { return p.bucket.Budget }
 
-// fill adds what has come in since, and returns what there is.
+// fill adds the gains since the last call, and returns the balance.
 func (b *bucket) fill(tick uint64) int {
 	if b.PerTick == 0 {
 		return math.MaxInt
@@ -48,11 +48,11 @@ func (b *bucket) fill(tick uint64) int {
 	return b.tokens
 }
 
-// inBits is a number of bytes in bits, as far as an int of 32 bits goes: that is more than any
-// snapshot takes.
+// inBits converts bytes to bits, up to the range of a 32-bit int, which is more than any snapshot
+// takes.
 func inBits(bytes int) int { return 8 * min(bytes, math.MaxInt32/8) }
 
-// spend takes what was sent.
+// spend subtracts the bytes sent.
 func (b *bucket) spend(bytes int) {
 	if b.PerTick > 0 {
 		b.tokens -= bytes

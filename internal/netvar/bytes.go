@@ -2,20 +2,20 @@ package netvar
 
 import "github.com/netloop/netloop/internal/wire"
 
-// spent counts what the records of all clients take: by class exactly, by field from a sample.
-// Which field of a record takes what is known only while it is encoded, once for all clients, so
-// counting it for each of them would cost more than sending it.
+// spent counts the bytes of all clients' records: by class exactly, by field from a sample. The
+// size of each field is known only during encoding, which happens once for all clients, so exact
+// counts per client would cost more than sending.
 type spent struct {
-	classes []uint64   // bits by class, and then of despawns
+	classes []uint64   // bits by class; the last element counts despawns
 	fields  [][]uint64 // bytes by class: the owner, then each leaf
 	gap     uint32     // records until the next sample
 	random  uint32
 	scratch wire.BitWriter
 }
 
-// sampleEvery is how many records one sample stands for, on average; a power of two. The gaps
-// between samples are random, or else a world whose records come in a cycle would always show
-// the same objects.
+// sampleEvery is the average number of records per sample; a power of two. The gaps between samples
+// are random: with a fixed gap, a world whose records repeat in a cycle would always sample the
+// same objects.
 const sampleEvery = 1024
 
 func newSpent(t *Table) spent {
@@ -26,8 +26,8 @@ func newSpent(t *Table) spent {
 	return s
 }
 
-// SpentOn returns the bytes that the records of a class have taken, for all clients together;
-// of despawns if c is nil.
+// SpentOn returns the bytes of the records of a class, for all clients together, or of despawns if
+// c is nil.
 func (w *World) SpentOn(c *Class) uint64 {
 	if c == nil {
 		return w.spent.classes[len(w.table.classes)] / 8
@@ -35,12 +35,12 @@ func (w *World) SpentOn(c *Class) uint64 {
 	return w.spent.classes[c.index] / 8
 }
 
-// SpentOnFields returns what the fields of a class have taken, the owner first: see
-// Class.FieldName. It is estimated from one record in sampleEvery, without the heads and masks of
-// records, and goes on counting.
+// SpentOnFields returns the bytes of the fields of a class, the owner first: see Class.FieldName.
+// They are estimated from one record in sampleEvery, without the heads and masks of records. The
+// slice is live.
 func (w *World) SpentOnFields(c *Class) []uint64 { return w.spent.fields[c.index] }
 
-// FieldName names what SpentOnFields counts.
+// FieldName returns the name of element i of SpentOnFields.
 func (c *Class) FieldName(i int) string {
 	if i == 0 {
 		return "(owner)"
@@ -48,7 +48,7 @@ func (c *Class) FieldName(i int) string {
 	return c.plan.LeafName(i - 1)
 }
 
-// sample measures the fields of a record that was placed, and draws the next gap.
+// sample measures the fields of a sent record, and draws the next gap.
 func (c *cutter) sample(n *candidate) {
 	c.p.w.spent.draw()
 	if n.rank == rankDespawn {
@@ -69,7 +69,7 @@ func (c *cutter) sample(n *candidate) {
 	o.class.plan.AddSizes(w.spent.fields[o.class.index], sampleEvery/8, &w.spent.scratch, &d.now, &d.then, &d.trend)
 }
 
-// draw makes a gap of sampleEvery records on average, by xorshift.
+// draw draws a gap of sampleEvery records on average, by xorshift.
 func (s *spent) draw() {
 	s.random ^= s.random << 13
 	s.random ^= s.random >> 17

@@ -1,27 +1,27 @@
 package netvar
 
-// changeLog knows which objects have changed since each of the last captures. An acknowledgement of
-// a packet with hundreds of objects asks it, and need not look at each of them.
+// changeLog stores which objects have changed since each of the last captures. An acknowledgement
+// of a packet with hundreds of objects is processed with these sets, without a look at each object.
 type changeLog struct {
-	// sets is a ring: that of a capture is at its number modulo the length.
+	// sets is a ring, indexed by the number of the capture modulo the length.
 	sets     [maxChangeSets]changeSet
-	none     changeSet // what has changed since the newest capture
-	captures uint64    // the number of the newest capture, from 1
-	words    []int     // scratch: the words of moved that are not 0
+	none     changeSet // empty: no object has changed since the newest capture
+	captures uint64    // number of the newest capture, from 1
+	words    []int     // scratch: indices of the words of moved that are not 0
 }
 
-// changeSet is what has changed since a tick.
+// changeSet is the set of objects that have changed since a tick.
 type changeSet struct {
 	tick   uint64
-	slots  bitset   // the objects that have a later version
-	byRule []bitset // those with rules, by the rule of the fields that have changed
+	slots  bitset   // objects with a later version
+	byRule []bitset // objects with rules, by the rule of the changed fields
 }
 
-// maxChangeSets is for how many captures the log knows it. They are a second of them, more than
+// maxChangeSets bounds the captures that the log holds. At 64 Hz they span a second, longer than
 // most acknowledgements take.
 const maxChangeSets = 64
 
-// add notes which objects a capture has found changed.
+// add records the objects that a capture has found changed.
 func (l *changeLog) add(tick uint64, moved bitset, byRule []bitset) {
 	l.words = l.words[:0]
 	for k, word := range moved {
@@ -36,7 +36,7 @@ func (l *changeLog) add(tick uint64, moved bitset, byRule []bitset) {
 	l.sets[l.captures%maxChangeSets].reset(tick)
 }
 
-// add adds the objects of these words.
+// add adds the objects in the given words of moved.
 func (c *changeSet) add(words []int, moved bitset, byRule []bitset) {
 	for len(c.byRule) < len(byRule) {
 		c.byRule = append(c.byRule, nil)
@@ -53,7 +53,7 @@ func (c *changeSet) add(words []int, moved bitset, byRule []bitset) {
 	}
 }
 
-// reset empties the set, for what changes after a tick.
+// reset empties the set, for changes after a tick.
 func (c *changeSet) reset(tick uint64) {
 	c.tick = tick
 	clear(c.slots)
@@ -62,14 +62,14 @@ func (c *changeSet) reset(tick uint64) {
 	}
 }
 
-// changedSince returns which objects have changed since a tick, without those that were spawned
-// since. It reports false if the tick is longer ago than the log reaches back.
+// changedSince returns the objects that have changed since a tick, without those spawned since. It
+// reports false if the tick is older than the log.
 func (w *World) changedSince(tick uint64) (*changeSet, bool) {
 	l := &w.changes
 	if tick >= w.tick {
 		return &l.none, true
 	}
-	// There were no more captures than ticks since then, so the search begins that many back.
+	// There is at most one capture per tick, so the search can begin that many captures back.
 	i := l.captures - min(w.tick-tick, maxChangeSets-1, l.captures-1)
 	for i < l.captures && l.sets[(i+1)%maxChangeSets].tick <= tick {
 		i++

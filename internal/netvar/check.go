@@ -8,11 +8,11 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// Misuse is what a check finds that a game does with its objects.
+// Misuse is an error that World.Check finds in how a game uses its objects.
 type Misuse uint8
 
-// Unedited is a field that was changed without Edit, through a pointer or a slice that was kept.
-// Misfit is a value that its field cannot hold.
+// Unedited is a field that was changed without Edit, through a retained pointer or slice. Misfit is
+// a value that its field cannot hold.
 const (
 	Unedited Misuse = iota
 	Misfit
@@ -25,38 +25,38 @@ func (m Misuse) String() string {
 	return "misfit"
 }
 
-// check is what a world that is checked remembers: see World.Check.
+// check is the state of World.Check.
 type check struct {
 	tell   func(o *Object, field string, what Misuse)
 	edits  bool
 	values bool
-	// By slot: what was last found there, before anything was held back or refused.
+	// By slot: the last captured value, before fields were held back or refused.
 	seen []codec.Values
 }
 
-// Check makes the world look for misuse, at the cost of a capture and a copy of every object in
-// each tick, and tell of each that it finds. With edits it compares objects with their last capture
-// when they are edited and, all others, before each capture; that changes nothing for clients. With
-// values a value that does not fit its field is refused: the field keeps what was captured last,
-// except in an object that is new.
+// Check makes the world report misuse, at the cost of a capture and a copy of every object in each
+// tick. With edits, objects are compared with their last capture when they are edited, and all
+// other objects before each capture; that changes nothing for clients. With values, a value that
+// does not fit its field is refused: the field keeps its last captured value, except in a new
+// object.
 func (w *World) Check(edits, values bool, tell func(o *Object, field string, what Misuse)) {
 	w.check = &check{tell: tell, edits: edits, values: values}
 }
 
-// checkAll looks for changes in objects that are not edited.
+// checkAll reports changes in objects that are not edited.
 func (w *World) checkAll() {
 	if !w.check.edits {
 		return
 	}
 	for _, o := range w.slots {
-		if o != nil && !o.dirty { // It is alive: the slots of others are free by now.
+		if o != nil && !o.dirty { // the slots of dead objects are already nil
 			w.checkEdit(o)
 		}
 	}
 }
 
-// checkEdit compares an object that nobody had the right to change, and takes it as it is now: each
-// change is told once.
+// checkEdit reports changes of an object that were made without Edit, and stores the value, so that
+// each change is reported once.
 func (w *World) checkEdit(o *Object) {
 	if !w.check.edits || !o.published() {
 		return
@@ -74,14 +74,14 @@ func (w *World) checkEdit(o *Object) {
 	w.check.keep(o, now)
 }
 
-// draftOf returns scratch for a capture of o: the next version of its history.
+// draftOf returns scratch for a capture of o: the draft of its next version.
 func (w *World) draftOf(o *Object) *codec.Values {
 	now := &w.buf[o.class.index]
 	now.Words = o.hist.draft()
 	return now
 }
 
-// checkCapture takes what was captured, and refuses what does not fit.
+// checkCapture stores the captured value, and refuses values that do not fit.
 func (w *World) checkCapture(o *Object, now *codec.Values, misfits int) {
 	w.check.keep(o, now)
 	if misfits == 0 || !w.check.values {
@@ -109,5 +109,5 @@ func (c *check) keep(o *Object, now *codec.Values) {
 	}
 }
 
-// String names an object for people: its slot, and which object of that slot it is.
+// String returns slot and generation, for people.
 func (id ID) String() string { return fmt.Sprintf("%d.%d", id.slot(), id.gen()) }

@@ -1,22 +1,22 @@
 package netvar
 
-// maxClampLooks bounds how often a class is asked which of its fields did not fit, which costs as
-// much as a capture and mostly has the answer of the time before.
+// maxClampLooks bounds the searches for misfit fields per class. A search costs as much as a
+// capture and mostly has the same result as before.
 const maxClampLooks = 64
 
-// clamps notes the fields that have been told.
+// clamps is the set of fields of a class that were reported.
 type clamps struct {
 	asked int
 	told  map[string]bool
 }
 
-// OnClamp sets who is told, once for each field, that its value had to be cut or clamped. The
-// field is named by its path in Go; what the elements of a slice hold counts as the slice.
+// OnClamp sets a function that is called once for each field whose value had to be cut or clamped.
+// The field is named by its path in Go; the elements of a slice count as the slice.
 func (w *World) OnClamp(tell func(class, field string)) {
 	w.tellClamp, w.clamps = tell, make([]clamps, len(w.table.classes))
 }
 
-// clamped looks which fields of o, which has just been captured, did not fit.
+// clamped reports the fields of o, which was just captured, that did not fit.
 func (w *World) clamped(o *Object) {
 	if w.tellClamp == nil {
 		return

@@ -8,24 +8,24 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Class is the shape of a kind of objects. It never changes once it is in a Table.
+// Class is the description of a kind of objects. It is immutable once it is in a Table.
 type Class struct {
 	name  string
 	index int // -1 until it is in a table
 	plan  *codec.Plan
 	large bool         // a value may not fit a packet: see large.go
-	heavy bool         // its versions may take more than maxHistory
-	zero  codec.Values // what a full record is a delta from
+	heavy bool         // its versions may exceed maxHistory
+	zero  codec.Values // the base of a full record
 	reads reads
 
-	fieldWeights []uint32 // by leaf, fixed-point numbers; nil if all are 1: see lacking
+	fieldWeights []uint32 // by leaf, fixed-point numbers; nil if all are 1: see changedWeight
 
-	own     *Class // the declaration on this side: itself, unless it is bound (foreign.go)
-	unknown bool   // nothing on this side declares it
+	own     *Class // this side's declaration: itself, unless the class is bound (foreign.go)
+	unknown bool   // this side does not declare it
 }
 
-// NewClass compiles struct type t. It refuses a class with a value that might not fit one
-// record of MaxRecord bytes, and names the field that takes most of it.
+// NewClass compiles struct type t. It rejects a class with a value that might not fit one record of
+// MaxRecord bytes, and names the largest field.
 func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error) {
 	p, err := codec.Compile(t, e...)
 	if err != nil {
@@ -58,28 +58,29 @@ func newClass(name string, p *codec.Plan) *Class {
 	return c
 }
 
-// Name is the name that the class was declared with.
+// Name returns the name that the class was declared with.
 func (c *Class) Name() string { return c.name }
 
-// Index is the position in the table; it is the class number on the wire.
+// Index returns the position in the table, which is the class number on the wire.
 func (c *Class) Index() int { return c.index }
 
-// Type is the struct type of the class.
+// Type returns the struct type of the class.
 func (c *Class) Type() reflect.Type { return c.plan.Type() }
 
-// Describe lists the fields with their wire types, for the fingerprint.
+// Describe returns the fields with their wire types, for the fingerprint.
 func (c *Class) Describe() []codec.FieldInfo { return c.plan.Describe() }
 
-// DescribeLeaves describes the values that change on their own, in the order of their numbers.
+// DescribeLeaves returns the leaves, the values that change individually, in order of their
+// numbers.
 func (c *Class) DescribeLeaves() []codec.LeafInfo { return c.plan.DescribeLeaves() }
 
-// TypeOf is the type text of the field that has a name in Go.
+// TypeOf returns the type text of the field with this Go name.
 func (c *Class) TypeOf(field string) string { return c.plan.TypeOf(field) }
 
-// Layout is the wire layout, for the class table.
+// Layout returns the wire layout, for the class table.
 func (c *Class) Layout() codec.Type { return c.plan.Layout() }
 
-// words is the number of words of one captured value: the plan's, then the owner.
+// words returns the number of words of a captured value: the plan's, then the owner.
 func (c *Class) words() int { return c.plan.Words() + 1 }
 
 func (c *Class) owner(v *codec.Values) uint64 { return v.Words[c.plan.Words()] }
@@ -88,7 +89,7 @@ func (c *Class) equal(a, b *codec.Values) bool {
 	return c.owner(a) == c.owner(b) && c.plan.Equal(a, b)
 }
 
-// appendFull writes owner and all fields as bytes, for digests.
+// appendFull appends owner and all fields as bytes, for digests.
 func (c *Class) appendFull(dst []byte, v *codec.Values) []byte {
 	return c.plan.AppendValues(wire.AppendUvarint(dst, c.owner(v)), v)
 }
@@ -96,9 +97,9 @@ func (c *Class) appendFull(dst []byte, v *codec.Values) []byte {
 // Table is the ordered list of classes that both sides agree on.
 type Table struct{ classes []*Class }
 
-// NewTable numbers the classes in the order given. It panics when a class is missing, has the
-// name of another, or already has another number in an earlier table: all are mistakes in the
-// schema that no client could make up for.
+// NewTable numbers the classes in the order given. It panics if a class is nil, has the name of
+// another, or has another number in an earlier table. These are mistakes in the schema that no
+// client could correct.
 func NewTable(classes ...*Class) *Table {
 	names := make(map[string]bool, len(classes))
 	for i, c := range classes {
@@ -111,14 +112,14 @@ func NewTable(classes ...*Class) *Table {
 			panic(fmt.Sprintf("netvar: class %q is already number %d of another table; declare it anew", c.name, c.index))
 		}
 		names[c.name] = true
-		if c.index != i { // not written again when two servers share a schema
+		if c.index != i { // no write if two servers share a schema
 			c.index = i
 		}
 	}
 	return &Table{classes: append([]*Class(nil), classes...)}
 }
 
-// Classes lists the classes by number. The caller must not change the slice.
+// Classes returns the classes by number. The caller must not change the slice.
 func (t *Table) Classes() []*Class { return t.classes }
 
 func (t *Table) class(i uint64) *Class {

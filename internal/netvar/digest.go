@@ -4,7 +4,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A digest is what a client shall have, as one number, made from captured values:
+// A digest is one number for the state that a client must have, computed from captured values:
 //
 //	digest = FNV-1a over, in slot order, id:8 lifetime:4 value:8 of each object
 //	value  = FNV-1a over class:uvarint [mask] owner:uvarint fields, of those that may be read
@@ -45,19 +45,19 @@ func fnvObject(h uint64, o *Object, life, value uint64) uint64 {
 	return fnvUint64(h, value)
 }
 
-// digestSlots is how many slots the digests of all clients together look at in a tick, on average:
-// about half a millisecond. A digest whose turn has not come goes with a later snapshot.
+// digestSlots bounds the slots that the digests of all clients visit in a tick, on average: about
+// half a millisecond. A digest beyond the bound is sent with a later snapshot.
 const digestSlots = 1 << 14
 
-// reserve gives a client its turn for a digest: those who have asked first get theirs first.
+// reserve schedules a client's next digest. Clients are served in the order of their requests.
 func (w *World) reserve(p *Peer) {
 	start := max(w.hashing, w.tick*digestSlots, (p.tick+1)*digestSlots)
 	w.hashing = start + uint64(len(p.entries))
 	p.turn = start / digestSlots
 }
 
-// digest puts a digest into the header of a snapshot if the client has asked for one and its turn
-// has come.
+// digest adds a digest to the header of a snapshot if the client has asked for one and the tick
+// that reserve has set is reached.
 func (c *cutter) digest() {
 	p := c.p
 	if p.digests == 0 || c.header.Tick < p.turn {
@@ -69,7 +69,7 @@ func (c *cutter) digest() {
 	}
 }
 
-// Digest returns the digest of what the client shall have as of the last capture.
+// Digest returns the digest of the client's state as of the last capture.
 func (w *World) Digest(p *Peer) uint64 {
 	w.stats.Digests++
 	w.stats.DigestSlots += uint64(len(p.entries))
@@ -82,7 +82,7 @@ func (w *World) Digest(p *Peer) uint64 {
 	return h
 }
 
-// valueHash returns that of what the client may read of the object in a slot.
+// valueHash returns the hash of the fields that the client may read of the object in a slot.
 func (w *World) valueHash(p *Peer, slot int) uint64 {
 	o := w.slots[slot]
 	withheld := p.view(slot).withheld
@@ -98,7 +98,7 @@ func (w *World) valueHash(p *Peer, slot int) uint64 {
 	return m.hash
 }
 
-// wholeHash returns that of all of an object.
+// wholeHash returns the hash of all fields of an object.
 func (w *World) wholeHash(o *Object) uint64 {
 	if o.hashed != o.changed {
 		w.stats.Hashed++
@@ -106,8 +106,8 @@ func (w *World) wholeHash(o *Object) uint64 {
 	return o.valueHash(nil, &w.bytes)
 }
 
-// valueHash hashes class, owner and the newest version, of which a mask may be read, or all of it
-// if there is none. It remembers the hash, so the mask must be the same for all of one version.
+// valueHash hashes class, owner and newest version: the leaves of the mask, or all if the mask is
+// empty. It caches the hash, so the mask must be the same for all calls with one version.
 func (o *Object) valueHash(mask []byte, scratch *[]byte) uint64 {
 	if o.hashed != o.changed {
 		o.hash, o.hashed = o.hashNewest(mask, scratch), o.changed
@@ -126,17 +126,18 @@ func (o *Object) hashNewest(mask []byte, scratch *[]byte) uint64 {
 	return fnv(fnvStart, b)
 }
 
-// maskedHash is what a digest takes of a version for those who may not read some of it.
+// maskedHash is the cached hash of a version without the fields of the withheld rules.
 type maskedHash struct {
 	version, hash uint64
 	withheld      Rules
 }
 
-// maxMaskedHashes bounds the sets of rules whose hashes an object remembers: games have an owner
-// and a few teams.
+// maxMaskedHashes bounds the sets of rules whose hashes an object caches: games have an owner and a
+// few teams.
 const maxMaskedHashes = 8
 
-// maskedHash returns what the object remembers for a set of rules, or room for it.
+// maskedHash returns the cached hash for a set of rules. If there is none, it returns an empty one,
+// in place of the oldest if the cache is full.
 func (o *Object) maskedHash(withheld Rules) *maskedHash {
 	oldest := 0
 	for i := range o.masked {
@@ -155,8 +156,8 @@ func (o *Object) maskedHash(withheld Rules) *maskedHash {
 	return &o.masked[oldest]
 }
 
-// StateDigest returns the digest of all objects as they were last captured: what Digest is
-// for a client that has everything, without lifetimes.
+// StateDigest returns the digest of all objects as of their last capture: that of a client that has
+// all of them, without lifetimes.
 func (w *World) StateDigest() uint64 {
 	h := uint64(fnvStart)
 	for _, o := range w.slots {
@@ -167,22 +168,22 @@ func (w *World) StateDigest() uint64 {
 	return h
 }
 
-// DigestState is the result of a comparison.
+// DigestState is the result of comparing a client's state with a digest.
 type DigestState uint8
 
 const (
-	// The newest snapshot carries none, is not whole yet, or more was owed.
+	// The newest snapshot has no digest, is not complete, or did not contain all pending changes.
 	DigestNone  DigestState = iota
 	DigestEqual             // server and client agree
-	// They do not, though nothing was owed: a fault; ask for the full state.
+	// They differ although no change was pending. This is a fault: ask for the full state.
 	DigestUnequal
 )
 
-// Digest tells how the newest applied snapshot compares, and its tick. It speaks of that one
-// alone, so ask after each Apply that completes a snapshot.
+// Digest returns the result for the newest applied snapshot, and its tick. It is overwritten by the
+// next snapshot, so call it after each Apply that completes one.
 func (r *Replica) Digest() (DigestState, uint64) { return r.verdict, r.tick }
 
-// compare is called once all packets of a snapshot are applied.
+// compare checks the digest of a snapshot, once all of its packets are applied.
 func (r *Replica) compare(h *header) {
 	if !h.HasDigest {
 		return

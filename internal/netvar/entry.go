@@ -1,56 +1,55 @@
 package netvar
 
-// phase says what a peer's entry for a slot is about.
+// phase is the state of a slot for one client.
 type phase uint8
 
 const (
-	absent phase = iota // there is no object, or one of which the client never hears
-	shown               // there is an object that the client shall have
-	ended               // the client may have an object of which it shall have none
+	absent phase = iota // there is no object, or the client was never sent one that it may see
+	shown               // the client may see the object
+	ended               // the object has ended for the client, and the despawn is not acknowledged
 )
 
-// fullReason says why an entry without a baseline has none.
+// fullReason is the reason why an entry has no baseline.
 type fullReason uint8
 
 const (
 	fullFirst     fullReason = iota // the object or the client is new
 	fullVisible                     // the object became visible to the client
 	fullRequested                   // the client doubts its copies
-	fullMasked                      // what the client may read of the object changed
-	fullResumed                     // the client is back and has kept nothing
-	// The server does not know any more which version the client has.
+	fullMasked                      // the fields that the client may read have changed
+	fullResumed                     // the client has resumed without copies
+	// The version that the client has is not in the server's history any more.
 	fullEvicted
 )
 
-// entry is what the server knows of one client and one slot.
+// entry is the server's state of one slot for one client.
 type entry struct {
-	life    uint64 // tick at which the phase began; no packet from before it counts
+	life    uint64 // tick at which the phase began; packets from before it do not count
 	*detail        // nil if the entry is absent or the object steady
-	last    uint32 // low bits of the tick of the last record, or of life before there is one
+	last    uint32 // low bits of the tick of the last record; of life before the first record
 	phase   phase
 	known   bool // a record of this slot was sent, and no despawn was acknowledged since
-	first   bool // the object is one of the first state and not acknowledged: see progress.go
+	first   bool // the object is part of the first state and not acknowledged: see progress.go
 	full    fullReason
 }
 
-// detail is what an entry knows besides, of an object that is not steady; steady.go says how a
-// steady object does without it.
+// detail is the part of an entry that a steady object does without: see steady.go.
 type detail struct {
-	base uint64 // the acknowledged version that is the baseline, 0 = none
+	base uint64 // the acknowledged version that deltas lead from, 0 = none
 
-	// ackedSet is which versions were acknowledged: bit i says it of that of tick base-i. With the
-	// set an object that waits under a shortage has a trend too. A record takes 6.1 bytes and not
-	// 7.3, so that the same budget carries a fifth more of them (BenchmarkEncodeFleet, budget, 200
-	// moving).
+	// ackedSet holds the acknowledged versions: bit i is set if the version of tick base-i was
+	// acknowledged. With it an object that is delayed by a shortage has a trend too: a record takes
+	// 6.1 bytes instead of 7.3, so the same budget carries a fifth more records
+	// (BenchmarkEncodeFleet, budget, 200 moving).
 	ackedSet uint64
 
 	sent     uint64 // the version that was sent last; in an ended phase its life
-	mendedAt uint64 // tick of the packet since which marks tell what the client has, 0 = none
+	mendedAt uint64 // tick of the acknowledged packet that updated the client's copy, 0 = none
 	missedAt uint64 // tick of the newest snapshot that has left the object out, 0 = none
 }
 
-// detailed returns the entry of a slot with its detail, to read and to change. The object is not
-// steady from then on.
+// detailed returns the entry of a slot with a detail of its own, which the caller may change. The
+// object is not steady afterwards.
 func (p *Peer) detailed(slot int) *entry {
 	e := &p.entries[slot]
 	if e.detail == nil || p.w.details.isBlank(e.detail) {
@@ -63,8 +62,8 @@ func (p *Peer) detailed(slot int) *entry {
 	return e
 }
 
-// peek returns a copy of the entry of a slot with its detail. The object stays steady if it is: to
-// ask about an object changes nothing of what is sent.
+// peek returns a copy of the entry of a slot with its detail. It changes nothing: a steady object
+// remains steady.
 func (p *Peer) peek(slot int) entry {
 	e := p.entries[slot]
 	if e.detail == nil {
@@ -76,48 +75,48 @@ func (p *Peer) peek(slot int) entry {
 	return e
 }
 
-// renew turns an entry into another one, of which nothing was sent. It keeps its detail's memory.
+// renew overwrites an entry and clears its detail, whose memory is reused.
 func (e *entry) renew(to entry) {
 	*e.detail = detail{}
 	to.detail = e.detail
 	*e = to
 }
 
-// clear makes an entry absent.
+// clear makes an entry absent and releases its detail.
 func (p *Peer) clear(e *entry) {
 	p.w.details.release(e.detail)
 	*e = entry{}
 }
 
-// age returns the number of ticks since the last record. After 2^32 ticks, which are years, it
-// begins at 0 again.
+// age returns the number of ticks since the last record. It wraps after 2^32 ticks, which are
+// years.
 func (e *entry) age(tick uint64) uint64 { return uint64(uint32(tick) - e.last) }
 
-// forget makes the next record a full one.
+// forget drops the baseline, so the next record is a full one.
 func (e *entry) forget() { e.base, e.ackedSet, e.mendedAt = 0, 0, 0 }
 
 // advance makes a later version the baseline.
 func (e *entry) advance(version uint64) {
-	e.ackedSet = e.ackedSet<<(version-e.base) | 1 // a shift by 64 or more leaves nothing
+	e.ackedSet = e.ackedSet<<(version-e.base) | 1 // a shift by 64 or more yields 0
 	e.base = version
 }
 
-// noteAcked notes that a version up to the baseline was acknowledged.
+// noteAcked records the acknowledgement of a version that is not later than the baseline.
 func (e *entry) noteAcked(version uint64) { e.ackedSet |= 1 << (e.base - version) }
 
-// hasAcked reports whether the client has acknowledged a version up to the baseline. Of a version
-// that is more than 63 ticks older it does not know: no trend reaches back that far.
+// hasAcked reports whether the client has acknowledged a version that is not later than the
+// baseline. It reports false for versions more than 63 ticks older: no trend reaches back that far.
 func (e *entry) hasAcked(version uint64) bool { return e.ackedSet>>(e.base-version)&1 != 0 }
 
-// details is the memory of the details that no entry uses.
+// details is the pool of unused details.
 type details struct {
 	spare []*detail
-	blank detail // that of what is blank: see blank.go
-	most  int    // how many of them are kept
+	blank detail // shared by all blank entries: see blank.go
+	most  int    // the maximum length of spare
 }
 
-// moreDetails is how many details are kept beyond what one client can need at once. They serve the
-// objects that come into view of many clients and leave it.
+// moreDetails is the size of the pool beyond the number of slots. The pool serves objects that
+// enter and leave the view of many clients.
 const moreDetails = 4096
 
 // take returns an empty detail.
@@ -132,7 +131,7 @@ func (s *details) take() *detail {
 	return d
 }
 
-// release takes a detail back, or gives up its memory if enough of them are kept.
+// release returns a detail to the pool, or drops it if the pool is full.
 func (s *details) release(d *detail) {
 	if d != nil && !s.isBlank(d) && len(s.spare) < s.most {
 		s.spare = append(s.spare, d)

@@ -7,28 +7,28 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// EventKind says what happened to an object.
+// EventKind is the kind of change that an Event reports.
 type EventKind uint8
 
 const (
-	Spawn   EventKind = 1 + iota // it is here, with its first value
-	Change                       // its value or owner is another
-	Despawn                      // it is gone; Alive is false
+	Spawn   EventKind = 1 + iota // the object was created, with its first value
+	Change                       // its value or owner has changed
+	Despawn                      // the object has ended; Alive is false
 )
 
-// Event is one thing that the game wants to know. For one lifetime there is one Spawn, then any
-// number of Changes, then one Despawn. A Change covers everything since the last call of
-// Events, so values in between may be skipped, and so may a change right after the spawn.
+// Event is one change of an object. Each lifetime has one Spawn, then any number of Changes, then
+// one Despawn. A Change covers all changes since the last call of Events, so values in between may
+// be skipped, and so may a change right after the spawn.
 type Event struct {
 	Kind   EventKind
 	Object *Object
-	// *S: before a Change, a deep copy valid until the next call of Events; of a Despawn the last
-	// value
+	// *S: of a Change a deep copy of the old value, valid until the next call of Events; of a
+	// Despawn the last value
 	Old unsafe.Pointer
 }
 
-// Events returns what happened since the last call, in the order of arrival. The slice and the
-// old values are valid until the next call.
+// Events returns the events since the last call, in the order of arrival. The slice and the old
+// values are valid until the next call.
 func (r *Replica) Events() []Event {
 	r.handed.reset()
 	r.events, r.handed = r.handed, r.events
@@ -36,8 +36,8 @@ func (r *Replica) Events() []Event {
 	return r.handed.list
 }
 
-// TellChanges says whether Events shall tell of the changes of a class, as it does unless told
-// otherwise: each costs a copy of the old value.
+// TellChanges sets whether Events reports changes of a class, which is the default. Each change
+// costs a copy of the old value.
 func (r *Replica) TellChanges(c *Class, tell bool) {
 	if r.ours.has(c) {
 		r.silent[c.index] = !tell
@@ -52,7 +52,7 @@ type eventList struct {
 	list  []Event
 	olds  []oldValues
 	kept  int // bytes of all old values, used or not
-	bytes int // and of what they have allocated, and of what else is kept alive
+	bytes int // kept, and the bytes that old values have allocated and that events keep alive
 }
 
 type oldValues struct {
@@ -72,7 +72,7 @@ func newEventList(t *Table) eventList {
 func (l *eventList) add(e Event) { l.list = append(l.list, e) }
 
 func (l *eventList) reset() {
-	clear(l.list) // objects of the past must not be kept alive
+	clear(l.list) // drop the references to ended objects
 	l.list = l.list[:0]
 	l.bytes = l.kept
 	for i := range l.olds {
@@ -80,7 +80,7 @@ func (l *eventList) reset() {
 	}
 }
 
-// reset makes the values free for others, and lets go of what they have allocated.
+// reset marks all values as unused and drops their allocations.
 func (o *oldValues) reset() {
 	if o.class.plan.Blobs() > 0 {
 		for _, v := range o.values[:o.used] {
@@ -90,7 +90,7 @@ func (o *oldValues) reset() {
 	o.used = 0
 }
 
-// old returns a copy of the live value.
+// old returns a deep copy of the live value.
 func (l *eventList) old(of *Object) unsafe.Pointer {
 	o := &l.olds[of.class.index]
 	if o.used == len(o.values) {
@@ -108,8 +108,7 @@ func (l *eventList) old(of *Object) unsafe.Pointer {
 
 func newValue(c *Class) unsafe.Pointer { return reflect.New(c.plan.Type()).UnsafePointer() }
 
-// eventSize is the bytes of an old value, without what it has allocated, and of the event that has
-// it.
+// eventSize returns the bytes of an event and its old value, without the value's own allocations.
 func (c *Class) eventSize() int {
 	return codec.Allocated(int(c.plan.Type().Size())) + int(unsafe.Sizeof(Event{})+unsafe.Sizeof(unsafe.Pointer(nil)))
 }

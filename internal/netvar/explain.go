@@ -7,53 +7,54 @@ import (
 	"strings"
 )
 
-// Why says what became of the last change of a field towards one client.
+// Why is the state of the last change of a field with respect to one client.
 type Why uint8
 
-// The reasons, of which World.Explain takes the first that holds.
+// The reasons. World.Explain returns the first that holds.
 const (
 	WhyGone      Why = 1 + iota // the object is despawned
-	WhyNew                      // it was spawned after the last capture
+	WhyNew                      // the object was spawned after the last capture
 	WhyHidden                   // the client may not see it
 	WhyWithheld                 // the client may not read the field
 	WhyThreshold                // the change is below the field's threshold
 	WhyInterval                 // the field's interval is not over
 	WhyUnnoticed                // the value was changed without Edit
-	WhyUnedited                 // nobody has changed the field since the client sees the object
-	WhyUnchanged                // it was edited, and is the same
-	WhyAcked                    // the client has acknowledged it
-	WhySent                     // it is in the last snapshot
-	// The object's last record fits no packet, and is on its way over the stream.
+	WhyUnedited                 // the field was not changed since the client sees the object
+	WhyUnchanged                // the object was edited, and the field has the same value
+	WhyAcked                    // the client has acknowledged the change
+	WhySent                     // the change is in the last snapshot
+	// The object's last record fits no packet, and is in flight on the stream.
 	WhyStream
-	WhyInFlight   // it was sent, and is neither acknowledged nor lost
-	WhyNoSnapshot // there was no snapshot for the client after the last capture
-	WhyShed       // the world sheds
+	WhyInFlight   // the change was sent, and is neither acknowledged nor lost
+	WhyNoSnapshot // no snapshot was cut for the client after the last capture
+	WhyShed       // the world sheds load
 	WhyBudget     // the client's budget was used up
-	// The packets of the snapshot were full, or others that catch up had their turns first: see
+	// The packets of the snapshot were full, or the plans of other clients were served first: see
 	// lane.go.
 	WhyPackets
-	WhyStreamFull // it fits no packet, and there was no room on the stream
-	// It was on its way and is lost, or had to wait for what is: it goes with the next.
+	WhyStreamFull // the record fits no packet, and the stream had no room
+	// The packet is lost, or the record waited for a packet that is: the next snapshot has it.
 	WhyNext
 )
 
-// Explanation is the answer of World.Explain, with what it rests on. A tick of 0 is none.
+// Explanation is the answer of World.Explain, with the data that it follows from. A tick of 0 means
+// none.
 type Explanation struct {
 	Why      Why
-	Tick     uint64 // of the capture that it is about
+	Tick     uint64 // of the last capture
 	Changed  uint64 // of the last capture that found the field changed
-	Visible  uint64 // since when the client sees the object
-	Baseline uint64 // newest version that it has acknowledged
+	Visible  uint64 // since which the client sees the object
+	Baseline uint64 // newest version that the client has acknowledged
 	Sent     uint64 // of the last snapshot that had a record of the object
 	Version  uint64 // that this record carried
-	// Snapshots that carried that version, while one of them is under way: 2 at most.
+	// Number of snapshots that carried that version, while one of them is in flight: at most 2.
 	Copies  int
-	Packets []uint64 // ids of those in flight that carry it
+	Packets []uint64 // ids of the packets in flight that carry it
 	Until   uint64   // of WhyInterval: the tick whose capture takes the change
 }
 
-// FieldsNamed returns the fields that a name means, in FieldName's numbers: one field, what lies in
-// a struct or array, or, of an empty name, all.
+// FieldsNamed returns the numbers, as in FieldName, of the fields with this name: one field, all
+// fields inside a struct or array, or all fields of the class if the name is empty.
 func (c *Class) FieldsNamed(name string) (fields []int) {
 	for i := range 1 + c.plan.Leaves() {
 		rest, ok := strings.CutPrefix(c.FieldName(i), name)
@@ -64,17 +65,17 @@ func (c *Class) FieldsNamed(name string) (fields []int) {
 	return fields
 }
 
-// LastChanged returns the one of some fields that has changed last: the first of several, and the
-// owner only if it is alone.
+// LastChanged returns the field that was changed last; of several the first, and the owner only if
+// no other field was changed in its tick.
 func (o *Object) LastChanged(fields []int) int {
 	return slices.MaxFunc(fields, func(a, b int) int {
 		return cmp.Or(cmp.Compare(o.fields[a], o.fields[b]), cmp.Compare(min(a, 1), min(b, 1)))
 	})
 }
 
-// Explain says what became of the last change of a field, towards one client. It is worked out from
-// what is there, and costs nothing otherwise: what was edited since the last capture has no part in
-// it unless it would be held back, and what was acknowledged since has.
+// Explain returns the state of the last change of a field for one client. It is computed from
+// existing data, so it costs nothing while it is not called. Edits since the last capture do not
+// count, unless they would be held back. Acknowledgements since then do.
 func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 	x := Explanation{Tick: w.tick, Changed: o.fields[field]}
 	switch {
@@ -106,12 +107,13 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 	return x
 }
 
-// ruled tells whether one of these rules says who reads the field.
+// ruled reports whether the field may be read by one of these rules only.
 func (c *Class) ruled(field int, rules Rules) bool {
 	return field > 0 && c.reads.rule != nil && rules>>c.reads.rule[field-1]&1 != 0
 }
 
-// whyUncaptured tells why the value of a field is another one than the last capture has.
+// whyUncaptured returns the reason why the live value of a field differs from the last capture, if
+// it does.
 func (w *World) whyUncaptured(o *Object, field int) (why Why, until uint64) {
 	if field == 0 {
 		return 0, 0
@@ -123,7 +125,7 @@ func (w *World) whyUncaptured(o *Object, field int) (why Why, until uint64) {
 		return WhyInterval, until
 	case NotHeld:
 	}
-	if o.dirty { // somebody may be editing it just now
+	if o.dirty { // an edit may be in progress
 		return 0, 0
 	}
 	now := w.draftOf(o)
@@ -135,7 +137,7 @@ func (w *World) whyUncaptured(o *Object, field int) (why Why, until uint64) {
 	return 0, 0
 }
 
-// whyOwed tells what became of a change that was captured.
+// whyOwed returns the state of a change that was captured.
 func (w *World) whyOwed(p *Peer, o *Object, e *entry, x *Explanation) Why {
 	slot, changed := o.id.slot(), x.Changed
 	switch {
@@ -157,7 +159,7 @@ func (w *World) whyOwed(p *Peer, o *Object, e *entry, x *Explanation) Why {
 	return p.cut.why(o, e)
 }
 
-// why tells why an object that is owed is not in the last snapshot.
+// why returns the reason why a pending object is not in the last snapshot.
 func (c *cutter) why(o *Object, e *entry) Why {
 	for i := range c.list {
 		if n := &c.list[i]; n.run == nil && int(n.slot) == o.id.slot() {
@@ -173,7 +175,7 @@ func (c *cutter) why(o *Object, e *entry) Why {
 	return WhyNext
 }
 
-// carrying returns the ids of the packets in flight that carry what an entry was last sent.
+// carrying returns the ids of the packets in flight that carry the version last sent of a slot.
 func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 	f := &p.flight
 	for id := f.oldest; id != f.next; id++ {
@@ -188,9 +190,9 @@ func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 	return ids
 }
 
-// copies is in how many snapshots the version that was last sent of a slot is under way, in these
-// packets or over the stream. Of what is owed the peer knows it; once the object has a later
-// version, the packets tell.
+// copies returns the number of snapshots in flight that carry the version last sent of a slot, in
+// these packets or on the stream. For a pending version the peer's sets have the number. If the
+// object has a later version, the packets are counted instead.
 func (p *Peer) copies(slot int, packets []uint64) int {
 	switch {
 	case p.sentTwice.has(slot):
@@ -198,10 +200,10 @@ func (p *Peer) copies(slot int, packets []uint64) int {
 	case p.sentOnce.has(slot), p.large.slots.has(slot):
 		return 1
 	}
-	return min(len(packets), 2) // one in each snapshot; a digest takes more of them
+	return min(len(packets), 2) // the limit is 2 snapshots; only digests exceed it
 }
 
-// ParseID reads what ID.String writes.
+// ParseID parses the format of ID.String.
 func ParseID(text string) (ID, bool) {
 	before, after, ok := strings.Cut(text, ".")
 	slot, err := strconv.ParseUint(before, 10, 16)

@@ -2,26 +2,27 @@ package netvar
 
 import "math/bits"
 
-// MaxInFlight bounds the packets of one client that are neither acknowledged nor lost: what
-// acknowledgements can name. The window of the transport keeps far fewer in flight.
+// MaxInFlight bounds the packets of one client that are neither acknowledged nor lost, and so the
+// ids that an acknowledgement can name. The window of the transport keeps far fewer in flight.
 const MaxInFlight = 1024
 
-// sentRecord is what a packet in flight has of one version in 64 neighbouring slots.
+// sentRecord is the set of slots, in one block of 64, that a packet carries in one version.
 type sentRecord struct {
-	version uint64 // or newestThen
-	mask    uint64 // the slots
-	block   uint32 // that they are in
+	version uint64 // the tick of the version, or newestThen
+	mask    uint64 // bit i is slot 64·block+i
+	block   uint32 // number of the block
 }
 
-// newestThen is the version that was the newest at the tick of the packet, of each slot its own.
+// newestThen means that the packet carries the version of each slot that was the newest at its
+// tick.
 const newestThen = 0
 
-// of reports whether one of the slots is this one.
+// covers reports whether the record includes a slot.
 func (r *sentRecord) covers(slot int) bool {
 	return int(r.block) == slot>>6 && r.mask>>(slot&63)&1 != 0
 }
 
-// note remembers records of one version: of the slots of a mask, in the block of slot.
+// note records that the packet carries a version of the masked slots, in the block of slot.
 func (s *sentPacket) note(slot uint32, mask, version uint64) {
 	if last := len(s.records) - 1; last >= 0 {
 		if r := &s.records[last]; r.block == slot>>6 && r.version == version {
@@ -35,22 +36,22 @@ func (s *sentPacket) note(slot uint32, mask, version uint64) {
 type sentPacket struct {
 	tick    uint64
 	pending bool // neither acknowledged nor lost
-	got     bool // is being acknowledged
+	got     bool // being acknowledged
 	records []sentRecord
 }
 
-// addTo adds the slots that the packet has records of.
+// addTo adds the slots whose records the packet carries.
 func (s *sentPacket) addTo(b *bitset) {
 	for i := range s.records {
 		b.add(int(s.records[i].block), s.records[i].mask)
 	}
 }
 
-// flight is the ring of packets that were sent, by id. Ids start at 1 and ticks never fall
-// from one id to the next.
+// flight is the ring of sent packets, by id. Ids start at 1, and ticks never fall from one id to
+// the next.
 type flight struct {
 	ring   []sentPacket // length a power of two
-	oldest uint64       // all before it are decided
+	oldest uint64       // all packets before it are acknowledged or lost
 	next   uint64
 	spare  [][]sentRecord
 }
@@ -59,7 +60,7 @@ func newFlight() flight { return flight{ring: make([]sentPacket, 16), oldest: 1,
 
 func (f *flight) packet(id uint64) *sentPacket { return &f.ring[id&uint64(len(f.ring)-1)] }
 
-// add gives the next packet its id. The caller makes room below MaxInFlight first.
+// add allocates the next packet id. The caller keeps the number of packets below MaxInFlight.
 func (f *flight) add(tick uint64) *sentPacket {
 	if f.next-f.oldest == uint64(len(f.ring)) {
 		old := *f
@@ -77,7 +78,7 @@ func (f *flight) add(tick uint64) *sentPacket {
 	return s
 }
 
-// decided frees what the packet knew.
+// decided marks a packet as acknowledged or lost and frees its records.
 func (f *flight) decided(s *sentPacket) {
 	s.pending, s.got = false, false
 	if cap(s.records) > 0 {
@@ -89,7 +90,7 @@ func (f *flight) decided(s *sentPacket) {
 	}
 }
 
-// drop forgets all packets; their acknowledgements will be stale.
+// drop marks all packets as decided, so that later acknowledgements of them are ignored.
 func (f *flight) drop() {
 	for id := f.oldest; id != f.next; id++ {
 		if s := f.packet(id); s.pending {
@@ -101,16 +102,16 @@ func (f *flight) drop() {
 // Range is an inclusive range of packet ids.
 type Range struct{ First, Last uint64 }
 
-// Ack takes the packets that the client says it has applied, in any order. Ids that were never
-// sent are counted and ignored. What is older than a packet acknowledged here, and not
-// acknowledged, is lost, since the client applies nothing older than what it has applied.
+// Ack processes the ids of packets that the client has applied, in any order. Unknown ids are
+// counted and ignored. An unacknowledged packet is lost if a packet of a later tick is acknowledged
+// here, because a client applies no packet that is older than one it has applied.
 func (p *Peer) Ack(ranges []Range) {
 	newest := p.arrived(ranges)
 	if newest == 0 {
-		return // a client may say so as often as it likes
+		return // repeated acknowledgements change nothing
 	}
 	f := &p.flight
-	some := uint64(0) // a tick of which something has arrived
+	some := uint64(0) // tick of the last acknowledged packet in the loop, until it is a mark
 	for id := f.oldest; id != f.next && f.packet(id).tick <= newest; id++ {
 		s := f.packet(id)
 		if some > 0 && s.tick > some {
@@ -132,7 +133,8 @@ func (p *Peer) Ack(ranges []Range) {
 	p.addMark(newest)
 }
 
-// arrived marks the packets that are acknowledged now, and returns the newest tick of them.
+// arrived flags the packets that are acknowledged for the first time, and returns their newest
+// tick.
 func (p *Peer) arrived(ranges []Range) (newest uint64) {
 	f, st := &p.flight, &p.w.stats
 	budget := f.next - f.oldest // ranges of an honest client do not overlap
@@ -160,7 +162,7 @@ func (p *Peer) arrived(ranges []Range) (newest uint64) {
 	return newest
 }
 
-// acked moves the baselines of what the packet carried.
+// acked advances the baselines of the objects that the packet carries.
 func (p *Peer) acked(s *sentPacket) {
 	p.w.stats.Acked++
 	p.receipts.acknowledged(s.tick)
@@ -174,13 +176,13 @@ func (p *Peer) acked(s *sentPacket) {
 	p.flight.decided(s)
 }
 
-// ackedSlot moves the baseline of one object.
+// ackedSlot advances the baseline of one object.
 func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
 	e, v := p.detailed(slot), p.view(slot)
 	if s.tick < e.life || e.phase == absent || s.tick < v.since {
-		return // of a lifetime that is over, or of another mask
+		return // the packet is of an ended lifetime, or of another mask
 	}
-	if e.phase == ended { // a packet of this phase can only have carried the despawn
+	if e.phase == ended { // a packet of this phase can only carry the despawn
 		p.clear(e)
 		p.owed.unset(slot)
 		p.forgetCopies(slot>>6, 1<<(slot&63))
@@ -190,7 +192,8 @@ func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
 	p.applied(slot, e, v, p.carried(s, r, slot))
 }
 
-// carried returns the version that a packet has of a slot, or 0 if nobody knows any more.
+// carried returns the version of a slot that a packet carries, or 0 if it cannot be derived any
+// more.
 func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 	if r.version != newestThen {
 		return r.version
@@ -198,8 +201,8 @@ func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 	return p.view(slot).asOf(p.w.slots[slot], s.tick)
 }
 
-// applied makes a version the baseline if it is a later one. If nothing has changed since, nothing
-// is owed.
+// applied advances the baseline to a version if that is later. If the object has no later version,
+// it is not pending any more.
 func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 	if version > e.base {
 		e.advance(version)
@@ -211,28 +214,28 @@ func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 	}
 }
 
-// losses is what packets that were lost have carried, for Ack.
+// losses holds the contents of lost packets, for Ack.
 type losses struct {
 	any     bool
-	slots   bitset // those in no later packet that has arrived, of what is owed
+	slots   bitset // pending slots of lost packets that no later acknowledged packet carries
 	sent    bitset // scratch
 	missing bitset // scratch of addMark
 }
 
-// forget forgets what was lost.
+// forget clears the lost slots.
 func (l *losses) forget() {
 	l.any = false
 	clear(l.slots)
 }
 
-// lost notes what the packet carried.
+// lost marks a packet as lost and adds its slots to losses.
 func (p *Peer) lost(s *sentPacket) {
 	p.losses.any = true
 	s.addTo(&p.losses.slots)
 	p.flight.decided(s)
 }
 
-// overrun takes the oldest packets for lost until so many are in flight at most.
+// overrun declares the oldest packets lost until at most so many are in flight.
 func (p *Peer) overrun(most int) {
 	f, some := &p.flight, false
 	for ; f.next-f.oldest > uint64(most); some = true {
@@ -244,8 +247,8 @@ func (p *Peer) overrun(most int) {
 	}
 }
 
-// oweAgain makes owed again what was only in packets that were lost. Later packets have it as it is
-// now, if they have it.
+// oweAgain makes the lost slots ready to be sent again, except those that a later packet in flight
+// carries.
 func (p *Peer) oweAgain() {
 	l, f := &p.losses, &p.flight
 	clear(l.sent)

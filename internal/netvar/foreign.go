@@ -8,15 +8,15 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// A server may have other classes than its client, and other fields in them. The client then
-// reads the server's layout: it binds each class of the server's table to its own of the
-// same name, and packets, masks, stored versions and digests are the server's throughout.
-// Only the live value, an S of this side, shows what both have.
+// A server may have other classes than its client, and other fields in them. The client then reads
+// the server's layout. It binds each class of the server's table to its own class of the same name.
+// Packets, masks, stored versions and digests use the server's layout; only the live value, an S of
+// this side, holds the common fields.
 
-// BindClass makes the client's end of a class of the server's: with that name and layout
-// there, and shown as own here. A nil own is a class that this side does not know: its
-// objects are kept, since records and digests count them, but nobody sees them. The error
-// of a field that has another type here is a *codec.Mismatch.
+// BindClass returns the client's binding of a class of the server, with the server's name and
+// layout and the live values of own. If own is nil, this side does not declare the class: its
+// objects are stored, because records and digests count them, but are not visible to the game. If a
+// field has another type on this side, the error is a *codec.Mismatch.
 func BindClass(name string, own *Class, layout codec.Type, budget *codec.Budget) (*Class, error) {
 	t, e := reflect.TypeFor[nobody](), []codec.Encodings(nil)
 	if own != nil {
@@ -33,19 +33,18 @@ func BindClass(name string, own *Class, layout codec.Type, budget *codec.Budget)
 	return c, nil
 }
 
-// nobody is the live value of what is not known here. No game can name it.
+// nobody is the type of live values of undeclared classes. No game can name it.
 type nobody struct{}
 
-// shows tells whether two values differ in what this side sees: the owner, or a field that
-// both sides have.
+// shows reports whether two values differ on this side: in the owner, or in a field that both sides
+// have.
 func (c *Class) shows(a, b *codec.Values) bool {
 	return c.owner(a) != c.owner(b) || c.plan.Shows(a, b)
 }
 
-// Adapt readies the replica for another server: all that it has is forgotten, and it reads the
-// classes of the table, made by BindClass in the server's order, or with nil those that it was made
-// with. What TellChanges and KeepForDrawing have said stays; classes that the server has not, stay
-// empty.
+// Adapt clears the replica for another server. It then reads the classes of the table, made by
+// BindClass in the server's order, or its own classes if server is nil. Settings of TellChanges and
+// KeepForDrawing are kept; classes that the server lacks have no objects.
 func (r *Replica) Adapt(server *Table) {
 	ours, silent, asked := r.ours, r.silent, r.drawing.asked
 	if server == nil {
@@ -67,7 +66,7 @@ func (r *Replica) Adapt(server *Table) {
 	}
 }
 
-// served returns the class of the server's that a class of this side is bound to, or nil.
+// served returns the server's class that a class of this side is bound to, or nil.
 func (r *Replica) served(c *Class) *Class {
 	if r.bound == nil {
 		return c
@@ -78,7 +77,7 @@ func (r *Replica) served(c *Class) *Class {
 	if b := r.bound[c.index]; b != nil && b.own == c {
 		return b
 	}
-	return nil // The server has none of that name, or c is of another schema than the client's.
+	return nil // The server has no class of that name, or c belongs to another schema.
 }
 
 // All implements Store.

@@ -7,11 +7,11 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Full records of neighbours of which the client has nothing yet go as a run, as the differences of
-// steady objects do: see run.go. No two clients share such a run, because its records name the
-// versions of one client: the tick at which its view of an object has changed is in them.
+// Full records of neighbouring slots are encoded as a run, like the deltas of steady objects: see
+// run.go. Such a run is never shared between clients, because its records name versions of one
+// client: they include the tick at which the client's view of an object has changed.
 
-// addFullRun lists full records as one run, or in halves where it is too large.
+// addFullRun lists full records as one run, or as smaller runs if it is too large.
 func (c *cutter) addFullRun(k int, mask uint64, width int) {
 	r := c.p.w.unsharedRun()
 	r.begin(k, mask)
@@ -22,7 +22,7 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 		return
 	}
 	half := width / 2
-	if s := c.p.w.runs[k]; r.size == 0 { // it is too large for every client
+	if s := c.p.w.runs[k]; r.size == 0 { // too large for every client
 		s.fullWidth = min(s.fullWidth, half)
 	}
 	for rest := mask; rest != 0; {
@@ -32,7 +32,7 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 	}
 }
 
-// encodeFullRun encodes the full records of some of 64 slots. A run of one slot may be of any size.
+// encodeFullRun encodes the full records of the masked slots. A run of one slot may have any size.
 func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
 	w, most := c.p.w, math.MaxInt
 	if width > 1 {
@@ -50,7 +50,7 @@ func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
 	r.finish(b)
 }
 
-// commitFullRun notes that blank slots were sent.
+// commitFullRun records that blank slots were sent.
 func (c *cutter) commitFullRun(n *candidate) {
 	p, r := c.p, n.run
 	k, mask := int(r.note.block), r.note.mask
@@ -70,8 +70,8 @@ func (c *cutter) commitFullRun(n *candidate) {
 	p.sentOnce.add(k, mask)
 }
 
-// putFull writes a full record. The first of a run has no gap before it, which depends on the
-// packet.
+// putFull writes a full record. The first record of a run is written without its gap, which depends
+// on the packet.
 func (c *cutter) putFull(b *wire.BitWriter, x *context, slot int) {
 	p := c.p
 	o, e, withheld := p.w.slots[slot], &p.entries[slot], p.views.withheld(slot)

@@ -7,39 +7,39 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// Horizon is the number of ticks for which an object keeps its versions: 2 s at 60 Hz, longer
-// than any round trip that is worth a delta.
+// Horizon is the number of ticks for which an object keeps its versions: 2 s at 60 Hz, longer than
+// any round trip for which deltas are worthwhile.
 const Horizon = 128
 
-// maxVersions is what a history can hold: one version per tick of the horizon, the newest
-// older one, and the one being pushed before the oldest goes.
+// maxVersions is the capacity of a history: one version per tick of the horizon, the newest older
+// one, and the new version before the oldest is dropped.
 const maxVersions = Horizon + 2
 
-// firstRoom is how many versions the first array of a history has room for.
+// firstRoom is the capacity of a history's first array, in versions.
 const firstRoom = 3
 
-// maxHistory bounds the bytes of the versions that a server keeps of one object: all of the horizon
-// of what is numbers, and a second and a half of a list of 4 kB that changes in every tick. What is
-// gone is no baseline any more, so the next record of a client that far behind is a full one.
+// maxHistory bounds the bytes of the versions that a server keeps of one object: the whole horizon
+// for numbers, and a second and a half for a list of 4 kB that changes in every tick. A dropped
+// version is no baseline any more, so a client that lags further behind is sent a full record.
 const maxHistory = 384 << 10
 
-// history holds the versions of one object, oldest first, in one stretch of an array. Dropping
-// moves its beginning; when its end meets the array's, the stretch moves back to the front. Few
-// versions therefore touch little memory, however many there once were: a client has thousands
-// of objects, and what a packet costs there is mostly memory that is not in the cache. Memory of
-// a dropped version is used again, so an object whose words change every tick soon allocates
-// nothing; blobs are shared between versions, and a new one is allocated.
+// history stores the versions of one object, oldest first, in a contiguous part of an array.
+// Dropping versions advances the start of the part. When its end reaches the end of the array, the
+// part is moved to the front. A short history therefore always touches little memory: a client has
+// thousands of objects, and cache misses are most of the cost of a packet. Memory of dropped
+// versions is reused, so an object whose words change every tick soon allocates nothing. Versions
+// share unchanged blobs, and a changed blob is allocated.
 type history struct {
-	data  []uint64 // per version its tick and then its words: stride
-	blobs [][]byte // per version nb
+	data  []uint64 // stride words per version: its tick and its words
+	blobs [][]byte // nb per version
 	first int32
 	n     int32
-	room  int32 // versions that data and blobs have room for
+	room  int32 // capacity of data and blobs, in versions
 	nw    int16
 	nb    int16
 
 	oldest  uint64 // tick of version 0
-	evicted bool   // some are gone that a client may have: see fit
+	evicted bool   // fit has dropped versions that a client may have
 }
 
 func newHistory(c *Class) history {
@@ -48,7 +48,7 @@ func newHistory(c *Class) history {
 
 func (h *history) stride() int { return int(h.nw) + 1 }
 
-// words returns those of version i, 0 being the oldest; n means the draft.
+// words returns the words of version i: 0 is the oldest, n the draft.
 func (h *history) words(i int) []uint64 {
 	end := (int(h.first) + i + 1) * h.stride()
 	return h.data[end-int(h.nw) : end]
@@ -62,23 +62,23 @@ func (h *history) blobsOf(i int) [][]byte {
 	return h.blobs[k*nb : (k+1)*nb]
 }
 
-// at returns version i, 0 being the oldest. It stays valid until the next draft or push.
+// values returns version i, 0 being the oldest. It is valid until the next draft or push.
 func (h *history) values(i int) codec.Values {
 	return codec.Values{Words: h.words(i), Blobs: h.blobsOf(i)}
 }
 
 func (h *history) newest() codec.Values { return h.values(int(h.n) - 1) }
 
-// find returns which version is of exactly this tick, or -1; newest is the newest one's tick.
-// Baselines are recent, and what changes often has a version of every tick, so it looks first where
-// that would be: no version is nearer to the newest than their ticks are.
+// find returns the index of the version of exactly this tick, or -1; newest is the tick of the
+// newest version. The search starts at the position for an object with a version of every tick,
+// which is a lower bound: baselines are recent, so it is mostly short.
 func (h *history) find(tick, newest uint64) int {
 	last := int(h.n) - 1
 	if last < 0 || tick > newest {
 		return -1
 	}
 	i := last - int(min(newest-tick, uint64(last)))
-	for h.tick(i) < tick { // which the newest is not
+	for h.tick(i) < tick { // the newest version is not earlier, so the loop ends
 		i++
 	}
 	if h.tick(i) != tick {
@@ -87,8 +87,9 @@ func (h *history) find(tick, newest uint64) int {
 	return i
 }
 
-// floor returns which version was the newest at a tick, or -1 if it is gone: what a reader of some
-// of the fields has as the version of that tick. It looks where find does.
+// floor returns the index of the version that was the newest at a tick, or -1 if it is dropped. A
+// reader of some of the fields has that version for this tick. The search starts where that of find
+// does.
 func (h *history) floor(tick, newest uint64) int {
 	last := int(h.n) - 1
 	if last < 0 || tick >= newest {
@@ -96,20 +97,20 @@ func (h *history) floor(tick, newest uint64) int {
 	}
 	i := last - int(min(newest-tick, uint64(last)))
 	switch found := h.tick(i); {
-	case found == tick: // of what changes in every tick
+	case found == tick: // the object changes in every tick
 		return i
 	case found > tick:
 		return -1
 	}
-	for h.tick(i+1) <= tick { // which the newest is not
+	for h.tick(i+1) <= tick { // the newest version is later, so the loop ends
 		i++
 	}
 	return i
 }
 
-// fit drops the oldest versions until the others take at most so many bytes, but never the newest.
-// A blob that versions share counts once. A client keeps what it has: it stores what it was sent
-// alone, and bounds that by itself.
+// fit drops the oldest versions until the others have at most so many bytes, but never the newest.
+// A shared blob counts once. Only servers call it: a client stores the versions that it was sent,
+// and bounds them separately.
 func (h *history) fit(most int) {
 	size := 0
 	for i := int(h.n) - 1; i >= 0; i-- {
@@ -127,9 +128,8 @@ func (h *history) fit(most int) {
 	}
 }
 
-// draft returns the words of the version that comes next, for the caller to fill before commit:
-// it saves a copy, and with it memory that is not in the cache. A draft that is not committed
-// does no harm.
+// draft returns the words of the next version. The caller fills them and calls commit, which saves
+// a copy and cache misses. A draft without commit has no effect.
 func (h *history) draft() []uint64 {
 	if h.first+h.n == h.room {
 		h.makeRoom()
@@ -137,7 +137,7 @@ func (h *history) draft() []uint64 {
 	return h.words(int(h.n))
 }
 
-// same tells whether two blobs are one: versions that follow each other share what has not changed.
+// same reports whether two blobs share memory: consecutive versions share unchanged blobs.
 func same(a, b []byte) bool { return len(a) > 0 && &a[0] == unsafe.SliceData(b) }
 
 // push adds a deep copy of v: see commit.
@@ -146,14 +146,13 @@ func (h *history) push(tick uint64, v *codec.Values) (grown int) {
 	return h.commit(tick, v.Blobs)
 }
 
-// commit makes the draft, with a copy of these blobs, the version of tick, which is later than
-// all others, and then drops the versions that are Horizon ticks or more older than it, except
-// the newest of those. It returns by how many bytes its blobs have grown.
+// commit turns the draft, with copies of these blobs, into the version of tick, which must be later
+// than all others. Then it drops the versions that are Horizon ticks or more older than tick,
+// except the newest of those. It returns the growth of the blobs in bytes.
 //
-// Server and client drop by the ticks of versions alone, never by the tick at which they look; see
-// fit for what a server alone does.
-// A client has seen some of the server's versions and pushed no later one, so what the server
-// still has and the client once had, the client still has.
+// Server and client drop versions by the ticks of versions only, never by the current tick. The
+// client's versions are a subset of the server's, with none later. So the client still has each
+// version that it once had and the server still has. The server may drop more: see fit.
 func (h *history) commit(tick uint64, blobs [][]byte) (grown int) {
 	last := int(h.n)
 	h.n++
@@ -162,15 +161,15 @@ func (h *history) commit(tick uint64, blobs [][]byte) (grown int) {
 		h.oldest = tick
 	}
 	grown = h.fillBlobs(last, blobs)
-	for h.second(tick)+Horizon <= tick { // the newest is not
+	for h.second(tick)+Horizon <= tick { // the newest version never satisfies this
 		grown -= h.drop(1, h.second(tick))
 	}
 	return grown
 }
 
-// second returns the tick of version 1, or one that is no later when neither has reached the
-// horizon. It looks there only if it must: an object that changes in every tick has a version of
-// every tick, and the oldest of them is seldom in the cache.
+// second returns the tick of version 1, or an earlier tick if neither has reached the horizon. It
+// reads version 1 only if necessary: if an object changes in every tick the result can be computed,
+// and old versions are seldom in the cache.
 func (h *history) second(newest uint64) uint64 {
 	if next := h.oldest + 1; next+Horizon > newest || newest-h.oldest == uint64(h.n)-1 {
 		return next
@@ -178,8 +177,8 @@ func (h *history) second(newest uint64) uint64 {
 	return h.tick(1)
 }
 
-// replaceNewest makes the newest version a deep copy of v, and returns by how many bytes its blobs
-// have grown.
+// replaceNewest overwrites the newest version with a deep copy of v, and returns the growth of the
+// blobs in bytes.
 func (h *history) replaceNewest(v *codec.Values) (grown int) {
 	last := int(h.n) - 1
 	for j, b := range h.blobsOf(last) {
@@ -191,9 +190,8 @@ func (h *history) replaceNewest(v *codec.Values) (grown int) {
 	return grown + h.fillBlobs(last, v.Blobs)
 }
 
-// fillBlobs gives version i these blobs and returns the bytes of those that are new. A blob never
-// changes once it is here, and mostly it is that of the version before, which is then kept instead
-// of a copy.
+// fillBlobs sets the blobs of version i and returns the bytes of new ones. Stored blobs are
+// immutable, so a blob that equals that of the version before is shared instead of copied.
 func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
 	to := h.blobsOf(i)
 	for j, b := range blobs {
@@ -207,8 +205,8 @@ func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
 	return size
 }
 
-// dropBefore drops the versions that were no longer the newest at a tick, and returns the bytes
-// that frees.
+// dropBefore drops the versions that were not the newest at or after a tick, and returns the freed
+// bytes.
 func (h *history) dropBefore(tick uint64) (bytes int) {
 	old := 0
 	for old < int(h.n)-1 && h.tick(old+1) <= tick {
@@ -217,8 +215,8 @@ func (h *history) dropBefore(tick uint64) (bytes int) {
 	return h.drop(old, h.tick(old))
 }
 
-// drop drops the oldest versions, so that one of tick oldest comes first, and returns the bytes
-// that frees: those of their blobs, but not of what the first one that stays has too.
+// drop drops the oldest versions, so that a version of tick oldest is the first. It returns the
+// bytes of the dropped blobs that the first remaining version does not share.
 func (h *history) drop(old int, oldest uint64) (bytes int) {
 	h.oldest = oldest
 	nb := int(h.nb)
@@ -234,15 +232,15 @@ func (h *history) drop(old int, oldest uint64) (bytes int) {
 	return bytes
 }
 
-// clear gives up all versions and returns the bytes of their blobs.
+// clear drops all versions and returns the bytes of their blobs.
 func (h *history) clear() (bytes int) {
 	bytes = h.drop(int(h.n), h.oldest)
 	*h = history{}
 	return bytes
 }
 
-// makeRoom moves the versions to the front, or, when that makes little room, to the front of a
-// larger array.
+// makeRoom moves the versions to the front of the array, or of a larger one if that would free
+// little room.
 func (h *history) makeRoom() {
 	if h.canMove() {
 		h.moveToFront()
@@ -251,7 +249,7 @@ func (h *history) makeRoom() {
 	h.renew(h.larger())
 }
 
-// renew moves the versions to the front of another array, with room for so many.
+// renew moves the versions to a new array with room for so many.
 func (h *history) renew(size int) {
 	end, nb := int(h.first+h.n), int(h.nb)
 	data, blobs := h.data, h.blobs
@@ -262,16 +260,16 @@ func (h *history) renew(size int) {
 	h.first, h.room = 0, int32(size)
 }
 
-// canMove tells whether moving the versions to the front makes room enough.
+// canMove reports whether moving the versions to the front frees enough room.
 func (h *history) canMove() bool { return h.first > h.n/4 }
 
-// larger is how many versions the next larger array has room for.
+// larger returns the capacity of the next larger array, in versions.
 func (h *history) larger() int {
 	n := int(h.n)
 	return min(n+n/2+firstRoom, maxVersions+maxVersions/2)
 }
 
-// drafts tells how many versions more there will be room for after the next draft.
+// drafts returns by how many versions the next draft will enlarge the array.
 func (h *history) drafts() int {
 	if h.first+h.n < h.room || h.canMove() {
 		return 0

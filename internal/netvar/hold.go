@@ -7,14 +7,14 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// holds is what the world knows of fields with an interval or a threshold: see codec.Plan.Hold.
+// holds is the world's state of fields with an interval or a threshold: see codec.Plan.Hold.
 type holds struct {
-	by   [][]uint64 // by class: its intervals in ticks; nil if it holds nothing back
+	by   [][]uint64 // by class: its intervals in ticks; nil if no field has an interval or threshold
 	late []late
 }
 
-// late is an object with a change that an interval holds back. It stays on the dirty list, so to
-// speak: once the interval is over it is captured, edited or not.
+// late is an object with a change that an interval holds back. It is captured once the interval is
+// over, even if it is not edited.
 type late struct {
 	o   *Object
 	due uint64
@@ -26,8 +26,8 @@ func newHolds(t *Table) holds {
 	return h
 }
 
-// SetRate says how many ticks a second the world has, for the intervals of fields; without it they
-// are 60. An interval that is no whole number of ticks is rounded up.
+// SetRate sets the world's tick rate, for the intervals of fields; the default is 60 Hz. Intervals
+// are rounded up to whole ticks.
 func (w *World) SetRate(num, den uint64) { w.holds.pace(w.table, num, den) }
 
 func (h *holds) pace(t *Table, num, den uint64) {
@@ -38,7 +38,7 @@ func (h *holds) pace(t *Table, num, den uint64) {
 		h.by[i] = []uint64{}
 		for _, d := range c.plan.Intervals() {
 			hi, lo := bits.Mul64(uint64(d), num)
-			// An interval has at most a minute, a rate 1 000 Hz.
+			// No overflow: an interval is at most a minute, a rate at most 1 000 Hz.
 			ticks, rest := bits.Div64(hi, lo, den*uint64(time.Second))
 			if rest > 0 {
 				ticks++
@@ -48,12 +48,12 @@ func (h *holds) pace(t *Table, num, den uint64) {
 	}
 }
 
-// wake puts those on the dirty list whose interval is over.
+// wake marks the objects as edited whose interval is over.
 func (w *World) wake() {
 	kept := w.holds.late[:0]
 	for _, l := range w.holds.late {
 		switch {
-		case !l.o.alive || l.o.dirty: // captured now, and late again if need be
+		case !l.o.alive || l.o.dirty: // it is captured now, and held back again if necessary
 		case l.due <= w.tick:
 			w.Edit(l.o)
 		default:
@@ -64,7 +64,7 @@ func (w *World) wake() {
 	w.holds.late = kept
 }
 
-// hold lets what was just captured keep the last value of the fields that are held back.
+// hold restores the last value of the held-back fields in a new capture.
 func (w *World) hold(o *Object, now, last *codec.Values) {
 	held := o.class.plan.Hold(now, last, o.fields[1:], w.tick, w.holds.by[o.class.index])
 	w.stats.BelowThreshold += uint64(held.Small)
@@ -74,26 +74,26 @@ func (w *World) hold(o *Object, now, last *codec.Values) {
 	}
 }
 
-// HoldReason says why a change is not in the newest version of an object.
+// HoldReason is the reason why a change is not in the newest version of an object.
 type HoldReason uint8
 
-// The reasons. A change below its threshold is captured when it is joined by enough others, if
-// ever; one within its interval when that is over.
+// The reasons. A change below its threshold is captured once the sum of changes exceeds it. A
+// change within an interval is captured when the interval is over.
 const (
 	NotHeld HoldReason = iota
 	BelowThreshold
 	WithinInterval
 )
 
-// Held tells why the newest version of o lacks what leaf i now is, as of the last capture, and for
-// WithinInterval the tick whose capture will have it. What has changed since that capture and will
-// be in the next one is not held.
+// Held returns the reason why the newest version of o lacks the current value of leaf i, as of the
+// last capture; for WithinInterval also the tick whose capture will have it. A change since that
+// capture is not held if the next capture will have it.
 func (w *World) Held(o *Object, i int) (why HoldReason, until uint64) {
 	intervals := w.holds.by[o.class.index]
 	if intervals == nil || !o.alive || !o.published() {
 		return NotHeld, 0
 	}
-	now := w.draftOf(o) // which may move the newest
+	now := w.draftOf(o) // may move the newest version in memory
 	last := o.hist.newest()
 	o.class.plan.CaptureLeaf(i, o.live, now)
 	switch small, due := o.class.plan.HeldLeaf(i, now, &last, o.fields[1:], w.tick, intervals); {

@@ -1,6 +1,6 @@
 package netvar
 
-// Carried is one record as a reader has decoded it: which fields it tells something of.
+// Carried is a decoded record, with the set of fields that it reveals.
 type Carried struct {
 	Tick   uint64 // of the snapshot
 	ID     ID
@@ -8,19 +8,19 @@ type Carried struct {
 	leaves []bool
 }
 
-// Tells reports whether the record tells anything of leaf i: it has the leaf, or the value that
-// comes of it is not what stands there for a field that may not be read.
+// Tells reports whether the record reveals leaf i: it carries the leaf, or the decoded value
+// differs from that of a withheld field.
 func (c *Carried) Tells(i int) bool { return c.leaves[i] }
 
-// Leaves is the number of values that change on their own.
+// Leaves returns the number of leaves, the values that change individually.
 func (c *Class) Leaves() int { return c.plan.Leaves() }
 
-// Inspect lets fn see every record that carries fields, before it is applied. It must not keep what
-// it is shown.
+// Inspect sets a function that is called with each record that carries fields, before it is
+// applied. The function must not retain its argument.
 func (r *Replica) Inspect(fn func(*Carried)) { r.inspector = fn }
 
-// inspect shows a checked record to the inspector. It goes by the values that were decoded and by
-// what a full record says of itself, so it needs no word of the server about who may read what.
+// inspect passes a checked record to the inspector. It uses only decoded values and the mask of
+// full records, so the result does not depend on the server's information about readers.
 func (r *Replica) inspect(s *stagedRecord) {
 	if s.Kind == recordDespawn {
 		return

@@ -2,25 +2,26 @@ package netvar
 
 import "slices"
 
-// Plans are served by turns, so that what clients catch up with in a tick is bounded for all of
-// them together. A turn is counted in records, never in time, and those who have asked first have
-// theirs first. Between its turns a client gets what has changed of what it has.
+// Plans are served in turns, which bounds the records per tick that all catching-up clients receive
+// together. A turn is measured in records, never in time, and turns are granted in the order of
+// requests. Between its turns a client receives only changes of the objects that it has.
 //
-// There are two lanes. Whoever joins is in the first, which is wide: a crowd that comes at once
-// shall play soon. Who has had everything already and asks for it again is in the second, with
-// those of whom the caller says so, and however many they are, they cost the others little.
+// There are two lanes. Joining clients use the first, which is wide: a crowd that joins at once
+// must be able to play soon. The slow lane is for clients that had the full state and request it
+// again, and for clients that the caller assigns to it by Slow; any number of them cost the others
+// little.
 
-// firstTurn is how many records a client's first turn is expected to take, and leastTurn how many
-// each of the later ones at least, which are expected to take what the one before has taken.
-// rankShare is how many objects in a new plan count as one record: each takes so much less time.
+// firstTurn is the expected number of records of a client's first turn. A later turn is expected to
+// take as many records as the one before, and at least leastTurn. rankShare is the number of ranked
+// objects that count as one record: ranking takes so much less time.
 const (
 	firstTurn = 2048
 	leastTurn = 64
-	slowTurn  = 512 // records that a turn in the slow lane takes at most
+	slowTurn  = 512 // the most records of a turn in the slow lane
 	rankShare = 4
 )
 
-// The lanes, and how many full records leave by the plans of each in a tick, on average.
+// The lanes, and the average number of full records per tick that the plans of each may send.
 const (
 	wideLane = iota
 	slowLane
@@ -29,13 +30,13 @@ const (
 	slowRecords = 1 << 10
 )
 
-// catchUpLane is what a world knows of one.
+// catchUpLane is the state of one lane.
 type catchUpLane struct {
-	most    uint64  // records of a tick
-	queue   []*Peer // who waits, in the order of asking
+	most    uint64  // records per tick
+	queue   []*Peer // waiting clients, in the order of requests
 	tick    uint64
-	granted uint64 // records of that tick's turns, as they are expected
-	served  uint64 // and as they were taken
+	granted uint64 // expected records of the turns granted in that tick
+	served  uint64 // records that were sent in it
 }
 
 // newLanes returns the lanes of a world.
@@ -43,21 +44,21 @@ func newLanes() [2]catchUpLane {
 	return [2]catchUpLane{{most: wideRecords}, {most: slowRecords}}
 }
 
-// turns say when a client's plan is served.
+// turns is the state of a client's turns.
 type turns struct {
 	lane    uint8
 	waits   bool   // the client is in the queue
-	granted bool   // its turn has come, for its next snapshot
-	took    uint64 // records that it is expected to take
+	granted bool   // the plan is served with the next snapshot
+	took    uint64 // expected number of records
 }
 
-// Slow lets the client catch up in the slow lane, until it has everything.
+// Slow moves the client to the slow lane until it has caught up.
 func (p *Peer) Slow() {
 	p.giveUpTurn()
 	p.turns = turns{lane: slowLane}
 }
 
-// begin lets those go in a tick who have waited for longest.
+// begin starts a tick: it grants turns to the clients that have waited longest.
 func (l *catchUpLane) begin(tick uint64) {
 	if l.tick == tick {
 		return
@@ -70,7 +71,7 @@ func (l *catchUpLane) begin(tick uint64) {
 	l.queue = slices.Delete(l.queue, 0, n)
 }
 
-// grant gives a turn if the tick has room for it, and one in any case.
+// grant grants a turn if the tick has room for it, or if it is the first of the tick.
 func (l *catchUpLane) grant(t *turns) bool {
 	if l.granted > 0 && l.granted+t.took > l.most {
 		return false
@@ -80,8 +81,9 @@ func (l *catchUpLane) grant(t *turns) bool {
 	return true
 }
 
-// mayLoad reports whether the turn of the client's plan has come. Who gets no snapshot keeps its
-// turn, so several may fall on one tick: there is a limit to that as well.
+// mayLoad reports whether the client's plan is served now. A client keeps its turn until its next
+// snapshot, so several turns may coincide in one tick. Their sum is limited to twice the lane's
+// rate, except for the first.
 func (c *cutter) mayLoad() bool {
 	p, t := c.p, &c.p.turns
 	l := &p.w.lanes[t.lane]
@@ -97,8 +99,8 @@ func (c *cutter) mayLoad() bool {
 	return t.granted && (l.served == 0 || l.served+t.took <= 2*l.most)
 }
 
-// firstTurn is how many records the first turn is expected to take, with the plan that is made
-// then.
+// firstTurn returns the expected number of records of the first turn, including the cost of
+// ranking.
 func (p *Peer) firstTurn() uint64 {
 	records := uint64(p.blank.count() / rankShare)
 	if p.turns.lane == slowLane {
@@ -107,14 +109,14 @@ func (p *Peer) firstTurn() uint64 {
 	return records + firstTurn
 }
 
-// wait puts the client at the end of the queue.
+// wait appends the client to the queue.
 func (p *Peer) wait() {
 	l := &p.w.lanes[p.turns.lane]
 	l.queue = append(l.queue, p)
 	p.turns.waits = true
 }
 
-// giveUpTurn takes the client out of the queue.
+// giveUpTurn removes the client from the queue.
 func (p *Peer) giveUpTurn() {
 	l := &p.w.lanes[p.turns.lane]
 	if i := slices.Index(l.queue, p); i >= 0 {
@@ -123,8 +125,8 @@ func (p *Peer) giveUpTurn() {
 	p.turns.waits, p.turns.granted = false, false
 }
 
-// tookTurn notes that a turn took so many records. The client asks for another one with its next
-// snapshot, and then is behind all who wait.
+// tookTurn ends a turn that took so many records. The client requests another one with its next
+// snapshot, behind all waiting clients.
 func (p *Peer) tookTurn(records uint64) {
 	l, t := &p.w.lanes[p.turns.lane], &p.turns
 	l.served += records

@@ -6,53 +6,53 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A record that is larger than a packet goes reliably, in full, and by itself:
+// A record that is larger than a packet is sent over the reliable stream, in full, and by itself:
 //
 //	large = coder:1 padding:1 tick:4 id:uvarint at:len record
 //
 // The record is a full one, as in a packet of this tick whose at is 0.
 //
-// Ids start at 1 and have no gaps; the client applies the records in their order and says up to
-// which one it has. Acknowledgements of packets reach only some packets back, and a stream may be
-// much later than that, so a record has no id of a packet.
+// Ids start at 1 and have no gaps. The client applies the records in order and acknowledges the
+// last one. These records have ids of their own, because acknowledgements of packets cover only
+// recent packets, and a stream may lag further behind.
 //
-// Until a record is acknowledged nothing else of its slot is sent to that client, a despawn
-// included: a packet would overtake the record, and then be overwritten by it. It is never lost
-// while the connection lives, so there are no copies of it and nothing to find out about it. What
-// happens to the object meanwhile is owed, and goes once the record is acknowledged.
+// Until a record is acknowledged, no other record of its slot is sent to that client, despawns
+// included: a packet could overtake the record, and would then be overwritten by it. The record is
+// not lost while the connection lasts, so it is sent once. Later changes of the object are pending,
+// and are sent once the record is acknowledged.
 const (
-	// MaxRecord bounds a record that goes reliably, all of it, so that it fits a frame.
+	// MaxRecord bounds a whole record on the stream, so that it fits a frame.
 	MaxRecord = 15 << 10
-	// MaxOutstanding bounds the bytes of the records that one client has not acknowledged: four
-	// of the largest, an eighth of what may wait for a client's stream. The rest stays owed.
+	// MaxOutstanding bounds the bytes of unacknowledged records of one client: four of the largest,
+	// an eighth of the queue limit of a client's stream. Other records remain pending.
 	MaxOutstanding = 64 << 10
 
 	maxLargeHead   = 1 + 1 + 4 + 10 + 1 + maxRecordHead
 	atLargePadding = 1
 )
 
-// largeRecord is one that is not acknowledged.
+// largeRecord is a record on the stream that is not acknowledged.
 type largeRecord struct {
 	tick, version uint64
-	since         uint64 // tick that the client had reached in this slot before
+	since         uint64 // the tick that the client had reached in this slot before
 	slot, size    uint32
-	void          bool // sent before the client's copies were in doubt: it is no baseline
+	void          bool // sent before RequestFull: its acknowledgement sets no baseline
 }
 
-// large is what a peer knows of its reliable records.
+// large is the state of a client's records on the stream.
 type large struct {
-	list  []largeRecord // in the order of their ids, up to last
-	slots bitset        // of those in the list
-	bytes int           // of those in the list
-	last  uint64        // id of the last one sent
-	sent  [][]byte      // of the last snapshot
+	list  []largeRecord // by id, up to last
+	slots bitset        // slots of the records in list
+	bytes int           // bytes of the records in list
+	last  uint64        // id of the last record sent
+	sent  [][]byte      // records of the last snapshot
 }
 
-// Large returns the records of the last snapshot that are to go over the client's stream, in this
-// order. They are valid until the next one is cut.
+// Large returns the records of the last snapshot that must be sent over the client's stream, in
+// this order. They are valid until the next snapshot is cut.
 func (p *Peer) Large() [][]byte { return p.large.sent }
 
-// AckLarge takes the client's word that it has applied all records up to this id.
+// AckLarge acknowledges all records up to this id.
 func (p *Peer) AckLarge(id uint64) {
 	l, st := &p.large, &p.w.stats
 	if id > l.last {
@@ -71,8 +71,7 @@ func (p *Peer) AckLarge(id uint64) {
 	l.list = slices.Delete(l.list, 0, n)
 }
 
-// largeAcked moves the baseline, unless the record is of a lifetime that is over or of another
-// mask.
+// largeAcked advances the baseline, unless the record is of an ended lifetime or of another mask.
 func (p *Peer) largeAcked(r *largeRecord) {
 	slot := int(r.slot)
 	p.large.slots.unset(slot)
@@ -84,7 +83,7 @@ func (p *Peer) largeAcked(r *largeRecord) {
 	p.applied(slot, e, v, r.version)
 }
 
-// beginLarge lets go of the records of the snapshot before.
+// beginLarge drops the records of the last snapshot.
 func (c *cutter) beginLarge() {
 	l := &c.p.large
 	l.sent = l.sent[:0]
@@ -92,7 +91,7 @@ func (c *cutter) beginLarge() {
 	c.header.HasBehind = len(l.list) > 0
 }
 
-// findLarge finds out whether the record of an object fits no packet, and then what it takes.
+// findLarge marks a candidate as large if its record fits no packet, and computes its size.
 func (c *cutter) findLarge(n *candidate, o *Object, e *entry) {
 	most := c.room - 8*(maxHeader+maxRecordHead)
 	var delta *residual
@@ -100,7 +99,7 @@ func (c *cutter) findLarge(n *candidate, o *Object, e *entry) {
 		delta = c.residual(o, e, n.version)
 	}
 	if delta != nil && int(delta.n) <= most {
-		return // mostly: nobody needs to know how large all of it is
+		return // the common case: the full size is not needed
 	}
 	withheld := c.p.view(int(n.slot)).withheld
 	full := c.p.w.residual(o, basis{withheld: withheld}).n
@@ -115,8 +114,8 @@ func (c *cutter) findLarge(n *candidate, o *Object, e *entry) {
 	n.size, n.class = 8*maxLargeHead+full, uint32(o.class.index)
 }
 
-// takeLarge gives a large record its place on the stream and reports whether there is one. What
-// finds none keeps the room from all after it, or small ones would keep it from the largest.
+// takeLarge reserves room on the stream for a large record and reports whether there was enough. If
+// not, it reserves the rest for it, so that small records do not delay the largest for ever.
 func (c *cutter) takeLarge(n *candidate) bool {
 	size := int(n.size+7) / 8
 	if !c.lim.Reliable || size > c.largeRoom {
@@ -130,7 +129,7 @@ func (c *cutter) takeLarge(n *candidate) bool {
 	return true
 }
 
-// commitLarge writes a large record and remembers it; e is its entry before.
+// commitLarge writes a large record and stores it as outstanding; e is its entry before.
 func (c *cutter) commitLarge(n *candidate, e *entry) {
 	p, l, tick := c.p, &c.p.large, c.header.Tick
 	i := len(l.sent)
@@ -155,7 +154,7 @@ func (c *cutter) commitLarge(n *candidate, e *entry) {
 	l.bytes += size
 }
 
-// behindLarge is by how many ticks the client stays behind in what is outstanding.
+// behindLarge returns the number of ticks by which the client lags in the outstanding records.
 func (c *cutter) behindLarge() (behind uint64) {
 	for i := range c.p.large.list {
 		behind = max(behind, c.header.Tick-c.p.large.list[i].since)
@@ -163,21 +162,22 @@ func (c *cutter) behindLarge() (behind uint64) {
 	return behind
 }
 
-// reached is the tick that the client has reached with what was sent of the entry: that of the
-// last record, or the one before its lifetime.
+// reached returns the tick up to which the client has the slot once all sent records arrive: that
+// of the last record, or the tick before the lifetime if there is none.
 func (e *entry) reached(now uint64) uint64 {
 	switch {
 	case e.sent != 0:
 		return now - e.age(now)
-	case !e.known: // after a resume it may have begun long before last
+	case !e.known: // after a resume the lifetime may have begun long before last
 		return e.life - 1
 	}
 	return now - e.age(now) - 1
 }
 
-// ApplyLarge checks a record that came over the stream wholly, and then applies it; after an error
-// nothing has changed, and the stream is no use any more. It applies whatever was applied
-// meanwhile, because nothing of the object was. The id is to be acknowledged.
+// ApplyLarge checks a whole record from the stream, and then applies it. After an error the replica
+// is unchanged, and the stream must not be used any more. The record is applied even if later
+// packets were applied before it, because they had no record of its object. The returned id must be
+// acknowledged.
 func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 	in := wire.NewReader(record)
 	coder, padding := in.Byte(), in.Byte()
@@ -198,7 +198,7 @@ func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 		return 0, err
 	}
 	r.large = id
-	if tick > r.tick { // as a packet of this tick does: an earlier one must not be applied any more
+	if tick > r.tick { // as a packet of this tick does: earlier packets must not be applied any more
 		r.tick, r.agreed, r.arrived, r.verdict = tick, header{}, 0, DigestNone
 	}
 	for i := range r.staged {

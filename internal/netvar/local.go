@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// A client that predicts makes objects that the server is about to spawn. They are the client's
-// alone: they have no slot and no id, and come behind the others.
+// A predicting client creates objects that the server is about to spawn. They exist on this client
+// only, have no slot and no id, and follow the other objects in iterations.
 
 // AddLocal adds an object of a class of this side. live points to an S and belongs to the object.
 func (r *Replica) AddLocal(c *Class, live unsafe.Pointer, owner uint64) *Object {
@@ -21,14 +21,14 @@ func (r *Replica) AddLocal(c *Class, live unsafe.Pointer, owner uint64) *Object 
 	return o
 }
 
-// RemoveLocal takes it away. The list may be walked meanwhile.
+// RemoveLocal removes a local object. It may be called during an iteration.
 func (r *Replica) RemoveLocal(o *Object) {
 	o.alive = false
 	r.locals = slices.DeleteFunc(slices.Clone(r.locals), func(other *Object) bool { return other == o })
 }
 
-// then comes to the local objects behind others. The functions of Store need it that a local object
-// which is there at the beginning and goes meanwhile is left out.
+// then appends the local objects to an iteration. A local object that is removed meanwhile is
+// skipped, as Store requires.
 func (r *Replica) then(first iter.Seq[*Object], which func(*Object) bool) iter.Seq[*Object] {
 	if len(r.locals) == 0 {
 		return first
@@ -56,8 +56,8 @@ func (r *Replica) Owned(owner uint64) iter.Seq[*Object] {
 // OwnedHere is Owned without the local objects.
 func (r *Replica) OwnedHere(owner uint64) iter.Seq[*Object] { return r.set.Owned(owner) }
 
-// Plan is how values of the object are coded: by the server's layout.
+// Plan returns the encoding of the object's values, which is the server's layout.
 func (o *Object) Plan() *codec.Plan { return o.class.plan }
 
-// Newest is the newest version. It is valid until the next packet is applied.
+// Newest returns the newest version. It is valid until the next packet is applied.
 func (o *Object) Newest() codec.Values { return o.hist.newest() }

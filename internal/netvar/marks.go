@@ -8,33 +8,33 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// marks are the ticks of those snapshots of which at least one packet has arrived. As of a mark the
-// client is known to have every steady object as it was then, except for those in the mark's hole.
+// marks is the set of ticks of which the client has acknowledged at least one packet. As of a mark,
+// the client has every steady object in its version of then, except the objects in the mark's hole.
 type marks struct {
-	newest uint64 // 0 if there is no mark
-	oldest uint64 // the client has dropped the versions from before it
-	made   uint64 // bit i says whether newest-i is a mark
-	holes  []hole // of those marks that have one, by tick
+	newest uint64 // 0 if the set is empty
+	oldest uint64 // the client has dropped the versions before it
+	made   uint64 // bit i is set if newest-i is a mark
+	holes  []hole // sorted by tick; marks without missing objects have none
 }
 
-// hole is the set of the objects that were missing as of a mark. They may have arrived since.
+// hole is the set of objects that the client lacked as of a mark. They may have arrived since.
 type hole struct {
 	tick  uint64
 	slots bitset
 }
 
-// maxMarks is how many ticks the marks reach back: as many as a trend takes, and one.
+// maxMarks is the number of ticks that marks span: the longest trend and one more.
 const maxMarks = codec.MaxTrend + 1
 
-// add makes a tick the newest mark, which no mark is later than.
+// add makes a tick the newest mark. It must be later than all marks, or equal to the newest.
 func (m *marks) add(tick uint64) {
-	m.made = m.made<<(tick-m.newest) | 1 // a shift by 64 or more leaves nothing
+	m.made = m.made<<(tick-m.newest) | 1 // a shift by 64 or more yields 0
 	m.newest = tick
 	m.oldest = tick - uint64(bits.Len64(m.made)-1)
 	m.dropHoles(m.oldest)
 }
 
-// setMissing sets which objects are missing as of the newest mark.
+// setMissing stores the objects that are missing as of the newest mark.
 func (m *marks) setMissing(slots bitset) {
 	n := len(m.holes)
 	if n > 0 && m.holes[n-1].tick == m.newest {
@@ -53,7 +53,7 @@ func (m *marks) setMissing(slots bitset) {
 	h.tick, h.slots = m.newest, append(h.slots[:0], slots...)
 }
 
-// missing returns which objects are missing as of a mark.
+// missing returns the objects that are missing as of a mark.
 func (m *marks) missing(tick uint64) bitset {
 	for i := len(m.holes) - 1; i >= 0 && m.holes[i].tick >= tick; i-- {
 		if m.holes[i].tick == tick {
@@ -63,7 +63,7 @@ func (m *marks) missing(tick uint64) bitset {
 	return nil
 }
 
-// newestWith returns the newest mark as of which the client has the object in a slot, or 0.
+// newestWith returns the newest mark as of which the slot is not missing, or 0.
 func (m *marks) newestWith(slot int) uint64 {
 	for rest := m.made; rest != 0; rest &= rest - 1 {
 		if tick := m.newest - uint64(bits.TrailingZeros64(rest)); !m.missing(tick).has(slot) {
@@ -73,15 +73,15 @@ func (m *marks) newestWith(slot int) uint64 {
 	return 0
 }
 
-// origin is the marks that the records of a packet lead from: the state that the client has as of
-// the one, drawn on by the trend that has led there from the other. If it is bent, a third mark,
-// as far back again, tells how that trend has changed.
+// origin is the set of marks that the records of a packet lead from: the client's state as of asOf,
+// extrapolated by the trend from trendFrom to asOf. If bent is set, a third mark, as long before
+// trendFrom, gives the change of that trend.
 type origin struct {
 	asOf, trendFrom uint64
 	bent            bool
 }
 
-// oldest is the oldest of the marks.
+// oldest returns the oldest mark of the origin.
 func (from origin) oldest() uint64 {
 	if from.bent {
 		return from.thirdBack()
@@ -89,29 +89,29 @@ func (from origin) oldest() uint64 {
 	return from.trendFrom
 }
 
-// kept is since when the client keeps versions, once it has records of the origin: since a third
-// mark, although there may be none, or there would never be one.
+// kept returns the tick since which the client keeps versions after a record of this origin. It is
+// the third mark, even if the origin has none: otherwise no later origin could have one.
 func (from origin) kept() uint64 { return from.thirdBack() }
 
 func (from origin) thirdBack() uint64 {
 	return from.trendFrom - min(from.asOf-from.trendFrom, from.trendFrom)
 }
 
-// basis is that of an object.
+// basis returns the basis of one object with this origin.
 func (from origin) basis(withheld Rules) basis { return basis{origin: from, withheld: withheld} }
 
-// A trend spans nearTrend ticks, or as few more as the marks allow. A shorter one is blurred by
-// rounding, and a longer one misses turns. A trend that leads ahead by more than nearAhead ticks
-// has to be steadier and spans farTrend ticks. The spans are the same for all clients, so that two
-// clients with the same newest mark mostly have the other mark in common as well.
+// A trend spans nearTrend ticks, or more if there is no mark at that distance. Shorter trends
+// suffer from rounding, and longer ones miss turns. A trend that extrapolates by more than
+// nearAhead ticks must be more stable and spans farTrend ticks. The spans are the same for all
+// clients, so clients with the same newest mark mostly share the other mark as well.
 const (
 	nearTrend = 3
 	nearAhead = 12
 	farTrend  = 9
 )
 
-// trendFrom returns from which mark the trend comes that leads to a tick, for records that lead
-// from the mark asOf. It returns asOf itself if there is no trend.
+// trendFrom returns the mark at which the trend begins, for records that lead from the mark asOf to
+// a tick. It returns asOf if there is no trend.
 func (m *marks) trendFrom(asOf, tick uint64) uint64 {
 	ahead, upTo := tick-asOf, m.made>>(m.newest-asOf)
 	if upTo == 0 || ahead > codec.MaxTrend {
@@ -128,17 +128,17 @@ func (m *marks) trendFrom(asOf, tick uint64) uint64 {
 }
 
 const (
-	// maxOrigins is how many of the newest marks are tried as the origin of a snapshot.
+	// maxOrigins bounds the number of marks that are tried as the origin of a snapshot.
 	maxOrigins = 4
-	// fewHoles is how many of the objects that are due may be missing as of the origin. Each of
-	// them goes by itself, and all others lead from a newer state.
+	// fewHoles bounds the due objects that may be missing as of the origin. Each of them is encoded
+	// individually, while all others lead from a newer state.
 	fewHoles = 8
 )
 
-// chooseOrigin returns what the records of a snapshot lead from. That is the newest mark as of
-// which few of the objects that are due are missing. An older mark is the newest one of other
-// clients, so its records are shared with them. The function counts the objects that are due and
-// missing.
+// chooseOrigin returns the origin of a snapshot's records: the newest mark as of which at most
+// fewHoles due objects are missing. If there is none, it is the tried mark with the fewest. An
+// older mark is the newest one of other clients, so its records are shared with them. The callback
+// counts the due objects that are missing.
 func (m *marks) chooseOrigin(tick uint64, missing func(origin) int) (best origin) {
 	rest, least := m.made, math.MaxInt
 	for tries := 0; rest != 0 && tries < maxOrigins; tries++ {
@@ -159,17 +159,17 @@ func (m *marks) chooseOrigin(tick uint64, missing func(origin) int) (best origin
 	return best
 }
 
-// originOf returns the marks that records to a tick lead from if asOf is the newest of them.
+// originOf returns the origin for records to a tick with asOf as its newest mark.
 func (m *marks) originOf(asOf, tick uint64) origin {
 	from := origin{asOf: asOf, trendFrom: m.trendFrom(asOf, tick)}
 	from.bent = from.trendFrom < asOf && m.has(from.thirdBack())
 	return from
 }
 
-// has reports whether a tick up to the newest mark is a mark.
+// has reports whether a tick is a mark. The tick must not be later than the newest mark.
 func (m *marks) has(tick uint64) bool { return tick > 0 && m.made>>(m.newest-tick)&1 != 0 }
 
-// missingIn returns which of 64 slots are missing as of one of the marks of an origin.
+// missingIn returns the slots of block k that are missing as of any mark of an origin.
 func (m *marks) missingIn(from origin, k int) uint64 {
 	if len(m.holes) == 0 {
 		return 0
@@ -177,7 +177,7 @@ func (m *marks) missingIn(from origin, k int) uint64 {
 	return m.missing(from.asOf).word(k) | m.missing(from.trendFrom).word(k) | m.missing(from.oldest()).word(k)
 }
 
-// missingSince returns which of 64 slots are missing as of every mark since a tick.
+// missingSince returns the slots of block k that are missing as of every mark since a tick.
 func (m *marks) missingSince(k int, tick uint64) uint64 {
 	all, holes := ^uint64(0), 0
 	for i := range m.holes {
@@ -192,15 +192,15 @@ func (m *marks) missingSince(k int, tick uint64) uint64 {
 	return all
 }
 
-// setOldest forgets the marks before a tick.
+// setOldest drops the marks before a tick.
 func (m *marks) setOldest(tick uint64) {
 	m.made &= 2<<(m.newest-tick) - 1
 	m.oldest = m.newest - uint64(max(bits.Len64(m.made), 1)-1)
 	m.dropHoles(m.oldest)
 }
 
-// dropHoles forgets the holes of the marks before a tick. Their memory goes to the end of the list,
-// where setMissing uses it again.
+// dropHoles drops the holes of the marks before a tick. Their memory is moved to the end of the
+// list, where setMissing reuses it.
 func (m *marks) dropHoles(before uint64) {
 	old := 0
 	for old < len(m.holes) && m.holes[old].tick < before {

@@ -8,57 +8,57 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A client bounds what it allocates for a server's state, whatever that sends: its objects, their
-// histories, blobs, each once however many versions share it, what live values have allocated, and
-// the old values of events. It is counted where it is allocated and where it is let go; a packet is
-// checked against the bound before anything is, by the most that it may come to. Only protobuf
-// messages are decoded once to be checked, and let go.
+// A client bounds the memory that it allocates for a server's state, hostile servers included:
+// objects, their histories, blobs (a shared blob counts once), allocations of live values, and old
+// values of events. Bytes are counted when they are allocated and when they are released. A packet
+// is checked against the bound first, by the most that it may allocate. The exception is a protobuf
+// message: it is decoded once to be checked, and then dropped.
 
-// maxStored bounds the bytes that a client keeps for objects: 65 536 of them with 8 versions of
-// 128 bytes are 100 MiB. Only a hostile server goes far beyond.
+// maxStored bounds the bytes that a client keeps for objects: 65 536 objects with 8 versions of 128
+// bytes are 100 MiB. Only a hostile server exceeds that by far.
 const maxStored = 256 << 20
 
-// maxScratch bounds each of the pieces of memory in which a packet is checked, which are kept for
-// the next one.
+// maxScratch bounds each scratch array in which a packet is checked. The arrays are reused for the
+// next packet.
 const maxScratch = 1 << 20
 
 const (
 	headerSize = int(unsafe.Sizeof([]byte(nil)))
 
-	// seatBytes is what the replica keeps of an object elsewhere: its slot, its place among those
-	// of its owner, the handle that a game hangs on it.
+	// seatBytes is the memory of an object outside of Object: its slot, its entry in the list of
+	// its owner, and the game's handle.
 	seatBytes = 64
 )
 
-// objectSize is how many bytes one object of a class takes without its versions. Objects are
-// allocated one by one: in chunks of 16 with room for eight versions each, a new object took half
-// as much memory again, and the updates of 100 replicas in one process were 2 % faster, those of
-// one replica not at all (BenchmarkJoin, BenchmarkApplyMoving250).
+// objectSize returns the bytes of one object of a class without its versions. Objects are allocated
+// individually. In chunks of 16 with room for eight versions each, a new object took half as much
+// memory again, the updates of 100 replicas in one process were 2 % faster, and those of one
+// replica were no faster (BenchmarkJoin, BenchmarkApplyMoving250).
 func (c *Class) objectSize() int {
 	return codec.Allocated(int(unsafe.Sizeof(Object{}))) + codec.Allocated(int(c.plan.Type().Size())) + seatBytes
 }
 
-// versionSize is how many bytes one version of a class takes in a history, without its blobs.
+// versionSize returns the bytes of one version of a class in a history, without its blobs.
 func (c *Class) versionSize() int {
 	return 8*(c.words()+1) + headerSize*c.plan.Blobs()
 }
 
-// newSize is how many bytes a new object of a class takes, with the first array of its history.
+// newSize returns the bytes of a new object of a class, with the first array of its history.
 func (c *Class) newSize() int { return c.objectSize() + firstRoom*c.versionSize() }
 
-// size is how many bytes are counted.
+// size returns the number of bytes counted.
 func (r *Replica) size() int { return r.stored + r.events.bytes + r.handed.bytes }
 
-// reserve adds what the packet being checked will allocate, and refuses the packet if that is too
-// much.
+// reserve adds bytes that the packet being checked will allocate, and rejects the packet if the
+// total exceeds maxStored.
 func (r *Replica) reserve(in *wire.BitReader, bytes int) {
 	if r.awaited += bytes; r.size()+r.awaited > maxStored {
 		in.Fail(ErrMemory)
 	}
 }
 
-// draft is the draft of the next version of o, or nothing if there is no room for it. A larger
-// array counts at once: it stays, whatever becomes of the packet.
+// draft returns the draft of the next version of o, or nil if there is no room for it. A larger
+// history array is counted immediately, because it is kept even if the packet is rejected.
 func (r *Replica) draft(in *wire.BitReader, o *Object) []uint64 {
 	grown := o.hist.drafts() * o.class.versionSize()
 	if r.size()+r.awaited+grown > maxStored {
@@ -69,11 +69,11 @@ func (r *Replica) draft(in *wire.BitReader, o *Object) []uint64 {
 	return o.hist.draft()
 }
 
-// historySize is how many bytes the history of an object takes, without its blobs.
+// historySize returns the bytes of an object's history, without its blobs.
 func (o *Object) historySize() int { return int(o.hist.room) * o.class.versionSize() }
 
-// changeSize is the most that a record of a class allocates beside blobs: its place while it is
-// checked, and an old value.
+// changeSize returns the most bytes that a record of a class allocates besides blobs: its staged
+// record and an old value.
 func (r *Replica) changeSize(c *Class) (bytes int) {
 	bytes = c.versionSize() + int(unsafe.Sizeof(stagedRecord{}))
 	if !r.quiet[c.index] {
@@ -82,8 +82,8 @@ func (r *Replica) changeSize(c *Class) (bytes int) {
 	return bytes
 }
 
-// reserveBlobs reserves what a value allocates that differs from the newest one of its object, or
-// from none.
+// reserveBlobs reserves the bytes of the blobs that differ from the newest version of the object,
+// or of all blobs if o is nil.
 func (r *Replica) reserveBlobs(in *wire.BitReader, c *Class, v *codec.Values, o *Object) {
 	var was [][]byte
 	size := 0
@@ -101,7 +101,7 @@ func (r *Replica) reserveBlobs(in *wire.BitReader, c *Class, v *codec.Values, o 
 	r.reserve(in, size)
 }
 
-// restore makes v the live value of o, which has been old until now, or nothing.
+// restore sets the live value of o to v. old is the current value, or nil if there is none.
 func (r *Replica) restore(o *Object, v, old *codec.Values) {
 	plan := o.class.plan
 	plan.Restore(o.live, v, old)
@@ -116,10 +116,10 @@ func (r *Replica) restore(o *Object, v, old *codec.Values) {
 	r.stored += o.heap - before
 }
 
-// release lets go of what an object has that is gone. As long as an event tells of it the event
-// counts it.
+// release subtracts the memory of an ended object. If told is set, an event refers to the object,
+// and its memory is counted for the event instead.
 func (r *Replica) release(o *Object, told bool) {
-	versions := o.historySize() // before the history goes
+	versions := o.historySize() // clear empties the history
 	r.stored -= versions + o.hist.clear()
 	r.forgetPast(o)
 	held := o.heap + o.class.objectSize()
@@ -129,7 +129,7 @@ func (r *Replica) release(o *Object, told bool) {
 	}
 }
 
-// endCheck lets go of what the check of a packet has left, beyond what the next one will need.
+// endCheck drops the references that the check of a packet has left. The arrays are reused.
 func (r *Replica) endCheck() {
 	r.awaited = 0
 	for i := range r.staged {
@@ -139,8 +139,8 @@ func (r *Replica) endCheck() {
 	clear(r.blobs)
 }
 
-// lengthen returns the scratch with n more behind it. What is full is left to those who have parts
-// of it, and not copied: the next one is twice as large, but not beyond maxScratch.
+// lengthen extends scratch by n elements. A full array is not copied, because slices of it are in
+// use: a new one is allocated, twice as large, up to maxScratch.
 func lengthen[T any](scratch []T, n int) []T {
 	if len(scratch)+n > cap(scratch) {
 		most := maxScratch / int(unsafe.Sizeof(*new(T)))
@@ -151,8 +151,9 @@ func lengthen[T any](scratch []T, n int) []T {
 
 func last[T any](s []T, n int) []T { return s[len(s)-n : len(s) : len(s)] }
 
-// Forget drops all versions but the newest of each object, for a client that has no room for more
-// and asks for the full state. Deltas from what is gone are refused until that comes.
+// Forget drops all versions except the newest of each object, for a client that has no room for
+// more and asks for the full state. Deltas from dropped versions are rejected until the full state
+// arrives.
 func (r *Replica) Forget() {
 	r.LookFrom(r.tick)
 	for _, o := range r.slots {

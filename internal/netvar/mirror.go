@@ -1,13 +1,14 @@
 package netvar
 
-// Mirror fills a world with what a client of another world was sent. So the clients of this world
-// see what that one has, with the same ids, owners and masks, however much later it is shown:
+// Mirror fills a world with the snapshots that a client of another world was sent. The clients of
+// this world then see exactly what that client sees, with the same ids, owners and masks, after any
+// delay:
 //
 //	World ─▶ Peer.AppendSnapshot ─▶ … ─▶ Mirror.Apply ─▶ Mirror.Show ─▶ World.Capture ─▶ its peers
 //
-// No rule of a game is asked for any of it: what the one client was not sent nobody here sees, and
-// the fields that it could not read nobody here reads. A mirror belongs to the goroutine of its
-// world.
+// The visibility rules of the game are not evaluated again: an object that the client was not sent
+// is hidden from all clients here, and a field that the client could not read is readable by no
+// client here. A mirror belongs to the goroutine of its world.
 type Mirror struct {
 	w        *World
 	r        *Replica
@@ -16,8 +17,7 @@ type Mirror struct {
 	withheld []Rules   // by slot: what nobody reads of it
 }
 
-// NewMirror lets a mirror fill a world that has neither objects nor peers. The objects of a class
-// weigh what they do in the world whose image it is.
+// by slot: rules that no client may read
 func NewMirror(w, of *World) *Mirror {
 	m := &Mirror{w: w, r: NewReplica(w.table)}
 	m.r.touched = &m.touched
