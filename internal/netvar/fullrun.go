@@ -63,7 +63,7 @@ func (c *cutter) commitFullRun(n *candidate) {
 		e := p.detailed(slot)
 		c.countFull(e)
 		e.sent, e.last, e.known = p.version(slot, e), uint32(c.header.Tick), true
-		// When the packet is acknowledged, the history may not tell this version any more.
+		// The history may have dropped this version when the packet is acknowledged.
 		s.note(uint32(slot), 1<<(slot&63), e.sent)
 	}
 	p.blank.remove(k, mask)

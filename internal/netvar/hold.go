@@ -9,7 +9,7 @@ import (
 
 // holds is the world's state of fields with an interval or a threshold: see codec.Plan.Hold.
 type holds struct {
-	by   [][]uint64 // by class: its intervals in ticks; nil if no field has an interval or threshold
+	by   [][]uint64 // by class: its intervals in ticks; nil if its fields have none, nor thresholds
 	late []late
 }
 

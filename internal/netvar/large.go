@@ -198,7 +198,7 @@ func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 		return 0, err
 	}
 	r.large = id
-	if tick > r.tick { // as a packet of this tick does: earlier packets must not be applied any more
+	if tick > r.tick { // as for a packet of this tick: earlier ones must not be applied any more
 		r.tick, r.agreed, r.arrived, r.verdict = tick, header{}, 0, DigestNone
 	}
 	for i := range r.staged {

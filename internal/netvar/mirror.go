@@ -12,17 +12,18 @@ package netvar
 type Mirror struct {
 	w        *World
 	r        *Replica
-	touched  bitset    // slots of which something was applied, and that are still to be shown
-	shown    []*Object // by slot: that of the replica which the world's object is the image of
-	withheld []Rules   // by slot: what nobody reads of it
+	touched  bitset    // slots with applied records that are not shown yet
+	shown    []*Object // by slot: the replica's object that the world's object copies
+	withheld []Rules   // by slot: rules that no client may read
 }
 
-// by slot: rules that no client may read
+// NewMirror makes a mirror that fills w, which must have neither objects nor peers. Objects have
+// the weights of their class in the mirrored world.
 func NewMirror(w, of *World) *Mirror {
 	m := &Mirror{w: w, r: NewReplica(w.table)}
 	m.r.touched = &m.touched
 	w.mirrors = true
-	// What is shown has been held back before.
+	// The mirrored world has already applied intervals and thresholds.
 	w.holds = holds{by: make([][]uint64, len(w.table.classes))}
 	for i, c := range w.table.classes {
 		m.r.TellChanges(c, false)
@@ -32,22 +33,22 @@ func NewMirror(w, of *World) *Mirror {
 	return m
 }
 
-// Apply takes a packet that the client was sent, in the order of sending and without a gap.
+// Apply applies a packet of the client. Packets must be passed in the order of sending, without
+// gaps.
 func (m *Mirror) Apply(packet []byte) error {
 	_, err := m.r.Apply(packet)
 	return err
 }
 
-// ApplyLarge takes a record that the client was sent over its stream, after the packets of the
-// same snapshot.
+// ApplyLarge applies a record that was sent over the client's stream. It must be called after the
+// packets of the same snapshot.
 func (m *Mirror) ApplyLarge(record []byte) error {
 	_, err := m.r.ApplyLarge(record)
 	return err
 }
 
-// Show makes what was applied the state of the world, which the next capture of a tick takes. It
-// reports whether all of it could be shown: an object waits for another Show whose slot has one
-// that this capture takes away.
+// Show copies the applied state into the world for the next capture. It reports whether all objects
+// could be copied: a new object needs another Show if this capture ends the old object of its slot.
 func (m *Mirror) Show(tick uint64) (all bool) {
 	all = true
 	for slot := m.touched.next(0); slot >= 0; slot = m.touched.next(slot + 1) {
@@ -57,11 +58,11 @@ func (m *Mirror) Show(tick uint64) (all bool) {
 			all = false
 		}
 	}
-	m.r.Events() // Nobody wants to know: they are let go of.
+	m.r.Events() // drop the events, which are not used
 	return all
 }
 
-// show brings one slot of the world up to date.
+// show copies one slot of the replica into the world.
 func (m *Mirror) show(slot int, tick uint64) (done bool) {
 	for len(m.shown) <= slot {
 		m.shown, m.withheld = append(m.shown, nil), append(m.withheld, 0)
@@ -79,7 +80,7 @@ func (m *Mirror) show(slot int, tick uint64) (done bool) {
 		return now == nil
 	}
 	if now == nil {
-		return true // It came and went.
+		return true // the object was spawned and despawned since the last Show
 	}
 	withheld := now.class.withheldBy(m.r.masks.mask(slot))
 	if image == nil {

@@ -10,23 +10,23 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// A client draws what was a little earlier, between two snapshots that it has whole. What an object
-// was at a snapshot is its newest version that is not later: an object that rests has one and the
-// same at both, and one that begins to move leaves its place at the snapshot before its first move.
-// Nobody needs to know when either was sent. A server, which has the versions too, makes of the
-// same two ticks what the client has drawn.
+// A client draws the state of a slightly earlier moment, between two snapshots that it has
+// completely. The state of an object at a snapshot is its newest version that is not later. An
+// unmoved object has the same version at both, and an object that begins to move leaves its place
+// at the snapshot before its first move. The times of sending do not matter. A server has the same
+// versions, so from the same two ticks it computes the state that the client has drawn.
 //
-// For that a replica keeps the versions back to the moment that is drawn, and the objects that are
-// gone until the moment at which they went. Both count as what is stored (memory.go).
+// For that a replica keeps the versions back to the moment that is drawn, and ended objects until
+// their end is drawn. Both count as stored memory (memory.go).
 
-// Moment is between which two snapshots somebody looks, by their ticks, and how far from one to the
-// other. An Alpha above 1 lies beyond the newer one.
+// Moment is a point in time between two snapshots: their ticks, and the fraction of the way from
+// one to the other. An Alpha above 1 is beyond the newer snapshot.
 type Moment struct {
 	From, To uint64
 	Alpha    float64
 }
 
-// before tells whether the moment is earlier than a tick.
+// before reports whether the moment is earlier than a tick.
 func (m *Moment) before(tick uint64) bool {
 	if tick <= m.From {
 		return false
@@ -34,14 +34,14 @@ func (m *Moment) before(tick uint64) bool {
 	return tick > m.To || m.Alpha*float64(m.To-m.From) < float64(tick-m.From)
 }
 
-// seen is between which of its versions an object is at a moment.
+// seen is the pair of versions between which an object is drawn.
 type seen struct {
 	from, to int
 	alpha    float64
-	lost     bool // from is not what it was then, but a later version
+	lost     bool // the version of that time is dropped, and from is a later one
 }
 
-// shown is the version of which all is that steps.
+// shown returns the version of all values that are not interpolated.
 func (s *seen) shown() int {
 	if s.alpha < 1 {
 		return s.from
@@ -49,19 +49,19 @@ func (s *seen) shown() int {
 	return s.to
 }
 
-// at finds what o is at a moment, or reports that it was not there yet, or is not any more.
+// at finds the versions of o at a moment. It reports false if o did not exist then.
 func (o *Object) at(m *Moment, s *seen) bool {
 	if o.hist.n == 0 || m.before(o.born) || o.gone != 0 && !m.before(o.gone) {
 		return false
 	}
-	// What is let go of is as the oldest that is left.
+	// The oldest version that is left replaces dropped ones.
 	from := o.hist.floor(m.From, o.changed)
 	*s = seen{from: max(from, 0), alpha: m.Alpha, lost: from < 0 && o.born <= m.From}
-	for s.to = s.from; s.to+1 < int(o.hist.n) && o.hist.tick(s.to+1) <= m.To; { // mostly once
+	for s.to = s.from; s.to+1 < int(o.hist.n) && o.hist.tick(s.to+1) <= m.To; { // one iteration at most times
 		s.to++
 	}
 	switch {
-	case o.born > m.From: // It appears as it is.
+	case o.born > m.From: // the object appears with its first value
 		s.from = s.to
 	case o.cut > m.From && o.cut <= m.To && s.alpha < 1:
 		s.to = s.from
@@ -71,7 +71,7 @@ func (o *Object) at(m *Moment, s *seen) bool {
 	return true
 }
 
-// between writes the numbers into a struct that holds those of a version.
+// between interpolates the numbers into a struct that holds those of version held.
 func (o *Object) between(s *seen, held int, v unsafe.Pointer) {
 	plan, t := o.class.plan, s.alpha
 	if plan.HasTeleports() {
@@ -83,19 +83,19 @@ func (o *Object) between(s *seen, held int, v unsafe.Pointer) {
 	plan.BetweenWords(v, o.hist.words(held), o.hist.words(s.from), o.hist.words(s.to), t)
 }
 
-// Drawing is an object at a moment, to be written into a struct. It is valid until the next packet
-// is applied.
+// Drawing is an object at a moment, ready to be written into a struct. It is valid until the next
+// packet is applied.
 type Drawing struct {
-	// Base is a struct of which all is right but the numbers; the caller copies it.
+	// Base is a struct with the right values except for the numbers; the caller copies it.
 	Base unsafe.Pointer
 
 	o    *Object
-	held int  // the version that Base holds
-	bare bool // or none: its numbers are others
+	held int  // the version whose numbers Base has
+	bare bool // Base has the numbers of no version
 	seen seen
 }
 
-// Write writes the numbers into a copy of the base.
+// Write writes the numbers into a copy of Base.
 func (d *Drawing) Write(v unsafe.Pointer) {
 	if d.bare {
 		held := d.o.hist.values(d.held)
@@ -104,8 +104,8 @@ func (d *Drawing) Write(v unsafe.Pointer) {
 	d.o.between(&d.seen, d.held, v)
 }
 
-// Draw finds what o is at a moment, or reports that it was not there. It allocates only when
-// strings, slices and the like are not what they are now, and then once for each such version.
+// Draw prepares o at a moment for drawing. It reports false if o did not exist then. It allocates
+// only if strings, slices and the like differ from the current ones, and then once per version.
 func (r *Replica) Draw(d *Drawing, o *Object, m *Moment) bool {
 	if !o.at(m, &d.seen) {
 		return false
@@ -119,12 +119,12 @@ func (r *Replica) Draw(d *Drawing, o *Object, m *Moment) bool {
 	return true
 }
 
-// sameBlobs tells whether version i has the blobs of the newest one.
+// sameBlobs reports whether version i has the blobs of the newest one.
 func (o *Object) sameBlobs(i int) bool {
 	return slices.EqualFunc(o.hist.blobsOf(i), o.hist.newest().Blobs, bytes.Equal)
 }
 
-// past is a value that an object had, decoded for those who look back.
+// past is an earlier value of an object, decoded.
 type past struct {
 	value   unsafe.Pointer
 	version uint64   // on a client
@@ -132,7 +132,7 @@ type past struct {
 	blobs   [][]byte // on a server
 }
 
-// pastOf returns version i of o as a struct, or nil if there is no room for it.
+// pastOf returns version i of o as a struct, or nil if the memory limit is reached.
 func (r *Replica) pastOf(o *Object, i int) unsafe.Pointer {
 	if o.past != nil && o.past.version == o.hist.tick(i) {
 		return o.past.value
@@ -159,16 +159,16 @@ func (r *Replica) forgetPast(o *Object) {
 	}
 }
 
-// drawing is what a replica keeps for those who draw.
+// drawing is the replica's state for drawing.
 type drawing struct {
 	asked []bool // by class of this side: its objects are drawn between snapshots
 	keeps []bool // the same by class of the server
-	from  uint64 // nobody looks back further
+	from  uint64 // no moment before this tick is drawn any more
 	gone  []*Object
 }
 
-// KeepForDrawing lets the replica keep what it takes to draw the objects of a class between
-// snapshots, from now on.
+// KeepForDrawing makes the replica keep the data that Draw needs for the objects of a class, from
+// now on.
 func (r *Replica) KeepForDrawing(c *Class) {
 	if r.ours.has(c) {
 		r.drawing.asked[c.index] = true
@@ -178,7 +178,7 @@ func (r *Replica) KeepForDrawing(c *Class) {
 	}
 }
 
-// LookFrom says that nobody will look at moments before a tick any more.
+// LookFrom declares that no moment before a tick will be drawn any more, and drops its data.
 func (r *Replica) LookFrom(tick uint64) {
 	r.drawing.from = tick
 	r.drawing.gone = slices.DeleteFunc(r.drawing.gone, func(o *Object) bool {
@@ -190,8 +190,7 @@ func (r *Replica) LookFrom(tick uint64) {
 	})
 }
 
-// Gone iterates over the objects of a class that are gone, but not yet for those who look at an
-// earlier moment.
+// Gone iterates over the ended objects of a class that are still kept for drawing.
 func (r *Replica) Gone(c *Class) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		for _, o := range r.drawing.gone {
@@ -202,8 +201,8 @@ func (r *Replica) Gone(c *Class) iter.Seq[*Object] {
 	}
 }
 
-// linger keeps an object that is gone as of a tick until nobody looks back so far, or reports that
-// nobody draws it.
+// linger keeps an ended object for drawing. It reports false if its class is not drawn, or no
+// moment before the tick is.
 func (r *Replica) linger(o *Object, tick uint64) bool {
 	if !r.drawing.keeps[o.class.index] || tick <= r.drawing.from {
 		return false
@@ -213,9 +212,10 @@ func (r *Replica) linger(o *Object, tick uint64) bool {
 	return true
 }
 
-// dropVersions drops the versions of o that nothing leads from any more and nobody looks at.
+// dropVersions drops the versions of o that no later delta can lead from and that are not drawn any
+// more.
 func (r *Replica) dropVersions(o *Object) {
-	from := r.context.origin().kept() // The server will never name an older one again.
+	from := r.context.origin().kept() // the server never names an older version again
 	if r.drawing.keeps[o.class.index] {
 		from = min(from, r.drawing.from)
 	}

@@ -1,18 +1,18 @@
 package netvar
 
-// needed is a heap of what competes for a snapshot, the most needed on top: of many candidates few
-// go, and only these are put in order.
+// needed is a heap of candidates, the highest priority on top. A heap, because only the few
+// candidates that are sent must be sorted.
 type needed []need
 
-// need is what decides when the turn of a candidate comes; see weigh.
+// need is the priority of a candidate; see weigh.
 type need struct {
 	amount uint64
-	index  uint32 // in the list of candidates, which is in the order of slots
+	index  uint32 // in the list of candidates, which is sorted by slot
 	rank   rank
 	large  bool
 }
 
-// before reports whether n is needed more than m.
+// before reports whether n has a higher priority than m.
 func (n *need) before(m *need) bool {
 	switch {
 	case n.rank != m.rank:
@@ -23,14 +23,14 @@ func (n *need) before(m *need) bool {
 	return n.index < m.index
 }
 
-// order makes a heap of any list.
+// order turns a list into a heap.
 func (h needed) order() {
 	for i := len(h)/2 - 1; i >= 0; i-- {
 		h.sink(i, h[i])
 	}
 }
 
-// pop takes out the most needed, which stands right behind the rest then.
+// pop removes the top, and stores it right behind the remaining heap.
 func (h *needed) pop() need {
 	all := *h
 	last := len(all) - 1
@@ -42,7 +42,7 @@ func (h *needed) pop() need {
 	return top
 }
 
-// sink puts n at i or below, where it belongs.
+// sink inserts n at i or below.
 func (h needed) sink(i int, n need) {
 	for {
 		child := 2*i + 1

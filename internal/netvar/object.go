@@ -7,11 +7,12 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// MaxSlots bounds the objects of one world, and with it what a client reserves for any packet.
+// MaxSlots bounds the objects of one world, and so the memory that a client allocates for any
+// packet.
 const MaxSlots = 1 << 16
 
-// ID names an object: its slot in the upper 32 bits, so that ids sort as the objects are
-// iterated, and the generation of that slot in the lower. 0 names none.
+// ID names an object. The slot is in the upper 32 bits, so that ids are sorted in the order of
+// iteration, and the generation of that slot is in the lower 32 bits. 0 names no object.
 type ID uint64
 
 func makeID(slot int, gen uint32) ID { return ID(slot)<<32 | ID(gen) }
@@ -19,83 +20,83 @@ func makeID(slot int, gen uint32) ID { return ID(slot)<<32 | ID(gen) }
 func (id ID) slot() int   { return int(id >> 32) }
 func (id ID) gen() uint32 { return uint32(id) }
 
-// Object is one replicated value. It belongs to the goroutine of its World or Replica. Its
-// memory is never used for another object.
+// Object is one replicated value. It belongs to the goroutine of its World or Replica. Its memory
+// is never reused for another object.
 type Object struct {
-	// What every packet of a client touches comes first, and together: see history.
+	// The fields that every packet of a client accesses are first and together: see history.
 	id      ID
 	class   *Class
 	live    unsafe.Pointer // *S
 	changed uint64         // tick of the newest version
 	owner   uint64
-	life    uint64 // on a client: the tick that names the lifetime
-	event   uint64 // on a client: the generation of events in which a spawn or change is noted
+	life    uint64 // on a client: the tick that identifies the lifetime
+	event   uint64 // on a client: generation of the events that have its spawn or change
 	hist    history
-	serial  uint64 // order of spawning, so that an iteration leaves out what is spawned during it
-	heap    int    // on a client: bytes that the live value has allocated
+	serial  uint64 // order of spawning: an iteration skips objects spawned during it
+	heap    int    // on a client: bytes allocated by the live value
 	alive   bool
-	Shown   bool // on a client, and for package client: it was drawn as somebody else's
+	Shown   bool // on a client, for package client: it was drawn as an object of another owner
 
-	began []uint64 // on a server, by rule: since when the oldest version looks so; nil: since born
+	began []uint64 // on a server, by rule: tick since which the oldest version has its values; nil: born
 
-	born uint64 // tick of its first version; on a client that of its lifetime
+	born uint64 // tick of the first version; on a client that of the lifetime
 
 	// On a client, for drawing: see moment.go.
-	cut  uint64 // the version with which it began to be read by other rules
-	gone uint64 // the tick as of which it is gone, once it is
+	cut  uint64 // the version whose record changed the readable fields
+	gone uint64 // the tick at which the object ended, or 0
 	past *past
 
-	Handle any // the typed handle that the root package hangs on it
+	Handle any // the typed handle of the root package
 
 	// On a server.
 	weight uint32     // see weigh
-	dirty  bool       // is on the world's list
-	asking bool       // its audience is being asked
+	dirty  bool       // in the world's list of edited objects
+	asking bool       // its audience is being called
 	judge  bool       // the next capture asks its audience
 	fields []uint64   // tick of the last change: owner, then each leaf
-	looked uint64     // the last capture that looked at it
-	cache  *residuals // made when the first client needs it
+	looked uint64     // the last capture that compared it
+	cache  *residuals // allocated when the first client needs it
 
 	// For digests, on both sides.
-	hash   uint64       // of what may be read of a version: on a server of all of it
-	hashed uint64       // the version that hash is of
+	hash   uint64       // of the readable fields of a version: on a server of all fields
+	hashed uint64       // the version that was hashed
 	masked []maskedHash // on a server
 }
 
-// ID returns the id, which no other object of this world ever has.
+// ID returns the id, which is unique in this world.
 func (o *Object) ID() ID { return o.id }
 
-// Class returns the class that this side has declared.
+// Class returns the class as this side has declared it.
 func (o *Object) Class() *Class { return o.class.own }
 
-// Live points to the S of the object: on a server the one that Edit hands out, on a client the
-// newest that was applied. After a despawn it keeps the last value.
+// Live returns a pointer to the S of the object: on a server the value that Edit returns, on a
+// client the newest applied value. After a despawn it has the last value.
 func (o *Object) Live() unsafe.Pointer { return o.live }
 
 // Owner returns the owning client, or 0.
 func (o *Object) Owner() uint64 { return o.owner }
 
-// Alive tells whether the object has not been despawned.
+// Alive reports whether the object has not been despawned.
 func (o *Object) Alive() bool { return o.alive }
 
-// Changed returns the server tick of the value: the newest capture that found a change, or the
-// tick of the spawn before the first capture.
+// Changed returns the server tick of the value: the newest capture that found a change, or the tick
+// of the spawn before the first capture.
 func (o *Object) Changed() uint64 { return o.changed }
 
-// published tells whether a capture has made the object known to the peers.
+// published reports whether the object has been captured, and so announced to the peers.
 func (o *Object) published() bool { return o.hist.n > 0 }
 
-// Store is what both sides can be asked for.
+// Store is the common interface of World and Replica.
 type Store interface {
 	// Get returns the living object of this id.
 	Get(ID) (*Object, bool)
-	// All iterates over the living objects of a class in id order. What is despawned meanwhile
-	// is left out, and so is what is spawned meanwhile.
+	// All iterates over the living objects of a class in id order. It skips objects that are
+	// spawned or despawned meanwhile.
 	All(*Class) iter.Seq[*Object]
-	// Len returns how many objects All would come to.
+	// Len returns the number of objects that All yields.
 	Len(*Class) int
-	// Owned iterates likewise over the living objects of all classes that an owner, which is
-	// not 0, has. What changes hands meanwhile comes or not, by whose it is when its turn comes.
+	// Owned iterates likewise over the living objects of an owner, which is not 0, of all classes.
+	// If an object changes its owner meanwhile, its owner at its turn counts.
 	Owned(owner uint64) iter.Seq[*Object]
 }
 
@@ -121,7 +122,7 @@ func (s *set) add(o *Object) {
 	s.owners.add(o.owner, slot)
 }
 
-// kill takes the object out of iterations; its slot still holds it.
+// kill removes the object from iterations; its slot remains occupied.
 func (s *set) kill(o *Object) {
 	o.alive = false
 	s.classes[o.class.index].unset(o.id.slot())
@@ -156,39 +157,38 @@ func (s *set) All(c *Class) iter.Seq[*Object] {
 	}
 }
 
-// basis is what a record is a difference from: the state that the client had as of two ticks, or
-// one exact version, or nothing. Both ends of the first kind find the version that was the newest
-// then.
+// basis is the state that a record is a difference from: the client's state as of the ticks of an
+// origin, or one exact version, or the zero value. For an origin both ends look up the version that
+// was the newest at the tick.
 type basis struct {
 	origin         // asOf 0: the zero value
 	exact    bool  // asOf is a version, and there is no trend
-	withheld Rules // what the client may not read
+	withheld Rules // rules of the fields that the client may not read
 }
 
-// residual is what a record carries after its head: the bits of a delta, in the world's arena.
+// residual is the body of a record: the bits of a delta, in the world's arena.
 type residual struct {
 	basis
-	versions        // of the basis: who reads all of the object must have them
+	versions        // a client that reads all of the object must have them
 	off      uint32 // in bytes
 	n        uint32 // in bits
 }
 
-// maxResiduals is the number of bases per object for which the bits are kept during a
-// tick. Clients with similar round trips share one to three; beyond that it is computed anew.
+// maxResiduals bounds the bases per object whose bits are cached during a tick. Clients with
+// similar round trips share one to three; beyond the bound a delta is encoded again.
 const maxResiduals = 32
 
-// residuals are the encodings of an object's newest version that this capture has needed.
+// residuals is the cache of encodings of an object's newest version.
 type residuals struct {
-	epoch uint64 // capture they belong to
+	epoch uint64 // the capture of the version
 	n     int
-	list  []residual // at most maxResiduals; one behind is not kept
+	list  []residual // at most maxResiduals, and one that is not cached
 
-	gone int // how often one has gone for another
+	gone int // number of replaced entries
 }
 
-// residual encodes o's newest version. It returns nil when a version of the basis is gone. The bits
-// are valid until the next capture, or, if there are too many for the object, until anything else
-// is encoded.
+// residual encodes o's newest version, or returns nil if a version of the basis is dropped. The
+// bits are valid until the next capture, or, if the cache is full, until the next call.
 func (w *World) residual(o *Object, from basis) *residual {
 	if o.cache == nil {
 		o.cache = new(residuals)
@@ -223,26 +223,26 @@ func (w *World) residual(o *Object, from basis) *residual {
 	w.arena = w.bits.Bytes()
 	w.stats.Encoded++
 	if !kept {
-		w.arena = w.arena[:r.off] // or many clients could make it grow without bound
+		w.arena = w.arena[:r.off] // otherwise many clients could make it grow without bound
 	}
 	return r
 }
 
-// bitsOf returns the bits of a residual. Those of one that is not kept lie behind the arena.
+// bitsOf returns the bits of a residual. Bits that are not cached are behind the end of the arena.
 func (w *World) bitsOf(r *residual) (b []byte, n int) { return w.arena[r.off:cap(w.arena)], int(r.n) }
 
-// delta is a difference before it is encoded.
+// delta is a difference before encoding.
 type delta struct {
 	versions
 	now, then codec.Values
 	trend     codec.Trend
 }
 
-// versions are those that a difference leads from: that of the baseline, and those of its trend, of
-// which the later one stands for one that is not there.
+// versions are the ticks of the versions that a difference leads from: the baseline and those of
+// its trend. A missing version has the tick of the next later one.
 type versions struct{ base, older, oldest uint64 }
 
-// find finds the versions of a difference, or reports that one is gone.
+// find looks up the versions of a difference. It reports false if one is dropped.
 func (d *delta) find(w *World, o *Object, from basis) bool {
 	d.versions, d.trend.Took, d.trend.Bent = versions{}, 0, false
 	w.permit(&d.now, o, int(o.hist.n)-1, from.withheld, 0)
@@ -264,7 +264,7 @@ func (d *delta) find(w *World, o *Object, from basis) bool {
 		return true
 	}
 	if i = o.hist.floor(from.trendFrom, o.changed); i < 0 {
-		return !o.hist.evicted // or a client may have a version of then
+		return !o.hist.evicted // otherwise a client may have a version of that tick
 	}
 	d.older = o.hist.tick(i)
 	d.oldest = d.older

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// owners are the slots of the living objects that somebody owns, by owner and in their order.
-// Lists and not bitsets, so that no server can make a client keep more than it has objects:
-// with a bitset each 65 536 owners would take hundreds of megabytes.
+// owners maps each owner to the sorted slots of its living objects. It has lists instead of
+// bitsets, so that a server cannot make a client allocate more than its objects need: with a bitset
+// each, 65 536 owners would take hundreds of megabytes.
 type owners map[uint64][]uint32
 
 func (b owners) add(owner uint64, slot int) {
@@ -31,7 +31,7 @@ func (b owners) remove(owner uint64, slot int) {
 	}
 }
 
-// next returns the owner's first slot that is at least slot, or -1.
+// next returns the owner's first slot not below slot, or -1.
 func (b owners) next(owner uint64, slot int) int {
 	list := b[owner]
 	if i, _ := slices.BinarySearch(list, uint32(slot)); i < len(list) {
@@ -40,7 +40,7 @@ func (b owners) next(owner uint64, slot int) int {
 	return -1
 }
 
-// own makes owner the owner of a living object.
+// own changes the owner of a living object.
 func (s *set) own(o *Object, owner uint64) {
 	s.owners.remove(o.owner, o.id.slot())
 	s.owners.add(owner, o.id.slot())

@@ -7,18 +7,18 @@ import (
 	"unsafe"
 )
 
-// A server looks back at what a client saw when it did something: see Moment.
+// A server can look up the state that a client saw at the time of an action: see Moment.
 
-// Original reports whether the object is a server's.
+// Original reports whether the object belongs to a server.
 func (o *Object) Original() bool { return o.fields != nil }
 
-// At finds what o was at a moment. It reports false if o was not there then, and if the versions of
-// that time are gone. The base of the drawing is nil for a class without strings, lists and
-// messages, and stands for the zero struct. With them it allocates once for each change of one. The
-// drawing is valid until the next capture.
+// At returns o at a moment. It reports false if o did not exist then, or if the versions of that
+// time are dropped. Without strings, lists and messages in the class, the base of the drawing is
+// nil, which means the zero struct. With them, At allocates once for each changed one. The drawing
+// is valid until the next capture.
 //
-// A client that shows the same moment sees the same, as far as what it was sent has arrived: what
-// waits for its turn is old there.
+// A client that shows the same moment sees the same state, as far as its records have arrived:
+// objects whose records are delayed are older there.
 func (o *Object) At(m Moment) (d Drawing, ok bool) {
 	if !o.at(&m, &d.seen) || d.seen.lost {
 		return Drawing{}, false

@@ -5,17 +5,17 @@ import "slices"
 // Peer is the server's view of one client. It belongs to the goroutine of its World.
 type Peer struct {
 	w         *World
-	entries   []entry // by slot: see detailed
+	entries   []entry // by slot: read them with detailed or peek
 	steady    bitset  // slots whose entries have no detail: see steady.go
-	blank     bitset  // slots of objects of which nothing was sent yet: see blank.go
-	owed      bitset  // slots with a change later than the acknowledged version
-	sentOnce  bitset  // those of owed of which a copy is in flight
-	sentTwice bitset  // those of owed of which copies of two snapshots are in flight
+	blank     bitset  // slots of objects with no record sent yet: see blank.go
+	owed      bitset  // pending slots: their last change is later than the acknowledged version
+	sentOnce  bitset  // pending slots with a copy in flight
+	sentTwice bitset  // pending slots with copies of two snapshots in flight
 	hidden    bitset  // slots of objects that the client may not see
 	views     views
 	seats     []*seat // by space
-	doubted   bitset  // slots that the next capture asks about: see JudgeFor
-	fresh     bool    // the client has joined, and audiences were not asked for it yet
+	doubted   bitset  // slots whose visibility the next capture checks: see JudgeFor
+	fresh     bool    // the client has joined, and audiences were not asked about it yet
 	flight    flight
 	large     large
 	losses    losses // scratch of Ack
@@ -23,25 +23,25 @@ type Peer struct {
 	receipts  receipts
 	joined    uint64 // tick of the newest capture before the client joined
 	tick      uint64 // tick of the last snapshot
-	// Tick of the last snapshot that is cut: that before tick while one is being cut.
+	// Tick of the last finished snapshot: it differs from tick while a snapshot is being cut.
 	before  uint64
 	bucket  bucket
 	plan    plan
 	turns   turns    // of the plan
 	first   progress // of the first state
-	digests int      // the number of snapshots that shall still carry a digest
-	turn    uint64   // tick from which on the next digest may be cut: see reserve
+	digests int      // number of snapshots that must still carry a digest
+	turn    uint64   // tick of the next digest: see reserve
 	cut     cutter   // scratch of AppendSnapshot
 
-	atOnce   bool // it follows no plan: see AtOnce
-	doubtful bool // the peer is in the world's list of that name
+	atOnce   bool // no plan is used: see AtOnce
+	doubtful bool // in World.doubtful
 
-	Handle any // what the root package knows of the client
+	Handle any // the root package's handle of the client
 }
 
-// NewPeer adds a client that has nothing yet. All objects are owed to it in full, over as many
-// snapshots as their limits make it take. What the client sees begins at tick, which is the current
-// one. Audiences are asked at the next capture.
+// NewPeer adds a client without any objects. Every object is pending in full, for as many snapshots
+// as the limits require. Lifetimes begin at tick, which is the current one. Audiences are asked at
+// the next capture.
 func (w *World) NewPeer(tick uint64) *Peer {
 	p := &Peer{w: w, flight: newFlight(), entries: w.takeEntries(), joined: w.tick}
 	p.cut.p = p
@@ -65,11 +65,11 @@ func (w *World) NewPeer(tick uint64) *Peer {
 	return p
 }
 
-// AtOnce lets a snapshot carry all that fits into it, however far behind the client is: of one that
-// is no network away, and alone, nobody else has to wait for it.
+// AtOnce disables plans: a snapshot carries all that fits into it, however far the client lags. It
+// is for a client in the same process, which delays no other client.
 func (p *Peer) AtOnce() { p.atOnce = true }
 
-// ClosePeer forgets the client.
+// ClosePeer removes the client.
 func (w *World) ClosePeer(p *Peer) {
 	for _, s := range w.spaces {
 		s.close(p)
@@ -97,8 +97,8 @@ func (p *Peer) publish(slot int, tick uint64) {
 	p.beginFirst(e)
 }
 
-// retire ends the lifetime of an object for the client, who must be told if it was ever sent a
-// record.
+// retire ends the lifetime of an object for the client. A despawn is pending if a record was ever
+// sent.
 func (p *Peer) retire(slot int, tick uint64) {
 	p.hidden.unset(slot)
 	p.views.end(slot)
@@ -118,7 +118,7 @@ func (p *Peer) retire(slot int, tick uint64) {
 	p.owed.set(slot)
 }
 
-// version returns the version that a record of the slot carries now.
+// version returns the version that a record of the slot would carry now.
 func (p *Peer) version(slot int, e *entry) uint64 {
 	if e.phase == ended {
 		return e.life
@@ -126,8 +126,8 @@ func (p *Peer) version(slot int, e *entry) uint64 {
 	return p.view(slot).version(p.w.slots[slot])
 }
 
-// Shows reports whether the client has the object, or will have heard of it with the snapshot
-// of the next capture.
+// Shows reports whether the client has the object, or will be sent it with the snapshot of the next
+// capture.
 func (p *Peer) Shows(o *Object) bool {
 	switch {
 	case !o.alive:
@@ -138,8 +138,8 @@ func (p *Peer) Shows(o *Object) bool {
 	return p.shows(o)
 }
 
-// RequestFull forgets all baselines and everything in flight, because the client doubts its copies.
-// The client gets all objects in full. Their lifetimes go on, so the game there sees no spawn.
+// RequestFull drops all baselines and all packets in flight, because the client doubts its copies.
+// All objects are sent in full. Their lifetimes continue, so the client's game sees no spawn.
 func (p *Peer) RequestFull() {
 	p.w.stats.FullRequests++
 	p.flight.drop()
@@ -160,14 +160,14 @@ func (p *Peer) RequestFull() {
 	}
 	clear(p.sentOnce)
 	clear(p.sentTwice)
-	// It explains nothing any more why the last snapshot left something out.
+	// The list is no explanation of the last snapshot any more.
 	p.cut.list = p.cut.list[:0]
 	p.plan = plan{}
 	p.Slow()
 }
 
-// RequestDigest makes the next snapshots carry a digest of what the client shall have, each of them
-// when it is the client's turn. Each of them carries all that is owed, whether it is in flight or
+// RequestDigest makes the next snapshots carry a digest of the client's state, each at its
+// scheduled tick: see reserve. A snapshot with a digest carries all pending changes, in flight or
 // not, so that one of them is complete in a busy world too.
 func (p *Peer) RequestDigest(snapshots int) {
 	p.w.stats.DigestRequests++
@@ -177,6 +177,6 @@ func (p *Peer) RequestDigest(snapshots int) {
 	p.digests = max(p.digests, min(snapshots, MaxDigests))
 }
 
-// MaxDigests bounds one request, so that no client can make the server hash for it for ever. A
-// client that is not satisfied asks again; how often it may is for the caller to decide.
+// MaxDigests bounds one request, so that a client cannot make the server hash without end. The
+// client may ask again; the caller limits how often.
 const MaxDigests = 256

@@ -7,37 +7,37 @@ import (
 	"slices"
 )
 
-// A client that has nothing yet is owed everything at once, and takes many snapshots to get it.
-// What is blank for it is ranked once, in a plan, and the next snapshots take from its top:
+// All objects are pending for a client that has none yet, and it takes many snapshots to send them.
+// Blank slots are ranked once, in a plan, and the next snapshots take from its top:
 //
-//	blank, and many     ──▶  plan      by weight × ticks, about, and then by slot
-//	top of the plan     ──▶  runs      neighbours that are needed as much, encoded together
+//	many blank slots    ──▶  plan      by weight × ticks, rounded, and then by slot
+//	top of the plan     ──▶  runs      neighbours of the same rank and level, encoded together
 //	runs, other changes ──▶  byNeed    by weight × ticks, exactly
 //
-// So what a snapshot costs depends on what it carries, and not on what the client lacks. What of
-// blank objects changes meanwhile makes no difference to the plan: a full record carries the newest
-// values. The plan is made anew from time to time, since waiting makes one object overtake another.
+// So the cost of a snapshot depends on its records, and not on the number of blank slots. Changes
+// of blank objects do not affect the plan: a full record carries the newest values. The plan is
+// rebuilt from time to time, because priorities grow with waiting time at different rates.
 
 const (
-	// farBehind is from how many blank objects on there is a plan. Fewer are ranked one by one.
+	// farBehind is the least number of blank objects for a plan. Fewer are ranked individually.
 	farBehind = 1024
-	// planTicks is after how many ticks a plan is made anew, and leastPlanTicks after how many if
-	// something in it becomes overdue.
+	// planTicks is the number of ticks after which a plan is rebuilt; leastPlanTicks is the least
+	// number if an object in it becomes overdue.
 	planTicks      = 32
 	leastPlanTicks = 4
 )
 
-// plan is the order in which a client gets what is blank.
+// plan is the order in which a client is sent its blank slots.
 type plan struct {
 	list    []planned
-	next    int    // all of the list before it is sent
-	until   uint64 // tick from which on it is made anew; 0: there is none
-	reached uint64 // the least tick that the client has reached in something of it
-	why     Why    // what is left of it had to wait
-	ranked  int    // objects that were ranked since the last turn
+	next    int    // all entries before it are sent
+	until   uint64 // tick at which the plan is rebuilt; 0: there is no plan
+	reached uint64 // the least tick that the client has reached in a slot of the plan
+	why     Why    // reason why the rest of the plan was not sent
+	ranked  int    // objects ranked since the last turn
 }
 
-// planned is some of 64 slots that are needed about as much.
+// planned is a set of slots in one block of 64 with the same rank and level.
 type planned struct {
 	mask  uint64
 	block uint32
@@ -45,7 +45,7 @@ type planned struct {
 	rank  rank
 }
 
-// farBehind reports whether so much is blank that the client gets it by a plan.
+// farBehind reports whether the client has enough blank slots for a plan.
 func (c *cutter) farBehind() bool {
 	p := c.p
 	if len(p.blank) == 0 {
@@ -62,7 +62,7 @@ func (c *cutter) farBehind() bool {
 	return n >= p.w.farBehind && !p.atOnce
 }
 
-// makePlan ranks what is blank.
+// makePlan ranks the blank slots.
 func (c *cutter) makePlan() {
 	p, pl, tick := c.p, &c.p.plan, c.header.Tick
 	pl.list, pl.next = pl.list[:0], 0
@@ -81,7 +81,7 @@ func (c *cutter) makePlan() {
 	p.w.stats.Planned++
 }
 
-// planOne adds a slot to what the plan has of its block, from start on.
+// planOne adds a slot to the entries of its block, which begin at start.
 func (c *cutter) planOne(slot, start int) {
 	p, pl, tick := c.p, &c.p.plan, c.header.Tick
 	e, own := &p.entries[slot], need{rank: rankOwed}
@@ -101,7 +101,7 @@ func (c *cutter) planOne(slot, start int) {
 	pl.list = append(pl.list, planned{mask: bit, block: uint32(slot >> 6), level: level, rank: own.rank})
 }
 
-// levelOf rounds an amount: two of one level differ by less than an eighth.
+// levelOf rounds an amount: two amounts of one level differ by less than an eighth.
 func levelOf(amount uint64) uint16 {
 	const digits = 3
 	n := bits.Len64(amount)
@@ -111,8 +111,8 @@ func levelOf(amount uint64) uint16 {
 	return uint16(n-digits-1)<<digits + uint16(amount>>(n-digits-1))
 }
 
-// gatherByPlan lists, in slot order, what has changed of what the client has, and as much from the
-// top of the plan as the snapshot may take.
+// gatherByPlan lists, sorted by slot, the changes of objects that the client has, and as much of
+// the plan as the snapshot can carry.
 func (c *cutter) gatherByPlan() {
 	p := c.p
 	c.list, c.runBits, c.behind = c.list[:0], 0, 0
@@ -120,7 +120,7 @@ func (c *cutter) gatherByPlan() {
 	c.covered = append(c.covered[:0], c.taken...)
 	shedding := p.w.shed > 0 && !c.header.HasDigest
 	for k := range p.owed {
-		// There is no room for second copies.
+		// second copies have no room
 		due := c.isDue(k) &^ p.blank.word(k) &^ p.sentOnce.word(k)
 		c.taken[k] = due
 		for ; due != 0; due &= due - 1 {
@@ -147,7 +147,7 @@ func (c *cutter) takePlanned() {
 		one := &pl.list[i]
 		k := int(one.block)
 		one.mask &= p.blank.word(k)
-		// A slot may have a record of the object before on the stream.
+		// A record of the slot's previous object may be in flight on the stream.
 		if ready := one.mask &^ p.large.slots.word(k); ready != 0 {
 			records -= bits.OnesCount64(ready)
 			c.addPlanned(k, ready)
@@ -157,9 +157,9 @@ func (c *cutter) takePlanned() {
 	}
 }
 
-// addPlanned lists some blank slots of a block. A packet has its records in slot order, so a run
-// may have no other candidate in its midst: what is in that of another run waits for the next
-// snapshot, and slots that lie among others go one by one.
+// addPlanned lists blank slots of a block. The records of a packet are in slot order, so no other
+// candidate may be inside the range of a run. Slots whose range overlaps another run wait for the
+// next snapshot. Slots with candidates between them are listed individually.
 func (c *cutter) addPlanned(k int, mask uint64) {
 	first, last := bits.TrailingZeros64(mask), bits.Len64(mask)-1
 	midst := uint64(2)<<last - 1<<first
@@ -180,7 +180,7 @@ func (c *cutter) addPlanned(k int, mask uint64) {
 	}
 }
 
-// leavePlanned notes that the rest of the plan waits.
+// leavePlanned records that the rest of the plan waits.
 func (c *cutter) leavePlanned() {
 	p, pl := c.p, &c.p.plan
 	rest := p.blank.count()

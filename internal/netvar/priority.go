@@ -6,37 +6,37 @@ import (
 	"slices"
 )
 
-// When not everything that is owed to a client fits its snapshot, its budget or its packets,
-// the most needed goes first:
+// If the pending records of a client exceed its snapshot, its budget or its packets, they are sent
+// by priority:
 //
-//	despawns     an object that is gone is the worst lie, and the record is tiny
-//	overdue      what waits for longer than its class allows, the longest overdue first
-//	owed         the largest of weight × weight of the field × ticks since it was last sent
+//	despawns     a dead object that is still shown misleads most, and its record is tiny
+//	overdue      older than the class allows, the longest overdue first
+//	pending      by weight × weight of the field × ticks since the last record
 //	copies       second copies, in the same order
 //
-// The weight of the field is the largest of the fields that the client lacks (fieldweight.go).
-// Under a shortage that lasts, an object is sent as often as its weight is large: it goes when
-// weight × ticks reaches what all others wait for. None starves, since waiting alone makes it the
-// most needed; a minimum rate says how long that may take.
+// The weight of the field is the largest of the fields that the client lacks (fieldweight.go). In a
+// lasting shortage an object is sent in proportion to its weight: as soon as its weight × ticks is
+// the largest. No object starves, because waiting alone raises its priority; a minimum rate bounds
+// the wait.
 
 // Weights are fixed-point numbers, so that the order is the same on every machine.
 const (
 	weightOne = 1 << 10
 	maxFactor = 1 << 10
 
-	// MinWeight and MaxWeight bound the weight of an object. The weight of what says nothing is 1.
+	// MinWeight and MaxWeight bound the weight of an object. The default weight is 1.
 	MinWeight, MaxWeight = 1.0 / 64, 64
 )
 
-// kind is what a world knows of a class beyond its shape.
+// kind is the world's settings of a class.
 type kind struct {
 	weight uint32
-	every  uint64 // ticks that a change may wait, 0 = any number
+	every  uint64 // the most ticks that a change should wait, 0 = no limit
 	factor func(*Peer, *Object) float64
 	rounds bool // see SetRounded
 }
 
-// fixed makes a fixed-point number of a weight. NaN is the least.
+// fixed converts a weight to fixed point. NaN is converted to MinWeight.
 func fixed(weight float64) uint32 {
 	if !(weight > MinWeight) {
 		weight = MinWeight
@@ -44,26 +44,26 @@ func fixed(weight float64) uint32 {
 	return uint32(min(weight, MaxWeight) * weightOne)
 }
 
-// SetClassWeight says how much the objects of a class that are spawned from now on weigh, from
-// MinWeight to MaxWeight, and after how many ticks an owed one goes before all that are not
-// overdue; 0 is never.
+// SetClassWeight sets the weight of the class's objects that are spawned from now on, from
+// MinWeight to MaxWeight. After every ticks a pending object is overdue; 0 is never.
 func (w *World) SetClassWeight(c *Class, weight float64, every uint64) {
 	w.kinds[c.index].weight, w.kinds[c.index].every = fixed(weight), every
 }
 
-// SetFactor makes fn say by what the weight of an object is multiplied for a client, from 0 to
-// 1 024. It is asked only for what is owed while not all of it fits, and must change nothing.
+// SetFactor sets a function that returns the factor, from 0 to 1 024, of an object's weight for a
+// client. It is called only for pending objects and only if not all fit. It must change nothing.
 func (w *World) SetFactor(c *Class, fn func(*Peer, *Object) float64) { w.kinds[c.index].factor = fn }
 
-// SetWeight gives one object a weight of its own.
+// SetWeight sets the weight of one object.
 func (w *World) SetWeight(o *Object, weight float64) { o.weight = fixed(weight) }
 
-// Shed makes objects that weigh less than 1 go to clients that have them at their minimum rate
-// only, or every so many ticks if they have none; 0 sheds nothing.
+// Shed limits updates of objects with a weight below 1 to their minimum rate, or to one in every
+// ticks if they have none. Clients that lack the object are not affected. 0 ends shedding.
 func (w *World) Shed(every uint64) { w.shed = every }
 
-// sheds reports whether an owed object has to wait because the server is overloaded. What a
-// client does not have yet is not shed: it would play in a world with holes.
+// sheds reports whether a pending object is left out because the server is overloaded. An object
+// that the client does not have yet is always sent: without it the client's world would be
+// incomplete.
 func (c *cutter) sheds(o *Object, e *entry) bool {
 	w := c.p.w
 	if o.weight >= weightOne || e.sent == 0 {
@@ -76,17 +76,17 @@ func (c *cutter) sheds(o *Object, e *entry) bool {
 	return e.age(c.header.Tick) < every
 }
 
-// maxMisfits is after how many records that no longer fit a full snapshot is left alone. Each
-// has cost an encoding; the most needed goes first next time, into an empty packet.
+// maxMisfits bounds the records that are encoded in vain once a snapshot is nearly full. The object
+// of the highest priority is tried first in the next snapshot, into an empty packet.
 const maxMisfits = 32
 
-// byNeed chooses what goes, the most needed first, and writes that in slot order.
+// byNeed chooses records by priority, and writes them in slot order.
 func (c *cutter) byNeed() {
 	c.needs = c.needs[:0]
-	if c.budget > 0 { // or nothing may start
+	if c.budget > 0 { // otherwise no record may start
 		c.weigh()
 	}
-	c.close() // it may have grown: keep it for the next time
+	c.close() // the buffer may have grown: keep it for the next snapshot
 	c.packets = c.packets[:c.from]
 	c.header.HasBehind = true
 	c.next()
@@ -106,9 +106,8 @@ func (c *cutter) byNeed() {
 	}
 }
 
-// choose places what goes, packet by packet of so many bits. What the head of a record takes
-// depends on what else is in the packet, so it is estimated: what goes on the stream alone has its
-// size already.
+// choose assigns candidates to packets of room bits. The size of a record's head depends on the
+// other records in the packet, so it is estimated. Sizes of records on the stream are exact.
 func (c *cutter) choose(room int) {
 	packet, used, count, misfits, tried := 0, 0, 0, 0, uint32(0)
 	exact := c.left
@@ -144,7 +143,7 @@ func (c *cutter) choose(room int) {
 	c.short, c.left = c.left <= 0, exact
 }
 
-// measure returns the bits of a record right behind its neighbour.
+// measure returns the bits of a record that follows that of the neighbouring slot.
 func (c *cutter) measure(n *candidate) int {
 	m, before := c.open.Mark(), c.open.Len()
 	c.context.prev = int(n.slot) - 1
@@ -154,11 +153,11 @@ func (c *cutter) measure(n *candidate) int {
 	return int(n.size)
 }
 
-// gaps is about what the gaps of n records in one packet take beyond that.
+// gaps estimates the additional bits for the gaps of n records in one packet.
 func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/n)) - 2) }
 
-// fill writes the records into the open packet. If the estimate was too low the least needed of
-// them wait.
+// fill writes the records into the open packet. If the estimate was too low, the records of the
+// lowest priority wait.
 func (c *cutter) fill(list []uint32) {
 	start, left := c.open.Mark(), c.left
 	for {
@@ -190,12 +189,12 @@ func (c *cutter) fill(list []uint32) {
 	}
 }
 
-// weigh says how much each candidate is needed.
+// weigh computes the priority of each candidate.
 func (c *cutter) weigh() {
 	c.needs = slices.Grow(c.needs, len(c.list))[:len(c.list)]
 	for i := range c.list {
 		n := &c.list[i]
-		n.packet, n.why = unplaced, 0 // or it has got its place in the order of slots
+		n.packet, n.why = unplaced, 0 // inOrder may have placed it
 		c.needs[i] = need{index: uint32(i), rank: n.rank, large: n.large}
 		if n.rank != rankDespawn {
 			c.weighOne(n, &c.needs[i])
@@ -203,7 +202,7 @@ func (c *cutter) weigh() {
 	}
 }
 
-// weighOne says how much a living object is needed.
+// weighOne computes the priority of a living object.
 func (c *cutter) weighOne(n *candidate, own *need) {
 	p, o, e := c.p, c.p.w.slots[n.slot], &c.p.entries[n.slot]
 	k := &p.w.kinds[o.class.index]
@@ -222,7 +221,7 @@ func (c *cutter) weighOne(n *candidate, own *need) {
 	own.amount = product(age, weight*field)
 }
 
-// product is a·b, or the most that there is.
+// product returns a·b, or the largest number on overflow.
 func product(a, b uint64) uint64 {
 	if high, low := bits.Mul64(a, b); high == 0 {
 		return low
@@ -230,7 +229,7 @@ func product(a, b uint64) uint64 {
 	return math.MaxUint64
 }
 
-// scale multiplies a weight by a factor. The least is not 0: waiting has to count.
+// scale multiplies a weight by a factor. The result is at least 1, so that waiting counts.
 func scale(weight uint64, factor float64) uint64 {
 	if !(factor > 0) {
 		return 1

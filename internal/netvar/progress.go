@@ -2,26 +2,26 @@ package netvar
 
 import "math/bits"
 
-// The first state of a client is what it shall have when its first snapshot is cut. It comes
-// over as many snapshots as it takes, like everything that is owed. Until the client has
-// acknowledged all of it, each snapshot says how much of it is still missing: what is neither
-// acknowledged nor in this very snapshot. Once that is nothing, and the snapshot is whole, the
-// client has its first complete state.
+// The first state of a client is the set of objects that are visible to it when its first snapshot
+// is cut. It is sent over as many snapshots as necessary. Until the client has acknowledged all of
+// it, each snapshot contains the number of missing objects: those that are neither acknowledged nor
+// in this snapshot. Once that number is 0, and the snapshot is complete, the client has its first
+// complete state.
 type progress struct {
 	left, total int
-	closed      bool // nothing joins it any more, though this connection was not sent anything yet
+	closed      bool // no object is added any more, although no packet of this connection was sent
 }
 
-// beginFirst counts an entry whose lifetime begins.
+// beginFirst adds an entry to the first state if its lifetime begins before the first packet.
 func (p *Peer) beginFirst(e *entry) {
-	if p.flight.next == 1 && !p.first.closed { // nothing was sent yet
+	if p.flight.next == 1 && !p.first.closed { // no packet was sent yet
 		e.first = true
 		p.first.left++
 		p.first.total++
 	}
 }
 
-// endFirst notes that the client has what e is about, or need not have it any more.
+// endFirst removes an entry from the missing ones: it is acknowledged, or its lifetime has ended.
 func (p *Peer) endFirst(e *entry) {
 	if e.first {
 		e.first = false
@@ -29,7 +29,8 @@ func (p *Peer) endFirst(e *entry) {
 	}
 }
 
-// missing is how much of the first state the client lacks once it has this snapshot.
+// missing returns the number of objects of the first state that the client lacks after this
+// snapshot.
 func (c *cutter) missing() int {
 	left := c.p.first.left
 	for i := range c.list {
@@ -45,7 +46,7 @@ func (c *cutter) missing() int {
 	return left
 }
 
-// countFirst counts those of the slots of a run that are of the first state.
+// countFirst returns the number of slots in a run that belong to the first state.
 func (p *Peer) countFirst(r *run) (n int) {
 	k := int(r.note.block)
 	for m := r.note.mask; m != 0; m &= m - 1 {

@@ -8,39 +8,38 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A field may have a rule that says who reads it (`net:"read=owner"`). What a client may not
-// read of an object it shall not notice either: a change there owes it nothing, so the version
-// that it is sent is the tick of the newest change in what it may read, and its values are those
-// of that version with zeros for the rest. They are made before anything is encoded, so no coder
-// ever sees what it must not send.
+// A field may have a rule for its readers (`net:"read=owner"`). A client must not notice changes of
+// fields that it may not read. So such a change makes no record pending; the version of a record is
+// the tick of the newest readable change; and unreadable values are 0 in it. They are replaced
+// before encoding, so no coder ever sees a value that it must not send.
 //
-// The rules are judged when audiences are (visible.go), for each object and client. A change
-// within a lifetime begins a new view: no acknowledgement of a packet from before it counts, and
-// the object is owed in full.
+// Rules are evaluated together with audiences (visible.go), for each object and client. A change of
+// the result within a lifetime begins a new view: acknowledgements of earlier packets do not count,
+// and the object is pending in full.
 
-// Rules is a set of rules of one class, by their numbers. 0 is never in it: the rule of what
-// everybody may read.
+// Rules is a set of rules of one class, by number. It never contains 0, the rule of fields that all
+// clients may read.
 type Rules uint16
 
-// MaxRules bounds the rules of a class: what a Rules holds.
+// MaxRules bounds the rules of a class to the bits of Rules.
 const MaxRules = 15
 
-// Readers says which fields of a class's objects a client may read. Both methods run within a
+// Readers decides which fields of a class's objects a client may read. Both methods run within a
 // capture.
 type Readers interface {
-	// Ask is called before Withheld is asked anew, for each client.
+	// Ask is called before Withheld is called again for each client.
 	Ask(o *Object)
-	// Withheld returns the rules by whose fields the client may not read.
+	// Withheld returns the rules whose fields the client may not read.
 	Withheld(o *Object, p *Peer) Rules
 }
 
-// reads is what a class knows of its rules.
+// reads is the set of rules of a class.
 type reads struct {
-	rules []string // by number; empty if everybody may read everything
+	rules []string // by number; empty if all clients may read all fields
 	rule  []uint8  // by leaf
-	first []string // by number: the first field that has it
+	first []string // by number: the first field with the rule
 
-	leaves [][]uint16 // by number: those that have it
+	leaves [][]uint16 // by number: the leaves with the rule
 }
 
 // setRules numbers the rules of the fields.
@@ -70,17 +69,17 @@ func (c *Class) setRules() error {
 	return nil
 }
 
-// Rules returns the names of the rules by their numbers, or nothing if the class has none. That
-// of 0 is "". The caller must not change the slice.
+// Rules returns the names of the rules by number, or nil if the class has none. Rule 0 is "". The
+// caller must not change the slice.
 func (c *Class) Rules() []string { return c.reads.rules }
 
-// RuleField names the first field that is read by a rule.
+// RuleField returns the name of the first field with a rule.
 func (c *Class) RuleField(n int) string { return c.reads.first[n] }
 
-// maskBytes is the size of a mask of leaves.
+// maskBytes returns the size of a mask of leaves.
 func (c *Class) maskBytes() int { return (c.plan.Leaves() + 7) / 8 }
 
-// appendMask appends the mask of the leaves that may be read.
+// appendMask appends the mask of the readable leaves.
 func (c *Class) appendMask(dst []byte, withheld Rules) []byte {
 	at := len(dst)
 	dst = append(dst, noMask[:c.maskBytes()]...)
@@ -92,7 +91,8 @@ func (c *Class) appendMask(dst []byte, withheld Rules) []byte {
 	return dst
 }
 
-// withheldBy returns the rules whose fields a mask leaves out; without a mask everything is read.
+// withheldBy returns the rules of the leaves that are not in a mask. An empty mask means all
+// leaves.
 func (c *Class) withheldBy(mask []byte) (withheld Rules) {
 	if len(mask) == 0 {
 		return 0
@@ -105,13 +105,13 @@ func (c *Class) withheldBy(mask []byte) (withheld Rules) {
 	return withheld
 }
 
-// appendMasked writes a full value of which the mask alone may be read.
+// appendMasked appends the mask, the owner and the leaves of the mask.
 func (c *Class) appendMasked(dst []byte, v *codec.Values, mask []byte) []byte {
 	dst = wire.AppendUvarint(append(dst, mask...), c.owner(v))
 	return c.plan.AppendSome(dst, v, mask)
 }
 
-// putMask writes the leaves that may be read.
+// putMask writes the mask of the readable leaves.
 func (c *Class) putMask(w *wire.BitWriter, withheld Rules) {
 	for _, rule := range c.reads.rule {
 		w.Bit(withheld>>rule&1 == 0)
@@ -131,7 +131,7 @@ func (r *Replica) takeMask(in *wire.BitReader, c *Class) []byte {
 	return mask
 }
 
-// mustWithhold refuses a value that has something in a field that may not be read.
+// mustWithhold rejects a value with a non-zero leaf that is not in the mask.
 func (c *Class) mustWithhold(in *wire.BitReader, v *codec.Values, mask []byte) {
 	if len(mask) == 0 || in.Err() != nil {
 		return
@@ -146,17 +146,17 @@ func (c *Class) mustWithhold(in *wire.BitReader, v *codec.Values, mask []byte) {
 
 var noMask [(codec.MaxLeaves + 7) / 8]byte
 
-// reading is what a world knows of who reads what.
+// reading is the world's state of rules.
 type reading struct {
 	readers []Readers       // by class
 	moved   bitset          // scratch of readable
-	news    []bitset        // by rule: slots of which a field has changed in the running capture
+	news    []bitset        // by rule: slots with a changed field of the rule in the running capture
 	mask    []byte          // scratch of digests
 	values  [4]codec.Values // scratch of permit
 }
 
-// SetReaders says who may read the fields of a class's objects that have a rule. Without it
-// nobody may. It belongs before the first object.
+// SetReaders sets who may read the fields with a rule of a class's objects. Without it no client
+// may. It must be called before the first object is spawned.
 func (w *World) SetReaders(c *Class, r Readers) {
 	if w.reading.readers == nil {
 		w.reading.readers = make([]Readers, len(w.table.classes))
@@ -164,7 +164,7 @@ func (w *World) SetReaders(c *Class, r Readers) {
 	w.reading.readers[c.index] = r
 }
 
-// note adds an object to the news of those rules by which a changed field of it is read.
+// note adds an object to the news of the rules of its changed fields.
 func (s *reading) note(o *Object, tick uint64) {
 	for i, changed := range o.fields {
 		if changed != tick {
@@ -181,7 +181,7 @@ func (s *reading) note(o *Object, tick uint64) {
 	}
 }
 
-// restricted tells whether o has fields that not everybody may read.
+// restricted reports whether o has fields with a rule.
 func (w *World) restricted(o *Object) bool { return o.class.reads.rules != nil }
 
 // Restricted iterates over the living objects that have fields with a rule, in id order.
@@ -205,7 +205,7 @@ func (w *World) readersOf(o *Object) Readers {
 	return w.reading.readers[o.class.index]
 }
 
-// askRules lets the rules of o be asked anew.
+// askRules announces that the rules of o are evaluated again.
 func (w *World) askRules(o *Object) {
 	if !w.restricted(o) {
 		return
@@ -215,7 +215,7 @@ func (w *World) askRules(o *Object) {
 	}
 }
 
-// withheld asks which rules keep a client from reading o.
+// withheld evaluates which rules a client may not read.
 func (w *World) withheld(o *Object, p *Peer) Rules {
 	all := Rules(1)<<len(o.class.reads.rules) - 2
 	if r := w.readersOf(o); r != nil {
@@ -224,8 +224,8 @@ func (w *World) withheld(o *Object, p *Peer) Rules {
 	return all
 }
 
-// permit makes v version i of o as one sees it who is withheld some fields: with zeros there, and
-// then in scratch which of the three that there are.
+// permit sets v to version i of o with zeros in the withheld fields. The copy is in scratch buffer
+// which, so that a delta can use four at once.
 func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which int) {
 	v.Words, v.Blobs = o.hist.words(i), o.hist.blobsOf(i)
 	if withheld == 0 {
@@ -241,7 +241,7 @@ func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which 
 	*v = *to
 }
 
-// looksSame reports whether two versions are the same to one who is withheld some fields.
+// looksSame reports whether two versions are equal without the withheld fields.
 func (c *Class) looksSame(h *history, i, j int, withheld Rules) bool {
 	a, b := h.values(i), h.values(j)
 	if c.owner(&a) != c.owner(&b) {
@@ -255,7 +255,7 @@ func (c *Class) looksSame(h *history, i, j int, withheld Rules) bool {
 	return true
 }
 
-// masks are those of a client's objects, by slot; what everything may be read of has none.
+// masks are the masks of a client's objects, by slot; nil if all fields may be read.
 type masks [][]byte
 
 func (m *masks) set(slot int, mask []byte) {

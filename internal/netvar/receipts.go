@@ -1,32 +1,32 @@
 package netvar
 
-// receipts say which snapshots of the last Horizon ticks a client has, by its acknowledgements: a
-// ring by tick. They outlive a connection, as what the client shows does.
+// receipts is a ring, by tick, of the snapshots of the last Horizon ticks that a client has
+// acknowledged. It is kept on resume, as the client's display is.
 type receipts struct {
 	ring [Horizon]receipt
 }
 
-// receipt is that of one snapshot.
+// receipt is the state of one snapshot.
 type receipt struct {
-	tick    uint32 // its lowest bits, as on the wire
-	missing uint8  // packets that are not acknowledged
-	some    bool   // one is
+	tick    uint32 // low bits, as on the wire
+	missing uint8  // number of packets not acknowledged
+	some    bool   // at least one packet is acknowledged
 }
 
-// cut notes that a snapshot of so many packets leaves.
+// cut records a snapshot of so many packets.
 func (r *receipts) cut(tick uint64, packets int) {
 	r.ring[tick%Horizon] = receipt{tick: uint32(tick), missing: uint8(packets)}
 }
 
-// acknowledged notes that one of its packets has come.
+// acknowledged records the acknowledgement of one packet.
 func (r *receipts) acknowledged(tick uint64) {
 	if k := &r.ring[tick%Horizon]; k.tick == uint32(tick) {
 		k.missing, k.some = k.missing-1, true
 	}
 }
 
-// Has reports whether the client has acknowledged a packet of the snapshot of a tick, of the last
-// Horizon ticks.
+// Has reports whether the client has acknowledged a packet of the snapshot of a tick, which must be
+// one of the last Horizon ticks.
 func (p *Peer) Has(tick uint64) bool {
 	k := &p.receipts.ring[tick%Horizon]
 	return k.some && k.tick == uint32(tick)
@@ -37,7 +37,7 @@ func (p *Peer) HasWhole(tick uint64) bool {
 	return p.Has(tick) && p.receipts.ring[tick%Horizon].missing == 0
 }
 
-// HasBetween reports whether the client has a whole snapshot between two ticks of the last Horizon.
+// HasBetween reports whether the client has a whole snapshot between two of the last Horizon ticks.
 func (p *Peer) HasBetween(from, to uint64) bool {
 	for t := from + 1; t < to; t++ {
 		if p.HasWhole(t) {
@@ -47,8 +47,8 @@ func (p *Peer) HasBetween(from, to uint64) bool {
 	return false
 }
 
-// Around returns the snapshots that the client has whole next to a tick: the newest that is not
-// later, and the oldest that is. 0 is none.
+// Around returns the whole snapshots next to a tick that the client has: the newest that is not
+// later, and the oldest that is later. 0 is none.
 func (p *Peer) Around(tick uint64) (from, to uint64) {
 	least := p.tick - min(p.tick, Horizon-1)
 	for t := min(tick, p.tick); t >= max(least, 1) && from == 0; t-- {

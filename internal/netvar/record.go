@@ -14,14 +14,15 @@ import (
 //	packet  = coder:1 flags:1 index:1 count:1 tick:4 [behind:1] [left:4 total:4] packet:uvarint
 //	          [digest:8] at:len [span:len] record* padding
 //	flags   : 1 = a digest follows, 2 = complete, 4 = behind follows, 8 = left and total follow;
-//	          bits 5 to 7 = how many bits padding has; all others 0
-//	behind  : by how many ticks the client stays behind in what did not fit; 255 is also more
+//	          bits 5 to 7 = number of padding bits; all others 0
+//	behind  : number of ticks by which the client lags in the records that did not fit; 255 is
+//	          also more
 //	left    : objects of the first state, of total, that the client lacks after this snapshot:
 //	          see progress.go
 //	at      : as of tick - at the client's state is known, mostly from the newest acknowledgement.
 //	          0: it is not known, and there is no span
-//	span    : trends come from tick - at - span; 0: there are none, and there is no bent
-//	bent    : trends are bent by what they were since tick - at - 2·span
+//	span    : trends begin at tick - at - span; 0: there are none, and there is no bent
+//	bent    : trends are corrected by their change since tick - at - 2·span
 //	record  = gap kind rest
 //	gap     = 0 | 1 gap-1:rice(3)
 //	          slot - slot of the record before in this packet - 1 (before the first: -1)
@@ -31,16 +32,16 @@ import (
 //	  1 0 1 : the same from one version   rest = age:len baseAge-1:len delta
 //	  1 1 0 : full                        rest = lifeAge:len age:len class:rice(2) gen-1:len
 //	                                             masked:1 [mask] delta
-//	  1 1 1 : despawn                     rest = nothing
+//	  1 1 1 : despawn                     rest = empty
 //	mask    : a bit for each leaf, 1 if the client may read it: see reads.go
 //
 // The version of a record is tick - age (kind 0: tick), its lifetime tick - lifeAge. The first two
-// deltas are from the newest version that the reader had as of tick - at, with the trend that led
-// there since tick - at - span, and if bent the one before that since tick - at - 2·span; the third
-// is from version - baseAge, and that of a full record from the zero value of its class, without a
-// trend. What a delta is see codec.PutDelta.
+// deltas are from the newest version that the reader had as of tick - at, with the trend since tick
+// - at - span, and if bent the trend before it since tick - at - 2·span. The third is from version
+//   - baseAge, and that of a full record from the zero value of its class, both without a trend.
+//     The format of a delta is in codec.PutDelta.
 const (
-	coderBits = 3 // bit-packed differences; the packet names its coder so that others may come
+	coderBits = 3 // bit-packed differences; packets name their coder, so that others can be added
 
 	flagDigest   = 1
 	flagComplete = 2
@@ -57,21 +58,21 @@ const (
 	classRice = 2
 )
 
-// context is what a packet has said so far; both sides keep it.
+// context is the state of encoding or decoding the records of a packet; both sides keep it.
 type context struct {
 	tick      uint64
 	prev      int // slot of the last record, or -1
 	asOf      uint64
-	trendFrom uint64 // at without a trend
+	trendFrom uint64 // asOf without a trend
 	bent      bool
 }
 
-// begin forgets all, for a packet of this tick.
+// begin resets the context for a packet of this tick.
 func (x *context) begin(tick uint64, from origin) {
 	*x = context{tick: tick, prev: -1, asOf: from.asOf, trendFrom: from.trendFrom, bent: from.bent}
 }
 
-// put writes what holds for all records.
+// put writes the fields that apply to all records.
 func (x *context) put(w *wire.BitWriter) {
 	if x.asOf == 0 {
 		w.PutLen(0)
@@ -83,7 +84,7 @@ func (x *context) put(w *wire.BitWriter) {
 	}
 }
 
-// take reads it.
+// take reads the fields that put writes.
 func (x *context) take(r *wire.BitReader, tick uint64) {
 	x.begin(tick, origin{})
 	age := r.Len()
@@ -101,17 +102,17 @@ func (x *context) take(r *wire.BitReader, tick uint64) {
 	}
 }
 
-// origin is what the records lead from.
+// origin returns the origin of the packet's deltas.
 func (x *context) origin() origin { return origin{x.asOf, x.trendFrom, x.bent} }
 
 const (
-	// MaxPacket is the size of a packet: what a datagram carries beside its own envelope on every
-	// path that QUIC accepts.
+	// MaxPacket is the size of a packet: a datagram on every path that QUIC accepts has room for it
+	// and the envelope.
 	MaxPacket = 1100
-	// MaxPackets bounds one snapshot, so that 64 bits tell which of them have arrived.
+	// MaxPackets bounds the packets of a snapshot to the bits of a uint64.
 	MaxPackets = 64
 
-	// maxNumber bounds the numbers of packets: readers in every language have them exactly.
+	// maxNumber bounds packet ids, so that readers in every language represent them exactly.
 	maxNumber = 1<<53 - 1
 
 	maxHeader = 8 + 1 + 8 + 10 + 8 + (77+11+1+7)/8 // at, span and bent
@@ -119,8 +120,8 @@ const (
 	maxRecordHead = 35
 )
 
-// The errors of a packet that is refused. Packets come from the server, so each of them is a
-// fault or an attack, and nothing of the packet is applied.
+// Errors of rejected packets. Packets are sent by the server, so each error is a fault or an
+// attack, and no part of the packet is applied.
 var (
 	ErrHeader   = errors.New("netvar: packet header is malformed or of another version")
 	ErrRecord   = errors.New("netvar: record is malformed")
@@ -139,21 +140,21 @@ type header struct {
 	Count       uint8
 	HasDigest   bool
 	Complete    bool
-	HasBehind   bool // something may not have fitted
+	HasBehind   bool // some records may not have fitted
 	Behind      uint8
 	HasLoading  bool // the first state is not acknowledged
 	Left, Total uint32
 	Digest      uint64
-	Padding     int // bits at the end that are no record; known once all records are written
+	Padding     int // unused bits at the end; known once all records are written
 }
 
-// agreed is what all packets of one snapshot say alike.
+// agreed returns the part of the header that all packets of a snapshot share.
 func (h header) agreed() header {
 	h.Packet, h.Index, h.Padding = 0, 0, 0
 	return h
 }
 
-// atLeft is the offset of Left.
+// atLeft returns the offset of Left.
 func (h *header) atLeft() int {
 	if h.HasBehind {
 		return atBehind + 1
@@ -222,7 +223,7 @@ const (
 	recordDespawn
 )
 
-// recordHead is what stands before the delta of a record. What its kind has not is undefined.
+// recordHead is the part of a record before its delta. Fields that its kind lacks are undefined.
 type recordHead struct {
 	Kind    recordKind
 	Slot    int
@@ -241,14 +242,14 @@ func (x *context) putHead(w *wire.BitWriter, h *recordHead) {
 	x.putKind(w, h)
 }
 
-// putGap writes how many slots lie before that of a record. Mostly it is none, or many.
+// putGap writes the number of slots between two records. Mostly it is 0 or large.
 func putGap(w *wire.BitWriter, gap int) {
 	if w.Bit(gap > 0); gap > 0 {
 		w.PutRice(uint64(gap-1), gapRice)
 	}
 }
 
-// takeGap reads it. No slot is so far away that 1 more would be too much for the number.
+// takeGap reads a gap. The limit keeps the sum from overflowing.
 func takeGap(r *wire.BitReader) uint64 {
 	if !r.Bit() {
 		return 0
@@ -321,7 +322,7 @@ func (x *context) takeHead(r *wire.BitReader, h *recordHead) {
 	}
 }
 
-// before returns the tick that is so much before that of the packet; ticks start at 1.
+// before returns the tick age ticks before that of the packet; ticks start at 1.
 func (x *context) before(r *wire.BitReader, age uint64) uint64 {
 	if age >= x.tick {
 		r.Fail(ErrRecord)
@@ -330,7 +331,7 @@ func (x *context) before(r *wire.BitReader, age uint64) uint64 {
 	return x.tick - age
 }
 
-// mustFollow checks that a delta leads forward from what the packet is about.
+// mustFollow checks that a delta has an origin and leads to a later version.
 func (x *context) mustFollow(r *wire.BitReader, h *recordHead) {
 	if x.asOf == 0 || h.Version <= x.asOf {
 		r.Fail(ErrRecord)

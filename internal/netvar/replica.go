@@ -8,63 +8,62 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Replica is the client's side: the objects that the server has shown. It belongs to one
-// goroutine.
+// Replica is the client's side: the objects that the server has sent. It belongs to one goroutine.
 type Replica struct {
 	set
 	table *Table
-	ours  *Table // of this side
-	// By the index of a class of this side: the server's; nil while they are the same.
+	ours  *Table // the classes of this side
+	// By the index of a class of this side: the server's class; nil while both tables are the same.
 	bound  []*Class
-	silent []bool // by the same: changes of its objects are told to nobody
+	silent []bool // by the same index: changes are not reported
 
-	tick uint64 // newest applied, 0 = none
-	near uint64 // what the first packet's tick is near to
-	// What the packets of that tick's snapshot say alike, Count 0 = none has arrived.
+	tick uint64 // newest applied tick, 0 = none
+	near uint64 // approximate tick of the first packet
+	// The header fields shared by the packets of that tick's snapshot; Count 0 = no packet arrived.
 	agreed   header
-	arrived  uint64 // which of them are applied
-	large    uint64 // id of the last record that came over the stream
+	arrived  uint64 // bit i: packet i of the snapshot is applied
+	large    uint64 // id of the last record applied from the stream
 	verdict  DigestState
 	stored   int     // bytes of all objects: see memory.go
-	awaited  int     // bytes that the packet being checked will allocate at most
-	masks    masks   // of what may be read of the objects
+	awaited  int     // the most bytes that the packet being checked will allocate
+	masks    masks   // masks of the readable fields
 	context  context // of the packet being checked
 	staged   []stagedRecord
 	words    []uint64 // values of the packet being checked
 	blobs    [][]byte
 	texts    []byte // bytes of blobs
 	in       wire.BitReader
-	now      codec.Values // the newest version of the object being updated
+	now      codec.Values // newest version of the object being updated
 	bytes    []byte       // hash scratch
-	quiet    []bool       // by class of the server: nobody wants to hear of changes
+	quiet    []bool       // by class of the server: changes are not reported
 	locals   []*Object    // see AddLocal
 	events   eventList
-	handed   eventList // what the last call of Events returned
+	handed   eventList // returned by the last call of Events
 	eventGen uint64
 	drawing  drawing
 	stats    ReplicaStats
 
 	blind     bool
-	touched   *bitset        // what records were applied of: see Mirror; nil: nobody asks
-	inspector func(*Carried) // of tests
+	touched   *bitset        // slots with applied records: see Mirror; may be nil
+	inspector func(*Carried) // for tests
 }
 
 // ReplicaStats are plain counters of one Replica.
 type ReplicaStats struct {
 	Packets        uint64 // applied
-	Discarded      uint64 // of an earlier tick than one already applied
+	Discarded      uint64 // of an earlier tick than a packet already applied
 	Repeated       uint64 // applied before
 	Refused        uint64 // Apply returned an error
 	Records        uint64
-	Large          uint64 // of those: came over the stream
-	Snapshots      uint64 // of which all packets were applied
+	Large          uint64 // of those: from the stream
+	Snapshots      uint64 // completely applied
 	DigestsEqual   uint64
 	DigestsUnequal uint64
 	Teleports      uint64 // changes of a field with the tag teleport, of objects kept for drawing
 }
 
-// NewReplica makes an empty replica. The table must list the server's classes in its order;
-// of a server with others see [Replica.Adapt].
+// NewReplica makes an empty replica. The table must list the server's classes in its order; if the
+// server has others see [Replica.Adapt].
 func NewReplica(t *Table) *Replica {
 	quiet := make([]bool, len(t.classes))
 	return &Replica{set: newSet(t), table: t, ours: t, silent: quiet, quiet: quiet,
@@ -72,41 +71,43 @@ func NewReplica(t *Table) *Replica {
 		drawing: drawing{asked: make([]bool, len(t.classes)), keeps: make([]bool, len(t.classes))}}
 }
 
-// StartAt says what tick the server is at, about: within 2^31. A packet carries 32 bits of its
-// tick, and the first one has no other to be near to. Without it ticks are taken to be below 2^32.
+// StartAt sets the approximate tick of the server, within 2^31. Packets contain 32 bits of their
+// tick, and the first packet has no earlier one to complete them. The default is a tick below 2^32.
 func (r *Replica) StartAt(tick uint64) { r.near = tick }
 
-// Blind lets the replica take what comes without reading its records: it acknowledges all of it and
-// has no objects. That is for load, which needs no second copy of the world.
+// Blind makes the replica acknowledge packets without reading their records, so it has no objects.
+// It is for load tests, which need no second copy of the world.
 func (r *Replica) Blind() { r.blind = true }
 
-// Tick is the newest tick applied, or 0.
+// Tick returns the newest tick applied, or 0.
 func (r *Replica) Tick() uint64 { return r.tick }
 
-// Stats returns the counters; they go on counting.
+// Stats returns the live counters.
 func (r *Replica) Stats() *ReplicaStats { return &r.stats }
 
-// Applied tells what a packet was.
+// Applied describes a packet that Apply has processed.
 type Applied struct {
 	Packet, Tick uint64
 	Index, Count int
-	// Acknowledge it. False for one of an earlier tick than was applied: it was discarded.
+	// The packet must be acknowledged. False for a packet older than the newest tick: it was
+	// discarded.
 	Ack              bool
-	SnapshotComplete bool // with this packet all of its snapshot are applied
-	// Reached, of a complete snapshot, is the tick of the state that the client now has of
-	// everything, but for what was lost and is still under way. It may be earlier than that of
-	// a snapshot before.
+	SnapshotComplete bool // all packets of the snapshot are applied
+	// Reached, of a complete snapshot, is the tick up to which the client now has the state of all
+	// objects, except for lost records still in flight. It may be earlier than that of a snapshot
+	// before.
 	Reached uint64
-	// AsOf is the tick of the acknowledged state that the packet leads from, 0 if it names none:
-	// what the client has not acknowledged by then the server counts as lost, and owes again.
+	// AsOf is the tick of the acknowledged state that the packet leads from, 0 if it names none.
+	// The server treats packets up to it as lost if they are not acknowledged, and sends their
+	// contents again.
 	AsOf uint64
-	// Left, of a complete snapshot, is how many of the Total objects of the first state have
-	// not arrived. Total is 0 once the server knows that all have.
+	// Left, of a complete snapshot, is the number of the Total objects of the first state that have
+	// not arrived. Total is 0 once the server has the acknowledgements of all.
 	Left, Total int
 }
 
-// Apply checks a packet wholly and then applies it wholly; after an error nothing has changed.
-// It keeps no reference to the packet.
+// Apply checks a whole packet and then applies it; after an error the replica is unchanged. It does
+// not retain the packet.
 func (r *Replica) Apply(packet []byte) (Applied, error) {
 	in := wire.NewReader(packet)
 	var h header
@@ -153,18 +154,18 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	return a, nil
 }
 
-// stagedRecord is a record that has been checked. Its words are the draft of the object's history,
-// if it has an object; its blobs alias the scratch and the baseline.
+// stagedRecord is a checked record. Its words are the draft of the object's history, if the object
+// exists; its blobs alias the scratch and the baseline.
 type stagedRecord struct {
 	recordHead
 	class  *Class
-	object *Object // the one that it changes or ends; nil: a new one, or nothing to end
+	object *Object // the object to update or end; nil: a new one, or none to end
 	values codec.Values
-	base   int    // of a delta: which of the object's versions it leads from
-	mask   []byte // of a full record: what may be read, nothing if that is all; aliases the packet
+	base   int    // of a delta: index of the object's version that it leads from
+	mask   []byte // of a full record: readable leaves, empty if all; aliases the scratch
 }
 
-// check reads all records into r.staged, or at most one more than there may be. Slots grow within a
+// check decodes records into r.staged, until there is one more than most. Slots increase within a
 // packet, so no record depends on another one of it.
 func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 	in := &r.in
@@ -190,8 +191,8 @@ func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 	return in.Err()
 }
 
-// next returns the place of the next record in r.staged, without values. Records are read in
-// place: copying them costs more than reading them.
+// next returns the next element of r.staged, without values. Records are decoded in place: copying
+// them costs more than decoding.
 func (r *Replica) next() *stagedRecord {
 	if len(r.staged) == cap(r.staged) {
 		r.staged = append(r.staged, stagedRecord{})
@@ -233,7 +234,7 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 	copy(s.values.Blobs, o.hist.blobsOf(i))
 	var t codec.Trend
 	if x := &r.context; s.Base == 0 && x.trendFrom < x.asOf {
-		if i = o.hist.floor(x.trendFrom, o.changed); i >= 0 { // or it was not there yet
+		if i = o.hist.floor(x.trendFrom, o.changed); i >= 0 { // otherwise the object did not exist then
 			t = codec.Trend{Older: codec.Values{Words: o.hist.words(i)}, Took: x.asOf - x.trendFrom, Ahead: s.Version - x.asOf}
 			if i = o.hist.floor(x.origin().oldest(), o.changed); x.bent && i >= 0 {
 				t.Bent, t.Oldest.Words = true, o.hist.words(i)
@@ -281,8 +282,8 @@ func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
 	s.class.mustWithhold(in, &s.values, s.mask)
 }
 
-// stage reserves a new object of the class and takes room for its words, to be written whole, out
-// of the scratch.
+// stage reserves memory for a new object of the class and returns scratch for its words, which the
+// caller must fill completely.
 func (r *Replica) stage(in *wire.BitReader, c *Class) []uint64 {
 	r.reserve(in, c.newSize())
 	r.words = lengthen(r.words, c.words())
@@ -328,7 +329,7 @@ func (r *Replica) despawn(o *Object, tick uint64) {
 
 func (r *Replica) spawn(s *stagedRecord) {
 	if s.Slot < len(r.slots) && r.slots[s.Slot] != nil {
-		r.despawn(r.slots[s.Slot], s.Life) // It was there until then at most.
+		r.despawn(r.slots[s.Slot], s.Life) // it existed at most until then
 	}
 	c := s.class
 	o := &Object{
@@ -346,7 +347,7 @@ func (r *Replica) spawn(s *stagedRecord) {
 	}
 }
 
-// update gives o the version that s carries. The live value is touched only if it differs.
+// update stores the version of s in o. The live value is written only if it differs.
 func (r *Replica) update(s *stagedRecord) {
 	o, now := s.object, &r.now // filled in place, as staged records are
 	if s.Kind == recordFull {
@@ -367,7 +368,7 @@ func (r *Replica) update(s *stagedRecord) {
 		r.stats.Teleports++
 	}
 	if s.Version == o.changed {
-		// Differs only after RequestFull, which heals a fault.
+		// They differ only after RequestFull, which repairs a fault.
 		r.stored += o.hist.replaceNewest(&s.values)
 		o.hashed = 0
 	} else {

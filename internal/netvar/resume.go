@@ -2,28 +2,28 @@ package netvar
 
 import "math"
 
-// A connection may break while its client is still in the game. Its Peer then stays: captures go on
-// to tell it what is owed, shown, hidden and gone, while no snapshot is cut. Once the client is
-// back with another connection, Resume goes on from what it has.
+// A connection may break while its client is still in the game. The Peer is kept: captures continue
+// to record pending, visible, hidden and ended objects, while no snapshot is cut. When the client
+// returns with another connection, Resume continues from the state that the client has.
 //
-// Ticks go on; packets and large records are numbered by connection, from 1. So nothing of the old
-// connection may count for the new one: neither its acknowledgements, for Ack and AckLarge, nor
-// what of it is still on its way to Apply and ApplyLarge. The tick of the next snapshot is later
-// than that of any before, so what a Replica knows of the newest one needs no looking after.
+// Ticks continue; packets and large records are numbered by connection, from 1. So acknowledgements
+// of the old connection must not be passed to Ack and AckLarge, and its packets and records must
+// not be passed to Apply and ApplyLarge. The tick of the next snapshot is later than all before, so
+// a Replica needs no reset of its newest tick.
 //
-// What was in flight on the old connection is lost, whether it has arrived or not: that the client
-// may have more than it has acknowledged is nothing new, and rule by rule it is as with any lost
-// packet. So is a large record. The old stream will not deliver it any more, and it is not sent
-// again as bytes: its object is owed, in its newest value, with copies or without. That lets go of
-// the object too, so that its despawn, say, need not wait for what never comes.
+// Everything in flight on the old connection counts as lost, whether it has arrived or not. The
+// client may have more than it has acknowledged, as with any lost acknowledgement. Large records
+// count as lost too: the old stream does not deliver them any more. Their objects are pending in
+// their newest value, with or without copies, so that a despawn, for example, does not wait for an
+// acknowledgement that never arrives.
 
-// Resume goes on with the client over another connection. It says whether it has kept its copies,
-// of all that it has applied until then. If so nothing begins anew: what it has acknowledged is
-// what deltas lead from, as long as the world still has it. If not, everything is owed to it in
-// full, as to one that joins, and no despawn of what it had; it has to be without copies from its
-// word on, even if this connection breaks as well.
+// Resume continues with the client over another connection. kept reports whether the client has
+// kept its copies of all objects it has applied until then. If so, deltas lead from the
+// acknowledged versions, as long as the world still has them. If not, all objects are pending in
+// full, as for a joining client, and despawns of earlier objects are not. Such a client must have
+// dropped its copies from then on, even if this connection breaks as well.
 //
-// Budget, lifetimes and what it may see and read stay. The next packet has the id 1.
+// Budget, lifetimes, visibility and readable fields are kept. The next packet has the id 1.
 func (p *Peer) Resume(kept bool) {
 	p.w.stats.Resumes++
 	begun := p.flight.next > 1
@@ -32,12 +32,12 @@ func (p *Peer) Resume(kept bool) {
 	clear(p.sentOnce)
 	clear(p.sentTwice)
 	p.plan = plan{}
-	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
+	p.cut.list = p.cut.list[:0] // the list is no explanation of the last snapshot any more
 	if kept {
 		p.first.closed = p.first.closed || begun
 		p.before = p.marks.newest
 		for slot := range p.entries {
-			if e := &p.entries[slot]; e.detail != nil { // of what is steady nothing else is known
+			if e := &p.entries[slot]; e.detail != nil { // a steady object has no detail to rewind
 				e.rewind()
 			}
 		}
@@ -51,16 +51,16 @@ func (p *Peer) Resume(kept bool) {
 	}
 }
 
-// rewind makes it as if nothing were sent but what was acknowledged, in the tick of that version.
+// rewind resets the last sent version, and its tick, to the acknowledged one.
 func (e *entry) rewind() {
 	if e.sent > e.base {
 		e.sent, e.last = e.base, uint32(max(e.base, e.life))
 	}
 }
 
-// startOver makes the entry that of a client that has nothing, and of which nothing is steady. Its
-// lifetime goes on, but waiting for a first record begins now: or what was spawned earlier would
-// pass all weights.
+// startOver makes the slot blank, or absent if the object has ended. The lifetime continues, but
+// the wait for a first record begins now: otherwise the age of old objects would outrank all
+// weights.
 func (p *Peer) startOver(slot int) {
 	switch e := &p.entries[slot]; e.phase {
 	case absent:
@@ -92,14 +92,14 @@ func (l *large) restart() {
 	l.bytes, l.last = 0, 0
 }
 
-// Resume readies a replica that was kept for another connection. The game notices nothing: what the
-// server has ended meanwhile it says by despawns. A client that has kept nothing begins with a
-// new Replica instead; see StartAt.
+// Resume prepares a kept replica for another connection. The game notices no change: objects that
+// ended meanwhile are despawned by records. A client that has kept no copies uses a new Replica
+// instead; see StartAt.
 func (r *Replica) Resume() { r.large = 0 }
 
-// Clear ends all objects, in the order of their ids, for a client whose world is gone. Events tells
-// of it as of any despawn, and nothing of them can be drawn any more. Adapt then readies the
-// replica for what comes.
+// Clear ends all objects, in the order of their ids, for a client whose world has ended. Events
+// reports the despawns, and the objects cannot be drawn any more. Adapt then prepares the replica
+// for another server.
 func (r *Replica) Clear() {
 	r.LookFrom(math.MaxUint64)
 	for _, o := range r.slots {
