@@ -57,7 +57,7 @@ func (o *Object) at(m *Moment, s *seen) bool {
 	// The oldest version that is left replaces dropped ones.
 	from := o.hist.floor(m.From, o.changed)
 	*s = seen{from: max(from, 0), alpha: m.Alpha, lost: from < 0 && o.born <= m.From}
-	for s.to = s.from; s.to+1 < int(o.hist.n) && o.hist.tick(s.to+1) <= m.To; { // one iteration at most times
+	for s.to = s.from; s.to+1 < int(o.hist.n) && o.hist.tick(s.to+1) <= m.To; { // mostly once
 		s.to++
 	}
 	switch {

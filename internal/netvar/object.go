@@ -37,7 +37,7 @@ type Object struct {
 	alive   bool
 	Shown   bool // on a client, for package client: it was drawn as an object of another owner
 
-	began []uint64 // on a server, by rule: tick since which the oldest version has its values; nil: born
+	began []uint64 // on a server, by rule: tick since which the oldest version has its values
 
 	born uint64 // tick of the first version; on a client that of the lifetime
 

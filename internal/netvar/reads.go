@@ -150,7 +150,7 @@ var noMask [(codec.MaxLeaves + 7) / 8]byte
 type reading struct {
 	readers []Readers       // by class
 	moved   bitset          // scratch of readable
-	news    []bitset        // by rule: slots with a changed field of the rule in the running capture
+	news    []bitset        // by rule: slots of which the running capture changed a field
 	mask    []byte          // scratch of digests
 	values  [4]codec.Values // scratch of permit
 }

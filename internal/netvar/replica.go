@@ -234,7 +234,7 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 	copy(s.values.Blobs, o.hist.blobsOf(i))
 	var t codec.Trend
 	if x := &r.context; s.Base == 0 && x.trendFrom < x.asOf {
-		if i = o.hist.floor(x.trendFrom, o.changed); i >= 0 { // otherwise the object did not exist then
+		if i = o.hist.floor(x.trendFrom, o.changed); i >= 0 { // otherwise it did not exist then
 			t = codec.Trend{Older: codec.Values{Words: o.hist.words(i)}, Took: x.asOf - x.trendFrom, Ahead: s.Version - x.asOf}
 			if i = o.hist.floor(x.origin().oldest(), o.changed); x.bent && i >= 0 {
 				t.Bent, t.Oldest.Words = true, o.hist.words(i)

@@ -7,27 +7,25 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// run is the records of some neighbours as bits, without the gap before the first of them. They are
-// the same for every client to whom the same of these slots are due and who leads from the same
-// marks.
+// run is the encoded records of neighbouring slots, without the gap before the first. It is the
+// same for all clients with the same due slots, the same origin and the same views.
 type run struct {
-	note        sentRecord // the slots, as packets note them
-	records     int        // how many there are
+	note        sentRecord // the slots, in the form that packets store
+	records     int        // number of records
 	first, last int        // the first and the last slot
 	bits        []byte
-	size        uint32   // how many bits there are; 0 if the records are too many for one run
-	ends        []uint16 // where each record ends, in bits: for splice
-	kinds       int      // how many classes there are
+	size        uint32   // number of bits; 0 if the records do not fit one run
+	ends        []uint16 // end of each record, in bits: for splice
+	kinds       int      // number of classes
 	classes     [maxKinds]classBits
-	whole       *run    // of which it is copied but for the patches, whose bits it has; mostly nil
-	patches     []patch // in the order of their slots
+	whole       *run    // source of all bits except those of the patches; mostly nil
+	patches     []patch // by slot
 }
 
-// classBits is how many bits the records of one class take.
+// classBits is the number of bits in a run's records of one class.
 type classBits struct{ index, bits uint32 }
 
-// runKey tells the runs of 64 slots from each other: by what is due, by what the records lead from,
-// and by what may not be read.
+// runKey identifies a run of a block: due slots, origin, and withheld rules.
 type runKey struct {
 	mask uint64
 	origin
@@ -35,32 +33,34 @@ type runKey struct {
 }
 
 const (
-	// maxShare is how many of the largest runs fit into a packet. A run goes into one packet, and
-	// what is left of the packet before it stays empty.
+	// maxShare is the number of runs of the largest size that fit a packet. A run is not split
+	// between packets, so the end of a packet may remain empty.
 	maxShare = 2
-	// maxKinds is how many classes a run may have, because bytes are counted by class.
+	// maxKinds bounds the classes in a run, because bytes are counted by class.
 	maxKinds = 4
-	// widthTicks is after how many ticks longer runs are tried again where records were large.
+	// widthTicks is the number of ticks after which longer runs are tried again in blocks of large
+	// records.
 	widthTicks = 64
-	// maxRuns is how many runs of 64 slots are kept in a tick: a few sets of what is due for each
-	// of a dozen marks.
+	// maxRuns bounds the cached runs of a block in a tick: a few sets of due slots for each of a
+	// dozen marks.
 	maxRuns = 48
 )
 
-// blockRuns are the runs of 64 slots that clients have asked for since the last capture.
+// blockRuns is the cache of runs of one block of 64 slots, since the last capture.
 type blockRuns struct {
 	epoch uint64
-	width int // over how many slots a run may extend: over fewer where records are large
-	// The same of runs of full records.
+	width int // the most slots that a run spans: fewer if records are large
+	// The same for runs of full records.
 	fullWidth int
 	places
-	keys      [maxRuns]runKey
-	lastViews [maxRuns][maxViews]masked // with what views each run was spliced last: see askedAgain
+	keys [maxRuns]runKey
+	// by place: views of the last run spliced from it, for askedAgain
+	lastViews [maxRuns][maxViews]masked
 	runs      [maxRuns]run
 }
 
-// mostBits returns how many bits a run may have in packets of so many bits. A run of fewer than 64
-// slots may have half as many: the smaller runs are, the less of a packet stays empty.
+// mostBits returns the size limit of a run in packets of room bits. For runs of fewer than 64 slots
+// it is half as much: the smaller runs are, the less of a packet remains empty.
 func mostBits(room, width int) int {
 	if width < 64 {
 		return (room - 8*maxHeader) / maxShare / 2
@@ -68,11 +68,11 @@ func mostBits(room, width int) int {
 	return (room - 8*maxHeader) / maxShare
 }
 
-// addRuns lists some of 64 slots that are due. All of them are steady, and none of them is missing.
-// It lists one run, or halves of it where the run is too large, or halves of these.
+// addRuns lists due slots of a block as one run, or as halves or quarters and so on if it is too
+// large. All slots must be steady and not missing.
 func (c *cutter) addRuns(k int, due uint64) {
 	w := c.p.w
-	full := c.runBits > min(c.lim.Packets*c.room, c.left) // then everything is gathered singly
+	full := c.runBits > min(c.lim.Packets*c.room, c.left) // gatherSingly replaces the list then
 	if full || w.tick != c.header.Tick {
 		c.addSteady(k, due)
 		return
@@ -83,22 +83,22 @@ func (c *cutter) addRuns(k int, due uint64) {
 	}
 }
 
-// neighbours returns the mask of width slots, a power of two, among which the first slot of a mask
-// is.
+// neighbours returns the mask of the aligned group of width slots, a power of two, that includes
+// the first slot of a mask.
 func neighbours(mask uint64, width int) uint64 {
 	return ^uint64(0) >> (64 - width) << (bits.TrailingZeros64(mask) &^ (width - 1))
 }
 
-// addRunOrHalves lists what is due of width slots.
+// addRunOrHalves lists due slots within a group of width slots.
 func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	r := c.findRun(k, due, width)
 	switch half := width / 2; {
 	case r.size > 0 && int(r.size) <= mostBits(c.room, width):
 		c.addRun(r)
-	case half == 1: // a run of one record would be no better
+	case half == 1: // a run of one record has no advantage
 		c.addSteady(k, due)
 	default:
-		if s := c.p.w.runs[k]; r.size == 0 { // it is too large for every client
+		if s := c.p.w.runs[k]; r.size == 0 { // too large for every client
 			s.width = min(s.width, half)
 		}
 		for ; due != 0; due &^= neighbours(due, half) {
@@ -107,8 +107,8 @@ func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	}
 }
 
-// findRun returns the run of some of 64 slots: one that is kept, or a new one. The new one is
-// made out of a kept run that differs in its views alone, if there is one, and encoded otherwise.
+// findRun returns a run of masked slots: a cached or a new one. A new run is made from a cached run
+// that differs in its views only, if there is one, and encoded otherwise.
 func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	w := c.p.w
 	s := w.runsOf(k)
@@ -132,7 +132,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 		place = s.admit(maxRuns, w.stats.Snapshots)
 	}
 	if place == donor {
-		donor = -1 // the donor has made room for the new run
+		donor = -1 // the new run replaces the donor
 	}
 	var r *run
 	if place < 0 {
@@ -148,7 +148,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	}
 	from, other := &s.runs[donor], c.p.views.others(k, &s.keys[donor])
 	switch {
-	case from.size == 0: // the records are too many with any views
+	case from.size == 0: // the records do not fit a run with any views
 	case place < 0:
 		s.ask(donor, w.stats.Snapshots)
 		c.patchFrom(r, from, mask, other, most)
@@ -158,7 +158,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	return r
 }
 
-// runsOf returns the runs of 64 slots since the last capture.
+// runsOf returns the run cache of a block, emptied if it is older than the last capture.
 func (w *World) runsOf(k int) *blockRuns {
 	for len(w.runs) <= k {
 		w.runs = append(w.runs, nil)
@@ -177,8 +177,8 @@ func (w *World) runsOf(k int) *blockRuns {
 	return s
 }
 
-// askedAgain reports whether the last run that was spliced out of a donor had these views too. What
-// only one client may read, such as what it owns, thus takes no place.
+// askedAgain reports whether the last run that was spliced from a donor had these views too. Runs
+// with fields that only one client may read, such as those of its own objects, are thus not cached.
 func (s *blockRuns) askedAgain(donor int, views *[maxViews]masked) bool {
 	if s.lastViews[donor] == *views {
 		return true
@@ -187,7 +187,7 @@ func (s *blockRuns) askedAgain(donor int, views *[maxViews]masked) bool {
 	return false
 }
 
-// begin empties the run, for some of 64 slots.
+// begin resets the run to the masked slots of a block.
 func (r *run) begin(k int, mask uint64) {
 	*r = run{bits: r.bits[:0], ends: r.ends[:0], patches: r.patches[:0]}
 	r.note = sentRecord{version: newestThen, mask: mask, block: uint32(k)}
@@ -195,9 +195,8 @@ func (r *run) begin(k int, mask uint64) {
 	r.first, r.last = k<<6+bits.TrailingZeros64(mask), k<<6+bits.Len64(mask)-1
 }
 
-// encodeRun encodes a run. If there are other runs of the same origin, each object is encoded by
-// itself and its bits are kept for them too. If there are none, keeping bits would only take
-// memory.
+// encodeRun encodes a run. With keep, each delta is encoded separately and cached for other runs of
+// the same origin. Without other runs the cache would only take memory.
 func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 	w := c.p.w
 	b, x := &w.runBits, context{tick: w.tick, prev: -1}
@@ -223,7 +222,7 @@ func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 		}
 		r.ends = append(r.ends, uint16(b.Len()))
 		if !r.addBits(uint32(o.class.index), uint32(b.Len()-start)) || b.Len() > most {
-			return // no packet would take it
+			return // it fits no packet
 		}
 	}
 	r.finish(b)
@@ -240,11 +239,11 @@ func (x *context) putNext(b *wire.BitWriter, o *Object, from basis) {
 	}
 }
 
-// finish makes the bits that were put together the run.
+// finish stores the encoded bits as the run's.
 func (r *run) finish(b *wire.BitWriter) {
 	r.size = uint32(b.Len())
 	b.Flush()
-	// A writer takes eight at once.
+	// A writer copies eight bytes at once.
 	r.bits = append(slices.Grow(r.bits, len(b.Bytes())+8), b.Bytes()...)
 }
 
@@ -264,7 +263,7 @@ func (r *run) addBits(class, n uint32) bool {
 	return true
 }
 
-// putRun writes a run into the open packet if it fits there, and changes nothing if it does not.
+// putRun writes a run into the open packet, or leaves the packet unchanged if it does not fit.
 func (c *cutter) putRun(n *candidate) bool {
 	r := n.run
 	start, before := c.open.Mark(), c.open.Len()
@@ -281,7 +280,7 @@ func (c *cutter) putRun(n *candidate) bool {
 	return true
 }
 
-// commitRun notes that a run was sent.
+// commitRun records that a run was sent.
 func (c *cutter) commitRun(n *candidate) {
 	p, r := c.p, n.run
 	st := &p.w.stats
@@ -296,7 +295,7 @@ func (c *cutter) commitRun(n *candidate) {
 	c.spendRun(n)
 }
 
-// spendRun counts the bits of a run.
+// spendRun counts the bits of a run by class, and samples one of its records if it is due.
 func (c *cutter) spendRun(n *candidate) {
 	r, spent := n.run, &c.p.w.spent
 	spent.classes[r.classes[0].index] += uint64(n.size-r.size) + uint64(r.classes[0].bits)
@@ -310,7 +309,7 @@ func (c *cutter) spendRun(n *candidate) {
 	c.sample(&candidate{slot: uint32(r.slot(int(spent.gap) - 1)), rank: rankOwed, steady: !n.full, full: n.full})
 }
 
-// slot returns the slot of the n-th record.
+// slot returns the slot of record n.
 func (r *run) slot(n int) int {
 	m := r.note.mask
 	for range n {

@@ -1,17 +1,17 @@
 package netvar
 
-// Settled reports whether the client has all that it shall have, as of the last capture, and has
-// said so: nothing is owed to it, and nothing was asked for that a snapshot has to answer.
+// Settled reports whether the client has acknowledged its whole state as of the last capture, and
+// no digest is requested.
 func (p *Peer) Settled() bool {
 	return !p.owed.some() && !p.blank.some() && len(p.large.list) == 0 && p.digests == 0 && p.first.left == 0
 }
 
-// Still reports whether the next capture would find nothing to do, whatever its tick.
+// Still reports whether the next capture would have no effect, at any tick.
 func (w *World) Still() bool {
 	return max(len(w.dirty), len(w.gone), len(w.holds.late), len(w.unjudged), len(w.doubtful), len(w.fresh)) == 0
 }
 
-// some reports whether anything is in the set.
+// some reports whether the set has members.
 func (b bitset) some() bool {
 	for _, word := range b {
 		if word != 0 {

@@ -1,22 +1,22 @@
 package netvar
 
-// What is encoded for one client serves all clients that need the same in this tick: the variants
-// of an object (residual) and the runs of 64 neighbours (run). Each of these has a bounded number
-// of places. Once all are taken, a newcomer gets a random one of them. So a few clients that
-// acknowledge like nobody else, and have joined first, keep the others from sharing only until each
-// of those has asked once. Taking the oldest place would be worse: with a few more origins than
-// places nobody would find what it has asked for before.
+// Encodings are shared by all clients that need the same in a tick: the variants of an object
+// (residual) and the runs of a block (run). Each cache has a bounded number of places. If all are
+// taken, a new entry replaces a random one. So early clients with unusual acknowledgements delay
+// sharing between the others only until each of those has made its first request. Replacing the
+// oldest would be worse: with slightly more origins than places, no client would find its entry
+// again.
 
-// places are those of one list.
+// places is the replacement state of one cache.
 type places struct {
-	by   []uint64 // by place: the snapshot that has asked last, which needs it until that is cut
+	by   []uint64 // by place: the last snapshot that uses it; no eviction during that snapshot
 	dice dice
 }
 
-// ask notes that a snapshot takes what is in a place.
+// ask records that a snapshot uses a place.
 func (s *places) ask(i int, snapshot uint64) { s.by[i] = snapshot }
 
-// admit returns the place that a newcomer gets, or -1.
+// admit returns the place for a new entry, or -1 if the snapshot still uses the drawn one.
 func (s *places) admit(most int, snapshot uint64) int {
 	if n := len(s.by); n < most {
 		s.by = append(s.by, snapshot)
@@ -30,7 +30,7 @@ func (s *places) admit(most int, snapshot uint64) int {
 	return i
 }
 
-// dice draws random numbers by the generator of Numerical Recipes.
+// dice is the random number generator of Numerical Recipes.
 type dice uint32
 
 // below draws a number below n.
@@ -42,10 +42,11 @@ func (d *dice) below(n int) int {
 // reset empties all places.
 func (s *places) reset() { s.by = s.by[:0] }
 
-// maxGone is how many variants of an object go for others in a tick: their bits stay in the arena.
+// maxGone bounds the replaced variants of an object in a tick, because their bits remain in the
+// arena.
 const maxGone = 3 * maxResiduals
 
-// admit returns where a variant of an object is kept, or -1.
+// admit returns the index at which a new variant of an object is cached, or -1.
 func (c *residuals) admit(w *World) int {
 	if n := c.n; n < maxResiduals {
 		c.n++
@@ -58,7 +59,7 @@ func (c *residuals) admit(w *World) int {
 	return w.dice.below(maxResiduals)
 }
 
-// unsharedRun returns a run that has no place and serves one client, until its snapshot is cut.
+// unsharedRun returns a run that is not cached. It serves one client until its snapshot is cut.
 func (w *World) unsharedRun() *run {
 	if w.unsharedUsed == len(w.unshared) {
 		w.unshared = append(w.unshared, new(run))

@@ -9,62 +9,62 @@ import (
 	"math/rand/v2"
 )
 
-// A client learns the ids of the objects that it has. From them it shall learn neither that there
-// are objects which it has not, nor how many. So there are two kinds of blocks of 64 slots:
+// A client receives the ids of the objects that it has. The ids must reveal neither the existence
+// nor the number of other objects. So there are two kinds of blocks of 64 slots:
 //
-//	open    for objects that all clients have as they are spawned. The slot that was freed last
-//	        is used first, and the generations of a slot count up: these ids tell of objects
-//	        alone that all clients had.
-//	veiled  for objects with an audience or in a space. A slot is any free one of all veiled
-//	        blocks. The generations of a slot seem random, so a client does not notice objects
-//	        that had the slot meanwhile. Some slots of each block are closed, that is never used:
-//	        a slot that a client never sees need not have an object.
+//	open    for objects that all clients have from their spawn on. The slot that was freed last
+//	        is reused first, and the generations of a slot count up: these ids reveal only
+//	        objects that all clients had.
+//	veiled  for objects with an audience or in a space. A slot is drawn from the free slots of
+//	        all veiled blocks. The generations of a slot look random, so a client does not
+//	        notice other objects that had the slot meanwhile. Some slots of each block are
+//	        closed, which means never used: an unseen slot does not imply a hidden object.
 //
-// Each kind has its blocks at places of its own, so neither kind counts the other. Another veiled
-// block is opened when a random share of the slots is used, so the highest slot that a client sees
-// bounds the number of veiled objects only roughly: see docs/adr/0059.
+// The blocks of each kind have fixed places, so ids of one kind do not reveal the size of the
+// other. Another veiled block is opened when a random share of the slots is used, so the highest
+// slot that a client sees bounds the number of veiled objects only roughly: see docs/adr/0059.
 const (
-	// blocksPer is of how many blocks one is of the less frequent kind: a veiled one, or in a world
-	// with a space an open one. Each of its slots takes an entry of each peer, used or not.
+	// blocksPer is the number of blocks with one of the less frequent kind: a veiled one, or in a
+	// world with a space an open one. Each slot takes an entry of each peer, used or not.
 	blocksPer = 4
-	// mostClosed is how many slots of a veiled block are closed at most.
+	// mostClosed bounds the closed slots of a veiled block.
 	mostClosed = 15
 	// opaqueBits is the size of the first generations of a veiled slot, each of which is used once.
-	// On the wire it takes 23 bits more than generation 1 does.
+	// On the wire it takes 23 bits more than generation 1.
 	opaqueBits = 16
 )
 
-// slots gives out the slots of a world and their generations.
+// slots allocates slots and generations for the objects of a world.
 type slots struct {
-	gens   []uint32 // by slot: how many objects it has had
+	gens   []uint32 // by slot: number of objects it has had
 	taken  bitset
 	used   int   // taken slots
-	free   []int // open slots that were given back, in that order
-	next   int   // no open slot from here on was ever given
-	spaces bool  // veiled blocks are the frequent kind; it is decided with the first slot
+	free   []int // freed open slots, in that order
+	next   int   // first open slot that was never used
+	spaces bool  // veiled blocks are the frequent kind; fixed at the first allocation
 
-	blocks []int  // the veiled ones that are in use
-	closed bitset // slots of theirs that are never used
-	usable int    // slots of theirs that are not closed
-	veiled int    // taken slots of theirs
-	spare  int    // with fewer free slots than these there is another block
+	blocks []int  // veiled blocks in use
+	closed bitset // their closed slots
+	usable int    // number of their slots that are not closed
+	veiled int    // number of their taken slots
+	spare  int    // another block is opened if at most this many of them are free
 
 	random *rand.Rand
 	cipher cipher.Block // of generations
 	buf    [2][aes.BlockSize]byte
 }
 
-// seed makes ids unpredictable to whoever does not know the seed. It belongs before the first slot.
+// seed makes ids unpredictable without the seed. It must be called before the first allocation.
 func (s *slots) seed(seed uint64) {
 	key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("netvar slots"), seed))
 	s.random = rand.New(rand.NewChaCha8(key))
-	s.cipher, _ = aes.NewCipher(key[:]) // A key of this size is never refused.
+	s.cipher, _ = aes.NewCipher(key[:]) // keys of this size are always valid
 }
 
-// full reports whether no slot is left.
+// full reports whether all slots are taken.
 func (s *slots) full() bool { return s.used == MaxSlots }
 
-// give returns an id for an object. There is a slot left.
+// give allocates an id. The caller checks full first.
 func (s *slots) give(veiled, spaces bool) ID {
 	if s.next == 0 && len(s.blocks) == 0 {
 		s.spaces = spaces
@@ -75,7 +75,7 @@ func (s *slots) give(veiled, spaces bool) ID {
 	} else {
 		slot = s.openSlot()
 	}
-	for k := 0; slot < 0; k++ { // No slot of the kind is left.
+	for k := 0; slot < 0; k++ { // all slots of the kind are taken
 		if left := ^s.taken.word(k); left != 0 {
 			slot = k<<6 + bits.TrailingZeros64(left)
 		}
@@ -84,7 +84,7 @@ func (s *slots) give(veiled, spaces bool) ID {
 		s.gens = append(s.gens, 0)
 	}
 	if s.gens[slot]++; s.gens[slot] == 0 {
-		s.gens[slot] = 1 // after 2^32 lifetimes of one slot; 0 would make a nil id of slot 0
+		s.gens[slot] = 1 // after 2^32 lifetimes of one slot; 0 would give slot 0 the nil id
 	}
 	s.taken.set(slot)
 	s.used++
@@ -95,7 +95,7 @@ func (s *slots) give(veiled, spaces bool) ID {
 	return makeID(slot, s.opaque(slot, s.gens[slot]))
 }
 
-// release takes a slot back.
+// release frees a slot.
 func (s *slots) release(slot int) {
 	s.taken.unset(slot)
 	s.used--
@@ -106,10 +106,10 @@ func (s *slots) release(slot int) {
 	}
 }
 
-// isVeiled reports of which kind a block is.
+// isVeiled reports whether a block is of the veiled kind.
 func (s *slots) isVeiled(block int) bool { return block%blocksPer == 1 != s.spaces }
 
-// openSlot returns an open slot, or -1.
+// openSlot returns a free open slot, or -1.
 func (s *slots) openSlot() int {
 	for n := len(s.free); n > 0; n = len(s.free) {
 		slot := s.free[n-1]
@@ -128,7 +128,7 @@ func (s *slots) openSlot() int {
 	return -1
 }
 
-// veiledSlot returns any of the free veiled slots, each as likely as the others, or -1.
+// veiledSlot returns a random free slot of the veiled blocks, or -1.
 func (s *slots) veiledSlot() int {
 	for s.usable-s.veiled <= s.spare && s.openBlock() {
 	}
@@ -154,7 +154,7 @@ func (s *slots) veiledSlot() int {
 	panic("unreachable")
 }
 
-// openBlock puts another veiled block into use, unless there is none.
+// openBlock adds a veiled block. It reports false if there is none left.
 func (s *slots) openBlock() bool {
 	k := 0
 	if n := len(s.blocks); n > 0 {
@@ -169,14 +169,15 @@ func (s *slots) openBlock() bool {
 	s.blocks = append(s.blocks, k)
 	closed := s.random.IntN(mostClosed + 1)
 	for range closed {
-		s.closed.set(k<<6 + s.random.IntN(64)) // one may come twice
+		s.closed.set(k<<6 + s.random.IntN(64)) // the same slot may be drawn twice
 	}
 	s.usable += 64 - bits.OnesCount64(s.closed.word(k))
 	s.spare = s.usable/8 + s.random.IntN(s.usable*3/8)
 	return true
 }
 
-// opaque returns the generation of the n-th object of a veiled slot. All of a slot differ.
+// opaque returns the generation of the n-th object of a veiled slot. All generations of a slot
+// differ.
 func (s *slots) opaque(slot int, n uint32) uint32 {
 	half := opaqueBits / 2
 	if n >= 1<<opaqueBits {
@@ -184,15 +185,15 @@ func (s *slots) opaque(slot int, n uint32) uint32 {
 	}
 	for {
 		n = s.permute(uint32(slot), n, half)
-		// 0 is no generation, and those of the first size are used up when the others begin.
+		// 0 is invalid, and numbers of the first size are used up before the second
 		if half == 16 && n >= 1<<opaqueBits || half < 16 && n > 0 {
 			return n
 		}
 	}
 }
 
-// permute is a permutation of the numbers of 2*half bits, another one for each slot: the network of
-// Feistel, with AES as the function of a round.
+// permute is a permutation of the numbers of 2*half bits, different for each slot: a Feistel
+// network with AES as the round function.
 func (s *slots) permute(slot, n uint32, half int) uint32 {
 	mask := uint32(1)<<half - 1
 	left, right := n>>half, n&mask

@@ -10,27 +10,27 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Limit bounds one snapshot. Packets is at most MaxPackets. Reliable says that the client's stream
-// takes records that are larger than a packet; without it they wait.
+// Limit bounds one snapshot. Packets is at most MaxPackets. Reliable is set if the client's stream
+// accepts records that are larger than a packet; otherwise they wait.
 type Limit struct {
 	Packets, PacketSize int
 	Reliable            bool
 }
 
-// candidate is one slot that is owed to the client, or a run of them.
+// candidate is a pending slot, or a run of them, that may be sent in this snapshot.
 type candidate struct {
-	run     *run // what is sent of some slots; slot is the first of them
+	run     *run // encoded records of several slots, the first of which is slot
 	version uint64
-	order   uint32 // in which a shortage has tried them
+	order   uint32 // order of trying under a shortage
 	slot    uint32
 	size    uint32 // bits of the record, once it is written
-	class   uint32 // its index; of a despawn the one after the last
+	class   uint32 // index of the class; for despawns the number of classes
 	rank    rank
 	packet  uint8 // index in the snapshot, or onStream, or unplaced
 	steady  bool  // the object is steady
 	full    bool  // was encoded without a baseline
 	large   bool  // fits no packet
-	why     Why   // it is unplaced: see Explain
+	why     Why   // reason why it is unplaced: see Explain
 }
 
 const (
@@ -38,11 +38,11 @@ const (
 	unplaced = 0xff
 )
 
-// rank orders what competes for the room of a snapshot.
+// rank is the first criterion of priority.
 type rank uint8
 
 const (
-	// First: an object that is gone is the worst lie, and the record is tiny.
+	// First, because a dead object that is still shown misleads most, and the record is tiny.
 	rankDespawn rank = iota
 	rankOverdue
 	rankOwed
@@ -56,36 +56,36 @@ type cutter struct {
 	lim     Limit
 	list    []candidate
 	packets [][]byte
-	from    int            // packets that were there before
+	from    int            // number of packets that dst already had
 	open    wire.BitWriter // the open packet
-	room    int            // bits that a packet may have
+	room    int            // bits per packet
 	context context
-	origin  origin   // what records lead from
+	origin  origin   // of the records of steady objects
 	first   uint64   // id of the first packet
 	budget  int      // bits of records for this snapshot
-	left    int      // of them; a record may overdraw it
+	left    int      // remaining bits of budget; a record may overdraw it
 	needs   needed   // scratch of byNeed
-	far     bool     // the client is far behind, and follows its plan
-	serves  bool     // the turn of the plan has come
-	taken   bitset   // scratch of gatherByPlan: slots that are listed one by one
-	covered bitset   // and what lies between the first and the last slot of a run
-	chosen  []uint32 // candidates that a shortage lets go, by packet
-	short   bool     // of budget: what a shortage has not tried waits for that
-	behind  uint64   // ticks that the client stays behind in what was left out
+	far     bool     // the client has enough blank slots for a plan
+	serves  bool     // the plan is served in this snapshot
+	taken   bitset   // scratch of gatherByPlan: slots that are listed individually
+	covered bitset   // scratch of gatherByPlan: slots between the first and the last of a run
+	chosen  []uint32 // candidates that are sent under a shortage, by packet
+	short   bool     // the budget is used up, so untried candidates wait for budget
+	behind  uint64   // ticks by which the client lags in the records left out
 	runBits int      // bits of the runs in the list
-	modest  int      // snapshots in a row that have used little of the list: see trim
+	modest  int      // consecutive snapshots that have used little of the list: see trim
 
-	largeRoom int    // bytes that may still go over the stream
-	crowded   uint64 // large records that found no room there
+	largeRoom int    // bytes that the stream can still take
+	crowded   uint64 // large records that did not fit the stream
 }
 
-// AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns
-// the id of the first; the others follow it. The spare capacity of dst and of the packets in it
-// is used again. There is at least one packet even if nothing is owed. What does not fit waits:
-// see weigh for what goes first. Limit{1, 100, false} makes a probe. Records that are larger than a
-// packet are returned by Large.
+// AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns the
+// id of the first; the ids of the others follow. The spare capacity of dst and of its packets is
+// reused. There is at least one packet even if no change is pending. Records that do not fit wait,
+// those of the lowest priority first: see weigh. Limit{1, 100, false} makes a probe. Records that
+// are larger than a packet are returned by Large.
 //
-// The tick must be later than that of the client's last snapshot, and not before the last
+// The tick must be later than that of the client's last snapshot, and not earlier than the last
 // capture.
 func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][]byte, first uint64) {
 	if tick <= p.tick || tick < p.w.tick {
@@ -129,13 +129,14 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 }
 
 const (
-	// modestEnough is how many snapshots in a row use little of the list before it becomes smaller.
+	// modestEnough is the number of consecutive snapshots that use little of the list before it
+	// shrinks.
 	modestEnough = 64
-	smallList    = 16 // candidates that are no burden
+	smallList    = 16 // candidates; smaller lists do not shrink
 )
 
-// trim gives memory of the list back when it is not needed any more. The first snapshots of a
-// client list each object by itself, and later ones mostly runs.
+// trim shrinks the list if most of its capacity is not needed any more. The first snapshots of a
+// client list objects individually, and later ones mostly as runs.
 func (c *cutter) trim() {
 	if cap(c.list) <= smallList || len(c.list) > cap(c.list)/8 {
 		c.modest = 0
@@ -147,7 +148,7 @@ func (c *cutter) trim() {
 	}
 }
 
-// records is how many it is.
+// records returns the number of records in a candidate.
 func (n *candidate) records() int {
 	if n.run != nil {
 		return n.run.records
@@ -155,11 +156,11 @@ func (n *candidate) records() int {
 	return 1
 }
 
-// gather lists what is owed and not waiting, in slot order.
+// gather lists the due slots in slot order. With together, steady neighbours are listed as runs.
 func (c *cutter) gather(together bool) {
 	p := c.p
 	c.list, c.runBits, c.behind = c.list[:0], 0, 0
-	// A digest snapshot that sheds would never be complete.
+	// otherwise the snapshot would never be complete
 	shedding := p.w.shed > 0 && !c.header.HasDigest
 	together = together && !shedding
 	for k := range p.owed {
@@ -175,12 +176,12 @@ func (c *cutter) gather(together bool) {
 	}
 }
 
-// gatherSome lists what is due of 64 slots, of which some are steady. What is steady goes in runs,
-// as long as nothing lies in between that goes by itself.
+// gatherSome lists the due slots of a block. Steady slots are listed as runs, unless another slot
+// between them is listed individually.
 func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
 	missing := steady & c.p.marks.missingIn(c.origin, k)
 	for alone := due&^steady | missing; due != 0; alone &= alone - 1 {
-		between := due & (alone&-alone - 1) // which is all that is due if nothing is alone
+		between := due & (alone&-alone - 1) // all of due if alone is empty
 		switch {
 		case between == 0:
 		case between&(between-1) == 0:
@@ -198,11 +199,11 @@ func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
 	}
 }
 
-// isDue returns what is owed and not waiting of 64 slots.
+// isDue returns the pending slots of a block that are not waiting for an acknowledgement.
 func (c *cutter) isDue(k int) uint64 {
 	p := c.p
 	due := p.owed[k] &^ p.large.slots.word(k)
-	if !c.header.HasDigest { // it takes everything, or it would never be complete
+	if !c.header.HasDigest { // a digest needs all pending changes to be complete
 		due &^= p.sentTwice.word(k)
 	}
 	return due
@@ -214,8 +215,8 @@ func (c *cutter) addRun(r *run) {
 	c.runBits += int(r.size)
 }
 
-// addSteady lists steady slots, each by itself. It does not rank second copies below the others; if
-// not everything fits, gatherSingly does.
+// addSteady lists steady slots individually. It does not rank second copies below others; if not
+// all records fit, gatherSingly ranks them.
 func (c *cutter) addSteady(k int, mask uint64) {
 	p := c.p
 	for ; mask != 0; mask &= mask - 1 {
@@ -249,14 +250,15 @@ func (c *cutter) gatherOne(slot int, shedding bool) {
 	c.list = append(c.list, n)
 }
 
-// gatherSingly gathers anew, each object by itself.
+// gatherSingly lists all slots again, individually, if some were listed as runs or unranked.
 func (c *cutter) gatherSingly() {
 	if slices.ContainsFunc(c.list, func(n candidate) bool { return n.run != nil || n.steady }) {
 		c.gather(false)
 	}
 }
 
-// inOrder writes everything in slot order and reports whether it fits: the common case.
+// inOrder writes all candidates in slot order and reports whether they fit, which is the common
+// case.
 func (c *cutter) inOrder() bool {
 	c.next()
 	for i := range c.list {
@@ -283,7 +285,7 @@ func (c *cutter) inOrder() bool {
 	return true
 }
 
-// next ends the open packet and begins another.
+// next closes the open packet and begins another.
 func (c *cutter) next() {
 	n := len(c.packets)
 	if n > c.from {
@@ -296,7 +298,7 @@ func (c *cutter) next() {
 	}
 	b := c.packets[n][:0]
 	if cap(b) == 0 {
-		// A record that does not fit is written first.
+		// Room for a record that does not fit, because it is written before its size is checked.
 		b = make([]byte, 0, max(c.lim.PacketSize, maxHeader)+8)
 	}
 	c.header.Index = uint8(n - c.from)
@@ -315,8 +317,8 @@ func (c *cutter) close() {
 	c.open.Reset(nil)
 }
 
-// put writes the record into the open packet if it fits. If not, the packet is as before, and gets
-// no record any more: its context means nothing then.
+// put writes the record into the open packet if it fits. Otherwise the packet's bytes are
+// unchanged, but it must get no more records, because its context is invalid.
 func (c *cutter) put(n *candidate) bool {
 	if n.run != nil {
 		return c.putRun(n)
@@ -345,7 +347,7 @@ func (c *cutter) record(n *candidate) {
 	if n.steady {
 		o := w.slots[n.slot]
 		n.class = uint32(o.class.index)
-		if from := c.basis(o); from.asOf > 0 { // or all marks are too old
+		if from := c.basis(o); from.asOf > 0 { // otherwise all marks are too old
 			if r := w.residual(o, from); r != nil {
 				head.Base = r.exactly()
 				c.context.putHead(&c.open, &head)
@@ -376,19 +378,19 @@ func (c *cutter) record(n *candidate) {
 	c.putFull(&c.open, &c.context, int(n.slot))
 }
 
-// basis is what the record of a steady object is a difference from: what the client has as of two
-// marks, or one version if it lacks what was the newest then.
+// basis returns the basis for a steady object's record: the marks of the origin, or one exact
+// version if the client lacks the object as of the origin.
 func (c *cutter) basis(o *Object) basis {
 	m, slot := &c.p.marks, o.id.slot()
 	v := c.p.view(slot)
 	if m.missingIn(c.origin, slot>>6)>>(slot&63)&1 == 0 {
 		return c.origin.basis(v.withheld)
 	}
-	// At 0 if it is too old: no baseline.
+	// asOf 0 if the version is dropped: no baseline
 	return basis{origin: origin{asOf: v.asOf(o, m.newestWith(slot))}, exact: true, withheld: v.withheld}
 }
 
-// exactly returns the version that a residual leads from, if its record has to name it.
+// exactly returns the base version of a residual if the record has to contain it, or 0.
 func (r *residual) exactly() uint64 {
 	if r.exact {
 		return r.base
@@ -396,8 +398,8 @@ func (r *residual) exactly() uint64 {
 	return 0
 }
 
-// residual encodes what leads from the state that the client is known to have, or returns nil if
-// its baseline is gone.
+// residual encodes a delta from a state that the client has, or returns nil if the baseline is
+// dropped.
 func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	var r *residual
 	v := c.p.view(o.id.slot())
@@ -413,7 +415,7 @@ func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	return r
 }
 
-// leads reports whether the client has what a residual leads from.
+// leads reports whether the client has acknowledged the versions that a residual leads from.
 func (c *cutter) leads(r *residual, o *Object, e *entry, v view) bool {
 	if v.withheld == 0 {
 		return e.hasAcked(max(r.base, v.since)) && e.hasAcked(max(r.older, v.since)) && e.hasAcked(max(r.oldest, v.since))
@@ -422,14 +424,14 @@ func (c *cutter) leads(r *residual, o *Object, e *entry, v view) bool {
 	return base > 0 && e.hasAcked(base) && leadsFrom(r.trendFrom, o, e, v) && leadsFrom(r.origin.oldest(), o, e, v)
 }
 
-// leadsFrom reports whether the client has what an object was at an earlier tick of an origin, or
-// the object was not there yet.
+// leadsFrom reports whether the client has acknowledged the version of an object at a tick of an
+// origin, or the object did not exist then.
 func leadsFrom(tick uint64, o *Object, e *entry, v view) bool {
 	version := v.asOf(o, tick)
 	return version > 0 && e.hasAcked(version) || o.hist.floor(tick, o.changed) < 0
 }
 
-// finish writes into all packets what is known only now.
+// finish writes the header fields of all packets that are known only now.
 func (c *cutter) finish() {
 	c.close()
 	placed := 0
@@ -448,7 +450,7 @@ func (c *cutter) finish() {
 	if c.far {
 		c.leavePlanned()
 	}
-	// What is outstanding on the stream is owed as well.
+	// Outstanding records on the stream are pending as well.
 	complete := c.header.HasDigest && placed == c.p.owed.count()
 	behind := uint8(min(max(c.behind, c.behindLarge()), math.MaxUint8))
 	left := 0
@@ -470,8 +472,8 @@ func (c *cutter) finish() {
 	}
 }
 
-// staysBehind notes by how many ticks the client stays behind in what is in no packet: since its
-// last record, or since before its lifetime if it has none.
+// staysBehind updates the lag for a candidate that is in no packet: since its last record, or since
+// before its lifetime if it has none.
 func (c *cutter) staysBehind(n *candidate) *entry {
 	e, tick := &c.p.entries[n.slot], c.header.Tick
 	if n.rank != rankCopy {
@@ -480,7 +482,7 @@ func (c *cutter) staysBehind(n *candidate) *entry {
 	return e
 }
 
-// leaveOut notes that a candidate waits, and why if it was not even tried.
+// leaveOut records that a candidate waits, and the reason if it was not tried.
 func (c *cutter) leaveOut(n *candidate) {
 	st := &c.p.w.stats
 	st.Waited++
@@ -498,7 +500,7 @@ func (c *cutter) leaveOut(n *candidate) {
 	}
 }
 
-// commit remembers what was sent.
+// commit records the sent packets.
 func (c *cutter) commit() {
 	p := c.p
 	st, spent, f := &p.w.stats, &p.w.spent, &p.flight
@@ -545,7 +547,7 @@ func (c *cutter) commit() {
 	}
 }
 
-// commitOne notes in its entry that a slot was sent.
+// commitOne updates the entry of a sent slot.
 func (c *cutter) commitOne(n *candidate) {
 	st, e := &c.p.w.stats, &c.p.entries[n.slot]
 	switch {

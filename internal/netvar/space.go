@@ -11,45 +11,46 @@ import (
 // MaxEyes bounds the eyes of a client in one space: a split screen, a map and a camera or two.
 const MaxEyes = 8
 
-// MaxSpaces bounds the spaces of a world: each client has a seat in all of them.
+// MaxSpaces bounds the spaces of a world, because each client may have a seat in all of them.
 const MaxSpaces = 16
 
-// Space shows to each client what is near one of its eyes: objects of the classes that lie in it,
-// beside what their audiences say; both must admit. Who has no eye in it sees nothing of it.
+// Space limits the view of each client to objects near one of its eyes, for the classes that the
+// space holds. The audience of an object must admit the client too. A client without eyes sees no
+// object of the space, except its own.
 type Space struct {
 	w      *World
 	number int
 	index  *grid.Index
 	owner  func(owner uint64) *Peer // nil: owners see no more than others
 	seats  []*seat                  // by eye
-	free   []int                    // eyes that nobody has
-	shut   []int                    // eyes that nobody has after the next Settle
-	moving []*seat                  // whose eyes were set since the last capture
-	taken  []*seat                  // with an eye that is in an object
-	doubts []*seat                  // with suspects
-	doubt  func(slot, eye int)      // notes a suspect
+	free   []int                    // unused eyes
+	shut   []int                    // eyes that are unused after the next Settle
+	moving []*seat                  // seats whose eyes were set since the last capture
+	taken  []*seat                  // seats with an eye that follows an object
+	doubts []*seat                  // seats with suspects
+	doubt  func(slot, eye int)      // adds a suspect
 }
 
-// position is where the objects of a class lie.
+// position is the space of a class, and the function that locates its objects.
 type position struct {
 	space *Space
 	at    func(live unsafe.Pointer) (x, y, z float64)
 }
 
-// Eye is a point from which a client sees: an object of the space, or a place.
+// Eye is a point from which a client sees: that of an object in the space, or a fixed one.
 type Eye struct {
-	Object  *Object // nil: the place
+	Object  *Object // nil: use X, Y, Z
 	X, Y, Z float64
 }
 
-// seat is what a space knows of one client.
+// seat is the state of one client in a space.
 type seat struct {
-	p        *Peer // nil once the client has gone
+	p        *Peer // nil once the client is closed
 	eyes     []eye
-	wanted   []Eye  // from the next capture on, while it is moving
-	suspects bitset // slots that may have come near or gone
+	wanted   []Eye  // from the next capture on, while the seat is moving
+	suspects bitset // slots that may have entered or left the range
 
-	moving, taken, doubtful bool // is in the list of that name
+	moving, taken, doubtful bool // in the list of that name
 }
 
 type eye struct {
@@ -57,8 +58,8 @@ type eye struct {
 	object *Object
 }
 
-// NewSpace makes a space of the world. owner, if it is not nil, returns the client, or nil, that
-// owns what this owner owns, which it then always sees.
+// NewSpace adds a space to the world. owner may be nil. It returns the client behind an owner, or
+// nil; that client always sees the owner's objects.
 func (w *World) NewSpace(s grid.Shape, owner func(owner uint64) *Peer) (*Space, error) {
 	if len(w.spaces) == MaxSpaces {
 		return nil, fmt.Errorf("%d grids are the most that a room has", MaxSpaces)
@@ -69,9 +70,9 @@ func (w *World) NewSpace(s grid.Shape, owner func(owner uint64) *Peer) (*Space, 
 	return sp, nil
 }
 
-// Hold puts the objects of a class into the space, at the place that the function finds in their
-// live value: it is asked at the capture of an edited object. The class has no objects yet, and is
-// in no other space.
+// Hold adds a class to the space. at returns the position of an object from its live value, and is
+// called when an edited object is captured. The class must have no objects yet, and be in no other
+// space.
 func (s *Space) Hold(c *Class, at func(live unsafe.Pointer) (x, y, z float64)) error {
 	switch p := &s.w.positions[c.index]; {
 	case p.space != nil:
@@ -84,12 +85,12 @@ func (s *Space) Hold(c *Class, at func(live unsafe.Pointer) (x, y, z float64)) e
 	}
 }
 
-// Holds tells whether the objects of a class lie in the space.
+// Holds reports whether the objects of a class are in the space.
 func (s *Space) Holds(c *Class) bool { return s.w.positions[c.index].space == s }
 
-// SetEyes lets a client see from these from the next capture on, at most MaxEyes. What has no place
-// in the space, as an object of a class that it does not hold, sees nothing. A client that was
-// closed gets none.
+// SetEyes sets the eyes of a client, at most MaxEyes, from the next capture on. An eye without a
+// place in the space, such as an object of a class that it does not hold, sees nothing. For a
+// closed client the call has no effect.
 func (s *Space) SetEyes(p *Peer, eyes ...Eye) {
 	if slices.Contains(s.w.peers, p) {
 		s.setEyes(p, eyes)
@@ -133,11 +134,11 @@ func (s *Space) cellOf(o *Object) grid.Cell {
 	return c
 }
 
-// leave takes a despawned object out. Eyes that follow it stay where they are.
+// leave removes a despawned object. Eyes that follow it keep their position.
 func (s *Space) leave(o *Object) { s.index.RemoveThing(o.id.slot()) }
 
-// admits tells whether a client may see an object: it is near one of its eyes, or was and is not
-// far yet.
+// admits reports whether a client may see an object: it is near one of the client's eyes, or
+// visible and within the margin, or the client's own.
 func (s *Space) admits(o *Object, p *Peer) bool {
 	if s.ownerOf(o) == p {
 		return true
@@ -158,7 +159,7 @@ func (s *Space) admits(o *Object, p *Peer) bool {
 	return nearest == grid.Inside || nearest == grid.Border && p.shows(o)
 }
 
-// ownerOf returns the client that sees o wherever it is, or nil.
+// ownerOf returns the client that always sees o, or nil.
 func (s *Space) ownerOf(o *Object) *Peer {
 	if s.owner == nil || o.owner == 0 {
 		return nil
@@ -166,7 +167,7 @@ func (s *Space) ownerOf(o *Object) *Peer {
 	return s.owner(o.owner)
 }
 
-// moveEyes moves the eyes, and notes what of all pairs of client and object is to be judged.
+// moveEyes moves the eyes, and stores the pairs of client and object that must be judged.
 func (s *Space) moveEyes() {
 	for _, t := range s.moving {
 		t.moving = false
@@ -189,7 +190,7 @@ func (s *Space) moveEyes() {
 	s.free, s.shut = append(s.free, s.shut...), s.shut[:0]
 }
 
-// take gives a client the eyes that it wants.
+// take applies the wanted eyes of a client.
 func (s *Space) take(t *seat) {
 	for i, want := range t.wanted {
 		if i == len(t.eyes) {
@@ -217,7 +218,7 @@ func (s *Space) take(t *seat) {
 		s.index.MoveEye(e.id, grid.Cell{}, false)
 		s.shut = append(s.shut, e.id)
 	}
-	t.eyes = slices.Delete(t.eyes, len(t.wanted), len(t.eyes)) // It lets go of the objects.
+	t.eyes = slices.Delete(t.eyes, len(t.wanted), len(t.eyes)) // drops the objects too
 	clear(t.wanted)
 }
 
@@ -232,8 +233,8 @@ func (s *Space) newEye(t *seat) int {
 	return len(s.seats) - 1
 }
 
-// follow moves the eyes that are in objects, and tells whether there are any. One whose object is
-// gone stays where it was.
+// follow moves the eyes that follow objects, and reports whether there are any. If the object is
+// dead, its eye keeps the position.
 func (s *Space) follow(t *seat) (any bool) {
 	for i := range t.eyes {
 		e := &t.eyes[i]
@@ -250,8 +251,8 @@ func (s *Space) follow(t *seat) (any bool) {
 	return any
 }
 
-// suspectAround suspects an object that is new: nobody has it, so of all clients only those near
-// it, and its owner, may see it.
+// suspectAround suspects a new object for the clients near it and for its owner. No client has it
+// yet, so the others need no check.
 func (s *Space) suspectAround(o *Object) {
 	slot := o.id.slot()
 	s.index.Seen(slot, s.doubt)
@@ -273,8 +274,8 @@ func (s *Space) suspectFor(slot int, t *seat) {
 	}
 }
 
-// judgeSuspects asks for the pairs that moveEyes has noted. All of these objects live and are
-// published, since what has died is in no cell any more.
+// judgeSuspects judges the pairs that moveEyes has stored. All of these objects are alive and
+// published, because dead objects are in no cell.
 func (s *Space) judgeSuspects() {
 	for _, t := range s.doubts {
 		for slot := t.suspects.next(0); slot >= 0; slot = t.suspects.next(slot + 1) {
@@ -287,14 +288,14 @@ func (s *Space) judgeSuspects() {
 	s.doubts = s.doubts[:0]
 }
 
-// close takes away the eyes of a client that goes.
+// close removes the eyes of a client.
 func (s *Space) close(p *Peer) {
 	s.setEyes(p, nil)
 	s.seat(p).p = nil
 }
 
-// Cost says how many cells were visited, and how many pairs suspected, since the space was made.
+// Cost returns the number of visited cells and of suspected pairs, since the space was made.
 func (s *Space) Cost() (cells, pairs uint64) { return s.index.Cost() }
 
-// inSpace tells whether the objects of a class lie in a space.
+// inSpace reports whether the objects of a class are in a space.
 func (w *World) inSpace(c *Class) bool { return w.positions[c.index].space != nil }

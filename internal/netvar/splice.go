@@ -6,18 +6,19 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A client that may read other fields of some objects than the clients of a run gets that run with
-// other records of these objects. Mostly that is one client, which owns something: its run is not
-// put together, but names the other one, of which a packet gets all the rest.
+// A client may be allowed to read other fields of some objects than the clients of a cached run.
+// Its run is derived from the cached one by replacing the records of these objects. Mostly that is
+// a single client with its own objects: its run is then not assembled, but refers to the cached run
+// and has patches.
 
-// patch is a record of a run that a client gets otherwise.
+// patch replaces a record of the other run.
 type patch struct {
-	from, to uint16 // where it lies in the other run, in bits
-	size     uint16 // of what takes its place, in bits
+	from, to uint16 // range in the other run, in bits
+	size     uint16 // of the replacement, in bits
 }
 
-// patchFrom makes a run of another one, which must stay while the run is in use, and of what the
-// client gets otherwise of a set of its slots.
+// patchFrom derives a run from another one, which must remain while the run is in use, with other
+// records for a set of slots.
 func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 	w := c.p.w
 	b := &w.runBits
@@ -33,7 +34,7 @@ func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 			x.prev = r.first&^63 + bits.Len64(mask&below) - 1
 		}
 		before := b.Len()
-		// The versions are there, since the other run was made of them.
+		// The versions exist, because the other run was encoded from them.
 		one := w.residual(w.slots[slot], c.origin.basis(c.p.views.withheld(slot)))
 		x.putNext(b, w.slots[slot], one.basis)
 		b.PutBits(w.bitsOf(one))
@@ -63,11 +64,11 @@ func (r *run) put(b *wire.BitWriter) {
 	b.PutRange(r.whole.room(), done, int(r.whole.size))
 }
 
-// room returns the bits of a run with what finish has left behind them, so that the last of them
-// are written as fast as all others.
+// room returns the bits of a run with the spare bytes behind them, so that the last bits are
+// written as fast as the others.
 func (r *run) room() []byte { return r.bits[:cap(r.bits)] }
 
-// splice makes a run that others can be made of out of another one.
+// splice derives an assembled run from another one, from which further runs can be derived.
 func (c *cutter) splice(r, from *run, mask, other uint64, most int) {
 	if c.patchFrom(r, from, mask, other, most); r.size == 0 {
 		return
@@ -87,8 +88,8 @@ func (c *cutter) splice(r, from *run, mask, other uint64, most int) {
 	r.finish(b)
 }
 
-// others returns which of some of 64 slots the clients of a run are withheld other rules of than
-// this one.
+// others returns the slots of a block of which the client is withheld other rules than the clients
+// of a run.
 func (s *views) others(k int, key *runKey) (slots uint64) {
 	same := uint64(0)
 	for _, m := range key.views {

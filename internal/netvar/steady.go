@@ -2,31 +2,31 @@ package netvar
 
 import "math/bits"
 
-// Of nearly every object a client has what it was sent, because packets arrive and nothing was left
-// out of them. Such an object is steady for the client's peer, which keeps no detail of it. What
-// the peer knows of its steady objects stands in
+// Nearly always the client has the newest sent version of an object, because packets arrive and
+// contain all pending objects. Such an object is steady for the client's peer, which stores no
+// detail for it. The state of steady objects is in
 //
 //	marks      the ticks as of which the client has all of them
-//	owed       which of them have changed since they were acknowledged
-//	sentOnce,  which of these are in flight, in the packets of one snapshot
+//	owed       those with a change that is not acknowledged: the pending ones
+//	sentOnce,  those with a copy in flight, in the packets of one snapshot
 //	sentTwice  or of two
-//	flight     which packet has which of them
+//	flight     the slots of each packet
 //
 // and in the history of each object. All clients with the same mark have the same versions. So the
-// records of 64 neighbours are encoded once for all clients to whom the same of them are due
-// (run.go), and each step takes a few operations on words of 64 slots:
+// records of 64 neighbours are encoded once for all clients with the same due slots (run.go), and
+// each step takes a few operations on words of 64 slots:
 //
-//	gather   those that are owed, steady and not in sentTwice   ──▶  one candidate
-//	put      their run                                          ──▶  the packet
-//	commit   sentOnce, sentTwice                                ──▶  one note of the packet
-//	acked    those that have not changed since the packet       ──▶  no longer owed
+//	gather   pending, steady and not in sentTwice           ──▶  one candidate
+//	put      their run                                      ──▶  the packet
+//	commit   sentOnce, sentTwice                            ──▶  one note of the packet
+//	acked    those that have not changed since the packet   ──▶  not pending
 //
-// Whatever happens to one object alone makes it unsteady: it is new to the client, it is large, it
-// had to wait, or it was lost for longer than the marks reach back. Whoever asks for its detail
-// (Peer.detailed) makes it unsteady too, which is always safe. The object becomes steady again when
-// it is due and the oldest mark is not older than the packet that has mended it.
+// An object becomes unsteady through individual events: it is new to the client, it is large, it
+// had to wait, or it was lost for longer than the marks span. A call of Peer.detailed makes it
+// unsteady too, which is always correct. It becomes steady again when it is due and the oldest mark
+// is not older than the packet that has updated the client's copy.
 
-// derive fills in the detail of a steady object.
+// derive computes the detail of a steady object.
 func (p *Peer) derive(slot int, e *entry) {
 	o, v := p.w.slots[slot], p.view(slot)
 	m := &p.marks
@@ -35,13 +35,14 @@ func (p *Peer) derive(slot int, e *entry) {
 	switch base := v.asOf(o, mark); {
 	case base > 0:
 		e.advance(base)
-	case o.hist.floor(mark, o.changed) < 0: // the version is gone, so this is no usable baseline
+	// the version is dropped, so this is no usable baseline
+	case o.hist.floor(mark, o.changed) < 0:
 		e.advance(mark)
-	default: // nobody knows which version was the first that looked as the object looks now
+	default: // the first version with the readable values of then is unknown
 		e.full = fullEvicted
 	}
 	if !m.missing(m.oldest).has(slot) {
-		e.noteAcked(v.asOf(o, m.oldest)) // 0 if nobody knows it: nothing leads from that
+		e.noteAcked(v.asOf(o, m.oldest)) // 0 if it is unknown: then no delta leads from it
 	}
 	if p.sentOnce.has(slot) {
 		e.sent = v.version(o)
@@ -55,7 +56,8 @@ func (p *Peer) derive(slot int, e *entry) {
 	}
 }
 
-// makeSteady makes steady which it can of 64 slots that are due, and returns those that are steady.
+// makeSteady makes due slots of a block steady if possible, and returns the due slots that are
+// steady.
 func (p *Peer) makeSteady(k int, due uint64) uint64 {
 	for len(p.steady) <= k {
 		p.steady = append(p.steady, 0)
@@ -72,26 +74,27 @@ func (p *Peer) makeSteady(k int, due uint64) uint64 {
 	return due & p.steady[k]
 }
 
-// makeUnsteady gives a detail to those of 64 slots that are steady.
+// makeUnsteady allocates details for the steady ones of the masked slots.
 func (p *Peer) makeUnsteady(k int, mask uint64) {
 	for m := mask & p.steady.word(k); m != 0; m &= m - 1 {
 		p.detailed(k<<6 + bits.TrailingZeros64(m))
 	}
 }
 
-// mended notes that the client has an unsteady object as it was when a packet of this tick was cut.
+// mended records that an acknowledged packet of this tick brought the client's copy of an unsteady
+// object up to date.
 func (p *Peer) mended(slot int, e *entry, tick uint64) {
 	if e.mendedAt == 0 && tick > e.missedAt && !p.w.slots[slot].class.large {
 		e.mendedAt = tick
 	}
 }
 
-// leftOut notes that the snapshot of a tick has left an object out.
+// leftOut records that the snapshot of a tick has left the object out.
 func (e *entry) leftOut(tick uint64) { e.mendedAt, e.missedAt = 0, tick }
 
-// addMark makes a tick a mark, because one of its packets has arrived. What was lost and is in no
-// later packet is missing as of the mark, and so is what is still in flight in a packet of the
-// tick.
+// addMark makes a tick a mark, because one of its packets is acknowledged. Missing as of the mark
+// are the pending objects whose records were lost and are in no later packet, and those in packets
+// of the tick that are still in flight.
 func (p *Peer) addMark(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
@@ -99,14 +102,15 @@ func (p *Peer) addMark(tick uint64) {
 		f.packet(id).addTo(&l.missing) // of those that are decided none has records any more
 	}
 	any := uint64(0)
-	for k := range l.missing { // the client has what is not owed to it
+	for k := range l.missing { // the client has all objects that are not pending
 		l.missing[k] &= p.owed.word(k)
 		any |= l.missing[k]
 	}
 	if any == 0 {
 		l.missing = l.missing[:0]
 	}
-	if tick-m.oldest >= maxMarks { // Some marks go, and may be all that is known.
+	// old marks are dropped, so objects missing in the others become unsteady
+	if tick-m.oldest >= maxMarks {
 		for k, word := range l.missing {
 			p.makeUnsteady(k, word)
 		}
@@ -115,8 +119,8 @@ func (p *Peer) addMark(tick uint64) {
 	m.setMissing(l.missing)
 }
 
-// chooseOrigin decides what the records of a snapshot lead from. The client then drops the versions
-// from before what it keeps, so what it has missed ever since gets its detail now.
+// chooseOrigin sets the origin of a snapshot's records. The client then drops the versions before
+// origin.kept, so objects that are missing in all marks since then become unsteady.
 func (c *cutter) chooseOrigin() {
 	p := c.p
 	m := &p.marks
@@ -127,7 +131,7 @@ func (c *cutter) chooseOrigin() {
 	m.setOldest(c.origin.kept())
 }
 
-// countMissing returns how many steady objects are due and missing as of an origin.
+// countMissing returns the number of steady objects that are due and missing as of an origin.
 func (c *cutter) countMissing(from origin) (n int) {
 	for k := range c.p.steady {
 		n += bits.OnesCount64(c.p.marks.missingIn(from, k) & c.p.steady[k] & c.isDue(k))
@@ -135,8 +139,7 @@ func (c *cutter) countMissing(from origin) (n int) {
 	return n
 }
 
-// ackedSteady notes of the steady ones among the slots of a record that a packet with it has
-// arrived. It returns the other slots.
+// ackedSteady processes an acknowledged record for its steady slots. It returns the other slots.
 func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
 	k := int(r.block)
 	steady := r.mask & p.steady.word(k)
@@ -153,7 +156,7 @@ func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
 	return r.mask &^ steady
 }
 
-// forgetCopies notes that no copy of what is owed of these slots is in flight.
+// forgetCopies records that no copies of the pending versions of these slots are in flight.
 func (p *Peer) forgetCopies(k int, mask uint64) {
 	p.sentOnce.remove(k, mask)
 	p.sentTwice.remove(k, mask)

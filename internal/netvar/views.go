@@ -5,32 +5,31 @@ import (
 	"slices"
 )
 
-// What a client may not read of its objects is the same for many clients and many objects: of a
-// hundred players each reads one and is withheld the same of the others. So it is kept by 64 slots,
-// as sets of slots of which the same is withheld, and whatever is done for neighbours at once is
-// done with these sets.
+// The rules that a client may not read are the same for many clients and objects: each of a hundred
+// players may read its own object fully and the others in part. So they are stored per block of 64
+// slots, as sets of slots with the same withheld rules, and operations on neighbouring slots use
+// these sets.
 
-// view is what a client has of an object, where that is not simply everything since its lifetime
-// began.
+// view describes a client's copy of an object, unless it has all fields since its lifetime began.
 type view struct {
-	since    uint64 // tick at which it changed, or a hidden object was shown; 0 = it did not
+	since    uint64 // tick of the last change of the view within the lifetime, 0 = none
 	withheld Rules
 }
 
-// masked are those of 64 slots of which a client is withheld the same rules.
+// masked is the set of slots of a block of which the client is withheld the same rules.
 type masked struct {
 	slots    uint64
 	withheld Rules
 }
 
-// views are those of one client. A client without any pays for none.
+// views are the views of one client. They are empty for a client that may read all fields.
 type views struct {
-	blocks [][]masked // by 64 slots: in the order of withheld, which is not 0
-	turned bitset     // slots of which the view has changed within the lifetime
-	since  []uint64   // by slot: when
+	blocks [][]masked // by block, sorted by withheld, which is not 0
+	turned bitset     // slots whose view has changed within the lifetime
+	since  []uint64   // by slot: tick of that change
 }
 
-// block returns the views of 64 slots, but for those of which everything may be read.
+// block returns the views of a block, without the slots of which all fields may be read.
 func (s *views) block(k int) []masked {
 	if k < len(s.blocks) {
 		return s.blocks[k]
@@ -38,7 +37,7 @@ func (s *views) block(k int) []masked {
 	return nil
 }
 
-// of returns what is withheld of a slot.
+// withheld returns the rules withheld of a slot.
 func (s *views) withheld(slot int) Rules {
 	for _, m := range s.block(slot >> 6) {
 		if m.slots>>(slot&63)&1 != 0 {
@@ -48,7 +47,7 @@ func (s *views) withheld(slot int) Rules {
 	return 0
 }
 
-// set says what is withheld of a slot.
+// set sets the rules withheld of a slot.
 func (s *views) set(slot int, withheld Rules) {
 	k, bit := slot>>6, uint64(1)<<(slot&63)
 	list := s.block(k)
@@ -73,7 +72,7 @@ func (s *views) set(slot int, withheld Rules) {
 	s.blocks[k] = list
 }
 
-// turn notes that the view of a slot changes within its lifetime.
+// turn records that the view of a slot changes within its lifetime.
 func (s *views) turn(slot int, tick uint64) {
 	for len(s.since) <= slot {
 		s.since = append(s.since, 0)
@@ -82,16 +81,16 @@ func (s *views) turn(slot int, tick uint64) {
 	s.turned.set(slot)
 }
 
-// end forgets the view of a slot whose lifetime ends.
+// end removes the view of a slot whose lifetime ends.
 func (s *views) end(slot int) {
 	s.set(slot, 0)
 	s.turned.unset(slot)
 }
 
-// maxViews is how many sets of rules may be withheld in one run: others are not shared.
+// maxViews bounds the sets of rules in one run. Runs with more are not shared.
 const maxViews = 3
 
-// among returns the views of some of 64 slots, or reports that there are too many.
+// among returns the views of the masked slots of a block. It reports false if there are too many.
 func (s *views) among(k int, mask uint64) (list [maxViews]masked, ok bool) {
 	n := 0
 	for _, m := range s.block(k) {
@@ -107,8 +106,7 @@ func (s *views) among(k int, mask uint64) (list [maxViews]masked, ok bool) {
 	return list, true
 }
 
-// view returns what a client has of the object in a slot: mostly everything, which is the zero
-// view.
+// view returns the view of a slot: mostly the zero view, which is all fields.
 func (p *Peer) view(slot int) view {
 	v := view{withheld: p.views.withheld(slot)}
 	if p.views.turned.has(slot) {
@@ -117,14 +115,14 @@ func (p *Peer) view(slot int) view {
 	return v
 }
 
-// beginView judges what a client may read of an object whose lifetime there begins.
+// beginView evaluates the readable fields of an object at the start of its lifetime for a client.
 func (w *World) beginView(o *Object, p *Peer) {
 	if w.restricted(o) {
 		p.views.set(o.id.slot(), w.withheld(o, p))
 	}
 }
 
-// review judges what a client may read of an object that it has.
+// review evaluates again which fields a client may read of an object that it has.
 func (w *World) review(o *Object, p *Peer) {
 	if !w.restricted(o) {
 		return
@@ -144,8 +142,8 @@ func (w *World) review(o *Object, p *Peer) {
 	w.stats.Masked++
 }
 
-// version is the tick of the newest change in what the view shows, and at least the tick at which
-// the view changed: versions never go back within a lifetime.
+// version returns the tick of the newest change in the view, and at least the tick at which the
+// view changed: versions never decrease within a lifetime.
 func (v view) version(o *Object) uint64 {
 	if v.withheld == 0 {
 		return max(v.since, o.changed)
@@ -159,8 +157,8 @@ func (v view) version(o *Object) uint64 {
 	return newest
 }
 
-// at is the version that the view had as of a tick, or 0 if nobody knows any more: versions that
-// look the same to it are one, of which the first may be gone.
+// asOf returns the version that the view had at a tick, or 0 if it cannot be derived any more.
+// Versions with equal readable fields count as one, and the first of them may be dropped.
 func (v view) asOf(o *Object, tick uint64) uint64 {
 	if tick < v.since {
 		return 0
@@ -186,8 +184,8 @@ func (v view) asOf(o *Object, tick uint64) uint64 {
 	return max(v.since, o.hist.tick(i))
 }
 
-// noteDropped compares the versions that the capture of a tick is about to drop with those after
-// them, so that oldest knows since when the oldest kept version looks as it does.
+// noteDropped compares the versions that the capture of a tick is about to drop with their
+// successors. It updates began, the tick since which the oldest kept version has its values.
 func (o *Object) noteDropped(tick uint64) {
 	if o.began == nil {
 		o.began = make([]uint64, len(o.class.reads.rules))
@@ -209,8 +207,8 @@ func (o *Object) noteDropped(tick uint64) {
 	}
 }
 
-// oldest returns the tick since which the oldest kept version looks to a client as it does. Changes
-// that the client may not read do not count, so they do not drop a baseline of the client.
+// oldest returns the tick since which the readable fields have the values of the oldest kept
+// version. Changes of other fields do not count, so they do not drop a baseline of the client.
 func (o *Object) oldest(withheld Rules) (tick uint64) {
 	if o.began == nil {
 		return o.born
@@ -223,8 +221,9 @@ func (o *Object) oldest(withheld Rules) (tick uint64) {
 	return tick
 }
 
-// floor returns which version was the newest at a tick, as history.floor does. If that is dropped,
-// it is the oldest one for a client to which the object has looked like that since the tick.
+// floor returns the index of the version that was the newest at a tick, as history.floor does. If
+// that is dropped, it is the oldest kept version, provided that its readable fields are the same
+// since the tick.
 func (o *Object) floor(tick uint64, withheld Rules) int {
 	i := o.hist.floor(tick, o.changed)
 	if i < 0 && withheld != 0 && !o.hist.evicted && tick >= o.oldest(withheld) {
@@ -233,8 +232,8 @@ func (o *Object) floor(tick uint64, withheld Rules) int {
 	return i
 }
 
-// readable returns the members of moved, objects with a new version, in which the client may read
-// what has changed. They are valid until the next call for any client.
+// readable returns the members of moved, the objects with a new version, with a change that the
+// client may read. The result is valid until the next call for any client.
 func (p *Peer) readable(moved bitset) bitset {
 	if len(p.views.blocks) == 0 {
 		return moved
@@ -248,8 +247,8 @@ func (p *Peer) readable(moved bitset) bitset {
 	return seen
 }
 
-// unhidden returns those of 64 slots that have changed in something that may be read, of all that
-// have changed and of the news by rule.
+// unhidden returns the changed slots of a block with a readable change. moved has all changed
+// slots, news has them by rule.
 func unhidden(moved uint64, news []bitset, k int, list []masked) uint64 {
 	for _, m := range list {
 		if moved&m.slots == 0 {

@@ -1,12 +1,13 @@
 package netvar
 
-// Audience says which clients may see an object. It is asked at the capture after an object was
-// given it, after [World.Judge] and [World.JudgeFor], and for a client that has joined: not each
-// tick. Of what lies in a space it is asked for those near enough.
+// Audience decides which clients may see an object. It is called at the capture after SetAudience,
+// after [World.Judge] and [World.JudgeFor], and for a new client; not each tick. For an object in a
+// space it is called only for clients near enough.
 type Audience interface{ Includes(p *Peer) bool }
 
-// SetAudience lets only the clients of the audience have o; nil is everybody, as it is at first.
-// It counts from the next capture on, so hiding and showing before it is nothing.
+// SetAudience makes o visible to the clients of the audience only; nil, the default, means all
+// clients. It takes effect with the next capture, so hiding and showing an object before that has
+// no effect.
 func (w *World) SetAudience(o *Object, a Audience) {
 	if !o.alive {
 		return
@@ -15,8 +16,8 @@ func (w *World) SetAudience(o *Object, a Audience) {
 	w.Judge(o)
 }
 
-// setAudience keeps the audience by slot: objects are the same on clients, which have none, and
-// what they do not need costs them cache.
+// setAudience stores the audience by slot instead of in Object: objects of clients have none, and
+// unused fields would cost cache there.
 func (w *World) setAudience(slot int, a Audience) {
 	if a == nil {
 		if w.guarded.unset(slot); slot < len(w.audiences) {
@@ -31,7 +32,7 @@ func (w *World) setAudience(slot int, a Audience) {
 	w.guarded.set(slot)
 }
 
-// Audience returns what SetAudience has set for a living object.
+// Audience returns the audience set by SetAudience for a living object.
 func (w *World) Audience(o *Object) Audience {
 	if slot := o.id.slot(); slot < len(w.audiences) {
 		return w.audiences[slot]
@@ -39,8 +40,8 @@ func (w *World) Audience(o *Object) Audience {
 	return nil
 }
 
-// Judge lets the next capture ask the audience of o again, and the rules of its fields. The capture
-// that publishes it asks them anyway.
+// Judge makes the next capture ask the audience of o and the rules of its fields again. It has no
+// effect before the object is published, because that asks them anyway.
 func (w *World) Judge(o *Object) {
 	if o.judge || !o.alive || !o.published() {
 		return
@@ -49,8 +50,7 @@ func (w *World) Judge(o *Object) {
 	w.unjudged = append(w.unjudged, o)
 }
 
-// JudgeFor lets the next capture ask the audience of o, and the rules of its fields, again for one
-// client alone.
+// JudgeFor is Judge for one client only.
 func (w *World) JudgeFor(o *Object, p *Peer) {
 	if o.judge || p.fresh || !o.alive || !o.published() {
 		return
@@ -71,8 +71,8 @@ func (w *World) Guarded(yield func(*Object) bool) {
 	}
 }
 
-// admits asks the audience. One that asks for the observers of its own object gets what holds
-// so far.
+// admits asks the space and the audience. If an audience asks for the observers of its own object,
+// it gets the current state.
 func (w *World) admits(o *Object, p *Peer) bool {
 	if s := w.positions[o.class.index].space; s != nil && !s.admits(o, p) {
 		return false
@@ -90,8 +90,8 @@ func (w *World) admits(o *Object, p *Peer) bool {
 	return ok
 }
 
-// judge gives each peer what it may see of what is to be judged, and takes what it may not. An
-// object that is published in this very capture has been judged by that.
+// judge shows and hides objects as their audiences and spaces decide now. Objects outside of a
+// space that this capture publishes were judged by publish.
 func (w *World) judge() {
 	for _, s := range w.spaces {
 		s.moveEyes()
@@ -132,7 +132,7 @@ func (w *World) judge() {
 	w.newborn = w.newborn[:0]
 }
 
-// judgeDoubted asks for the pairs that JudgeFor has noted.
+// judgeDoubted judges the pairs of JudgeFor.
 func (w *World) judgeDoubted() {
 	for _, p := range w.doubtful {
 		for slot := p.doubted.next(0); slot >= 0; slot = p.doubted.next(slot + 1) {
@@ -159,7 +159,7 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 			return
 		}
 		if w.mayBeHidden(o) || p.joined != w.previous {
-			// An older version would tell when the object changed while it was hidden.
+			// An older version would reveal when the object changed while it was hidden.
 			p.views.turn(slot, w.tick)
 		}
 		if !p.fresh {
@@ -179,8 +179,8 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 // mayBeHidden reports whether an audience or a space decides which clients have the object.
 func (w *World) mayBeHidden(o *Object) bool { return w.Audience(o) != nil || w.inSpace(o.class) }
 
-// publish makes the object known to those who may see it. What lies in a space is judged once the
-// eyes are where they shall be, and then for those who are near.
+// publish announces the object to the clients that may see it. Objects in a space are judged later
+// in the capture, after the eyes have moved, and only for the clients near them.
 func (w *World) publish(o *Object) {
 	slot := o.id.slot()
 	if w.inSpace(o.class) {
@@ -202,19 +202,19 @@ func (w *World) publish(o *Object) {
 	}
 }
 
-// hide ends the lifetime of an object that lives on: its changes are owed no more.
+// hide ends the lifetime of a living object for the client, so its changes are not pending.
 func (p *Peer) hide(slot int, tick uint64) {
 	p.retire(slot, tick)
 	p.hidden.set(slot)
 }
 
-// shows reports whether the client shall have the object as of the last judgement.
+// shows reports whether the object is visible to the client as of the last check.
 func (p *Peer) shows(o *Object) bool {
 	slot := o.id.slot()
 	return slot < len(p.entries) && p.entries[slot].phase == shown
 }
 
-// owe adds what has changed to what is owed, unless it is hidden.
+// owe marks the changed slots as pending, unless they are hidden.
 func (p *Peer) owe(moved bitset) {
 	moved = p.readable(moved)
 	if len(p.hidden) == 0 {

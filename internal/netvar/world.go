@@ -12,42 +12,42 @@ import (
 type World struct {
 	set
 	table    *Table
-	tick     uint64 // of the newest capture
-	previous uint64 // of the capture before it
-	cut      uint64 // of the newest snapshot of any peer
+	tick     uint64 // tick of the newest capture
+	previous uint64 // tick of the capture before it
+	cut      uint64 // tick of the newest snapshot of any peer
 	ids      slots
 	dirty    []*Object
-	gone     []*Object // despawned since the last capture; their slots are still theirs
+	gone     []*Object // despawned since the last capture; their slots are still taken
 	moved    bitset    // slots with a new version in the running capture
-	changes  changeLog // and in those before it
+	changes  changeLog // the same for earlier captures
 	peers    []*Peer
 
-	audiences []Audience // by slot; nil and what is beyond the last: everybody
+	audiences []Audience // by slot; nil or missing: all clients
 	guarded   bitset     // slots of living objects with an audience
-	open      bitset     // slots of published objects that NewPeer need not look at: see opens
-	unjudged  []*Object  // whose audience the next capture asks
+	open      bitset     // slots that NewPeer need not look at: see opens
+	unjudged  []*Object  // their audiences are asked at the next capture
 	newborn   []*Object  // in a space, published by this capture
-	doubtful  []*Peer    // with a pair that the next capture asks about
-	fresh     []*Peer    // that have joined since the last capture
+	doubtful  []*Peer    // peers with objects to judge: see JudgeFor
+	fresh     []*Peer    // peers that have joined since the last capture
 	reading   reading
 
-	arena        []byte         // residuals of this tick
-	bits         wire.BitWriter // that writes them
-	runs         []*blockRuns   // by 64 slots
-	runBits      wire.BitWriter // that puts them together
+	arena        []byte         // bits of this tick's residuals
+	bits         wire.BitWriter // writes into arena
+	runs         []*blockRuns   // by block of 64 slots
+	runBits      wire.BitWriter // scratch for runs
 	buf          []codec.Values // capture scratch by class
 	bytes        []byte         // hash scratch
-	hashing      uint64         // up to where digests have taken turns: see reserve
+	hashing      uint64         // sum of the slots in scheduled digests: see reserve
 	kinds        []kind         // by class
 	shed         uint64         // see Shed
 	large        bool           // a class has values that may not fit a packet
 	spent        spent
-	dice         dice           // draws which variants go: see share.go
-	farBehind    int            // from how many blank objects on a client follows a plan
-	lanes        [2]catchUpLane // in which clients catch up: see lane.go
-	spareEntries [][]entry      // of peers that have left
-	unshared     []*run         // those that serve one client: see unsharedRun
-	unsharedUsed int            // how many of them the snapshot that is being cut uses
+	dice         dice           // draws the entries to replace: see share.go
+	farBehind    int            // least number of blank objects for a plan
+	lanes        [2]catchUpLane // queues of clients with a plan: see lane.go
+	spareEntries [][]entry      // of closed peers
+	unshared     []*run         // runs that serve one client: see unsharedRun
+	unsharedUsed int            // number of them in use by the snapshot being cut
 	details      details
 	stats        Stats
 
@@ -55,14 +55,14 @@ type World struct {
 	positions []position // by class
 
 	holds   holds
-	check   *check // nil: none
-	mirrors bool   // a Mirror fills it, which says which slots its objects have
+	check   *check // nil: no checks
+	mirrors bool   // a Mirror fills the world, and chooses the slots
 
 	tellClamp func(class, field string)
 	clamps    []clamps // by class
 }
 
-// NewWorld makes an empty world with these classes.
+// NewWorld makes an empty world with the classes of a table.
 func NewWorld(t *Table) *World {
 	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), farBehind: farBehind, lanes: newLanes(), spent: newSpent(t), holds: newHolds(t), positions: make([]position, len(t.classes))}
 	w.Seed(0)
@@ -74,18 +74,18 @@ func NewWorld(t *Table) *World {
 	return w
 }
 
-// Stats returns the counters; they are the world's own and go on counting.
+// Stats returns the live counters.
 func (w *World) Stats() *Stats { return &w.stats }
 
 // Spawn adds an object. live points to an S of the class and belongs to the world from now on.
-// It panics when the world is full or the class is not in its table: the game must bound what
-// it spawns.
+// Spawn panics if the world is full or the class is not in its table: the game must bound its
+// objects.
 func (w *World) Spawn(c *Class, live unsafe.Pointer, owner uint64, tick uint64) *Object {
 	return w.SpawnFor(c, live, nil, owner, tick)
 }
 
-// SpawnFor adds an object that an audience alone has; nil is everybody. To other clients the ids
-// that they see do not tell of it: see slots.go.
+// SpawnFor adds an object that is visible to an audience only; nil means all clients. The ids that
+// other clients see do not reveal it: see slots.go.
 func (w *World) SpawnFor(c *Class, live unsafe.Pointer, a Audience, owner uint64, tick uint64) *Object {
 	if !w.table.has(c) || live == nil {
 		panic("netvar: Spawn needs a class of this world's table and a value")
@@ -118,18 +118,18 @@ func (w *World) Len(c *Class) int {
 	return w.classes[c.index].count()
 }
 
-// Slots returns how many places for objects there are, which a peer knows of each.
+// Slots returns the length of the slot table. A peer has an entry for each slot.
 func (w *World) Slots() int { return len(w.slots) }
 
-// Full reports whether Spawn would find no place.
+// Full reports whether Spawn would panic because all slots are taken.
 func (w *World) Full() bool { return w.ids.full() }
 
-// Seed makes the ids of objects that clients may not see unpredictable to whoever does not know the
-// seed, and the same in a world with the same seed. It belongs before the first object.
+// Seed makes the ids of hidden objects unpredictable without the seed, and equal in worlds with the
+// same seed. It must be called before the first object is spawned.
 func (w *World) Seed(seed uint64) { w.ids.seed(seed) }
 
-// Edit notes that the live value of o may change before the next capture. For a despawned
-// object it does nothing.
+// Edit marks o for the next capture, because its live value may change. For a despawned object it
+// has no effect.
 func (w *World) Edit(o *Object) {
 	if o.dirty || !o.alive {
 		return
@@ -141,7 +141,7 @@ func (w *World) Edit(o *Object) {
 	}
 }
 
-// SetOwner makes owner (0: nobody) the owner of o.
+// SetOwner changes the owner of o; 0 means no owner.
 func (w *World) SetOwner(o *Object, owner uint64) {
 	if o.alive {
 		w.own(o, owner)
@@ -152,8 +152,8 @@ func (w *World) SetOwner(o *Object, owner uint64) {
 	}
 }
 
-// Despawn ends the life of o. Its slot is free after the next capture, so clients see at most
-// one object per slot and tick. Despawning twice does nothing.
+// Despawn ends an object. Its slot is free after the next capture, so clients see at most one
+// object per slot and tick. A second call has no effect.
 func (w *World) Despawn(o *Object) {
 	if !o.alive {
 		return
@@ -167,10 +167,10 @@ func (w *World) Despawn(o *Object) {
 	w.stats.Objects--
 }
 
-// Capture makes a version of each edited object that has really changed, in wire precision, and
-// tells the peers what they are owed. Objects that were not edited are not looked at. Ticks start
-// at 1, must grow, and must be later than those of all snapshots: what a packet carries is known by
-// its tick.
+// Capture makes a version, in wire precision, of each edited object that has changed, and marks it
+// as pending for the peers. Objects that were not edited are not compared. Ticks start at 1, must
+// increase, and must be later than those of all snapshots, because the version in a packet is
+// derived from its tick.
 func (w *World) Capture(tick uint64) {
 	if tick <= w.tick || tick <= w.cut {
 		panic(fmt.Sprintf("netvar: Capture(%d) after Capture(%d) and AppendSnapshot(%d); ticks start at 1 and grow", tick, w.tick, w.cut))
@@ -202,8 +202,7 @@ func (w *World) Capture(tick uint64) {
 	}
 }
 
-// retire frees the slots of what was despawned. What the peers never heard of they need not
-// hear the end of.
+// retire frees the slots of despawned objects. Peers are told only about published ones.
 func (w *World) retire() {
 	for _, o := range w.gone {
 		slot := o.id.slot()
@@ -262,7 +261,7 @@ func (w *World) capture(o *Object) {
 	w.stats.Versions++
 }
 
-// differs captures an object that has a version, and tells whether it is another one.
+// differs captures a published object, and reports whether it has changed.
 func (w *World) differs(o *Object, now *codec.Values) (changed bool) {
 	c, last := o.class, o.hist.newest()
 	if holds := w.holds.by[c.index] != nil; holds || w.check != nil {
@@ -283,7 +282,7 @@ func (w *World) differs(o *Object, now *codec.Values) (changed bool) {
 	return changed
 }
 
-// captured counts and tells what did not fit.
+// captured counts and reports values that did not fit.
 func (w *World) captured(o *Object, now *codec.Values, misfits int) {
 	if misfits > 0 {
 		w.stats.Clamped += uint64(misfits)
