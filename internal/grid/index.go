@@ -9,27 +9,28 @@ type Index struct {
 	suspected    uint64
 }
 
-// move is one that has changed its cell since the last Settle. Of an eye both ends may be nowhere.
+// move is a change of cell since the last Settle. An eye may begin or end without a cell.
 type move struct {
 	id      int32
 	from    Cell
 	to      Cell // of an eye
-	was, is bool // anywhere
+	was, is bool // whether from and to are cells
 }
 
 // New makes an empty index.
 func New(s Shape) *Index { return &Index{Shape: s} }
 
-// Thing returns the cell of a thing, if it is anywhere.
+// Thing returns the cell of a thing. It reports false if the thing is not in the index.
 func (x *Index) Thing(id int) (Cell, bool) { return x.things.at(id) }
 
-// Eye returns the cell of an eye as of the last Settle, if it is anywhere.
+// Eye returns the cell of an eye as of the last Settle. It reports false if the eye is not in the
+// index.
 func (x *Index) Eye(id int) (Cell, bool) { return x.eyes.at(id) }
 
-// AddThing puts a new thing somewhere. No pair is suspected for that: see Seen.
+// AddThing adds a thing. It suspects no pairs: see Seen.
 func (x *Index) AddThing(id int, at Cell) { x.things.put(id, at) }
 
-// MoveThing moves a thing that is somewhere, at most once between two calls of Settle.
+// MoveThing moves a thing that is in the index, at most once between two calls of Settle.
 func (x *Index) MoveThing(id int, to Cell) {
 	if from, _ := x.things.at(id); from != to {
 		x.things.put(id, to)
@@ -37,11 +38,12 @@ func (x *Index) MoveThing(id int, to Cell) {
 	}
 }
 
-// RemoveThing takes a thing out, between two calls of Settle without a move of it. No pair is
+// RemoveThing removes a thing. It must not have been moved since the last Settle. No pair is
 // suspected.
 func (x *Index) RemoveThing(id int) { x.things.remove(id) }
 
-// MoveEye moves an eye to a cell, or takes it away, with the next Settle; at most once before it.
+// MoveEye moves an eye to a cell, or removes it if is is false, with the next Settle; at most once
+// before it.
 func (x *Index) MoveEye(id int, to Cell, is bool) {
 	from, was := x.eyes.at(id)
 	if was != is || from != to {
@@ -49,16 +51,15 @@ func (x *Index) MoveEye(id int, to Cell, is bool) {
 	}
 }
 
-// Settle names the pairs that have to be looked at because one of the two has moved, or both: each
-// whose zone has become Inside or Outside is among them, perhaps more than once, and some whose has
-// not.
+// Settle calls suspect for pairs of which one or both have moved. Each pair whose zone has become
+// Inside or Outside is among them, perhaps more than once, and so are some others.
 func (x *Index) Settle(suspect func(thing, eye int)) {
 	tell := func(thing, eye int) {
 		x.suspected++
 		suspect(thing, eye)
 	}
-	// Things first, against the eyes where they were, then the eyes against the things where they
-	// are.
+	// First the moved things with the eyes at their old cells, then the moved eyes with the things
+	// at their new cells.
 	for _, m := range x.movedThings {
 		m.to, m.is = x.things.at(int(m.id))
 		x.walk(&x.eyes, &m, func(eye int) { tell(int(m.id), eye) })
@@ -75,7 +76,7 @@ func (x *Index) Settle(suspect func(thing, eye int)) {
 	x.movedEyes = x.movedEyes[:0]
 }
 
-// Seen names the pairs of a thing, which may be new, with the eyes that it is Inside of as of the
+// Seen calls suspect for a thing, which may be new, with each eye that it is Inside of as of the
 // last Settle.
 func (x *Index) Seen(id int, suspect func(thing, eye int)) {
 	at, ok := x.things.at(id)
@@ -93,7 +94,7 @@ func (x *Index) Seen(id int, suspect func(thing, eye int)) {
 	})
 }
 
-// walk calls fn for those of the other kind for which a move matters.
+// walk calls fn for those of the other kind whose zone a move may change to Inside or Outside.
 func (x *Index) walk(others *layer, m *move, fn func(id int)) {
 	visit := func(at Cell, first int32) {
 		was, is := Outside, Outside
@@ -109,8 +110,9 @@ func (x *Index) walk(others *layer, m *move, fn func(id int)) {
 			}
 		}
 	}
-	// What goes Outside lies around where it was, what comes Inside around where it is: and after
-	// one step, as the margin is at least a cell, that is no further from where it was.
+	// Pairs that become Outside are around the start, pairs that become Inside around the end.
+	// After one step the latter are no further from the start, because the margin is at least a
+	// cell.
 	if m.was {
 		others.around(m.from, x.reach, visit)
 	}
@@ -123,5 +125,5 @@ func (x *Index) walk(others *layer, m *move, fn func(id int)) {
 	}
 }
 
-// Cost says how many cells were visited so far, and how many pairs were suspected.
+// Cost returns the total number of visited cells and of suspected pairs.
 func (x *Index) Cost() (cells, pairs uint64) { return x.things.looked + x.eyes.looked, x.suspected }

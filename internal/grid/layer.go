@@ -2,34 +2,34 @@ package grid
 
 import "math/bits"
 
-// layer holds things, numbered from 0, by their cell. In the steady state it allocates nothing:
-// cells without things are used again. There are at most as many cells as things.
+// layer stores the cells of things, which are numbered from 0. In the steady state it does not
+// allocate: empty cells are reused. There are at most as many cells as things.
 type layer struct {
 	cells  []cell
-	used   []int32 // cells with things, in no order that means anything
+	used   []int32 // cells with things, in no particular order
 	free   []int32
 	heads  []int32 // buckets of a hash table, 1 + the first cell of each; a power of two
 	shift  uint8   // 64 - log2 of its size
 	things []thing // by number
-	low    Cell    // the box around all cells that were used since there was none
+	low    Cell    // bounding box of all cells used since the layer was last empty
 	high   Cell
-	looked uint64 // cells that were visited
+	looked uint64 // number of visited cells
 }
 
 type cell struct {
 	at    Cell
 	next  int32 // 1 + the next cell of the bucket
 	first int32 // 1 + its first thing, 0 for a free cell
-	order int32 // its place in used
+	order int32 // its index in used
 }
 
-// thing is one place in the list of a cell.
+// thing is an element in the list of a cell.
 type thing struct {
-	cell       int32 // 1 + the cell, 0 is nowhere
+	cell       int32 // 1 + the cell, 0 = none
 	next, prev int32 // 1 + the thing
 }
 
-// at returns the cell of a thing, if it is anywhere.
+// at returns the cell of a thing. It reports false if the thing is in no cell.
 func (l *layer) at(id int) (Cell, bool) {
 	if id >= len(l.things) || l.things[id].cell == 0 {
 		return Cell{}, false
@@ -37,7 +37,7 @@ func (l *layer) at(id int) (Cell, bool) {
 	return l.cells[l.things[id].cell-1].at, true
 }
 
-// put moves a thing to a cell, wherever it was.
+// put moves a thing to a cell, from any other.
 func (l *layer) put(id int, c Cell) {
 	for len(l.things) <= id {
 		l.things = append(l.things, thing{})
@@ -52,7 +52,7 @@ func (l *layer) put(id int, c Cell) {
 	to.first = int32(id) + 1
 }
 
-// remove takes a thing out.
+// remove removes a thing from its cell.
 func (l *layer) remove(id int) {
 	if id >= len(l.things) || l.things[id].cell == 0 {
 		return
@@ -86,7 +86,7 @@ func (l *layer) find(c Cell) int32 {
 	return k
 }
 
-// cell returns the cell, made if need be.
+// cell returns the index of a cell, which is allocated if necessary.
 func (l *layer) cell(c Cell) int32 {
 	if len(l.used) >= len(l.heads) {
 		l.grow()
@@ -137,8 +137,8 @@ func (l *layer) grow() {
 	}
 }
 
-// around visits the cells with things in the box around a cell, by looking them up or by going
-// through all there are, whichever is less. visit gets 1 + the first thing.
+// around visits the cells with things in the box around a cell, either by a lookup of each cell or
+// by a scan of all used cells, whichever is cheaper. visit receives 1 + the first thing.
 func (l *layer) around(c Cell, reach int32, visit func(at Cell, first int32)) {
 	if len(l.used) == 0 {
 		return

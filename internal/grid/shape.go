@@ -5,29 +5,30 @@ import (
 	"math"
 )
 
-// Cell is a cube of space by its place in each direction.
+// Cell is a cube of space, by its integer coordinates.
 type Cell struct{ X, Y, Z int32 }
 
-// Border cells hold all that lies further out, and what has no place at all. 21 bits a direction
-// make one word of a cell.
+// The outermost cells hold all points further out, and those with invalid coordinates. 21 bits per
+// direction pack a cell into one word.
 const (
 	lastCell  = 1<<20 - 1
 	firstCell = -lastCell
 )
 
-// MaxReach bounds how many cells lie between a thing and the furthest that may see it: a walk looks
-// at up to (2·MaxReach+1)² cells of a plane.
+// MaxReach bounds the number of cells between a thing and an eye that can see it: a walk visits up
+// to (2·MaxReach+1)² cells of a plane.
 const MaxReach = 16
 
-// Shape is how space is cut, and how far things are seen.
+// Shape is the size of cells and the range of sight.
 type Shape struct {
 	size float64
-	// squares of the gaps at which a pair is Inside, and not Outside yet, in cells
+	// squares of the largest gaps, in cells, of pairs that are Inside, and that are not Outside
 	inside, again float64
-	near, reach   int32 // how many cells further what is Inside may lie, and what is not Outside
+	// the largest distances, in cells, of pairs that are Inside, and that are not Outside
+	near, reach int32
 }
 
-// Zone is where a thing lies for an eye.
+// Zone is the range of a thing from an eye.
 type Zone uint8
 
 // The zones, from far to near.
@@ -37,9 +38,9 @@ const (
 	Inside
 )
 
-// NewShape checks the measures of a grid, in the game's unit of length: the side of a cell, the
-// radius within which things are seen, and the margin by which they must leave it. The margin is at
-// least a cell.
+// NewShape checks the dimensions of a grid, in the game's unit of length: the side of a cell, the
+// radius within which things become visible, and the margin beyond the radius at which they
+// disappear. The margin is at least a cell.
 func NewShape(cell, radius, margin float64) (Shape, error) {
 	if !(radius > 0) || math.IsInf(radius, 0) {
 		return Shape{}, fmt.Errorf("a radius of %v; give how near things appear, a positive number", radius)
@@ -60,8 +61,8 @@ func NewShape(cell, radius, margin float64) (Shape, error) {
 	return Shape{size: cell, inside: in * in, again: out * out, near: int32(in) + 1, reach: int32(out) + 1}, nil
 }
 
-// Cell returns the cell of a point. What is too far out, infinite or not a number lies in the last
-// or first cell of that direction, and is reported as bad.
+// Cell returns the cell of a point. A coordinate too far out, infinite or not a number is mapped to
+// the last or first cell of that direction, and reported as bad.
 func (s *Shape) Cell(x, y, z float64) (c Cell, bad bool) {
 	var bx, by, bz bool
 	c.X, bx = s.place(x)
@@ -81,7 +82,7 @@ func (s *Shape) place(v float64) (at int32, bad bool) {
 	}
 }
 
-// Zone tells how two cells lie to each other.
+// Zone returns the zone of two cells.
 func (s *Shape) Zone(a, b Cell) Zone {
 	x, y, z := apart(a.X, b.X), apart(a.Y, b.Y), apart(a.Z, b.Z)
 	switch gap := x*x + y*y + z*z; {
@@ -94,17 +95,17 @@ func (s *Shape) Zone(a, b Cell) Zone {
 	}
 }
 
-// apart is how many cells lie between two places.
+// apart returns the number of cells between two coordinates.
 func apart(a, b int32) float64 {
 	return float64(max(0, max(a, b)-min(a, b)-1))
 }
 
-// matters tells whether a pair that was in one zone and is in another may have to be told apart.
+// matters reports whether a change of zone may change visibility.
 func matters(was, is Zone) bool {
 	return is != was && (is == Inside || is == Outside)
 }
 
-// within tells whether a cell lies in the box around another.
+// within reports whether a cell is in the box around another.
 func (c Cell) within(o Cell, reach int32) bool {
 	near := func(a, b int32) bool { return max(a, b)-min(a, b) <= reach }
 	return near(c.X, o.X) && near(c.Y, o.Y) && near(c.Z, o.Z)

@@ -7,24 +7,26 @@
 //	World.Capture(tick)      edited objects become
 //	    │                    versions (history.go)
 //	    ▼
-//	Peer.AppendSnapshot      what is owed to this client
-//	    │                    becomes packets ────────▶   Replica.Apply   checked whole, then
+//	Peer.AppendSnapshot      pending versions are
+//	    │                    put into packets ──────▶   Replica.Apply   checked whole, then
 //	    │                                                    │           applied whole
-//	    ├─ Peer.Large        what fits no packet ────▶   Replica.ApplyLarge
+//	    ├─ Peer.Large        records too large
+//	    │                    for a packet ──────────▶   Replica.ApplyLarge
 //	    ▼                                                    ▼
 //	Peer.Ack, AckLarge       ◀──── ids ───────────────   Applied.Ack
-//	    baselines move, lost packets make                    │
-//	    their objects owed again                         Replica.Events  spawn, change, despawn
+//	    baselines advance, contents of lost                  │
+//	    packets are sent again                          Replica.Events  spawn, change, despawn
 //
 // An object holds one value of a plain struct. A version is that value in wire precision with the
-// tick of its capture. For each client the server knows which version the client has acknowledged,
-// the baseline, and what was sent since. A record carries the difference from the baseline, or all
-// fields if there is none.
+// tick of its capture. For each client the server stores the version that the client has
+// acknowledged, the baseline, and the versions sent since. A version is pending for a client until
+// the client has acknowledged it. A record carries the difference from the baseline, or all fields
+// if there is none.
 //
 // # An example
 //
 // Three objects A, B and C, two clients P and Q, and one lost packet. B3 is the version of B that
-// was captured in tick 3. An acknowledgement arrives before the next tick.
+// was captured in tick 3. Acknowledgements arrive before the next tick.
 //
 //	tick  the game does  P has     to P             Q has     to Q                 encoded
 //	   1  spawn A, B, C            A1 B1 C1 in full            A1 B1 C1 in full           3
@@ -33,66 +35,65 @@
 //	   4  despawn A      A1 B3 C2  A ended           A1 B3 C2  A ended                    0
 //	   5                 B3 C2     no record         B3 C2     no record                  0
 //
-// Tick 1: neither client has anything, so the records are full ones. Both clients get the same
-// bits, and each object is encoded once.
+// Tick 1: neither client has any object, so the records are full ones. Both clients are sent the
+// same bits, and each object is encoded once.
 //
-// Tick 2: both clients have acknowledged tick 1. They are owed B and C, whose last change is later
-// than that, and the records are differences from what the clients had as of tick 1. The packet to
-// Q is lost, which nobody knows yet.
+// Tick 2: both clients have acknowledged tick 1. B and C are pending, because their last change is
+// later than that, and the records are differences from the clients' state as of tick 1. The packet
+// to Q is lost, which the server cannot see yet.
 //
-// Tick 3: P has acknowledged tick 2 and is owed B alone. Q has not, and is owed B and C. Of B it
-// gets the newest version, since nothing is ever sent again as bytes, and of C a second copy of the
-// same one. Both are differences from what Q had as of tick 1. So the bits are not those for P, and
-// B is encoded twice.
+// Tick 3: P has acknowledged tick 2, so only B is pending for P. Q has not, so B and C are pending
+// for Q. The packet has the newest version of B, because packets are never sent again as bytes, and
+// a second copy of C2. Both are differences from the state of Q as of tick 1. So the bits differ
+// from those for P, and B is encoded twice.
 //
 // Tick 4: Q has acknowledged the packet of tick 3. A client applies no packet of an earlier tick
-// than one that it has applied, so now the server knows that the packet of tick 2 is lost. What it
-// carried is in the packet of tick 3, so nothing is owed again. The game despawns A, and each
-// client is told so, because it has A.
+// than one that it has applied, so the server now counts the packet of tick 2 as lost. The packet
+// of tick 3 has the same objects, so none is sent again. The game despawns A, and a despawn is sent
+// to both clients, because both have A.
 //
-// Tick 5: nothing is owed. A packet without records leaves all the same, because its
-// acknowledgement tells the server which packets before it are lost.
+// Tick 5: no version is pending. A packet without records is sent all the same, because its
+// acknowledgement shows which packets before it are lost.
 //
-// Had the packet of tick 3 been lost as well, Q would be owed B and C until it acknowledges a later
-// one. Of each version there would be two copies in flight at most, and the next one would leave
-// only once both are known to be lost.
+// If the packet of tick 3 had been lost as well, B and C would be pending for Q until it
+// acknowledges a later one. At most two copies of each version would be in flight, and the next
+// copy would be sent only once both are known to be lost.
 //
-// # Where the example is found
+// # Where the code is
 //
-//   - What each client is owed, and what of that is in flight, are sets of objects (peer.go).
-//   - Of nearly every object the server derives the baseline from the ticks whose packets have
-//     arrived (marks.go, steady.go). It keeps a baseline only of an object to which something
-//     happened alone (entry.go).
+//   - Sets of slots store the pending objects of each client, and those in flight (peer.go).
+//   - For nearly every object the server derives the baseline from the ticks of acknowledged
+//     packets (marks.go, steady.go). It stores a baseline only for objects that differ from their
+//     neighbours, for example after a delay (entry.go).
 //   - The bits of a record depend on the object and on the ticks that the record leads from. They
-//     are encoded once a tick for all clients that are owed the same (run.go, share.go).
-//   - An acknowledgement moves baselines and shows which packets are lost (flight.go).
+//     are encoded once a tick for all clients with the same pending objects (run.go, share.go).
+//   - An acknowledgement advances baselines and shows which packets are lost (flight.go).
 //
-// # Rules that everything here serves
+// # Invariants
 //
-//   - Owed means that the tick of the last change is later than the acknowledged version. Values
-//     are never compared for that, so the sequence A, B, A is sent.
-//   - A version goes into at most two snapshots and then waits until one of their packets is
-//     acknowledged or all of them are lost.
-//   - A client discards, without acknowledging it, a packet of an earlier tick than one that it
-//     has applied. So a packet is lost as soon as a packet of a later tick is acknowledged and it
-//     is not.
-//   - An acknowledgement counts for an object only if the packet's tick is not before the
-//     object's lifetime began. A baseline only moves forward.
+//   - Pending means that the tick of the last change is later than the acknowledged version. Values
+//     are not compared for that, so the sequence A, B, A is sent.
+//   - A version is sent in at most two snapshots, and then again only if both packets are lost.
+//   - A client discards, without acknowledging it, a packet of an earlier tick than one that it has
+//     applied. So an unacknowledged packet is lost as soon as a packet of a later tick is
+//     acknowledged.
+//   - An acknowledgement counts for an object only if the packet's tick is not before the beginning
+//     of the object's lifetime. A baseline only advances.
 //   - A client applies a difference to its stored copy of the version that the record leads from,
 //     never to the current value. Both sides drop old versions by the same rule (history.commit).
-//     The server also drops versions that take too much room, and these are no baseline any more.
-//   - A record that fits no packet goes over the client's stream, and until it is there nothing
-//     else of its slot is sent (large.go).
-//   - That something of a slot was ever sent is remembered across lifetimes until a despawn is
+//     The server also drops versions that take too much memory, and these are no baselines any
+//     more.
+//   - A record that fits no packet is sent over the client's stream, and until it is acknowledged
+//     no other record of its slot is sent (large.go).
+//   - The server remembers across lifetimes that a record of a slot was sent, until a despawn is
 //     acknowledged.
-//   - A snapshot with nothing in it is still a packet, because its acknowledgement tells what is
-//     lost.
-//   - A client that is back with another connection has lost what was in flight, large records too.
-//     Without copies it begins as one that joins (resume.go). Resume of Peer and of Replica wait
-//     for a session that reconnects: nothing outside of this package calls them yet.
+//   - A snapshot without records is still a packet, because its acknowledgement shows which packets
+//     are lost.
+//   - For a client that resumes with another connection everything in flight counts as lost, large
+//     records too. Without copies it is treated as a joining client (resume.go).
 //
-// The byte layout is normative in docs/WIRE.md and repeated above its writer (record.go).
-// Nothing here reads a clock, starts a goroutine or takes a lock: a World with its peers, and
-// a Replica, each belong to one goroutine. Classes and tables never change once made and may
-// be shared.
+// The byte layout is normative in docs/WIRE.md and repeated above its writer (record.go). The
+// package reads no clock, starts no goroutine and takes no lock: a World with its peers, and a
+// Replica, each belong to one goroutine. Classes and tables are immutable once made and may be
+// shared.
 package netvar

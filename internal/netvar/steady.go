@@ -109,7 +109,7 @@ func (p *Peer) addMark(tick uint64) {
 	if any == 0 {
 		l.missing = l.missing[:0]
 	}
-	// old marks are dropped, so objects missing in the others become unsteady
+	// some marks are dropped, and an object may be present only as of these
 	if tick-m.oldest >= maxMarks {
 		for k, word := range l.missing {
 			p.makeUnsteady(k, word)
