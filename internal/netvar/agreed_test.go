@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// What all packets of a snapshot say alike, they must: a packet at odds with those before it is
-// refused, and the sound one is still welcome.
+// A packet whose header contradicts earlier packets of its snapshot is rejected, and the right one
+// is accepted afterwards.
 func TestPacketsOfOneSnapshotMustFitTogether(t *testing.T) {
 	q := newPair(t, 0)
 	for i := range 60 {

@@ -9,14 +9,15 @@ import (
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
-// TestReachedIsTheStateThatTheClientHas: whatever fits into a snapshot, of everything the client
-// has the state of the tick that it calls reached, or a later one. Nothing is lost here: what is
-// lost is on its way again, and Reached does not wait for it.
+// TestReachedIsTheStateThatTheClientHas: for all limits of a snapshot, the client has every object
+// in its state of the tick Reached, or later. No packet is lost here: lost records are sent again,
+// and Reached does not wait for them.
 func TestReachedIsTheStateThatTheClientHas(t *testing.T) {
 	for seed := range seeds.Of(t, 50) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		q := newPair(t, 0)
-		news := map[ID][]uint64{} // the ticks of an object's versions; of its end it has none later
+		// by object: the ticks of its versions; an ended object gets no later one
+		news := map[ID][]uint64{}
 		gone := map[ID]uint64{}
 		var alive []*Object
 		for range 200 + rnd.IntN(200) {

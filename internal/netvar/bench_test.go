@@ -14,8 +14,8 @@ type field struct {
 	w       *World
 	rocks   []*Object
 	peers   []*Peer
-	packets [][][]byte // by peer, used again
-	acks    []uint64   // by tick: last packet id of peer 0; all peers are alike
+	packets [][][]byte // by peer, reused
+	acks    []uint64   // by tick: last packet id of peer 0, which is the same for all peers
 	tick    uint64
 	delay   int
 }
@@ -42,7 +42,7 @@ func (f *field) move() {
 	}
 }
 
-// step is one tick; every peer acknowledges what was sent delay ticks ago.
+// step is one tick; every peer acknowledges the packets of delay ticks ago.
 func (f *field) step(move bool) {
 	f.tick++
 	if n := len(f.acks); n > f.delay {
@@ -153,8 +153,8 @@ func BenchmarkAppendSnapshotUnchanged1000x100(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/peer")
 }
 
-// BenchmarkApplyMoving250 applies the same packets to the replicas of some clients in turn. Of a
-// hundred, as a load test has them, little is in the cache when a client's turn comes.
+// BenchmarkApplyMoving250 applies the same packets to the replicas of some clients in turn. With a
+// hundred clients, as in a load test, little of a replica is in the cache at its turn.
 func BenchmarkApplyMoving250(b *testing.B) {
 	for _, clients := range []int{1, 100} {
 		b.Run(fmt.Sprint("clients=", clients), func(b *testing.B) { benchmarkApply(b, clients) })
@@ -197,8 +197,8 @@ func benchmarkApply(b *testing.B, clients int) {
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N)/250/float64(clients), "ns/object")
 }
 
-// BenchmarkJoin applies the first state of 1 000 objects to a new replica, and tells what a replica
-// takes after that, and after 200 ticks in which all of them have moved.
+// BenchmarkJoin applies the first state of 1 000 objects to a new replica, and reports the memory
+// of a replica after that, and after 200 ticks in which all objects have moved.
 func BenchmarkJoin(b *testing.B) {
 	f := newField(b, 1000, 1, 0)
 	f.step(true)
@@ -248,8 +248,8 @@ func BenchmarkJoin(b *testing.B) {
 	b.ReportMetric(later, "later-B/object")
 }
 
-// What a client's first snapshots need, which list each object by itself, is given back once later
-// ones need little.
+// The list for a client's first snapshots, with an element per object, shrinks once later snapshots
+// need little of it.
 func TestTheListOfCandidatesBecomesSmallAgain(t *testing.T) {
 	f := newField(t, 1000, 1, 4)
 	f.step(true)
@@ -259,7 +259,7 @@ func TestTheListOfCandidatesBecomesSmallAgain(t *testing.T) {
 	if most := max(8*len(c.list), smallList); first < 1000 || cap(c.list) > most {
 		t.Errorf("there is memory for %d candidates, at first for %d, and the last snapshot has %d: want at most %d", cap(c.list), first, len(c.list), most)
 	}
-	// Explain asks for what the last snapshot listed.
+	// Explain reads the last snapshot's list.
 	c.list = append(make([]candidate, 0, 1024), candidate{slot: 7})
 	for range modestEnough {
 		c.trim()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// plainSet is a set of slots as a table, and how long a bitset with these members has become.
+// plainSet is a table of members, with the length of a bitset that has had these members.
 type plainSet struct {
 	has   [320]bool
 	words int
@@ -17,7 +17,7 @@ func (s *plainSet) set(i int, in bool) {
 	}
 }
 
-// setWord puts the members of a word in, or takes them out.
+// setWord adds or removes the slots of a word.
 func (s *plainSet) setWord(k int, word uint64, in bool) {
 	for i := range 64 {
 		if word>>i&1 != 0 {
@@ -29,7 +29,7 @@ func (s *plainSet) setWord(k int, word uint64, in bool) {
 	}
 }
 
-// with puts those members of o that are not in but in, or takes them out.
+// with adds or removes the members of o that are not in but.
 func (s *plainSet) with(o, but *plainSet, in bool) {
 	for i, has := range o.has {
 		if has && !but.has[i] {
@@ -41,8 +41,8 @@ func (s *plainSet) with(o, but *plainSet, in bool) {
 	}
 }
 
-// A bitset is a set of slots, whatever the lengths of those that are put together, and grows no
-// further than to the largest of them.
+// A bitset agrees with a table, for operands of all lengths, and becomes no longer than the longest
+// of them.
 func TestBitsetAgreesWithATable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 8))
 	for round := range 200 {

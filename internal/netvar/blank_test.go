@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// What was last sent of a steady object is the version of its newest change, unless that is later
-// than the last snapshot; then it is what was sent before.
+// For a steady object lastSent is the version of its newest change, or, if that is later than the
+// last snapshot, the version sent before.
 func TestLastSentIsNotWhatIsStillOwed(t *testing.T) {
 	class := classOf[captain](t, "captain")
 	w := NewWorld(NewTable(class))
@@ -14,7 +14,7 @@ func TestLastSentIsNotWhatIsStillOwed(t *testing.T) {
 	o := w.Spawn(class, unsafe.Pointer(v), 0, 1)
 	w.SetReaders(class, ownersRead{})
 	p, tick := w.NewPeer(1), uint64(0)
-	p.Handle = -1 // nobody's owner: it reads everything of what nobody owns
+	p.Handle = -1 // no client is owner -1, so it reads all fields of objects without an owner
 	capture := func(by float32) {
 		tick++
 		w.Edit(o)
@@ -29,7 +29,7 @@ func TestLastSentIsNotWhatIsStillOwed(t *testing.T) {
 		capture(1)
 		send()
 	}
-	for range 5 { // nothing changes, and nothing is sent
+	for range 5 { // no changes and no records
 		capture(0)
 		send()
 	}
@@ -47,8 +47,8 @@ func TestLastSentIsNotWhatIsStillOwed(t *testing.T) {
 	}
 }
 
-// The memory of a client that leaves serves one that comes, if it is large enough: that of so many
-// clients at most, the last one first. Nothing of the one that has left is left in it.
+// The entries of closed clients are reused for new ones, the last first, if they are large enough.
+// Their number is bounded, and they are cleared.
 func TestEntriesOfThoseWhoLeaveServeThoseWhoCome(t *testing.T) {
 	n := newNewcomers(t, 3, 0)
 	var left []*entry
@@ -59,7 +59,7 @@ func TestEntriesOfThoseWhoLeaveServeThoseWhoCome(t *testing.T) {
 	}
 	n.play(wide)
 	n.play(wide)
-	n.w.SetAudience(n.objects[1], clientSet(0)) // nobody sees it any more
+	n.w.SetAudience(n.objects[1], clientSet(0)) // hidden from all clients
 	n.tick++
 	n.w.Capture(n.tick)
 	details := len(n.w.details.spare)
@@ -91,7 +91,7 @@ func TestEntriesOfThoseWhoLeaveServeThoseWhoCome(t *testing.T) {
 		}
 	}
 	for i := maxSpareEntries - 1; i > 0; i-- {
-		if i == 1 { // more than they have room for
+		if i == 1 { // more than the reused entries have room for
 			for range cap(n.w.spareEntries[1]) {
 				n.spawnRock(n.w, rock{}, n.tick)
 			}

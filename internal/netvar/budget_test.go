@@ -8,14 +8,14 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// rush is a world of rocks of which all change in every tick, with one client that gets all
-// that is sent, and acknowledges it.
+// rush is a world of rocks that all change in every tick, with one client that receives and
+// acknowledges all packets.
 type rush struct {
 	*pair
 	rocks  []*Object
 	ships  []*Object
 	random *rand.Rand
-	sent   [256]int    // by slot: records so far
+	sent   [256]int    // by slot: number of records so far
 	last   [256]uint64 // by slot: tick of the last one
 	wait   [256]uint64 // by slot: the longest time without one, in ticks
 	bytes  int         // of records
@@ -34,7 +34,7 @@ func (u *rush) run(ticks int) {
 	u.t.Helper()
 	for range ticks {
 		for _, o := range u.rocks {
-			u.edit(o).X = u.random.Int32N(2000) // nothing that could be predicted
+			u.edit(o).X = u.random.Int32N(2000) // not predictable
 		}
 		for _, o := range u.ships {
 			u.w.Edit(o)
@@ -58,12 +58,12 @@ func (u *rush) run(ticks int) {
 	}
 }
 
-// Rule 7: the records of a client take what its budget gives, in the long run and at once.
+// Rule 7: the budget bounds the bytes of a client's records, on average and at once.
 func TestBudgetIsATokenBucket(t *testing.T) {
 	u := newRush(t, 250)
 	u.p.SetBudget(Budget{PerTick: 150, Burst: 600})
 	u.run(1)
-	if u.bytes < 450 || u.bytes > 600+90 { // chosen by what records take about
+	if u.bytes < 450 || u.bytes > 600+90 { // bounds derived from the size of the records
 		t.Errorf("the first snapshot takes %d bytes, want the burst of 600 and at most a record more", u.bytes)
 	}
 	before := u.bytes
@@ -91,7 +91,7 @@ func TestBudgetIsATokenBucket(t *testing.T) {
 	}
 }
 
-// What a bucket holds follows from what has come in and gone out, to the byte: see Budget.
+// The balance of a bucket follows from gains and spending, to the byte: see Budget.
 func TestABucketHoldsWhatComesInUpToItsBurst(t *testing.T) {
 	p := &Peer{tick: 100}
 	set := func(perTick, burst int) func() int {
@@ -114,11 +114,11 @@ func TestABucketHoldsWhatComesInUpToItsBurst(t *testing.T) {
 		{fill(101), -15},
 		{fill(104), 15},
 		{fill(106), 35},
-		{fill(107), 45}, // of what comes in then 5 have no room
+		{fill(107), 45}, // 5 of the gains exceed the burst
 		{spend(35), 10},
-		{fill(110), 40}, // one tick more would fill it
+		{fill(110), 40}, // one more tick would fill it
 		{spend(25), 15},
-		{set(20, 0), 15}, // the burst is what a tick gives at least
+		{set(20, 0), 15}, // the burst is at least PerTick
 		{fill(111), 20},
 		{set(20, 100), 20},
 		{fill(112), 40},
@@ -139,7 +139,7 @@ func TestABucketHoldsWhatComesInUpToItsBurst(t *testing.T) {
 	}
 }
 
-// Rule 7: a record may start while tokens are positive; a larger one than the bucket goes too.
+// Rule 7: a record may start while tokens are positive, even if it is larger than the bucket.
 func TestARecordMayOverdrawTheBudget(t *testing.T) {
 	q := newPair(t, 0)
 	q.p.SetBudget(Budget{PerTick: 2, Burst: 2})
@@ -179,14 +179,14 @@ func TestDespawnsGoFirstWhenTheBudgetIsShort(t *testing.T) {
 		if _, ok := u.r.Get(gone.ID()); !ok {
 			return
 		}
-		if n == 3 { // a debt of one record may have to be paid first
+		if n == 3 { // the overdraft of one record may have to be balanced first
 			t.Fatal("the despawn waits behind changes")
 		}
 		u.run(1)
 	}
 }
 
-// The weights of what is always owed are the shares of what is sent.
+// For objects that are always pending, the shares of the records are the shares of the weights.
 func TestWeightsAreSharesOfAShortBudget(t *testing.T) {
 	u := newRush(t, 120)
 	for i, o := range u.rocks {
@@ -208,7 +208,8 @@ func TestWeightsAreSharesOfAShortBudget(t *testing.T) {
 	}
 }
 
-// With equal weights the stalest goes, and of equally stale ones the lower slot: in turn.
+// With equal weights the oldest record is sent first, and of equally old ones the lower slot:
+// objects take turns.
 func TestEqualWeightsTakeTurns(t *testing.T) {
 	u := newRush(t, 100)
 	u.run(3)
@@ -220,14 +221,14 @@ func TestEqualWeightsTakeTurns(t *testing.T) {
 	for _, n := range u.sent[:100] {
 		least, most = min(least, n), max(most, n)
 	}
-	if least < 10 || most-least > most/8 { // of those of one tick the lower slot is first again
+	if least < 10 || most-least > most/8 { // of one tick the lower slot is first again
 
 		t.Errorf("from %d to %d records each, want turns", least, most)
 	}
 }
 
-// Whatever the weights: what may wait for a number of ticks waits no longer, plus the time that
-// the budget takes for all that fell due with it.
+// With any weights an object waits at most for its minimum rate, plus the time in which the budget
+// pays for all objects that became overdue with it.
 func TestNothingWaitsLongerThanItsMinimumRate(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -236,7 +237,7 @@ func TestNothingWaitsLongerThanItsMinimumRate(t *testing.T) {
 		for _, o := range u.rocks {
 			u.w.SetWeight(o, float64(1+rng.IntN(64)))
 		}
-		const perTick, record = 40, 30 // a full record of such a ship takes less
+		const perTick, record = 40, 30 // the size of a full record of such a ship is less
 		due := uint64(slow*record/perTick + 2)
 		every := due + uint64(rng.IntN(60))
 		u.w.SetClassWeight(u.ship, MinWeight, every)
@@ -256,7 +257,8 @@ func TestNothingWaitsLongerThanItsMinimumRate(t *testing.T) {
 	}
 }
 
-// The factor is asked when not everything fits, about what is owed, and orders it.
+// The factor is called only if not all records fit, only for pending objects, and determines their
+// order.
 func TestFactorIsAskedOnlyWhenTheBudgetIsShort(t *testing.T) {
 	u := newRush(t, 100)
 	asked := 0
@@ -268,7 +270,7 @@ func TestFactorIsAskedOnlyWhenTheBudgetIsShort(t *testing.T) {
 		case slot < 50:
 			return 4
 		case slot == 99:
-			return math.NaN() // counts as nothing, and yet waiting counts
+			return math.NaN() // treated as 0, but waiting still counts
 		default:
 			return 1
 		}
@@ -298,8 +300,8 @@ func TestFactorIsAskedOnlyWhenTheBudgetIsShort(t *testing.T) {
 	}
 }
 
-// While the world sheds, what weighs less than 1 goes at its minimum rate; all the rest, and
-// what the client does not have yet, goes as always.
+// While the world sheds, objects of a weight below 1 are sent at their minimum rate. Other objects,
+// and those that the client does not have yet, are not affected.
 func TestSheddingSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
 	u := newRush(t, 3)
 	u.w.SetWeight(u.rocks[0], 0.5)
@@ -359,7 +361,7 @@ func TestWeightsAreClamped(t *testing.T) {
 	}
 }
 
-// Where an int has 32 bits a client without a budget is sent as much as elsewhere.
+// On platforms with 32-bit ints a client without a budget is sent as much as on others.
 func TestNoBudgetFitsAnInt(t *testing.T) {
 	for bytes, want := range map[int]int{0: 0, 1000: 8000, math.MaxInt32 / 8: math.MaxInt32 - 7, math.MaxInt: math.MaxInt32 - 7} {
 		if got := inBits(bytes); got != want {

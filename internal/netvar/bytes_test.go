@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every byte of a record is counted for its class, and the sample comes near what the fields
-// really take, also of a world whose records come in a cycle as long as a gap.
+// The bytes of records are counted by class exactly, and by field approximately, also in a world
+// whose records repeat with the period of a gap.
 func TestBytesAreCountedByClassAndField(t *testing.T) {
 	u := newRush(t, 56)
 	for range 8 {
@@ -32,7 +32,7 @@ func TestBytesAreCountedByClassAndField(t *testing.T) {
 		}
 		return m
 	}
-	// In each tick X of a rock changes, and Angle of a ship. The rest is a head and a bit for no
+	// In each tick X of a rock changes, and Angle of a ship. Other bytes are heads and a bit for no
 	// mask.
 	rock, ship := fields(u.schema.rock), fields(u.ship)
 	const records = 6000 * 56
@@ -47,7 +47,7 @@ func TestBytesAreCountedByClassAndField(t *testing.T) {
 	}
 }
 
-// The sample measures what the encoder writes.
+// The sample agrees with the encoder's output.
 func TestSampleAgreesWithTheEncoder(t *testing.T) {
 	q := newPair(t, 0)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -93,8 +93,8 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 	}
 }
 
-// The record that ends a gap is sampled, wherever in a run it stands; a run that the gap outlasts
-// only shortens it.
+// The record that ends a gap is sampled, at any place in a run. A run within the gap only shortens
+// it.
 func TestTheRecordThatEndsAGapIsSampled(t *testing.T) {
 	const crates = 64
 	f := newFleet(t, crates, 1, []uint64{3}, 0)
@@ -121,7 +121,7 @@ func TestTheRecordThatEndsAGapIsSampled(t *testing.T) {
 	}
 }
 
-// The gaps between samples are those of Marsaglia's xorshift from 1, so every world draws the same
+// The gaps between samples are drawn by Marsaglia's xorshift from 1, so all worlds draw the same
 // ones, and one record in sampleEvery is measured on average.
 func TestSamplesAreDrawnByXorshift(t *testing.T) {
 	s := newSpent(NewTable())
@@ -135,7 +135,7 @@ func TestSamplesAreDrawnByXorshift(t *testing.T) {
 	}
 }
 
-// What a class has taken is told in whole bytes, and that of despawns beside all classes.
+// Bytes of classes are reported as whole bytes, and those of despawns separately.
 func TestBytesOfClassesAreWhole(t *testing.T) {
 	s := newSchema(t)
 	w := NewWorld(s.table)

@@ -40,7 +40,7 @@ func TestOldIsADeepCopyUntilTheNextCall(t *testing.T) {
 	}
 	old := (*ship)(events[0].Old)
 	now := live[ship](events[0].Object)
-	now.Bag[0].Count = 77 // a client must not, but old shall not notice
+	now.Bag[0].Count = 77 // a client must not do this, but old must not change
 	q.w.Edit(o)
 	live[ship](o).Name = "c"
 	q.deliver()
@@ -79,7 +79,7 @@ func TestRefToWhatIsNotHereResolvesToNothing(t *testing.T) {
 	}
 	q.w.Despawn(foe)
 	q.deliver()
-	q.spawnRock(q.w, rock{}, q.tick) // takes the slot
+	q.spawnRock(q.w, rock{}, q.tick) // in the same slot
 	q.deliver()
 	for _, id := range []ID{ref, 0, math.MaxUint64, makeID(MaxSlots, 1)} {
 		if _, ok := q.r.Get(id); ok {
@@ -91,7 +91,7 @@ func TestRefToWhatIsNotHereResolvesToNothing(t *testing.T) {
 	}
 }
 
-// Rule 15: a fault is found by the digest and healed by the full state, without a spawn.
+// Rule 15: a digest reveals a fault, and the full state repairs it, without a spawn.
 func TestUnequalDigestIsHealedByTheFullState(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
@@ -117,7 +117,7 @@ func TestUnequalDigestIsHealedByTheFullState(t *testing.T) {
 	stale, first := q.next()
 	q.p.RequestFull()
 	mustApply(t, q.r, nil, stale...)
-	q.p.Ack([]Range{{first, first}}) // sent before: it proves nothing
+	q.p.Ack([]Range{{first, first}}) // sent before the request, so it proves nothing about it
 	q.p.RequestDigest(1)
 	q.deliver()
 	if d, _ := q.r.Digest(); d != DigestEqual || q.rock(o.ID()) != (rock{X: 1, Y: 5}) {
@@ -128,7 +128,7 @@ func TestUnequalDigestIsHealedByTheFullState(t *testing.T) {
 	}
 }
 
-// A snapshot that leaves something out says so, and is not compared as complete.
+// A snapshot that leaves records out is marked as incomplete, and not compared.
 func TestIncompleteSnapshotIsNoFault(t *testing.T) {
 	q := newPair(t, 0)
 	for range 30 {
@@ -172,7 +172,7 @@ func TestAllIsInIDOrderAndSafeUnderSpawnAndDespawn(t *testing.T) {
 	var seen []ID
 	for o := range w.All(s.rock) {
 		seen = append(seen, o.ID())
-		s.spawnRock(w, rock{}, 1) // one lands in the freed slot, the others behind
+		s.spawnRock(w, rock{}, 1) // one in the freed slot, the others behind
 		if i := o.ID().slot(); i == 50 {
 			w.Despawn(o)
 			w.Despawn(objects[51])

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What has changed since a tick is what the captures after it have found, as long as one of the
-// last captures is not later.
+// changedSince agrees with the results of all captures since the tick, as long as one of the last
+// captures is not later than it.
 func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 	const slots = 200
 	known, unknown := 0, 0
@@ -26,7 +26,7 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 				w.tick += rng.Uint64N(90)
 			}
 			moved := make(bitset, slots/64+1)
-			news := make([]bitset, rng.IntN(3)) // by rule, those that there has been any of
+			news := make([]bitset, rng.IntN(3)) // by rule, up to the highest one with a change
 			for range rng.IntN(4) {
 				slot := rng.IntN(slots)
 				if moved.set(slot); len(news) > 0 {
@@ -50,7 +50,8 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 					tick = all[rng.IntN(len(all))].tick
 				}
 				want, ok := make(bitset, slots/64+1), tick >= w.tick
-				read := make(bitset, slots/64+1) // by who is withheld the fields of rule 1
+				// by clients that are withheld the fields of rule 1
+				read := make(bitset, slots/64+1)
 				for i, c := range all {
 					if c.tick > tick {
 						if want.or(c.moved); len(c.news) > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// watched is a pair whose world tells what it finds.
+// watched is a pair whose world reports misuse.
 func watched(t *testing.T) (*pair, *[]string) {
 	q, told := newPair(t, 0), new([]string)
 	q.w.Check(true, true, func(o *Object, field string, what Misuse) {
@@ -26,8 +26,8 @@ func wantTold(t *testing.T, told *[]string, want ...string) {
 	*told = nil
 }
 
-// TestChangesWithoutEditAreFound: through a pointer that was kept, in an idle object and in one
-// that is edited later, and through a slice that the game still has; each once.
+// TestChangesWithoutEditAreFound: changes through a retained pointer, in an idle object and in one
+// that is edited later, and through a retained slice are reported once each.
 func TestChangesWithoutEditAreFound(t *testing.T) {
 	q, told := watched(t)
 	bag := []item{{"x", 1}}
@@ -40,14 +40,14 @@ func TestChangesWithoutEditAreFound(t *testing.T) {
 	wantTold(t, told)
 
 	live[ship](o).Armed = true
-	live[ship](o).X = 5.0001 // rounds to what it was
-	live[ship](o).Local = 7  // does not travel
+	live[ship](o).X = 5.0001 // rounds to the same value
+	live[ship](o).Local = 7  // not replicated
 	q.deliver()
 	wantTold(t, told, "ship 0.1 Armed unedited")
 	q.deliver()
 	wantTold(t, told)
 
-	bag[0].Count = 9 // An older copy of the state shares it.
+	bag[0].Count = 9 // an older copy of the state shares it
 	q.deliver()
 	wantTold(t, told, "ship 0.1 Bag unedited")
 
@@ -63,8 +63,8 @@ func TestChangesWithoutEditAreFound(t *testing.T) {
 	wantTold(t, told)
 }
 
-// TestHeldBackIsNotUnedited: what an interval or a threshold holds back differs from the version
-// for long, and was edited all the same.
+// TestHeldBackIsNotUnedited: a change that an interval or a threshold holds back differs from the
+// version for long, but was made with Edit.
 func TestHeldBackIsNotUnedited(t *testing.T) {
 	h := newHeldWorld(t)
 	h.w.Check(true, true, func(o *Object, field string, what Misuse) { t.Errorf("%s: %v", field, what) })
@@ -79,8 +79,8 @@ func TestHeldBackIsNotUnedited(t *testing.T) {
 	}
 }
 
-// TestMisfitsAreRefused: clients keep what they had of the field, get the others, and a new object
-// has what is nearest.
+// TestMisfitsAreRefused: clients keep the last value of the field and receive the others, and a new
+// object has the nearest value.
 func TestMisfitsAreRefused(t *testing.T) {
 	q, told := watched(t)
 	o := q.spawnShip(q.w, ship{X: 1, Name: "long enough to be cut"}, 0, 1)
@@ -104,7 +104,7 @@ func TestMisfitsAreRefused(t *testing.T) {
 	}
 }
 
-// TestChecksAreApart: who asks for one of them is not told of the other.
+// TestChecksAreApart: each check reports only its own findings.
 func TestChecksAreApart(t *testing.T) {
 	for _, edits := range []bool{false, true} {
 		q, told := watched(t)

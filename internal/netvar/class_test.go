@@ -19,8 +19,8 @@ func wordsClass(text, flags int) (*Class, error) {
 	return NewClass("c", reflect.StructOf(fields))
 }
 
-// What a class may take is compared to the bit with what a packet and a frame leave: each flag
-// takes a bit or two of them, so the longest texts shrink by a byte with every few flags.
+// The maximum size of a class is compared exactly with the room in a packet and in a frame: each
+// flag takes one or two bits, so the longest text that fits shrinks by a byte with every few flags.
 func TestLimitsOfClassesGoByTheBit(t *testing.T) {
 	longest := func(from int, fits func(*Class, error) bool) (all []int) {
 		for flags := range 12 {
@@ -49,7 +49,7 @@ func TestLimitsOfClassesGoByTheBit(t *testing.T) {
 	}
 }
 
-// What is captured as a whole cannot have an interval inside.
+// Fields inside a list cannot have intervals, because a list is captured as a whole.
 func TestAFieldInAListHasNoInterval(t *testing.T) {
 	_, err := NewClass("c", reflect.TypeFor[struct {
 		List []struct {

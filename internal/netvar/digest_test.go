@@ -51,7 +51,7 @@ func newArchive(tb testing.TB) *archive {
 	return a
 }
 
-// step is a tick in which all that is sent arrives.
+// step is a tick in which all packets arrive.
 func (a *archive) step() {
 	a.tick++
 	for i := range 10 {
@@ -68,7 +68,7 @@ func (a *archive) step() {
 }
 
 // ask lets all clients ask for so many digests, every so many ticks, for so many ticks. It returns
-// the most slots that the digests of one tick have looked at.
+// the maximum of slots that the digests of one tick have visited.
 func (a *archive) ask(digests, every, ticks int) (most uint64) {
 	for i := range ticks {
 		if i%every == 0 {
@@ -83,9 +83,8 @@ func (a *archive) ask(digests, every, ticks int) (most uint64) {
 	return most
 }
 
-// Ten clients that ask for four digests in every second, of 10 000 objects, cost a fraction of a
-// pass in each tick, and what some of them may not read is hashed once for all who may read the
-// same.
+// The digests of ten clients that ask for four in every second, of 10 000 objects, cost a fraction
+// of a pass in each tick. Clients with the same readable fields share the hashes.
 func TestDigestsOfTenClientsCostLittle(t *testing.T) {
 	a := newArchive(t)
 	const ticks = 300
@@ -99,7 +98,7 @@ func TestDigestsOfTenClientsCostLittle(t *testing.T) {
 	}
 }
 
-// However often clients ask, the digests of a tick have a bound, and every client gets its share.
+// However often clients ask, the digests of a tick are bounded, and every client is served.
 func TestDigestsTakeTurns(t *testing.T) {
 	a := newArchive(t)
 	const ticks = 100
@@ -124,8 +123,8 @@ func TestDigestsTakeTurns(t *testing.T) {
 	}
 }
 
-// What is remembered of an object is that of its newest version, for more sets of rules than it
-// remembers too.
+// A cached hash is that of the newest version, even with more sets of rules than the cache has room
+// for.
 func TestMaskedHashesAreOfTheNewestVersion(t *testing.T) {
 	class := classOf[sealed](t, "sealed")
 	w := NewWorld(NewTable(class))
@@ -156,8 +155,7 @@ func TestMaskedHashesAreOfTheNewestVersion(t *testing.T) {
 	}
 }
 
-// As many hashes are remembered as there is room for, of whatever versions, and then the one of the
-// oldest version goes.
+// The cache fills up with hashes of any versions, and then that of the oldest version is evicted.
 func TestTheOldestMaskedHashGoes(t *testing.T) {
 	var o Object
 	ask := func(withheld Rules, version uint64) (known bool) {
@@ -188,8 +186,8 @@ func TestTheOldestMaskedHashGoes(t *testing.T) {
 	}
 }
 
-// Whoever asks first gets the first digest, and each as many ticks later as those before it take
-// at 16384 slots in a tick; who asks after a pause waits for the next tick alone.
+// Digests are cut in the order of requests, at 16384 slots in a tick. After a pause a request waits
+// for the next tick only.
 func TestDigestsAreReservedInTheOrderOfRequests(t *testing.T) {
 	w := &World{tick: 7}
 	var turns []uint64
@@ -202,7 +200,7 @@ func TestDigestsAreReservedInTheOrderOfRequests(t *testing.T) {
 		reserve(10_000, 7)
 	}
 	w.tick = 40
-	reserve(10_000, 39) // its snapshot of tick 40 is still to come
+	reserve(10_000, 39) // its snapshot of tick 40 is not cut yet
 	reserve(6384, 40)
 	reserve(1, 40)
 	reserve(1, 50)
@@ -221,7 +219,7 @@ func TestStateDigestIsOfAllThatWasCaptured(t *testing.T) {
 	q.w.Despawn(gone)
 	q.deliver()
 	q.edit(a).X = 4              // not captured
-	q.spawnRock(q.w, rock{}, 99) // nor this
+	q.spawnRock(q.w, rock{}, 99) // not captured either
 	all := stdfnv.New64a()
 	for _, o := range []*Object{a, b} {
 		value, v := stdfnv.New64a(), o.hist.newest()
@@ -253,8 +251,8 @@ func (byNumber) Ask(*Object) {}
 
 func (byNumber) Withheld(_ *Object, p *Peer) Rules { return Rules(p.Handle.(int)+1) << 1 }
 
-// BenchmarkDigests is a tick of ten clients over 10 000 objects, with what their digests cost at
-// the rate that a server grants, and without.
+// BenchmarkDigests is a tick of ten clients over 10 000 objects, with digests at the rate that a
+// server grants, and without.
 func BenchmarkDigests(b *testing.B) {
 	for _, digests := range []int{0, 4} {
 		b.Run([]string{"none", "", "", "", "asked for"}[digests], func(b *testing.B) {

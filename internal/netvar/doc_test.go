@@ -18,11 +18,11 @@ type worked struct {
 type workedClient struct {
 	p       *Peer
 	r       *Replica
-	last    Range // the packets that have arrived since the last tick
+	last    Range // packets that have arrived since the last tick
 	arrived [][]byte
 }
 
-// The example in doc.go is what happens, line by line.
+// The example in doc.go agrees, line by line, with the code.
 func TestTheExampleInTheDocumentationIsTrue(t *testing.T) {
 	x := worked{schema: newSchema(t)}
 	x.w = NewWorld(x.table)
@@ -93,7 +93,7 @@ func (x *worked) tick(t *testing.T, tick uint64, what string, do func(), lost bo
 	return fmt.Sprintf("%4d  %-13s  %-8s  %-16s  %-8s  %-19s  %7d\n", tick, what, has[0], sent[0], has[1], sent[1], x.w.stats.Encoded-encoded)
 }
 
-// has returns the versions that a client is known to have.
+// has returns the versions that the server knows a client to have.
 func (x *worked) has(p *Peer) string {
 	var all []string
 	for slot := range p.entries {
@@ -104,8 +104,8 @@ func (x *worked) has(p *Peer) string {
 	return strings.Join(all, " ")
 }
 
-// snapshot cuts the snapshot for a client, which is one packet, and returns what is in it. Another
-// replica that has had the same packets reads it, so that one that is lost can be read too.
+// snapshot cuts the snapshot for a client, which is one packet, and returns its content as text. A
+// second replica with the same packets decodes it, so that a lost packet can be decoded too.
 func (c *workedClient) snapshot(t *testing.T, tick uint64, lost bool) string {
 	packets, id := snap(c.p, tick, wide)
 	if len(packets) != 1 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is explained of a change follows it from its capture to its acknowledgement.
+// Explain reports each step of a change from its capture to its acknowledgement.
 func TestExplainFollowsAChange(t *testing.T) {
 	q := newPair(t, 0)
 	const owner, x, y = 0, 1, 2
@@ -56,8 +56,8 @@ func TestWhatCarriesAnObject(t *testing.T) {
 	}
 }
 
-// What is lost goes with the next snapshot: it is not shed in a world that sheds nothing, although
-// it weighs little and was sent only now.
+// A lost record is reported for the next snapshot. It is not reported as shed in a world that does
+// not shed, although it has a low weight and was sent in this tick.
 func TestWhatIsLostIsNotShed(t *testing.T) {
 	q := newPair(t, 0)
 	q.w.SetClassWeight(q.schema.rock, 0.5, 100)
@@ -66,7 +66,7 @@ func TestWhatIsLostIsNotShed(t *testing.T) {
 	q.edit(o).X++
 	q.next()
 	q.next()
-	_, last := q.next() // two copies are under way, so nothing is in it
+	_, last := q.next() // two copies are in flight, so this packet has no record
 	q.p.Ack([]Range{{last, last}})
 	if got := q.w.Explain(q.p, o, 1); got.Why != WhyNext {
 		t.Errorf("%+v, want why %d", got, WhyNext)
@@ -77,7 +77,7 @@ func TestWhatIsLostIsNotShed(t *testing.T) {
 	}
 }
 
-// A name means a field, or all that lies in a struct or an array, and none all fields.
+// A name selects a field, or all fields in a struct or an array; the empty name selects all fields.
 func TestNamesMeanFields(t *testing.T) {
 	c := classOf[agent](t, "agent")
 	for name, want := range map[string][]int{
@@ -90,7 +90,7 @@ func TestNamesMeanFields(t *testing.T) {
 	}
 }
 
-// An id is read as it is written, and nothing else is one.
+// ParseID reads the format of ID.String only.
 func TestIDsAreReadAsTheyAreWritten(t *testing.T) {
 	for _, id := range []ID{makeID(0, 1), makeID(1<<16-1, 1<<32-1), makeID(12, 10)} {
 		if got, ok := ParseID(id.String()); !ok || got != id {

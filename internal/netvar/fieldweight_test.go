@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Of changes in like objects those of the field of the largest weight go first. The tag of a
-// struct holds for what is inside, where another stands for itself.
+// Of equal objects those with a change in the field of the largest weight are sent first. The tag
+// of a struct applies to the fields inside, unless they have tags.
 func TestFieldsOrderAShortBudget(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(7, 1)
@@ -20,17 +20,16 @@ func TestFieldsOrderAShortBudget(t *testing.T) {
 	b.edit(3).Pose.Shield++
 	b.edit(4).Health++
 	b.edit(5).Dust++
-	b.edit(5).Pose.Shield++ // the largest of them counts, and they do not add up
+	b.edit(5).Pose.Shield++ // the largest weight counts, not the sum
 	b.edit(5).Pose.X++
-	// As much as a field without a tag, and it too raises what is less.
+	// The owner has the weight of a field without a tag, which exceeds smaller weights.
 	b.w.SetOwner(b.objects[6], 3)
 	b.edit(6).Dust++
 	b.editRock(7).X++ // a class without a tag
 	b.want(4, 3, 5, 2, 1, 6, 7, 0)
 }
 
-// A change is needed until it is acknowledged; then the object is needed as much as what has
-// changed since.
+// A change counts until it is acknowledged. Then only later changes count.
 func TestAFieldCountsUntilItIsAcknowledged(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(1, 1)
@@ -40,7 +39,7 @@ func TestAFieldCountsUntilItIsAcknowledged(t *testing.T) {
 	b.steps(2)
 	b.loses = false
 	b.short()
-	b.edit(0).Dust++ // and the health is still on its way, or lost
+	b.edit(0).Dust++ // the change of Health is in flight or lost
 	b.editRock(1).X++
 	b.want(0, 1)
 	b.edit(0).Dust++
@@ -55,7 +54,7 @@ func TestAFieldThatIsSetBackCountsAsChanged(t *testing.T) {
 	b.step()
 	b.p.SetBudget(Budget{PerTick: 1, Burst: 1})
 	b.editRock(1).X++
-	b.step() // leaves a debt, so that nothing goes for some ticks
+	b.step() // overdraws the budget, so no record is sent for some ticks
 	b.edit(0).Health = 7
 	b.editRock(2).X++
 	if got := b.step(); got != nil {
@@ -64,13 +63,13 @@ func TestAFieldThatIsSetBackCountsAsChanged(t *testing.T) {
 	b.edit(0).Health = 0
 	b.want(0, 2)
 	b.edit(0).Health = 7
-	b.edit(0).Health = 0 // within a tick: nobody ever had it
+	b.edit(0).Health = 0 // within a tick: no client ever had the other value
 	b.edit(0).Dust++
 	b.editRock(2).X++
 	b.want(2, 0)
 }
 
-// A change that the client may not read sends nothing sooner, which would tell of it.
+// A change of an unreadable field does not raise the priority, because that would reveal it.
 func TestAFieldThatMayNotBeReadRaisesNothing(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		b := newBrawl(t, told)
@@ -85,7 +84,7 @@ func TestAFieldThatMayNotBeReadRaisesNothing(t *testing.T) {
 		} else {
 			b.want(1, 0)
 		}
-		b.edit(0).Secret++ // alone it is nothing to who may not read it
+		b.edit(0).Secret++ // has no effect for a client that may not read it
 		b.editRock(1).X++
 		if told {
 			b.want(0, 1)
@@ -95,7 +94,7 @@ func TestAFieldThatMayNotBeReadRaisesNothing(t *testing.T) {
 	}
 }
 
-// What goes in full is needed as much as the most needed of its fields that the client may read.
+// A full record has the largest weight of its readable fields.
 func TestAFullRecordCountsAsItsLargestField(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		b := newBrawl(t, told)
@@ -116,7 +115,7 @@ func TestAFullRecordCountsAsItsLargestField(t *testing.T) {
 		}
 		b.editRock(1).X++
 		b.editRock(2).X++
-		b.told = !told // a full record, since the client may read more or less now
+		b.told = !told // a full record, because the readable fields change
 		b.w.Judge(b.objects[0])
 		if told {
 			b.want(2, 0, 1)
@@ -126,8 +125,8 @@ func TestAFullRecordCountsAsItsLargestField(t *testing.T) {
 	}
 }
 
-// A baseline that is gone makes the record a full one, but the client lacks nothing else than
-// before: what is the least needed stays so when it has waited for long.
+// A dropped baseline makes the record a full one, but the client lacks the same fields as before:
+// an object of low priority keeps it after a long wait.
 func TestABaselineThatIsGoneRaisesNothing(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(1, 1)
@@ -151,12 +150,12 @@ func TestABaselineThatIsGoneRaisesNothing(t *testing.T) {
 	}
 }
 
-// veiled is a class of which a client may be allowed to read nothing.
+// veiled is a class of which a client may be unable to read any field.
 type veiled struct {
 	A int32 `net:"weight=8,read=team"`
 }
 
-// All that is left then is that it is there, and whose it is.
+// The readable part is then its existence and its owner.
 func TestAnObjectOfWhichNothingIsReadHasWeightOne(t *testing.T) {
 	type trifle struct {
 		A int32 `net:"weight=1/4"`
@@ -172,7 +171,7 @@ func TestAnObjectOfWhichNothingIsReadHasWeightOne(t *testing.T) {
 		{classOf[trifle](t, "trifle"), 0, 0, 0.25}, {classOf[trifle](t, "trifle"), 1, 0, 1},
 	} {
 		w := NewWorld(NewTable(x.class))
-		o := w.Spawn(x.class, unsafe.Pointer(new(int32)), 0, 1) // which is what either consists of
+		o := w.Spawn(x.class, unsafe.Pointer(new(int32)), 0, 1) // both classes have this layout
 		w.Capture(1)
 		w.SetOwner(o, 5)
 		w.Capture(2)
@@ -182,7 +181,7 @@ func TestAnObjectOfWhichNothingIsReadHasWeightOne(t *testing.T) {
 	}
 }
 
-// What always changes is sent as often as its weight is large, whatever else there is; and a
+// Objects that always change are sent in proportion to their weights, beside any others; and a
 // minimum rate holds.
 func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 	b := newBrawl(t, true)
@@ -195,7 +194,7 @@ func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 				f := b.edit(i)
 				switch i % 3 {
 				case 0:
-					f.Dust = int32(i + n*7919%1000) // nothing that could be predicted
+					f.Dust = int32(i + n*7919%1000) // not predictable
 				case 1:
 					f.Pose.X = int32(i + n*7919%1000)
 				case 2:
@@ -231,8 +230,7 @@ func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 	}
 }
 
-// A run of neighbours of which not all fits is taken apart, and they go by what has changed in
-// each.
+// If a run does not fit, its objects are sent individually, in the order of their changed fields.
 func TestAFieldOrdersTheObjectsOfARun(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(64, 0)
@@ -270,8 +268,7 @@ func TestAFieldOrdersTheObjectsOfARun(t *testing.T) {
 	}
 }
 
-// The game's own factor, the object's weight and the weight of a field multiply, without running
-// over.
+// Factor, object weight and field weight are multiplied, without overflow.
 func TestNeedIsWeightTimesWeightTimesAge(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(1, 2)
@@ -293,7 +290,7 @@ func TestNeedIsWeightTimesWeightTimesAge(t *testing.T) {
 	b.w.SetWeight(b.objects[0], MaxWeight)
 	b.editRock(1).X++
 	b.edit(0).Secret++
-	b.tick += 1 << 31 // the most needed of all, for the longest time
+	b.tick += 1 << 31 // the highest priority, for the longest time
 	b.loses = true
 	b.step()
 	if all := b.p.cut.needs; all[len(all)-1] != (need{amount: math.MaxUint64, rank: rankOwed}) {
@@ -343,8 +340,8 @@ func TestAShortBudgetOfPrioritiesDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The weight of an object is the largest of its changed fields that may be read, and a change of
-// owner counts as weight 1, from whatever version on.
+// The weight of an object is the largest weight of its changed readable fields, and a change of
+// owner has weight 1, from any version on.
 func TestChangedWeightIsTheLargestOfWhatIsRead(t *testing.T) {
 	c := classOf[agent](t, "agent") // Ammo has 16, Gear.Key 4, the rest of Gear 1/2
 	for _, set := range []struct {

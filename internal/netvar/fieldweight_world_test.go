@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// fighter has fields of all sorts of priorities, most of them for everybody.
+// fighter has fields of different weights, most of them readable by all clients.
 type fighter struct {
 	Dust   int32 `net:"weight=0.1"`
 	Health int32 `net:"weight=10"`
@@ -20,7 +20,8 @@ type fighter struct {
 	Plain  int32
 }
 
-// brawl is a world of fighters and rocks with one client, which acknowledges whatever arrives.
+// brawl is a world of fighters and rocks with one client, which acknowledges all packets that
+// arrive.
 type brawl struct {
 	t       testing.TB
 	w       *World
@@ -31,7 +32,7 @@ type brawl struct {
 	r       *Replica
 	told    bool // the client may read secrets
 	tick    uint64
-	loses   bool // nothing arrives
+	loses   bool // no packet arrives
 	packets [][]byte
 }
 
@@ -76,7 +77,7 @@ func (b *brawl) editRock(slot int) *rock {
 	return live[rock](b.objects[slot])
 }
 
-// step is a tick, and returns the slots of which there were records.
+// step is a tick. It returns the slots with a record in its snapshot.
 func (b *brawl) step() (slots []int) {
 	b.t.Helper()
 	b.tick++
@@ -94,7 +95,7 @@ func (b *brawl) step() (slots []int) {
 	return slots
 }
 
-// steps is so many of them.
+// steps is so many ticks.
 func (b *brawl) steps(n int) (slots []int) {
 	b.t.Helper()
 	for range n {
@@ -103,7 +104,7 @@ func (b *brawl) steps(n int) (slots []int) {
 	return slots
 }
 
-// short lets one record go, and the next once that is paid for.
+// short sets a budget for one record, and for the next one only when that is paid for.
 func (b *brawl) short() { b.p.SetBudget(Budget{PerTick: 1, Burst: 1}) }
 
 // want fails unless the next records are of these slots, in this order.
@@ -114,16 +115,16 @@ func (b *brawl) want(slots ...int) {
 	}
 }
 
-// rival is what the test below knows of an object.
+// rival is the test's state of an object.
 type rival struct {
 	tags    []float64 // by field
 	weight  float64
 	changed []uint64 // by field
-	has     uint64   // the version of the client
+	has     uint64   // version that the client has
 	last    uint64   // tick of the last record
 }
 
-// need says how much the object is needed at a tick; 0 is not at all.
+// need returns the priority of the object at a tick; 0 if it is not pending.
 func (r *rival) need(tick uint64) (most float64) {
 	for i, tag := range r.tags {
 		if r.changed[i] > r.has {
@@ -133,7 +134,7 @@ func (r *rival) need(tick uint64) (most float64) {
 	return most
 }
 
-// In random worlds nothing goes before what is needed more.
+// In random worlds records are sent in the order of their priority.
 func TestNothingGoesBeforeWhatIsNeededMore(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 17))
@@ -188,7 +189,7 @@ func TestNothingGoesBeforeWhatIsNeededMore(t *testing.T) {
 					waited++
 				}
 			}
-			// They are fixed-point numbers.
+			// Weights are fixed-point numbers.
 			if passed += len(sent); len(sent) > 0 && least < most*0.99 {
 				t.Fatalf("seed %d, tick %d: what is needed %v goes, and %v waits", seed, b.tick, least, most)
 			}

@@ -108,7 +108,7 @@ type Range struct{ First, Last uint64 }
 func (p *Peer) Ack(ranges []Range) {
 	newest := p.arrived(ranges)
 	if newest == 0 {
-		return // repeated acknowledgements change nothing
+		return // a repeated acknowledgement has no effect
 	}
 	f := &p.flight
 	some := uint64(0) // tick of the last acknowledged packet in the loop, until it is a mark

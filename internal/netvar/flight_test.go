@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// plainFlight is what a ring of packets stands for: the packets by id, and who of them are pending.
+// plainFlight is a map of packets by id, with those that are pending.
 type plainFlight struct {
 	packets map[uint64]sentPacket
 	next    uint64
-	most    uint64 // ids from the oldest that was pending to the next
+	most    uint64 // maximum of ids from the oldest pending one to the next
 }
 
 func (l *plainFlight) oldest() uint64 {
@@ -24,8 +24,8 @@ func (l *plainFlight) oldest() uint64 {
 
 func (l *plainFlight) decided(id uint64) { l.packets[id] = sentPacket{tick: l.packets[id].tick} }
 
-// The ring keeps every packet that is pending with what it carries, grows to twice its length when
-// it is full, and uses the memory of those that are decided again.
+// The ring keeps all pending packets with their records, doubles its length when it is full, and
+// reuses the memory of decided packets.
 func TestFlightAgreesWithAPlainList(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -93,8 +93,8 @@ func (f *flight) mustBe(t *testing.T, seed uint64, l *plainFlight, lists int) {
 	}
 }
 
-// Ranges are taken as far as they name packets that are in flight, and no more of them than there
-// can be. What they name beside is counted once for each range.
+// Ranges are processed as far as they name packets in flight, and no further than the number of
+// packets in flight. Other ids are counted once for each range.
 func TestRangesNameWhatIsInFlight(t *testing.T) {
 	type counts struct{ acked, lost, unknown, stale, overlapped, oldest uint64 }
 	for _, c := range []struct {

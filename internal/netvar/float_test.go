@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// gull flies in circles: four floats without a step, all of which change in every tick, little and
+// gull flies in circles: four floats without a step, which all change in every tick, little and
 // smoothly.
 type gull struct{ X, Y, VX, VY float32 }
 
-// flock is the world by which others have been measured: 100 entities of four float32, one client.
+// flock is the world of comparisons with other servers: 100 entities of four float32, one client.
 type flock struct {
 	fly     func(tick uint64, i int) gull
 	w       *World
@@ -36,14 +36,14 @@ func newFlock(tb testing.TB, fly func(tick uint64, i int) gull) *flock {
 	return f
 }
 
-// circles are what gulls mostly fly in.
+// circles is the normal movement of gulls.
 func circles(tick uint64, i int) gull {
 	radius := 20 + float64(i)/3
 	sin, cos := math.Sincos(float64(tick)/120 + float64(i))
 	return gull{float32(100 + radius*cos), float32(-50 + radius*sin), float32(-radius * sin / 2), float32(radius * cos / 2)}
 }
 
-// flips is a gull that turns round in every tick, at a speed that is never quite the same.
+// flips is a gull that reverses in every tick, at a slightly varying speed.
 func flips(change float64) func(tick uint64, i int) gull {
 	return func(tick uint64, i int) gull {
 		sin, cos := math.Sincos(float64(i))
@@ -56,14 +56,14 @@ func flips(change float64) func(tick uint64, i int) gull {
 	}
 }
 
-// anyFloats has any floats at all, in any order.
+// anyFloats returns arbitrary floats without any order.
 func anyFloats(tick uint64, i int) gull {
 	rng := rand.New(rand.NewPCG(tick, uint64(i)))
 	some := func() float32 { return math.Float32frombits(rng.Uint32()) }
 	return gull{some(), some(), some(), some()}
 }
 
-// step is a tick of a 60th of a second; acknowledgements come three ticks later.
+// step is a tick of a 60th of a second; acknowledgements arrive three ticks later.
 func (f *flock) step(tb testing.TB) {
 	f.tick++
 	for i, o := range f.gulls {
@@ -87,8 +87,7 @@ func (f *flock) step(tb testing.TB) {
 	f.r.Events()
 }
 
-// peersBytes is what the leanest of five other servers sends for an update of such a world: each
-// float in full.
+// peersBytes is the size of an update in the leanest of five other servers: each float in full.
 const peersBytes = 1604
 
 func TestFloatsWithoutAStepAreLosslessAndSmall(t *testing.T) {
@@ -126,7 +125,7 @@ func TestFloatsWithoutAStepAreLosslessAndSmall(t *testing.T) {
 	}
 }
 
-// noNaN is what a capture makes of a gull.
+// noNaN returns the captured value of a gull.
 func noNaN(g gull) gull {
 	for _, f := range []*float32{&g.X, &g.Y, &g.VX, &g.VY} {
 		if *f != *f {
@@ -153,7 +152,7 @@ func BenchmarkFloats(b *testing.B) {
 	b.ReportMetric(peersBytes, "peers-B/update")
 }
 
-// A replica that is blind says of each packet what another one says, and has no objects.
+// A blind replica returns the same as another one for each packet, and has no objects.
 func TestABlindReplicaAcknowledgesWhatItDoesNotRead(t *testing.T) {
 	f := newFlock(t, circles)
 	sees, blind := NewReplica(f.r.table), NewReplica(f.r.table)

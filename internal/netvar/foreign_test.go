@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// What another build of the client declares: classes in another order, one that the server
-// has not, none of two that it has, and other fields in ship.
+// The classes of another build of the client: in another order, with one that the server lacks,
+// without two of the server's, and with other fields in ship.
 type otherShip struct {
 	Bag []struct {
 		Name string `net:"max=8"`
@@ -33,7 +33,7 @@ func newOtherBuild(tb testing.TB) otherBuild {
 	return o
 }
 
-// bindTable makes the client's end of a server's table.
+// bindTable makes the client's binding of a server's table.
 func bindTable(tb testing.TB, own, server *Table) *Table {
 	tb.Helper()
 	var classes []*Class
@@ -108,7 +108,7 @@ func TestReplicaOfAnotherBuildFollows(t *testing.T) {
 	}
 }
 
-// A client of another build pays no garbage for it.
+// A client of another build allocates no more than others.
 func TestApplyOfAnotherBuildDoesNotAllocate(t *testing.T) {
 	q, _ := newForeignPair(t, 100)
 	var ships []*Object
@@ -148,7 +148,7 @@ func TestApplyOfAnotherBuildDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A class of another schema has no objects, though another class has its number.
+// A class of another schema has no objects, even if another class has the same number.
 func TestAClassOfAnotherTableHasNoObjects(t *testing.T) {
 	q, o := newForeignPair(t, 100)
 	q.spawnShip(q.w, ship{Name: "a"}, 0, 101)
@@ -175,8 +175,8 @@ func TestAClassOfAnotherTableHasNoObjects(t *testing.T) {
 	}
 }
 
-// A local object is of a class of this side and coded as the server's of that name, or, if the
-// server has none, as it is declared here.
+// A local object has a class of this side. Its encoding is that of the server's class of the same
+// name or, if the server has none, of the own declaration.
 func TestALocalObjectIsCodedAsTheServers(t *testing.T) {
 	q, o := newForeignPair(t, 100)
 	known := q.r.AddLocal(o.ship, unsafe.Pointer(new(otherShip)), 7)
@@ -194,7 +194,7 @@ func TestALocalObjectIsCodedAsTheServers(t *testing.T) {
 	}
 }
 
-// The first class of a client's table is one like all others.
+// The first class of a client's table is served like all others.
 func TestTheFirstClassIsServed(t *testing.T) {
 	s, first := newSchema(t), classOf[rock](t, "rock")
 	r := NewReplica(NewTable(first))
@@ -207,7 +207,7 @@ func TestTheFirstClassIsServed(t *testing.T) {
 	}
 }
 
-// What was asked of the replica before it knew its server holds afterwards.
+// Settings made before Adapt are kept.
 func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
 	s, o := newSchema(t), newOtherBuild(t)
 	for _, tell := range []bool{false, true} {
@@ -220,13 +220,13 @@ func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
 				t.Errorf("tell %v: %s is quiet: %v", tell, c.name, r.quiet[c.index])
 			}
 		}
-		r.TellChanges(o.stone, tell) // The server has none: nothing to tell.
+		r.TellChanges(o.stone, tell) // no effect: the server lacks the class
 		r.TellChanges(o.ship, !tell)
 		if r.quiet[r.served(o.ship).index] != tell {
 			t.Error("a later wish is lost")
 		}
-		r.TellChanges(newOtherBuild(t).ship, tell) // A stranger's wish is nobody's.
-		r.Adapt(nil)                               // A server of this side's build.
+		r.TellChanges(newOtherBuild(t).ship, tell) // no effect: a class of another schema
+		r.Adapt(nil)                               // a server of this side's build
 		if r.quiet[o.ship.index] != tell || r.quiet[o.stone.index] == tell || r.table != o.table {
 			t.Errorf("tell %v: of a second server the ship is quiet: %v, the stone %v", tell, r.quiet[o.ship.index], r.quiet[o.stone.index])
 		}
@@ -239,17 +239,17 @@ func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
 	}
 }
 
-// A client whose world is gone is told of the end of each object, in the order of their ids, and
-// then takes another server's state, of another build or its own, as if it had never had any.
+// Clear reports the end of each object, in the order of ids. Then the replica accepts the state of
+// another server, of another build or its own, like a new replica.
 func TestAReplicaMovesToAnotherServer(t *testing.T) {
 	q, o := newForeignPair(t, 100)
 	left := q.spawnShip(q.w, ship{X: 9, Name: "eve"}, 0, 101)
 	for range 3 {
 		q.spawnShip(q.w, ship{X: 1, Name: "ann"}, 0, 101)
-		q.spawnRock(q.w, rock{X: 5}, 101) // Not known here.
+		q.spawnRock(q.w, rock{X: 5}, 101) // of an undeclared class
 	}
 	q.deliver()
-	q.w.Despawn(left) // Its place is empty.
+	q.w.Despawn(left) // leaves an empty slot
 	q.deliver()
 	q.r.Events()
 	var want []ID
@@ -293,8 +293,8 @@ func TestBindClassNamesTheField(t *testing.T) {
 	}
 }
 
-// Any bytes, for a replica whose layout is the server's and whose structs are its own: no
-// panic, an error changes nothing, and what is live is what is stored.
+// With any bytes, for a replica with the server's layout and its own structs: no panic, an error
+// changes no state, and live values agree with stored versions.
 func FuzzAdaptedApply(f *testing.F) {
 	_, _, next := scene(f)
 	for _, b := range next {

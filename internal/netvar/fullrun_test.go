@@ -48,7 +48,7 @@ func (g *guards) next(lim Limit) (packets [2][][]byte) {
 	return packets
 }
 
-// deliver is a tick in which everything arrives.
+// deliver is a tick whose packets all arrive.
 func (g *guards) deliver(lim Limit) {
 	g.t.Helper()
 	for i, packets := range g.next(lim) {
@@ -56,8 +56,8 @@ func (g *guards) deliver(lim Limit) {
 	}
 }
 
-// A client whose view changes while it loads gives its versions to no other client that joined in
-// the same tick.
+// A change of view during the join affects the versions of that client only, not of another one
+// that joined in the same tick.
 func TestAChangedViewDuringTheJoinDoesNotReachAnotherClient(t *testing.T) {
 	g := newGuards(t, 600)
 	for _, team := range []clientSet{0b110, 0b100, 0b110} {
@@ -87,8 +87,8 @@ func TestAChangedViewDuringTheJoinDoesNotReachAnotherClient(t *testing.T) {
 	}
 }
 
-// A client has its first state although objects change between the snapshot that carried them and
-// its acknowledgement, in a field that it may read, and in another one all the time.
+// The first state becomes complete although objects change, in readable and in other fields,
+// between a snapshot and its acknowledgement.
 func TestTheFirstStateEndsAlthoughObjectsChangeBeforeTheyAreAcknowledged(t *testing.T) {
 	g := newGuards(t, 1224)
 	hidden := func() {
@@ -96,7 +96,7 @@ func TestTheFirstStateEndsAlthoughObjectsChangeBeforeTheyAreAcknowledged(t *test
 			g.edit(o).Ammo++
 		}
 	}
-	for range Horizon + 2 { // The version of the spawn is gone.
+	for range Horizon + 2 { // the version of the spawn is dropped
 		hidden()
 		g.tick++
 		g.w.Capture(g.tick)
@@ -107,7 +107,7 @@ func TestTheFirstStateEndsAlthoughObjectsChangeBeforeTheyAreAcknowledged(t *test
 		for _, o := range g.objects[:3] {
 			g.edit(o).X++
 		}
-		g.next(wide) // It is lost.
+		g.next(wide) // lost
 	}
 	for i := range g.p {
 		mustApply(t, g.r[i], g.p[i], packets[i]...)
@@ -128,7 +128,7 @@ func TestTheFirstStateEndsAlthoughObjectsChangeBeforeTheyAreAcknowledged(t *test
 	}
 }
 
-// The end of an object that a client never saw costs that client nothing.
+// For a client that never saw a hidden object, its end leaves no state behind.
 func TestTheEndOfAHiddenObjectKeepsNothing(t *testing.T) {
 	s := newSchema(t)
 	w := NewWorld(s.table)
@@ -149,7 +149,7 @@ func TestTheEndOfAHiddenObjectKeepsNothing(t *testing.T) {
 	}
 }
 
-// Whether a record fits a packet is asked with the mask that it carries.
+// The mask counts when a record is compared with the room in a packet.
 func TestARecordWithAMaskIsLargeAsSoonAsTheMaskFindsNoRoom(t *testing.T) {
 	q := newSquad(t, 1)
 	o := q.spawn(whole(), 0)

@@ -9,15 +9,15 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// scene is a replica in the middle of things and the packets of the next tick: what a fuzzer
-// needs to reach deltas.
+// scene is a replica with some state and the packets of the next tick, from which a fuzzer reaches
+// deltas.
 func scene(tb testing.TB) (s schema, r *Replica, next [][]byte) {
 	s = newSchema(tb)
 	r = NewReplica(s.table)
 	return s, r, s.play(tb, r)
 }
 
-// play brings a replica into the middle of things and returns the packets of the next tick.
+// play fills a replica and returns the packets of the next tick.
 func (s schema) play(tb testing.TB, r *Replica) (next [][]byte) {
 	w := NewWorld(s.table)
 	p := w.NewPeer(50)
@@ -47,7 +47,7 @@ func (s schema) play(tb testing.TB, r *Replica) (next [][]byte) {
 	return next
 }
 
-// picture is everything that a refused packet must not change.
+// picture is the state that a rejected packet must not change.
 func (r *Replica) picture() []byte {
 	var b []byte
 	for i, o := range r.slots {
@@ -69,8 +69,8 @@ func (r *Replica) picture() []byte {
 	return wire.AppendUvarint(wire.AppendUvarint(wire.AppendUvarint(b, r.tick), r.arrived), r.large)
 }
 
-// Any bytes: no panic; an error changes nothing; what is applied leaves live values and stored
-// versions in agreement and events in pairs.
+// With any bytes: no panic; an error changes no state; after success live values agree with stored
+// versions, and events form pairs.
 func FuzzReplicaApply(f *testing.F) {
 	_, _, next := scene(f)
 	for _, b := range next {
@@ -82,7 +82,7 @@ func FuzzReplicaApply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, at uint16, flip byte) {
 		_, r, _ := scene(t)
 		b = bytes.Clone(b)
-		if int(at) < len(b) { // mutated valid packets come from here
+		if int(at) < len(b) { // mutations of valid packets
 			b[at] ^= flip
 		}
 		before := r.picture()
@@ -97,7 +97,7 @@ func FuzzReplicaApply(f *testing.F) {
 				continue
 			}
 			v, newest := captured(o), o.hist.newest()
-			// Rocks hold integers: exact.
+			// Rocks have integers, so the comparison is exact.
 			if o.class == r.table.classes[1] && !o.class.plan.Equal(&v, &newest) {
 				t.Fatalf("live %v, newest version %v", v, newest)
 			}
@@ -125,14 +125,14 @@ func captured(o *Object) codec.Values {
 	return v
 }
 
-// Any ranges in any order: no panic, bounded work, and the entries stay consistent: what is
-// owed is never forgotten, since an honest acknowledgement afterwards settles everything.
+// With any ranges in any order: no panic, bounded work, and consistent entries. Pending slots are
+// not lost: honest acknowledgements afterwards settle them all.
 func FuzzPeerAck(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 3, 255, 0, 7, 9})
 	f.Add([]byte{9, 1, 5, 5, 5, 5, 1, 9})
 	f.Add([]byte{128, 255, 0, 0, 20, 30, 10, 40})
 	f.Fuzz(func(t *testing.T, in []byte) {
-		in = in[:min(len(in), 2000)] // a thousand ticks reach everything
+		in = in[:min(len(in), 2000)] // a thousand ticks reach all code
 		s := newSchema(t)
 		w := NewWorld(s.table)
 		p := w.NewPeer(1)
@@ -179,7 +179,7 @@ func FuzzPeerAck(f *testing.F) {
 	})
 }
 
-// mustPair checks that the events lead from so many living objects to those that there are.
+// mustPair checks that the events lead from so many living objects to the present ones.
 func (r *Replica) mustPair(t *testing.T, living int) {
 	t.Helper()
 	for _, e := range r.Events() {

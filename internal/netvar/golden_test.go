@@ -18,11 +18,11 @@ func example(t *testing.T, name string) string {
 	return hex.EncodeToString(golden.Example(t, "../../docs/WIRE.md", name))
 }
 
-// The worked packets of docs/WIRE.md. Change one only together with the page's text, and raise
-// the coder id when a reader of the old layout would misread the new one.
+// The worked packets of docs/WIRE.md. Change one only together with the page's text, and raise the
+// coder id if a reader of the old layout would misread the new one.
 //
-// The digest there was worked apart from this code: value = FNV-1a(00 07 8404 8002 00 02626f)
-// = 04154a9b65d40ebb; digest = FNV-1a(0100000000000000 64000000 value), little endian.
+// The digest there was computed without this code: value = FNV-1a(00 07 8404 8002 00 02626f) =
+// 04154a9b65d40ebb; digest = FNV-1a(0100000000000000 64000000 value), little endian.
 func TestGoldenPackets(t *testing.T) {
 	type pos struct {
 		X     float32 `net:"quant=1/256"`
@@ -61,7 +61,7 @@ func TestGoldenPackets(t *testing.T) {
 		}},
 		{"state-despawn", 104, func() { w.Despawn(b) }},
 		{"state-digest", 105, func() { p.RequestDigest(1) }},
-		{"state-older", 108, func() { // Changed at 106, but first sent at 108.
+		{"state-older", 108, func() { // changed at 106, but first sent at 108
 			w.Edit(a)
 			live[pos](a).Y = 0
 			w.Capture(106)
@@ -205,8 +205,8 @@ func TestGoldenLists(t *testing.T) {
 	}
 }
 
-// The guard: a field that is added to the header or to a record but not to its encoder, and a
-// sample here that does not set it, both fail.
+// Guard: a header or record field without an encoder fails, and so does one that the sample here
+// does not set.
 func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 	h := header{Tick: 1<<40 + 5, Packet: 300, Index: 2, Count: 3, HasDigest: true, Complete: true, HasBehind: true, Behind: 200,
 		HasLoading: true, Left: 3, Total: 70, Digest: math.MaxUint64 - 1, Padding: 5}
@@ -256,7 +256,7 @@ func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 	}
 }
 
-// unset reports the fields of v that are zero, or notes the others.
+// unset reports the fields of v that are zero, and adds the others to covered.
 func unset(t *testing.T, v reflect.Value, covered map[string]bool) {
 	t.Helper()
 	for i := range v.NumField() {

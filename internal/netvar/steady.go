@@ -99,7 +99,7 @@ func (p *Peer) addMark(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
 	for id := f.oldest; id != f.next && f.packet(id).tick <= tick; id++ {
-		f.packet(id).addTo(&l.missing) // of those that are decided none has records any more
+		f.packet(id).addTo(&l.missing) // decided packets have no records
 	}
 	any := uint64(0)
 	for k := range l.missing { // the client has all objects that are not pending
