@@ -8,16 +8,16 @@ import (
 	"unsafe"
 )
 
-// diary changes all of its kilobytes in every tick.
+// diary is a class whose kilobytes all change in every tick.
 type diary struct {
 	Page int32
 	Text []byte `net:"max=4000"`
 	Mood int32
 }
 
-// What a server keeps of an object is bounded in bytes, whatever its size. A client whose baseline
-// is gone gets full records until it is nearer, and both agree in the end; one that is near notices
-// nothing.
+// The bytes that a server keeps of an object are bounded, whatever its size. A client without a
+// kept baseline is sent full records until it is nearer, and both agree in the end. A near client
+// is not affected.
 func TestVersionsAreBoundedInBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 4))
 	class := classOf[diary](t, "diary")
@@ -42,7 +42,7 @@ func TestVersionsAreBoundedInBytes(t *testing.T) {
 			for range 40 { // a part of the text: small enough for a packet
 				d.Text[rng.IntN(len(d.Text))]++
 			}
-			if tick%50 < 30 { // and in between none: then the blob is shared by versions
+			if tick%50 < 30 { // in the other ticks no change: then versions share the blob
 				d.Text[0]++
 			}
 		}
@@ -93,15 +93,15 @@ func TestVersionsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// ledger is a class of which 27 versions are all that a server keeps.
+// ledger is a class of which a server keeps only 27 versions.
 type ledger struct {
 	X    int32
 	Rows []int32 `net:"max=2900"`
 }
 
-// A server that has dropped a version which the client has never takes it for one that never was:
-// the client would find a trend where the server has put none. After a burst of large versions only
-// a small field changes.
+// A server does not treat an evicted version as one that never existed: the client would apply a
+// trend where the server has applied none. After a burst of large versions only a small field
+// changes.
 func TestTrendsNeverComeFromEvictedVersions(t *testing.T) {
 	step := 8
 	if os.Getenv("NETLOOP_VERIFY") != "" {
@@ -118,9 +118,9 @@ func TestTrendsNeverComeFromEvictedVersions(t *testing.T) {
 	}
 }
 
-// playLedger edits a row in so many ticks, and then X alone, for a client whose acknowledgements
-// take so many ticks. It returns how many snapshots would have led from a version that is there,
-// with a trend from one that is not.
+// playLedger edits a row in so many ticks, and then only X, for a client whose acknowledgements
+// take so many ticks. It returns the number of snapshots whose baseline exists and whose trend
+// begins at an evicted version.
 func playLedger(t *testing.T, edits, delay int) (evicted int) {
 	t.Helper()
 	const still = 200

@@ -9,8 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// A history is what a plain list with the rules of commit and fit is, whatever ticks have a
-// version.
+// A history agrees with a plain list with the rules of commit and fit, for versions of any ticks.
 func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 	s := newSchema(t)
 	for seed := range uint64(40) {
@@ -72,7 +71,7 @@ func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 	}
 }
 
-// blobHistory is a history with some blobs in each version, and the plain list that it stands for.
+// blobHistory is a history with some blobs in each version, and the equivalent plain list.
 type blobHistory struct {
 	history
 	list []blobVersion
@@ -85,7 +84,7 @@ type blobVersion struct {
 	blobs [][]byte
 }
 
-// bytes counts the blobs from a version on, each once however many versions in a row share it.
+// bytes counts the blobs from a version on; a blob that consecutive versions share counts once.
 func (h *blobHistory) bytes(from int, size func(int) int) (n int) {
 	for i := from; i < len(h.list); i++ {
 		for j, b := range h.list[i].blobs {
@@ -97,8 +96,8 @@ func (h *blobHistory) bytes(from int, size func(int) int) (n int) {
 	return n
 }
 
-// mustBe compares the history with the list: its versions, the bytes that it counts, and that it
-// keeps nothing alive beside them.
+// mustBe compares the history with the list: its versions, the counted bytes, and that it keeps no
+// other memory alive.
 func (h *blobHistory) mustBe(t *testing.T, after string) {
 	t.Helper()
 	if int(h.n) != len(h.list) || h.size != h.bytes(0, codec.Allocated) {
@@ -117,7 +116,7 @@ func (h *blobHistory) mustBe(t *testing.T, after string) {
 	}
 }
 
-// push adds a version, and checks that the array grows when drafts says so, and by as much.
+// push adds a version, and checks that the array grows as drafts has predicted.
 func (h *blobHistory) push(t *testing.T, v blobVersion) {
 	t.Helper()
 	room := int(h.room) + h.drafts()
@@ -130,7 +129,7 @@ func (h *blobHistory) push(t *testing.T, v blobVersion) {
 	}
 }
 
-// replace gives the newest version another value. A blob like that of the version before is shared.
+// replace overwrites the newest version. A blob that equals that of the version before is shared.
 func (h *blobHistory) replace(v blobVersion) {
 	h.size += h.replaceNewest(&codec.Values{Words: []uint64{v.word}, Blobs: v.blobs})
 	v.tick = h.list[len(h.list)-1].tick
@@ -158,10 +157,10 @@ func (h *blobHistory) cut(rng *rand.Rand) {
 		from = -1 // which fails below
 	}
 	h.list = h.list[max(from, 0):]
-	h.size = h.bytes(0, codec.Allocated) // what it frees nobody counts: see fit
+	h.size = h.bytes(0, codec.Allocated) // fit does not return the freed bytes
 }
 
-// In a history without versions nothing is found, whatever the tick.
+// In an empty history no version is found, for any tick.
 func TestNothingIsFoundInAnEmptyHistory(t *testing.T) {
 	h := history{nw: 1}
 	for tick := range uint64(3) {
@@ -171,7 +170,7 @@ func TestNothingIsFoundInAnEmptyHistory(t *testing.T) {
 	}
 }
 
-// Blobs are counted once however many versions share them, by whatever they come and go.
+// A shared blob is counted once, whichever functions add and drop the versions.
 func TestHistoryCountsItsBlobs(t *testing.T) {
 	texts := [][]byte{nil, []byte("a"), []byte("b"), bytes.Repeat([]byte("c"), 20), bytes.Repeat([]byte("d"), 90)}
 	for seed := range uint64(20) {
@@ -202,8 +201,8 @@ func TestHistoryCountsItsBlobs(t *testing.T) {
 	}
 }
 
-// An array of versions grows by half and a few, up to half as much again as the horizon has; it
-// stays when at its front a quarter as many have gone as are left.
+// The array of versions grows by half and a few, up to one and a half times the horizon. It does
+// not grow if the number of dropped versions at its front is at least a quarter of the others.
 func TestHistoryGrowsByHalf(t *testing.T) {
 	var rooms []int32
 	h := history{nw: 1}

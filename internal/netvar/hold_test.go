@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// buoy has fields that are held back in every way, beside some that are not.
+// buoy has fields that are held back in every way, and fields that are not.
 type buoy struct {
 	Fast int32
 	Slow int32                `net:"interval=100ms"`
@@ -53,8 +53,8 @@ func (h *heldWorld) seen(o *Object) buoy {
 	return *live[buoy](c)
 }
 
-// TestThrottledSibling: a field that changes in every tick does not make the change of a sibling
-// forgotten that its interval holds back.
+// TestThrottledSibling: a field that changes in every tick does not make the world forget a
+// sibling's change that an interval holds back.
 func TestThrottledSibling(t *testing.T) {
 	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
@@ -62,7 +62,7 @@ func TestThrottledSibling(t *testing.T) {
 	for tick := 2; tick <= 40; tick++ {
 		h.change(o, func(b *buoy) { b.Fast, b.Slow = int32(tick), int32(tick) })
 		h.deliver()
-		last := tick - (tick-1)%6 // 100 ms are 6 ticks; the ones of 1, 7, 13 … have it
+		last := tick - (tick-1)%6 // 100 ms are 6 ticks, so the captures of 1, 7, 13 … have it
 		if last == 1 {
 			last = 0
 		}
@@ -70,7 +70,7 @@ func TestThrottledSibling(t *testing.T) {
 			t.Fatalf("tick %d: fast %d, slow %d, want %d and %d", tick, got.Fast, got.Slow, tick, last)
 		}
 	}
-	for range 6 { // Nobody edits any more.
+	for range 6 { // no edits any more
 		h.deliver()
 	}
 	if got := h.seen(o); got.Slow != 40 || o.Changed() != 43 {
@@ -103,8 +103,7 @@ func TestChangeWithinItsIntervalIsCapturedOnceItIsOver(t *testing.T) {
 	}
 }
 
-// TestIntervalsAreWholeTicks: rounded up, at whatever rate. A class that holds nothing back has
-// none and is not asked.
+// TestIntervalsAreWholeTicks: rounded up, at any rate. A class without intervals has none.
 func TestIntervalsAreWholeTicks(t *testing.T) {
 	h := newHeldWorld(t)
 	rocks := classOf[rock](t, "rock")
@@ -128,7 +127,7 @@ func TestIntervalsAreWholeTicks(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldBackIsCounted: each field in each capture, by the reason.
+// TestWhatIsHeldBackIsCounted: each held-back field in each capture is counted, by the reason.
 func TestWhatIsHeldBackIsCounted(t *testing.T) {
 	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
@@ -163,7 +162,8 @@ func TestWhatIsHeldBackIsCounted(t *testing.T) {
 	}
 }
 
-// TestFieldsOfOneIntervalAreCapturedTogether: a vector is never torn by it.
+// TestFieldsOfOneIntervalAreCapturedTogether: an interval never separates the components of a
+// vector.
 func TestFieldsOfOneIntervalAreCapturedTogether(t *testing.T) {
 	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
@@ -223,7 +223,8 @@ func TestWhatNeverPassesItsThresholdIsNeverSent(t *testing.T) {
 	}
 }
 
-// TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured: nobody gets what others may not have yet.
+// TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured: no client is sent values that are held back
+// from others.
 func TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured(t *testing.T) {
 	h := newHeldWorld(t)
 	o := h.spawn(buoy{Slow: 1})
@@ -259,7 +260,7 @@ func TestDespawnedWhileHeldBack(t *testing.T) {
 	h.deliver()
 	h.w.Despawn(o)
 	h.deliver()
-	again := h.spawn(buoy{Slow: 9}) // in its slot
+	again := h.spawn(buoy{Slow: 9}) // in the same slot
 	for range 10 {
 		h.deliver()
 	}
@@ -292,7 +293,7 @@ func TestHoldingBackDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// buoyMirror is what the rules of interval and threshold make of a buoy, written down plainly.
+// buoyMirror is a plain implementation of the rules of interval and threshold for a buoy.
 type buoyMirror struct {
 	at                    buoy
 	slow, pos, name, list uint64
@@ -335,8 +336,8 @@ func (m *buoyMirror) capture(now *buoy, tick uint64) {
 	m.moved = !reflect.DeepEqual(was, m.at)
 }
 
-// TestHoldingBackFollowsItsRules edits at random, over a link that loses, and compares the client
-// with a mirror of the rules once it has all.
+// TestHoldingBackFollowsItsRules edits at random, over a lossy link, and compares the client with a
+// mirror of the rules once it has all records.
 func TestHoldingBackFollowsItsRules(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

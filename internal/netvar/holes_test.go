@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// rocks is a world of rocks that all move, with one client that has them, and snapshots of so small
-// packets.
+// rocks is a world of rocks that all move, with one client that has them, and snapshots of very
+// small packets.
 type rocks struct {
 	*pair
 	all []*Object
@@ -27,7 +27,7 @@ func newRocks(t *testing.T, n, size int) *rocks {
 	return s
 }
 
-// cut is a tick in which all move.
+// cut is a tick in which all rocks move.
 func (s *rocks) cut() [][]byte {
 	for i, o := range s.all {
 		s.edit(o).X += int32((s.tick*2654435761 ^ uint64(i+1)*40503) >> 3 % 4096)
@@ -35,7 +35,7 @@ func (s *rocks) cut() [][]byte {
 	return s.again()
 }
 
-// again is a tick in which nothing more moves.
+// again is a tick without moves.
 func (s *rocks) again() [][]byte {
 	s.tick++
 	s.w.Capture(s.tick)
@@ -43,7 +43,7 @@ func (s *rocks) again() [][]byte {
 	return packets
 }
 
-// apply acknowledges packets that have arrived.
+// apply applies and acknowledges packets.
 func (s *rocks) apply(packets [][]byte) {
 	s.t.Helper()
 	mustApply(s.t, s.r, s.p, packets...)
@@ -57,7 +57,7 @@ func (s *rocks) check() {
 	}
 }
 
-// same ends the movement, and checks that the client has what there is.
+// same ends the movement, and checks that the client has the server's state.
 func (s *rocks) same() {
 	s.t.Helper()
 	for range 4 {
@@ -73,7 +73,7 @@ func (s *rocks) same() {
 	}
 }
 
-// exact is how many records of the last snapshot named their version.
+// exact returns the number of records in the last snapshot that named their version.
 func (s *rocks) exact() (n int) {
 	for _, o := range s.all {
 		if s.p.cut.basis(o).exact {
@@ -83,8 +83,9 @@ func (s *rocks) exact() (n int) {
 	return n
 }
 
-// Of a few records that were lost each names its version, and the others lead from the newest mark;
-// of many, the snapshot leads from an earlier mark, and none does.
+// If few records were lost, each of them names its version, and the others lead from the newest
+// mark. If many were lost, the snapshot leads from an earlier mark, and no record names its
+// version.
 func TestFewThatWereLostNameTheirVersion(t *testing.T) {
 	for _, set := range []struct {
 		size int
@@ -92,7 +93,7 @@ func TestFewThatWereLostNameTheirVersion(t *testing.T) {
 	}{{29, true}, {100, false}} {
 		s := newRocks(t, 100, set.size)
 		packets := s.cut()
-		s.apply(packets[1:]) // the first is lost once something later arrives
+		s.apply(packets[1:]) // the first packet is lost once a later one arrives
 		newest := s.tick
 		lost := s.p.marks.missing(newest).count()
 		if lost == 0 || (lost <= fewHoles) != set.few || lost > 60 {
@@ -111,7 +112,8 @@ func TestFewThatWereLostNameTheirVersion(t *testing.T) {
 	}
 }
 
-// What a packet under way repeats the client may have already: that is no hole.
+// Records that a packet in flight repeats are not missing if the client has acknowledged them
+// before.
 func TestACopyUnderWayIsNoHole(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	first, copies := s.cut(), s.again()
@@ -127,7 +129,7 @@ func TestACopyUnderWayIsNoHole(t *testing.T) {
 	s.same()
 }
 
-// Packets of one tick that are acknowledged by and by fill the hole in its mark.
+// Later acknowledgements of other packets of a tick reduce the hole in its mark.
 func TestTheRestOfASnapshotFillsTheHole(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	packets := s.cut()
@@ -146,14 +148,14 @@ func TestTheRestOfASnapshotFillsTheHole(t *testing.T) {
 	}
 }
 
-// A client of which nothing is heard for longer than a trend takes, and that may lack what was
-// under way then, still has versions to lead from.
+// After a silence of the client that is longer than a trend, its baselines are still usable, even
+// those of objects in packets in flight.
 func TestWhatWasUnderWayBeforeASilenceIsNotSentInFull(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.all = append(s.all, s.spawnRock(s.w, rock{X: -5}, s.tick))
 	s.apply(s.cut())
 	packets := s.cut()
-	s.apply(packets[:1]) // the newcomer is in the last
+	s.apply(packets[:1]) // the new rock is in the last packet
 	before := *s.w.Stats()
 	for range maxMarks + 5 {
 		s.cut()
@@ -166,11 +168,11 @@ func TestWhatWasUnderWayBeforeASilenceIsNotSentInFull(t *testing.T) {
 	s.same()
 }
 
-// Marks that are too old go, also where no snapshot is cut meanwhile, and what was known from them
-// alone is kept in entries.
+// Old marks are dropped, also while no snapshot is cut, and objects known from them only get
+// entries with details.
 func TestOldMarksLeaveEntriesBehind(t *testing.T) {
 	s := newRocks(t, 100, 100)
-	s.apply(s.cut()[1:]) // the client goes on without what was in the first
+	s.apply(s.cut()[1:]) // the client never receives the first packet
 	lost := s.p.marks.missing(s.tick)
 	slot := lost.next(0)
 	had := s.p.peek(slot).base
@@ -179,7 +181,7 @@ func TestOldMarksLeaveEntriesBehind(t *testing.T) {
 		all = append(all, s.cut())
 	}
 	var acks []Range
-	for _, packets := range all { // the first packet, in which the rock is, is lost each time
+	for _, packets := range all { // the first packet, which has the rock, is lost each time
 		for _, b := range packets[1:] {
 			a, err := s.r.Apply(b)
 			if err != nil {
@@ -204,7 +206,7 @@ func TestOldMarksLeaveEntriesBehind(t *testing.T) {
 	s.same()
 }
 
-// What was given up because nothing is acknowledged, and arrives or not, is sent again.
+// Packets given up for lack of acknowledgements are sent again, whether they arrive or not.
 func TestPacketsGivenUpAreHoles(t *testing.T) {
 	s := newRocks(t, 40, 200)
 	var kept [][]byte
@@ -225,8 +227,8 @@ func TestPacketsGivenUpAreHoles(t *testing.T) {
 	s.same()
 }
 
-// Whatever a client acknowledges, there are no more holes than marks reach back, none larger than
-// the world, and in the end nothing is allocated for them.
+// With any acknowledgements there are at most as many holes as marks, none has more slots than the
+// world, and in the steady state no memory is allocated for them.
 func TestHolesAreBounded(t *testing.T) {
 	f := newFleet(t, 640, 3, []uint64{2, 3, 7}, 0)
 	lim := Limit{Packets: 12, PacketSize: 300}
@@ -285,15 +287,16 @@ func TestHolesAreBounded(t *testing.T) {
 	}
 }
 
-// An acknowledgement that says nothing new costs nothing: a client may send as many as it likes.
+// A repeated acknowledgement has almost no cost: a client may send any number of them.
 func TestAStaleAcknowledgementLooksAtNothing(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.apply(s.cut()[1:])
-	s.apply(s.cut()[1:]) // the first of the last snapshot is lost
+	s.apply(s.cut()[1:]) // the first packet of the last snapshot is lost
 	if !s.p.losses.any {
 		t.Fatal("nothing was lost")
 	}
-	s.p.losses.sent = bitset{1 << 63, 1 << 63} // scratch of whoever looks at what is under way
+	// scratch of functions that read the packets in flight
+	s.p.losses.sent = bitset{1 << 63, 1 << 63}
 	s.p.Ack([]Range{{1, 5}, {s.p.flight.next + 5, s.p.flight.next + 9}})
 	s.p.Ack(nil)
 	if s.p.losses.sent[0] != 1<<63 {
@@ -305,8 +308,8 @@ func TestAStaleAcknowledgementLooksAtNothing(t *testing.T) {
 	s.same()
 }
 
-// After a full request the client is behind since its last records, not since its objects have
-// become steady.
+// After a full request the client's lag counts from its last records, not from the ticks at which
+// its objects became steady.
 func TestAFullRequestForgetsNoTicks(t *testing.T) {
 	s := newRocks(t, 100, 400)
 	for range 300 {
@@ -320,7 +323,7 @@ func TestAFullRequestForgetsNoTicks(t *testing.T) {
 	}
 }
 
-// What was lost before all began anew is missing no more.
+// A full request or a resume clears the missing slots.
 func TestWhatBeginsAnewForgetsWhatWasLost(t *testing.T) {
 	for _, anew := range []func(*rocks){
 		func(s *rocks) { s.p.RequestFull() },
@@ -342,8 +345,7 @@ func TestWhatBeginsAnewForgetsWhatWasLost(t *testing.T) {
 	}
 }
 
-// What was missing as of the mark where trends come from no trend leads from, once the object is on
-// its own.
+// A record of an unsteady object has no trend from a mark as of which the object was missing.
 func TestAnEntryOfASteadyObjectHasNoMore(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.apply(s.cut()[1:])
@@ -360,11 +362,12 @@ func TestAnEntryOfASteadyObjectHasNoMore(t *testing.T) {
 	}
 }
 
-// A packet's records are known by its tick, so what is captured later has a later one.
+// Captures must be later than snapshots, because the versions in a packet are derived from its
+// tick.
 func TestCaptureIsLaterThanSnapshots(t *testing.T) {
 	q := newPair(t, 0)
 	q.deliver()
-	snap(q.p, q.tick+2, wide) // of what was captured before
+	snap(q.p, q.tick+2, wide) // of the earlier capture
 	for _, tick := range []uint64{q.tick + 1, q.tick + 2} {
 		func() {
 			defer func() {

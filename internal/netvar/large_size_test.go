@@ -19,7 +19,7 @@ func TestSmallChangesOfLargeValuesAreAllThatIsEncoded(t *testing.T) {
 	if s := &q.w.stats; s.Encoded != 20 || s.Deltas != 20 {
 		t.Errorf("for %d changes %d differences were encoded", s.Deltas, s.Encoded)
 	}
-	q.editHoard(o).Loot = nil // and then all of it, which is more than a packet again
+	q.editHoard(o).Loot = nil // and then all of it, which is larger than a packet again
 	q.deliver()
 	q.editHoard(o).Loot = list4k()
 	q.w.stats = Stats{}
@@ -29,8 +29,8 @@ func TestSmallChangesOfLargeValuesAreAllThatIsEncoded(t *testing.T) {
 	}
 }
 
-// What has exactly the room that a packet leaves is not large, and one bit more is: of the
-// difference where there is one, although all of the value may take less.
+// A record that exactly fits the room in a packet is not large, and one with another bit is. If
+// there is a baseline the size of the difference counts, even if the full value is smaller.
 func TestLargeIsWhatHasNoRoom(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnHoard(q.w, hoard{Gold: 60_000, Loot: list4k()}, 1)
@@ -68,7 +68,7 @@ func TestLargeIsWhatHasNoRoom(t *testing.T) {
 	}
 }
 
-// A client has reached the tick of the last record of an object, or the one before its lifetime.
+// A client has reached the tick of an object's last record, or the tick before its lifetime.
 func TestReachedIsTheLastRecordOrTheTickBefore(t *testing.T) {
 	for _, c := range []struct {
 		e    entry
@@ -85,8 +85,8 @@ func TestReachedIsTheLastRecordOrTheTickBefore(t *testing.T) {
 	}
 }
 
-// The head of a large record leaves room for the largest numbers, and its memory is that of the
-// record and a few bytes.
+// The head of a large record has room for the largest numbers, and its memory is that of the record
+// and a few bytes.
 func TestTheHeadOfALargeRecordIsBounded(t *testing.T) {
 	q := newPair(t, 1<<40)
 	q.spawnRock(q.w, rock{}, q.tick)
@@ -105,8 +105,8 @@ func TestTheHeadOfALargeRecordIsBounded(t *testing.T) {
 	}
 }
 
-// The tick of a large record is near to that of the newest packet or, before there is one, to that
-// with which the client was told to begin.
+// The tick of a large record is completed from that of the newest packet or, before there is one,
+// from StartAt.
 func TestTheTickOfALargeRecordIsNearToTheNewest(t *testing.T) {
 	const start = 1 << 40
 	for _, first := range []bool{true, false} {

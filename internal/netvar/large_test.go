@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// list4k is a list that takes about 4 kB.
+// list4k returns a list of about 4 kB.
 func list4k() []loot {
 	list := make([]loot, 800)
 	for i := range list {
@@ -36,7 +36,7 @@ func (q *pair) apply(record []byte) (id uint64) {
 	return id
 }
 
-// sent is a tick whose packets arrive, and the large record that it sent; nil if none.
+// sent is a tick whose packets arrive. It returns the large record of its snapshot, or nil.
 func (q *pair) sent() (record []byte) {
 	q.t.Helper()
 	q.deliver()
@@ -48,7 +48,7 @@ func (q *pair) sent() (record []byte) {
 
 func (q *pair) editHoard(o *Object) *hoard { q.w.Edit(o); return live[hoard](o) }
 
-// same fails unless the client shows exactly these values.
+// sameHoard fails unless the client has exactly these values.
 func (q *pair) sameHoard(o *Object) {
 	q.t.Helper()
 	c, ok := q.r.Get(o.ID())
@@ -63,7 +63,8 @@ func (q *pair) sameHoard(o *Object) {
 	}
 }
 
-// Rule 9: what fits no packet goes by itself and in full; a small change of it is a delta.
+// Rule 9: a record that fits no packet is sent separately and in full; a small change of it is a
+// delta.
 func TestListOfFourKilobytesGoesReliablyAndItsChangesInPackets(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnHoard(q.w, hoard{Gold: 1, Loot: list4k()}, 1)
@@ -155,7 +156,7 @@ func TestDespawnWaitsForTheLargeRecord(t *testing.T) {
 	}
 }
 
-// The record is of a lifetime that is over when its acknowledgement comes.
+// The lifetime of the record is over when its acknowledgement arrives.
 func TestHiddenAndShownWhileTheLargeRecordIsOutstanding(t *testing.T) {
 	q := newPair(t, 0)
 	q.p.Handle = 0
@@ -186,8 +187,8 @@ func TestHiddenAndShownWhileTheLargeRecordIsOutstanding(t *testing.T) {
 	}
 }
 
-// A packet with the new object of a slot would overtake the large record of the one before, also
-// where a plan says what the client gets next.
+// A packet with the new object of a slot would overtake the large record of the old one, also if a
+// plan chooses the client's next records.
 func TestSlotIsTakenAgainWhileTheLargeRecordIsOutstanding(t *testing.T) {
 	for _, farBehind := range []int{farBehind, 1} {
 		q := newPair(t, 0)
@@ -198,7 +199,7 @@ func TestSlotIsTakenAgainWhileTheLargeRecordIsOutstanding(t *testing.T) {
 		q.deliver()
 		next := q.spawnRock(q.w, rock{X: 5}, q.tick)
 		beside := q.spawnRock(q.w, rock{X: 6}, q.tick)
-		q.w.SetWeight(beside, 4) // It stands before it in a plan.
+		q.w.SetWeight(beside, 4) // earlier in a plan
 		if next.id.slot() != o.id.slot() {
 			t.Fatal("another slot")
 		}
@@ -226,8 +227,8 @@ func TestOwnerChangesWhileTheLargeRecordIsOutstanding(t *testing.T) {
 	q.sameHoard(o)
 }
 
-// Applying a record counts as applying a packet of its tick: what was sent earlier, of other
-// lifetimes even, must not be applied after it.
+// Applying a record counts as applying a packet of its tick: earlier packets, even of other
+// lifetimes, must not be applied after it.
 func TestEarlierPacketIsDiscardedAfterALargeRecord(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnHoard(q.w, hoard{Gold: 1}, 1)
@@ -251,7 +252,7 @@ func TestEarlierPacketIsDiscardedAfterALargeRecord(t *testing.T) {
 	}
 }
 
-// RequestFull is a client in doubt: what was sent before is no baseline, but it still arrives.
+// After RequestFull, a record sent before is no baseline, but it still arrives.
 func TestFullStateIsRequestedWhileALargeRecordIsOutstanding(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
@@ -291,7 +292,7 @@ func TestSnapshotIsNotCompleteWhileALargeRecordIsOutstanding(t *testing.T) {
 	q.sameHoard(o)
 }
 
-// What a message WithState waits for: the state is behind until the record is acknowledged.
+// Messages WithState wait while a snapshot is behind: it is, until the record is acknowledged.
 func TestSnapshotsSayThatALargeRecordIsBehind(t *testing.T) {
 	q := newPair(t, 10)
 	o := q.spawnHoard(q.w, hoard{}, 1)
@@ -379,7 +380,7 @@ func TestOutstandingRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// Small ones do not keep the room from the largest, which waits for longer than they do.
+// Small records do not take the room that the largest one needs, which waits longer.
 func TestLargestRecordIsNotStarved(t *testing.T) {
 	q := newPair(t, 0)
 	var small []*Object
@@ -455,7 +456,7 @@ func TestAcknowledgementsOfLargeRecordsThatWereNeverSent(t *testing.T) {
 	q.sameHoard(o)
 }
 
-// All clients that need it share one encoding.
+// All clients share one encoding.
 func TestLargeRecordIsEncodedOnceForAllClients(t *testing.T) {
 	q := newPair(t, 0)
 	others := []*Peer{q.w.NewPeer(1), q.w.NewPeer(1)}
@@ -509,7 +510,8 @@ func TestMalformedLargeRecordChangesNothing(t *testing.T) {
 	}
 }
 
-// Any bytes as a record, in the middle of things: no panic, and an error changes nothing.
+// With any bytes as a record, for a replica with some state: no panic, and an error changes no
+// state.
 func FuzzReplicaApplyLarge(f *testing.F) {
 	s := newSchema(f)
 	w := NewWorld(s.table)
@@ -538,12 +540,12 @@ func FuzzReplicaApplyLarge(f *testing.F) {
 		}
 		r.mustPair(t, living)
 		for _, packet := range next {
-			_, _ = r.Apply(packet) // whatever it has become: no panic
+			_, _ = r.Apply(packet) // with any result: no panic
 		}
 	})
 }
 
-// Sending the same large value again and again takes no memory.
+// Sending the same large value repeatedly does not allocate.
 func TestCuttingLargeRecordsDoesNotAllocate(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
@@ -563,7 +565,8 @@ func TestCuttingLargeRecordsDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A record that finds no room on the stream keeps it from all after it, however small.
+// A record that finds no room on the stream reserves the rest of it, so that smaller records wait
+// too.
 func TestWhatFindsNoRoomKeepsItFromOthers(t *testing.T) {
 	c := cutter{lim: Limit{Reliable: true}, largeRoom: 1000, left: 3200 + 4800 + 1}
 	for i, set := range []struct {

@@ -47,7 +47,7 @@ type loot struct {
 type schema struct {
 	table             *Table
 	ship, rock, hoard *Class
-	agent             *Class // of the model alone
+	agent             *Class // only in model tests
 }
 
 func newSchema(tb testing.TB) schema {
@@ -144,7 +144,7 @@ func (l *lossy) send(now uint64, p parcel) {
 	}
 }
 
-// receive returns what is due, in an order that has nothing to do with that of sending.
+// receive returns the due parcels, in random order.
 func (l *lossy) receive(now uint64) (due []parcel) {
 	rest := l.queue[:0]
 	for _, p := range l.queue {
@@ -186,7 +186,7 @@ func (l *pipe) receive(now uint64) (due []parcel) {
 	return due
 }
 
-// heal lets everything arrive from now on.
+// heal ends delays and losses: all parcels arrive now.
 func (l *pipe) heal(now uint64) {
 	l.late, l.last = 1, now
 	for i := range l.queue {

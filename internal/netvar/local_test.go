@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Local objects come behind those that the server has sent, by class and by owner, have no id, and
-// may go while they are walked over.
+// Iterations by class and by owner yield local objects after the server's. Local objects have no
+// id, and may be removed during an iteration.
 func TestLocalObjectsComeBehindTheOthers(t *testing.T) {
 	class, err := NewClass("local", reflect.TypeFor[roundState]())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// plainMarks says what marks say, from a list of ticks and of the slots that were missing then.
+// plainMarks is the equivalent of marks: a list of ticks with the slots missing as of each.
 type plainMarks struct {
 	ticks []uint64 // the oldest first
 	holes map[uint64]bitset
@@ -79,8 +79,7 @@ func (l *plainMarks) lacking(two origin, due bitset) (n int) {
 	return n
 }
 
-// Marks with gaps of all sizes, up to and beyond what they reach back, say what a plain list of
-// them says.
+// Marks agree with a plain list, with gaps of all sizes, up to and beyond their span.
 func TestMarksAgreeWithAPlainList(t *testing.T) {
 	const slots = 130
 	earlier := 0
@@ -97,7 +96,7 @@ func TestMarksAgreeWithAPlainList(t *testing.T) {
 			m.add(at)
 			plain.before(max(at, maxMarks-1) - (maxMarks - 1))
 			plain.ticks = append(plain.ticks, at)
-			// What it lacks may be less, once more of the snapshot has arrived.
+			// The set may shrink when more of the snapshot arrives.
 			for range 1 + rng.IntN(2) {
 				var lacks bitset
 				if share := rng.Float64(); rng.IntN(3) > 0 {
@@ -159,7 +158,7 @@ func TestMarksAgreeWithAPlainList(t *testing.T) {
 	}
 }
 
-// Without marks nothing leads from anything.
+// Without marks there is no origin.
 func TestNoMarksNoOrigin(t *testing.T) {
 	var m marks
 	if got := m.chooseOrigin(5, nil); got != (origin{}) {
@@ -170,8 +169,7 @@ func TestNoMarksNoOrigin(t *testing.T) {
 	}
 }
 
-// Holes keep their memory: there are never more of them than marks, and new ones take the place of
-// old ones.
+// Holes reuse their memory: there are never more of them than marks, and new ones replace old ones.
 func TestHolesKeepTheirMemory(t *testing.T) {
 	var m marks
 	lacks, tick := make(bitset, 8), uint64(0)
@@ -195,7 +193,7 @@ func TestHolesKeepTheirMemory(t *testing.T) {
 	}
 }
 
-// Each tick of which a packet arrives is a mark, also if several are acknowledged at once.
+// Each tick with an acknowledged packet is a mark, also if several are acknowledged at once.
 func TestEachAcknowledgedTickIsAMark(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnRock(q.w, rock{}, 1)
@@ -214,7 +212,7 @@ func TestEachAcknowledgedTickIsAMark(t *testing.T) {
 	}
 }
 
-// What was lost after a mark is not missing as of it, although both become known at once.
+// Records lost after a mark are not missing as of it, although both become known at once.
 func TestWhatIsLostLaterIsNotMissingAsOfAMark(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -224,7 +222,7 @@ func TestWhatIsLostLaterIsNotMissingAsOfAMark(t *testing.T) {
 	q.edit(o).X++
 	q.next()
 	q.next()
-	_, last := q.next() // two copies are under way, so nothing is in it
+	_, last := q.next() // two copies are in flight, so this packet has no record
 	q.p.Ack([]Range{{first, first}, {last, last}})
 	if slot := o.id.slot(); q.p.marks.missing(mark).has(slot) || !q.p.marks.missing(q.tick).has(slot) {
 		t.Errorf("missing as of tick %d: %v, and of %d: %v", mark, q.p.marks.missing(mark), q.tick, q.p.marks.missing(q.tick))

@@ -21,8 +21,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// What a client counts is what it has allocated, in whatever shape a server's state comes: the
-// bound of it would be none otherwise, or would refuse what takes little.
+// The bytes that a client counts are those that it has allocated, for all shapes of a server's
+// state: otherwise the bound would have no effect, or would reject small states.
 func TestStoredIsWhatIsAllocated(t *testing.T) {
 	for _, c := range crops(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestStoredIsWhatIsAllocated(t *testing.T) {
 	}
 }
 
-// mustCount works out anew what the replica has counted.
+// mustCount recomputes the replica's count.
 func (r *Replica) mustCount(tb testing.TB) {
 	tb.Helper()
 	r.events.mustCount(tb)
@@ -101,7 +101,7 @@ func (r *Replica) mustCount(tb testing.TB) {
 	}
 }
 
-// mustCount works out anew what the list has counted of its old values, used or not.
+// mustCount recomputes the list's count of its old values, used or not.
 func (l *eventList) mustCount(tb testing.TB) {
 	tb.Helper()
 	kept, used := 0, len(l.list)
@@ -115,7 +115,7 @@ func (l *eventList) mustCount(tb testing.TB) {
 	}
 }
 
-// mustLetGo looks for what the check of a packet, or events that are over, have left.
+// mustLetGo fails if references remain after the check of a packet, or of old events.
 func (r *Replica) mustLetGo(tb testing.TB) {
 	tb.Helper()
 	if r.awaited != 0 || 24*cap(r.blobs) > 1<<20 || 8*cap(r.words) > 1<<20 {
@@ -153,8 +153,8 @@ type bulky struct {
 	Local [4096]byte `net:"-"`
 }
 
-// Old values are copies, and count: before they are made, as long as somebody may look at them, and
-// not after.
+// Old values are copies, and are counted: before they are made, as long as the game may read them,
+// and not afterwards.
 func TestOldValuesCount(t *testing.T) {
 	for name, c := range map[string]crop{
 		"what they have allocated": {class: classOf[bagged](t, "b"), objects: 40, watched: true,
@@ -214,8 +214,8 @@ func TestOldValuesCount(t *testing.T) {
 	}
 }
 
-// A record needs the room that it takes, to the byte: its version, its place while it is checked,
-// what of it is new, and what Events tells of it.
+// A record needs exactly the memory that it takes: its version, its staged record, its new blobs
+// and its event.
 func TestARecordNeedsTheRoomThatItTakes(t *testing.T) {
 	type pouch struct {
 		X    int32
@@ -269,15 +269,15 @@ func TestARecordNeedsTheRoomThatItTakes(t *testing.T) {
 	}
 }
 
-// What is kept to check the next packet with grows twofold up to a megabyte, and beyond only for a
-// single value that needs more.
+// The scratch for checking packets doubles up to a megabyte, and exceeds that only for a single
+// value that needs more.
 func TestTheScratchIsBounded(t *testing.T) {
 	var words []uint64
 	var headers [][]byte
 	for n := 1; n <= 300; n++ {
 		words, headers = lengthen(words, 1000), lengthen(headers, 1000)
-		// What is full is left as it is, so the second one begins with the second value, the third
-		// one with the fourth.
+		// A full array is not copied, so the second array begins with the second value, the third
+		// with the fourth.
 		want := min(8000<<(bits.Len(uint(n))-1), 1<<20)
 		if room := 8 * cap(words); room != want {
 			t.Fatalf("after %d values the words have room for %d bytes, want %d", n, room, want)
@@ -291,7 +291,7 @@ func TestTheScratchIsBounded(t *testing.T) {
 	}
 }
 
-// Forget lets go of what is kept for those who draw, too: objects that are gone, and older values.
+// Forget also drops memory for drawing: ended objects, and earlier values.
 func TestForgetLetsGoOfWhatIsDrawn(t *testing.T) {
 	q := drawnPair(t)
 	o, doomed := q.spawnShip(q.w, ship{Name: "ann"}, 0, 1), q.spawnShip(q.w, ship{}, 0, 1)
@@ -311,9 +311,8 @@ func TestForgetLetsGoOfWhatIsDrawn(t *testing.T) {
 	q.r.mustCount(t)
 }
 
-// A full record of the version that is here replaces it, and what that has shared with the one
-// before still counts once. What was not as it should be is healed by it: values, their memory and
-// the digest.
+// A full record of the newest version replaces it, and memory that it shared with the version
+// before is still counted once. The record repairs faults: in values, their memory and the digest.
 func TestAReplacedVersionCountsOnce(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnShip(q.w, ship{Bag: []item{{"x", 1}}}, 0, 1)
@@ -321,7 +320,7 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 	q.w.Edit(o)
 	live[ship](o).X++
 	packets, _ := q.next()
-	mustApply(t, q.r, nil, packets...) // unacknowledged, so that both versions stay
+	mustApply(t, q.r, nil, packets...) // unacknowledged, so that both versions are kept
 	c, _ := q.r.Get(o.ID())
 	if c.hist.n != 2 {
 		t.Fatalf("%d versions", c.hist.n)
@@ -337,7 +336,7 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 			q.r.stored += c.hist.replaceNewest(&wrong)
 			q.r.mustCount(t)
 			c.hashed = 0
-			q.r.compare(&header{HasDigest: true}) // which remembers the hash of the fault
+			q.r.compare(&header{HasDigest: true}) // stores the hash of the faulty value
 		}
 		q.r.Events()
 		q.p.RequestFull()
@@ -357,8 +356,8 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 	}
 }
 
-// A history that is to grow is refused before it has, when there is room for the record but not for
-// that.
+// If there is room for a record but not for the growth of its history, the record is rejected
+// before the history grows.
 func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 	class := classOf[numbered](t, "n")
 	w := NewWorld(NewTable(class))
@@ -370,7 +369,7 @@ func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 		live[numbered](o).A[0]++
 		w.Capture(tick)
 		packets, _ := snap(p, tick, wide)
-		if tick <= 2 { // so that all further ones lead from a trend
+		if tick <= 2 { // so that later records have trends
 			mustApply(t, r, p, packets...)
 			continue
 		}
@@ -395,7 +394,7 @@ func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 	}
 }
 
-// What comes counts from its spawn on, and what goes counts until its despawn.
+// An object is counted from its spawn to its despawn.
 func TestObjectsCountWhileTheyAreThere(t *testing.T) {
 	class := classOf[manyTexts](t, "t")
 	w := NewWorld(NewTable(class))
@@ -425,11 +424,10 @@ func TestObjectsCountWhileTheyAreThere(t *testing.T) {
 	}
 }
 
-// leave lets a replica have so much room left.
+// leave reduces the free memory to so many bytes.
 func (r *Replica) leave(room int) { r.stored += maxStored - room - r.size() }
 
-// A packet of a kilobyte makes a client allocate no more than there is room for: it is refused
-// before, and not after.
+// A packet of a kilobyte cannot make a client allocate more than the bound: it is rejected first.
 func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
 	const room = 1 << 20
 	class := classOf[manyTexts](t, "t")
@@ -468,7 +466,7 @@ func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
 			t.Errorf("%d bytes allocated for a record that holds many: %v", took, err)
 		}
 	})
-	t.Run("versions", func(t *testing.T) { // a byte for each object, and its history is to grow
+	t.Run("versions", func(t *testing.T) { // a byte for each object, and its history would grow
 		const room = 4 << 20
 		r := NewReplica(w.table)
 		mustApply(t, r, p, spawns...)
@@ -514,15 +512,15 @@ func allocated(fn func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Whatever comes and goes, the count is what there is; and after Forget it is little more than the
-// newest versions, with which and a full state all goes on.
+// After any spawns and despawns the count is exact. After Forget it is little more than the newest
+// versions, from which, with a full state, replication continues.
 func TestForgetLetsGoOfBaselines(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnShip(q.w, ship{}, 0, 1)
 	o := q.spawnShip(q.w, ship{Bag: []item{{"x", 1}}}, 0, 1)
 	doomed := q.spawnRock(q.w, rock{}, 1)
 	q.deliver()
-	for i := range 40 { // nothing is acknowledged, so all versions stay
+	for i := range 40 { // no acknowledgements, so all versions are kept
 		q.w.Edit(o)
 		live[ship](o).Bag = append(live[ship](o).Bag[:0:0], item{"x", uint8(i)})
 		q.edit(doomed).X++

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// The shapes of classes by which a client's count is measured.
+// Classes of different shapes, for measuring a client's count.
 type (
 	manyTexts struct {
 		Step  int32
@@ -44,7 +44,7 @@ type (
 	}
 )
 
-// chest is far larger than what it travels as, as a protobuf message can be.
+// chest is far larger in memory than on the wire, as a protobuf message can be.
 type chest struct{ content []byte }
 
 func chestsOf(t reflect.Type) *codec.Encoding {
@@ -68,15 +68,14 @@ func chestsOf(t reflect.Type) *codec.Encoding {
 	}
 }
 
-// crop is what a measurement grows: so many objects of one class, which then change in so many
-// ticks.
+// crop is a set of objects to measure: so many of one class, which then change in so many ticks.
 type crop struct {
 	name           string
 	class          *Class
 	objects, ticks int
-	survivor       int // only each of this number is left in the end; 0 = all are
+	survivor       int // only objects with a multiple of this number survive; 0 = all
 	watched        bool
-	owned          bool // each by somebody else
+	owned          bool // each by a different owner
 	value          func(i int) unsafe.Pointer
 	edit           func(live unsafe.Pointer, tick int)
 }
@@ -140,8 +139,8 @@ func crops(tb testing.TB) []crop {
 	}
 }
 
-// grow returns all that a client is sent of a crop: packets, and what goes over the stream, by
-// tick. Nothing is acknowledged once all has arrived, so that the client keeps the versions of all
+// grow returns the data sent to a client of a crop, by tick: packets, and records on the stream.
+// After the last arrival there are no acknowledgements, so the client keeps the versions of all
 // ticks.
 func (c *crop) grow(tb testing.TB) (packets, large [][][]byte) {
 	w := NewWorld(NewTable(c.class))

@@ -9,15 +9,15 @@ import (
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
-// filmedTick is what one snapshot carries, and what its client has with it.
+// filmedTick is the content of one snapshot, and its client's state.
 type filmedTick struct {
 	tick           uint64
 	packets, large [][]byte
 	digest         uint64
 }
 
-// filmed is a world of the model with one client more, over whose link nothing is lost: the world
-// plays, and what that client is sent is kept for a while before a mirror gets it.
+// filmed is a world of the model with an additional client on a link without losses. The data sent
+// to that client is kept for a while before a mirror receives it.
 type filmed struct {
 	*model
 	camera *Peer
@@ -30,7 +30,7 @@ type filmed struct {
 	watchers []*watcher
 }
 
-// watcher is a client of the image that comes in the middle, over a link that loses packets.
+// watcher is a client of the mirrored world that joins late, over a lossy link.
 type watcher struct {
 	p        *Peer
 	r        *Replica
@@ -40,9 +40,9 @@ type watcher struct {
 
 func newFilmed(s schema, seed uint64) *filmed {
 	f := &filmed{model: newModel(s, seed), wide: Limit{Packets: MaxPackets, PacketSize: 1 << 16, Reliable: true}}
-	f.w.Shed(0) // The image's clients are sent what has come, and not what weighs enough.
+	f.w.Shed(0) // in the mirrored world weights do not cause shedding
 	f.camera = f.w.NewPeer(f.model.tick + 1)
-	f.camera.Handle = 2 // It may see and read what the last client of the model may.
+	f.camera.Handle = 2 // it may see and read the same as the last client of the model
 	f.camera.AtOnce()
 	f.image = NewWorld(s.table)
 	f.mirror = NewMirror(f.image, f.w)
@@ -50,7 +50,7 @@ func newFilmed(s schema, seed uint64) *filmed {
 	return f
 }
 
-// film plays a tick, and keeps what the client is sent.
+// film plays a tick, and stores the data sent to the client.
 func (f *filmed) film(pause bool) error {
 	if err := f.step(true); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (f *filmed) film(pause bool) error {
 	return nil
 }
 
-// show lets the mirror have the oldest of what is kept, in a tick of the image.
+// show passes the oldest stored data to the mirror, in a tick of the mirrored world.
 func (f *filmed) show(tick func(filmed uint64) uint64) (shot filmedTick, all bool, err error) {
 	shot, f.kept = f.kept[0], f.kept[1:]
 	for _, b := range shot.packets {
@@ -90,10 +90,10 @@ func (f *filmed) show(tick func(filmed uint64) uint64) (shot filmedTick, all boo
 
 func asFilmed(tick uint64) uint64 { return tick }
 
-// twice leaves a tick of the image between any two that were filmed.
+// twice adds a tick of the mirrored world between any two filmed ticks.
 func twice(tick uint64) uint64 { return 2 * tick }
 
-// watch lets the clients of the image have a tick of it.
+// watch plays a tick for the clients of the mirrored world.
 func (f *filmed) watch(tick uint64, rng *rand.Rand) error {
 	if len(f.watchers) < 3 && rng.IntN(20) == 0 {
 		link := lossy{rng: rng, loss: 0.2, delay: rng.IntN(4), jitter: rng.IntN(4)}
@@ -143,9 +143,8 @@ func (c *watcher) receive(tick uint64) error {
 	return nil
 }
 
-// The clients of a mirrored world have in each tick what the filmed client had in that tick: the
-// same objects with the same ids, lifetimes, owners, masks and values, whoever comes meanwhile and
-// whatever is lost.
+// In each tick the clients of a mirrored world have the state of the filmed client: the same
+// objects with the same ids, lifetimes, owners, masks and values, also after joins and losses.
 func TestAMirroredWorldIsWhatWasFilmed(t *testing.T) {
 	schemas := []schema{newSchema(t).withAgents(t), newSchema(t).withLightAgents(t)}
 	var equal, masked, hidden uint64
@@ -190,8 +189,8 @@ func TestAMirroredWorldIsWhatWasFilmed(t *testing.T) {
 	}
 }
 
-// After a pause, in which nothing was filmed, a slot may have gone from one object to another: the
-// mirrored world takes the first one out, and has the second a tick later.
+// After a pause without filming a slot may have another object: the mirrored world despawns the
+// first one, and spawns the second a tick later.
 func TestAMirrorCatchesUpAfterAPause(t *testing.T) {
 	schemas := []schema{newSchema(t).withAgents(t), newSchema(t).withLightAgents(t)}
 	late, played := 0, 0
@@ -228,7 +227,7 @@ func TestAMirrorCatchesUpAfterAPause(t *testing.T) {
 	}
 }
 
-// contents sums up what a client shall have, whatever its lifetimes.
+// contents hashes the state that a client must have, without lifetimes.
 func (w *World) contents(p *Peer) uint64 {
 	h := uint64(fnvStart)
 	for slot := range p.entries {

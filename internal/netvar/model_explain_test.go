@@ -2,8 +2,8 @@ package netvar
 
 import "fmt"
 
-// explain asks of one object what became of its last change towards a client, and compares the
-// answer with what the mirror and the client itself say.
+// explain calls Explain for the last change of an object and a client, and compares the answer with
+// the mirror and the client's state.
 func (m *model) explain(c *modelClient) error {
 	if len(m.objects) == 0 {
 		return nil

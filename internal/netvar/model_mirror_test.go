@@ -7,11 +7,11 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// The mirror of the model: what each client shall have, from the live values and from what the
-// model itself has decided. It asks the world nothing.
+// The mirror of the model: the state that each client must have, from the live values and from the
+// model's own decisions. It does not use the world.
 
-// parts is the text of a value, by who may read it: everybody, the owner, the team. What the others
-// would read instead is in hiddenParts.
+// parts is a value as text, by readers: all clients, the owner, the team. Other clients read
+// hiddenParts.
 type parts [3]string
 
 // mirrored is one object at one tick.
@@ -23,14 +23,14 @@ type mirrored struct {
 	views   [3]mirroredView
 }
 
-// mirroredView is that of one client.
+// mirroredView is the view of one client.
 type mirroredView struct {
-	since  uint64  // since when it may see the object without a break, 0 = it may not
-	reads  [3]bool // which parts
-	masked uint64  // since when it reads just those, or sees an object that was hidden
+	since  uint64  // since when it may see the object without interruption, 0 = it may not
+	reads  [3]bool // readable parts
+	masked uint64  // since when it reads exactly those, or sees an object that was hidden
 }
 
-// version is the one that the client of a view shall have.
+// version returns the version that the client of a view must have.
 func (e *mirrored) version(client int) uint64 {
 	v := &e.views[client]
 	version := v.masked
@@ -42,7 +42,7 @@ func (e *mirrored) version(client int) uint64 {
 	return version
 }
 
-// text is what the client of a view shall show.
+// text returns the text that the client of a view must have.
 func (e *mirrored) text(client int) string {
 	t := e.parts
 	for i, reads := range e.views[client].reads {
@@ -53,7 +53,7 @@ func (e *mirrored) text(client int) string {
 	return strings.Join(t[:], " ")
 }
 
-// remember mirrors what the world shows now.
+// remember mirrors the current state of the world.
 func (m *model) remember() {
 	now := make(map[int]mirrored, len(m.objects))
 	before := m.mirror[m.tick-1]
@@ -77,7 +77,7 @@ func (m *model) remember() {
 		for i, c := range m.clients {
 			if c != nil {
 				e.views[i] = m.viewOf(o, i, b.views[i])
-				// The version of an object that was hidden says nothing of that time.
+				// The version of an object that was hidden does not reveal changes of that time.
 				if _, guarded := m.may[o]; e.views[i].since == m.tick && e.spawned < m.tick && (guarded || c.joined < m.tick) {
 					e.views[i].masked = m.tick
 				}
@@ -90,7 +90,7 @@ func (m *model) remember() {
 	delete(m.mirror, m.tick-1500)
 }
 
-// viewOf returns what a client has of o, which was before at the last tick.
+// viewOf returns a client's view of o; before is its view at the last tick.
 func (m *model) viewOf(o *Object, client int, before mirroredView) (v mirroredView) {
 	if may, guarded := m.may[o]; guarded && may>>client&1 == 0 {
 		return mirroredView{}
@@ -107,7 +107,7 @@ func (m *model) viewOf(o *Object, client int, before mirroredView) (v mirroredVi
 	return v
 }
 
-// parts is the text of what an object shows, on either side. Values are rounded as the wire does.
+// parts returns the text of an object on either side. Values are rounded as on the wire.
 func (m *model) parts(o *Object) parts {
 	head := fmt.Sprintf("%016x owner=%d", uint64(o.id), o.owner)
 	switch o.class {
@@ -128,7 +128,7 @@ func (m *model) parts(o *Object) parts {
 	return parts{fmt.Sprintf("%s %+v", head, s)}
 }
 
-// isVersion compares what a client shows with the version that it was sent at a tick.
+// isVersion compares a client's object with the version that it was sent at a tick.
 func (m *model) isVersion(c *modelClient, o *Object, sent uint64) error {
 	then, ok := m.mirror[sent]
 	if !ok {
@@ -149,8 +149,8 @@ func (m *model) isVersion(c *modelClient, o *Object, sent uint64) error {
 	return nil
 }
 
-// same compares all that the client shows with the mirror of a tick. While edits go on a client
-// may show the A of an A, B, A that is not yet acknowledged: equal, but an older version.
+// same compares the client's whole state with the mirror of a tick. While edits continue a client
+// may have the A of an A, B, A that is not yet acknowledged: equal, but an older version.
 func (m *model) same(c *modelClient, tick uint64, healed bool) error {
 	want := m.mirror[tick]
 	n := 0

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// The agents of the model: objects of which not every client may read everything.
+// The agents of the model: objects of which not every client may read all fields.
 
 func (s schema) withAgents(tb testing.TB) schema {
 	tb.Helper()
@@ -15,7 +15,7 @@ func (s schema) withAgents(tb testing.TB) schema {
 	return s
 }
 
-// withLightAgents has agents that always fit a packet, as most objects do: then they are steady.
+// withLightAgents adds agents that always fit a packet, as most objects do: then they are steady.
 func (s schema) withLightAgents(tb testing.TB) schema {
 	tb.Helper()
 	s.agent = classOf[lightAgent](tb, "agent")
@@ -23,7 +23,7 @@ func (s schema) withLightAgents(tb testing.TB) schema {
 	return s
 }
 
-// lightAgent lies in memory as agent does.
+// lightAgent has the memory layout of agent.
 type lightAgent struct {
 	X    int32
 	Heat float32 `net:"quant=1/4,range=20:90,read=owner"`
@@ -39,7 +39,7 @@ type lightAgent struct {
 	Take []loot `net:"max=4,read=team"`
 }
 
-// modelReaders says what the model has decided.
+// modelReaders implements Readers by the model's decisions.
 type modelReaders struct{ m *model }
 
 func (*modelReaders) Ask(*Object) {}
@@ -54,7 +54,7 @@ func (r *modelReaders) Withheld(o *Object, p *Peer) (w Rules) {
 	return w
 }
 
-// hiddenParts are the parts of an agent that may not be read.
+// hiddenParts is the text of an agent's unreadable parts.
 var hiddenParts = agentParts(&agent{Heat: 20})
 
 func agentParts(a *agent) parts {
@@ -66,7 +66,7 @@ func agentParts(a *agent) parts {
 	}
 }
 
-// partOf says which part the leaves of an agent are of.
+// partOf maps the leaves of an agent to its parts.
 var partOf = [...]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 9: 0, 10: 2}
 
 // leaked checks a record of an agent leaf by leaf, against the tick at which it was sent.
@@ -90,7 +90,7 @@ func (m *model) spawnAgent() *Object {
 	return o
 }
 
-// permit changes who reads what of an agent, sometimes with a change of mind or of the value.
+// permit changes the readers of an agent, sometimes with a reversal or a change of the value.
 func (m *model) permit(o *Object) {
 	for range 1 + m.rng.IntN(2) {
 		switch m.rng.IntN(3) {
@@ -101,7 +101,7 @@ func (m *model) permit(o *Object) {
 			m.team[o] = clientSet(m.rng.IntN(8))
 			m.w.Judge(o)
 		default:
-			m.w.Judge(o) // for nothing
+			m.w.Judge(o) // without effect
 		}
 	}
 	if m.rng.IntN(2) == 0 {

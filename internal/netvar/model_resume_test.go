@@ -4,7 +4,7 @@ import "fmt"
 
 // Broken connections of the model.
 
-// part breaks a client's connection. Nothing reaches the server any more; what is on its way to the
+// part breaks a client's connection. No message reaches the server any more; those in flight to the
 // client may.
 func (m *model) part(c *modelClient) {
 	c.away = m.tick + 1 + uint64(m.rng.IntN([]int{1, 10, 2 * Horizon}[m.rng.IntN(3)]))
@@ -14,7 +14,7 @@ func (m *model) part(c *modelClient) {
 	}
 }
 
-// resume connects it again, sometimes more than once before anything is sent.
+// resume connects the client again, sometimes more than once before a packet is sent.
 func (m *model) resume(c *modelClient) error {
 	for c.away = m.tick; c.away > 0; {
 		kept := m.rng.IntN(2) == 0
@@ -31,7 +31,7 @@ func (m *model) resume(c *modelClient) error {
 			c.away = 0
 		}
 	}
-	// Another connection: nothing of the one before comes through it.
+	// Messages of the old connection do not arrive on the new one.
 	c.acks = nil
 	c.up.queue, c.down.queue = nil, nil
 	c.stream = pipe{rng: c.stream.rng, late: c.stream.late}

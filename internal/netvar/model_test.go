@@ -78,18 +78,18 @@ type model struct {
 	touched map[*Object]bool // since the last capture
 	clients []*modelClient
 	lim     Limit
-	told    [WhyNext + 1]int // what Explain said, by reason
-	// Objects that were steady, and of which not all might be read, by tick and client.
+	told    [WhyNext + 1]int // answers of Explain, by reason
+	// Steady objects with unreadable fields, counted by tick and client.
 	masked int
-	hoards int                   // at most
+	hoards int                   // upper bound
 	budget Budget                // of every client
 	hot    float64               // share of objects edited per tick
-	may    map[*Object]clientSet // who may see it; everybody if it is not here
-	team   map[*Object]clientSet // who reads what is for the team of an agent
+	may    map[*Object]clientSet // clients that may see the object; all if missing
+	team   map[*Object]clientSet // clients that may read the team fields of an agent
 	sent   transcript
 }
 
-// clientSet is a set of clients by their places in the model.
+// clientSet is a set of clients by their index in the model.
 type clientSet uint8
 
 // Includes implements Audience.
@@ -104,9 +104,9 @@ type modelClient struct {
 	applied  pipe // of their acknowledgements
 	acks     []Range
 	black    uint64          // no datagram passes before this tick
-	away     uint64          // its connection is broken until this tick, 0 = it is not
-	shown    map[ID]*Object  // by events alone
-	lives    map[string]bool // spawned already
+	away     uint64          // tick at which its connection is restored, 0 = connected
+	shown    map[ID]*Object  // according to events only
+	lives    map[string]bool // lifetimes with a spawn event
 	newest   map[int]uint64  // by slot: version shown
 	complete uint64          // tick of the last whole snapshot
 	joined   uint64          // tick of its first capture
@@ -119,7 +119,7 @@ func newModel(s schema, seed uint64) *model {
 	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*Object]bool{}, lim: wide,
 		may: map[*Object]clientSet{}, team: map[*Object]clientSet{}}
 	m.w.SetReaders(s.agent, &modelReaders{m})
-	m.w.farBehind = 1 + int(seed%7)*3 // as few as these worlds have
+	m.w.farBehind = 1 + int(seed%7)*3 // few enough for these small worlds
 	if rng.IntN(2) == 0 {
 		m.lim = Limit{Packets: 1 + rng.IntN(3), PacketSize: 120 + rng.IntN(300)}
 	}
@@ -151,7 +151,7 @@ func (m *model) run() error {
 		}
 	}
 	digests := m.rng.IntN(2) == 0
-	// Edits stop and the links heal: everybody converges, and the digests say so.
+	// Edits stop and the links heal: all clients converge, and the digests agree.
 	for i := range m.clients {
 		if m.clients[i] == nil {
 			m.join(i, m.tick+1)
@@ -166,11 +166,11 @@ func (m *model) run() error {
 		c.down.jitter, c.up.jitter = 0, 0
 		c.stream.heal(m.tick)
 		c.applied.heal(m.tick)
-		// Or it takes as long as the budget takes for all of them.
+		// Or the time that the budget needs for all of them.
 		if m.hoards > 0 && m.budget.PerTick > 0 {
 			c.p.SetBudget(Budget{PerTick: 4000})
 		}
-		if digests { // they also resend what is in flight, so half of the seeds go without
+		if digests { // digests also resend records in flight, so half of the seeds have none
 			c.p.RequestDigest(MaxDigests)
 		} else {
 			c.p.digests = 0
@@ -301,7 +301,7 @@ func (m *model) play() {
 			m.part(c)
 		}
 	}
-	if m.rng.IntN(50) == 0 { // never seen by anybody
+	if m.rng.IntN(50) == 0 { // no client ever sees it
 		m.w.Despawn(m.spawnRock(m.w, rock{}, m.tick))
 	}
 }
@@ -332,7 +332,7 @@ func (m *model) living(c *Class) (n int) {
 	return n
 }
 
-// show lets some other clients see the object, sometimes after a change of mind.
+// show changes the audience of the object, sometimes with a reversal.
 func (m *model) show(o *Object) {
 	for range 1 + m.rng.IntN(2) {
 		if m.rng.IntN(4) == 0 {
@@ -361,7 +361,7 @@ func (m *model) edit(o *Object) {
 	if o.class == m.hoard {
 		h := live[hoard](o)
 		h.Gold++
-		if m.rng.IntN(4) == 0 { // mostly it is a small change of a large value
+		if m.rng.IntN(4) == 0 { // mostly a small change of a large value
 			h.Loot = m.loot()
 		} else if len(h.Loot) > 0 {
 			h.Loot[m.rng.IntN(len(h.Loot))].ID++
@@ -395,7 +395,7 @@ func (m *model) edit(o *Object) {
 	}
 }
 
-// loot is a list that takes from nothing to all that a record may.
+// loot returns a list of a size between empty and the largest record.
 func (m *model) loot() []loot {
 	list := make([]loot, m.rng.IntN([]int{4, 80, 1000}[m.rng.IntN(3)]))
 	for i := range list {
@@ -410,14 +410,14 @@ func (m *model) join(i int, tick uint64) {
 	link := lossy{rng: rng, loss: loss, dup: 0.1 * float64(rng.IntN(2)), delay: rng.IntN(6), jitter: rng.IntN(6)}
 	p := m.w.NewPeer(tick)
 	p.SetBudget(m.budget)
-	late := 1 + rng.IntN(40) // how many ticks a stream may be behind datagrams
+	late := 1 + rng.IntN(40) // lag of a stream behind datagrams, in ticks
 	c := &modelClient{index: i, p: p, joined: tick, down: link, up: link, stream: pipe{rng: rng, late: late}, applied: pipe{rng: rng, late: late}}
 	c.p.Handle = i
 	m.empty(c, tick)
 	m.clients[i] = c
 }
 
-// empty gives the client a replica that has nothing.
+// empty gives the client an empty replica.
 func (m *model) empty(c *modelClient, tick uint64) {
 	c.r = NewReplica(m.table)
 	c.shown, c.lives, c.newest = map[ID]*Object{}, map[string]bool{}, map[int]uint64{}
@@ -478,7 +478,7 @@ func (m *model) receive(c *modelClient) error {
 	return nil
 }
 
-// watch follows the events of what was sent at a tick and compares every object in them with the
+// watch processes the events of a packet sent at a tick and compares every object in them with the
 // mirror of its version.
 func (m *model) watch(c *modelClient, sent uint64) error {
 	if c.leak != nil {

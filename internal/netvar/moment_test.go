@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// drawnPair is a pair whose replica keeps what it takes to draw.
+// drawnPair is a pair whose replica keeps data for drawing.
 func drawnPair(t *testing.T) *pair {
 	q := newPair(t, 0)
 	q.r.KeepForDrawing(q.ship)
@@ -17,7 +17,7 @@ func drawnPair(t *testing.T) *pair {
 	return q
 }
 
-// ship draws an object at a moment.
+// shipAt draws an object at a moment.
 func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
 	q.t.Helper()
 	m := Moment{from, to, alpha}
@@ -39,8 +39,8 @@ func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
 	return s, true
 }
 
-// valueAt writes the whole value of o at a moment into the zero struct at v, or reports that o was
-// not there.
+// valueAt writes the whole value of o at a moment into the zero struct at v, or reports that o did
+// not exist.
 func valueAt(o *Object, m Moment, v unsafe.Pointer) bool {
 	var s seen
 	if !o.at(&m, &s) {
@@ -59,9 +59,8 @@ func (q *pair) wantX(o *Object, from, to uint64, alpha float64, want float32, th
 	}
 }
 
-// An object that rests stays where it is until the snapshot before its first move, and comes to
-// rest at the snapshot of its last, however long it has rested and however many snapshots there
-// are.
+// An unmoved object is drawn at its place until the snapshot before its first move, and stops at
+// the snapshot of its last, after any length of rest and for any number of snapshots.
 func TestFirstMoveBeginsAtTheSnapshotBefore(t *testing.T) {
 	q := drawnPair(t)
 	o := q.spawnShip(q.w, ship{X: 1, Name: "ann"}, 0, 1)
@@ -89,9 +88,8 @@ func TestFirstMoveBeginsAtTheSnapshotBefore(t *testing.T) {
 	}
 }
 
-// An object is there from the tick on in which it was shown, with its first value, until the tick
-// in which the client was told that it is gone, and never in between: a new lifetime is another
-// object.
+// An object is drawn from the tick of its lifetime on, with its first value, until the tick of its
+// despawn, and not between lifetimes: a new lifetime is another object.
 func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 	q := drawnPair(t)
 	o := q.spawnShip(q.w, ship{X: 1}, 0, 1)
@@ -154,7 +152,7 @@ func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 	}
 }
 
-// Whoever walks over what is gone may stop at any object.
+// An iteration over ended objects may stop at any object.
 func TestAWalkOverWhatIsGoneMayStop(t *testing.T) {
 	q := drawnPair(t)
 	var all []*Object
@@ -183,9 +181,8 @@ func TestAWalkOverWhatIsGoneMayStop(t *testing.T) {
 	}
 }
 
-// Versions are kept as far back as somebody looks, though no delta leads from them any more; of
-// what is not drawn they are not. What is let go of all the same is drawn as the oldest that is
-// left.
+// Versions that may be drawn are kept, although no delta leads from them any more; those of undrawn
+// classes are not. In place of dropped versions the oldest one left is drawn.
 func TestVersionsAreKeptAsFarBackAsSomebodyLooks(t *testing.T) {
 	for _, drawn := range []bool{true, false} {
 		q := newPair(t, 0)
@@ -207,7 +204,7 @@ func TestVersionsAreKeptAsFarBackAsSomebodyLooks(t *testing.T) {
 		}
 		q.r.LookFrom(30)
 		q.w.Edit(o)
-		q.deliver() // Nothing has changed: nothing is dropped.
+		q.deliver() // without a change no version is dropped
 		q.wantX(c, 10, 11, 0.5, 10.5, true)
 		q.w.Edit(o)
 		live[ship](o).X++
@@ -221,8 +218,8 @@ func TestVersionsAreKeptAsFarBackAsSomebodyLooks(t *testing.T) {
 	}
 }
 
-// Strings, slices and the like are what they were too, made once for each version however often it
-// is drawn, and shared with the newest value while they are the same.
+// Strings, slices and the like have the values of the moment. They are decoded once for each
+// version, however often it is drawn, and shared with the newest value while they are equal.
 func TestBlobsAreDrawnAsTheyWere(t *testing.T) {
 	q := drawnPair(t)
 	o := q.spawnShip(q.w, ship{X: 1, Name: "ann", Bag: []item{{"axe", 1}}}, 0, 1)
@@ -283,8 +280,8 @@ func (q *pair) drawOnce(o *Object, m *Moment) (s ship) {
 	return s
 }
 
-// What a client may not read is zero, and begins and ends at once: nobody has seen anything between
-// zero and the value.
+// An unreadable field is zero, and changes of readability are not interpolated: no value between
+// zero and the field's is ever drawn.
 func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
 	type agent struct {
 		X    float32
@@ -324,7 +321,7 @@ func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
 	}
 }
 
-// allOrNone lets everybody read all, or nobody what has a rule.
+// allOrNone makes all fields readable by all clients, or the fields with a rule by none.
 type allOrNone struct{ may bool }
 
 func (*allOrNone) Ask(*Object) {}
@@ -371,8 +368,8 @@ func TestTeleportsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// Over a link that loses nothing, what is drawn at each snapshot is what the server had then, of
-// every object, whatever came and went; halfway between two it lies between.
+// Over a link without losses, the state drawn at each snapshot is the server's of then, for every
+// object, after any spawns and despawns; halfway between two it is interpolated.
 func TestWhatIsDrawnIsWhatTheServerHad(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -404,7 +401,7 @@ func TestWhatIsDrawnIsWhatTheServerHad(t *testing.T) {
 	}
 }
 
-// checkDrawn looks at a random moment of the last 20 ticks, and never again at an earlier one.
+// checkDrawn draws a random moment of the last 20 ticks, and later never an earlier one.
 func (q *pair) checkDrawn(rng *rand.Rand, had map[uint64]map[ID]rock) {
 	q.t.Helper()
 	from := max(q.r.drawing.from, q.tick-min(q.tick-1, 20))
@@ -428,12 +425,12 @@ func (q *pair) checkDrawn(rng *rand.Rand, had map[uint64]map[ID]rock) {
 	q.r.mustCount(q.t)
 }
 
-// A client of another build draws what both sides have, by its own tags.
+// A client of another build draws the common fields, by its own tags.
 func TestAReplicaOfAnotherBuildDraws(t *testing.T) {
 	q, other := newForeignPair(t, 0)
 	q.r.KeepForDrawing(other.ship)
-	q.r.KeepForDrawing(other.stone)                  // The server has none.
-	q.r.KeepForDrawing(classOf[rock](t, "stranger")) // Of no table: nobody's wish.
+	q.r.KeepForDrawing(other.stone)                  // the server lacks the class
+	q.r.KeepForDrawing(classOf[rock](t, "stranger")) // no effect: a class of no table
 	table := q.r.table
 	for _, server := range []*Table{table, nil, table} {
 		q.r.Adapt(server)
@@ -483,8 +480,8 @@ func BenchmarkDraw(b *testing.B) {
 	}
 }
 
-// An object whose first packets were lost is there from the beginning of its lifetime on all the
-// same, as it is in the first version that has come: a message of then must find it.
+// An object whose first packets were lost is drawn from the beginning of its lifetime all the same,
+// with its first received version: a message of that tick may refer to it.
 func TestAnObjectThatComesLateIsDrawnFromItsBeginning(t *testing.T) {
 	q := drawnPair(t)
 	for range 3 {

@@ -15,7 +15,7 @@ func TestAcknowledgementLost(t *testing.T) {
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
 	packets, first := q.next()
 	mustApply(t, q.r, nil, packets...) // its acknowledgement is lost
-	for i := range int32(5) {          // and so are all those that follow
+	for i := range int32(5) {          // and so are all later ones
 		q.edit(o).X = 10 + i
 		packets, _ = q.next()
 		mustApply(t, q.r, nil, packets...)
@@ -26,7 +26,7 @@ func TestAcknowledgementLost(t *testing.T) {
 	if st := q.w.stats; st.Deltas != 0 || st.FullFirst != 6 {
 		t.Errorf("%d deltas, %d full: nothing is acknowledged, so nothing may be a baseline", st.Deltas, st.FullFirst)
 	}
-	q.p.Ack([]Range{{first, first + 5}}) // one that comes through names them all
+	q.p.Ack([]Range{{first, first + 5}}) // one that arrives names all packets
 	if q.p.owed.count() != 0 || q.w.stats.Lost != 0 {
 		t.Errorf("%d owed, %d lost", q.p.owed.count(), q.w.stats.Lost)
 	}
@@ -75,7 +75,7 @@ func TestAcknowledgementDuplicated(t *testing.T) {
 	q.p.Ack(again)
 	q.edit(o).X = 3
 	lost, _ := q.next()
-	q.p.Ack(again) // it says nothing of what was sent since
+	q.p.Ack(again) // it does not cover later packets
 	if st := q.w.stats; st.Acked != 1 || st.AckStale != 1 || st.Lost != 0 || q.p.owed.count() != 1 {
 		t.Errorf("acked %d, stale %d, lost %d, owed %d", st.Acked, st.AckStale, st.Lost, q.p.owed.count())
 	}
@@ -86,8 +86,8 @@ func TestAcknowledgementDuplicated(t *testing.T) {
 	}
 }
 
-// An acknowledgement from before a change of owner makes its version the baseline, of which the
-// owner is a part: the new owner is still owed.
+// An acknowledgement from before a change of owner makes its version the baseline. The owner is a
+// part of the version, so the new owner is still pending.
 func TestAcknowledgementFromBeforeTheOwnerChanged(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnShip(q.w, ship{Name: "a"}, 3, 1)
@@ -96,7 +96,7 @@ func TestAcknowledgementFromBeforeTheOwnerChanged(t *testing.T) {
 	q.w.SetOwner(o, 4)
 	q.next() // lost
 	q.w.SetOwner(o, 3)
-	q.next() // lost, and the owner is again the one that the client knows
+	q.next() // lost, and the owner is again the one that the client has
 	q.w.SetOwner(o, 5)
 	q.next() // lost
 	q.p.Ack([]Range{{first, first}})
@@ -135,8 +135,8 @@ func TestOwnerAndValueOfOneTickArriveTogether(t *testing.T) {
 	}
 }
 
-// Whichever of the packets with its spawn and its despawn are lost, an object is seen to come and
-// go in pairs or not at all, and at the end it is gone.
+// If any packets with its spawn and its despawn are lost, an object's events form pairs or there
+// are none, and it does not exist at the end.
 func TestSpawnAndDespawnWithinLostPackets(t *testing.T) {
 	for pattern := range 1 << 6 {
 		q := newPair(t, 0)
@@ -187,9 +187,9 @@ func TestEditsWithNoClientReachTheFirstJoiner(t *testing.T) {
 	}
 }
 
-// A game may keep copies of a state, whose slices share memory with it, and put one back: each
-// version is what the state showed at its capture, whatever was written through whichever copy,
-// and so is the baseline of a delta.
+// A game may keep copies of a state, whose slices share memory with it, and assign one back. Each
+// version is the state at its capture, whichever copy was written to, and so is the baseline of a
+// delta.
 func TestSliceAliasedByAnOlderCopy(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -225,7 +225,7 @@ func TestSliceAliasedByAnOlderCopy(t *testing.T) {
 			mustApply(t, q.r, q.p, packets...)
 			c, _ := q.r.Get(o.ID())
 			if c.Changed() != o.Changed() {
-				continue // what was in flight already is not sent a third time
+				continue // versions in flight are not sent a third time
 			}
 			checked++
 			if got := live[ship](c).Bag; len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {

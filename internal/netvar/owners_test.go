@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever is spawned, despawned and given away, each owner's list is what a walk over
-// everything finds, in id order, on the server and on the client.
+// After any spawns, despawns and changes of owner, each owner's list agrees with a search of all
+// objects, in id order, on the server and on the client.
 func TestOwnersAgreeWithAWalkOverEverything(t *testing.T) {
 	q := newPair(t, 0)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -21,7 +21,7 @@ func TestOwnersAgreeWithAWalkOverEverything(t *testing.T) {
 				if rng.IntN(3) == 0 {
 					q.w.Despawn(o)
 				}
-				q.w.SetOwner(o, uint64(rng.IntN(4))) // of a despawned one it does nothing
+				q.w.SetOwner(o, uint64(rng.IntN(4))) // no effect on a despawned object
 			}
 		}
 		q.deliver()
@@ -87,7 +87,7 @@ func TestOwnedIsSafeUnderChanges(t *testing.T) {
 	}
 }
 
-// An update that leaves the owner as it is costs no more than that of what nobody owns.
+// An update with the same owner costs no more than that of an object without owner.
 func TestAnUpdateOfWhatIsOwnedAllocatesNothing(t *testing.T) {
 	for owner := range uint64(2) {
 		s := newSchema(t)
@@ -118,7 +118,7 @@ func TestAnUpdateOfWhatIsOwnedAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A leaver's objects are found without looking at anybody else's.
+// The objects of a leaving client are found without visiting those of others.
 func BenchmarkOwnedOfManyObjects(b *testing.B) {
 	s := newSchema(b)
 	w := NewWorld(s.table)

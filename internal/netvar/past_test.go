@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// pastAt is what a server makes of an object at a moment.
+// pastAt returns an object at a moment, from the server's history.
 func pastAt(o *Object, m Moment) (s ship, ok bool) {
 	d, ok := o.At(m)
 	if !ok {
@@ -22,9 +22,8 @@ func pastAt(o *Object, m Moment) (s ship, ok bool) {
 	return s, true
 }
 
-// Over a link that loses nothing, what a client draws between two snapshots that follow each other
-// is what the server finds in its history: of every object, in every field, whatever has changed,
-// come and gone since.
+// Over a link without losses, the client's drawing between two consecutive snapshots agrees with
+// the server's history: for every object and field, after any later changes, spawns and despawns.
 func TestTheServerFindsWhatIsDrawn(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -74,7 +73,8 @@ func (q *pair) disturb(rng *rand.Rand, all *[]*Object) {
 	}
 }
 
-// comparePast compares what both sides make of an object, if the client has it, and returns 1 then.
+// comparePast compares the results of both sides for an object, if the client has it, and returns 1
+// then.
 func (q *pair) comparePast(o *Object, m Moment) int {
 	q.t.Helper()
 	got, there := pastAt(o, m)
@@ -94,8 +94,8 @@ func (q *pair) comparePast(o *Object, m Moment) int {
 	return 1
 }
 
-// A server does not look further back than its history, nor at what was not there, nor into what is
-// being edited.
+// The lookup fails before the history, for objects that did not exist, and does not see edits in
+// progress.
 func TestThePastHasBounds(t *testing.T) {
 	q := newPair(t, 0)
 	for range 10 {
@@ -136,7 +136,7 @@ func TestThePastHasBounds(t *testing.T) {
 	}
 }
 
-// Looking back allocates nothing; with strings it does so once for each change of them.
+// Looking back does not allocate, except once for each change of a string.
 func TestLookingBackAllocatesNothing(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnShip(q.w, ship{Name: "ann", Bag: []item{{"x", 1}}}, 0, 1)
@@ -182,7 +182,7 @@ func TestReceipts(t *testing.T) {
 	ack(2, 3)
 	ack(3, 1)
 	ack(5, 3)
-	ack(3, 3) // lost meanwhile: a later one has come
+	ack(3, 3) // already lost, because a later packet has arrived
 	ack(7, 2)
 	ack(7, 3)
 	for tick, want := range map[uint64][2]bool{1: {}, 2: {true, true}, 3: {true, false}, 4: {}, 5: {true, true}, 6: {}, 7: {true, true}, 8: {}, 11: {}, 2 + Horizon: {}, 0: {}} {
@@ -215,7 +215,7 @@ func TestReceipts(t *testing.T) {
 	late := newPair(t, 1<<40)
 	_, first := late.next()
 	late.p.Ack([]Range{{first, first}})
-	if from, to := late.p.Around(0); from != 0 || to != late.tick { // which takes no time
+	if from, to := late.p.Around(0); from != 0 || to != late.tick { // with little cost
 		t.Errorf("around tick 0 of a room that is old: %d and %d", from, to)
 	}
 }
