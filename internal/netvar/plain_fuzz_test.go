@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/refdecoder"
 )
 
-// plainScene is a pair of readers in the middle of things, and the packets of the next ticks.
+// plainScene is a pair of readers with some state, and the packets of the next ticks.
 func plainScene(tb testing.TB) (pair *plainPair, next [][]byte) {
 	var tally plainTally
 	m := newPlainModel(tb, 1, false, &tally)
@@ -62,7 +62,7 @@ func plainScene(tb testing.TB) (pair *plainPair, next [][]byte) {
 	return pair, next
 }
 
-// Any bytes: both readers take them, or neither does, and then both have the same.
+// With any bytes both readers accept a packet, or neither does, and then both have the same state.
 func FuzzPlainReaderAgrees(f *testing.F) {
 	_, next := plainScene(f)
 	for _, b := range next {

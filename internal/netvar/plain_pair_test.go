@@ -11,7 +11,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// plainTables are the bytes of the SchemaTables of a table's classes.
+// plainTables returns the SchemaTables of a table's classes as bytes.
 func plainTables(tb testing.TB, table *Table) []refdecoder.Class {
 	tb.Helper()
 	b, err := proto.Marshal(tablesOf(table))
@@ -58,17 +58,17 @@ func plainType(t *codec.Type) *netloopv1.Type {
 	return w
 }
 
-// plainPair is a client twice: as it is, and as docs/WIRE.md has it.
+// plainPair is a client with two readers: the real one, and the one written from docs/WIRE.md.
 type plainPair struct {
 	real  *Replica
 	plain *refdecoder.Reader
-	// taken is set once both have taken something damaged. Then there may be numbers in more bytes
-	// than needed, which the real reader stores and hashes so, and steps that are no float32 of
-	// their own.
+	// taken is set once both have accepted a damaged packet. Then numbers may have more bytes than
+	// needed, which the real reader stores and hashes as they are, and steps may be no exact
+	// float32.
 	taken bool
 
-	log    *worldLog // nil is none
-	logged uint32    // under which number
+	log    *worldLog // nil = none
+	logged uint32    // its number in the log
 }
 
 func newPlainPair(table *Table, classes []refdecoder.Class, tick uint64) *plainPair {
@@ -77,7 +77,7 @@ func newPlainPair(table *Table, classes []refdecoder.Class, tick uint64) *plainP
 	return q
 }
 
-// apply gives both a packet, and compares.
+// apply passes a packet to both readers, and compares the results.
 func (q *plainPair) apply(packet []byte) (Applied, refdecoder.Result, error) {
 	a, realErr := q.real.Apply(packet)
 	res, plainErr := q.plain.Apply(packet)
@@ -103,7 +103,7 @@ func (q *plainPair) apply(packet []byte) (Applied, refdecoder.Result, error) {
 	return a, res, nil
 }
 
-// applyLarge does the same with a record that came over the stream.
+// applyLarge does the same with a record from the stream.
 func (q *plainPair) applyLarge(record []byte) (id uint64, err error) {
 	id, realErr := q.real.ApplyLarge(record)
 	other, events, plainErr := q.plain.ApplyLarge(record)
@@ -114,7 +114,7 @@ func (q *plainPair) applyLarge(record []byte) (id uint64, err error) {
 	return id, q.same(events)
 }
 
-// same compares all that both have, and what has begun and ended since the last comparison.
+// same compares the state of both readers, and the spawns and despawns since the last comparison.
 func (q *plainPair) same(events []refdecoder.Event) error {
 	var real, want []string
 	for _, e := range q.real.Events() {
@@ -161,7 +161,7 @@ func (q *plainPair) sameObject(slot int, o *Object, p *refdecoder.Object) error 
 	for i, v := range p.Versions {
 		values := o.hist.values(i)
 		got, want := o.class.plan.AppendValues(nil, &values), refdecoder.AppendFields(nil, leaves, v.Fields)
-		// Lists that came with numbers longer than need be are stored so.
+		// Lists with numbers longer than necessary are stored as received.
 		if string(got) != string(want) {
 			fields, err := refdecoder.ReadFields(got, leaves)
 			if err != nil {

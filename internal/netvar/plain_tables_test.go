@@ -11,7 +11,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Tables that were changed at random: both readers take a class, or neither does.
+// With tables that were changed at random both readers accept a class, or neither does.
 func TestPlainReaderAgreesOnTables(t *testing.T) {
 	m := newPlainModel(t, 1, false, new(plainTally))
 	taken, refused := 0, 0

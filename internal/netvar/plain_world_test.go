@@ -37,7 +37,7 @@ type drifter struct {
 	Secret float32    `net:"quant=1/256,read=owner"`
 }
 
-// drift moves everything at its own pace, some of it into the limits of its field.
+// drift moves each field at its own pace, some of them to the limits of their range.
 func (d *drifter) drift(by float64, tick uint64) {
 	d.At.X += float32(by) / 50
 	d.At.Y -= float32(by*by) / 99
@@ -63,7 +63,7 @@ func (d *drifter) drift(by float64, tick uint64) {
 
 type note struct{ text string }
 
-// notes encodes them as they are: what the plain reader does not know is bytes to it, too.
+// notes encodes values unchanged: custom encodings are bytes to the plain reader, too.
 func notes(t reflect.Type) *codec.Encoding {
 	if t != reflect.TypeFor[*note]() {
 		return nil
@@ -94,7 +94,7 @@ type gear struct {
 	Tag   [2]byte
 }
 
-// lane is a list whose elements have but one leaf.
+// lane is a list whose elements have one leaf each.
 type lane struct {
 	Places []place `net:"max=5"`
 }
@@ -146,7 +146,7 @@ type everything struct {
 	} `net:"read=team"`
 }
 
-// scramble changes one thing somewhere in v.
+// scramble changes one value somewhere in v.
 func scramble(rng *rand.Rand, v reflect.Value) {
 	switch v.Interface().(type) {
 	case codec.Ref:
@@ -212,7 +212,7 @@ func scrambleMap(rng *rand.Rand, v reflect.Value) {
 	}
 	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	if keys := v.MapKeys(); len(keys) > 0 && rng.IntN(2) == 0 {
-		// The seed decides.
+		// sorted, so that the seed alone decides
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		key.Set(keys[rng.IntN(len(keys))])
 		value.Set(v.MapIndex(key))

@@ -17,8 +17,8 @@ type newcomers struct {
 	objects  []*Object
 	peers    []*Peer
 	replicas []*Replica
-	came     []map[ID]uint64 // by client: the ticks in which it got its objects
-	most     uint64          // records of a tick
+	came     []map[ID]uint64 // by client: the ticks in which its objects arrived
+	most     uint64          // maximum of records in a tick
 }
 
 func newNewcomers(t *testing.T, objects, peers int) *newcomers {
@@ -42,7 +42,7 @@ func (n *newcomers) join() *Peer {
 	return p
 }
 
-// play runs a tick in which everything arrives.
+// play runs a tick whose packets all arrive.
 func (n *newcomers) play(lim Limit) {
 	n.t.Helper()
 	n.tick++
@@ -61,7 +61,7 @@ func (n *newcomers) play(lim Limit) {
 	n.most = max(n.most, n.w.stats.Records-before)
 }
 
-// sound checks that of what is blank nothing was sent, and all of it is owed.
+// sound checks that blank slots were never sent, and are pending.
 func (n *newcomers) sound(p *Peer) {
 	n.t.Helper()
 	if err := soundBlanks(p); err != "" {
@@ -69,7 +69,7 @@ func (n *newcomers) sound(p *Peer) {
 	}
 }
 
-// soundBlanks says what is wrong with what a peer takes for blank.
+// soundBlanks returns the first error in a peer's blank slots.
 func soundBlanks(p *Peer) string {
 	for k, word := range p.blank {
 		switch {
@@ -90,7 +90,7 @@ func soundBlanks(p *Peer) string {
 	return ""
 }
 
-// complete plays until the first clients have everything, and returns in how many ticks.
+// complete plays until the first clients have all objects, and returns the number of ticks.
 func (n *newcomers) complete(clients int, lim Limit) (ticks int) {
 	n.t.Helper()
 	for ticks < 1000 {
@@ -108,8 +108,8 @@ func (n *newcomers) complete(clients int, lim Limit) (ticks int) {
 	return 0
 }
 
-// A client that has nothing gets what weighs more first, however the weights lie among each other,
-// and of what weighs as much the lower slots first.
+// A client without objects is sent those of larger weight first, for any distribution of weights,
+// and among equal weights the lower slots first.
 func TestWhoHasNothingGetsTheHeavierFirst(t *testing.T) {
 	for name, weight := range map[string]func(slot int) float64{
 		"mixed":  func(slot int) float64 { return []float64{4, 1, 0.25}[slot%3] },
@@ -121,7 +121,8 @@ func TestWhoHasNothingGetsTheHeavierFirst(t *testing.T) {
 			n.w.SetWeight(o, weight(slot))
 		}
 		n.complete(1, Limit{Packets: 2, PacketSize: 600})
-		last := map[float64]uint64{} // by weight: the tick of the last and of the first of them
+		// by weight: the last and the first tick in which an object of it arrived
+		last := map[float64]uint64{}
 		first := map[float64]uint64{}
 		for slot, o := range n.objects {
 			came, w := n.came[0][o.ID()], weight(slot)
@@ -139,7 +140,7 @@ func TestWhoHasNothingGetsTheHeavierFirst(t *testing.T) {
 	}
 }
 
-// Levels rise with the amount, and two of one level differ by less than an eighth.
+// Levels increase with the amount, and two amounts of one level differ by less than an eighth.
 func TestLevelsRoundToAnEighth(t *testing.T) {
 	least, before := uint64(0), uint16(0)
 	for amount := uint64(1); amount < 1<<63; amount += 1 + amount>>9 {
@@ -160,7 +161,8 @@ func TestLevelsRoundToAnEighth(t *testing.T) {
 	}
 }
 
-// What becomes overdue while a client catches up goes first soon after, though it weighs little.
+// An object that becomes overdue while a client catches up is sent soon after, although it has a
+// low weight.
 func TestAPlanNoticesWhatBecomesOverdue(t *testing.T) {
 	const every = 10
 	n := newNewcomers(t, 3000, 0)
@@ -184,9 +186,9 @@ func TestAPlanNoticesWhatBecomesOverdue(t *testing.T) {
 	}
 }
 
-// What a snapshot costs depends on what it carries, not on what its client lacks: all of it is
-// ranked once, neighbours are one candidate, and each object is encoded once for all clients that
-// join in the same tick.
+// The cost of a snapshot depends on its records, not on the objects that its client lacks: all
+// objects are ranked once, neighbours are one candidate, and each object is encoded once for all
+// clients that join in the same tick.
 func TestAPlanCostsWhatIsSent(t *testing.T) {
 	const objects = 6000
 	n := newNewcomers(t, objects, 2)
@@ -199,7 +201,7 @@ func TestAPlanCostsWhatIsSent(t *testing.T) {
 	}
 }
 
-// A lane gives turns until so many records are expected, to the record, and one turn in any case.
+// A lane grants turns up to its exact number of expected records, and one turn in any case.
 func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
 	for i, c := range []struct {
 		took []uint64
@@ -219,7 +221,7 @@ func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
 	}
 }
 
-// In each tick a lane lets those go who have waited for longest, as far as it has room.
+// In each tick a lane grants turns to the longest waiting clients, as far as it has room.
 func TestALaneLetsThoseGoWhoHaveWaited(t *testing.T) {
 	w := NewWorld(newSchema(t).table)
 	l := &w.lanes[wideLane]
@@ -250,8 +252,8 @@ func TestALaneLetsThoseGoWhoHaveWaited(t *testing.T) {
 	}
 }
 
-// A client gets its turn at once if nobody waits and its lane has room, and else waits. A turn that
-// was granted is served unless the tick has served twice as much as it should.
+// A client is granted a turn at once if no client waits and its lane has room, and waits otherwise.
+// A granted turn is served unless the tick has served twice its number of records.
 func TestWhoMayLoad(t *testing.T) {
 	for i, c := range []struct {
 		turns           turns
@@ -281,8 +283,8 @@ func TestWhoMayLoad(t *testing.T) {
 	}
 }
 
-// Blank slots go as a run if they are half of the slots that it spans, and if no other candidate
-// lies in its midst. In the midst of another run none goes.
+// Blank slots are sent as a run if they are at least half of the slots that it spans, and if it
+// spans no other candidate. If the span overlaps another run, they are not sent.
 func TestARunSpansFewOtherSlots(t *testing.T) {
 	n := newNewcomers(t, 64, 1)
 	n.w.Capture(2)
@@ -290,7 +292,7 @@ func TestARunSpansFewOtherSlots(t *testing.T) {
 	c.begin(nil, 2, wide)
 	for _, set := range []struct {
 		mask, taken, covered uint64
-		runs                 int // 0: one of all
+		runs                 int // 0: one run of all
 		none                 bool
 	}{
 		{mask: 1 << 9},
@@ -315,7 +317,7 @@ func TestARunSpansFewOtherSlots(t *testing.T) {
 	}
 }
 
-// Who gives up its turn leaves the queue, and nobody else does.
+// A client that gives up its turn leaves the queue, and the others do not.
 func TestWhoGivesUpItsTurnLeavesTheQueue(t *testing.T) {
 	for gone := range 4 {
 		w := NewWorld(newSchema(t).table)
@@ -325,7 +327,7 @@ func TestWhoGivesUpItsTurnLeavesTheQueue(t *testing.T) {
 			p.wait()
 			peers = append(peers, p)
 		}
-		peers = append(peers, w.NewPeer(1)) // it does not wait
+		peers = append(peers, w.NewPeer(1)) // not waiting
 		peers[gone].turns.granted = true
 		peers[gone].giveUpTurn()
 		want := slices.DeleteFunc(slices.Clone(peers[:3]), func(p *Peer) bool { return p == peers[gone] })
@@ -335,7 +337,7 @@ func TestWhoGivesUpItsTurnLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// A first turn is expected to take so many records, by its lane, and the plan that is made then.
+// The expected records of a first turn depend on its lane, and include the ranking.
 func TestAFirstTurnIsExpectedToTakeAPlan(t *testing.T) {
 	n := newNewcomers(t, 40*rankShare, 1)
 	p := n.peers[0]
@@ -347,8 +349,8 @@ func TestAFirstTurnIsExpectedToTakeAPlan(t *testing.T) {
 	}
 }
 
-// Where full records are too large for 64 of them to be one run, those of later clients are shorter
-// at once; where they are only too large for the packets of this client, they are not.
+// If full records are too large for a run of 64, those of later clients are sent in shorter runs at
+// once; if they are only too large for the packets of this client, they are not.
 func TestFullRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
 	class := classOf[barge](t, "barge")
 	for _, c := range []struct {
@@ -377,8 +379,8 @@ func TestFullRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
 	}
 }
 
-// While a client catches up, it gets what changes of what it has, also while others have their
-// turns.
+// While a client catches up, it is sent changes of the objects that it has, also during the turns
+// of others.
 func TestChangesGoOnWhileAClientCatchesUp(t *testing.T) {
 	n := newNewcomers(t, 4000, 4)
 	o, slow := n.objects[100], 0
@@ -407,15 +409,15 @@ func TestChangesGoOnWhileAClientCatchesUp(t *testing.T) {
 	}
 }
 
-// Who catches up in the slow lane takes little of a tick, however many they are, and they have the
-// same share of it. Those who join meanwhile have theirs, and who leaves takes no turn with it.
+// Clients in the slow lane take few records of a tick, however many they are, and share them
+// equally. Joining clients are served meanwhile, and a leaving client takes no turn with it.
 func TestTheSlowLaneIsBoundedAndFair(t *testing.T) {
 	const clients, objects = 12, 2000
 	n := newNewcomers(t, objects, clients)
 	for _, p := range n.peers {
 		p.Slow()
 	}
-	for range 200 { // somebody comes and goes
+	for range 200 { // a client joins and leaves
 		p := n.w.NewPeer(n.tick + 1)
 		p.Slow()
 		n.play(wide)

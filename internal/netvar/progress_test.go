@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Whatever is lost, changed, despawned and spawned while a client loads: once a whole snapshot
-// says that nothing is missing, the client has every object of the first state that still
-// exists, and it gets there.
+// With losses, changes, despawns and spawns while a client loads: once a whole snapshot reports no
+// missing objects, the client has every object of the first state that still exists, and that
+// snapshot arrives.
 func TestFirstStateIsCompleteWhenNothingIsMissing(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 11))
@@ -41,7 +41,7 @@ func TestFirstStateIsCompleteWhenNothingIsMissing(t *testing.T) {
 					done = q.tick
 				}
 			}
-			if q.tick%3 == 0 { // acknowledgements take a while
+			if q.tick%3 == 0 { // acknowledgements are late
 				q.p.Ack(acks)
 				acks = acks[:0]
 			}
@@ -60,7 +60,7 @@ func TestFirstStateIsCompleteWhenNothingIsMissing(t *testing.T) {
 // play changes objects of the first state, ends some, and spawns others.
 func (q *pair) play(rng *rand.Rand, first *[]*Object) {
 	if q.tick == 0 {
-		return // All of it shall be there when the first snapshot is cut.
+		return // all objects must exist when the first snapshot is cut
 	}
 	for i := 0; i < len(*first); i++ {
 		switch o := (*first)[i]; rng.IntN(100) {
@@ -76,8 +76,8 @@ func (q *pair) play(rng *rand.Rand, first *[]*Object) {
 	}
 }
 
-// A client whose first state fits one snapshot has it with that; and once it has acknowledged
-// it, nothing is said any more.
+// If the first state fits one snapshot, it arrives with it. After its acknowledgement, snapshots
+// contain no numbers of missing objects any more.
 func TestASmallFirstStateArrivesAtOnce(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnRock(q.w, rock{}, 1)

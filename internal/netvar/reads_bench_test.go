@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// BenchmarkMaskedSnapshots is 250 objects that all move, to 100 clients: of which each may read
-// everything, or of which each has an owner's fields, for one of them.
+// BenchmarkMaskedSnapshots is 250 objects that all move, to 100 clients. Either all fields are
+// readable by all clients, or each object has fields that only its owner reads.
 func BenchmarkMaskedSnapshots(b *testing.B) {
 	for _, sub := range []struct {
 		name string
@@ -63,7 +63,7 @@ type openScout struct {
 	Ammo    int32
 }
 
-// ownScout lies in memory as openScout does.
+// ownScout has the memory layout of openScout.
 type ownScout struct {
 	X, Y, Z int32
 	Ammo    int32 `net:"read=owner"`

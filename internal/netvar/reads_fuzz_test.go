@@ -6,7 +6,7 @@ import (
 )
 
 // maskedScene is a client that may read some fields of two objects, and the next packet: a delta of
-// one of them, and another mask for the other.
+// one of them, and a new mask for the other.
 func maskedScene(tb testing.TB) (*Replica, []byte) {
 	q := newSquad(tb, 50)
 	a, b := q.spawn(whole(), 1), q.spawn(whole(), 1)
@@ -21,7 +21,7 @@ func maskedScene(tb testing.TB) (*Replica, []byte) {
 	return q.r[2], next
 }
 
-// Any bytes: no panic; an error changes nothing, masks included; and whatever is applied, a field
+// With any bytes: no panic; an error changes no state, masks included; after success a field
 // outside of its object's mask is zero in every version since that mask.
 func FuzzMaskedApply(f *testing.F) {
 	_, next := maskedScene(f)

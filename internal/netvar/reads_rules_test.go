@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// The readers hear of an object that is asked about, once, before its clients are.
+// Readers.Ask is called once for an object, before Withheld is called for its clients.
 func TestReadersHearOfWhatIsAskedAbout(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -20,7 +20,7 @@ func TestReadersHearOfWhatIsAskedAbout(t *testing.T) {
 	}
 }
 
-// The rule of the first field counts as that of any other does.
+// The rule of the first field is applied like any other.
 func TestAChangeOfTheFirstFieldIsHidden(t *testing.T) {
 	type vault struct {
 		Pin  int32 `net:"read=owner"`
@@ -53,8 +53,8 @@ func TestAChangeOfTheFirstFieldIsHidden(t *testing.T) {
 	}
 }
 
-// An object that has looked the same to a client for longer than its history reaches keeps the
-// client's baseline: changes that the client may not read drop no version that it looks at.
+// If the readable fields of an object are unchanged for longer than its history, the client keeps
+// its baseline: unreadable changes do not drop a version that the client uses.
 func TestARestingViewKeepsItsBaseline(t *testing.T) {
 	class := classOf[captain](t, "captain")
 	w := NewWorld(NewTable(class))
@@ -88,7 +88,7 @@ func TestARestingViewKeepsItsBaseline(t *testing.T) {
 	}
 }
 
-// The mask of what may be read tells which rules are withheld.
+// withheldBy returns the rules that a mask withholds.
 func TestAMaskTellsWhatIsWithheld(t *testing.T) {
 	c := classOf[agent](t, "agent")
 	for withheld := Rules(0); withheld < 1<<len(c.Rules()); withheld += 1 << 1 {
@@ -101,7 +101,7 @@ func TestAMaskTellsWhatIsWithheld(t *testing.T) {
 	}
 }
 
-// Who iterates over what has fields with a rule gets it in id order, and may stop.
+// The iteration over objects with rules is in id order, and may stop.
 func TestRestrictedIsInOrderAndMayBeLeft(t *testing.T) {
 	open, ruled := classOf[rock](t, "rock"), classOf[agent](t, "agent")
 	w := NewWorld(NewTable(open, ruled))

@@ -7,8 +7,8 @@ import (
 	"github.com/netloop/netloop/internal/grid"
 )
 
-// In a space objects come near and go all the time. What a client may read of one is judged when it
-// appears, and for the reasons that there are elsewhere; not by moving.
+// In a space objects appear and disappear often. The readable fields of an object are judged when
+// it appears, and for the reasons that exist outside of spaces; moving is none.
 func TestMovingInASpaceAsksNoRules(t *testing.T) {
 	q := newSquad(t, 0)
 	shape, err := grid.NewShape(10, 30, 20)
@@ -27,7 +27,7 @@ func TestMovingInASpaceAsksNoRules(t *testing.T) {
 	q.deliver()
 	q.want(2, o, withhold(*live[agent](o), ownerRule|teamRule))
 	asked, judged := q.rules.asked, q.rules.judged
-	for _, x := range []int32{45, 5, 49, -15, 30} { // over many cells, near all the while
+	for _, x := range []int32{45, 5, 49, -15, 30} { // over many cells, always within the radius
 		q.edit(o).X = x
 		q.deliver()
 	}

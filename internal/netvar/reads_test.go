@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// agent has fields for its owner, for the members of a team, and for everybody.
+// agent has fields for its owner, for the members of a team, and for all clients.
 type agent struct {
 	X    int32
 	Heat float32 `net:"quant=1/4,range=20:90,read=owner"`
@@ -25,7 +25,7 @@ type agent struct {
 
 const ownerRule, teamRule = Rules(1 << 1), Rules(1 << 2)
 
-// rules are Readers of clients whose Handle is an int, their number: the owner is known by it, and
+// rules implements Readers for clients whose Handle is their number: the owner has that number, and
 // the team is a set.
 type rules struct {
 	team   clientSet
@@ -46,7 +46,7 @@ func (r *rules) Withheld(o *Object, p *Peer) (w Rules) {
 	return w
 }
 
-// squad is a world of agents with two clients, 1 and 2; the test decides what arrives.
+// squad is a world of agents with two clients, 1 and 2; the test decides which packets arrive.
 type squad struct {
 	t     testing.TB
 	class *Class
@@ -81,7 +81,7 @@ func (q *squad) spawn(a agent, owner uint64) *Object {
 
 func (q *squad) edit(o *Object) *agent { q.w.Edit(o); return live[agent](o) }
 
-// next is a tick: a packet for each client.
+// next is a tick. It returns a packet for each client.
 func (q *squad) next() (packets [3][]byte) {
 	q.t.Helper()
 	q.tick++
@@ -116,7 +116,7 @@ func (q *squad) want(i int, o *Object, want agent) {
 	}
 }
 
-// settled checks by digest that both clients have what they may read.
+// settled checks by digest that both clients have their readable state.
 func (q *squad) settled() {
 	q.t.Helper()
 	for i := 1; i < 3; i++ {
@@ -136,10 +136,10 @@ func whole() (a agent) {
 	return a
 }
 
-// withhold makes of a what is read by who is withheld the rules.
+// withhold returns a as a client sees it that is withheld the rules.
 func withhold(a agent, w Rules) agent {
 	if w&ownerRule != 0 {
-		a.Heat, a.Ammo = 20, 0 // what of its range is nearest to 0
+		a.Heat, a.Ammo = 20, 0 // in its range the nearest to 0
 	}
 	if w&teamRule != 0 {
 		a.Plan, a.Gear.Key, a.Gear.Bag, a.Gear.Spot = "", 0, nil, [2]int8{}
@@ -147,7 +147,7 @@ func withhold(a agent, w Rules) agent {
 	return a
 }
 
-// tells reports whether a text stands in a packet, at any bit.
+// tells reports whether a packet contains a text, at any bit.
 func tells(packet []byte, text string) bool {
 	for shift := range 8 {
 		shifted := make([]byte, len(packet))
@@ -177,7 +177,7 @@ func TestFieldsThatMayNotBeReadAreZero(t *testing.T) {
 	if tells(packets[1], "flank") || !tells(packets[2], "flank") {
 		t.Error("the plan is in the wrong packet")
 	}
-	for i := 1; i < 3; i++ { // Who owns it is known to everybody.
+	for i := 1; i < 3; i++ { // all clients may read the owner
 		if c, _ := q.r[i].Get(o.ID()); c.Owner() != 1 {
 			t.Errorf("client %d: owner %d", i, c.Owner())
 		}
@@ -194,7 +194,7 @@ func TestFieldsThatMayNotBeReadAreZero(t *testing.T) {
 	q.settled()
 }
 
-// Without Readers nobody may read what has a rule.
+// Without Readers fields with a rule are readable by no client.
 func TestWithoutReadersNothingWithARuleIsRead(t *testing.T) {
 	q := newSquad(t, 0)
 	q.w.SetReaders(q.class, nil)
@@ -205,8 +205,8 @@ func TestWithoutReadersNothingWithARuleIsRead(t *testing.T) {
 	}
 }
 
-// Rule 2: a change that a client may not see owes it nothing, and sends nothing of the object, not
-// even that it is there.
+// Rule 2: an unreadable change makes no record pending and sends no data of the object, not even of
+// its existence.
 func TestChangeOutsideTheMaskSendsNothing(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -237,7 +237,7 @@ func TestChangeOutsideTheMaskSendsNothing(t *testing.T) {
 	q.edit(o).Y++
 	q.edit(still).Y++
 	packets := q.next()
-	q.edit(o).Ammo = 200 // before the acknowledgement, which pays for all that is owed
+	q.edit(o).Ammo = 200 // before the acknowledgement that covers all pending changes
 	q.tick++
 	q.w.Capture(q.tick)
 	mustApply(t, q.r[2], q.p[2], packets[2])
@@ -259,7 +259,7 @@ func TestAcknowledgementFromBeforeTheMaskChangedWithTheOwner(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
 	before := q.next()
-	a, err := q.r[2].Apply(before[2]) // arrives; its acknowledgement comes late
+	a, err := q.r[2].Apply(before[2]) // arrives; its acknowledgement is late
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestAcknowledgementFromBeforeTheMaskChangedWithTheOwner(t *testing.T) {
 	if q.w.stats.FullMasked != 4 || q.w.stats.Masked != 2 { // two lost, two that arrived
 		t.Errorf("%d full records for %d changes of masks", q.w.stats.FullMasked, q.w.stats.Masked)
 	}
-	if got := kinds(q.r[2].Events()); got != "S" { // before Events was asked for the first time
+	if got := kinds(q.r[2].Events()); got != "S" { // before the first call of Events
 		t.Errorf("events %s", got)
 	}
 	q.settled()
@@ -324,8 +324,8 @@ func TestMaskChangedAndBackInOneTickIsNothing(t *testing.T) {
 	}
 }
 
-// The mask narrows and widens while packets of each are under way; none of the acknowledgements of
-// the first two is worth anything.
+// The mask narrows and widens while packets of each are in flight; acknowledgements of the first
+// two do not count.
 func TestMaskNarrowsAndWidensWithinARoundTrip(t *testing.T) {
 	q := newSquad(t, 0)
 	q.rules.team = 1 << 2
@@ -340,10 +340,10 @@ func TestMaskNarrowsAndWidensWithinARoundTrip(t *testing.T) {
 	q.w.Judge(o)
 	q.edit(o).Plan = "again"
 	wide2 := q.next()
-	for _, b := range [][3][]byte{wide1, narrow} { // Both arrive and are acknowledged.
+	for _, b := range [][3][]byte{wide1, narrow} { // both arrive and are acknowledged
 		mustApply(t, q.r[2], q.p[2], b[2])
 	}
-	q.want(2, o, withhold(*live[agent](o), ownerRule|teamRule)) // of the packet applied last
+	q.want(2, o, withhold(*live[agent](o), ownerRule|teamRule)) // as in the packet applied last
 	if base := q.p[2].detailed(0).base; base != 0 {
 		t.Fatalf("baseline %d", base)
 	}
@@ -364,8 +364,8 @@ func TestMaskNarrowsAndWidensWithinARoundTrip(t *testing.T) {
 	q.settled()
 }
 
-// Rule 2 under a mask: values are never compared. In between, what may not be read changes and goes
-// back as well.
+// Rule 2 under a mask: values are never compared. In between, the unreadable fields change and
+// revert too.
 func TestABAUnderAMaskAcrossALostAcknowledgement(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -375,7 +375,7 @@ func TestABAUnderAMaskAcrossALostAcknowledgement(t *testing.T) {
 	mustApply(t, q.r[2], nil, b[2]) // arrives, unacknowledged
 	q.edit(o).Ammo = 1
 	q.next()
-	*q.edit(o) = whole() // both go back
+	*q.edit(o) = whole() // both revert
 	q.deliver()
 	q.want(2, o, withhold(whole(), ownerRule|teamRule))
 	q.settled()
@@ -392,7 +392,7 @@ func TestJoinerReadsWhatItMay(t *testing.T) {
 		t.Error("what the joiner will have is not shown")
 	}
 	asked := q.rules.asked
-	q.rules.team = 1 << 2 // what the game does in OnJoin counts
+	q.rules.team = 1 << 2 // changes during OnJoin count
 	packets := q.next()
 	mustApply(t, q.r[2], q.p[2], packets[2])
 	q.want(2, o, *live[agent](o))
@@ -406,8 +406,8 @@ func TestJoinerReadsWhatItMay(t *testing.T) {
 	q.settled()
 }
 
-// A client's baseline may be older than all versions that the history keeps, if fields that the
-// client may not read change in each tick. The next record is a delta all the same.
+// A client's baseline may be older than all versions in the history, if unreadable fields change in
+// each tick. The next record is a delta all the same.
 func TestABaselineOutlivesChangesThatMayNotBeRead(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -428,8 +428,8 @@ func TestABaselineOutlivesChangesThatMayNotBeRead(t *testing.T) {
 	q.settled()
 }
 
-// The version of a record after a change of mask is that change's tick, at which nothing was
-// captured. It is a baseline all the same, also when all may be read.
+// The version of a record after a change of mask is the tick of that change, in which no version
+// was captured. It is a baseline all the same, also if all fields become readable.
 func TestChangeOfMaskIsABaseline(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -459,7 +459,7 @@ func TestChangeOfMaskIsABaseline(t *testing.T) {
 		q.settled()
 	}
 	q.w.SetOwner(o, 2)
-	for _, team := range []clientSet{0, both, 0, both} { // and nothing else
+	for _, team := range []clientSet{0, both, 0, both} { // and no other change
 		q.rules.team = team
 		q.w.Judge(o)
 		q.deliver()
@@ -470,7 +470,8 @@ func TestChangeOfMaskIsABaseline(t *testing.T) {
 	q.want(2, o, *live[agent](o))
 }
 
-// Hidden and shown again, an object is judged anew: its new lifetime has no mask from before.
+// An object that is hidden and shown again is judged again: its new lifetime does not inherit a
+// mask.
 func TestNewLifetimeHasANewMask(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -490,7 +491,7 @@ func TestNewLifetimeHasANewMask(t *testing.T) {
 	q.settled()
 }
 
-// Rule 12: clients of one mask share what is encoded.
+// Rule 12: clients of one mask share encodings.
 func TestClientsOfOneMaskShareAnEncoding(t *testing.T) {
 	c := classOf[agent](t, "agent")
 	w := NewWorld(NewTable(c))
@@ -540,14 +541,14 @@ func TestMaskedSnapshotsAllocateNothing(t *testing.T) {
 	}
 }
 
-// everyBit withholds rules that there are none of.
+// everyBit withholds rules that do not exist.
 type everyBit struct{ rules Rules }
 
 func (everyBit) Ask(*Object) {}
 
 func (s everyBit) Withheld(*Object, *Peer) Rules { return s.rules }
 
-// Of what a game withholds only the rules that there are count: rule 0 is what everybody reads.
+// Only existing rules can be withheld: rule 0 is readable by all clients.
 func TestOnlyRulesThatThereAreAreWithheld(t *testing.T) {
 	class := classOf[captain](t, "captain") // with one rule
 	for rules, want := range map[Rules]Rules{^Rules(0): 2, ^Rules(2): 0, 1: 0, 4: 0, 6: 2} {

@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// What does not respect the mask is refused.
+// Records that violate their mask are rejected.
 func TestRecordsThatDoNotRespectTheMaskAreRefused(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -37,18 +37,18 @@ func TestRecordsThatDoNotRespectTheMaskAreRefused(t *testing.T) {
 	for i := 1; i < 3; i++ {
 		mustApply(t, q.r[i], q.p[i], full[i])
 	}
-	q.p[2].views.end(0) // A server that forgets the mask.
+	q.p[2].views.end(0) // a server that forgets the mask
 	q.edit(o).Ammo = 3
 	if _, err := q.r[2].Apply(q.next()[2]); !errors.Is(err, ErrRecord) {
 		t.Errorf("a delta of what may not be read: %v", err)
 	}
 }
 
-// Rule 15: the digest is of the permitted view, the mask included.
+// Rule 15: the digest is that of the readable state, the mask included.
 func TestDigestHoldsTheMask(t *testing.T) {
 	q := newSquad(t, 0)
 	var nothing agent
-	nothing.Heat = 20 // all is as if it was not there, with mask and without
+	nothing.Heat = 20 // all values as if absent, with mask and without
 	q.spawn(nothing, 0)
 	q.w.Capture(1)
 	digest := q.w.Digest(q.p[1])
@@ -101,8 +101,9 @@ func TestGoldenMaskedPacket(t *testing.T) {
 	}
 }
 
-// Rule 9 with a mask: what the owner has of the stream late does not count for who is not the owner
-// any more, and until then it is told nothing; for others the same value fits a packet.
+// Rule 9 with a mask: a late record on the stream, for the former owner, does not count after the
+// change of owner, and until then no other record is sent to it. For other clients the same value
+// fits a packet.
 func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 	type vault struct {
 		Gold int32
@@ -143,8 +144,8 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 	q.settled()
 }
 
-// What a server leaks whose masks were tampered with is found by who decodes what it sends: in a
-// full record, zeros included, and in a delta.
+// The inspector finds the leak of a server with corrupted masks: in a full record, zeros included,
+// and in a delta.
 func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
 	q := newSquad(t, 0)
 	told := map[string]bool{}

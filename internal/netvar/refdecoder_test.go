@@ -12,14 +12,14 @@ import (
 )
 
 // The second reader, written from docs/WIRE.md alone (internal/testing/refdecoder), and the real
-// reader get the same packets of random worlds, over links that lose, repeat and reorder. After
+// reader receive the same packets of random worlds, over links that lose, repeat and reorder. After
 // each packet both have the same objects, versions, values and events, and agree about the digest.
 //
 //	NETLOOP_SEEDS=2000 go test -run TestPlain ./internal/netvar
 //	NETLOOP_SEED=17    go test -run TestPlain ./internal/netvar   # one seed again
 func TestPlainReaderAgrees(t *testing.T) { plainSeeds(t, false) }
 
-// The same with packets that are damaged on their way: both take them, or neither does.
+// The same with damaged packets: both readers accept a packet, or neither does.
 func TestPlainReaderAgreesOnDamage(t *testing.T) { plainSeeds(t, true) }
 
 func plainSeeds(t *testing.T, damage bool) {
@@ -47,7 +47,7 @@ func plainSeeds(t *testing.T, damage bool) {
 	t.Logf("%+v", all)
 }
 
-// plainTally is what the seeds have reached.
+// plainTally counts the cases that the seeds have reached.
 type plainTally struct {
 	packets, stale, repeated, refused, damaged, taken uint64
 	equal, partial, trends                            uint64
@@ -70,7 +70,7 @@ func (s *plainStats) add(w *Stats) {
 	s.Clamped += w.Clamped
 }
 
-// plainModel is one seed.
+// plainModel is the simulation of one seed.
 type plainModel struct {
 	rng     *rand.Rand
 	all     *plainTally
@@ -85,7 +85,7 @@ type plainModel struct {
 	lim     Limit
 	budget  Budget
 	hot     float64
-	log     *worldLog // of what clients receive; nil is none
+	log     *worldLog // received data; nil = no log
 }
 
 type plainClient struct {
@@ -95,10 +95,11 @@ type plainClient struct {
 	down, up lossy
 	stream   pipe
 	acks     []Range
-	until    uint64 // it has taken a damaged packet: at this tick another client takes its place
+	// it has accepted a damaged packet, and is replaced by another client at this tick
+	until uint64
 }
 
-// Ask and Withheld make the model Readers.
+// Ask and Withheld implement Readers.
 func (m *plainModel) Ask(*Object) {}
 
 func (m *plainModel) Withheld(o *Object, p *Peer) (w Rules) {
@@ -165,7 +166,7 @@ func (m *plainModel) join(i int) *plainClient {
 	return c
 }
 
-// logged notes that the client's pair of readers begins.
+// logged logs the start of the client's pair of readers.
 func (m *plainModel) logged(c *plainClient) {
 	if m.log != nil {
 		m.log.join(c.pair)
@@ -218,7 +219,7 @@ func (m *plainModel) step() error {
 	return nil
 }
 
-// resume gives the client another connection, to which it comes without copies.
+// resume gives the client another connection and a new pair without copies.
 func (m *plainModel) resume(c *plainClient) {
 	c.p.Resume(false)
 	c.pair = newPlainPair(m.table, m.classes, m.tick)
@@ -266,7 +267,7 @@ func (m *plainModel) play() {
 		}
 	}
 	if m.rng.IntN(100) == 0 && m.tick < 1<<31 {
-		m.tick += uint64(m.rng.IntN(200)) // the room has dropped some ticks
+		m.tick += uint64(m.rng.IntN(200)) // the room has skipped some ticks
 	}
 }
 
@@ -311,8 +312,8 @@ func (m *plainModel) receive(c *plainClient) error {
 	return nil
 }
 
-// count notes what became of a packet. None that was not spoiled may be refused, or be at odds with
-// the server.
+// count tallies the outcome of a packet. An undamaged packet must be accepted and agree with the
+// server.
 func (m *plainModel) count(c *plainClient, a Applied, res refdecoder.Result, spoiled bool) error {
 	switch {
 	case res.ID == 0 || a.Packet == 0:
@@ -329,7 +330,7 @@ func (m *plainModel) count(c *plainClient, a Applied, res refdecoder.Result, spo
 		m.all.packets++
 		m.all.trends += uint64(res.Trends)
 	}
-	// One that is taken for a repeated one is acknowledged, too, under whatever id it has.
+	// A packet that appears as repeated is acknowledged too, with any id.
 	if spoiled && res.Ack {
 		m.all.taken++
 		c.until = m.tick + uint64(m.rng.IntN(6))

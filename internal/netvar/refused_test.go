@@ -10,18 +10,18 @@ import (
 )
 
 // forger writes packets that no server would send. Its replica has one rock, in slot 0: versions
-// 80, 90, 95 and 97 to 100 of the lifetime of tick 80. They fill the history, which grows before it
-// takes another one.
+// 80, 90, 95 and 97 to 100 of the lifetime of tick 80. They fill the history, which grows before
+// the next one.
 type forger struct {
 	schema
 	t *testing.T
 	r *Replica
 }
 
-// forged is a packet: its header, what its context says, and its records.
+// forged is a packet: its header, its context, and its records.
 type forged struct {
 	header
-	at, span uint64 // as the packet has them
+	at, span uint64 // as on the wire
 	bent     bool
 	records  []func(*wire.BitWriter, *context)
 }
@@ -51,7 +51,7 @@ func (f *forger) must(tick uint64, records ...func(*wire.BitWriter, *context)) {
 	}
 }
 
-// packet returns one of a tick without records.
+// packet returns a packet of a tick without records.
 func (f *forger) packet(tick uint64) *forged {
 	return &forged{header: header{Tick: tick, Packet: 1, Count: 1}}
 }
@@ -75,7 +75,7 @@ func (p *forged) bytes() []byte {
 	return b
 }
 
-// head is a record with a head that may be written as it is, and with a delta that says nothing.
+// head is a record with any head, and with a delta without changes.
 func (f *forger) head(h recordHead) func(*wire.BitWriter, *context) {
 	return func(w *wire.BitWriter, x *context) {
 		x.putHead(w, &h)
@@ -88,7 +88,7 @@ func (f *forger) head(h recordHead) func(*wire.BitWriter, *context) {
 	}
 }
 
-// putNothing writes the delta that says that nothing has changed.
+// putNothing writes a delta without changes.
 func putNothing(w *wire.BitWriter, c *Class) {
 	c.plan.PutDelta(w, &c.zero, &c.zero, new(codec.Trend))
 }
@@ -105,9 +105,9 @@ func (f *forger) raw(kind uint64, numbers ...uint64) func(*wire.BitWriter, *cont
 	}
 }
 
-// A packet is refused for the first thing that is wrong with it, from the first value on that is
-// wrong; then nothing has changed, and no room was made for what is refused. What is just not wrong
-// is applied.
+// A packet is rejected for its first error, from the first invalid value on; then no state has
+// changed, and no memory is allocated for the rejected data. Values that are just valid are
+// accepted.
 func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 	type edit = func(*forger, *forged)
 	const now = 101

@@ -2,18 +2,18 @@ package netvar
 
 import "testing"
 
-// What else a peer keeps of its client, over a resume: see resume_test.go.
+// Other state that a peer keeps over a resume: see resume_test.go.
 
-// Who has kept nothing loads again, with all that there is when the first snapshot is cut; for
-// others what had not come yet goes on to come, and what is new does not count.
+// A client without copies loads again, with all objects that exist when the first snapshot is cut.
+// For other clients the missing objects still count, and new ones do not.
 func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
 	const many = 40
 	tight := Limit{Packets: 1, PacketSize: 100}
 	for _, c := range []struct {
 		what        string
-		loaded      int // snapshots before the break
+		loaded      int // number of snapshots before the break
 		kept        bool
-		left, total int // what the first snapshot after it says, at most and in all
+		left, total int // in the first snapshot after it: at most, and in all
 	}{
 		{"loaded, kept", 30, true, 0, 0},
 		{"loaded, without copies", 30, false, many, many + 1},
@@ -41,7 +41,7 @@ func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
 			turn()
 		}
 		q.resume(c.kept)
-		q.resume(true) // and at once again: it says the same
+		q.resume(true) // a second resume at once has the same result
 		q.spawnRock(q.w, rock{}, q.tick)
 		a := turn()
 		if a.Total != c.total || a.Left > c.left || (a.Left == 0) != (c.left == 0) {
@@ -58,8 +58,8 @@ func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
 	}
 }
 
-// What a snapshot leaves out is at the client as of what it has acknowledged, whatever was sent
-// since: a message that refers to it must wait.
+// For objects left out of a snapshot the client's lag counts from the acknowledged tick, even if
+// later records were sent: messages that refer to them must wait.
 func TestSnapshotsSayWhatTheBreakHasLost(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 100)
@@ -73,7 +73,7 @@ func TestSnapshotsSayWhatTheBreakHasLost(t *testing.T) {
 		spawned := q.tick
 		q.away(20, func() {})
 		q.resume(kept)
-		// The older one goes first, and then the new one is missing.
+		// The older object is sent first, and then the new one is missing.
 		want := []uint64{acked, spawned - 1}
 		if !kept {
 			want = []uint64{acked - 1, spawned - 1}
@@ -81,7 +81,7 @@ func TestSnapshotsSayWhatTheBreakHasLost(t *testing.T) {
 		for i := range 3 {
 			q.tick++
 			q.w.Capture(q.tick)
-			size := []int{10, 24, 100}[i] // room for nothing, for one of the two, for all
+			size := []int{10, 24, 100}[i] // room for none, for one of the two, for all
 			if i == 1 && !kept {
 				size += 8 + 4 // progress, and a full record instead of a delta
 			}
@@ -101,7 +101,7 @@ func TestSnapshotsSayWhatTheBreakHasLost(t *testing.T) {
 	}
 }
 
-// Who loads again gets the most needed first, and not what has been there for the longest time.
+// A client that loads again is sent the objects by weight, and not by age.
 func TestLoadingAgainGoesByWeight(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnRock(q.w, rock{X: 1 << 28}, 1)
@@ -121,7 +121,7 @@ func TestLoadingAgainGoesByWeight(t *testing.T) {
 	q.settled()
 }
 
-// What a client lacks since a connection broke is not shed, as nothing is that it lacks.
+// Objects that a client lacks since a connection broke are not shed, like others that it lacks.
 func TestWhatTheBreakHasLostIsNotShed(t *testing.T) {
 	q := newPair(t, 0)
 	q.w.SetClassWeight(q.schema.rock, 0.5, 0)
@@ -136,7 +136,7 @@ func TestWhatTheBreakHasLostIsNotShed(t *testing.T) {
 	}
 }
 
-// A budget is the client's, and not its connection's: who comes back again and again gets no more.
+// A budget belongs to the client, and not to its connection: repeated resumes do not increase it.
 func TestResumeKeepsTheBudget(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 0)
@@ -153,7 +153,7 @@ func TestResumeKeepsTheBudget(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sum += n - 1 // what the first bits say is no record
+				sum += n - 1 // the first bits are no record
 			}
 			q.resume(kept)
 		}
@@ -163,7 +163,7 @@ func TestResumeKeepsTheBudget(t *testing.T) {
 	}
 }
 
-// Digests that were asked for go on to whoever asked.
+// Requested digests are still sent to the client after a resume with copies.
 func TestResumeKeepsDigestsForWhoHasAskedForThem(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 0)
@@ -184,7 +184,7 @@ func TestResumeKeepsDigestsForWhoHasAskedForThem(t *testing.T) {
 	}
 }
 
-// Explain knows that what was sent is lost.
+// Explain reports that packets before the resume are lost.
 func TestExplainAfterAResume(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 0)
@@ -213,7 +213,7 @@ func TestExplainAfterAResume(t *testing.T) {
 	}
 }
 
-// What a client was sent in runs it has of each object.
+// After a resume the baselines of objects sent in runs are kept.
 func TestResumeKeepsWhatWasSentInRuns(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		f := newFleet(t, 128, 1, []uint64{3}, 0)
@@ -239,7 +239,7 @@ func TestResumeKeepsWhatWasSentInRuns(t *testing.T) {
 	}
 }
 
-// A connection that breaks leaves nothing behind: memory of packets and records is used again.
+// A broken connection leaves no garbage: memory of packets and records is reused.
 func TestResumeAllocatesNothing(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnHoard(q.w, hoard{Gold: 1, Loot: list4k()}, 1)

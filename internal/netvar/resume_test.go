@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Rule 13: a client that is back with another connection. With copies deltas lead from what it has
-// acknowledged; without, it begins as one that joins. What was in flight is lost either way.
+// Rule 13: a client resumes with another connection. With copies deltas lead from the acknowledged
+// versions; without copies it is treated as a joining client. Data in flight is lost either way.
 
 // resume connects the client again.
 func (q *pair) resume(kept bool) {
@@ -22,7 +22,7 @@ func (q *pair) resume(kept bool) {
 	}
 }
 
-// settled checks by digest that the client has what it shall, and that nothing is owed.
+// settled checks by digest that the client has its state, and that no changes are pending.
 func (q *pair) settled() {
 	q.t.Helper()
 	q.p.RequestDigest(1)
@@ -60,7 +60,7 @@ func TestResumeWithEverythingInFlight(t *testing.T) {
 		q.edit(had).X = 10
 		spawned := q.spawnRock(q.w, rock{X: 3}, q.tick)
 		q.w.Despawn(gone)
-		for range 3 { // two copies of all that; then it waits
+		for range 3 { // two copies of each; then it waits
 			q.next()
 		}
 		if q.p.sentTwice.count() != 3 {
@@ -80,10 +80,12 @@ func TestResumeWithEverythingInFlight(t *testing.T) {
 			t.Errorf("kept %v: the client has %d objects", kept, len(q.r.ids()))
 		}
 		now := q.w.Stats()
-		want := [...]uint64{1, 1, 1, 0} // a delta, a full one that never arrived, and a despawn
+		// a delta, a full record in place of one that never arrived, and a despawn
+		want := [...]uint64{1, 1, 1, 0}
 		events := "CDS"
 		if !kept {
-			want, events = [...]uint64{0, 0, 0, 2}, "SS" // of what is gone there is nothing to say
+			// no despawns for objects that have ended
+			want, events = [...]uint64{0, 0, 0, 2}, "SS"
 		}
 		if got := [...]uint64{now.Deltas - st.Deltas, now.FullFirst - st.FullFirst, now.Despawns - st.Despawns, now.FullResumed}; got != want {
 			t.Errorf("kept %v: deltas, first, despawns and resumed are %v, want %v", kept, got, want)
@@ -95,7 +97,7 @@ func TestResumeWithEverythingInFlight(t *testing.T) {
 	}
 }
 
-// The client has more than the server knows: of values, of spawns and of despawns.
+// The client has more than the server has acknowledgements for: values, spawns and despawns.
 func TestResumeWithAnAcknowledgementLostJustBefore(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 0)
@@ -109,11 +111,11 @@ func TestResumeWithAnAcknowledgementLostJustBefore(t *testing.T) {
 		if got := kinds(q.r.Events()); got != "SSDS" {
 			t.Fatalf("events %s", got)
 		}
-		q.edit(o).X = 1 // A, B, A, and A is what was acknowledged
+		q.edit(o).X = 1 // A, B, A, and A was acknowledged
 		q.tick++
 		q.w.Capture(q.tick)
 		q.resume(kept)
-		q.p.Ack([]Range{{first, first}}) // what the old connection has said counts for nothing
+		q.p.Ack([]Range{{first, first}}) // acknowledgements of the old connection do not count
 		if st := q.w.Stats(); st.AckUnknown != 1 || st.Acked != 1 {
 			t.Errorf("kept %v: %d acknowledged, %d unknown", kept, st.Acked, st.AckUnknown)
 		}
@@ -121,7 +123,7 @@ func TestResumeWithAnAcknowledgementLostJustBefore(t *testing.T) {
 		if q.rock(o.ID()).X != 1 || q.rock(spawned.ID()).X != 5 || len(q.r.ids()) != 2 {
 			t.Errorf("kept %v: the client shows %+v, and has %d objects", kept, q.rock(o.ID()), len(q.r.ids()))
 		}
-		want := "C" // nothing comes or goes twice
+		want := "C" // no second spawn or despawn
 		if !kept {
 			want = "SS"
 		}
@@ -132,8 +134,8 @@ func TestResumeWithAnAcknowledgementLostJustBefore(t *testing.T) {
 	}
 }
 
-// What changes all the time has no version any more that the client knows; what rests is as it was,
-// and nothing of it is sent.
+// An object that always changes has no version any more that the client has; an unchanged object is
+// not sent.
 func TestResumeAfterTheBaselineWasEvicted(t *testing.T) {
 	q := newPair(t, 0)
 	busy, idle, once := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{X: 7}, 1), q.spawnRock(q.w, rock{}, 1)
@@ -155,13 +157,13 @@ func TestResumeAfterTheBaselineWasEvicted(t *testing.T) {
 	q.settled()
 }
 
-// Whatever happens to an object while its client is away, the game there sees it come and go in
+// With any changes of an object while its client is away, the client's spawns and despawns form
 // pairs.
 func TestVisibilityAndOwnersMoveOnDuringTheBreak(t *testing.T) {
 	for _, c := range []struct {
 		what          string
 		play          func(q *pair, o *Object)
-		kept, without string // events of who has kept its copies, and of who has not
+		kept, without string // events with copies, and without
 		owner         uint64 // at the end: 0 is no object, 1 the same
 	}{
 		{"nothing", func(*pair, *Object) {}, "", "S", 1},
@@ -223,7 +225,7 @@ func TestVisibilityAndOwnersMoveOnDuringTheBreak(t *testing.T) {
 	}
 }
 
-// What a client may read goes on as well, and so does the tick from which versions count.
+// The readable fields are kept too, and so is the tick from which versions count.
 func TestMasksMoveOnDuringTheBreak(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newSquad(t, 0)
@@ -231,7 +233,7 @@ func TestMasksMoveOnDuringTheBreak(t *testing.T) {
 		q.deliver()
 		q.w.SetOwner(o, 2)
 		q.edit(o).Ammo = 9
-		q.next() // lost: 2 may read it now, and 1 no more
+		q.next() // lost: 2 may read it now, and 1 may not any more
 		for i := 1; i < 3; i++ {
 			if q.p[i].Resume(kept); kept {
 				q.r[i].Resume()
@@ -250,8 +252,8 @@ func TestMasksMoveOnDuringTheBreak(t *testing.T) {
 	}
 }
 
-// Rules 9 and 13: the stream that had the record is gone, and with it the record, delivered or not.
-// Nothing waits for it any more, and the new connection numbers its own.
+// Rules 9 and 13: the record on the old stream counts as lost, delivered or not. Later records of
+// its object do not wait for it, and the new connection numbers its own records.
 func TestLargeRecordOutstandingWhenTheConnectionBreaks(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		for _, arrived := range []bool{true, false} {
@@ -263,7 +265,7 @@ func TestLargeRecordOutstandingWhenTheConnectionBreaks(t *testing.T) {
 				if i == 0 {
 					q.p.AckLarge(q.apply(b))
 				} else if arrived {
-					q.apply(b) // and the acknowledgement is lost
+					q.apply(b) // the acknowledgement is lost
 				}
 			}
 			q.editHoard(first).Loot = list4k()[100:]
@@ -297,8 +299,8 @@ func TestLargeRecordOutstandingWhenTheConnectionBreaks(t *testing.T) {
 	}
 }
 
-// A connection that breaks again before anything was sent changes nothing for who kept its copies;
-// and who has none has none, whatever it keeps then.
+// Another break before any packet was sent makes no difference for a client that kept its copies. A
+// client that has reported no copies must not use any.
 func TestResumeTwiceBeforeAnythingIsSent(t *testing.T) {
 	for _, words := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
 		q := newPair(t, 0)
@@ -330,8 +332,8 @@ func TestResumeTwiceBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// Of an entry of which nothing is in flight a resume takes nothing back; of another it takes what
-// was sent after the baseline, as if the last record were that of the baseline.
+// A resume does not change an entry without a record in flight. Otherwise the last sent version
+// becomes the baseline, and the last record's tick that of the baseline.
 func TestARewindTakesBackWhatWasNotAcknowledged(t *testing.T) {
 	kept := entry{detail: &detail{base: 5, sent: 5}, last: 9, life: 3}
 	if kept.rewind(); kept.sent != 5 || kept.last != 9 {

@@ -28,8 +28,7 @@ func roundWorld(t *testing.T) (w *World, rounded, other *Class) {
 	return w, rounded, other
 }
 
-// Round sees to what has been edited and lives, of the classes that are rounded; a capture rounds
-// what has been edited since.
+// Round rounds edited living objects of the rounded classes; a capture rounds later edits.
 func TestLiveValuesOfARoundedClassAreThoseOfTheWire(t *testing.T) {
 	w, rounded, other := roundWorld(t)
 	if !w.Rounds() {
@@ -51,7 +50,7 @@ func TestLiveValuesOfARoundedClassAreThoseOfTheWire(t *testing.T) {
 	}
 }
 
-// One field that does not fit is enough to be clamped.
+// One misfit field is enough for a clamp.
 func TestASingleMisfitIsClamped(t *testing.T) {
 	w, rounded, _ := roundWorld(t)
 	s := &roundState{X: 11, N: "ok"}
@@ -61,7 +60,7 @@ func TestASingleMisfitIsClamped(t *testing.T) {
 	}
 }
 
-// What does not fit is counted once, by its capture, and is cut or clamped from then on.
+// A misfit is counted once, by its capture, and is cut or clamped afterwards.
 func TestAMisfitOfARoundedClassIsCountedAndThenClamped(t *testing.T) {
 	w, rounded, _ := roundWorld(t)
 	s := &roundState{X: 11, N: "long"}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pair is one world with one client; the test decides what arrives.
+// pair is a world with one client; the test decides which packets arrive.
 type pair struct {
 	schema
 	t    *testing.T
@@ -58,8 +58,9 @@ func kinds(events []Event) (s string) {
 	return s
 }
 
-// Rule 2: owed goes by the tick of the change. The client applied B, its acknowledgement is
-// lost, and back at A nothing differs from the acknowledged version: A must be sent all the same.
+// Rule 2: pending is determined by the tick of the change. The client applied B, its
+// acknowledgement is lost, and after the return to A no value differs from the acknowledged
+// version: A must be sent all the same.
 func TestABAEditAcrossALostAcknowledgement(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
@@ -78,8 +79,8 @@ func TestABAEditAcrossALostAcknowledgement(t *testing.T) {
 	}
 }
 
-// Rule 5: an acknowledgement that names a version that the server has dropped since moves the
-// baseline there, and the next record is full, counted as evicted.
+// Rule 5: an acknowledgement of a version that the server has dropped since makes it the baseline,
+// and the next record is full, counted as evicted.
 func TestLateAcknowledgementFromBeforeTheBaselineWasEvicted(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -106,7 +107,7 @@ func TestLateAcknowledgementFromBeforeTheBaselineWasEvicted(t *testing.T) {
 	}
 }
 
-// Rule 4: acknowledgements of the slot's former object are worth nothing for the new one.
+// Rule 4: acknowledgements of the slot's former object do not count for the new one.
 func TestObjectRespawnedInTheSameSlot(t *testing.T) {
 	q := newPair(t, 0)
 	a := q.spawnRock(q.w, rock{X: 1}, 1)
@@ -139,8 +140,8 @@ func TestObjectRespawnedInTheSameSlot(t *testing.T) {
 	}
 }
 
-// Rule 8: a client that missed the despawn hears of it even if the slot's next object dies
-// before anything of it was sent.
+// Rule 8: a client that missed the despawn is told of it even if the slot's next object dies before
+// a record of it was sent.
 func TestDespawnIsRememberedAcrossLifetimes(t *testing.T) {
 	q := newPair(t, 0)
 	a := q.spawnRock(q.w, rock{}, 1)
@@ -220,7 +221,7 @@ func TestEditWithNoClient(t *testing.T) {
 	}
 }
 
-// Rule 5 with an idle object: its newest version stays the baseline however old it is.
+// Rule 5 with an idle object: its newest version remains the baseline at any age.
 func TestObjectIdleBeyondTheHorizonStillGetsADelta(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -258,7 +259,7 @@ func TestWireTicksWrapAround(t *testing.T) {
 	}
 }
 
-// Rule 4: packets of one tick may come in any order; none of them makes another one lost.
+// Rule 4: packets of one tick may arrive in any order; none of them makes another one lost.
 func TestTwoPacketsOfOneSnapshotSwapped(t *testing.T) {
 	q := newPair(t, 0)
 	for i := range 40 {
@@ -301,7 +302,7 @@ func TestAcknowledgementOfANeverSentPacket(t *testing.T) {
 	mustApply(t, q.r, q.p, packets...)
 	q.edit(o).X = 4
 	q.next()
-	q.p.Ack([]Range{{0, math.MaxUint64}}) // a liar harms only itself
+	q.p.Ack([]Range{{0, math.MaxUint64}}) // false acknowledgements harm only their sender
 	if st := q.w.stats; st.Acked != 2 || q.p.owed.count() != 0 {
 		t.Errorf("%+v", st)
 	}
@@ -312,7 +313,8 @@ func TestAcknowledgementOfANeverSentPacket(t *testing.T) {
 	}
 }
 
-// Ranges that overlap would cost the server more than the client: the rest of them is ignored.
+// Overlapping ranges would cost the server more than the client, so processing stops at the first
+// one.
 func TestOverlappingRangesAreCutShort(t *testing.T) {
 	q := newPair(t, 0)
 	for range 4 { // of one tick each, all in flight
@@ -324,7 +326,7 @@ func TestOverlappingRangesAreCutShort(t *testing.T) {
 	}
 }
 
-// The state that a hostile server can make a client keep is bounded.
+// The memory of a client for a hostile server's state is bounded.
 func TestStoredStateIsBounded(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnRock(q.w, rock{}, 1)
@@ -332,7 +334,7 @@ func TestStoredStateIsBounded(t *testing.T) {
 	q.spawnRock(q.w, rock{}, 1)
 	q.next()
 	stored := q.r.stored
-	q.r.stored = maxStored - stored/2 // that is room for half of an object
+	q.r.stored = maxStored - stored/2 // room for half of an object
 	packets, _ := q.next()
 	if _, err := q.r.Apply(packets[0]); !errors.Is(err, ErrMemory) || len(q.r.ids()) != 1 || q.r.stats.Refused != 1 {
 		t.Errorf("error %v, %d objects", err, len(q.r.ids()))
@@ -349,7 +351,7 @@ func TestStoredStateIsBounded(t *testing.T) {
 	}
 }
 
-// Rule 3: two snapshots carry a version, then it waits; lost, it is owed again.
+// Rule 3: two snapshots carry a version, then it waits; once lost, it is sent again.
 func TestTwoCopiesThenWait(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnRock(q.w, rock{}, 1)
@@ -409,8 +411,8 @@ func TestEmptySnapshotIsOnePacket(t *testing.T) {
 	}
 }
 
-// Rule 7 as far as it exists: what does not fit waits, and the stalest goes first, so that
-// everything is sent in turn; despawns pass everything.
+// Rule 7: records that do not fit wait, and the oldest are sent first, so that objects take turns;
+// despawns precede all others.
 func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
 	const many = 120 // about three bytes each, and room for 210
 	q := newPair(t, 0)

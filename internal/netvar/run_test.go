@@ -7,15 +7,15 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Clients with the same marks to which different sets of the same neighbours are due: the first
-// takes them all together, and then each object is encoded once more and kept, for however many
-// sets there are.
+// Clients with the same marks and different due sets of the same neighbours: for the first client
+// they are encoded together. Then each object is encoded once more and cached, for any number of
+// sets.
 func TestRunsOfDifferentSetsShareTheirObjects(t *testing.T) {
 	f := newFleet(t, 64, 6, []uint64{3}, 0)
 	for i := range f.clients {
 		f.clients[i].peer.Handle = i
 	}
-	for i := 1; i < 6; i++ { // each of these may not see one of them
+	for i := 1; i < 6; i++ { // each of these clients may not see one of them
 		f.w.SetAudience(f.crates[i], clientSet(0b111111&^(1<<i)))
 	}
 	for range 20 {
@@ -27,13 +27,13 @@ func TestRunsOfDifferentSetsShareTheirObjects(t *testing.T) {
 	if n := st.InRuns - f.counts.InRuns; n != 64+5*63 {
 		t.Errorf("%d records in runs, want %d", n, 64+5*63)
 	}
-	if n := st.Encoded - f.counts.Encoded; n < 128 || n > 128+8 { // and samples
+	if n := st.Encoded - f.counts.Encoded; n < 128 || n > 128+8 { // plus samples
 		t.Errorf("%d encodings of 64 objects for 6 sets of them, want 128", n)
 	}
 }
 
-// Where records were large, longer runs are tried again in each tick that is a multiple of
-// widthTicks, and in none between.
+// In blocks of large records longer runs are tried again in each tick that is a multiple of
+// widthTicks, and in no other.
 func TestLongerRunsAreTriedAgain(t *testing.T) {
 	w := newPair(t, 0).w
 	for _, c := range []struct {
@@ -51,8 +51,8 @@ func TestLongerRunsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// Where records are too large for 64 of them to be one run, the runs of later clients are shorter
-// at once; where they are only too large for the packets of this client, they are not.
+// If records are too large for a run of 64, later clients are sent shorter runs at once; if they
+// are only too large for the packets of this client, they are not.
 func TestRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
 	for _, set := range []struct {
 		logged, size, width int
@@ -92,7 +92,7 @@ func TestSlotsOfARun(t *testing.T) {
 	}
 }
 
-// No more classes are counted than there is room for.
+// No more classes are counted than a run has room for.
 func TestClassesOfARun(t *testing.T) {
 	var r run
 	for i := range uint32(3 * maxKinds) {
@@ -115,7 +115,7 @@ func TestClassesOfARun(t *testing.T) {
 	}
 }
 
-// asker asks for runs of the first 64 slots of a world, before any snapshot of its tick is cut.
+// asker requests runs of the first 64 slots of a world, before any snapshot of its tick is cut.
 type asker struct {
 	*fleet
 	t *testing.T
@@ -123,7 +123,7 @@ type asker struct {
 }
 
 // newAsker makes a world of captains that belong to the first three of six clients. The other three
-// may read the same as each other.
+// may read the same fields.
 func newAsker(t *testing.T) *asker {
 	f := newFleetOf(t, classOf[captain](t, "captain"), 64, 6, []uint64{3}, 0)
 	for i, o := range f.crates {
@@ -139,12 +139,12 @@ func newAsker(t *testing.T) *asker {
 	return &asker{f, t, f.w.runsOf(0)}
 }
 
-// ask asks for the run of a mask for a client, and checks that its bits are those of what is due.
+// ask requests the run of a mask for a client, and checks its bits against the due records.
 func (a *asker) ask(client int, mask uint64) *run {
 	a.t.Helper()
 	p := a.clients[client].peer
 	c := &p.cut
-	a.w.stats.Snapshots++ // each one asks for the snapshot of another
+	a.w.stats.Snapshots++ // each request is for another snapshot
 	c.begin(nil, a.tick, wide)
 	if p.makeSteady(0, mask) != mask {
 		a.t.Fatalf("not all objects are steady for client %d", client)
@@ -159,7 +159,8 @@ func (a *asker) ask(client int, mask uint64) *run {
 	return got
 }
 
-// bitsOf returns the bits of a run behind one other bit, which a packet has there as often as not.
+// bitsOf returns the bits of a run after one other bit, because in a packet a run begins at any
+// bit.
 func bitsOf(r *run) []byte {
 	var b wire.BitWriter
 	b.Put(1, 1)
@@ -168,7 +169,7 @@ func bitsOf(r *run) []byte {
 	return b.Bytes()
 }
 
-// fill takes all places for runs that nobody needs any more. The next one that goes is the first.
+// fill takes all places for runs that are not used any more. The first is evicted next.
 func (a *asker) fill() {
 	for len(a.s.by) < maxRuns {
 		a.s.by = append(a.s.by, 0)
@@ -179,13 +180,13 @@ func (a *asker) fill() {
 	}
 }
 
-// next returns the place that goes next.
+// next returns the place that is evicted next.
 func (a *asker) next() int {
 	d := a.s.dice
 	return d.below(maxRuns)
 }
 
-// kept reports whether a run has a place.
+// kept reports whether a run is cached.
 func (a *asker) kept(r *run) bool {
 	for i := range a.s.by {
 		if r == &a.s.runs[i] {
@@ -195,8 +196,8 @@ func (a *asker) kept(r *run) bool {
 	return false
 }
 
-// A run that differs from another one in its views alone takes a place once two clients in a row
-// have asked for it. Until then each client gets a run of its own.
+// A run that differs from another one in its views only is cached once two consecutive clients have
+// requested it. Until then each client uses an uncached run.
 func TestARunWithOtherViewsHasToBeAskedForTwiceInARow(t *testing.T) {
 	a := newAsker(t)
 	const all = ^uint64(0)
@@ -209,7 +210,7 @@ func TestARunWithOtherViewsHasToBeAskedForTwiceInARow(t *testing.T) {
 	}
 }
 
-// A run may take the place of the one that it would be made out of.
+// A run may evict its donor.
 func TestARunTakesThePlaceOfItsDonor(t *testing.T) {
 	a := newAsker(t)
 	const all = ^uint64(0)
@@ -224,7 +225,7 @@ func TestARunTakesThePlaceOfItsDonor(t *testing.T) {
 	}
 }
 
-// With what views a run was asked for last is forgotten when another run takes its place.
+// The views of the last request are cleared when another run takes the place.
 func TestAPlaceForgetsWithWhatViewsItsRunWasAskedFor(t *testing.T) {
 	a := newAsker(t)
 	const all, but = ^uint64(0), ^uint64(0) &^ (1 << 1) // client 1 owns the object in slot 1
@@ -237,8 +238,7 @@ func TestAPlaceForgetsWithWhatViewsItsRunWasAskedFor(t *testing.T) {
 	}
 }
 
-// A run of which another one is copied keeps its place until the snapshot is cut, even if it is the
-// next one that would go.
+// A donor is not evicted until the snapshot that copies it is cut.
 func TestARunStaysWhileAnotherIsCopiedFromIt(t *testing.T) {
 	a := newAsker(t)
 	const all, but = ^uint64(0), ^uint64(0) &^ 2
@@ -258,7 +258,7 @@ func TestARunStaysWhileAnotherIsCopiedFromIt(t *testing.T) {
 	}
 }
 
-// Nothing is made out of a run whose records are too many for one.
+// A run whose records are too large is no donor.
 func TestNothingIsSplicedOutOfWhatIsTooLarge(t *testing.T) {
 	a := newAsker(t)
 	const all = ^uint64(0)
@@ -274,7 +274,7 @@ func TestNothingIsSplicedOutOfWhatIsTooLarge(t *testing.T) {
 }
 
 // The runs of a packet fill it, behind its header: maxShare of the largest, or twice as many of
-// those that are narrower.
+// narrower ones.
 func TestTheLargestRunsFillAPacket(t *testing.T) {
 	for _, room := range []int{1000, 8 * 1100, 8 * 9000} {
 		wide, narrow := mostBits(room, 64), mostBits(room, 63)
@@ -287,7 +287,7 @@ func TestTheLargestRunsFillAPacket(t *testing.T) {
 	}
 }
 
-// The slots among which one lies are a block of the width that begins at a multiple of it.
+// neighbours returns an aligned group of slots.
 func TestNeighboursAreABlock(t *testing.T) {
 	for width := 1; width <= 64; width *= 2 {
 		for slot := range 64 {

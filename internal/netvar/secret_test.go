@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
-// spy has fields that its owner alone may read, beside others under the same interval.
+// spy has fields that only its owner may read, beside others with the same interval.
 type spy struct {
 	Pair struct {
 		Open   int32
@@ -24,14 +24,14 @@ type spy struct {
 	Name string  `net:"max=16"`
 }
 
-// bigSpy has a text that may not fit a packet, too.
+// bigSpy also has a text that may not fit a packet.
 type bigSpy struct {
 	Base spy
 	Note string `net:"max=1500"`
 	Plan string `net:"max=1500,read=owner"`
 }
 
-// secretWorld is a world of spies of which client 1 may not see all, and client 2 owns all.
+// secretWorld is a world of spies. Client 1 may not see all of them, and client 2 owns all.
 type secretWorld struct {
 	class, big *Class
 	table      *Table
@@ -40,8 +40,8 @@ type secretWorld struct {
 	r          [3]*Replica
 	objects    []*Object
 	tick       uint64
-	open       *rand.Rand // what both worlds do
-	secret     *rand.Rand // what client 1 may not notice
+	open       *rand.Rand // random events of both worlds
+	secret     *rand.Rand // random events that client 1 must not notice
 	link       *rand.Rand
 	lim        Limit
 	acks       []parcel
@@ -50,7 +50,7 @@ type secretWorld struct {
 	lossy      bool
 }
 
-// secretAudience lets client 2 have everything, and client 1 what it may see.
+// secretAudience shows all objects to client 2, and those in sees to client 1.
 type secretAudience struct {
 	s *secretWorld
 	o *Object
@@ -58,7 +58,7 @@ type secretAudience struct {
 
 func (a *secretAudience) Includes(p *Peer) bool { return p.Handle.(int) == 2 || a.s.sees[a.o] }
 
-// ownersAlone are Readers: the rule is that of the owner.
+// ownersAlone implements Readers: the rule is that of the owner.
 type ownersAlone struct{}
 
 func (ownersAlone) Ask(*Object) {}
@@ -109,11 +109,12 @@ func (s *secretWorld) spawn() {
 
 func (s *secretWorld) edit(o *Object, rng *rand.Rand, all bool) {
 	s.w.Edit(o)
-	v := (*spy)(o.Live()) // which bigSpy begins with
+	v := (*spy)(o.Live()) // bigSpy begins with a spy
 	if all {
 		n := rng.IntN(5)
 		if rng == s.secret && (n == 0 || n == 2) {
-			n = 1 // Fields are held back for all clients alike, so these tell of a hidden object.
+			// Fields are held back for all clients alike, so these would reveal a hidden object.
+			n = 1
 		}
 		switch n {
 		case 0:
@@ -145,11 +146,11 @@ func (s *secretWorld) edit(o *Object, rng *rand.Rand, all bool) {
 	}
 }
 
-// step is a tick. It returns everything that client 1 is sent.
+// step is a tick. It returns all data sent to client 1.
 func (s *secretWorld) step(t *testing.T) (sent [][]byte) {
 	for _, o := range s.objects {
 		if s.open.IntN(6) == 0 {
-			// What is hidden from client 1 as a whole changes in secret.
+			// Objects that are hidden from client 1 change in secret.
 			s.sayEdit(o)
 		}
 		if s.secret.IntN(3) == 0 {
@@ -161,7 +162,7 @@ func (s *secretWorld) step(t *testing.T) (sent [][]byte) {
 		if s.w.Audience(o) != nil && s.open.IntN(30) == 0 {
 			s.sees[o] = !s.sees[o]
 			s.w.Judge(o)
-			if s.sees[o] { // It is shown as it is in both worlds.
+			if s.sees[o] { // shown with equal values in both worlds
 				*(*spy)(o.Live()) = spy{}
 				if o.class == s.big {
 					*live[bigSpy](o) = bigSpy{}
@@ -214,8 +215,7 @@ func cloneAll(list [][]byte) (all [][]byte) {
 	return all
 }
 
-// A client is sent the same bytes, whatever happens in fields that it may not read and to objects
-// that it may not see.
+// A client is sent the same bytes, for any changes of unreadable fields and hidden objects.
 func TestSecretsChangeNoByte(t *testing.T) {
 	for seed := range seeds.Of(t, 40) {
 		var worlds [2]*secretWorld

@@ -2,7 +2,7 @@ package netvar
 
 import "testing"
 
-// A world is still as long as nothing at all waits for its next capture.
+// A world is still as long as its next capture has no work.
 func TestAWorldIsStillWhileNothingWaitsForItsCapture(t *testing.T) {
 	for what, disturb := range map[string]func(*World){
 		"an edit":                    func(w *World) { w.dirty = []*Object{{}} },
@@ -22,7 +22,8 @@ func TestAWorldIsStillWhileNothingWaitsForItsCapture(t *testing.T) {
 	}
 }
 
-// A client is settled once nothing is owed to it, nor asked for, nor on its way over the stream.
+// A client is settled once no change is pending, no request is open, and no record is in flight on
+// the stream.
 func TestAClientIsSettledWhileNothingIsOwed(t *testing.T) {
 	for what, disturb := range map[string]func(*Peer){
 		"a change":                    func(p *Peer) { p.owed.set(70) },
@@ -42,7 +43,7 @@ func TestAClientIsSettledWhileNothingIsOwed(t *testing.T) {
 	}
 }
 
-// A world is full when all slots are taken, and not when there are none yet.
+// A world is full when all slots are taken, and not when it has none yet.
 func TestAWorldIsFullWhenNoSlotIsLeft(t *testing.T) {
 	w := NewWorld(newSchema(t).table)
 	for _, c := range []struct {

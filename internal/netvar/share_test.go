@@ -6,12 +6,11 @@ import (
 	"testing"
 )
 
-// oddClients is how many clients acknowledge like nobody else: as many as there are places for the
-// runs of 64 slots.
+// oddClients is the number of clients with unusual acknowledgements: as many as places for the runs
+// of a block.
 const oddClients = 48
 
-// oddFleet is a fleet of clients near and far, and in front of them so many that each acknowledge
-// after a delay of their own.
+// oddFleet is a fleet of clients near and far, preceded by odd clients with a different delay each.
 func oddFleet(tb testing.TB, crates, odd, clients int) *fleet {
 	var delays []uint64
 	for i := range odd {
@@ -25,7 +24,7 @@ func oddFleet(tb testing.TB, crates, odd, clients int) *fleet {
 	return f
 }
 
-// forOthers is how many records were encoded since begin for the clients that are not odd.
+// forOthers returns the number of records encoded since begin for clients that are not odd.
 func (f *fleet) forOthers() (encoded uint64) {
 	for i := range f.clients[f.odd:] {
 		encoded += f.clients[f.odd+i].encoded
@@ -33,19 +32,19 @@ func (f *fleet) forOthers() (encoded uint64) {
 	return encoded
 }
 
-// Whoever acknowledges like nobody else keeps nobody from what is shared, though it has joined
-// first: runs, and the variants of an object where each goes by itself.
+// Clients with unusual acknowledgements do not keep the others from sharing, even if they joined
+// first: neither runs, nor the variants of objects that are sent individually.
 func TestOddClientsInFrontKeepNobodyFromSharing(t *testing.T) {
 	const crates, clients = 64, 20
 	for _, set := range []struct {
 		name   string
 		moving int
-		alone  bool // each object goes by itself
+		alone  bool // objects are sent individually
 	}{{"runs", crates, false}, {"variants", crates, true}} {
 		t.Run(set.name, func(t *testing.T) {
 			play := func(odd int) (f *fleet, inRuns int) {
 				f = oddFleet(t, crates, odd, clients)
-				for range 80 { // the odd ones' acknowledgements are that late
+				for range 80 { // until the acknowledgements of the odd clients arrive
 					f.step(set.moving)
 				}
 				f.begin()
@@ -82,8 +81,7 @@ func TestOddClientsInFrontKeepNobodyFromSharing(t *testing.T) {
 }
 
 // BenchmarkOddClients: 1 000 objects that all move, to 200 clients near and far, with and without
-// 48 others in front of which each acknowledges like nobody else. What the 200 take is to be at
-// most 1.5 times as much.
+// 48 odd clients before them. The time for the 200 should be at most 1.5 times as long.
 func BenchmarkOddClients(b *testing.B) {
 	for _, odd := range []int{0, oddClients} {
 		b.Run(fmt.Sprint("odd=", odd), func(b *testing.B) {
@@ -99,10 +97,10 @@ func BenchmarkOddClients(b *testing.B) {
 	}
 }
 
-// However many clients acknowledge like nobody else, 64 slots keep no more than 48 runs.
+// With any number of odd clients a block caches at most 48 runs.
 func TestRunsHaveSoManyPlaces(t *testing.T) {
 	f := oddFleet(t, 8, oddClients+4, 0)
-	for range 80 { // until the last one's acknowledgements come
+	for range 80 { // until the acknowledgements of the last client arrive
 		f.step(8)
 	}
 	if n := len(f.w.runs[0].by); n != maxRuns {
@@ -110,7 +108,7 @@ func TestRunsHaveSoManyPlaces(t *testing.T) {
 	}
 }
 
-// Variants of an object that go for others leave their bits behind, but only so many.
+// The bits of replaced variants remain in the arena, but their number is bounded.
 func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 	f := oddFleet(t, 4, 0, 1)
 	w, o := f.w, f.crates[0]
@@ -131,7 +129,7 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 	}
 }
 
-// Once all places are taken a newcomer gets any of them but one that its snapshot has asked for.
+// If all places are taken, a new entry evicts a random one, except those that its snapshot uses.
 func TestAnyPlaceGoes(t *testing.T) {
 	const most = 6
 	var s places
@@ -166,7 +164,7 @@ func TestAnyPlaceGoes(t *testing.T) {
 	}
 }
 
-// With a few more origins than places most clients find what others of their origin have asked for.
+// With slightly more origins than places most clients still find cached entries.
 func TestAFewMoreOriginsThanPlacesShareStill(t *testing.T) {
 	const origins, each = maxRuns + 8, 4
 	var s places
@@ -189,8 +187,7 @@ func TestAFewMoreOriginsThanPlacesShareStill(t *testing.T) {
 	}
 }
 
-// For a client that cannot be sent all, no more is encoded than about what fits, though it shares
-// with nobody.
+// For a client whose limits are short, about as much is encoded as fits, even without sharing.
 func TestWhoIsShortCostsWhatFits(t *testing.T) {
 	f := newFleet(t, 1280, 1, []uint64{3}, 0)
 	c := &f.clients[0]

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// queue is a world of which nearly all is owed to a client whose budget takes little of it.
+// queue is a world in which nearly all objects are pending for a client with a small budget.
 type queue struct {
 	*field
 	p *Peer
@@ -26,7 +26,7 @@ func newQueue(tb testing.TB, rocks int) *queue {
 	return q
 }
 
-// Of all that is owed only what goes, and a few that do not fit, is put in order.
+// Only the records that are sent, and a few that do not fit, are ordered.
 func TestAShortageOrdersOnlyWhatGoes(t *testing.T) {
 	q := newQueue(t, 2000)
 	q.w.stats = Stats{}
@@ -52,7 +52,7 @@ func TestAShortageOrdersOnlyWhatGoes(t *testing.T) {
 	}
 }
 
-// However many there are, they are taken out as a plain sort puts them.
+// For any number of elements, pop yields them in the order of a plain sort.
 func TestNeededComesInOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 33))
@@ -76,7 +76,7 @@ func byPlainOrder(a, b need) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.amount, a.amount), cmp.Compare(a.index, b.index))
 }
 
-// contest is a world in which all sorts of records compete for all sorts of limits.
+// contest is a world in which all kinds of records compete under all kinds of limits.
 type contest struct {
 	schema
 	t       *testing.T
@@ -87,7 +87,7 @@ type contest struct {
 	objects []*Object
 	tried   [rankCopy + 1]int
 	untried [rankCopy + 1]int
-	late    int // large ones that were tried when nothing else fitted any more
+	late    int // large records tried after the packets were full
 }
 
 func newContest(t *testing.T, seed uint64) *contest {
@@ -99,8 +99,7 @@ func newContest(t *testing.T, seed uint64) *contest {
 	return c
 }
 
-// step changes something and cuts a snapshot, and looks at the order in which a shortage has tried
-// them.
+// step changes the world and cuts a snapshot, and checks the order in which candidates were tried.
 func (c *contest) step() {
 	c.tick++
 	for range c.rng.IntN(60) {
@@ -149,8 +148,8 @@ func (c *contest) step() {
 	p.before, cut.packets = c.tick, nil
 }
 
-// check compares the order with that of a plain sort, and says that nothing was passed over that
-// might have gone.
+// check compares the order with that of a plain sort, and that no record was skipped that would
+// have fitted.
 func (c *contest) check(plain []need) {
 	c.t.Helper()
 	slices.SortFunc(plain, byPlainOrder)
@@ -184,8 +183,7 @@ func (c *contest) check(plain []need) {
 	}
 }
 
-// A shortage tries what competes in the order that a plain sort gives, until nothing can go any
-// more.
+// A shortage tries candidates in the order of a plain sort, until no more can be sent.
 func TestAShortageGoesByThePlainOrder(t *testing.T) {
 	var tried, untried [rankCopy + 1]int
 	late := 0
@@ -243,7 +241,7 @@ type letter struct {
 	Text  string `net:"max=200"`
 }
 
-// A record that fills a packet to the last bit goes under a shortage too.
+// A record that fills a packet to the last bit is sent under a shortage too.
 func TestARecordOfExactlyAPacketFits(t *testing.T) {
 	class := classOf[letter](t, "letter")
 	sizes := 0
@@ -251,7 +249,7 @@ func TestARecordOfExactlyAPacketFits(t *testing.T) {
 		cut := func(size int) (packets [][]byte, list []candidate) {
 			w := NewWorld(NewTable(class))
 			p := w.NewPeer(1)
-			// one record goes, and the other one has to wait
+			// one record is sent, and the other one has to wait
 			p.SetBudget(Budget{PerTick: 1, Burst: 1})
 			for i := range 2 {
 				o := w.Spawn(class, unsafe.Pointer(&letter{int32(words * words * words), strings.Repeat("x", words)}), 0, 1)
@@ -279,9 +277,8 @@ func TestARecordOfExactlyAPacketFits(t *testing.T) {
 	}
 }
 
-// BenchmarkShortage is a snapshot of 200 bytes for a client that is owed 10 000 objects, without
-// the capture, beside the time that it takes to list them once. Of both it tells the shortest
-// times.
+// BenchmarkShortage is a snapshot of 200 bytes for a client with 10 000 pending objects, without
+// the capture, compared with the time for listing them once. It reports the minimum of both times.
 func BenchmarkShortage(b *testing.B) {
 	q := newQueue(b, 10_000)
 	least := [2]time.Duration{time.Hour, time.Hour}
