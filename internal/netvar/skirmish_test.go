@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// vessel, boulder and beam are what flies about in the arena of package examples/arena.
+// vessel, boulder and beam are the objects of the arena in package examples/arena.
 type vessel struct {
 	X, Y    float32 `net:"quant=1/32"`
 	VX, VY  float32 `net:"quant=1/64,read=owner"`
@@ -32,8 +32,8 @@ type beam struct {
 }
 
 // skirmish is a world of 100 boulders and of ships that each belong to a client. All of them move
-// in every tick, and now and then a ship fires. What clients have received is known one to three
-// ticks later, as it is on a short link whose clients' frames lie anywhere between two ticks.
+// in every tick, and sometimes a ship fires. Acknowledgements arrive one to three ticks later, as
+// on a short link whose clients' frames are at any time between two ticks.
 type skirmish struct {
 	w          *World
 	random     *rand.Rand
@@ -44,7 +44,7 @@ type skirmish struct {
 	beam       *Class
 	clients    []fleetClient
 	tick       uint64
-	encode, of time.Duration // of snapshots, and of all that replication does
+	encode, of time.Duration // of snapshots, and of all replication
 }
 
 func newSkirmish(tb testing.TB, clients int) *skirmish {
@@ -97,7 +97,7 @@ func (s *skirmish) step() {
 	s.of += time.Since(start)
 }
 
-// fly moves what flies. Ships take another turn ten times a second.
+// fly moves all objects. Ships turn ten times a second.
 func (s *skirmish) fly() {
 	const dt = 1.0 / 60
 	for i, o := range s.ships {
@@ -126,7 +126,7 @@ func (s *skirmish) fly() {
 	}
 }
 
-// fire lets a ship fire every other tick, and beams go twelve ticks later.
+// fire makes a ship fire every other tick, and removes beams twelve ticks later.
 func (s *skirmish) fire() {
 	if s.tick&1 != 0 {
 		return
@@ -139,7 +139,7 @@ func (s *skirmish) fire() {
 	}
 }
 
-// BenchmarkSkirmish: 200 players with a ship each, who all see each other and everything else.
+// BenchmarkSkirmish: 200 players with a ship each, and all objects are visible to all.
 func BenchmarkSkirmish(b *testing.B) {
 	s := newSkirmish(b, 200)
 	s.encode, s.of = 0, 0

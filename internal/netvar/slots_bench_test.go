@@ -6,13 +6,13 @@ import (
 	"unsafe"
 )
 
-// someOf is an audience without some objects for each client.
+// someOf is an audience that includes each client for one in so many objects.
 type someOf struct{ object, parts int }
 
 func (a someOf) Includes(p *Peer) bool { return (a.object+p.Handle.(int))%a.parts == 0 }
 
-// BenchmarkVeiledIds tells what ids that hide other objects cost in bytes: the same objects with
-// the same audiences, in dense slots and in veiled ones. Each client sees one in so many objects.
+// BenchmarkVeiledIds reports the cost of veiled ids in bytes: the same objects with the same
+// audiences, in dense slots and in veiled ones. Each client sees one in so many objects.
 func BenchmarkVeiledIds(b *testing.B) {
 	const clients, ticks = 8, 200
 	for _, objects := range []int{16, 100, 1000} {

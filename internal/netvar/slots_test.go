@@ -16,7 +16,7 @@ func newSlots(seed uint64) *slots {
 	return s
 }
 
-// After the last number of a slot's lifetimes comes 1: with 0 the id of slot 0 would be no object.
+// The last generation of a slot is followed by 1: with 0 the id of slot 0 would be the nil id.
 func TestLifetimesOfASlotBeginAnewAtOne(t *testing.T) {
 	s := newSlots(1)
 	id := s.give(false, false)
@@ -27,8 +27,8 @@ func TestLifetimesOfASlotBeginAnewAtOne(t *testing.T) {
 	}
 }
 
-// Objects that everybody has get the slots that they would get without veiled ones, and those do
-// not get other slots for them: neither kind tells of the other.
+// Open slots are allocated as if there were no veiled objects, and vice versa: the ids of neither
+// kind reveal the other.
 func TestEachKindOfSlotsIsGivenWithoutRegardToTheOther(t *testing.T) {
 	for _, spaces := range []bool{false, true} {
 		for _, veiled := range []bool{false, true} {
@@ -61,8 +61,7 @@ func TestEachKindOfSlotsIsGivenWithoutRegardToTheOther(t *testing.T) {
 	}
 }
 
-// No id is given twice, not even after all small generations of a slot were used, and none is that
-// of no object.
+// Ids are unique, even after all small generations of a slot were used, and never the nil id.
 func TestOpaqueGenerationsOfASlotDiffer(t *testing.T) {
 	s := newSlots(3)
 	seen := make(map[uint32]bool)
@@ -91,8 +90,7 @@ func TestOpaqueGenerationsOfASlotDiffer(t *testing.T) {
 	}
 }
 
-// The generations of a veiled slot do not count the objects that have had it, and those of an open
-// one do.
+// The generations of a veiled slot do not count its objects, and those of an open one do.
 func TestGenerationsOfVeiledSlotsDoNotCount(t *testing.T) {
 	for _, veiled := range []bool{false, true} {
 		s := newSlots(6)
@@ -114,7 +112,7 @@ func TestGenerationsOfVeiledSlotsDoNotCount(t *testing.T) {
 	}
 }
 
-// A world gives all of its slots, once each, whatever the kinds of its objects.
+// A world can use all of its slots, once each, for any mix of kinds.
 func TestAllSlotsAreGiven(t *testing.T) {
 	for _, veiled := range []bool{false, true} {
 		for _, spaces := range []bool{false, true} {
@@ -143,8 +141,8 @@ func TestAllSlotsAreGiven(t *testing.T) {
 	}
 }
 
-// Two ids that a client sees do not tell how many objects were spawned between them: with dense
-// slots they are as far apart as that.
+// The distance of two veiled ids does not reveal the number of objects spawned between them: with
+// dense slots it does.
 func TestTwoIdsDoNotCountTheObjectsBetween(t *testing.T) {
 	const worlds = 4000
 	var mean [2]float64
@@ -165,8 +163,8 @@ func TestTwoIdsDoNotCountTheObjectsBetween(t *testing.T) {
 	}
 }
 
-// unusedSlots returns how many slots of a veiled block a client never sees that watches a few
-// objects come and go for long, while others are hidden from it.
+// unusedSlots returns the number of slots in a veiled block that a client never sees while it
+// watches a few objects being spawned and despawned for long, and others are hidden from it.
 func unusedSlots(seed uint64, hidden int) int {
 	const visible, spawns = 4, 700
 	s := newSlots(seed)
@@ -187,19 +185,18 @@ func unusedSlots(seed uint64, hidden int) int {
 	return 64 - seen.count()
 }
 
-// A client that watches for long learns which slots are never used. Some of them are closed, so
-// whatever number it takes for the least that proves an object, it is wrong nearly as often as one
-// that guesses.
+// A client that watches for long learns which slots are never used. Some of them are closed, so any
+// threshold for the proof of a hidden object is wrong nearly as often as a guess.
 func TestUnusedSlotsDoNotProveAnObject(t *testing.T) {
 	const worlds = 500
 	for hidden, most := range map[int]float64{1: 0.56, 4: 0.70} {
-		var without, with [65]int // worlds, by the unused slots
+		var without, with [65]int // number of worlds, by unused slots
 		for seed := range uint64(worlds) {
 			without[unusedSlots(2*seed, 0)]++
 			with[unusedSlots(2*seed+1, hidden)]++
 		}
 		best, right := 0.0, worlds
-		for n := range without { // An observer that says there is an object from n unused slots on.
+		for n := range without { // an observer that assumes an object from n unused slots on
 			best = max(best, float64(right)/(2*worlds))
 			right += without[n] - with[n]
 		}
@@ -210,11 +207,11 @@ func TestUnusedSlotsDoNotProveAnObject(t *testing.T) {
 	}
 }
 
-// With more objects there are more veiled blocks, but not at a number of objects that a client
-// could tell: the highest slot bounds the number of objects within a factor.
+// With more objects there are more veiled blocks, but the number of objects at which one is added
+// is not known to clients: the highest slot bounds the number of objects within a factor.
 func TestTheHighestSlotTellsRoughlyHowManyObjectsThereAre(t *testing.T) {
 	least, most := math.Inf(1), 0.0
-	first, last := math.MaxInt, 0 // objects as the second block is opened
+	first, last := math.MaxInt, 0 // number of objects when the second block is opened
 	for seed := range uint64(300) {
 		s := newSlots(seed)
 		blocks := 0
@@ -239,7 +236,7 @@ func TestTheHighestSlotTellsRoughlyHowManyObjectsThereAre(t *testing.T) {
 	}
 }
 
-// The ids of objects with an audience, or in a space, are veiled; those of all others are not.
+// Objects with an audience, or in a space, have veiled ids; all others have open ones.
 func TestWhichObjectsHaveVeiledIds(t *testing.T) {
 	s := newSchema(t)
 	w := NewWorld(s.table)
@@ -269,13 +266,13 @@ func TestWhichObjectsHaveVeiledIds(t *testing.T) {
 	}
 }
 
-// nth returns the how manieth open slot of a world without spaces this is, from 0.
+// nth returns the index of an open slot among those of a world without spaces.
 func nth(slot int) int {
-	veiled := (slot>>6 + blocksPer - 2) / blocksPer // blocks below that of the slot
+	veiled := (slot>>6 + blocksPer - 2) / blocksPer // veiled blocks below that of the slot
 	return slot - veiled<<6
 }
 
-// Open slots are given in their order.
+// Open slots are allocated in order.
 func TestOpenSlotsAreInOrder(t *testing.T) {
 	s := newSlots(1)
 	for i := range 1000 {

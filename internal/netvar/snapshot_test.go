@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A snapshot with a digest has what the world sheds otherwise, or no client could be compared while
-// a server is overloaded.
+// A snapshot with a digest includes records that the world would shed. Otherwise no client could be
+// compared while a server is overloaded.
 func TestADigestIsComparedWhileTheWorldSheds(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
@@ -29,8 +29,8 @@ func TestADigestIsComparedWhileTheWorldSheds(t *testing.T) {
 	}
 }
 
-// A client stays behind in what is shed, by the ticks since its last record, but not if that record
-// is under way: then only its copy is shed.
+// A client lags in a shed object, by the ticks since its last record, but not if that record is in
+// flight: then only its copy is shed.
 func TestWhoIsShedACopyIsNotBehind(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -50,7 +50,7 @@ func TestWhoIsShedACopyIsNotBehind(t *testing.T) {
 		if readHeader(&in, q.tick, &h); h.HasBehind != (c.behind > 0) {
 			t.Errorf("the packet says whether the client is behind: %v", h.HasBehind)
 		}
-		q.edit(o).X++ // what is under way is not the newest any more
+		q.edit(o).X++ // the record in flight is not the newest any more
 	}
 }
 
@@ -63,8 +63,8 @@ func newCrowd(t *testing.T, rocks int) *pair {
 	return q
 }
 
-// A record leads from what an object was at a tick if the client has acknowledged that version, or
-// if the object was not there yet; not from a version that nobody knows.
+// A record leads from an object's version at a tick if the client has acknowledged that version, or
+// if the object did not exist then; not from an unknown version.
 func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -79,7 +79,7 @@ func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
 		{0, 0, 0, true}, // it was spawned later
 		{5, 0, 1 << (8 - 5), true},
 		{5, 0, ^uint64(1 << (8 - 5)), false},
-		{5, 6, ^uint64(0), false}, // as of then the client saw something else of it
+		{5, 6, ^uint64(0), false}, // as of then the client had another view of it
 	} {
 		e := entry{detail: &detail{base: 8, ackedSet: c.acked}}
 		if got := leadsFrom(c.tick, o, &e, view{since: c.since, withheld: ownerRule}); got != c.want {
@@ -88,8 +88,8 @@ func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// The memory of a packet has room for all that it may carry and for the end of its last word; what
-// there was is used again.
+// A packet's buffer has room for the largest packet and for the end of its last word; an existing
+// buffer is reused.
 func TestAPacketGetsItsMemoryAtOnce(t *testing.T) {
 	q := newCrowd(t, 100)
 	q.tick++
@@ -105,10 +105,9 @@ func TestAPacketGetsItsMemoryAtOnce(t *testing.T) {
 	}
 }
 
-// A packet is full when no bit is left, and a budget used up when nothing is left of it, not
-// before.
+// A packet is full when no bit is left, and a budget is used up when it is 0, not before.
 func TestARecordMayTakeTheLastBit(t *testing.T) {
-	packets, budgets := 0, [8]int{} // budgets by the bits of a byte that are taken
+	packets, budgets := 0, [8]int{} // budgets by the number of used bits in a byte
 	for n := 2; n < 40; n++ {
 		q := newCrowd(t, n)
 		whole, _ := q.next()
@@ -144,7 +143,7 @@ func TestARecordMayTakeTheLastBit(t *testing.T) {
 	}
 }
 
-// A snapshot takes from the bucket what its records take, rounded up to bytes.
+// A snapshot subtracts the size of its records from the bucket, rounded up to bytes.
 func TestASnapshotSpendsWhatItsRecordsTake(t *testing.T) {
 	whole := 0
 	for n := 1; n < 30; n++ {
@@ -167,7 +166,7 @@ func TestASnapshotSpendsWhatItsRecordsTake(t *testing.T) {
 	}
 }
 
-// cutting begins a snapshot of what is owed now, each object for itself.
+// cutting begins a snapshot of the pending objects, listed individually.
 func (q *pair) cutting(lim Limit) *cutter {
 	q.tick++
 	q.w.Capture(q.tick)
@@ -178,8 +177,8 @@ func (q *pair) cutting(lim Limit) *cutter {
 	return c
 }
 
-// What a record is measured to take is what it takes behind its neighbour, and what the gaps of n
-// of them take is about what they do if all are equally far apart.
+// The measured size of a record is its size behind its neighbour, and the estimated size of n gaps
+// is about right if all are equal.
 func TestTheEstimateIsNear(t *testing.T) {
 	q := newCrowd(t, 60)
 	c := q.cutting(wide)
@@ -204,8 +203,8 @@ func TestTheEstimateIsNear(t *testing.T) {
 	}
 }
 
-// Each record goes into the packet that is being filled as long as it fits there by the estimate,
-// and then into the next one; what does not fit the last one any more waits.
+// Each record is assigned to the current packet as long as it fits by the estimate, and then to the
+// next one; records that do not fit the last packet wait.
 func TestPacketsAreFilledToTheEstimate(t *testing.T) {
 	var same, next, wait int
 	for seed := range uint64(40) {
@@ -248,7 +247,8 @@ func TestPacketsAreFilledToTheEstimate(t *testing.T) {
 	}
 }
 
-// If the estimate was too low, the least needed of a packet wait, and no more than it takes.
+// If the estimate was too low, the records of the lowest priority in a packet wait, and no more
+// than necessary.
 func TestTheLeastNeededOfAPacketWait(t *testing.T) {
 	dropped := 0
 	for seed := range uint64(40) {
@@ -272,7 +272,7 @@ func TestTheLeastNeededOfAPacketWait(t *testing.T) {
 		if c.open.Len() > c.room || left-c.left != c.open.Len()-head {
 			t.Fatalf("seed %d: %d bits of %d, and %d are spent", seed, c.open.Len(), c.room, left-c.left)
 		}
-		first, smallest := uint32(len(list)), 1<<20 // of those that wait
+		first, smallest := uint32(len(list)), 1<<20 // of the waiting ones
 		for i := range c.list {
 			if n := &c.list[i]; n.packet == unplaced {
 				first, smallest, dropped = min(first, n.order), min(smallest, int(n.size)), dropped+1
@@ -292,8 +292,8 @@ func TestTheLeastNeededOfAPacketWait(t *testing.T) {
 	}
 }
 
-// A run goes into a packet, and on a budget, that it fits to the bit, and leaves no trace where it
-// does not.
+// A run is put into a packet, and charged to a budget, that it fits to the bit; otherwise it has no
+// effect.
 func TestARunMayTakeTheLastBit(t *testing.T) {
 	s := newRocks(t, 60, MaxPacket)
 	s.cut()
@@ -335,8 +335,8 @@ func TestARunMayTakeTheLastBit(t *testing.T) {
 	}
 }
 
-// A second copy goes after all that is owed for the first time, however much it weighs, and where
-// only copies are left out the client stays behind in nothing.
+// A second copy is sent after all first ones, whatever its weight. If only copies are left out the
+// client does not lag.
 func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 	for _, steady := range []bool{false, true} {
 		q := newPair(t, 0)
@@ -355,7 +355,7 @@ func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 			q.p.detailed(heavy.ID().slot())
 			q.p.detailed(light.ID().slot())
 		}
-		q.edit(light).X += 12345 // in more than a byte
+		q.edit(light).X += 12345 // a change of more than a byte
 		q.p.SetBudget(Budget{PerTick: 1, Burst: 1})
 		packets, _ := q.next()
 		list := q.p.cut.list
@@ -369,8 +369,8 @@ func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 	}
 }
 
-// A record of what is not steady leads from the marks of its packet too, from the first mark on and
-// as soon as both marks are of the view that the client has. Until then it has to name its version.
+// A record of an unsteady object leads from the marks of its packet too, from the first mark on and
+// once both marks are of the client's current view. Until then it has to name its version.
 func TestRecordsLeadFromMarksOfTheSameView(t *testing.T) {
 	q := newSquad(t, 0)
 	o, p := q.spawn(whole(), 1), q.p[2]

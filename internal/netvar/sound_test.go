@@ -12,9 +12,9 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// unsound checks after a snapshot what a peer knows against itself, slot by slot, and says what is
-// wrong: what is owed is later than what was acknowledged, and what is said to be under way is in a
-// packet in flight.
+// unsound checks the consistency of a peer's state after a snapshot, slot by slot, and returns the
+// first error: the last change of a pending slot is later than the acknowledged version, and copies
+// recorded as in flight are in a packet in flight.
 func (p *Peer) unsound() string {
 	out := make([]int, len(p.entries))
 	for id := p.flight.oldest; id < p.flight.next; id++ {
@@ -59,7 +59,7 @@ func (p *Peer) unsound() string {
 	return ""
 }
 
-// unlike says what a client lacks of what its peer takes for granted.
+// unlike compares the client's state with the peer's assumptions, and returns the first difference.
 func (p *Peer) unlike(r *Replica) string {
 	for slot := p.steady.next(0); slot >= 0; slot = p.steady.next(slot + 1) {
 		o := p.w.slots[slot]
@@ -94,9 +94,9 @@ func (p *Peer) unlike(r *Replica) string {
 	return ""
 }
 
-// acknowledged returns by slot the newest version that packets in flight have of the lifetimes that
-// go on, and the baseline if that is newer: what an acknowledgement of these packets comes to, in
-// whatever order it has them.
+// acknowledged returns by slot the newest version that packets in flight have of the current
+// lifetime, or the baseline if that is newer: the baseline after an acknowledgement of these
+// packets, in any order.
 func (p *Peer) acknowledged(ranges []Range) []uint64 {
 	least := make([]uint64, len(p.entries))
 	for slot := range least {
@@ -118,8 +118,8 @@ func (p *Peer) acknowledged(ranges []Range) []uint64 {
 	return least
 }
 
-// Asking unsettles nothing: what leaves is the same to the byte and costs the same, or a recording
-// would not replay.
+// Explain has no side effects: packets and costs are the same, otherwise a recording would not
+// replay.
 func TestExplainUnsettlesNothing(t *testing.T) {
 	play := func(ask bool) (packets []byte, inRuns uint64) {
 		f := newFleet(t, 128, 2, twoBaselines, 0.05)
@@ -151,8 +151,8 @@ func TestExplainUnsettlesNothing(t *testing.T) {
 	}
 }
 
-// What was sent before a full request is worth nothing, and what the last snapshot had no reason to
-// leave out is owed again.
+// Records sent before a full request do not count, and objects that the last snapshot left out
+// without a reason are pending again.
 func TestExplainAfterAFullRequest(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -163,8 +163,8 @@ func TestExplainAfterAFullRequest(t *testing.T) {
 	}
 }
 
-// Runs are paid for out of the client's budget, and one that it is too short for is cut: of that,
-// as of others, what has room goes, and one record overdraws it.
+// Runs are charged to the client's budget, and one that exceeds it is split: of its records, as of
+// others, those with room are sent, and one record overdraws the budget.
 func TestRunsAreCutToTheBudget(t *testing.T) {
 	for _, set := range []struct{ crates, budget int }{{64, 40}, {640, 700}} {
 		f := newFleet(t, set.crates, 1, []uint64{3}, 0)
@@ -187,8 +187,8 @@ func TestRunsAreCutToTheBudget(t *testing.T) {
 	}
 }
 
-// A run has no objects that the client may not read all of: their changes are not those of the
-// others.
+// A run has no objects with fields that the client may not read: their changes differ from those of
+// other clients.
 func TestChangeOutsideTheMaskOwesNothing(t *testing.T) {
 	q := newSquad(t, 0)
 	var agents []*Object
@@ -218,7 +218,7 @@ func TestChangeOutsideTheMaskOwesNothing(t *testing.T) {
 	q.settled()
 }
 
-// A client whose copies are in doubt gets no delta, whatever it had.
+// A client whose copies are in doubt is sent no delta, whatever it had.
 func TestAFullRequestUnsettlesAll(t *testing.T) {
 	f := newFleet(t, 128, 1, []uint64{3}, 0)
 	f.clients[0].peer.RequestFull()
@@ -229,8 +229,8 @@ func TestAFullRequestUnsettlesAll(t *testing.T) {
 	}
 }
 
-// What is encoded in a tick is kept for so many bases per object and run. What there is beyond that
-// is encoded again, takes no more memory, and is the same.
+// Encodings of a tick are cached for a bounded number of bases per object and of runs. Further ones
+// are encoded again with the same result, and take no more memory.
 func TestEncodingsOfATickAreBounded(t *testing.T) {
 	f := newFleet(t, 64, 1, []uint64{3}, 0)
 	w, o := f.w, f.crates[5]
@@ -281,15 +281,14 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	}
 }
 
-// What a peer keeps is bounded by what there is, and small: for each slot an entry, and some bits;
-// for each record in flight less than 8 bytes where much moves, and never more than MaxInFlight
-// packets.
+// The memory of a peer is bounded and small: for each slot an entry and some bits; for each record
+// in flight less than 8 bytes in a busy world, and never more than MaxInFlight packets.
 func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 	if entry, record := unsafe.Sizeof(entry{}), unsafe.Sizeof(sentRecord{}); entry > 24 || record > 24 {
 		t.Errorf("an entry takes %d bytes, a record in flight %d", entry, record)
 	}
 	f := newFleet(t, 256, 2, twoBaselines, 0)
-	for range 2 * MaxInFlight { // nothing is acknowledged any more
+	for range 2 * MaxInFlight { // no acknowledgements any more
 		f.tick++
 		f.move(256)
 		f.w.Capture(f.tick)
@@ -324,8 +323,7 @@ func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 	}
 }
 
-// What is steady has no detail, and the world keeps no more of those that nobody needs than it
-// says.
+// Steady objects have no detail, and the world's pool of details is bounded.
 func TestWhatIsSteadyHasNoDetail(t *testing.T) {
 	f := newFleet(t, 256, 40, twoBaselines, 0)
 	held := func() (n int) {
@@ -358,8 +356,8 @@ func TestWhatIsSteadyHasNoDetail(t *testing.T) {
 	}
 }
 
-// An entry remembers exactly which versions up to its baseline were acknowledged, as far back as a
-// trend may lead from them.
+// An entry stores exactly which versions up to its baseline were acknowledged, as far back as a
+// trend may begin.
 func TestAnEntryRemembersWhatTrendsNeed(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/grid"
 )
 
-// plane is a world of rocks in a space, with clients who have their number as Handle.
+// plane is a world of rocks in a space, with clients that have their number as Handle.
 type plane struct {
 	schema
 	w     *World
@@ -64,7 +64,7 @@ func (p *plane) moveTo(o *Object, x, y int32) {
 	live[rock](o).X, live[rock](o).Y = x, y
 }
 
-// sightOf walks a rock along x, and notes what its only client makes of it.
+// sightOf moves a rock along x, and returns for each step whether its only client sees it.
 func sightOf(p *plane, c *Peer, o *Object, xs ...int32) (s string) {
 	for _, x := range xs {
 		p.moveTo(o, x, 0)
@@ -78,8 +78,8 @@ func sightOf(p *plane, c *Peer, o *Object, xs ...int32) (s string) {
 	return s
 }
 
-// TestASpaceShowsWhatIsNear: what comes within the radius appears, and disappears when it has left
-// it by more than the margin; at the border it does not flicker, wherever it comes from.
+// TestASpaceShowsWhatIsNear: an object within the radius appears, and disappears when it has left
+// it by more than the margin; at the border it does not flicker, from any direction.
 func TestASpaceShowsWhatIsNear(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	c := p.join(1)
@@ -106,8 +106,8 @@ func TestASpaceShowsWhatIsNear(t *testing.T) {
 	}
 }
 
-// An object that comes near, and one that a client finds as it joins, has the tick of then as its
-// version: when it changed before is secret.
+// An object that enters the range of a client, or is in it when the client joins, has that tick as
+// its version: the time of earlier changes is secret.
 func TestAnObjectThatComesNearDoesNotTellWhenItChanged(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	far := p.join(1)
@@ -133,7 +133,7 @@ func TestAnObjectThatComesNearDoesNotTellWhenItChanged(t *testing.T) {
 	}
 }
 
-// TestEyesFollowTheirObject: and stay where it was last when it is gone.
+// TestEyesFollowTheirObject: an eye keeps the last position of a dead object.
 func TestEyesFollowTheirObject(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	c := p.join(1)
@@ -148,7 +148,7 @@ func TestEyesFollowTheirObject(t *testing.T) {
 	if !c.Shows(o) || !c.Shows(body) {
 		t.Error("the eye did not follow")
 	}
-	p.moveTo(body, 2000, 0) // Both at once: nothing comes or goes.
+	p.moveTo(body, 2000, 0) // both at once: no spawn or despawn
 	p.moveTo(o, 2000, 0)
 	before := *p.w.Stats()
 	p.step()
@@ -172,8 +172,8 @@ func TestEyesFollowTheirObject(t *testing.T) {
 	}
 }
 
-// TestOwnersSeeTheirObjects: wherever they are, if the space says so; and from the tick on in which
-// they own them.
+// TestOwnersSeeTheirObjects: at any distance, if the space says so; and from the tick on in which
+// they become owners.
 func TestOwnersSeeTheirObjects(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		p := newPlane(t, 10, 30, 20, own)
@@ -197,7 +197,8 @@ func TestOwnersSeeTheirObjects(t *testing.T) {
 	}
 }
 
-// TestAClosedPeerLeavesNoEyes: and none can be given to it any more, nor is anything judged for it.
+// TestAClosedPeerLeavesNoEyes: a closed peer cannot get eyes any more, and no objects are judged
+// for it.
 func TestAClosedPeerLeavesNoEyes(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	o := p.spawnRock(p.w, rock{}, 1)
@@ -229,8 +230,7 @@ func TestAClosedPeerLeavesNoEyes(t *testing.T) {
 	}
 }
 
-// A space holds on to no client and no object longer than it needs them: nothing behind the end of
-// its lists keeps them from being collected.
+// A space releases clients and objects: no references remain behind the ends of its lists.
 func TestASpaceLetsGoOfClientsAndObjects(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	body, c := p.spawnRock(p.w, rock{}, 1), p.join(1)
@@ -303,24 +303,24 @@ type roamer struct {
 	p    *Peer
 	r    *Replica
 	eyes []Eye
-	seen map[ID]bool // by the rules, looking at every pair
+	seen map[ID]bool // by the rules, from a check of every pair
 }
 
-// TestRandomWalksSeeWhatTheRulesSay compares what clients have with a mirror that looks at every
+// TestRandomWalksSeeWhatTheRulesSay compares the objects of clients with a mirror that checks every
 // pair of object and eye in every tick: objects and eyes walk and jump, spawn and despawn, change
-// owners and audiences, clients come and go, and packets get lost.
+// owners and audiences, clients join and leave, and packets are lost.
 func TestRandomWalksSeeWhatTheRulesSay(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { roam(t, rand.New(rand.NewPCG(seed, 5))) })
 	}
 }
 
-// some is an audience: the clients with a number of the same rest.
+// some is an audience of the clients whose number has this remainder.
 type some struct{ mod, rest uint64 }
 
 func (s some) Includes(p *Peer) bool { return p.Handle.(uint64)%s.mod == s.rest }
 
-// club is an audience whose members come and go, each of which is judged alone.
+// club is an audience with changing members, each of which is judged individually.
 type club struct{ members map[*Peer]bool }
 
 func (c *club) Includes(p *Peer) bool { return c.members[p] }
@@ -400,10 +400,10 @@ func roam(t *testing.T, rng *rand.Rand) {
 						c.eyes = append(c.eyes, e)
 					}
 					p.space.SetEyes(c.p, c.eyes...)
-				case 6, 7, 8: // may be to and fro
+				case 6, 7, 8: // possibly to and fro
 					clubs[rng.IntN(2)].toggle(p.w, roamers[rng.IntN(4)].p)
 				}
-				for _, o := range rocks { // what will be is told before it is
+				for _, o := range rocks { // the mirror records new positions first
 					if a, ok := p.w.Audience(o).(*club); ok && !a.Includes(roamers[i].p) && roamers[i].p.Shows(o) {
 						t.Fatalf("client %v observes rock %v of a club that it is not in", roamers[i].p.Handle, o.id)
 					}
@@ -438,11 +438,11 @@ func roam(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// look is a tick of the mirror, and compares.
+// look updates the mirror by a tick, and compares.
 func (c *roamer) look(t *testing.T, p *plane, rocks []*Object) {
 	t.Helper()
 	cell := func(x, y float64) grid.Cell { at, _ := p.shape.Cell(x, y, 0); return at }
-	for i, e := range c.eyes { // An eye stays where its object was last.
+	for i, e := range c.eyes { // an eye keeps the last position of its object
 		if e.Object != nil {
 			c.eyes[i].X, c.eyes[i].Y = float64(live[rock](e.Object).X), float64(live[rock](e.Object).Y)
 		}
@@ -462,8 +462,8 @@ func (c *roamer) look(t *testing.T, p *plane, rocks []*Object) {
 	}
 }
 
-// walkers is a world of 10 000 rocks in a plane of 2 000 × 2 000, with 200 clients, who look from
-// rocks.
+// walkers is a world of 10 000 rocks in a plane of 2 000 × 2 000, with 200 clients, whose eyes
+// follow rocks.
 func walkers(tb testing.TB) (p *plane, rocks []*Object) {
 	p = newPlane(tb, 50, 100, 100, true)
 	for i := range int32(10_000) {
@@ -477,7 +477,7 @@ func walkers(tb testing.TB) (p *plane, rocks []*Object) {
 	return p, rocks
 }
 
-// walk moves one rock in a hundred by so far, others each tick.
+// walk moves one rock in a hundred by a distance, different ones in each tick.
 func (p *plane) walk(rocks []*Object, by int32) {
 	for i := int(p.tick % 100); i < len(rocks); i += 100 {
 		x := live[rock](rocks[i]).X + by
@@ -486,7 +486,7 @@ func (p *plane) walk(rocks []*Object, by int32) {
 }
 
 // TestASpaceCostsWhoChangesItsCell: 10 000 objects and 200 clients make two million pairs, of which
-// a tick looks at those that may have come or gone.
+// a tick checks only those whose visibility may have changed.
 func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 	p, rocks := walkers(t)
 	cost := func(by int32) (cells, pairs, judged uint64) {
@@ -505,7 +505,7 @@ func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 		a, b, c := cost(50) // each into the next cell, 2 with an eye
 		cells, pairs, judged = cells+a, pairs+b, judged+c
 	}
-	// The reach is 5 cells: 11² around one that goes to the next. Of 200 clients some 15 are near.
+	// The reach is 5 cells: 11² around each moved one. About 15 of 200 clients are near.
 	if perTick := cells / 100; perTick > 102*11*11 {
 		t.Errorf("%d cells a tick", perTick)
 	}
@@ -515,8 +515,8 @@ func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 	t.Logf("a tick visits %d cells and judges %d pairs", cells/100, judged/100)
 }
 
-// TestASpawnAsksWhoIsNear: of 200 clients those who have an eye near, once however many they have
-// there, and the owner.
+// TestASpawnAsksWhoIsNear: of 200 clients those with an eye near it are checked, once for any
+// number of eyes, and the owner.
 func TestASpawnAsksWhoIsNear(t *testing.T) {
 	p, rocks := walkers(t)
 	spawn := func(x, y int32) (judged uint64, o *Object) {

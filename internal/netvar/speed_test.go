@@ -11,7 +11,7 @@ import (
 )
 
 // The limits on speed that this package promises, with the worlds that they are stated for. A
-// benchmark prints the figures, a test holds the ratios and the allocations, and with
+// benchmark prints the figures, a test checks the ratios and the allocations, and with
 // NETLOOP_VERIFY=1 the times.
 
 // crate has four quantised fields, all of which change in every tick in which it moves.
@@ -20,14 +20,14 @@ type crate struct {
 	Yaw     float32 `net:"quant=1/256"`
 }
 
-// captain is a crate with something that only its owner reads.
+// captain is a crate with a field that only its owner reads.
 type captain struct {
 	X, Y, Z float32 `net:"quant=1/512,range=-32:32"`
 	Yaw     float32 `net:"quant=1/256"`
 	Ammo    int32   `net:"read=owner"`
 }
 
-// ownersRead are the readers of captains, for clients whose Handle is their number from 0.
+// ownersRead implements Readers of captains, for clients whose Handle is their number from 0.
 type ownersRead struct{}
 
 func (ownersRead) Ask(*Object) {}
@@ -49,13 +49,13 @@ type fleet struct {
 	random  *rand.Rand
 	tick    uint64
 	ranges  []Range
-	odd     int // clients in front that others do not count with
+	odd     int // number of clients before the others that do not count in others
 
 	spent  fleetTimes
 	counts Stats // when spent began
 }
 
-// fleetTimes is what the parts of the ticks have taken.
+// fleetTimes is the time of the parts of a tick.
 type fleetTimes struct {
 	ticks                int
 	capture, encode, ack time.Duration
@@ -71,14 +71,14 @@ type fleetClient struct {
 }
 
 // newFleet makes a fleet whose clients acknowledge after these delays in turn, and plays until all
-// of them have everything.
+// of them have all objects.
 func newFleet(tb testing.TB, crates, clients int, delays []uint64, loss float64) *fleet {
 	tb.Helper()
 	return newFleetOf(tb, classOf[crate](tb, "crate"), crates, clients, delays, loss)
 }
 
-// newFleetOf makes one of another class, which begins as a crate does. Each client owns some of
-// them in turn.
+// newFleetOf makes a fleet of another class, which begins as a crate does. The clients own objects
+// in turn.
 func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint64, loss float64) *fleet {
 	tb.Helper()
 	f := &fleet{w: NewWorld(NewTable(class)), loss: loss, random: rand.New(rand.NewPCG(1, 5)), tick: 1000}
@@ -110,7 +110,7 @@ func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint6
 // place draws a coordinate. The product is rounded before the sum on every machine.
 func (f *fleet) place() float32 { return float32(f.random.Float32()*60) - 30 }
 
-// begin forgets the times.
+// begin resets the times.
 func (f *fleet) begin() {
 	f.spent, f.counts = fleetTimes{}, *f.w.Stats()
 	for i := range f.clients {
@@ -146,8 +146,8 @@ func (f *fleet) step(moving int) {
 	f.spent.ticks++
 }
 
-// move moves some crates, others in each tick, as bodies do: the speed of each changes little by
-// little. No field ever stays the same.
+// move moves some crates, different ones in each tick, as bodies do: the speed of each changes
+// little by little. No field is ever constant.
 func (f *fleet) move(moving int) {
 	apart := len(f.crates) / moving
 	for k := range moving {
@@ -175,7 +175,7 @@ func (f *fleet) move(moving int) {
 	}
 }
 
-// acknowledge hands the server what the clients have received of earlier ticks.
+// acknowledge passes the acknowledgements of earlier ticks to the server.
 func (f *fleet) acknowledge() {
 	for i := range f.clients {
 		c := &f.clients[i]
@@ -197,7 +197,7 @@ func (f *fleet) acknowledge() {
 	}
 }
 
-// report prints what a tick has taken since begin, and its bytes.
+// report prints the time of a tick since begin, and its bytes.
 func (f *fleet) report(b *testing.B) {
 	ticks := float64(f.spent.ticks)
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1000 / ticks }
@@ -212,8 +212,8 @@ func (f *fleet) report(b *testing.B) {
 	b.ReportMetric(float64(st.Encoded-f.counts.Encoded)/records, "encoded/record")
 }
 
-// The set-ups of the limits. Clients near and far: acknowledgements come back after 50 and 100 ms
-// at 60 Hz, or after anything from 33 to 183 ms.
+// The set-ups of the limits. Clients near and far: acknowledgements arrive after 50 and 100 ms at
+// 60 Hz, or after 33 to 183 ms.
 var (
 	twoBaselines = []uint64{3, 6}
 	tenBaselines = []uint64{2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
@@ -222,7 +222,7 @@ var (
 func twoBaselineFleet(tb testing.TB) *fleet { return newFleet(tb, 1000, 200, twoBaselines, 0) }
 func tenBaselineFleet(tb testing.TB) *fleet { return newFleet(tb, 1000, 200, tenBaselines, 0.05) }
 
-// budgetFleet is a fleet of which each client may have about a third of what changes.
+// budgetFleet is a fleet whose clients have budgets for about a third of the changes.
 func budgetFleet(tb testing.TB) *fleet {
 	f := tenBaselineFleet(tb)
 	for i := range f.clients {
@@ -253,8 +253,8 @@ func BenchmarkEncodeFleet(b *testing.B) {
 	}
 }
 
-// BenchmarkHundredPlayers: a hundred players with one object each, who all see each other. The aim
-// is 1 ms for all that replication does in a tick.
+// BenchmarkHundredPlayers: a hundred players with one object each, all visible to all. The aim is 1
+// ms for all replication in a tick.
 func BenchmarkHundredPlayers(b *testing.B) { benchmarkFleet(b, fleetOfPlayers(b), 100) }
 
 func benchmarkFleet(b *testing.B, f *fleet, moving int) {
@@ -269,8 +269,8 @@ func benchmarkFleet(b *testing.B, f *fleet, moving int) {
 	f.report(b)
 }
 
-// BenchmarkCaptureFourFields: what it takes to look at a changed object, to round it and to keep
-// its version. The aim is 50 ns.
+// BenchmarkCaptureFourFields: the time to compare a changed object, to round it and to store its
+// version. The aim is 50 ns.
 func BenchmarkCaptureFourFields(b *testing.B) {
 	f := newFleet(b, 1000, 0, nil, 0)
 	b.ReportAllocs()
@@ -280,10 +280,10 @@ func BenchmarkCaptureFourFields(b *testing.B) {
 	b.ReportMetric(float64(f.spent.capture.Nanoseconds())/float64(f.spent.ticks)/1000, "ns/object")
 }
 
-// A snapshot costs what has changed, not what there is: with one object in a hundred changing it
-// takes, second copies and all, at most a tenth of what all of them take, which go in runs, and a
-// fortieth of what they would take one by one. The tenth is asserted on a machine with nothing else
-// to do; elsewhere a seventh is.
+// The cost of a snapshot depends on the changed objects, not on all: with one object in a hundred
+// changing it takes, second copies included, at most a tenth of the time for all of them in runs,
+// and a fortieth of the time for all of them individually. The tenth is asserted on an idle
+// machine; elsewhere a seventh is.
 func TestEncodeIsProportionalToTheChange(t *testing.T) {
 	f := newFleet(t, 1000, 50, twoBaselines, 0)
 	encode := func(moving, ticks int, alone bool) time.Duration {
@@ -291,7 +291,7 @@ func TestEncodeIsProportionalToTheChange(t *testing.T) {
 			f.step(moving)
 		}
 		best := time.Hour
-		for range ticks { // The best of many: a busy machine only makes it worse.
+		for range ticks { // the best of many: a busy machine only increases it
 			for i := range f.clients {
 				if alone {
 					f.clients[i].peer.alone()
@@ -333,7 +333,7 @@ func TestAFleetAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What a packet notes is used again however little it is: here one record.
+// The memory of a packet's notes is reused even if it is small: here one record.
 func TestASingleObjectAllocatesNothing(t *testing.T) {
 	f := newFleet(t, 1, 1, []uint64{3}, 0)
 	if n := testing.AllocsPerRun(100, func() { f.step(1) }); n != 0 {
@@ -341,7 +341,7 @@ func TestASingleObjectAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The aims in milliseconds, on a machine with nothing else to do.
+// The aims in milliseconds, on an idle machine.
 func TestTheFleetKeepsItsLimits(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it measures time: NETLOOP_VERIFY=1 runs it")
@@ -370,7 +370,7 @@ func TestTheFleetKeepsItsLimits(t *testing.T) {
 	check("100 players who all see each other", median(fleetOfPlayers(t), 100, whole), time.Millisecond)
 }
 
-// alone gives each object an entry, as if each had to be looked at alone.
+// alone gives each object a detail, as if each had to be handled individually.
 func (p *Peer) alone() {
 	for slot := range p.entries {
 		if p.entries[slot].phase != absent {

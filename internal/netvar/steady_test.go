@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
-// herd is a world in which nearly everything moves in every tick, so that objects are steady, and
-// in which something parts them again and again.
+// herd is a world in which nearly all objects move in every tick, so that they are steady, and in
+// which some become unsteady again and again.
 type herd struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -24,14 +24,14 @@ type herd struct {
 	lim     Limit
 	loss    float64
 	moving  bool
-	team    map[*Object]clientSet // who reads what is for the team of a guard
-	full    bool                  // others have taken all places of what is shared
+	team    map[*Object]clientSet // clients that may read the team fields of a guard
+	full    bool                  // other clients have taken all places of the caches
 	reached herdTally
 	sent    transcript
 }
 
-// herdTally is what a herd has reached: runs with something that may not be read, parts of runs
-// that would be too large, and runs without a place.
+// herdTally counts the cases that a herd has reached: runs with unreadable fields, parts of runs
+// that would be too large, and uncached runs.
 type herdTally struct{ masked, parts, lone int }
 
 // guard begins as a crate does, and has fields for its owner and for a team.
@@ -42,7 +42,7 @@ type guard struct {
 	Plan    string  `net:"max=20,read=team"`
 }
 
-// Ask and Withheld make the herd Readers.
+// Ask and Withheld implement Readers.
 func (h *herd) Ask(*Object) {}
 
 func (h *herd) Withheld(o *Object, p *Peer) (w Rules) {
@@ -59,7 +59,7 @@ type herdClient struct {
 	p     *Peer
 	r     *Replica
 	delay int
-	down  [][][]byte // packets under way, by ticks that they still take
+	down  [][][]byte // packets in flight, by remaining ticks
 	acks  [][]Range
 }
 
@@ -99,7 +99,7 @@ func (h *herd) spawn() {
 
 func (h *herd) guards() bool { return h.class.Rules() != nil }
 
-// order changes what few may read of some guards.
+// order changes the readers of some guards.
 func (h *herd) order() {
 	for range h.rng.IntN(1 + len(h.crates)/8) {
 		o := h.crates[h.rng.IntN(len(h.crates))]
@@ -112,7 +112,7 @@ func (h *herd) order() {
 	}
 }
 
-// crowdOut lets the next snapshot find no place for a run.
+// crowdOut makes the next snapshot find no place for a run.
 func (w *World) crowdOut() {
 	for k := range w.runs {
 		s := w.runsOf(k)
@@ -121,7 +121,7 @@ func (w *World) crowdOut() {
 	}
 }
 
-// disturb does one thing that concerns few of the crates, or one client.
+// disturb causes one event that affects few of the crates, or one client.
 func (h *herd) disturb() {
 	i := h.rng.IntN(len(h.crates))
 	o, c := h.crates[i], h.clients[h.rng.IntN(len(h.clients))]
@@ -156,14 +156,13 @@ func (h *herd) disturb() {
 	}
 }
 
-// step is one tick. Each client acknowledges what reaches it now, when delay ticks have passed
-// again.
+// step is one tick. Each client acknowledges arrived packets after delay ticks.
 func (h *herd) step(disturb bool) {
 	h.tick++
 	if disturb && h.rng.IntN(12) == 0 {
 		h.disturb()
 	}
-	still := h.rng.IntN(60) // one crate in so many rests
+	still := h.rng.IntN(60) // one in so many crates does not move
 	for i, o := range h.crates {
 		if h.moving && i != still {
 			h.w.Edit(o)
@@ -179,7 +178,7 @@ func (h *herd) step(disturb bool) {
 	if h.guards() && disturb {
 		h.order()
 	}
-	if h.rng.IntN(40) > 0 { // or a snapshot of what was captured before
+	if h.rng.IntN(40) > 0 { // otherwise a snapshot of the last capture
 		if h.w.Capture(h.tick); h.full {
 			h.w.crowdOut()
 		}
@@ -193,7 +192,7 @@ func (h *herd) step(disturb bool) {
 }
 
 func (h *herd) carry(c *herdClient) {
-	// Those of two ticks at once, the newest first.
+	// the acknowledgements of two ticks at once, the newest first
 	if n := len(c.acks); n > c.delay && n > 1 && h.rng.IntN(8) == 0 {
 		c.acks[1] = append(c.acks[1], c.acks[0]...)
 		c.acks = c.acks[1:]
@@ -241,7 +240,7 @@ func (h *herd) carry(c *herdClient) {
 	}
 }
 
-// tally counts what the last snapshot has reached.
+// tally counts the cases of the last snapshot.
 func (h *herd) tally(p *Peer) {
 	block := ^uint32(0)
 	for _, n := range p.cut.list {
@@ -260,11 +259,11 @@ func (h *herd) tally(p *Peer) {
 	h.reached.lone += h.w.unsharedUsed
 }
 
-// Whatever disturbs it, each client comes to have what the server has.
+// After any disturbances each client converges to the server's state.
 func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 	var total Stats
 	var reached herdTally
-	const enough = 24 // to reach all that can happen
+	const enough = 24 // enough to reach all cases
 	played := 0
 	for seed := range seeds.Of(t, enough) {
 		played++
@@ -327,15 +326,15 @@ func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 	}
 }
 
-// rounded is the live value as clients see it.
+// rounded returns the live value as clients have it.
 func rounded(o *Object) (c crate) {
 	v := captured(o)
 	o.class.plan.Restore(unsafe.Pointer(&c), &v, nil)
 	return c
 }
 
-// Neighbours are sent as one run for all clients that know the same, and what it takes is counted
-// by class and record.
+// Neighbours are sent as one run to all clients with the same state, and its bytes are counted by
+// class and record.
 func TestNeighboursAreOneRunForAllClients(t *testing.T) {
 	f := newFleet(t, 192, 10, []uint64{4}, 0)
 	before := *f.w.Stats()
@@ -344,7 +343,7 @@ func TestNeighboursAreOneRunForAllClients(t *testing.T) {
 	if n := st.InRuns - before.InRuns; n != 1920 {
 		t.Errorf("%d records in runs, want 1920", n)
 	}
-	if n := st.Encoded - before.Encoded; n < 192 || n > 192+20 { // and samples
+	if n := st.Encoded - before.Encoded; n < 192 || n > 192+20 { // plus samples
 		t.Errorf("%d records were encoded for 10 clients, want 192", n)
 	}
 	if st.Records-before.Records != 1920 || st.Deltas-before.Deltas != 1920 {
@@ -357,9 +356,9 @@ func TestNeighboursAreOneRunForAllClients(t *testing.T) {
 	}
 }
 
-// What is steady is as old as its last record, wherever the last mark is: of two that have to
-// compete the one that was sent long ago goes before a heavier one that was sent just now, though
-// the client's acknowledgements are late.
+// The age of a steady object counts from its last record, wherever the last mark is. Of two
+// competing objects the one with the old record is sent before a heavier one with a new record,
+// though the client's acknowledgements are late.
 func TestWhatIsSteadyIsAsOldAsItsLastRecord(t *testing.T) {
 	const delay, last = 6, 60
 	q := newPair(t, 0)
@@ -391,7 +390,7 @@ func TestWhatIsSteadyIsAsOldAsItsLastRecord(t *testing.T) {
 	}
 }
 
-// What an origin costs is counted by object: those that are steady, due and missing.
+// countMissing counts the objects that are steady, due and missing as of an origin.
 func TestWhatIsMissingIsCounted(t *testing.T) {
 	f := newFleet(t, 150, 6, tenBaselines, 0.2)
 	counted := 0
@@ -419,8 +418,8 @@ func TestWhatIsMissingIsCounted(t *testing.T) {
 	}
 }
 
-// An object becomes steady as soon as no mark is older than the packet that has mended it, unless
-// it is missing as of the newest one.
+// An object becomes steady as soon as no mark is older than the packet that updated the client's
+// copy, unless it is missing as of the newest mark.
 func TestAnObjectIsSteadyOnceAllMarksKnowIt(t *testing.T) {
 	for _, set := range []struct {
 		mendedAt uint64
@@ -458,7 +457,7 @@ func TestASteadyObjectKeepsTheBaselineOfItsReaders(t *testing.T) {
 			}
 		}
 	}
-	quiet(2 * Horizon) // client 1 does not own it, and is sent nothing
+	quiet(2 * Horizon) // client 1 does not own it, so no record is sent to it
 	if !p.steady.has(0) || p.owed.has(0) {
 		t.Fatal("the object is not steady, or owed to who may not read what has changed")
 	}
@@ -469,8 +468,8 @@ func TestASteadyObjectKeepsTheBaselineOfItsReaders(t *testing.T) {
 	}
 }
 
-// What has been missing as of every mark that stays gets its detail before the older marks go, and
-// with it the version that the client is known to have.
+// An object that is missing as of every remaining mark gets its detail, with the version that the
+// client has, before the older marks are dropped.
 func TestWhatIsMissingEverSinceKeepsItsBaseline(t *testing.T) {
 	f := newFleet(t, 1, 1, []uint64{3}, 0)
 	p := f.clients[0].peer
@@ -492,7 +491,7 @@ func TestWhatIsMissingEverSinceKeepsItsBaseline(t *testing.T) {
 	}
 }
 
-// The memory of a detail is used again, but not what it was.
+// The memory of a detail is reused, and cleared.
 func TestDetailsAreTakenEmpty(t *testing.T) {
 	s := details{most: 1}
 	a, b := s.take(), s.take()
@@ -510,7 +509,7 @@ func TestDetailsAreTakenEmpty(t *testing.T) {
 	}
 }
 
-// So many details are kept for others as one client can need at once, and 4096 more.
+// The pool of details has room for as many as one client can need at once, and for 4096 more.
 func TestDetailsAreKeptForOneClientAndAFewMore(t *testing.T) {
 	q := newPair(t, 0)
 	for range 3 {
@@ -525,8 +524,8 @@ func TestDetailsAreKeptForOneClientAndAFewMore(t *testing.T) {
 	}
 }
 
-// An entry remembers which of the last 64 versions were acknowledged, in whatever order it hears of
-// them, and begins anew when its baseline is forgotten.
+// An entry stores which of the last 64 versions were acknowledged, in any order of
+// acknowledgements, and is cleared with its baseline.
 func TestAnEntryRemembersWhatWasAcknowledged(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 6))
 	e := entry{detail: new(detail)}

@@ -14,11 +14,11 @@ import (
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
-// The transcript says what some simulations send, as a sum of all bytes, and what that takes: one
-// column for each simulation and one row for each counter. The other tests prove that clients come
-// to have what the server has, however it is sent. This one shows when it is sent in another way:
-// a change that is meant to change neither bytes nor costs leaves testdata/transcript.txt as it is,
-// and of any other the difference in that file is what it costs.
+// The transcript has a checksum of the bytes that some simulations send, and their costs: one
+// column for each simulation and one row for each counter. Other tests prove that clients converge,
+// however records are sent. This one reveals changes of the records: a change that should affect
+// neither bytes nor costs must leave testdata/transcript.txt as it is, and for other changes the
+// difference in that file is their cost.
 func TestTranscript(t *testing.T) {
 	models := []schema{newSchema(t).withAgents(t), newSchema(t).withLightAgents(t)}
 	var all []*transcript
@@ -38,7 +38,7 @@ func TestTranscript(t *testing.T) {
 	golden.Check(t, "testdata/transcript.txt", table(all))
 }
 
-// transcript is what one simulation has sent and taken.
+// transcript is the checksum and the counters of one simulation.
 type transcript struct {
 	name    string
 	sum     uint64
@@ -61,7 +61,7 @@ func (l *transcript) add(row string, n uint64) {
 
 var polynomial = crc64.MakeTable(crc64.ECMA)
 
-// sent adds packets and large records to the sum.
+// sent adds packets and large records to the checksum.
 func (l *transcript) sent(all ...[][]byte) {
 	for _, list := range all {
 		for _, b := range list {
@@ -71,12 +71,13 @@ func (l *transcript) sent(all ...[][]byte) {
 	}
 }
 
-// end adds what a world has counted, and what its peers and the replicas keep.
+// end adds a world's counters, and the memory of its peers and the replicas.
 func (l *transcript) end(name string, w *World, replicas ...*Replica) *transcript {
 	l.name = name
 	l.counters("", *w.Stats())
 	for i, c := range append(slices.Clone(w.table.classes), nil) {
-		l.add("bytes by class", uint64(1+i)*w.SpentOn(c)) // what goes to another class counts
+		// bytes that move to another class change the sum
+		l.add("bytes by class", uint64(1+i)*w.SpentOn(c))
 	}
 	for _, c := range w.table.classes {
 		for i, n := range w.SpentOnFields(c) {
@@ -125,7 +126,7 @@ func (l *transcript) counters(of string, stats any) {
 	}
 }
 
-// table is the text of all transcripts.
+// table formats all transcripts.
 func table(all []*transcript) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', tabwriter.AlignRight)
@@ -143,7 +144,7 @@ func table(all []*transcript) string {
 		}
 		fmt.Fprintln(w, " "+f.row)
 	}
-	_ = w.Flush() // A strings.Builder takes everything.
+	_ = w.Flush() // a strings.Builder never fails
 	return b.String()
 }
 
@@ -160,7 +161,7 @@ func (m *model) transcribe(t *testing.T, name string) *transcript {
 	return m.sent.end(name, m.w, replicas...)
 }
 
-// transcribe plays a herd, for fewer ticks than others do: each of them is looked at as a whole.
+// transcribe plays a herd, for fewer ticks than others, because each tick is checked as a whole.
 func (h *herd) transcribe(name string) *transcript {
 	for range 60 {
 		h.step(true)
@@ -172,7 +173,7 @@ func (h *herd) transcribe(name string) *transcript {
 	return h.sent.end(name, h.w, replicas...)
 }
 
-// transcribe plays a fleet of which so many move, for a while each.
+// transcribe plays a fleet with each of these numbers of moving crates, for a while each.
 func (f *fleet) transcribe(name string, moving ...int) *transcript {
 	var l transcript
 	for _, n := range moving {
@@ -187,7 +188,7 @@ func (f *fleet) transcribe(name string, moving ...int) *transcript {
 	return l.end(name, f.w)
 }
 
-// transcribePlane plays clients who look from rocks that walk.
+// transcribePlane plays clients whose eyes follow moving rocks.
 func transcribePlane(t *testing.T, name string) *transcript {
 	t.Helper()
 	var l transcript

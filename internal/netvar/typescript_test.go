@@ -14,9 +14,9 @@ import (
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
-// The reader in TypeScript (clients/ts/src/state), which is written from docs/WIRE.md as well, gets
-// what the clients of random worlds got. It makes the same of each packet as the plain reader does,
-// also of damaged ones.
+// The reader in TypeScript (clients/ts/src/state), which is also written from docs/WIRE.md,
+// receives the packets of the clients of random worlds. For each packet, damaged ones included, it
+// has the same result as the plain reader.
 func TestTypeScriptReaderAgrees(t *testing.T) { scriptSeeds(t, false) }
 
 func TestTypeScriptReaderAgreesOnDamage(t *testing.T) { scriptSeeds(t, true) }
@@ -48,7 +48,7 @@ func scriptSeeds(t *testing.T, damage bool) {
 	read()
 }
 
-// worldLog is what clients/ts/test/worlds.ts reads: numbers are little endian.
+// worldLog is the input of clients/ts/test/worlds.ts. Numbers are little endian.
 //
 //	world   0 seed:u32 size:u32 SchemaTables
 //	join    1 client:u32 tick:f64
@@ -67,7 +67,7 @@ const (
 	logRecord
 )
 
-// begin logs what the clients of another world receive.
+// begin starts the log of another world's clients.
 func (l *worldLog) begin(tb testing.TB, m *plainModel, seed uint64) {
 	tb.Helper()
 	b, err := proto.Marshal(tablesOf(m.table))
@@ -90,7 +90,7 @@ func (l *worldLog) bytes(b []byte) {
 	l.b = append(l.b, b...)
 }
 
-// join begins a client of the world, as a reader that shows nothing.
+// join logs a new client of the world, as a reader without objects.
 func (l *worldLog) join(q *plainPair) {
 	l.clients++
 	q.log, q.logged = l, l.clients
@@ -99,7 +99,7 @@ func (l *worldLog) join(q *plainPair) {
 	l.b = binary.LittleEndian.AppendUint64(l.b, math.Float64bits(float64(q.plain.Tick)))
 }
 
-// received logs bytes that a client has had, and what they have made of the plain reader.
+// received logs bytes that a client has received, and the resulting state of the plain reader.
 func (l *worldLog) received(q *plainPair, entry byte, b []byte, res refdecoder.Result, err error) {
 	if l == nil {
 		return

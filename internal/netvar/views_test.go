@@ -9,13 +9,13 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// captains is a fleet of which each object has a field for its owner alone.
+// captains is a fleet in which each object has a field that only its owner reads.
 func captains(tb testing.TB, crates, clients int) *fleet {
 	return newFleetOf(tb, classOf[captain](tb, "captain"), crates, clients, twoBaselines, 0)
 }
 
-// A field that is withheld costs no client the fast path: neither of the objects that it does not
-// own, nor of its own.
+// A withheld field does not make objects unsteady: neither those that a client does not own, nor
+// its own.
 func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
 	const crates, clients = 256, 32
 	play := func(f *fleet, moving int) Stats {
@@ -25,7 +25,7 @@ func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
 		f.begin()
 		for range 8 {
 			for i, o := range f.crates {
-				if i%8 == 0 && o.class.Rules() != nil { // whose owner alone reads what has changed
+				if i%8 == 0 && o.class.Rules() != nil { // only its owner reads the change
 					f.w.Edit(o)
 					live[captain](o).Ammo++
 				}
@@ -50,11 +50,11 @@ func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
 		if open.InRuns != open.Records || own.InRuns != own.Records {
 			t.Errorf("%d of %d records go in runs, and with a field for owners %d of %d", open.InRuns, open.Records, own.InRuns, own.Records)
 		}
-		// Owners hear of their ammunition, twice.
+		// Owners are sent their ammunition, twice.
 		if own.Records < open.Records || own.Records > open.Records+8*2*crates/8 {
 			t.Errorf("%d records, with a field for owners %d", open.Records, own.Records)
 		}
-		// Each once more for its owner, and what it alone reads.
+		// Each once more for its owner, and the fields that only the owner reads.
 		if most := 2*open.Encoded + 8*2*crates/8; own.Encoded > most {
 			t.Errorf("%d records are encoded, with a field for owners %d, want at most %d", open.Encoded, own.Encoded, most)
 		}
@@ -62,7 +62,7 @@ func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
 }
 
 // BenchmarkOwnersField: 1 000 objects that all move, to 200 clients, with and without one field for
-// owners alone, in turn. The ratio is to be at most 2.
+// owners only, in turn. The ratio should be at most 2.
 func BenchmarkOwnersField(b *testing.B) {
 	open, own := newFleet(b, 1000, 200, twoBaselines, 0), captains(b, 1000, 200)
 	open.begin()
@@ -83,8 +83,8 @@ func BenchmarkOwnersField(b *testing.B) {
 	b.ReportMetric(own.spent.capture.Seconds()/open.spent.capture.Seconds(), "capture-owners/open")
 }
 
-// Views that come and go in any order say what a plain list of them says, and those of some slots
-// are the same for clients with the same views, whatever came before.
+// Views agree with a plain list after any changes, and the views of some slots are equal for
+// clients with the same views, whatever their history.
 func TestViewsAgreeWithAPlainList(t *testing.T) {
 	const slots = 150
 	for seed := range uint64(100) {
@@ -135,11 +135,11 @@ type barge struct {
 	Log     [16]int64
 }
 
-// Records too large for 64 of them to be one run are fewer in a run, down to one: all are encoded
-// once for all clients, in about as many packets as one by one.
+// Runs have fewer records if these are too large for a run of 64, down to one: all are encoded once
+// for all clients, in about as many packets as individual records.
 func TestLargeRecordsGoInShorterRuns(t *testing.T) {
 	const crates, clients = 192, 8
-	for _, logged := range []int{1, 3, 9, 16} { // numbers that change
+	for _, logged := range []int{1, 3, 9, 16} { // number of changing fields
 		f := newFleetOf(t, classOf[barge](t, "barge"), crates, clients, []uint64{3}, 0)
 		step := func() {
 			for _, o := range f.crates {
@@ -184,8 +184,8 @@ func TestLargeRecordsGoInShorterRuns(t *testing.T) {
 	}
 }
 
-// Whatever is shared, each client has what it may read and nothing else: in runs, and in parts of
-// other clients' runs, where clients own some of what moves, all of a block, or nothing.
+// With any sharing, each client has exactly the fields that it may read: in runs, and in parts of
+// other clients' runs, if clients own some of the moving objects, a whole block, or none.
 func TestClientsShareWithoutReadingMore(t *testing.T) {
 	for _, set := range []struct{ crates, clients, owners, moving int }{{128, 12, 12, 128}, {128, 12, 12, 8}, {128, 12, 2, 8}, {70, 66, 66, 70}, {140, 2, 2, 140}} {
 		f := newFleetOf(t, classOf[captain](t, "captain"), set.crates, set.clients, []uint64{3}, 0)
@@ -235,15 +235,15 @@ func TestClientsShareWithoutReadingMore(t *testing.T) {
 	}
 }
 
-// Who may not read what changes has the version of long ago, of which the history has no trace: it
-// is the newest that it may read, from its very tick on.
+// A client that may not read the changes has an old version, which the history has dropped: it is
+// the newest that the client may read, from its exact tick on.
 func TestTheNewestReadableVersionIsKnownHoweverOld(t *testing.T) {
 	class := classOf[captain](t, "captain")
 	w := NewWorld(NewTable(class))
 	var value captain
 	o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
 	w.Capture(1)
-	const last = 5 // change that all may read
+	const last = 5 // the last change that all clients may read
 	for tick := uint64(2); tick <= 3*Horizon; tick++ {
 		w.Edit(o)
 		if value.Ammo++; tick == last {
@@ -261,8 +261,8 @@ func TestTheNewestReadableVersionIsKnownHoweverOld(t *testing.T) {
 	}
 }
 
-// Of versions that are dropped the object knows since when they looked to who may not read all as
-// the oldest one does that is kept: a change of what all may read, be it a field or the owner.
+// For dropped versions the object stores the tick since which the readable fields equal those of
+// the oldest kept version: the last change of the owner or of a field that the client may read.
 func TestTheOldestVersionIsKnownByWhatMayBeRead(t *testing.T) {
 	const first, second = 5, 100
 	class := classOf[captain](t, "captain")
@@ -285,7 +285,7 @@ func TestTheOldestVersionIsKnownByWhatMayBeRead(t *testing.T) {
 			}
 			want := uint64(first)
 			if tick > second+Horizon {
-				want = 0 // nobody knows it any more
+				want = 0 // unknown
 			}
 			if got := (view{withheld: ownerRule}).asOf(o, second-1); got != want && tick != second+Horizon {
 				t.Fatalf("%s, tick %d: who may not read the ammunition had version %d as of %d, want %d", name, tick, got, second-1, want)
@@ -294,8 +294,7 @@ func TestTheOldestVersionIsKnownByWhatMayBeRead(t *testing.T) {
 	}
 }
 
-// Of versions that look the same to who may not read all of them the first is the version that a
-// client has as of a tick.
+// Of versions with equal readable fields the client's version as of a tick is the first.
 func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
 	class := classOf[captain](t, "captain")
 	for seed := range uint64(100) {
@@ -304,7 +303,7 @@ func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
 		const ticks = 40
 		var value captain
 		o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
-		// by tick, for who reads all and who does not
+		// by tick, for a client that reads all fields and for another one
 		open, some := [ticks + 1]uint64{}, [ticks + 1]uint64{}
 		for tick := uint64(1); tick <= ticks; tick++ {
 			open[tick], some[tick] = open[tick-1], some[tick-1]

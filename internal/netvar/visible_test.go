@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// only is an audience of one client, or of nobody.
+// only is an audience of one client, or of none.
 type only struct{ p *Peer }
 
 func (a only) Includes(p *Peer) bool { return a.p == p }
@@ -36,7 +36,7 @@ func TestHideAndShowInOneTickIsNothing(t *testing.T) {
 	}
 }
 
-// Rule 2: a change that the client may not see owes nothing.
+// Rule 2: a hidden change makes no record pending.
 func TestHiddenChangesOweNothing(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -67,7 +67,7 @@ func TestHiddenChangesOweNothing(t *testing.T) {
 	q.w.SetAudience(o, nobodyMay)
 	q.deliver()
 	q.w.SetAudience(o, nil)
-	q.edit(o).X++ // and now one of this tick
+	q.edit(o).X++ // and then one of this tick
 	q.deliver()
 	if q.w.stats.FullVisible != 3 || q.w.stats.Shown != 3 || q.w.stats.Hidden != 3 {
 		t.Errorf("counted %+v", q.w.stats)
@@ -80,11 +80,11 @@ func TestHiddenChangesOweNothing(t *testing.T) {
 }
 
 // Rule 4: the acknowledgement of a packet from before the object was hidden and shown, twice in a
-// row before anything of the second lifetime was sent, is worth nothing.
+// row before a record of the second lifetime was sent, does not count.
 func TestAcknowledgementFromBeforeItWasHiddenAndShown(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
-	lost, first := q.next() // nothing of this ever arrives
+	lost, first := q.next() // never arrives
 	for range 2 {
 		q.w.SetAudience(o, nobodyMay)
 		q.tick++
@@ -103,7 +103,8 @@ func TestAcknowledgementFromBeforeItWasHiddenAndShown(t *testing.T) {
 	}
 }
 
-// Rule 8: shown again is a new lifetime. A client that missed the despawn fires despawn, spawn.
+// Rule 8: an object that is shown again has a new lifetime. A client that missed the despawn has
+// the events despawn, spawn.
 func TestShownAgainAfterALostDespawn(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
@@ -119,8 +120,8 @@ func TestShownAgainAfterALostDespawn(t *testing.T) {
 	}
 }
 
-// Rule 8: that something was sent is remembered until a despawn is acknowledged, also when the
-// hidden object dies and the next of its slot is hidden from the start.
+// Rule 8: the server remembers that a record was sent until a despawn is acknowledged, also if the
+// hidden object is despawned and the next of its slot is hidden from the start.
 func TestHiddenThenDespawnedIsToldOnce(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -131,9 +132,9 @@ func TestHiddenThenDespawnedIsToldOnce(t *testing.T) {
 	q.next() // lost
 	next := q.spawnRock(q.w, rock{}, q.tick)
 	q.w.SetAudience(next, nobodyMay)
-	q.next() // both copies were in flight, so nothing is in it
+	q.next() // both copies were in flight, so it has no record
 	q.edit(next).X++
-	q.deliver() // its acknowledgement tells that the others are lost
+	q.deliver() // its acknowledgement proves that the others are lost
 	q.edit(next).X++
 	q.deliver()
 	if got := kinds(q.r.Events()); got != "SD" || q.p.owed.count() != 0 {
@@ -144,7 +145,7 @@ func TestHiddenThenDespawnedIsToldOnce(t *testing.T) {
 	}
 }
 
-// A client that joins is judged at the next capture, when the game has made up its mind.
+// A joining client is judged at the next capture, after OnJoin.
 func TestAudienceIsAskedForJoiners(t *testing.T) {
 	q := newPair(t, 0)
 	a, b, c := q.spawnRock(q.w, rock{X: 1}, 1), q.spawnRock(q.w, rock{X: 2}, 1), q.spawnRock(q.w, rock{X: 3}, 1)
@@ -173,8 +174,8 @@ func TestAudienceIsAskedForJoiners(t *testing.T) {
 	q.deliver()
 }
 
-// A pair that is doubted is asked about once, at the next capture, whatever else is asked then; and
-// not if its client has just joined, who is asked about everything, or has gone.
+// A doubted pair is judged once, at the next capture, beside other reasons; and not if its client
+// has just joined, for which all objects are judged, or is closed.
 func TestADoubtedPairIsAskedAboutOnce(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -213,7 +214,7 @@ func TestADoubtedPairIsAskedAboutOnce(t *testing.T) {
 	asked("what is gone", 0, func() { q.w.JudgeFor(o, q.p); q.w.Despawn(o) })
 }
 
-// An audience that refers to the observers of its own object gets what held before.
+// An audience that refers to the observers of its own object gets the current ones.
 func TestAudienceMayAskForItsOwnObject(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -229,7 +230,7 @@ type self struct{ o *Object }
 
 func (a self) Includes(p *Peer) bool { return p.Shows(a.o) }
 
-// Who iterates over what has an audience gets it in id order, and may stop.
+// The iteration over objects with an audience is in id order, and may stop.
 func TestGuardedIsInOrderAndMayBeLeft(t *testing.T) {
 	q := newPair(t, 0)
 	var guarded []*Object

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The largest class that goes in packets fits one in the worst case, and fills it but for the
-// heads: one byte more goes over the stream.
+// The largest class for packets fits one in the worst case, and fills it except for the heads: with
+// one byte more its records need the stream.
 func TestClassesThatFitAPacketAreNotLarge(t *testing.T) {
 	spawn := func(n int) (large bool, packet []byte, waited uint64) {
 		typ := reflect.StructOf([]reflect.StructField{{
@@ -43,10 +43,11 @@ func TestClassesThatFitAPacketAreNotLarge(t *testing.T) {
 	}
 }
 
-// Of fields that have changed in one tick the first is named, and the owner only if it is alone.
+// Of fields that have changed in one tick LastChanged returns the first, and the owner only if it
+// is alone.
 func TestTheFirstOfTheLastChangedFieldsIsNamed(t *testing.T) {
 	for _, c := range []struct {
-		changed []uint64 // by field; that of the owner comes first
+		changed []uint64 // by field; the owner first
 		among   []int
 		want    int
 	}{
