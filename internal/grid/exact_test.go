@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestOneMoveSuspectsThePairsThatMatter: where one alone moves, appears or goes, the suspects are
-// the pairs that have become Inside or Outside, each once; and those of something new are the eyes
-// that it is Inside of.
+// TestOneMoveSuspectsThePairsThatMatter: if a single thing or eye moves, appears or is removed, the
+// suspects are exactly the pairs that have become Inside or Outside, each once; for a new thing
+// they are the eyes that it is Inside of.
 func TestOneMoveSuspectsThePairsThatMatter(t *testing.T) {
 	const n = 60
 	rng := rand.New(rand.NewPCG(4, 2))
@@ -94,9 +94,8 @@ func TestOneMoveSuspectsThePairsThatMatter(t *testing.T) {
 	}
 }
 
-// TestAMoveLooksAtNoMoreThanItsReach: a step looks at the cells around where it came from, a leap
-// at those around where it went as well, and something new at the few from which it may be seen at
-// once.
+// TestAMoveLooksAtNoMoreThanItsReach: a step visits the cells around its start, a leap also those
+// around its end, and a new thing only the cells near it.
 func TestAMoveLooksAtNoMoreThanItsReach(t *testing.T) {
 	x := New(shape(t, 50, 100, 100)) // near is 3, the reach 5
 	for i := range 60 * 60 {

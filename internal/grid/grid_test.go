@@ -57,8 +57,8 @@ func TestBadPositionsLieInBorderCells(t *testing.T) {
 	}
 }
 
-// TestZonesKeepTheirPromise: what is within the radius is Inside, what has left it by more than the
-// margin and two cells is Outside, and what is Outside is further than radius and margin.
+// TestZonesKeepTheirPromise: things within the radius are Inside, things beyond it by more than the
+// margin and two cells are Outside, and things that are Outside are further than radius and margin.
 func TestZonesKeepTheirPromise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := shape(t, 3, 10, 4)
@@ -80,11 +80,12 @@ func TestZonesKeepTheirPromise(t *testing.T) {
 	}
 }
 
-// world is where everybody is, and which pairs have seen each other by looking at suspects alone.
+// world has the positions of all things and eyes, and the visible pairs as found from suspects
+// only.
 type world struct {
 	Shape
 	things, eyes map[int]Cell
-	seen, before map[[2]int]bool // now, and after the last round
+	seen, before map[[2]int]bool // visible pairs: now, and after the last round
 }
 
 func (m *world) zone(thing, eye int) Zone {
@@ -106,8 +107,8 @@ func (m *world) judge(thing, eye int) {
 	}
 }
 
-// TestSuspectsAreAllThatMatter: things and eyes walk, jump, come and go, in two and three
-// dimensions; looking at the suspects alone comes to what looking at every pair does.
+// TestSuspectsAreAllThatMatter: things and eyes walk, jump, appear and disappear, in two and three
+// dimensions; a check of the suspects has the same result as a check of every pair.
 func TestSuspectsAreAllThatMatter(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { walkAbout(t, rand.New(rand.NewPCG(seed, 3))) })
@@ -143,7 +144,7 @@ func walkAbout(t *testing.T, rng *rand.Rand) {
 		for id := range things {
 			at, is := m.things[id]
 			switch r := rng.IntN(30); {
-			case !is && r < 5: // Whoever adds it looks at all pairs.
+			case !is && r < 5: // the caller of AddThing checks all pairs
 				m.things[id] = place()
 				x.AddThing(id, m.things[id])
 				for eye := range eyes {
@@ -187,8 +188,8 @@ func walkAbout(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// TestACellToAndFroIsNotSeenToComeAndGo: along an axis a step over an edge changes the gap by no
-// more than the least margin.
+// TestACellToAndFroIsNotSeenToComeAndGo: along an axis a step over an edge changes the gap by at
+// most the least margin.
 func TestACellToAndFroIsNotSeenToComeAndGo(t *testing.T) {
 	for _, radius := range []float64{1, 2.5, 7, 10} {
 		s := shape(t, 2, radius, 2)
@@ -202,8 +203,8 @@ func TestACellToAndFroIsNotSeenToComeAndGo(t *testing.T) {
 	}
 }
 
-// TestCostFollowsWhoChangesItsCell: 10 000 things and 200 eyes cost nothing while they stay in
-// their cells, and each that leaves its cell what lies around it.
+// TestCostFollowsWhoChangesItsCell: 10 000 things and 200 eyes without a change of cell have no
+// cost, and each change costs the cells around it.
 func TestCostFollowsWhoChangesItsCell(t *testing.T) {
 	x := crowd(shape(t, 50, 100, 100), 10_000, 200)
 	x.Settle(func(int, int) {})
@@ -225,8 +226,8 @@ func TestCostFollowsWhoChangesItsCell(t *testing.T) {
 		at.X++
 		x.MoveThing(id*100, at)
 	}
-	// The reach is 5: 11² cells around one that goes to the next; nearly all pairs around it stay
-	// as they are.
+	// The reach is 5: 11² cells around each step to the next cell; nearly all pairs around it keep
+	// their zone.
 	if cells, pairs := cost(); cells > 100*11*11 || pairs > 100*200/10 {
 		t.Errorf("100 of 10 000 left their cell: %d cells, %d pairs", cells, pairs)
 	}

@@ -117,7 +117,7 @@ func TestUnequalDigestIsHealedByTheFullState(t *testing.T) {
 	stale, first := q.next()
 	q.p.RequestFull()
 	mustApply(t, q.r, nil, stale...)
-	q.p.Ack([]Range{{first, first}}) // sent before the request, so it proves nothing about it
+	q.p.Ack([]Range{{first, first}}) // sent before the request, so it is no proof
 	q.p.RequestDigest(1)
 	q.deliver()
 	if d, _ := q.r.Digest(); d != DigestEqual || q.rock(o.ID()) != (rock{X: 1, Y: 5}) {

@@ -12,10 +12,10 @@ import (
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
-// The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of what
-// may be read, joins, leaves and connections that break and are resumed, over links that lose,
-// repeat and reorder, and after every packet a comparison with an independent mirror of what the
-// server had captured.
+// The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of
+// readable fields, joins, leaves, and connections that break and are resumed, over links that lose,
+// repeat and reorder. After every packet the client is compared with an independent mirror of the
+// captured state.
 //
 //	NETLOOP_SEEDS=20000 go test -run TestModel ./internal/netvar   # the long proof
 //	NETLOOP_SEED=17     go test -run TestModel ./internal/netvar   # one seed again
@@ -73,7 +73,7 @@ type model struct {
 	rng     *rand.Rand
 	w       *World
 	tick    uint64
-	mirror  map[uint64]map[int]mirrored // by tick, by slot: what was captured
+	mirror  map[uint64]map[int]mirrored // captured objects, by tick, by slot
 	objects []*Object
 	touched map[*Object]bool // since the last capture
 	clients []*modelClient
@@ -111,7 +111,7 @@ type modelClient struct {
 	complete uint64          // tick of the last whole snapshot
 	joined   uint64          // tick of its first capture
 	equal    uint64
-	leak     error // a record carried what may not be read
+	leak     error // a record carried an unreadable field
 }
 
 func newModel(s schema, seed uint64) *model {

@@ -60,7 +60,7 @@ func (q *pair) wantX(o *Object, from, to uint64, alpha float64, want float32, th
 }
 
 // An unmoved object is drawn at its place until the snapshot before its first move, and stops at
-// the snapshot of its last, after any length of rest and for any number of snapshots.
+// the snapshot of its last, after any pause and for any number of snapshots.
 func TestFirstMoveBeginsAtTheSnapshotBefore(t *testing.T) {
 	q := drawnPair(t)
 	o := q.spawnShip(q.w, ship{X: 1, Name: "ann"}, 0, 1)

@@ -379,7 +379,7 @@ func TestTwoCopiesThenWait(t *testing.T) {
 	}
 }
 
-// Rule 4: an older packet is discarded without acknowledgement, and changes nothing.
+// Rule 4: an older packet is discarded without acknowledgement, and has no effect.
 func TestPacketOfAnEarlierTickIsDiscarded(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
