@@ -51,8 +51,8 @@ func (x *Index) MoveEye(id int, to Cell, is bool) {
 	}
 }
 
-// Settle calls suspect for pairs of which one or both have moved. Each pair whose zone has become
-// Inside or Outside is among them, perhaps more than once, and so are some others.
+// Settle calls suspect for pairs of which one or both have moved. Each pair that has become Inside
+// or Outside is among them, perhaps more than once, and so are some others.
 func (x *Index) Settle(suspect func(thing, eye int)) {
 	tell := func(thing, eye int) {
 		x.suspected++
@@ -94,7 +94,7 @@ func (x *Index) Seen(id int, suspect func(thing, eye int)) {
 	})
 }
 
-// walk calls fn for those of the other kind whose zone a move may change to Inside or Outside.
+// walk calls fn for each member of the other kind that a move may bring Inside or Outside.
 func (x *Index) walk(others *layer, m *move, fn func(id int)) {
 	visit := func(at Cell, first int32) {
 		was, is := Outside, Outside

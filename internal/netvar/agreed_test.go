@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A packet whose header contradicts earlier packets of its snapshot is rejected, and the right one
-// is accepted afterwards.
+// A packet with a header that contradicts earlier packets of its snapshot is rejected, and the
+// right one is accepted afterwards.
 func TestPacketsOfOneSnapshotMustFitTogether(t *testing.T) {
 	q := newPair(t, 0)
 	for i := range 60 {

@@ -14,8 +14,8 @@ type spent struct {
 }
 
 // sampleEvery is the average number of records per sample; a power of two. The gaps between samples
-// are random: with a fixed gap, a world whose records repeat in a cycle would always sample the
-// same objects.
+// are random: with a fixed gap, a world with a cycle of records would always sample the same
+// objects.
 const sampleEvery = 1024
 
 func newSpent(t *Table) spent {

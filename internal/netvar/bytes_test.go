@@ -7,7 +7,7 @@ import (
 )
 
 // The bytes of records are counted by class exactly, and by field approximately, also in a world
-// whose records repeat with the period of a gap.
+// with a cycle of records as long as a gap.
 func TestBytesAreCountedByClassAndField(t *testing.T) {
 	u := newRush(t, 56)
 	for range 8 {

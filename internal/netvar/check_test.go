@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// watched is a pair whose world reports misuse.
+// watched is a pair with a world that reports misuse.
 func watched(t *testing.T) (*pair, *[]string) {
 	q, told := newPair(t, 0), new([]string)
 	q.w.Check(true, true, func(o *Object, field string, what Misuse) {

@@ -10,7 +10,7 @@ type clamps struct {
 	told  map[string]bool
 }
 
-// OnClamp sets a function that is called once for each field whose value had to be cut or clamped.
+// OnClamp sets a function that is called once for each field with a value that was cut or clamped.
 // The field is named by its path in Go; the elements of a slice count as the slice.
 func (w *World) OnClamp(tell func(class, field string)) {
 	w.tellClamp, w.clamps = tell, make([]clamps, len(w.table.classes))

@@ -132,8 +132,8 @@ type maskedHash struct {
 	withheld      Rules
 }
 
-// maxMaskedHashes bounds the sets of rules whose hashes an object caches: games have an owner and a
-// few teams.
+// maxMaskedHashes bounds the cached hashes of an object, one for each set of rules: games have an
+// owner and a few teams.
 const maxMaskedHashes = 8
 
 // maskedHash returns the cached hash for a set of rules. If there is none, it returns an empty one,

@@ -75,7 +75,7 @@ func (p *Peer) peek(slot int) entry {
 	return e
 }
 
-// renew overwrites an entry and clears its detail, whose memory is reused.
+// renew overwrites an entry and clears its detail to reuse the memory.
 func (e *entry) renew(to entry) {
 	*e.detail = detail{}
 	to.detail = e.detail

@@ -50,7 +50,7 @@ type Explanation struct {
 	// Number of snapshots that carried that version, while one of them is in flight: at most 2.
 	Copies  int
 	Packets []uint64 // ids of the packets in flight that carry it
-	Until   uint64   // of WhyInterval: the tick whose capture takes the change
+	Until   uint64   // of WhyInterval: tick of the capture that takes the change
 }
 
 // FieldsNamed returns the numbers, as in FieldName, of the fields with this name: one field, all

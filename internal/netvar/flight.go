@@ -40,7 +40,7 @@ type sentPacket struct {
 	records []sentRecord
 }
 
-// addTo adds the slots whose records the packet carries.
+// addTo adds the slots of the packet's records.
 func (s *sentPacket) addTo(b *bitset) {
 	for i := range s.records {
 		b.add(int(s.records[i].block), s.records[i].mask)

@@ -48,7 +48,7 @@ func (g *guards) next(lim Limit) (packets [2][][]byte) {
 	return packets
 }
 
-// deliver is a tick whose packets all arrive.
+// deliver is a tick without losses.
 func (g *guards) deliver(lim Limit) {
 	g.t.Helper()
 	for i, packets := range g.next(lim) {

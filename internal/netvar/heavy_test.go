@@ -8,16 +8,16 @@ import (
 	"unsafe"
 )
 
-// diary is a class whose kilobytes all change in every tick.
+// diary is a class of kilobytes that all change in every tick.
 type diary struct {
 	Page int32
 	Text []byte `net:"max=4000"`
 	Mood int32
 }
 
-// The bytes that a server keeps of an object are bounded, whatever its size. A client without a
-// kept baseline is sent full records until it is nearer, and both agree in the end. A near client
-// is not affected.
+// The bytes that a server keeps of an object are bounded, for any size. A client without a kept
+// baseline is sent full records until it is nearer, and both agree in the end. A near client is not
+// affected.
 func TestVersionsAreBoundedInBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 4))
 	class := classOf[diary](t, "diary")
@@ -118,9 +118,9 @@ func TestTrendsNeverComeFromEvictedVersions(t *testing.T) {
 	}
 }
 
-// playLedger edits a row in so many ticks, and then only X, for a client whose acknowledgements
-// take so many ticks. It returns the number of snapshots whose baseline exists and whose trend
-// begins at an evicted version.
+// playLedger edits a row in so many ticks, and then only X, for a client that acknowledges after so
+// many ticks. It returns the number of snapshots with an existing baseline and a trend from an
+// evicted version.
 func playLedger(t *testing.T, edits, delay int) (evicted int) {
 	t.Helper()
 	const still = 200

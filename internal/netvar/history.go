@@ -27,7 +27,7 @@ const maxHistory = 384 << 10
 // Dropping versions advances the start of the part. When its end reaches the end of the array, the
 // part is moved to the front. A short history therefore always touches little memory: a client has
 // thousands of objects, and cache misses are most of the cost of a packet. Memory of dropped
-// versions is reused, so an object whose words change every tick soon allocates nothing. Versions
+// versions is reused, so an object with new words in every tick soon stops allocating. Versions
 // share unchanged blobs, and a changed blob is allocated.
 type history struct {
 	data  []uint64 // stride words per version: its tick and its words

@@ -48,7 +48,7 @@ func (h *holds) pace(t *Table, num, den uint64) {
 	}
 }
 
-// wake marks the objects as edited whose interval is over.
+// wake marks late objects as edited once their interval is over.
 func (w *World) wake() {
 	kept := w.holds.late[:0]
 	for _, l := range w.holds.late {
@@ -86,8 +86,8 @@ const (
 )
 
 // Held returns the reason why the newest version of o lacks the current value of leaf i, as of the
-// last capture; for WithinInterval also the tick whose capture will have it. A change since that
-// capture is not held if the next capture will have it.
+// last capture; for WithinInterval also the tick of the capture that will have it. A change since
+// that capture is not held if the next capture will have it.
 func (w *World) Held(o *Object, i int) (why HoldReason, until uint64) {
 	intervals := w.holds.by[o.class.index]
 	if intervals == nil || !o.alive || !o.published() {

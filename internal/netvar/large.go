@@ -10,7 +10,7 @@ import (
 //
 //	large = coder:1 padding:1 tick:4 id:uvarint at:len record
 //
-// The record is a full one, as in a packet of this tick whose at is 0.
+// The record is a full one, as in a packet of this tick with at = 0.
 //
 // Ids start at 1 and have no gaps. The client applies the records in order and acknowledges the
 // last one. These records have ids of their own, because acknowledgements of packets cover only

@@ -36,7 +36,7 @@ func (q *pair) apply(record []byte) (id uint64) {
 	return id
 }
 
-// sent is a tick whose packets arrive. It returns the large record of its snapshot, or nil.
+// sent is a tick without losses. It returns the large record of its snapshot, or nil.
 func (q *pair) sent() (record []byte) {
 	q.t.Helper()
 	q.deliver()
@@ -565,8 +565,8 @@ func TestCuttingLargeRecordsDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A record that finds no room on the stream reserves the rest of it, so that smaller records wait
-// too.
+// A record that finds no room on the stream reserves all remaining room, so that smaller records
+// wait too.
 func TestWhatFindsNoRoomKeepsItFromOthers(t *testing.T) {
 	c := cutter{lim: Limit{Reliable: true}, largeRoom: 1000, left: 3200 + 4800 + 1}
 	for i, set := range []struct {

@@ -90,7 +90,7 @@ type Drawing struct {
 	Base unsafe.Pointer
 
 	o    *Object
-	held int  // the version whose numbers Base has
+	held int  // the version of the numbers in Base
 	bare bool // Base has the numbers of no version
 	seen seen
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// drawnPair is a pair whose replica keeps data for drawing.
+// drawnPair is a pair with a replica that keeps data for drawing.
 func drawnPair(t *testing.T) *pair {
 	q := newPair(t, 0)
 	q.r.KeepForDrawing(q.ship)
@@ -480,8 +480,8 @@ func BenchmarkDraw(b *testing.B) {
 	}
 }
 
-// An object whose first packets were lost is drawn from the beginning of its lifetime all the same,
-// with its first received version: a message of that tick may refer to it.
+// After the loss of its first packets an object is drawn from the beginning of its lifetime all the
+// same, with its first received version: a message of that tick may refer to it.
 func TestAnObjectThatComesLateIsDrawnFromItsBeginning(t *testing.T) {
 	q := drawnPair(t)
 	for range 3 {

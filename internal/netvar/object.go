@@ -42,7 +42,7 @@ type Object struct {
 	born uint64 // tick of the first version; on a client that of the lifetime
 
 	// On a client, for drawing: see moment.go.
-	cut  uint64 // the version whose record changed the readable fields
+	cut  uint64 // version of the record that changed the readable fields
 	gone uint64 // the tick at which the object ended, or 0
 	past *past
 
@@ -174,7 +174,7 @@ type residual struct {
 	n        uint32 // in bits
 }
 
-// maxResiduals bounds the bases per object whose bits are cached during a tick. Clients with
+// maxResiduals bounds the cached encodings of an object, one per basis, during a tick. Clients with
 // similar round trips share one to three; beyond the bound a delta is encoded again.
 const maxResiduals = 32
 

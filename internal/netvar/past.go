@@ -17,8 +17,8 @@ func (o *Object) Original() bool { return o.fields != nil }
 // nil, which means the zero struct. With them, At allocates once for each changed one. The drawing
 // is valid until the next capture.
 //
-// A client that shows the same moment sees the same state, as far as its records have arrived:
-// objects whose records are delayed are older there.
+// A client that shows the same moment sees the same state, as far as its records have arrived: an
+// object with a delayed record is older there.
 func (o *Object) At(m Moment) (d Drawing, ok bool) {
 	if !o.at(&m, &d.seen) || d.seen.lost {
 		return Drawing{}, false

@@ -6,7 +6,7 @@ import "slices"
 type Peer struct {
 	w         *World
 	entries   []entry // by slot: read them with detailed or peek
-	steady    bitset  // slots whose entries have no detail: see steady.go
+	steady    bitset  // slots with entries that have no detail: see steady.go
 	blank     bitset  // slots of objects with no record sent yet: see blank.go
 	owed      bitset  // pending slots: their last change is later than the acknowledged version
 	sentOnce  bitset  // pending slots with a copy in flight
@@ -14,7 +14,7 @@ type Peer struct {
 	hidden    bitset  // slots of objects that the client may not see
 	views     views
 	seats     []*seat // by space
-	doubted   bitset  // slots whose visibility the next capture checks: see JudgeFor
+	doubted   bitset  // slots that the next capture judges again: see JudgeFor
 	fresh     bool    // the client has joined, and audiences were not asked about it yet
 	flight    flight
 	large     large

@@ -158,8 +158,8 @@ func (c *cutter) takePlanned() {
 }
 
 // addPlanned lists blank slots of a block. The records of a packet are in slot order, so no other
-// candidate may be inside the range of a run. Slots whose range overlaps another run wait for the
-// next snapshot. Slots with candidates between them are listed individually.
+// candidate may be inside the range of a run. Slots that overlap the range of another run wait for
+// the next snapshot. Slots with candidates between them are listed individually.
 func (c *cutter) addPlanned(k int, mask uint64) {
 	first, last := bits.TrailingZeros64(mask), bits.Len64(mask)-1
 	midst := uint64(2)<<last - 1<<first

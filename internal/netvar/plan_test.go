@@ -42,7 +42,7 @@ func (n *newcomers) join() *Peer {
 	return p
 }
 
-// play runs a tick whose packets all arrive.
+// play runs a tick without losses.
 func (n *newcomers) play(lim Limit) {
 	n.t.Helper()
 	n.tick++

@@ -29,7 +29,7 @@ const MaxRules = 15
 type Readers interface {
 	// Ask is called before Withheld is called again for each client.
 	Ask(o *Object)
-	// Withheld returns the rules whose fields the client may not read.
+	// Withheld returns the rules of the fields that the client may not read.
 	Withheld(o *Object, p *Peer) Rules
 }
 
@@ -155,8 +155,8 @@ type reading struct {
 	values  [4]codec.Values // scratch of permit
 }
 
-// SetReaders sets who may read the fields with a rule of a class's objects. Without it no client
-// may. It must be called before the first object is spawned.
+// SetReaders sets the readers of a class's fields that have a rule. Without it no client may. It
+// must be called before the first object is spawned.
 func (w *World) SetReaders(c *Class, r Readers) {
 	if w.reading.readers == nil {
 		w.reading.readers = make([]Readers, len(w.table.classes))

@@ -25,7 +25,7 @@ type agent struct {
 
 const ownerRule, teamRule = Rules(1 << 1), Rules(1 << 2)
 
-// rules implements Readers for clients whose Handle is their number: the owner has that number, and
+// rules implements Readers for clients with their number as Handle: the owner has that number, and
 // the team is a set.
 type rules struct {
 	team   clientSet
@@ -96,7 +96,7 @@ func (q *squad) next() (packets [3][]byte) {
 	return packets
 }
 
-// deliver is a tick whose packets arrive and are acknowledged.
+// deliver is a tick in which all packets arrive and are acknowledged.
 func (q *squad) deliver() {
 	q.t.Helper()
 	packets := q.next()

@@ -97,9 +97,9 @@ func (l *large) restart() {
 // instead; see StartAt.
 func (r *Replica) Resume() { r.large = 0 }
 
-// Clear ends all objects, in the order of their ids, for a client whose world has ended. Events
-// reports the despawns, and the objects cannot be drawn any more. Adapt then prepares the replica
-// for another server.
+// Clear ends all objects, in the order of their ids, for a client after the end of its world.
+// Events reports the despawns, and the objects cannot be drawn any more. Adapt then prepares the
+// replica for another server.
 func (r *Replica) Clear() {
 	r.LookFrom(math.MaxUint64)
 	for _, o := range r.slots {

@@ -332,8 +332,8 @@ func TestResumeTwiceBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// A resume does not change an entry without a record in flight. Otherwise the last sent version
-// becomes the baseline, and the last record's tick that of the baseline.
+// A resume does not change an entry without a record in flight. Otherwise it resets the last sent
+// version to the baseline, and the tick of the last record to the baseline's.
 func TestARewindTakesBackWhatWasNotAcknowledged(t *testing.T) {
 	kept := entry{detail: &detail{base: 5, sent: 5}, last: 9, life: 3}
 	if kept.rewind(); kept.sent != 5 || kept.last != 9 {

@@ -33,7 +33,7 @@ func (q *pair) next() (packets [][]byte, first uint64) {
 	return snap(q.p, q.tick, wide)
 }
 
-// deliver is a tick whose packets arrive and are acknowledged.
+// deliver is a tick in which all packets arrive and are acknowledged.
 func (q *pair) deliver() {
 	q.t.Helper()
 	packets, _ := q.next()

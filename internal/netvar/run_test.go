@@ -258,7 +258,7 @@ func TestARunStaysWhileAnotherIsCopiedFromIt(t *testing.T) {
 	}
 }
 
-// A run whose records are too large is no donor.
+// A run with too large records is no donor.
 func TestNothingIsSplicedOutOfWhatIsTooLarge(t *testing.T) {
 	a := newAsker(t)
 	const all = ^uint64(0)

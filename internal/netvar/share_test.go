@@ -187,7 +187,7 @@ func TestAFewMoreOriginsThanPlacesShareStill(t *testing.T) {
 	}
 }
 
-// For a client whose limits are short, about as much is encoded as fits, even without sharing.
+// For a client with short limits, about as much is encoded as fits, even without sharing.
 func TestWhoIsShortCostsWhatFits(t *testing.T) {
 	f := newFleet(t, 1280, 1, []uint64{3}, 0)
 	c := &f.clients[0]

@@ -33,7 +33,7 @@ type beam struct {
 
 // skirmish is a world of 100 boulders and of ships that each belong to a client. All of them move
 // in every tick, and sometimes a ship fires. Acknowledgements arrive one to three ticks later, as
-// on a short link whose clients' frames are at any time between two ticks.
+// on a short link with client frames at any time between two ticks.
 type skirmish struct {
 	w          *World
 	random     *rand.Rand

@@ -335,8 +335,8 @@ func TestARunMayTakeTheLastBit(t *testing.T) {
 	}
 }
 
-// A second copy is sent after all first ones, whatever its weight. If only copies are left out the
-// client does not lag.
+// A second copy is sent after all first ones, at any weight. If only copies are left out the client
+// does not lag.
 func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 	for _, steady := range []bool{false, true} {
 		q := newPair(t, 0)

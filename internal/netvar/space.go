@@ -25,7 +25,7 @@ type Space struct {
 	seats  []*seat                  // by eye
 	free   []int                    // unused eyes
 	shut   []int                    // eyes that are unused after the next Settle
-	moving []*seat                  // seats whose eyes were set since the last capture
+	moving []*seat                  // seats with eyes set since the last capture
 	taken  []*seat                  // seats with an eye that follows an object
 	doubts []*seat                  // seats with suspects
 	doubt  func(slot, eye int)      // adds a suspect

@@ -315,7 +315,7 @@ func TestRandomWalksSeeWhatTheRulesSay(t *testing.T) {
 	}
 }
 
-// some is an audience of the clients whose number has this remainder.
+// some is an audience of the clients with numbers of this remainder.
 type some struct{ mod, rest uint64 }
 
 func (s some) Includes(p *Peer) bool { return p.Handle.(uint64)%s.mod == s.rest }
@@ -462,8 +462,8 @@ func (c *roamer) look(t *testing.T, p *plane, rocks []*Object) {
 	}
 }
 
-// walkers is a world of 10 000 rocks in a plane of 2 000 × 2 000, with 200 clients, whose eyes
-// follow rocks.
+// walkers is a world of 10 000 rocks in a plane of 2 000 × 2 000, with 200 clients that each have
+// an eye in a rock.
 func walkers(tb testing.TB) (p *plane, rocks []*Object) {
 	p = newPlane(tb, 50, 100, 100, true)
 	for i := range int32(10_000) {
@@ -486,7 +486,7 @@ func (p *plane) walk(rocks []*Object, by int32) {
 }
 
 // TestASpaceCostsWhoChangesItsCell: 10 000 objects and 200 clients make two million pairs, of which
-// a tick checks only those whose visibility may have changed.
+// a tick checks only those that may have become visible or hidden.
 func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 	p, rocks := walkers(t)
 	cost := func(by int32) (cells, pairs, judged uint64) {

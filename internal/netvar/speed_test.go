@@ -27,7 +27,7 @@ type captain struct {
 	Ammo    int32   `net:"read=owner"`
 }
 
-// ownersRead implements Readers of captains, for clients whose Handle is their number from 0.
+// ownersRead implements Readers of captains, for clients with their number, from 0, as Handle.
 type ownersRead struct{}
 
 func (ownersRead) Ask(*Object) {}
@@ -70,8 +70,8 @@ type fleetClient struct {
 	encoded uint64    // by its snapshots since begin
 }
 
-// newFleet makes a fleet whose clients acknowledge after these delays in turn, and plays until all
-// of them have all objects.
+// newFleet makes a fleet of clients that acknowledge after these delays in turn, and plays until
+// all of them have all objects.
 func newFleet(tb testing.TB, crates, clients int, delays []uint64, loss float64) *fleet {
 	tb.Helper()
 	return newFleetOf(tb, classOf[crate](tb, "crate"), crates, clients, delays, loss)
@@ -222,7 +222,7 @@ var (
 func twoBaselineFleet(tb testing.TB) *fleet { return newFleet(tb, 1000, 200, twoBaselines, 0) }
 func tenBaselineFleet(tb testing.TB) *fleet { return newFleet(tb, 1000, 200, tenBaselines, 0.05) }
 
-// budgetFleet is a fleet whose clients have budgets for about a third of the changes.
+// budgetFleet is a fleet of clients with budgets for about a third of the changes.
 func budgetFleet(tb testing.TB) *fleet {
 	f := tenBaselineFleet(tb)
 	for i := range f.clients {

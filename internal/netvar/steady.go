@@ -3,8 +3,8 @@ package netvar
 import "math/bits"
 
 // Nearly always the client has the newest sent version of an object, because packets arrive and
-// contain all pending objects. Such an object is steady for the client's peer, which stores no
-// detail for it. The state of steady objects is in
+// snapshots leave out no pending object. Such an object is steady for the client's peer, which
+// stores no detail for it. The state of steady objects is in
 //
 //	marks      the ticks as of which the client has all of them
 //	owed       those with a change that is not acknowledged: the pending ones
@@ -93,8 +93,8 @@ func (p *Peer) mended(slot int, e *entry, tick uint64) {
 func (e *entry) leftOut(tick uint64) { e.mendedAt, e.missedAt = 0, tick }
 
 // addMark makes a tick a mark, because one of its packets is acknowledged. Missing as of the mark
-// are the pending objects whose records were lost and are in no later packet, and those in packets
-// of the tick that are still in flight.
+// are pending objects in lost packets and in no later one, and those in packets of the tick that
+// are still in flight.
 func (p *Peer) addMark(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)

@@ -551,7 +551,7 @@ func TestAnEntryRemembersWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// An age is a number of ticks, also across the tick whose low bits are all zero.
+// An age is a number of ticks, also across the tick with low bits of 0.
 func TestAgeCountsAcrossTheLowBits(t *testing.T) {
 	e := entry{last: 1<<32 - 3}
 	for tick, want := range map[uint64]uint64{1<<32 - 3: 0, 1<<32 - 1: 2, 1 << 32: 3, 1<<32 + 7: 10, 2<<32 + 7: 10} {

@@ -188,7 +188,7 @@ func (f *fleet) transcribe(name string, moving ...int) *transcript {
 	return l.end(name, f.w)
 }
 
-// transcribePlane plays clients whose eyes follow moving rocks.
+// transcribePlane plays clients with eyes in moving rocks.
 func transcribePlane(t *testing.T, name string) *transcript {
 	t.Helper()
 	var l transcript

@@ -25,7 +25,7 @@ type masked struct {
 // views are the views of one client. They are empty for a client that may read all fields.
 type views struct {
 	blocks [][]masked // by block, sorted by withheld, which is not 0
-	turned bitset     // slots whose view has changed within the lifetime
+	turned bitset     // slots with a change of view within the lifetime
 	since  []uint64   // by slot: tick of that change
 }
 
@@ -81,7 +81,7 @@ func (s *views) turn(slot int, tick uint64) {
 	s.turned.set(slot)
 }
 
-// end removes the view of a slot whose lifetime ends.
+// end removes the view of a slot at the end of its lifetime.
 func (s *views) end(slot int) {
 	s.set(slot, 0)
 	s.turned.unset(slot)

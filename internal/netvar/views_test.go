@@ -84,7 +84,7 @@ func BenchmarkOwnersField(b *testing.B) {
 }
 
 // Views agree with a plain list after any changes, and the views of some slots are equal for
-// clients with the same views, whatever their history.
+// clients with the same views, after any history.
 func TestViewsAgreeWithAPlainList(t *testing.T) {
 	const slots = 150
 	for seed := range uint64(100) {

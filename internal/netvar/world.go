@@ -98,7 +98,7 @@ func (w *World) SpawnFor(c *Class, live unsafe.Pointer, a Audience, owner uint64
 	return o
 }
 
-// put adds an object with an id whose slot is free.
+// put adds an object with an id of a free slot.
 func (w *World) put(id ID, c *Class, live unsafe.Pointer, owner uint64, tick uint64) *Object {
 	o := &Object{
 		id: id, class: c, live: live, owner: owner, changed: tick,
