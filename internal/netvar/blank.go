@@ -2,10 +2,9 @@ package netvar
 
 import "math/bits"
 
-// A slot is blank for a peer if the peer has sent its client no record of the object yet. All blank
-// entries share one empty detail. After joining, asking for the full state, or resuming without
-// copies, all slots of a client are blank. If there are many, the client receives them by a plan:
-// see plan.go.
+// A slot is blank for a peer while no record of its object was sent since the lifetime began for
+// the client, the client requested the full state, or it resumed without copies. All blank entries
+// share one empty detail. If there are many, the client receives them by a plan: see plan.go.
 
 // setBlank replaces the entry of a slot with one of which no record was sent, and makes it pending.
 func (p *Peer) setBlank(slot int, to entry) {
@@ -90,7 +89,7 @@ func (p *Peer) beginAll(tick uint64) {
 }
 
 // opens adds a published object to World.open if all clients see all of its fields and it fits a
-// packet. NewPeer skips slots with an audience.
+// packet. beginAll skips slots with an audience.
 func (w *World) opens(o *Object) {
 	if !w.inSpace(o.class) && !w.restricted(o) && !o.class.large {
 		w.open.set(o.id.slot())

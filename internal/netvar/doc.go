@@ -62,9 +62,9 @@
 // # Where the code is
 //
 //   - Sets of slots store the pending objects of each client, and those in flight (peer.go).
-//   - For nearly every object the server derives the baseline from the ticks of acknowledged
-//     packets (marks.go, steady.go). It stores a baseline only for objects that differ from their
-//     neighbours, for example after a delay (entry.go).
+//   - For steady objects, which are nearly all, the server derives the baseline from the ticks of
+//     acknowledged packets (marks.go, steady.go). It stores a baseline only for objects that are
+//     not steady, for example after a delay (entry.go).
 //   - The bits of a record depend on the object and on the ticks that the record leads from. They
 //     are encoded once a tick for all clients with the same pending objects (run.go, share.go).
 //   - An acknowledgement advances baselines and shows which packets are lost (flight.go).
@@ -73,7 +73,8 @@
 //
 //   - Pending means that the tick of the last change is later than the acknowledged version. Values
 //     are not compared for that, so the sequence A, B, A is sent.
-//   - A version is sent in at most two snapshots, and then again only if both packets are lost.
+//   - A version is in flight in at most two snapshots. Further copies are sent only once all
+//     packets that carry it are lost.
 //   - A client discards, without acknowledging it, a packet of an earlier tick than one that it has
 //     applied. So an unacknowledged packet is lost as soon as a packet of a later tick is
 //     acknowledged.

@@ -4,7 +4,7 @@ package netvar
 type phase uint8
 
 const (
-	absent phase = iota // there is no object, or the client was never sent one that it may see
+	absent phase = iota // there is no object, or it is hidden and the client has no record of it
 	shown               // the client may see the object
 	ended               // the object has ended for the client, and the despawn is not acknowledged
 )

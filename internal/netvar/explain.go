@@ -65,8 +65,8 @@ func (c *Class) FieldsNamed(name string) (fields []int) {
 	return fields
 }
 
-// LastChanged returns the field that was changed last; of several the first, and the owner only if
-// no other field was changed in its tick.
+// LastChanged returns which of the fields was changed last; of several the first, and the owner
+// only if none of the others was changed in its tick.
 func (o *Object) LastChanged(fields []int) int {
 	return slices.MaxFunc(fields, func(a, b int) int {
 		return cmp.Or(cmp.Compare(o.fields[a], o.fields[b]), cmp.Compare(min(a, 1), min(b, 1)))

@@ -115,7 +115,8 @@ func (c *cutter) findLarge(n *candidate, o *Object, e *entry) {
 }
 
 // takeLarge reserves room on the stream for a large record and reports whether there was enough. If
-// not, it reserves the rest for it, so that small records do not delay the largest for ever.
+// not, it admits no more records to the stream in this snapshot, so that small ones do not delay
+// the largest for ever.
 func (c *cutter) takeLarge(n *candidate) bool {
 	size := int(n.size+7) / 8
 	if !c.lim.Reliable || size > c.largeRoom {

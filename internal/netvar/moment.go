@@ -90,8 +90,8 @@ type Drawing struct {
 	Base unsafe.Pointer
 
 	o    *Object
-	held int  // the version of the numbers in Base
-	bare bool // Base has the numbers of no version
+	held int  // version of the numbers in Base
+	bare bool // the numbers of Base are undefined; Write restores them
 	seen seen
 }
 

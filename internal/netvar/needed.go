@@ -1,7 +1,7 @@
 package netvar
 
-// needed is a heap of candidates, the highest priority on top. A heap, because only the few
-// candidates that are sent must be sorted.
+// needed is a heap of candidates, the highest priority on top. A heap is faster than sorting,
+// because few of many candidates are sent.
 type needed []need
 
 // need is the priority of a candidate; see weigh.

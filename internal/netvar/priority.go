@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// If the pending records of a client exceed its snapshot, its budget or its packets, they are sent
+// If the pending records of a client exceed its budget or the limits of the snapshot, they are sent
 // by priority:
 //
 //	despawns     a dead object that is still shown misleads most, and its record is tiny

@@ -155,8 +155,8 @@ type reading struct {
 	values  [4]codec.Values // scratch of permit
 }
 
-// SetReaders sets the readers of a class's fields that have a rule. Without it no client may. It
-// must be called before the first object is spawned.
+// SetReaders sets the readers of a class's fields that have a rule. Without readers no client may
+// read them. It must be called before the first object is spawned.
 func (w *World) SetReaders(c *Class, r Readers) {
 	if w.reading.readers == nil {
 		w.reading.readers = make([]Readers, len(w.table.classes))
@@ -224,8 +224,8 @@ func (w *World) withheld(o *Object, p *Peer) Rules {
 	return all
 }
 
-// permit sets v to version i of o with zeros in the withheld fields. The copy is in scratch buffer
-// which, so that a delta can use four at once.
+// permit sets v to version i of o with zeros in the withheld fields. The copy is in one of the four
+// scratch buffers that a delta needs at once: number which.
 func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which int) {
 	v.Words, v.Blobs = o.hist.words(i), o.hist.blobsOf(i)
 	if withheld == 0 {

@@ -36,10 +36,10 @@ import (
 //	mask    : a bit for each leaf, 1 if the client may read it: see reads.go
 //
 // The version of a record is tick - age (kind 0: tick), its lifetime tick - lifeAge. The first two
-// deltas are from the newest version that the reader had as of tick - at, with the trend since tick
-// - at - span, and if bent the trend before it since tick - at - 2·span. The third is from version
-//   - baseAge, and that of a full record from the zero value of its class, both without a trend.
-//     The format of a delta is in codec.PutDelta.
+// deltas are from the newest version that the reader had as of tick - at, with the trend since
+// (tick - at - span), and if bent the trend before it since (tick - at - 2·span). The third is from
+// the version (version - baseAge), and that of a full record from the zero value of its class, both
+// without a trend. The format of a delta is in codec.PutDelta.
 const (
 	coderBits = 3 // bit-packed differences; packets name their coder, so that others can be added
 

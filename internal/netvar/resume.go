@@ -20,8 +20,8 @@ import "math"
 // Resume continues with the client over another connection. kept reports whether the client has
 // kept its copies of all objects it has applied until then. If so, deltas lead from the
 // acknowledged versions, as long as the world still has them. If not, all objects are pending in
-// full, as for a joining client, and despawns of earlier objects are not. Such a client must have
-// dropped its copies from then on, even if this connection breaks as well.
+// full, as for a joining client, and despawns of earlier objects are dropped. Such a client must
+// not use its old copies any more, even if this connection breaks as well.
 //
 // Budget, lifetimes, visibility and readable fields are kept. The next packet has the id 1.
 func (p *Peer) Resume(kept bool) {

@@ -47,7 +47,7 @@ type slots struct {
 	closed bitset // their closed slots
 	usable int    // number of their slots that are not closed
 	veiled int    // number of their taken slots
-	spare  int    // another block is opened if at most this many of them are free
+	spare  int    // another block is opened if at most this many usable slots are free
 
 	random *rand.Rand
 	cipher cipher.Block // of generations

@@ -81,9 +81,9 @@ type cutter struct {
 
 // AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns the
 // id of the first; the ids of the others follow. The spare capacity of dst and of its packets is
-// reused. There is at least one packet even if no change is pending. Records that do not fit wait,
-// those of the lowest priority first: see weigh. Limit{1, 100, false} makes a probe. Records that
-// are larger than a packet are returned by Large.
+// reused. There is at least one packet even if no change is pending. Records that do not fit wait;
+// those of the highest priority are sent first: see weigh. Limit{1, 100, false} makes a probe.
+// Records that are larger than a packet are returned by Large.
 //
 // The tick must be later than that of the client's last snapshot, and not earlier than the last
 // capture.

@@ -218,7 +218,7 @@ func TestChangeOutsideTheMaskOwesNothing(t *testing.T) {
 	q.settled()
 }
 
-// A client that doubts its copies is sent no delta, even of unchanged objects.
+// A client that doubts its copies is sent no delta.
 func TestAFullRequestUnsettlesAll(t *testing.T) {
 	f := newFleet(t, 128, 1, []uint64{3}, 0)
 	f.clients[0].peer.RequestFull()

@@ -17,8 +17,8 @@ type patch struct {
 	size     uint16 // of the replacement, in bits
 }
 
-// patchFrom derives a run from another one, which must remain while the run is in use, with other
-// records for a set of slots.
+// patchFrom derives a run from another one, which must not change while the run is in use, with
+// other records for a set of slots.
 func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 	w := c.p.w
 	b := &w.runBits

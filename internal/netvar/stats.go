@@ -16,7 +16,7 @@ type Stats struct {
 	Bytes     uint64
 	Records   uint64 // of all kinds below
 	Deltas    uint64 // records that carry a difference
-	InRuns    uint64 // deltas that were sent in runs: see run.go
+	InRuns    uint64 // records that were sent in runs: see run.go
 	Despawns  uint64 // records that end a lifetime
 	Large     uint64 // records that were larger than a packet
 	Waited    uint64 // records that did not fit a snapshot

@@ -10,7 +10,8 @@ import (
 // slots, as sets of slots with the same withheld rules, and operations on neighbouring slots use
 // these sets.
 
-// view describes a client's copy of an object, unless it has all fields since its lifetime began.
+// view is the readable part of an object for a client, and since when. The zero view is all fields
+// since the lifetime began.
 type view struct {
 	since    uint64 // tick of the last change of the view within the lifetime, 0 = none
 	withheld Rules

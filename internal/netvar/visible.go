@@ -72,7 +72,7 @@ func (w *World) Guarded(yield func(*Object) bool) {
 }
 
 // admits asks the space and the audience. If an audience asks for the observers of its own object,
-// it gets the current state.
+// it gets the result of the last check.
 func (w *World) admits(o *Object, p *Peer) bool {
 	if s := w.positions[o.class.index].space; s != nil && !s.admits(o, p) {
 		return false

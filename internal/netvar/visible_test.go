@@ -214,7 +214,7 @@ func TestADoubtedPairIsAskedAboutOnce(t *testing.T) {
 	asked("what is gone", 0, func() { q.w.JudgeFor(o, q.p); q.w.Despawn(o) })
 }
 
-// An audience that refers to the observers of its own object gets the current ones.
+// An audience that refers to the observers of its own object gets those as of the last check.
 func TestAudienceMayAskForItsOwnObject(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)

@@ -37,7 +37,7 @@ type World struct {
 	runBits      wire.BitWriter // scratch for runs
 	buf          []codec.Values // capture scratch by class
 	bytes        []byte         // hash scratch
-	hashing      uint64         // sum of the slots in scheduled digests: see reserve
+	hashing      uint64         // end of the scheduled digests, in slots: see reserve
 	kinds        []kind         // by class
 	shed         uint64         // see Shed
 	large        bool           // a class has values that may not fit a packet
