@@ -93,8 +93,8 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 	}
 }
 
-// The record that ends a gap is sampled, at any place in a run. A run within the gap only shortens
-// it.
+// The record that ends a gap is sampled, at any place in a run. A run that ends before the gap does
+// only shortens the gap.
 func TestTheRecordThatEndsAGapIsSampled(t *testing.T) {
 	const crates = 64
 	f := newFleet(t, crates, 1, []uint64{3}, 0)

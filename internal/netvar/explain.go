@@ -41,16 +41,16 @@ const (
 // none.
 type Explanation struct {
 	Why      Why
-	Tick     uint64 // of the last capture
-	Changed  uint64 // of the last capture that found the field changed
-	Visible  uint64 // since which the client sees the object
+	Tick     uint64 // tick of the last capture
+	Changed  uint64 // tick of the last capture that found the field changed
+	Visible  uint64 // tick since which the client sees the object
 	Baseline uint64 // newest version that the client has acknowledged
-	Sent     uint64 // of the last snapshot that had a record of the object
-	Version  uint64 // that this record carried
+	Sent     uint64 // tick of the last snapshot with a record of the object
+	Version  uint64 // version in that record
 	// Number of snapshots that carried that version, while one of them is in flight: at most 2.
 	Copies  int
 	Packets []uint64 // ids of the packets in flight that carry it
-	Until   uint64   // of WhyInterval: tick of the capture that takes the change
+	Until   uint64   // for WhyInterval: tick of the capture that takes the change
 }
 
 // FieldsNamed returns the numbers, as in FieldName, of the fields with this name: one field, all

@@ -13,8 +13,8 @@ type sentRecord struct {
 	block   uint32 // number of the block
 }
 
-// newestThen means that the packet carries the version of each slot that was the newest at its
-// tick.
+// newestThen means that the packet carries for each slot the version that was the newest at the
+// packet's tick.
 const newestThen = 0
 
 // covers reports whether the record includes a slot.

@@ -264,7 +264,7 @@ func (d *delta) find(w *World, o *Object, from basis) bool {
 		return true
 	}
 	if i = o.hist.floor(from.trendFrom, o.changed); i < 0 {
-		return !o.hist.evicted // otherwise a client may have a version of that tick
+		return !o.hist.evicted // true if the object did not exist then
 	}
 	d.older = o.hist.tick(i)
 	d.oldest = d.older

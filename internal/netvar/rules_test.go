@@ -141,7 +141,7 @@ func TestObjectRespawnedInTheSameSlot(t *testing.T) {
 }
 
 // Rule 8: a client that missed the despawn is told of it even if the slot's next object dies before
-// a record of it was sent.
+// its first record was sent.
 func TestDespawnIsRememberedAcrossLifetimes(t *testing.T) {
 	q := newPair(t, 0)
 	a := q.spawnRock(q.w, rock{}, 1)

@@ -50,7 +50,7 @@ type slots struct {
 	spare  int    // another block is opened if at most this many usable slots are free
 
 	random *rand.Rand
-	cipher cipher.Block // of generations
+	cipher cipher.Block // encrypts generations
 	buf    [2][aes.BlockSize]byte
 }
 
