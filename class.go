@@ -18,8 +18,8 @@ import (
 //
 // # Tags
 //
-// The tags of a field say how it travels. These are all there are. In a message key, interval,
-// threshold, lerp, teleport and weight mean nothing, and read is refused.
+// The tags of a field control its encoding and sending. The list below is complete. In a message
+// key, interval, threshold, lerp, teleport and weight have no effect, and read is refused.
 //
 //	X    float32 `net:"quant=1/256"` // in steps of 1/256
 //	Heat float32 `net:"quant=0.1,range=20:90"` // and within a range
@@ -33,15 +33,15 @@ import (
 //	Fuel float32 `net:"threshold=0.5"` // only when it has changed by half a unit
 //	Yaw  float32 `net:"lerp=angle"`  // drawn the short way round: see [Lerp]
 //	Hops uint8   `net:"teleport"`    // when it has changed, all of the object steps: see below
-//	Life int32   `net:"weight=8"`  // a change of it goes before others: see below
+//	Life int32   `net:"weight=8"`  // a change of it is sent before others: see below
 //	Hand []Card  `net:"read=owner"`  // to the object's owner alone
-//	Plan Plan    `net:"read=team"`   // to whom the rule "team" names, see [Class.Reads]
+//	Plan Plan    `net:"read=team"`   // to clients that the rule "team" names, see [Class.Reads]
 //
-// What a tag takes, and refuses in the panic of [NewClass]:
+// The values of each tag; [NewClass] panics with any other:
 //
 //	quant      the field's unit, as a decimal or a fraction: 1 to 2²⁰−1 over 1 to 2⁴⁰−1 in lowest
 //	           terms; a value is at most 2³¹−1 steps from 0 in a float32, 2⁵³ in a float64
-//	range      the field's unit, the smaller end first; needs quant, and lies within those steps
+//	range      the field's unit, the smaller end first; needs quant, and must be within those steps
 //	quat       3 to 20 bits for a component: 9 are a quarter of a degree off at worst
 //	max        1 to 65 536: bytes of a string, of a byte slice or of a protobuf message, elements
 //	           of a slice or map
@@ -52,56 +52,57 @@ import (
 //	interval   game time as time.ParseDuration reads it, above 0 and up to 1m
 //	threshold  the field's unit, above 0; degrees of a quaternion
 //	lerp       none, linear, angle or degrees: see [Lerp]
-//	teleport   nothing: it stands alone
+//	teleport   no value
 //	weight     1/64 to 64, as a decimal or a fraction
 //
-// quant, range, threshold, lerp, teleport, weight and read on a struct or array hold for what is
-// inside, unless it has its own.
+// quant, range, threshold, lerp, teleport, weight and read on a struct or array apply to the fields
+// inside, unless these have their own.
 //
-// A state takes at most 15 KiB on the wire. One that takes more than a packet, about 1 kB, goes
-// over the client's stream, and while it is under way nothing else of its object is sent to that
-// client: what changes often belongs into another class than a long list.
+// A state takes at most 15 KiB on the wire. A state larger than a packet, about 1 kB, is sent over
+// the client's stream, and until it has arrived no other change of its object is sent to that
+// client: put fields that change often into another class than a long list.
 //
 // Fields may be booleans, integers and named integers, floats, strings, byte slices, arrays, nested
 // structs, slices, maps by integers, strings and Refs, sets (map[K]struct{}), pointers to generated
-// protobuf messages, [Ref] and [Deadline]. Without max a string takes 128 bytes, as strings within
-// a slice or map do without each, a byte slice or a protobuf message 256, and a slice or map 64
-// elements. What is too long is cut and counted; a protobuf message that is, or that cannot be
-// encoded, is sent as nil and counted. What was stored in a field of a protobuf message may be
-// changed in place, after Edit. Without quant a float travels exactly. NaN becomes 0; where quant
-// is given, infinities and values out of range are clamped, counted, and named in the log once. A
-// range that is no whole number of steps reaches to the next one outside. docs/GUIDE.md has a
-// table of all values that do not fit.
+// protobuf messages, [Ref] and [Deadline]. The default max is 128 bytes for a string, 256 bytes for
+// a byte slice or a protobuf message, and 64 elements for a slice or map; the default each is the
+// same 128 and 256 bytes. A value that is too long is cut and counted; a protobuf message that is
+// too long, or that cannot be encoded, is sent as nil and counted. A protobuf message that is
+// stored in a field may be changed in place, after Edit. Without quant a float is sent exactly. NaN
+// becomes 0; with quant, infinities and values out of range are clamped, counted, and named in the
+// log once. A range that is not a whole number of steps is extended to the next step outside.
+// docs/GUIDE.md has a table of all values that do not fit.
 //
-// What a client may not read of an object is zero there, and a change of it sends that client
-// nothing. read= on a struct or array holds for what is inside, where read=all makes an exception;
-// a slice or map is read as a whole. The owner of an object is known to everybody.
+// On a client, fields that it may not read are zero, and their changes send it no bytes. read= on a
+// struct or array applies to the fields inside, except those with read=all; a slice or map is
+// readable as a whole. All clients know the owner of an object.
 //
-// quat is for four float32, as an array or a struct of them, in any order. What arrives is
-// of length 1 and has its largest component positive; all zeros stay zeros.
+// quat is for four float32, as an array or a struct of them, in any order. The decoded value has
+// length 1 and a positive largest component; all zeros stay zeros.
 //
-// interval and threshold hold changes back, from all clients alike; they are not for messages.
-// A field with an interval, in game time and up to a minute, is sent again when that has
-// passed since its last change was, edited meanwhile or not; what lies in a struct or array
-// with an interval goes together, as far as the same clients may read it. A threshold is in
-// the field's own unit, for a quaternion in degrees; on a struct or array it holds for each
-// number inside but not for booleans and what else has no size. A change is measured from what
-// was sent last, so that a slow drift is sent when it adds up; what never gets that far is
-// never sent, and then clients differ from the server by less than the threshold for good.
+// interval and threshold delay changes, for all clients alike; they are not for messages. A field
+// with an interval, in game time and up to a minute, is sent again once the interval has passed
+// since its last change was sent, edited meanwhile or not; the fields of a struct or array with an
+// interval are sent together, as far as the same clients may read them. A threshold is in the
+// field's own unit, for a quaternion in degrees; on a struct or array it applies to each number
+// inside but not to booleans and other types without a size. A change is measured from the value
+// sent last, so that a slow drift is sent when it adds up. A change below the threshold is never
+// sent, and clients then differ from the server by less than the threshold for good.
 //
-// weight, from 1/64 to 64 and 1 without it, says how much a change of the field is needed when not
-// everything fits what a client may be sent: see [Weight]. Of an object the largest counts among
-// the fields that the client may read and of which it has not acknowledged the last change, or all
-// that it may read if it has not got the object yet; a change of owner counts as 1. The others of
-// its fields go along. On a struct or array it holds for what is inside, where another tag stands
-// for itself; a slice or map is needed as a whole. It is the server's alone, and not for messages.
-// There is no 0: what has changed is owed, and goes when there is room.
+// weight, from 1/64 to 64 and 1 by default, is the priority of a change of the field when a
+// client's changes exceed its budget: see [Weight]. An object counts with the largest weight among
+// the fields that the client may read and whose last change it has not acknowledged, or among all
+// fields that it may read if it does not have the object yet; a change of owner counts as 1. The
+// object's other changed fields are sent along. On a struct or array the weight applies to the
+// fields inside that have none of their own; a slice or map has one weight. Only the server uses
+// it, and it is not for messages. A weight of 0 does not exist: each change is sent once the budget
+// permits.
 //
-// teleport says that the whole object is another where the field is: between two states that differ
-// in it nothing is drawn, but the older one until the newer is reached. A counter does, which costs
-// a bit while it rests: s.Pos, s.Hops = there, s.Hops+1. Any field may have the tag that says where
-// the others belong, such as a map or a Ref to the ship on which somebody stands; several may. Like
-// lerp it is not sent.
+// teleport marks a field whose change makes the whole object jump: between two states that differ
+// in it no field is interpolated, and the older state is drawn until the newer is reached. A
+// counter suits it, which costs a bit while it does not change: s.Pos, s.Hops = there, s.Hops+1.
+// Any field that gives the others their frame of reference may have the tag, such as a map or a Ref
+// to the ship that carries a passenger; several may. Like lerp it is not sent.
 type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.
@@ -117,8 +118,8 @@ type class struct {
 }
 
 // NewClass declares a class. The fields of S are the network variables, and their tags, which
-// [Class] lists, say how each travels. It panics if S has a field that cannot travel, and
-// the panic names the field and the remedy.
+// [Class] lists, control their encoding. It panics if S has a field that cannot be sent, and the
+// panic names the field and the remedy.
 func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 	sc.s.Claim("class", name)
 	nv, err := netvar.NewClass(name, reflect.TypeFor[S](), schema.ProtoFields)
@@ -139,7 +140,7 @@ func (k *Class[S]) Name() string { return k.c.nv.Name() }
 
 func (k *Class[S]) class() *class { return k.c }
 
-// belongs reports a class of another schema than the room's.
+// belongs returns an error if the class is of another schema than the room's.
 func (c *class) belongs(room *schema.Schema) error {
 	if c.schema == room {
 		return nil
@@ -180,9 +181,9 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 }
 
 // All iterates over the objects of the class in the order of their ids, on a client over those that
-// it has. Objects may be spawned and despawned meanwhile: one that is despawned does not come any
-// more, one that is spawned may or may not come. A single object is found by its id: keep its
-// [Object.Ref], in a message or in a state too, and ask [Ref.Get].
+// it has. Objects may be spawned and despawned during the walk: a despawned object is skipped, a
+// spawned one may be included or not. To find a single object by its id, keep its [Object.Ref], in
+// a message or in a state too, and call [Ref.Get].
 func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
 	t.check("Class.All")
 	return func(yield func(*Object[S]) bool) {
@@ -194,18 +195,18 @@ func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
 	}
 }
 
-// Len returns how many objects of the class there are, on a client how many of them it has. It
-// costs a look at one bit per object of the room.
+// Len returns the number of objects of the class, on a client of those that it has. It costs a look
+// at one bit per object of the room.
 func (k *Class[S]) Len(t *Tick) int {
 	t.check("Class.Len")
 	return t.store.Len(k.c.nv)
 }
 
-// Owned iterates over the objects of the class that a client owns, in the order
-// of their ids, on a client those that it has. Objects may be spawned, despawned and
-// given away meanwhile: one that is not the client's any more does not come. It costs
-// by what the client owns, not by how many objects there are. For 0 the objects without
-// an owner come, of a walk over them all.
+// Owned iterates over the objects of the class that a client owns, in the order of their ids, on a
+// client over those that it has. Objects may be spawned, despawned and given away during the walk:
+// an object that the client has stopped owning is skipped. The cost depends on the number of the
+// client's objects, not on the number of all objects. With 0 it walks over all objects and yields
+// those without an owner.
 func (k *Class[S]) Owned(t *Tick, by ClientID) iter.Seq[*Object[S]] {
 	t.check("Class.Owned")
 	return func(yield func(*Object[S]) bool) {
@@ -221,12 +222,12 @@ func (k *Class[S]) Owned(t *Tick, by ClientID) iter.Seq[*Object[S]] {
 	}
 }
 
-// Lerp says how a field is to be drawn between two states, by the tag lerp= of the
-// field. Without a tag floats are linear, quaternions turn, and all else steps. On a struct or
-// array the tag holds for each number inside that can be drawn so.
+// Lerp is how a field is drawn between two states, by the tag lerp= of the field. Without a tag
+// floats are linear, quaternions turn, and all other types step. On a struct or array the tag
+// applies to each number inside that can be drawn so.
 //
-// It is a hint to whoever draws, and of that side alone: it is not sent, and
-// builds that differ in it play with each other.
+// It is a hint to the drawing side alone: it is not sent, and builds that differ in it play with
+// each other.
 type Lerp = codec.Lerp
 
 // The ways to draw.
@@ -241,8 +242,8 @@ const (
 // Field describes one network variable of a class: a value that changes on its own.
 type Field struct {
 	Name      string        // the path in the struct, such as Pos.X
-	Type      string        // what travels, such as float32, quat or slice
-	Read      string        // the tag read=, empty for everybody
+	Type      string        // the type on the wire, such as float32, quat or slice
+	Read      string        // the tag read=, empty for all clients
 	Lerp      Lerp          // how it is to be drawn
 	Teleport  bool          // the tag teleport
 	Interval  time.Duration // the least time between two changes that are sent, 0 is none
@@ -250,8 +251,8 @@ type Field struct {
 	Weight    float64       // the tag weight=, 1 if there is none
 }
 
-// Fields describes the network variables of the class, in the order of the struct; a slice
-// or map is one. Both sides can be asked, each for its own declaration.
+// Fields returns the network variables of the class, in the order of the struct; a slice or map is
+// one. Each side returns those of its own declaration.
 func (k *Class[S]) Fields() []Field {
 	var fields []Field
 	for _, l := range k.c.nv.DescribeLeaves() {

@@ -19,33 +19,32 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Config is how a server runs. Its zero value works: it listens on the loopback
-// address with a development certificate.
+// Config is the configuration of a server. Its zero value works: it listens on the loopback address
+// with a development certificate.
 type Config struct {
-	// Listen is the UDP address for clients. Default 127.0.0.1:4433; port 0 picks
-	// a free one. One that others reach needs Auth.
+	// Listen is the UDP address for clients. Default 127.0.0.1:4433; port 0 picks a free one. An
+	// address that other machines reach needs Auth.
 	Listen string
 	// Offline takes no UDP port, and needs no certificate: clients of this process come by
 	// client.Config Local, and nobody else. Others come by their network besides, if it is false.
 	Offline bool
-	// Auth says how those who join prove who they are.
+	// Auth is how joining clients authenticate.
 	Auth Auth
-	// Admin is the TCP address of the admin listener, which serves /metrics,
-	// /healthz, /readyz, /ticks, /ticks/last, /ticks/slow, /loop, /rooms and /explain. Empty
-	// is none. It is of this machine alone, such as 127.0.0.1:8080, or there is an
-	// AdminTokenFile.
+	// Admin is the TCP address of the admin listener, which serves /metrics, /healthz, /readyz,
+	// /ticks, /ticks/last, /ticks/slow, /loop, /rooms and /explain. Empty is none. Without an
+	// AdminTokenFile it must be an address of this machine alone, such as 127.0.0.1:8080.
 	Admin string
-	// AdminTokenFile is a file with the tokens that the admin listener asks for, all but
-	// /healthz and /readyz: lines of a role, read or write, and a token of 16 characters
-	// or more. It is read again when it changes. With it /debug/pprof and /rooms/close are
-	// served, to those who may write.
+	// AdminTokenFile is a file with the tokens that the admin listener demands, for all pages but
+	// /healthz and /readyz: lines of a role, read or write, and a token of 16 characters or more.
+	// It is read again when it changes. With it /debug/pprof and /rooms/close are served, to the
+	// write role.
 	AdminTokenFile string
-	// Web is the TCP address of the game's pages, for browsers: what WebFiles holds, and
-	// /connect.json, which says where the game is. Empty is none.
+	// Web is the TCP address of the game's pages, for browsers: the files of WebFiles, and
+	// /connect.json, which has the address of the game. Empty is none.
 	Web string
-	// WebTLS serves the pages as HTTPS, with the certificate that clients see. Without it they
-	// are plain HTTP, which is for this machine: a browser lets a page use WebTransport if it
-	// came by HTTPS, or from localhost.
+	// WebTLS serves the pages as HTTPS, with the certificate that clients see. Without it they are
+	// plain HTTP, which suits this machine only: a browser lets a page use WebTransport if the page
+	// was served by HTTPS, or from localhost.
 	WebTLS bool
 	// WebURL is the URL at which browsers find the pages where a proxy is before Web, such as
 	// https://play.example.org: pages then find the server there, and may connect. Without a path.
@@ -66,10 +65,9 @@ type Config struct {
 	// key. They are read again when they change: who connects from then on sees the new
 	// certificate, and who is there stays. Files that cannot be used change nothing.
 	CertFile, KeyFile string
-	// TLS is for what else is to be said about TLS, and for a certificate of the
-	// program's own where CertFile is empty. With neither the server makes a
-	// self-signed one for development, which clients accept from loopback addresses
-	// only; it is renewed before it ends, which changes its hash.
+	// TLS is for other TLS settings, and for a certificate of the program's own if CertFile is
+	// empty. With neither the server makes a self-signed one for development, which clients accept
+	// from loopback addresses only; it is renewed before it ends, which changes its hash.
 	TLS *tls.Config
 	// Secret is what the server's keys are derived from that clients must find again after
 	// a crash and a restart: then they notice within milliseconds, instead of after ten
@@ -82,91 +80,87 @@ type Config struct {
 	// program that keeps files passes a number above all that its earlier processes have used, as
 	// the server command does with --state-dir. At most 1<<62.
 	Incarnation uint64
-	// Room describes the default room. What it leaves zero a game may propose: see [Proposer].
+	// Room describes the default room. A game may propose values for its zero fields: see
+	// [Proposer].
 	Room RoomSpec
-	// MaxRooms is how many rooms there may be, the default one included. Default 1024; at most
-	// 100 000.
+	// MaxRooms is the largest number of rooms, including the default one. Default 1024; at most 100
+	// 000.
 	MaxRooms int
-	// MaxClients is how many clients there may be in all rooms together. Default 10 000; at most
+	// MaxClients is the largest number of clients in all rooms together. Default 10 000; at most
 	// 100 000.
 	MaxClients int
-	// RPC bounds what the messages of clients may cost.
+	// RPC bounds the cost of clients' messages.
 	RPC RPCLimits
 	// AdmitTimeout bounds the OnAdmit functions of one client. Default 5 s.
 	AdmitTimeout time.Duration
-	// LostAfter is how long nothing may come from a client, in game time, until its connection
-	// counts as lost, though QUIC may still keep it up: a program that hangs. Default 5 s; at
-	// least 1 s.
+	// LostAfter is the silence, in game time, after which a client's connection counts as lost even
+	// if QUIC keeps it up, because its program hangs. Default 5 s; at least 1 s.
 	LostAfter time.Duration
-	// DrainTimeout is how long each room goes on ticking after Run's context has
-	// ended while clients are still in it: time to finish a round. They are told how
-	// long, and newcomers are refused. A longer drain of [Server.CloseRoom] that runs
-	// then is shortened. Default 0: clients are told at once. Work given to Go has 5 s
-	// after that.
+	// DrainTimeout is how long each room keeps ticking after Run's context has ended while clients
+	// are still in it: time to finish a round. The clients are told this time, and newcomers are
+	// refused. A longer drain of [Server.CloseRoom] that runs then is shortened. Default 0: clients
+	// are disconnected at once. Work given to Go has 5 s after that.
 	DrainTimeout time.Duration
-	// Watchdog is how long a tick may take before it counts as hung: the log then
-	// says where, with the stacks of all goroutines, and /readyz and /healthz fail. At
-	// the end it holds for OnDrain, each OnLeave and the results of work given to Go too, and,
-	// beyond the 60 s that it has anyway, for OnClose. Default 10 s, longer than any
-	// garbage collection, swapping or lock that a server gets over; at least 100 ms.
-	// Negative is never.
+	// Watchdog is how long a tick may take before it counts as hung: the log then names the place,
+	// with the stacks of all goroutines, and /readyz and /healthz fail. At the end of a room it
+	// applies to OnDrain, each OnLeave and the results of work given to Go too, and to OnClose
+	// beyond its own 60 s. Default 10 s, longer than any garbage collection, swapping or lock that
+	// a server recovers from; at least 100 ms. Negative is never.
 	Watchdog time.Duration
-	// WatchdogExit lets Run return an error when a tick hangs, after it has told the
-	// clients; once Run's context has ended it does so anyway. It does not wait for
-	// OnLeave and OnClose, which belong to the goroutine that hangs, and that stays
-	// behind: end the process.
+	// WatchdogExit lets Run return an error when a tick hangs, after it has told the clients; once
+	// Run's context has ended it does so anyway. It does not wait for OnLeave and OnClose, which
+	// run on the goroutine that hangs. That goroutine is leaked: end the process.
 	WatchdogExit bool
-	// TraceDir is a directory for execution traces, made if need be: when a tick
-	// takes longer than its period, the seconds before it are written there, for go
-	// tool trace. At most one file in 30 s is, and 20 of them or 64 MiB are kept.
-	// Go has one flight recorder per process: servers in one process share it, and
-	// beside one of the program's own Listen fails. Recording costs some per cent of
-	// the CPU. Empty is none.
+	// TraceDir is a directory for execution traces, made if need be: when a tick takes longer than
+	// its period, a trace of the seconds before is written there, for go tool trace. It gets at
+	// most one file in 30 s, and 20 files or 64 MiB are kept. Go has one flight recorder per
+	// process: servers in one process share it, and Listen fails if the program runs its own.
+	// Recording costs some per cent of the CPU. Empty is none.
 	TraceDir string
 	// CheckEdits makes the server look for fields that a game changed without Edit, through a
 	// pointer or a slice that it kept, and name them in the log. It is for development: every
-	// object is compared with its last capture in every tick, which costs more than a snapshot
-	// of a world where little moves. It changes nothing for clients.
+	// object is compared with its last capture in every tick, which costs more than a snapshot of a
+	// world with little movement. Clients see no difference.
 	CheckEdits bool
-	// CheckValues makes the server refuse values that do not fit their field, for development:
-	// instead of the nearest one that fits, clients keep what they had, and the log says so.
+	// CheckValues makes the server reject values that do not fit their field, for development:
+	// clients keep the former value instead of the nearest one that fits, and the log names the
+	// field.
 	CheckValues bool
-	// PlainSocket leaves the UDP socket as Go makes it. On Linux the server otherwise collects
-	// what it sends and reads in rounds two milliseconds apart while much arrives, which
-	// takes a third less of a processor; elsewhere it makes no difference.
+	// PlainSocket leaves the UDP socket as Go makes it. On Linux the server otherwise batches its
+	// sends, and under load reads in rounds two milliseconds apart, which takes a third less of a
+	// processor; elsewhere it makes no difference.
 	PlainSocket bool
 	// Seed seeds the rooms' random numbers, and with them the ids of objects that not all clients
 	// have: whoever knows it can tell from ids how many there are. 0 draws one.
 	Seed uint64
-	// Record takes a recording of the default room, from which [NewReplay] runs it again:
-	// a head, and then one Write per tick on the tick's goroutine, so it should not
-	// block. An error ends the recording, not the room. A recording holds what clients
-	// send, their tokens included. Nil is none.
+	// Record receives a recording of the default room, from which [NewReplay] runs it again: a
+	// head, and then one Write per tick on the tick's goroutine, so it should not block. An error
+	// ends the recording, not the room. A recording contains the data that clients send, their
+	// tokens included. Nil is none.
 	Record io.Writer
-	// RecordRoom returns where another room than the default one is recorded, as that is to Record,
-	// or nil. It is asked wherever a room is opened, before the first tick of the room, and its
-	// error keeps the room from opening; several goroutines may ask at once. What it returns is
-	// closed when the room has ended. Nil records none.
+	// RecordRoom returns the writer for the recording of a room other than the default one, or nil.
+	// It is called for each room that is opened, before the first tick of the room, possibly on
+	// several goroutines at once; its error keeps the room from opening. The writer is closed when
+	// the room has ended. Nil records none.
 	RecordRoom func(RoomInfo) (io.WriteCloser, error)
-	// RecordNotes goes into the head of the recording: what whoever replays it has to
-	// know besides, such as the game's own settings. At most 1 MiB with the rest of it.
+	// RecordNotes is stored in the head of the recording, for the replaying program, such as the
+	// game's own settings. At most 1 MiB with the rest of the head.
 	RecordNotes map[string]string
-	// Registerer takes the server's metrics too, besides the registry that the admin
-	// listener serves. Nil is none besides.
+	// Registerer receives the server's metrics too, besides the registry that the admin listener
+	// serves. Nil is none.
 	Registerer prometheus.Registerer
-	// Log takes the server's and the game's log. Nil is silent. Its handler should
-	// be bounded and never block: the tick logs too.
+	// Log receives the server's and the game's log. Nil is silent. Its handler should be bounded
+	// and never block: the tick logs too.
 	Log *slog.Logger
-	// LogsDropped says how many lines the handler of Log has dropped so far, for the
-	// metrics. Nil is none.
+	// LogsDropped returns how many lines the handler of Log has dropped so far, for the metrics.
+	// Nil is none.
 	LogsDropped func() uint64
 
-	recorded bool // Room is that of a recording, to the last field
+	recorded bool // Room is that of a recording, with all fields set
 }
 
-// ConfigError makes the error for a configuration value that cannot be used: one
-// line that names the key and the remedy. A game's Open returns it for its own
-// configuration.
+// ConfigError returns the error for an invalid configuration value: one line that names the key and
+// the remedy. A game's Open returns it for its own configuration.
 func ConfigError(key string, value any, remedy string, a ...any) error {
 	return fmt.Errorf("%s: %v cannot be used: %s", key, value, fmt.Sprintf(remedy, a...))
 }
@@ -193,7 +187,7 @@ const (
 	minWatchdog         = 100 * time.Millisecond
 	minSecret           = 32
 	maxIncarnation      = 1 << 62 // so that no number of a room exceeds an int64
-	maxRoomName         = 256     // as much as a client can ask for
+	maxRoomName         = 256     // the longest name that a client can ask for
 )
 
 // validate returns the config with its defaults filled in, or an error that
@@ -346,8 +340,8 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	return s, nil
 }
 
-// Rate is a number of ticks a second, as a fraction: {60, 1} is 60 Hz and
-// {30000, 1001} is 29.97 Hz. A room's is from 1 to 1 000 Hz, and both parts are at most 2³⁰.
+// Rate is a number of ticks a second, as a fraction: {60, 1} is 60 Hz and {30000, 1001} is 29.97
+// Hz. A room's rate is from 1 to 1 000 Hz, and both parts are at most 2³⁰.
 type Rate struct{ Num, Den uint64 }
 
 // Hz returns the rate of n a second.
@@ -362,7 +356,7 @@ func (r Rate) String() string { return loop.Rate(r).String() }
 // maxRate bounds rates: above it a tick's period is near the accuracy of timers.
 const maxRate = 1000
 
-// check reports a rate that no room can run at.
+// check returns an error if no room can run at the rate.
 func (r Rate) check(key string) error {
 	if r.Den == 0 || r.Num < r.Den || r.Num > maxRate*r.Den || r.Num > loop.MaxRatePart || r.Den > loop.MaxRatePart {
 		return ConfigError(key, fmt.Sprintf("%d/%d Hz", r.Num, r.Den), "use 1 to %d Hz", maxRate)

@@ -13,37 +13,36 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Listed is a room as others find it: what it has published of itself, and its seats. What is seen
-// of all rooms is one moment of all, at most 50 ms ago. Rooms that are locked, private or about to
-// end are not listed.
+// Listed is a room in a listing: its published Info and its seats. A listing shows all rooms at one
+// moment, at most 50 ms ago. Rooms that are locked, private or about to end are not listed.
 type Listed[I any] struct {
 	Name, Kind string
-	Players    int // seats that are taken or reserved, those of spectators aside
+	Players    int // seats that are taken or reserved, without those of spectators
 	MaxClients int
 	Info       I // see Room.Publish
 }
 
-// Free is how many seats are left.
+// Free returns the number of free seats.
 func (l *Listed[I]) Free() int { return max(l.MaxClients-l.Players, 0) }
 
-// RoomFilter says which rooms somebody looks for. Those count that have published an I, and with
-// struct{} as I all.
+// RoomFilter selects rooms of a listing. Only rooms that have published an I match; with struct{}
+// as I all rooms match.
 type RoomFilter[I any] struct {
-	// Kind is theirs; "" is any.
+	// Kind is the kind of the rooms; "" matches any.
 	Kind string
-	// Free is how many seats are left in them, at least.
+	// Free is the least number of free seats.
 	Free int
-	// Limit is how many are listed, those that were opened first; zero means 100, less than zero
-	// all. Who watches is told of all.
+	// Limit is the largest number of rooms in a list, oldest first; zero means 100, less than zero
+	// all. WatchRooms ignores it.
 	Limit int
-	// Where picks among them. It runs on any goroutine, is called again for what it has seen, and
-	// must depend on what it is given alone, and change nothing of that. Nil picks all.
+	// Where reports whether a room matches. It may run on any goroutine and repeatedly for the same
+	// room; it must depend on its argument alone and must not change it. Nil matches all.
 	Where func(Listed[I]) bool
 }
 
 const defaultListed = 100
 
-// poster is what a room has posted for others to find. Nobody changes it.
+// poster is a room's published entry in the directory. It is immutable.
 type poster struct {
 	name, kind   string
 	players, max int
@@ -51,26 +50,26 @@ type poster struct {
 	info         any           // the same, for filters: a *I, or a protobuf message
 }
 
-// posted is what of a room is on the server's board. It is the room's goroutine's, but for what
-// its mutex guards.
+// posted is the state of a room's entry on the server's board. The room's goroutine owns it, except
+// for the fields that the mutex guards.
 type posted struct {
 	packed  schema.Parcel
 	info    any
 	changed bool
 
 	mu    sync.Mutex
-	shown poster // last; name and kind are the room's
-	up    bool   // it is there
+	shown poster // the last poster; name and kind are the room's
+	up    bool   // the poster is on the board
 	gone  bool   // the room has ended
 	watch []*directory.Watch[poster]
 }
 
-// Publish shows a plain struct, a pointer to one, or a protobuf message to whoever lists or
-// watches the server's rooms, in place of what the room had shown: the map that is played, the
-// name of the host, how far the round is. It is encoded as an RPC's message is, and takes at most
-// [MaxMessage]; what cannot be encoded panics, which costs the running system its call. Nil shows
-// nothing more. It is seen when the tick has ended; to publish the same again costs nothing else.
-// It may be called in [Game] Open, with a nil Tick, and panics on a client.
+// Publish replaces the Info that listings and watches of the server's rooms show for this room,
+// such as the map or the host's name. The info is a plain struct, a pointer to one, or a protobuf
+// message. It is encoded like an RPC message and takes at most [MaxMessage]; Publish panics if the
+// info cannot be encoded, which costs the running system its call. Nil removes the Info. Others see
+// the change after the tick has ended; publishing an equal value again costs only the encoding.
+// Publish may be called in [Game] Open, with a nil Tick, and panics on a client.
 func (r *Room) Publish(t *Tick, info any) {
 	if !r.opening {
 		t.server("Room.Publish")
@@ -91,7 +90,7 @@ func (r *Room) Publish(t *Tick, info any) {
 	r.posted.info = packed.OpenLike(info)
 }
 
-// repost shows what has changed in a tick.
+// repost updates the room's entry on the board if it has changed in this tick.
 func (r *Room) repost() {
 	players := r.e.Players()
 	p := &r.posted
@@ -103,7 +102,7 @@ func (r *Room) repost() {
 	r.postLocked(players)
 }
 
-// post shows the room for the first time.
+// post puts the room on the board for the first time.
 func (r *Room) post() {
 	players := r.e.Players()
 	r.posted.mu.Lock()
@@ -111,12 +110,12 @@ func (r *Room) post() {
 	r.postLocked(players)
 }
 
-// findable reports whether others find the room.
+// findable reports whether the room is listed.
 func (r *Room) findable() bool { return !r.spec.Private && !r.e.Locked() && !r.e.Closing() }
 
 func (r *Room) postLocked(players int) {
 	p := &r.posted
-	if p.gone { // It was given up, and comes back from where it hung.
+	if p.gone { // The server gave the room up while it hung, and its goroutine runs again.
 		return
 	}
 	was := p.up
@@ -130,7 +129,7 @@ func (r *Room) postLocked(players int) {
 	}
 }
 
-// unpost takes down what the room has posted, and ends its watches: it has ended.
+// unpost removes the entry of a room that has ended from the board, and ends its watches.
 func (r *Room) unpost() {
 	p := &r.posted
 	p.mu.Lock()
@@ -143,7 +142,7 @@ func (r *Room) unpost() {
 	p.watch = nil
 }
 
-// picks returns what a filter sees of a room, if it picks that. The Info is shared.
+// picks returns the room's listing and reports whether the filter matches it. The Info is shared.
 func (f *RoomFilter[I]) picks(p *poster) (l Listed[I], ok bool) {
 	if p == nil || f.Kind != "" && f.Kind != p.kind || p.max-p.players < f.Free {
 		return l, false
@@ -166,7 +165,7 @@ func (f *RoomFilter[I]) picks(p *poster) (l Listed[I], ok bool) {
 	return l, f.Where == nil || f.Where(l)
 }
 
-// list returns the rooms that a filter picks.
+// list returns the rooms that match the filter.
 func (f *RoomFilter[I]) list(all []directory.Posted[poster]) []Listed[I] {
 	var picked []Listed[I]
 	most := f.Limit
@@ -184,7 +183,7 @@ func (f *RoomFilter[I]) list(all []directory.Posted[poster]) []Listed[I] {
 	return picked
 }
 
-// owned is what was picked, with an Info that nobody shares.
+// owned returns the listing with its own copy of the Info.
 func owned[I any](l Listed[I], p *poster) Listed[I] {
 	if v, ok, err := p.packed.OpenAs(reflect.TypeFor[I]()); ok && err == nil {
 		l.Info = schema.Open[I](v)
@@ -199,32 +198,31 @@ func checkInfo[I any](what string) {
 	}
 }
 
-// RoomsWhere returns the rooms that a filter picks, in the order in which they were opened. It
-// costs no room anything. Any goroutine may call it; from a tick it is [ListRooms].
+// RoomsWhere returns the rooms that match a filter, oldest first. It does no work on the rooms'
+// goroutines. Any goroutine may call it; from a tick use [ListRooms].
 func RoomsWhere[I any](s *Server, f RoomFilter[I]) []Listed[I] {
 	checkInfo[I]("RoomsWhere")
 	return f.list(s.board.List(s.clock.Now()))
 }
 
-// ListRooms looks for rooms from a tick: then is called in EarlyUpdate of a later tick with what
-// the filter picks, as by [Go], so that a replay finds the same. It panics on a client.
+// ListRooms lists rooms from a tick: then is called in EarlyUpdate of a later tick with the rooms
+// that match the filter, as by [Go], so that a replay gets the same list. It panics on a client.
 func ListRooms[I any](t *Tick, f RoomFilter[I], then func(*Tick, []Listed[I], error)) {
 	s := t.server("ListRooms").server
 	checkInfo[I]("ListRooms")
 	Go(t, func(context.Context) ([]Listed[I], error) { return RoomsWhere(s, f), nil }, then)
 }
 
-// RoomChange is a room that a filter picks now, and has not picked as it is before; or, if it is
-// Gone, one that it picks no more, as it was.
+// RoomChange is a room that is new or changed in a watched listing, or, if Gone is set, the last
+// listing of a room that matches no more.
 type RoomChange[I any] struct {
 	Room Listed[I]
 	Gone bool
 }
 
-// WatchRooms calls fn, in EarlyUpdate, with the rooms that a filter picks and then with each
-// change of that, so that a lobby shows what there is to join: at once those that there are, and
-// later what has changed, at most every 50 ms. What it is told of is part of a recording, and a
-// replay is told the same. It belongs into [Game] Open.
+// WatchRooms calls fn in EarlyUpdate, first with the rooms that match the filter and then with each
+// change, so that a lobby can show the rooms. Changes are reported at most every 50 ms. They are
+// part of a recording, and a replay reports the same ones. WatchRooms belongs into [Game] Open.
 func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])) {
 	if !r.opens("WatchRooms") {
 		return
@@ -245,7 +243,7 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 	r.posted.watch = append(r.posted.watch, r.server.board.Watch(tell))
 }
 
-// compare returns what has changed for a filter from one list to another.
+// compare returns the changes between two listings, as the filter sees them.
 func (f *RoomFilter[I]) compare(was, is []directory.Posted[poster]) (changes []RoomChange[I]) {
 	directory.Compare(was, is, func(was, is *poster) {
 		before, had := f.picks(was)
@@ -260,8 +258,8 @@ func (f *RoomFilter[I]) compare(was, is []directory.Posted[poster]) (changes []R
 	return slices.Clip(changes)
 }
 
-// tellWatchers tells those who watch rooms, until ctx ends. However much there is to tell, it
-// takes a tenth of a core at most.
+// tellWatchers reports changes to the watches of rooms until ctx ends. It uses a tenth of a core at
+// most.
 func (s *Server) tellWatchers(ctx context.Context) {
 	for {
 		select {
@@ -279,14 +277,14 @@ func (s *Server) tellWatchers(ctx context.Context) {
 	}
 }
 
-// tellShare is how many times as long as it took to tell nobody is told.
+// tellShare is the least pause after a report, as a multiple of the report's duration.
 const tellShare = 10
 
-// tellGap is for how long nobody is told after it took so long to tell.
+// tellGap returns the pause after a report that took so long.
 func tellGap(took time.Duration) time.Duration { return max(directory.BoardGap, tellShare*took) }
 
-// tell tells those who watch rooms, and the program, in a world of tests, if there is something to
-// tell.
+// tell delivers pending events to the program and pending changes to the watches of rooms, for a
+// test world, which runs no goroutines for them.
 func (s *Server) tell() {
 	s.desk.Deliver(context.Background())
 	select {

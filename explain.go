@@ -8,50 +8,49 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// Reason says what became of the last change of a field towards one client: see
-// [Object.Explain].
+// Reason is why the last change of a field was, or was not, sent to a client: see [Object.Explain].
 type Reason uint8
 
-// The reasons. Of several the first in this order counts.
+// The reasons. If several apply, the first in this order is returned.
 const (
 	_ Reason = iota
 
-	// The client shall not have it.
+	// The client must not have the change.
 	ReasonDespawned    // the object is despawned
-	ReasonNew          // it was spawned since the last tick's snapshot: the next has it
+	ReasonNew          // the object was spawned since the last tick's snapshot; the next has it
 	ReasonHidden       // the client may not see the object
 	ReasonNoPermission // the client may not read the field: see Class.Reads
 
-	// It is not the last captured value, and never was.
+	// The value is not the last captured one, and never was.
 	ReasonThreshold // the change is smaller than the field's threshold
-	ReasonInterval  // the field's interval since its last change is not over
+	ReasonInterval  // the field's interval since its last change has not passed
 	ReasonUnnoticed // the value was changed without Edit
 
-	// The client has it.
-	ReasonNotEdited    // nobody has changed it since the object became visible to the client
-	ReasonUnchanged    // edited in the last tick, and this field of it has the same value
-	ReasonAcknowledged // the client has said that it has it
+	// The client has the value.
+	ReasonNotEdited    // the field was not edited since the object became visible to the client
+	ReasonUnchanged    // the object was edited in the last tick, and this field kept its value
+	ReasonAcknowledged // the client has acknowledged the value
 
-	// It was sent.
+	// The value was sent.
 	ReasonSent     // with the last tick's snapshot
-	ReasonStream   // it fits no packet and goes over the stream; nothing else of it goes then
-	ReasonInFlight // before, and it is neither acknowledged nor lost
+	ReasonStream   // the object fits no packet and is sent over the stream, alone until it arrives
+	ReasonInFlight // before the last tick, and it is neither acknowledged nor lost
 
-	// It was not sent: the client got no snapshot in the last tick.
-	ReasonNotDue       // it was not its turn: see RoomSpec.SendEvery and OverloadHalved
-	ReasonSlotBusy     // its last snapshot still waits at the server's end of the link
-	ReasonWindowClosed // as many snapshots are under way to it as its link takes
+	// The value was not sent: the client got no snapshot in the last tick.
+	ReasonNotDue       // no snapshot was due: see RoomSpec.SendEvery and OverloadHalved
+	ReasonSlotBusy     // the client's last snapshot still waits at the server's end of the link
+	ReasonWindowClosed // the limit of unacknowledged snapshots of its link is reached
 
-	// It was not sent: the last tick's snapshot does not have it.
+	// The value was not sent: the last tick's snapshot does not contain it.
 	ReasonShed       // the server is overloaded and the object weighs less than 1
-	ReasonBudget     // the client's budget was used up by what was needed more
-	ReasonPackets    // the packets were
-	ReasonStreamFull // it fits no packet, and as much as may be is under way over the stream
-	ReasonNext       // what held it back is over, or its packet is lost: the next has it
+	ReasonBudget     // the client's budget was used up by changes of higher priority
+	ReasonPackets    // the packets were full with changes of higher priority
+	ReasonStreamFull // the object fits no packet, and the stream is at its limit
+	ReasonNext       // the obstacle is gone, or the packet is lost; the next snapshot has it
 	numReasons
 )
 
-// reasons are the name of each reason, and what it says of a field.
+// reasons are the name and the sentence of each reason.
 var reasons = [numReasons][2]string{
 	0:                  {"unknown", "the reason is unknown"},
 	ReasonDespawned:    {"despawned", "the object is despawned"},
@@ -80,7 +79,7 @@ var reasons = [numReasons][2]string{
 // String returns the reason's name, such as "in_flight".
 func (r Reason) String() string { return r.words()[0] }
 
-// words are the reason's name, and what it says of a field.
+// words returns the reason's name and its sentence.
 func (r Reason) words() [2]string {
 	if r >= numReasons {
 		return reasons[0]
@@ -88,10 +87,10 @@ func (r Reason) words() [2]string {
 	return reasons[r]
 }
 
-// MarshalText makes JSON show the name.
+// MarshalText returns the name, for JSON.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// reasonOf translates what package netvar says. The rest a room has to say.
+// reasonOf translates the reasons of package netvar. The room itself finds the others.
 var reasonOf = [...]Reason{
 	netvar.WhyGone: ReasonDespawned, netvar.WhyNew: ReasonNew, netvar.WhyHidden: ReasonHidden,
 	netvar.WhyWithheld: ReasonNoPermission, netvar.WhyThreshold: ReasonThreshold, netvar.WhyInterval: ReasonInterval, netvar.WhyUnnoticed: ReasonUnnoticed,
@@ -101,28 +100,28 @@ var reasonOf = [...]Reason{
 	netvar.WhyPackets: ReasonPackets, netvar.WhyStreamFull: ReasonStreamFull, netvar.WhyNext: ReasonNext,
 }
 
-// Explanation is the answer of [Object.Explain]: a reason and what it rests on. Ticks are
-// those of the server; 0 is never.
+// Explanation is the result of [Object.Explain]: a reason and its evidence. Ticks are those of the
+// server; 0 is never.
 type Explanation struct {
 	Reason Reason   `json:"reason"`
 	Client ClientID `json:"client"`
-	Object string   `json:"object"` // as Ref.String names it
+	Object string   `json:"object"` // in the format of Ref.String
 	Class  string   `json:"class"`
-	Field  string   `json:"field"` // of a name that means several, the one that changed last
+	Field  string   `json:"field"` // the path; if the name matched several, that of the field that changed last
 
 	Tick     uint64 `json:"tick"`     // the last tick that captured state
-	Changed  uint64 `json:"changed"`  // the last one that found the field changed
-	Visible  uint64 `json:"visible"`  // since when the client sees the object
+	Changed  uint64 `json:"changed"`  // the last tick that found the field changed
+	Visible  uint64 `json:"visible"`  // the tick since which the client sees the object
 	Baseline uint64 `json:"baseline"` // newest version that the client has acknowledged
-	Sent     uint64 `json:"sent"`     // when the object was last sent to the client
+	Sent     uint64 `json:"sent"`     // the tick at which the object was last sent to the client
 	Version  uint64 `json:"version"`  // the version that was sent then
 	// snapshots that carried it while one is under way: at most 2
 	Copies  int      `json:"copies"`
 	Packets []uint64 `json:"packets"` // ids of the state packets under way that carry it
-	Until   uint64   `json:"until"`   // of ReasonInterval: when the change will be captured
+	Until   uint64   `json:"until"`   // of ReasonInterval: the tick at which the change will be captured
 }
 
-// String says it in a sentence.
+// String returns the explanation as a sentence.
 func (x Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "client %d, %s %s, %s at tick %d: %s", x.Client, x.Class, x.Object, x.Field, x.Tick, x.Reason.words()[1])
@@ -140,14 +139,14 @@ func (x Explanation) String() string {
 	return b.String()
 }
 
-// Explain says why the value of a field was, or was not, sent to a client in the last tick,
-// and what became of it since. A field is named by its path, such as "Pos.X"; the name of a
-// struct or array, or none, means what changed last in it, and "(owner)" the object's owner.
+// Explain returns why the value of a field was, or was not, sent to a client in the last tick, and
+// whether it has arrived since. A field is named by its path, such as "Pos.X"; the name of a struct
+// or array, or none, means the field in it that changed last, and "(owner)" the object's owner.
 //
-// It is worked out when it is asked, from what the room knows of the client anyway. The last
-// tick is the last one of which netvar.snapshot has run: what was edited since has no part in
-// it. The error says that there is no such field, that the client has left, or that it is not
-// connected. It panics for a nil client, and on a client.
+// The reason is computed on request, from state that the room keeps of the client anyway. The last
+// tick is the last one whose netvar.snapshot has run: later edits are not considered. The error
+// reports that the field does not exist, that the client has left, or that it is not connected. It
+// panics for a nil client, and on a client.
 func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, error) {
 	r := t.server("Object.Explain")
 	c.need("Object.Explain")
@@ -173,7 +172,7 @@ func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, 
 		Sent: x.Sent, Version: x.Version, Copies: x.Copies, Packets: append([]uint64{}, x.Packets...), Until: x.Until,
 	}
 	if x.Why == netvar.WhyNoSnapshot || x.Why == netvar.WhyPackets || x.Why == netvar.WhyStreamFull {
-		switch c.e.Waits() { // No snapshot left, or a probe in its stead.
+		switch c.e.Waits() { // There is no free slot or window for a snapshot, or a probe was sent instead.
 		case room.WaitsForSlot:
 			e.Reason = ReasonSlotBusy
 		case room.WaitsForWindow:

@@ -12,9 +12,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// hooks are the functions of a game that a room calls when something happens, and by them the
-// [room.Game] that its engine plays. They are added while Open runs: admissions read them on other
-// goroutines, and a client that has joined would have missed its OnJoin.
+// hooks are the functions of a game that a room calls on events; they implement the [room.Game] of
+// the engine. They are registered only while Open runs: admissions read them on other goroutines,
+// and a client that had joined before would have missed its OnJoin.
 type hooks struct {
 	room      *Room
 	onStart   []func(*Tick)
@@ -31,8 +31,8 @@ type hooks struct {
 	}
 }
 
-// OnStart adds what happens once, at Initialization of the first tick, before
-// any client can join: spawn the first objects here.
+// OnStart registers a function that is called once, at Initialization of the first tick, before any
+// client can join: spawn the first objects here.
 func (r *Room) OnStart(fn func(*Tick)) {
 	if r.opens("OnStart") {
 		r.hooks.onStart = append(r.hooks.onStart, fn)
@@ -56,9 +56,9 @@ func (h *hooks) RunTimers() { h.room.timers.Run(&h.room.tick, &h.room.now) }
 // TimersDue implements room.Game.
 func (h *hooks) TimersDue(s loop.Scale) time.Duration { return h.room.timers.Due(s) }
 
-// OnAdmit adds a check that every client passes before it joins. It runs on its
-// own goroutine, may block until ctx ends ([Config] AdmitTimeout) and touches no
-// state of the room. A refusal reaches the client in words.
+// OnAdmit registers a check that every client passes before it joins. It runs on its own goroutine,
+// may block until ctx ends ([Config] AdmitTimeout) and must not touch state of the room. The text
+// of an error is sent to the refused client.
 func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
 	if r.opens("OnAdmit") {
 		r.hooks.onAdmit = append(r.hooks.onAdmit, fn)
@@ -76,7 +76,7 @@ func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
 			return err
 		}
 	}
-	j.Ticket, j.Spectator = asked.Ticket, asked.Spectator // These are not the game's to change.
+	j.Ticket, j.Spectator = asked.Ticket, asked.Spectator // The game cannot change these.
 	asked.Subject, asked.Claims, asked.Game = j.Subject, j.Claims, j
 	return nil
 }
@@ -84,7 +84,7 @@ func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
 // Enter implements room.Game.
 func (h *hooks) Enter(e *room.Client) {
 	join, ok := e.Join().Game.(*Join)
-	if !ok { // Nobody has let a camera in.
+	if !ok { // The spectator feed has passed no admission.
 		join = &Join{Spectator: true}
 		e.Join().Game = join
 	}
@@ -95,10 +95,9 @@ func (h *hooks) Enter(e *room.Client) {
 	}
 }
 
-// OnJoin adds what happens when a client comes in, in EarlyUpdate and before any
-// message of this client. An error closes the connection, and no message of the
-// client runs; OnLeave follows all the same, with the PerClient records and
-// objects that were made so far.
+// OnJoin registers a function that is called when a client joins, in EarlyUpdate and before any
+// message of this client. An error closes the connection, and no message of the client runs;
+// OnLeave follows all the same, with the PerClient records and objects that were made so far.
 func (r *Room) OnJoin(fn func(*Tick, *Client) error) {
 	if r.opens("OnJoin") {
 		r.hooks.onJoin = append(r.hooks.onJoin, fn)
@@ -115,9 +114,9 @@ func (h *hooks) Join(e *room.Client) error {
 	return nil
 }
 
-// OnDrop adds what happens when a client has lost its connection and may come back, within
-// [RoomSpec] KeepDropped: it keeps its id, its objects, its groups and its PerClient records, and
-// what is sent to it waits, if it is reliable. Either OnResume or OnLeave follows.
+// OnDrop registers a function that is called when a client has lost its connection and may return
+// within [RoomSpec] KeepDropped: it keeps its id, its objects, its groups and its PerClient
+// records, and reliable messages to it wait. Either OnResume or OnLeave follows.
 func (r *Room) OnDrop(fn func(*Tick, *Client)) {
 	if r.opens("OnDrop") {
 		r.hooks.onDrop = append(r.hooks.onDrop, fn)
@@ -127,9 +126,10 @@ func (r *Room) OnDrop(fn func(*Tick, *Client)) {
 // Drop implements room.Game.
 func (h *hooks) Drop(e *room.Client) { h.tell("OnDrop", h.onDrop, e) }
 
-// OnResume adds what happens when a client is back over another connection, before anything that
-// comes over it: after OnDrop, or without it when the server had not noticed yet. When it is
-// another program of the same player ([SameSubject]), Client.Join is what that one said.
+// OnResume registers a function that is called when a client has returned over another connection,
+// before any message from it: after OnDrop, or without it if the server had not noticed the loss
+// yet. If another program of the same player has taken the client over ([SameSubject]), Client.Join
+// is that program's.
 func (r *Room) OnResume(fn func(*Tick, *Client)) {
 	if r.opens("OnResume") {
 		r.hooks.onResume = append(r.hooks.onResume, fn)
@@ -147,15 +147,15 @@ func (h *hooks) Resume(e *room.Client) {
 // Move implements room.Game.
 func (h *hooks) Move(e *room.Client) { clientOf(e).join.Addr = e.Join().Addr }
 
-// tell calls functions that only take note. The log knows what goes wrong in them.
+// tell calls functions that return no error. Their panics are logged.
 func (h *hooks) tell(hook string, fns []func(*Tick, *Client), e *room.Client) {
 	for _, fn := range fns {
 		_ = h.room.e.Call(hook, func() error { fn(&h.room.tick, clientOf(e)); return nil })
 	}
 }
 
-// OnLeave adds what happens when a client has gone: exactly once for each that
-// OnJoin was called with, while its objects still exist.
+// OnLeave registers a function that is called when a client has left: exactly once for each client
+// that OnJoin was called with, while its objects still exist.
 func (r *Room) OnLeave(fn func(*Tick, *Client, *Closed)) {
 	if r.opens("OnLeave") {
 		r.hooks.onLeave = append(r.hooks.onLeave, fn)
@@ -165,7 +165,7 @@ func (r *Room) OnLeave(fn func(*Tick, *Client, *Closed)) {
 // Leave implements room.Game.
 func (h *hooks) Leave(e *room.Client, why *transport.Closed) {
 	for _, fn := range h.onLeave {
-		// The log knows.
+		// The error is logged.
 		_ = h.room.e.Call("OnLeave", func() error { fn(&h.room.tick, clientOf(e), &Closed{why.Code, why.Text}); return nil })
 	}
 }
@@ -185,9 +185,9 @@ func (h *hooks) Keeps(o *netvar.Object) bool {
 	return ok && typed.kept()
 }
 
-// OnDrain adds what happens when the room has been told to end: left is the time until it does.
-// It is called again when that time becomes shorter: a room that an operator drains for an hour
-// has [Config] DrainTimeout left once the server is told to end.
+// OnDrain registers a function that is called when the room has been told to end: left is the time
+// until it does. It is called again when that time becomes shorter: a room that an operator drains
+// for an hour has [Config] DrainTimeout left once the server is told to end.
 func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
 	if r.opens("OnDrain") {
 		r.hooks.onDrain = append(r.hooks.onDrain, fn)
@@ -198,15 +198,16 @@ func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
 func (h *hooks) Drain(left time.Duration) {
 	for _, fn := range h.onDrain {
 		ended := h.room.e.Watched("OnDrain", 0)
-		// The log knows.
+		// The error is logged.
 		_ = h.room.e.Call("OnDrain", func() error { fn(&h.room.tick, left); return nil })
 		ended()
 	}
 }
 
-// OnClose adds what happens after the last tick, when all systems have been removed
-// (see [OnRemove]): save here. [Room.Ended] says why. The error of Run reports what it returns.
-// The context ends 60 s after the first of them was called, for all of them together.
+// OnClose registers a function that is called after the last tick, when all systems have been
+// removed (see [OnRemove]): save here. [Room.Ended] returns the reason. The error of Run includes
+// the errors of these functions. The context ends 60 s after the first of them was called, for all
+// of them together.
 func (r *Room) OnClose(fn func(ctx context.Context) error) {
 	if r.opens("OnClose") {
 		r.hooks.onClose = append(r.hooks.onClose, fn)

@@ -8,60 +8,55 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// RPCLimits bounds what the messages of clients may cost a room. Its zero value
-// is generous: a client that is no attack never meets a limit.
+// RPCLimits bounds the cost of clients' messages for a room. The defaults are generous: a client
+// that does not attack never meets a limit.
 //
-// A client that exceeds its rate climbs a ladder: beyond its burst its messages
-// still run, and a warning is logged; beyond twice its burst they are dropped;
-// after KickAfter drops it is kicked with [CodeFlood]. Each rung is logged once
-// per episode, which ends after ten seconds within the limits. All of it counts
-// in game time, so that a recorded room repeats it.
+// A client that exceeds its rate climbs a ladder: beyond its burst its messages still run, and a
+// warning is logged; beyond twice its burst they are dropped; after KickAfter drops it is kicked
+// with [CodeFlood]. Each rung is logged once per episode, which ends after ten seconds within the
+// limits. All of it counts in game time, so that a replay of a recorded room repeats it.
 //
-// What a client has used up stays used up when it leaves and comes again: for the
-// player that [Join] Subject names, and otherwise for its address, an IPv4 address
-// or a /56 of IPv6. Several clients at one address do not share a limit: whoever
-// comes there takes over what those owe who have left, which costs nobody anything
-// who keeps within the limits. For ten seconds after a kick with [CodeFlood] that
-// player is refused; without a Subject, whoever joins from the address waits a
-// second or, one after another, up to four.
+// A client's consumption outlives its connection: it is kept for the player that [Join] Subject
+// names, and otherwise for the client's address, an IPv4 address or a /56 of IPv6. Several clients
+// at one address do not share a limit: a new client takes over the consumption of the clients that
+// left the address, which costs nothing if it keeps within the limits. After a kick with
+// [CodeFlood] that player is refused for ten seconds; without a Subject, a client that joins from
+// the address waits a second or, one after another, up to four.
 //
-// Before a message is decoded the limits of its connection apply: 600 datagrams, 4 000
-// frames of the stream and 2 MiB a second, or more where PerSecond or Burst are. A message
-// counts with what it takes decoded, 256 KiB at most, or with six times its bytes.
+// Before a message is decoded the limits of its connection apply: 600 datagrams, 4 000 stream
+// frames and 2 MiB a second, or more if PerSecond or Burst are larger. A message counts with its
+// decoded size, 256 KiB at most, or with six times its bytes.
 type RPCLimits struct {
-	// PerSecond is how many messages a client may send in a second, of all kinds
-	// together. Default 1 000, from one an hour to a million; -1 is any number.
+	// PerSecond is the number of messages, of all kinds together, that a client may send in a
+	// second. Default 1 000, from one an hour to a million; -1 is any number.
 	PerSecond float64
-	// Burst is how many it may send at once, at most 256 KiB of them in one tick, decoded.
-	// Default 2 000, from 1 to 65 536.
+	// Burst is the number of messages that a client may send at once, at most 256 KiB of them in
+	// one tick, decoded. Default 2 000, from 1 to 65 536.
 	Burst int
-	// KickAfter is after how many messages dropped by limits a client is kicked.
-	// They are forgotten at the rate of PerSecond. Default 10 000, from 1 to
-	// 1 048 576; -1 is never.
+	// KickAfter is the number of messages dropped by limits after which a client is kicked. The
+	// count decreases at the rate of PerSecond. Default 10 000, from 1 to 1 048 576; -1 is never.
 	KickAfter int
-	// Budget is how many messages one stage of one tick runs. When more wait, every
-	// client gets an equal share, and the rest waits in its order. Default 4 096,
-	// from 1 to 1 048 576; -1 is any number.
+	// Budget is the number of messages that one stage of one tick runs. When more wait, each client
+	// gets an equal share, and its other messages wait in order. Default 4 096, from 1 to 1 048
+	// 576; -1 is any number.
 	Budget int
-	// Share is the part of a tick's period that messages may take, over all of its
-	// stages, and ClientShare the part that those of one client may. What a message takes
-	// is what those of its method were measured to take before. When more waits than
-	// fits, every client gets an equal time, and the rest waits in its order; of each
-	// client and stage one message runs however dear it is, as long as Share lasts, and
-	// of each stage one in any case. Defaults 0.5 and 0.05, from 0.001 to 1; -1 is any
-	// time.
+	// Share is the part of a tick's period that messages may take, over all of its stages, and
+	// ClientShare the part that those of one client may. A message is charged the time that earlier
+	// messages of its method were measured to take. When the waiting messages exceed it, each
+	// client gets an equal time, and its other messages wait in order. For each client and stage
+	// one message runs however expensive it is, as long as Share lasts, and for each stage one in
+	// any case. Defaults 0.5 and 0.05, from 0.001 to 1; -1 is any time.
 	Share, ClientShare float64
-	// Answers is how many answers may be owed to one client, by HandleLater. Default
+	// Answers is the number of pending answers, by HandleLater, that one client may have. Default
 	// 256, from 1 to 65 536. A call beyond is refused with CodeBusy.
 	Answers int
-	// Dry counts what the limits of clients and methods would do, and drops and
-	// kicks nobody. Budget and Answers hold all the same.
+	// Dry counts messages that exceed the limits of clients and methods, but drops no message and
+	// kicks no client. Budget and Answers still apply.
 	Dry bool
 }
 
-// Defaults and bounds of RPCLimits. 1 000 messages a second are sixteen in each
-// tick of 60 Hz, and a burst of 2 000 is what a client that sends 100 a second has
-// to say after a stall of 20 s.
+// Defaults and bounds of RPCLimits. 1 000 messages a second are sixteen in each tick of 60 Hz. A
+// burst of 2 000 is the backlog of a client that sends 100 messages a second after a stall of 20 s.
 const (
 	defaultPerSecond = 1000
 	defaultBurst     = 2000
@@ -69,8 +64,8 @@ const (
 	defaultBudget    = 4096
 	defaultAnswers   = 256
 
-	// Systems and snapshots have the other half of a tick, and a single client cannot
-	// make one longer by more than what varies anyway: 0.8 ms at 60 Hz.
+	// Systems and snapshots have the other half of a tick. 5 % of a tick, 0.8 ms at 60 Hz, is
+	// within the usual variation, so a single client cannot lengthen a tick noticeably.
 	defaultShare       = 0.5
 	defaultClientShare = 0.05
 	minShare           = 0.001
@@ -117,7 +112,7 @@ func (l RPCLimits) validate() (RPCLimits, error) {
 	return l, nil
 }
 
-// queue is what of the limits the queue of a room with that tick period enforces.
+// queue returns the limits that the queue of a room with that tick period enforces.
 func (l RPCLimits) queue(period time.Duration) rpcqueue.Limits {
 	part := func(share float64) time.Duration { return time.Duration(max(share, 0) * float64(period)) }
 	q := rpcqueue.Limits{Budget: max(l.Budget, 0), Dry: l.Dry, Time: part(l.Share), SenderTime: part(l.ClientShare)}
@@ -128,16 +123,17 @@ func (l RPCLimits) queue(period time.Duration) rpcqueue.Limits {
 	return q
 }
 
-// minArrivals is room for what a client sends besides messages, of which there is one
-// arrival of most kinds between two polls.
+// minArrivals covers a client's arrivals besides messages; most kinds arrive once between two
+// polls.
 const minArrivals = 256
 
-// arrivals is how much of one client may wait for a poll: whoever sends more at
-// once is disconnected before the limits see it, so a burst within them must fit.
+// arrivals returns how many arrivals of one client may wait for a poll. A client that exceeds it is
+// disconnected before the limits see its messages, so a burst within the limits must fit.
 func (l RPCLimits) arrivals() int { return minArrivals + l.Burst }
 
-// link is what a client may send before its messages are decoded and these limits apply: enough
-// for what they take, and no less for a game of few messages, whose clients acknowledge too.
+// link returns the limits of a connection, which apply before its messages are decoded: enough for
+// the messages that these limits permit, and never less than the default, since clients of a game
+// with few messages acknowledge too.
 func (l RPCLimits) link() transport.Limits {
 	if l.PerSecond == -1 {
 		return transport.Limits{}

@@ -12,12 +12,12 @@ import (
 // ClassOption is an option of [NewClass].
 type ClassOption func(*class)
 
-// Weight says how much the objects of a class are needed, from 1/64 to 64; without it they
-// weigh 1. When not everything that has changed fits what a client may be sent, the object goes
-// first whose weight × time since it was last sent is the largest: one of weight 4 is then sent
-// four times as often as one of weight 1, and none waits for ever. The tag weight of a field
-// multiplies it while a client lacks a change there: see [Class]. Objects that weigh less than
-// 1 are what an overloaded server sheds, whatever has changed in them: see [OverloadShedding].
+// Weight sets the priority of the objects of a class, from 1/64 to 64; the default is 1. When a
+// client's changes exceed its budget, the object with the largest weight × time since it was last
+// sent is sent first: an object of weight 4 is then sent four times as often as one of weight 1,
+// and each object is sent eventually. The tag weight of a field multiplies the weight while a
+// client lacks a change of that field: see [Class]. An overloaded server sheds objects that weigh
+// less than 1, whichever fields have changed: see [OverloadShedding].
 func Weight(w float64) ClassOption {
 	if !(w >= netvar.MinWeight && w <= netvar.MaxWeight) {
 		panic(fmt.Sprintf("netloop: Weight(%v): use 1/64 to 64", w))
@@ -25,10 +25,10 @@ func Weight(w float64) ClassOption {
 	return func(c *class) { c.weight = w }
 }
 
-// MinRate says how often in a second a changed object of the class is sent at least, whatever
-// it weighs, from 0.01 to 1 000: one that has waited for longer passes all that have not. It
-// holds as long as a client's budget carries the minimum rates of all it sees; beyond that, who
-// has waited the longest goes first.
+// MinRate sets how often in a second a changed object of the class is sent at least, whatever its
+// weight, from 0.01 to 1 000: an object that has waited longer than that is sent before all others.
+// It holds as long as a client's budget suffices for the minimum rates of all its visible objects;
+// beyond that, the object that has waited the longest is sent first.
 func MinRate(perSecond float64) ClassOption {
 	if !(perSecond >= minMinRate && perSecond <= maxMinRate) {
 		panic(fmt.Sprintf("netloop: MinRate(%v): use 0.01 to 1000 a second", perSecond))
@@ -38,7 +38,7 @@ func MinRate(perSecond float64) ClassOption {
 
 const minMinRate, maxMinRate = 0.01, 1000
 
-// weigh tells the world what the options of the classes say.
+// weigh applies the options of the classes to the world.
 func (r *Room) weigh() {
 	engine := r.e.Spec()
 	hertz := engine.Hertz()
@@ -54,16 +54,16 @@ func (r *Room) weigh() {
 	}
 }
 
-// SetWeight gives one object another weight than its class has: see [Weight]. What lies beyond
-// the bounds counts as the nearest bound. It panics on a client.
+// SetWeight overrides the weight of the class for one object: see [Weight]. A weight out of bounds
+// is clamped. It panics on a client.
 func (o *Object[S]) SetWeight(t *Tick, w float64) {
 	t.server("Object.SetWeight").e.World().SetWeight(o.o, w)
 }
 
-// Weigh lets the game say what an object is worth to a client, by its distance for
-// instance: the function returns by what the object's weight is multiplied, from 0 to 1 024. It
-// is asked only while not everything that a client is owed fits, and only for what is owed; it
-// must change nothing. When it panics, it is not asked again. It belongs into the game's Open.
+// Weigh registers a function that multiplies the weight of an object for one client, by its
+// distance for instance. The factor is from 0 to 1 024. The function is called only while a
+// client's pending changes exceed its budget, and only for objects with pending changes; it must
+// change no state. If it panics, it is not called again. It belongs into the game's Open.
 func (k *Class[S]) Weigh(r *Room, fn func(c *Client, o *Object[S]) float64) {
 	if !r.takes(k.c, "Class.Weigh") {
 		return
@@ -71,11 +71,11 @@ func (k *Class[S]) Weigh(r *Room, fn func(c *Client, o *Object[S]) float64) {
 	place := panicguard.Place{Name: "Class.Weigh", Of: k.Name(), So: "the function is not asked again"}
 	stop := func(error) { r.e.World().SetFactor(k.c.nv, nil) }
 	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
-		factor = 1 //nolint:wastedassign // That remains of a panic.
+		factor = 1 //nolint:wastedassign // The result if fn panics.
 		defer r.e.Guard().Recover(&place, stop)
 		return fn(peerOf(p), wrap[S](o))
 	})
 }
 
-// defaultClientBudget is what ten packets carry, so that it never holds anything back.
+// defaultClientBudget is the capacity of ten packets, so that it never delays a change.
 const defaultClientBudget = transport.MaxStatePackets * transport.MaxStatePacket
