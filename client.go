@@ -46,11 +46,11 @@ type LinkStats struct {
 	Window   int           // the limit of InFlight
 	Silent   time.Duration // game time since the last data from the client
 
-	Inputs       uint64        // that ran in their fixed step, see [Input]
+	Inputs       uint64        // inputs that ran in their fixed step, see [Input]
 	InputsMissed uint64        // fixed steps that ran without an input
 	InputsLate   uint64        // inputs that arrived after their step
-	InputEarly   time.Duration // time between the newest input's arrival and its deadline; below 0 is late
-	InputMargin  time.Duration // least time before their deadlines of 95 of 100 inputs of the last second
+	InputEarly   time.Duration // from the newest input's arrival to its deadline; below 0 is late
+	InputMargin  time.Duration // the same, at least, for 95 of 100 inputs of the last second
 
 	Rewind       time.Duration // age of the client's newest view at its step, see [Tick.View]
 	ViewsClamped uint64        // views that were moved into the allowed range
@@ -93,18 +93,18 @@ func (c *Client) need(what string) {
 
 // Join is a client's request to join, with the results of the game's admission.
 type Join struct {
-	// Subject names the player: it is that of its token, if the server asks for tokens (see
-	// [Auth]), and otherwise empty until OnAdmit sets it. The limits of messages are then
-	// the player's, over all of its connections, and outlive them. Without it they are each
-	// connection's, and outlive it at its address: see [RPCLimits].
+	// Subject identifies the player: it is the subject of the client's token, if the server demands
+	// tokens (see [Auth]), and otherwise empty until OnAdmit sets it. With a subject, the limits of
+	// messages apply to the player, over all connections, and outlive them. Without one they apply
+	// to each connection, and outlive it at its address: see [RPCLimits].
 	Subject string
 	// Claims are the token's other claims, or results of OnAdmit, for the game's use.
 	Claims map[string]any
 	// Token is the credential that the client sent.
 	Token string
-	// Addr is the address that the client comes from: that of its newest connection, and where
-	// this is now. A phone that changes networks keeps its connection, and so does a
-	// player whose router changes its port; a recording holds the changes.
+	// Addr is the current address of the client's newest connection. A phone that changes networks
+	// keeps its connection, and so does a player whose router changes its port; a recording
+	// contains the changes.
 	Addr string
 	// Minor is the minor version of the schema that is in force: the smaller of the
 	// server's and the client's.

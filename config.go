@@ -25,8 +25,8 @@ type Config struct {
 	// Listen is the UDP address for clients. Default 127.0.0.1:4433; port 0 picks a free one. An
 	// address that other machines reach needs Auth.
 	Listen string
-	// Offline takes no UDP port, and needs no certificate: clients of this process come by
-	// client.Config Local, and nobody else. Others come by their network besides, if it is false.
+	// Offline opens no UDP port and needs no certificate: only clients of this process can connect,
+	// with client.Config Local. If it is false, clients of the network can connect too.
 	Offline bool
 	// Auth is how joining clients authenticate.
 	Auth Auth
@@ -46,34 +46,35 @@ type Config struct {
 	// plain HTTP, which suits this machine only: a browser lets a page use WebTransport if the page
 	// was served by HTTPS, or from localhost.
 	WebTLS bool
-	// WebURL is the URL at which browsers find the pages where a proxy is before Web, such as
-	// https://play.example.org: pages then find the server there, and may connect. Without a path.
+	// WebURL is the public URL of the pages if a proxy is in front of Web, such as
+	// https://play.example.org, without a path. Pages then find the server there, and pages of this
+	// origin may connect.
 	WebURL string
-	// WebProxies are the addresses of such proxies, or prefixes such as 10.0.0.0/8: the last entry
-	// of X-Forwarded-For of their requests that is no proxy is where a player has come from, for
-	// all limits of a site. That header of others, and any other header of the kind, is ignored.
-	// They need WebURL. Without them all players behind a proxy are of one site.
+	// WebProxies are the addresses of such proxies, or prefixes such as 10.0.0.0/8. In their
+	// requests, the last entry of X-Forwarded-For that is not a proxy is the player's address, for
+	// all limits of a site. That header in other requests, and any other header of the kind, is
+	// ignored. They need WebURL. Without them all players behind a proxy are of one site.
 	WebProxies []string
-	// WebFiles are the pages, with index.html at their top: see [WebGame]. They are read once, by
-	// Listen. Nil is a page that says what the server is.
+	// WebFiles are the pages, with index.html at their top: see [WebGame]. Listen reads them once.
+	// Nil is a page that describes the server.
 	WebFiles fs.FS
-	// Origins are the pages of other servers that may connect, as in https://example.org; "*" is
-	// all. The pages that the server itself serves always may, and so may programs, which are no
-	// pages. Empty is nobody else.
+	// Origins are the other servers whose pages may connect, as in https://example.org; "*" is all.
+	// Pages that the server itself serves may always connect, and so may programs, which send no
+	// origin. Empty allows no other pages.
 	Origins []string
-	// CertFile and KeyFile are PEM files with the certificate that clients see and its
-	// key. They are read again when they change: who connects from then on sees the new
-	// certificate, and who is there stays. Files that cannot be used change nothing.
+	// CertFile and KeyFile are PEM files with the certificate that clients see and its key. They
+	// are read again when they change: new connections see the new certificate, existing
+	// connections are kept. Files that cannot be used leave the certificate unchanged.
 	CertFile, KeyFile string
 	// TLS is for other TLS settings, and for a certificate of the program's own if CertFile is
 	// empty. With neither the server makes a self-signed one for development, which clients accept
 	// from loopback addresses only; it is renewed before it ends, which changes its hash.
 	TLS *tls.Config
-	// Secret is what the server's keys are derived from that clients must find again after
-	// a crash and a restart: then they notice within milliseconds, instead of after ten
-	// seconds of silence. It has at least 32 random bytes, stays the same from start to
-	// start, and is another for every server: whoever has two servers' packets could
-	// otherwise end connections of one by asking the other. Empty draws one.
+	// Secret is the source of the server's keys that must survive a crash and a restart: with it
+	// clients notice a restart within milliseconds, instead of after ten seconds of silence. It has
+	// at least 32 random bytes, is the same from start to start, and differs between servers: with
+	// a shared secret, an attacker who sees the packets of two servers could end connections of one
+	// by asking the other. Empty generates one.
 	Secret []byte
 	// Incarnation is the number of the default room, and each room that is opened later has a
 	// larger one: see [Room.Incarnation]. 0 takes the microseconds of the wall clock since 1970. A
@@ -131,7 +132,7 @@ type Config struct {
 	// processor; elsewhere it makes no difference.
 	PlainSocket bool
 	// Seed seeds the rooms' random numbers, and with them the ids of objects that not all clients
-	// have: whoever knows it can tell from ids how many there are. 0 draws one.
+	// have: with the seed, their number can be computed from ids. 0 draws one.
 	Seed uint64
 	// Record receives a recording of the default room, from which [NewReplay] runs it again: a
 	// head, and then one Write per tick on the tick's goroutine, so it should not block. An error

@@ -107,7 +107,7 @@ type Explanation struct {
 	Client ClientID `json:"client"`
 	Object string   `json:"object"` // in the format of Ref.String
 	Class  string   `json:"class"`
-	Field  string   `json:"field"` // the path; if the name matched several, that of the field that changed last
+	Field  string   `json:"field"` // of several matches, the one that changed last
 
 	Tick     uint64 `json:"tick"`     // the last tick that captured state
 	Changed  uint64 `json:"changed"`  // the last tick that found the field changed
@@ -118,7 +118,7 @@ type Explanation struct {
 	// snapshots that carried it while one is under way: at most 2
 	Copies  int      `json:"copies"`
 	Packets []uint64 `json:"packets"` // ids of the state packets under way that carry it
-	Until   uint64   `json:"until"`   // of ReasonInterval: the tick at which the change will be captured
+	Until   uint64   `json:"until"`   // of ReasonInterval: the tick of the change's capture
 }
 
 // String returns the explanation as a sentence.
@@ -172,7 +172,7 @@ func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, 
 		Sent: x.Sent, Version: x.Version, Copies: x.Copies, Packets: append([]uint64{}, x.Packets...), Until: x.Until,
 	}
 	if x.Why == netvar.WhyNoSnapshot || x.Why == netvar.WhyPackets || x.Why == netvar.WhyStreamFull {
-		switch c.e.Waits() { // There is no free slot or window for a snapshot, or a probe was sent instead.
+		switch c.e.Waits() { // No snapshot was sent, or only a probe.
 		case room.WaitsForSlot:
 			e.Reason = ReasonSlotBusy
 		case room.WaitsForWindow:

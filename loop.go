@@ -9,13 +9,13 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// Loop is the tree of a room's or client's systems and groups, as a value: take
-// it with [Room.Loop], change it, and Set it. Until then nothing happens; then it
-// is checked as a whole and takes effect at the next Initialization, or, on an
-// error, not at all. What the methods in between find wrong Set reports too.
+// Loop is the tree of a room's or client's systems and groups, as a value: get it with [Room.Loop],
+// change it, and Set it. Until Set, changes have no effect. Set checks the tree as a whole; it
+// takes effect at the next Initialization or, on an error, not at all. Set also reports the errors
+// of the methods before.
 //
-// It is for those who rearrange what others have registered. [Room.On] is enough
-// for everything else.
+// It is for rearranging systems that other code has registered. For all other purposes [Room.On] is
+// enough.
 type Loop struct {
 	owner  *loop.Loop[*Tick]
 	reject func(error)
@@ -24,21 +24,20 @@ type Loop struct {
 	errs   []error
 }
 
-// Loop returns the tree as it is, with everything that waits for the next
-// Initialization.
+// Loop returns the tree as it is, with all changes that wait for the next Initialization.
 func (r *Room) Loop() *Loop { return r.systems.Loop() }
 
-// Loop serves Room.Loop and a client's.
+// Loop implements Room.Loop and a client's.
 func (r *registry) Loop() *Loop { return newLoop(r.loop, r.reject) }
 
 func newLoop(owner *loop.Loop[*Tick], reject func(error)) *Loop {
 	return &Loop{owner: owner, reject: reject, tree: owner.Tree()}
 }
 
-// Group registers a group for others to be [InSystemGroup], as [Loop.Group] does in a tree.
+// Group registers a group for other systems to be [InSystemGroup], as [Loop.Group] does in a tree.
 func (r *Room) Group(name string, o ...SystemOption) *System { return r.systems.Group(name, o...) }
 
-// Group serves Room.Group and a client's.
+// Group implements Room.Group and a client's.
 func (r *registry) Group(name string, o ...SystemOption) *System {
 	return r.register(groupSpec(name, o))
 }
@@ -47,29 +46,28 @@ func groupSpec(name string, o []SystemOption) loop.Spec[*Tick] {
 	return changed(loop.Spec[*Tick]{Name: name, IsGroup: true}, o)
 }
 
-// NewSystem makes a system for a [Loop], as [Room.On] makes one of a room. Its
-// methods but Name do nothing until the tree was Set.
+// NewSystem makes a system for a [Loop], as [Room.On] makes one for a room. Except for Name, its
+// methods have no effect until the tree is Set.
 func NewSystem(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
 	return &System{spec: onSpec(s, name, fn, o)}
 }
 
-// Default returns the tree that every room, or client, begins with: the built-in
-// systems alone. To Set it removes all others.
+// Default returns the initial tree of a room, or client: the built-in systems alone. To Set it
+// removes all others.
 func (l *Loop) Default() *Loop {
 	d := newLoop(l.owner, l.reject)
 	d.tree.Items = slices.DeleteFunc(d.tree.Items, func(it loop.Item[*Tick]) bool { return it.Spec.BuiltIn == "" })
 	return d
 }
 
-// Append adds systems behind those that are there. Their options order them.
+// Append adds systems after the existing ones. Their options order them.
 func (l *Loop) Append(s ...*System) {
 	for _, one := range s {
 		l.insert(len(l.tree.Items), one, one.spec)
 	}
 }
 
-// InsertBefore adds a system to the group of a named one, before it in every
-// stage that they share.
+// InsertBefore adds a system to the group of a named one, before it in every stage that they share.
 func (l *Loop) InsertBefore(name string, s *System) {
 	if i := l.index("insert before", name); i >= 0 {
 		spec := s.spec
@@ -90,9 +88,8 @@ func (l *Loop) InsertAfter(name string, s *System) {
 	}
 }
 
-// Replace puts a system where a named one is: into its group, between the same
-// anchors, with its priority, unless it has its own. The old one is removed when
-// the tree takes effect; the new one may have its name.
+// Replace replaces a named system: the new one has its group, its anchors and its priority, unless
+// it has its own. The old one is removed when the tree takes effect; the new one may have its name.
 func (l *Loop) Replace(name string, s *System) {
 	i := l.index("replace", name)
 	if i < 0 {
@@ -112,7 +109,7 @@ func (l *Loop) Replace(name string, s *System) {
 	l.insert(i, s, spec)
 }
 
-// Remove takes systems out of the tree, and groups with all that is in them.
+// Remove removes systems from the tree, and groups with all their members.
 func (l *Loop) Remove(names ...string) {
 	for _, name := range names {
 		i := l.index("remove", name)
@@ -142,10 +139,9 @@ func (l *Loop) Change(name string, o ...SystemOption) {
 	}
 }
 
-// Move puts a system, or a group with all that is in it, elsewhere in the order:
-// [Before] or [After] others, which takes it into the group of the first that is
-// named, or [InSystemGroup] a group; In("") takes it out of all groups. Its former anchors are
-// forgotten. Other options change it as [Loop.Change] does.
+// Move moves a system, or a group with all its members: [Before] or [After] others, into the group
+// of the first that is named, or [InSystemGroup] a group; InSystemGroup("") moves it out of all
+// groups. Its former anchors are removed. Other options change it as [Loop.Change] does.
 func (l *Loop) Move(name string, to ...SystemOption) {
 	i := l.index("move", name)
 	if i < 0 {
@@ -158,7 +154,7 @@ func (l *Loop) Move(name string, to ...SystemOption) {
 	for _, apply := range to {
 		apply(&spec)
 	}
-	at := len(l.tree.Items) // Who is moved into a group is the last one there.
+	at := len(l.tree.Items) // A system that is moved into a group becomes its last member.
 	if beside, behind := anchorOf(&spec); beside != "" {
 		if at = l.index("move "+strconv.Quote(name)+" beside", beside); at < 0 {
 			return
@@ -179,8 +175,8 @@ func (l *Loop) Move(name string, to ...SystemOption) {
 	l.tree.Items = slices.Delete(l.tree.Items, i, i+1)
 }
 
-// anchorOf is the first anchor of a description, if it has one, and whether it is to
-// stand behind it: 0 or 1.
+// anchorOf returns the first anchor of a description, if it has one, and its side: 0 before it, 1
+// behind it.
 func anchorOf(s *loop.Spec[*Tick]) (name string, behind int) {
 	switch {
 	case len(s.Before) > 0:
@@ -191,30 +187,30 @@ func anchorOf(s *loop.Spec[*Tick]) (name string, behind int) {
 	return "", 0
 }
 
-// Disable keeps named systems or groups from running. They keep their names,
-// their places and their timers.
+// Disable keeps named systems or groups from running. They keep their names, their positions and
+// their timers.
 func (l *Loop) Disable(names ...string) {
 	for _, name := range names {
 		l.Change(name, Disabled(true))
 	}
 }
 
-// Enable lets them run again.
+// Enable lets named systems or groups run again.
 func (l *Loop) Enable(names ...string) {
 	for _, name := range names {
 		l.Change(name, Disabled(false))
 	}
 }
 
-// Group adds a group: systems that are ordered among themselves, stand in every
-// stage as one, and run only while the [RunIf] of the group holds. It may be
-// anchored and have a priority like a system, and be in another group.
+// Group adds a group: systems that are ordered among themselves, have one position in every stage,
+// and run only while the [RunIf] of the group holds. It may have anchors and a priority like a
+// system, and be in another group.
 func (l *Loop) Group(name string, o ...SystemOption) *SystemGroup {
 	l.Append(&System{spec: groupSpec(name, o)})
 	return &SystemGroup{l, name}
 }
 
-// SystemGroup is a group that is being filled: see [Loop.SystemGroup].
+// SystemGroup is a group of a [Loop] to which systems are added: see [Loop.Group].
 type SystemGroup struct {
 	loop *Loop
 	name string
@@ -234,11 +230,10 @@ func (g *SystemGroup) Group(name string, o ...SystemOption) *SystemGroup {
 	return g.loop.Group(name, append(o[:len(o):len(o)], InSystemGroup(g.name))...)
 }
 
-// Set checks the tree and lets it take effect at the next Initialization. An
-// error names all that is wrong, and then nothing changes: unknown anchors,
-// cycles, names that are there twice, a built-in system that was changed, or that
-// somebody else has changed the loop since this tree was taken. While [Game] Open
-// runs it knows only what has been registered by then.
+// Set checks the tree and lets it take effect at the next Initialization. An error names all
+// problems, and the tree is not changed then: unknown anchors, cycles, duplicate names, a built-in
+// system that was changed, or another change of the loop since this tree was taken. While [Game]
+// Open runs, Set considers only the systems registered by then.
 func (l *Loop) Set() error {
 	err := errors.Join(l.errs...)
 	if err == nil {
@@ -248,7 +243,7 @@ func (l *Loop) Set() error {
 		return fmt.Errorf("netloop: the tree cannot be set: %w", err)
 	}
 	for _, s := range l.added {
-		// Not there if it was taken out again.
+		// Nil if it was removed from the tree again.
 		s.s, s.reject = l.owner.Find(s.spec.Name), l.reject
 	}
 	return nil
@@ -265,7 +260,7 @@ func (l *Loop) insert(i int, s *System, spec loop.Spec[*Tick]) {
 	l.tree.Items = slices.Insert(l.tree.Items, i, loop.Item[*Tick]{Spec: spec})
 }
 
-// drop takes the item at i out.
+// drop removes the item at i.
 func (l *Loop) drop(i int) {
 	name := l.tree.Items[i].Spec.Name
 	if l.tree.Items[i].System == nil {
@@ -274,7 +269,7 @@ func (l *Loop) drop(i int) {
 	l.tree.Items = slices.Delete(l.tree.Items, i, i+1)
 }
 
-// index finds a name; it is an error that none has it.
+// index returns the index of a name; an unknown name is recorded as an error.
 func (l *Loop) index(what, name string) int {
 	i := slices.IndexFunc(l.tree.Items, func(it loop.Item[*Tick]) bool { return it.Spec.Name == name })
 	if i < 0 {
@@ -283,8 +278,7 @@ func (l *Loop) index(what, name string) int {
 	return i
 }
 
-// String prints the systems stage by stage in the order in which they would run
-// if the tree were Set, as the command loop print does. What cannot be known yet
-// stands at the end: a system of [Room.Add] that has not been asked for its stages,
-// and what Set would refuse.
+// String prints the systems stage by stage in the order in which they would run if the tree were
+// Set, as the command loop print does. Systems without a known order are printed last: a system of
+// [Room.Add] whose stages have not been asked for, and systems that Set would refuse.
 func (l *Loop) String() string { return loop.Table(l.owner.Preview(l.tree), false) }

@@ -13,9 +13,9 @@ import (
 
 // RPCOption is an option of [NewRPC] and [NewCall].
 //
-// What the receiver checks of a message of a client, in this order; the first
-// that fails decides. Each is counted in netloop_rpcs_total under its outcome,
-// costs this message only, and answers a call with the code.
+// The receiver checks a client's message in this order; the first check that fails decides. Each
+// failure is counted in netloop_rpcs_total under its outcome, drops this message only, and answers
+// a call with the code.
 //
 //	check                                          outcome            code
 //	the client's own rate (Config RPC)             client_limited     CodeFlood
@@ -33,7 +33,7 @@ import (
 //	MinRole                                        forbidden          CodeRefused
 //	Validate                                       invalid            CodeInvalid
 //	OwnerOnly                                      not_owner          CodeRefused
-//	HandleLater: not too many answers are owed     failed             CodeBusy
+//	HandleLater: not too many answers are pending  failed             CodeBusy
 type RPCOption func(*schema.Method)
 
 // AtStage names the stages at which a method may run. The first is the one at
@@ -43,32 +43,31 @@ func AtStage(first Stage, others ...Stage) RPCOption {
 	return func(m *schema.Method) { m.Queue.Stages = append([]Stage{first}, others...) }
 }
 
-// Unreliable sends a method's messages in datagrams: one that is lost on the
-// way is not sent again, and messages may overtake each other.
+// Unreliable sends a method's messages in datagrams: a lost message is not sent again, and messages
+// may overtake each other.
 func Unreliable() RPCOption { return func(m *schema.Method) { m.Queue.Reliable = false } }
 
-// ForSpectators lets clients send the message who watch, see [Client.Spectator]: to chat, for
+// ForSpectators lets spectators send the message too, see [Client.Spectator]: to chat, for
 // instance.
 func ForSpectators() RPCOption { return func(m *schema.Method) { m.Spectators = true } }
 
-// LateDrop drops a message that arrives when its stage has already run in this
-// tick, instead of keeping it for the next one. Messages arrive in EarlyUpdate: what
-// runs at a later stage never is late, and what runs at [Initialization] always is,
-// so with LateDrop it runs only if the sender picks another stage with [RunAt].
+// LateDrop drops a message that arrives when its stage has already run in this tick, instead of
+// keeping it for the next one. Messages arrive in EarlyUpdate: a message for a later stage is never
+// late, and a message for [Initialization] always is, so with LateDrop it runs only if the sender
+// picks another stage with [RunAt].
 func LateDrop() RPCOption { return func(m *schema.Method) { m.Queue.LateDrop = true } }
 
-// Limit bounds how many messages of this kind each client may send: burst at
-// once (1 to 65 536), and perSecond of them a second for ever (one an hour to a
-// million), in game time. What is beyond is dropped; a call is refused with
-// [CodeFlood].
+// Limit bounds how many messages of this kind each client may send: burst at once (1 to 65 536),
+// and perSecond of them a second for ever (one an hour to a million), in game time. A message
+// beyond is dropped; a call is refused with [CodeFlood].
 func Limit(perSecond float64, burst int) RPCOption {
 	return func(m *schema.Method) { m.Queue.Limit = rpcqueue.Bucket{PerSecond: perSecond, Burst: burst} }
 }
 
-// LimitPerTick bounds how many messages of this kind one tick takes of each
-// client, from 1 to 65 536. What is beyond is dropped; a call is refused with
-// [CodeFlood]. The network bunches what was sent evenly, so leave room, or use
-// [Limit]. Of both the stricter holds.
+// LimitPerTick bounds how many messages of this kind one tick takes of each client, from 1 to 65
+// 536. A message beyond is dropped; a call is refused with [CodeFlood]. The network bunches
+// messages that were sent evenly, so leave room, or use [Limit]. If both are set, the stricter
+// applies.
 func LimitPerTick(n int) RPCOption {
 	return func(m *schema.Method) {
 		if n < 1 || n > rpcqueue.MaxBurst {
@@ -78,9 +77,8 @@ func LimitPerTick(n int) RPCOption {
 	}
 }
 
-// Timeout is how long the client waits for the answer to a call, and the server
-// for a [Reply] that [Call.HandleLater] owes: 10 s unless this says otherwise,
-// from 1 ms to an hour.
+// Timeout is how long the client waits for the answer to a call, and the server for a [Reply] of
+// [Call.HandleLater]: 10 s unless this option is given, from 1 ms to an hour.
 func Timeout(d time.Duration) RPCOption {
 	return func(m *schema.Method) {
 		if d < time.Millisecond || d > schema.MaxTimeout {
@@ -91,8 +89,8 @@ func Timeout(d time.Duration) RPCOption {
 }
 
 // ServerOnly is for an RPC that the server sends, to clients, from room to room or to itself, and
-// that clients must not send: one that a client sends does not run, although there is a handler.
-// A client of this build panics before it sends one.
+// that clients must not send: a client's message of it does not run, although there is a handler. A
+// client of this build panics before it sends one.
 func ServerOnly() RPCOption {
 	return func(m *schema.Method) {
 		m.ServerOnly = true
@@ -102,8 +100,7 @@ func ServerOnly() RPCOption {
 	}
 }
 
-// MinRole lets only clients send the message whose [Join.Role] is at least the
-// one given.
+// MinRole rejects the message from clients whose [Join.Role] is less than the given one.
 func MinRole(role int) RPCOption {
 	return withCheck("MinRole", nil, func(_ *Tick, from *Client, _ any) error {
 		if from.join.Role() >= role {
@@ -113,9 +110,9 @@ func MinRole(role int) RPCOption {
 	})
 }
 
-// Validate checks each message of a client before its handler runs. The client
-// whose call is invalid reads what [Refuse] says, or [CodeInvalid] for any other
-// error. fn must judge the message alone: it is shared by every room.
+// Validate checks each message of a client before its handler runs. The client whose call is
+// invalid gets the text of a [Refuse] error, or [CodeInvalid] for any other error. fn must judge
+// the message alone: all rooms share it.
 func Validate[M any](fn func(m M) error) RPCOption {
 	return withCheck("Validate", reflect.TypeFor[M](), func(_ *Tick, _ *Client, msg any) error {
 		err := fn(schema.Open[M](msg))
@@ -129,9 +126,9 @@ func Validate[M any](fn func(m M) error) RPCOption {
 	})
 }
 
-// OwnerOnly lets only the owner of an object send a message about it: ref finds
-// the object that the message names. Ownership is judged when the message runs,
-// and one that names no object any more is nobody's.
+// OwnerOnly lets only the owner of an object send a message about it: ref returns the object that
+// the message names. Ownership is checked when the message runs; if the object does not exist any
+// more, the message is rejected.
 func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 	return withCheck("OwnerOnly", reflect.TypeFor[M](), func(t *Tick, from *Client, msg any) error {
 		if o, ok := ref(schema.Open[M](msg)).Get(t); ok && o.Owner() == from.ID() {
@@ -141,8 +138,8 @@ func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 	})
 }
 
-// withCheck makes an option of a check. They run in the order of RPCOption's
-// table, whatever the order of the options.
+// withCheck returns an option that adds a check. Checks run in the order of RPCOption's table,
+// whatever the order of the options.
 func withCheck(option string, message reflect.Type, fn func(*Tick, *Client, any) error) RPCOption {
 	return func(m *schema.Method) {
 		c := schema.Check{Option: option, Message: message, Ask: func(tick, from, msg any) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // Messages between rooms, and between rooms and the program around the server. Rooms share no
-// memory: what one sends is copied, and waits in a queue for a tick of the other.
+// memory: a message is copied, and waits in a queue for a tick of the receiving room.
 
 // Sender is a room that has sent a message.
 type Sender struct {
@@ -18,23 +18,23 @@ type Sender struct {
 	Kind string
 }
 
-// SendRoom sends a message to another room of the server, or to this one: it runs there exactly
-// once, in a later tick, at the stage that the declaration or [RunAt] names, and those of one
-// sender for one stage in the order in which they were sent. A room that sleeps wakes for it. What
-// it refers to is copied. An RPC for rooms alone is [ServerOnly].
+// SendRoom sends a message to another room of the server, or to this one. The message runs there
+// exactly once, in a later tick, at the stage that the declaration or [RunAt] names; messages of
+// one sender for one stage run in the order of sending. The message wakes a room that sleeps.
+// Referenced data is copied. An RPC for rooms alone is [ServerOnly].
 //
-// Unless it is nil, then is called in EarlyUpdate of a later tick with what has become of the
-// message: nil once its handler has returned, whatever that was, and otherwise a [*Refusal], which
-// is counted in netloop_queue_drops_total{queue="room_message"} or, with the reasons of
-// [RPCOption], in netloop_rpcs_total:
+// Unless it is nil, then is called in EarlyUpdate of a later tick with the result: nil once the
+// handler has returned, even with an error, and otherwise a [*Refusal], which is counted in
+// netloop_queue_drops_total{queue="room_message"} or, with the reasons of [RPCOption], in
+// netloop_rpcs_total:
 //
 //	CodeRoomUnknown    there is no such room, or it has ended before the handler ran
 //	CodeBusy           too many messages wait there, or this room has sent 1 024, or 1 MiB, in
 //	                   this tick
-//	CodeUnknownMethod  nothing handles it there
+//	CodeUnknownMethod  the room has no handler for it
 //
-// With 1 024 works and messages under way of which something waits for the end, nothing is sent
-// and the error is [ErrTooMuchWork]. A room that has ended is told nothing.
+// If 1 024 works and messages with a pending result are under way, the message is not sent and the
+// error is [ErrTooMuchWork]. After the sending room has ended, then is not called.
 //
 // It panics as [RPC.Send] does.
 func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o ...SendOption) {
@@ -48,7 +48,7 @@ func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o 
 	})
 }
 
-// mail sends a message to where deliver hands it over.
+// mail sends a message by the function deliver.
 func (e *RPC[M]) mail(t *Tick, what, to string, m M, then func(*Tick, error), o []SendOption, deliver func(rpcqueue.Item) error) {
 	r := t.server(what)
 	if err := e.m.Belongs(r.schema.s); err != nil {
@@ -70,19 +70,19 @@ func (e *RPC[M]) mail(t *Tick, what, to string, m M, then func(*Tick, error), o 
 	}
 }
 
-// HandleRoom sets the function that runs for each message of this kind that a room sends, see
-// [RPC.SendRoom]; from is nil for one that the program has posted. It belongs into [Game] Open, and
-// takes the place of Handle: what clients send of the kind does not run, and is counted as
-// forbidden. An error is counted and logged; the sender hears nothing of it.
+// HandleRoom sets the function that runs for each message of this kind from a room, see
+// [RPC.SendRoom]; from is nil for a message that the program has posted. It belongs into [Game]
+// Open, and replaces Handle: clients' messages of the kind do not run, and are counted as
+// forbidden. An error is counted and logged; the sender does not see it.
 func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) {
 	r.handled(r.e.HandleRoom(e.m, func(from *room.Sender, it *rpcqueue.Item) error {
 		return fn(&r.tick, (*Sender)(from), schema.Open[M](it.Msg))
 	}))
 }
 
-// PostRoom is [RPC.Post] for a room that is known by its name: it waits until ctx ends for one that
-// is being opened. Without such a room the error is a [*Refusal] with [CodeRoomUnknown]. Any
-// goroutine may call it but those of rooms, which call SendRoom.
+// PostRoom is [RPC.Post] for a room by its name; for a room that is being opened it waits until ctx
+// ends. Without such a room the error is a [*Refusal] with [CodeRoomUnknown]. Any goroutine may
+// call it except those of rooms, which call SendRoom.
 func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) error {
 	r, ok := s.hall.Find(ctx, name)
 	if !ok {
@@ -92,19 +92,19 @@ func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) erro
 }
 
 // SendServer sends a message to the program around the server, where it runs exactly once if
-// [RPC.HandleServer] has set a function for it. What is said of SendRoom holds for it too; what is
-// under way when the server ends reaches the program before Run returns.
+// [RPC.HandleServer] has set a function for it. The rules of SendRoom apply; messages under way
+// when the server ends are delivered to the program before Run returns.
 func (e *RPC[M]) SendServer(t *Tick, m M, then func(*Tick, error)) {
 	s := t.server("RPC.SendServer").server
 	e.mail(t, "RPC.SendServer", "server", m, then, nil, s.desk.Receive)
 }
 
 // HandleServer sets the function that runs for each message of this kind that a room sends to the
-// program, one at a time and in their order, on a goroutine of the server's that no tick waits for;
-// 4 096 of them may wait, 256 of one room. When all rooms have ended, ctx has DrainTimeout of the
-// [Config] left. A function that ignores the end of ctx for a second is left behind, and counted in
-// netloop_left_behind_total. Call it before Run, once for each RPC; a game's Open is called for
-// each room.
+// program. Messages run one at a time and in their order, on a goroutine of the server that no tick
+// waits for; 4 096 of them may wait, 256 of one room. When all rooms have ended, ctx has
+// DrainTimeout of the [Config] left. A function that ignores the end of ctx for a second is
+// abandoned, and counted in netloop_left_behind_total. Call it before Run, once for each RPC, and
+// not in a game's Open, which is called for each room.
 func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Sender, m M)) error {
 	if err := e.m.Belongs(s.schema.s); err != nil {
 		return fmt.Errorf("netloop: RPC.HandleServer: %w", err)
@@ -118,8 +118,8 @@ func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Send
 	return nil
 }
 
-// openDesk hands over what rooms send to the program. What it returns ends that, when all rooms
-// have ended.
+// openDesk starts to deliver the rooms' messages to the program. The returned function ends that,
+// when all rooms have ended.
 func (s *Server) openDesk() (end func()) {
 	if !s.desk.Open() {
 		return func() {}
@@ -128,7 +128,7 @@ func (s *Server) openDesk() (end func()) {
 	stop, served := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)
-		for !s.serveDesk(ctx, stop) { // A function has ended its goroutine: the next one goes on.
+		for !s.serveDesk(ctx, stop) { // A function has ended its goroutine: start the next one.
 			s.log.Error("a function of HandleServer called runtime.Goexit")
 		}
 	}()

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// newMethod checks and registers a declaration. It panics with what is wrong.
+// newMethod checks and registers a declaration. It panics with the reason if it is invalid.
 func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *schema.Method {
 	sc.s.Claim("method", name)
 	in, err := schema.NewCodec[M]()
@@ -29,26 +29,25 @@ func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *schema
 	return m
 }
 
-// RPC declares a one-way message: from a client to the server, or from the
-// server to clients. M is a plain struct (its fields are tagged as those of a
-// [Class]) or a pointer to a protobuf message. Its handler runs exactly once per
-// accepted message, at the stage that the declaration or the sender names.
+// RPC declares a one-way message: from a client to the server, or from the server to clients. M is
+// a plain struct (its fields are tagged as those of a [Class]) or a pointer to a protobuf message.
+// Its handler runs exactly once per accepted message, at the stage that the declaration or the
+// sender names.
 type RPC[M any] struct{ m *schema.Method }
 
-// NewRPC declares an RPC: reliable and in order, at Update, unless options say
-// otherwise. It panics if M cannot travel; [Class] lists what can, and the tags.
+// NewRPC declares an RPC: reliable and in order, at Update, unless options say otherwise. It panics
+// if M cannot be sent; [Class] lists the valid fields and tags.
 func NewRPC[M any](sc *Schema, name string, o ...RPCOption) *RPC[M] {
 	return &RPC[M]{newMethod[M](sc, name, false, o)}
 }
 
 func (e *RPC[M]) method() *schema.Method { return e.m }
 
-// Handle sets the function that runs for each message of this kind that a
-// client sends. It belongs into [Game] Open; a second handler for the same RPC
-// fails it. The message is the handler's own. An error is counted and logged, one
-// made by [Refuse] at level debug; the client hears of neither: use a [Call] where
-// it should. A panic is isolated, and costs nobody else a message. from is nil for
-// what the server itself has posted ([RPC.Post]).
+// Handle sets the function that runs for each message of this kind from a client. It belongs into
+// [Game] Open; a second handler for the same RPC fails it. The handler owns the message. An error
+// is counted and logged, at level debug if [Refuse] made it; the client is not told: use a [Call]
+// for an answer. A panic loses this message only. from is nil for a message that the server itself
+// has posted ([RPC.Post]).
 func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
 	r.handled(r.e.Handle(e.m, func(from *room.Client, it *rpcqueue.Item) error {
 		return fn(&r.tick, clientOf(from), schema.Open[M](it.Msg))
@@ -58,28 +57,26 @@ func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
 // SendOption is an option of one send.
 type SendOption func(*schema.Send)
 
-// RunAt asks for one of the stages that the method allows, instead of its
-// default. The receiver rejects any other.
+// RunAt selects one of the stages that the method allows, instead of its default. The receiver
+// rejects any other.
 func RunAt(s Stage) SendOption { return func(o *schema.Send) { o.Stage = s } }
 
-// WithState holds a message on the client until its replicated state has reached
-// the tick of sending: until a whole snapshot of that tick, or a later one, has
-// been applied, and with it everything up to that tick that did not fit into the
-// ones before. So a handler finds the objects that the message refers to, unless
-// the packet that told of one was lost and what makes up for it is still under
-// way: [Ref.Get] says so. On a client that interpolates (client.Interpolate) it is held until the
-// tick of sending is shown, so that an explosion is heard when it is seen.
+// WithState delays a message on the client until its replicated state has reached the tick of
+// sending: until a whole snapshot of that tick, or a later one, has been applied, and with it all
+// changes up to that tick that did not fit into the snapshots before. So a handler finds the
+// objects that the message refers to, except for an object whose packet was lost and whose repeated
+// data has not arrived: [Ref.Get] reports that. On a client that interpolates (client.Interpolate)
+// it is delayed until the tick of sending is shown, so that an explosion is heard when it is seen.
 //
-// Messages that are held run in the order in which they came; others overtake
-// them. A client holds at most 256 messages and 64 KiB, each for at most 120
-// ticks; beyond that the oldest runs early, which the client counts. Only the
-// server sends with state.
+// Delayed messages run in the order in which they arrived; other messages may overtake them. A
+// client holds at most 256 messages and 64 KiB, each for at most 120 ticks; beyond that the oldest
+// runs early, which the client counts. Only the server sends with state.
 func WithState() SendOption { return func(o *schema.Send) { o.WithState = true } }
 
-// Post hands a message to the room from any goroutine. Its handler runs at the
-// method's default stage in one of the next ticks, with a nil client. At most
-// 1 024 messages may wait; beyond that Post returns [ErrBusy]. Once the room has
-// ended it returns a [*Closed]; what waits at its end is dropped and counted.
+// Post queues a message for the room from any goroutine. Its handler runs at the method's default
+// stage in one of the next ticks, with a nil client. At most 1 024 messages may wait; beyond that
+// Post returns [ErrBusy]. Once the room has ended it returns a [*Closed]; messages that wait at its
+// end are dropped and counted.
 func (e *RPC[M]) Post(r *Room, m M) error {
 	if err := e.m.Belongs(r.schema.s); err != nil {
 		return fmt.Errorf("netloop: RPC.Post: %w", err)
@@ -94,11 +91,10 @@ func (e *RPC[M]) Post(r *Room, m M) error {
 // ErrBusy is returned by [RPC.Post] when too many posted messages wait.
 var ErrBusy = room.ErrFull
 
-// Send sends a message to clients, with the flush of this tick. A message that
-// cannot be sent (it exceeds a limit that its tags set, or [MaxMessage], or [MaxUnreliable] if
-// the RPC is so) panics, which costs the running system its call: cut what was put together
-// with [Clip]. It panics
-// with an RPC of another schema, and on a client: use client.Send there.
+// Send sends a message to clients, with the flush of this tick. It panics if the message cannot be
+// sent, because it exceeds a limit that its tags set, or [MaxMessage], or [MaxUnreliable] for an
+// unreliable RPC. The panic costs the running system its call: shorten a composed text with [Clip].
+// It panics with an RPC of another schema, and on a client: use client.Send there.
 func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	r := t.server("RPC.Send")
 	if err := e.m.Belongs(r.schema.s); err != nil {
@@ -120,11 +116,11 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	}
 }
 
-// Call declares a question that a client asks and the server answers. Q and R
-// are message types like that of an [RPC].
+// Call declares a client's question and the server's answer. Q and R are message types like that of
+// an [RPC].
 type Call[Q, R any] struct{ m *schema.Method }
 
-// NewCall declares a call. It panics if Q or R cannot travel.
+// NewCall declares a call. It panics if Q or R cannot be sent.
 func NewCall[Q, R any](sc *Schema, name string, o ...RPCOption) *Call[Q, R] {
 	m := newMethod[Q](sc, name, true, o)
 	out, err := schema.NewCodec[R]()
@@ -137,10 +133,10 @@ func NewCall[Q, R any](sc *Schema, name string, o ...RPCOption) *Call[Q, R] {
 
 func (k *Call[Q, R]) method() *schema.Method { return k.m }
 
-// Handle sets the function that answers. Its answer leaves with the flush of
-// the tick in which it ran. Only an error made by [Refuse] reaches the client in
-// words; any other is logged and arrives as "internal error", and so does an
-// answer that exceeds [MaxMessage] or a limit of its tags.
+// Handle sets the function that answers. Its answer is sent with the flush of the tick in which it
+// ran. Only the text of an error made by [Refuse] is sent to the client; any other error is logged
+// and arrives as "internal error", and so does an answer that exceeds [MaxMessage] or a limit of
+// its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
 	r.handled(r.e.HandleCall(k.m, func(from *room.Client, question any) (any, error) {
 		answer, err := fn(&r.tick, clientOf(from), schema.Open[Q](question))
@@ -151,16 +147,15 @@ func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, err
 	}))
 }
 
-// Reply is the answer that a [Call.HandleLater] function owes to the client that
-// asked. It may be kept and used in any later tick of its room.
+// Reply is the pending answer of a [Call.HandleLater] function to a client's question. It may be
+// kept and used in any later tick of its room.
 type Reply[R any] struct{ o *room.Answer }
 
-// HandleLater sets the function that takes the question; the answer is sent with
-// [Reply.Send], at once or in any later tick: after work given to [Go], when a
-// timer ends, or when another player has decided. An answer must come within the
-// [Timeout] of the call, or the client stops waiting. A client to which too many
-// answers are owed ([RPCLimits] Answers) is refused with [CodeBusy]. A panic
-// answers as it does in [Call.Handle].
+// HandleLater sets the function that receives the question; the answer is sent with [Reply.Send],
+// at once or in any later tick: after work given to [Go], when a timer ends, or when another player
+// has decided. The client stops waiting for the answer after the [Timeout] of the call. A client
+// with too many pending answers ([RPCLimits] Answers) is refused with [CodeBusy]. A panic answers
+// as it does in [Call.Handle].
 func (k *Call[Q, R]) HandleLater(r *Room, fn func(t *Tick, from *Client, q Q, reply Reply[R])) {
 	r.handled(r.e.HandleLater(k.m, func(from *room.Client, question any, o *room.Answer) {
 		fn(&r.tick, clientOf(from), schema.Open[Q](question), Reply[R]{o})
@@ -174,10 +169,10 @@ func (p Reply[R]) Waiting(t *Tick) bool {
 	return p.o.Waiting()
 }
 
-// Send answers the call, with the flush of this tick: with v, or with err if it
-// is not nil, of which the client reads what [Refuse] says and otherwise
-// "internal error". There is exactly one answer: a second is counted and logged,
-// and one that nobody waits for any more is counted; neither is sent.
+// Send answers the call, with the flush of this tick: with v, or with err if it is not nil, as the
+// text of a [Refuse] error and otherwise as "internal error". A call has exactly one answer: a
+// second one is counted and logged, and an answer after the client has stopped waiting is counted;
+// neither is sent.
 func (p Reply[R]) Send(t *Tick, v R, err error) {
 	p.check(t, "Reply.Send")
 	p.o.Send(schema.Erase(v), err)

@@ -38,8 +38,7 @@ import (
 	"github.com/netloop/netloop/internal/web"
 )
 
-// Server owns the ports, the sessions and the admin listener of a process, and
-// the rooms that its clients play in.
+// Server owns the ports, the sessions and the admin listener of a process, and its rooms.
 type Server struct {
 	cfg       Config
 	game      Game
@@ -53,27 +52,27 @@ type Server struct {
 	instance  [16]byte // drawn at start: clients notice a restart
 	// incarnation is the number of the default room: see Room.Incarnation.
 	incarnation uint64
-	room        *Room // the default one, which is there as long as the server
+	room        *Room // the default one, which exists as long as the server
 	hall        *directory.Hall[*Room]
 	board       *directory.Board[poster]
-	desk        *room.Desk // what rooms send to the program
+	desk        *room.Desk // messages from rooms to the program
 	toll        directory.Toll[netip.Prefix]
-	guesses     directory.Toll[netip.Prefix] // tickets that opened nothing
+	guesses     directory.Toll[netip.Prefix] // tickets that matched no room
 	crew        crew
 	lastID      atomic.Uint64
 	draining    atomic.Bool
-	ready       atomic.Bool // clients may come
+	ready       atomic.Bool // clients may connect
 	used        atomic.Bool // Run or Close has begun
-	ended       atomic.Bool // and is over
+	ended       atomic.Bool // and has ended
 
-	idle     time.Duration // of connections; 0 but in tests
-	network  *netem.Config // that is simulated; nil: none
+	idle     time.Duration // of connections; 0 except in tests
+	network  *netem.Config // simulated network; nil: none
 	listener *quicnet.Listener
 	local    inproc.Host // of clients in this process
-	alone    bool        // it listens as far as a server does that is offline
+	alone    bool        // Listen has succeeded for an offline server
 	admin    *admin.Server
 	web      *web.Server       // nil without Config.Web
-	sockets  *wsnet.Server     // that web serves
+	sockets  *wsnet.Server     // served by web
 	flight   *tracedump.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
@@ -82,30 +81,31 @@ type Server struct {
 	proxies     web.Proxies
 	public      struct{ scheme, host string } // of WebURL
 
-	// nil before Listen, and where TLS of the Config decides at each handshake
+	// nil before Listen, and if TLS of the Config decides at each handshake
 	certificate atomic.Pointer[certificate.Keeper]
 	tokens      *token.Verifier // nil if players need none
 	keysWatch   *watchfile.Watcher
 }
 
-// crew is what brings rooms to life, and what has become of them.
+// crew starts rooms and keeps their results.
 type crew struct {
 	sync.Mutex
 	ctx    context.Context // of Run; nil before
 	opened func(*Room)     // instead of Run, in a world of tests
 	over   chan struct{}   // closed at the end of the default room
-	err    error           // that it ended with
-	// screenings are those that run; one begins before its room, and ends after it.
+	err    error           // of the default room
+	// screenings are the running rooms of delayed spectators; each begins before its room, and ends
+	// after it.
 	screenings sync.WaitGroup
-	failed     error // what other rooms ended with while the server did
+	failed     error // the errors of other rooms while the server ran
 }
 
-// clockSource is the one clock of a server and its rooms: that of the machine, unless a test or
-// a replay brings its own before the first tick.
+// clockSource is the one clock of a server and its rooms: the machine's, unless a test or a replay
+// sets another before the first tick.
 type clockSource struct{ loop.Clock }
 
-// New makes a server and opens the game's default room. It takes no port yet. Run brings
-// the server to its end; one that is not Run is for [Server.Close].
+// New makes a server and opens the game's default room. It opens no port yet. Run runs the server
+// to its end; a server that is not Run must be closed with [Server.Close].
 func New(cfg Config, g Game) (*Server, error) {
 	var err error
 	if !cfg.recorded {
@@ -143,7 +143,7 @@ func New(cfg Config, g Game) (*Server, error) {
 	return s, nil
 }
 
-// openDefault opens the room that is there from the beginning to the end.
+// openDefault opens the default room.
 func (s *Server) openDefault() (err error) {
 	s.hall, s.board, s.desk = directory.New[*Room](s.cfg.MaxRooms), directory.NewBoard[poster](), room.NewDesk()
 	s.crew.over = make(chan struct{})
@@ -165,19 +165,18 @@ func (s *Server) openDefault() (err error) {
 	return nil
 }
 
-// spareConns is how many connections that have been let in there may be beyond the room's
-// clients: those that are about to end.
+// spareConns is how many more admitted connections than the room's clients there may be: those that
+// are about to end.
 const spareConns = 32
 
-// minStrangers is how many connections may wait to be let in, at least.
+// minStrangers is the least limit of unadmitted connections.
 const minStrangers = 32
 
-// maxStrangers is how many that are with so many clients in the room.
+// maxStrangers returns the limit of unadmitted connections for a room of that many clients.
 func maxStrangers(clients int) int { return max(clients/4, minStrangers) }
 
-// Listen takes the ports. Run does it too; call Listen before to learn the
-// addresses first. A port in use is an error that names the address. A server that has
-// ended takes none.
+// Listen opens the ports. Run does it too; call Listen before to learn the addresses first. A port
+// in use is an error that names the address. Listen fails for a server that has ended.
 func (s *Server) Listen() error {
 	if s.ended.Load() {
 		return errUsed
@@ -201,7 +200,7 @@ func (s *Server) Listen() error {
 	return nil
 }
 
-// listen takes the ports for a server that has a certificate.
+// listen opens the ports of a server that has a certificate.
 func (s *Server) listen(conf *tls.Config) error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
 		Config: admission.Config{
@@ -222,12 +221,12 @@ func (s *Server) listen(conf *tls.Config) error {
 	s.crew.Lock()
 	s.listener = l
 	s.crew.Unlock()
-	s.admitMore() // Rooms may have been opened meanwhile.
+	s.admitMore() // Rooms may have been opened since.
 	s.watchKeys()
 	return nil
 }
 
-// listenBeside takes the TCP ports, and opens what else must be there before clients come.
+// listenBeside opens the TCP ports, and all that must be ready before clients connect.
 func (s *Server) listenBeside(conf *tls.Config, door *admission.Door) (err error) {
 	defer func() {
 		if err != nil {
@@ -247,7 +246,7 @@ func (s *Server) listenBeside(conf *tls.Config, door *admission.Door) (err error
 	return s.openTraces()
 }
 
-// closeBeside gives TCP ports back that were never served.
+// closeBeside closes TCP ports that were never served.
 func (s *Server) closeBeside() (err error) {
 	if s.admin != nil {
 		err = s.admin.Close()
@@ -261,7 +260,8 @@ func (s *Server) closeBeside() (err error) {
 	return err
 }
 
-// simulated is what puts the simulated network, if there is one, in front of the socket.
+// simulated returns a function that puts the simulated network, if there is one, in front of the
+// socket.
 func (s *Server) simulated() func(net.PacketConn) net.PacketConn {
 	if s.network == nil {
 		return nil
@@ -269,7 +269,7 @@ func (s *Server) simulated() func(net.PacketConn) net.PacketConn {
 	return func(socket net.PacketConn) net.PacketConn { return netem.Listen(socket, *s.network) }
 }
 
-// simulatedStream is the same for a WebSocket, which is delayed as a stream.
+// simulatedStream is simulated for a WebSocket, which is delayed as a stream.
 func (s *Server) simulatedStream() func(net.Conn) net.Conn {
 	if s.network == nil {
 		return nil
@@ -295,13 +295,13 @@ func (s *Server) AdminAddr() net.Addr {
 	return s.admin.Addr()
 }
 
-// Run serves until ctx ends or the default room closes itself. Then it drains all rooms side by
-// side: new clients are refused, those in the rooms are told why and leave, the game's
-// OnClose functions run, and every goroutine that Run started has ended when it
-// returns. It returns nil unless a port is taken, the default room was closed with
-// another code than [CodeClosing], a critical system of it panicked, its
-// goroutine was ended or hangs (see [Config] WatchdogExit), or OnClose of a room failed
-// then. A server runs once, unless it was a port that kept it from running.
+// Run serves until ctx ends or the default room closes itself. Then it drains all rooms in
+// parallel: new clients are refused, the clients of the rooms are told why and leave, and the
+// game's OnClose functions run. When Run returns, each goroutine that it started has ended. It
+// returns nil unless a port is in use, the default room was closed with another code than
+// [CodeClosing], a critical system of it panicked, its goroutine was ended or hangs (see [Config]
+// WatchdogExit), or OnClose of a room failed then. A server runs once; after a Run that failed to
+// open a port, it may be run again.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.used.CompareAndSwap(false, true) {
 		return errUsed
@@ -315,12 +315,11 @@ func (s *Server) Run(ctx context.Context) error {
 
 var errUsed = errors.New("netloop: a server runs once, and not after Close; make another one with New")
 
-// Close ends a server that is not Run after all, whether it listens or not: it gives the
-// ports back, tells those who have connected meanwhile, and lets the game's OnClose
-// functions run, which close what Open has opened; one that saves knows from OnStart,
-// which has not run, that nothing was played. It returns as Run would with a context
-// that has ended. A server that runs, or has ended, it leaves alone and returns
-// nil: there the end of Run's context does it.
+// Close ends a server that was not Run, whether it listens or not: it closes the ports, tells the
+// clients that have connected, and calls the game's OnClose functions, which release the resources
+// of Open. OnStart has not run then, so an OnClose that saves can detect that no game was played.
+// Close returns as Run would with a context that has ended. For a server that runs or has ended it
+// returns nil and does nothing else: end Run's context instead.
 func (s *Server) Close() error {
 	if !s.used.CompareAndSwap(false, true) {
 		return nil
@@ -330,7 +329,7 @@ func (s *Server) Close() error {
 	return s.serve(ctx)
 }
 
-// serve runs the rooms to their end, and releases everything that the server holds.
+// serve runs the rooms to their end, and releases all resources of the server.
 func (s *Server) serve(ctx context.Context) error {
 	defer s.ended.Store(true)
 	besideCtx, stopBeside := context.WithCancel(context.Background())
@@ -370,8 +369,7 @@ func (s *Server) serveBeside(ctx context.Context) error {
 	return errors.Join(adminErr, webErr)
 }
 
-// closeTimeout bounds how long connections may take to close: a few round trips
-// of the slowest client that is worth waiting for.
+// closeTimeout bounds the closing of connections: a few round trips of a very slow client.
 const closeTimeout = 2 * time.Second
 
 // openTraces begins to record for the traces of slow ticks.
@@ -388,23 +386,22 @@ func (s *Server) openTraces() (err error) {
 	return nil
 }
 
-// closeTraces writes what is asked for, and ends the recording.
+// closeTraces writes the pending traces, and ends the recording.
 func (s *Server) closeTraces() {
 	if s.flight != nil {
 		s.flight.Close()
 	}
 }
 
-// endAdmission refuses whoever comes from now on, with the reason that clients
-// are told at the end.
+// endAdmission refuses all further connections, with the reason that clients are told at the end.
 func (s *Server) endAdmission(code Code, text string) {
 	s.draining.Store(true)
-	if s.listener != nil { // One that is closed before it listened has none.
+	if s.listener != nil { // A server that is closed before Listen has none.
 		s.listener.Door().Refuse(code, text)
 	}
 }
 
-// admitter is the server as the transport sees it: it finds the room of whoever asks to come in.
+// admitter is the server's transport.Handler: it finds the room that a connection asks for.
 type admitter struct{ s *Server }
 
 // Tables implements transport.Handler.
@@ -423,7 +420,7 @@ func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}
-	if who, ok := transport.Who(ctx).(*room.Join); ok { // It moves: its token was looked at before.
+	if who, ok := transport.Who(ctx).(*room.Join); ok { // The connection moves: its token was verified before.
 		ctx = context.WithValue(ctx, identified{}, who)
 	}
 	ctx, r, err := a.s.roomFor(ctx, hello, remote)
