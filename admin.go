@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// listenAdmin binds the admin listener to what the server knows of itself.
+// listenAdmin opens the admin listener with the server's pages.
 func (s *Server) listenAdmin() (*admin.Server, error) {
 	var tokens *admin.Tokens
 	if s.cfg.AdminTokenFile != "" {
@@ -49,8 +49,8 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 	return a, nil
 }
 
-// progress returns how long ago the newest tick ended, and the tick period. A room
-// that saves runs no more ticks and is alive for as long as it may take.
+// progress returns how long ago the newest tick ended, and the tick period. A room that saves runs
+// no more ticks and counts as alive for as long as the save may take.
 func (s *Server) progress() (since, period time.Duration) {
 	since, period = s.room.e.Progress()
 	if saving, ends := s.room.e.Finishing(); ends && saving < room.WorkGrace+room.SaveTimeout {
@@ -59,9 +59,9 @@ func (s *Server) progress() (since, period time.Duration) {
 	return since, period
 }
 
-// health says what is wrong with the server. A quarantined system is noted only: it
-// comes back by itself, and a new process would cost every player the game. One
-// that the game cannot do without is Critical, and ends the server.
+// health returns the server's fault, or nil. A quarantined system is only noted: it recovers by
+// itself, and a new process would cost every player the game. A system that the game needs is
+// Critical, and ends the server.
 func (s *Server) health() (note string, err error) {
 	if n := s.quarantined(); n > 0 {
 		note = fmt.Sprintf("systems that panicked again and again are quarantined: %d", n)
@@ -69,7 +69,7 @@ func (s *Server) health() (note string, err error) {
 	return note, s.room.e.Watchdog().Err()
 }
 
-// quarantined is how many systems of all rooms are.
+// quarantined returns the number of quarantined systems of all rooms.
 func (s *Server) quarantined() (n int) {
 	for _, r := range s.hall.All() {
 		n += r.Quarantined()
@@ -77,7 +77,7 @@ func (s *Server) quarantined() (n int) {
 	return n
 }
 
-// readiness says why clients may not come, or nil, and then whether everybody may.
+// readiness returns why clients cannot connect, or nil and a note if the server is open to all.
 func (s *Server) readiness() (note string, err error) {
 	hung := s.room.e.Watchdog().Err()
 	switch {
@@ -98,7 +98,7 @@ func (s *Server) readiness() (note string, err error) {
 	return note, nil
 }
 
-// measured is the server as scrapes read it: see metrics.Server.
+// measured implements metrics.Server.
 type measured struct{ s *Server }
 
 func (m measured) Traffic() *transport.Stats { return m.s.transport }

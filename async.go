@@ -8,21 +8,19 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// ErrTooMuchWork is the error with which [Go] gives up when 1 024 works of the
-// room are already under way.
+// ErrTooMuchWork is the error of [Go] when 1 024 works of the room are already under way.
 var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under way in this room")
 
-// Go runs work on another goroutine and then, in EarlyUpdate of a later tick, hands its result to
-// then. The context is the room's: it ends when the room does, and a client that leaves cancels
-// nothing. However a room ends, it waits for its work for 5 s after the last client has left, also
-// for work that OnLeave or a result asks for then, and hands over the results before OnClose. Then
-// the context ends. Work that ignores that for a second is left behind: its result is an error,
-// netloop_left_behind_total counts it, and the room goes on to OnClose. work must not touch the
-// room; a panic in it becomes its error.
+// Go runs work on another goroutine and then, in EarlyUpdate of a later tick, passes its result to
+// then. The context is the room's: it ends when the room does, and is not canceled when a client
+// leaves. However a room ends, it waits for its work for 5 s after the last client has left, also
+// for work that OnLeave or a result starts then, and delivers the results before OnClose. Then the
+// context ends. Work that does not return within a second after that is abandoned: its result is an
+// error, netloop_left_behind_total counts it, and the room continues with OnClose. work must not
+// touch the room; a panic in it becomes its error.
 //
-// At most 1 024 works of a room are under way at once; then gets [ErrTooMuchWork]
-// for one beyond. Results come in the order in which works end. It panics on a
-// client.
+// At most 1 024 works of a room are under way at once; a further one gets [ErrTooMuchWork]. Results
+// are delivered in the order in which works end. It panics on a client.
 func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, R, error)) {
 	r := t.server("Go")
 	started := r.e.Go(room.Work{
@@ -41,9 +39,9 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 	}
 }
 
-// workRefused turns a refusal into the one that a recording keeps, and refusalOfWork back.
+// workRefused turns a refusal into the type that a recording keeps, and refusalOfWork back.
 func workRefused(err error) error {
-	//nolint:errorlint // A refusal that is wrapped is more than a refusal.
+	//nolint:errorlint // A wrapped refusal is more than a refusal.
 	if r, ok := err.(*Refusal); ok && r.Code != 0 {
 		return &transport.Refusal{Code: r.Code, Text: r.Text}
 	}

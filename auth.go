@@ -21,18 +21,18 @@ import (
 // A token is checked before OnAdmit runs, and gives [Join] its Subject, Role and Claims. The game
 // decides last: its OnAdmit may refuse, or change them.
 type Auth struct {
-	// Keys is a file with the public key of the login service (Ed25519, PEM), or a folder with
-	// one in each file *.pub and *.pem. They are read again when they change; if that fails those
-	// from before stay, which is logged and counted. Empty asks for no tokens.
+	// Keys is a file with the public key of the login service (Ed25519, PEM), or a folder with one
+	// in each file *.pub and *.pem. They are read again when they change; if that fails the former
+	// keys are kept, which is logged and counted. Empty requires no tokens.
 	Keys string
-	// Audience names this server: tokens that are for another are refused. Needed with Keys.
+	// Audience names this server: tokens for another one are refused. Needed with Keys.
 	Audience string
-	// Insecure lets a server without Keys listen where others reach it: everybody gets in. It is
-	// logged, and /readyz says so.
+	// Insecure lets a server without Keys listen on addresses that other machines reach: every
+	// client gets in. It is logged, and /readyz reports it.
 	Insecure bool
 }
 
-// validateAuth reports a combination that cannot be meant.
+// validateAuth returns an error for an inconsistent combination.
 func (c *Config) validateAuth() error {
 	a := c.Auth
 	key, addr, open := c.open()
@@ -50,8 +50,8 @@ func (c *Config) validateAuth() error {
 	return nil
 }
 
-// open reports whether players on other machines reach the server and need no token, and the first
-// address at which they reach it, with its key.
+// open reports whether players on other machines reach the server and need no token, and returns
+// the first address at which they reach it, with its key.
 func (c *Config) open() (key, addr string, open bool) {
 	if c.Auth.Keys != "" {
 		return "", "", false
@@ -74,18 +74,18 @@ func (s *Server) openTokens() (err error) {
 	return nil
 }
 
-// watchKeys begins to read the keys again when they change, and says who gets in.
+// watchKeys reads the keys again when they change, and logs if no tokens are required.
 func (s *Server) watchKeys() {
 	if s.tokens != nil {
 		s.keysWatch = watchfile.Watch(s.reloadKeys, s.cfg.Auth.Keys)
-		s.reloadKeys() // They may have changed since New.
+		s.reloadKeys() // The keys may have changed since New.
 	}
 	if key, addr, open := s.cfg.open(); open {
 		s.log.Warn("players need no tokens: whoever reaches this address gets in (insecure)", strings.ToLower(key), addr)
 	}
 }
 
-// closeKeys ends that.
+// closeKeys stops watchKeys.
 func (s *Server) closeKeys() {
 	if s.keysWatch != nil {
 		s.keysWatch.Close()
@@ -101,11 +101,11 @@ func (s *Server) reloadKeys() {
 	}
 }
 
-// identified is where the context of an admission has what is known already of who asks: a token is
-// good for one look.
+// identified is the context key for the identity of a client during its admission: a token can be
+// verified only once.
 type identified struct{}
 
-// identify finds out who wants to join a room, if players need tokens.
+// identify verifies the token of a client that joins a room, if players need tokens.
 func (s *Server) identify(ctx context.Context, j *room.Join, name string) error {
 	if known, ok := ctx.Value(identified{}).(*room.Join); ok {
 		j.Subject, j.Claims = known.Subject, known.Claims
@@ -122,8 +122,8 @@ func (s *Server) identify(ctx context.Context, j *room.Join, name string) error 
 	return nil
 }
 
-// scope refuses a client that moves by the code of a room for which its token is not. A ticket is
-// the server's own word, and opens its room whatever the token says.
+// scope refuses a client that moves by the code of a room for which its token is not valid. A
+// ticket is issued by the server itself, and is valid for its room whatever the token.
 func (s *Server) scope(j *room.Join, name string) error {
 	if only, ok := j.Claims["room"]; s.tokens == nil || j.Ticket || !ok || only == name {
 		return nil
@@ -131,7 +131,7 @@ func (s *Server) scope(j *room.Join, name string) error {
 	return &transport.Refusal{Code: CodeUnauthenticated, Text: "the token is for another room"}
 }
 
-// tokenRefusal is what a client hears whose token was not taken.
+// tokenRefusal returns the refusal that a client with a rejected token gets.
 func tokenRefusal(err error) *transport.Refusal {
 	var wrong *token.Error
 	if errors.As(err, &wrong) && wrong.Reason == token.Busy { // Later the same token helps.

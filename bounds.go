@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// bounds are the rows of this package in docs/LIMITS.md: the limits that a program configures.
-// A configuration that says nothing has the defaults.
+// bounds returns the rows of this package in docs/LIMITS.md: the limits that a program configures.
+// An empty configuration has the defaults.
 func bounds() limits.Table {
 	c, err := Config{}.validate()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/metrics"
 )
 
-// openCertificate finds the certificate that clients see, and makes the TLS configuration
-// that asks for it at every handshake.
+// openCertificate loads the certificate that clients see, and returns the TLS configuration that
+// uses it at every handshake.
 func (s *Server) openCertificate() (*tls.Config, error) {
 	conf := s.cfg.TLS.Clone()
 	if conf == nil {
@@ -26,8 +26,8 @@ func (s *Server) openCertificate() (*tls.Config, error) {
 	return conf, nil
 }
 
-// keepCertificate chooses where the certificate comes from. It returns nil where the
-// program's own function decides at each handshake.
+// keepCertificate selects the source of the certificate. It returns nil if the program's own
+// function selects one at each handshake.
 func (s *Server) keepCertificate(conf *tls.Config) (k *certificate.Keeper, err error) {
 	switch {
 	case s.cfg.CertFile != "":
@@ -46,16 +46,16 @@ func (s *Server) keepCertificate(conf *tls.Config) (k *certificate.Keeper, err e
 	return k, nil
 }
 
-// closeCertificate ends what renews it.
+// closeCertificate stops the renewal of the certificate.
 func (s *Server) closeCertificate() {
 	if k := s.certificate.Load(); k != nil {
 		k.Close()
 	}
 }
 
-// CertHash returns the SHA-256 hash of the certificate that clients see now, for clients
-// that pin it. It is zero before Listen, and where [Config] TLS has a function that chooses
-// a certificate at each handshake. Any goroutine may call it.
+// CertHash returns the SHA-256 hash of the current certificate, for clients that pin it. It is zero
+// before Listen, and if [Config] TLS has a function that selects a certificate at each handshake.
+// Any goroutine may call it.
 func (s *Server) CertHash() [32]byte {
 	k := s.certificate.Load()
 	if k == nil {

@@ -41,7 +41,7 @@ import (
 //
 //	quant      the field's unit, as a decimal or a fraction: 1 to 2²⁰−1 over 1 to 2⁴⁰−1 in lowest
 //	           terms; a value is at most 2³¹−1 steps from 0 in a float32, 2⁵³ in a float64
-//	range      the field's unit, the smaller end first; needs quant, and must be within those steps
+//	range      the field's unit, the smaller end first, within those steps; needs quant
 //	quat       3 to 20 bits for a component: 9 are a quarter of a degree off at worst
 //	max        1 to 65 536: bytes of a string, of a byte slice or of a protobuf message, elements
 //	           of a slice or map

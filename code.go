@@ -6,12 +6,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Code says why a connection was closed, a join refused or a call rejected.
-// Codes from [CodeGame] on, 1 000, are the game's own. Metrics count those as one.
+// Code is the reason why a connection was closed, a join refused or a call rejected. Codes from
+// [CodeGame] on, 1 000, are the game's own. Metrics count those as one.
 type Code = transport.Code
 
-// Refusal is an error that reaches the peer in words. Every other error that a
-// handler or an admission returns is logged, and the peer only reads "internal".
+// Refusal is an error whose text is sent to the peer. Any other error of a handler or an admission
+// is logged, and the peer gets "internal" only.
 type Refusal struct {
 	Code Code
 	Text string
@@ -25,7 +25,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s: %s", r.Code, r.Text)
 }
 
-// As lets errors.As find the refusal in the form in which it travels.
+// As lets errors.As find the refusal as a *transport.Refusal.
 func (r *Refusal) As(target any) bool {
 	travels, ok := target.(**transport.Refusal)
 	if ok {
@@ -34,11 +34,11 @@ func (r *Refusal) As(target any) bool {
 	return ok
 }
 
-// Refuse makes an error that the peer may read: returned by OnAdmit, OnJoin, the
-// handler of a call or a Validate function, or given to [Reply.Send], it reaches
-// the client as a [*Refusal], or as a [*Closed] if it costs the connection. The
-// code is [CodeRefused] or another of netloop's own, or from [CodeGame] on; of the
-// text at most 512 bytes travel. Wrapped by another error it works too.
+// Refuse returns an error that the peer may read: returned by OnAdmit, OnJoin, the handler of a
+// call or a Validate function, or given to [Reply.Send], it is sent to the client as a [*Refusal],
+// or as a [*Closed] if it ends the connection. The code is [CodeRefused] or another of netloop's
+// own, or from [CodeGame] on; at most 512 bytes of the text are sent. Wrapped by another error it
+// works too.
 func Refuse(c Code, format string, a ...any) error {
 	return &Refusal{Code: c, Text: fmt.Sprintf(format, a...)}
 }
@@ -52,19 +52,19 @@ const (
 	CodeSchemaMismatch  = transport.CodeSchemaMismatch  // another game, or a build that is unfit
 	CodeRoomUnknown     = transport.CodeRoomUnknown     // no room of that name
 	CodeRefused         = transport.CodeRefused         // OnAdmit, MinRole, OwnerOnly, LateDrop
-	CodeFull            = transport.CodeFull            // RoomSpec.MaxClients are there
+	CodeFull            = transport.CodeFull            // RoomSpec.MaxClients are in the room
 	CodeMoved           = transport.CodeMoved           // Client.Move, to another room
-	CodeProtocol        = transport.CodeProtocol        // what arrived is not netloop's protocol
+	CodeProtocol        = transport.CodeProtocol        // the peer violates netloop's protocol
 	CodeFlood           = transport.CodeFlood           // more messages than the limits allow
 	CodeUnknownMethod   = transport.CodeUnknownMethod   // a method that is not known or handled
 	CodeStageNotAllowed = transport.CodeStageNotAllowed // a stage that AtStage does not name
 	CodeInvalid         = transport.CodeInvalid         // a message that Validate refused
-	CodeBusy            = transport.CodeBusy            // overload, a full queue, or too many owed
+	CodeBusy            = transport.CodeBusy            // overload, full queue, too many answers
 	CodeUnauthenticated = transport.CodeUnauthenticated // no token, or one that is not accepted
 	CodeReplaced        = transport.CodeReplaced        // the player has another connection now
 	CodeTicket          = transport.CodeTicket          // unknown, expired or used
 	CodeTimeout         = transport.CodeTimeout         // OnAdmit, or a handshake, took too long
-	CodeLost            = transport.CodeLost            // no sign of the other side for long
+	CodeLost            = transport.CodeLost            // no data from the other side for too long
 	CodeInternal        = transport.CodeInternal        // an error or a panic of the server's own
 	CodeGame            = transport.CodeGame            // the first of the game's own
 )

@@ -7,15 +7,15 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// Deadline is a point in game time or in scaled time that can be replicated: both
-// sides count down to it. The zero Deadline has passed.
+// Deadline is a point in game time or in scaled time that can be replicated: both sides count down
+// to it. The zero Deadline has passed.
 type Deadline struct {
-	// at is the game time, or below 0 the complement of the scaled time. So the
-	// sign is the clock, and on the wire the lowest bit is.
+	// at is the game time, or below 0 the complement of the scaled time. So the sign selects the
+	// clock; on the wire the lowest bit does.
 	at codec.Instant
 }
 
-// In returns the deadline that lies d of game time ahead of this tick.
+// In returns the deadline d of game time after this tick.
 func (t *Tick) In(d time.Duration) Deadline {
 	t.check("Tick.In")
 	at := ahead(t.now.GameTime, d)
@@ -23,8 +23,8 @@ func (t *Tick) In(d time.Duration) Deadline {
 	return Deadline{codec.Instant{At: at}}
 }
 
-// InScaled returns the deadline that lies d of scaled time ahead of this tick:
-// while the room is paused it comes no nearer.
+// InScaled returns the deadline d of scaled time after this tick: it does not approach while the
+// room is paused.
 func (t *Tick) InScaled(d time.Duration) Deadline {
 	t.check("Tick.InScaled")
 	at := ahead(t.now.ScaledTime, d)
@@ -32,18 +32,17 @@ func (t *Tick) InScaled(d time.Duration) Deadline {
 	return Deadline{codec.Instant{At: ^at}}
 }
 
-// await lets a room that sleeps look at a deadline when it has passed.
+// await lets a room that sleeps wake when a deadline has passed.
 func (t *Tick) await(clock loop.TimerClock, at time.Duration) {
 	if t.room != nil && t.room.e != nil {
 		t.room.e.Await(clock, at)
 	}
 }
 
-// Scaled reports whether the deadline lies in scaled time.
+// Scaled reports whether the deadline is in scaled time.
 func (d Deadline) Scaled() bool { return d.at.At < 0 }
 
-// Left returns the time that is left until the deadline, by its clock and at
-// least 0.
+// Left returns the time until the deadline, by its clock and at least 0.
 func (d Deadline) Left(t *Tick) time.Duration {
 	t.check("Deadline.Left")
 	if d.Scaled() {

@@ -1,8 +1,7 @@
-// Package netloop is a dedicated game-server runtime. A server process runs a
-// staged update loop as its tick, and a game is made of three things that it
-// declares here: systems, which run at a stage; RPCs, which run at the stage
-// that they name; and classes of replicated objects, whose changes reach every
-// client by themselves.
+// Package netloop is a dedicated game-server runtime. A server process runs a staged update loop as
+// its tick, and a game consists of three kinds of declarations: systems, which run at a stage;
+// RPCs, which run at the stage that they name; and classes of replicated objects, whose changes are
+// sent to every client automatically.
 //
 // # The flow of a tick
 //
@@ -14,20 +13,19 @@
 //	PreLateUpdate     last adjustments, then netvar.snapshot captures what was edited
 //	PostLateUpdate    bookkeeping, then transport.flush: one batch per client
 //
-// External events never drive game state. They wait in bounded queues, and the
-// tick takes them at its own pace, at a named stage. All code of a room
-// therefore runs on one goroutine, and needs no lock.
+// External events never drive game state. They wait in bounded queues, and the tick takes them at
+// its own pace, at a named stage. All code of a room therefore runs on one goroutine, and needs no
+// lock.
 //
 // # Writing a game
 //
-// A [Game] names a [Schema] and opens a [Room]. The schema's descriptors,
-// made by [NewClass], [NewRPC], [NewCall] and [NewInput], are package values that the
-// server, the clients, the bots and the tests share. Whatever changes a room
-// takes a [*Tick], the capability to touch it, which is alive only while the
-// function that it was handed to runs.
+// A [Game] names a [Schema] and opens a [Room]. The schema's descriptors, made by [NewClass],
+// [NewRPC], [NewCall] and [NewInput], are package values that the server, the clients, the bots and
+// the tests share. Code that changes a room needs a [*Tick], which is valid only while the function
+// that received it runs.
 //
-// What a state or a message may consist of, and the tags of its fields, such as
-// net:"quant=1/256", are listed in one place: the documentation of [Class].
+// The documentation of [Class] lists the types of fields of states and messages, and their tags,
+// such as net:"quant=1/256".
 //
 // Package app turns a Game into a server's main function, package client plays
 // it, package netlooptest tests it in memory and virtual time, and package

@@ -9,13 +9,13 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Input declares what a player does in a fixed step: turn, thrust, fire. The client makes one for
-// each of its fixed steps and numbers it with the step that it is meant for, and the server hands
-// the game exactly one per client and step, whatever the network does. M is a plain struct, whose
-// fields are tagged as those of a [Class], or a pointer to a protobuf message.
+// Input declares a player's actions in a fixed step: turn, thrust, fire. The client makes one for
+// each of its fixed steps and numbers it with the intended step, and the server passes to the game
+// exactly one per client and step, whatever the network does. M is a plain struct, whose fields are
+// tagged as those of a [Class], or a pointer to a protobuf message.
 //
 //	var Controls = netloop.NewInput(Schema, func(last Control, missed int) Control {
-//		last.Fire = false // What is held goes on; what is pressed is not pressed again.
+//		last.Fire = false // A held key continues; a press is not repeated.
 //		return last
 //	})
 //
@@ -23,25 +23,24 @@ import (
 //	client.Inputs(c, Controls, func(t *netloop.Tick) Control { … })                   // client
 //
 // Each datagram repeats the inputs that the server has not confirmed yet, those of the last quarter
-// of a second (at least 16), as differences:
-// a key that is held costs bits. So an input takes at most 48 bytes, and what is no input (chat,
-// orders, purchases) is an [RPC].
+// of a second (at least 16), as differences: a key that is held costs bits. So an input takes at
+// most 48 bytes, and other actions (chat, orders, purchases) are an [RPC].
 type Input[M any] struct {
 	in     *schema.Input
 	repeat func(last M, missed int) M
 }
 
-// NewInput declares the input of a schema, which has one at most. repeat makes up the input of a
-// step for which none has come: last is the input that ran last, and missed counts the steps since,
-// from 1. Nil repeats the last one as it is.
+// NewInput declares the input of a schema, which has one at most. repeat returns the input of a
+// step for which none has arrived: last is the input that ran last, and missed counts the steps
+// since, from 1. Nil repeats the last one as it is.
 //
-// An input that comes too late for its step is not lost. The newest late input runs as it is in the
-// next step without an input of its own. Of older ones the presses count: a field that repeat
-// changes is a press, such as Fire above, and the next input that runs is given it if it has none
-// of its own. So presses are late on a slow path, but each runs.
+// An input that arrives too late for its step is not lost. The newest late input runs as it is in
+// the next step without an input of its own. Of older ones the presses count: a field that repeat
+// changes is a press, such as Fire above, and the next input that runs gets its value if it has
+// none of its own. So presses are late on a slow path, but each runs.
 //
-// NewInput panics if M cannot travel or takes more than 48 bytes, and when it is called twice for a
-// schema.
+// NewInput panics if M cannot be sent or takes more than 48 bytes, and when it is called twice for
+// a schema.
 func NewInput[M any](sc *Schema, repeat func(last M, missed int) M) *Input[M] {
 	c, err := schema.NewCodec[M]()
 	if err != nil {
@@ -52,13 +51,13 @@ func NewInput[M any](sc *Schema, repeat func(last M, missed int) M) *Input[M] {
 
 func (i *Input[M]) input() *schema.Input { return i.in }
 
-// repeatPlace is where a panic of repeat is counted.
+// repeatPlace is the name under which panics of repeat are counted.
 var repeatPlace = panicguard.Place{Name: "NewInput.repeat"}
 
-// Handle sets the function that runs for the inputs of clients: at the head of each fixed step, in
-// the order of the clients' ids, once for each client whose first input has come. A client that has
-// lost its connection and may come back gets what repeat makes, until another program takes it over
-// ([TakeOver]): that one begins with its own first input. The input is the handler's own. A panic
+// Handle sets the function that runs for the inputs of clients: at the start of each fixed step, in
+// the order of the clients' ids, once for each client whose first input has arrived. A client that
+// has lost its connection and may return gets the result of repeat, until another program takes it
+// over ([TakeOver]), whose inputs start with its own first one. The handler owns the input. A panic
 // is isolated, and costs the one input. It belongs into [Game] Open; a second handler fails it.
 func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	scratch := new(M)
@@ -80,7 +79,7 @@ func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	}))
 }
 
-// again serves package inside.
+// again implements repeat for package bridge.
 func (i *Input[M]) again(last any, missed int) any {
 	if i.repeat == nil {
 		return last
@@ -88,7 +87,7 @@ func (i *Input[M]) again(last any, missed int) any {
 	return i.repeat(last.(M), missed)
 }
 
-// repeated calls repeat, whose panic leaves the input as it was.
+// repeated returns the result of repeat, or the last input if repeat panics.
 func (i *Input[M]) repeated(r *Room, last M, missed int) (m M) {
 	defer r.e.Guard().Recover(&repeatPlace, func(error) { m = last })
 	return i.repeat(last, missed)

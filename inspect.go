@@ -12,14 +12,14 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// explained is what /explain answers: an Explanation and its sentence.
+// explained is the answer of /explain: an Explanation and its sentence.
 type explained struct {
 	Explanation
 	Text string `json:"text"`
 }
 
-// toExplain is what /explain answers to a question that is not complete: how to go on, and with
-// what. More of them there are, but the page does not list them.
+// toExplain is the answer of /explain to an incomplete query: the next step, and the candidates.
+// More is the number of further candidates, which are not listed.
 type toExplain struct {
 	Ask     string         `json:"ask"`
 	Clients []listedClient `json:"clients,omitempty"`
@@ -29,7 +29,7 @@ type toExplain struct {
 
 type listedClient struct {
 	Client  ClientID `json:"client"`
-	Subject string   `json:"subject"` // the name that admission gave it
+	Subject string   `json:"subject"` // set by admission
 	Addr    string   `json:"addr"`
 }
 
@@ -40,14 +40,14 @@ type listedObject struct {
 }
 
 const (
-	// maxListed bounds what one answer lists: more is a page that nobody reads.
+	// maxListed bounds the entries of a list; a longer page is not readable.
 	maxListed = 1000
-	// maxSubject bounds the names in it, in bytes: a game may put anything there.
+	// maxSubject bounds the names in it, in bytes: a game may set any text.
 	maxSubject = 64
 )
 
-// explainPage answers /explain: for room, client, object and field what Object.Explain says;
-// without a client the clients that there are, and without an object the objects.
+// explainPage answers /explain: for room, client, object and field the result of Object.Explain;
+// without a client it lists the clients, and without an object the objects.
 func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error) {
 	r, err := s.roomAsked(query)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error)
 // maxNamed bounds the clients that an answer names: it is for a developer with a few of them.
 const maxNamed = 20
 
-// someClients names those that there are.
+// someClients returns a text with the ids of the room's clients.
 func (r *Room) someClients() string {
 	list := r.e.Clients()
 	if len(list) == 0 {
@@ -129,7 +129,7 @@ func (r *Room) listClients() toExplain {
 	return page
 }
 
-// listObjects lists those of a class, or of all.
+// listObjects lists the objects of a class, or of all classes.
 func (r *Room) listObjects(only string) any {
 	page := toExplain{Ask: "there is no object: ask again when one is spawned"}
 	known := only == ""

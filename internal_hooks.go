@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// The hooks of the packages that are built on this one: see package inside.
+// The hooks for the packages that build on this one: see package bridge.
 var _ = setHooks()
 
 func setHooks() bool {

@@ -11,45 +11,45 @@ import (
 // Node describes a system or group of a [Loop].
 type Node struct {
 	Name string
-	// Group is the name of the group that it is in, if any.
+	// Group is the name of its group, if any.
 	Group   string
 	IsGroup bool
-	// BuiltIn systems may be anchored to, and nothing else.
+	// BuiltIn systems may only be used as anchors.
 	BuiltIn  bool
 	Disabled bool
 	Paused   bool
 	Priority int
 	// Before and After are its anchors.
 	Before, After []string
-	// Stages are those that it is asked for; none means all.
+	// Stages are those for which it provides a function; none means all.
 	Stages []Stage
-	// Periodic systems run once Period has passed; CatchUp is how often in a tick
-	// they may catch up, and 0 says that they do not. Scaled says that the period
-	// is one of scaled time, and Gap that it is a [MinGap].
+	// Periodic systems run once Period has passed; CatchUp is how often in a tick they may catch
+	// up, and 0 means never. Scaled means that the period is in scaled time, and Gap that it is a
+	// [MinGap].
 	Periodic bool
 	Period   time.Duration
 	CatchUp  int
 	Scaled   bool
 	Gap      bool
-	// Conditional says that it has a RunIf.
+	// Conditional means that it has a RunIf.
 	Conditional bool
 	Critical    bool
 
 	// System is its handle, to change or remove it; nil for one that is built in.
 	System *System
-	// Pending says that it, or a change of it, takes effect at the next
-	// Initialization; one that the tree is to add does so when it is Set.
+	// Pending means that the system, or a change of it, takes effect at the next Initialization; a
+	// system that was added to the tree does so when the tree is Set.
 	Pending bool
-	// Quarantine is for how many ticks it does not run yet because it panicked again
-	// and again, and Panics how often it has since it was registered.
+	// Quarantine is the number of ticks for which the system is still disabled because it panicked
+	// repeatedly, and Panics the number of its panics since it was registered.
 	Quarantine uint64
 	Panics     uint64
-	// Costs says what its calls took, for each stage in which there were any.
+	// Costs are the durations of its calls, for each stage with any.
 	Costs []StageCost
 }
 
-// StageCost is what the calls of a system took at a stage since it was registered.
-// The quantiles are right within 12.5 % of themselves.
+// StageCost is the cost of a system's calls at a stage since it was registered. The quantiles are
+// right within 12.5 % of themselves.
 type StageCost struct {
 	Stage          Stage
 	Calls          uint64
@@ -77,7 +77,7 @@ func (l *Loop) Find(name string) (Node, bool) {
 	return Node{}, false
 }
 
-// node describes the i-th of the tree.
+// node returns the description of the i-th item of the tree.
 func (l *Loop) node(i int) Node {
 	it := &l.tree.Items[i]
 	s := &it.Spec

@@ -13,12 +13,12 @@ import (
 // newest state that arrived.
 type Object[S any] struct {
 	o    *netvar.Object
-	keep bool // stays when its owner leaves
+	keep bool // is kept when its owner leaves
 
 	readers []Target // on a server: by the rules of its class, see Class.Reads
 }
 
-// wrap returns the one typed handle of an object.
+// wrap returns the only typed handle of an object.
 func wrap[S any](o *netvar.Object) *Object[S] {
 	if h, ok := o.Handle.(*Object[S]); ok {
 		return h
@@ -32,11 +32,10 @@ func wrap[S any](o *netvar.Object) *Object[S] {
 // the object: copy them before changing them.
 func (o *Object[S]) State() S { return *(*S)(o.o.Live()) }
 
-// Edit returns the object's state to be changed, and marks the object as
-// changed. The pointer may be used until the running call of game code returns;
-// what is changed through it later may never be sent. Package netlooptest finds that, and
-// a server with [Config] CheckEdits. Editing a despawned object
-// changes nothing that anybody sees. It panics on a client.
+// Edit returns the object's state for changes, and marks the object as changed. The pointer may be
+// used until the running call of game code returns; a later change through it may never be sent.
+// Package netlooptest finds such changes, and a server with [Config] CheckEdits. Editing a
+// despawned object has no visible effect. It panics on a client.
 func (o *Object[S]) Edit(t *Tick) *S {
 	t.server("Object.Edit").e.World().Edit(o.o)
 	return (*S)(o.o.Live())
@@ -49,22 +48,21 @@ func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").e.World().Desp
 // Alive reports whether the object has not been despawned.
 func (o *Object[S]) Alive() bool { return o.o.Alive() }
 
-// ChangedTick returns the server's tick of the value: that in which it was captured. On a client
-// that is the tick to which what [Object.State] returns belongs, and of an object that was hidden
-// at least the tick in which it was shown; on a server that of the newest capture which found a
-// change.
+// ChangedTick returns the server's tick in which the value was captured. On a client it is the tick
+// of the value that [Object.State] returns, and for an object that was hidden at least the tick in
+// which it was shown; on a server it is the tick of the newest capture that found a change.
 func (o *Object[S]) ChangedTick() uint64 { return o.o.Changed() }
 
 // At returns the state that the object had at a view, out of its history: between the two snapshots
-// by the tags lerp= of its fields (see [Lerp]), as a client draws it. It reports false when the
-// object was not there yet, is not any more, or had by now more changes since than are kept (those
-// of 128 ticks, and 384 KiB); what has just despawned cannot be hit any more, whoever still sees
-// it. Of the zero View, which is nobody's, it is [Object.State]: the present.
+// by the tags lerp= of its fields (see [Lerp]), as a client draws it. It reports false if the
+// object did not exist yet, does not exist any more, or has had more changes since than are kept
+// (those of 128 ticks, and 384 KiB); an object that has just despawned cannot be hit any more, even
+// if a client still sees it. For the zero View it returns [Object.State]: the present.
 //
-// It is the object of all: At does not know whether a client sees it, which fields it may read,
-// or whether the newest of its changes have arrived there. Fields that do not travel are zero.
-// Slices and maps in it are not to be changed. It allocates nothing, but once for each change of
-// a string, a slice or the like. It panics on a client, where there is client.View.
+// The state is the same for all clients: At does not consider whether a client sees the object,
+// which fields it may read, or whether the newest changes have arrived there. Fields that are not
+// sent are zero. Slices and maps in it must not be changed. At allocates only once for each change
+// of a string, a slice or the like. It panics on a client, where there is client.View.
 func (o *Object[S]) At(v View) (s S, ok bool) {
 	switch {
 	case !o.o.Original():
@@ -85,14 +83,14 @@ func (o *Object[S]) At(v View) (s S, ok bool) {
 	return s, true
 }
 
-// Ref returns a reference that can travel in messages and in replicated state.
+// Ref returns a reference that can be sent in messages and in replicated state.
 func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}} }
 
 // observedBy reports whether a client has the object, or will have it with the
 // next snapshot.
 func (o *Object[S]) observedBy(c *Client) bool { return c.e.Peer().Shows(o.o) }
 
-// object and repoint serve package inside.
+// object and repoint implement hooks of package bridge.
 func (o *Object[S]) object() *netvar.Object { return o.o }
 
 func (o *Object[S]) repoint(to *netvar.Object) {
@@ -100,7 +98,7 @@ func (o *Object[S]) repoint(to *netvar.Object) {
 	to.Handle = o
 }
 
-// readBy serves code that does not know S.
+// readBy gives access to readers for code without the type S.
 func (o *Object[S]) readBy() *[]Target { return &o.readers }
 
 // Ref refers to an object without holding it: it is the object's id, the same on the server and on
@@ -108,13 +106,13 @@ func (o *Object[S]) readBy() *[]Target { return &o.readers }
 // replicated state. The zero Ref refers to none.
 type Ref[S any] struct{ ref codec.Ref }
 
-// Get returns the object, unless it is despawned or, on a client, not there yet or not visible to
-// it. It costs the same however many objects there are. [Class.All] and [Class.Owned] walk over
-// several.
+// Get returns the object. It reports false if the object is despawned or, on a client, has not
+// arrived yet or is not visible to it. It costs the same however many objects there are.
+// [Class.All] and [Class.Owned] walk over several.
 func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 	t.check("Ref.Get")
 	o, ok := t.store.Get(netvar.ID(r.ref.ID))
-	if !ok || o.Class().Type() != reflect.TypeFor[S]() { // A client may send the id of anything.
+	if !ok || o.Class().Type() != reflect.TypeFor[S]() { // A client may send any id.
 		return nil, false
 	}
 	return wrap[S](o), true
@@ -123,41 +121,39 @@ func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 // Compare orders Refs as All iterates over their objects: it returns −1, 0 or 1.
 func (r Ref[S]) Compare(other Ref[S]) int { return cmp.Compare(r.ref.ID, other.ref.ID) }
 
-// String names the object for people, such as 17.3, as the admin page /explain takes it.
+// String returns the id in readable form, such as 17.3, as the admin page /explain takes it.
 func (r Ref[S]) String() string { return netvar.ID(r.ref.ID).String() }
 
 // IsZero reports whether the Ref refers to no object at all.
 func (r Ref[S]) IsZero() bool { return r.ref.ID == 0 }
 
-// OwnedBy makes a client the owner of the object. With one that is not in the room, as
-// it has left before the result of a [Go] came, the object is at once what its
-// [LeavePolicy] says: despawned, and no client hears of it, or without an owner.
+// OwnedBy makes a client the owner of the object. If the client is not in the room, because it left
+// before the result of a [Go] arrived, the [LeavePolicy] applies at once: the object is despawned,
+// and no client sees it, or it has no owner.
 func OwnedBy(id ClientID) SpawnOption { return func(s *spawn) { s.owner = id } }
 
-// LeavePolicy says what becomes of an object when its owner leaves.
+// LeavePolicy is the effect on an object when its owner leaves.
 type LeavePolicy uint8
 
-// What may become of an object when its owner leaves. By default it despawns,
-// after the room's OnLeave functions ran.
+// The leave policies. By default the object despawns, after the room's OnLeave functions ran.
 const (
 	Despawn LeavePolicy = iota
-	Keep                // it stays, without an owner
+	Keep                // the object is kept, without an owner
 )
 
-// WhenOwnerLeaves says what becomes of the object when its owner leaves.
+// WhenOwnerLeaves sets the policy for when the object's owner leaves.
 func WhenOwnerLeaves(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == Keep } }
 
 // Owner returns the client that owns the object, or 0.
 func (o *Object[S]) Owner() ClientID { return ClientID(o.o.Owner()) }
 
-// SetOwner makes another client the owner of the object; 0 is nobody. With one that is
-// not in the room, as it has left, the object is at once what its [LeavePolicy] says. It
-// panics on a client.
+// SetOwner makes another client the owner of the object; 0 is no owner. If the client has left the
+// room, the object's [LeavePolicy] applies at once. It panics on a client.
 func (o *Object[S]) SetOwner(t *Tick, c ClientID) {
 	t.server("Object.SetOwner").setOwner(o.o, c)
 }
 
-// setOwner gives an object to a client, or to nobody.
+// setOwner sets the owner of an object; 0 is none.
 func (r *Room) setOwner(o *netvar.Object, c ClientID) {
 	r.e.World().SetOwner(o, uint64(c))
 	if _, in := r.e.Client(uint64(c)); !in && c != 0 {
@@ -165,5 +161,5 @@ func (r *Room) setOwner(o *netvar.Object, c ClientID) {
 	}
 }
 
-// kept serves code that does not know S.
+// kept gives access to keep for code without the type S.
 func (o *Object[S]) kept() bool { return o.keep }

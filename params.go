@@ -6,8 +6,8 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// pack encodes the parameters of a room, so that nobody shares memory with it and a recording
-// has them.
+// pack encodes the parameters of a room, so that the room shares no memory with the caller and a
+// recording contains them.
 func (s *RoomSpec) pack() error {
 	if s.Params == nil {
 		return nil
@@ -23,8 +23,8 @@ func (s *RoomSpec) pack() error {
 	return nil
 }
 
-// Params decodes what [RoomSpec] Params of the room says into dst, a pointer to a value of the same
-// type; without Params dst stays as it is. Any goroutine may call it.
+// Params decodes [RoomSpec] Params of the room into dst, a pointer to a value of the same type;
+// without Params dst is not changed. Any goroutine may call it.
 func (r *Room) Params(dst any) error {
 	if r.spec.packed == "" {
 		return nil

@@ -2,8 +2,8 @@ package netloop
 
 import "iter"
 
-// PerClient keeps a game's own record for each client of a room: made, zero,
-// before OnJoin runs and freed after OnLeave has run.
+// PerClient keeps a game's own record for each client of a room: allocated, zero, before OnJoin
+// runs and freed after OnLeave has run.
 type PerClient[T any] struct{ of map[ClientID]*T }
 
 // NewPerClient makes the records of a room. It belongs into [Game] Open, and panics
@@ -17,8 +17,8 @@ func NewPerClient[T any](r *Room) *PerClient[T] {
 	return p
 }
 
-// Of returns the client's record, to be read and changed. It panics for a client
-// that has left, and for nil, which is the sender of a message that was posted.
+// Of returns the client's record, to be read and changed. It panics for a client that has left, and
+// for nil, which is the sender of a posted message.
 func (p *PerClient[T]) Of(c *Client) *T {
 	c.need("PerClient.Of")
 	v, ok := p.of[c.ID()]

@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// press gives an input the presses of a late one: the fields that repeat changes in the late input,
-// as far as the input has no press of its own in them.
+// press adds the presses of a late input to an input: the fields that repeat changes in the late
+// input, unless the input has a press of its own in them.
 func (i *Input[M]) press(r *Room, m M, late []byte) M {
 	if i.repeat == nil {
 		return m
@@ -32,7 +32,7 @@ func (i *Input[M]) press(r *Room, m M, late []byte) M {
 }
 
 // pressFields copies each field from pressed to m that differs between pressed and after, and in
-// which m is as after.
+// which m equals after.
 func pressFields(m, pressed, after reflect.Value) {
 	switch m.Kind() {
 	case reflect.Struct:
@@ -45,7 +45,7 @@ func pressFields(m, pressed, after reflect.Value) {
 		}
 	default:
 		if !m.CanSet() {
-			return // It is unexported, and does not travel.
+			return // It is unexported, and not sent.
 		}
 		same := func(a, b reflect.Value) bool { return reflect.DeepEqual(a.Interface(), b.Interface()) }
 		if !same(pressed, after) && same(m, after) {
@@ -54,7 +54,7 @@ func pressFields(m, pressed, after reflect.Value) {
 	}
 }
 
-// pressMessage does the same with the fields of a protobuf message.
+// pressMessage is pressFields for a protobuf message.
 func pressMessage(m, pressed, after protoreflect.Message) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {

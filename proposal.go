@@ -5,15 +5,15 @@ import (
 	"reflect"
 )
 
-// Proposer is a [Game] that proposes what its default room is like: rates that suit it, above all.
+// Proposer is a [Game] that proposes the spec of its default room, such as suitable rates.
 type Proposer interface {
-	// Spec returns the proposal. What [Config] Room says counts before it, field by field, and so
-	// do the flags of package app; the rest is as [RoomSpec] says. It is asked once or twice,
-	// before anything is opened, and answers the same.
+	// Spec returns the proposal. Fields that [Config] Room or the flags of package app set take
+	// precedence, field by field; zero fields have the defaults of [RoomSpec]. It is called once or
+	// twice, before the server opens any resource, and must return the same each time.
 	Spec() RoomSpec
 }
 
-// proposed fills in what a specification leaves open as the game proposes it.
+// proposed fills the zero fields of a spec with the game's proposal.
 func (s RoomSpec) proposed(g Game) (RoomSpec, error) {
 	p, ok := g.(Proposer)
 	if !ok {

@@ -9,12 +9,12 @@ import (
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
-// ownerRule is the rule that every class has: read=owner.
+// ownerRule is the rule read=owner, which every class has.
 const ownerRule = "owner"
 
-// Reads says who may read the fields that are tagged with a rule. For each object of the class
-// the function returns the clients that may; all others have zeros in those fields, and hear
-// nothing of their changes.
+// Reads defines a rule for the fields that are tagged with it. For each object of the class the
+// function returns the clients that may read them; other clients have zeros in those fields, and
+// are not sent their changes.
 //
 //	type Ship struct {
 //		Pos  Vec                            // for everybody
@@ -26,18 +26,18 @@ const ownerRule = "owner"
 //		return netloop.InGroup(teams[o.State().Team])
 //	})
 //
-// A rule of the game's is any [Target]: [InGroup], [Where] with a function that looks at the
-// client, [To], and what And and Or make of them.
+// A rule's result is any [Target]: [InGroup], [Where] with a function that looks at the client,
+// [To], and combinations by And and Or.
 //
-// The function is asked at the end of the tick in which an object is spawned, and its target then
-// for every client. Both are asked again when the object's owner changes and after
-// [Object.Invalidate]; the target alone for each client that joins, after its OnJoin functions have
-// run, and for each that comes to or goes from a [ClientGroup] that the target names. They are not
-// asked each tick, and must change nothing. What changes back within a tick is nothing. A function
-// that panics lets nobody read.
+// The function is called at the end of the tick in which an object is spawned, and its target is
+// then evaluated for every client. Both happen again when the object's owner changes and after
+// [Object.Invalidate]. The target alone is evaluated for each client that joins, after its OnJoin
+// functions have run, and for each that joins or leaves a [ClientGroup] that the target names. None
+// of this happens each tick, and the functions must change no state. A change that is undone within
+// a tick has no effect. If a function panics, no client may read.
 //
-// Reads belongs into the game's Open, once for each rule that the class's tags name; one that is
-// missing fails Open.
+// Reads belongs into the game's Open, once for each rule that the class's tags name; a missing one
+// fails Open.
 func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
 	if !r.takes(k.c, "Class.Reads") {
 		return
@@ -47,14 +47,14 @@ func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
 	}
 }
 
-// readers are the rules of one class, as package netvar asks for them.
+// readers are the rules of one class, as a netvar.Readers.
 type readers struct {
 	room *Room
 	at   panicguard.Place
-	who  []func(*netvar.Object) Target // by rule; nil of the owner's
+	who  []func(*netvar.Object) Target // by rule; nil for the owner's
 }
 
-// restrict tells the world whom it has to ask.
+// restrict registers the readers of all classes with rules.
 func (r *Room) restrict() {
 	r.readers = make([]*readers, len(r.schema.classes))
 	for i, c := range r.schema.classes {
@@ -82,7 +82,7 @@ func (rd *readers) define(c *class, rule string, who func(*netvar.Object) Target
 	return nil
 }
 
-// undefined is the error of the rules that fields have and that nobody has defined.
+// undefined returns an error for the rules that fields name and Reads has not defined.
 func (r *Room) undefined() error {
 	var errs []error
 	for i, c := range r.schema.classes {
@@ -108,8 +108,8 @@ func (rd *readers) Ask(o *netvar.Object) {
 	}
 }
 
-// target asks a rule. All of this runs within netvar.snapshot, which is critical, so a function of
-// the game must not get its panic through: it is the zero Target then, which is nobody.
+// target calls a rule. It runs within netvar.snapshot, which is critical, so it recovers a panic of
+// the game's function and then returns the zero Target, which is empty.
 func (rd *readers) target(o *netvar.Object, who func(*netvar.Object) Target) Target {
 	defer rd.room.e.Guard().Recover(&rd.at, nil)
 	return who(o)

@@ -15,12 +15,11 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Replay runs a recorded room again, tick by tick: what comes from outside comes from
-// the recording, so there is no network, no clock and no other goroutine. The game's
-// OnAdmit, its work given to [Go] and OnClose do not run; what they came to is
-// recorded, or has no part in any tick.
+// Replay runs a recorded room again, tick by tick. All external inputs are read from the recording,
+// so there is no network, no clock and no other goroutine. The game's OnAdmit, its work given to
+// [Go] and OnClose do not run: their results are recorded, or do not affect any tick.
 //
-// One goroutine uses it.
+// Only one goroutine may use it.
 type Replay struct {
 	room  *Room
 	e     *room.Replay
@@ -28,22 +27,21 @@ type Replay struct {
 	err   error
 }
 
-// ReplayTick says what a tick came to. Equal numbers mean equal states and equal
-// messages.
+// ReplayTick is the result of a tick. Equal numbers mean equal states and equal messages.
 type ReplayTick struct {
 	Tick  uint64
 	State uint64 // digest of all objects, as captured
-	Sent  uint64 // digest of all messages and snapshots that left
+	Sent  uint64 // digest of all messages and snapshots sent
 }
 
-// Divergence is the error of a replay that does not do what the recorded room did.
+// Divergence is the error of a replay that differs from the recorded room.
 type Divergence struct {
 	Tick               uint64
-	What               string // what differs
-	Recorded, Replayed uint64 // digests, if it is one
+	What               string // the difference
+	Recorded, Replayed uint64 // digests, if they differ
 }
 
-// Error names tick and difference.
+// Error returns the tick and the difference.
 func (e *Divergence) Error() string {
 	if e.Recorded == e.Replayed {
 		return fmt.Sprintf("netloop: the replay diverges at tick %d: %s", e.Tick, e.What)
@@ -51,21 +49,21 @@ func (e *Divergence) Error() string {
 	return fmt.Sprintf("netloop: the replay diverges at tick %d: %s, recorded %016x, replayed %016x", e.Tick, e.What, e.Recorded, e.Replayed)
 }
 
-// NotReplayable is the error of a replay that has come to a tick into which something
-// entered that a recording cannot hold.
+// NotReplayable is the error of a replay that has reached a tick with an input that a recording
+// cannot contain.
 type NotReplayable struct {
 	Tick uint64
 	What []string
 }
 
-// Error names tick and cause.
+// Error returns the tick and the cause.
 func (e *NotReplayable) Error() string {
 	return fmt.Sprintf("netloop: tick %d cannot be replayed, because something entered it unrecorded: %s", e.Tick, e.What[0])
 }
 
-// NewReplay opens a game with the room, the rates and the seed of a recording. Of the
-// configuration only the Log counts. The game must have the recorded one's schema,
-// and, to do the same again, its code and its settings.
+// NewReplay opens a game with the room, the rates and the seed of a recording. Of the configuration
+// only Log is used. The game must have the recorded game's schema and, to produce the same states,
+// its code and its settings.
 func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	in, b, err := recording.NewReader(r)
 	if err != nil {
@@ -99,7 +97,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 }
 
 // newRecorded is New, and turns a panic of the game's Open into an error: the game may not be the
-// recorded one, and a program that replays several recordings goes on.
+// recorded one, and a program that replays several recordings must continue.
 func newRecorded(c Config, g Game) (s *Server, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -109,7 +107,7 @@ func newRecorded(c Config, g Game) (s *Server, err error) {
 	return New(c, g)
 }
 
-// recordedConfig is the part of Config that decides what a room does.
+// recordedConfig is the part of Config that affects a room's ticks.
 type recordedConfig struct {
 	Room        RoomSpec
 	Params      []byte // of the room
@@ -132,9 +130,8 @@ func (r *Room) record(w io.Writer) error {
 // Notes returns Config.RecordNotes of the recorded server.
 func (p *Replay) Notes() map[string]string { return p.notes }
 
-// Step runs the next tick. The error is io.EOF after the last one, a *Divergence, a
-// *NotReplayable, or that of a file which breaks off or is damaged; after the first
-// error every Step returns it.
+// Step runs the next tick. The error is io.EOF after the last one, a *Divergence, a *NotReplayable,
+// or that of a file that is truncated or damaged; after the first error every Step returns it.
 func (p *Replay) Step() (ReplayTick, error) {
 	if p.err != nil {
 		return ReplayTick{}, p.err
@@ -154,8 +151,8 @@ func (p *Replay) Step() (ReplayTick, error) {
 	return ReplayTick(t), err
 }
 
-// Look calls fn with a live tick between two ticks, to look at the state. What it
-// changes makes the replay diverge.
+// Look calls fn with a live tick between two ticks, to look at the state. A change that fn makes
+// lets the replay diverge.
 func (p *Replay) Look(fn func(*Tick)) error { return p.room.e.Inspect(func() { fn(&p.room.tick) }) }
 
 // GameTime returns the game time of the last tick.

@@ -16,46 +16,46 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A server has many rooms: the default one, which New opens, and those that the game, the program
-// or, if the game lets them, clients open meanwhile.
+// A server has many rooms: the default one, which New opens, and rooms that the game, the program
+// or, if the game permits it, clients open later.
 
-// Opener is a [Game] that opens rooms which clients ask for by a name that is not there.
+// Opener is a [Game] that opens a room when a client asks for an unknown name.
 type Opener interface {
-	// OpenFor says what room a client gets that asks for a name, or refuses it: with
-	// [CodeRoomUnknown] above all. It runs on its own goroutine and may block until ctx ends
-	// ([Config] AdmitTimeout). Of j everything is known but what OnAdmit of the room finds out. The
-	// room gets the name that was asked for; without a CloseEmpty it has one of 30 s. The client
-	// for which a Private room is opened gets in, others need its Code or a [Ticket]. A site (an
-	// IPv4 address, an IPv6 /56) may have 32 rooms opened at once, and then one more a second.
+	// OpenFor returns the spec of the room for a client that asks for a name, or refuses the
+	// client, usually with [CodeRoomUnknown]. It runs on its own goroutine and may block until ctx
+	// ends ([Config] AdmitTimeout). j is complete except for the results of the room's OnAdmit. The
+	// room gets the name that was asked for; if CloseEmpty is zero, it is 30 s. The client for
+	// which a Private room is opened gets in, others need its Code or a [Ticket]. A site (an IPv4
+	// address, an IPv6 /56) may open 32 rooms at once, and then one more a second.
 	OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, error)
 }
 
-// emptyFor is the CloseEmpty of rooms that clients ask for, unless the game has another: names that
-// somebody makes up do not fill the server.
+// emptyFor is the default CloseEmpty of rooms that clients ask for, so that invented names do not
+// fill the server.
 const emptyFor = 30 * time.Second
 
 // RoomInfo describes a room of a running server.
 type RoomInfo struct {
 	Spec       RoomSpec
-	Clients    int  // in the room or on their way in
-	Spectators int  // of them watch
-	Reserved   int  // seats beside those, for tickets
+	Clients    int  // in the room or joining
+	Spectators int  // of these, those that watch
+	Reserved   int  // further seats, for tickets
 	Locked     bool // see [Room.Lock]
 }
 
 // The errors of OpenRoom.
 var (
-	// ErrRoomExists is the error of a name that another room has.
+	// ErrRoomExists is the error if another room has the name.
 	ErrRoomExists = directory.ErrTaken
-	// ErrTooManyRooms is the error of a server that has Config.MaxRooms.
+	// ErrTooManyRooms is the error if the server has Config.MaxRooms rooms.
 	ErrTooManyRooms = directory.ErrFull
-	// ErrClosing is the error of a server that ends.
+	// ErrClosing is the error if the server ends.
 	ErrClosing = directory.ErrClosed
 )
 
-// OpenRoom opens another room: it calls the game's Open, and, if the server runs, begins to tick it
-// on a goroutine of its own; else Run will. Clients reach it by its name. Any goroutine may call it
-// but that of a room, which calls the function [OpenRoom].
+// OpenRoom opens another room: it calls the game's Open and, if the server runs, starts to tick the
+// room on a goroutine of its own; otherwise Run starts it. Clients reach the room by its name. Any
+// goroutine may call it except that of a room, which calls the function [OpenRoom].
 func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("netloop: OpenRoom: %w", err)
@@ -81,7 +81,7 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.recordRoom(r); err != nil { // What Open has opened, OnClose closes.
+	if err := s.recordRoom(r); err != nil { // OnClose releases the resources of Open.
 		defer r.unpost()
 		err = errors.Join(err, r.e.Finish(CodeInternal, "the room cannot be recorded"))
 		if r.screening != nil {
@@ -97,14 +97,15 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	return r, nil
 }
 
-// fill opens a room, and turns a panic of the game's Open into an error: the other rooms go on.
+// fill opens a room, and turns a panic of the game's Open into an error: the other rooms keep
+// running.
 func (s *Server) fill(spec RoomSpec, number uint64) (r *Room, err error) {
 	defer s.recovered("Open", "the game's Open", &spec, &err)
 	return openRoom(s, spec, number, roomSeed(s.cfg.Seed, spec.Name, number))
 }
 
 // recovered is deferred around a function of the game, or of the program, that opens or ends a
-// room. It counts its panic and turns it into an error.
+// room. It counts a panic of the function and turns it into an error.
 func (s *Server) recovered(hook, what string, spec *RoomSpec, err *error) {
 	if v := recover(); v != nil {
 		s.metrics.Panics.Add(1, hook)
@@ -113,8 +114,8 @@ func (s *Server) recovered(hook, what string, spec *RoomSpec, err *error) {
 	}
 }
 
-// roomSeed makes the seed of a room's random numbers: another for each room, and for each that has
-// had the name.
+// roomSeed returns the seed of a room's random numbers, which differs for each room, also for
+// successive rooms of one name.
 func roomSeed(seed uint64, name string, number uint64) uint64 {
 	const prime = 0x100000001b3 // FNV-1a
 	h := seed ^ 0xcbf29ce484222325
@@ -128,7 +129,8 @@ func roomSeed(seed uint64, name string, number uint64) uint64 {
 	return h
 }
 
-// recordRoom begins the recording of a room that is not the default one, if there shall be one.
+// recordRoom begins the recording of a room other than the default one, if RecordRoom returns a
+// writer.
 func (s *Server) recordRoom(r *Room) (err error) {
 	if s.cfg.RecordRoom == nil {
 		return nil
@@ -148,21 +150,21 @@ func (s *Server) recordRoom(r *Room) (err error) {
 	return nil
 }
 
-// opened is what a recording keeps of a room that was opened from a tick.
+// opened is the result of OpenRoom that a recording keeps.
 type opened struct {
 	Info RoomInfo
-	Why  uint8 // 1 + the index of the error in openErrors, 0 if it is none of those
+	Why  uint8 // 1 + the index of the error in openErrors, 0 if it is not in the list
 }
 
 var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing}
 
 // OpenRoom opens another room from a tick: the game's Open runs on another goroutine, and then is
-// called in EarlyUpdate of a later tick with what has come of it, as by [Go]. The error is
-// [ErrRoomExists], [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or that of the game's Open.
-// It panics on a client.
+// called in EarlyUpdate of a later tick with the result, as by [Go]. The error is [ErrRoomExists],
+// [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or that of the game's Open. It panics on a
+// client.
 func OpenRoom(t *Tick, spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 	s := t.server("OpenRoom").server
-	unfit := spec.pack() // Now: the game may go on changing what it points to.
+	unfit := spec.pack() // Now: the game may change the data later.
 	work := func(ctx context.Context) (opened, error) {
 		if unfit != nil {
 			return opened{}, fmt.Errorf("netloop: OpenRoom: %w", unfit)
@@ -186,17 +188,17 @@ func OpenRoom(t *Tick, spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 	})
 }
 
-// info describes the room. Any goroutine may ask.
+// info returns the room's description. Any goroutine may call it.
 func (r *Room) info() RoomInfo {
 	players, spectators, reserved := r.places()
 	return RoomInfo{Spec: r.spec, Clients: players + spectators, Spectators: spectators, Reserved: reserved, Locked: r.e.Locked()}
 }
 
-// full reports whether nobody else may play in the room.
+// full reports whether all seats for players are taken.
 func (r *Room) full() bool { return r.e.Players() >= r.spec.MaxClients }
 
-// Rooms iterates over the server's rooms, in the order in which they were opened. It may be called
-// from any goroutine.
+// Rooms iterates over the server's rooms, in the order in which they were opened. Any goroutine may
+// call it.
 func (s *Server) Rooms() iter.Seq[RoomInfo] {
 	return func(yield func(RoomInfo) bool) {
 		for _, r := range s.hall.All() {
@@ -207,10 +209,10 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 	}
 }
 
-// CloseRoom ends a room from outside, as [Room.Close] does from within: its clients may go on for
-// as long as drain says, and then they are told the code and the text. A second call, or the end of
-// the server, can only shorten the drain. It returns at once, and an error if there is no room of
-// the name. The end of the default room is that of the server. Any goroutine may call it.
+// CloseRoom ends a room from outside, as [Room.Close] does from within. Its clients may play on for
+// the time drain, and then they are told the code and the text. A second call, or the end of the
+// server, can only shorten the drain. It returns at once, with an error if no room has the name. If
+// the default room ends, the server ends. Any goroutine may call it.
 func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string) error {
 	r, ok := s.hall.Get(name)
 	if !ok {
@@ -222,7 +224,7 @@ func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string
 
 func errNoRoom(name string) error { return room.ErrUnknown(name) }
 
-// begin runs a room if the server does.
+// begin starts a room if the server runs.
 func (s *Server) begin(r *Room) {
 	s.crew.Lock()
 	defer s.crew.Unlock()
@@ -238,7 +240,7 @@ func (s *Server) begin(r *Room) {
 	}
 }
 
-// roomEnded takes a room out that has ended, and frees its name.
+// roomEnded removes a room that has ended, and frees its name.
 func (s *Server) roomEnded(r *Room, err error) {
 	if r.recording != nil {
 		err = errors.Join(err, s.closeRecording(r))
@@ -251,7 +253,7 @@ func (s *Server) roomEnded(r *Room, err error) {
 		close(s.crew.over)
 	} else if !ordinary {
 		s.log.Error("a room has failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
-		// A room may end before the default one does, which says that the server drains.
+		// A room may end before the default one does, which sets draining.
 		if s.draining.Load() || s.crew.ctx != nil && s.crew.ctx.Err() != nil {
 			s.crew.failed = errors.Join(s.crew.failed, fmt.Errorf("room %q: %w", r.spec.Name, err))
 		}
@@ -262,8 +264,8 @@ func (s *Server) roomEnded(r *Room, err error) {
 	s.admitMore()
 }
 
-// closeRecording closes what Config.RecordRoom has returned, on a goroutine of its own: the end of
-// the room waits room.SaveTimeout for it.
+// closeRecording closes the writer that Config.RecordRoom returned, on a goroutine of its own: the
+// end of the room waits room.SaveTimeout for it.
 func (s *Server) closeRecording(r *Room) error {
 	done := make(chan struct{})
 	answer := make(chan error, 1) // One sender, one value.
@@ -293,8 +295,8 @@ func (s *Server) closed(r *Room) (err error) {
 	return r.recording.Close()
 }
 
-// play runs all rooms until ctx ends or the default room has ended, and brings them to their end
-// side by side.
+// play runs all rooms until ctx ends or the default room has ended, and ends all of them in
+// parallel.
 func (s *Server) play(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	s.crew.Lock()
@@ -328,11 +330,11 @@ func (s *Server) play(ctx context.Context) error {
 	return errors.Join(s.crew.err, s.crew.failed)
 }
 
-// cancelGrace is how long a function of the game may take to return once its context has ended.
+// cancelGrace is the time that a function of the game has to return after its context has ended.
 const cancelGrace = time.Second
 
-// await waits for a function of the game, or of the program, to return, for a time at most: the end
-// of the server goes on without one that does not.
+// await waits for a function of the game, or of the program, to return, up to a limit. After that
+// the end of the server continues without it.
 func (s *Server) await(hook string, done <-chan struct{}, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -344,9 +346,9 @@ func (s *Server) await(hook string, done <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// watch looks for rooms that hang, until its own context ends. The default room is given up if the
-// configuration says so, or once it ends or run has ended; each other room at once: nobody can play
-// there.
+// watch looks for rooms that hang, until its own context ends. A hung default room is given up if
+// the configuration says so, or once it ends or run has ended; any other hung room is given up at
+// once, since no client can play there.
 func (s *Server) watch(ctx, run context.Context) {
 	if s.cfg.Watchdog < 0 {
 		return
@@ -373,9 +375,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// roomFor finds the room for which a hello asks, or lets the game open it. A client with a secret
-// to come back names the room that issued it. If that room is not open any more, as after a crash
-// of the server, the client is a newcomer: the game may open the room again.
+// roomFor finds the room for which a hello asks, or lets the game open it. A client with a resume
+// token names the room that issued it. If that room is not open any more, as after a crash of the
+// server, the client is a newcomer: the game may open the room again.
 func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote string) (context.Context, *Room, error) {
 	name, ticket := hello.GetRoom(), hello.GetTicket()
 	returns := len(hello.GetResume().GetToken()) > 0
@@ -410,7 +412,7 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 }
 
 // invite reserves a seat of a private room for the client for which it was opened, which has
-// neither a ticket nor the code. Another client that asks for the same name does not get in.
+// neither a ticket nor the code. Another client that asks for the same name is refused.
 func (s *Server) invite(r *Room, hello *netloopv1.Hello) error {
 	tickets, err := r.seats(hello.GetSpectate()).Reserve(room.Reservation{Seats: 1, TTL: s.cfg.AdmitTimeout, Spectator: hello.GetSpectate()})
 	if err == nil {
@@ -419,14 +421,14 @@ func (s *Server) invite(r *Room, hello *netloopv1.Hello) error {
 	return err
 }
 
-// siteOf is the part of an address that pays for the rooms that are opened for it.
+// siteOf returns the site of an address, to which the opening of rooms is charged.
 func siteOf(remote string) netip.Prefix {
-	at, _ := netip.ParseAddrPort(remote) // What is none shares the zero site.
+	at, _ := netip.ParseAddrPort(remote) // Invalid addresses share the zero site.
 	return transport.Site(at.Addr())
 }
 
 // openAside is openFor on a goroutine of its own: a game's function that ends its goroutine does
-// not take the connection's with it.
+// not end the connection's.
 func (s *Server) openAside(ctx context.Context, game Opener, name string, asked *room.Join) (*Room, bool, error) {
 	type answer struct {
 		r      *Room
@@ -471,7 +473,7 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *r
 	}
 	r, err = s.OpenRoom(within, spec)
 	if errors.Is(err, ErrRoomExists) {
-		s.toll.Refund(siteOf(asked.Addr)) // Another client has paid for the room.
+		s.toll.Refund(siteOf(asked.Addr)) // Another client was charged for the room.
 		if r, ok := s.hall.Find(within, name); ok {
 			return r, false, nil
 		}
@@ -490,7 +492,7 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *r
 
 var errManyRooms = &transport.Refusal{Code: CodeFull, Text: "the server has as many rooms as it may"}
 
-// admitMore lets as many connections in as all rooms together have clients.
+// admitMore raises the limit of connections to the number of clients of all rooms.
 func (s *Server) admitMore() {
 	s.crew.Lock()
 	defer s.crew.Unlock()
@@ -499,7 +501,7 @@ func (s *Server) admitMore() {
 	}
 }
 
-// maxClients is how many clients there may be in all rooms.
+// maxClients returns the largest number of clients in all rooms.
 func (s *Server) maxClients() (n int) {
 	for _, r := range s.hall.All() {
 		n += r.spec.MaxClients + r.spec.MaxSpectators
@@ -507,7 +509,8 @@ func (s *Server) maxClients() (n int) {
 	return min(n, s.cfg.MaxClients)
 }
 
-// refusing says why nobody who comes now gets in, as far as that is known of all rooms.
+// refusing returns the code with which every new connection would be refused, as far as it is the
+// same for all rooms.
 func (s *Server) refusing() (code Code, hear bool) {
 	if _, opens := s.game.(Opener); opens || s.hall.Len() > 1 {
 		return 0, true
@@ -519,7 +522,7 @@ func (s *Server) refusing() (code Code, hear bool) {
 	return code, hear
 }
 
-// host is the server as one of its rooms sees it.
+// host implements room.Server for one room of a server.
 type host struct{ r *Room }
 
 // NextID implements room.Server.
@@ -528,7 +531,7 @@ func (h host) NextID() uint64 { return h.r.server.lastID.Add(1) }
 // Ticked implements room.Server.
 func (h host) Ticked() { h.r.repost() }
 
-// EndAdmission implements room.Server: the end of the default room is that of the server.
+// EndAdmission implements room.Server: with the default room the server ends.
 func (h host) EndAdmission(code Code, text string) {
 	if s := h.r.server; s.room == h.r {
 		s.endAdmission(code, text)

@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/internal/directory"
 )
 
-// What the admin listener answers of rooms.
+// The answers of the admin listener about rooms.
 
-// roomAsked finds the room of a question: without a name the default one.
+// roomAsked returns the room that a query names: without a name the default one.
 func (s *Server) roomAsked(query url.Values) (*Room, error) {
 	if !query.Has("room") {
 		return s.room, nil
@@ -61,7 +61,7 @@ func (s *Server) roomsPage(query url.Values) (any, error) {
 	return q.Select(rows), nil
 }
 
-// row describes the room for operators. Any goroutine may ask.
+// row returns the room's row for operators. Any goroutine may call it.
 func (r *Room) row(now time.Duration) directory.Row {
 	f, state := r.e.Figures(), directory.StateOpen
 	switch {
@@ -78,11 +78,11 @@ func (r *Room) row(now time.Duration) directory.Row {
 	}
 }
 
-// maxRoomDrain bounds how long an operator lets a room go on: longer is a mistake in the unit.
+// maxRoomDrain bounds an operator's drain: a longer one is probably a wrong unit.
 const maxRoomDrain = 24 * time.Hour
 
-// closePage closes the room that a question names. The default room ends with the server, which
-// whoever may close a room need not be able to end.
+// closePage closes the room that a query names. It refuses to close the default room, which would
+// end the server: an operator with access to rooms may lack the right to end the server.
 func (s *Server) closePage(query url.Values) (string, error) {
 	refuse := func(status int, format string, a ...any) (string, error) {
 		return "", &admin.Refusal{Status: status, Text: fmt.Sprintf(format, a...)}

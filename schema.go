@@ -6,16 +6,15 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Schema is what a server and its clients must agree on: classes of replicated
-// objects and messages, by name. It is filled by package-level declarations and
-// frozen when the first server or client uses it; a declaration that comes later
-// panics, and so does a bad one, as regexp.MustCompile does.
+// Schema is the agreement of a server and its clients: classes of replicated objects and messages,
+// by name. Package-level declarations fill it, and the first server or client that uses it freezes
+// it. A later or an invalid declaration panics, as regexp.MustCompile does.
 //
-// Server and client may be of different builds of a game. Classes, methods and
-// fields are matched by their names; a client without something ignores it, a
-// field that only the client has keeps its zero value, and a method that only the
-// client has cannot be sent. What both have must be of one type. A class or method
-// keeps its name when the Go variable is renamed, and a field with the tag name=:
+// Server and client may be of different builds of a game. Classes, methods and fields are matched
+// by their names. A client ignores those that it lacks, a field that only the client has keeps its
+// zero value, and a method that only the client has cannot be sent. Common ones must be of one
+// type. A class or method keeps its name when the Go variable is renamed, and a field with the tag
+// name=:
 //
 //	Velocity Vec `net:"name=Speed"` // older builds know it as Speed
 //
@@ -25,9 +24,9 @@ type Schema struct {
 	classes []*class
 }
 
-// NewSchema makes an empty schema. Servers refuse clients with another major
-// version: raise it when the meaning of something changes that keeps its name. The
-// smaller of both minor versions is in force, see [Join] and the client's Minor.
+// NewSchema makes an empty schema. Servers refuse clients with another major version: raise it when
+// the meaning of an existing name changes. The smaller of both minor versions is in force, see
+// [Join] and the client's Minor.
 func NewSchema(name string, major, minor int) *Schema {
 	return &Schema{s: schema.New(name, major, minor)}
 }
@@ -41,7 +40,7 @@ const (
 	MaxUnreliable = transport.MaxDatagramPayload // 1 086: of an [Unreliable] RPC
 )
 
-// Clip cuts a text to at most n bytes, the unit of the tag max, without leaving half a
-// character: what a player typed, before it goes into a field or a message. A text that
-// is short enough it returns as it is.
+// Clip cuts a text to at most n bytes, the unit of the tag max, without splitting a character: use
+// it for a player's text before it is stored in a field or a message. A text that is short enough
+// is returned as it is.
 func Clip(s string, n int) string { return codec.Clip(s, n) }

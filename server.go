@@ -420,7 +420,7 @@ func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}
-	if who, ok := transport.Who(ctx).(*room.Join); ok { // The connection moves: its token was verified before.
+	if who, ok := transport.Who(ctx).(*room.Join); ok { // A move: its token was verified.
 		ctx = context.WithValue(ctx, identified{}, who)
 	}
 	ctx, r, err := a.s.roomFor(ctx, hello, remote)

@@ -9,18 +9,18 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// maxSpectatorDelay bounds RoomSpec.SpectatorDelay: what happens meanwhile is kept in memory.
+// maxSpectatorDelay bounds RoomSpec.SpectatorDelay: the delayed data is kept in memory.
 const maxSpectatorDelay = 5 * time.Minute
 
-// Camera reports whether the client is the camera of a room with a [RoomSpec] SpectatorDelay: a
-// spectator that the room makes before anybody joins, and that stands for all who watch. What it
-// sees, reads and is sent they see, read and are sent, so much later. It has no connection, says
-// nothing, and leaves with the room; a game that refuses or kicks it shows its spectators nothing
+// Camera reports whether the client is the spectator feed of a room with a [RoomSpec]
+// SpectatorDelay: a spectator that the room makes before any client joins, and that represents all
+// spectators. They see exactly what this client sees, after the delay. It has no connection, sends
+// no messages, and leaves with the room; if a game refuses or kicks it, its spectators see nothing
 // more.
 func (c *Client) Camera() bool { return c.e.Camera() }
 
-// screen opens the room's screening, if its spectators see it with a delay. A replay has none: its
-// camera films for nobody.
+// screen opens the room's delayed spectator room, if it has a delay. A replay has none: its
+// spectator feed has no viewers.
 func (r *Room) screen() (err error) {
 	if r.server.cfg.recorded {
 		return nil
@@ -29,8 +29,8 @@ func (r *Room) screen() (err error) {
 	return err
 }
 
-// admits returns the engine that decides about somebody who asks for the room: that of the
-// screening for those who watch with a delay, or have a seat or a ticket there.
+// admits returns the engine that admits a client: that of the delayed spectator room for spectators
+// with a delay, and for clients with a seat or a ticket there.
 func (r *Room) admits(hello *netloopv1.Hello) *room.Room {
 	s := r.screening
 	if s == nil || r.e.Knows(hello) || !s.Knows(hello) && !hello.GetSpectate() {
@@ -39,7 +39,7 @@ func (r *Room) admits(hello *netloopv1.Hello) *room.Room {
 	return s
 }
 
-// seats returns the engine that has the seats of those who play, or of those who watch.
+// seats returns the engine with the seats of the players, or of the spectators.
 func (r *Room) seats(spectator bool) *room.Room {
 	if spectator && r.screening != nil {
 		return r.screening
@@ -47,7 +47,7 @@ func (r *Room) seats(spectator bool) *room.Room {
 	return r.e
 }
 
-// places returns how many play and watch in the room, and how many more seats are reserved.
+// places returns the numbers of players and spectators in the room, and of further reserved seats.
 func (r *Room) places() (players, spectators, reserved int) {
 	players, spectators, reserved = r.e.Places()
 	if r.screening != nil {
@@ -57,8 +57,8 @@ func (r *Room) places() (players, spectators, reserved int) {
 	return players, spectators, reserved
 }
 
-// startScreening runs the room's screening beside it. It ends later than the room, when all has
-// been shown, or with the server.
+// startScreening runs the delayed spectator room beside its room. It ends later than the room,
+// after the remaining delay has been shown, or with the server.
 func (s *Server) startScreening(r *Room) {
 	if r.screening == nil {
 		return

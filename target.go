@@ -2,47 +2,46 @@ package netloop
 
 import "slices"
 
-// Target says which clients a message goes to, or which may see an object
-// ([VisibleTo]). The zero Target is nobody.
-// Targets combine: Observers(ship).Except(from.ID()) is everyone who sees the ship
-// but the one who asked.
+// Target is a set of clients: the receivers of a message, or the clients that may see an object
+// ([VisibleTo]). The zero Target is empty. Targets combine: Observers(ship).Except(from.ID()) is
+// every client that sees the ship except the sender.
 type Target struct {
 	all      bool
 	to       []ClientID
 	matches  func(*Client) bool
 	observed interface{ observedBy(*Client) bool }
 	owned    interface{ Owner() ClientID }
-	groups   []*ClientGroup // that it names: when their members change it says something else
+	groups   []*ClientGroup // that it names: when their members change, so does the target
 
-	except []ClientID // of all of these
+	except []ClientID // removed from all of these
 }
 
-// Everyone is every client that has joined.
+// Everyone is the target of all clients that have joined.
 func Everyone() Target { return Target{all: true} }
 
-// To is the clients named. An empty list is nobody.
+// To is the target of the given clients. An empty list is no client.
 func To(ids ...ClientID) Target { return Target{to: ids} }
 
-// Except is everyone but the clients named.
+// Except is the target of all clients except the given ones.
 func Except(ids ...ClientID) Target { return Target{all: true, except: ids} }
 
-// OwnerOf is the client that owns an object when the target is used, or nobody.
+// OwnerOf is the target of the client that owns an object when the target is used; it may be empty.
 func OwnerOf(o interface{ Owner() ClientID }) Target { return Target{owned: o} }
 
-// Observers is the clients that have an [Object], or will have it with the next
-// snapshot that they get. Nobody observes what is despawned.
+// Observers is the target of the clients that have an [Object], or will have it with their next
+// snapshot. A despawned object has no observers.
 func Observers(o interface{ observedBy(*Client) bool }) Target { return Target{observed: o} }
 
-// Where is the clients for which the function says true.
+// Where is the target of the clients for which the function returns true.
 func Where(fn func(*Client) bool) Target { return Target{matches: fn} }
 
-// Except is the target without the clients named.
+// Except returns the target without the given clients.
 func (g Target) Except(ids ...ClientID) Target {
 	g.except = append(slices.Clip(g.except), ids...)
 	return g
 }
 
-// And is the clients that are in both targets.
+// And returns the target of the clients that are in both targets.
 func (g Target) And(other Target) Target {
 	return Target{
 		matches: func(c *Client) bool { return g.includes(c) && other.includes(c) },
@@ -50,7 +49,7 @@ func (g Target) And(other Target) Target {
 	}
 }
 
-// Or is the clients that are in at least one of both targets. Each gets the
+// Or returns the target of the clients that are in at least one of both targets. Each gets the
 // message once.
 func (g Target) Or(other Target) Target {
 	return Target{
@@ -59,7 +58,7 @@ func (g Target) Or(other Target) Target {
 	}
 }
 
-// everyone reports whether the target is everybody, whoever may join.
+// everyone reports whether the target includes all clients, also future ones.
 func (g *Target) everyone() bool { return g.all && len(g.except) == 0 }
 
 func (g *Target) includes(c *Client) bool {

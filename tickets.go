@@ -14,22 +14,23 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Ticket is a seat of a room that waits for whoever has it, in client.Config Ticket: a lobby has
-// places before it sends its players on, and a party gets all or none. It is a secret and a text of
-// at most 279 bytes, good for one client: a party has one for each. A ticket that has expired, was
-// used, or whose room has ended is refused with [CodeTicket], as one that never was.
+// Ticket is a reserved seat of a room for the client that has it as its client.Config Ticket. A
+// lobby reserves seats before it sends its players on, and a party gets all or none. A ticket is a
+// secret text of at most 279 bytes for one client: a party has one for each member. An expired or
+// used ticket, or a ticket for a room that has ended, is refused with [CodeTicket], like an unknown
+// one.
 type Ticket string
 
-// Reservation says what seats are kept for.
+// Reservation describes seats to reserve.
 type Reservation struct {
-	// Seats is how many; zero means one. Each is a ticket.
+	// Seats is the number of seats, each with a ticket; zero means one.
 	Seats int
-	// TTL is for how long they are kept; zero means 30 s, at most an hour.
+	// TTL is how long the seats are reserved; zero means 30 s, at most an hour.
 	TTL time.Duration
-	// Spectator reserves seats to watch from.
+	// Spectator reserves seats for spectators.
 	Spectator bool
-	// Params is what the room's game reads of those who come, by [Join.Reservation]: which team
-	// they are in, for instance. It is kept as JSON, and clients do not see it.
+	// Params is data for the room's game, which reads it by [Join.Reservation]: a player's team,
+	// for instance. It is kept as JSON, and clients do not see it.
 	Params any
 }
 
@@ -68,10 +69,10 @@ func (v Reservation) complete() (room.Reservation, error) {
 	return res, nil
 }
 
-// Reserve keeps seats of a room, all that are asked for or none, and returns a ticket for each.
-// They count as taken until they have been used or their time is over. A room that is full refuses
-// with [CodeFull], one that is not there with [CodeRoomUnknown]; locked and private rooms do
-// not. Such an error is a [*Refusal]. Any goroutine may call it.
+// Reserve reserves seats of a room, all of them or none, and returns a ticket for each. They count
+// as taken until they have been used or have expired. A full room refuses with [CodeFull], an
+// unknown one with [CodeRoomUnknown]; locked and private rooms do not refuse. Such an error is a
+// [*Refusal]. Any goroutine may call it.
 func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Ticket, error) {
 	res, err := v.complete()
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 	return all, nil
 }
 
-// Reserve keeps seats of a room, as [Server.Reserve] does, from a tick: then is called in
+// Reserve reserves seats of a room, as [Server.Reserve] does, from a tick: then is called in
 // EarlyUpdate of a later tick with one ticket for each seat, or none and the error, as by [Go]. It
 // panics on a client.
 func Reserve(t *Tick, name string, v Reservation, then func(*Tick, []Ticket, error)) {
@@ -100,7 +101,7 @@ func Reserve(t *Tick, name string, v Reservation, then func(*Tick, []Ticket, err
 	Go(t, func(ctx context.Context) ([]Ticket, error) { return s.Reserve(ctx, name, v) }, then)
 }
 
-// public turns a refusal of the engine's into the one that a game sees.
+// public turns a refusal of the engine into the public type.
 func public(err error) error {
 	if refused := (*transport.Refusal)(nil); errors.As(err, &refused) {
 		return &Refusal{refused.Code, refused.Text}
@@ -108,8 +109,8 @@ func public(err error) error {
 	return err
 }
 
-// Lock keeps everybody out of the room who has no ticket, from now on, or lets them in again. Who
-// is there stays, and comes back after a break.
+// Lock refuses new clients without a ticket from now on, or admits them again. Clients in the room
+// are kept, and may return after a lost connection.
 func (r *Room) Lock(t *Tick, locked bool) {
 	t.server("Room.Lock")
 	r.e.Lock(locked)
@@ -121,34 +122,34 @@ func (r *Room) Lock(t *Tick, locked bool) {
 // Locked reports whether the room is locked. Any goroutine may call it.
 func (r *Room) Locked() bool { return r.e.Locked() }
 
-// Move lets the client go on to the room of a ticket, over the connection that it has: it leaves
-// this room at the end of the tick, with [CodeMoved], and joins the other one as a newcomer whose
-// [Join] Subject and Claims are known. What was sent before still reaches it. A client that has
-// lost its connection moves when it is back; one that was kicked does not. A client in another
-// language that cannot do so is closed with CodeMoved, and the ticket as the text. If the other
-// room does not take it after all, it is closed with the reason.
+// Move moves the client to the room of a ticket, over its existing connection: it leaves this room
+// at the end of the tick, with [CodeMoved], and joins the other one as a newcomer whose [Join]
+// Subject and Claims are known. Messages that were sent before are still delivered. A client that
+// has lost its connection moves when it has returned; a kicked client does not. A client in another
+// language that cannot move is closed with CodeMoved, and the ticket as the text. If the other room
+// refuses the client after all, it is closed with the reason.
 func (c *Client) Move(t *Tick, ticket Ticket) {
 	t.server("Client.Move")
 	c.e.Move(string(ticket))
 }
 
-// AllowMoves lets the room's clients go on by themselves to the room of a ticket or of a private
+// AllowMoves lets the room's clients move by themselves to the room of a ticket or of a private
 // room's code, by Move of package client: such a client leaves this room as if the game had called
-// [Client.Move]. Without it a client that asks for a move breaks the protocol. It belongs into
-// [Game] Open.
+// [Client.Move]. Without AllowMoves a client that asks for a move violates the protocol. It belongs
+// into [Game] Open.
 func (r *Room) AllowMoves() {
 	if r.opens("AllowMoves") {
 		r.e.AllowMoves()
 	}
 }
 
-// Spectator reports whether the client watches: its inputs are dropped, and its messages but for
-// those of methods that are [ForSpectators], and it counts in [RoomSpec] MaxSpectators. What it
-// sees is the game's to say, as for others.
+// Spectator reports whether the client watches. Its inputs are dropped, and so are its messages
+// except those of methods that are [ForSpectators]. It counts in [RoomSpec] MaxSpectators. The game
+// decides what it sees, as for other clients.
 func (c *Client) Spectator() bool { return c.e.Join().Spectator }
 
-// Reservation decodes what the reservation says by which the client comes into dst, a pointer,
-// and reports whether it has a ticket at all. Without [Reservation] Params dst stays as it is.
+// Reservation decodes the Params of the client's reservation into dst, a pointer, and reports
+// whether the client has a ticket. Without [Reservation] Params dst is not changed.
 func (j *Join) Reservation(dst any) (bool, error) {
 	if len(j.reserved) == 0 {
 		return j.Ticket, nil
@@ -159,7 +160,8 @@ func (j *Join) Reservation(dst any) (bool, error) {
 	return true, nil
 }
 
-// ticketRoom finds the room that a ticket or a code opens. Who tries many that open nothing waits.
+// ticketRoom finds the room of a ticket or a code. A site with many wrong ones is refused for a
+// while.
 func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, error) {
 	if s.guesses.Owes(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "tickets", "site")
@@ -177,7 +179,7 @@ func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, er
 	return r, nil
 }
 
-// chargeGuess lets a site pay for a ticket that opened nothing.
+// chargeGuess charges a site for a ticket that matched no room.
 func (s *Server) chargeGuess(remote string) {
 	s.metrics.Drops.Add(1, "tickets", "unknown")
 	s.guesses.Pay(siteOf(remote), s.clock.Now())
@@ -190,7 +192,7 @@ const (
 	maxCode     = 64
 )
 
-// checkCode reports a code that none can be.
+// checkCode returns an error if the spec's Code is invalid.
 func (s *RoomSpec) checkCode() error {
 	switch {
 	case s.Code == "":
@@ -203,7 +205,7 @@ func (s *RoomSpec) checkCode() error {
 	return nil
 }
 
-// place takes the name of a room, and the code of a private one, which it makes up if need be.
+// place reserves the name of a room, and the code of a private one, which it generates if empty.
 func (s *Server) place(spec *RoomSpec) (*directory.Place[*Room], error) {
 	if !spec.Private || spec.Code != "" {
 		return s.hall.Reserve(spec.Name, spec.Code)

@@ -9,45 +9,45 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// VisibleTo lets only the clients of the target have the object. Without it
-// everybody has it. See [Object.SetVisible] for when the target is asked. The ids of other objects
-// do not tell a client that there is one which it has not.
+// VisibleTo shows the object to the clients of the target only. Without it all clients have the
+// object. See [Object.SetVisible] for when the target is evaluated. A client cannot infer a hidden
+// object from the ids of other objects.
 func VisibleTo(to Target) SpawnOption {
 	return func(s *spawn) { s.visible = to }
 }
 
-// SetVisible lets only the clients of the target have the object from the end of
-// this tick on; [Everyone] is everybody. A client for which that makes the object
-// appear sees a spawn, one that loses it a despawn; hiding it and showing it in one
-// tick is nothing. It panics on a client.
+// SetVisible shows the object to the clients of the target only, from the end of this tick on;
+// [Everyone] shows it to all. A client for which the object appears sees a spawn, a client that
+// loses it a despawn; hiding and showing it in one tick has no effect. It panics on a client.
 //
-// The object keeps its id. Only with [VisibleTo] is that one which does not count other objects, so
-// spawn an object with it if its existence is secret from the start.
+// The object keeps its id. Only the id of an object that was spawned with [VisibleTo] reveals
+// nothing about other objects, so use that option if an object's existence is secret from the
+// start.
 //
-// The target stays with the object. It is asked at the end of the tick for every
-// client, or on a [Grid] for those near enough, and then again
+// The target is kept with the object. It is evaluated at the end of the tick for every client, or
+// on a [Grid] for clients near enough, and then again
 //
 //   - for each client that joins, after its OnJoin functions have run;
-//   - for each client that comes to or goes from a [ClientGroup] that it names;
-//   - when the object's owner changes: [OwnerOf] names whoever owns it then;
+//   - for each client that joins or leaves a [ClientGroup] that it names;
+//   - when the object's owner changes: [OwnerOf] names the new owner;
 //   - after [Object.Invalidate].
 //
-// It is not asked each tick: a function of [Where] that begins to answer differently
-// needs an Invalidate. So does [Observers] when others begin to see its object. A
-// function must not change the game's state; one that panics hides the object.
+// It is not evaluated each tick: a function of [Where] whose result changes needs an Invalidate. So
+// does [Observers] when other clients begin to see its object. A function must not change the
+// game's state; if it panics, the object is hidden.
 func (o *Object[S]) SetVisible(t *Tick, to Target) {
 	t.server("Object.SetVisible").setVisible(o.o, to)
 }
 
-// Invalidate lets the target of [Object.SetVisible], and the rules of [Class.Reads],
-// be asked again at the end of this tick, for every client. It panics on a client.
+// Invalidate lets the target of [Object.SetVisible], and the rules of [Class.Reads], be evaluated
+// again at the end of this tick, for every client. It panics on a client.
 func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").e.World().Judge(o.o) }
 
 func (r *Room) setVisible(o *netvar.Object, to Target) {
 	r.e.World().SetAudience(o, r.audience(o.Class(), to))
 }
 
-// audience returns a target as the audience of an object; nil is everybody.
+// audience returns a target as the audience of an object; nil is all clients.
 func (r *Room) audience(c *netvar.Class, to Target) netvar.Audience {
 	if to.everyone() {
 		return nil
@@ -55,26 +55,26 @@ func (r *Room) audience(c *netvar.Class, to Target) netvar.Audience {
 	return &audience{r, c, to}
 }
 
-// audience is the target of an object, as package netvar asks for it.
+// audience is the target of an object, as a netvar.Audience.
 type audience struct {
 	room  *Room
 	class *netvar.Class
 	to    Target
 }
 
-// Includes implements netvar.Audience. It runs within netvar.snapshot, which is
-// critical, so a function of the game must not get its panic through.
+// Includes implements netvar.Audience. It runs within netvar.snapshot, which is critical, so it
+// recovers a panic of the game's function.
 func (a *audience) Includes(p *netvar.Peer) bool {
 	defer a.room.e.Guard().Recover(&panicguard.Place{Name: "VisibleTo", Of: a.class.Name(), So: "the object is hidden"}, nil)
 	return a.to.includes(peerOf(p))
 }
 
-// peerOf is the client that package netvar asks about.
+// peerOf returns the client of a netvar.Peer.
 func peerOf(p *netvar.Peer) *Client { return clientOf(p.Handle.(*room.Client)) }
 
-// ClientGroup is a set of clients that targets can name: a team, a squad, who is in
-// a building. It belongs to the goroutine of the room whose clients are in it. A
-// client that leaves the room leaves its groups, after the OnLeave functions have run.
+// ClientGroup is a set of clients that targets can name, such as a team, a squad or the visitors of
+// a building. It is owned by the goroutine of its clients' room. A client that leaves the room
+// leaves its groups, after the OnLeave functions have run.
 type ClientGroup struct {
 	named   []*netvar.Object // objects whose targets name the group, as of namedAt
 	namedAt uint64           // 1 + the tick of the newest capture before Room.nameGroups
@@ -83,13 +83,12 @@ type ClientGroup struct {
 // NewClientGroup makes a group without members.
 func NewClientGroup() *ClientGroup { return new(ClientGroup) }
 
-// MaxClientGroups bounds the groups that a client is in at once: each is looked
-// through when a target asks.
+// MaxClientGroups bounds the number of groups of a client: each evaluation of a target searches
+// them.
 const MaxClientGroups = 64
 
-// Add puts a client into the group. The objects that are visible to the group
-// appear to it at the end of this tick. It panics when the client is in
-// [MaxClientGroups] groups already, and on a client.
+// Add adds a client to the group. The objects that are visible to the group appear to it at the end
+// of this tick. It panics when the client is in [MaxClientGroups] groups already, and on a client.
 func (g *ClientGroup) Add(t *Tick, c *Client) {
 	r := t.server("ClientGroup.Add")
 	c.need("ClientGroup.Add")
@@ -103,8 +102,8 @@ func (g *ClientGroup) Add(t *Tick, c *Client) {
 	r.moved(g, c)
 }
 
-// Remove takes a client out of the group. What it may see only as a member
-// disappears at the end of this tick. It panics on a client.
+// Remove removes a client from the group. Objects that it sees only as a member disappear at the
+// end of this tick. It panics on a client.
 func (g *ClientGroup) Remove(t *Tick, c *Client) {
 	r := t.server("ClientGroup.Remove")
 	c.need("ClientGroup.Remove")
@@ -117,21 +116,21 @@ func (g *ClientGroup) Remove(t *Tick, c *Client) {
 // Has reports whether the client is in the group. Nil is in none.
 func (g *ClientGroup) Has(c *Client) bool { return c != nil && slices.Contains(c.groups, g) }
 
-// InGroup is the members of a group, as they are when the target is used.
+// InGroup is the target of a group's members at the time the target is used.
 func InGroup(g *ClientGroup) Target {
 	return Target{matches: g.Has, groups: []*ClientGroup{g}}
 }
 
-// moved lets the objects that name a group be judged at the next capture for the client that has
-// come or gone: for others its members say nothing else.
+// moved marks the objects that name a group for evaluation at the next capture, for the client that
+// has joined or left: for other clients the result does not change.
 func (r *Room) moved(g *ClientGroup, c *Client) {
 	for _, o := range r.naming(g) {
 		r.e.World().JudgeFor(o, c.e.Peer())
 	}
 }
 
-// naming returns the objects whose targets name a group. Objects that are spawned or get another
-// target after the list was made are not in it: the next capture judges them for all clients.
+// naming returns the objects whose targets name a group. The list lacks objects that were spawned
+// or got another target after it was made: the next capture evaluates these for all clients.
 func (r *Room) naming(g *ClientGroup) []*netvar.Object {
 	if now := r.e.Captured() + 1; r.namedAt != now {
 		r.namedAt = now
@@ -143,7 +142,7 @@ func (r *Room) naming(g *ClientGroup) []*netvar.Object {
 	return g.named
 }
 
-// nameGroups lists for all groups at once which objects name them, so that a tick looks at each
+// nameGroups lists, for all groups at once, the objects that name them, so that a tick visits each
 // object once, however many groups change.
 func (r *Room) nameGroups() {
 	w := r.e.World()

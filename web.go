@@ -16,12 +16,11 @@ import (
 	"github.com/netloop/netloop/internal/web"
 )
 
-// WebGame is a game that has pages: the server serves what Web returns on [Config] Web, and the
-// file index.html at its top is the first that a browser sees. Package app looks for it; whoever
-// makes the Config sets its WebFiles.
+// WebGame is a game with pages: the server serves the files that Web returns on [Config] Web, with
+// index.html as the start page. Package app calls it; a program with its own Config sets WebFiles.
 type WebGame interface{ Web() fs.FS }
 
-// listenWeb binds the listener of pages, with the server's certificate if it is to be encrypted.
+// listenWeb opens the listener of pages, with the server's certificate if WebTLS is set.
 func (s *Server) listenWeb(conf *tls.Config, door *admission.Door) (*web.Server, error) {
 	if s.cfg.WebTLS {
 		conf = conf.Clone()
@@ -55,7 +54,7 @@ func (s *Server) listenWeb(conf *tls.Config, door *admission.Door) (*web.Server,
 	return w, nil
 }
 
-// refusedBy tells pages what a door would.
+// refusedBy returns a function that reports to pages how the server would refuse them.
 func refusedBy(d *admission.Door) func(net.Addr) *web.Refusal {
 	return func(from net.Addr) *web.Refusal {
 		if r := d.Verdict(from); r != nil {
@@ -65,7 +64,7 @@ func refusedBy(d *admission.Door) func(net.Addr) *web.Refusal {
 	}
 }
 
-// webFacts is what a page needs to find the game.
+// webFacts returns the facts that a page needs to connect to the game.
 func (s *Server) webFacts() web.Facts {
 	hello := s.schema.s.Hello()
 	f := web.Facts{
@@ -97,7 +96,7 @@ func (m measured) WebConnections(f *metrics.Family) {
 	f.Set(m.s.webCounts.Rate.Load(), "rate")
 }
 
-// parseWeb reads what the Config says about pages.
+// parseWeb parses the Config's settings for pages.
 func (s *Server) parseWeb() (err error) {
 	if s.origins, err = origin.Parse(s.cfg.Origins); err != nil {
 		return ConfigError("Origins", s.cfg.Origins, "%s", err)

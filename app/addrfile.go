@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// addresses is what --addr-file holds.
+// addresses is the content of --addr-file.
 type addresses struct {
 	Listen   string `json:"listen"`
 	Admin    string `json:"admin"` // empty without an admin listener
@@ -32,8 +32,8 @@ func addressesOf(s *netloop.Server, o *options) addresses {
 	return at
 }
 
-// bound is an address that was taken. One that stands for all of this machine keeps the
-// host that was asked for: the system calls 0.0.0.0 by the name [::].
+// bound returns the address of a listener. If it listens on all addresses of this machine, the
+// requested host is kept: the system calls 0.0.0.0 by the name [::].
 func bound(taken net.Addr, asked string) string {
 	host, port, err := net.SplitHostPort(taken.String())
 	if err == nil && everywhere(host) {
@@ -45,21 +45,21 @@ func bound(taken net.Addr, asked string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// everywhere tells whether a host stands for all addresses of this machine.
+// everywhere reports whether a host means all addresses of this machine.
 func everywhere(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// addrFile is the file of --addr-file. It appears whole or not at all, because
-// other programs wait for it. A nil addrFile does nothing.
+// addrFile is the file of --addr-file. It appears whole or not at all, because other programs wait
+// for it. A nil addrFile has no effect.
 type addrFile struct {
 	path string
 	temp *os.File
 }
 
-// newAddrFile removes what an earlier run left, so that nobody reads old
-// addresses, and makes sure that the new file can be written.
+// newAddrFile removes the file of an earlier run, so that no program reads old addresses, and makes
+// sure that the new file can be written.
 func (c *configuration) newAddrFile() (*addrFile, error) {
 	path := c.options.AddrFile
 	if path == "" {
@@ -98,7 +98,7 @@ func (f *addrFile) publish(at addresses) error {
 	return os.Rename(f.temp.Name(), f.path)
 }
 
-// discard removes what publish did not need.
+// discard removes the temporary file if publish did not rename it.
 func (f *addrFile) discard() {
 	if f != nil {
 		_ = f.temp.Close()

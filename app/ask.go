@@ -15,14 +15,14 @@ import (
 	"github.com/netloop/netloop/internal/admin"
 )
 
-// The limits on what is read from an admin listener that may not be one: an
-// answer comes with the next tick, and describes at most some thousand systems.
+// The limits on reading from an admin listener, which may be another server: an answer arrives with
+// the next tick, and describes at most some thousand systems.
 const (
 	viewTimeout = 10 * time.Second
 	maxView     = 64 << 20
 )
 
-// adminFlags say which running server a command asks.
+// adminFlags select the running server that a command asks.
 type adminFlags struct {
 	address string
 	tokens  string
@@ -33,7 +33,7 @@ func (f *adminFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tokens, "admin-token-file", "", "file with a token for --admin, as the server's")
 }
 
-// url is a page of the server, at a URL or at a bare host and port.
+// url returns the URL of a server's page, from a URL or a bare host and port.
 func (f *adminFlags) url(page string, query url.Values) (*url.URL, error) {
 	full := f.address
 	if !strings.Contains(full, "://") {
@@ -48,8 +48,8 @@ func (f *adminFlags) url(page string, query url.Values) (*url.URL, error) {
 	return at, nil
 }
 
-// ask returns what a page of the server answers, and its URL fit for a message. If there is a
-// file of tokens it shows one: that may write for all but a GET.
+// ask returns the server's answer for a page, and the page's URL for messages. If there is a file
+// of tokens it sends one, with the write role for all methods but GET.
 func (f *adminFlags) ask(ctx context.Context, method, page string, query url.Values) (body []byte, from string, err error) {
 	at, err := f.url(page, query)
 	if err != nil {

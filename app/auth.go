@@ -15,8 +15,8 @@ const (
 	authToken = "token"
 )
 
-// checkAuth reports settings that would let in whom nobody meant, or say two things at once.
-// netloop checks that again; here the error names what the operator wrote.
+// checkAuth returns an error for settings that would admit players by mistake, or contradict each
+// other. netloop checks that again; here the error names the operator's setting.
 func (o *options) checkAuth(bad func(key string, value any, remedy string) error) error {
 	asks := o.Auth == authToken
 	exposed, addr := o.exposed()
@@ -42,7 +42,7 @@ func (o *options) checkAuth(bad func(key string, value any, remedy string) error
 // exposed returns the first address for players that other machines reach, and its key.
 func (o *options) exposed() (key, addr string) {
 	key, addr = quicnet.Exposed("listen", o.Listen, "web", o.Web)
-	if key == "" && o.WebURL != "" { // It is there for others.
+	if key == "" && o.WebURL != "" { // The URL is for other machines.
 		return "web-url", o.WebURL
 	}
 	return key, addr
@@ -53,7 +53,7 @@ func (o *options) isExposed() bool {
 	return key != ""
 }
 
-// keysError says which keys cannot be used, under the key that the operator wrote.
+// keysError names the invalid keys under the operator's setting.
 func (c *configuration) keysError(err error) error {
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: Auth.Keys: "); ok {
 		return c.bad("auth-keys", c.options.AuthKeys, "name a file with a public key in PEM, or a folder of such files: "+text)
@@ -61,7 +61,7 @@ func (c *configuration) keysError(err error) error {
 	return c.gameError(err)
 }
 
-// authLine says in the banner who gets in. The keys have just been read by the server.
+// authLine returns the banner's line about authentication. The server has just read the keys.
 func authLine(c *netloop.Config) string {
 	a := c.Auth
 	if a.Keys != "" {

@@ -13,17 +13,17 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// banner is what a server says of itself when it starts.
+// banner is the text that a server prints when it starts.
 type banner struct {
 	title   string
 	at      addresses
 	devCert bool
 	cfg     netloop.Config
-	network string // what that of --simulate does; empty without it
+	network string // the effect of --simulate; empty without it
 	stages  []loop.DumpStage
 }
 
-// announce prints the banner of a server that has its ports.
+// announce prints the banner of a server that listens.
 func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simulation, at addresses) error {
 	b := banner{
 		title:   versions(p.game),
@@ -37,7 +37,7 @@ func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simul
 	return err
 }
 
-// page is the URL at which a browser on this machine finds the pages, or, behind a proxy, any
+// page returns the URL at which a browser on this machine finds the pages, or, behind a proxy, any
 // browser.
 func (b *banner) page() string {
 	if b.cfg.WebURL != "" {
@@ -50,7 +50,7 @@ func (b *banner) page() string {
 	return scheme + "://" + hereOf(b.at.Web) + "/"
 }
 
-// hereOf is an address that a browser on this machine can open.
+// hereOf returns an address that a browser on this machine can open.
 func hereOf(at string) string {
 	host, port, err := net.SplitHostPort(at)
 	if err != nil || !everywhere(host) {
@@ -59,7 +59,7 @@ func hereOf(at string) string {
 	return net.JoinHostPort("127.0.0.1", port)
 }
 
-// String is the banner as text.
+// String returns the banner as text.
 func (b *banner) String() string {
 	var w strings.Builder
 	line := func(key, format string, a ...any) {
@@ -109,8 +109,8 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d ticks", n)
 }
 
-// tableWidth is where the names of a stage's systems wrap: a terminal's usual
-// width with some room for long names.
+// tableWidth is the column at which the names of a stage's systems wrap: a terminal's usual width
+// with some room for long names.
 const tableWidth = 100
 
 // writeStages prints the table of the tick: each stage with its systems in the
@@ -145,7 +145,7 @@ func writeStages(w *strings.Builder, stages []loop.DumpStage) {
 	w.WriteByte('\n')
 }
 
-// versions names what runs: game, netloop, Go.
+// versions returns the versions of the game, netloop and Go.
 func versions(g netloop.Game) string {
 	hello := bridge.Netloop.Schema(g.Schema()).Hello()
 	return fmt.Sprintf("%s %d.%d, netloop %s, wire protocol %d, %s %s/%s", hello.GetSchema(), hello.GetMajor(), hello.GetMinor(),

@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// execute parses the command line and runs what it says.
+// execute parses the command line and runs the command.
 func (p *program) execute(ctx context.Context, args []string) error {
 	c, err := newConfiguration(p.game)
 	if err != nil {
@@ -26,7 +26,7 @@ func (p *program) execute(ctx context.Context, args []string) error {
 	return root.ExecuteContext(ctx)
 }
 
-// root makes the tree of commands. What no subcommand means is run.
+// root makes the tree of commands. Without a subcommand it runs the server.
 func (p *program) root(c *configuration) *cobra.Command {
 	name := p.game.Schema().Name()
 	serve := func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +81,7 @@ func (p *program) root(c *configuration) *cobra.Command {
 	return root
 }
 
-// helpCommand is cobra's, but that it refuses what is no command.
+// helpCommand is cobra's, except that it refuses an unknown command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [command]", Short: "Help about any command",
@@ -102,7 +102,7 @@ func notACommand(word string) error {
 	return fmt.Errorf("%q is not a command%s (there are run, replay, config, doctor, loop, rooms, schema, token and version)", word, suggest(word, []string{"run", "replay", "config", "doctor", "loop", "rooms", "schema", "token", "version", "help"}))
 }
 
-// noArgs refuses words that are no flags.
+// noArgs refuses arguments that are not flags.
 func noArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -113,7 +113,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }
 
-// addFlags makes a flag of every setting but some.
+// addFlags adds a flag for every setting except the given ones.
 func (c *configuration) addFlags(flags *pflag.FlagSet, but ...string) {
 	flags.SortFlags = false
 	for _, s := range c.settings {
@@ -127,8 +127,8 @@ func (c *configuration) addFlags(flags *pflag.FlagSet, but ...string) {
 	}
 }
 
-// flagValue keeps what a flag was given until everything is merged, but refuses
-// at once what its setting cannot parse.
+// flagValue keeps the text of a flag until all sources are merged, but refuses at once a text that
+// its setting cannot parse.
 type flagValue struct {
 	s    *setting
 	text string
@@ -159,7 +159,7 @@ func commandWith(cmd *cobra.Command, flag string) (path string) {
 	return ""
 }
 
-// flagNames are the names of a command's flags, and of those of the commands below it.
+// flagNames returns the names of a command's flags, and of those of the commands below it.
 func flagNames(cmd *cobra.Command, below bool) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if below {
@@ -170,8 +170,8 @@ func flagNames(cmd *cobra.Command, below bool) (names []string) {
 	return names
 }
 
-// flagError puts pflag's errors in words that name the flag and the remedy. Only
-// the flags that the command has are suggested: not each takes the settings.
+// flagError rewrites pflag's errors to name the flag and the remedy. It suggests only flags of this
+// command: not every command takes the settings.
 func (c *configuration) flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown  *pflag.NotExistError
@@ -185,11 +185,11 @@ func (c *configuration) flagError(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			dashes = "-"
 		}
-		if has := commandWith(cmd.Root(), name); has != "" { // But not this one.
+		if has := commandWith(cmd.Root(), name); has != "" { // But this command does not.
 			return fmt.Errorf("--%s is not a flag of %s, but of %s (%s --help lists them)", name, cmd.CommandPath(), has, cmd.CommandPath())
 		}
 		near := suggest(name, flagNames(cmd, false))
-		if near == "" { // Of another command.
+		if near == "" { // A flag of another command.
 			if near = suggest(name, flagNames(cmd.Root(), true)); near != "" {
 				_, other, _ := strings.Cut(strings.TrimSuffix(near, "?"), "mean ")
 				near = ": did you mean " + other + " of " + commandWith(cmd.Root(), other) + "?"

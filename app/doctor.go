@@ -26,11 +26,11 @@ import (
 // finding is one line of the doctor.
 type finding struct {
 	about  string
-	is     string // how it is
-	remedy string // what to do about it; empty is fine
+	is     string // the state
+	remedy string // the remedy; empty if the state is fine
 }
 
-// doctorCommand makes the command that looks whether a server would do well here.
+// doctorCommand makes the command that checks this machine for a server.
 func (p *program) doctorCommand(c *configuration) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look whether a server with these settings would do well on this machine",
@@ -49,7 +49,7 @@ func (p *program) doctorCommand(c *configuration) *cobra.Command {
 	return cmd
 }
 
-// tellFindings prints a line for each, and the remedy below it.
+// tellFindings prints a line for each finding, and its remedy below it.
 func (p *program) tellFindings(all []finding) error {
 	wrong := 0
 	for _, f := range all {
@@ -68,7 +68,7 @@ func (p *program) tellFindings(all []finding) error {
 	return nil
 }
 
-// examine looks at everything.
+// examine runs all checks.
 func (c *configuration) examine(ctx context.Context, environ []string) []finding {
 	now := time.Now()
 	return []finding{
@@ -84,7 +84,7 @@ func (c *configuration) examine(ctx context.Context, environ []string) []finding
 	}
 }
 
-// wantBuffer is what quic-go asks for: packets of many clients wait in one socket.
+// wantBuffer is the size that quic-go asks for: packets of many clients wait in one socket.
 const wantBuffer = 7 << 20
 
 func examineBuffers() finding {
@@ -105,8 +105,8 @@ func examineBuffers() finding {
 	return f
 }
 
-// examineProcessors compares what Go uses with what there is, and with the limit of the cgroup
-// in processors; 0 is none.
+// examineProcessors compares Go's number of processors with the machine's, and with the limit of
+// the cgroup in processors; 0 is none.
 func examineProcessors(procs, machine int, limit float64) finding {
 	f := finding{about: "processors", is: fmt.Sprintf("GOMAXPROCS %d of %d, no limit of a cgroup", procs, machine)}
 	if limit > 0 {
@@ -123,7 +123,8 @@ func examineProcessors(procs, machine int, limit float64) finding {
 	return f
 }
 
-// cpuLimit is how many processors the cgroup of this process allows, 0 without a limit.
+// cpuLimit returns the number of processors that the cgroup of this process allows, 0 without a
+// limit.
 func cpuLimit(root fs.FS) float64 {
 	dir := "sys/fs/cgroup"
 	if text, err := fs.ReadFile(root, "proc/self/cgroup"); err == nil {
@@ -151,8 +152,8 @@ func cpuLimit(root fs.FS) float64 {
 // connections.
 const wantFiles = 256
 
-// files is how many files a server with these settings may need: with pages one for each connection
-// of a browser, and for each player who comes by a WebSocket or wants to.
+// files returns the number of files that a server with these settings may need: with pages one for
+// each connection of a browser, and for each player who connects by a WebSocket.
 func (o *options) files() uint64 {
 	if o.Web == "" {
 		return wantFiles
@@ -181,7 +182,7 @@ func examineClock(synchronised bool, err error) finding {
 	return finding{about: "clock", is: "synchronised"}
 }
 
-// enough is how long a certificate should be valid yet: the alert comes at the same time.
+// enough is the least remaining validity of a certificate; the alert has the same threshold.
 const enough = 7 * 24 * time.Hour
 
 func (c *configuration) examineCertificate(now time.Time) finding {
@@ -217,7 +218,7 @@ func (c *configuration) examineListen() finding {
 	if err == nil {
 		var socket *net.UDPConn
 		if socket, err = net.ListenUDP("udp", addr); err == nil {
-			_ = socket.Close() // It was only tried.
+			_ = socket.Close() // It was opened as a test.
 		}
 	}
 	return f.port(c.options.Listen, err)
@@ -242,12 +243,12 @@ func (c *configuration) examineAdmin(ctx context.Context) finding {
 	var listen net.ListenConfig
 	ln, err := listen.Listen(ctx, "tcp", o.Admin)
 	if err == nil {
-		_ = ln.Close() // It was only tried.
+		_ = ln.Close() // It was opened as a test.
 	}
 	return f.port(o.Admin, err)
 }
 
-// port says what keeps an address from being taken, if anything does.
+// port sets the finding for an address that cannot be opened.
 func (f finding) port(addr string, err error) finding {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -258,8 +259,8 @@ func (f finding) port(addr string, err error) finding {
 	return f
 }
 
-// examineSecret looks at what must outlive the process, and makes nothing: the user who runs
-// the server shall own it.
+// examineSecret checks the files that must outlive the process, and makes none: they must be owned
+// by the user who runs the server.
 func (c *configuration) examineSecret(environ []string) finding {
 	o, f := c.options, finding{about: "keys", is: "new ones at each start"}
 	path, dir := o.SecretFile, o.stateDir(environ)
@@ -284,7 +285,7 @@ func (c *configuration) examineSecret(environ []string) finding {
 	return f
 }
 
-// examinePlayers says who gets in.
+// examinePlayers reports which players get in.
 func (c *configuration) examinePlayers() finding {
 	o, f := c.options, finding{about: "players", is: "this machine's alone, without tokens"}
 	exposed, _ := o.exposed()

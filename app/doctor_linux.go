@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// udpBuffers asks for buffers of a size, as quic-go does, and returns what the kernel grants.
+// udpBuffers requests buffers of a size, as quic-go does, and returns the sizes that the kernel
+// grants.
 func udpBuffers(size int) (receive, send int, err error) {
 	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -18,7 +19,7 @@ func udpBuffers(size int) (receive, send int, err error) {
 		return 0, 0, err
 	}
 	granted := func(fd, option, force int) int {
-		// Who may force is granted more; what comes of it is read below.
+		// A privileged user may exceed the limit; the result is read below.
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, size)
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size)
 		n, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, option)
@@ -31,7 +32,7 @@ func udpBuffers(size int) (receive, send int, err error) {
 	return receive, send, err
 }
 
-// clockSynchronised reports whether the kernel holds the time of day for synchronised.
+// clockSynchronised reports whether the kernel considers the time of day synchronised.
 func clockSynchronised() (bool, error) {
 	state, err := unix.Adjtimex(new(unix.Timex))
 	return state != unix.TIME_ERROR, err

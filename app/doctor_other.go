@@ -4,7 +4,7 @@ package app
 
 import "errors"
 
-// udpBuffers is for Linux, where its remedy is.
+// udpBuffers is supported on Linux only, as is its remedy.
 func udpBuffers(int) (receive, send int, err error) { return 0, 0, errors.ErrUnsupported }
 
 func clockSynchronised() (bool, error) { return false, errors.ErrUnsupported }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// incarnations is how many rooms a process may open before their numbers reach those of the next
-// process: 4 billion.
+// incarnations is the number of rooms that a process may open before their numbers reach those of
+// the next process: 4 billion.
 const incarnations = 1 << 32
 
 // incarnation returns the number of the server's default room, see netloop.Config: the wall clock
@@ -56,7 +56,7 @@ func keptIncarnation(dir string, least uint64) (first uint64, err error) {
 	return first, nil
 }
 
-// replaceFile writes a file that holds the old or the new content whatever happens meanwhile.
+// replaceFile replaces a file's content atomically: a crash leaves the old or the new content.
 func replaceFile(path string, content []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -72,7 +72,7 @@ func replaceFile(path string, content []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir lets a renamed file survive a power cut, where the system can.
+// syncDir makes a rename survive a power cut, if the system supports it.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// configuration is everything that may be set, and after load, where each value
-// came from.
+// configuration is the set of all settings, with the source of each value after load.
 type configuration struct {
 	options  *options
 	settings []*setting
@@ -55,7 +54,7 @@ func newConfiguration(g netloop.Game) (*configuration, error) {
 	return c, c.distinct()
 }
 
-// distinct reports two settings that an operator could not tell apart.
+// distinct returns an error if two settings have names that an operator could not distinguish.
 func (c *configuration) distinct() error {
 	taken := map[string]string{}
 	for _, s := range c.settings {
@@ -80,8 +79,8 @@ func (c *configuration) find(key string) *setting {
 	return nil
 }
 
-// load sets the values. Flags win over the environment, that over the file, and
-// that over the defaults. A value that loses is not looked at.
+// load sets the values. Flags take precedence over the environment, which does over the file, and
+// that over the defaults. A value that is overridden is not parsed.
 func (c *configuration) load(flags *pflag.FlagSet, environ []string) error {
 	fromEnv, err := c.loadEnv(environ)
 	if err != nil {
@@ -127,7 +126,7 @@ func (c *configuration) load(flags *pflag.FlagSet, environ []string) error {
 	return c.options.check(c.bad)
 }
 
-// onlySettings leaves out flags that cobra adds, such as --help.
+// onlySettings drops flags that cobra adds, such as --help.
 func (c *configuration) onlySettings(key, value string) (string, any) {
 	if c.find(key) == nil {
 		return "", nil
@@ -135,9 +134,9 @@ func (c *configuration) onlySettings(key, value string) (string, any) {
 	return key, value
 }
 
-// loadEnv reads the variables that begin with NETLOOP_. One that nobody knows is
-// a warning only: in a Kubernetes namespace with a service called netloop, every
-// container finds NETLOOP_PORT and others that nobody meant as a setting.
+// loadEnv reads the variables that begin with NETLOOP_. An unknown one is a warning only: in a
+// Kubernetes namespace with a service called netloop, every container has NETLOOP_PORT and others
+// that are not settings.
 func (c *configuration) loadEnv(environ []string) (*koanf.Koanf, error) {
 	names := make([]string, len(c.settings))
 	for i, s := range c.settings {
@@ -158,8 +157,8 @@ func (c *configuration) loadEnv(environ []string) (*koanf.Koanf, error) {
 	return k, err
 }
 
-// loadFile reads a YAML file. A key that nobody knows is an error: unlike an
-// environment, the file is the server's alone.
+// loadFile reads a YAML file. An unknown key is an error: unlike an environment, the file is for
+// the server alone.
 func (c *configuration) loadFile(path string) (*koanf.Koanf, error) {
 	values := koanf.New(".")
 	if path == "" {
@@ -190,8 +189,7 @@ func (c *configuration) loadFile(path string) (*koanf.Koanf, error) {
 	return values, values.Load(confmap.Provider(texts, "."), nil)
 }
 
-// empty reports whether a key of the file is a section whose lines are all
-// commented out.
+// empty reports whether a key of the file is a section with all its lines commented out.
 func (c *configuration) empty(key string, value any) bool {
 	m, isMap := value.(map[string]any)
 	return (value == nil || isMap && len(m) == 0) && slices.ContainsFunc(c.settings, func(s *setting) bool {
@@ -199,7 +197,7 @@ func (c *configuration) empty(key string, value any) bool {
 	})
 }
 
-// keys are the keys of a file.
+// keys returns the keys of a file.
 func (c *configuration) keys() []string {
 	var keys []string
 	for _, s := range c.settings {
@@ -210,8 +208,8 @@ func (c *configuration) keys() []string {
 	return keys
 }
 
-// fromYAML turns a value of the file into the text that parse reads. A string
-// must have been written as one: YAML has already turned 007 into 7.
+// fromYAML turns a value of the file into the text that parse reads. A string must have been
+// written as one: YAML has already turned 007 into 7.
 func (s *setting) fromYAML(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -230,8 +228,8 @@ func (s *setting) fromYAML(value any) (string, error) {
 	return "", errors.New("write one value, in quotes")
 }
 
-// bad makes the error for a value: one line with the key as the operator wrote
-// it, or as the flag of a default, and the remedy.
+// bad makes the error for a value: one line with the key in the operator's spelling, or with the
+// flag of a default, and the remedy.
 func (c *configuration) bad(key string, value any, remedy string) error {
 	key = c.written(key)
 	if text, ok := value.(string); ok {
@@ -240,7 +238,7 @@ func (c *configuration) bad(key string, value any, remedy string) error {
 	return netloop.ConfigError(key, value, "%s", remedy)
 }
 
-// written is a key as the operator wrote it. That of a default is the flag to set.
+// written returns a key in the operator's spelling. For a default it is the flag to set.
 func (c *configuration) written(key string) string {
 	switch s := c.find(key); {
 	case s == nil:
@@ -252,8 +250,8 @@ func (c *configuration) written(key string) string {
 	}
 }
 
-// gameError puts what the game's Open says about a setting as if it stood among the
-// server's own: under the key that the operator wrote.
+// gameError rewrites an error of the game's Open about a setting like those of the server's own
+// settings: under the key in the operator's spelling.
 func (c *configuration) gameError(err error) error {
 	const from = "netloop: the game's Open: "
 	text, ok := strings.CutPrefix(err.Error(), from)

@@ -18,7 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// loopFlags are those of loop print besides the settings.
+// loopFlags are the flags of loop print besides the settings.
 type loopFlags struct {
 	json, dot bool
 	room      string
@@ -90,13 +90,13 @@ func (p *program) printLoop(cmd *cobra.Command, c *configuration, f *loopFlags) 
 	return nil
 }
 
-// openLoop lets the game fill a room that takes no port and runs no tick.
+// openLoop lets the game fill a room that opens no port and runs no tick.
 func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, error) {
 	if err := c.load(flags, p.env); err != nil {
 		return loop.View{}, err
 	}
 	cfg := c.options.server()
-	cfg.Seed = 1 // What is drawn is not shown.
+	cfg.Seed = 1 // Random values are not shown.
 	cfg.Listen, cfg.Auth = "", netloop.Auth{}
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, e
 	return bridge.Netloop.Server(s).Room.View(), nil
 }
 
-// fetchLoop asks a running server.
+// fetchLoop reads the loop of a running server.
 func fetchLoop(ctx context.Context, f *adminFlags, query url.Values) (v loop.View, err error) {
 	body, at, err := f.ask(ctx, http.MethodGet, "loop", query)
 	if err != nil {
@@ -117,7 +117,7 @@ func fetchLoop(ctx context.Context, f *adminFlags, query url.Values) (v loop.Vie
 	return v, nil
 }
 
-// tableOf prints a line per system. Of a running server it has the cost too.
+// tableOf prints a line per system. For a running server it includes the cost.
 func tableOf(v loop.View, running bool) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "ticks at %s, fixed steps at %s", v.Rate, v.FixedRate)
@@ -132,8 +132,7 @@ func tableOf(v loop.View, running bool) string {
 	return w.String()
 }
 
-// dotOf is the loop as a graph: a cluster per stage, edges in the order of
-// running.
+// dotOf returns the loop as a graph: a cluster per stage, edges in the order of running.
 func dotOf(v loop.View) string {
 	var w strings.Builder
 	w.WriteString("digraph loop {\n  rankdir=LR\n  node [shape=box]\n")

@@ -26,17 +26,17 @@ const (
 
 // Main runs the command line of a dedicated server for a game, and exits.
 func Main(g netloop.Game) {
-	// A server that is started by a double-click on Windows shall serve.
+	// A server that is started by a double-click on Windows must run.
 	cobra.MousetrapHelpText = ""
-	signal.Ignore(syscall.SIGPIPE) // Whoever read the log may go away; the game goes on.
+	signal.Ignore(syscall.SIGPIPE) // The reader of the log may end; the game continues.
 	ctx, cancel := context.WithCancelCause(context.Background())
-	// Size 2: one signal to close, one to give up; more say nothing new.
+	// Size 2: one signal to close, one to abort; more have no effect.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		cancel(fmt.Errorf("signal %v", <-signals))
 		<-signals
-		os.Exit(exitFailed) // Without a word: writing one may be what hangs.
+		os.Exit(exitFailed) // No message: writing one may hang.
 	}()
 	os.Exit(run(ctx, os.Args, os.Environ(), os.Stdout, os.Stderr, g))
 }
@@ -69,14 +69,14 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer, g ne
 	return exitUsage
 }
 
-// failure is an error of a server that ran. Every other error came before, so
-// that the operator can mend it.
+// failure is an error of a server that ran. Any other error occurred before, so the operator can
+// fix it.
 type failure struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 
-// oneLine makes an error, which may be several joined and quote what a user
-// typed, exactly one line of printable text.
+// oneLine turns an error, which may be several joined ones and quote a user's text, into exactly
+// one line of printable text.
 func oneLine(err error) string {
 	var parts []string
 	for line := range strings.Lines(err.Error()) {

@@ -66,7 +66,7 @@ type options struct {
 	Config       string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables win over it"`
 }
 
-// defaults are the values of settings that nobody sets.
+// defaults returns the values of settings that are not set.
 func defaults() *options {
 	return &options{
 		Listen:       "127.0.0.1:4433",
@@ -89,8 +89,8 @@ func defaults() *options {
 	}
 }
 
-// The bounds of options. netloop checks them again, under the names that its
-// Config has; here the error names what the operator wrote.
+// The bounds of options. netloop checks them again, under the names of its Config; here the error
+// names the operator's setting.
 const (
 	maxSendEvery = 60
 	maxClients   = 10_000
@@ -111,8 +111,7 @@ var samePlayer = map[string]netloop.SameSubject{
 	"take-over": netloop.TakeOver, "refuse": netloop.RefuseSecond, "allow": netloop.AllowSeveral,
 }
 
-// check reports the first option whose value cannot be used. bad makes the
-// error.
+// check returns an error for the first option whose value cannot be used. bad makes the error.
 func (o *options) check(bad func(key string, value any, remedy string) error) error {
 	switch {
 	case !hostPort(o.Listen):
@@ -168,7 +167,7 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 	return nil
 }
 
-// checkReturns is check for what concerns clients that come back, or look back.
+// checkReturns is check for the options about returning clients and rewinding.
 func (o *options) checkReturns(bad func(key string, value any, remedy string) error) error {
 	_, known := samePlayer[o.SamePlayer]
 	switch {
@@ -243,7 +242,7 @@ func (o *options) server() netloop.Config {
 		c.Room.KeepDropped = -1 // 0 is the default there.
 	}
 	if o.MaxRewind == 0 {
-		c.Room.MaxRewind = -1 // And so here.
+		c.Room.MaxRewind = -1 // The same here.
 	}
 	return c
 }

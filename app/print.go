@@ -10,8 +10,8 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 )
 
-// print writes the effective configuration as YAML that --config takes back.
-// Values that are not netloop's own default say where they come from.
+// print writes the effective configuration as YAML that --config accepts. Values that are not
+// netloop's own default have their source in a comment.
 func (c *configuration) print(w io.Writer) error {
 	var b strings.Builder
 	section := ""
@@ -44,7 +44,7 @@ func (c *configuration) print(w io.Writer) error {
 	return err
 }
 
-// origin is where a value comes from, without the key that stands beside it.
+// origin returns the source of a value, without the key, which is printed beside it.
 func origin(from string) string {
 	if at := strings.LastIndex(from, ": "); at >= 0 {
 		from = from[:at]
@@ -57,8 +57,7 @@ func origin(from string) string {
 	}, from)
 }
 
-// yaml is the value as one line of YAML: a number without quotes, anything else
-// as text.
+// yaml returns the value as one line of YAML: a number without quotes, any other value as text.
 func (s *setting) yaml() (string, error) {
 	text := s.text()
 	switch s.kind() {
@@ -69,7 +68,7 @@ func (s *setting) yaml() (string, error) {
 		return text, nil
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.QuoteToASCII(text), nil // Go's escapes are YAML's too.
+		return strconv.QuoteToASCII(text), nil // Go's escapes are valid in YAML too.
 	}
 	line, err := yaml.Parser().Marshal(map[string]any{"k": text})
 	return strings.TrimSuffix(strings.TrimPrefix(string(line), "k: "), "\n"), err

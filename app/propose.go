@@ -6,8 +6,8 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// propose makes what the game proposes of its default room the defaults of the settings: --help
-// shows them, and flags, environment and file win over them.
+// propose makes the game's proposal for its default room the defaults of the settings: --help shows
+// them, and flags, environment and file take precedence.
 func (c *configuration) propose(spec netloop.RoomSpec) error {
 	o := c.options
 	take(c, "tick-rate", &o.TickRate, rate(spec.Rate))
@@ -31,7 +31,7 @@ func (c *configuration) propose(spec netloop.RoomSpec) error {
 	})
 }
 
-// take makes a proposal the default of a setting, if there is one.
+// take makes a proposal, unless it is zero, the default of a setting.
 func take[T comparable](c *configuration, key string, to *T, proposal T) {
 	var none T
 	if proposal != none {

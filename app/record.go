@@ -19,15 +19,14 @@ import (
 	"github.com/netloop/netloop/internal/recording"
 )
 
-// recordingFile is the file of --record. A nil one does nothing.
+// recordingFile is the file of --record. A nil one has no effect.
 type recordingFile struct {
 	file *os.File
 	sink *recording.Sink
 }
 
-// newRecording makes the file, which must not be there yet: after a crash it is the
-// very run that somebody wants to look at. Others may not read it, because it holds
-// tokens.
+// newRecording makes the file, which must not exist: after a crash it contains the very run to
+// examine. Other users may not read it, because it contains tokens.
 func (c *configuration) newRecording() (*recordingFile, error) {
 	path := c.options.Record
 	if path == "" {
@@ -43,14 +42,14 @@ func (c *configuration) newRecording() (*recordingFile, error) {
 	return &recordingFile{f, recording.NewSink(f)}, nil
 }
 
-// begin lets a server write to the file.
+// begin makes a server write to the file.
 func (f *recordingFile) begin(c *configuration, cfg *netloop.Config) {
 	if f != nil {
 		cfg.Record, cfg.RecordNotes = f.sink, c.gameSettings()
 	}
 }
 
-// close ends the file. One of a server that never ran is removed.
+// close closes the file, and removes it if the server never ran.
 func (f *recordingFile) close(ran bool) error {
 	if f == nil {
 		return nil
@@ -70,7 +69,7 @@ type roomRecordings struct {
 	log   *slog.Logger
 }
 
-// newRoomRecordings makes the folder, which others may not read: its files hold tokens.
+// newRoomRecordings makes the folder, which other users may not read: its files contain tokens.
 func (c *configuration) newRoomRecordings(now time.Time, log *slog.Logger) (*roomRecordings, error) {
 	dir := c.options.RecordRooms
 	if dir == "" {
@@ -82,15 +81,15 @@ func (c *configuration) newRoomRecordings(now time.Time, log *slog.Logger) (*roo
 	return &roomRecordings{dir: dir, began: now.UTC().Format("20060102T150405Z"), log: log}, nil
 }
 
-// begin lets a server write to the files.
+// begin makes a server write to the files.
 func (f *roomRecordings) begin(c *configuration, cfg *netloop.Config) {
 	if f != nil {
 		cfg.RecordRoom, cfg.RecordNotes = f.open, c.gameSettings()
 	}
 }
 
-// open makes the file of a room. A room whose file cannot be made is played all the same: a disk
-// that is full keeps nobody from playing.
+// open makes the file of a room. A room is played even if its file cannot be made: a full disk must
+// not stop the game.
 func (f *roomRecordings) open(room netloop.RoomInfo) (io.WriteCloser, error) {
 	name := fmt.Sprintf("%s-%06d-%s.rec", f.began, f.made.Add(1), fileName(room.Spec.Name))
 	file, err := os.OpenFile(filepath.Join(f.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -107,13 +106,14 @@ type roomRecording struct {
 	file *os.File
 }
 
-// Close ends the file.
+// Close closes the file.
 func (r roomRecording) Close() error { return errors.Join(r.Sink.Close(), r.file.Close()) }
 
-// maxFileName bounds what of a room's name is in that of a file, in bytes: file systems take 255.
+// maxFileName bounds the part of a file name that a room's name takes, in bytes: file systems take
+// 255.
 const maxFileName = 64
 
-// fileName is a room's name as part of the name of a file: clients may have made it up.
+// fileName returns a room's name as part of a file name: the name may be a client's invention.
 func fileName(room string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r)) {
@@ -124,7 +124,7 @@ func fileName(room string) string {
 	return safe[:min(len(safe), maxFileName)]
 }
 
-// gameSettings are the values of the game's own settings, by key.
+// gameSettings returns the values of the game's own settings, by key.
 func (c *configuration) gameSettings() map[string]string {
 	texts := map[string]string{}
 	for _, s := range c.settings {
@@ -149,7 +149,7 @@ func (c *configuration) useGameSettings(texts map[string]string) error {
 	return nil
 }
 
-// replayCommand runs a recording again.
+// replayCommand makes the command that runs a recording again.
 func (p *program) replayCommand(c *configuration) *cobra.Command {
 	var ticks bool
 	cmd := &cobra.Command{
@@ -202,10 +202,10 @@ func (p *program) replay(c *configuration, path string, ticks bool) error {
 	}
 }
 
-// ofFile says which recording an error is about.
+// ofFile adds the recording's path to an error.
 func ofFile(path string, err error) error { return fmt.Errorf("replay: %q: %s", path, bare(err)) }
 
-// bare is an error without the words that say again where it comes from.
+// bare returns an error's text without prefixes that repeat its source.
 func bare(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "netloop: "), "replay: ")
 }

@@ -19,10 +19,10 @@ import (
 // liveKeys are the settings that take effect while a server runs.
 var liveKeys = []string{"log-level"}
 
-// reloadOnHangup reads the configuration file again at each SIGHUP, which would end the
-// process otherwise, until stop is called.
+// reloadOnHangup reads the configuration file again at each SIGHUP, which would end the process
+// otherwise, until stop is called.
 func (c *configuration) reloadOnHangup(log *logging.Logger) (stop func()) {
-	hangups := make(chan os.Signal, 1) // Size 1: of several at once, one reads what there is.
+	hangups := make(chan os.Signal, 1) // Size 1: of several at once, one reads the newest file.
 	signal.Notify(hangups, syscall.SIGHUP)
 	done := make(chan struct{})
 	var reloads sync.WaitGroup
@@ -43,8 +43,8 @@ func (c *configuration) reloadOnHangup(log *logging.Logger) (stop func()) {
 	}
 }
 
-// reload reads the file again and says what has come of it. What cannot be used changes
-// nothing.
+// reload reads the file again and logs the result. If the file cannot be used, all settings are
+// kept.
 func (c *configuration) reload(log *logging.Logger) {
 	path := c.options.Config
 	if path == "" {
@@ -69,10 +69,10 @@ func (c *configuration) reload(log *logging.Logger) {
 	say := func() { told(log.Slog(), path, changed, waiting) }
 	level := c.find("log-level")
 	if quieter(texts[level.key], level.loaded) {
-		say() // While it is still heard.
+		say() // While the level still permits it.
 		say = func() {}
 	}
-	_ = log.SetLevel(texts[level.key]) // It was checked.
+	_ = log.SetLevel(texts[level.key]) // The level was checked.
 	level.loaded = texts[level.key]
 	say()
 }
@@ -86,15 +86,15 @@ func told(log *slog.Logger, path string, changed, waiting []string) {
 	log.Info("SIGHUP: the file was read again", attrs...)
 }
 
-// quieter tells whether a log level lets less through than another.
+// quieter reports whether a log level logs less than another.
 func quieter(level, than string) bool {
 	a, _ := logging.ParseLevel(level)
 	b, _ := logging.ParseLevel(than)
 	return a > b
 }
 
-// reread returns the text that each setting would have with the file as it is now. It
-// writes to no setting: the game may be reading its own.
+// reread returns the text that each setting would have with the current file. It writes to no
+// setting: the game may be reading its own.
 func (c *configuration) reread(path string) (map[string]string, error) {
 	file, err := c.loadFile(path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *configuration) reread(path string) (map[string]string, error) {
 	return texts, nil
 }
 
-// reread returns the text of a setting with a file. Flags and environment win over it.
+// reread returns the text of a setting with a file. Flags and environment take precedence.
 func (s *setting) reread(file *koanf.Koanf) (string, error) {
 	switch {
 	case strings.HasPrefix(s.from, "--"), s.from == s.env:

@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/internal/directory"
 )
 
-// roomsFlags are those of the commands about rooms.
+// roomsFlags are the flags of the commands about rooms.
 type roomsFlags struct {
 	adminFlags
 	kind, sort string
@@ -77,7 +77,7 @@ func oneRoom(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// listRooms prints a line per room, over as many pages as it takes.
+// listRooms prints a line per room, over as many pages as needed.
 func (p *program) listRooms(cmd *cobra.Command, f *roomsFlags) error {
 	switch {
 	case f.address == "":
@@ -118,7 +118,7 @@ func (p *program) listRooms(cmd *cobra.Command, f *roomsFlags) error {
 	return nil
 }
 
-// page asks for a part of the list.
+// page requests a part of the list.
 func (f *roomsFlags) page(ctx context.Context, query url.Values) (page directory.Page, err error) {
 	body, from, err := f.ask(ctx, http.MethodGet, "rooms", query)
 	if err != nil {
@@ -130,8 +130,8 @@ func (f *roomsFlags) page(ctx context.Context, query url.Values) (page directory
 	return page, nil
 }
 
-// roomTable is the list for people. What a room's name may hold besides letters is quoted: clients
-// may have made it up.
+// roomTable returns the list as a table. Characters of a room's name other than letters are quoted:
+// clients may have chosen the name.
 func roomTable(all *directory.Page) string {
 	var w strings.Builder
 	t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
@@ -141,14 +141,14 @@ func roomTable(all *directory.Page) string {
 		fmt.Fprintf(t, "%q\t%s\t%s\t%d\t%d/%d\t%.4g Hz\t%v\t%v\t%v\t%d\t%v\n", r.Name, plain(r.Kind), r.State, r.Clients, r.Seats, r.Max, r.Rate,
 			micros(r.TickP50), micros(r.TickP99), micros(r.LateP99), r.Overruns, r.Age.Round(time.Second))
 	}
-	_ = t.Flush() // A strings.Builder takes all.
+	_ = t.Flush() // A strings.Builder never fails.
 	if more := all.Total - len(all.Rooms); more > 0 {
 		fmt.Fprintf(&w, "and %d more (--limit 0 prints all)\n", more)
 	}
 	return w.String()
 }
 
-// plain is a kind as a word.
+// plain returns a kind as a word.
 func plain(kind string) string {
 	if kind == "" {
 		return "-"
@@ -158,7 +158,7 @@ func plain(kind string) string {
 
 func micros(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
 
-// closeRoom asks the server to close a room, after the time that its clients have to go on.
+// closeRoom asks the server to close a room, after a drain time for its clients.
 func (p *program) closeRoom(ctx context.Context, name string, drain time.Duration, f *roomsFlags) error {
 	if f.address == "" {
 		return errNoAdmin

@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 )
 
-// schemaCommand makes the command that writes the game's schema for others.
+// schemaCommand makes the command that prints the game's schema for other tools.
 func (p *program) schemaCommand() *cobra.Command {
 	var ts bool
 	var from string

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// minSecret is the length of a secret in bytes: that of the keys which are derived from it.
+// minSecret is the length of a secret in bytes, the length of the derived keys.
 const minSecret = 32
 
-// secret returns what the keys of this server are derived from, or nothing where nobody has
-// said where it is kept: then each start has keys of its own.
+// secret returns the secret from which the keys of this server are derived, or nil if no file or
+// directory for it is set: then each start has new keys.
 func (c *configuration) secret(environ []string) ([]byte, error) {
 	o := c.options
 	if o.SecretFile != "" {
@@ -25,7 +25,7 @@ func (c *configuration) secret(environ []string) ([]byte, error) {
 		if err != nil {
 			return nil, c.bad("secret-file", o.SecretFile, err.Error())
 		}
-		// Many servers may have the same file, so the machine counts too.
+		// Many servers may have the same file, so the machine is included.
 		machine, _ := os.Hostname()
 		return ownSecret(secret, machine, o.Listen), nil
 	}
@@ -40,7 +40,7 @@ func (c *configuration) secret(environ []string) ([]byte, error) {
 	return ownSecret(secret, "", o.Listen), nil
 }
 
-// stateDir is the directory for what outlives the process; systemd names that of
+// stateDir returns the directory for state that outlives the process; systemd names that of
 // StateDirectory= in the environment.
 func (o *options) stateDir(environ []string) string {
 	if o.StateDir != "" {
@@ -55,7 +55,7 @@ func (o *options) stateDir(environ []string) string {
 	return ""
 }
 
-// ownSecret makes of a secret the one of this server: two servers must not have the same.
+// ownSecret derives the secret of this server: two servers must not have the same.
 func ownSecret(secret []byte, machine, listen string) []byte {
 	own, err := hkdf.Key(sha256.New, secret, nil, "netloop server "+machine+" "+listen, minSecret)
 	if err != nil {
@@ -76,8 +76,8 @@ func readSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// keptSecret reads the secret in a directory, after it has made both if need be. Nobody else
-// may read it: who knows it can end other people's connections.
+// keptSecret reads the secret in a directory, and makes both if need be. Only the server's user may
+// read it: with it, an attacker can end other people's connections.
 func keptSecret(dir string) ([]byte, error) {
 	if err := makeStateDir(dir); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func keptSecret(dir string) ([]byte, error) {
 	return readSecret(path)
 }
 
-// makeStateDir makes the state directory, unless it is there.
+// makeStateDir makes the state directory, unless it exists.
 func makeStateDir(dir string) error {
 	const whoOwnsIt = 0o700
 	if err := os.MkdirAll(dir, whoOwnsIt); err != nil {
@@ -101,7 +101,7 @@ func makeStateDir(dir string) error {
 	return nil
 }
 
-// exposed reports whether others than its owner may read or write a file.
+// exposed reports whether other users than its owner may read or write a file.
 func exposed(path string) bool {
 	const others = 0o077
 	info, err := os.Stat(path)
@@ -109,19 +109,19 @@ func exposed(path string) bool {
 	return err == nil && bits && info.Mode().Perm()&others != 0
 }
 
-// makeSecret makes the file, unless it is there. It appears whole or not at all, and of two
-// servers that start at once both read the same.
+// makeSecret makes the file, unless it exists. It appears whole or not at all, and of two servers
+// that start at once both read the same.
 func makeSecret(dir, path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	temp, err := os.CreateTemp(dir, ".secret.*") // Nobody else may read it.
+	temp, err := os.CreateTemp(dir, ".secret.*") // No other user may read it.
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(temp.Name()) }()
 	secret := make([]byte, minSecret)
-	_, _ = rand.Read(secret) // It never fails.
+	_, _ = rand.Read(secret) // Never fails.
 	_, err = temp.Write(secret)
 	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return err
@@ -129,5 +129,5 @@ func makeSecret(dir, path string) error {
 	if err := os.Link(temp.Name(), path); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil // Somebody else was first.
+	return nil // Another process was first.
 }

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	stdlog "log" //nolint:depguard // What libraries write there goes into the server's own log.
+	stdlog "log" //nolint:depguard // Its output is redirected into the server's log.
 	"log/slog"
 	"net"
 	"strings"
@@ -18,8 +18,8 @@ import (
 	"github.com/netloop/netloop/internal/logging"
 )
 
-// logGrace is how long the end waits for the log to be written out. Whoever
-// reads it may have stopped; that must not keep the process.
+// logGrace is the time to write out the log at the end. Its reader may have stopped; that must not
+// keep the process.
 const logGrace = 2 * time.Second
 
 // serve runs a server until ctx ends or its --for is over.
@@ -65,7 +65,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	})
 	err = errors.Join(s.Run(ctx), record.close(true))
 	if !stop() {
-		<-said // So that it stands before what follows.
+		<-said // So that this line is written first.
 	}
 	network.ends(out)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	return nil
 }
 
-// takeStandardLog puts what libraries write to Go's standard log into the server's, quic-go's
-// warning about small UDP buffers above all, until restore is called.
+// takeStandardLog redirects Go's standard log into the server's, above all quic-go's warning about
+// small UDP buffers, until restore is called.
 func takeStandardLog(to *slog.Logger) (restore func()) {
 	out, flags := stdlog.Writer(), stdlog.Flags()
 	stdlog.SetOutput(slog.NewLogLogger(to.Handler(), slog.LevelWarn).Writer())
@@ -87,8 +87,8 @@ func takeStandardLog(to *slog.Logger) (restore func()) {
 	}
 }
 
-// open makes a server that has its ports, and says so on stdout and in the
-// address file. What fails here the operator can mend.
+// open makes a server that listens, and writes its addresses to stdout and to the address file. The
+// operator can fix any error here.
 func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile, rooms *roomRecordings, network *simulation) (*netloop.Server, error) {
 	o, cfg := c.options, c.options.server()
 	var err error
@@ -132,8 +132,8 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	return s, nil
 }
 
-// portError says which address could not be taken, or that traces have no place,
-// under the key that the operator wrote.
+// portError names the address that could not be opened, or the trace directory, under the
+// operator's key.
 func (c *configuration) portError(err error) error {
 	const remedy = "stop what listens there or choose another port (0 picks a free one)"
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: Admin: "); ok {
@@ -175,13 +175,13 @@ func (c *configuration) portError(err error) error {
 	return err
 }
 
-// unknownHost is the remedy for a name that cannot be resolved.
+// unknownHost returns the remedy for a name that cannot be resolved.
 func unknownHost(err *net.DNSError) string {
 	return fmt.Sprintf("no machine %q is known here: use an address of this one, 127.0.0.1 for itself alone or 0.0.0.0 for everybody", err.Name)
 }
 
-// drawSeed makes a seed here rather than in netloop, so that it can be printed:
-// who has it can run the same game again.
+// drawSeed draws a seed here rather than in netloop, so that it can be printed: with it the same
+// game can be run again.
 func drawSeed() uint64 {
 	var b [8]byte
 	for {

@@ -13,18 +13,18 @@ import (
 	"unicode"
 )
 
-// setting is one value that an operator may set. It writes straight to a field
-// of the options or of the game's Config.
+// setting is one value that an operator may set. It writes straight to a field of the options or of
+// the game's Config.
 type setting struct {
 	key  string // listen, arena.rocks: the flag without its dashes, and the file's key
 	env  string // NETLOOP_ARENA_ROCKS
 	help string
-	from string // where the value comes from: "" is the default
+	from string // the source of the value: "" is the default
 	game bool   // the game has proposed the default
 	v    reflect.Value
 
-	// The value as text, by default and once everything was loaded: for reload, which may
-	// not look at v while the game runs.
+	// The value as text, by default and after load: for reload, which may not look at v while the
+	// game runs.
 	standard, loaded string
 }
 
@@ -36,8 +36,8 @@ var (
 	goodName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 )
 
-// settingsOf makes the settings of a struct. Their keys begin with section and a
-// dot, unless it is empty.
+// settingsOf makes the settings of a struct. Their keys begin with section and a dot, unless it is
+// empty.
 func settingsOf(section string, ptr any) ([]*setting, error) {
 	v := reflect.ValueOf(ptr)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -70,7 +70,7 @@ func settingsOf(section string, ptr any) ([]*setting, error) {
 	return all, nil
 }
 
-// prepare checks the field's type and gives it its default.
+// prepare checks the field's type and sets its default.
 func (s *setting) prepare(tag reflect.StructTag) error {
 	if s.kind() == "" {
 		return fmt.Errorf("a %v cannot be a setting: use a bool, a number, a string, a time.Duration or an encoding.TextUnmarshaler, or the tag name:\"-\"", s.v.Type())
@@ -90,7 +90,7 @@ func (s *setting) prepare(tag reflect.StructTag) error {
 	return nil
 }
 
-// kind is the type's name in --help, empty for a type that cannot be a setting.
+// kind returns the type's name in --help, empty for a type that cannot be a setting.
 func (s *setting) kind() string {
 	if _, ok := s.v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		switch name := strings.ToLower(s.v.Type().Name()); name {
@@ -116,8 +116,7 @@ func (s *setting) kind() string {
 	return ""
 }
 
-// parse sets the value. Its error is the remedy: the caller knows how the user
-// wrote the key.
+// parse sets the value. Its error is the remedy: the caller adds the key in the user's spelling.
 func (s *setting) parse(text string) error {
 	if u, ok := s.v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
@@ -144,7 +143,7 @@ func (s *setting) parse(text string) error {
 	case "int":
 		n, err := strconv.ParseInt(text, 10, bits)
 		if err != nil {
-			if bits == 64 { // The bounds would say nothing.
+			if bits == 64 { // The bounds would not help.
 				return errors.New("use a whole number")
 			}
 			return fmt.Errorf("use a whole number from %d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1)
@@ -166,7 +165,7 @@ func (s *setting) parse(text string) error {
 	return nil
 }
 
-// text is the value as parse reads it.
+// text returns the value in the form that parse reads.
 func (s *setting) text() string {
 	switch v := s.v.Interface().(type) {
 	case encoding.TextMarshaler:
@@ -182,7 +181,7 @@ func (s *setting) text() string {
 	return fmt.Sprint(s.v.Interface())
 }
 
-// shortDuration is a duration without the zeros at its end: 1h, not 1h0m0s.
+// shortDuration formats a duration without the zeros at its end: 1h, not 1h0m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -8,13 +8,13 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// simulation is the bad network of --simulate. A nil simulation does nothing.
+// simulation is the bad network of --simulate. A nil simulation has no effect.
 type simulation struct {
 	spec  netem.Spec
 	stats netem.Stats
 }
 
-// newSimulation returns the network that is asked for, or nil.
+// newSimulation returns the requested network, or nil.
 func (o *options) newSimulation() *simulation {
 	if o.Simulate == (netem.Spec{}) {
 		return nil
@@ -22,7 +22,7 @@ func (o *options) newSimulation() *simulation {
 	return &simulation{spec: o.Simulate}
 }
 
-// String is what the network does, for the banner; empty for none.
+// String returns the network's effects, for the banner; empty for none.
 func (s *simulation) String() string {
 	if s == nil {
 		return ""
@@ -30,21 +30,21 @@ func (s *simulation) String() string {
 	return s.spec.String()
 }
 
-// install puts the network before a server that does not listen yet.
+// install puts the network in front of a server that does not listen yet.
 func (s *simulation) install(to *netloop.Server, seed uint64) {
 	if s != nil {
 		bridge.Netloop.Server(to).Simulate(netem.Config{Spec: s.spec, Seed: seed, Stats: &s.stats})
 	}
 }
 
-// begins says that players do not feel the real network.
+// begins logs that players do not use the real network.
 func (s *simulation) begins(log *slog.Logger, seed uint64) {
 	if s != nil {
 		log.Warn("the network is simulated: every client address gets this one before its own", "simulate", s.String(), "seed", seed)
 	}
 }
 
-// ends says what the network has done.
+// ends logs the counts of the network.
 func (s *simulation) ends(log *slog.Logger) {
 	if s != nil {
 		log.Info("the simulated network has ended", "datagrams", s.stats.String())

@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/token"
 )
 
-// tokenCommands are what token can do.
+// tokenCommands are the subcommands of token.
 var tokenCommands = []string{"keygen", "gen", "check"}
 
 // tokenCommand makes the commands for tokens.
@@ -66,7 +66,7 @@ func (p *program) keygenCommand() *cobra.Command {
 	}
 }
 
-// genFlags are those of token gen.
+// genFlags are the flags of token gen.
 type genFlags struct {
 	key, audience, subject, room string
 	role                         int
@@ -127,7 +127,7 @@ func (p *program) gen(f *genFlags) error {
 	return err
 }
 
-// checkFlags are those of token check.
+// checkFlags are the flags of token check.
 type checkFlags struct{ keys, audience, room string }
 
 func (p *program) checkCommand() *cobra.Command {
@@ -184,7 +184,7 @@ func (p *program) check(f *checkFlags, text string, oneRoom bool) error {
 	return err
 }
 
-// reasons are the words in which a server would refuse a token.
+// reasons returns the texts with which a server would refuse a token.
 func reasons(found []token.Finding) (all []string) {
 	for _, f := range found {
 		if f.Wrong != token.Fine {

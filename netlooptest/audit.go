@@ -17,12 +17,12 @@ import (
 
 // Audit fails the test when a client is sent a field of an object that it may not read. It decodes
 // all state that the server sends to the client, from the bytes on the link and whether they arrive
-// or not, and asks the test's own function, never the server's rules: what the function says at the
-// end of a tick holds for the snapshot of that tick. It is asked in every tick in which the client
-// is in the room, for every object of the class and each of its fields, by their names in Go:
-// "Ammo", "Pos.X", "Spot[1]". It must change nothing. to is the client as the server knows it: its
-// own [client.Client.ID] is 0 until it has heard that it is connected, and by then it has been sent
-// state.
+// or not, and asks the test's own function, never the server's rules: the function's result at the
+// end of a tick holds for the snapshot of that tick. The function is called in every tick in which
+// the client is in the room, for every object of the class and each of its fields, by their names
+// in Go: "Ammo", "Pos.X", "Spot[1]". It must change no state. to is the server's record of the
+// client: the client's own [client.Client.ID] is 0 until it has been told that it is connected, and
+// by then it has been sent state.
 //
 //	alice := w.Join("alice", nil, netlooptest.Link{})
 //	mayRead := func(
@@ -32,12 +32,12 @@ import (
 //	}
 //	netlooptest.Audit(w, alice, ships, mayRead)
 //
-// So it also finds rules that should have been asked again: an Invalidate that was forgotten. An
-// object that the client may not see at all is one of which it may read no field.
+// So it also finds rules that should have been evaluated again: a missing Invalidate. For an object
+// that the client may not see at all, the function must return false for each field.
 //
-// A field appears in a record that has it, and in one after which it is not zero. Of a client any
-// number of classes may be audited, each from right after Join on: a call after the next Step
-// fails. Messages are not looked at.
+// A field counts as sent with a record that contains it, and with one after which it is not zero.
+// Any number of classes may be audited for a client, each from right after Join on: a call after
+// the next Step fails. Messages are not examined.
 func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *netloop.Tick, to *netloop.Client, o *netloop.Object[S], field string) bool) {
 	w.tb.Helper()
 	class := bridge.Netloop.Class(k)
@@ -65,28 +65,28 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 	})
 }
 
-// audit lets the world ask at each snapshot, whichever server makes it.
+// audit registers a function for each snapshot, whichever server makes it.
 func (w *World) audit(ask func()) {
 	w.audits = append(w.audits, ask)
 	w.server.Room.OnSnapshot(ask)
 }
 
-// fieldName is the name of leaf i.
+// fieldName returns the name of leaf i.
 func fieldName(c *netvar.Class, i int) string { return c.FieldName(1 + i) }
 
-// ruling says which fields of an object may be read from a tick on.
+// ruling is the set of fields of an object that may be read from a tick on.
 type ruling struct {
 	tick uint64
 	may  []bool
 }
 
-// audit reads along what one client is sent. It loses nothing, so every baseline that the client
-// can have acknowledged is among what it stores.
+// audit decodes the data that is sent to one client. It loses no packet, so it has each baseline
+// that the client can have acknowledged.
 type audit struct {
 	w       *World
 	who     string
-	addr    string // by which the server knows the client
-	id      uint64 // likewise, once it has said so; a client that is back has kept it
+	addr    string // the client's address at the server
+	id      uint64 // the client's id, once the server has sent it; it is kept over reconnects
 	table   *netvar.Table
 	replica *netvar.Replica
 	classes map[*netvar.Class]map[netvar.ID][]ruling
@@ -126,7 +126,7 @@ func (a *audit) tap(c *memnet.Conn) {
 	})
 }
 
-// onServer returns the client as the server knows it, and nil while it is not in the room.
+// onServer returns the server's record of the client, and nil while it is not in the room.
 func (a *audit) onServer(t *netloop.Tick) *netloop.Client {
 	for c := range t.Clients() {
 		if c.Join().Addr == a.addr || uint64(c.ID()) == a.id {
@@ -136,7 +136,7 @@ func (a *audit) onServer(t *netloop.Tick) *netloop.Client {
 	return nil
 }
 
-// forget lets go of what was known of another server.
+// forget drops the state of another server.
 func (a *audit) forget() {
 	a.id = 0
 	for _, rulings := range a.classes {
@@ -155,10 +155,10 @@ func (a *audit) takeDatagram(b []byte) {
 		_, err := a.replica.Apply(d.GetState())
 		a.failed("a packet of state", err)
 	}
-	a.replica.Events() // Nobody wants to hear of them.
+	a.replica.Events() // The events are not needed.
 }
 
-// takeStream decodes the state in whole frames, and returns what is left.
+// takeStream decodes the state in whole frames, and returns the remaining bytes.
 func (a *audit) takeStream(b []byte) (rest []byte) {
 	for {
 		frame, rest, err := transport.CutFrame(b, max(transport.MaxFrame, transport.MaxHandshake))
@@ -182,7 +182,7 @@ func (a *audit) takeStream(b []byte) (rest []byte) {
 	}
 }
 
-// welcome begins with what a connection brings: all anew, or what comes after the one before.
+// welcome resets the decoder for a new session, or continues a resumed one.
 func (a *audit) welcome(w *netloopv1.Welcome) {
 	a.id = w.GetClientId()
 	if w.GetResumed() {
@@ -199,7 +199,7 @@ func (a *audit) failed(what string, err error) {
 	}
 }
 
-// look judges one record.
+// look checks one record.
 func (a *audit) look(r *netvar.Carried) {
 	rulings, ok := a.classes[r.Class]
 	if !ok {
@@ -217,7 +217,7 @@ func (a *audit) look(r *netvar.Carried) {
 	}
 }
 
-// rulingAt is the ruling that holds at a tick; nil if there is none.
+// rulingAt returns the ruling for a tick; nil if there is none.
 func rulingAt(rulings []ruling, tick uint64) []bool {
 	for i := len(rulings) - 1; i >= 0; i-- {
 		if rulings[i].tick <= tick {

@@ -11,14 +11,14 @@ import (
 // clock is the world's clock.
 func (w *World) clock() loop.Clock { return netClock{net: w.net} }
 
-// netClock shows the network's virtual time, or that of a client's own clock. Nobody can wait by
-// it: World.Step moves it.
+// netClock shows the network's virtual time, or that of a client's own clock. Waiting is not
+// possible: World.Step advances it.
 type netClock struct {
 	net *memnet.Network
 	own memnet.Clock
 }
 
-// wallStart is what the wall clock shows when a world begins.
+// wallStart is the wall clock's time when a world begins.
 var wallStart = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (c netClock) Now() time.Duration { return c.own.At(c.net.Now()) }

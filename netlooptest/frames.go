@@ -11,15 +11,15 @@ import (
 type ClientOption func(*seat)
 
 // FPS lets the client run n frames in a second of its own clock, evenly spaced and without a
-// remainder that adds up. Its frames then come when they are due, between the server's ticks and
+// remainder that adds up. Its frames then run when they are due, between the server's ticks and
 // also while a tick spends time. Without it a client runs one frame in each tick.
 func FPS(n int) ClientOption {
 	return func(s *seat) { s.frames.own, s.frames.line.Rate = true, loop.Hz(uint64(max(n, 0))) }
 }
 
 // ClientClock gives the client a clock that is ahead of the world's by offset when the world
-// begins, and gains so many millionths of the time that passes, or loses them if there are fewer
-// than 0. Without it a client has the world's clock.
+// begins, and gains ppm millionths of the elapsed time, or loses them if ppm is below 0. Without it
+// a client has the world's clock.
 func ClientClock(offset time.Duration, ppm int) ClientOption {
 	return func(s *seat) { s.clock = memnet.Clock{Offset: offset, PPM: ppm} }
 }
@@ -27,16 +27,16 @@ func ClientClock(offset time.Duration, ppm int) ClientOption {
 // mostPPM bounds the drift of a client's clock. A quartz has 50, a bad one 200.
 const mostPPM = 10_000
 
-// frames is when a client's frames come, which has a rate of its own.
+// frames is the schedule of a client's frames.
 type frames struct {
 	own   bool          // else the client runs one in each tick
 	line  loop.Timeline // its ticks are frames
 	start time.Duration // of frame 0, by the client's clock
 	next  uint64
-	last  time.Duration // when it ran one, by the client's clock
+	last  time.Duration // time of the last frame, by the client's clock
 }
 
-// due is the world's time of the client's next frame.
+// due returns the world's time of the client's next frame.
 func (s *seat) due() time.Duration {
 	return s.clock.When(s.frames.start + s.frames.line.GameTime(s.frames.next))
 }
@@ -57,7 +57,7 @@ func (w *World) begin(s *seat) {
 	s.frames.last, s.frames.next = s.frames.start, 1
 }
 
-// advance lets time go on, with the frames that come before then.
+// advance advances time, with the frames that are due before then.
 func (w *World) advance(to time.Duration) {
 	for {
 		var first *seat
@@ -75,7 +75,7 @@ func (w *World) advance(to time.Duration) {
 	}
 }
 
-// frame runs the frame that is due. One of a client that hangs is left out, as by a program that
+// frame runs the frame that is due. A frame of a client that hangs is skipped, as by a program that
 // shows what it can.
 func (s *seat) frame(now time.Duration) {
 	s.frames.next++
@@ -87,8 +87,8 @@ func (s *seat) frame(now time.Duration) {
 	s.frames.last = local
 }
 
-// GameTime is the game time that it is in the default room now, to the nanosecond: that of its last
-// tick and of what has passed since. A client's netloop.Tick.GameTime estimates it.
+// GameTime returns the current game time of the default room, to the nanosecond: that of its last
+// tick plus the time since. A client's netloop.Tick.GameTime estimates it.
 func (w *World) GameTime() time.Duration {
 	line, epoch := w.main.pacer.Timeline, w.main.pacer.Epoch()
 	return line.GameTime(epoch.Tick) + w.net.Now() - epoch.At

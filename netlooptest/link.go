@@ -9,8 +9,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Link is how a client is connected. The zero Link is perfect: no delay, no loss
-// and no limit.
+// Link describes a client's connection. The zero Link is perfect: no delay, no loss and no limit.
 type Link struct {
 	Delay     time.Duration // one way
 	Jitter    time.Duration // added to Delay, evenly from 0 to this
@@ -35,7 +34,7 @@ type seat struct {
 	audit        *audit // see Audit
 }
 
-// dial connects the client, at first and after a break.
+// dial connects the client, at first and after a lost connection.
 func (s *seat) dial(w *World, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
 	if s.audit != nil {
 		s.conn.SetTap(nil)
@@ -59,9 +58,9 @@ func (w *World) SetLink(c *client.Client, l Link) {
 	s.conn.SetLink(s.link)
 }
 
-// Cut makes a client's link a black hole: both sides keep sending, and nothing
-// arrives until Heal. Each gives the connection up in a while, and the client tries to come back:
-// see [client.Reconnect].
+// Cut makes a client's link a black hole: both sides keep sending, and no datagram arrives until
+// Heal. Each gives the connection up in a while, and the client tries to reconnect: see
+// [client.Reconnect].
 func (w *World) Cut(c *client.Client) {
 	w.tb.Helper()
 	s := w.seat(c)
@@ -69,7 +68,7 @@ func (w *World) Cut(c *client.Client) {
 	s.conn.Cut()
 }
 
-// Heal ends what Cut began.
+// Heal ends the effect of Cut.
 func (w *World) Heal(c *client.Client) {
 	w.tb.Helper()
 	s := w.seat(c)
@@ -77,9 +76,9 @@ func (w *World) Heal(c *client.Client) {
 	s.conn.Heal()
 }
 
-// Stall lets what the server sends to a client wait at the server, until it is
-// called again with false: as when the client, or the server's own network code,
-// gets no time. What the client sends still arrives.
+// Stall delays the server's packets to a client at the server, until it is called again with false:
+// as when the client, or the server's own network code, gets no time. The client's packets still
+// arrive.
 func (w *World) Stall(c *client.Client, stall bool) {
 	w.tb.Helper()
 	s := w.seat(c)
@@ -87,8 +86,8 @@ func (w *World) Stall(c *client.Client, stall bool) {
 	s.conn.Stall(stall)
 }
 
-// Drop takes a client away without a word, as a program that was killed: it runs no frame any more,
-// and the server has to find out.
+// Drop removes a client without a message, like a killed program: it runs no more frames, and the
+// server has to notice by itself.
 func (w *World) Drop(c *client.Client) {
 	w.tb.Helper()
 	s := w.seat(c)
@@ -96,18 +95,19 @@ func (w *World) Drop(c *client.Client) {
 	s.conn.Drop()
 }
 
-// Break breaks a client's connection without a word. The client notices at once, as when the
-// system says that there is no network, and comes back by itself; the server has to find out.
+// Break breaks a client's connection without a message. The client notices at once, as when the
+// system reports that there is no network, and reconnects by itself; the server has to notice by
+// itself.
 func (w *World) Break(c *client.Client) {
 	w.tb.Helper()
 	w.seat(c).conn.Break()
 }
 
-// Freeze lets a client run no frames until Thaw, as a program that hangs: its
-// connection goes on, and what arrives waits.
+// Freeze stops a client's frames until Thaw, like a program that hangs: its connection is kept, and
+// arriving data waits.
 func (w *World) Freeze(c *client.Client) { w.seat(c).frozen = true }
 
-// Thaw ends what Freeze began.
+// Thaw ends the effect of Freeze.
 func (w *World) Thaw(c *client.Client) { w.seat(c).frozen = false }
 
 func (w *World) seat(c *client.Client) *seat {

@@ -20,14 +20,14 @@ type PlayedRoom struct {
 	in    bridge.Room
 	name  string
 	pacer loop.Pacer
-	shows loop.Schedule // of a screening, which no test names; or else nil
+	shows loop.Schedule // of a delayed spectator room, which no test names; else nil
 
-	at      time.Duration // when its next tick is due, or the frames after one
-	frames  bool          // it is the frames of its clients, of so much
+	at      time.Duration // time of its next tick, or of the frames after one
+	frames  bool          // the next act is its clients' frames, of this length
 	elapsed time.Duration
-	running bool // its tick is: it may spend time, in which other rooms act
+	running bool // its tick runs: it may spend time, in which other rooms act
 
-	draining *room.End // that it has been told; nil: it goes on
+	draining *room.End // the drain that it was told; nil without
 	ended    *netloop.Closed
 }
 
@@ -43,29 +43,29 @@ func (w *World) newRoom(in bridge.Room) *PlayedRoom {
 	return r
 }
 
-// adopt takes a room that was opened.
+// adopt adds a room that was opened.
 func (w *World) adopt(in bridge.Room) {
 	w.opening.Lock()
 	defer w.opening.Unlock()
 	w.opened = append(w.opened, in)
 }
 
-// lookForRooms lets the rooms that were opened meanwhile begin.
+// lookForRooms starts the rooms that were opened since the last call.
 func (w *World) lookForRooms() {
 	w.opening.Lock()
 	defer w.opening.Unlock()
 	for _, in := range w.opened {
 		r := w.newRoom(in)
-		if w.main.ended != nil { // It was on its way when the server ended.
+		if w.main.ended != nil { // It was being opened when the server ended.
 			r.drain(0, closing)
 		}
 	}
 	w.opened = nil
 }
 
-// OpenRoom opens another room, as the program around the server may. A room that the game
-// opens with netloop.OpenRoom begins with the first Step after its Open has returned, which is work
-// of another goroutine: see [World.Settle].
+// OpenRoom opens another room, as the program around the server may. A room that the game opens
+// with netloop.OpenRoom starts with the first Step after its Open has returned, which another
+// goroutine runs: see [World.Settle].
 func (w *World) OpenRoom(spec netloop.RoomSpec) (*PlayedRoom, error) {
 	w.tb.Helper()
 	if _, err := w.server.Public.(*netloop.Server).OpenRoom(context.Background(), spec); err != nil {
@@ -74,7 +74,7 @@ func (w *World) OpenRoom(spec netloop.RoomSpec) (*PlayedRoom, error) {
 	return w.Room(spec.Name), nil
 }
 
-// Room returns the room of a name: the one that runs, or else the one that has ended last. It fails
+// Room returns the room of a name: the running one, or else the one that has ended last. It fails
 // the test if there was none. The default room's name is mostly empty.
 func (w *World) Room(name string) *PlayedRoom {
 	w.tb.Helper()
@@ -99,19 +99,19 @@ func (r *PlayedRoom) Tick(fn func(*netloop.Tick)) {
 // was empty, or with the server. It is nil while the room runs.
 func (r *PlayedRoom) Ended() *netloop.Closed { return r.ended }
 
-// Drain brings the room to its end, as Server.CloseRoom does: its clients may go on for d, while
-// [World.Step] goes on, and then they are told the code and the text.
+// Drain ends the room, as Server.CloseRoom does: its clients may play on for d, while [World.Step]
+// advances, and then they are told the code and the text.
 func (r *PlayedRoom) Drain(d time.Duration, c netloop.Code, text string) {
 	r.w.tb.Helper()
 	r.drain(d, netloop.Closed{Code: c, Text: text})
 }
 
-// act lets the room act that is the first to have something to do, at its time.
+// act runs the room with the earliest pending act, at its time.
 func (w *World) act() {
 	w.tb.Helper()
 	w.lookForRooms()
 	first := w.first()
-	// Of ticks at one moment what was flushed leaves together.
+	// Packets that ticks of one moment flush are sent together.
 	if now := w.net.Now(); first.frames || first.at > now || w.ticked != now {
 		w.advance(first.at)
 	}
@@ -130,7 +130,7 @@ func (w *World) first() (first *PlayedRoom) {
 	return first
 }
 
-// pass lets time go on within a tick, while the other rooms act. Between two ticks all stand still.
+// pass advances time within a tick, while the other rooms act. Between two ticks no room acts.
 func (w *World) pass(to time.Duration) {
 	w.tb.Helper()
 	for slices.ContainsFunc(w.rooms, func(r *PlayedRoom) bool { return r.running }) {
@@ -183,13 +183,13 @@ func (r *PlayedRoom) act() {
 	r.at = max(in.Deadline+period/2, w.net.Now())
 }
 
-// screen runs the tick of a screening that is due. The frames of those who watch follow the ticks
-// of the room that they have asked for.
+// screen runs the due tick of a delayed spectator room. The frames of its spectators follow the
+// ticks of the room that they have asked for.
 func (r *PlayedRoom) screen() {
 	now := r.w.net.Now()
 	in, due, wait := r.shows.Next(now)
 	if !due {
-		r.at = min(wait, now+r.in.Room.Timeline().Rate.Period()) // Somebody may come.
+		r.at = min(wait, now+r.in.Room.Timeline().Rate.Period()) // A spectator may join.
 		return
 	}
 	in.Wall = r.w.clock().Wall()
@@ -198,8 +198,7 @@ func (r *PlayedRoom) screen() {
 	r.w.ticked = now
 }
 
-// sleep lets the tick pass that is due, because the room sleeps. Its clients' frames follow all the
-// same.
+// sleep skips the due tick, because the room sleeps. Its clients' frames follow all the same.
 func (r *PlayedRoom) sleep() {
 	period := r.pacer.Timeline.Rate.Period()
 	due := r.pacer.Due()
@@ -208,12 +207,12 @@ func (r *PlayedRoom) sleep() {
 	r.at = max(due+period/2, r.w.net.Now())
 }
 
-// Asleep reports whether the room sleeps, as its RoomSpec may allow: it runs no ticks until there
-// is something to do.
+// Asleep reports whether the room sleeps, as its RoomSpec may allow: it skips its ticks while it is
+// idle.
 func (r *PlayedRoom) Asleep() bool { return r.in.Room.Asleep() }
 
-// roomOf is the room by whose ticks a client's frames go: the one that it is in or has asked for,
-// if that is there, or else the default one.
+// roomOf returns the room whose ticks a client's frames follow: the client's room or the one that
+// it has asked for, if it exists, or else the default one.
 func (w *World) roomOf(s *seat) *PlayedRoom {
 	if r := w.named[s.c.Room()]; r != nil && r.ended == nil {
 		return r
@@ -221,7 +220,7 @@ func (w *World) roomOf(s *seat) *PlayedRoom {
 	return w.main
 }
 
-// tick runs one tick, and the room's end if that has come.
+// tick runs one tick, and the room's end if it is due.
 func (r *PlayedRoom) tick(in loop.Input) {
 	w := r.w
 	w.tb.Helper()
@@ -240,14 +239,14 @@ func (r *PlayedRoom) tick(in loop.Input) {
 	}
 }
 
-// drain begins the room's end, or leaves less time until then.
+// drain begins the room's end, or shortens the time until then.
 func (r *PlayedRoom) drain(limit time.Duration, why netloop.Closed) {
 	r.w.tb.Helper()
 	r.in.Room.End(room.End{Why: transport.Closed{Code: why.Code, Text: why.Text}, Drain: limit})
 	r.hearEnd()
 }
 
-// hearEnd lets the room drain if it was told to end, or to end earlier.
+// hearEnd starts the drain if the room was told to end, or to end earlier.
 func (r *PlayedRoom) hearEnd() {
 	r.w.tb.Helper()
 	e := r.in.Room.Ending()
@@ -261,8 +260,8 @@ func (r *PlayedRoom) hearEnd() {
 	}
 }
 
-// end ends the room, once: clients are told, and the game's OnLeave and OnClose run. The end of the
-// default room is that of the server.
+// end ends the room, once: clients are told, and the game's OnLeave and OnClose run. With the
+// default room the server ends.
 func (r *PlayedRoom) end(why netloop.Closed) {
 	w := r.w
 	w.tb.Helper()

@@ -26,16 +26,16 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// World is a server and its clients. It belongs to the test's goroutine.
+// World is a server and its clients. The test's goroutine owns it.
 type World struct {
 	tb      testing.TB
 	cfg     netloop.Config
 	net     *memnet.Network
 	server  bridge.Server
 	main    *PlayedRoom            // the default one
-	rooms   []*PlayedRoom          // those that run, and the default one, as they were opened
+	rooms   []*PlayedRoom          // the running ones and the default one, in the order of opening
 	named   map[string]*PlayedRoom // the newest of each name, ended or not
-	ticked  time.Duration          // when the last tick ran, if nothing else has happened since
+	ticked  time.Duration          // time of the last tick, if no other act has happened since
 	steps   int                    // ticks of the default room, with the frames that follow
 	clients []*seat
 	audits  []func()      // at each snapshot
@@ -54,34 +54,34 @@ type options struct {
 	panics bool
 }
 
-// AllowMisfits lets the game store values that do not fit their field, as a server does that is
-// not told to check: clients get the nearest that does. Without it they are refused, and the
-// test fails.
+// AllowMisfits lets the game store values that do not fit their field, as a server without checks
+// does: clients get the nearest value that fits. Without the option such values are rejected, and
+// the test fails.
 func AllowMisfits() Option { return func(o *options) { o.cfg.CheckValues = false } }
 
 // AllowPanics lets the game panic without failing the test.
 func AllowPanics() Option { return func(o *options) { o.panics = true } }
 
-// Seed sets the seed of the world: of its links, and of the room's random
-// numbers. Without it the seed is 1, or that in the environment variable
-// NETLOOP_SEED.
+// Seed sets the seed of the world: of its links, and of the room's random numbers. Without it the
+// seed is 1, or that in the environment variable NETLOOP_SEED.
 func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 
-// Room sets the default room's rates and limits. As at a server, a field that is zero is what the
-// game proposes, if it is a [netloop.Proposer], and else the default; a test that fails logs which
+// Room sets the default room's rates and limits. As at a server, a zero field is the game's
+// proposal, if it is a [netloop.Proposer], and else the default; a test that fails logs which
 // fields the game has proposed.
 func Room(s netloop.RoomSpec) Option { return func(o *options) { o.cfg.Room = s } }
 
-// Limits sets what the messages of clients may cost the room.
+// Limits bounds the cost of clients' messages for the room.
 func Limits(l netloop.RPCLimits) Option { return func(o *options) { o.cfg.RPC = l } }
 
-// Auth lets those who join need tokens, as a server's Config does: see [World.Join].
+// Auth makes joining clients need tokens, as a server's Config does: see [World.Join].
 func Auth(a netloop.Auth) Option { return func(o *options) { o.cfg.Auth = a } }
 
-// MaxRooms sets how many rooms there may be.
+// MaxRooms sets the largest number of rooms.
 func MaxRooms(n int) Option { return func(o *options) { o.cfg.MaxRooms = n } }
 
-// RecordRoom says where other rooms than the default one are recorded: see netloop.Config.
+// RecordRoom returns the writers for recordings of rooms other than the default one: see
+// netloop.Config.
 func RecordRoom(fn func(netloop.RoomInfo) (io.WriteCloser, error)) Option {
 	return func(o *options) { o.cfg.RecordRoom = fn }
 }
@@ -93,9 +93,9 @@ func Record(w io.Writer) Option { return func(o *options) { o.cfg.Record = w } }
 // New makes a world with a server that has run no tick yet. When the test ends
 // the server closes, as at the end of its Run.
 //
-// The world checks what the game does with its state. A field that was changed without
-// Edit, through a pointer or a slice that was kept, fails the test, and so does a value
-// that does not fit its field, see [AllowMisfits]: both by class, object and field.
+// The world checks the game's use of its state. A field that was changed without Edit, through a
+// pointer or a slice that was kept, fails the test, and so does a value that does not fit its
+// field, see [AllowMisfits]. The failure names class, object and field.
 func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	tb.Helper()
 	opt := options{seed: seedFromEnvironment(tb)}
@@ -121,7 +121,7 @@ func (w *World) finish() {
 	w.end(netloop.Closed{Code: netloop.CodeClosing, Text: "the test has ended"})
 }
 
-// serve starts a server, which clients reach from now on.
+// serve starts a server, to which clients connect from now on.
 func (w *World) serve(g netloop.Game) {
 	w.tb.Helper()
 	s, err := netloop.New(w.cfg, g)
@@ -140,9 +140,9 @@ func (w *World) serve(g netloop.Game) {
 	w.net.Serve(w.server.Handler)
 }
 
-// Restart kills the server without a word, as a crash does, and starts another one with the same
-// options: its game, a new value, begins with tick 1 and knows nobody. Clients notice at once,
-// because a server that keeps its keys tells them, and come back by themselves as newcomers. A
+// Restart kills the server without a message, as a crash does, and starts another one with the same
+// options: its game, a new value, begins with tick 1 and knows no client. Clients notice at once,
+// because a server that keeps its keys tells them, and reconnect by themselves as newcomers. A
 // world with [Record] cannot be restarted: a recording is of one server.
 func (w *World) Restart(g netloop.Game) {
 	w.tb.Helper()
@@ -159,8 +159,8 @@ func (w *World) Restart(g netloop.Game) {
 	}
 }
 
-// incarnations is how many rooms a server may open before [World.Restart], so that the rooms of the
-// next one have larger numbers.
+// incarnations is the number of rooms that a server may open before [World.Restart], so that the
+// rooms of the next one have larger numbers.
 const incarnations = 1 << 32
 
 // told are the seeds of the tests that run: a test may make many worlds of one seed.
@@ -220,7 +220,7 @@ func seedFromEnvironment(tb testing.TB) uint64 {
 	return seed
 }
 
-// logger shows the server's errors in the test's log, and lets a panic fail it.
+// logger writes the server's errors to the test's log, and fails the test on a panic.
 func logger(tb testing.TB, panics bool) *slog.Logger {
 	if panics {
 		return slog.New(slog.DiscardHandler)
@@ -233,9 +233,9 @@ func logger(tb testing.TB, panics bool) *slog.Logger {
 	}))))
 }
 
-// Join lets a client come in over a link. The token is for the game's OnAdmit, and for
-// the server if it asks for one (see [Auth]); params are what the client says about itself.
-// It is connected after some steps: see client.State, or client.Closed when it was refused.
+// Join makes a client that joins over a link. The token is for the game's OnAdmit, and for the
+// server if it demands tokens (see [Auth]); params are the client's join parameters. It is
+// connected after some steps: see client.State, or client.Closed when it was refused.
 func (w *World) Join(token string, params any, l Link, o ...ClientOption) *client.Client {
 	w.tb.Helper()
 	return w.JoinAs(client.Config{Token: token, Join: params}, l, o...)
@@ -270,10 +270,10 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 	return s.c
 }
 
-// Step runs n ticks of the default room, and of each other room those that are due meanwhile. A
-// client's frame comes half a tick after the tick of its room, or as soon as a tick that took
-// longer has ended; those of [FPS] come when they are due. Once the default room has ended itself,
-// see [World.Ended], only clients and time go on. A critical system that panics fails the test.
+// Step runs n ticks of the default room, and the due ticks of each other room. A client's frame
+// runs half a tick after the tick of its room, or as soon as a tick that took longer has ended;
+// frames of [FPS] run when they are due. Once the default room has ended itself, see [World.Ended],
+// only clients and time advance. A critical system that panics fails the test.
 func (w *World) Step(n int) {
 	w.tb.Helper()
 	w.ticked = -1
@@ -296,8 +296,8 @@ func (w *World) end(why netloop.Closed) {
 }
 
 // Drain ends the server as the end of Run's context does, with d as the DrainTimeout: new clients
-// are refused, OnDrain runs in every room, and ticks go on while clients are in it, for d at most.
-// Then everybody leaves, work given to [netloop.Go] has 5 s of real time, and OnClose runs.
+// are refused, OnDrain runs in every room, and ticks continue while clients are in it, for d at
+// most. Then all clients leave, work given to [netloop.Go] has 5 s of real time, and OnClose runs.
 func (w *World) Drain(d time.Duration) {
 	w.tb.Helper()
 	if w.main.ended != nil {
@@ -314,23 +314,21 @@ func (w *World) Drain(d time.Duration) {
 	}
 }
 
-// closing is what clients of a server read that ends.
+// closing is the reason that clients of an ending server get.
 var closing = netloop.Closed{Code: netloop.CodeClosing, Text: "the server is closing"}
 
-// Settle waits until all work that the game has given to [netloop.Go] so far is
-// done; the next tick hands over its results, in the order in which the work was
-// asked for. Work runs in real time, which virtual time does not wait for: without
-// Settle its results come some ticks later, in each run others, and a call whose
-// answer needs them may time out first.
+// Settle waits until all work that the game has given to [netloop.Go] so far is done; the next tick
+// delivers its results, in the order in which the work was started. Work runs in real time, for
+// which virtual time does not wait: without Settle its results arrive some ticks later, at other
+// ticks in each run, and a call whose answer needs them may time out first.
 //
-// Step does not do so by itself, because work that waits for what the test, or a
-// client that Step runs, does next would never end; and because a world that always
-// waits shows no game what its work still being under way looks like: a player that
-// leaves meanwhile, or an answer that comes too late.
+// Step does not call it by itself, because work that waits for the next action of the test, or of a
+// client that Step runs, would never end; and because a world that always waits would never test a
+// game with unfinished work: a player that leaves meanwhile, or an answer that arrives too late.
 //
 //	w.Step(2)  // the message arrives, and its handler calls Go
 //	w.Settle() // the work is done
-//	w.Step(2)  // its result is handed over, and the answer arrives
+//	w.Step(2)  // its result is delivered, and the answer arrives
 func (w *World) Settle() {
 	w.lookForRooms()
 	for _, r := range w.rooms {
@@ -338,11 +336,10 @@ func (w *World) Settle() {
 	}
 }
 
-// Spend lets virtual time pass within a tick: called by a system or a handler of
-// a room, it makes the running tick take d longer. A room that spends more
-// than it has falls behind, drops ticks and climbs its overload ladder as a real
-// one does. Other rooms tick on meanwhile. Between two ticks it is the machine that
-// stands still, with all rooms.
+// Spend advances virtual time within a tick: called by a system or a handler of a room, it makes
+// the running tick take d longer. A room that spends more than its period falls behind, drops ticks
+// and climbs its overload ladder as a real one does. Other rooms tick on meanwhile. Between two
+// ticks it stops the machine, with all rooms.
 func (w *World) Spend(d time.Duration) {
 	if d < 0 {
 		w.tb.Fatalf("netlooptest: Spend(%v): time does not go back", d)
@@ -350,8 +347,8 @@ func (w *World) Spend(d time.Duration) {
 	w.pass(w.net.Now() + d)
 }
 
-// Until runs ticks until done says so, checked after each. The test fails after
-// at most max ticks, and is told how the clients and the room are.
+// Until runs ticks until done returns true, checked after each. The test fails after at most max
+// ticks, with the state of the clients and the room.
 func (w *World) Until(max int, done func() bool) {
 	w.tb.Helper()
 	for range max {
@@ -365,10 +362,10 @@ func (w *World) Until(max int, done func() bool) {
 	}
 }
 
-// maxTold bounds the clients that a failure tells of.
+// maxTold bounds the number of clients in a failure text.
 const maxTold = 8
 
-// condition says how the room and its clients are.
+// condition returns the state of the room and its clients.
 func (w *World) condition() string {
 	said := []string{"the room runs"}
 	if why := w.main.ended; why != nil {
@@ -394,8 +391,7 @@ func (w *World) Tick(fn func(*netloop.Tick)) {
 	w.main.Tick(fn)
 }
 
-// Look calls fn with a client's tick, between two frames: to look at what the
-// client sees.
+// Look calls fn with a client's tick, between two frames: to look at the client's objects.
 func (w *World) Look(c *client.Client, fn func(*netloop.Tick)) {
 	w.tb.Helper()
 	bridge.Client.Inspect(c, func(t any) { fn(t.(*netloop.Tick)) })

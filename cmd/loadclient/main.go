@@ -1,5 +1,5 @@
-// Command loadclient plays the arena with many bots at once and measures what they
-// notice: loadclient run --help.
+// Command loadclient plays the arena with many bots at once and measures the bots' view of the
+// server: loadclient run --help.
 package main
 
 import (

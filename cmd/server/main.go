@@ -1,5 +1,5 @@
-// Command server serves the arena. It is also what the main function of any
-// game's dedicated server looks like: copy it, and put your own game in.
+// Command server serves the arena. It is also a template for any game's dedicated server: copy it,
+// and replace the game.
 package main
 
 import (

@@ -1,11 +1,9 @@
-// Package bridge is the one door between package netloop and the packages that
-// are built on it: client, netlooptest and app need more of netloop
-// than a game author does, and what they need shall not show in its
-// documentation. Package netloop fills in [Netloop] while it is initialised, and
-// nobody writes it later.
+// Package bridge gives the packages that are built on netloop (client, netlooptest and app) access
+// to its internals. They need more of netloop than a game author does, and its documentation must
+// not show these parts. Package netloop sets [Netloop] while it is initialised, and no code writes
+// it later.
 //
-// Values of netloop's own types pass as any, because this package cannot import
-// netloop.
+// Values of netloop's own types are passed as any, because this package cannot import netloop.
 package bridge
 
 import (
@@ -25,7 +23,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Netloop is what package netloop lets through.
+// Netloop is the access to package netloop.
 var Netloop struct {
 	// Schema opens a *netloop.Schema and freezes it.
 	Schema func(declared any) *schema.Schema
@@ -37,14 +35,14 @@ var Netloop struct {
 	Class func(descriptor any) Class
 	// Object opens a *netloop.Object.
 	Object func(object any) *netvar.Object
-	// Repoint lets a *netloop.Object be that of another object.
+	// Repoint makes a *netloop.Object the handle of another object.
 	Repoint func(handle any, to *netvar.Object)
-	// Repeat makes up the input of a step for which none has come, as a *netloop.Input says.
+	// Repeat returns the input of a step for which none has arrived, by a *netloop.Input.
 	Repeat func(descriptor, last any, missed int) any
 	// NewTick makes a *netloop.Tick for a client.
 	NewTick func(TickConfig) Tick
-	// Systems returns where a client's systems are registered: it has the methods On, Add, Group
-	// and Loop of a netloop.Room. Errors are handed to reject, later ones too.
+	// Systems returns the registry of a client's systems, with the methods On, Add, Group and Loop
+	// of a netloop.Room. Errors are passed to reject, later ones too.
 	Systems func(l any, reject func(error)) any
 	// Server opens a *netloop.Server.
 	Server func(server any) Server
@@ -60,7 +58,7 @@ type Class struct {
 	Predicted bool // clients may predict it
 }
 
-// TickConfig is what a client's tick shows.
+// TickConfig is the data of a client's tick.
 type TickConfig struct {
 	Now   *loop.Now
 	Store netvar.Store
@@ -68,39 +66,39 @@ type TickConfig struct {
 	Log   *slog.Logger
 }
 
-// Tick is a client's tick: the *netloop.Tick itself, and what the client's loop
-// drives it by.
+// Tick is a client's tick: the *netloop.Tick itself, and the functions by which the client's loop
+// drives it.
 type Tick struct {
 	Tick      any
 	RunTimers func()
-	// ShiftTimers moves what waits for game time and for scaled time.
+	// ShiftTimers moves the timers of game time and of scaled time.
 	ShiftTimers func(game, scaled time.Duration)
 }
 
-// Server is an opened server: what drives it on one goroutine, in virtual time.
+// Server is an opened server, with the parts that run it on one goroutine, in virtual time.
 type Server struct {
 	Public    any // the *netloop.Server itself
 	Room      *room.Room
-	Screening *room.Room        // where those are who watch with a delay; nil without
+	Screening *room.Room        // the room of the delayed spectators; nil without
 	Tick      any               // the room's *netloop.Tick
 	Schema    any               // the game's *netloop.Schema
 	Handler   transport.Handler // admits clients
-	// Local lets clients of this process in without a network.
+	// Local accepts clients of this process without a network.
 	Local *inproc.Host
 	// UseClock replaces the clock before the first tick.
 	UseClock func(loop.Clock)
-	// SetIdleTimeout says for how long a client may give no sign of life. It acts on a server that
+	// SetIdleTimeout sets the silence after which a connection is lost. It acts on a server that
 	// does not listen yet.
 	SetIdleTimeout func(time.Duration)
-	// Simulate lets the clients of a server that does not listen yet come through a simulated
-	// network, which has Stats: the metrics show them.
+	// Simulate puts a simulated network between a server that does not listen yet and its clients.
+	// The network has Stats, which the metrics show.
 	Simulate func(netem.Config)
-	// EndAdmission refuses whoever comes from now on.
+	// EndAdmission refuses all further connections.
 	EndAdmission func(transport.Code, string)
-	// Adopt hands over the rooms that are opened from now on, instead of running them: on whichever
-	// goroutine opens one.
+	// Adopt passes each room that is opened later to a function, instead of running it. The
+	// function runs on the goroutine that opened the room.
 	Adopt func(func(Room))
-	// Tell tells those who watch the rooms what has changed, if it is time.
+	// Tell reports changes to the watches of the rooms, if a report is due.
 	Tell func()
 }
 
@@ -109,20 +107,20 @@ type Room struct {
 	Room      *room.Room
 	Screening *room.Room  // nil without
 	Tick      any         // the room's *netloop.Tick
-	Ended     func(error) // to be called when the room has come to its end
+	Ended     func(error) // must be called when the room has ended
 }
 
 // Clock is the clock of a client.
 type Clock = loop.Clock
 
-// Client is what package client lets through.
+// Client is the access to package client.
 var Client struct {
-	// New makes a *client.Client of a client.Config whose connections are made in memory, and
-	// begins the first one.
+	// New makes a *client.Client of a client.Config with connections in memory, and begins the
+	// first one.
 	New func(cfg any, m Memory) (client any, err error)
-	// NewDialer makes a *client.Dialer of a socket, which belongs to it from now on.
+	// NewDialer makes a *client.Dialer of a socket, which it then owns.
 	NewDialer func(socket net.PacketConn) any
-	// Blind lets a *client.Client acknowledge what comes without reading it, before its first Step:
+	// Blind lets a *client.Client acknowledge packets without decoding them, before its first Step:
 	// it has no objects.
 	Blind func(client any)
 	// Inspect calls fn with a *client.Client's live *netloop.Tick between two frames.
@@ -131,10 +129,10 @@ var Client struct {
 	Bounds func() limits.Table
 }
 
-// Memory is what a client lives in that has no network.
+// Memory is the environment of a client without a network.
 type Memory struct {
 	Clock Clock
-	Seed  uint64 // of its attempts to come back
+	Seed  uint64 // of its reconnect delays
 	// Dial begins a connection, and calls done once, later.
 	Dial func(g transport.Greeting, s transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error))
 }
