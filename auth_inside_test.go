@@ -17,8 +17,8 @@ import (
 	"github.com/netloop/netloop/internal/token"
 )
 
-// The keys of tokens are read again: new ones are told and counted, and those that cannot be read
-// leave the others in force.
+// The keys of tokens are read again: new ones are logged and counted, and files that cannot be read
+// leave the former keys in force.
 func TestKeysAreReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key.pub")
 	write := func(b []byte) {
@@ -69,7 +69,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 	s.closeKeys()
 
-	// Of whom the server knows who it is, nobody asks again.
+	// A client with a known identity is not verified again.
 	j := new(room.Join)
 	refusedWith(t, "somebody without a token", s.identify(t.Context(), j, ""), CodeUnauthenticated)
 	full := &token.Error{Reason: token.Busy, Text: "try again later"}
@@ -81,7 +81,8 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 }
 
-// A server that everybody reaches says so when it listens, and one that asks for tokens does not.
+// A server that every client can reach warns when it listens, and a server that demands tokens does
+// not.
 func TestAnOpenServerWarns(t *testing.T) {
 	var log bytes.Buffer
 	s := newStill(t, Config{Listen: "0.0.0.0:0", Auth: Auth{Insecure: true}, Log: slog.New(slog.NewTextHandler(&log, nil))}, closedGame{new(opening)})

@@ -2,7 +2,7 @@ package netloop
 
 import "testing"
 
-// What a code says by itself is not said again.
+// The text of a refusal does not repeat the name of its code.
 func TestRefusalsSayNothingTwice(t *testing.T) {
 	for want, r := range map[string]*Refusal{
 		"internal error":           {CodeInternal, "internal error"},

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// What a configuration leaves zero gets its default, and what it says stays.
+// Zero fields of a configuration get their defaults, and other fields are kept.
 func TestAConfigurationIsCompleted(t *testing.T) {
 	got, err := Config{}.validate()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestAConfigurationIsCompleted(t *testing.T) {
 	}
 }
 
-// bounded is a key of a configuration with the last values that it may have, and the first beyond.
+// bounded is a key of a configuration with its extreme valid values, and the first invalid ones.
 type bounded struct {
 	key          string
 	fits, beyond []Config
@@ -129,7 +129,8 @@ func keys() []bounded {
 	}
 }
 
-// The bounds of a configuration are exact, and what lies beyond is an error that names the key.
+// The bounds of a configuration are exact, and a value out of bounds is an error that names the
+// key.
 func TestAConfigurationIsBounded(t *testing.T) {
 	for _, k := range keys() {
 		for _, c := range k.fits {
@@ -151,7 +152,7 @@ func TestAReservationIsBounded(t *testing.T) {
 	if err != nil || res.Seats != 1 || res.TTL != 30*time.Second || !res.Spectator || res.Params != nil {
 		t.Errorf("nothing said reserves %+v: %v", res, err)
 	}
-	text := func(n int) string { return strings.Repeat("x", n-2) } // JSON has its quotes besides.
+	text := func(n int) string { return strings.Repeat("x", n-2) } // JSON adds the quotes.
 	for _, v := range []Reservation{{Seats: 1}, {Seats: 10_000}, {TTL: 1}, {TTL: time.Hour}, {Params: text(16 << 10)}} {
 		res, err := v.complete()
 		if err != nil || v.Seats != 0 && res.Seats != v.Seats || v.TTL != 0 && res.TTL != v.TTL || (res.Params != nil) != (v.Params != nil) {
@@ -165,8 +166,8 @@ func TestAReservationIsBounded(t *testing.T) {
 	}
 }
 
-// The limits of messages reach the queue of a room in the units that it has, and the connection's
-// with room for what they allow.
+// The limits of messages are converted to the units of a room's queue, and the connection's limits
+// have room for the permitted messages.
 func TestLimitsOfMessagesReachTheQueue(t *testing.T) {
 	const second = time.Second
 	limits := RPCLimits{PerSecond: 10, Burst: 20, KickAfter: 30, Budget: 40, Share: 0.5, ClientShare: 0.25}

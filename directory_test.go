@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// BenchmarkRoomsWhere finds 20 of 10 000 rooms by what they publish.
+// BenchmarkRoomsWhere finds 20 of 10 000 rooms by their published Info.
 func BenchmarkRoomsWhere(b *testing.B) {
 	type match struct {
 		Map   string

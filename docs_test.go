@@ -16,7 +16,7 @@ var (
 	noSlug  = regexp.MustCompile(`[^\w\- ]`)
 )
 
-// anchors are what a page's headings are linked by.
+// anchors returns the link targets of a page's headings.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
 	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
@@ -25,7 +25,7 @@ func anchors(page string) map[string]bool {
 	return found
 }
 
-// Pages of the documentation refer to files and to sections that are there.
+// Links of the documentation refer to existing files and sections.
 func TestLinksLeadSomewhere(t *testing.T) {
 	links := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

@@ -18,7 +18,7 @@ import (
 )
 
 // A room whose Open fails, panics or ends its goroutine after it has watched other rooms, or that
-// cannot be recorded, leaves nothing behind: neither its memory nor its name.
+// cannot be recorded, leaks neither its memory nor its name.
 func TestAFailedOpenLeavesNothingBehind(t *testing.T) {
 	const rooms = 200
 	var freed atomic.Int64
@@ -65,7 +65,8 @@ func TestAFailedOpenLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A client that asks for a room whose Open ends its goroutine is told so, and keeps its own.
+// A client that asks for a room whose Open ends its goroutine is refused, and keeps its own
+// goroutine.
 func TestAnOpenThatEndsItsGoroutineIsTold(t *testing.T) {
 	g := &opening{
 		fill: func(r *Room) error {
@@ -81,8 +82,8 @@ func TestAnOpenThatEndsItsGoroutineIsTold(t *testing.T) {
 	refusedWith(t, "a room whose Open ends its goroutine", err, CodeInternal)
 }
 
-// A panic of the program's RecordRoom is an error of the room that opens, and Run returns. So is
-// one of the Close of its recording.
+// A panic of the program's RecordRoom is an error of the room that opens, and Run returns. So is a
+// panic of the Close of its recording.
 func TestARecordRoomThatPanicsIsTold(t *testing.T) {
 	record := func(RoomInfo) (io.WriteCloser, error) { panic("ouch") }
 	s, err := New(Config{Offline: true, RecordRoom: func(i RoomInfo) (io.WriteCloser, error) { return record(i) }}, closedGame{new(opening)})
@@ -149,8 +150,8 @@ func (panickyFile) Close() error                { panic("ouch") }
 
 var reported = NewRPC[struct{ N uint64 }](openingSchema, "reported", ServerOnly())
 
-// A function of HandleServer that ends its goroutine costs its message alone, and one that ignores
-// the end of its context is left behind: Run returns, and counts it.
+// A function of HandleServer that ends its goroutine costs its message alone, and a function that
+// ignores the end of its context is abandoned: Run returns, and counts it.
 func TestAHandleServerThatDoesNotReturnIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Config{Offline: true, Watchdog: -1}, closedGame{new(opening)})
@@ -241,7 +242,7 @@ func TestAFilterThatHangsIsLeftBehind(t *testing.T) {
 	close(release)
 }
 
-// A locked room keeps out also those who would watch it with a delay.
+// A locked room also refuses delayed spectators.
 func TestALockedRoomKeepsOutDelayedSpectators(t *testing.T) {
 	s := newStill(t, Config{Room: RoomSpec{MaxSpectators: 3, SpectatorDelay: time.Second}}, closedGame{new(opening)})
 	watch := func() error {

@@ -35,7 +35,7 @@ var (
 	bids = netloop.NewCall[Bid, Answer](cardSchema, "bid", netloop.Timeout(time.Second))
 )
 
-// bank stands for something that answers slowly.
+// bank is a stub for a slow service.
 func bank(_ context.Context, coins int) (bool, error) { return coins <= 10, nil }
 
 type cardGame struct{}
@@ -46,7 +46,7 @@ func (cardGame) Open(r *netloop.Room) error {
 	players := netloop.NewPerClient[player](r)
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		card := cards.Spawn(t, Card{Value: int8(1 + t.Rand().IntN(13))}, netloop.OwnedBy(c.ID()))
-		// With state: when the client's handler runs, the card is there.
+		// With state: when the client's handler runs, the card has arrived.
 		dealt.Send(t, netloop.OwnerOf(card), Dealt{card.Ref()}, netloop.WithState())
 		return nil
 	})
@@ -77,8 +77,8 @@ func (cardGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// A card game: rules of messages, a message that waits for its object, an answer
-// that comes later, and a system with a period. Package netlooptest plays it.
+// A card game: rules of messages, a message that waits for its object, a delayed answer, and a
+// system with a period. Package netlooptest plays it.
 func Example() {
 	if _, err := netloop.New(netloop.Config{}, cardGame{}); err != nil {
 		panic(err)

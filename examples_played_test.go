@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestTheExampleOfTheDocsPlays keeps what the example's comments say true.
+// TestTheExampleOfTheDocsPlays checks the statements of the example's comments.
 func TestTheExampleOfTheDocsPlays(t *testing.T) {
 	w := netlooptest.New(t, cardGame{})
 	a, b := w.Join("", nil, netlooptest.Link{Loss: 0.1}), w.Join("", nil, netlooptest.Link{})
@@ -60,7 +60,7 @@ func TestTheExampleOfTheDocsPlays(t *testing.T) {
 	}
 }
 
-// TestTheExampleOfSlowMotionPlays keeps what the example's comments say of time true.
+// TestTheExampleOfSlowMotionPlays checks the statements of the example's comments about time.
 func TestTheExampleOfSlowMotionPlays(t *testing.T) {
 	w := netlooptest.New(t, skyGame{})
 	c := w.Join("", nil, netlooptest.Link{})
@@ -91,7 +91,7 @@ func TestTheExampleOfSlowMotionPlays(t *testing.T) {
 	client.Send(c, hourglass, Hourglass{})
 	w.Step(2)
 	passed("slow motion", 114, 0, 7.6, 950*time.Millisecond)
-	w.Step(8) // It is over: at about 2.2 s of scaled time.
+	w.Step(8) // The slow motion is over: at about 2.2 s of scaled time.
 	client.Send(c, truce, Truce{Agreed: true})
 	w.Step(2)
 	passed("a truce", 300, 0, 0, 5*time.Second)

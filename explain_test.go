@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An explanation says what it rests on, and nothing of what has never been.
+// An explanation prints its evidence, and omits events that have not happened.
 func TestAnExplanationSaysWhatItRestsOn(t *testing.T) {
 	all := Explanation{
 		Reason: ReasonInterval, Client: 7, Object: "3.1", Class: "dial", Field: "Pos.X",

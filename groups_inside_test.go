@@ -35,7 +35,7 @@ func TestTheObjectsOfAllGroupsAreListedAtOnce(t *testing.T) {
 		t.Errorf("group %d is named by %v", i, list)
 	}
 	check(0, r.naming(teams[0]))
-	check(1, teams[1].named) // before anything asks for them
+	check(1, teams[1].named) // before they are needed
 	check(2, r.naming(teams[2]))
 	kept := teams[1].named
 	teams[1].named = nil
@@ -55,8 +55,9 @@ func TestTheObjectsOfAllGroupsAreListedAtOnce(t *testing.T) {
 	check(0, r.naming(teams[0]))
 }
 
-// An object that is spawned with a target has an id that does not count others, and is not counted
-// by theirs. Rooms of one seed have the same ids, so that a replay has those of its recording.
+// An object that is spawned with a target has an id that does not count other objects, and is not
+// counted by theirs. Rooms of one seed have the same ids, so that a replay has those of its
+// recording.
 func TestASpawnWithATargetHasAVeiledId(t *testing.T) {
 	ids := func(seed uint64) (plain, veiled [4]string) {
 		s, err := New(Config{Seed: seed}, new(judgedGame))

@@ -19,27 +19,28 @@ import (
 	"unicode/utf8"
 )
 
-// The rules of this repository that a compiler does not check. Each test names one; what
-// it allows stands in the tables below, so that an exception is a reviewed line.
+// The rules of this repository that a compiler does not check. Each test names one; the tables
+// below list the exceptions, so that an exception is a reviewed line.
 
 const module = "github.com/netloop/netloop"
 
-// core packages hold the deterministic part: they know neither network nor clock, log
-// nothing and export nothing, so that a recorded tick replays to the same state.
+// core packages are the deterministic part: they use no network and no clock, write no log and
+// export no metrics, so that a recorded tick replays to the same state.
 var core = []string{"internal/codec", "internal/fifo", "internal/grid", "internal/input", "internal/limits", "internal/loop", "internal/netvar", "internal/rpcqueue", "internal/wire"}
 
-// notInCore may not even be imported by what core imports. A trailing slash is a subtree.
+// notInCore may not even be imported by imports of core. A trailing slash is a subtree.
 var notInCore = []string{
 	"net", "net/", "github.com/quic-go/", "go.uber.org/zap", "go.uber.org/zap/",
 	"github.com/prometheus/", "google.golang.org/", module + "/proto/",
 }
 
-// readsClock may call the clock of package time. Everything else is handed one.
+// readsClock lists the packages that may call the clock of package time. All others get a clock as
+// a parameter.
 var readsClock = []string{
 	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
 }
 
-// onlyIn says which packages may import a module. "" is the root package.
+// onlyIn lists the packages that may import a module. "" is the root package.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/net/quicnet", "internal/net/wtnet", "scripts/floor"},
 	"github.com/charmbracelet/":           {"examples/cards/term"},
@@ -60,7 +61,7 @@ var onlyIn = map[string][]string{
 	"google.golang.org/protobuf/testing/": {},
 }
 
-// layers: a package imports only what stands below it, or its own folder.
+// layers: a package imports only packages of lower layers, or of its own folder.
 var layers = []string{"internal proto clients", ".", "client", "loadtest netlooptest app", "examples", "cmd scripts"}
 
 // source is one Go file of the repository, parsed.
@@ -130,7 +131,7 @@ func (s source) imports() []string {
 	return all
 }
 
-// matches tells whether p is one of the patterns, or below one that ends in a slash.
+// matches reports whether p is one of the patterns, or below one that ends in a slash.
 func matches(p string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		return p == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(p, pattern)
@@ -183,7 +184,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-// cmd and examples are what a game author writes: they prove that the public API is enough.
+// cmd and examples are templates for game authors: they prove that the public API is enough.
 func TestGamesImportNoInternalPackage(t *testing.T) {
 	for _, s := range parsed(t) {
 		if !matches(s.dir, []string{"cmd/", "examples/"}) {
@@ -272,7 +273,7 @@ func TestFilesStayReadable(t *testing.T) {
 	for _, s := range parsed(t) {
 		limit := 600
 		if !s.test && matches(s.name, []string{"cmd/server/", "cmd/loadclient/"}) {
-			limit = 40 // what a game author copies
+			limit = 40 // a template for game authors
 		}
 		if !s.generated && s.lines > limit {
 			t.Errorf("%s has %d lines, at most %d", s.name, s.lines, limit)
@@ -298,7 +299,7 @@ func TestReadmeStaysShort(t *testing.T) {
 	}
 }
 
-// maxColumns is how far right a comment may reach, a tab counting as four.
+// maxColumns is the last column that a comment may reach, a tab counting as four.
 const maxColumns = 100
 
 func TestFilesKeepCommentsNarrow(t *testing.T) {
@@ -312,7 +313,7 @@ func TestFilesKeepCommentsNarrow(t *testing.T) {
 	}
 }
 
-// wideComments returns the lines on which a comment reaches too far to the right.
+// wideComments returns the lines with a comment beyond maxColumns.
 func (s source) wideComments(t *testing.T) (lines []int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.FromSlash(s.name))
@@ -377,8 +378,8 @@ func TestEveryFuzzTargetHasACorpus(t *testing.T) {
 }
 
 // docs/FEATURES.md names the test that proves each feature, and docs/SECURITY.md that of each
-// defence; a name that no test bears is a claim without proof. The last section of the former is
-// what the designs before netloop could do.
+// defence; a name without a test is a claim without proof. The last section of the former describes
+// the abilities of designs before netloop.
 func TestFeaturesNameTestsThatExist(t *testing.T) {
 	text, err := os.ReadFile("docs/FEATURES.md")
 	if err != nil {
@@ -459,7 +460,7 @@ func TestFeaturesSayWhoRunsAProof(t *testing.T) {
 	}
 }
 
-// verified names the tests that nothing but make verify runs.
+// verified returns the tests that only make verify runs.
 func verified(t *testing.T) map[string]bool {
 	found := map[string]bool{}
 	for _, s := range parsed(t) {
@@ -488,8 +489,8 @@ func verified(t *testing.T) map[string]bool {
 	return found
 }
 
-// make test is short, and docs/FEATURES.md says that it runs each proof: a short run may make a
-// test cheaper, but not leave it out.
+// make test is short, and docs/FEATURES.md claims that it runs each proof: a short run may make a
+// test cheaper, but not skip it.
 func TestAShortRunLeavesNoTestOut(t *testing.T) {
 	calls := func(n ast.Node, on string, names ...string) (found bool) {
 		ast.Inspect(n, func(n ast.Node) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// A role is a whole number, however a token or a game writes it.
+// A role is a whole number, in any numeric type of a token or a game.
 func TestRolesAreNumbers(t *testing.T) {
 	for _, c := range []struct {
 		claim any
@@ -26,7 +26,7 @@ func TestRolesAreNumbers(t *testing.T) {
 	}
 }
 
-// What a reservation and a client say is read into what the game makes of it, or is an error.
+// The data of a reservation and of a client is decoded into the game's types, or is an error.
 func TestJoinsAreRead(t *testing.T) {
 	var dst struct{ Team int }
 	for name, read := range map[string]func(text string) error{
@@ -59,7 +59,7 @@ func TestJoinsAreRead(t *testing.T) {
 }
 
 // Rooms that publish a protobuf message are found by its type, and rooms that publish a struct by
-// any type of the same layout; what is listed belongs to whoever has asked.
+// any type of the same layout; the caller owns the listing.
 func TestRoomsAreFoundByTypesOfTheSameLayout(t *testing.T) {
 	type host struct{ Name string }
 	type owner struct{ Name string }
@@ -105,7 +105,7 @@ func TestRoomsAreFoundByTypesOfTheSameLayout(t *testing.T) {
 	}
 }
 
-// A list has a hundred rooms unless somebody asks for another number.
+// A list has a hundred rooms unless the filter sets another limit.
 func TestAListIsBounded(t *testing.T) {
 	s := newStill(t, Config{}, closedGame{new(opening)})
 	for i := range 101 {
@@ -120,8 +120,8 @@ func TestAListIsBounded(t *testing.T) {
 	}
 }
 
-// What a room publishes, and what it is opened with, has as many bytes as a message, and not one
-// more; to publish the same again changes nothing.
+// A room's published Info and its parameters are limited to the bytes of a message exactly;
+// publishing an equal Info again changes no listing.
 func TestWhatARoomShowsIsBounded(t *testing.T) {
 	type show struct {
 		B []byte `net:"max=20000"`
@@ -157,7 +157,7 @@ func TestWhatARoomShowsIsBounded(t *testing.T) {
 	}
 }
 
-// A filter of what no room can publish is a mistake that Open names.
+// A filter of a type that no room can publish is an error of Open.
 func TestNobodyWatchesForWhatCannotBe(t *testing.T) {
 	s := newStill(t, Config{}, closedGame{&opening{fill: func(r *Room) error {
 		if r.Spec().Name == "a" {
@@ -170,7 +170,7 @@ func TestNobodyWatchesForWhatCannotBe(t *testing.T) {
 	}
 }
 
-// Telling takes a tenth of a core at most, and comes no more often than lists are made.
+// Reports to watches take a tenth of a core at most, and are no more frequent than listings.
 func TestTellingTakesATenthOfACore(t *testing.T) {
 	for took, want := range map[int]int{0: 50, 5: 50, 6: 60, 100: 1000} {
 		if got := tellGap(time.Duration(took) * time.Millisecond); got != time.Duration(want)*time.Millisecond {

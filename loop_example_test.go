@@ -18,10 +18,9 @@ type loopGame func(r *netloop.Room)
 func (loopGame) Schema() *netloop.Schema         { return loopSchema }
 func (open loopGame) Open(r *netloop.Room) error { open(r); return nil }
 
-// stand is what an example runs a room on: 60 ticks and fixed steps a second, in
-// virtual time.
+// stand runs a room for an example: 60 ticks and fixed steps a second, in virtual time.
 type stand struct {
-	testing.TB // never called: what the world asks of it is below
+	testing.TB // never called: the world uses only the methods below
 	world      *netlooptest.World
 	ended      []func()
 }
@@ -32,7 +31,7 @@ func newStand(g loopGame) *stand {
 	return x
 }
 
-// run runs ticks and says where each begins.
+// run runs ticks and prints where each begins.
 func (x *stand) run(ticks int) {
 	for range ticks {
 		x.world.Tick(func(t *netloop.Tick) { fmt.Printf("tick %d:", t.Number()+1) })
@@ -68,7 +67,7 @@ func Example_plainScript() {
 			case netloop.PostLateUpdate:
 				return func(t *netloop.Tick) { fmt.Printf(" in %v it is at %d", t.Stage(), position) }
 			default:
-				return nil // It is not there in the other stages, which costs nothing.
+				return nil // It has no function in the other stages, which costs nothing.
 			}
 		})
 	})
@@ -80,8 +79,8 @@ func Example_plainScript() {
 	// tick 3: in PostLateUpdate it is at 60
 }
 
-// The script of a game's object comes and goes with the object: it is a system for as
-// long as the object lives, also when it dies in the midst of a stage.
+// The script of a game's object is a system for as long as the object lives, also when the object
+// dies in the midst of a stage.
 func Example_objectScript() {
 	type bomb struct {
 		fuse   int
@@ -118,8 +117,8 @@ func Example_objectScript() {
 	// the room ends: (dud is gone)
 }
 
-// Two systems have a priority and a period each: which one runs first does not depend
-// on who was registered first, and each is told how long ago it ran.
+// Two systems have a priority and a period each: their order does not depend on the order of
+// registration, and each gets the time since its last call.
 func Example_prioritisedSystems() {
 	const tick = time.Second / 60
 	say := func(name string) func(*netloop.Tick) {
@@ -141,8 +140,9 @@ func Example_prioritisedSystems() {
 	// tick 7: physics after 50ms render after 33ms
 }
 
-// A hundred subscribers of an update manager are a hundred systems in a group: the
-// group pauses them all, and whoever leaves while the others run skips nobody.
+// A hundred subscribers of an update manager are a hundred systems in a group: the group pauses
+// them all, and a subscriber that leaves while the others run does not make the manager skip
+// another.
 func Example_updateManager() {
 	calls := 0
 	subscribers := make([]*netloop.System, 100)
@@ -175,8 +175,8 @@ func Example_updateManager() {
 	// tick 5: 50 calls
 }
 
-// The tree of a room is taken, changed and Set as a whole, and printed in the order in
-// which its systems run.
+// The tree of a room is taken, changed and Set as a whole, and printed in the order in which its
+// systems run.
 func Example_loopTree() {
 	system := func(name string, o ...netloop.SystemOption) *netloop.System {
 		return netloop.NewSystem(netloop.Update, name, func(*netloop.Tick) { fmt.Printf(" %s", name) }, o...)
@@ -232,7 +232,7 @@ func Example_loopTree() {
 	//   transport.flush  tail   0         -            -
 }
 
-// A game changes the tree of its room in Open, and walks what has come of it.
+// A game changes the tree of its room in Open, and walks over the result.
 func ExampleRoom_Loop() {
 	_, err := netloop.New(netloop.Config{}, loopGame(func(r *netloop.Room) {
 		r.On(netloop.Update, "ships", func(*netloop.Tick) {})

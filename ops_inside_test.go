@@ -7,7 +7,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// The metrics have what the server knows of itself, each under its label.
+// The metrics contain the server's counts, each under its label.
 func TestTheMetricsOfAServer(t *testing.T) {
 	s := newStill(t, Config{LogsDropped: func() uint64 { return 9 }}, closedGame{new(opening)})
 	s.network = &netem.Config{Stats: new(netem.Stats)}
@@ -36,7 +36,7 @@ func TestTheMetricsOfAServer(t *testing.T) {
 	}
 }
 
-// Whoever decides where clients are sent learns whether they would get in, and why not.
+// Readiness tells a matchmaker whether clients would be admitted, and otherwise the reason.
 func TestAServerSaysWhetherItIsReady(t *testing.T) {
 	s := newStill(t, Config{Listen: ":1", Auth: Auth{Insecure: true}}, closedGame{new(opening)})
 	says := func(want string) {
@@ -79,7 +79,7 @@ func TestAServerSaysWhetherItIsReady(t *testing.T) {
 	}
 }
 
-// How long ago the newest tick ended is told against the time that a tick may take.
+// The age of the newest tick is reported together with the time that a tick may take.
 func TestAServerTellsItsProgress(t *testing.T) {
 	s, err := New(Config{}, closedGame{new(opening)})
 	if err != nil {

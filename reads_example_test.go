@@ -2,7 +2,7 @@ package netloop_test
 
 import "github.com/netloop/netloop"
 
-// Frigate has something for everybody, for its owner, and for its side.
+// Frigate has fields for all clients, for its owner, and for its side.
 type Frigate struct {
 	X, Y int32
 	Side uint8
@@ -36,7 +36,7 @@ func (seaGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// Fields for some eyes only: the owner's by a tag alone, a side's by a rule.
+// Fields for some clients only: the owner's by a tag alone, a side's by a rule.
 func ExampleClass_Reads() {
 	if _, err := netloop.New(netloop.Config{}, seaGame{}); err != nil {
 		panic(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// What belongs into Open is refused later, and the log says so: it is too late for an error.
+// A registration that belongs into Open is rejected later, and logged: it is too late for an error.
 func TestWhatBelongsIntoOpenIsRefusedLater(t *testing.T) {
 	var log bytes.Buffer
 	s, err := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, new(judgedGame))
@@ -40,7 +40,7 @@ func TestWhatBelongsIntoOpenIsRefusedLater(t *testing.T) {
 	}
 }
 
-// A divergence names digests where it has some, and nothing where two are the same.
+// A divergence names digests if it has some, and omits them if the two are equal.
 func TestADivergenceSaysWhatDiffers(t *testing.T) {
 	for want, d := range map[string]*Divergence{
 		"netloop: the replay diverges at tick 7: a message is missing":                                            {Tick: 7, What: "a message is missing"},
@@ -52,8 +52,8 @@ func TestADivergenceSaysWhatDiffers(t *testing.T) {
 	}
 }
 
-// What a room logs says of which room it is, but for the default one, and where in its tick it is
-// said, also with attributes and in groups.
+// The log lines of a room name the room, except for the default one, and the place in its tick,
+// also with attributes and in groups.
 func TestTheLogOfARoomSaysWhereItIs(t *testing.T) {
 	var log bytes.Buffer
 	s := newStill(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, closedGame{new(opening)})
@@ -78,7 +78,7 @@ func TestTheLogOfARoomSaysWhereItIs(t *testing.T) {
 	r.now = loop.Now{}
 }
 
-// A change of a system that is rejected is logged, and one that goes well is not.
+// A rejected change of a system is logged, and a successful one is not.
 func TestChangesThatGoWellAreNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := newStill(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, closedGame{new(opening)})

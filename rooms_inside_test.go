@@ -26,7 +26,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// opening is a game whose Open is fill, and which opens what a client asks for, if answer is there.
+// opening is a game whose Open is fill, and which opens the rooms that clients ask for if answer is
+// set.
 type opening struct {
 	fill   func(*Room) error
 	answer func(ctx context.Context, name string, j *Join) (RoomSpec, error)
@@ -47,13 +48,13 @@ func (g *opening) OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, 
 	return g.answer(ctx, name, j)
 }
 
-// closedGame is one that opens nothing for clients.
+// closedGame opens no rooms for clients.
 type closedGame struct{ g *opening }
 
 func (closedGame) Schema() *Schema      { return openingSchema }
 func (c closedGame) Open(r *Room) error { return c.g.Open(r) }
 
-// newStill makes a server that is not run.
+// newStill makes a server that does not run.
 func newStill(t *testing.T, c Config, g Game) *Server {
 	t.Helper()
 	s, err := New(c, g)
@@ -68,7 +69,7 @@ func newStill(t *testing.T, c Config, g Game) *Server {
 	return s
 }
 
-// scraped are the metrics of a server.
+// scraped returns the metrics of a server.
 func scraped(s *Server) string {
 	w := httptest.NewRecorder()
 	s.metrics.Handler(s.log).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -86,7 +87,7 @@ func counted(t *testing.T, s *Server, lines ...string) {
 	}
 }
 
-// refusedWith checks what somebody is told.
+// refusedWith checks the code of a refusal.
 func refusedWith(t *testing.T, what string, err error, code Code) {
 	t.Helper()
 	var why *transport.Refusal
@@ -95,8 +96,8 @@ func refusedWith(t *testing.T, what string, err error, code Code) {
 	}
 }
 
-// The seed of a room is the FNV-1a hash of its name and number, begun with the server's seed, so
-// that a server with the same seed plays the same again.
+// The seed of a room is the FNV-1a hash of its name and number, initialised with the server's seed,
+// so that a server with the same seed plays the same again.
 func TestTheSeedOfARoomIsItsHash(t *testing.T) {
 	for _, seed := range []uint64{0, 1, 1 << 40} {
 		seen := map[uint64]string{}
@@ -105,7 +106,7 @@ func TestTheSeedOfARoomIsItsHash(t *testing.T) {
 				got := roomSeed(seed, name, number)
 				h := fnv.New64a()
 				fmt.Fprint(h, name)
-				_ = binary.Write(h, binary.LittleEndian, number) // A hash takes everything.
+				_ = binary.Write(h, binary.LittleEndian, number) // A hash never fails.
 				if seed == 0 && got != h.Sum64() {
 					t.Errorf("room %q, number %d, has the seed %x, want %x", name, number, got, h.Sum64())
 				}
@@ -119,8 +120,8 @@ func TestTheSeedOfARoomIsItsHash(t *testing.T) {
 	}
 }
 
-// Of several clients that ask for a private room at once, the one for which it is opened alone gets
-// a seat, and pays for it.
+// Of several clients that ask for a private room at once, only the one for which it is opened gets
+// a seat, and is charged for it.
 func TestOneClientOpensAPrivateRoom(t *testing.T) {
 	const clients = 4
 	var asking sync.WaitGroup
@@ -158,9 +159,9 @@ func TestOneClientOpensAPrivateRoom(t *testing.T) {
 	}
 }
 
-// A server that has no more rooms than it may says so to programs and clients; who asks for a
-// room that the game makes gets it under the name that was asked for, for half a minute without
-// anybody unless the game says otherwise.
+// A server with the largest number of rooms refuses programs and clients. A client that asks for a
+// room which the game opens gets it under the requested name, with a CloseEmpty of half a minute
+// unless the game sets another.
 func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 	var s *Server
 	var asked []string
@@ -191,7 +192,7 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 	}}
 	var log bytes.Buffer
 	s = newStill(t, Config{MaxRooms: 5, AdmitTimeout: 20 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))}, g)
-	var goesOn context.Context // with which who asks is admitted
+	var goesOn context.Context // the context of the client's admission
 	ask := func(name string) (r *Room, err error) {
 		goesOn, r, err = s.roomFor(t.Context(), &netloopv1.Hello{Room: name, Token: "token", Params: []byte(`{"Level":7}`)}, "[2001:db8::1]:1")
 		return r, err
@@ -242,8 +243,8 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 	refusedWith(t, "a client of a server that drains", err, CodeClosing)
 }
 
-// Who lets too many rooms be opened, or shows too many tickets that open nothing, waits, and it is
-// counted for the operator.
+// A site that lets too many rooms be opened, or shows too many wrong tickets, has to wait, and the
+// refusals are counted for the operator.
 func TestWhatASiteMayCostIsCounted(t *testing.T) {
 	g := &opening{answer: func(context.Context, string, *Join) (RoomSpec, error) { return RoomSpec{}, nil }}
 	s := newStill(t, Config{}, g)
@@ -279,8 +280,8 @@ func TestWhatASiteMayCostIsCounted(t *testing.T) {
 		`netloop_queue_drops_total{queue="tickets",reason="site"} 3`, fmt.Sprintf(`netloop_queue_drops_total{queue="tickets",reason="unknown"} %d`, directory.RoomBurst+1))
 }
 
-// A room that cannot be recorded is not opened, its game closes what it has opened, and its name is
-// free; one that is not to be recorded is.
+// A room that cannot be recorded is not opened, its game releases its resources, and its name is
+// free; a room without a recording is opened.
 func TestARoomThatCannotBeRecordedIsNotOpened(t *testing.T) {
 	var closed atomic.Int64
 	g := closedGame{&opening{fill: func(r *Room) error {
@@ -317,13 +318,13 @@ func TestARoomThatCannotBeRecordedIsNotOpened(t *testing.T) {
 
 var errTorn = errors.New("torn")
 
-// tornFile takes nothing.
+// tornFile accepts no bytes.
 type tornFile struct{ closed int }
 
 func (*tornFile) Write([]byte) (int, error) { return 0, errTorn }
 func (f *tornFile) Close() error            { f.closed++; return nil }
 
-// The game's Open that panics costs the room alone, which is counted and told.
+// A panic of the game's Open costs the room alone; it is counted and logged.
 func TestAnOpenThatPanicsIsTold(t *testing.T) {
 	g := closedGame{&opening{fill: func(r *Room) error {
 		if r.Spec().Kind == "bad" {
@@ -345,8 +346,8 @@ func TestAnOpenThatPanicsIsTold(t *testing.T) {
 	}
 }
 
-// Rooms are found as soon as they are open, before their first tick, and whoever looks through
-// them may stop.
+// Rooms are found as soon as they are open, before their first tick, and an iteration over them may
+// stop early.
 func TestRoomsAreThereAtOnce(t *testing.T) {
 	s := newStill(t, Config{MaxClients: 300}, closedGame{new(opening)})
 	for _, name := range []string{"a", "b"} {
@@ -399,13 +400,13 @@ func TestRoomsAreThereAtOnce(t *testing.T) {
 	}
 }
 
-// Without a watchdog nobody watches.
+// Without a watchdog no room is watched.
 func TestNobodyWatchesWithoutAWatchdog(t *testing.T) {
 	s := newStill(t, Config{Watchdog: -1}, closedGame{new(opening)})
 	s.watch(context.Background(), context.Background()) // It returns.
 }
 
-// Once a server has ended nobody takes the name of a room any more, however early that had begun.
+// Once a server has ended no room can take a name any more, however early its opening had begun.
 func TestTheHallClosesWithTheServer(t *testing.T) {
 	s, err := New(Config{}, closedGame{new(opening)})
 	if err != nil {
@@ -419,7 +420,7 @@ func TestTheHallClosesWithTheServer(t *testing.T) {
 	}
 }
 
-// Pages are of the default room, or of the one that they name.
+// Pages show the default room, or the room that the query names.
 func TestPagesAreOfOneRoom(t *testing.T) {
 	s := newStill(t, Config{}, closedGame{new(opening)})
 	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"}); err != nil {
@@ -447,7 +448,7 @@ func TestPagesAreOfOneRoom(t *testing.T) {
 	}
 }
 
-// An operator closes rooms by their names, and is told what cannot be.
+// An operator closes rooms by their names, and gets an error for impossible requests.
 func TestAnOperatorClosesRooms(t *testing.T) {
 	s := newStill(t, Config{}, closedGame{new(opening)})
 	r, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"})

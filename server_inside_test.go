@@ -15,8 +15,8 @@ import (
 	"github.com/netloop/netloop/internal/directory"
 )
 
-// What a server cannot use is named by the key of its configuration, at the latest when it listens,
-// and what it had taken until then is free again.
+// An invalid configuration is an error that names the key, at the latest from Listen, and the ports
+// opened until then are free again.
 func TestWhatAServerCannotUseIsSaid(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
@@ -71,7 +71,7 @@ func TestWhatAServerCannotUseIsSaid(t *testing.T) {
 	}
 }
 
-// freePort is an address that nobody uses.
+// freePort returns an unused address.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,7 +82,7 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Servers are told apart, and what they measure is counted.
+// Servers have distinct instances, and their figures are counted.
 func TestAServerIsItself(t *testing.T) {
 	a, b := newStill(t, Config{}, closedGame{new(opening)}), newStill(t, Config{}, closedGame{new(opening)})
 	if a.instance == b.instance || a.cfg.Seed == b.cfg.Seed {
@@ -97,8 +97,8 @@ func TestAServerIsItself(t *testing.T) {
 	}
 }
 
-// Who comes in by no ticket pays for none, and who shows a wrong one of a room that is there does;
-// a server that drains lets nobody in.
+// A client without a ticket is not charged, and a client with a wrong ticket for an existing room
+// is; a draining server admits no client.
 func TestAdmissionsAreCharged(t *testing.T) {
 	s := newStill(t, Config{}, closedGame{new(opening)})
 	admit := func(ticket string) error {

@@ -9,7 +9,7 @@ import (
 type (
 	Asteroid  struct{ X float64 }           // replicated
 	Hourglass struct{}                      // a player has found one
-	Truce     struct{ Agreed bool }         // and here the asteroids rest
+	Truce     struct{ Agreed bool }         // and then the asteroids are paused
 	Bomb      struct{ At netloop.Deadline } // replicated
 )
 
@@ -27,8 +27,8 @@ type skyGame struct{}
 func (skyGame) Schema() *netloop.Schema { return skySchema }
 
 func (skyGame) Open(r *netloop.Room) error {
-	// An hourglass is slow motion for two seconds of the players' time. Another one
-	// meanwhile begins them anew.
+	// An hourglass is slow motion for two seconds of the players' time. Another one during that
+	// time restarts it.
 	var over netloop.Timer
 	hourglass.Handle(r, func(t *netloop.Tick, _ *netloop.Client, _ Hourglass) error {
 		r.SetTimeScale(t, 1, 2)
@@ -37,8 +37,8 @@ func (skyGame) Open(r *netloop.Room) error {
 		return nil
 	})
 
-	// What moves by ScaledDelta goes at half the speed meanwhile. Clients count down to
-	// the bomb's deadline at half the speed too.
+	// Movement by ScaledDelta has half the speed then. Clients count down to the bomb's deadline at
+	// half the speed too.
 	r.OnStart(func(t *netloop.Tick) {
 		asteroids.Spawn(t, Asteroid{})
 		bombs.Spawn(t, Bomb{At: t.InScaled(10 * time.Second)})
@@ -51,7 +51,7 @@ func (skyGame) Open(r *netloop.Room) error {
 	r.On(netloop.Update, "asteroids.spawn", func(t *netloop.Tick) { asteroids.Spawn(t, Asteroid{}) },
 		netloop.InSystemGroup("asteroids"), netloop.Every(3*time.Second, netloop.Scaled(), netloop.CatchUp(1)))
 
-	// A truce holds the asteroids alone, and the time until the next of them.
+	// A truce stops the asteroids alone, and the time until the next of them.
 	group := r.Group("asteroids")
 	truce.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m Truce) error {
 		if m.Agreed {

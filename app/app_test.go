@@ -32,7 +32,7 @@ var (
 	taken   = netloop.NewSchema("listen", 1, 0)
 )
 
-// game is a game whose every part a test may choose.
+// game is a game with all parts set by a test.
 type game struct {
 	schema *netloop.Schema
 	config any
@@ -49,7 +49,7 @@ func (g *game) Open(r *netloop.Room) error {
 	return g.open(r)
 }
 
-// level is a setting that reads its own text.
+// level is a setting that parses its own text.
 type level int
 
 func (l *level) UnmarshalText(text []byte) error {
@@ -81,7 +81,7 @@ func newGame() *game {
 	return &game{schema: shooter, config: &settingsStruct{Bots: 4, MaxSpeed: 2.5, Round: 90 * time.Second, private: 1}}
 }
 
-// result is what one run of the command line did.
+// result is the result of one run of the command line.
 type result struct {
 	exit           int
 	stdout, stderr string
@@ -122,7 +122,7 @@ type running struct {
 	exit   chan int
 }
 
-// ready is a standard output that says when the banner has come.
+// ready is a standard output that signals the end of the banner.
 type ready struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -16,8 +16,8 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 )
 
-// The doctor has a line for everything, ok or with a remedy, and its exit status says whether
-// there is any.
+// The doctor prints a line for each check, ok or with a remedy, and its exit status reports whether
+// there is a remedy.
 func TestTheDoctorSaysWhatToMend(t *testing.T) {
 	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestTheDoctorSaysWhatToMend(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		says []string
-		mend bool // whatever this machine is like
+		mend bool // on any machine
 	}{
 		"well": {
 			[]string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--state-dir", state},
@@ -115,7 +115,7 @@ func TestTheLimitOfTheCgroupIsFound(t *testing.T) {
 	}
 }
 
-// A certificate is looked at as clients will, and its key as others on this machine may.
+// A certificate is checked as by a client, and its key for access by other users of this machine.
 func TestTheDoctorLooksAtTheCertificate(t *testing.T) {
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	if err := certificate.WriteSelfSigned(certFile, keyFile); err != nil {
@@ -140,7 +140,7 @@ func TestTheDoctorLooksAtTheCertificate(t *testing.T) {
 	}
 }
 
-// What libraries say goes into the server's log while it runs, quic-go's warnings above all.
+// Log output of libraries goes into the server's log while it runs, quic-go's warnings above all.
 func TestTheStandardLogGoesIntoOurs(t *testing.T) {
 	var ours, theirs bytes.Buffer
 	out := stdlog.Writer()

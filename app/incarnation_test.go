@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// With a state directory each process has larger numbers for its rooms than all before, also where
-// the wall clock was set back.
+// With a state directory each process has larger numbers for its rooms than all before, also if the
+// wall clock was set back.
 func TestIncarnationsGrowFromProcessToProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "state")
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)

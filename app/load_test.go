@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// value returns a key's line of what the config command printed.
+// value returns a key's line in the output of the config command.
 func value(t *testing.T, printed, key string) string {
 	t.Helper()
 	for line := range strings.Lines(printed) {
@@ -66,8 +66,8 @@ func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
 	}
 }
 
-// Every error of a configuration is one line that names the key as it was
-// written, and what to do.
+// Every error of a configuration is one line that names the key in the operator's spelling, and the
+// remedy.
 func TestBadConfigurationIsOneLine(t *testing.T) {
 	file := func(text string) []string { return []string{"--config", write(t, "bad.yaml", text)} }
 	for _, tt := range []struct {
@@ -164,7 +164,7 @@ func TestHelpAboutNoCommandIsOneLine(t *testing.T) {
 	}
 }
 
-// Kubernetes sets variables such as NETLOOP_PORT that nobody meant as a setting.
+// Kubernetes sets variables such as NETLOOP_PORT that are not settings.
 func TestUnknownVariablesOnlyWarn(t *testing.T) {
 	r := command(t, newGame(), []string{"NETLOOP_PORT=tcp://10.0.0.1:80", "NETLOOP_SHOOTER_BOST=3"}, "config")
 	if r.exit != 0 {
@@ -182,7 +182,7 @@ func TestSectionWhoseLinesAreCommentedOut(t *testing.T) {
 	}
 }
 
-// What the config command prints is a file that sets the same values.
+// The output of the config command is a file that sets the same values.
 func TestPrintedConfigurationIsAFile(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := settingsStruct{
@@ -217,7 +217,7 @@ func TestPrintedConfigurationIsAFile(t *testing.T) {
 	})
 }
 
-// Whatever stands in a configuration file, it is used or refused in one line.
+// Any configuration file is used, or refused in one line.
 func FuzzConfigFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r := command(t, newGame(), nil, "config", "--config", write(t, "c.yaml", string(text)))

@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
-// looping is a game with something of everything that loop print shows.
+// looping is a game with each feature that loop print shows.
 func looping() *game {
 	g := newGame()
 	nothing := func(*netloop.Tick) {}
@@ -43,7 +43,7 @@ func TestLoopPrintShowsTheTree(t *testing.T) {
 	}
 }
 
-// What a running server would say, with all that it can say.
+// The view of a running server, with all optional parts.
 func TestLoopPrintShowsCostAndState(t *testing.T) {
 	v := loop.View{Tick: 1234, Rate: "60 Hz", FixedRate: "60 Hz", Scale: "1/2", Quarantined: 1, Stages: []loop.DumpStage{
 		{Stage: loop.Update, Systems: []loop.DumpSystem{
@@ -77,7 +77,7 @@ func TestLoopPrintAsksARunningServer(t *testing.T) {
 	banner := r.banner()
 	_, at, _ := strings.Cut(banner, "http://")
 	at, _, _ = strings.Cut(at, " ")
-	// No scheme: as the server has printed it.
+	// No scheme: the server prints it so.
 	got := command(t, g, nil, "loop", "print", "--json", "--admin", at)
 	var v loop.View
 	if got.exit != 0 || json.Unmarshal([]byte(got.stdout), &v) != nil {

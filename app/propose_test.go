@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// proposer is a game that proposes what its default room is like.
+// proposer is a game that proposes the spec of its default room.
 type proposer struct {
 	*game
 	spec netloop.RoomSpec
@@ -16,8 +16,8 @@ type proposer struct {
 
 func (p proposer) Spec() netloop.RoomSpec { return p.spec }
 
-// What the game proposes is the default of the settings, and printed as such; whatever the operator
-// says wins, also where it says what would be the default without the game.
+// The game's proposal is the default of the settings, and printed as such; the operator's settings
+// take precedence, also if they equal the default without the game.
 func TestTheGameProposesDefaults(t *testing.T) {
 	spec := netloop.RoomSpec{
 		Name: "hall", Kind: "lobby", Rate: netloop.Hz(20), FixedRate: netloop.Hz(50), SendEvery: 2, MaxClients: 12, Budget: 900, KeepDropped: -1,
@@ -57,7 +57,7 @@ func TestTheGameProposesDefaults(t *testing.T) {
 	}
 }
 
-// A proposal that cannot be used is the game's mistake, and the error says so.
+// An invalid proposal is the game's mistake, and the error names the game.
 func TestAProposalThatCannotBeUsedIsTheGames(t *testing.T) {
 	for name, spec := range map[string]netloop.RoomSpec{
 		"send-every": {SendEvery: 61}, "keep-dropped": {KeepDropped: 2 * time.Hour}, "Room.Rate": {Rate: netloop.Hz(5000)}, "Room.SameSubject": {SameSubject: 9},

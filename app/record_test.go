@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/recording"
 )
 
-// drone is what the recorded game has.
+// drone is the object of the recorded game.
 type drone struct{ X int32 }
 
 var drones = netloop.NewClass[drone](shooter, "drone")
@@ -40,8 +40,8 @@ func recorded() *game {
 	return g
 }
 
-// recordRun serves for a moment and returns the file, in which there are some ticks: a busy
-// machine gets a longer moment.
+// recordRun serves for a moment and returns the file, which contains some ticks: a busy machine
+// gets a longer moment.
 func recordRun(t *testing.T) string {
 	t.Helper()
 	for _, moment := range []string{"300ms", "3s", "30s"} {
@@ -65,7 +65,7 @@ func recordRun(t *testing.T) string {
 
 func TestRecordedRunReplays(t *testing.T) {
 	path := recordRun(t)
-	// The settings come from the recording, not from here.
+	// The settings are those of the recording, not these.
 	r := command(t, recorded(), []string{"NETLOOP_SHOOTER_BOTS=3"}, "replay", "--ticks", path)
 	if r.exit != 0 || r.stderr != "" {
 		t.Fatalf("exit %d: %s", r.exit, r.stderr)
@@ -151,8 +151,7 @@ func writeHead(t *testing.T, w *bytes.Buffer, h *recording.Head) {
 	}
 }
 
-// A server that never ran leaves no recording behind, which would be in the way of the
-// next try.
+// A server that never ran removes its recording, which would be in the way of the next try.
 func TestServerThatCannotOpenLeavesNoRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.rec")
 	g := newGame()

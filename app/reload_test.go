@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop/internal/logging"
 )
 
-// reloaded starts with a file, replaces it, reads it again, and returns what the log says
-// then and which levels it lets through afterwards.
+// reloaded starts with a file, replaces it, reads it again, and returns the log line of the reload
+// and the levels that are logged afterwards.
 func reloaded(t *testing.T, before, after string, env []string, args ...string) (line, levels string) {
 	t.Helper()
 	file := write(t, "server.yaml", before)
@@ -41,7 +41,7 @@ func reloaded(t *testing.T, before, after string, env []string, args ...string) 
 	log.Slog().Debug("heard: debug")
 	log.Slog().Info("heard: info")
 	log.Slog().Warn("heard: warn")
-	c.reload(log) // It finds nothing new.
+	c.reload(log) // The file has not changed again.
 	if err := log.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func reloaded(t *testing.T, before, after string, env []string, args ...string) 
 	return line, strings.TrimSpace(levels)
 }
 
-// What a file that has changed leads to while the server runs.
+// The effects of a changed file while the server runs.
 func TestTheFileIsReadAgain(t *testing.T) {
 	const unusable = `the file cannot be used, and nothing has changed {"error": "`
 	for name, c := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
-// adminOf is where a server in this process says that its admin listener is.
+// adminOf returns the address of the admin listener of a server in this process.
 func adminOf(r *running) string {
 	_, at, _ := strings.Cut(r.banner(), "http://")
 	at, _, _ = strings.Cut(at, " ")
@@ -39,7 +39,7 @@ func tables(names ...string) *game {
 	return g
 }
 
-// listed asks a server for its rooms until there are so many.
+// listed asks a server for its rooms until it has the wanted number.
 func listed(t *testing.T, g *game, at, tokens string, want int, args ...string) []directory.Row {
 	t.Helper()
 	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -57,8 +57,8 @@ func listed(t *testing.T, g *game, at, tokens string, want int, args ...string) 
 	}
 }
 
-// An operator lists the rooms of a running server, looks into one, drains one and closes one; what
-// each played was recorded, in files whose names no room can choose.
+// An operator lists the rooms of a running server, looks into one, drains one and closes one. Each
+// is recorded, in files whose names no room can choose.
 func TestRoomsAreListedClosedAndRecorded(t *testing.T) {
 	g := tables("a", "../../b", "c")
 	dir := filepath.Join(t.TempDir(), "made", "here")
@@ -107,7 +107,7 @@ func TestRoomsAreListedClosedAndRecorded(t *testing.T) {
 	}
 }
 
-// The name of a room is no way out of the folder, nor longer than names of files may be.
+// The name of a room cannot escape the folder, nor exceed the length of file names.
 func TestNamesOfRoomsMakeNamesOfFiles(t *testing.T) {
 	for room, want := range map[string]string{
 		"table-7_b.2": "table-7_b.2", "": "", "../etc/passwd": ".._etc_passwd", `c:\a b`: "c__a_b", "tänze\x00\n\x7f": "t_nze___",
@@ -119,7 +119,7 @@ func TestNamesOfRoomsMakeNamesOfFiles(t *testing.T) {
 	}
 }
 
-// A room whose file cannot be made is played all the same, and the log says that it is not
+// A room whose file cannot be made is played all the same, and the log reports that it is not
 // recorded.
 func TestARoomIsPlayedWithoutItsRecording(t *testing.T) {
 	var log bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
-// Everything has a field of each kind of type, and each way of drawing.
+// everything has a field of each kind of type, and each way of drawing.
 type everything struct {
 	Yes   bool
 	Small int8 `net:"lerp=linear"`
@@ -39,7 +39,7 @@ type everything struct {
 	Local  int `net:"-"`
 }
 
-// The file is what the tests of the TypeScript client are compiled with, so that tsc reads it too.
+// The tests of the TypeScript client are compiled with the file, so that tsc reads it too.
 func TestSchemaAsTypeScript(t *testing.T) {
 	type Everything everything
 	type Ask struct{ Text string }
@@ -65,8 +65,8 @@ func TestEmptySchemaAsTypeScript(t *testing.T) {
 	}
 }
 
-// A call tells what its answer is made of, a class is drawn from its birth only if it says when
-// that was, and each Go type is declared once.
+// The schema of a call includes its answer, a class is drawn from its spawn only if it has the tick
+// of that, and each Go type is declared once.
 func TestSchemaOfCallsAsTypeScript(t *testing.T) {
 	type Question struct{ N uint8 }
 	type Answer struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// launch starts a server as a process of its own, and returns when clients may come.
+// launch starts a server as a process of its own, and returns when clients can connect.
 func launch(t *testing.T, listen string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"run", "--listen", listen, "--admin", ""}, args...)...)
@@ -34,7 +34,7 @@ func launch(t *testing.T, listen string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// kill ends a process as a crash does: without a word to anybody.
+// kill ends a process as a crash does, without a message.
 func kill(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Process.Kill(); err != nil {
@@ -43,8 +43,8 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	_ = cmd.Wait() // It was killed.
 }
 
-// Whoever plays while a server crashes is told by the next process that it has restarted, and plays
-// again: nobody waits for seconds of silence.
+// A client that plays while a server crashes is told by the next process that it has restarted, and
+// plays again without waiting for seconds of silence.
 func TestARestartedServerIsKnownAtOnce(t *testing.T) {
 	crashes := 20
 	if os.Getenv("NETLOOP_VERIFY") != "" {
@@ -90,7 +90,7 @@ func TestARestartedServerIsKnownAtOnce(t *testing.T) {
 	}
 }
 
-// step lets a client play until something is true.
+// step lets a client play until a condition is true.
 func step(t *testing.T, c *client.Client, done func() bool) {
 	t.Helper()
 	const frame = 10 * time.Millisecond
@@ -105,7 +105,7 @@ func step(t *testing.T, c *client.Client, done func() bool) {
 	}
 }
 
-// secretOf is the secret of a server with these flags and variables.
+// secretOf returns the secret of a server with these flags and variables.
 func secretOf(t *testing.T, environ []string, o options) ([]byte, error) {
 	t.Helper()
 	c, err := newConfiguration(newGame())
@@ -116,7 +116,7 @@ func secretOf(t *testing.T, environ []string, o options) ([]byte, error) {
 	return c.secret(environ)
 }
 
-// The secret of a server is the same from start to start, and another for every server.
+// The secret of a server is the same from start to start, and differs between servers.
 func TestSecretsAreKeptAndOwn(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, "secret", strings.Repeat("s", minSecret))
@@ -166,7 +166,7 @@ func TestSecretsAreKeptAndOwn(t *testing.T) {
 	}
 }
 
-// What keeps a secret from being read or made is said under the key that the operator wrote.
+// If a secret cannot be read or made, the error names the operator's setting.
 func TestSecretsThatCannotBeUsedAreSaid(t *testing.T) {
 	dir := t.TempDir()
 	short := write(t, "short", "too short")

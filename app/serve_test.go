@@ -64,8 +64,7 @@ func TestVersion(t *testing.T) {
 	oneLineOf(t, r.stdout, "shooter 2.1, netloop ", "wire protocol 1, go1.")
 }
 
-// The configuration that Open sees is set, what the game prints to its log goes
-// to stderr, and the end saves.
+// Open sees the configuration, the game's log is written to stderr, and the game saves at the end.
 func TestServesUntilItsContextEnds(t *testing.T) {
 	g := newGame()
 	var bots int
@@ -125,7 +124,7 @@ func TestAdminListener(t *testing.T) {
 	}
 	r := start(t, g, nil, "--addr-file", file)
 	r.banner()
-	<-ticked // the address file is there before the first tick
+	<-ticked // the address file exists before the first tick
 	var at addresses
 	b, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(b, &at) != nil {
@@ -205,8 +204,7 @@ func TestAGameThatEndsItselfExitsWithZero(t *testing.T) {
 	}
 }
 
-// What fails before the first tick is one line and exit 2, and leaves no port
-// taken.
+// An error before the first tick is one line and exit 2, and all ports are free again.
 func TestBadStartIsOneLine(t *testing.T) {
 	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -279,7 +277,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// Whoever reads the log may stop reading: the server ends all the same.
+// If the reader of the log stops reading, the server ends all the same.
 func TestBlockedLogDoesNotHoldTheEnd(t *testing.T) {
 	stderr := &stuck{open: make(chan struct{})}
 	defer close(stderr.open)
@@ -297,7 +295,7 @@ func TestBlockedLogDoesNotHoldTheEnd(t *testing.T) {
 	}
 }
 
-// stuck is an output that takes nothing until it is opened.
+// stuck is an output that blocks until it is opened.
 type stuck struct{ open chan struct{} }
 
 func (s *stuck) Write(b []byte) (int, error) {

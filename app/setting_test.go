@@ -47,7 +47,7 @@ func TestNamesInKebabCase(t *testing.T) {
 	}
 }
 
-// A game's author who made a mistake reads what it is, in one line.
+// A mistake in a game's settings is reported in one line.
 func TestConfigsThatCannotBeSettings(t *testing.T) {
 	type same struct {
 		A int `name:"a-b"`
@@ -88,8 +88,7 @@ func TestConfigsThatCannotBeSettings(t *testing.T) {
 	}
 }
 
-// A rate's text names the same rate, and every rate that can be written netloop
-// takes.
+// A rate's text parses to the same rate, and netloop accepts every rate that can be written.
 func TestRates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		den := rapid.Uint64Range(1, 2000).Draw(t, "den")

@@ -15,8 +15,8 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 )
 
-// TestSimulatedNetwork: with --simulate a client waits for the simulated network and is known by
-// its own address, and banner, log and metrics say that the network is not real.
+// TestSimulatedNetwork: with --simulate a client waits for the simulated network and keeps its own
+// address, and banner, log and metrics report that the network is not real.
 func TestSimulatedNetwork(t *testing.T) {
 	const rtt = 30 * time.Millisecond
 	g := newGame()

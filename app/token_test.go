@@ -38,8 +38,8 @@ func gen(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(r.stdout)
 }
 
-// What would let in whom nobody meant is refused before anything starts, in one line that names
-// the flag and what to do.
+// Settings that would admit players by mistake are refused before the start, in one line that names
+// the flag and the remedy.
 func TestWhoGetsInIsSaidBeforeTheStart(t *testing.T) {
 	dir, name := keygen(t)
 	for _, tt := range []struct {
@@ -71,8 +71,8 @@ func TestWhoGetsInIsSaidBeforeTheStart(t *testing.T) {
 	}
 }
 
-// A server that asks for tokens lets in who has one, and one that everybody gets into says so in
-// its banner, its log and at /readyz.
+// A server with tokens admits clients with a token, and an open server reports that in its banner,
+// its log and at /readyz.
 func TestTheServerSaysWhoGetsIn(t *testing.T) {
 	dir, name := keygen(t)
 	for banner, tt := range map[string]struct {
@@ -103,7 +103,7 @@ func TestTheServerSaysWhoGetsIn(t *testing.T) {
 		if text := r.banner(); !strings.Contains(text, banner) {
 			t.Errorf("%q is not in\n%s", banner, text)
 		}
-		<-ticked // The address file is there before the first tick.
+		<-ticked // The address file exists before the first tick.
 		var at addresses
 		if b, err := os.ReadFile(file); err != nil || json.Unmarshal(b, &at) != nil {
 			t.Fatalf("%q: %v", b, err)
@@ -147,8 +147,8 @@ func readyz(t *testing.T, admin string) string {
 	return string(b)
 }
 
-// What the command makes a server accepts, and the command says so claim by claim; or it says
-// what is wrong, and ends with 1.
+// A server accepts the tokens of the command, and the command explains a token claim by claim; for
+// an invalid one it names the fault, and ends with 1.
 func TestTokensAreExplained(t *testing.T) {
 	dir, name := keygen(t)
 	good := gen(t, name, "--role", "2", "--room", "lobby", "--claim", "clan=red=blue")
@@ -203,7 +203,7 @@ func TestTokensAreExplained(t *testing.T) {
 	}
 }
 
-// What is left out or cannot be used is one line and exit 2.
+// A missing or invalid argument is one line and exit 2.
 func TestTokenCommandsSayWhatIsMissing(t *testing.T) {
 	dir, name := keygen(t)
 	key := name + ".key"
@@ -237,7 +237,7 @@ func TestTokenCommandsSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A loop is printed without keys and ports: it is the same wherever the server listens.
+// A loop is printed without keys and ports: it does not depend on the server's address.
 func TestTheLoopNeedsNoKeys(t *testing.T) {
 	r := command(t, newGame(), nil, "loop", "print", "--listen", "0.0.0.0:1", "--auth", "token", "--auth-keys", "nope", "--auth-audience", "a")
 	if r.exit != 0 {

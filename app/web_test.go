@@ -21,7 +21,7 @@ type playable struct {
 
 func (p playable) Web() fs.FS { return p.files }
 
-// page fetches what a server serves at the URL of its banner, and returns where that was.
+// page fetches a path from the server at the URL of its banner, and returns its address.
 func (r *running) page(path string) (body, at string) {
 	r.t.Helper()
 	found := regexp.MustCompile(`(?m)^  page +(https?://127\.0\.0\.1:\d+)/$`).FindStringSubmatch(r.banner())
@@ -41,8 +41,8 @@ func (r *running) page(path string) (body, at string) {
 	return string(b), found[1]
 }
 
-// A game that has pages shows them with --web, and one that has none says what it is; either says
-// where the game is.
+// A game with pages shows them with --web, and a game without pages describes itself; both name the
+// address of the game.
 func TestPagesOfAGame(t *testing.T) {
 	for name, tt := range map[string]struct {
 		game   netloop.Game
@@ -71,7 +71,7 @@ func TestPagesOfAGame(t *testing.T) {
 	}
 }
 
-// Pages that others reach in the clear are worth a warning.
+// Unencrypted pages that other machines reach cause a warning.
 func TestPagesInTheClearAreWarnedOf(t *testing.T) {
 	for args, warned := range map[string]bool{"--insecure-no-auth --web 0.0.0.0:0": true, "--insecure-no-auth --web 0.0.0.0:0 --web-tls": false, "--web localhost:0": false} {
 		r := start(t, newGame(), nil, strings.Fields(args)...)

@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// An address that stands for all of this machine keeps the name that was asked for, and the
-// banner says where a browser finds it, and who else does.
+// An address that means all addresses of this machine keeps the configured name. The banner names
+// the address for a browser, and who else reaches it.
 func TestAddressesOfAllInterfacesAreSaid(t *testing.T) {
 	all := &net.TCPAddr{IP: net.IPv6unspecified, Port: 99}
 	for asked, want := range map[string]string{"0.0.0.0:0": "0.0.0.0:99", "[::]:0": "[::]:99", ":0": ":99"} {

@@ -51,7 +51,7 @@ func (b *bank) Open(r *netloop.Room) error {
 	return nil
 }
 
-// permits is the test's own idea of who may read what.
+// permits is the test's own rule for reading.
 func (b *bank) permits(_ *netloop.Tick, to *netloop.Client, o *netloop.Object[vault], field string) bool {
 	switch field {
 	case "Coins", "Trap[0]", "Trap[1]":
@@ -154,7 +154,7 @@ func TestAuditFindsWhatARuleGivesAway(t *testing.T) {
 	b.who = func(*netloop.Object[vault]) netloop.Target { return netloop.Everyone() }
 	l := &listener{TB: t}
 	w := netlooptest.New(l, b)
-	audited(w, b, netlooptest.Link{Loss: 0.5}) // What is lost was sent all the same.
+	audited(w, b, netlooptest.Link{Loss: 0.5}) // Lost packets count as sent.
 	var o *netloop.Object[vault]
 	w.Tick(func(tick *netloop.Tick) { o = vaults.Spawn(tick, vault{}) })
 	w.Step(1)
@@ -178,8 +178,8 @@ func TestAuditFindsWhatARuleGivesAway(t *testing.T) {
 	}
 }
 
-// TestAuditKnowsAClientThatHasNotHeardYetWhoItIs: it owns something from the tick on in which it
-// joins, and far away it learns later that it is in the room.
+// TestAuditKnowsAClientThatHasNotHeardYetWhoItIs: it owns an object from the tick on in which it
+// joins, and over a slow link it is told later that it is in the room.
 func TestAuditKnowsAClientThatHasNotHeardYetWhoItIs(t *testing.T) {
 	b := newBank()
 	b.joined = func(tick *netloop.Tick, c *netloop.Client) error {
@@ -194,8 +194,8 @@ func TestAuditKnowsAClientThatHasNotHeardYetWhoItIs(t *testing.T) {
 	l.want(t)
 }
 
-// TestAuditFindsAForgottenInvalidate: what the server was not told to judge again, and what should
-// have been hidden.
+// TestAuditFindsAForgottenInvalidate: a rule that the server did not evaluate again, and an object
+// that should have been hidden.
 func TestAuditFindsAForgottenInvalidate(t *testing.T) {
 	for name, forget := range map[string]bool{"forgotten": true, "not forgotten": false} {
 		member := true
@@ -228,7 +228,7 @@ func TestAuditFindsAForgottenInvalidate(t *testing.T) {
 	}
 }
 
-// quitter is a test whose end is noted.
+// quitter is a test whose end is recorded.
 type quitter struct {
 	testing.TB
 	why string
@@ -265,14 +265,14 @@ func TestAuditThatMissesSomethingEndsTheTest(t *testing.T) {
 	}
 }
 
-// An audit goes on over all connections of its client, and at a server that was started anew: what
-// may be read is no leak there, and what may not is one.
+// An audit continues over all connections of its client, and at a restarted server: permitted
+// fields are no leak there, and others are.
 func TestAuditFollowsAClient(t *testing.T) {
 	b := newBank()
 	l := &listener{TB: t}
 	w := netlooptest.New(l, b)
 	c := w.Join("", nil, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.1})
-	var not netloop.ClientID // who is not asked for
+	var not netloop.ClientID // the client that is not asked for
 	netlooptest.Audit(w, c, vaults, func(tick *netloop.Tick, to *netloop.Client, o *netloop.Object[vault], field string) bool {
 		if to.ID() == not {
 			t.Fatal("it is asked for another client")
@@ -298,7 +298,7 @@ func TestAuditFollowsAClient(t *testing.T) {
 	if s := c.Stats(); s.Drops != 3 || s.Resumes != 3 || s.Malformed > 0 {
 		t.Fatalf("%+v", s)
 	}
-	// There another client, which is nearer, gets the id that this one had.
+	// There another, nearer client gets this one's former id.
 	other, was := w.Join("", nil, netlooptest.Link{}), c.ID()
 	w.Step(60)
 	not = was

@@ -34,7 +34,7 @@ func (hooked) Open(r *netloop.Room) error {
 func (game) Schema() *netloop.Schema    { return yard }
 func (game) Open(r *netloop.Room) error { return nil }
 
-// listener is a test that notes its failures instead of failing.
+// listener is a test that records its failures instead of failing.
 type listener struct {
 	testing.TB
 	heard []string

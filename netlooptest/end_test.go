@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// match is a game that notes how it ends.
+// match is a game that records its end.
 type match struct {
 	game
 	calls *[]string
@@ -32,7 +32,7 @@ func (m match) Open(r *netloop.Room) error {
 	return nil
 }
 
-// Fatalf notes the failure, and ends the goroutine as that of a test does.
+// Fatalf records the failure, and ends the goroutine as that of a test does.
 func (l *listener) Fatalf(format string, a ...any) {
 	l.Errorf(format, a...)
 	panic(l)
@@ -50,8 +50,8 @@ func (l *listener) fails(t *testing.T, fn func(), want string) {
 	fn()
 }
 
-// A room that the game closes has ended in order: the test goes on, and sees what clients were
-// told.
+// A room that the game closes has ended in order: the test continues, and sees the reason that
+// clients were told.
 func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 	var calls []string
 	l := &listener{TB: t}
@@ -79,7 +79,7 @@ func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 	if late.Closed() == nil {
 		t.Error("a room that has ended let a client in")
 	}
-	w.Drain(time.Second) // Nothing is left to end.
+	w.Drain(time.Second) // All rooms have ended.
 	if want := []string{"leave red has won", "close"}; !slices.Equal(calls, want) {
 		t.Errorf("called %q, want %q", calls, want)
 	}
@@ -126,7 +126,7 @@ func TestDrainEndsTheServerAsTheEndOfRunDoes(t *testing.T) {
 	}
 }
 
-// The end of the test is that of the server, as if its Run had ended.
+// At the end of the test the server ends, as if its Run had ended.
 func TestTheServerEndsWithTheTest(t *testing.T) {
 	var calls []string
 	t.Run("", func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestTheServerEndsWithTheTest(t *testing.T) {
 	}
 }
 
-// A name is taken as long as its room is there, and free when that has ended.
+// A name is taken as long as its room exists, and free when the room has ended.
 func TestARoomIsOpenedUnderAFreeName(t *testing.T) {
 	var calls []string
 	w := netlooptest.New(t, match{calls: &calls})

@@ -10,7 +10,7 @@ import (
 )
 
 // A client of 144 frames a second runs each at its time, between the ticks and while a tick takes
-// long; those of a client that hangs are left out, and the next one has the whole time.
+// long. Frames of a client that hangs are skipped, and the next one has the whole time.
 func TestFramesComeAtTheirRate(t *testing.T) {
 	w := netlooptest.New(t, game{})
 	c := w.Join("", nil, netlooptest.Link{}, netlooptest.FPS(144))
@@ -37,8 +37,8 @@ func TestFramesComeAtTheirRate(t *testing.T) {
 	}
 }
 
-// A client's clock is off and drifts, and its frames are those of its own second; still it knows
-// the server's time.
+// A client's clock is off and drifts, and its frames follow its own second; its estimate of the
+// server's time is still right.
 func TestAClientHasItsOwnClock(t *testing.T) {
 	w := netlooptest.New(t, game{})
 	c := w.Join("", nil, netlooptest.Link{}, netlooptest.FPS(100), netlooptest.ClientClock(time.Hour, 200))
@@ -78,7 +78,7 @@ func TestFramesOfNoRateAreRefused(t *testing.T) {
 	}
 }
 
-// stopper is a test that notes why it was stopped.
+// stopper is a test that records why it was stopped.
 type stopper struct {
 	testing.TB
 	stopped string

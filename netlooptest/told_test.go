@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// failing is a test that has failed, with what it logs.
+// failing is a test that has failed, with its log.
 type failing struct {
 	testing.TB
 	logged []string
@@ -26,7 +26,7 @@ func (proposing) Spec() netloop.RoomSpec {
 	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 7}
 }
 
-// A test that has failed prints each of its seeds once, however many worlds it has made of them,
+// A test that has failed prints each of its seeds once, however many worlds it has made with them,
 // and the fields of its room that the game has proposed.
 func TestAFailedTestSaysItsSeedOnce(t *testing.T) {
 	f := &failing{TB: t}

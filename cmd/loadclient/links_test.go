@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"loadclient": main, "server": func() { app.Main(arena.New()) }})
 }
 
-// bad is a network that bots play on, and what its result must show.
+// bad is a network that bots play on, with a check of the result.
 type bad struct {
 	name    string
 	network string
@@ -51,7 +51,7 @@ func has(fate string, directions ...string) func(*testing.T, *loadtest.Result) {
 	}
 }
 
-// fresh demands that what a bot shows is at most so old at the median, though its link was
+// fresh demands that the median age of the bots' view is at most so much, though their link was
 // offered more than it carries.
 func fresh(most time.Duration) func(*testing.T, *loadtest.Result) {
 	return func(t *testing.T, r *loadtest.Result) {
@@ -80,7 +80,7 @@ var links = []bad{
 	{name: "200 ms each way", network: "rtt=400ms", shows: has("lost")},
 	{name: "5 % duplicates", network: "rtt=20ms,dup=5%", shows: has("duplicated", "up", "down")},
 	{name: "1 % corrupted", network: "rtt=20ms,corrupt=1%", shows: has("corrupted", "up", "down")},
-	// Both ends give up whom they have not heard for 5 s: the bots come back to their places.
+	// Both ends give up a connection that was silent for 5 s: the bots resume their clients.
 	{name: "black hole of 5 s", network: "rtt=20ms,hole=5s@5s", shows: has("hole", "up", "down")},
 	{name: "… upwards alone", network: "rtt=20ms,up.hole=5s@5s", shows: has("hole", "up")},
 	{name: "… downwards alone", network: "rtt=20ms,down.hole=5s@5s", shows: has("hole", "down")},
@@ -90,13 +90,13 @@ var links = []bad{
 	{name: "server: 150 + 20 ms, 5 %", network: "rtt=150ms,jitter=20ms,loss=5%", server: true},
 }
 
-// offered is how many rocks make the arena send each of ten bots about 160 kbit/s: 19 kB of state
-// a second at a round trip of 20 ms, and the headers of 60 datagrams.
+// offered is the number of rocks for which the arena sends each of ten bots about 160 kbit/s: 19 kB
+// of state a second at a round trip of 20 ms, and the headers of 60 datagrams.
 const offered = "220"
 
-// TestBotsPlayOnEveryBadLink plays ten bots against a server, both programs of their own, over
-// each of the links: nobody is lost, all end with the server's state, and the counters say what
-// the link did. It prints a table.
+// TestBotsPlayOnEveryBadLink plays ten bots against a server, each a program of its own, over each
+// of the links: no bot is lost, all end with the server's state, and the counters show the effects
+// of the link. It prints a table.
 func TestBotsPlayOnEveryBadLink(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it takes four minutes: make links runs it, and make verify")
@@ -118,7 +118,7 @@ func TestBotsPlayOnABadLink(t *testing.T) {
 	}, 3, 300*time.Millisecond)
 }
 
-// row prints what bots felt on a link, and what the link did.
+// row prints the bots' measurements on a link, and the link's counts.
 func row(l bad, r *loadtest.Result) {
 	s := r.Snapshots
 	kilo := 0.0
@@ -128,7 +128,7 @@ func row(l bad, r *loadtest.Result) {
 	fmt.Printf("%-26s %6s %9s %9s %9s %7.1f %6v  %s\n", l.name, figure(s.Rate.P50), figure(s.Age.P50), figure(s.Age.P99), figure(r.RPC.RTT.P50), kilo, r.Converged, fates(r.Simulated))
 }
 
-// fates is what a network did, without what it did not.
+// fates lists the effects of a network that occurred.
 func fates(n *loadtest.Simulated) string {
 	if n == nil {
 		return "(counted by the server)"
@@ -149,8 +149,8 @@ func figure(x *float64) string {
 	return strconv.FormatFloat(*x, 'f', 1, 64)
 }
 
-// play lets bots play on a link, and demands that all get in, stay, and end with the server's
-// state.
+// play lets bots play on a link, and demands that all get in, keep their clients, and end with the
+// server's state.
 func play(t *testing.T, l bad, bots int, length time.Duration) *loadtest.Result {
 	t.Helper()
 	var network, rocks []string
@@ -180,9 +180,10 @@ func play(t *testing.T, l bad, bots int, length time.Duration) *loadtest.Result 
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	// Its exit status says the same, and whether this machine kept up, which is not asked here.
+	// Its exit status agrees, and also reports whether this machine kept up, which is not checked
+	// here.
 	want := loadtest.Clients{Wanted: bots, Connected: bots, Verifying: bots}
-	if strings.Contains(l.network, "hole") { // Whoever was given up has come back.
+	if strings.Contains(l.network, "hole") { // Each dropped client has resumed.
 		want.Drops, want.Resumes = r.Clients.Drops, r.Clients.Drops
 	}
 	if r.Clients != want || !r.Converged {
@@ -194,7 +195,7 @@ func play(t *testing.T, l bad, bots int, length time.Duration) *loadtest.Result 
 	return &r
 }
 
-// serve runs a server until the test ends, which must then say goodbye and exit with 0.
+// serve runs a server until the test ends, which must then close in order and exit with 0.
 func serve(t *testing.T, args ...string) (addr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "addr.json")

@@ -29,12 +29,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// patience bounds every script and every wait in one: far above what a busy
-// machine needs.
+// patience bounds every script and every wait in one: far above the needs of a busy machine.
 const patience = time.Minute
 
-// takePort takes a UDP and a TCP port for the length of a script, as $UDP and
-// $TCP, and says where the arena is, as $ARENA.
+// takePort takes a UDP and a TCP port for the length of a script, as $UDP and $TCP, and sets $ARENA
+// to the path of the arena.
 func takePort(e *testscript.Env) error {
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

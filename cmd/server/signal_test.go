@@ -16,7 +16,7 @@ import (
 	"github.com/netloop/netloop/app"
 )
 
-// process is a program of ours that runs; its log is read line by line.
+// process is a running program of this repository; its log is read line by line.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -46,7 +46,7 @@ func launch(t *testing.T, name string, args ...string) *process {
 	return p
 }
 
-// logs waits until the log says something.
+// logs waits until the log contains a text.
 func (p *process) logs(what string) {
 	p.t.Helper()
 	var all strings.Builder
@@ -87,7 +87,7 @@ func TestSignalsCloseTheServer(t *testing.T) {
 	}
 }
 
-// A hangup reads the file again, and the server goes on.
+// A hangup reads the file again, and the server keeps running.
 func TestHangupReadsTheFileAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "server.yaml")
 	write := func(text string) {
@@ -142,7 +142,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	p.exits(1)
 }
 
-// Whoever reads the log may die: the game goes on, and still ends in order.
+// If the reader of the log dies, the game continues, and still ends in order.
 func TestServerOutlivesTheReaderOfItsLog(t *testing.T) {
 	p := launch(t, "server")
 	p.logs("serving")

@@ -132,7 +132,7 @@ var Client struct {
 // Memory is the environment of a client without a network.
 type Memory struct {
 	Clock Clock
-	Seed  uint64 // of its reconnect delays
+	Seed  uint64 // of its reconnect attempts
 	// Dial begins a connection, and calls done once, later.
 	Dial func(g transport.Greeting, s transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error))
 }
