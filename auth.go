@@ -57,7 +57,7 @@ func (c *Config) open() (key, addr string, open bool) {
 		return "", "", false
 	}
 	key, addr = quicnet.Exposed("Listen", c.Listen, "Web", c.Web)
-	if key == "" && c.WebURL != "" { // It is there for others.
+	if key == "" && c.WebURL != "" { // A public URL is for other machines.
 		key, addr = "WebURL", c.WebURL
 	}
 	return key, addr, key != ""
@@ -123,7 +123,7 @@ func (s *Server) identify(ctx context.Context, j *room.Join, name string) error 
 }
 
 // scope refuses a client that moves by the code of a room for which its token is not valid. A
-// ticket is issued by the server itself, and is valid for its room whatever the token.
+// ticket is issued by the server itself, and is valid for its room with any token.
 func (s *Server) scope(j *room.Join, name string) error {
 	if only, ok := j.Claims["room"]; s.tokens == nil || j.Ticket || !ok || only == name {
 		return nil
@@ -134,7 +134,7 @@ func (s *Server) scope(j *room.Join, name string) error {
 // tokenRefusal returns the refusal that a client with a rejected token gets.
 func tokenRefusal(err error) *transport.Refusal {
 	var wrong *token.Error
-	if errors.As(err, &wrong) && wrong.Reason == token.Busy { // Later the same token helps.
+	if errors.As(err, &wrong) && wrong.Reason == token.Busy { // The same token may succeed later.
 		return &transport.Refusal{Code: CodeBusy, Text: wrong.Text}
 	}
 	return &transport.Refusal{Code: CodeUnauthenticated, Text: err.Error()}

@@ -12,9 +12,9 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Class declares a kind of replicated object whose state is an S: a plain
-// struct whose fields are the network variables. [Class.Spawn] makes objects; [Class.All] and
-// [Class.Owned] walk over them, and [Ref.Get] finds one by its id.
+// Class declares a kind of replicated object with a state of type S: a plain struct of network
+// variables, its fields. [Class.Spawn] makes objects; [Class.All] and [Class.Owned] walk over them,
+// and [Ref.Get] finds one by its id.
 //
 // # Tags
 //
@@ -91,18 +91,17 @@ import (
 //
 // weight, from 1/64 to 64 and 1 by default, is the priority of a change of the field when a
 // client's changes exceed its budget: see [Weight]. An object counts with the largest weight among
-// the fields that the client may read and whose last change it has not acknowledged, or among all
-// fields that it may read if it does not have the object yet; a change of owner counts as 1. The
-// object's other changed fields are sent along. On a struct or array the weight applies to the
-// fields inside that have none of their own; a slice or map has one weight. Only the server uses
-// it, and it is not for messages. A weight of 0 does not exist: each change is sent once the budget
-// permits.
+// the readable fields with an unacknowledged last change, or among all readable fields if the
+// client does not have the object yet; a change of owner counts as 1. The object's other changed
+// fields are sent along. On a struct or array the weight applies to the fields inside that have
+// none of their own; a slice or map has one weight. Only the server uses it, and it is not for
+// messages. A weight of 0 does not exist: each change is sent once the budget permits.
 //
-// teleport marks a field whose change makes the whole object jump: between two states that differ
-// in it no field is interpolated, and the older state is drawn until the newer is reached. A
-// counter suits it, which costs a bit while it does not change: s.Pos, s.Hops = there, s.Hops+1.
-// Any field that gives the others their frame of reference may have the tag, such as a map or a Ref
-// to the ship that carries a passenger; several may. Like lerp it is not sent.
+// teleport makes the whole object jump when the field changes: between two states that differ in it
+// no field is interpolated, and the older state is drawn until the newer is reached. A counter
+// suits it, which costs a bit while it does not change: s.Pos, s.Hops = there, s.Hops+1. Any field
+// that gives the others their frame of reference may have the tag, such as a map or a Ref to the
+// ship that carries a passenger; several may. Like lerp it is not sent.
 type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.
@@ -180,8 +179,8 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	return obj
 }
 
-// All iterates over the objects of the class in the order of their ids, on a client over those that
-// it has. Objects may be spawned and despawned during the walk: a despawned object is skipped, a
+// All iterates over the objects of the class in the order of their ids, on a client over its
+// copies. Objects may be spawned and despawned during the walk: a despawned object is skipped, a
 // spawned one may be included or not. To find a single object by its id, keep its [Object.Ref], in
 // a message or in a state too, and call [Ref.Get].
 func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {

@@ -102,9 +102,9 @@ type Join struct {
 	Claims map[string]any
 	// Token is the credential that the client sent.
 	Token string
-	// Addr is the current address of the client's newest connection. A phone that changes networks
-	// keeps its connection, and so does a player whose router changes its port; a recording
-	// contains the changes.
+	// Addr is the current address of the client's newest connection. A phone keeps its connection
+	// when it changes networks, and so does a player behind a router that changes its port; a
+	// recording contains the changes.
 	Addr string
 	// Minor is the minor version of the schema that is in force: the smaller of the
 	// server's and the client's.

@@ -10,8 +10,8 @@ import (
 // [CodeGame] on, 1 000, are the game's own. Metrics count those as one.
 type Code = transport.Code
 
-// Refusal is an error whose text is sent to the peer. Any other error of a handler or an admission
-// is logged, and the peer gets "internal" only.
+// Refusal is an error with a text for the peer. Any other error of a handler or an admission is
+// logged, and the peer gets "internal" only.
 type Refusal struct {
 	Code Code
 	Text string

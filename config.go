@@ -58,9 +58,9 @@ type Config struct {
 	// WebFiles are the pages, with index.html at their top: see [WebGame]. Listen reads them once.
 	// Nil is a page that describes the server.
 	WebFiles fs.FS
-	// Origins are the other servers whose pages may connect, as in https://example.org; "*" is all.
-	// Pages that the server itself serves may always connect, and so may programs, which send no
-	// origin. Empty allows no other pages.
+	// Origins are the other servers with pages that may connect, as in https://example.org; "*" is
+	// all. Pages that the server itself serves may always connect, and so may programs, which send
+	// no origin. Empty allows no other pages.
 	Origins []string
 	// CertFile and KeyFile are PEM files with the certificate that clients see and its key. They
 	// are read again when they change: new connections see the new certificate, existing
@@ -73,8 +73,8 @@ type Config struct {
 	// Secret is the source of the server's keys that must survive a crash and a restart: with it
 	// clients notice a restart within milliseconds, instead of after ten seconds of silence. It has
 	// at least 32 random bytes, is the same from start to start, and differs between servers: with
-	// a shared secret, an attacker who sees the packets of two servers could end connections of one
-	// by asking the other. Empty generates one.
+	// a shared secret, an attacker that sees the packets of two servers could end connections of
+	// one by asking the other. Empty generates one.
 	Secret []byte
 	// Incarnation is the number of the default room, and each room that is opened later has a
 	// larger one: see [Room.Incarnation]. 0 takes the microseconds of the wall clock since 1970. A

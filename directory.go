@@ -222,7 +222,7 @@ type RoomChange[I any] struct {
 
 // WatchRooms calls fn in EarlyUpdate, first with the rooms that match the filter and then with each
 // change, so that a lobby can show the rooms. Changes are reported at most every 50 ms. They are
-// part of a recording, and a replay reports the same ones. WatchRooms belongs into [Game] Open.
+// part of a recording, and a replay reports the same ones. Call WatchRooms in [Game] Open.
 func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])) {
 	if !r.opens("WatchRooms") {
 		return

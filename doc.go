@@ -1,16 +1,16 @@
 // Package netloop is a dedicated game-server runtime. A server process runs a staged update loop as
 // its tick, and a game consists of three kinds of declarations: systems, which run at a stage;
-// RPCs, which run at the stage that they name; and classes of replicated objects, whose changes are
-// sent to every client automatically.
+// RPCs, which run at the stage that they name; and classes of replicated objects. Changes of
+// objects are sent to every client automatically.
 //
 // # The flow of a tick
 //
 //	Initialization    systems added or changed since the last tick take effect
 //	EarlyUpdate       transport.poll: joins, leaves, acknowledgements, messages, in arrival order
 //	FixedUpdate       the simulation, 0..n fixed steps
-//	PreUpdate         what Update relies on
+//	PreUpdate         preparations for Update
 //	Update            game logic; the default stage of systems and RPCs
-//	PreLateUpdate     last adjustments, then netvar.snapshot captures what was edited
+//	PreLateUpdate     last adjustments, then netvar.snapshot captures the edits
 //	PostLateUpdate    bookkeeping, then transport.flush: one batch per client
 //
 // External events never drive game state. They wait in bounded queues, and the tick takes them at

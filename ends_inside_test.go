@@ -17,8 +17,8 @@ import (
 	"github.com/netloop/netloop/internal/clock"
 )
 
-// A room whose Open fails, panics or ends its goroutine after it has watched other rooms, or that
-// cannot be recorded, leaks neither its memory nor its name.
+// A room leaks neither its memory nor its name if its Open fails, panics or ends its goroutine
+// after it has watched other rooms, or if it cannot be recorded.
 func TestAFailedOpenLeavesNothingBehind(t *testing.T) {
 	const rooms = 200
 	var freed atomic.Int64
@@ -65,7 +65,7 @@ func TestAFailedOpenLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A client that asks for a room whose Open ends its goroutine is refused, and keeps its own
+// A client is refused, and keeps its own goroutine, if the Open of the requested room ends its
 // goroutine.
 func TestAnOpenThatEndsItsGoroutineIsTold(t *testing.T) {
 	g := &opening{
@@ -103,7 +103,7 @@ func TestARecordRoomThatPanicsIsTold(t *testing.T) {
 	counted(t, s, `netloop_system_panics_total{system="RecordRoom"} 2`)
 }
 
-// A recording whose Close ends its goroutine, or never returns, does not keep Run from returning.
+// Run returns even if the Close of a recording ends its goroutine, or never returns.
 func TestARecordingThatDoesNotCloseIsLeftBehind(t *testing.T) {
 	release := make(chan struct{})
 	for name, tt := range map[string]struct {

@@ -144,9 +144,9 @@ func (x Explanation) String() string {
 // or array, or none, means the field in it that changed last, and "(owner)" the object's owner.
 //
 // The reason is computed on request, from state that the room keeps of the client anyway. The last
-// tick is the last one whose netvar.snapshot has run: later edits are not considered. The error
-// reports that the field does not exist, that the client has left, or that it is not connected. It
-// panics for a nil client, and on a client.
+// tick is that of the newest snapshot: later edits are not considered. The error reports that the
+// field does not exist, that the client has left, or that it is not connected. It panics for a nil
+// client, and on a client.
 func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, error) {
 	r := t.server("Object.Explain")
 	c.need("Object.Explain")

@@ -15,12 +15,12 @@ import (
 // left it by more than a margin. A client without a viewpoint sees none of them. Objects may have a
 // target too ([VisibleTo]): both must admit a client.
 //
-// Space is divided into cells, and a movement within a cell costs nothing. A client has every
-// object within Radius of a viewpoint; it keeps its objects up to Radius + Margin at least; and
-// beyond that, and less than two diagonals of a cell more, it has none. Changes are found at the
-// end of a tick, among the objects that were edited in it. Positions that are not a number,
-// infinite, or more than a million cells from the origin are placed in the outermost cell, and
-// counted in netloop_grid_bad_positions_total.
+// Space is divided into cells, and a movement within a cell is free. A client has every object
+// within Radius of a viewpoint; it keeps its objects up to Radius + Margin at least; and beyond
+// that, and less than two diagonals of a cell more, it has none. Changes are found at the end of a
+// tick, among the objects that were edited in it. Positions that are not a number, infinite, or
+// more than a million cells from the origin are placed in the outermost cell, and counted in
+// netloop_grid_bad_positions_total.
 type Grid struct {
 	room  *Room
 	space *netvar.Space // nil when it was rejected
@@ -44,8 +44,8 @@ type GridSpec struct {
 	HideFromOwner bool
 }
 
-// NewGrid makes a grid. It belongs into the game's Open, which fails if the measures are invalid,
-// or with more than 16 grids.
+// NewGrid makes a grid. Call it in the game's Open, which fails if the measures are invalid, or
+// with more than 16 grids.
 func NewGrid(r *Room, s GridSpec) *Grid {
 	g := &Grid{room: r}
 	if !r.opens("NewGrid") {
@@ -80,7 +80,7 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 // PlaceOn puts the objects of the class onto a grid, at the positions that the function returns; in
 // a plane z is 0. The function is called for new objects and for those that were edited, at the end
 // of the tick. It must read the state alone; if it panics, the position is a bad one, see [Grid].
-// PlaceOn belongs into the game's Open, and a class may be on one grid.
+// Call PlaceOn in the game's Open. A class may be on one grid.
 func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 	if g == nil || at == nil {
 		panic(fmt.Sprintf("netloop: Class.PlaceOn: class %q needs a grid, made by NewGrid, and a function that tells positions", k.Name()))

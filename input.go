@@ -11,8 +11,8 @@ import (
 
 // Input declares a player's actions in a fixed step: turn, thrust, fire. The client makes one for
 // each of its fixed steps and numbers it with the intended step, and the server passes to the game
-// exactly one per client and step, whatever the network does. M is a plain struct, whose fields are
-// tagged as those of a [Class], or a pointer to a protobuf message.
+// exactly one per client and step, however bad the network. M is a plain struct, with fields tagged
+// as those of a [Class], or a pointer to a protobuf message.
 //
 //	var Controls = netloop.NewInput(Schema, func(last Control, missed int) Control {
 //		last.Fire = false // A held key continues; a press is not repeated.
@@ -55,10 +55,10 @@ func (i *Input[M]) input() *schema.Input { return i.in }
 var repeatPlace = panicguard.Place{Name: "NewInput.repeat"}
 
 // Handle sets the function that runs for the inputs of clients: at the start of each fixed step, in
-// the order of the clients' ids, once for each client whose first input has arrived. A client that
-// has lost its connection and may return gets the result of repeat, until another program takes it
-// over ([TakeOver]), whose inputs start with its own first one. The handler owns the input. A panic
-// is isolated, and costs the one input. It belongs into [Game] Open; a second handler fails it.
+// the order of the clients' ids, once for each client after its first input has arrived. A client
+// that has lost its connection and may return gets the result of repeat, until another program
+// takes it over ([TakeOver]) and sends its own first input. The handler owns the input. A panic is
+// isolated, and costs the one input. Call Handle in [Game] Open; a second handler fails it.
 func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	scratch := new(M)
 	r.handled(r.e.HandleInput(i.in, func(from *room.Client, due *input.Due) {

@@ -280,5 +280,5 @@ func (l *Loop) index(what, name string) int {
 
 // String prints the systems stage by stage in the order in which they would run if the tree were
 // Set, as the command loop print does. Systems without a known order are printed last: a system of
-// [Room.Add] whose stages have not been asked for, and systems that Set would refuse.
+// [Room.Add] with unknown stages, and systems that Set would refuse.
 func (l *Loop) String() string { return loop.Table(l.owner.Preview(l.tree), false) }

@@ -6,8 +6,8 @@ import "iter"
 // runs and freed after OnLeave has run.
 type PerClient[T any] struct{ of map[ClientID]*T }
 
-// NewPerClient makes the records of a room. It belongs into [Game] Open, and panics
-// elsewhere: clients that have joined would have no record.
+// NewPerClient makes the records of a room. Call it in [Game] Open. It panics elsewhere: clients
+// that have joined would have no record.
 func NewPerClient[T any](r *Room) *PerClient[T] {
 	p := &PerClient[T]{of: map[ClientID]*T{}}
 	if !r.opening {

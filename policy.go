@@ -100,7 +100,7 @@ func ServerOnly() RPCOption {
 	}
 }
 
-// MinRole rejects the message from clients whose [Join.Role] is less than the given one.
+// MinRole rejects the message from clients with a [Join.Role] less than the given one.
 func MinRole(role int) RPCOption {
 	return withCheck("MinRole", nil, func(_ *Tick, from *Client, _ any) error {
 		if from.join.Role() >= role {
@@ -110,9 +110,9 @@ func MinRole(role int) RPCOption {
 	})
 }
 
-// Validate checks each message of a client before its handler runs. The client whose call is
-// invalid gets the text of a [Refuse] error, or [CodeInvalid] for any other error. fn must judge
-// the message alone: all rooms share it.
+// Validate checks each message of a client before its handler runs. For an invalid call, the client
+// gets the text of a [Refuse] error, or [CodeInvalid] for any other error. fn must judge the
+// message alone: all rooms share it.
 func Validate[M any](fn func(m M) error) RPCOption {
 	return withCheck("Validate", reflect.TypeFor[M](), func(_ *Tick, _ *Client, msg any) error {
 		err := fn(schema.Open[M](msg))
@@ -138,8 +138,8 @@ func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 	})
 }
 
-// withCheck returns an option that adds a check. Checks run in the order of RPCOption's table,
-// whatever the order of the options.
+// withCheck returns an option that adds a check. Checks run in the order of RPCOption's table, not
+// in that of the options.
 func withCheck(option string, message reflect.Type, fn func(*Tick, *Client, any) error) RPCOption {
 	return func(m *schema.Method) {
 		c := schema.Check{Option: option, Message: message, Ask: func(tick, from, msg any) error {

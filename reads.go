@@ -17,7 +17,7 @@ const ownerRule = "owner"
 // are not sent their changes.
 //
 //	type Ship struct {
-//		Pos  Vec                            // for everybody
+//		Pos  Vec                            // for all clients
 //		Ammo int32  `net:"read=owner"`      // for the client that owns the ship
 //		Plan string `net:"read=team,max=64"`
 //	}
@@ -36,8 +36,8 @@ const ownerRule = "owner"
 // of this happens each tick, and the functions must change no state. A change that is undone within
 // a tick has no effect. If a function panics, no client may read.
 //
-// Reads belongs into the game's Open, once for each rule that the class's tags name; a missing one
-// fails Open.
+// Call Reads in the game's Open, once for each rule that the class's tags name; a missing one fails
+// Open.
 func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
 	if !r.takes(k.c, "Class.Reads") {
 		return

@@ -53,8 +53,8 @@ type RoomSpec struct {
 	// costs as much as one more client, and keeps the delayed data in memory, up to 64 MiB.
 	SpectatorDelay time.Duration
 	// Private refuses clients that have neither a [Ticket] nor the room's Code, with the same
-	// answer as for a room that does not exist. A player who has a client in the room gets in
-	// without one and takes that client over (SameSubject).
+	// answer as for a room that does not exist. A player with a client in the room gets in without
+	// them and takes that client over (SameSubject).
 	Private bool
 	// Code lets people meet in a private room: a client with this code as its client.Config Ticket
 	// gets in. Empty lets the server generate one, which [Room.Spec] returns: six letters and
@@ -67,8 +67,8 @@ type RoomSpec struct {
 	// KeepDropped is the game time within which a client that has lost its connection may return:
 	// see [Room.OnDrop]. Zero means 20 s, less than zero that the client leaves at once; at most an
 	// hour. A client that closes its connection itself, or is closed by the server, leaves at once
-	// in any case. So does a client whose seat a newcomer needs, if the player or address of that
-	// client keeps more than a quarter of a full room by such clients.
+	// in any case. So does a client if a newcomer needs its seat, and the client's player or
+	// address keeps more than a quarter of a full room by such clients.
 	KeepDropped time.Duration
 	// SameSubject is the policy for a newcomer whose player ([Join] Subject) is in the room
 	// already; zero means [TakeOver].
@@ -88,7 +88,7 @@ type RoomSpec struct {
 	// with a period is due, and each client has had a second to receive the last changes. Any of
 	// these wakes the room, and so do a client that joins, leaves or returns, and an inspection of
 	// the room. Systems that run in each tick do not keep it awake, unless they change replicated
-	// state; neither does a client that only acknowledges or whose inputs are all zero.
+	// state; neither does a client that only acknowledges, or sends inputs of zeros.
 	//
 	// Tick.Number, GameTime and scaled time advance as if the skipped ticks had run, while fixed
 	// steps and systems without a period miss them. For a system with a period, Delta is the time
@@ -114,10 +114,9 @@ const (
 	// with [CodeReplaced]. Messages from the older connection that have not run, and unsent
 	// messages to it, are dropped. A ticket that the newcomer shows is used up.
 	//
-	// A client plays or watches for all of its life. A player who plays and joins again to watch,
-	// or the other way round, needs a free seat of that kind, or a ticket for one. The existing
-	// client then leaves with CodeReplaced, and the newcomer joins with the same id: OnLeave,
-	// OnJoin.
+	// A client plays or watches for all of its life. To change from playing to watching or back, a
+	// player needs a free seat of that kind, or a ticket for one. The existing client then leaves
+	// with CodeReplaced, and the newcomer joins with the same id: OnLeave, OnJoin.
 	TakeOver = 1 + SameSubject(room.TakeOver)
 	// RefuseSecond refuses the newcomer with [CodeRefused].
 	RefuseSecond = 1 + SameSubject(room.Refuse)
@@ -125,7 +124,7 @@ const (
 	AllowSeveral = 1 + SameSubject(room.Allow)
 )
 
-// Room is one loop and one game state, both owned by the room's goroutine: call methods from [Game]
+// Room is one loop and one game state, both owned by the room's goroutine: call methods in [Game]
 // Open or within a tick, unless their documentation allows any goroutine.
 type Room struct {
 	e       *room.Room // the engine
@@ -138,7 +137,7 @@ type Room struct {
 	timers  loop.Timers[*Tick]
 	hooks   hooks
 
-	readers   []*readers // by class; nil for a class whose fields all clients may read
+	readers   []*readers // by class; nil for a class without rules
 	starter   *loop.System[*Tick]
 	screening *room.Room // the room of the delayed spectators; nil without
 	recording io.Closer  // of the room's own recording; nil without
@@ -261,8 +260,8 @@ func (r *Room) Spec() RoomSpec { return r.spec }
 // Incarnation returns a fencing token: a number that distinguishes the successive rooms of one name
 // in a store. A room that the watchdog has given up may still have a save in progress while its
 // successor of the same name loads. The game passes the number with each load and save, and the
-// store refuses a save whose number is less than the largest number seen for the name. Any
-// goroutine may call it; a replay returns the recorded number.
+// store refuses a save with a number less than the largest one seen for the name. Any goroutine may
+// call it; a replay returns the recorded number.
 //
 // Each room of a server has a larger number than all rooms that the server opened before. Across
 // processes it depends on [Config] Incarnation. By default the first number is the wall clock in
@@ -290,8 +289,8 @@ func (r *Room) Close(t *Tick, c Code, why string) {
 
 // Ended returns why the room has ended, for OnLeave, OnRemove and OnClose, and nil while it ticks:
 // the code and text of [Room.Close] or [Server.CloseRoom], [CodeClosing] for an empty room that
-// closed or a server that ends, and [CodeInternal] for a room that has failed, whose state may be
-// half changed. Any goroutine may call it.
+// closed or a server that ends, and [CodeInternal] for a room that has failed; its state may be
+// half changed then. Any goroutine may call it.
 func (r *Room) Ended() *Closed {
 	if why := r.e.Ended(); why != nil {
 		return &Closed{why.Code, why.Text}

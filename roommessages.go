@@ -71,9 +71,9 @@ func (e *RPC[M]) mail(t *Tick, what, to string, m M, then func(*Tick, error), o 
 }
 
 // HandleRoom sets the function that runs for each message of this kind from a room, see
-// [RPC.SendRoom]; from is nil for a message that the program has posted. It belongs into [Game]
-// Open, and replaces Handle: clients' messages of the kind do not run, and are counted as
-// forbidden. An error is counted and logged; the sender does not see it.
+// [RPC.SendRoom]; from is nil for a message that the program has posted. Call HandleRoom in [Game]
+// Open. It replaces Handle: clients' messages of the kind do not run, and are counted as forbidden.
+// An error is counted and logged; the sender does not see it.
 func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) {
 	r.handled(r.e.HandleRoom(e.m, func(from *room.Sender, it *rpcqueue.Item) error {
 		return fn(&r.tick, (*Sender)(from), schema.Open[M](it.Msg))

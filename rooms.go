@@ -38,7 +38,7 @@ const emptyFor = 30 * time.Second
 type RoomInfo struct {
 	Spec       RoomSpec
 	Clients    int  // in the room or joining
-	Spectators int  // of these, those that watch
+	Spectators int  // the part of them that watches
 	Reserved   int  // further seats, for tickets
 	Locked     bool // see [Room.Lock]
 }

@@ -43,7 +43,7 @@ func NewRPC[M any](sc *Schema, name string, o ...RPCOption) *RPC[M] {
 
 func (e *RPC[M]) method() *schema.Method { return e.m }
 
-// Handle sets the function that runs for each message of this kind from a client. It belongs into
+// Handle sets the function that runs for each message of this kind from a client. Call Handle in
 // [Game] Open; a second handler for the same RPC fails it. The handler owns the message. An error
 // is counted and logged, at level debug if [Refuse] made it; the client is not told: use a [Call]
 // for an answer. A panic loses this message only. from is nil for a message that the server itself
@@ -64,9 +64,9 @@ func RunAt(s Stage) SendOption { return func(o *schema.Send) { o.Stage = s } }
 // WithState delays a message on the client until its replicated state has reached the tick of
 // sending: until a whole snapshot of that tick, or a later one, has been applied, and with it all
 // changes up to that tick that did not fit into the snapshots before. So a handler finds the
-// objects that the message refers to, except for an object whose packet was lost and whose repeated
-// data has not arrived: [Ref.Get] reports that. On a client that interpolates (client.Interpolate)
-// it is delayed until the tick of sending is shown, so that an explosion is heard when it is seen.
+// objects that the message refers to, except for an object of a lost packet until its data has been
+// sent again: [Ref.Get] reports that. On a client that interpolates (client.Interpolate) it is
+// delayed until the tick of sending is shown, so that an explosion is heard when it is seen.
 //
 // Delayed messages run in the order in which they arrived; other messages may overtake them. A
 // client holds at most 256 messages and 64 KiB, each for at most 120 ticks; beyond that the oldest

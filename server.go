@@ -319,7 +319,7 @@ var errUsed = errors.New("netloop: a server runs once, and not after Close; make
 // clients that have connected, and calls the game's OnClose functions, which release the resources
 // of Open. OnStart has not run then, so an OnClose that saves can detect that no game was played.
 // Close returns as Run would with a context that has ended. For a server that runs or has ended it
-// returns nil and does nothing else: end Run's context instead.
+// only returns nil: end Run's context instead.
 func (s *Server) Close() error {
 	if !s.used.CompareAndSwap(false, true) {
 		return nil

@@ -135,8 +135,8 @@ func (s *System) Remove(from ...Stage) {
 // Pause keeps the system, or the group with all its members, from running, from the next
 // Initialization on, until [System.Resume]. The timers of a paused system stop, by both clocks:
 // after Resume, a call follows when the remainder of its period has passed, its Delta excludes the
-// pause, and no missed call is caught up. A member of a paused or disabled group does not run,
-// whatever its own options.
+// pause, and no missed call is caught up. A member of a paused or disabled group does not run, even
+// if its own options permit it.
 //
 // Messages, timers of [Tick.AfterFunc] and the ticks themselves continue. To stop the time of a
 // whole room there is [Room.SetTimeScale].
@@ -182,10 +182,10 @@ func InSystemGroup(group string) SystemOption { return func(s *loop.Spec[*Tick])
 // Every lets the system run once each time that a period has passed, with the time since its last
 // call as [Tick.Delta]. The first call is at the first tick. Calls keep their phase: a call that
 // had to wait for its tick, or that RunIf skipped, does not delay the next ones. The number of
-// calls therefore equals the number of periods, whatever the tick rate, and two calls may be closer
-// than d by up to a tick; [MinGap] keeps the distance instead. After a stall one call replaces all
-// that were due. Every(0) is every tick, with a Delta that counts dropped ticks too. A time below 0
-// is an error.
+// calls therefore equals the number of periods at any tick rate, and two calls may be closer than d
+// by up to a tick; [MinGap] keeps the distance instead. After a stall one call replaces all that
+// were due. Every(0) is every tick, with a Delta that counts dropped ticks too. A time below 0 is
+// an error.
 //
 // Time is game time: that of the ticks that ran, and of those that the room dropped because it was
 // late. In [FixedUpdate] it is the time of the fixed steps, and a system may be due at any of them.

@@ -123,11 +123,11 @@ func (r *Room) Lock(t *Tick, locked bool) {
 func (r *Room) Locked() bool { return r.e.Locked() }
 
 // Move moves the client to the room of a ticket, over its existing connection: it leaves this room
-// at the end of the tick, with [CodeMoved], and joins the other one as a newcomer whose [Join]
-// Subject and Claims are known. Messages that were sent before are still delivered. A client that
-// has lost its connection moves when it has returned; a kicked client does not. A client in another
-// language that cannot move is closed with CodeMoved, and the ticket as the text. If the other room
-// refuses the client after all, it is closed with the reason.
+// at the end of the tick, with [CodeMoved], and joins the other one as a newcomer with known [Join]
+// Subject and Claims. Messages that were sent before are still delivered. A client that has lost
+// its connection moves when it has returned; a kicked client does not. A client in another language
+// that cannot move is closed with CodeMoved, and the ticket as the text. If the other room refuses
+// the client after all, it is closed with the reason.
 func (c *Client) Move(t *Tick, ticket Ticket) {
 	t.server("Client.Move")
 	c.e.Move(string(ticket))
@@ -135,8 +135,8 @@ func (c *Client) Move(t *Tick, ticket Ticket) {
 
 // AllowMoves lets the room's clients move by themselves to the room of a ticket or of a private
 // room's code, by Move of package client: such a client leaves this room as if the game had called
-// [Client.Move]. Without AllowMoves a client that asks for a move violates the protocol. It belongs
-// into [Game] Open.
+// [Client.Move]. Without AllowMoves a client that asks for a move violates the protocol. Call
+// AllowMoves in [Game] Open.
 func (r *Room) AllowMoves() {
 	if r.opens("AllowMoves") {
 		r.e.AllowMoves()
@@ -145,7 +145,7 @@ func (r *Room) AllowMoves() {
 
 // Spectator reports whether the client watches. Its inputs are dropped, and so are its messages
 // except those of methods that are [ForSpectators]. It counts in [RoomSpec] MaxSpectators. The game
-// decides what it sees, as for other clients.
+// decides its visibility, as for other clients.
 func (c *Client) Spectator() bool { return c.e.Join().Spectator }
 
 // Reservation decodes the Params of the client's reservation into dst, a pointer, and reports

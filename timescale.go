@@ -19,8 +19,8 @@ const (
 // affected, nor is any code that does not use scaled time: see [Tick.ScaledTime],
 // [Tick.ScaledDelta], [Scaled], [Tick.AfterFuncScaled] and [Tick.InScaled].
 //
-// Clients are told, and see the same scaled time. It panics unless num/den is
-// from 0 to [MaxTimeScale] and den from 1 to [MaxTimeScaleDen].
+// The scale is sent to clients, and they see the same scaled time. It panics unless num/den is from
+// 0 to [MaxTimeScale] and den from 1 to [MaxTimeScaleDen].
 func (r *Room) SetTimeScale(t *Tick, num, den int) {
 	t.server("Room.SetTimeScale")
 	if num < 0 || den < 0 || loop.CheckScale(uint64(num), uint64(den)) != nil {
@@ -36,9 +36,9 @@ func (t *Tick) TimeScale() (num, den int) {
 	return int(t.now.ScaleNum), int(t.now.ScaleDen)
 }
 
-// ScaledTime returns the scaled time at this tick: game time, stretched by the
-// time scales that [Room.SetTimeScale] has set so far. It is exact: whatever the
-// scales, no rounding adds up. While it was 1/1 all along it is GameTime.
+// ScaledTime returns the scaled time at this tick: game time, stretched by the time scales that
+// [Room.SetTimeScale] has set so far. It is exact: rounding does not add up at any scale. While it
+// was 1/1 all along it is GameTime.
 //
 // On a client it is computed from the GameTime there and the scales that the server has sent. A
 // lower scale arrives with the delay of a message; scaled time then steps back by its lead, and

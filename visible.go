@@ -32,7 +32,7 @@ func VisibleTo(to Target) SpawnOption {
 //   - when the object's owner changes: [OwnerOf] names the new owner;
 //   - after [Object.Invalidate].
 //
-// It is not evaluated each tick: a function of [Where] whose result changes needs an Invalidate. So
+// It is not evaluated each tick: a changed result of a [Where] function needs an Invalidate. So
 // does [Observers] when other clients begin to see its object. A function must not change the
 // game's state; if it panics, the object is hidden.
 func (o *Object[S]) SetVisible(t *Tick, to Target) {

@@ -25,10 +25,10 @@ func Weight(w float64) ClassOption {
 	return func(c *class) { c.weight = w }
 }
 
-// MinRate sets how often in a second a changed object of the class is sent at least, whatever its
-// weight, from 0.01 to 1 000: an object that has waited longer than that is sent before all others.
-// It holds as long as a client's budget suffices for the minimum rates of all its visible objects;
-// beyond that, the object that has waited the longest is sent first.
+// MinRate sets how often in a second a changed object of the class is sent at least, even with a
+// low weight, from 0.01 to 1 000: an object that has waited longer than that is sent before all
+// others. It holds as long as a client's budget suffices for the minimum rates of all its visible
+// objects; beyond that, the object that has waited the longest is sent first.
 func MinRate(perSecond float64) ClassOption {
 	if !(perSecond >= minMinRate && perSecond <= maxMinRate) {
 		panic(fmt.Sprintf("netloop: MinRate(%v): use 0.01 to 1000 a second", perSecond))
@@ -63,7 +63,7 @@ func (o *Object[S]) SetWeight(t *Tick, w float64) {
 // Weigh registers a function that multiplies the weight of an object for one client, by its
 // distance for instance. The factor is from 0 to 1 024. The function is called only while a
 // client's pending changes exceed its budget, and only for objects with pending changes; it must
-// change no state. If it panics, it is not called again. It belongs into the game's Open.
+// change no state. If it panics, it is not called again. Call Weigh in the game's Open.
 func (k *Class[S]) Weigh(r *Room, fn func(c *Client, o *Object[S]) float64) {
 	if !r.takes(k.c, "Class.Weigh") {
 		return

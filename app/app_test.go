@@ -143,7 +143,7 @@ func (r *ready) String() string {
 	return r.text.String()
 }
 
-// patience bounds every wait of these tests: far above what a busy machine needs.
+// patience bounds every wait of these tests: far above the needs of a busy machine.
 const patience = 20 * time.Second
 
 // start runs a server on free ports.

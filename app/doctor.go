@@ -153,7 +153,7 @@ func cpuLimit(root fs.FS) float64 {
 const wantFiles = 256
 
 // files returns the number of files that a server with these settings may need: with pages one for
-// each connection of a browser, and for each player who connects by a WebSocket.
+// each connection of a browser, and for each player's WebSocket.
 func (o *options) files() uint64 {
 	if o.Web == "" {
 		return wantFiles
@@ -260,7 +260,7 @@ func (f finding) port(addr string, err error) finding {
 }
 
 // examineSecret checks the files that must outlive the process, and makes none: they must be owned
-// by the user who runs the server.
+// by the server's user.
 func (c *configuration) examineSecret(environ []string) finding {
 	o, f := c.options, finding{about: "keys", is: "new ones at each start"}
 	path, dir := o.SecretFile, o.stateDir(environ)

@@ -16,8 +16,7 @@ import (
 	"github.com/netloop/netloop/internal/web"
 )
 
-// options are the settings of every server, whatever its game. The order is that
-// of --help.
+// options are the settings of a server for any game, in the order of --help.
 type options struct {
 	Listen       string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
 	Auth         string        `name:"auth" help:"how players prove who they are: token, or none, for loopback addresses alone"`
@@ -111,7 +110,7 @@ var samePlayer = map[string]netloop.SameSubject{
 	"take-over": netloop.TakeOver, "refuse": netloop.RefuseSecond, "allow": netloop.AllowSeveral,
 }
 
-// check returns an error for the first option whose value cannot be used. bad makes the error.
+// check returns an error for the first invalid option. bad makes the error.
 func (o *options) check(bad func(key string, value any, remedy string) error) error {
 	switch {
 	case !hostPort(o.Listen):
@@ -236,7 +235,7 @@ func (o *options) server() netloop.Config {
 		Seed:         o.Seed,
 	}
 	if o.FixedRate == (rate{}) {
-		c.Room.FixedRate = c.Room.Rate // Whatever the game proposes.
+		c.Room.FixedRate = c.Room.Rate // A proposal of the game has no effect on it.
 	}
 	if o.KeepDropped == 0 {
 		c.Room.KeepDropped = -1 // 0 is the default there.

@@ -135,7 +135,7 @@ func (c *configuration) gameSettings() map[string]string {
 	return texts
 }
 
-// useGameSettings gives the game the settings that it was recorded with.
+// useGameSettings sets the game's settings to the recorded ones.
 func (c *configuration) useGameSettings(texts map[string]string) error {
 	for key, text := range texts {
 		s := c.find(key)

@@ -17,7 +17,7 @@ type drone struct{ X int32 }
 
 var drones = netloop.NewClass[drone](shooter, "drone")
 
-// recorded is a game whose state depends on its setting, the seed and the time of day.
+// recorded is a game with a state that depends on its setting, the seed and the time of day.
 func recorded() *game {
 	g := newGame()
 	g.open = func(r *netloop.Room) error {

@@ -58,7 +58,7 @@ func listed(t *testing.T, g *game, at, tokens string, want int, args ...string) 
 }
 
 // An operator lists the rooms of a running server, looks into one, drains one and closes one. Each
-// is recorded, in files whose names no room can choose.
+// is recorded, in files with names that no room can choose.
 func TestRoomsAreListedClosedAndRecorded(t *testing.T) {
 	g := tables("a", "../../b", "c")
 	dir := filepath.Join(t.TempDir(), "made", "here")
@@ -119,8 +119,7 @@ func TestNamesOfRoomsMakeNamesOfFiles(t *testing.T) {
 	}
 }
 
-// A room whose file cannot be made is played all the same, and the log reports that it is not
-// recorded.
+// A room is played even if its file cannot be made, and the log reports that it is not recorded.
 func TestARoomIsPlayedWithoutItsRecording(t *testing.T) {
 	var log bytes.Buffer
 	f := &roomRecordings{dir: filepath.Join(t.TempDir(), "gone"), log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -6,8 +6,8 @@ import (
 	"github.com/netloop/netloop/internal/spelling"
 )
 
-// suggest returns ": did you mean NAME?" for the name nearest to a misspelled one, or nothing if
-// none is near.
+// suggest returns ": did you mean NAME?" for the name nearest to a misspelled one, or "" if none is
+// near.
 func suggest(wrote string, names []string) string {
 	short := make([]string, len(names))
 	for i, name := range names {

@@ -9,7 +9,7 @@ import (
 )
 
 // An address that means all addresses of this machine keeps the configured name. The banner names
-// the address for a browser, and who else reaches it.
+// the address for a browser, and the other machines with access.
 func TestAddressesOfAllInterfacesAreSaid(t *testing.T) {
 	all := &net.TCPAddr{IP: net.IPv6unspecified, Port: 99}
 	for asked, want := range map[string]string{"0.0.0.0:0": "0.0.0.0:99", "[::]:0": "[::]:99", ":0": ":99"} {

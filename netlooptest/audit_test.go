@@ -70,7 +70,7 @@ func newVault() vault {
 	return v
 }
 
-// audited joins a client whose state is audited, and lets it play.
+// audited joins a client with an audit of its state, and lets it play.
 func audited(w *netlooptest.World, b *bank, l netlooptest.Link) *client.Client {
 	c := w.Join("", nil, l)
 	netlooptest.Audit(w, c, vaults, b.permits)
@@ -178,8 +178,8 @@ func TestAuditFindsWhatARuleGivesAway(t *testing.T) {
 	}
 }
 
-// TestAuditKnowsAClientThatHasNotHeardYetWhoItIs: it owns an object from the tick on in which it
-// joins, and over a slow link it is told later that it is in the room.
+// TestAuditKnowsAClientThatHasNotHeardYetWhoItIs: the client owns an object from the tick on in
+// which it joins, and over a slow link it is told later that it is in the room.
 func TestAuditKnowsAClientThatHasNotHeardYetWhoItIs(t *testing.T) {
 	b := newBank()
 	b.joined = func(tick *netloop.Tick, c *netloop.Client) error {
@@ -228,7 +228,7 @@ func TestAuditFindsAForgottenInvalidate(t *testing.T) {
 	}
 }
 
-// quitter is a test whose end is recorded.
+// quitter is a test that records its end.
 type quitter struct {
 	testing.TB
 	why string

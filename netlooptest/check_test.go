@@ -21,7 +21,7 @@ var (
 
 type game struct{}
 
-// hooked is a game whose target panics.
+// hooked is a game with a target that panics.
 type hooked struct{ game }
 
 func (hooked) Open(r *netloop.Room) error {

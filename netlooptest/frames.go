@@ -76,7 +76,7 @@ func (w *World) advance(to time.Duration) {
 }
 
 // frame runs the frame that is due. A frame of a client that hangs is skipped, as by a program that
-// shows what it can.
+// drops frames.
 func (s *seat) frame(now time.Duration) {
 	s.frames.next++
 	if s.frozen || s.gone {

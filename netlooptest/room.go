@@ -211,8 +211,8 @@ func (r *PlayedRoom) sleep() {
 // idle.
 func (r *PlayedRoom) Asleep() bool { return r.in.Room.Asleep() }
 
-// roomOf returns the room whose ticks a client's frames follow: the client's room or the one that
-// it has asked for, if it exists, or else the default one.
+// roomOf returns the room that sets the time of a client's frames: the client's room or the one
+// that it has asked for, if it exists, or else the default one.
 func (w *World) roomOf(s *seat) *PlayedRoom {
 	if r := w.named[s.c.Room()]; r != nil && r.ended == nil {
 		return r

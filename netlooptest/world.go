@@ -320,7 +320,7 @@ var closing = netloop.Closed{Code: netloop.CodeClosing, Text: "the server is clo
 // Settle waits until all work that the game has given to [netloop.Go] so far is done; the next tick
 // delivers its results, in the order in which the work was started. Work runs in real time, for
 // which virtual time does not wait: without Settle its results arrive some ticks later, at other
-// ticks in each run, and a call whose answer needs them may time out first.
+// ticks in each run, and a call that needs them for its answer may time out first.
 //
 // Step does not call it by itself, because work that waits for the next action of the test, or of a
 // client that Step runs, would never end; and because a world that always waits would never test a
