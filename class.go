@@ -65,13 +65,14 @@ import (
 // Fields may be booleans, integers and named integers, floats, strings, byte slices, arrays, nested
 // structs, slices, maps by integers, strings and Refs, sets (map[K]struct{}), pointers to generated
 // protobuf messages, [Ref] and [Deadline]. The default max is 128 bytes for a string, 256 bytes for
-// a byte slice or a protobuf message, and 64 elements for a slice or map; the default each is the
-// same 128 and 256 bytes. A value that is too long is cut and counted; a protobuf message that is
-// too long, or that cannot be encoded, is sent as nil and counted. A protobuf message that is
-// stored in a field may be changed in place, after Edit. Without quant a float is sent exactly. NaN
-// becomes 0; with quant, infinities and values out of range are clamped, counted, and named in the
-// log once. A range that is not a whole number of steps is extended to the next step outside.
-// docs/GUIDE.md has a table of all values that do not fit.
+// a byte slice or a protobuf message, and 64 elements for a slice or map; the default each is 128
+// bytes for strings and 256 bytes for protobuf messages. A value that is too long is cut and
+// counted; a protobuf message that is too long, or that cannot be encoded, is sent as nil and
+// counted. A protobuf message that is stored in a field may be changed in place, after Edit.
+// Without quant a float is sent exactly. NaN becomes 0; with quant, infinities and values out of
+// range are clamped, counted, and named in the log once. A range that is not a whole number of
+// steps is extended to the next step outside. docs/GUIDE.md has a table of all values that do not
+// fit.
 //
 // On a client, fields that it may not read are zero, and their changes send it no bytes. read= on a
 // struct or array applies to the fields inside, except those with read=all; a slice or map is

@@ -509,8 +509,8 @@ func (s *Server) maxClients() (n int) {
 	return min(n, s.cfg.MaxClients)
 }
 
-// refusing returns the code with which every new connection would be refused, as far as it is the
-// same for all rooms.
+// refusing returns the code with which each new connection is refused, or 0 if that depends on the
+// room. It also reports whether some of these connections may still send a hello.
 func (s *Server) refusing() (code Code, hear bool) {
 	if _, opens := s.game.(Opener); opens || s.hall.Len() > 1 {
 		return 0, true

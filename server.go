@@ -69,7 +69,7 @@ type Server struct {
 	network  *netem.Config // simulated network; nil: none
 	listener *quicnet.Listener
 	local    inproc.Host // of clients in this process
-	alone    bool        // Listen has succeeded for an offline server
+	alone    bool        // Listen has succeeded on an offline server
 	admin    *admin.Server
 	web      *web.Server       // nil without Config.Web
 	sockets  *wsnet.Server     // served by web
@@ -87,7 +87,7 @@ type Server struct {
 	keysWatch   *watchfile.Watcher
 }
 
-// crew starts rooms and keeps their results.
+// crew starts the rooms and keeps the errors with which they ended.
 type crew struct {
 	sync.Mutex
 	ctx    context.Context // of Run; nil before
@@ -165,8 +165,8 @@ func (s *Server) openDefault() (err error) {
 	return nil
 }
 
-// spareConns is how many more admitted connections than the room's clients there may be: those that
-// are about to end.
+// spareConns is the number of admitted connections beyond the clients of all rooms: connections
+// that are about to end.
 const spareConns = 32
 
 // minStrangers is the least limit of unadmitted connections.

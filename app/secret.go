@@ -105,7 +105,7 @@ func makeStateDir(dir string) error {
 func exposed(path string) bool {
 	const others = 0o077
 	info, err := os.Stat(path)
-	const bits = runtime.GOOS != "windows" // which has no such bits
+	const bits = runtime.GOOS != "windows" // Windows has no such bits.
 	return err == nil && bits && info.Mode().Perm()&others != 0
 }
 
