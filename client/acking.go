@@ -2,37 +2,38 @@ package client
 
 import "time"
 
-// acking decides which flushes are worth a datagram for acknowledgements alone. What else leaves
-// carries them anyway, so this is about a client that has nothing to say. On a link that is well it
+// acking decides which flushes justify a datagram for acknowledgements alone. Any other data in a
+// flush carries them anyway, so this concerns a client without data to send. On a good link it
 // acknowledges every third snapshot: the server's window has room for as many, and for as many
 // again when that one datagram is lost. On any other link each flush acknowledges.
 type acking struct {
-	well time.Duration // from when on the link counts as well, if nothing happens
+	well time.Duration // from when on the link counts as good, unless packets are lost or held back
 	seen uint64        // of reception.rough
 	tick uint64        // of the newest snapshot
 	came time.Duration // when it was seen first
-	turn uint64        // that was acknowledged last
-	sent time.Duration // the last flush that was worth a datagram
+	turn uint64        // the turn that was acknowledged last
+	sent time.Duration // the last flush that justified a datagram
 }
 
 const (
-	// ackSnapshots and ackSpan bound how many snapshots are acknowledged at once. The window has
+	// ackSnapshots and ackSpan limit how many snapshots are acknowledged at once. The window has
 	// room for a queue of 50 ms: see internal/transport/window.go.
 	ackSnapshots = 3
 	ackSpan      = 51 * time.Millisecond // Three periods of 60 Hz, and a little.
-	// wellAfter is for how long nothing must have been lost, and nothing held back.
+	// wellAfter is for how long no packet must have been lost, and no snapshot held back.
 	wellAfter = 2 * time.Second
-	// ackMost is how long a client says nothing at most: servers take 300 ms for silence.
+	// ackMost is the longest time without a datagram: after 300 ms servers consider a client
+	// silent.
 	ackMost = 100 * time.Millisecond
-	// ackLate is how much later than by a period a snapshot may be, until the server is to hear at
-	// each flush that none comes.
+	// ackLate is how much later than a period a snapshot may be before each flush tells the server
+	// that none arrives.
 	ackLate = 50 * time.Millisecond
 )
 
-// due reports whether a flush is worth a datagram; period is that of the server's ticks.
+// due reports whether a flush justifies a datagram; period is that of the server's ticks.
 //
-// Whose turn it is to be acknowledged follows from the server's ticks. So clients that get the same
-// have acknowledged the same, and one encoding serves them all.
+// The acknowledged snapshots are selected by the server's ticks. So clients that receive the same
+// snapshots have acknowledged the same ones, and one encoding serves them all.
 func (a *acking) due(now time.Duration, r *reception, period time.Duration) bool {
 	if r.rough != a.seen {
 		a.seen, a.well = r.rough, now+wellAfter

@@ -11,41 +11,41 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// away is a client whose connection has broken, until the game has taken it back. It belongs to
-// Step's goroutine.
+// away is the state of a client whose connection has broken, until the game has resumed or admitted
+// it. Only Step's goroutine uses it.
 type away struct {
 	since   time.Duration // when the break was noticed
 	attempt int           // from 1
 	next    time.Duration // when the next one begins, once the last has failed
-	dial    *entry        // under way
-	landed  *entry        // has arrived, and awaits the next poll
-	waits   bool          // for the server's word that the client is in
-	resumed bool          // and it goes on where it was
-	moves   bool          // to another room, which it was told to: no connection has broken yet
+	dial    *entry        // in progress
+	landed  *entry        // has connected, and awaits the next poll
+	waits   bool          // for the server's message that the client is admitted
+	resumed bool          // the seat was resumed
+	moves   bool          // to another room, on the server's request: no connection has broken yet
 	err     error         // of the last attempt
-	state   State         // to go back to
+	state   State         // to return to
 }
 
 const (
 	firstWait = 100 * time.Millisecond // after the first attempt; then twice as long each time
 	mostWait  = 5 * time.Second
-	// quietWait is that in place of mostWait after an attempt to which nobody has answered: such
-	// attempts cost no server anything, and one of them is the first to find it again.
+	// quietWait replaces mostWait after an attempt without any answer: such attempts cost a server
+	// no work, and one of them is the first to reach it again.
 	quietWait = 600 * time.Millisecond
-	// leastQuiet is after how long an attempt is given up to which nobody has answered at all, or
-	// after quietTrips round trips of the last connection. QUIC asks again after 0.2, 0.6 and 1.4
-	// s.
+	// leastQuiet, or quietTrips round trips of the last connection if that is longer, is the time
+	// after which an attempt without any answer is given up. QUIC sends again after 0.2, 0.6 and
+	// 1.4 s.
 	leastQuiet = time.Second
 	quietTrips = 3
-	// The first attempts are short: a server that restarts answers none that began before.
+	// The first attempts are short: a restarting server answers no attempt that began before.
 	firstLimit = time.Second
 	mostLimit  = 5 * time.Second
 )
 
-// dialing dials in the background, and calls the end of the entry once.
+// dialing dials in the background, and calls end of the entry once.
 type dialing func(ctx context.Context, e *entry)
 
-// breaks reports whether a connection that has ended so may be followed by another.
+// breaks reports whether the client reconnects after a connection that ended with this code.
 func (c *Client) breaks(code netloop.Code) bool {
 	switch {
 	case c.cfg.Reconnect.Off || c.Closed() != nil:
@@ -56,7 +56,7 @@ func (c *Client) breaks(code netloop.Code) bool {
 	return c.away != nil && passes(code)
 }
 
-// passes reports whether a server that refuses with this code may think better of it.
+// passes reports whether a server that refuses with this code may accept the client later.
 func passes(code netloop.Code) bool {
 	switch code {
 	case transport.CodeUnspecified, netloop.CodeFull, netloop.CodeBusy, netloop.CodeClosing, netloop.CodeTimeout,
@@ -66,7 +66,7 @@ func passes(code netloop.Code) bool {
 	return false
 }
 
-// lose begins to come back after a break, or goes on trying.
+// lose starts to reconnect after a break, or continues.
 func (c *Client) lose(why netloop.Closed) {
 	c.session.Close(transport.CodeTimeout, why.Text) // Unless it has ended.
 	now := c.clock.Now()
@@ -80,7 +80,7 @@ func (c *Client) lose(why netloop.Closed) {
 	c.reconnect()
 }
 
-// reconnect is called in each Step. It begins what is due, and takes what has come of it.
+// reconnect is called in each Step. It starts attempts that are due, and handles their results.
 func (c *Client) reconnect() {
 	a, now := c.away, c.clock.Now()
 	if a == nil {
@@ -101,7 +101,7 @@ func (c *Client) reconnect() {
 	}
 }
 
-// redial begins an attempt.
+// redial starts an attempt.
 func (c *Client) redial(a *away, now time.Duration) {
 	a.attempt++
 	e := c.newEntry()
@@ -113,7 +113,7 @@ func (c *Client) redial(a *away, now time.Duration) {
 	c.setState(State{Phase: Reconnecting, Attempt: a.attempt, Left: c.left()})
 }
 
-// dialled takes what has come of an attempt, if it has ended.
+// dialled handles the result of an attempt, if it has ended.
 func (c *Client) dialled(a *away, now time.Duration) {
 	e := a.dial
 	ended, err := e.result()
@@ -141,7 +141,7 @@ func (c *Client) dialled(a *away, now time.Duration) {
 	a.err, a.next = err, now+c.backOff(a.attempt, most)
 }
 
-// land goes on with a connection that has arrived.
+// land switches to a connection that was made.
 func (c *Client) land(t *netloop.Tick) {
 	a := c.away
 	if a == nil || a.landed == nil {
@@ -153,7 +153,7 @@ func (c *Client) land(t *netloop.Tick) {
 	a.moves = false
 }
 
-// verdict says why an attempt has failed, and whether another is in vain.
+// verdict returns why an attempt has failed, and whether another is pointless.
 func verdict(e *entry, err error) (why netloop.Closed, final bool) {
 	if errors.Is(err, driver.ErrDialerClosed) {
 		return netloop.Closed{Code: netloop.CodeLeft, Text: "the Dialer was closed"}, true
@@ -163,14 +163,14 @@ func verdict(e *entry, err error) (why netloop.Closed, final bool) {
 	return why, !unproven && !passes(why.Code)
 }
 
-// backOff is how long to wait after an attempt: twice as long after each, up to most, give or take
-// half, so that the clients of a server that was away do not all come at once.
+// backOff returns the delay after an attempt: twice as long after each, up to most, with a random
+// deviation of a half, so that the clients of a server that was down do not all reconnect at once.
 func (c *Client) backOff(attempt int, most time.Duration) time.Duration {
 	d := doubled(firstWait, attempt, most)
 	return d/2 + time.Duration(c.jitter.Int64N(int64(d)+1))
 }
 
-// doubled is twice as much for each attempt after the first, up to most.
+// doubled returns first, doubled for each attempt after the first, up to most.
 func doubled(first time.Duration, attempt int, most time.Duration) time.Duration {
 	for ; attempt > 1 && first < most; attempt-- {
 		first *= 2
@@ -178,7 +178,7 @@ func doubled(first time.Duration, attempt int, most time.Duration) time.Duration
 	return min(first, most)
 }
 
-// left is for how long the server still keeps the client's place.
+// left returns for how long the server still keeps the client's seat.
 func (c *Client) left() time.Duration {
 	if c.away == nil {
 		return 0
@@ -189,7 +189,7 @@ func (c *Client) left() time.Duration {
 // live reports whether there is a connection.
 func (c *Client) live() bool { return c.session != nil && (c.away == nil || c.away.waits) }
 
-// stay ends the attempts to come back.
+// stay ends the attempts to reconnect.
 func (c *Client) stay() {
 	a := c.away
 	if a == nil {

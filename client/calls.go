@@ -10,42 +10,40 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// calls are the questions that wait for an answer. They belong to Step's
-// goroutine.
+// calls holds the calls that wait for an answer. Only Step's goroutine uses it.
 type calls struct {
 	last    uint64        // id of the newest
 	waiting []waitingCall // by id
 	refused int           // since the last poll, because too many wait
-	late    uint64        // answers that nobody waited for any more
+	late    uint64        // answers of calls that were given up
 }
 
 type waitingCall struct {
 	id       uint64
-	method   uint32 // that it asks
+	method   uint32 // the called method
 	deadline time.Duration
 	then     func(t *netloop.Tick, answer any, err error)
 }
 
-// maxCalls is how many questions may wait for their answers: more than a player
-// can ask. It also bounds those that are refused for it in one frame.
+// maxCalls is the maximum number of calls that wait for answers: more than a player can make. It
+// also limits the calls refused for it in one frame.
 const maxCalls = 1024
 
 // ErrTimeout is the error of a call that was not answered within its
 // [netloop.Timeout].
 var ErrTimeout = errors.New("client: the call was not answered in time")
 
-// ErrTooManyCalls is the error of a call that was not asked because 1 024 wait
-// for their answers.
+// ErrTooManyCalls is the error of a call that was not sent because 1 024 wait for their answers.
 var ErrTooManyCalls = errors.New("client: too many calls wait for their answers")
 
-// add notes a call and returns its id.
+// add registers a call and returns its id.
 func (cs *calls) add(method uint32, now, timeout time.Duration, then func(*netloop.Tick, any, error)) uint64 {
 	cs.last++
 	cs.waiting = append(cs.waiting, waitingCall{cs.last, method, now + timeout, then})
 	return cs.last
 }
 
-// take removes a call that waits.
+// take removes a waiting call.
 func (cs *calls) take(id uint64) (call waitingCall, ok bool) {
 	i, ok := cs.find(id)
 	if ok {
@@ -55,13 +53,13 @@ func (cs *calls) take(id uint64) (call waitingCall, ok bool) {
 	return call, ok
 }
 
-// find returns where a call waits.
+// find returns the index of a waiting call.
 func (cs *calls) find(id uint64) (i int, ok bool) {
 	return slices.BinarySearchFunc(cs.waiting, id, func(w waitingCall, id uint64) int { return cmp.Compare(w.id, id) })
 }
 
-// answer hands an answer to who asked. One that nobody waits for any more is
-// dropped and counted, and so is one of another method than the call asked.
+// answer delivers an answer to its call. An answer is dropped and counted if its call no longer
+// waits, or called another method.
 func (cs *calls) answer(t *netloop.Tick, m *transport.Message, decoded any) {
 	i, ok := cs.find(m.Call)
 	if !ok || cs.waiting[i].method != m.Method {
@@ -85,7 +83,7 @@ func (cs *calls) fail(t *netloop.Tick, id uint64, err error) {
 	}
 }
 
-// expire fails what has waited too long, oldest first.
+// expire fails calls whose deadline has passed, oldest first.
 func (cs *calls) expire(t *netloop.Tick, now time.Duration) {
 	cs.refused = 0
 	for {
@@ -93,12 +91,12 @@ func (cs *calls) expire(t *netloop.Tick, now time.Duration) {
 		if i < 0 {
 			return
 		}
-		cs.fail(t, cs.waiting[i].id, ErrTimeout) // It may ask again, behind all others.
+		cs.fail(t, cs.waiting[i].id, ErrTimeout) // It may call again, after all others.
 	}
 }
 
-// failAll fails everything that waits, oldest first. What its callbacks ask again is
-// not among it: a game that does so each time would never come to an end.
+// failAll fails all waiting calls, oldest first, except new calls made by their callbacks: a game
+// that calls again each time would never finish.
 func (cs *calls) failAll(t *netloop.Tick, err error) {
 	waiting := cs.waiting
 	cs.waiting = nil

@@ -21,8 +21,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Client is one player's way into a room, over one connection at a time, and its mirror of the
-// room's state. Unless said otherwise its methods belong to the goroutine that calls Step.
+// Client connects one player to a room, over one connection at a time, and mirrors the room's
+// state. Unless stated otherwise, its methods may only be called from the goroutine that calls
+// Step.
 type Client struct {
 	cfg    Config
 	schema *schema.Schema
@@ -32,30 +33,30 @@ type Client struct {
 	clock  loop.Clock
 	log    *slog.Logger
 	id     netloop.ClientID
-	room   string // that it is in, or asks for
-	ticket string // with which it asks; empty is none
-	// mayMove says that the server lets the client move over its connection.
+	room   string // the current room, or the requested one
+	ticket string // sent with the request; empty is none
+	// mayMove reports whether the server may move the client to another room over its connection.
 	mayMove bool
-	handles []byte // the methods that the room's game handles, as the welcome says
+	handles []byte // the methods that the room's game handles, a bit each, from the welcome
 	params  []byte // Config.Join
 	dial    dialing
-	jitter  *rand.Rand // of attempts to come back
-	closer  func()     // ends what Dial started for this client alone
+	jitter  *rand.Rand // of the delays between attempts to reconnect
+	closer  func()     // closes the resources that Dial opened for this client alone
 	closed  bool       // by Close
 
-	// What outlives a connection, for the next one.
+	// State that outlives a connection, for the next one.
 	instance []byte // of the server
-	secret   []byte // with which the client comes back; empty if the server keeps nothing
+	secret   []byte // the resume token; empty if the server keeps no seat
 	keep     time.Duration
-	backlog  *transport.Backlog // nil if the server keeps nothing
-	before   uint64             // reliable messages that had come before this connection
-	received uint64             // and all of them
-	attempts uint64             // to connect: the server has to know a late one from the newest
+	backlog  *transport.Backlog // nil if the server keeps no seat
+	before   uint64             // reliable messages received before this connection
+	received uint64             // all reliable messages received
+	attempts uint64             // to connect: orders a late attempt and the newest
 	since    time.Duration      // when this connection began
 	away     *away              // nil while connected
 	silence  lull
 
-	// The frame, in the order of the flow: what arrives, what runs, what leaves.
+	// The frame, in the order of the data: arrivals, systems, output.
 	session  *transport.Session  // nil while connecting; then the last one
 	arrivals []transport.Arrival // scratch of poll
 	replica  *netvar.Replica
@@ -70,7 +71,7 @@ type Client struct {
 	time     serverTime
 	watchers [][]*watcher // by the index of the class
 	batches  uint64       // of events that watchers were told of
-	telling  uint64       // the one that they are told of now; 0 is none
+	telling  uint64       // the batch being delivered now; 0 is none
 	calls    calls
 	inputs   inputs
 
@@ -83,7 +84,7 @@ type Client struct {
 	onSnap     []func(Snapshot)
 	overload   netloop.Overload
 	onLoad     []func(netloop.Overload)
-	guard      panicguard.Guard // of the game's functions that are no systems
+	guard      panicguard.Guard // of the game's functions other than systems
 	stats      Stats
 	traffic    transport.Stats
 	snapshot   Snapshot // being received
@@ -125,13 +126,13 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	cl.views.classes = make([]viewClass, len(cl.schema.Classes().Classes()))
 	cl.watchers = make([][]*watcher, len(cl.schema.Classes().Classes()))
 	for _, class := range cl.schema.Classes().Classes() {
-		cl.replica.TellChanges(class, false) // Until somebody watches.
+		cl.replica.TellChanges(class, false) // Until a watcher is added.
 	}
 	cl.builtins()
 	return cl, nil
 }
 
-// registry is where the client's systems are registered, as those of a netloop.Room are.
+// registry registers the client's systems, as a netloop.Room registers its own.
 type registry interface {
 	On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System
 	Add(name string, ask func(netloop.Stage) func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System
@@ -139,13 +140,13 @@ type registry interface {
 	Loop() *netloop.Loop
 }
 
-// maxArrivals bounds what waits for the next Step. A client that does not step
-// acknowledges nothing, so the server soon sends it a few probes a second and no more
-// state: messages are what fills this. Beyond it unreliable ones are dropped, and a
-// reliable one, which cannot be, ends the connection.
+// maxArrivals limits the arrivals that wait for the next Step. A client that does not step sends no
+// acknowledgements, so the server soon sends it only a few probes a second and no more state;
+// messages fill this inbox. When it is full, unreliable messages are dropped, and a reliable one,
+// which must not be dropped, ends the connection.
 const maxArrivals = 1024
 
-// builtins registers what every client runs.
+// builtins registers the systems that each client runs.
 func (c *Client) builtins() {
 	at := func(stage netloop.Stage, fn func(*netloop.Tick)) func(netloop.Stage) func(*netloop.Tick) {
 		return func(s netloop.Stage) func(*netloop.Tick) {
@@ -184,23 +185,23 @@ func (c *Client) connected(e *entry) {
 // anew after a break has another one: see [Reconnect].
 func (c *Client) ID() netloop.ClientID { return c.id }
 
-// Room returns the name of the room that the client is in, and before it is connected that which it
-// asks for by name.
+// Room returns the name of the client's room; before the client is connected, the name that it
+// requests.
 func (c *Client) Room() string { return c.room }
 
 // Minor returns the minor version of the schema that is in force, once connected:
 // the smaller of the server's and the client's.
 func (c *Client) Minor() int { return c.minor }
 
-// On registers a function to run at a stage of every frame, as Room.On does on
-// the server. With Every it counts the time of frames. What is wrong with it is logged, and
-// System.Err says it. Anchors and groups may be registered later, until the first Step.
+// On registers a function to run at a stage of every frame, as Room.On does on the server. Every
+// counts the time of frames. An invalid registration is logged, and System.Err returns the error.
+// Anchors and groups may be registered later, until the first Step.
 func (c *Client) On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
 	return c.systems.On(s, name, fn, o...)
 }
 
-// Add registers a system that is asked, stage by stage, for the function that it runs
-// there, as Room.Add does on the server; nil is none.
+// Add registers a system by a function that returns, for each stage, the function to run there, as
+// Room.Add does on the server; nil is none.
 func (c *Client) Add(name string, ask func(netloop.Stage) func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
 	return c.systems.Add(name, ask, o...)
 }
@@ -218,12 +219,12 @@ func (c *Client) Loop() *netloop.Loop {
 	return c.systems.Loop()
 }
 
-// Step runs one frame, of any length: the seven stages once, and as many fixed steps as the
-// server's clock has gone on, at most those of 125 ms or 8 and often none, each with its own number
-// and time. frame is the time since the last one, which systems see as Delta. It never waits for
-// the network.
+// Step runs one frame, of any length: the seven stages once, and one fixed step for each that
+// became due on the server's clock, at most 125 ms of them or 8 and often none, each with its own
+// number and time. frame is the time since the last Step, which systems see as Delta. It never
+// waits for the network.
 func (c *Client) Step(frame time.Duration) {
-	if c.closed { // What was asked for in callbacks of the end fails.
+	if c.closed { // Calls made in callbacks of the end fail.
 		c.inspect(func(t any) { c.runForeign(t.(*netloop.Tick)) })
 		return
 	}
@@ -245,7 +246,7 @@ func (c *Client) Step(frame time.Duration) {
 	}
 }
 
-// report says what went wrong in systems.
+// report logs the panics and quarantines of systems.
 func (c *Client) report(rec *loop.Record) {
 	for i := range rec.Panics {
 		if p := &rec.Panics[i]; p.First {
@@ -262,7 +263,7 @@ func (c *Client) report(rec *loop.Record) {
 func (c *Client) Run(ctx context.Context) error {
 	last := c.clock.Now()
 	for next := last; ; {
-		period := cmp.Or(c.pace.period, time.Second/60) // Not connected: Closed says why.
+		period := cmp.Or(c.pace.period, time.Second/60) // Not connected: Closed is set.
 		now := c.clock.Now()
 		c.Step(now - last)
 		last = now
@@ -277,18 +278,18 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// Closed returns why the client ended, or nil while it has not: while it comes back after a break,
-// see [Reconnect], it has not. It may be called from any goroutine.
+// Closed returns why the client ended. It returns nil while the client has not ended, which
+// includes reconnecting after a break, see [Reconnect]. It may be called from any goroutine.
 func (c *Client) Closed() *netloop.Closed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.gone
 }
 
-// Close says goodbye to the server and ends the connection. What was sent before
-// it still leaves; calls that wait for an answer fail, and all systems are removed
-// (see [netloop.OnRemove]). Closing twice does nothing. A Step afterwards runs no system:
-// it only fails what was asked for in callbacks of the end. It must not run beside Step.
+// Close tells the server that the client leaves and ends the connection. Messages sent before are
+// still flushed; calls that wait for an answer fail, and all systems are removed (see
+// [netloop.OnRemove]). A second Close has no effect. A later Step runs no system: it only fails the
+// calls made in callbacks of the end. Close must not run concurrently with Step.
 func (c *Client) Close() error {
 	if c.session != nil {
 		c.session.Close(netloop.CodeLeft, "")
@@ -313,7 +314,7 @@ func (c *Client) inspect(fn func(tick any)) {
 	fn(c.tick.Tick)
 }
 
-// end notes the end of the connection, once, and fails what waited for it.
+// end records the end of the connection, once, and fails the calls that wait for an answer.
 func (c *Client) end(why netloop.Closed) {
 	c.mu.Lock()
 	if c.gone != nil {
@@ -328,7 +329,7 @@ func (c *Client) end(why netloop.Closed) {
 	if c.now.Stage != 0 {
 		fail(c.tick.Tick)
 	} else {
-		c.inspect(fail) // Close calls between two frames: what it fails gets a live tick too.
+		c.inspect(fail) // Close is called between two frames: the failed calls get a live tick too.
 	}
 	c.verify.done(c, &why)
 	c.setState(State{Phase: Closed, Code: why.Code, Text: why.Text})

@@ -13,52 +13,50 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Config is what a client needs to connect. Only Schema must be set.
+// Config configures a client. Only Schema must be set.
 type Config struct {
-	// Schema is the game's: the same that its server uses, or that of another build
-	// of the game, to which the client then adapts.
+	// Schema is the game's: the same that its server uses, or that of another build of the game, to
+	// which the client then adapts.
 	Schema *netloop.Schema
-	// Local is a server of this process, to be joined without a network: for a game that somebody
-	// hosts and plays at once, or plays alone. [Dial] needs no address then. The server may be one
-	// with [netloop.Config] Offline, and must run, or at least listen, for the game to let the
-	// client in.
+	// Local is a server of this process, joined without a network: for a game whose player also
+	// hosts it, or plays alone. [Dial] needs no address then. The server may have [netloop.Config]
+	// Offline, and must run, or at least listen, for the game to admit the client.
 	Local *netloop.Server
 	// Room names the room to join. Empty is the server's default room.
 	Room string
-	// Ticket is a seat that is reserved in a room, see [netloop.Ticket], or the code of a private
-	// one ([netloop.RoomSpec]). It names the room, whatever Room says.
+	// Ticket is a reserved seat in a room, see [netloop.Ticket], or the code of a private room
+	// ([netloop.RoomSpec]). It selects the room, and Room is ignored.
 	Ticket string
-	// Spectate asks for a seat to watch from: see [netloop.Client.Spectator]. With a Ticket that
-	// says what the seat is.
+	// Spectate requests a spectator's seat: see [netloop.Client.Spectator]. With a Ticket, the
+	// ticket decides the kind of seat.
 	Spectate bool
-	// Join is what the client says about itself, as it is when the client is made. It travels as
-	// JSON, and the server's game reads it with Join.Params.
+	// Join holds the client's join parameters, as of the creation of the client. They are sent as
+	// JSON, and the server's game reads them with Join.Params.
 	Join any
-	// Token is what the client proves itself with, to the game's OnAdmit.
+	// Token proves the client's identity to the game's OnAdmit.
 	Token string
-	// Tokens, if set, is asked for the token of every dial, on the goroutine that dials: a server
-	// may take a token only once, and a client that comes back needs another if its place is gone.
-	// It should return once ctx has ended. Its error fails [Dial]; when a client comes back, it
-	// is tried again.
+	// Tokens, if set, returns the token of every dial, on the goroutine that dials: a server may
+	// accept a token only once, and a reconnecting client needs another if its seat is gone. It
+	// should return once ctx has ended. Its error fails [Dial]; a reconnecting client tries again.
 	Tokens func(ctx context.Context) (string, error)
-	// Reconnect says what the client does when its connection breaks. By default it comes back.
+	// Reconnect configures the client's behaviour when its connection breaks. By default it
+	// reconnects.
 	Reconnect Reconnect
-	// LostAfter is for how long nothing may be heard from the server before the connection counts
-	// as broken, from 1 s to 10 s; 0 is 5 s. Only time in which Step was called counts, of which
-	// more than 100 ms between two calls is left out: a program that hung was not left alone.
+	// LostAfter is the time without a packet from the server after which the connection counts as
+	// broken, from 1 s to 10 s; 0 is 5 s. Only time in which Step was called counts, at most 100 ms
+	// between two calls: a program that hung must not lose its connection for that.
 	LostAfter time.Duration
-	// TLS says which certificates the client accepts. Nil accepts the development
-	// certificate of servers on a loopback address, and elsewhere what the system
-	// trusts.
+	// TLS sets the certificates that the client accepts. Nil accepts the development certificate of
+	// servers on a loopback address, and otherwise the certificates that the system trusts.
 	TLS *tls.Config
-	// Transport is what the client connects over. The zero value is QUIC; the others are there for
-	// browsers, and for programs that stand in for them.
+	// Transport selects the kind of connection. The zero value is QUIC; the others exist for
+	// browsers, and for programs that simulate them.
 	Transport Transport
-	// Log takes what the client has to say. Nil is silent.
+	// Log receives the client's log. Nil discards it.
 	Log *slog.Logger
 }
 
-// Transport is what a client connects over. What is said over it is the same on each.
+// Transport is a kind of connection. The protocol is the same over each.
 type Transport = transport.Carrier
 
 // The transports.
@@ -67,23 +65,23 @@ const (
 	QUIC = transport.QUIC
 	// WebTransport is a WebTransport session, on the same UDP port of the server.
 	WebTransport = transport.WebTransport
-	// WebSocket is a WebSocket, on the TCP port of the server's pages, where there is one.
+	// WebSocket is a WebSocket, on the TCP port of the server's pages, if it has one.
 	WebSocket = transport.WebSocket
 )
 
-// Reconnect is how a client comes back whose connection has broken. The Client goes on: its
-// watchers, systems and objects stay, reliable messages wait, calls go on waiting for their
-// answers, and [State] tells. A server keeps the client's place for a while ([netloop.RoomSpec],
-// KeepDropped): then both go on where they were. When the place is gone, because that time is over
-// or the server is another, the client joins anew: all objects despawn, then those that it sees now
-// spawn; calls and messages under way are lost, and its [Client.ID] is another.
+// Reconnect configures how a client reconnects after its connection has broken. The Client remains
+// in use: its watchers, systems and objects are kept, reliable messages and calls wait, and [State]
+// reports the progress. A server keeps the client's seat for a while ([netloop.RoomSpec],
+// KeepDropped): then both resume. When the seat is gone, because that time is over or the server is
+// another, the client joins anew: all objects despawn, then the objects that it sees now spawn;
+// calls and messages in flight are lost, and its [Client.ID] changes.
 //
-// What the server or the game has said is no break: a client that is kicked, refused or replaced,
-// or whose server closes, stays closed.
+// A close by the server or the game is no break: a client that is kicked, refused or replaced, or
+// whose server closes, remains closed.
 type Reconnect struct {
 	// Off makes a broken connection the end of the client.
 	Off bool
-	// GiveUp is for how long it is tried, from 1 s to 24 h; 0 is 60 s.
+	// GiveUp is how long the client tries, from 1 s to 24 h; 0 is 60 s.
 	GiveUp time.Duration
 }
 

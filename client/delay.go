@@ -3,16 +3,16 @@ package client
 import "time"
 
 // delayMeter finds how far behind the server's time a client has to draw, so that it nearly always
-// has the snapshot before and the one after the moment that it draws.
+// has the snapshots before and after the drawn moment.
 //
-// Drawing so far behind, a frame finds the next snapshot there if that arrived in time: while the
-// moment lies between two snapshots, the later one is missing until its arrival, which is
+// A frame with this delay finds the next snapshot if that arrived in time: while the moment is
+// between two snapshots, the later one is missing until its arrival, which is
 //
 //	need = lateness of the later + time between the two
 //
-// behind the earlier. So of a delay it is known what share of the time would have been without a
-// neighbour, had it held all along, whatever has made it so: jitter, loss, a server that sends
-// every other snapshot or begins its ticks late.
+// behind the earlier. So for each delay the meter computes the share of the time during which the
+// next snapshot would have been missing with this delay, for any reason: jitter, loss, a server
+// that sends every other snapshot or begins its ticks late.
 type delayMeter struct {
 	list  [maxDelays]whole // a ring
 	next  int
@@ -30,16 +30,17 @@ type whole struct {
 }
 
 const (
-	// maxDelays and delayWindow bound what is looked at: 8.5 s of 60 Hz, or 10 s of less.
+	// maxDelays and delayWindow limit the snapshots considered: 8.5 s of 60 Hz, or 10 s of less.
 	maxDelays   = 512
 	delayWindow = 10 * time.Second
-	// neighbourless is the share of the time that may be without a neighbour, one part of so many.
-	// Half of what is promised, because the next seconds are not like the last.
+	// neighbourless is the share of the time during which the next snapshot may be missing, one
+	// part in this many. It is half of the promised share, because the next seconds differ from the
+	// last.
 	neighbourless = 200
-	// delaySpare makes up for what the estimate of the server's time trembles.
+	// delaySpare compensates for the jitter of the estimate of the server's time.
 	delaySpare = 2 * time.Millisecond
-	// An outage is no jitter: what is further apart than so many periods of snapshots, or ticks, is
-	// not looked at. To draw that far behind all the time would be worse.
+	// An outage is no jitter: gaps longer than this many periods of snapshots, or ticks, are
+	// ignored. Drawing that far behind all the time would be worse.
 	maxGap = 5
 )
 
@@ -49,8 +50,8 @@ func (d *delayMeter) add(s whole) {
 	d.count = min(d.count+1, maxDelays)
 }
 
-// shift says that the server's time has moved for snapshots before a tick: as if they had arrived
-// that much later.
+// shift records that the server's time has moved for snapshots before a tick: as if they had
+// arrived that much later.
 func (d *delayMeter) shift(before uint64, by time.Duration) {
 	for i := range d.count {
 		if s := &d.list[i]; s.tick < before {
@@ -79,13 +80,13 @@ func (d *delayMeter) delay(now, game, period time.Duration) time.Duration {
 	return high + delaySpare
 }
 
-// need is how far behind one would have had to draw for this snapshot; one after an outage says
-// nothing.
+// need returns the delay that this snapshot would have required; a snapshot after an outage is
+// ignored.
 func (s *whole) need(now, game, period time.Duration) (need time.Duration, ok bool) {
 	return game - (now - s.at) - s.game + s.gap, now-s.at < delayWindow && s.gap <= maxGap*period
 }
 
-// enough reports whether with a delay few enough of the frames would have been without a neighbour.
+// enough reports whether with a delay the next snapshot would have been missing rarely enough.
 func (d *delayMeter) enough(delay, now, game, period time.Duration) bool {
 	var without, all time.Duration
 	for i := range d.count {

@@ -17,8 +17,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Dialer lets many clients of a process share one UDP socket, as load tests
-// want. Its methods may be called from any goroutine.
+// Dialer lets many clients of a process share one UDP socket, as load tests need. Its methods may
+// be called from any goroutine.
 type Dialer struct {
 	d       *quicnet.Dialer
 	local   *inproc.Dialer // in the place of d: see Config.Local
@@ -43,11 +43,11 @@ func (d *Dialer) Close() error {
 	return d.d.Close()
 }
 
-// Dial connects to a server at addr, host:port, joins its room, and returns once the game has let
-// the client in. A *netloop.Refusal says why the server or the game did not, or in what a server of
-// another build does not fit: it has CodeSchemaMismatch and names the class or method, the field,
-// and both types. A connection that breaks later the client makes anew with the same Dialer: see
-// [Reconnect]. With a Config.Local the address and the Dialer have no part in it.
+// Dial connects to a server at addr, host:port, joins its room, and returns once the game has
+// admitted the client. A *netloop.Refusal tells why the server or the game refused it, or how the
+// server's build differs incompatibly: it has CodeSchemaMismatch and names the class or method, the
+// field, and both types. If the connection breaks later, the client reconnects with the same
+// Dialer: see [Reconnect]. With a Config.Local the address and the Dialer are not used.
 func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	c, err := newClient(cfg, systemClock())
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, er
 	return c, nil
 }
 
-// letIn waits until the game has let the client in. The arrivals stay for the first Step.
+// letIn waits until the game has admitted the client. The arrivals are kept for the first Step.
 func (c *Client) letIn(ctx context.Context) error {
 	select {
 	case <-c.session.Accepted():
@@ -87,7 +87,7 @@ func (c *Client) letIn(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	select {
-	case <-c.session.Accepted(): // And then the connection ended, which the first Step finds.
+	case <-c.session.Accepted(): // The connection has ended since; the first Step finds that.
 		return nil
 	default:
 	}
@@ -98,7 +98,7 @@ func (c *Client) letIn(ctx context.Context) error {
 	return &why
 }
 
-// enter dials, and ends the entry.
+// enter dials, and stores the result in the entry.
 func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) {
 	if err := e.prove(ctx); err != nil {
 		e.end(nil, nil, fmt.Errorf("the token: %w", err))
@@ -109,7 +109,7 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 		ctx, cancel = context.WithTimeout(ctx, e.limit)
 		defer cancel()
 	}
-	// The transports differ here and nowhere else.
+	// This is the only code that differs by transport.
 	switch {
 	case d.local != nil:
 		e.end(d.local.Dial(ctx, e.greeting(), e.config))
@@ -125,7 +125,7 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 	e.end(quicnet.Dial(ctx, conf))
 }
 
-// built says which transports there are.
+// built lists the available transports.
 var built = map[Transport]bool{QUIC: true, WebTransport: true, WebSocket: true}
 
 // Dial connects with a socket of the client's own, which Close closes.
@@ -145,7 +145,7 @@ func Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// refusal says why a client was not let in.
+// refusal returns why a client was not admitted.
 func refusal(err error) netloop.Closed {
 	var (
 		refused *transport.Refusal
@@ -168,8 +168,8 @@ func dialError(addr string, err error) error {
 	return fmt.Errorf("client: dialing %s: %w", addr, err)
 }
 
-// The door for package netlooptest, whose clients have a link in memory.
-func init() { //nolint:gochecknoinits // The one door: see package inside.
+// The bridge for package netlooptest, whose clients have a link in memory.
+func init() { //nolint:gochecknoinits // The only bridge: see package bridge.
 	bridge.Client.Bounds = bounds
 	bridge.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
 	bridge.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }

@@ -15,15 +15,15 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// entry is one way into the room: what a dial says to the server, and what it brings back. The
-// goroutine that dials writes it, and then Step's has it.
+// entry is one attempt to enter the room: the greeting that a dial sends to the server, and its
+// result. First only the dialing goroutine writes it, then only Step's goroutine uses it.
 type entry struct {
 	schema *schema.Schema
 	hello  *netloopv1.Hello
 	tokens func(context.Context) (string, error)
 	began  time.Duration // on the client's clock
 	limit  time.Duration // of the dial
-	quiet  time.Duration // of a dial to which nobody answers
+	quiet  time.Duration // limit of a dial without an answer
 	cancel context.CancelFunc
 	config transport.SessionConfig
 
@@ -34,12 +34,12 @@ type entry struct {
 
 	mu     sync.Mutex
 	ended  bool  // under mu: the dial has
-	unread bool  // under mu: nobody wants its result any more
+	unread bool  // under mu: the result is not wanted any more
 	err    error // under mu
 }
 
-// newEntry is the next way in, with all that the server needs to know: where the client goes on,
-// and what a newcomer says if it cannot.
+// newEntry returns the next attempt, with all that the server needs: how far the client had
+// received messages, and the join parameters in case it cannot resume.
 func (c *Client) newEntry() *entry {
 	e := &entry{schema: c.schema, tokens: c.cfg.Tokens, hello: c.schema.Hello(), began: c.clock.Now(), cancel: func() {}}
 	e.hello.Room, e.hello.Token, e.hello.Build, e.hello.Params = c.room, c.cfg.Token, "netloop-go", c.params
@@ -55,13 +55,13 @@ func (c *Client) newEntry() *entry {
 	return e
 }
 
-// greeting is how the client introduces itself.
+// greeting returns the messages with which the client introduces itself.
 func (e *entry) greeting() transport.Greeting {
 	return transport.Greeting{Hello: e.hello, Adapt: e.adapt}
 }
 
-// prove fetches the token. A client that shows a secret needs none unless its place is gone: then
-// the server says so, and the next dial asks again.
+// prove fetches the token. A client with a resume token needs none unless its seat is gone: then
+// the server refuses it, and the next dial fetches a token.
 func (e *entry) prove(ctx context.Context) error {
 	if e.tokens == nil {
 		return nil
@@ -94,7 +94,7 @@ func (e *entry) decode(m *transport.Message) (_, decoded any, err error) {
 	return nil, decoded, err
 }
 
-// end notes the result of the dial. A connection that nobody wants any more is closed.
+// end stores the result of the dial. A connection that is not wanted any more is closed.
 func (e *entry) end(s *transport.Session, w *netloopv1.Welcome, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,14 +102,14 @@ func (e *entry) end(s *transport.Session, w *netloopv1.Welcome, err error) {
 	e.leaveLocked()
 }
 
-// result returns whether the dial has ended, and how.
+// result reports whether the dial has ended, and its error.
 func (e *entry) result() (ended bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.ended, e.err
 }
 
-// giveUp ends the dial, whose result nobody wants.
+// giveUp cancels the dial, whose result is not wanted any more.
 func (e *entry) giveUp() {
 	e.cancel()
 	e.mu.Lock()
@@ -124,7 +124,7 @@ func (e *entry) leaveLocked() {
 	}
 }
 
-// resumed reports whether the client goes on where its last connection broke.
+// resumed reports whether the server resumed the seat of the last connection.
 func (e *entry) resumed() bool {
 	return e.welcome.GetResumed() && len(e.hello.GetResume().GetToken()) > 0
 }
@@ -164,8 +164,8 @@ func (c *Client) arrive(e *entry) error {
 	return nil
 }
 
-// enter goes on with the connection of an entry that has arrived. What counts per connection begins
-// anew.
+// enter switches to the connection of an entry that has arrived, and resets the state that belongs
+// to one connection.
 func (c *Client) enter(t *netloop.Tick, e *entry) {
 	w := e.welcome
 	c.session, c.served, c.warned = e.session, e.served, nil
@@ -186,13 +186,13 @@ func (c *Client) enter(t *netloop.Tick, e *entry) {
 		c.session.Keep(c.backlog)
 		c.session.AwaitPeer()
 		c.replica.Resume()
-		c.away.state.Closing = 0 // As with the overload: what holds is said again.
+		c.away.state.Closing = 0 // Like the overload, it is sent again if it holds.
 		return
 	}
 	c.join(t, e)
 }
 
-// join begins as a newcomer. Of what there was before, nothing is left.
+// join starts a new seat. All earlier state of the room is dropped.
 func (c *Client) join(t *netloop.Tick, e *entry) {
 	w, lost := e.welcome, c.backlog
 	c.forgetInputs()
@@ -216,7 +216,7 @@ func (c *Client) join(t *netloop.Tick, e *entry) {
 	c.replica.StartAt(c.time.timeline.TickAt(c.time.gameTime(c.clock.Now())))
 }
 
-// forget lets go of what belonged to a place that is gone, and tells the game.
+// forget drops the state of a lost seat, and tells the game.
 func (c *Client) forget(t *netloop.Tick, lost *transport.Backlog) {
 	if lost != nil {
 		c.stats.Dropped += uint64(lost.Len())
@@ -234,7 +234,7 @@ func (c *Client) forget(t *netloop.Tick, lost *transport.Backlog) {
 	c.calls.failAll(t, &why)
 }
 
-// accepted says that the game has taken the client in, or back.
+// accepted handles the server's message that the game has admitted or resumed the client.
 func (c *Client) accepted(received uint64) {
 	if c.backlog != nil && !c.session.Resend(received) {
 		c.violated("the server has had messages that were never sent")
@@ -252,14 +252,14 @@ func (c *Client) accepted(received uint64) {
 	c.setState(a.state)
 }
 
-// confirmed takes how many reliable messages the server has had.
+// confirmed records how many reliable messages the server has received.
 func (c *Client) confirmed(received uint64) {
 	if c.backlog != nil && !c.backlog.Confirm(received) {
 		c.violated("the server has had messages that were never sent")
 	}
 }
 
-// came counts a reliable message, and tells the server from time to time.
+// came counts a reliable message, and acknowledges it to the server from time to time.
 func (c *Client) came(a *transport.Arrival) {
 	if c.backlog != nil && a.Message.Reliable {
 		c.received = c.before + a.Number

@@ -9,12 +9,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A server of another build speaks its own schema, and the client adapts: see package
-// netloop. Everything here does nothing while both have the same.
+// A server of another build uses its own schema, and the client adapts: see package netloop. This
+// code has no effect while both have the same.
 
-// encode makes the payload of a message and finds the server's id of its method. The error, which
-// is counted, is that the message exceeds what its declaration or the wire allows, or that the
-// server, of another build, cannot take it.
+// encode makes the payload of a message and finds the server's id of its method. It counts and
+// returns an error if the message exceeds the limits of its declaration or of the wire, or if the
+// server, of another build, cannot accept it.
 func (c *Client) encode(m *schema.Method, msg any) (id uint32, payload []byte, err error) {
 	id, layout, known := m.Queue.ID, m.In.Append, true
 	if c.served != nil {
@@ -28,7 +28,7 @@ func (c *Client) encode(m *schema.Method, msg any) (id uint32, payload []byte, e
 		}
 	}
 	c.stats.Unsent++
-	if _, own := c.payloadOf(m, m.In.Append, msg); own != nil { // It is no matter of builds.
+	if _, own := c.payloadOf(m, m.In.Append, msg); own != nil { // Not a matter of builds.
 		return id, nil, fmt.Errorf("client: sending %q: %w: %w", m.Queue.Name, ErrDoesNotFit, own)
 	}
 	if !known {
@@ -40,7 +40,7 @@ func (c *Client) encode(m *schema.Method, msg any) (id uint32, payload []byte, e
 	return id, nil, err
 }
 
-// warn logs, once for each method and connection, that the server cannot take its messages.
+// warn logs, once for each method and connection, that the server cannot accept its messages.
 func (c *Client) warn(m *schema.Method, err error) {
 	if c.warned[m.Queue.ID] {
 		return
@@ -52,11 +52,11 @@ func (c *Client) warn(m *schema.Method, err error) {
 	c.log.Warn("a message cannot be sent to this server; further ones of this method are only counted", "method", m.Queue.Name, "error", err)
 }
 
-// ErrDoesNotFit is in the error of a message that exceeds a limit of its declaration or of the
-// wire: a text that a player typed, mostly. [netloop.Clip] cuts one.
+// ErrDoesNotFit is wrapped by the error of a message that exceeds a limit of its declaration or of
+// the wire: mostly a text that a player typed. [netloop.Clip] shortens a text.
 var ErrDoesNotFit = errors.New("the message does not fit")
 
-// payloadOf makes the payload in one layout, valid until the next one is made.
+// payloadOf makes the payload in one layout, valid until the next call.
 func (c *Client) payloadOf(m *schema.Method, layout func([]byte, any) ([]byte, error), msg any) ([]byte, error) {
 	payload, err := layout(c.payload[:0], msg)
 	if err == nil {

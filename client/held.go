@@ -4,34 +4,32 @@ import (
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
-// held is the messages that wait for the state that they were sent with. They
-// run in the order in which they came; what is not held overtakes them. It belongs
-// to Step's goroutine.
+// held stores the messages that wait for the state that they were sent with. They run in the order
+// of their arrival; messages without such a state overtake them. Only Step's goroutine uses it.
 type held struct {
 	queue []heldMessage // oldest first
 	bytes int
 	state uint64 // the tick that the state has reached
-	early uint64 // ran before their state, because of a bound
+	early uint64 // messages that ran before their state, because of a limit
 }
 
 type heldMessage struct {
 	item rpcqueue.Item
 	tick uint64 // of the state that it waits for
-	came uint64 // the server's tick, estimated, when it came
+	came uint64 // the server's tick, estimated, when it arrived
 	size int
 }
 
-// The bounds of what is held. A message waits a few ticks for its state on a
-// healthy link; on one that brings no snapshots for two seconds of 60 Hz it is
-// better late state than no message at all.
+// The limits of held messages. A message waits a few ticks for its state on a healthy link; if no
+// snapshot arrives for two seconds of 60 Hz, a message without its state is better than none.
 const (
 	maxHeld      = 256
 	maxHeldBytes = 64 << 10
 	maxHeldTicks = 120
 )
 
-// hold keeps a message, or reports that its state is there, as that of tick 0 always is. run runs
-// those that must go for it.
+// hold stores a message, or reports false if its state has arrived, as that of tick 0 always has.
+// run runs messages that are removed to make room.
 func (h *held) hold(m heldMessage, run func(rpcqueue.Item)) bool {
 	if m.tick <= h.state {
 		return false
@@ -45,8 +43,8 @@ func (h *held) hold(m heldMessage, run func(rpcqueue.Item)) bool {
 	return true
 }
 
-// reached takes the tick that the state has reached with a whole snapshot, and runs what
-// has waited for it.
+// reached records the tick that the state has reached with a whole snapshot, and runs the messages
+// that waited for it.
 func (h *held) reached(tick uint64, run func(rpcqueue.Item)) {
 	h.state = max(h.state, tick)
 	for len(h.queue) > 0 && h.queue[0].tick <= h.state {
@@ -54,7 +52,7 @@ func (h *held) reached(tick uint64, run func(rpcqueue.Item)) {
 	}
 }
 
-// expire runs what has waited for too long.
+// expire runs messages that have waited too long.
 func (h *held) expire(now uint64, run func(rpcqueue.Item)) {
 	for len(h.queue) > 0 && now >= h.queue[0].came+maxHeldTicks {
 		h.early++
@@ -62,7 +60,7 @@ func (h *held) expire(now uint64, run func(rpcqueue.Item)) {
 	}
 }
 
-// release runs everything: no state will come any more.
+// release runs all messages: no more state will arrive.
 func (h *held) release(run func(rpcqueue.Item)) {
 	for len(h.queue) > 0 {
 		h.early++

@@ -14,11 +14,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// inputs is what the player does, step by step. It belongs to Step's goroutine.
+// inputs holds the player's inputs by step. Only Step's goroutine uses it.
 type inputs struct {
-	// sample asks the game for the next one, and reports whether there is one; nil: there are none.
+	// sample requests the next input from the game, and reports whether there is one; nil: the
+	// client makes no inputs.
 	sample func(t *netloop.Tick) bool
-	// store puts what sample got into wire precision.
+	// store converts the result of sample to wire precision.
 	store  func(c *schema.InputCodec, to *codec.Values) error
 	codec  *schema.InputCodec // of the server's layout; nil: it takes none
 	ring   *input.Ring
@@ -26,18 +27,17 @@ type inputs struct {
 	told   transport.InputStatus
 	made   uint64
 	backs  uint64 // times that the ring has followed steps that were set back
-	bytes  uint64 // of packets that have left
+	bytes  uint64 // of packets sent
 	sent   uint64 // packets
 }
 
-// Inputs lets the client make an input in each of its fixed steps: sample says what the player
-// does at this moment. It runs first in FixedUpdate; what it returns is rounded as it travels,
-// and sent with the next flush. [netloop.Tick.FixedStep] is the step of the server that the input
-// is meant for, which lies ahead of what the client has seen of the server: see [netloop.Input].
-// Each step is asked for once. When the server has stood still for long, the steps are set back:
-// the inputs made for the time that it has left out are discarded, and the same steps are asked for
-// again. While there is no connection nothing is asked. A sample that panics makes no input for its
-// step.
+// Inputs lets the client make an input in each of its fixed steps: sample returns the player's
+// input at this moment. It runs first in FixedUpdate; its result is rounded to wire precision, and
+// sent with the next flush. [netloop.Tick.FixedStep] is the server's step for the input, which is
+// ahead of the server state that the client has: see [netloop.Input]. Each step is sampled once.
+// When the server was stopped for long, the steps are set back: the inputs for the time that it has
+// left out are discarded, and the same steps are sampled again. Without a connection sample is not
+// called. A sample that panics makes no input for its step.
 //
 // Inputs panics when it is called twice, and with an input of another schema.
 func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M) {
@@ -73,7 +73,7 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 var samplePlace = panicguard.Place{Name: "Inputs"}
 
 // makeInput is the system input.sample. A frame in which the steps were set back runs steps that
-// are no more due: they have no input.
+// are no longer due: they get no input.
 func (c *Client) makeInput(t *netloop.Tick) {
 	in, step := &c.inputs, c.now.FixedStep
 	if !c.live() || !c.time.lead.on || !c.adaptInputs() || step > c.time.steps.done {
@@ -92,7 +92,8 @@ func (c *Client) makeInput(t *netloop.Tick) {
 	c.time.lead.made(c.clock.Now(), step)
 }
 
-// adaptInputs finds the layout in which the server reads inputs. It reports false if it reads none.
+// adaptInputs selects the layout in which the server reads inputs. It reports false if it reads
+// none.
 func (c *Client) adaptInputs() bool {
 	in := &c.inputs
 	now := (*schema.InputCodec)(nil)
@@ -113,8 +114,8 @@ func (c *Client) adaptInputs() bool {
 	return now != nil
 }
 
-// flushEarly is by how much before its time a flush may come. A new input leaves in the frame that
-// made it, and the frames around that one wait for it.
+// flushEarly returns by how much before its time a flush may happen. A new input is sent in the
+// frame that made it, and the frames around that one wait for it.
 func (c *Client) flushEarly() time.Duration {
 	in := &c.inputs
 	switch {
@@ -126,7 +127,7 @@ func (c *Client) flushEarly() time.Duration {
 	return -c.pace.period / 2
 }
 
-// flushInputs gives the session the inputs that the server may lack.
+// flushInputs passes the inputs that the server may lack to the session.
 func (c *Client) flushInputs() {
 	in := &c.inputs
 	if in.ring == nil {
@@ -139,7 +140,7 @@ func (c *Client) flushInputs() {
 	c.time.lead.flush(c.clock.Now(), in.ring.Newest())
 }
 
-// inputsTold takes what the server says of the inputs. What was overtaken on the way says less.
+// inputsTold handles the server's status of inputs. A reordered older status is ignored.
 func (c *Client) inputsTold(s *transport.InputStatus) {
 	in := &c.inputs
 	if in.ring == nil || !in.ring.Confirm(s.Newest, s.Before, s.Generation) {
@@ -151,7 +152,7 @@ func (c *Client) inputsTold(s *transport.InputStatus) {
 	}
 }
 
-// forgetInputs begins anew in another room, or as another client.
+// forgetInputs resets the inputs for another room, or another client id.
 func (c *Client) forgetInputs() {
 	c.inputs.told, c.inputs.ring = transport.InputStatus{}, nil
 }

@@ -8,73 +8,75 @@ import (
 )
 
 // lead lets the steps of a client that makes inputs run ahead of the server's present, so that each
-// input is there before the step that it is meant for runs.
+// input arrives before the server runs its step.
 //
-// The server says how early the newest input came, which is when by its own time, and the client
-// knows when it was made by its own clock. The difference has the way and how the clocks differ in
-// it, but not the lead, so that no correction has to wait for its own effect; and the estimate of
-// the server's clock has no part in it.
+// The server reports how early the newest input arrived, which gives its arrival by the server's
+// time; the client stores when it was made by its own clock. The difference contains the latency
+// and the clock difference, but not the lead, so no correction has to wait for its own effect; and
+// the estimate of the server's clock is not used.
 //
-// Steps are that far ahead of the client's clock for 95 of 100 inputs of the last second, and by
-// more: a frame, because a step waits for the next one; the interval at which inputs leave, which
-// is how much later one comes that was lost; and the jitter.
+// Steps are ahead of the client's clock by the difference of 95 of 100 inputs of the last second,
+// plus: a frame, because a step waits for the next one; the interval between input packets, which
+// is the extra delay of an input whose packet was lost; and the jitter.
 type lead struct {
 	on    bool
-	first uint64        // the first step that leads: inputs of earlier ones would come too late
+	first uint64        // the first step that leads: inputs of earlier ones would arrive too late
 	last  time.Duration // the last frame, by the client's clock
-	keep  time.Duration // the lead while nothing is measured
-	owed  time.Duration // for how long the steps stand still
+	keep  time.Duration // the lead before the first measurement
+	owed  time.Duration // for how long the steps are still held
 
-	credit time.Duration // time passed that has not paid for a correction yet
+	credit time.Duration // time passed since the last correction
 	far    time.Duration // for how long the lead has been far off
 	begun  bool          // it was measured once on this connection
 	jumps  uint64
 	backs  uint64 // how often the steps were set back
 	back   uint64 // the step to which they were set back last
-	late   int    // inputs in a row that came too late for their steps
+	late   int    // consecutive inputs that arrived too late for their steps
 
 	frame    time.Duration // from one to the next, on average
 	steps    []madeStep    // by step, as many as a window has
-	left     uint64        // the newest step whose input has left
+	left     uint64        // the newest step whose input was sent
 	flushed  time.Duration // then
 	interval time.Duration // between two such flushes, on average
-	told     uint64        // the newest step that the server has told of
-	epochs   uint64        // that there have been
+	told     uint64        // the newest step that the server has reported
+	epochs   uint64        // number of epochs received
 	needs    needs
 }
 
-// madeStep is when the input of a step was made.
+// madeStep records when the input of a step was made.
 type madeStep struct {
 	step, epochs uint64
 	at           time.Duration // by the client's clock
-	first        time.Duration // when the oldest was made that has left with it; 0 before
+	first        time.Duration // when the oldest input sent with it was made; 0 before
 }
 
 const (
 	// leadSlew is the part of the passing time by which the lead is corrected at most: 1/100, which
-	// nobody sees.
+	// is invisible.
 	leadSlew = 100
-	// starvedSlew is the same while inputs starve, which is felt: the last leadStarved inputs, or
-	// more, came too late. Bad jitter alone seldom delays so many in a row.
+	// starvedSlew is the same while inputs starve, which the player feels: the last leadStarved
+	// inputs, or more, arrived too late. Jitter alone seldom delays so many in a row.
 	starvedSlew = 20
 	leadStarved = 4
-	// leadStill is for how long steps stand still at most when the server's time has moved back. By
-	// more they are set back, so that the player waits no longer for his controls.
+	// leadStill is the longest time for which steps are held after the server's time has moved
+	// back. If it moved back further, the steps are set back, so that the player's controls respond
+	// without a longer wait.
 	leadStill = 100 * time.Millisecond
 	// leadFar is by how much the lead may be too long, and leadPatience for how long; or for how
-	// long too short for half of the inputs. Then it jumps. A second of bad jitter does not last
-	// so long, and what jumps forth would have to come back.
+	// long it may be too short for half of the inputs. After that it jumps. A second of bad jitter
+	// is shorter than this, and a lead that jumped for it would have to jump back.
 	leadFar      = 250 * time.Millisecond
 	leadPatience = 1500 * time.Millisecond
-	// leadStart is the margin before anything is measured, in intervals of inputs, and leadBegun
-	// how many of them have to be measured to know better.
+	// leadStart is the margin before the first measurement, in intervals of inputs, and leadBegun
+	// the number of measured inputs that replaces it.
 	leadStart = 3
 	leadBegun = 16
-	// mostEarly bounds what a server may say.
+	// mostEarly limits the values accepted from a server.
 	mostEarly = 10 * time.Second
 )
 
-// begin lets the steps, each of so long, lead from a frame on, and returns where they stand then.
+// begin starts the lead at a frame and returns the game time of the steps; step is the length of
+// each.
 func (l *lead) begin(now, game, rtt, interval, step time.Duration) time.Duration {
 	*l = lead{
 		on: true, last: now, interval: interval, keep: rtt/2 + leadStart*interval, jumps: l.jumps, backs: l.backs, back: l.back,
@@ -88,8 +90,8 @@ func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.s
 // restart measures anew, because the path to the server may be another.
 func (l *lead) restart() { l.needs, l.begun, l.far, l.late = needs{}, false, 0, 0 }
 
-// follow returns where the steps stand in the frame at now, in game time, that stood at a time in
-// the frame before; the server's present is game. It is never earlier.
+// follow returns the game time of the steps in the frame at now; at is that of the frame before,
+// game the server's present. It never decreases.
 func (l *lead) follow(now, at, game, step time.Duration) time.Duration {
 	passed := max(now-l.last, 0)
 	l.last += passed
@@ -118,8 +120,8 @@ func (l *lead) follow(now, at, game, step time.Duration) time.Duration {
 	return at + min(max(off, -most), most)
 }
 
-// jumpsBy reports whether the lead jumps, which is off and stands so far ahead of the client's
-// clock. The first measure of a connection is taken at once and is no jump.
+// jumpsBy reports whether the lead, wrong by off and ahead of the client's clock by ahead, jumps.
+// The first measurement of a connection is used at once and is no jump.
 func (l *lead) jumpsBy(off, ahead, passed time.Duration) bool {
 	known := l.needs.known(l.last)
 	if known && !l.begun && l.needs.len() >= leadBegun {
@@ -138,12 +140,12 @@ func (l *lead) jumpsBy(off, ahead, passed time.Duration) bool {
 	return true
 }
 
-// made notes that the input of a step was made.
+// made records that the input of a step was made.
 func (l *lead) made(now time.Duration, step uint64) {
 	*l.slot(step) = madeStep{step: step, epochs: l.epochs, at: now}
 }
 
-// flush notes that the inputs up to a step have left.
+// flush records that the inputs up to a step were sent.
 func (l *lead) flush(now time.Duration, newest uint64) {
 	if !l.on || newest <= l.left || l.slot(newest).step != newest {
 		return
@@ -157,11 +159,11 @@ func (l *lead) flush(now time.Duration, newest uint64) {
 	l.left, l.flushed = newest, now
 }
 
-// mostInterval bounds frames and intervals: those of a client at 10 Hz.
+// mostInterval limits frames and intervals: those of a client at 10 Hz.
 const mostInterval = 100 * time.Millisecond
 
-// take takes how early the input of a step came, from the server, when no newer one had come. Those
-// that were made before an epoch moved were for other times.
+// take records how early the input of a step arrived at the server, when no newer one had arrived.
+// Inputs made before an epoch moved are skipped: they were made for other times.
 func (l *lead) take(now time.Duration, line loop.Timeline, step uint64, early time.Duration) {
 	if !l.on || step <= l.told || early.Abs() > mostEarly {
 		return
@@ -177,8 +179,8 @@ func (l *lead) take(now time.Duration, line loop.Timeline, step uint64, early ti
 	l.needs.add(now, line.GameTime(line.StepTick(step))-early-s.first)
 }
 
-// moved follows an epoch by which the server's time has moved back. The steps stand still for a
-// short time; of a longer one it reports that they are to be set back.
+// moved handles an epoch by which the server's time has moved back. The steps are held for a short
+// time; for a longer one it reports that they must be set back.
 func (l *lead) moved(by time.Duration) (back bool) {
 	l.epochs++
 	l.needs.shift(-by)
@@ -191,13 +193,13 @@ func (l *lead) moved(by time.Duration) (back bool) {
 	return true
 }
 
-// setBack notes the step to which the steps were set back. Inputs of later ones are made again.
+// setBack records the step to which the steps were set back. Inputs of later ones are made again.
 func (l *lead) setBack(step uint64) {
 	l.back, l.left, l.told = step, min(l.left, step), min(l.told, step)
 }
 
-// stats returns how far steps that stand at a time are ahead of the server's present, and how early
-// at least 95 of 100 inputs come.
+// stats returns how far steps at a time are ahead of the server's present, and how early at least
+// 95 of 100 inputs arrive.
 func (l *lead) stats(at, game time.Duration) (ahead, margin time.Duration) {
 	if !l.on {
 		return 0, 0

@@ -7,17 +7,18 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// lull measures for how long nothing was heard while Step was called.
+// lull measures the time without packets while Step was called.
 type lull struct {
 	heard time.Duration // the newest arrival
 	step  time.Duration // the last Step
 	quiet time.Duration
 }
 
-// mostFrame bounds what one frame counts: beyond it the program hung, or the machine slept.
+// mostFrame limits the time that one frame counts: beyond it the program hung, or the machine
+// slept.
 const mostFrame = 100 * time.Millisecond
 
-// stepped takes a Step, and when the newest arrival was.
+// stepped records a Step and the time of the newest arrival, and returns the time without packets.
 func (l *lull) stepped(now, heard time.Duration) time.Duration {
 	if l.quiet += min(now-l.step, mostFrame); heard != l.heard {
 		l.quiet = 0
@@ -26,7 +27,7 @@ func (l *lull) stepped(now, heard time.Duration) time.Duration {
 	return l.quiet
 }
 
-// listen ends a connection over which nothing is heard.
+// listen ends a connection without packets for too long.
 func (c *Client) listen() {
 	if !c.live() || c.Closed() != nil {
 		return

@@ -13,13 +13,13 @@ var (
 	errNoMove = errors.New("client: Move: the game does not let clients of this room move (netloop.Room.AllowMoves)")
 )
 
-// Move asks the room to let the client go on to the room of a ticket, or of a private room's code.
-// The server's game may send a client on by itself, with [netloop.Client.Move]; both are the same
-// from there on. The Client goes on, over the same connection: watchers and systems stay; all
-// objects despawn, then those spawn that it sees in the other room; calls and messages under way
-// are lost; [Client.ID] and [Client.Room] are others. [State] says [Moving], and then [Loading]. If
-// the connection breaks on the way, the client comes back with the same ticket. If the other room
-// does not take it, the client is closed with the reason: its place here is gone.
+// Move asks the room to let the client move to the room of a ticket, or of a private room's code.
+// The server's game may also move a client, with [netloop.Client.Move]; both work the same from
+// then on. The Client moves over the same connection: watchers and systems are kept; all objects
+// despawn, then the objects that it sees in the other room spawn; calls and messages in flight are
+// lost; [Client.ID] and [Client.Room] change. [State] is [Moving], and then [Loading]. If the
+// connection breaks during the move, the client reconnects with the same ticket. If the other room
+// refuses it, the client is closed with the reason: its seat here is gone.
 func (c *Client) Move(ticket netloop.Ticket) error {
 	switch {
 	case c.Closed() != nil || c.away != nil || c.session == nil:
@@ -31,7 +31,7 @@ func (c *Client) Move(ticket netloop.Ticket) error {
 	return nil
 }
 
-// follow goes on to the room of a ticket: this one has let the client go.
+// follow enters the room of a ticket: the current room has released the client.
 func (c *Client) follow(ticket string) {
 	c.ticket, c.secret, c.keep = ticket, nil, 0
 	e := c.newEntry()
@@ -44,9 +44,9 @@ func (c *Client) follow(ticket string) {
 // moving reports whether the client is on its way to another room.
 func (c *Client) moving() bool { return c.away != nil && c.away.moves }
 
-// endsMove reports whether a move that has failed ends the client. A refusal over the connection of
-// the move does, whatever its code. A connection that has broken does if the client makes no other
-// one. A refusal of a later connection is like that of any client that comes back.
+// endsMove reports whether a failed move ends the client. A refusal over the connection of the move
+// does, with any code. A broken connection does if the client does not reconnect. A refusal of a
+// later connection is handled like that of any reconnecting client.
 func (c *Client) endsMove(err error) bool {
 	var refused *transport.Refusal
 	return c.moving() && (c.cfg.Reconnect.Off || c.away.attempt == 0 && errors.As(err, &refused))

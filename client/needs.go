@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// needs is how far ahead of the client's clock steps needed to be for their inputs to come in time,
-// over the last second.
+// needs measures how far ahead of the client's clock steps needed to be for their inputs to arrive
+// in time, over the last second.
 type needs struct {
 	all  [needsKept]need // a ring
-	n    uint64          // that there have been
+	n    uint64          // number of measurements
 	from uint64          // the first that counts
-	// What 5, 50 and 95 of 100 needed.
+	// The 5th, 50th and 95th percentile.
 	few, half, most time.Duration
 }
 
@@ -20,17 +20,17 @@ type need struct{ at, ahead time.Duration }
 const (
 	needsKept  = 128
 	needsSpan  = time.Second
-	leastNeeds = 8 // to know anything
+	leastNeeds = 8 // for a usable result
 )
 
 func (x *needs) len() int { return int(x.n - x.from) }
 
-// known reports whether enough is known, of late.
+// known reports whether there are enough recent measurements.
 func (x *needs) known(now time.Duration) bool {
 	return x.len() >= leastNeeds && now-x.all[(x.n-1)%needsKept].at <= needsSpan
 }
 
-// wanted is what nearly all needed, and the jitter.
+// wanted returns the need of nearly all inputs, plus the jitter.
 func (x *needs) wanted() time.Duration { return x.most + x.most - x.few }
 
 func (x *needs) add(now, ahead time.Duration) {
@@ -49,7 +49,7 @@ func (x *needs) add(now, ahead time.Duration) {
 	x.few, x.half, x.most = sorted[n*5/100], sorted[n/2], sorted[n*95/100]
 }
 
-// shift moves all of them.
+// shift adds a time to all measurements.
 func (x *needs) shift(by time.Duration) {
 	for i := range x.all {
 		x.all[i].ahead += by

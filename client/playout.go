@@ -6,12 +6,12 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// playout says which moment a client draws: a little behind the server's time, between two
-// snapshots that it has whole. It belongs to Step's goroutine.
+// playout selects the moment that a client draws: a little behind the server's time, between two
+// snapshots that it has whole. Only Step's goroutine uses it.
 //
-// The moment goes on with the frames. It is led to where it should be, the server's time less the
-// delay, by running faster or slower, and never goes back: neither when the server's time is
-// corrected or stands still nor when the delay grows.
+// The moment advances with the frames. It is steered to its target, the server's time less the
+// delay, by running faster or slower, and never decreases: neither when the server's time is
+// corrected or stops nor when the delay grows.
 type playout struct {
 	meter delayMeter
 	delay time.Duration
@@ -22,9 +22,9 @@ type playout struct {
 	period    time.Duration // of snapshots
 	tick      time.Duration
 	started   bool
-	run       time.Duration // game time that would be drawn
-	at        time.Duration // and that is: where snapshots end it waits for more
-	ahead     time.Duration // how far beyond the newest snapshot it may go
+	run       time.Duration // game time to be drawn
+	at        time.Duration // game time drawn: at the end of the snapshots it waits for more
+	ahead     time.Duration // how far beyond the newest snapshot it may extrapolate
 	moment    netvar.Moment
 	frames    frameClock
 
@@ -32,9 +32,9 @@ type playout struct {
 }
 
 const (
-	// The moment runs at most so much slower or faster than time, one part of so many. Slower is
-	// urgent, because frames are without a neighbour; a twentieth is not seen in what moves, and
-	// makes up for a snapshot in a third of a second. Faster is not urgent.
+	// The moment runs slower or faster than time by at most one part in this many. Slower is
+	// urgent, because frames lack the next snapshot; a twentieth is invisible in moving objects,
+	// and makes up for a snapshot in a third of a second. Faster is not urgent.
 	mostSlower = 20
 	mostFaster = 50
 	// An error is made good in about this time, so that a small one hardly changes the speed.
@@ -45,10 +45,10 @@ const (
 	maxDelay = 500 * time.Millisecond
 	// reconsider is how often the delay is worked out.
 	reconsider = 100 * time.Millisecond
-	// stillAfter is for how long nothing has changed until nobody misses the next snapshot: a room
-	// that sleeps, which it may after a second of that, sends none.
+	// stillAfter is how long no object has changed until a missing next snapshot does not count: a
+	// sleeping room, which a room may become after a second without changes, sends none.
 	stillAfter = 750 * time.Millisecond
-	// maxWhole bounds the snapshots that wait to be drawn: at most those of maxDelay count.
+	// maxWhole limits the snapshots that wait to be drawn: at most those of maxDelay count.
 	maxWhole = netvar.Horizon
 )
 
@@ -67,15 +67,15 @@ func (p *playout) arrived(s whole) {
 	}
 }
 
-// moved says that the server's time was set back by so much for ticks from this one on.
+// moved records that the server's time was set back by so much for ticks from this one on.
 func (p *playout) moved(from uint64, by time.Duration) { p.meter.shift(from, by) }
 
-// anew begins with another connection. What is drawn stays until its first snapshot.
+// anew starts with another connection. The drawn state remains until its first snapshot.
 func (p *playout) anew() {
 	p.meter, p.snapshots, p.started = delayMeter{}, p.snapshots[:0], false
 }
 
-// forget begins in another world, where time is another.
+// forget starts in another room, with another time.
 func (p *playout) forget() {
 	p.anew()
 	p.at, p.moment = 0, netvar.Moment{}
@@ -108,16 +108,16 @@ func (p *playout) frame(now, game, length time.Duration) {
 func (p *playout) setDelay(now, game time.Duration) {
 	if p.meter.count > 0 {
 		p.delay = p.meter.delay(now, game, p.period)
-	} else { // Nothing is known but when the first snapshot came.
+	} else { // Only the arrival of the first snapshot is known.
 		s := &p.snapshots[0]
 		p.delay = game - (now - s.at) - s.game + p.period + delaySpare
 	}
 	p.delay = min(max(p.delay, 0), maxDelay, netvar.Horizon/2*p.tick)
 }
 
-// lead moves the time that would be drawn on, and towards where it should be.
+// lead advances the time to draw, and steers it towards its target.
 func (p *playout) lead(target, passed time.Duration) {
-	if p.run > p.at { // It has waited for snapshots, and nobody sees that it goes back.
+	if p.run > p.at { // It has waited for snapshots: setting it back is invisible.
 		p.run = max(p.at, min(p.run, target-passed))
 	}
 	switch wrong := target - p.run - passed; {
@@ -132,13 +132,13 @@ func (p *playout) lead(target, passed time.Duration) {
 	}
 }
 
-// settle finds the snapshots around the moment, and lets go of those before.
+// settle finds the snapshots around the moment, and drops earlier ones.
 func (p *playout) settle() {
 	i := len(p.snapshots) - 1
 	for i > 0 && p.snapshots[i].game > p.at {
 		i--
 	}
-	if i > 1 { // One more stays, from which the newest goes on.
+	if i > 1 { // One more is kept, for extrapolation from it and the newest.
 		p.snapshots = append(p.snapshots[:0], p.snapshots[i-1:]...)
 		i = 1
 	}
@@ -152,7 +152,8 @@ func (p *playout) settle() {
 	}
 }
 
-// beyond is the moment of those who go on by at most so much where snapshots end.
+// beyond returns the moment of a class that extrapolates by at most this much past the newest
+// snapshot.
 func (p *playout) beyond(most time.Duration) netvar.Moment {
 	n := len(p.snapshots)
 	if n < 2 || p.moment.From != p.snapshots[n-1].tick || most == 0 {
@@ -166,8 +167,8 @@ func (p *playout) beyond(most time.Duration) netvar.Moment {
 	return netvar.Moment{From: older.tick, To: newest.tick, Alpha: 1 + float64(further)/float64(newest.game-older.game)}
 }
 
-// frameClock is time as frames have it. What a game says of their length is more even than when
-// they happen to be computed, which is a matter of milliseconds, so it follows the lengths, and
+// frameClock is the time of frames. The lengths given by the game are more even than the times at
+// which frames happen to be computed, which vary by milliseconds, so it follows the lengths, and
 // the clock slowly.
 type frameClock struct {
 	started bool

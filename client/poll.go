@@ -11,10 +11,10 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// poll is the system transport.poll: it takes what has arrived since the last
-// frame, in the order of arrival.
+// poll is the system transport.poll: it processes the arrivals since the last frame, in their
+// order.
 func (c *Client) poll(t *netloop.Tick) {
-	c.runForeign(t) // First: a new watcher is told of what exists before it hears what changes.
+	c.runForeign(t) // First: a new watcher gets the existing objects before their changes.
 	c.land(t)
 	if c.live() {
 		c.arrivals = c.session.Inbox().Swap(c.arrivals)
@@ -65,17 +65,17 @@ func (c *Client) arrived(t *netloop.Tick, a *transport.Arrival) {
 	}
 }
 
-// ended takes the end of the connection: a break, or the server's last word.
+// ended handles the end of the connection: a break, or a close by the server.
 func (c *Client) ended(why netloop.Closed) {
 	if c.breaks(why.Code) {
 		c.lose(why)
 		return
 	}
-	c.held.release(c.queue) // The server's last words, mostly.
+	c.held.release(c.queue) // Mostly the server's last messages.
 	c.end(why)
 }
 
-// apply takes one state packet, and then tells the game what it changed.
+// apply applies one state packet, and then calls the game's watchers.
 func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
 	applied, err := c.replica.Apply(a.State)
 	switch {
@@ -98,8 +98,8 @@ func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
 	c.verify.compared(c, state)
 }
 
-// applyRecord takes a record of state that came over the stream. Without it all that follows
-// would be wrong, and nothing of a stream can be asked for again.
+// applyRecord applies a record of state that arrived over the stream. A failed record closes the
+// connection: later state would be wrong without it, and a stream cannot resend.
 func (c *Client) applyRecord(t *netloop.Tick, a *transport.Arrival) {
 	id, err := c.replica.ApplyLarge(a.State)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Client) applyRecord(t *netloop.Tick, a *transport.Arrival) {
 	c.tellAll(t, c.replica.Tick())
 }
 
-// complete accounts for a snapshot whose packets come one by one.
+// complete counts a snapshot, whose packets arrive one by one.
 func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 	if c.snapshot.Tick != applied.Tick {
 		c.snapshot = Snapshot{Tick: applied.Tick}
@@ -130,7 +130,8 @@ func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 	}
 }
 
-// progress follows the first state. It may come before the server's word that the client is in.
+// progress updates the progress of the first state. It may arrive before the server's message that
+// the client is admitted.
 func (c *Client) progress(applied *netvar.Applied) {
 	now := c.present()
 	switch loaded := applied.Total - applied.Left; {
@@ -138,13 +139,14 @@ func (c *Client) progress(applied *netvar.Applied) {
 		return
 	case applied.Left == 0:
 		now = State{Phase: Playing, Closing: now.Closing}
-	default: // What is under way counts as missing again, but progress never goes back.
+	default: // Objects in flight count as missing again, but progress never decreases.
 		now.Loaded, now.Objects = max(loaded, now.Loaded), applied.Total
 	}
 	c.become(now)
 }
 
-// present is the state that the client is in, or goes back to from Reconnecting; become changes it.
+// present returns the client's state, or while it is Reconnecting the state to which it will
+// return; become changes it.
 func (c *Client) present() State {
 	if c.away != nil {
 		return c.away.state
@@ -160,13 +162,13 @@ func (c *Client) become(s State) {
 	c.setState(s)
 }
 
-// call calls the game, whose panic costs nobody else what has arrived.
+// call calls a function of the game. A panic there loses no other arrivals.
 func (c *Client) call(what string, fn func()) {
 	defer c.guard.Recover(&panicguard.Place{Name: what}, nil)
 	fn()
 }
 
-// receive queues a message for its stage, or hands an answer to who asked.
+// receive queues a message for its stage, or delivers an answer to its call.
 func (c *Client) receive(t *netloop.Tick, a *transport.Arrival) {
 	m := &a.Message
 	if m.Reply {
@@ -197,7 +199,7 @@ func (c *Client) flush() {
 		return
 	}
 	now := c.clock.Now()
-	heard := max(c.session.LinkFacts().LastArrival, c.since) // The welcome came before the session.
+	heard := max(c.session.LinkFacts().LastArrival, c.since) // The welcome preceded it.
 	if c.time.sync.Ready() {
 		c.pace.watch(now, c.session.LinkFacts().SRTT, c.time.sync.RTT())
 	}
@@ -210,15 +212,15 @@ func (c *Client) flush() {
 	}
 }
 
-// later runs fn at the poll of the next frame. It is for Step's goroutine, which
-// adds no more than there are watchers and calls.
+// later runs fn at the poll of the next frame. Only Step's goroutine may call it: it adds no more
+// functions than there are watchers and calls.
 func (c *Client) later(fn func(*netloop.Tick)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.foreign = append(c.foreign, fn)
 }
 
-// request is later for other goroutines: without a Step for long it reports false.
+// request is later for other goroutines. It reports false if too many functions wait for a Step.
 func (c *Client) request(fn func(*netloop.Tick)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,5 +241,5 @@ func (c *Client) runForeign(t *netloop.Tick) {
 	}
 }
 
-// maxClosing bounds the time that a server announces, so that a sum with it stays one.
+// maxClosing limits the time that a server announces, so that sums with it do not overflow.
 const maxClosing = uint64(1 << 60)

@@ -15,25 +15,26 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Predict lets the client run ahead with the objects of a class that it owns: what the player does
-// shows at once, and not a round trip later. In each fixed step, behind the input of that step,
-// step is called for each of these objects with its predicted state, the tick of the server that
-// will run the step, and the input. It does what the server's [netloop.Input.Handle] and its
-// systems do to such an object in that step, so both mostly share one method:
+// Predict lets the client run ahead with the objects of a class that it owns: the player's actions
+// show at once, and not a round trip later. In each fixed step, after the input of that step, step
+// is called for each of these objects with its predicted state, the server tick that will run the
+// step, and the input. It does the same as the server's [netloop.Input.Handle] and its systems do
+// to such an object in that step, so both mostly share one method:
 //
 //	client.Inputs(c, Controls, sample)
 //	client.Predict(c, Ships, Controls, (*Ship).Steer)
 //
-// When a snapshot brings an object as it was at a step and that differs from what was predicted for
-// the step, in any field, the client goes back to that state and runs the steps after it again,
-// with the same inputs: step must depend on its arguments alone, and do nothing else. It may look
-// at other predicted objects by [Predicted], and make new ones by [Spawn]. Objects of all classes
-// run in each step in the order of the calls of Predict, those of one class in the order of their
-// ids. Fields that are local, `net:"-"`, do not go back.
+// When a snapshot contains an object's state at a step and it differs from the prediction for the
+// step, in any field, the client resets the object to that state and runs the steps after it again,
+// with the same inputs: step must depend on its arguments alone, and have no other effects. It may
+// look at other predicted objects by [Predicted], and make new ones by [Spawn]. Objects of all
+// classes run in each step in the order of the calls of Predict, those of one class in the order of
+// their ids. Local fields, `net:"-"`, are not reset.
 //
-// [View] draws what is predicted, and [netloop.Object.State] is the confirmed state as ever. The
-// class must be declared [netloop.Predicted], which says what the server has to do with it. Predict
-// panics if it is not, if [Inputs] was not called before with the same input, and when it is called
+// [View] draws the prediction, and [netloop.Object.State] remains the confirmed state. The class
+// must be declared [netloop.Predicted], which documents the server's part. Predict panics if it is
+// not, if [Inputs] was not called before with the same input, and when it is called twice for a
+// class.
 // twice for a class.
 func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], step func(s *S, t *netloop.Tick, in M), o ...PredictOption) {
 	class := bridge.Netloop.Class(k)
@@ -68,19 +69,19 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 // PredictOption is an option of [Predict].
 type PredictOption func(*predictor)
 
-// defaultSmoothing is for how long a correction is drawn: long enough that none is seen as a jump,
-// short enough that nobody plays with a wrong picture.
+// defaultSmoothing is how long a correction is drawn: long enough that no correction looks like a
+// jump, short enough that no player acts on a wrong picture.
 const defaultSmoothing = 100 * time.Millisecond
 
-// Smoothing sets for how long a correction of the prediction is drawn: [View] goes over from what
-// it showed to what is right in this time, in a straight line, and the state itself is right at
-// once. Without it that takes 100 ms; 0 and less draw what is right at once. An object that becomes
-// the client's, or somebody else's, is drawn in the same way: it goes over from the past, in which
-// others are drawn, to the moment for which is predicted, or back.
+// Smoothing sets for how long a correction of the prediction is drawn: [View] moves from the shown
+// state to the correct one in this time, in a straight line, while the state itself is corrected at
+// once. The default is 100 ms; 0 and less draw the correct state at once. An object whose owner
+// becomes this client, or another, is drawn in the same way: it moves from the past, in which other
+// clients' objects are drawn, to the predicted moment, or back.
 func Smoothing(d time.Duration) PredictOption { return func(p *predictor) { p.smooth = d } }
 
-// Snap says which corrections are too large to be smoothed: was is what would have been drawn, is
-// what is right now. A change of a field with the tag teleport is never smoothed.
+// Snap selects the corrections that are too large to be smoothed: was is the state that would have
+// been drawn, is the correct one now. A change of a field with the tag teleport is never smoothed.
 func Snap[S any](when func(was, is *S) bool) PredictOption {
 	return func(p *predictor) { p.snap = func(was, is unsafe.Pointer) bool { return when((*S)(was), (*S)(is)) } }
 }
@@ -91,7 +92,7 @@ type predictor struct {
 	place  panicguard.Place
 	step   func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
 	copy   func(to, from unsafe.Pointer)
-	drawn  unsafe.Pointer // *S: what View returns
+	drawn  unsafe.Pointer // *S: the result of View
 	spare  unsafe.Pointer // *S
 	smooth time.Duration
 	snap   func(was, is unsafe.Pointer) bool
@@ -103,7 +104,7 @@ type predictor struct {
 
 const predictSystem = "state.predict"
 
-// add registers a predictor, and with the first one what runs them.
+// add registers a predictor, and with the first one the system that runs them.
 func (p *prediction) add(c *Client, one *predictor) {
 	if p.byClass == nil {
 		p.byClass = make([]*predictor, len(c.schema.Classes().Classes()))
@@ -153,9 +154,9 @@ type Misprediction struct {
 	Count uint64
 }
 
-// Mispredictions returns which fields of a class were found to be predicted wrongly, in the order
-// of the struct, and how often. A steady count of one of them is a step function that does
-// something else than the server.
+// Mispredictions returns which fields of a class were predicted wrongly, in the order of the
+// struct, and how often. A count that keeps growing means that the step function differs from the
+// server's code.
 func Mispredictions[S any](c *Client, k *netloop.Class[S]) (all []Misprediction) {
 	p := c.prediction.of(bridge.Netloop.Class(k).State)
 	if p == nil {

@@ -12,35 +12,37 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// A client predicts the objects that it owns. Of each it keeps what it has predicted for the newest
-// steps, as the wire carries it. What the server says of a step is compared with that
-// (reconcile.go): if it is another value, all objects go back, and the steps after it run again.
+// A client predicts the objects that it owns. For each it stores its predictions for the newest
+// steps, encoded as on the wire. The server's state of a step is compared with the prediction
+// (reconcile.go): if it differs, all objects are reset to that step, and the steps after it run
+// again.
 //
-//	a frame     poll ─▶ what is known of which step ─▶ equal: forget what is older
-//	              │                                    else: go back, run the steps again
+//	a frame     poll ─▶ server state of a step ─▶ equal: drop older predictions
+//	              │                               else: reset, run the steps again
 //	              ▼
 //	            fixed step: input.sample ─▶ state.predict: step, round, keep
 //	              │
 //	              ▼
-//	            View: between the two newest steps, and an offset that decays (smooth.go)
+//	            View: between the two newest steps, plus an offset that decays (smooth.go)
 
-// prediction is all that is predicted. It belongs to Step's goroutine.
+// prediction holds all state of prediction. Only Step's goroutine uses it.
 type prediction struct {
 	classes []*predictor // in the order in which they run
 	byClass []*predictor // nil: not predicted
 	objects map[*netvar.Object]*predicted
 
-	// kept is how many steps back a prediction is kept: as many as an input may be ahead of its
-	// server. A later state cannot be compared, and prediction starts anew from it.
+	// kept is the number of steps for which predictions are stored: as many as an input may be
+	// ahead of its server. A server state further ahead cannot be compared, and prediction starts
+	// anew from it.
 	kept    uint64
 	last    uint64       // the newest step that was predicted, 0 before the first
-	shown   []loop.Now   // what the tick showed in each step
-	again   uint64       // the first step that ran before its time scale was known, 0 is none
+	shown   []loop.Now   // the times and time scale that the tick showed in each step
+	again   uint64       // the first step that ran before its time scale had arrived, 0 is none
 	running uint64       // the step whose functions run, 0 is none
-	turn    int          // and the class whose turn it is
+	turn    int          // the index of the class that runs
 	spawned uint8        // so many objects has the newest step spawned so far
-	awaited int          // objects of Spawn for which the server's have not come
-	lost    []*predicted // which are somebody else's of late
+	awaited int          // objects of Spawn that the server has not confirmed yet
+	lost    []*predicted // that recently passed to another owner
 
 	applied bool   // a packet, since the last reconcile
 	missed  uint64 // inputs that the server has missed, as it has told
@@ -50,15 +52,15 @@ type prediction struct {
 	stats  PredictionStats
 }
 
-// PredictionStats counts what predicting came to, as a part of [Stats].
+// PredictionStats counts the results of prediction, as a part of [Stats].
 type PredictionStats struct {
 	Mispredicted uint64 // objects that were found to be predicted wrongly
-	// MispredictedLate is how many of those were wrong after the server had missed inputs of the
-	// client, or while these came too late. The others are what somebody else did to the object.
+	// MispredictedLate counts the mispredictions after the server had missed inputs of the client,
+	// or while inputs arrived too late. The others are caused by another client or by the server.
 	MispredictedLate uint64
 	Replayed         uint64 // fixed steps that ran again
-	SpawnsMatched    uint64 // objects of Spawn for which the server's have come
-	SpawnsWithdrawn  uint64 // and those that the server has not spawned
+	SpawnsMatched    uint64 // objects of Spawn that the server confirmed
+	SpawnsWithdrawn  uint64 // objects of Spawn that the server did not spawn
 }
 
 // predicted is one object that is predicted.
@@ -70,8 +72,8 @@ type predicted struct {
 	was  unsafe.Pointer // *S: scratch of replay
 	held uint64
 
-	// What was predicted, by step: that of the steps from first to newest is there, 0 for none. Up
-	// to the step base it is the server's word.
+	// Predictions by step, for the steps from first to newest; newest is 0 if there are none. Up to
+	// the step base they are the server's state.
 	kept   uint64 // steps
 	words  []uint64
 	blobs  [][]byte
@@ -80,15 +82,15 @@ type predicted struct {
 	base   uint64
 
 	version uint64 // of the object, when it was last looked at
-	known   uint64 // the tick as of which that is what the server has, 0 if that is unknown
-	judged  uint64 // up to which tick what was predicted has been compared
+	known   uint64 // the tick at which the server has this version, 0 if unknown
+	judged  uint64 // the tick up to which predictions have been compared
 	wrong   bool   // it is to be corrected
 
 	shown   bool          // it has been drawn
 	handed  bool          // it has changed hands since
-	lost    time.Duration // when it became somebody else's
+	lost    time.Duration // when it passed to another owner
 	before  []uint64      // scratch of replay: the words of the state
-	offset  []float64     // of what is drawn
+	offset  []float64     // between the drawn and the predicted state
 	since   time.Duration
 	offside bool // the offset has not decayed yet
 
@@ -101,7 +103,7 @@ func (c *Client) predict(t *netloop.Tick) {
 	if !c.live() || step > c.time.steps.done {
 		return // In this frame the steps were set back.
 	}
-	if step <= p.last || step > p.last+p.kept { // The clock was set back, or all is too old.
+	if step <= p.last || step > p.last+p.kept { // The clock was set back, or jumped.
 		c.predictFrom(step - 1)
 	}
 	for p.last < step { // Steps that a frame has left out run too: the server runs them.
@@ -110,8 +112,8 @@ func (c *Client) predict(t *netloop.Tick) {
 	}
 }
 
-// shows returns what the tick shows in a step: what it showed when the step ran first, or what it
-// would have shown in one that was left out.
+// shows returns the times that the tick shows in a step: those of its first run, or, for a step
+// that was left out, those that it would have had.
 func (c *Client) shows(step uint64) *loop.Now {
 	p := &c.prediction
 	now := &p.shown[step%p.kept]
@@ -119,7 +121,7 @@ func (c *Client) shows(step uint64) *loop.Now {
 	case now.FixedStep == step:
 	case c.now.Stage == netloop.FixedUpdate && c.now.FixedStep == step:
 		*now = c.now
-		rescaleStep(now, c.loop.Scale()) // The frame began with that of before.
+		rescaleStep(now, c.loop.Scale()) // The frame began with the previous time scale.
 	default:
 		*now = c.now
 		line, scale := &c.time.timeline, c.loop.Scale()
@@ -132,8 +134,8 @@ func (c *Client) shows(step uint64) *loop.Now {
 	return now
 }
 
-// rescale gives the steps that have run ahead of a change of the time scale that of the server, and
-// lets them run again.
+// rescale gives steps that ran ahead of a change of the time scale the server's scaled time, and
+// marks them to run again.
 func (p *prediction) rescale(s loop.Scale) {
 	for i := range p.shown {
 		now := &p.shown[i]
@@ -143,8 +145,8 @@ func (p *prediction) rescale(s loop.Scale) {
 	}
 }
 
-// rescaleStep gives a step the scaled time of a line, and reports whether it had another. The line
-// is that of the steps after its beginning.
+// rescaleStep sets the scaled time of a step from a time scale, and reports whether it changed. The
+// scale applies to steps after its beginning.
 func rescaleStep(now *loop.Now, s loop.Scale) bool {
 	to := s.At(now.GameTime)
 	if now.GameTime <= s.From || now.ScaleNum == s.Num && now.ScaleDen == s.Den && now.ScaledTime == to {
@@ -155,8 +157,8 @@ func rescaleStep(now *loop.Now, s loop.Scale) bool {
 	return true
 }
 
-// run runs a step, for the first time or again, for all objects of which the server's word is not
-// in.
+// run runs a step, for the first time or again, for all objects without the server's state of that
+// step.
 func (c *Client) run(t *netloop.Tick, step uint64) {
 	p, saved := &c.prediction, c.now
 	c.now = *c.shows(step)
@@ -181,14 +183,15 @@ func (c *Client) run(t *netloop.Tick, step uint64) {
 	c.now = saved
 }
 
-// runOne calls the step function, whose panic costs this object its step.
+// runOne calls the step function. A panic there skips this step of this object only.
 func (c *Client) runOne(t *netloop.Tick, d *predicted, in *codec.Values, missed int) {
 	defer c.guard.Recover(&d.by.place, nil)
 	d.by.step(d.live, t, c.inputs.codec, in, missed)
 }
 
 // inputOf returns the input that the server has for a step: that of the step, or the last one
-// before it, which then is missed so many times. Before the first there is none, and nothing runs.
+// before it, and how many steps ago that was. Before the first input it returns nil, and the step
+// runs no function.
 func (c *Client) inputOf(step uint64) (in *codec.Values, missed int) {
 	ring := c.inputs.ring
 	if ring == nil {
@@ -202,16 +205,16 @@ func (c *Client) inputOf(step uint64) (in *codec.Values, missed int) {
 	return nil, 0
 }
 
-// values is what was predicted for a step.
+// values returns the prediction for a step.
 func (d *predicted) values(step uint64) codec.Values {
 	i, nw, nb := int(step%d.kept), d.plan.Words(), d.plan.Blobs()
 	return codec.Values{Words: d.words[i*nw : (i+1)*nw : (i+1)*nw], Blobs: d.blobs[i*nb : (i+1)*nb : (i+1)*nb]}
 }
 
-// has tells whether what was predicted for a step is there.
+// has reports whether a prediction for a step is stored.
 func (d *predicted) has(step uint64) bool { return d.newest > 0 && step >= d.first && step <= d.newest }
 
-// put makes v what is predicted for a step, and what the object goes on from.
+// put stores v as the prediction for a step and as the live state, from which later steps run.
 func (d *predicted) put(step uint64, v *codec.Values) {
 	to := d.values(step)
 	copy(to.Words, v.Words)
@@ -222,7 +225,7 @@ func (d *predicted) put(step uint64, v *codec.Values) {
 	d.note(step)
 }
 
-// keep rounds the live state to what the wire carries, and makes it what is predicted for a step.
+// keep rounds the live state to the wire's precision, and stores it as the prediction for a step.
 func (d *predicted) keep(step uint64) {
 	d.plan.Round(d.live)
 	v := d.values(step)
@@ -232,8 +235,8 @@ func (d *predicted) keep(step uint64) {
 	d.note(step)
 }
 
-// note notes that the live state is that of a step, which is the newest one now. What is there
-// before it stays if it reaches up to the step.
+// note records that the live state is that of a step, which becomes the newest. Earlier predictions
+// are kept if they reach up to the step without a gap.
 func (d *predicted) note(step uint64) {
 	if d.newest == 0 || step < d.first || step > d.newest+1 {
 		d.first = step
@@ -244,7 +247,7 @@ func (d *predicted) note(step uint64) {
 	}
 }
 
-// load makes the live state that of a step, if it is there.
+// load sets the live state to that of a step, if it is stored.
 func (d *predicted) load(step uint64) {
 	if d.held == step || !d.has(step) {
 		return
@@ -254,15 +257,15 @@ func (d *predicted) load(step uint64) {
 	d.held = step
 }
 
-// back goes back to a step, or to the newest one of which the server's word is in if that is later.
-// What was predicted for the steps after that is forgotten.
+// back resets the object to a step, or to base, the newest step with the server's state, if that is
+// later. Predictions for the steps after it are dropped.
 func (d *predicted) back(step uint64) {
 	d.newest = min(d.newest, max(step, d.base))
 	d.load(min(step, d.newest))
 }
 
-// keep sets of how many steps a prediction is kept, by the server's rate, if there is anything to
-// predict. No object is predicted yet.
+// keep sets how many steps of predictions are stored, from the server's rate, if a class is
+// predicted. No object is predicted yet.
 func (p *prediction) keep(line *loop.Timeline) {
 	if len(p.classes) > 0 && line.Fixed.Num > 0 {
 		p.kept = uint64(input.Window(line.Fixed.Period()))
@@ -270,7 +273,7 @@ func (p *prediction) keep(line *loop.Timeline) {
 	}
 }
 
-// newPredicted is an object of which nothing is predicted yet.
+// newPredicted returns an object without predictions.
 func newPredicted(by *predictor, o *netvar.Object, kept uint64) *predicted {
 	d := &predicted{by: by, o: o, kept: kept, plan: o.Plan(), live: newState(by.class.State), was: newState(by.class.State)}
 	d.words = make([]uint64, int(kept)*d.plan.Words())

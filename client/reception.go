@@ -2,31 +2,31 @@ package client
 
 import "github.com/netloop/netloop/internal/netvar"
 
-// reception tells what the server has held back from what was lost on the way. Packets are
-// numbered without gaps, so a number that is missing was sent and lost, and a snapshot that was due
-// and has no number was never sent.
+// reception distinguishes snapshots that the server held back from packets lost in transit. Packets
+// are numbered without gaps, so a missing number was sent and lost, and a due snapshot without a
+// number was never sent.
 type reception struct {
 	every uint64 // ticks between two snapshots
-	tick  uint64 // of the newest snapshot of which anything has arrived
+	tick  uint64 // of the newest snapshot with a packet that arrived
 	next  uint64 // number after its last packet
-	open  uint64 // packets of it that are on their way
+	open  uint64 // packets of it that are in flight
 	came  uint64 // packets that have arrived, used or not
 	held  uint64 // snapshots held back
-	past  uint64 // packets lost on the connections before
-	gap   uint64 // the tick of the first packet after those that were lost last
-	rough uint64 // how often something was missing, or held back
+	past  uint64 // packets lost on earlier connections
+	gap   uint64 // the tick of the first packet after the last lost packets
+	rough uint64 // how often packets were lost, or snapshots held back
 }
 
-// restart begins with another connection, whose packets are numbered anew.
+// restart resets it for another connection, whose packets are numbered anew.
 func (r *reception) restart(sendEvery uint32) {
 	*r = reception{held: r.held, past: r.lost(), rough: r.rough}
 	r.period(sendEvery)
 }
 
-// period takes the ticks between two snapshots, which the server has said.
+// period sets the ticks between two snapshots, as reported by the server.
 func (r *reception) period(sendEvery uint32) { r.every = max(uint64(sendEvery), 1) }
 
-// packet takes one that was read.
+// packet counts a packet that was read.
 func (r *reception) packet(a *netvar.Applied) {
 	r.came++
 	if a.Tick == r.tick {
@@ -51,9 +51,10 @@ func (r *reception) packet(a *netvar.Applied) {
 	r.tick, r.next, r.open = a.Tick, first+uint64(a.Count), uint64(a.Count)-1
 }
 
-// lost is how many packets were sent and have not arrived, but for those of the newest snapshot.
+// lost returns how many packets were sent and have not arrived, except those of the newest
+// snapshot.
 func (r *reception) lost() uint64 { return r.past + r.next - min(r.next, r.came+r.open+1) }
 
-// gapless reports whether nothing has been lost but what the server knew of when it had the
-// acknowledgements of a tick: what it makes then has what was lost.
+// gapless reports whether all losses were known to the server when it had the acknowledgements of a
+// tick: snapshots that it makes from then on include the lost changes.
 func (r *reception) gapless(acknowledged uint64) bool { return acknowledged >= r.gap && r.tick > 0 }

@@ -6,21 +6,21 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// What was predicted for a step is compared with what the server has after that step, and the
-// client knows that of an object in two cases only. An object that is in no packet may be at rest,
-// but the packet may be lost as well, or the object waits for its turn.
+// The prediction for a step is compared with the server's state after that step. The client has the
+// server's state of an object in two cases only. An object that is in no packet may be unchanged,
+// but the packet may also be lost, or the object waits for its turn in the budget.
 //
-//   - A packet of tick T brings a version of the object: it is the newest one at T, so this is what
-//     the server has at T.
-//   - A whole snapshot says that the client has everything as of tick R, and nothing is lost and
-//     under way: every packet has come since the last gap in their numbers, and the server knew of
-//     that gap when it made the snapshot, because that leads from what the client has acknowledged
-//     since (netvar.Applied.AsOf). What was lost before is then owed again, and counts in R. So
-//     what the client has of every object is what the server has at R.
+//   - A packet of tick T contains a version of the object: it is the newest one at T, so the server
+//     has this version at T.
+//   - A whole snapshot reports that the client has all objects as of tick R, and no packet is lost
+//     or in flight: every packet has arrived since the last gap in their numbers, and the server
+//     knew of that gap when it made the snapshot, because the snapshot starts from a later
+//     acknowledgement by the client (netvar.Applied.AsOf). Changes lost before that are then unsent
+//     again, and count in R. So the client has the server's version of every object at R.
 //
 // In between the client predicts on. With 5 % loss the second case is met by every other snapshot.
 
-// learn takes what a packet has said. It comes when the watchers have heard of it.
+// learn processes the metadata of an applied packet. It runs after the watchers.
 func (c *Client) learn(a *netvar.Applied) {
 	p := &c.prediction
 	if len(p.classes) == 0 {
@@ -47,8 +47,8 @@ func (c *Client) learn(a *netvar.Applied) {
 	}
 }
 
-// adoptOwned begins to predict the objects that have become the client's. A record of each has come
-// in a packet of this tick, because it says whose the object is.
+// adoptOwned begins to predict objects that now belong to the client. A packet of this tick
+// contained a record of each, because ownership is part of a record.
 func (c *Client) adoptOwned(tick uint64) {
 	if c.id == 0 {
 		return
@@ -60,7 +60,7 @@ func (c *Client) adoptOwned(tick uint64) {
 	}
 }
 
-// adopt begins to predict an object that the server has as it is here as of a tick.
+// adopt begins to predict an object whose version here is the server's as of a tick.
 func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted {
 	d := newPredicted(by, o, c.prediction.kept)
 	d.version, d.known = o.Changed(), known
@@ -72,7 +72,7 @@ func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted
 	return d
 }
 
-// reconcile compares what was predicted with what has come, once a frame.
+// reconcile compares the predictions with the server's states that arrived, once a frame.
 func (c *Client) reconcile() {
 	p := &c.prediction
 	p.frame = c.clock.Now()
@@ -107,8 +107,8 @@ func (c *Client) reconcile() {
 	}
 }
 
-// judge compares what was predicted for a step with what the server has, and reports whether the
-// object has to be corrected.
+// judge compares the prediction for a step with the server's state, and reports whether the object
+// has to be corrected.
 func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
 	p := &c.prediction
 	d.judged = d.known
@@ -125,14 +125,14 @@ func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
 		}
 		d.by.count(d.plan, &was, &now)
 	} else if step+p.kept <= p.last && d.newest > 0 {
-		return false // It is too old to go on from. Newer word will come.
+		return false // It is too old to continue from. A newer state will arrive.
 	}
 	d.wrong, d.base = true, step
 	return true
 }
 
-// replay goes back to a step, takes the server's word for the objects that were predicted wrongly,
-// and runs the steps after it again.
+// replay resets all objects to a step, applies the server's state to mispredicted objects, and runs
+// the steps after it again.
 func (c *Client) replay(from uint64) {
 	p := &c.prediction
 	if from+p.kept <= p.last {
@@ -164,9 +164,8 @@ func (c *Client) replay(from uint64) {
 	c.withdrawIf(func(b *birth) bool { return b.unborn })
 }
 
-// predictFrom begins anew with a step: what was predicted for later ones is forgotten. Of what was
-// predicted for the step too little is kept at times; then what the server last said is all that
-// there is to go on from.
+// predictFrom restarts prediction at a step and drops later predictions. If no prediction of the
+// step is stored, it continues from the server's last state.
 func (c *Client) predictFrom(step uint64) {
 	p := &c.prediction
 	p.last = step
@@ -186,7 +185,7 @@ func (c *Client) predictFrom(step uint64) {
 	c.timeOut()
 }
 
-// forgetPrediction begins anew in another room, or as another client.
+// forgetPrediction restarts prediction in another room, or as another client.
 func (c *Client) forgetPrediction() {
 	p := &c.prediction
 	for _, by := range p.classes {
@@ -205,7 +204,8 @@ func (by *predictor) count(p *codec.Plan, was, is *codec.Values) {
 	}
 }
 
-// insert puts an object in its place: what the server has by id, and what it has not behind that.
+// insert inserts an object in order: objects that the server has by id, unconfirmed ones after
+// them.
 func (by *predictor) insert(d *predicted) {
 	i := len(by.objects)
 	for i > 0 && !d.birth.awaited && (by.objects[i-1].birth.awaited || by.objects[i-1].o.ID() > d.o.ID()) {
@@ -216,7 +216,7 @@ func (by *predictor) insert(d *predicted) {
 	by.objects[i] = d
 }
 
-// prune forgets the objects that are gone. Those that are somebody else's now are lost.
+// prune removes objects that no longer exist. Objects that passed to another owner are marked lost.
 func (by *predictor) prune(c *Client) {
 	kept := by.objects[:0]
 	for _, d := range by.objects {

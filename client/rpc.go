@@ -13,24 +13,22 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Send sends a message to the server with the next flush. It belongs to Step's
-// goroutine. A message that cannot be sent is counted ([Stats]), and the error says why, which
-// who has no player to tell may ignore: [ErrDoesNotFit] is in it when the message exceeds a limit
-// that its tags set or [netloop.MaxMessage]; it is a *netloop.Closed after the end of the
-// client, and a *netloop.Refusal if the server's build does not have the method, or allows
-// less, or if the game of the room has no handler for it. While a connection that has broken is
-// not back, unreliable messages are dropped, which is counted and no error, and reliable ones wait,
-// up to 128 KiB of them, if the server keeps the client's place. They come once each and in order,
-// unless the place is gone: see [Reconnect].
+// Send sends a message to the server with the next flush. Call it from Step's goroutine. A message
+// that cannot be sent is counted ([Stats]), and an error is returned, which a game may ignore if it
+// does not report it to the player: it wraps [ErrDoesNotFit] when the message exceeds a limit set
+// by its tags or [netloop.MaxMessage]; it is a *netloop.Closed after the end of the client, and a
+// *netloop.Refusal if the server's build does not have the method, or allows less, or if the game
+// of the room has no handler for it. While the client reconnects, unreliable messages are dropped,
+// which is counted and no error, and reliable ones wait, up to 128 KiB of them, if the server keeps
+// the client's seat. They arrive once each and in order, unless the seat is gone: see [Reconnect].
 //
-// Send panics with what only a programmer can mend: an RPC of another schema,
-// [netloop.RunAt] of a stage that the declaration does not allow, [netloop.WithState], and an RPC
-// that is [netloop.ServerOnly].
+// Send panics for programming errors: an RPC of another schema, [netloop.RunAt] of a stage that the
+// declaration does not allow, [netloop.WithState], and an RPC that is [netloop.ServerOnly].
 func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) error {
 	return c.send(bridge.Netloop.Method(e), schema.Erase(m), 0, o)
 }
 
-// send sends a message, or says why it cannot be sent.
+// send sends a message, or returns why it cannot be sent.
 func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOption) error {
 	c.mustKnow(m, "sending")
 	id, payload, err := c.encode(m, msg)
@@ -45,7 +43,7 @@ func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOp
 		panic(fmt.Sprintf("client: sending %q: it does not run at %s: its declaration allows %v", m.Queue.Name, send.Stage, m.Queue.Stages))
 	}
 	out.Stage = uint8(send.Stage)
-	if err == nil && call == 0 && !c.handled(id) { // A question is answered.
+	if err == nil && call == 0 && !c.handled(id) { // The server answers a call in any case.
 		c.stats.Unsent++
 		err = &netloop.Refusal{Code: netloop.CodeUnknownMethod, Text: fmt.Sprintf("the room's game does not handle %q: netloop.RPC.Handle belongs into its Open", m.Queue.Name)}
 		c.warn(m, err)
@@ -54,7 +52,7 @@ func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOp
 		return err
 	}
 	if c.away != nil && !out.Reliable {
-		c.stats.Dropped++ // As any that is lost on the way.
+		c.stats.Dropped++ // Like any message lost in transit.
 		return nil
 	}
 	if c.session == nil || c.Closed() != nil || !c.session.Send(out) {
@@ -64,7 +62,7 @@ func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOp
 	return nil
 }
 
-// handled reports whether the room handles a method, or does not say.
+// handled reports whether the room handles a method, or sent no list.
 func (c *Client) handled(id uint32) bool {
 	at := int(id-1) / 8
 	return len(c.handles) == 0 || at < len(c.handles) && c.handles[at]>>((id-1)%8)&1 != 0
@@ -77,9 +75,8 @@ func (c *Client) mustKnow(m *schema.Method, doing string) {
 	}
 }
 
-// Handle sets what happens when the server sends a message of this kind: fn runs
-// inside Step, at the stage that the message names. It may be set once. It panics when it is set
-// twice, and with an RPC of another schema.
+// Handle sets the handler of the server's messages of this kind: fn runs inside Step, at the stage
+// of the message. It panics when the handler is set twice, and with an RPC of another schema.
 func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 	m := bridge.Netloop.Method(e)
 	c.mustKnow(m, "handling")
@@ -92,13 +89,12 @@ func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 	}
 }
 
-// Ask asks the server. then gets the answer inside a later Step, in EarlyUpdate,
-// or an error: a *netloop.Refusal in the server's words, or of CodeUnknownMethod if
-// the server's build does not have the call, [ErrTimeout], [ErrDoesNotFit] in the error of a
-// question that exceeds a limit, as in [Send],
-// [ErrTooManyCalls], or a *netloop.Closed when the client ended first, or its place was gone after
-// a break ([Reconnect]). It belongs to Step's goroutine. It panics when 1 024 calls of one frame
-// have been refused with ErrTooManyCalls, because then the game asks in a loop.
+// Ask calls a method of the server. then gets the answer inside a later Step, in EarlyUpdate, or an
+// error: a *netloop.Refusal from the server, or of CodeUnknownMethod if the server's build does not
+// have the call, [ErrTimeout], an error that wraps [ErrDoesNotFit] if the request exceeds a limit,
+// as in [Send], [ErrTooManyCalls], or a *netloop.Closed when the client ended first, or its seat
+// was gone after a break ([Reconnect]). Call Ask from Step's goroutine. It panics when 1 024 calls
+// of one frame have been refused with ErrTooManyCalls, because then the game calls in a loop.
 func Ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o ...netloop.SendOption) {
 	ask(c, k, q, then, o)
 }
@@ -120,7 +116,7 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 		c.later(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
 		return 0
 	}
-	// First: it may panic, and then nothing waits.
+	// First: send may panic, and then no call is registered.
 	err := c.send(m, schema.Erase(q), c.calls.last+1, o)
 	id := c.calls.add(m.Queue.ID, c.clock.Now(), m.Timeout, answered)
 	if err != nil {
@@ -129,7 +125,7 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 	return id
 }
 
-// sendError says why nothing can be sent.
+// sendError returns why messages cannot be sent.
 func (c *Client) sendError() error {
 	if closed := c.Closed(); closed != nil {
 		return closed
@@ -140,28 +136,27 @@ func (c *Client) sendError() error {
 	return errors.New("client: not connected")
 }
 
-// Await asks the server and waits for the answer, while another goroutine runs
-// Step or Run. In a callback it would wait for itself: use [Ask] there. When ctx
-// ends it returns the context's error; an answer that comes later is dropped and
-// counted, and the server is not told: it owes an answer for no longer than the
-// call's [netloop.Timeout]. At most 1 024 calls may wait for their Step; one
-// beyond fails with [ErrTooManyCalls].
+// Await calls a method of the server and waits for the answer, while another goroutine runs Step or
+// Run. In a callback it would wait for itself: use [Ask] there. When ctx ends it returns the
+// context's error; a later answer is dropped and counted. The server is not told: it answers within
+// the call's [netloop.Timeout] at the latest. At most 1 024 calls may wait for their Step; one more
+// fails with [ErrTooManyCalls].
 func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q, o ...netloop.SendOption) (R, error) {
 	type answer struct {
 		r   R
 		err error
 	}
-	done := make(chan answer, 1) // Size 1: the answer may come after ctx has ended.
+	done := make(chan answer, 1) // Size 1: the answer may arrive after ctx has ended.
 	if closed := c.Closed(); closed != nil {
 		return answer{}.r, closed
 	}
 	var id uint64 // Step's goroutine
 	if !c.request(func(*netloop.Tick) {
 		if ctx.Err() != nil {
-			return // Nobody waits any more.
+			return // The caller waits no longer.
 		}
 		defer func() {
-			// The mistake is the caller's, who is on another goroutine.
+			// The mistake is the caller's, and the caller runs on another goroutine.
 			if v := recover(); v != nil {
 				done <- answer{err: fmt.Errorf("client: Await: %s", strings.TrimPrefix(fmt.Sprint(v), "client: "))}
 			}

@@ -8,11 +8,11 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// A correction is right in the state at once, and in the picture after a while: what is drawn is
-// the state, and an offset that was the whole correction at first and decays to nothing. A
-// correction that comes meanwhile adds to what is left.
+// A correction applies to the state at once, and to the picture gradually: the drawn state is the
+// predicted state plus an offset, which is the whole correction at first and decays to zero. A
+// further correction adds to the remaining offset.
 
-// remember notes what is drawn of an object before it is corrected.
+// remember stores the drawn state of an object before it is corrected.
 func (c *Client) remember(d *predicted) {
 	d.by.copy(d.was, d.live)
 	c.shift(d, d.was)
@@ -20,7 +20,7 @@ func (c *Client) remember(d *predicted) {
 	copy(d.before, v.Words)
 }
 
-// shift moves a state by what is left of the offset.
+// shift moves a state by the remaining offset.
 func (c *Client) shift(d *predicted, v unsafe.Pointer) {
 	left := 1 - float64(c.prediction.frame-d.since)/float64(max(d.by.smooth, 1))
 	if d.offside = d.offside && left > 0; d.offside {
@@ -28,7 +28,7 @@ func (c *Client) shift(d *predicted, v unsafe.Pointer) {
 	}
 }
 
-// smoothen lets the picture go over from what was remembered to what is right now.
+// smoothen starts the transition of the picture from the remembered to the corrected state.
 func (c *Client) smoothen(d *predicted) {
 	now := d.values(d.held)
 	if slices.Equal(d.before, now.Words) {
@@ -40,7 +40,7 @@ func (c *Client) smoothen(d *predicted) {
 	}
 }
 
-// goOver lets the picture go over from one state to another.
+// goOver starts the transition of the picture from one state to another.
 func (c *Client) goOver(d *predicted, was, is unsafe.Pointer) {
 	d.offside, d.since = d.by.smooth > 0 && (d.by.snap == nil || !d.by.snap(was, is)), c.prediction.frame
 	if d.offside {
@@ -48,9 +48,9 @@ func (c *Client) goOver(d *predicted, was, is unsafe.Pointer) {
 	}
 }
 
-// drawn returns what is to be drawn of an object whose class is predicted, and nil if that is not
-// shown. Of the client's own that is what is predicted, and nothing once it has despawned; of
-// others it is what a view shows of those.
+// drawn returns the state to draw of an object whose class is predicted, and nil if it is not
+// drawn. For the client's own objects that is the prediction, and nil once the object has
+// despawned; for others it is the state of their view.
 func (c *Client) drawn(by *predictor, o *netvar.Object) unsafe.Pointer {
 	if d := c.prediction.objects[o]; d != nil && o.Alive() {
 		by.copy(by.drawn, d.live)
@@ -72,8 +72,8 @@ func (c *Client) drawn(by *predictor, o *netvar.Object) unsafe.Pointer {
 	return c.drawnOfOthers(by, o, by.drawn)
 }
 
-// draw writes into a copy of the live state what is to be drawn in this frame, but for the offset:
-// what lies between the two newest steps, or beyond them if no newer one ran for the object.
+// draw writes the state for this frame into a copy of the live state, without the offset: between
+// the two newest steps, or beyond them if no newer one ran for the object.
 func (c *Client) draw(d *predicted, v unsafe.Pointer) {
 	if last := d.held; last > 0 && d.has(last-1) {
 		from, to := d.values(last-1), d.values(last)
@@ -82,12 +82,12 @@ func (c *Client) draw(d *predicted, v unsafe.Pointer) {
 	}
 }
 
-// An object that changes hands is drawn in another time from one frame to the next: the own ones
-// are drawn in the future, and the others in the past. The picture goes over as after a correction,
-// from what was drawn of it in the frame that shows the change first.
+// The drawn time of an object whose owner changes jumps from one frame to the next: own objects are
+// drawn in the future, others in the past. The picture makes a transition as after a correction,
+// from the state drawn in the frame that first shows the change.
 
-// drawnOfOthers is what a view shows of an object that is not the client's, or was not until now.
-// While it goes over from what was predicted, that is written to v.
+// drawnOfOthers returns the view of an object that is not the client's, or was not until now.
+// During the transition from the prediction, the state is written to v.
 func (c *Client) drawnOfOthers(by *predictor, o *netvar.Object, v unsafe.Pointer) unsafe.Pointer {
 	is := c.viewOther(o)
 	for _, d := range c.prediction.lost {
@@ -107,7 +107,8 @@ func (c *Client) drawnOfOthers(by *predictor, o *netvar.Object, v unsafe.Pointer
 	return is
 }
 
-// handOver lets the picture go over from what was drawn before to what is drawn now.
+// handOver starts the transition of the picture from the previously drawn state to the one drawn
+// now.
 func (c *Client) handOver(d *predicted, was, is unsafe.Pointer) {
 	if d.plan.HasTeleports() {
 		before, now := captured(d.plan, was), captured(d.plan, is)
@@ -125,8 +126,8 @@ func captured(p *codec.Plan, s unsafe.Pointer) codec.Values {
 	return v
 }
 
-// lose takes an object that is the client's no more. One that was not drawn as such is drawn as
-// before.
+// lose records an object that is no longer the client's. An object that was not drawn as predicted
+// needs no transition.
 func (p *prediction) lose(d *predicted) {
 	if d.o.Alive() && d.shown && !d.handed {
 		p.lost = slices.DeleteFunc(p.lost, func(other *predicted) bool { return other.o == d.o })
@@ -135,7 +136,7 @@ func (p *prediction) lose(d *predicted) {
 	}
 }
 
-// forgetLost forgets the objects that were lost so long ago that nothing is left of the offset.
+// forgetLost removes lost objects whose offset has decayed.
 func (p *prediction) forgetLost() {
 	p.lost = slices.DeleteFunc(p.lost, func(d *predicted) bool { return !d.o.Alive() || p.frame-max(d.since, d.lost) >= d.by.smooth })
 }

@@ -21,7 +21,7 @@ func (d *Dialer) dialSocket(ctx context.Context, addr string, cfg *Config, e *en
 		if conf, err = quicnet.ClientTLS(wsnet.HostOf(to), quicnet.Trust{}); err != nil {
 			return nil, nil, err
 		}
-		conf.ServerName = "" // The URL says it.
+		conf.ServerName = "" // The URL contains it.
 	}
 	conf.NextProtos = []string{"http/1.1"}
 	return d.sockets.Dial(ctx, wsnet.DialConfig{URL: to, TLS: conf, Greeting: e.greeting(), Session: e.config, Quiet: e.quiet})

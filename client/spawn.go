@@ -28,13 +28,13 @@ import (
 //	client.Predict(c, Shots, Controls, func(s *Shot, t *netloop.Tick, _ Control) { s.Fly(t) })
 //
 // The object is the client's own, has no [netloop.Object.Ref] yet, and is found by Class.All,
-// [Watch] and [View] like any other. The server's object that was spawned for the same input, and
-// in the same place among those of that input, takes it over: it is the same *Object, and watchers
-// hear nothing. If the server has spawned none in that step, the object despawns. When the step
-// runs again, Spawn returns the same object as before, with the state that it is given now.
+// [Watch] and [View] like any other. The server's object with the same input and the same index
+// among the objects of that input takes it over: the *Object remains the same, and watchers are not
+// called. If the server has spawned none in that step, the object despawns. When the step runs
+// again, Spawn returns the same object as before, with the new state.
 //
-// A step that spawns an object of a class that was given to Predict behind its own runs that
-// object's first step as well, as a system behind the inputs does on the server.
+// A step that spawns an object of a class that was given to Predict after its own runs that
+// object's first step as well, as a system after the inputs does on the server.
 //
 // Spawn panics outside of FixedUpdate, with a class that is not predicted or has no such field, and
 // when 256 of a client's objects wait for the server's.
@@ -55,20 +55,19 @@ func Spawn[S any](c *Client, k *netloop.Class[S], init S) *netloop.Object[S] {
 	return class.Wrap(c.spawn(by, b, unsafe.Pointer(&init)).o).(*netloop.Object[S])
 }
 
-// maxAwaited bounds the objects of Spawn for which the server's have not come: a second of 256
-// shots.
+// maxAwaited limits the objects of Spawn that the server has not confirmed: a second of 256 shots.
 const maxAwaited = 256
 
-// birth is where an object of Spawn comes from. The zero value is that of all others.
+// birth identifies an object of Spawn by its step. The zero value is that of all other objects.
 type birth struct {
 	step    uint64
-	n       uint8 // among those of the step
-	awaited bool  // the server's has not come
+	n       uint8 // index among the objects of the step
+	awaited bool  // the server has not confirmed it
 	inStep  bool  // of a step function, which makes it again when its step runs again
-	unborn  bool  // which has not happened yet
+	unborn  bool  // the replay has not spawned it again yet
 }
 
-// bornField finds the field that says by which input an object was spawned, or -1.
+// bornField returns the offset of the field of type netloop.Born, or -1.
 func bornField[S any]() int {
 	t := reflect.TypeFor[S]()
 	for i := range t.NumField() {
@@ -79,7 +78,7 @@ func bornField[S any]() int {
 	return -1
 }
 
-// spawn makes an object, or finds the one that a step has made which runs again.
+// spawn makes an object, or returns the object that an earlier run of the same step has made.
 func (c *Client) spawn(by *predictor, b birth, init unsafe.Pointer) *predicted {
 	p := &c.prediction
 	d := by.find(b.step, b.n)
@@ -106,8 +105,8 @@ func (c *Client) spawn(by *predictor, b birth, init unsafe.Pointer) *predicted {
 	return d
 }
 
-// eve is the last step that an object does not run: if the turn of its class is still to come, that
-// before its birth.
+// eve returns the last step that does not run the object: the step before its birth if its class
+// still runs in the birth's step, else that step.
 func (c *Client) eve(by *predictor, b birth) uint64 {
 	if p := &c.prediction; b.inStep && slices.Index(p.classes, by) >= p.turn {
 		return b.step - 1
@@ -115,7 +114,7 @@ func (c *Client) eve(by *predictor, b birth) uint64 {
 	return b.step
 }
 
-// begin makes the live state all that is known, as of a step.
+// begin makes the live state the object's only stored prediction, as of a step.
 func (d *predicted) begin(step uint64) {
 	d.newest, d.base = 0, step
 	d.keep(step)
@@ -131,8 +130,8 @@ func (by *predictor) find(step uint64, n uint8) *predicted {
 	return nil
 }
 
-// met takes an object that has come in a packet of a tick. It reports whether that is one that the
-// client has spawned already, and then the one takes over the other.
+// met handles an object that arrived in a packet of a tick. It reports whether the client has
+// already spawned that object; the predicted object then takes over the server's.
 func (c *Client) met(o *netvar.Object, tick uint64) bool {
 	p := &c.prediction
 	by := p.of(o.Class())
@@ -157,13 +156,13 @@ func (c *Client) met(o *netvar.Object, tick uint64) bool {
 	return true
 }
 
-// withdraw despawns what was spawned up to a step and what the server has not spawned.
+// withdraw despawns objects spawned up to a step that the server has not spawned.
 func (c *Client) withdraw(upTo uint64) {
 	c.withdrawIf(func(b *birth) bool { return b.step <= upTo })
 }
 
-// timeOut despawns what has been awaited for so long that nothing can be said of it any more, and
-// what was spawned in steps that are not there any more.
+// timeOut despawns unconfirmed objects that are too old to be matched, and objects spawned in steps
+// that were dropped.
 func (c *Client) timeOut() {
 	last, kept := c.prediction.last, c.prediction.kept
 	c.withdrawIf(func(b *birth) bool { return b.step > last || b.step+kept <= last })

@@ -10,13 +10,12 @@ import (
 // Phase is where a client is in its life.
 type Phase uint8
 
-// The phases, in their order, but that Reconnecting leads back to Loading or Playing, and Moving to
-// Loading.
+// The phases, in their order. Reconnecting leads back to Loading or Playing, and Moving to Loading.
 const (
 	Connecting Phase = iota
 	Loading          // in the room; the first state has not arrived as a whole
 	Playing
-	Reconnecting // the connection has broken, and the client comes back: see Reconnect
+	Reconnecting // the connection has broken, and the client reconnects: see Reconnect
 	Moving       // on the way to another room: see Move
 	Closed
 )
@@ -44,20 +43,20 @@ func (p Phase) String() string {
 type State struct {
 	Phase Phase
 
-	// Loaded is how many of the Objects of the first state have arrived while the
-	// client is loading: all that it may see as it joins. The server spreads them over
-	// as many snapshots as its budget takes. Both are 0 before the first snapshot, and
-	// when one snapshot brings everything.
+	// Loaded is the number of objects of the first state that have arrived while the client is
+	// loading; Objects is the number that it may see as it joins. The server spreads them over as
+	// many snapshots as its budget requires. Both are 0 before the first snapshot, and when one
+	// snapshot holds all objects.
 	Loaded, Objects int
 
-	// Closing is when the server closes at the latest, on the clock of [Client.Now]; 0 while
-	// it does not mean to. It waits for those who play until then, and not for anybody who
-	// has left: time to finish a round, or to look for another server.
+	// Closing is the time at which the server closes at the latest, on the clock of [Client.Now]; 0
+	// if it does not plan to. Until then the server waits for connected players, but not for
+	// players that have left: time to finish a round, or to find another server.
 	Closing time.Duration
 
-	// Attempt counts, from 1, the attempts of a client that is reconnecting, and Left is for how
-	// long its server still keeps its place: 0 once that is over, or when it keeps none. OnState
-	// is called for each attempt; Left of State goes on in between.
+	// Attempt counts, from 1, the attempts of a client that is reconnecting, and Left is the time
+	// for which its server still keeps its seat: 0 once that is over, or when it keeps none.
+	// OnState is called for each attempt; State updates Left in between.
 	Attempt int
 	Left    time.Duration
 
@@ -76,8 +75,8 @@ func (s State) Progress() float64 {
 	return float64(s.Loaded) / float64(s.Objects)
 }
 
-// OnState adds what is called when the client's state changes, its progress while
-// it loads included.
+// OnState adds a function to call when the client's state changes, including its progress while it
+// loads.
 func (c *Client) OnState(fn func(State)) { c.onState = append(c.onState, fn) }
 
 // State returns the client's state.
@@ -99,15 +98,14 @@ func (c *Client) setState(s State) {
 	}
 }
 
-// OnOverload adds what is called, in EarlyUpdate, when the server's level of
-// overload changes: to tell the player why everything is coarser for a while, for
-// instance.
+// OnOverload adds a function to call, in EarlyUpdate, when the server's level of overload changes:
+// for instance to explain to the player why updates are coarser for a while.
 func (c *Client) OnOverload(fn func(netloop.Overload)) { c.onLoad = append(c.onLoad, fn) }
 
-// Overload returns the server's level of overload, as it was last told.
+// Overload returns the server's level of overload, as last received.
 func (c *Client) Overload() netloop.Overload { return c.overload }
 
-// setOverload takes a level. One of a newer server's own counts as the highest.
+// setOverload sets the level. A level that only a newer server has counts as the highest.
 func (c *Client) setOverload(level netloop.Overload) {
 	level = min(level, netloop.OverloadRefusing)
 	if level == c.overload {
@@ -127,17 +125,16 @@ type Snapshot struct {
 	Bytes int // of its packets
 }
 
-// OnSnapshot adds what is called, in EarlyUpdate, for each snapshot that arrived
-// whole.
+// OnSnapshot adds a function to call, in EarlyUpdate, for each snapshot that arrived whole.
 func (c *Client) OnSnapshot(fn func(Snapshot)) { c.onSnap = append(c.onSnap, fn) }
 
-// Stats is how the connection has done so far.
+// Stats holds the figures of the connection so far.
 type Stats struct {
 	RTT        time.Duration // of the time synchronisation: the least of late
 	ServerTick uint64        // estimated
 	Applied    uint64        // tick of the newest state that was applied
 	Age        time.Duration // estimated server time minus the deadline of the newest tick applied
-	Synced     bool          // the estimates rest on enough samples
+	Synced     bool          // the estimates have enough samples
 	Snapshots  uint64        // that arrived whole
 	Packets    uint64        // of state, applied
 	Records    uint64        // of state, larger than a packet, applied
@@ -148,43 +145,43 @@ type Stats struct {
 	FullStates uint64        // asked for: packets were refused, or a digest did not match
 	Unequal    uint64        // complete digests that did not match
 	Jumped     uint64        // fixed steps left out because a frame was too long
-	Silent     time.Duration // since anything was last heard from the server
+	Silent     time.Duration // since the last packet from the server
 	Drops      uint64        // connections that broke, see Reconnect
-	Resumes    uint64        // and after which the client went on where it was
+	Resumes    uint64        // reconnections after which the client resumed its seat
 	Dropped    uint64        // sends before the connection, while it was broken and after its end
-	Overflowed uint64        // arrivals that found the inbox full, because no Step came for long
+	Overflowed uint64        // arrivals dropped because Step was not called for long
 	Rejected   uint64        // messages that could not run: not handled, at a wrong stage
 	Unknown    uint64        // messages of methods that this build of the game does not have
-	Unsent     uint64        // sends beyond a limit, or of what the server's build lacks
-	Panics     uint64        // of handlers, watchers and other functions that are no systems
+	Unsent     uint64        // sends beyond a limit, or of methods that the server's build lacks
+	Panics     uint64        // of handlers, watchers and other functions that are not systems
 	Held       int           // messages that wait for the state that they were sent with
-	Early      uint64        // messages that ran before their state came: too many, or too old
+	Early      uint64        // messages that ran before their state arrived: too many, or too old
 	Calls      int           // that wait for their answer
 	Prediction PredictionStats
-	LateCalls  uint64 // answers that came when nobody waited for them any more
+	LateCalls  uint64 // answers that arrived after the call was given up
 
-	// What is shown of interpolated classes, see Interpolate.
+	// The playout of interpolated classes, see Interpolate.
 	ViewDelay    time.Duration // from the server's time to the moment that is shown
 	Drawn        uint64        // frames that were shown between snapshots
-	Starved      uint64        // of those: no next snapshot was there yet, though things moved
-	Extrapolated uint64        // of those: went on beyond the newest
+	Starved      uint64        // of those: the next snapshot was missing, though objects moved
+	Extrapolated uint64        // of those: extrapolated beyond the newest
 	ViewJumps    uint64        // of the moment, because it was far behind
 	Teleports    uint64        // changes of a field with the tag teleport
 
 	Inputs       uint64 // made, one for each fixed step
-	InputsMissed uint64 // fixed steps that the server ran without theirs, as it has told
-	// Lead is how far the fixed steps are ahead of the server's present, so that inputs are in
-	// time; InputMargin how early at least 95 of 100 inputs of the last second come with it.
+	InputsMissed uint64 // fixed steps that the server ran without theirs, as it has reported
+	// Lead is how far the fixed steps are ahead of the server's present, so that inputs arrive in
+	// time; InputMargin is how early at least 95 of 100 inputs of the last second arrive with it.
 	Lead, InputMargin time.Duration
 	LeadJumps         uint64 // corrections of the lead that were too large to be gradual
 	StepsSetBack      uint64 // times that steps were set back: the server left out many ticks
-	InputPackets      uint64 // each is all that the server may lack, and a part of a datagram
+	InputPackets      uint64 // each has all inputs that the server may lack
 	InputBytes        uint64 // of these packets
-	// InputEarly is how long before its deadline the newest one came; below 0 it was late.
+	// InputEarly is how long before its deadline the newest input arrived; below 0 it was late.
 	InputEarly time.Duration
 }
 
-// Stats returns how the connection has done so far.
+// Stats returns the figures of the connection so far.
 func (c *Client) Stats() Stats {
 	s, now := c.stats, c.clock.Now()
 	s.RTT, s.Synced = c.time.sync.RTT(), c.time.sync.Ready()

@@ -6,11 +6,11 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// stepClock says which fixed steps a frame runs. It counts by game time, not by ticks and not by
-// frames: so steps are evenly spaced, whatever the rates of frames, ticks and steps are.
+// stepClock selects the fixed steps of a frame. It counts by game time, not by ticks and not by
+// frames: so steps are evenly spaced at any rates of frames, ticks and steps.
 type stepClock struct {
 	started bool
-	at      time.Duration // the game time that the steps have come to
+	at      time.Duration // the game time of the newest step
 	done    uint64        // steps run, or left out
 	jumped  uint64        // steps left out
 }
@@ -24,15 +24,15 @@ const (
 
 func maxSteps(step time.Duration) uint64 { return uint64(max(mostSteps/max(step, 1), leastSteps)) }
 
-// start lets a clock that has not advanced yet begin behind a step.
+// start sets the last step of a clock that has not advanced yet.
 func (c *stepClock) start(done uint64) {
 	if !c.started {
 		c.started, c.done = true, done
 	}
 }
 
-// advance moves on to a game time, and notes in the input the steps that a frame runs by then. The
-// steps before the first frame are skipped.
+// advance moves to a game time, and stores the steps that a frame runs up to it in the input. Steps
+// before the client's first frame are skipped.
 func (c *stepClock) advance(in *loop.Input, line loop.Timeline, to time.Duration) {
 	c.at = max(c.at, to)
 	target, fraction := line.StepAt(c.at)
@@ -45,7 +45,7 @@ func (c *stepClock) advance(in *loop.Input, line loop.Timeline, to time.Duration
 	c.done = target
 }
 
-// setBack sets the steps back by a time: those after it run again.
+// setBack sets the steps back by a time: later steps run again.
 func (c *stepClock) setBack(line loop.Timeline, by time.Duration) {
 	c.at = max(c.at-by, 0)
 	c.done, _ = line.StepAt(c.at)

@@ -28,12 +28,12 @@ type serverTime struct {
 	requests uint64
 }
 
-// place says how much of a client's time outlives a new connection or a move.
+// place tells how much of a client's time state is kept over a new connection or a move.
 type place int
 
 const (
-	newServer place = iota // nothing
-	newRoom                // offset and drift of the server's clock: the rest belongs to a room
+	newServer place = iota // none
+	newRoom                // offset and drift of the server's clock: all else belongs to a room
 	sameRoom               // all
 )
 
@@ -50,14 +50,14 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, at p
 	said := time.Duration(w.GetServerNs())
 	ahead := s.server(now) - said
 	if at == newServer || ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
-		// Another clock, or this end's clock stood still, for instance while its machine slept.
+		// Another clock, or this end's clock stopped, for instance while its machine slept.
 		s.sync, s.lead.on = clock.Sync{}, false
 	}
 	if at != sameRoom {
 		*s = serverTime{sync: s.sync, steps: stepClock{jumped: s.steps.jumped}, lead: lead{jumps: s.lead.jumps, backs: s.lead.backs, back: s.lead.back}}
 	}
 	s.timeline, s.offset = line, said-now
-	s.requests = 0 // The path may be another: its round trips are asked for anew.
+	s.requests = 0 // The path may be another: its round trips are measured again.
 	s.lead.restart()
 	if e := w.GetEpoch(); e.GetTick() != 0 { // Else the room has not ticked yet: its epoch follows.
 		s.moved(loop.Epoch{Tick: e.GetTick(), At: time.Duration(e.GetServerNs())})
@@ -75,8 +75,8 @@ func (s *serverTime) moved(e loop.Epoch) {
 	s.epoch, s.known = e, true
 }
 
-// rescale takes the line of scaled time that the server has published. What is no speed
-// could never be published.
+// rescale sets the line of scaled time that the server has published. An invalid speed breaks the
+// protocol.
 func (c *Client) rescale(t transport.TimeScale) {
 	if err := loop.CheckScale(t.Num, t.Den); err != nil {
 		c.session.Close(transport.CodeProtocol, err.Error())
@@ -91,7 +91,7 @@ func (c *Client) setScale(t transport.TimeScale) {
 	c.prediction.rescale(s)
 }
 
-// joinScale takes the line that the handshake said, if it did.
+// joinScale sets the time scale of the handshake, if there is one.
 func (c *Client) joinScale(t *netloopv1.TimeScale) error {
 	switch {
 	case t == nil:
@@ -115,16 +115,16 @@ func (s *serverTime) server(now time.Duration) time.Duration {
 	return now + s.offset
 }
 
-// Time is asked for often until the filter is full, and then at a rate at which
-// the clocks cannot drift apart. The intervals are no multiple of a tick, so
-// that requests meet every phase of it.
+// Time is requested often until the filter is full, and then at a rate at which the clocks cannot
+// drift apart. The intervals are no multiple of a tick, so that requests are spread over its whole
+// length.
 const (
 	askFirst  = 53 * time.Millisecond
 	askLater  = 293 * time.Millisecond
 	firstAsks = 40
 )
 
-// request asks for the server's time when its turn has come.
+// request requests the server's time when the interval has passed.
 func (s *serverTime) request(now time.Duration, session *transport.Session) {
 	interval := askLater
 	if s.requests < firstAsks {
@@ -138,13 +138,13 @@ func (s *serverTime) request(now time.Duration, session *transport.Session) {
 	session.RequestTime()
 }
 
-// gameTime returns the server's game time, which stands still before its epoch.
+// gameTime returns the server's game time, which is constant before its epoch.
 func (s *serverTime) gameTime(now time.Duration) time.Duration {
 	return max(0, s.timeline.GameTime(s.epoch.Tick)+s.server(now)-s.epoch.At)
 }
 
-// input describes the frame at now. Neither time nor steps ever go back: when the server's clock
-// turns out to be behind, they stand still until it has caught up.
+// input describes the frame at now. Time and steps never decrease: when the server's clock turns
+// out to be behind, they are held until it has caught up.
 func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duration) loop.Input {
 	in := loop.Input{Delta: frame, Start: now, Deadline: now, Wall: wall}
 	if !s.known {
@@ -162,7 +162,8 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 	return in
 }
 
-// leads lets the steps lead, once the server's clock is known.
+// leads starts the lead of the steps once the server's clock is synchronized, and reports whether
+// they lead.
 func (s *serverTime) leads(now time.Duration) bool {
 	if !s.lead.on && s.known && s.sync.Ready() {
 		interval := max(s.timeline.Rate.Period(), s.timeline.Fixed.Period())
@@ -173,7 +174,7 @@ func (s *serverTime) leads(now time.Duration) bool {
 	return s.lead.on
 }
 
-// age is how long ago the server's tick was due: 0 before the clock is known.
+// age returns how long ago the server's tick was due: 0 before the clock is known.
 func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
 	if !s.known {
 		return 0
@@ -181,9 +182,9 @@ func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
 	return s.server(now) - s.timeline.Deadline(s.epoch, tick)
 }
 
-// pace lets a flush happen at most at the tick rate, at half of it while the flushes fill the queue
-// of a thin link, and at 10 Hz while the server is silent, so that a link that swallows everything
-// is not filled. At 60 Hz flushes with inputs need some 45 kbit/s.
+// pace limits flushes to the tick rate, to half of it while the flushes fill the queue of a thin
+// link, and to 10 Hz while the server is silent, so that a link that drops all packets is not
+// filled. At 60 Hz flushes with inputs need some 45 kbit/s.
 type pace struct {
 	period time.Duration
 	next   time.Duration
@@ -195,7 +196,7 @@ type pace struct {
 const (
 	silence      = 500 * time.Millisecond
 	silentPeriod = 100 * time.Millisecond
-	// queued is how much longer than the least a round trip takes where packets wait in a queue.
+	// queued is how much longer than the shortest a round trip takes when packets wait in a queue.
 	queued = 100 * time.Millisecond
 	// fullFor is how long that lasts before a client flushes half as often: a spike does not.
 	fullFor = 2 * time.Second
@@ -205,7 +206,7 @@ const (
 	spareCheck = time.Second
 )
 
-// watch takes the smoothed round trip, and the least one of the last seconds.
+// watch records the smoothed round trip, and the shortest one of the last seconds.
 func (p *pace) watch(now, srtt, least time.Duration) {
 	if p.least == 0 || least < p.least {
 		p.least = least
@@ -223,9 +224,8 @@ func (p *pace) watch(now, srtt, least time.Duration) {
 	}
 }
 
-// due reports whether a flush's turn has come. Frames are never exactly a tick
-// apart, so one that comes early by a little counts, and one late flush is made up
-// for.
+// due reports whether a flush is due. Frames are never exactly a tick apart, so a flush that is
+// slightly early counts, and one late flush is made up for.
 func (p *pace) due(now, heard, early time.Duration) bool {
 	period := p.period
 	switch {

@@ -8,29 +8,28 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// ErrDiverged says that the client's state is not what the server has sent. It
-// cannot happen; if it does, the full state has been asked for.
+// ErrDiverged means that the client's state differs from the state that the server has sent. This
+// is a defect of netloop; the client then requests the full state.
 var ErrDiverged = errors.New("client: the state differs from the server's")
 
-// verification is a question whether client and server agree, under way.
+// verification is the check whether client and server agree.
 type verification struct {
 	then     []func(error)
 	deadline time.Duration // on the client's clock
-	next     time.Duration // digests are not asked for before, also for another question
+	next     time.Duration // digests are not requested before, also for another check
 }
 
 const (
 	verifyTimeout = 10 * time.Second
-	verifyAgain   = 5 * time.Second / 4 // a server may ignore who asks more than once a second
+	verifyAgain   = 5 * time.Second / 4 // a server may ignore more than one request a second
 	// snapshots with a digest per request; a server may grant fewer
 	verifyDigests = 60
 )
 
-// Verify asks the server for digests of the replicated state, and calls then
-// inside Step when one could be compared: with nil if both sides agree, with
-// [ErrDiverged] if not, and with another error if none came within 10 s or the
-// connection ended. Only a moment at which everything owed to the client has
-// arrived can be compared, so on a link that is always behind it fails.
+// Verify requests digests of the replicated state from the server, and calls then inside Step when
+// one could be compared: with nil if both sides agree, with [ErrDiverged] if not, and with another
+// error if none arrived within 10 s or the connection ended. A digest can be compared only when the
+// client has received all changes, so on a link that is always behind it fails.
 func (c *Client) Verify(then func(error)) {
 	v := &c.verify
 	v.then = append(v.then, then)
@@ -39,7 +38,7 @@ func (c *Client) Verify(then func(error)) {
 	}
 }
 
-// step asks again, and gives up.
+// step requests digests again, or gives up.
 func (v *verification) step(c *Client, now time.Duration) {
 	switch {
 	case len(v.then) == 0 || c.session == nil:
@@ -51,7 +50,7 @@ func (v *verification) step(c *Client, now time.Duration) {
 	}
 }
 
-// compared takes what the newest snapshot said.
+// compared handles the comparison with the newest snapshot.
 func (v *verification) compared(c *Client, d netvar.DigestState) {
 	switch d {
 	case netvar.DigestNone:

@@ -14,30 +14,30 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// views is what a client draws. It belongs to Step's goroutine.
+// views holds the state for drawing. Only Step's goroutine uses it.
 type views struct {
 	playout
 	classes []viewClass // by the index of the class
 	any     bool        // a class is interpolated
 	state   uint64      // the tick that the state has reached
-	records uint64      // that have come with the newest snapshot that arrived whole
+	records uint64      // received with the newest snapshot that arrived whole
 }
 
 type viewClass struct {
 	interpolated bool
 	extrapolate  time.Duration
-	moment       netvar.Moment // that this frame shows
+	moment       netvar.Moment // shown by this frame
 
-	drawn unsafe.Pointer // *S: what View returns
+	drawn unsafe.Pointer // *S: the result of View
 	copy  func(to, from unsafe.Pointer)
 }
 
 // InterpolateOption is an option of [Interpolate].
 type InterpolateOption func(*viewClass)
 
-// Extrapolate lets numbers go on as they went for up to d, at most a second, while no newer
-// snapshot has come, instead of standing still. It is a guess, and wrong whenever something turns:
-// then the object jumps to where it is.
+// Extrapolate continues the motion of numbers for up to d, at most a second, while no newer
+// snapshot has arrived, instead of stopping it. This is a guess, and wrong whenever an object
+// turns: then the object jumps to its true position.
 func Extrapolate(d time.Duration) InterpolateOption {
 	return func(v *viewClass) { v.extrapolate = min(max(d, 0), mostExtrapolated) }
 }
@@ -46,11 +46,13 @@ const mostExtrapolated = time.Second
 
 // Interpolate lets [View] show the objects of a class between two snapshots, by the tags lerp= of
 // its fields (see [netloop.Lerp]), instead of their newest state: evenly at any frame rate, and a
-// little behind the server. How far is measured, so that nearly always both snapshots are there:
-// [Stats] has the figures. All classes are shown at the same moment, see [Client.ViewTime].
+// little behind the server. The delay is measured, so that nearly always both snapshots have
+// arrived: [Stats] has the figures. All classes are shown at the same moment, see
+// [Client.ViewTime].
 //
-// Messages sent [netloop.WithState] then run when what is shown reaches the tick of their sending.
-// Interpolate acts from the next frame on. It panics with a class of another schema.
+// Messages sent [netloop.WithState] then run when the shown moment reaches the tick of their
+// sending. Interpolate takes effect from the next frame on. It panics with a class of another
+// schema.
 func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) {
 	class := bridge.Netloop.Class(k).State
 	if !slices.Contains(c.schema.Classes().Classes(), class) {
@@ -72,15 +74,15 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 // copyState copies an S.
 func copyState[S any](to, from unsafe.Pointer) { *(*S)(to) = *(*S)(from) }
 
-// View returns the state of an object as it is to be drawn in this frame. Of one that is predicted
-// (see [Predict]) that is what is predicted for this moment, and what is left of a correction. Of a
-// class that is interpolated (see [Interpolate]) it is its state at [Client.ViewTime], and false
-// when the object was not there yet, or not any more: an object that has despawned is there until
-// that moment. Of another class it is the newest state, and false once the object has despawned.
-// Slices and maps in it are not to be changed.
+// View returns the state of an object to draw in this frame. For a predicted object (see [Predict])
+// that is the prediction for this moment, plus the rest of a smoothed correction. For an
+// interpolated class (see [Interpolate]) it is the object's state at [Client.ViewTime], and false
+// when the object did not exist yet at that time, or no longer: a despawned object is returned
+// until that moment. For another class it is the newest state, and false once the object has
+// despawned. Slices and maps in it must not be changed.
 //
-// It may be called in a Step and between two, and allocates nothing, but once for each change of a
-// string, a slice or the like.
+// It may be called in a Step and between two, and allocates only once for each change of a string,
+// a slice or the like.
 func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 	if v := (*S)(c.view(o)); v != nil {
 		return *v, true
@@ -88,9 +90,9 @@ func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 	return s, false
 }
 
-// view is View without the type. It hands out a pointer so that View is short enough to be inlined:
-// a struct that goes from call to call is copied in each. What it points to is valid until the next
-// call; nil says that there is nothing to be drawn.
+// view is View without the type. It returns a pointer so that View is short enough to be inlined: a
+// struct would be copied in each call. The pointer is valid until the next call; nil means that the
+// object is not drawn.
 func (c *Client) view(o any) unsafe.Pointer {
 	nv := bridge.Netloop.Object(o)
 	if by := c.prediction.of(nv.Class()); by != nil {
@@ -99,7 +101,7 @@ func (c *Client) view(o any) unsafe.Pointer {
 	return c.viewOther(nv)
 }
 
-// viewOther is view for an object of which nothing is predicted.
+// viewOther is view for an object that is not predicted.
 func (c *Client) viewOther(nv *netvar.Object) unsafe.Pointer {
 	by := &c.views.classes[nv.Class().Index()]
 	if !by.interpolated {
@@ -117,9 +119,9 @@ func (c *Client) viewOther(nv *netvar.Object) unsafe.Pointer {
 	return by.drawn
 }
 
-// Views iterates over the objects of a class as they are to be drawn in this frame, each with what
-// [View] returns of it: those that the client has, in the order of their ids, and then those that
-// have despawned but are still there at the moment that is shown.
+// Views iterates over the objects of a class to draw in this frame, each with the result of [View]:
+// first the objects that the client has, in the order of their ids, then despawned objects that
+// still exist at the shown moment.
 func Views[S any](c *Client, k *netloop.Class[S]) iter.Seq2[*netloop.Object[S], S] {
 	class := bridge.Netloop.Class(k)
 	return func(yield func(*netloop.Object[S], S) bool) {
@@ -134,9 +136,9 @@ func Views[S any](c *Client, k *netloop.Class[S]) iter.Seq2[*netloop.Object[S], 
 	}
 }
 
-// ViewTime returns the game time that this frame shows of interpolated classes. It never goes back,
-// but when the client has joined another server. Without an interpolated class it is that of
-// the newest state.
+// ViewTime returns the game time that this frame shows of interpolated classes. It decreases only
+// when the client has joined another server. Without an interpolated class it is that of the newest
+// state.
 func (c *Client) ViewTime() time.Duration {
 	if !c.views.any {
 		return c.time.timeline.GameTime(c.replica.Tick())
@@ -144,8 +146,8 @@ func (c *Client) ViewTime() time.Duration {
 	return c.views.at
 }
 
-// Viewed returns the snapshots between which this frame shows interpolated classes. Without one it
-// is the newest state. The zero View is nothing.
+// Viewed returns the snapshots between which this frame shows interpolated classes. Without such a
+// class both are the newest state. The zero View means no snapshot.
 func (c *Client) Viewed() netloop.View {
 	if !c.views.any {
 		tick := c.replica.Tick()
@@ -154,13 +156,13 @@ func (c *Client) Viewed() netloop.View {
 	return netloop.View(c.views.moment)
 }
 
-// inputView is what the player sees who makes an input now.
+// inputView returns the view that the player sees while making an input now.
 func (c *Client) inputView() input.View {
 	v := c.Viewed()
 	return input.View{From: v.From, To: v.To, Alpha: float32(v.Alpha)}
 }
 
-// wholeSnapshot takes a snapshot that arrived whole, and the tick that the state has reached with
+// wholeSnapshot records a snapshot that arrived whole, and the tick that the state has reached with
 // it.
 func (c *Client) wholeSnapshot(s *Snapshot, reached uint64) {
 	c.views.state = max(c.views.state, reached)
@@ -173,7 +175,7 @@ func (c *Client) wholeSnapshot(s *Snapshot, reached uint64) {
 	c.views.records = records
 }
 
-// showFrame moves on what is shown, once all that has arrived is known.
+// showFrame advances the shown moment, after all arrivals of the frame are processed.
 func (c *Client) showFrame(frame time.Duration) {
 	if !c.views.any || !c.time.known {
 		return
@@ -192,7 +194,7 @@ func (c *Client) showFrame(frame time.Duration) {
 	c.held.reached(min(c.views.state, c.time.timeline.TickAt(c.views.at)), c.queue)
 }
 
-// oldest is the tick of the oldest snapshot that may be looked at again.
+// oldest returns the tick of the oldest snapshot that may be read again.
 func (p *playout) oldest() uint64 {
 	if len(p.snapshots) == 0 {
 		return p.moment.From

@@ -10,30 +10,30 @@ import (
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
-// Watcher says what happens when objects of a class come, change and go. Every
-// function may be nil. They run in EarlyUpdate, after the packet that brought the
-// news has been applied as a whole; values between two packets may be skipped. A
-// function that panics is counted and logged, and costs no other call.
+// Watcher holds the functions to call when objects of a class spawn, change and despawn. Every
+// function may be nil. They run in EarlyUpdate, after the packet with the event has been applied as
+// a whole; values between two packets may be skipped. A function that panics is counted and logged,
+// and does not prevent other calls.
 type Watcher[S any] struct {
 	Spawn   func(t *netloop.Tick, o *netloop.Object[S])
 	Change  func(t *netloop.Tick, o *netloop.Object[S], old S)
 	Despawn func(t *netloop.Tick, o *netloop.Object[S], last S)
 }
 
-// watcher is a Watcher with its type erased. It belongs to Step's goroutine.
+// watcher is a Watcher with its type erased. Only Step's goroutine uses it.
 type watcher struct {
 	tell    func(t *netloop.Tick, e *netvar.Event)
 	at      panicguard.Place
 	changes bool   // has a Change
-	batch   uint64 // of the events that were being told when it came: it has seen what they led to
+	batch   uint64 // of the events being delivered when it was added: it has seen their effects
 	stopped bool
 }
 
-// Watch adds a watcher of the objects of a class, and returns what takes it away again.
-// Spawn is called for objects that exist already, at once if Watch is called inside a Step,
-// else in the next. Several watchers of a class are called in the order in which they were
-// added. stop may be called in any function of the game on Step's goroutine, also in those of
-// the watcher; none of these is called afterwards. Watch panics with a class of another schema.
+// Watch adds a watcher of the objects of a class, and returns a function that removes it. Spawn is
+// called for existing objects, at once if Watch is called inside a Step, else in the next. Several
+// watchers of a class are called in the order in which they were added. stop may be called in any
+// function of the game on Step's goroutine, including those of the watcher; none of these is called
+// afterwards. Watch panics with a class of another schema.
 func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 	class := bridge.Netloop.Class(k)
 	if !slices.Contains(c.schema.Classes().Classes(), class.State) {
@@ -55,7 +55,8 @@ func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 	})
 }
 
-// watch adds a watcher. Lists of watchers are replaced and never changed: one may be walked.
+// watch adds a watcher. Lists of watchers are replaced and never modified, because a list may be in
+// iteration.
 func (c *Client) watch(class *netvar.Class, w *watcher) (stop func()) {
 	list := &c.watchers[class.Index()]
 	w.batch = c.telling
@@ -78,13 +79,13 @@ func (c *Client) watch(class *netvar.Class, w *watcher) (stop func()) {
 	}
 }
 
-// tellChanges has changes of a class told if one of its watchers wants them.
+// tellChanges enables change events of a class if one of its watchers has a Change.
 func (c *Client) tellChanges(class *netvar.Class) {
 	wanted := slices.ContainsFunc(c.watchers[class.Index()], func(w *watcher) bool { return w.changes })
 	c.replica.TellChanges(class, wanted)
 }
 
-// tellAll tells the watchers what has happened as of a tick.
+// tellAll delivers the events of the replica, as of a tick, to the watchers.
 func (c *Client) tellAll(t *netloop.Tick, tick uint64) {
 	events := c.replica.Events()
 	c.batches++
@@ -102,14 +103,14 @@ func (c *Client) tellAll(t *netloop.Tick, tick uint64) {
 	c.telling = 0
 }
 
-// tell tells them of one thing that the client has done by itself.
+// tell delivers an event that the client caused by itself.
 func (c *Client) tell(e *netvar.Event) {
 	for _, w := range c.watchers[e.Object.Class().Index()] {
 		c.hear(c.tick.Tick.(*netloop.Tick), w, e)
 	}
 }
 
-// hear tells one watcher of one event. Its panic costs nobody else the news.
+// hear delivers one event to one watcher. A panic there does not affect other watchers.
 func (c *Client) hear(t *netloop.Tick, w *watcher, e *netvar.Event) {
 	defer c.guard.Recover(&w.at, nil)
 	if !w.stopped {
