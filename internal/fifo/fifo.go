@@ -1,15 +1,16 @@
-// Package fifo is a queue whose memory follows what waits in it. Its items lie in pieces of a few
-// each, and a piece that is empty goes back to a pool, which any number of queues share: so items
-// that move from one queue to another, or come in a burst, leave no memory behind in each.
+// Package fifo is a queue whose memory is proportional to the items that wait in it. Items are
+// stored in pieces of a few each, and an empty piece returns to a pool, which any number of queues
+// share: so items that move from one queue to another, or arrive in a burst, leave no memory behind
+// in each.
 //
-// Nothing here is safe for several goroutines.
+// The types are not safe for concurrent use.
 package fifo
 
-// pieceLen is how many items a piece has: few, so that a queue of one item is small, and many
-// enough that the list of pieces costs nothing.
+// pieceLen is the number of items in a piece: few, so that a queue of one item is small, and enough
+// that the list of pieces costs little.
 const pieceLen = 16
 
-// maxFree is how many empty pieces a pool keeps: those of 8 192 items.
+// maxFree is the number of empty pieces that a pool keeps: those of 8 192 items.
 const maxFree = 512
 
 type piece[T any] [pieceLen]T
@@ -27,7 +28,7 @@ func (p *Pool[T]) take() *piece[T] {
 	return last
 }
 
-// give takes a piece back, of which every item has been cleared.
+// give returns a piece, with every item cleared, to the pool.
 func (p *Pool[T]) give(c *piece[T]) {
 	if len(p.free) < maxFree {
 		p.free = append(p.free, c)
@@ -36,15 +37,15 @@ func (p *Pool[T]) give(c *piece[T]) {
 
 // Queue holds items in the order in which they were pushed. The zero value is empty.
 type Queue[T any] struct {
-	pieces []*piece[T] // from first on; the one behind the last item's may be there
+	pieces []*piece[T] // from first on; one empty piece may follow the last item's
 	first  int
-	off, n int // items of the first piece that have gone, and items that wait
+	off, n int // items removed from the first piece, and items that wait
 }
 
-// Len returns how many items wait.
+// Len returns the number of waiting items.
 func (q *Queue[T]) Len() int { return q.n }
 
-// Push adds an item, which is still to be filled in, and returns where it is until it goes.
+// Push adds an empty item and returns its address, which is valid until the item is removed.
 func (q *Queue[T]) Push(p *Pool[T]) *T {
 	if q.off+q.n == (len(q.pieces)-q.first)*pieceLen {
 		q.pieces = append(q.pieces, p.take())
@@ -53,7 +54,7 @@ func (q *Queue[T]) Push(p *Pool[T]) *T {
 	return q.At(q.n - 1)
 }
 
-// At returns the item at a place; the oldest is at 0.
+// At returns the item at an index; the oldest is at 0.
 func (q *Queue[T]) At(i int) *T {
 	at := uint(q.off + i)
 	return &q.pieces[uint(q.first)+at/pieceLen][at%pieceLen]
@@ -72,7 +73,7 @@ func (q *Queue[T]) Pop(p *Pool[T], dst *T) {
 	}
 }
 
-// Front returns the oldest items, as many as lie together; none of an empty queue.
+// Front returns the oldest items that are contiguous in memory; none of an empty queue.
 func (q *Queue[T]) Front() []T {
 	if q.n == 0 {
 		return nil
@@ -80,7 +81,7 @@ func (q *Queue[T]) Front() []T {
 	return q.pieces[q.first][q.off:min(q.off+q.n, pieceLen)]
 }
 
-// PopFront clears the items of Front and lets them go.
+// PopFront clears and removes the items of Front.
 func (q *Queue[T]) PopFront(p *Pool[T]) {
 	front := q.Front()
 	clear(front)
@@ -91,7 +92,7 @@ func (q *Queue[T]) PopFront(p *Pool[T]) {
 	}
 }
 
-// drop gives the first piece back.
+// drop returns the first piece to the pool.
 func (q *Queue[T]) drop(p *Pool[T]) {
 	p.give(q.pieces[q.first])
 	q.pieces[q.first] = nil
@@ -100,7 +101,7 @@ func (q *Queue[T]) drop(p *Pool[T]) {
 	q.tidy()
 }
 
-// tidy moves the list of pieces to the front once half of its places are free.
+// tidy moves the list of pieces to the front once half of its slots are free.
 func (q *Queue[T]) tidy() {
 	if rest := len(q.pieces) - q.first; rest <= q.first {
 		copy(q.pieces, q.pieces[q.first:])
@@ -127,7 +128,7 @@ func (q *Queue[T]) Truncate(p *Pool[T], n int) {
 	q.tidy()
 }
 
-// Append moves the items of another queue behind those of q.
+// Append moves the items of another queue to the end of q.
 func (q *Queue[T]) Append(p *Pool[T], from *Queue[T]) {
 	for from.n > 0 {
 		for i := range from.Front() {

@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// MaxDepth bounds how deep groups may be nested. Nobody needs more than a few;
-// a group that is inside itself is deeper than any bound.
+// MaxDepth limits how deep groups may be nested. A game needs only a few levels; a group that is
+// inside itself exceeds any limit.
 const MaxDepth = 16
 
 // anchored reports whether the system names any other.
 func (s *System[C]) anchored() bool { return len(s.spec.Before)+len(s.spec.After) > 0 }
 
-// shaped reports whether the system bears on whether an order exists at all.
+// shaped reports whether the system can affect the existence of an order.
 func (s *System[C]) shaped() bool { return s.anchored() || s.spec.Place != Body }
 
-// parent is the group around a system, or nil. A group that is not registered
-// is none.
+// parent returns the group around a system, or nil. A group that is not registered counts as none.
 func (l *Loop[C]) parent(s *System[C]) *System[C] {
 	if s.spec.Group == "" {
 		return nil
@@ -26,7 +25,7 @@ func (l *Loop[C]) parent(s *System[C]) *System[C] {
 	return l.names[s.spec.Group]
 }
 
-// depth is how many groups are around a system: at most MaxDepth+1.
+// depth returns how many groups are around a system: at most MaxDepth+1.
 func (l *Loop[C]) depth(s *System[C]) int { return depth(s, l.parent) }
 
 func depth[C any](s *System[C], around func(*System[C]) *System[C]) int {
@@ -37,9 +36,9 @@ func depth[C any](s *System[C], around func(*System[C]) *System[C]) int {
 	return n
 }
 
-// beside returns the two systems, or the groups around them that stand beside
-// each other: the order of the two is decided there. It returns nils if one is
-// inside the other. around is parent, or the group that is in effect.
+// beside returns the two systems, or the groups around them, that are in the same group: their
+// order there decides the order of the two. It returns nils if one is inside the other. around is
+// parent, or the group that is in effect.
 func beside[C any](a, b *System[C], around func(*System[C]) *System[C]) (_, _ *System[C]) {
 	da, db := depth(a, around), depth(b, around)
 	for ; da > db; da-- {
@@ -57,8 +56,8 @@ func beside[C any](a, b *System[C], around func(*System[C]) *System[C]) (_, _ *S
 	return a, b
 }
 
-// misplaced names every anchor of the system that is not registered, or that it
-// is inside of, and a group that is none.
+// misplaced returns an error that names every anchor of the system that is not registered or
+// contains the system or is contained in it, and a group that does not exist.
 func (l *Loop[C]) misplaced(s *System[C]) error {
 	var errs []error
 	if g := s.spec.Group; g != "" {
@@ -94,16 +93,15 @@ func (l *Loop[C]) nested(s *System[C]) error {
 	return nil
 }
 
-// cycle returns an error if anchors ask anybody to run before itself; s is the
-// one that was added or changed. It looks at names, whatever the stages: which
-// stages a system is in may change, whether its anchors make sense may not. That
-// the head of a stage comes before its tail counts as an anchor too. No s asks
-// for all of them.
+// cycle returns an error if anchors require a system to run before itself; s is the system that was
+// added or changed. It looks at names in any stage: the stages of a system may change, but its
+// anchors must remain consistent. The order of the head of a stage before its tail counts as an
+// anchor too. A nil s checks all systems.
 func (l *Loop[C]) cycle(s *System[C]) error {
 	shaped := l.shaped
 	if s != nil {
 		if !l.bears(s) {
-			return nil // It adds no step to any way.
+			return nil // It adds no edge to any path.
 		}
 		shaped = append(l.shaped[:len(l.shaped):len(l.shaped)], s)
 	}
@@ -111,7 +109,7 @@ func (l *Loop[C]) cycle(s *System[C]) error {
 	if path == nil {
 		return nil
 	}
-	// It is told from the one that was added, or the group around it.
+	// The error starts with the system that was added, or the group around it.
 	path = path[:len(path)-1]
 	for at := s; at != nil; at = l.parent(at) {
 		if i := slices.Index(path, at.spec.Name); i >= 0 {
@@ -133,7 +131,7 @@ func (l *Loop[C]) bears(s *System[C]) bool {
 
 // whole checks every description against the others.
 func (l *Loop[C]) whole() error {
-	// The latter goes up the groups.
+	// misplaced walks up the groups, so nested is checked first.
 	for _, check := range [...]func(*System[C]) error{l.nested, l.misplaced} {
 		var errs []error
 		for _, s := range l.registered() {
@@ -146,8 +144,8 @@ func (l *Loop[C]) whole() error {
 	return l.cycle(nil)
 }
 
-// findCycle returns names of which each must run before the next, and of which
-// the last is the first; or nil.
+// findCycle returns names of which each must run before the next, and whose last equals the first;
+// or nil.
 func (l *Loop[C]) findCycle(shaped []*System[C]) []string {
 	later := make(map[string][]string)
 	var heads, tails []string
@@ -193,7 +191,7 @@ func (l *Loop[C]) findCycle(shaped []*System[C]) []string {
 	return nil
 }
 
-// way searches a graph depth first.
+// way is a depth-first search of a graph.
 type way struct {
 	later map[string][]string
 	state map[string]int // 1: on the path, 2: done
@@ -201,7 +199,7 @@ type way struct {
 	cycle []string
 }
 
-// walk reports whether there is a cycle among the names from this one on.
+// walk reports whether a cycle is reachable from this name.
 func (w *way) walk(name string) bool {
 	switch w.state[name] {
 	case 1:

@@ -6,37 +6,37 @@ import (
 	"slices"
 )
 
-// Who names no anchor and is named by none stands by its key. The others are
-// sorted topologically, always taking the least that is ready, and in that order
-// each stands at the greatest key that was taken so far. Hence sorting all by
-// their standings is the topological sort of all: somebody without an anchor is
-// ready from the start, and would have been taken before the first one whose key
-// is greater. So whoever has no anchor comes and goes without a look at those who do.
+// The position of a system without anchors, its own or other systems', is its key. The other
+// systems are sorted topologically, always taking the least that is ready, and in that order the
+// position of each is the greatest key taken so far. Hence sorting all systems by their positions
+// is the topological sort of all: a system without an anchor is ready from the start, and would
+// have been taken before the first system with a greater key. So systems without anchors are added
+// and removed without visiting the anchored ones.
 
-// node is a system or group that an anchor binds, while the order is being found.
+// node is a system or group with an anchor, while the order is computed.
 type node[C any] struct {
 	sys *System[C]
-	// eff is the key of sys, or of what it must precede if that is earlier.
+	// eff is the key of sys, or of a system that it must precede if that is earlier.
 	eff     key
 	solved  bool
 	next    []edge
-	waiting int // of those beside it that must come first and have not been placed
+	waiting int // number of unplaced predecessors in the same group
 }
 
-// edge leads to a node that must come later.
+// edge leads to a node that must run later.
 type edge struct {
 	to int
-	// pulls says that the earlier of the two asked for it, and so moves.
+	// pulls is true if the earlier of the two names the anchor, and so moves.
 	pulls bool
 }
 
-// tied reports whether an anchor speaks of a system or group.
+// tied reports whether an anchor names a system or group, or is its own.
 func (l *Loop[C]) tied(s *System[C]) bool {
 	return len(s.before)+len(s.after) > 0 || l.named[s.spec.Name]
 }
 
-// bind finds the standings that anchors give, and touches and cuts those whose
-// standing is another one.
+// bind computes the positions that anchors require, and touches and cuts the systems whose position
+// has changed.
 func (l *Loop[C]) bind() {
 	l.anchored = slices.DeleteFunc(l.anchored, func(s *System[C]) bool {
 		s.anchors = len(s.before)+len(s.after) > 0 && !s.Removed()
@@ -73,7 +73,7 @@ func (l *Loop[C]) bind() {
 	}
 }
 
-// bindList finds the standings in list k.
+// bindList computes the positions in list k.
 func (l *Loop[C]) bindList(k int) {
 	nodes := l.graph(k)
 	ready := readyHeap[C]{nodes: nodes}
@@ -107,8 +107,8 @@ func (l *Loop[C]) bindList(k int) {
 	}
 }
 
-// graph makes nodes of those in list k between which anchors speak. The anchors
-// hold no cycle: Add, Change and Set have refused it.
+// graph makes nodes of the systems in list k that anchors connect. The anchors contain no cycle:
+// Add, Change and Set have refused it.
 func (l *Loop[C]) graph(k int) (nodes []node[C]) {
 	index := make(map[*System[C]]int)
 	at := func(s *System[C]) int {
@@ -121,7 +121,7 @@ func (l *Loop[C]) graph(k int) (nodes []node[C]) {
 		return i
 	}
 	link := func(a, b *System[C], pulls bool) {
-		// Both stand in the order of one group: that of the innermost around both.
+		// Both are ordered in one group: the innermost around both.
 		if a, b = beside(a, b, (*System[C]).inEffect); a != nil {
 			from, to := at(a), at(b)
 			nodes[from].next = append(nodes[from].next, edge{to: to, pulls: pulls})
@@ -146,13 +146,13 @@ func (l *Loop[C]) graph(k int) (nodes []node[C]) {
 	return nodes
 }
 
-// stands reports whether the system, or any in the group, is in list k.
+// stands reports whether the system, or a member of the group, is in list k.
 func (s *System[C]) stands(k int) bool { return s.member.has(k) || s.counts[k] > 0 }
 
-// solve finds the effective key: a system that asked to be before another takes
-// its key if that is earlier, and so does whatever must come before a system
-// that moved so. A system of the tail keeps its place: nothing pulls the flush
-// to the front, rather what must follow it waits.
+// solve computes the effective key: a system that asked to run before another takes its key if that
+// is earlier, and so does each system that must run before a system that moved in this way. A
+// system of the tail keeps its key: the flush is never moved to the front, instead systems that
+// must follow it wait.
 func solve[C any](nodes []node[C], i int) {
 	n := &nodes[i]
 	if n.solved {
@@ -170,7 +170,7 @@ func solve[C any](nodes []node[C], i int) {
 	}
 }
 
-// readyHeap holds the nodes that nothing precedes any more, least key first.
+// readyHeap holds the nodes without an unplaced predecessor, least key first.
 type readyHeap[C any] struct {
 	nodes []node[C]
 	index []int

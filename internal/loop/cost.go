@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets of which four make a doubling, so that a
-// quantile is right within 12.5 % of itself; above 70 s they are one bucket. The
-// zero value is empty.
+// Histogram counts durations in buckets, four of which span a doubling, so that a quantile is right
+// within 12.5 % of itself; durations above 70 s share one bucket. The zero value is empty.
 type Histogram struct {
 	Total   time.Duration
 	buckets [histogramBuckets]uint32
 }
 
-// histogramBuckets reach from 0 to 2^36 ns. A histogram is some 600 bytes, and
-// there is one per system and stage.
+// histogramBuckets covers 0 to 2^36 ns. A histogram is some 600 bytes, and there is one per system
+// and stage.
 const histogramBuckets = 140
 
-// Add counts a duration. A bucket that is full stays full, after 2^32 calls.
+// Add counts a duration. A bucket saturates at 2^32 calls.
 func (h *Histogram) Add(d time.Duration) {
 	h.Total += d
 	if b := &h.buckets[bucketOf(d)]; *b != math.MaxUint32 {
@@ -26,8 +25,8 @@ func (h *Histogram) Add(d time.Duration) {
 	}
 }
 
-// bucketOf is the bucket of a duration: the position of its first bit, and the
-// two bits that follow it.
+// bucketOf returns the bucket of a duration: the position of its first bit, and the two bits that
+// follow it.
 func bucketOf(d time.Duration) int {
 	ns := uint64(max(d, 0))
 	if ns < 4 {
@@ -37,7 +36,7 @@ func bucketOf(d time.Duration) int {
 	return min(4*(high-1)+int(ns>>(high-2))&3, histogramBuckets-1)
 }
 
-// middle is the duration that stands for a bucket.
+// middle returns the middle of a bucket.
 func middle(bucket int) time.Duration {
 	if bucket < 4 {
 		return time.Duration(bucket)
@@ -47,7 +46,7 @@ func middle(bucket int) time.Duration {
 	return time.Duration(uint64(4+bucket%4)*width + width/2)
 }
 
-// Count is how many durations were counted.
+// Count returns how many durations were counted.
 func (h *Histogram) Count() (n uint64) {
 	for _, b := range h.buckets {
 		n += uint64(b)
@@ -55,7 +54,7 @@ func (h *Histogram) Count() (n uint64) {
 	return n
 }
 
-// Mean is the average, 0 of nothing.
+// Mean returns the average, 0 if the histogram is empty.
 func (h *Histogram) Mean() time.Duration {
 	n := h.Count()
 	if n == 0 {
@@ -64,11 +63,11 @@ func (h *Histogram) Mean() time.Duration {
 	return h.Total / time.Duration(n)
 }
 
-// Quantile is the duration that a part q of those counted, from 0 to 1, did not
-// exceed; 0 of nothing.
+// Quantile returns the duration that a part q of those counted, from 0 to 1, did not exceed; 0 if
+// the histogram is empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	n := h.Count()
-	rank := min(uint64(q*float64(n)), max(n, 1)-1) // That of the greatest is not their number.
+	rank := min(uint64(q*float64(n)), max(n, 1)-1) // Ranks begin at 0: the greatest has n-1.
 	for i, b := range h.buckets {
 		if rank < uint64(b) {
 			return middle(i)

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Never is a tick that never comes.
+// Never is a tick number that is never reached.
 const Never = uint64(math.MaxUint64)
 
-// Due returns the first tick from next on in which the loop has something to do by itself: a system
-// with a period is due, or what was asked for takes effect. Systems that run in every tick do not
-// count, nor do contexts of systems that end meanwhile. Without a timeline it is the next tick. It
-// is asked between two ticks.
+// Due returns the first tick from next on in which the loop has work of its own: a system with a
+// period is due, or a request takes effect. Systems that run in every tick do not count, nor do
+// contexts of systems that end meanwhile. Without a timeline it returns the next tick. Call it
+// between two ticks.
 func (l *Loop[C]) Due(next uint64) uint64 {
 	if l.timeline.Rate.Num == 0 || l.unsettled() {
 		return next
@@ -21,7 +21,7 @@ func (l *Loop[C]) Due(next uint64) uint64 {
 		f := &l.flows[i]
 		kind := i % numKinds
 		for len(f.heap) > 0 && f.heap[0].gen != f.heap[0].sys.timers[kind].gen {
-			f.drop() // It is of a system that has gone or changed.
+			f.drop() // Its system was removed or changed.
 		}
 		if len(f.heap) == 0 {
 			continue
@@ -37,12 +37,13 @@ func (l *Loop[C]) Due(next uint64) uint64 {
 	return max(due, next)
 }
 
-// unsettled reports whether the next tick has to do what was asked for in the last.
+// unsettled reports whether requests of the last tick take effect in the next.
 func (l *Loop[C]) unsettled() bool {
 	return len(l.touched)+len(l.pending)+len(l.changed)+len(l.leaving)+len(l.unplanned) > 0 || l.coming != l.scale
 }
 
-// tickOf is the first tick at which the time of a kind of passes has come to at: see tickPasses.
+// tickOf returns the first tick at which the time of a kind of passes has reached at: see
+// tickPasses.
 func (l *Loop[C]) tickOf(kind int, at time.Duration) uint64 {
 	if kind == perTick {
 		tick := l.timeline.TickFrom(at)

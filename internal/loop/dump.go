@@ -7,12 +7,12 @@ import (
 
 // View is the loop of a room as the admin listener serves it.
 type View struct {
-	// Tick is the one after which it was taken.
+	// Tick is the tick after which the view was taken.
 	Tick      uint64 `json:"tick"`
 	Rate      string `json:"rate"`
 	FixedRate string `json:"fixed_rate"`
-	// Scale is what the next tick runs at, such as "1/2"; without a pause or slow
-	// motion it is empty.
+	// Scale is the time scale of the next tick, such as "1/2"; without a pause or slow motion it is
+	// empty.
 	Scale       string      `json:"time_scale,omitempty"`
 	Quarantined int         `json:"quarantined"`
 	Stages      []DumpStage `json:"stages"`
@@ -20,8 +20,8 @@ type View struct {
 
 // DumpStage is one stage of the loop for printing.
 type DumpStage struct {
-	// Stage is 0 for the last group: systems that have not taken effect yet, so
-	// that nobody knows their stages.
+	// Stage is 0 for the last group: systems that have not taken effect yet, so that their stages
+	// are unknown.
 	Stage   Stage        `json:"stage"`
 	Systems []DumpSystem `json:"systems"`
 }
@@ -29,7 +29,7 @@ type DumpStage struct {
 // DumpSystem is one system of a stage for printing.
 type DumpSystem struct {
 	Name string `json:"name"`
-	// Groups are those around it, the outermost first.
+	// Groups are the groups around it, the outermost first.
 	Groups   []string `json:"groups,omitempty"`
 	Place    Place    `json:"place"`
 	Priority int      `json:"priority"`
@@ -41,27 +41,24 @@ type DumpSystem struct {
 	CatchUp  int           `json:"catch_up,omitempty"`
 	Scaled   bool          `json:"scaled,omitempty"`
 	Gap      bool          `json:"gap,omitempty"`
-	// Conditional says that it, or a group around it, has a RunIf.
+	// Conditional is true if it, or a group around it, has a RunIf.
 	Conditional bool `json:"conditional,omitempty"`
-	// Once says that it runs once per tick, before the first fixed step. Only in
-	// FixedUpdate.
+	// Once is true if it runs once per tick, before the first fixed step. Only in FixedUpdate.
 	Once     bool `json:"once,omitempty"`
 	Critical bool `json:"critical,omitempty"`
-	// Pending says that it, or a change of it, takes effect at the next
-	// Initialization.
+	// Pending is true if it, or a change of it, takes effect at the next Initialization.
 	Pending bool `json:"pending,omitempty"`
-	// Disabled systems, paused ones and those in quarantine do not run; the latter
-	// for so many ticks yet.
+	// Disabled, paused and quarantined systems do not run. Quarantine is the number of ticks left.
 	Disabled   bool   `json:"disabled,omitempty"`
 	Paused     bool   `json:"paused,omitempty"`
 	Quarantine uint64 `json:"quarantine_ticks,omitempty"`
 	Panics     uint64 `json:"panics,omitempty"`
-	// Cost is what its calls at this stage took since it was registered.
+	// Cost is the time of its calls at this stage since it was registered.
 	Cost *DumpCost `json:"cost,omitempty"`
 }
 
-// DumpCost says what the calls of a system took. The quantiles are right within
-// 12.5 % of themselves.
+// DumpCost holds the times of a system's calls. The quantiles are right within 12.5 % of
+// themselves.
 type DumpCost struct {
 	Runs uint64        `json:"runs"`
 	Mean time.Duration `json:"mean_ns"`
@@ -69,22 +66,21 @@ type DumpCost struct {
 	P99  time.Duration `json:"p99_ns"`
 }
 
-// Dump returns the stages with their systems in the order of running, disabled
-// ones included, and last, if there are any, those that are pending. The caller
-// owns the result.
+// Dump returns the stages with their systems in the order of running, disabled ones included, and
+// last, if there are any, the pending systems. The caller owns the result.
 func (l *Loop[C]) Dump() []DumpStage {
 	d := l.Dumper()
 	d.Take(MaxSystems)
 	return d.Stages()
 }
 
-// Dumper takes a Dump a few systems at a time, between ticks: ten thousand at once
-// would be a tick's time. What changes meanwhile is described as it was in its turn.
+// Dumper takes a Dump a few systems at a time, between ticks: ten thousand at once would take the
+// time of a tick. A system that changes meanwhile is described as of its turn.
 type Dumper interface {
-	// Take describes up to n more systems, and reports whether any are left. It belongs to
-	// the loop's goroutine.
+	// Take describes up to n more systems, and reports whether any are left. Only the loop's
+	// goroutine may call it.
 	Take(n int) (left bool)
-	// Stages puts what was taken in its order. Any goroutine may call it, once.
+	// Stages sorts the described systems into stages. Any goroutine may call it, once.
 	Stages() []DumpStage
 }
 
@@ -95,14 +91,14 @@ type dumper[C any] struct {
 	waiting []DumpSystem
 }
 
-// member is a system in a list. Its order is that of the standings from the
-// outermost group around it to itself, which stay what they are when the loop goes on.
+// member is a system in a list. Its order consists of the standings from the outermost group around
+// it to itself, which do not change as the loop runs.
 type member struct {
 	order []standing
 	DumpSystem
 }
 
-// Dumper begins a Dump.
+// Dumper starts a Dump.
 func (l *Loop[C]) Dumper() Dumper { return &dumper[C]{loop: l} }
 
 // Take implements Dumper.
@@ -125,7 +121,7 @@ func (d *dumper[C]) Take(n int) (left bool) {
 	return false
 }
 
-// add describes a system in every list that it is in.
+// add describes a system in each of its lists.
 func (d *dumper[C]) add(s *System[C]) {
 	for k := range numLists {
 		if !s.member.has(k) || !s.in(stageOf(k)) {

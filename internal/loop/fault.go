@@ -5,36 +5,33 @@ import (
 	"runtime/debug"
 )
 
-// A system that panics costs its call. One that does nothing but panic is
-// quarantined: it would cost time in every tick and never get anywhere.
+// A panic of a system ends the call. A system that panics repeatedly is quarantined: it would cost
+// time in every tick without effect.
 const (
-	// quarantineAfter panics in a row, at one stage, a system is quarantined. Two
-	// may be one cause that outlives a tick; three say that the next call will
-	// fail as well.
+	// quarantineAfter panics in a row, at one stage, quarantine a system. Two may have one cause
+	// that lasts longer than a tick; after three the next call probably fails as well.
 	quarantineAfter = 3
-	// firstQuarantine is how many ticks the first one lasts, about a second, and
-	// maxQuarantine how many the longest does, about a minute: each is twice as
-	// long as the one before. What mends itself is not kept out for long, and
-	// what does not costs next to nothing.
+	// firstQuarantine is the length of the first quarantine in ticks, about a second, and
+	// maxQuarantine that of the longest, about a minute: each is twice as long as the one before. A
+	// system that recovers is not stopped for long, and a system that does not costs little.
 	firstQuarantine = 64
 	maxQuarantine   = 4096
-	// calmTicks without a panic, quarantine not counted, end an episode: the next
-	// panic is news and is reported, and its quarantine is short again.
+	// calmTicks without a panic, quarantine not counted, end an episode: the next panic is reported
+	// again, and its quarantine is short again.
 	calmTicks = 600
 )
 
-// fault is what the loop remembers of a system's panics.
+// fault is the history of a system's panics.
 type fault struct {
 	row     [NumStages]uint8 // panics in a row
 	last    uint64           // Loop.count of the last panic, or of the last release
-	episode bool             // there was one
+	episode bool             // a panic has occurred
 	backoff uint64           // ticks of the last quarantine; 0: none in this episode
 	until   uint64           // Loop.count at which it ends
 	panics  uint64           // since the system was registered
 }
 
-// isolate is deferred: it catches the panic of the system that the walker has
-// come to.
+// isolate is deferred: it recovers the panic of the system at the walker.
 func (l *Loop[C]) isolate(list *list[C], done *bool) {
 	if *done {
 		return
@@ -63,8 +60,8 @@ func (l *Loop[C]) guarded(s *System[C], stage Stage, finished *bool) {
 	l.exited(s.spec.Name, stage)
 }
 
-// exited closes the loop: a call neither returned nor panicked, so it has ended
-// its goroutine, and with it this Step. What is left of the stack is unwinding.
+// exited closes the loop: a call neither returned nor panicked, so it has ended its goroutine, and
+// with it this Step. The remaining stack is unwinding.
 func (l *Loop[C]) exited(name string, stage Stage) {
 	if l.err == nil {
 		l.err = &ExitError{System: name, Stage: stage}
@@ -73,9 +70,8 @@ func (l *Loop[C]) exited(name string, stage Stage) {
 	l.now.Stage, l.now.System = 0, ""
 }
 
-// ExitError is the error of a loop whose system called runtime.Goexit, or a
-// testing.T's FailNow, which does. Step did not return then: its goroutine is
-// gone.
+// ExitError is the error of a loop whose system called runtime.Goexit, as a testing.T's FailNow
+// does. Step did not return then: its goroutine has ended.
 type ExitError struct {
 	System string
 	Stage  Stage
@@ -86,8 +82,8 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("system %q ended its goroutine in %v: runtime.Goexit must not be called in a system", e.System, e.Stage)
 }
 
-// panicked notes a panic: it is reported if it begins an episode, closes the
-// loop if the system is critical, and may lead to a quarantine.
+// panicked records a panic: it is reported if it begins an episode, closes the loop if the system
+// is critical, and may lead to a quarantine.
 func (l *Loop[C]) panicked(s *System[C], stage Stage, v any) {
 	f := &s.fault
 	if f.episode && l.count-f.last > calmTicks {
@@ -115,7 +111,7 @@ func (l *Loop[C]) panicked(s *System[C], stage Stage, v any) {
 	l.rec.panicked(p)
 }
 
-// quarantine keeps a system from running for a while and returns how many ticks.
+// quarantine stops a system for a while and returns for how many ticks.
 func (l *Loop[C]) quarantine(s *System[C]) uint64 {
 	f := &s.fault
 	f.backoff = min(max(firstQuarantine, 2*f.backoff), maxQuarantine)
@@ -125,7 +121,7 @@ func (l *Loop[C]) quarantine(s *System[C]) uint64 {
 	return f.backoff
 }
 
-// release lets those run again whose quarantine is over. A row begins anew: the
+// release lets systems run again whose quarantine has ended. The count of panics restarts: the
 // first call may still fail for the old reason.
 func (l *Loop[C]) release() {
 	if len(l.caught) == 0 {
@@ -148,8 +144,8 @@ func (l *Loop[C]) release() {
 	l.caught = kept
 }
 
-// Quarantined is the number of systems and groups that do not run because they
-// panicked again and again.
+// Quarantined returns the number of systems and groups that do not run because they panicked
+// repeatedly.
 func (l *Loop[C]) Quarantined() int {
 	n := 0
 	for _, s := range l.caught {
@@ -160,7 +156,7 @@ func (l *Loop[C]) Quarantined() int {
 	return n
 }
 
-// succeeded ends a row of panics.
+// succeeded ends a series of panics.
 func (s *System[C]) succeeded(stage Stage) {
 	s.fault.row[stage.index()] = 0
 	if s.fault.row == [NumStages]uint8{} {

@@ -5,10 +5,10 @@ import "time"
 // SetSteps lets each fixed step show the tick of this timeline that runs it, with that tick's game
 // time and scaled time, from the next Step on. It is for the loop of a client, whose frame may run
 // the steps of several ticks of its server, ahead of the frame's own time or behind it. Without it,
-// and with the zero Timeline, steps are those of the tick that runs, as on a server.
+// and with the zero Timeline, steps belong to the running tick, as on a server.
 func (l *Loop[C]) SetSteps(t Timeline) { l.steps = t }
 
-// fixed runs FixedUpdate: what runs once, then step by step the others.
+// fixed runs FixedUpdate: the Once systems once, then the others in each step.
 func (l *Loop[C]) fixed(in *Input) {
 	if in.FixedSteps <= 0 {
 		return
@@ -29,8 +29,8 @@ func (l *Loop[C]) fixed(in *Input) {
 	l.now.FixedStep = in.FirstFixedStep + uint64(in.FixedSteps) - 1
 }
 
-// beginStep writes what all calls of a fixed step may know. The first one's is
-// also what runs once, before the steps.
+// beginStep writes the state that all calls of a fixed step see. The Once systems, which run before
+// the steps, see that of the first.
 func (l *Loop[C]) beginStep(in *Input, i int) {
 	l.show(moment{in.FixedDelta, l.kinds[perStep].advance(in.FixedDelta)})
 	l.now.FixedStep = in.FirstFixedStep + uint64(i)

@@ -5,14 +5,15 @@ import (
 	"sort"
 )
 
-// Every stage has a list, and FixedUpdate one more: of what runs once, before its
-// first step. Lists are numbered in the order of running.
+// Every stage has a list, and FixedUpdate one more: the systems that run once, before its first
+// step. Lists are numbered in the order of running.
 const (
 	numLists = NumStages + 1
 	onceList = int(FixedUpdate) - 1
 )
 
-// list is the number of the stage's list; in FixedUpdate of what runs in every step.
+// list returns the number of the stage's list; in FixedUpdate that of the systems that run in every
+// step.
 func (s Stage) list() int {
 	if s < FixedUpdate {
 		return int(s) - 1
@@ -20,7 +21,7 @@ func (s Stage) list() int {
 	return int(s)
 }
 
-// stageOf is the stage that walks a list.
+// stageOf returns the stage that runs a list.
 func stageOf(k int) Stage {
 	if k < onceList {
 		return Stage(k + 1)
@@ -33,13 +34,13 @@ type listSet uint8
 
 func (x listSet) has(k int) bool { return x&(1<<k) != 0 }
 
-// list is the order of a stage, in two parts that are walked as one, by pos.
+// list is the order of a stage, in two parts that are merged by pos.
 type list[C any] struct {
 	always []entry[C] // run in every pass
-	timed  []entry[C] // run when their time has come
-	due    []int32    // of timed: those of this pass, ascending
-	slots  []int32    // where in timed a system stands, by its id
-	base   int        // in Record.Systems: the row of pos 0
+	timed  []entry[C] // run when they are due
+	due    []int32    // indexes in timed of the entries due in this pass, ascending
+	slots  []int32    // the index in timed of a system, by its id
+	base   int        // the row of pos 0 in Record.Systems
 }
 
 // entry is a system in a list.
@@ -52,7 +53,7 @@ type entry[C any] struct {
 	careful bool  // it has a condition or a period
 }
 
-// part is the part of the list in which a system stands, or is to stand.
+// part returns the part of the list for timed or other systems.
 func (x *list[C]) part(timed bool) *[]entry[C] {
 	if timed {
 		return &x.timed
@@ -60,16 +61,16 @@ func (x *list[C]) part(timed bool) *[]entry[C] {
 	return &x.always
 }
 
-// search finds where in a part of list k a system stands, or would stand.
+// search returns the index of a system in a part of list k, or the index at which to insert it.
 func search[C any](part []entry[C], s *System[C], k int) int {
 	return sort.Search(len(part), func(i int) bool { return compare(part[i].sys, s, k) >= 0 })
 }
 
-// size is how many entries the list has.
+// size returns how many entries the list has.
 func (x *list[C]) size() int { return len(x.always) + len(x.timed) }
 
-// cut takes systems out of the lists. What the order is made of is still what it
-// was when they were put there.
+// cut removes systems from the lists. The keys and groups that order them must be unchanged since
+// they were inserted.
 func (l *Loop[C]) cut(systems []*System[C]) {
 	var rows []int
 	for k := range l.lists {
@@ -110,7 +111,7 @@ func (l *Loop[C]) cut(systems []*System[C]) {
 	l.rebase()
 }
 
-// put takes systems into the lists that they belong into.
+// put inserts systems into their lists.
 func (l *Loop[C]) put(systems []*System[C]) {
 	var rows []int
 	var costs []SystemCost
@@ -137,8 +138,8 @@ func (l *Loop[C]) put(systems []*System[C]) {
 	l.rebase()
 }
 
-// insert puts systems, which are in order, into list k. It returns the positions
-// that those had before which they stand.
+// insert inserts systems, which are in order, into list k. It returns the old positions before
+// which they are inserted.
 func (x *list[C]) insert(systems []*System[C], k, ids int) (marks []int) {
 	var at [2][]int
 	var fresh [2][]entry[C]
@@ -172,7 +173,7 @@ func (x *list[C]) insert(systems []*System[C], k, ids int) (marks []int) {
 	return marks
 }
 
-// entry is what a list holds of a system.
+// entry returns the list entry of a system.
 func (s *System[C]) entry(stage Stage, pos int32) entry[C] {
 	cost := &s.costs[stage.index()]
 	if *cost == nil {
@@ -184,8 +185,8 @@ func (s *System[C]) entry(stage Stage, pos int32) entry[C] {
 	}
 }
 
-// renumber moves entries on, or back, by the number of marks, ascending positions,
-// up to theirs.
+// renumber moves the positions of entries by the number of marks (ascending positions) up to
+// theirs, times by.
 func renumber[C any](part []entry[C], marks []int, by int32) {
 	n := 0
 	for i := sort.Search(len(part), func(i int) bool { return int(part[i].pos) >= marks[0] }); i < len(part); i++ {
@@ -197,8 +198,8 @@ func renumber[C any](part []entry[C], marks []int, by int32) {
 	}
 }
 
-// reslot notes where the timed entries stand of which some at ascending places have
-// come or gone.
+// reslot updates the slots of the timed entries after entries at ascending indexes were inserted or
+// removed.
 func (x *list[C]) reslot(at []int) {
 	if len(at) == 0 {
 		return
@@ -208,7 +209,7 @@ func (x *list[C]) reslot(at []int) {
 	}
 }
 
-// rebase finds the rows of the lists in the record.
+// rebase computes the rows of the lists in the record.
 func (l *Loop[C]) rebase() {
 	base := 0
 	for k := range l.lists {
@@ -217,7 +218,7 @@ func (l *Loop[C]) rebase() {
 	}
 }
 
-// without takes the elements at ascending places out.
+// without removes the elements at ascending indexes.
 func without[T any](x []T, at []int) []T {
 	if len(at) == 0 {
 		return x
@@ -234,7 +235,7 @@ func without[T any](x []T, at []int) []T {
 	return x[:to]
 }
 
-// with inserts elements before those that are at ascending places.
+// with inserts elements before those at ascending indexes.
 func with[T any](x []T, at []int, elements []T) []T {
 	end := len(x)
 	x = slices.Grow(x, len(elements))[:end+len(elements)]

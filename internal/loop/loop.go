@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// MaxSystems bounds the systems and groups of a loop, those that wait for their
-// first tick included. A loop that reaches it registers without ever removing;
-// Add then returns an error.
+// MaxSystems limits the systems and groups of a loop, including those that wait for their first
+// tick. A loop that reaches it registers without ever removing; Add then returns an error.
 const MaxSystems = 1 << 16
 
-// Loop runs systems in stages. One goroutine owns it, the one that calls Step;
-// before the first Step it may be another.
+// Loop runs systems in stages. Only the goroutine that calls Step may use it; before the first Step
+// it may be another.
 type Loop[C any] struct {
-	// Halt reports that no other function is called, though one has returned; nil never does. The
-	// clock ends the goroutine of such a loop at the end of the system.
+	// Halt reports that no further function may be called after the current one has returned; nil
+	// never does. The clock ends the goroutine of such a loop at the end of the system.
 	Halt func() bool
 
 	c     C
@@ -25,47 +24,47 @@ type Loop[C any] struct {
 	clock func() time.Duration
 	rec   Record
 
-	names   map[string]*System[C] // everybody not removed or leaving
+	names   map[string]*System[C] // all that are not removed or leaving
 	systems []*System[C]          // in effect, by id; nil where an id is free
 	free    []int32               // ids
 	pending []*System[C]          // wait for the next Initialization
-	changed []*System[C]          // and those whose changes do
-	leaving []*System[C]          // and those that Set has left out
-	touched []*System[C]          // and those in effect that it places anew
-	shaped  []*System[C]          // those that a cycle could run through
+	changed []*System[C]          // whose changes wait for it
+	leaving []*System[C]          // that Set has left out
+	touched []*System[C]          // in effect, whose positions it computes anew
+	shaped  []*System[C]          // that a cycle could run through
 	seq     uint64
 	version uint64 // of the registry: counts every change of it
 	sealed  bool   // Check has passed: an unknown anchor is an error from now on
 
-	// What a settle knows.
-	settling []*System[C]    // was pending or changed, and is being asked
-	anchored []*System[C]    // in effect, and names others
-	named    map[string]bool // by them
-	bound    []*System[C]    // has standings of its own
-	rebind   bool            // they may be others now
+	// State of a settle.
+	settling []*System[C]    // was pending or changed, and its Ask is running
+	anchored []*System[C]    // in effect, with anchors
+	named    map[string]bool // the names of their anchors
+	bound    []*System[C]    // have positions set by anchors
+	rebind   bool            // these positions may have changed
 
-	// What a tick looks at before it begins.
-	contexts []*System[C] // those that a context may remove
+	// State checked before each tick.
+	contexts []*System[C] // that a context may remove
 	caught   []*System[C] // in quarantine
 
-	// lists are what the stages walk. They change only before the first of them.
+	// lists hold the order of the stages. They change only before the first stage.
 	lists [numLists]list[C]
 
 	// Time, for periods.
 	timeline  Timeline // zero: time is the sum of deltas
-	steps     Timeline // zero: a step is of the tick that runs
+	steps     Timeline // zero: steps belong to the running tick
 	dropped   uint64   // ticks
 	skipped   uint64   // fixed steps of dropped ticks
 	flows     [numFlows]flow[C]
 	kinds     [numKinds]scaling
-	scale     Scale        // of the tick that runs
-	coming    Scale        // of the one after it
+	scale     Scale        // of the running tick
+	coming    Scale        // of the next tick
 	unplanned []*System[C] // their timers start with the next tick
 
-	// The state of the tick that runs.
+	// The state of the running tick.
 	running bool
 	count   uint64        // ticks run: the clock of quarantines
-	pass    uint64        // stages run: conditions are asked once in each
+	pass    uint64        // stages run: conditions are evaluated once in each
 	mark    time.Duration // the last system boundary
 	delta   moment        // Now.Delta and ScaledDelta of systems without a period
 	walker
@@ -73,8 +72,8 @@ type Loop[C any] struct {
 	ended bool
 }
 
-// New returns a loop that hands c to its systems and writes now around their
-// calls. The clock fills the Record and nothing else.
+// New returns a loop that passes c to its systems and writes now around their calls. The clock is
+// used for the Record alone.
 func New[C any](c C, now *Now, clock func() time.Duration) *Loop[C] {
 	l := &Loop[C]{c: c, now: now, clock: clock, names: make(map[string]*System[C]), named: make(map[string]bool), scale: Unscaled, coming: Unscaled}
 	for kind := range l.kinds {
@@ -83,10 +82,9 @@ func New[C any](c C, now *Now, clock func() time.Duration) *Loop[C] {
 	return l
 }
 
-// Add registers a system or a group, which takes effect at the next
-// Initialization. A name in use, an unknown anchor or group and a cycle are
-// errors, and then nothing changes. Until the first Check, anchors and groups
-// may be registered after those who name them.
+// Add registers a system or a group, which takes effect at the next Initialization. A name in use,
+// an unknown anchor or group and a cycle are errors, and then the registry is unchanged. Until the
+// first Check, a system may name anchors and groups that are registered later.
 func (l *Loop[C]) Add(spec Spec[C]) (*System[C], error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -115,21 +113,20 @@ func (l *Loop[C]) Add(spec Spec[C]) (*System[C], error) {
 	return s, nil
 }
 
-// made is a new system that nobody knows yet.
+// made returns a new system that is not registered yet.
 func (l *Loop[C]) made(spec Spec[C]) *System[C] {
 	return &System[C]{loop: l, spec: spec.clone(), stages: setOf(spec.Stages), pending: true, id: -1}
 }
 
-// number gives a system the next place in the order of registration.
+// number gives a system the next number in the order of registration.
 func (l *Loop[C]) number(s *System[C]) {
 	s.seq = l.seq
 	l.seq++
 }
 
-// Check resolves anchors and order. The first time, which is at the end of
-// registration, it names every anchor that nobody has registered. Outside of a
-// tick it also lets what was added take effect, so that Dump shows the tick to
-// come; the error is then also that of an Ask that panicked.
+// Check resolves anchors and order. The first call, at the end of registration, returns an error
+// with every anchor that is not registered. Outside of a tick it also lets additions take effect,
+// so that Dump shows the next tick; the error may then also come from an Ask that panicked.
 func (l *Loop[C]) Check() error {
 	if err := l.seal(); err != nil {
 		return err
@@ -145,7 +142,7 @@ func (l *Loop[C]) Check() error {
 	return l.err
 }
 
-// seal ends the time in which an anchor may be unknown.
+// seal ends the phase in which an anchor may be unknown.
 func (l *Loop[C]) seal() error {
 	if l.sealed {
 		return nil
@@ -164,11 +161,11 @@ func (l *Loop[C]) seal() error {
 // Find returns the system or group with the name, or nil.
 func (l *Loop[C]) Find(name string) *System[C] { return l.names[name] }
 
-// Err is why the loop is closed, or nil.
+// Err returns why the loop is closed, or nil.
 func (l *Loop[C]) Err() error { return l.err }
 
-// fits returns what is wrong with a description among the others. The registry
-// already holds it.
+// fits returns an error if a description conflicts with the others. The registry already contains
+// it.
 func (l *Loop[C]) fits(s *System[C]) error {
 	if err := l.nested(s); err != nil {
 		return err
@@ -181,8 +178,8 @@ func (l *Loop[C]) fits(s *System[C]) error {
 	return l.cycle(s)
 }
 
-// registered are all systems and groups that will be there from the next
-// Initialization on, in order of registration.
+// registered returns all systems and groups that are in effect from the next Initialization on, in
+// order of registration.
 func (l *Loop[C]) registered() []*System[C] {
 	all := slices.DeleteFunc(slices.Concat(l.systems, l.settling, l.pending), func(s *System[C]) bool {
 		return s == nil || s.Removed() || s.leaving
@@ -190,14 +187,14 @@ func (l *Loop[C]) registered() []*System[C] {
 	return inOrder(all)
 }
 
-// inOrder sorts systems by registration, and leaves out who is there twice.
+// inOrder sorts systems by registration, and removes duplicates.
 func inOrder[C any](systems []*System[C]) []*System[C] {
 	slices.SortFunc(systems, func(a, b *System[C]) int { return cmp.Compare(a.seq, b.seq) })
 	return slices.Compact(systems)
 }
 
-// membersOf are the systems and groups that a group holds directly: those that are
-// in effect, and those for which it is about to.
+// membersOf returns the direct members of a group: those in effect, and those that wait to take
+// effect.
 func (l *Loop[C]) membersOf(g *System[C]) []*System[C] {
 	var members []*System[C]
 	for _, list := range [...][]*System[C]{g.inside, l.touched, l.settling, l.changed, l.pending} {

@@ -9,7 +9,7 @@ const (
 	placeTail
 )
 
-// key is the place of a system in the order of a stage, most significant first.
+// key orders a system within a stage, most significant field first.
 type key struct {
 	place    int
 	priority int
@@ -32,18 +32,18 @@ func (s *System[C]) key() key {
 	return key{place: place, priority: s.spec.Priority, seq: s.seq}
 }
 
-// standing is the place of a system or group among those beside it, in one list:
-// its key, or where its anchors let it stand.
+// standing is the position of a system or group within its group, in one list: its key, or the
+// position that its anchors require.
 type standing struct {
 	key
-	turn int32 // among those that stand at one key; 0 if no anchor speaks
+	turn int32 // order among equal keys; 0 without anchors
 }
 
 func (a standing) compare(b standing) int {
 	return cmp.Or(a.key.compare(b.key), cmp.Compare(a.turn, b.turn))
 }
 
-// standing is the one in list k.
+// standing returns the position in list k.
 func (s *System[C]) standing(k int) standing {
 	if s.bound != nil && s.bound[k].turn != 0 {
 		return s.bound[k]
@@ -51,7 +51,7 @@ func (s *System[C]) standing(k int) standing {
 	return standing{key: s.own}
 }
 
-// compare orders two systems in list k. A group stands among the others as one.
+// compare orders two systems in list k. A group is ordered as one system.
 func compare[C any](a, b *System[C], k int) int {
 	if a.group != b.group {
 		a, b = beside(a, b, (*System[C]).inEffect)
@@ -59,5 +59,5 @@ func compare[C any](a, b *System[C], k int) int {
 	return a.standing(k).compare(b.standing(k))
 }
 
-// inEffect is the group around the system as of the last settle.
+// inEffect returns the group around the system as of the last settle.
 func (s *System[C]) inEffect() *System[C] { return s.group }

@@ -28,16 +28,16 @@ type Pacer struct {
 	Burst int
 
 	started  bool
-	start    time.Duration // when slot 0 began
+	start    time.Duration // of slot 0
 	executed uint64        // ticks handed out
 	dropped  uint64        // slots given up
-	skipped  uint64        // slots slept through, each with its tick
-	slept    uint64        // of them those before the next tick
+	skipped  uint64        // slots skipped together with their ticks
+	slept    uint64        // of these, the ones just before the next tick
 	next     uint64        // number of the next tick
 	epoch    Epoch
 }
 
-// Start makes the tick due at once and forgets what was counted before.
+// Start makes the tick due at once and resets the counts.
 func (p *Pacer) Start(now time.Duration, tick uint64) {
 	*p = Pacer{
 		Timeline: p.Timeline,
@@ -49,9 +49,9 @@ func (p *Pacer) Start(now time.Duration, tick uint64) {
 	}
 }
 
-// Next reports whether a tick is due at now. If one is, the caller must run it:
-// Next counts it as executed, after dropping what no longer fits. If none is,
-// wait is the monotonic time at which the next one will be.
+// Next reports whether a tick is due at now. If one is, the caller must run it: Next counts it as
+// executed, after dropping surplus ticks. If none is, wait is the monotonic time at which the next
+// one will be due.
 //
 // A tick never begins before its exact time, so whenever none is due,
 // Executed + Dropped + skipped ticks = floor(elapsed * rate) + 1.
@@ -80,28 +80,28 @@ func (p *Pacer) Next(now time.Duration) (in Input, due bool, wait time.Duration)
 	return in, true, 0
 }
 
-// used is the number of slots that are behind: each had its tick, or was given up.
+// used returns the number of slots in the past: each had its tick, or was given up.
 func (p *Pacer) used() uint64 { return p.executed + p.dropped + p.skipped }
 
-// behind is how many slots have begun at now without a tick.
+// behind returns how many slots have begun at now without a tick.
 func (p *Pacer) behind(now time.Duration) uint64 {
 	begun := p.begun(now)
 	return begun - min(p.used(), begun)
 }
 
-// Due is the monotonic time at which the next tick is due.
+// Due returns the monotonic time at which the next tick is due.
 func (p *Pacer) Due() time.Duration { return p.start + p.slot(p.used(), true) }
 
-// Coming is the number of the next tick.
+// Coming returns the number of the next tick.
 func (p *Pacer) Coming() uint64 { return p.next }
 
-// Upcoming is the first tick that is due after now, if nothing is skipped or dropped before it but
-// what is due by now.
+// Upcoming returns the first tick that is due after now, if no ticks but those due by now are
+// skipped or dropped before it.
 func (p *Pacer) Upcoming(now time.Duration) uint64 { return p.next + p.behind(now) }
 
-// SkipTo lets the ticks before a tick never run, because they would find nothing to do: their
-// numbers and their slots pass, and the epoch stays, so that tick n is due when it would have been.
-// The input of the next tick says how many they were.
+// SkipTo skips the ticks before a tick, because they would have no work: their numbers and their
+// slots pass, and the epoch is unchanged, so that tick n is due at the same time as without it. The
+// input of the next tick contains their number.
 func (p *Pacer) SkipTo(tick uint64) {
 	n := tick - min(p.next, tick)
 	p.next += n
@@ -109,13 +109,13 @@ func (p *Pacer) SkipTo(tick uint64) {
 	p.slept += n
 }
 
-// Epoch is the one in force. It moves only when ticks are dropped.
+// Epoch returns the current epoch. It moves only when ticks are dropped.
 func (p *Pacer) Epoch() Epoch { return p.epoch }
 
-// Executed is the number of ticks handed out since Start.
+// Executed returns the number of ticks handed out since Start.
 func (p *Pacer) Executed() uint64 { return p.executed }
 
-// Dropped is the number of ticks given up since Start.
+// Dropped returns the number of ticks given up since Start.
 func (p *Pacer) Dropped() uint64 { return p.dropped }
 
 func (p *Pacer) burst() uint64 {
@@ -125,7 +125,7 @@ func (p *Pacer) burst() uint64 {
 	return uint64(p.Burst)
 }
 
-// begun is the number of slots that have begun at now: floor(elapsed*rate) + 1.
+// begun returns the number of slots that have begun at now: floor(elapsed*rate) + 1.
 func (p *Pacer) begun(now time.Duration) uint64 {
 	if now < p.start {
 		return 0
@@ -135,9 +135,9 @@ func (p *Pacer) begun(now time.Duration) uint64 {
 	return m + 1
 }
 
-// slot is when slot m begins, measured from Start. The exact time is mostly no
-// whole nanosecond: rounded up it is the first instant at which the slot has
-// begun, rounded down it is what Timeline.GameTime would say.
+// slot returns the beginning of slot m, measured from Start. The exact time is mostly no whole
+// nanosecond: rounded up it is the first instant at which the slot has begun, rounded down it
+// equals the result of Timeline.GameTime.
 func (p *Pacer) slot(m uint64, roundUp bool) time.Duration {
 	r := p.Timeline.Rate
 	ns, rem := mulDiv(m, r.Den*second, r.Num)

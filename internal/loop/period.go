@@ -33,33 +33,33 @@ const numFlows = numKinds * numClocks
 
 func flowOf(kind, clock int) int { return kind + numKinds*clock }
 
-// flow is one of them with the timers that wait in it.
+// flow is one of them with its waiting timers.
 type flow[C any] struct {
 	passage
 	heap   []waiting[C] // a binary heap, the earliest first
-	pushed int          // since it was swept
-	swept  int          // what was left then
+	pushed int          // since the last sweep
+	swept  int          // timers left by the last sweep
 }
 
-// waiting is a timer in a heap. Its time stands in it, so that finding out that
-// nobody is due, or sifting, touches no system.
+// waiting is a timer in a heap. It contains the time, so that checking whether a timer is due, or
+// sifting, reads no system.
 type waiting[C any] struct {
 	at  time.Duration
 	sys *System[C]
-	gen uint32 // timer.gen, or the timer is another one by now
+	gen uint32 // equals timer.gen, or the timer was planned again
 }
 
-// timer is what a system with a period knows of one kind of pass.
+// timer is the state of a system with a period in one kind of pass.
 type timer struct {
 	on      bool
 	gap     bool   // Spec.Gap
-	clock   int    // that of period and at
-	gen     uint32 // counts the plans: of what is in the heap only the newest is so
+	clock   int    // of period and at
+	gen     uint32 // counts the plans: only the newest entry in the heap is valid
 	period  time.Duration
 	catchUp int
 	at      time.Duration // when it is due next
 	ran     moment        // when it ran last
-	fresh   bool          // never
+	fresh   bool          // it has never run
 	calls   int           // in this pass
 	turn    uint64        // the pass that delta belongs to
 	delta   moment
@@ -71,23 +71,22 @@ type moment [numClocks]time.Duration
 func (m moment) plus(o moment) moment  { return moment{m[game] + o[game], m[scaled] + o[scaled]} }
 func (m moment) minus(o moment) moment { return moment{m[game] - o[game], m[scaled] - o[scaled]} }
 
-// timing is what a settled system tells the timers.
+// timing is the state of a settled system for its timers.
 type timing struct {
-	planned bool // it has been in effect, so its time has run
+	planned bool // it has been in effect, so its time has passed
 	queued  bool // it is in unplanned
 	woken   bool // it was disabled
 }
 
-// pass moves on by a tick or by a step.
+// pass advances the time by a tick or by a step.
 func (c *passage) pass(now time.Duration) {
 	c.done, c.now = c.now, now
 	c.turn++
 }
 
-// account notes that a system runs and shows it the time since it last did, which
-// is the same in all stages of the pass. Of the calls by which it catches up each
-// stands for one period of its own clock; what the other clock has moved on by
-// meanwhile belongs to the first.
+// account records that a system runs and shows it the time since its last run, which is the same in
+// all stages of the pass. Each catch-up call covers one period of its own clock; the time that has
+// passed on the other clock belongs to the first call.
 func (l *Loop[C]) account(t *timer, kind int, first bool) {
 	if turn := l.flows[kind].turn; t.turn != turn {
 		now := l.moment(kind)
@@ -110,13 +109,13 @@ func (l *Loop[C]) account(t *timer, kind int, first bool) {
 	l.now.Delta, l.now.ScaledDelta = d[game], d[scaled]
 }
 
-// moment is where the passes of a kind are.
+// moment returns the time of the passes of a kind.
 func (l *Loop[C]) moment(kind int) moment {
 	return moment{l.flows[kind].now, l.flows[flowOf(kind, scaled)].now}
 }
 
-// passed is where they are when a tick has begun, without what is to come in it:
-// its steps have not run, and its own time is that of those who run in it.
+// passed returns their time when a tick has begun, without the time of the tick itself: its steps
+// have not run, and its own time belongs to the systems that run in it.
 func (l *Loop[C]) passed(kind int) moment {
 	if kind == perStep {
 		return l.moment(perStep)
@@ -124,8 +123,8 @@ func (l *Loop[C]) passed(kind int) moment {
 	return moment{l.flows[perTick].done, l.flows[flowOf(perTick, scaled)].done}
 }
 
-// missable is how many of n calls that are not made count as missed: a timer
-// without CatchUp owes nothing.
+// missable returns how many of n calls that are not made count as missed: none for a timer without
+// CatchUp.
 func (t *timer) missable(n int) int {
 	if t.catchUp == 0 {
 		return 0
@@ -133,9 +132,9 @@ func (t *timer) missable(n int) int {
 	return n
 }
 
-// collect finds who is due in the pass that begins and puts it into the lists of
-// its stages, in their order. It costs the number of those times the depth of
-// the heap, however many wait.
+// collect finds the systems due in the pass that begins and puts them into the lists of their
+// stages, in order. It costs the number of due systems times the depth of the heap, for any number
+// of waiting ones.
 func (l *Loop[C]) collect(kind int) {
 	var stages stageSet
 	for clock := range numClocks {
@@ -148,7 +147,7 @@ func (l *Loop[C]) collect(kind int) {
 			}
 			stages |= l.expire(s, kind)
 			f.heap[0].at = s.timers[kind].at
-			if s.timers[kind].gap { // It stays due until it has run.
+			if s.timers[kind].gap { // It remains due until it has run.
 				f.heap[0].at = max(f.heap[0].at, later(f.now, 1))
 			}
 			sift(f.heap, 0)
@@ -161,8 +160,8 @@ func (l *Loop[C]) collect(kind int) {
 	}
 }
 
-// expire plans the calls of a system that is due, and when it is due again. Its
-// periods keep their phase: late or early by a part of a tick does not add up.
+// expire plans the calls of a due system, and its next due time. Periods keep their phase: late or
+// early by a part of a tick does not accumulate.
 func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 	t := &s.timers[kind]
 	now := l.flows[flowOf(kind, t.clock)].now
@@ -193,14 +192,14 @@ func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 		list := &l.lists[k]
 		slot := list.slots[s.id]
 		l.row(list, &list.timed[slot]).Missed += missed
-		missed = 0                        // A turn that was missed counts once, not in every stage.
-		list.due = append(list.due, slot) // Also in quarantine, which may knows.
+		missed = 0                        // A missed turn counts once, not in every stage.
+		list.due = append(list.due, slot) // Also in quarantine: may skips it.
 		stages |= stage.bit()
 	}
 	return stages
 }
 
-// never is where time ends, after 292 years.
+// never is the end of time, after 292 years.
 const never = time.Duration(math.MaxInt64)
 
 // later adds and saturates.
@@ -211,7 +210,7 @@ func later(at, d time.Duration) time.Duration {
 	return at + d
 }
 
-// sift puts the element at i, which has become later, into its place.
+// sift moves the element at i, whose time has increased, to its position.
 func sift[C any](heap []waiting[C], i int) {
 	x := heap[i]
 	for {
@@ -231,8 +230,8 @@ func sift[C any](heap []waiting[C], i int) {
 	heap[i] = x
 }
 
-// queue lets the system's timers be planned when the next tick begins: what is
-// settled before the first tick has no time yet.
+// queue lets the system's timers be planned when the next tick begins: a system settled before the
+// first tick has no time yet.
 func (l *Loop[C]) queue(s *System[C]) {
 	if !s.timing.queued {
 		s.timing.queued = true
@@ -240,7 +239,7 @@ func (l *Loop[C]) queue(s *System[C]) {
 	}
 }
 
-// drop takes the first out of the heap.
+// drop removes the first timer from the heap.
 func (f *flow[C]) drop() {
 	last := len(f.heap) - 1
 	f.heap[0] = f.heap[last]
@@ -250,7 +249,7 @@ func (f *flow[C]) drop() {
 	}
 }
 
-// push puts a timer into the heap.
+// push adds a timer to the heap.
 func (f *flow[C]) push(w waiting[C]) {
 	f.heap = append(f.heap, w)
 	f.pushed++
@@ -261,8 +260,8 @@ func (f *flow[C]) push(w waiting[C]) {
 	f.heap[i] = w
 }
 
-// sweep makes the heap anew without timers that are others by now. It waits until
-// the heap may have doubled, so that it costs no more than what was pushed.
+// sweep rebuilds the heap without outdated timers. It waits until the heap may have doubled, so
+// that it costs no more than the pushes.
 func (f *flow[C]) sweep(kind int) {
 	if f.pushed <= f.swept {
 		return
@@ -274,11 +273,10 @@ func (f *flow[C]) sweep(kind int) {
 	f.pushed, f.swept = 0, max(len(f.heap), minSweep)
 }
 
-// minSweep keeps a small heap from being swept again and again.
+// minSweep prevents a small heap from being swept repeatedly.
 const minSweep = 64
 
-// replan sets the timers of what has been settled. It reports whether there was
-// anything to do.
+// replan sets the timers of settled systems. It reports whether there were any.
 func (l *Loop[C]) replan() bool {
 	if len(l.unplanned) == 0 {
 		return false
@@ -300,16 +298,15 @@ func (l *Loop[C]) replan() bool {
 	return true
 }
 
-// unplan lets what the heaps hold of a system be nothing.
+// unplan invalidates the entries of a system in the heaps.
 func (s *System[C]) unplan() {
 	for kind := range s.timers {
 		s.timers[kind].gen++
 	}
 }
 
-// plan sets the timers of a system that has taken effect or was changed. One
-// that ran before keeps the time that has passed since, without that in which it
-// was paused.
+// plan sets the timers of a system that has taken effect or was changed. A system that ran before
+// keeps the time that has passed since, except the time in which it was paused.
 func (l *Loop[C]) plan(s *System[C]) {
 	l.resume(s)
 	old := s.timers
@@ -321,7 +318,7 @@ func (l *Loop[C]) plan(s *System[C]) {
 	}
 }
 
-// timer is what plan makes of a system's timers of before.
+// timer computes a system's new timer from its timers before.
 func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 	t := timer{gen: before[kind].gen + 1, on: s.spec.Periodic && s.inKind(kind), gap: s.spec.Gap, period: s.spec.Period, catchUp: s.spec.CatchUp}
 	if s.spec.Scaled {
@@ -331,7 +328,7 @@ func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 		return t
 	}
 	now, passed, other := l.moment(kind)[t.clock], l.passed(kind), &before[1-kind]
-	var since time.Duration // when the period that runs began
+	var since time.Duration // when the current period began
 	switch old := &before[kind]; {
 	case old.on:
 		t.ran, t.fresh, t.turn, t.delta = old.ran, old.fresh, old.turn, old.delta
@@ -350,7 +347,7 @@ func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 	}
 	if t.period > 0 {
 		if s.timing.woken && t.catchUp > 0 && now-since >= t.period {
-			since = now - (now-since)%t.period // What passed while it was off is not owed.
+			since = now - (now-since)%t.period // Time in which it was off is not made up for.
 		}
 		if t.at = later(since, t.period); t.at <= passed[t.clock] {
 			t.at = now // It is overdue. In this very tick it would have been due in phase.
@@ -359,7 +356,7 @@ func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 	return t
 }
 
-// since is when the period that runs began, by a clock.
+// since returns when the current period began, by a clock.
 func (t *timer) since(clock int) time.Duration {
 	if t.period == 0 || t.clock != clock {
 		return t.ran[clock]
@@ -367,8 +364,8 @@ func (t *timer) since(clock int) time.Duration {
 	return t.at - t.period
 }
 
-// resume moves the timers of a system that stood still, or that goes on doing so,
-// by the time in which it did: for the system that time has not passed.
+// resume moves the timers of a system that was paused, or remains paused, by the length of the
+// pause: for the system that time has not passed.
 func (l *Loop[C]) resume(s *System[C]) {
 	if s.stood == nil {
 		return

@@ -2,10 +2,10 @@ package loop
 
 import "time"
 
-// Preview returns the stages as Dump would if the tree were in effect, without
-// what systems have done so far. A system is at the stages for which it has
-// answered, and at those that it names and is yet to be asked for. One that names
-// none and was not asked is in the last group, and so is one that Set would refuse.
+// Preview returns the stages as Dump would if the tree were in effect, without figures of past
+// runs. A system is listed at the stages for which its Ask has returned a function, and at those
+// that it names but whose Ask has not run yet. A system that names no stages and whose Ask has not
+// run is in the last group, and so is a system that Set would refuse.
 func (l *Loop[C]) Preview(t Tree[C]) []DumpStage {
 	shown := New(l.c, new(Now), func() time.Duration { return 0 })
 	var waiting []DumpSystem
@@ -34,13 +34,13 @@ func (l *Loop[C]) Preview(t Tree[C]) []DumpStage {
 	return stages
 }
 
-// stages are those at which an item runs, as far as that is known.
+// stages returns the stages at which an item runs, as far as they are known.
 func (it *Item[C]) stages() (at stageSet, known bool) {
 	s, wanted := it.System, setOf(it.Spec.Stages)
 	switch {
 	case it.Spec.IsGroup:
 		return 0, true
-	case it.Spec.BuiltIn != "": // Its Ask is no code of a game.
+	case it.Spec.BuiltIn != "": // Its Ask is not the game's code.
 		for _, stage := range Stages() {
 			if it.Spec.Ask(stage) != nil {
 				at |= stage.bit()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Table prints the systems of each stage in the order of running, a line for each.
-// Of a running server it has the cost and the state too.
+// Table prints the systems of each stage in the order of running, a line for each. For a running
+// server it includes the cost and the state.
 func Table(stages []DumpStage, running bool) string {
 	var w strings.Builder
 	t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
@@ -34,11 +34,11 @@ func Table(stages []DumpStage, running bool) string {
 			fmt.Fprintln(t, strings.Join(line, "\t"))
 		}
 	}
-	_ = t.Flush() // A strings.Builder takes everything.
+	_ = t.Flush() // A strings.Builder returns no error.
 	return trimLines(w.String())
 }
 
-// trimLines takes the blanks off the ends of lines that a table leaves.
+// trimLines removes the trailing blanks that a table leaves.
 func trimLines(text string) string {
 	var w strings.Builder
 	for line := range strings.Lines(text) {
@@ -47,12 +47,12 @@ func trimLines(text string) string {
 	return w.String()
 }
 
-// Path is the name of a system with the groups around it.
+// Path returns the name of a system with the groups around it.
 func (s *DumpSystem) Path() string {
 	return strings.Join(append(s.Groups[:len(s.Groups):len(s.Groups)], s.Name), " / ")
 }
 
-// Every is the period of a system.
+// Every returns the period of a system.
 func (s *DumpSystem) Every() string {
 	switch {
 	case s.Once:
@@ -73,7 +73,7 @@ func (s *DumpSystem) Every() string {
 	return said
 }
 
-// order is what else decides whether and when a system runs.
+// order returns the other conditions that decide whether and when a system runs.
 func (s *DumpSystem) order() string {
 	var said []string
 	if len(s.Before) > 0 {
@@ -97,7 +97,7 @@ func (s *DumpSystem) order() string {
 	return strings.Join(said, "; ")
 }
 
-// columns are what the calls of a system took, in four columns.
+// columns returns the count and times of a system's calls, in four columns.
 func (c *DumpCost) columns() []string {
 	if c == nil {
 		return []string{"0", "-", "-", "-"}
@@ -109,7 +109,7 @@ func (c *DumpCost) columns() []string {
 	return columns
 }
 
-// state is what is out of the ordinary with a system of a running server.
+// state returns the exceptional states of a system of a running server.
 func (s *DumpSystem) state() string {
 	var said []string
 	if s.Pending {

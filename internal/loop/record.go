@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// MaxPanics bounds Record.Panics: each holds a stack trace of some kilobytes,
-// and a system that panics in every one of many fixed steps says nothing new.
-// What does not fit is counted in Record.MorePanics.
+// MaxPanics limits Record.Panics: each holds a stack trace of some kilobytes, and a system that
+// panics in every one of many fixed steps repeats the same one. Further panics are counted in
+// Record.MorePanics.
 const MaxPanics = 64
 
-// Record says what one tick cost. The loop owns it and its slices: they are
-// valid until the next Step.
+// Record holds the costs of one tick. The loop owns it and its slices: they are valid until the
+// next Step.
 type Record struct {
 	Tick uint64
-	// Deadline and Start are those of the input; Start - Deadline is the lateness.
+	// Deadline and Start are copied from the input; Start - Deadline is the lateness.
 	Deadline, Start time.Duration
-	// Duration is the whole of Step, by the clock of the loop.
+	// Duration is the time of the whole Step, by the clock of the loop.
 	Duration   time.Duration
 	Dropped    uint64
 	FixedSteps int
 	// Stages holds the duration of each stage, at index Stage-1.
 	Stages [NumStages]time.Duration
-	// Systems has one row per stage and system in the order of running, also for
-	// those that did not run in this tick (Runs is 0).
+	// Systems has one row per stage and system in the order of running, including systems that did
+	// not run in this tick (Runs is 0).
 	Systems []SystemCost
 	// Panics were isolated during the tick, at most MaxPanics.
 	Panics []Panic
-	// MorePanics is the number of those beyond.
+	// MorePanics is the number of panics beyond MaxPanics.
 	MorePanics int
 	// Released names the systems whose quarantine has ended with this tick.
 	Released []string
-	// Cancelled names the systems that a context has removed with this tick: an
-	// outside fact that is no part of the Input.
+	// Cancelled names the systems that a context has removed with this tick: an outside fact that
+	// is no part of the Input.
 	Cancelled []string
 }
 
-// SystemCost is what a system cost in one stage of one tick.
+// SystemCost is the cost of a system in one stage of one tick.
 type SystemCost struct {
 	Name  string
 	Stage Stage
@@ -44,22 +44,22 @@ type SystemCost struct {
 	// Runs is the number of calls: more than one only in FixedUpdate, and of a
 	// system that catches up.
 	Runs int
-	// Missed is the number of calls that a system owed and will never make: it
-	// catches up only so many in a tick, and none in quarantine.
+	// Missed is the number of due calls that will never be made: a system catches up on a limited
+	// number in a tick, and on none in quarantine.
 	Missed int
 }
 
 // Panic is a panic of a system that the loop caught.
 type Panic struct {
 	System string
-	// Stage is the one that ran, or the one that the system was asked about.
+	// Stage is the running stage, or the stage passed to Ask.
 	Stage Stage
 	Value any
-	// First says that the system has not panicked for long. Only then there is a
-	// Stack: what goes on panicking says nothing new.
+	// First is true if the system has not panicked for long. Only then there is a Stack: repeated
+	// panics have the same one.
 	First bool
 	Stack []byte
-	// Quarantine is for how many ticks the system does not run now. 0: it does.
+	// Quarantine is for how many ticks the system is stopped; 0 if it is not.
 	Quarantine uint64
 }
 
@@ -95,7 +95,7 @@ func (r *Record) begin(in *Input) {
 	r.Released, r.Cancelled = r.Released[:0], r.Cancelled[:0]
 }
 
-// panicked notes a panic.
+// panicked records a panic.
 func (r *Record) panicked(p Panic) {
 	if len(r.Panics) >= MaxPanics {
 		r.MorePanics++

@@ -1,11 +1,11 @@
 package loop
 
-// Reject ends the time in which an anchor may be unknown, as the first Check does, for an owner
-// that goes on with the others: whoever names what nobody has registered is taken out, and fn is
-// told of each. OnRemove is not, because what is rejected never ran. Once the time is over
-// it does nothing.
+// Reject ends the phase in which an anchor may be unknown, as the first Check does, but removes
+// each system with an unknown anchor and passes its error to fn, so that the owner continues with
+// the others. OnRemove is not called, because a rejected system never ran. After the first Check it
+// has no effect.
 func (l *Loop[C]) Reject(fn func(err error)) {
-	for l.seal() != nil { // Again, because who names one that was rejected is misplaced too.
+	for l.seal() != nil { // Again, because a system anchored to a rejected one is misplaced too.
 		for _, s := range l.pending {
 			if s.Removed() || s.leaving {
 				continue
@@ -20,5 +20,5 @@ func (l *Loop[C]) Reject(fn func(err error)) {
 	}
 }
 
-// Err is why Reject has taken the system out, or nil.
+// Err returns why Reject has removed the system, or nil.
 func (s *System[C]) Err() error { return s.err }

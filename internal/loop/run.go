@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Clock is what Run needs of time. Internal/clock has implementations.
+// Clock is the time source of Run. Internal/clock has implementations.
 type Clock interface {
-	// Now is monotonic.
+	// Now returns the monotonic time.
 	Now() time.Duration
-	// Wall is the time of day.
+	// Wall returns the time of day.
 	Wall() time.Time
 	// WaitUntil returns at the monotonic time at, or earlier with the error of ctx.
 	WaitUntil(ctx context.Context, at time.Duration) error
@@ -18,13 +18,13 @@ type Clock interface {
 // Schedule decides which tick runs when: see Pacer.
 type Schedule interface {
 	// Next reports whether a tick is due at now, which the caller then runs. If none is, wait is
-	// when to ask again.
+	// the time of the next call.
 	Next(now time.Duration) (in Input, due bool, wait time.Duration)
 }
 
-// Run calls step for every tick that p says is due, and waits in between. It
-// returns nil when ctx ended, which it looks at between ticks only, or the first
-// error of step or of the clock.
+// Run calls step for every tick for which p reports that it is due, and waits in between. It
+// returns nil when ctx ended, which it checks between ticks only, or the first error of step or of
+// the clock.
 func Run(ctx context.Context, c Clock, p Schedule, step func(Input) error) error {
 	for ctx.Err() == nil {
 		in, due, wait := p.Next(c.Now())

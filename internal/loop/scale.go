@@ -11,8 +11,8 @@ const (
 	// MaxScale bounds how many times as fast as game time scaled time may run: with
 	// more, systems that catch up would only give up calls.
 	MaxScale = 16
-	// MaxScaleDen bounds the denominator of a Scale. A millionth is finer than any
-	// game can show, and many changes of scale stay exact: see Scale.
+	// MaxScaleDen limits the denominator of a Scale. A millionth is finer than any game can show,
+	// and many changes of scale remain exact: see Scale.
 	MaxScaleDen = 1_000_000
 )
 
@@ -20,11 +20,10 @@ const (
 //
 //	At(t) = ⌊To + Frac/2⁶⁴ + (t − From) · Num/Den⌋ ns, and ⌊To⌋ up to From
 //
-// A change of scale begins another line where the last one has come to, with the
-// fraction of a nanosecond that it had, rounded up to a multiple of 2⁻⁶⁴. After k
-// changes the line is too high by less than k·2⁻⁶⁴ ns. The true fractions are
-// multiples of 1/L, L being the least common multiple of the denominators, so
-// that At is exactly the floor of the true value while (k+1)·L ≤ 2⁶⁴, and one
+// A change of scale begins another line at the end of the last one, with its fraction of a
+// nanosecond, rounded up to a multiple of 2⁻⁶⁴. After k changes the line is too high by less than
+// k·2⁻⁶⁴ ns. The true fractions are multiples of 1/L, L being the least common multiple of the
+// denominators, so that At is exactly the floor of the true value while (k+1)·L ≤ 2⁶⁴, and one
 // nanosecond above it at most for all k below 2⁶⁴.
 type Scale struct {
 	Num, Den uint64
@@ -32,10 +31,10 @@ type Scale struct {
 	Frac     uint64
 }
 
-// Unscaled is the Scale of a loop that was never told another.
+// Unscaled is the Scale of a loop without SetScale or Rescale.
 var Unscaled = Scale{Num: 1, Den: 1}
 
-// Speed is how fast it is, such as "1/2", or "" at the speed of game time.
+// Speed returns the speed, such as "1/2", or "" at the speed of game time.
 func (s Scale) Speed() string {
 	if s.Num == s.Den {
 		return ""
@@ -52,7 +51,7 @@ func CheckScale(num, den uint64) error {
 	return nil
 }
 
-// At returns the scaled time at t. Beyond 292 years it stands still.
+// At returns the scaled time at t. Beyond 292 years it is constant.
 func (s Scale) At(t time.Duration) time.Duration {
 	at, _ := s.at(t)
 	return at
@@ -82,7 +81,7 @@ func (s Scale) Until(at time.Duration) time.Duration {
 	if s.Num == 0 || at == never {
 		return never
 	}
-	most, rem := mulDiv(uint64(at-s.To), s.Den, s.Num) // without the fraction that is there already
+	most, rem := mulDiv(uint64(at-s.To), s.Den, s.Num) // without the current fraction
 	if rem > 0 {
 		most, _ = bits.Add64(most, 1, 0)
 	}
@@ -90,21 +89,20 @@ func (s Scale) Until(at time.Duration) time.Duration {
 	if to == never {
 		return never
 	}
-	less := clampDuration(1 + s.Den/s.Num) // by which it is earlier at most
+	less := clampDuration(1 + s.Den/s.Num) // the maximal error of to
 	from := max(s.From, to-less)
 	return from + time.Duration(sort.Search(int(to-from), func(i int) bool { return s.At(from+time.Duration(i)) >= at }))
 }
 
-// turned is the Scale that goes on from t at another speed.
+// turned returns the Scale that continues from t at another speed.
 func (s Scale) turned(t time.Duration, num, den uint64) Scale {
 	to, frac := s.at(t)
 	return Scale{Num: num, Den: den, From: t, To: to, Frac: frac}
 }
 
-// Rescale lets scaled time run num/den times as fast as game time, from the end
-// of the tick that runs or ran last on, so that all systems of a tick see one
-// speed. It returns the line that begins there. The last call of a tick counts.
-// Num and den must pass CheckScale.
+// Rescale lets scaled time run num/den times as fast as game time, from the end of the current or
+// last tick on, so that all systems of a tick see one speed. It returns the line that begins there.
+// The last call of a tick wins. Num and den must pass CheckScale.
 func (l *Loop[C]) Rescale(num, den uint64) Scale {
 	a, b := num, den
 	for b > 0 {
@@ -118,15 +116,14 @@ func (l *Loop[C]) Rescale(num, den uint64) Scale {
 	return l.coming
 }
 
-// SetScale takes the line that another loop has returned from Rescale, from the
-// next Step on: that of a server, for instance. Periods and deltas go on from
-// where they are.
+// SetScale sets a line that another loop has returned from Rescale, from the next Step on: that of
+// a server, for instance. Periods and deltas continue without a jump.
 func (l *Loop[C]) SetScale(s Scale) { l.coming = s }
 
-// Scale is the line of the tick that begins next.
+// Scale returns the line of the next tick.
 func (l *Loop[C]) Scale() Scale { return l.coming }
 
-// beginScale lets what was asked for take effect at the start of a tick.
+// beginScale lets a requested scale take effect at the start of a tick.
 func (l *Loop[C]) beginScale() {
 	if l.coming == l.scale {
 		return
@@ -139,7 +136,7 @@ func (l *Loop[C]) beginScale() {
 	}
 }
 
-// scaling is what scales the time of one kind of pass.
+// scaling scales the time of one kind of pass.
 type scaling struct {
 	flow Scale // of its flow
 	even Scale // of sum
@@ -147,9 +144,8 @@ type scaling struct {
 	done time.Duration // even.At(sum)
 }
 
-// advance adds a delta to those that systems without a period have seen, and
-// returns its scaled length. The remainders are carried along, so that the
-// lengths add up to the scaled sum.
+// advance adds a delta to the sum of deltas of systems without a period, and returns its scaled
+// length. The remainders are carried over, so that the lengths add up to the scaled sum.
 func (k *scaling) advance(delta time.Duration) time.Duration {
 	before := k.done
 	k.sum += delta

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// settle lets what was asked for since the last time take effect, forgets what
-// was removed, and brings the lists up to date. It reports whether there was
-// anything to do.
+// settle lets the requests since the last call take effect, drops removed systems, and brings the
+// lists up to date. It reports whether there were any requests.
 func (l *Loop[C]) settle() bool {
 	if len(l.touched)+len(l.pending)+len(l.changed)+len(l.leaving) == 0 {
 		return false
 	}
-	// Ask and OnRemove are code of the game: what they add waits for the next
-	// time, and what they remove is left out below.
+	// Ask and OnRemove are code of the game: systems that they add wait for the next settle, and
+	// systems that they remove are left out below.
 	leaving := l.leaving
 	l.settling = slices.Concat(l.pending, l.changed)
 	l.leaving, l.pending, l.changed = nil, nil, nil
@@ -38,7 +37,7 @@ func (l *Loop[C]) settle() bool {
 	return true
 }
 
-// answer asks a system what it runs in each of its stages.
+// answer calls Ask of a system for each of its stages.
 func (l *Loop[C]) answer(s *System[C]) {
 	s.asked = s.stages
 	if s.spec.IsGroup {
@@ -54,7 +53,7 @@ func (l *Loop[C]) answer(s *System[C]) {
 	}
 }
 
-// ask asks a system what it runs in the stage; one that panics runs nothing.
+// ask calls Ask of a system for a stage; if it panics, the system does not run there.
 func (l *Loop[C]) ask(s *System[C], stage Stage) {
 	finished := false
 	defer l.asked(s, stage, &finished)
@@ -62,7 +61,7 @@ func (l *Loop[C]) ask(s *System[C], stage Stage) {
 	finished = true
 }
 
-// asked is deferred around Ask. That it panicked is no sign that calls will.
+// asked is deferred around Ask. A panic there is no sign that calls will panic.
 func (l *Loop[C]) asked(s *System[C], stage Stage, finished *bool) {
 	if *finished {
 		return
@@ -79,7 +78,7 @@ func (l *Loop[C]) asked(s *System[C], stage Stage, finished *bool) {
 	}
 }
 
-// reshape finds those that a cycle could run through.
+// reshape collects the systems that a cycle could run through.
 func (l *Loop[C]) reshape() {
 	l.shaped = l.shaped[:0]
 	for _, s := range l.registered() {
@@ -89,7 +88,7 @@ func (l *Loop[C]) reshape() {
 	}
 }
 
-// touch lets the next settle place a system anew.
+// touch lets the next settle compute the position of a system anew.
 func (l *Loop[C]) touch(s *System[C]) {
 	if !s.touched {
 		s.touched = true
@@ -97,11 +96,10 @@ func (l *Loop[C]) touch(s *System[C]) {
 	}
 }
 
-// replace takes what was touched out of the lists and puts it where it belongs
-// now. It costs the number of those that were touched; that of all only as much as
-// it takes to move them on in memory.
+// replace removes touched systems from the lists and inserts them at their new positions. Its cost
+// is proportional to the touched systems; the others only move in memory.
 func (l *Loop[C]) replace() {
-	for i := 0; i < len(l.touched); i++ { // A group goes with all that is in it.
+	for i := 0; i < len(l.touched); i++ { // A group is touched with all its members.
 		for _, s := range l.touched[i].inside {
 			l.touch(s)
 		}
@@ -128,14 +126,14 @@ func (l *Loop[C]) replace() {
 	l.touched = l.touched[:0]
 }
 
-// leave takes a system out of what is in effect, but for its id and its group.
+// leave removes a system from the state in effect, except for its id and its group.
 func (l *Loop[C]) leave(s *System[C]) {
 	l.tally(s, -1)
 	s.member = 0
 }
 
-// tally keeps the numbers of systems inside of groups. With the first one, or
-// without the last, a group stands somewhere or nowhere.
+// tally updates the numbers of systems inside groups. With the first member a group is inserted
+// into a list, and with the last one it is removed.
 func (l *Loop[C]) tally(s *System[C], by int32) {
 	l.rebind = l.rebind || l.tied(s)
 	for g := s.group; g != nil && s.member != 0; g = g.group {
@@ -150,8 +148,8 @@ func (l *Loop[C]) tally(s *System[C], by int32) {
 	}
 }
 
-// enter copies what was asked for into what is in effect, or gives back what a
-// removed system had.
+// enter copies the requested description into the state in effect, or frees the id of a removed
+// system.
 func (l *Loop[C]) enter(s *System[C]) {
 	around := l.parent(s)
 	if s.Removed() {
@@ -181,11 +179,11 @@ func (l *Loop[C]) enter(s *System[C]) {
 		l.anchored = append(l.anchored, s)
 	}
 	if s.spec.Context != nil && !s.watched && !s.Removed() {
-		l.contexts = append(l.contexts, s) // endContexts notes that it is there.
+		l.contexts = append(l.contexts, s) // endContexts marks it as watched.
 	}
 }
 
-// identify gives a system an id: a small number that nobody else in effect has.
+// identify gives a system an id: a small number that no other system in effect has.
 func (l *Loop[C]) identify(s *System[C]) {
 	if n := len(l.free); n > 0 {
 		s.id = l.free[n-1]
@@ -197,7 +195,7 @@ func (l *Loop[C]) identify(s *System[C]) {
 	l.systems = append(l.systems, s)
 }
 
-// take and release keep inside.
+// take and release maintain inside.
 func (g *System[C]) take(s *System[C]) {
 	s.nth = len(g.inside)
 	g.inside = append(g.inside, s)
@@ -211,8 +209,7 @@ func (g *System[C]) release(s *System[C]) {
 	g.inside = g.inside[:last]
 }
 
-// arrive finds, when all groups are known, what keeps a system from running and
-// which lists it belongs into.
+// arrive computes, when all groups are known, whether a system is off and its lists.
 func (l *Loop[C]) arrive(s *System[C]) {
 	off, paused := s.Removed(), false
 	for at := s; at != nil; at = at.group {
@@ -233,7 +230,7 @@ func (l *Loop[C]) arrive(s *System[C]) {
 	l.tally(s, 1)
 }
 
-// places are the lists that a system belongs into.
+// places returns the lists of a system.
 func (s *System[C]) places() (x listSet) {
 	for _, stage := range Stages() {
 		switch {
@@ -247,8 +244,8 @@ func (s *System[C]) places() (x listSet) {
 	return x
 }
 
-// conditional reports whether anything may keep the system from running, pass by
-// pass: a condition, or the quarantine of a group whose condition panics.
+// conditional reports whether the system may be skipped in single passes: by a condition, or by the
+// quarantine of a group whose condition panics.
 func (s *System[C]) conditional() bool {
 	for at := s; at != nil; at = at.group {
 		if at.cond.ask != nil {

@@ -24,8 +24,7 @@ var stageNames = [NumStages + 1]string{
 	"Update", "PreLateUpdate", "PostLateUpdate",
 }
 
-// String returns the name of the stage, "unset" for zero and "invalid" for
-// anything that is no stage.
+// String returns the name of the stage, "unset" for zero and "invalid" for any other value.
 func (s Stage) String() string {
 	if int(s) >= len(stageNames) {
 		return "invalid"
@@ -47,7 +46,7 @@ func Stages() [NumStages]Stage {
 // MarshalText writes the name of the stage.
 func (s Stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote of a stage, or of none.
+// UnmarshalText reads the output of MarshalText, including that of an unset stage.
 func (s *Stage) UnmarshalText(text []byte) error {
 	for i, name := range stageNames {
 		if name == string(text) {
@@ -58,10 +57,10 @@ func (s *Stage) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is no stage", text)
 }
 
-// index is the position of a valid stage in arrays of NumStages.
+// index returns the index of a valid stage in arrays of NumStages.
 func (s Stage) index() int { return int(s) - 1 }
 
-// bit is the stage's place in a set of stages.
+// bit returns the stage's bit in a set of stages.
 func (s Stage) bit() stageSet { return 1 << s }
 
 // stageSet is a set of stages, one bit each.
@@ -73,7 +72,7 @@ const allStages stageSet = (1<<(NumStages+1) - 1) &^ 1
 // has reports whether s is in the set.
 func (x stageSet) has(s Stage) bool { return x&s.bit() != 0 }
 
-// setOf is the set of some stages; of all if none is named.
+// setOf returns the set of some stages; of all if none is given.
 func setOf(stages []Stage) stageSet {
 	if len(stages) == 0 {
 		return allStages
@@ -85,7 +84,7 @@ func setOf(stages []Stage) stageSet {
 	return x
 }
 
-// list names the stages of the set in order. That of all stages is nil: see setOf.
+// list returns the stages of the set in order. For all stages it returns nil: see setOf.
 func (x stageSet) list() []Stage {
 	if x == allStages {
 		return nil

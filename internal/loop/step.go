@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// walker is where in its list the stage that runs is.
+// walker is the position of the running stage in its list.
 type walker struct {
 	at    int   // the next entry of always
 	next  int   // the next of due
-	until int32 // its pos: always runs up to there
-	timed bool  // the system that runs is one of due
-	left  int   // calls that it still owes in this pass
+	until int32 // its pos: always runs up to it
+	timed bool  // the running system is one of due
+	left  int   // remaining calls of it in this pass
 }
 
-// Step runs one tick: synchronous and without a wait. The Record belongs to the
-// loop and is valid until the next Step. The error is that of a Critical
-// system, or names the system that ended its goroutine, after which the loop is
-// closed and returns it forever; or, before the first tick, it names the unknown
-// anchors.
+// Step runs one tick: synchronous and without a wait. The Record belongs to the loop and is valid
+// until the next Step. The error is that of a Critical system, or names the system that ended its
+// goroutine; the loop is then closed and returns it forever. Before the first tick, the error names
+// the unknown anchors.
 func (l *Loop[C]) Step(in Input) (*Record, error) {
 	if l.running {
 		panic("loop: Step called from within a system: the tick that runs must return first")
@@ -59,7 +58,7 @@ func (l *Loop[C]) Step(in Input) (*Record, error) {
 	return &l.rec, l.err
 }
 
-// begin writes what all calls of the tick may know.
+// begin writes the state that all calls of the tick see.
 func (l *Loop[C]) begin(in *Input) {
 	*l.now = Now{
 		Delta:     in.Delta,
@@ -76,8 +75,8 @@ func (l *Loop[C]) begin(in *Input) {
 	l.tickPasses(in)
 }
 
-// prepare is what happens before the first system of a tick: what was asked for
-// takes effect, who has served its time comes back, and who is due is found.
+// prepare runs before the first system of a tick: requests take effect, quarantines end, and due
+// systems are collected.
 func (l *Loop[C]) prepare() {
 	l.endContexts()
 	l.release()
@@ -110,7 +109,7 @@ func (l *Loop[C]) show(delta moment) {
 	l.now.Delta, l.now.ScaledDelta = delta[game], delta[scaled]
 }
 
-// stage walks a list to its end; a panic costs the one system only.
+// stage runs a list to its end; a panic skips the one system only.
 func (l *Loop[C]) stage(stage Stage, list *list[C]) {
 	if len(list.always)+len(list.due) == 0 || l.err != nil {
 		return
@@ -125,7 +124,7 @@ func (l *Loop[C]) stage(stage Stage, list *list[C]) {
 	list.due = list.due[:0]
 }
 
-// dueAt is the pos of the n-th that is due, or beyond all.
+// dueAt returns the pos of the n-th due entry, or a value beyond all.
 func (x *list[C]) dueAt(n int) int32 {
 	if n >= len(x.due) {
 		return math.MaxInt32
@@ -133,9 +132,9 @@ func (x *list[C]) dueAt(n int) int32 {
 	return x.timed[x.due[n]].pos
 }
 
-// walk calls the systems of the list from where the walker is and reports
-// whether it came to the end. A panic ends it early, with the walker behind the
-// one that panicked, so that one deferred call serves the whole list.
+// walk calls the systems of the list from the walker on and reports whether it has reached the end.
+// A panic ends it early, with the walker after the system that panicked, so that one deferred call
+// serves the whole list.
 func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
 	defer l.isolate(list, &done)
 	if l.timed {
@@ -169,7 +168,7 @@ func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
 	}
 }
 
-// last is the entry that the walker has come to.
+// last returns the entry that the walker has reached.
 func (x *list[C]) last(w *walker) *entry[C] {
 	if w.at == 0 || w.next > 0 && x.timed[x.due[w.next-1]].pos > x.always[w.at-1].pos {
 		return &x.timed[x.due[w.next-1]]
@@ -189,7 +188,7 @@ func (l *Loop[C]) carefully(stage Stage, list *list[C], e *entry[C]) {
 	l.call(stage, list, e)
 }
 
-// owed makes the calls that the system which is due has left.
+// owed makes the remaining calls of the system that is due.
 func (l *Loop[C]) owed(stage Stage, list *list[C]) {
 	e := list.last(&l.walker)
 	s, kind := e.sys, kindOf(stage)
@@ -212,7 +211,7 @@ func (l *Loop[C]) may(stage Stage, e *entry[C]) bool {
 	return !s.gone.has(stage) && !s.flags.has(quarantined) && (!e.careful || l.open(s))
 }
 
-// call runs a system that is not to be taken lightly.
+// call runs a system that has flags, a condition or a period.
 func (l *Loop[C]) call(stage Stage, list *list[C], e *entry[C]) {
 	row := l.row(list, e)
 	l.now.System = row.Name
@@ -224,13 +223,13 @@ func (l *Loop[C]) call(stage Stage, list *list[C], e *entry[C]) {
 	}
 }
 
-// row is that of an entry in the record.
+// row returns the row of an entry in the record.
 func (l *Loop[C]) row(list *list[C], e *entry[C]) *SystemCost {
 	return &l.rec.Systems[list.base+int(e.pos)]
 }
 
-// charge books the time since the last boundary: one clock read is the end of
-// this system and the start of the next.
+// charge adds the time since the last boundary: one clock read is the end of this system and the
+// start of the next.
 func (l *Loop[C]) charge(e *entry[C], row *SystemCost) {
 	now := l.clock()
 	d := now - l.mark
@@ -240,26 +239,25 @@ func (l *Loop[C]) charge(e *entry[C], row *SystemCost) {
 	l.mark = now
 }
 
-// condition is the RunIf of a system or group that is in effect, asked at most
-// once in every pass.
+// condition is the RunIf of a system or group in effect, evaluated at most once in every pass.
 type condition[C any] struct {
 	ask  func(C) bool
 	pass uint64 // of the answer
 	open bool
 }
 
-// open reports whether the conditions of the system and of the groups around it
-// let it run: the outer ones are asked first, and nobody after the first no.
+// open reports whether the conditions of the system and of the groups around it let it run: the
+// outer ones are evaluated first, and none after the first false.
 func (l *Loop[C]) open(s *System[C]) bool {
 	if s.cond.pass != l.pass {
 		s.cond.pass = l.pass
-		s.cond.open = false // Also if the question panics.
+		s.cond.open = false // Also if the condition panics.
 		s.cond.open = (s.group == nil || l.open(s.group)) && l.met(s)
 	}
 	return s.cond.open
 }
 
-// met asks the system's own condition.
+// met evaluates the system's own condition.
 func (l *Loop[C]) met(s *System[C]) (yes bool) {
 	if s.flags.has(quarantined) {
 		return false
@@ -276,16 +274,16 @@ func (l *Loop[C]) met(s *System[C]) (yes bool) {
 		}
 	})
 	if !yes {
-		l.mark = l.clock() // What it took is nobody's but the stage's.
+		l.mark = l.clock() // Its time counts for the stage alone.
 	}
 	return yes
 }
 
 func (l *Loop[C]) halted() bool { return l.Halt != nil && l.Halt() }
 
-// tickPasses and stepPasses move the time of periods. With a timeline it is the
-// time of the ticks that ran and of those that were dropped, so it is exact;
-// without one it is the sum of the deltas.
+// tickPasses and stepPasses advance the time of periods. With a timeline it is the time of the
+// ticks that ran and of those that were dropped, so it is exact; without one it is the sum of the
+// deltas.
 func (l *Loop[C]) tickPasses(in *Input) {
 	now := l.flows[perTick].now + in.Delta
 	if l.timeline.Rate.Num != 0 {
@@ -296,8 +294,8 @@ func (l *Loop[C]) tickPasses(in *Input) {
 		l.dropped += in.Dropped
 		now = l.timeline.GameTime(in.Tick + l.dropped)
 		if in.Dropped > 0 && in.Tick > 0 {
-			// The steps that the dropped ticks would have had. Never fewer than
-			// before, whatever the rounding: time does not go back.
+			// The steps that the dropped ticks would have had. Never fewer than before, in spite of
+			// rounding: time never decreases.
 			before := in.Tick - 1
 			l.skipped = max(l.skipped, l.timeline.FixedSteps(before+l.dropped)-l.timeline.FixedSteps(before))
 		}
@@ -313,13 +311,13 @@ func (l *Loop[C]) stepPasses(in *Input) {
 	l.move(perStep, now)
 }
 
-// move moves both clocks of a kind on to a time.
+// move advances both clocks of a kind to a time.
 func (l *Loop[C]) move(kind int, now time.Duration) {
 	l.flows[kind].pass(now)
 	l.flows[flowOf(kind, scaled)].pass(l.kinds[kind].flow.At(now))
 }
 
-// stepTime is the time at the end of a fixed step.
+// stepTime returns the time at the end of a fixed step.
 func (l *Loop[C]) stepTime(step uint64) time.Duration {
 	return Timeline{Rate: l.timeline.Fixed}.GameTime(step + l.skipped)
 }
@@ -328,7 +326,7 @@ func (l *Loop[C]) stepTime(step uint64) time.Duration {
 // instead of adding up deltas. Call it before the first Step.
 func (l *Loop[C]) Follow(t Timeline) { l.timeline = t }
 
-// guard calls what the game handed in outside of its turn in a stage.
+// guard calls a function of the game outside of its turn in a stage.
 func (l *Loop[C]) guard(s *System[C], fn func()) {
 	finished := false
 	defer l.guarded(s, l.now.Stage, &finished)

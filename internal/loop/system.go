@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Place is the band of a stage's order in which a system stands.
+// Place is the band of a stage's order that contains a system.
 type Place uint8
 
 const (
-	// Body is where game systems stand.
+	// Body is for game systems.
 	Body Place = iota
 	// Head is for built-ins that run first: the poll, the RPC drain.
 	Head
@@ -36,7 +36,7 @@ func (p Place) String() string {
 // MarshalText writes the name of the place.
 func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote of a place.
+// UnmarshalText reads the output of MarshalText.
 func (p *Place) UnmarshalText(text []byte) error {
 	for _, place := range []Place{Body, Head, Tail} {
 		if place.String() == string(text) {
@@ -64,25 +64,25 @@ const MaxCatchUp = 1000
 type Spec[C any] struct {
 	// Name is unique in the loop: ordering anchor, metric label, dump line.
 	Name string
-	// Ask is asked stage by stage, when the system takes effect and when Change
-	// gives it other stages, for what it runs there. Nil means that it is not
-	// there, which costs nothing.
+	// Ask returns the function to run at a stage. It is called for each stage when the system takes
+	// effect and when Change gives it other stages. Nil means that the system does not run there,
+	// which costs no time.
 	Ask func(Stage) func(C)
-	// Stages are those that Ask is asked for; none means all.
+	// Stages are the stages for which Ask is called; none means all.
 	Stages []Stage
-	// IsGroup makes this a group: it has no Ask and runs nothing, but is ordered
-	// as a whole, with its members in their own order inside.
+	// IsGroup makes this a group: it has no Ask and runs no function, but is ordered as a whole,
+	// with its members in their own order inside.
 	IsGroup bool
 	// Group is the name of the group that the system, or group, belongs to.
 	Group string
 	// Place is Body for game systems.
 	Place Place
-	// Before and After name systems and groups that must run later, or earlier,
-	// in every stage that both are in. An anchor in another group orders the
-	// groups: their members stay together. An anchor that is removed later stops
-	// binding, and binds again when its name is registered again.
+	// Before and After name systems and groups that must run later, or earlier, in every stage that
+	// both are in. An anchor in another group orders the groups: their members remain together. An
+	// anchor that is removed later no longer applies, and applies again when its name is registered
+	// again.
 	Before, After []string
-	// Priority orders what stands in one group and place; lower runs first.
+	// Priority orders systems within one group and place; lower runs first.
 	Priority int
 	// Periodic makes the system run once Period has passed, and in every pass if
 	// Period is 0; its Delta is then the time since it last ran. With CatchUp it
@@ -93,30 +93,29 @@ type Spec[C any] struct {
 	// Scaled measures Period in scaled time. Gap measures it from call to call,
 	// without keeping a phase.
 	Scaled, Gap bool
-	// RunIf is asked in every pass of a stage, right before the system or the
-	// first member of the group would run. If it says no, nothing of it runs.
+	// RunIf is called in every pass of a stage, right before the system or the first member of the
+	// group would run. If it returns false, the system or the whole group is skipped.
 	RunIf func(C) bool
 	// Context removes the system when it ends: at the next Initialization.
 	Context context.Context
-	// Disabled systems and groups keep their name, place and timer, and do not run.
-	// Nor do Paused ones, for whose timers the time stands still.
+	// Disabled systems and groups keep their name, place and timer, and do not run. Paused ones do
+	// not run either, and their timers are stopped.
 	Disabled, Paused bool
-	// Once makes the system run in FixedUpdate once per tick, before the first
-	// step and only if there is one, hence before every system that runs per
-	// step. Elsewhere it changes nothing.
+	// Once makes the system run in FixedUpdate once per tick, before the first step and only if
+	// there is one, hence before every system that runs per step. At other stages it has no effect.
 	Once bool
 	// Critical closes the loop with an error when the system panics, instead of
 	// isolating the panic.
 	Critical bool
-	// BuiltIn says, as the rest of a sentence, what would happen without the
-	// system. Then it can be anchored to, but neither changed, disabled nor left
-	// out of a tree, and it is never quarantined.
+	// BuiltIn describes, as the rest of a sentence, the effect of removing the system. It makes the
+	// system a built-in: others can be anchored to it, but it can be neither changed, disabled nor
+	// left out of a tree, and it is never quarantined.
 	BuiltIn string
-	// OnRemove is told, at once, that the system was removed altogether.
+	// OnRemove is called, at once, when the system is removed from all stages.
 	OnRemove func()
 }
 
-// check returns what is wrong with the description by itself.
+// check returns an error if the description by itself is invalid.
 func (s *Spec[C]) check() error {
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("system %q: %s", s.Name, fmt.Sprintf(format, a...))
@@ -151,7 +150,7 @@ func (s *Spec[C]) check() error {
 	return nil
 }
 
-// clone copies what the caller could change later.
+// clone copies the slices that the caller could change later.
 func (s *Spec[C]) clone() Spec[C] {
 	c := *s
 	c.Stages = slices.Clone(s.Stages)
@@ -163,76 +162,73 @@ func (s *Spec[C]) clone() Spec[C] {
 // loop may use it.
 type System[C any] struct {
 	loop *Loop[C]
-	// spec is what was asked for last. What a tick reads of it is copied when it
-	// takes effect, into the fields below and into the lists.
+	// spec is the last requested description. The parts that a tick reads are copied when it takes
+	// effect, into the fields below and into the lists.
 	spec   Spec[C]
 	stages stageSet // spec.Stages
 	seq    uint64   // order of registration
-	// pending says that it has not taken effect yet, changed that its newest
-	// description has not, leaving that Set has left it out, removed that it is no
-	// longer registered.
+	// pending: it has not taken effect yet. changed: its newest description has not. leaving: Set
+	// has left it out. removed: it is no longer registered.
 	pending, changed, leaving, removed bool
-	err                                error // by Reject
+	err                                error // from Reject
 
-	gone   stageSet // where it does not run, whatever the lists say
+	gone   stageSet // stages at which it does not run, even if it is listed
 	flags  flags
 	fns    [NumStages]func(C) // the answers of Ask
-	asked  stageSet           // what Ask was asked for
+	asked  stageSet           // stages for which Ask was called
 	off    bool               // it, or a group around it, is disabled or paused
 	paused bool               // it, or a group around it, is paused
 	cond   condition[C]
 	timers [numKinds]timer
-	stood  *[numKinds]moment // since when it is paused
+	stood  *[numKinds]moment // the times at which it was paused
 	timing timing
 	fault  fault
 	costs  [NumStages]*Histogram
 
-	// What the lists are ordered by, and where in them it is.
-	id            int32      // its place in Loop.systems; -1: it is not in effect
+	// The sort keys of the lists, and its positions in them.
+	id            int32      // its index in Loop.systems; -1: it is not in effect
 	group         *System[C] // around it
-	nth           int        // its place in group.inside
+	nth           int        // its index in group.inside
 	own           key
 	before, after []string
-	bound         *[numLists]standing // what anchors make of own; nil: none speaks
-	rebound       *[numLists]standing // the next bound, while it is being found
-	member        listSet             // the lists that it belongs into
-	listed        listSet             // the lists that it is in: none while it is off
-	timed         bool                // in their timed parts
+	bound         *[numLists]standing // own moved by anchors; nil without anchors
+	rebound       *[numLists]standing // the next bound, while it is computed
+	member        listSet             // its lists
+	listed        listSet             // the lists that contain it: none while it is off
+	timed         bool                // the lists of its stages
 
-	// What a group knows of its members.
+	// A group's data about its members.
 	inside []*System[C]
-	counts [numLists]int32 // those of groups inside of it included
+	counts [numLists]int32 // including those of groups inside it
 
-	// Which lists of the loop hold it.
+	// Whether lists of the loop contain it.
 	touched, anchors, watched bool
 }
 
-// flags are what a call must look at before it is made. Almost always there are
-// none, which is one comparison.
+// flags are checked before each call. Almost always there are none, which is one comparison.
 type flags uint8
 
 const (
-	leftStage   flags = 1 << iota // gone has a stage in it
-	failing                       // its last call in some stage panicked
-	quarantined                   // it does not run for a while
+	leftStage   flags = 1 << iota // gone contains a stage
+	failing                       // its last call at some stage panicked
+	quarantined                   // it is stopped for a while
 )
 
 // has reports whether f is among the flags.
 func (x flags) has(f flags) bool { return x&f != 0 }
 
-// Name is the name that the system was registered with.
+// Name returns the name that the system was registered with.
 func (s *System[C]) Name() string { return s.spec.Name }
 
-// Spec is what the system was last asked to be. The caller owns the copy.
+// Spec returns the last requested description. The caller owns the copy.
 func (s *System[C]) Spec() Spec[C] { return s.spec.clone() }
 
 // Removed reports whether the system was removed from all stages.
 func (s *System[C]) Removed() bool { return s.removed }
 
-// Remove takes the system out of the given stages, or of all if none is given.
-// It acts at once, even later in the stage that is running. When nothing is
-// left, the name is free and OnRemove has been called. Removing twice does
-// nothing. A group goes with all its members.
+// Remove removes the system from the given stages, or from all if none is given. It takes effect at
+// once, even later in the running stage. When no stage is left, the name is free and OnRemove has
+// been called. Removing twice has no effect. A group is removed with all its members.
 func (s *System[C]) Remove(from ...Stage) {
 	if s.Removed() {
 		return
@@ -281,10 +277,9 @@ func (s *System[C]) forget() {
 	}
 }
 
-// End removes all that is left, in order of registration: every OnRemove that has
-// not been called yet is, and a panic of one costs the others nothing. The Record
-// says who panicked. From then on Add and Step return an error; ending twice does
-// nothing.
+// End removes all remaining systems, in order of registration: every OnRemove that has not been
+// called yet is called, and a panic of one does not affect the others. The Record lists the panics.
+// From then on Add and Step return an error; ending twice has no effect.
 func (l *Loop[C]) End() *Record {
 	l.ended = true
 	if !l.running {
@@ -315,10 +310,10 @@ func (s *System[C]) anywhere() bool {
 	return false
 }
 
-// Change gives the system another description from the next Initialization on:
-// everything but its name, what it is and its Ask, which stay. It keeps its
-// timer: time that has passed counts towards another period. When stages are
-// added, Ask is asked anew for all. On an error nothing changes.
+// Change gives the system another description from the next Initialization on. Its name, its kind
+// (system or group) and its Ask remain. It keeps its timer: time that has passed counts towards
+// another period. When stages are added, Ask is called anew for all. After an error the system is
+// unchanged.
 func (s *System[C]) Change(spec Spec[C]) error {
 	l, old := s.loop, s.spec
 	switch {
@@ -335,7 +330,7 @@ func (s *System[C]) Change(spec Spec[C]) error {
 	s.spec = next.spec
 	err := l.fits(s)
 	if err == nil && spec.Group != old.Group && l.sealed {
-		err = l.whole() // Others may be inside of it.
+		err = l.whole() // Other systems may be inside it.
 	}
 	if err != nil {
 		s.spec = old
@@ -350,7 +345,7 @@ func (s *System[C]) Change(spec Spec[C]) error {
 	return nil
 }
 
-// describe gives the system another description, but for what stays.
+// describe gives the system another description, except for name, kind and Ask.
 func (s *System[C]) describe(spec Spec[C]) {
 	spec.Name, spec.IsGroup, spec.Ask = s.spec.Name, s.spec.IsGroup, s.spec.Ask
 	s.spec = spec
@@ -365,7 +360,7 @@ func (l *Loop[C]) wait(s *System[C]) {
 	}
 }
 
-// keep is the error of an attempt on a built-in.
+// keep returns the error of an attempt to change or remove a built-in.
 func (s *Spec[C]) keep(verb string) error {
 	return fmt.Errorf("system %q is built in and cannot be %s: without it %s. Anchor systems before or after it instead",
 		s.Name, verb, s.BuiltIn)

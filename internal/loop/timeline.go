@@ -37,9 +37,9 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%d Hz", r.Num, r.Den)
 }
 
-// Period is 1/r, rounded to the nearest nanosecond. It is the constant delta of
-// a fixed step and the budget to show for a tick; ticks themselves are placed
-// by Timeline, which does not accumulate the rounding.
+// Period returns 1/r, rounded to the nearest nanosecond. It is the constant delta of a fixed step
+// and the displayed budget of a tick; ticks themselves are placed by Timeline, which does not
+// accumulate the rounding.
 func (r Rate) Period() time.Duration {
 	return time.Duration((r.Den*second + r.Num/2) / r.Num)
 }
@@ -59,22 +59,21 @@ func (t Timeline) Check() error {
 	return nil
 }
 
-// GameTime is the game time of a tick: floor(tick * 1e9 * Den / Num) ns. That
-// of tick 0, which never runs, is 0.
+// GameTime returns the game time of a tick: floor(tick * 1e9 * Den / Num) ns. That of tick 0, which
+// never runs, is 0.
 func (t Timeline) GameTime(tick uint64) time.Duration {
 	q, _ := mulDiv(tick, t.Rate.Den*second, t.Rate.Num)
 	return clampDuration(q)
 }
 
-// FixedSteps is the number of fixed steps done when the tick has run:
-// floor(tick * fixed / rate).
+// FixedSteps returns the number of fixed steps done when the tick has run: floor(tick * fixed /
+// rate).
 func (t Timeline) FixedSteps(tick uint64) uint64 {
 	q, _ := mulDiv(tick, t.Fixed.Num*t.Rate.Den, t.Fixed.Den*t.Rate.Num)
 	return q
 }
 
-// Fraction says how far the tick reaches beyond its last fixed step, as a part
-// of a step in [0, 1).
+// Fraction returns the time of the tick after its last fixed step, as a part of a step in [0, 1).
 func (t Timeline) Fraction(tick uint64) float64 {
 	div := t.Fixed.Den * t.Rate.Num
 	_, rem := mulDiv(tick, t.Fixed.Num*t.Rate.Den, div)
@@ -82,8 +81,7 @@ func (t Timeline) Fraction(tick uint64) float64 {
 	return math.Min(float64(rem)/float64(div), math.Nextafter(1, 0))
 }
 
-// TickAt is the greatest tick whose GameTime is not later than gameTime; 0 for
-// a negative one.
+// TickAt returns the greatest tick whose GameTime is not later than gameTime; 0 for a negative one.
 func (t Timeline) TickAt(gameTime time.Duration) uint64 {
 	if gameTime < 0 {
 		return 0
@@ -94,7 +92,7 @@ func (t Timeline) TickAt(gameTime time.Duration) uint64 {
 	return div128(hi-borrow, lo, t.Rate.Den*second)
 }
 
-// TickFrom is the first tick whose GameTime is not earlier than gameTime.
+// TickFrom returns the first tick whose GameTime is not earlier than gameTime.
 func (t Timeline) TickFrom(gameTime time.Duration) uint64 {
 	if gameTime <= 0 {
 		return 0
@@ -102,7 +100,7 @@ func (t Timeline) TickFrom(gameTime time.Duration) uint64 {
 	return t.TickAt(gameTime-1) + 1
 }
 
-// StepTick is the tick that runs a fixed step: the first by which it is done.
+// StepTick returns the tick that runs a fixed step: the first by which it is done.
 func (t Timeline) StepTick(step uint64) uint64 {
 	tick, rem := mulDiv(step, t.Fixed.Den*t.Rate.Num, t.Fixed.Num*t.Rate.Den)
 	if rem > 0 {
@@ -111,16 +109,16 @@ func (t Timeline) StepTick(step uint64) uint64 {
 	return tick
 }
 
-// StepAt is the greatest fixed step whose StepTime is not later than gameTime, which is at least 0,
-// and how far the time is between it and the next, as a part of a step in [0, 1).
+// StepAt returns the greatest fixed step whose StepTime is not later than gameTime, which is at
+// least 0, and the time since that step, as a part of a step in [0, 1).
 func (t Timeline) StepAt(gameTime time.Duration) (step uint64, fraction float64) {
 	step = Timeline{Rate: t.Fixed}.TickAt(gameTime)
 	from, to := t.StepTime(step), t.StepTime(step+1)
 	return step, math.Min(float64(gameTime-from)/float64(max(to-from, 1)), math.Nextafter(1, 0))
 }
 
-// StepTime is the exact time of a fixed step, floor(step * 1e9 * Den / Num) ns of the fixed rate. A
-// tick runs the steps whose times have come by its own.
+// StepTime returns the exact time of a fixed step, floor(step * 1e9 * Den / Num) ns of the fixed
+// rate. A tick runs the steps whose times are not later than its own.
 func (t Timeline) StepTime(step uint64) time.Duration { return Timeline{Rate: t.Fixed}.GameTime(step) }
 
 // Epoch maps ticks to real time: Tick is due at the monotonic time At.
@@ -129,25 +127,25 @@ type Epoch struct {
 	At   time.Duration
 }
 
-// Deadline is the monotonic time at which the tick is due.
+// Deadline returns the monotonic time at which the tick is due.
 func (t Timeline) Deadline(e Epoch, tick uint64) time.Duration {
 	return e.At + t.GameTime(tick) - t.GameTime(e.Tick)
 }
 
-// Due is the greatest tick whose Deadline is not later than the monotonic time
-// at; 0 if even the first is later.
+// Due returns the greatest tick whose Deadline is not later than the monotonic time at; 0 if even
+// the first is later.
 func (t Timeline) Due(e Epoch, at time.Duration) uint64 {
 	return t.TickAt(at - e.At + t.GameTime(e.Tick))
 }
 
-// Now is what the running call may know. The loop writes it and the capability
-// reads it. There is one per loop; it is never copied per call.
+// Now is the state that the running call may read. The loop writes it and the capability reads it.
+// There is one per loop; it is never copied per call.
 type Now struct {
 	Tick uint64
 	// Stage is 0 and System is "" outside of a call: the capability is dead.
 	Stage  Stage
 	System string
-	// GameTime is that of the tick, in every stage. After SetSteps a fixed step has its own
+	// GameTime is the time of the tick, in every stage. After SetSteps a fixed step has its own
 	// Tick, GameTime and ScaledTime.
 	GameTime time.Duration
 	// Delta is the length of the tick, or of the fixed step while in FixedUpdate.
@@ -161,7 +159,7 @@ type Now struct {
 	// FixedStep is the step being run in FixedUpdate, and elsewhere the last
 	// step done. The first is 1.
 	FixedStep uint64
-	// Fraction is how far the tick, or a client's frame, reaches beyond its last step, in [0, 1).
+	// Fraction is the time of the tick, or of a client's frame, after its last step, in [0, 1).
 	Fraction float64
 }
 
@@ -180,18 +178,16 @@ type Input struct {
 	Start, Deadline time.Duration
 	// Dropped ticks were given up just before this one.
 	Dropped uint64
-	// Slept ticks were skipped just before this one, because nothing was to be done in them: the
-	// number of this tick is by so much larger.
+	// Slept is the number of ticks skipped just before this one, because they had no work: the
+	// number of this tick is larger by it.
 	Slept uint64
-	// Epoch is the one in force; EpochMoved says that the drop just before this
-	// tick moved it.
+	// Epoch is the current one; EpochMoved reports that the drop just before this tick moved it.
 	Epoch      Epoch
 	EpochMoved bool
 	Overload   uint8
 }
 
-// Input returns the part of the input that follows from the tick number, which
-// is at least 1.
+// Input returns the part of the input that follows from the tick number, which is at least 1.
 func (t Timeline) Input(tick uint64) Input {
 	before, after := t.FixedSteps(tick-1), t.FixedSteps(tick)
 	return Input{
@@ -224,7 +220,7 @@ func div128(hi, lo, div uint64) uint64 {
 	return q
 }
 
-// clampDuration saturates: beyond 292 years game time stands still.
+// clampDuration saturates: beyond 292 years game time is constant.
 func clampDuration(ns uint64) time.Duration {
 	if ns > math.MaxInt64 {
 		return math.MaxInt64

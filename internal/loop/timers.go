@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TimerClock is a clock by which a call may be put off.
+// TimerClock is a clock by which a call may be delayed.
 type TimerClock int
 
 // The clocks, in the order in which a tick serves them.
@@ -15,8 +15,8 @@ const (
 	numTimerClocks
 )
 
-// Timers holds the calls that are put off: a heap for each clock, in the order (time,
-// registration). The goroutine of the loop owns it.
+// Timers holds the delayed calls: a heap for each clock, in the order (time, registration). Only
+// the goroutine of the loop may use it.
 type Timers[C any] struct {
 	// Halt ends a Run before its next call; nil never does.
 	Halt func() bool
@@ -25,9 +25,9 @@ type Timers[C any] struct {
 	seq   uint64
 }
 
-// Timer is a call that is put off.
+// Timer is a delayed call.
 type Timer[C any] struct {
-	clock TimerClock    // that of at
+	clock TimerClock    // of at
 	at    time.Duration // when it is due
 	seq   uint64        // order of registration, among equal times
 	fn    func(C)
@@ -35,8 +35,8 @@ type Timer[C any] struct {
 	index int        // in the heap
 }
 
-// Add puts a call off until at, which must be later than now: what a running
-// timer adds waits for the next tick, however short.
+// Add delays a call until at, which must be later than now: a call added by a running timer waits
+// for the next tick, even with a short delay.
 func (ts *Timers[C]) Add(clock TimerClock, at time.Duration, fn func(C)) *Timer[C] {
 	ts.seq++
 	t := &Timer[C]{clock: clock, at: at, seq: ts.seq, fn: fn, in: ts}
@@ -44,26 +44,25 @@ func (ts *Timers[C]) Add(clock TimerClock, at time.Duration, fn func(C)) *Timer[
 	return t
 }
 
-// Stop keeps the call from happening. It reports whether it was in time.
+// Stop cancels the call. It reports whether it was in time.
 func (t *Timer[C]) Stop() bool {
 	if t.in == nil {
 		return false
 	}
-	// It is taken out at once: who sets and stops a long timer again and again,
-	// perhaps because a client makes it, shall not fill the memory.
+	// It is removed at once: code that sets and stops a long timer repeatedly, perhaps on a
+	// client's requests, must not fill the memory.
 	heap.Remove(&t.in.heaps[t.clock], t.index)
 	return true
 }
 
-// Shift moves all calls that wait for a clock by so much, for a clock that has been set: they come
-// after as long as before.
+// Shift moves all calls that wait for a clock, for a clock that was set: their delay is unchanged.
 func (ts *Timers[C]) Shift(clock TimerClock, by time.Duration) {
 	for _, t := range ts.heaps[clock] {
 		t.at += by
 	}
 }
 
-// Due returns the game time at which the first call is due, given how scaled time runs; never,
+// Due returns the game time at which the first call is due, given the line of scaled time; never,
 // which is the end of time, if none waits.
 func (ts *Timers[C]) Due(scale Scale) time.Duration {
 	due := never
@@ -76,8 +75,7 @@ func (ts *Timers[C]) Due(scale Scale) time.Duration {
 	return due
 }
 
-// Run calls what is due. When one call panics, the rest is called in the next
-// tick.
+// Run runs the due calls. When one call panics, the remaining ones run in the next tick.
 func (ts *Timers[C]) Run(c C, n *Now) {
 	for clock, now := range [numTimerClocks]time.Duration{n.GameTime, n.ScaledTime} {
 		for h := &ts.heaps[clock]; len(*h) > 0 && (*h)[0].at <= now && (ts.Halt == nil || !ts.Halt()); {

@@ -9,22 +9,22 @@ import (
 
 // Tree is the registry as a value: take it, change it, Set it.
 type Tree[C any] struct {
-	// Items stand in order of registration.
+	// Items are in order of registration.
 	Items   []Item[C]
 	version uint64
 }
 
 // Item is a system or group of a Tree.
 type Item[C any] struct {
-	// System is nil for one to be added.
+	// System is nil for an item to be added.
 	System *System[C]
 	Spec   Spec[C]
-	// Changed says that Spec is not what System was registered with.
+	// Changed reports whether Spec differs from the registered one of System.
 	Changed bool
 }
 
-// Tree is what the registry holds, with all that was asked for and waits for
-// the next Initialization.
+// Tree returns the contents of the registry, including requests that wait for the next
+// Initialization.
 func (l *Loop[C]) Tree() Tree[C] {
 	t := Tree[C]{version: l.version}
 	for _, s := range l.registered() {
@@ -33,11 +33,10 @@ func (l *Loop[C]) Tree() Tree[C] {
 	return t
 }
 
-// Set makes the registry what the tree says, from the next Initialization on:
-// adds, changes, and removes who is not in it. The order of its items is the
-// order of registration from then on. It is checked as a whole first, and on an
-// error nothing changes; so it is when the registry has changed since the tree
-// was taken.
+// Set replaces the contents of the registry by the tree, from the next Initialization on: it adds,
+// changes, and removes systems that are not in the tree. The order of its items is the order of
+// registration from then on. It is checked as a whole first, and after an error the registry is
+// unchanged. It is also an error if the registry has changed since the tree was taken.
 func (l *Loop[C]) Set(t Tree[C]) error {
 	if t.version != l.version {
 		return errors.New("systems were added, changed or removed since this tree was taken: take it again, change it and set it in one go")
@@ -54,13 +53,13 @@ func (l *Loop[C]) Set(t Tree[C]) error {
 	l.version++
 	for _, s := range l.systems {
 		if s != nil {
-			l.touch(s) // The order may be another one, if nothing else is.
+			l.touch(s) // The order may have changed, even if the system has not.
 		}
 	}
 	return nil
 }
 
-// acceptable returns what is wrong with the items one by one.
+// acceptable returns the errors of the single items.
 func (l *Loop[C]) acceptable(items []Item[C]) error {
 	if len(items) > MaxSystems {
 		return fmt.Errorf("a tree of %d systems is too large: a loop holds %d", len(items), MaxSystems)
@@ -93,7 +92,7 @@ func (l *Loop[C]) acceptable(items []Item[C]) error {
 	return errors.Join(errs...)
 }
 
-// register makes the registry what the items say.
+// register replaces the contents of the registry by the items.
 func (l *Loop[C]) register(items []Item[C]) {
 	was := l.registered()
 	for _, s := range was {
@@ -125,7 +124,7 @@ func (l *Loop[C]) register(items []Item[C]) {
 	l.reshape()
 }
 
-// undo returns what takes back a register.
+// undo returns a function that reverts a register.
 func (l *Loop[C]) undo() func() {
 	was := l.registered()
 	states := make([]System[C], len(was))

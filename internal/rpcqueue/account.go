@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// MaxOwed bounds the accounts that are kept of senders who have left. Each is forgotten once
-// nothing is owed on it: after seconds, by the usual limits. When more are owed, the one that
-// would be forgotten next goes.
+// MaxOwed limits the stored accounts of senders that have left. An account is dropped once its
+// buckets are full again: after seconds, with the usual limits. Beyond MaxOwed, the account that
+// would be dropped next is evicted.
 const MaxOwed = 4096
 
-// Holder says whose account a sender draws on.
+// Holder identifies the account of a sender.
 type Holder struct {
-	// Key names the holder; the empty one holds nothing beyond the sender's own stay.
+	// Key names the holder; with an empty key the account ends when the sender leaves.
 	Key string
-	// Shared says that the key stands for somebody, whose senders share what they may
-	// push, at the same time too. Otherwise it stands for a place, such as an address,
-	// where several live: each sender has an account, and whoever comes begins with what
-	// those owe who have left, but with at most half of the way to a kick.
+	// Shared means that the key identifies a person; all senders of that person share one account,
+	// also at the same time. Otherwise it identifies a place, such as an address, with several
+	// people: each sender has its own account, and a new sender starts with the debts of the
+	// senders that have left, but with at most half of the drops that lead to a kick.
 	Shared bool
 }
 
-// account is what senders owe to the limits: the state of their buckets.
+// account is the state of the buckets of one holder.
 type account struct {
 	Holder
 	users int // senders that draw on it
 
 	bucket  bucket
-	strikes bucket        // what was dropped
+	strikes bucket        // dropped messages
 	rung    Rung          // of the running episode
 	trouble time.Duration // when a limit was last exceeded
 	meters  []meter
 
-	until time.Duration // of one whose holder has left: when nothing is owed any more
+	until time.Duration // when all buckets are full again, after the last sender has left
 }
 
-// accounts finds those of holders with a key.
+// accounts stores the accounts of holders with a key.
 type accounts struct {
 	shared  map[string]*account // in use
-	owed    map[string]*account // of holders who have left
-	order   []*account          // these, by until
+	owed    map[string]*account // of holders that have left
+	order   []*account          // the same, by until
 	evicted uint64
 }
 
@@ -48,7 +48,7 @@ func newAccounts() accounts {
 	return accounts{shared: map[string]*account{}, owed: map[string]*account{}}
 }
 
-// open returns the account for a sender who comes.
+// open returns the account for a new sender.
 func (as *accounts) open(h Holder, now, kick time.Duration) *account {
 	if a := as.shared[h.Key]; h.Shared && a != nil {
 		a.users++
@@ -60,19 +60,19 @@ func (as *accounts) open(h Holder, now, kick time.Duration) *account {
 		a = &account{Holder: h}
 	case h.Shared:
 		as.drop(a)
-	default: // What is owed stays: a flooder gets rid of it by letting nobody else in first.
+	default: // A copy: the debt is kept, or a flooder could leave it to the next client.
 		a = a.copied()
 		a.strikes.full = min(a.strikes.full, now+kick/2)
 	}
 	a.users = 1
-	a.rung = min(a.rung, Dropping) // Whoever comes again may be kicked again.
+	a.rung = min(a.rung, Dropping) // A sender that enters again may be kicked again.
 	if h.Shared {
 		as.shared[h.Key] = a
 	}
 	return a
 }
 
-// close keeps the account of a sender who has left, as far as something is owed on it.
+// close stores the account of a sender that has left, while one of its buckets is not full.
 func (as *accounts) close(a *account, now time.Duration) {
 	if a.users--; a.users > 0 || a.Key == "" {
 		return
@@ -80,9 +80,9 @@ func (as *accounts) close(a *account, now time.Duration) {
 	if a.Shared {
 		delete(as.shared, a.Key)
 	} else if a.rung < Dropping || now-a.trouble >= calmFor {
-		// What is left of a method's limit may be little for hours. Of those who share a
-		// place, only who has been dropped may leave that to the others: what is left of
-		// the sender's own limit costs nobody anything who keeps to it.
+		// The debt of a method's limit may last for hours. Of senders that share a place, only one
+		// that was dropped may leave it to the others: the debt of its own limit does not affect
+		// senders that keep to that limit.
 		a.meters = nil
 	}
 	if other := as.owed[a.Key]; other != nil {
@@ -105,14 +105,14 @@ func (as *accounts) close(a *account, now time.Duration) {
 	}
 }
 
-// copied is the same, owed once more.
+// copied returns a copy of the account.
 func (a *account) copied() *account {
 	b := *a
 	b.meters = slices.Clone(a.meters)
 	return &b
 }
 
-// merge adds what another owes who has left the same place.
+// merge adds the debts of another account of the same place.
 func (a *account) merge(o *account) {
 	a.bucket.full = max(a.bucket.full, o.bucket.full)
 	a.strikes.full = max(a.strikes.full, o.strikes.full)
@@ -125,7 +125,7 @@ func (a *account) merge(o *account) {
 	}
 }
 
-// expire forgets those who owe nothing any more.
+// expire drops accounts with all buckets full.
 func (as *accounts) expire(now time.Duration) {
 	for len(as.order) > 0 && as.order[0].until <= now {
 		as.drop(as.order[0])
@@ -138,20 +138,20 @@ func (as *accounts) drop(a *account) {
 	as.order = slices.Delete(as.order, i, i+1)
 }
 
-// find returns the place of an account in the order, which nothing else may have.
+// find returns the index of an account in the order, which is unique to it.
 func (as *accounts) find(a *account) (int, bool) {
 	return slices.BinarySearchFunc(as.order, a, func(x, y *account) int {
 		return cmp.Or(cmp.Compare(x.until, y.until), cmp.Compare(x.Key, y.Key))
 	})
 }
 
-// Enter says on whose account a sender draws, before its first Push. Without it the sender has
-// one of its own.
+// Enter sets the account of a sender, before its first Push. Without it the sender has an account
+// of its own.
 func (q *Queue[C]) Enter(from uint64, h Holder) {
 	if s := q.senders.get(from); from != 0 && s.account.Key == "" {
 		s.account = q.accounts.open(h, q.limits.now, q.limits.kick)
 	}
 }
 
-// Evicted is how many accounts were forgotten although something was owed on them.
+// Evicted returns how many accounts were evicted before their buckets were full.
 func (q *Queue[C]) Evicted() uint64 { return q.accounts.evicted }

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// senders are those that have pushed and not been forgotten.
+// senders stores the senders that have pushed and were not forgotten.
 type senders struct {
 	byID map[uint64]*sender
 	last *sender // of the last push; one packet mostly has several messages
 
 	// Scratch of a drain.
-	line  []*sender // those with messages in the ring
-	after []int32   // by place in the ring: where the same sender's next message is, or none
+	line  []*sender // senders with messages in the ring
+	after []int32   // by index in the ring: the index of the same sender's next message, or none
 	kept  []Item
 }
 
@@ -33,7 +33,7 @@ func (ss *senders) find(id uint64) *sender {
 	return s
 }
 
-// forget frees a sender and returns its account, nil if it is not known.
+// forget frees a sender and returns its account, nil if the sender is unknown.
 func (ss *senders) forget(id uint64) *account {
 	s := ss.byID[id]
 	if s == nil {
@@ -44,21 +44,21 @@ func (ss *senders) forget(id uint64) *account {
 	return s.account
 }
 
-// allowance is what one drain may run.
+// allowance limits one drain.
 type allowance struct {
 	messages int
 	all      time.Duration // by the prices of the messages
 	each     time.Duration // of one sender, in the whole tick
 }
 
-// own reports whether a message fits into its sender's part. The first one of a drain always
-// does: nothing waits for ever because it is dear. Nobody has no part.
+// own reports whether a message fits into its sender's share. The first message of a sender in a
+// drain always fits, so that no message waits for ever because of its price. Sender 0 has no limit.
 func (a *allowance) own(s *sender, price time.Duration) bool {
 	return s.id == 0 || s.took == 0 || s.spent+s.took+price <= a.each
 }
 
-// plan moves to the front of a ring what a drain runs, and returns how many messages those
-// are and what they cost. They are charged to their senders.
+// plan moves the messages that a drain runs to the front of a ring, and returns their number and
+// cost. They are charged to their senders.
 func (ss *senders) plan(r *ring, prices []time.Duration, round uint64, a allowance) (n int, cost time.Duration) {
 	if cost, ok := ss.fits(r, prices, round, a); ok {
 		return r.len(), cost
@@ -66,7 +66,7 @@ func (ss *senders) plan(r *ring, prices []time.Duration, round uint64, a allowan
 	return ss.share(r, prices, round, a)
 }
 
-// fits reports whether all that waits may run, as it mostly may, and what it costs.
+// fits reports whether all waiting messages may run, as is usual, and their cost.
 func (ss *senders) fits(r *ring, prices []time.Duration, round uint64, a allowance) (cost time.Duration, ok bool) {
 	ok = r.len() <= a.messages
 	for i := 0; ok && i < r.len(); i++ {
@@ -94,7 +94,7 @@ func (ss *senders) enlist(s *sender, round uint64) bool {
 	return true
 }
 
-// dismiss empties the line, and charges everybody on it for what was taken.
+// dismiss empties the line, and charges each sender on it for its messages.
 func (ss *senders) dismiss(charge bool) {
 	for _, s := range ss.line {
 		if charge {
@@ -106,15 +106,14 @@ func (ss *senders) dismiss(charge bool) {
 	ss.line = ss.line[:0]
 }
 
-// none ends a chain of a sender's messages.
+// none ends the chain of a sender's messages.
 const none = -1
 
-// share is plan when not all may run. One by one the message of that sender is chosen who has
-// taken least in this drain, the oldest of it, until the allowance is used up or nothing more
-// fits. Whoever is left out because all time is used up comes first the next time, and then
-// its message runs at any price. What runs and what waits both keep the order in which they
-// came, so that a client's own order holds, and the first to come is the first to run. It
-// costs a pass over the ring.
+// share is plan when only a part may run. Each time it selects the oldest message of the sender
+// that has taken least in this drain, until the allowance is used up or no further message fits. A
+// sender left out because all time is used up is first the next time, and then its message runs at
+// any price. Messages that run and messages that wait both remain in the order of arrival, so that
+// a client's own order holds, and messages run first in, first out. It costs a pass over the ring.
 func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowance) (n int, cost time.Duration) {
 	ss.chain(r, round)
 	slices.SortFunc(ss.line, func(x, y *sender) int { return compareTurns(x, y, r.cursor) })
@@ -150,7 +149,7 @@ func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowa
 	return n, cost
 }
 
-// chain puts everybody on the line who has messages in the ring, and links these.
+// chain puts each sender with messages in the ring on the line, and links its messages.
 func (ss *senders) chain(r *ring, round uint64) {
 	if len(ss.after) < r.len() {
 		ss.after = make([]int32, max(r.len(), 2*len(ss.after)))
@@ -167,13 +166,13 @@ func (ss *senders) chain(r *ring, round uint64) {
 	}
 }
 
-// compareTurns orders senders by what they have taken, and then goes round from the one behind
-// the cursor.
+// compareTurns orders senders by the cost taken, and then by id, starting after the cursor and
+// wrapping around.
 func compareTurns(x, y *sender, cursor uint64) int {
 	return cmp.Or(cmp.Compare(x.took, y.took), cmp.Compare(x.id-cursor-1, y.id-cursor-1))
 }
 
-// sink restores a heap whose first element has become later.
+// sink restores a heap after the key of its first element has increased.
 func sink(heap []*sender, cursor uint64) {
 	for i := 0; ; {
 		first := i
@@ -190,7 +189,7 @@ func sink(heap []*sender, cursor uint64) {
 	}
 }
 
-// gather moves the oldest messages of each sender to the front, as many as its quota says.
+// gather moves the oldest messages of each sender, up to its quota, to the front.
 func (ss *senders) gather(r *ring) {
 	to := 0
 	for i := range r.len() {

@@ -9,32 +9,31 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// Bucket is a token bucket in game time: Burst messages at once, and PerSecond of
-// them a second for ever. The zero Bucket has no bottom.
+// Bucket is a token bucket in game time: Burst messages at once, and PerSecond of them a second for
+// ever. The zero Bucket is unlimited.
 //
-// It is kept as one instant, the one at which it is full again (the virtual
-// scheduling form of the generic cell rate algorithm, ITU-T I.371): integers that
-// repeat exactly, and 8 bytes a bucket.
+// It is stored as the time at which it is full again (the virtual scheduling form of the generic
+// cell rate algorithm, ITU-T I.371): integers that repeat exactly, and 8 bytes a bucket.
 type Bucket struct {
 	PerSecond float64
 	Burst     int
 }
 
-// The bounds of a Bucket. Their products fit a time.Duration many times over.
+// The limits of a Bucket. Their products fit a time.Duration many times over.
 const (
 	MinPerSecond = 1. / 3600
 	MaxPerSecond = 1e6
 	MaxBurst     = 1 << 16
 )
 
-// MaxKick and MaxBudget bound Limits, and stand for any number.
+// MaxKick and MaxBudget limit Limits; larger values mean the same as no limit.
 const (
 	MaxKick   = 1 << 20
 	MaxBudget = 1 << 20
 	MaxTime   = time.Hour
 )
 
-// Check returns an error that says what is wrong with the bucket.
+// Check returns an error if the bucket is invalid.
 func (b Bucket) Check() error {
 	switch {
 	case b == Bucket{}:
@@ -47,7 +46,7 @@ func (b Bucket) Check() error {
 	return nil
 }
 
-// price is the time that one message costs; 0 is nothing.
+// price returns the time that one message costs; 0 means no cost.
 func (b Bucket) price() time.Duration {
 	if b == (Bucket{}) {
 		return 0
@@ -58,36 +57,35 @@ func (b Bucket) price() time.Duration {
 // bucket is the state of a Bucket.
 type bucket struct{ full time.Duration } // when it is full again
 
-// debt is what is missing, in time, after one more message of that price.
+// debt returns the missing time after one more message of that price.
 func (b *bucket) debt(now, price time.Duration) time.Duration {
 	return max(b.full-now, 0) + price
 }
 
 func (b *bucket) take(now, price time.Duration) { b.full = max(b.full, now) + price }
 
-// Limits bounds what senders may cost the owner of a queue. The zero Limits
-// bounds nothing. Who sends as nobody (0) is not limited.
+// Limits limits the load by senders on the owner of a queue. The zero Limits is unlimited. Messages
+// without a sender (0) are not limited.
 type Limits struct {
-	// Sender is what each sender may push, of all methods together. Beyond the
-	// burst messages are still taken, and warned about; beyond twice the burst they
-	// are dropped.
+	// Sender limits the messages of each sender, of all methods together. Beyond the burst messages
+	// are still accepted, with a warning; beyond twice the burst they are dropped.
 	Sender Bucket
-	// Kick is how many messages of a sender may be dropped by limits before Rung
-	// says Kick. What was dropped is forgotten at the rate of Sender. 0 is never.
+	// Kick is how many messages of a sender may be dropped by limits before Rung is Kick. The count
+	// of drops decays at the rate of Sender. 0 is never.
 	Kick int
-	// Budget is how many messages a drain runs at most; 0 is all of them. When more
-	// wait, each sender gets an equal share, and the rest waits in its order.
+	// Budget is how many messages a drain runs at most; 0 is all of them. When more wait, each
+	// sender gets an equal share, and the others wait in order.
 	Budget int
-	// Time is what the drains of one tick may take together, by the prices of the
-	// messages, and SenderTime what of it one sender may take; 0 is any. A drain takes at
-	// most half of what is left while stages after it have messages too. One message
-	// runs at any price: of each drain, and within Time of each sender in each drain.
+	// Time limits the drains of one tick together, by the prices of the messages, and SenderTime
+	// the part of one sender; 0 is unlimited. A drain takes at most half of the remaining time
+	// while later stages have messages too. One message runs at any price: of each drain, and
+	// within Time of each sender in each drain.
 	Time, SenderTime time.Duration
-	// Dry counts what the limits would do, and does nothing.
+	// Dry counts the actions of the limits without performing them.
 	Dry bool
 }
 
-// Rung is how far a sender has come on the ladder of limits.
+// Rung is the level of a sender on the ladder of limits.
 type Rung uint8
 
 // The rungs.
@@ -103,7 +101,7 @@ var rungNames = [...]string{"calm", "warn", "drop", "kick"}
 // String returns the rung as a metric label.
 func (r Rung) String() string { return rungNames[min(int(r), len(rungNames)-1)] }
 
-// Scope says which limit was exceeded. It is a metric label.
+// Scope is the exceeded limit. It is a metric label.
 type Scope uint8
 
 // The scopes.
@@ -119,16 +117,15 @@ var scopeNames = [numScopes]string{"client", "method", "tick"}
 // String returns the scope as a metric label.
 func (s Scope) String() string { return scopeNames[min(s, numScopes-1)] }
 
-// sender is what the queue knows of one sender. Its memory is bounded by the
-// methods of the table that have limits, and freed by Forget; what it owes on its
-// account may stay for a while.
+// sender is the state of one sender. Its memory is limited by the methods of the table that have
+// limits, and freed by Forget; the debt on its account may be stored for a while.
 type sender struct {
 	id      uint64
 	waiting [loop.NumStages + 1]int32 // messages in the queues
 
-	// What its messages have cost in the tick with the number round, and scratch of
-	// the drain that is being planned: what it takes of that, the slots of its next and
-	// its newest message, and how many of them run.
+	// The cost of its messages in the tick with the number round, and scratch of the drain being
+	// planned: the cost that it takes of that, the slots of its next and its newest message, and
+	// how many of them run.
 	round        uint64
 	spent, took  time.Duration
 	next, newest int32
@@ -138,14 +135,14 @@ type sender struct {
 	*account
 }
 
-// meter is what one sender has used of one limited method.
+// meter is the use of one limited method by one sender.
 type meter struct {
 	bucket bucket
 	tick   uint64
 	count  int32 // in that tick
 }
 
-// limited is a method of the table that has a limit of its own.
+// limited is a method of the table with a limit of its own.
 type limited struct {
 	index int // of the meter
 	price time.Duration
@@ -153,7 +150,7 @@ type limited struct {
 	each  int32 // per tick; 0 is any
 }
 
-// limiter judges what senders push. It is part of a Queue.
+// limiter checks pushed messages against the limits. It is part of a Queue.
 type limiter struct {
 	Limits
 	price, warn, drop, kick time.Duration
@@ -180,7 +177,7 @@ func newLimiter(t *Table) limiter {
 	return l
 }
 
-// Check returns an error that says what is wrong with the limits.
+// Check returns an error if the limits are invalid.
 func (l Limits) Check() error {
 	if err := l.Sender.Check(); err != nil {
 		return err
@@ -215,7 +212,7 @@ func (l *limiter) begin(tick uint64, now time.Duration) {
 	l.spent = 0
 }
 
-// allowance is what the next drain may run.
+// allowance returns the limits of the next drain.
 func (l *limiter) allowance() allowance {
 	return allowance{
 		messages: cmp.Or(l.Budget, math.MaxInt),
@@ -224,9 +221,8 @@ func (l *limiter) allowance() allowance {
 	}
 }
 
-// sender judges by what the sender may push of all methods together. It reports
-// false for a message to drop. climbed is the rung that the sender has reached
-// with it, Calm if that is no news.
+// sender applies the limit of all methods together. It reports false for a message to drop. climbed
+// is the rung that the sender has reached with it, Calm if it is unchanged.
 func (l *limiter) sender(s *sender) (ok bool, climbed Rung) {
 	switch debt := s.bucket.debt(l.now, l.price); {
 	case debt > l.drop:
@@ -239,7 +235,7 @@ func (l *limiter) sender(s *sender) (ok bool, climbed Rung) {
 	return true, climbed
 }
 
-// method judges by the limits of one method.
+// method applies the limits of one method.
 func (l *limiter) method(s *sender, m *Method) (o Outcome, climbed Rung) {
 	lim := &l.methods[m.ID]
 	if lim.index == 0 {
@@ -271,7 +267,7 @@ func (l *limiter) method(s *sender, m *Method) (o Outcome, climbed Rung) {
 	return Accepted, Calm
 }
 
-// strike accounts for a message that a limit drops, unless it runs dry.
+// strike counts a message that a limit drops, unless it runs dry.
 func (l *limiter) strike(s *sender, scope Scope) (ok bool, climbed Rung) {
 	dry := 0
 	if l.Dry {
@@ -292,12 +288,11 @@ func (l *limiter) strike(s *sender, scope Scope) (ok bool, climbed Rung) {
 	return l.Dry, climbed
 }
 
-// calmFor is how long a sender must keep within its limits before an episode
-// counts as over: shorter, and one that hovers around a limit would be news again
-// and again.
+// calmFor is how long a sender must keep within its limits before an episode ends: if it were
+// shorter, a sender that hovers around a limit would be reported repeatedly.
 const calmFor = 10 * time.Second
 
-// climb tells of a rung once in an episode.
+// climb reports a rung once in an episode.
 func (l *limiter) climb(s *sender, to Rung) Rung {
 	if l.now-s.trouble >= calmFor {
 		s.rung = Calm
@@ -310,8 +305,8 @@ func (l *limiter) climb(s *sender, to Rung) Rung {
 	return to
 }
 
-// LimitCounts visits how often each limit did something, and in a dry run would
-// have done it. Counts only grow; those that are 0 are left out.
+// LimitCounts visits how often each limit took an action, and in a dry run would have taken it.
+// Counts only grow; zero counts are skipped.
 func (q *Queue[C]) LimitCounts(fn func(limit Scope, did Rung, dry bool, n uint64)) {
 	for scope := range q.limits.counts {
 		for rung := range q.limits.counts[scope] {

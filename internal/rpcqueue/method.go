@@ -8,31 +8,30 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// MaxMethodID bounds the ids of a table, which finds methods by index. Ids are
-// handed out from small to large, and 65 536 methods are no game's.
+// MaxMethodID limits the ids of a table, which finds methods by index. Ids are assigned from small
+// to large, and no game has 65 536 methods.
 const MaxMethodID = 1 << 16
 
-// Method describes one RPC or Call. It is not changed once it is in a Table, and
-// several tables may share it.
+// Method describes one RPC or Call. It must not change once it is in a Table, and several tables
+// may share it.
 type Method struct {
 	Name string
 	// ID is unique in its table and less than MaxMethodID. Keep it small.
 	ID uint32
-	// Stages are those that the method allows; the first is its default. Empty
-	// means Update only.
+	// Stages are the allowed stages; the first is its default. Empty means Update only.
 	Stages   []loop.Stage
 	Reliable bool
 	Call     bool
-	// LateDrop drops a message whose stage has already run this tick; otherwise
-	// it runs in the next tick.
+	// LateDrop drops a message if its stage has already run this tick; otherwise the message runs
+	// in the next tick.
 	LateDrop bool
-	// Limit is what each sender may push of the method; PerTick how many of them in
-	// one tick, 0 any number. What is beyond is dropped.
+	// Limit limits the messages of each sender for the method; PerTick limits them in one tick, 0
+	// is unlimited. Messages beyond are dropped.
 	Limit   Bucket
 	PerTick int
 }
 
-// Default is the stage of a message that wishes for none.
+// Default returns the stage of a message without a requested stage.
 func (m *Method) Default() loop.Stage {
 	if len(m.Stages) == 0 {
 		return loop.Update
@@ -40,7 +39,7 @@ func (m *Method) Default() loop.Stage {
 	return m.Stages[0]
 }
 
-// Allows reports whether a message may wish for the stage.
+// Allows reports whether a message may request the stage.
 func (m *Method) Allows(s loop.Stage) bool {
 	if len(m.Stages) == 0 {
 		return s == loop.Update
@@ -48,7 +47,7 @@ func (m *Method) Allows(s loop.Stage) bool {
 	return slices.Contains(m.Stages, s)
 }
 
-// check returns an error that names the method and what is wrong with it.
+// check returns an error that names the method and the invalid field.
 func (m *Method) check() error {
 	if m.Name == "" {
 		return fmt.Errorf("the method with id %d needs a name", m.ID)
@@ -144,9 +143,9 @@ func (t *Table) Methods() []*Method { return t.sorted }
 // holds reports whether this very method is in the table.
 func (t *Table) holds(m *Method) bool { return m != nil && t.at(m.ID) == m }
 
-// wireStep is the distance of two stages on the wire. It leaves room for stages
-// between those of today.
+// wireStep is the distance of two stages on the wire. It leaves room for stages between the current
+// ones.
 const wireStep = 10
 
-// WireStage is the stage as it travels: 0 for unset, then 10, 20 ... 70.
+// WireStage returns the wire value of a stage: 0 for unset, then 10, 20 ... 70.
 func WireStage(s loop.Stage) uint32 { return uint32(s) * wireStep }

@@ -6,42 +6,41 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// Outcome is what became of a message. It is a metric label.
+// Outcome is the result of a message. It is a metric label.
 type Outcome uint8
 
 // The outcomes of Push: the first two queue the message, the others drop it.
 const (
 	// Accepted: queued for a stage that has yet to run, or is running.
 	Accepted Outcome = iota
-	// Late: queued for the next tick, because its stage has run in this one.
+	// Late: queued for the next tick, because its stage has already run.
 	Late
-	// LateDropped: its stage has run this tick and the method drops such.
+	// LateDropped: its stage has already run and the method has LateDrop.
 	LateDropped
 	// UnknownMethod: the method is not in the table.
 	UnknownMethod
-	// UnknownStage: the stage is none.
+	// UnknownStage: the stage does not exist.
 	UnknownStage
 	// StageNotAllowed: the method does not allow the stage.
 	StageNotAllowed
-	// NoHandler: nobody handles the method here.
+	// NoHandler: the method has no handler here.
 	NoHandler
-	// Full: the queue of the stage holds StageCapacity messages, and SenderShare of
-	// them are the sender's.
+	// Full: the queue of the stage holds StageCapacity messages, SenderShare of them from the
+	// sender.
 	Full
-	// ClientLimited: its sender pushes more than Limits.Sender allows.
+	// ClientLimited: its sender exceeds Limits.Sender.
 	ClientLimited
-	// MethodLimited: its sender pushes more of it than Method.Limit allows.
+	// MethodLimited: its sender exceeds Method.Limit.
 	MethodLimited
 	// TickLimited: its sender has pushed Method.PerTick of it in this tick.
 	TickLimited
 )
 
-// What becomes of a queued message.
+// The outcomes of a queued message.
 const (
-	// ClientGone: its sender left while it was queued, or so its handler says in a
-	// Rejection.
+	// ClientGone: its sender left while it was queued, or its handler returned such a Rejection.
 	ClientGone = TickLimited + 1 + iota
-	// Forbidden, Invalid, NotOwner: its handler returned a Rejection that says so.
+	// Forbidden, Invalid, NotOwner: its handler returned a Rejection with this reason.
 	Forbidden
 	Invalid
 	NotOwner
@@ -76,8 +75,8 @@ func (o Outcome) Queued() bool { return o == Accepted || o == Late }
 // Dropped reports whether the message will never run.
 func (o Outcome) Dropped() bool { return o >= LateDropped && o <= NotOwner }
 
-// Rejection is what a handler returns for a message that it has checked and not
-// run. Why is ClientGone, Forbidden, Invalid or NotOwner.
+// Rejection is the result of a handler for a message that it has checked and not run. Why is
+// ClientGone, Forbidden, Invalid or NotOwner.
 type Rejection struct {
 	Why Outcome
 	Err error
@@ -89,7 +88,7 @@ func (r *Rejection) Error() string { return r.Why.String() + ": " + r.Err.Error(
 // Unwrap returns the reason in words.
 func (r *Rejection) Unwrap() error { return r.Err }
 
-// ended is the outcome of a message whose handler returned an error.
+// ended returns the outcome of a message after its handler returned an error.
 func ended(err error) Outcome {
 	var r *Rejection
 	if errors.As(err, &r) && r.Why >= ClientGone && r.Why <= NotOwner {
@@ -101,16 +100,15 @@ func ended(err error) Outcome {
 // tally holds the counts of one method.
 type tally [loop.NumStages + 1][NumOutcomes]uint64
 
-// counts counts outcomes per method and stage. Walking it costs as much as there
-// are counts that were ever used, however many methods there are.
+// counts counts outcomes per method and stage. Walking it costs the number of counts that were ever
+// used, for any number of methods.
 type counts struct {
-	unknown Method   // stands for those that are not in the table
-	methods []*tally // by id; the last is that of unknown
+	unknown Method   // represents methods that are not in the table
+	methods []*tally // by id; the last is for unknown
 	used    []cell
 }
 
-// UnknownName is the name under which Counts shows what was sent to methods that
-// are not in the table.
+// UnknownName is the name under which Counts shows messages for methods that are not in the table.
 const UnknownName = "(unknown)"
 
 type cell struct {
@@ -125,8 +123,8 @@ func newCounts(n int) counts {
 	return counts{unknown: Method{Name: UnknownName, ID: uint32(n)}, methods: append(make([]*tally, n), new(tally))}
 }
 
-// add counts an outcome. The method is nil, and the stage 0, where there is none
-// to speak of. The first use of a count allocates.
+// add counts an outcome. The method is nil, and the stage 0, if the message has none. The first use
+// of a count allocates.
 func (c *counts) add(m *Method, s loop.Stage, o Outcome) {
 	if m == nil {
 		m = &c.unknown

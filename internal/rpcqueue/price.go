@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// The bounds of prices, and the price of a method of which nothing is known: what a handler
-// takes that walks over some thousand objects.
+// The limits of prices, and the price of an unmeasured method: the time of a handler that iterates
+// over some thousand objects.
 const (
 	MinPrice     = 250 * time.Nanosecond
 	MaxPrice     = time.Second
 	InitialPrice = 50 * time.Microsecond
 )
 
-// Price is what one message of a method is taken to cost.
+// Price is the assumed cost of one message of a method.
 type Price struct {
 	Method uint32
 	Cost   time.Duration
 }
 
-// SetPrices changes prices, from the next drain on. What they are decides what runs, so they
-// are an input of the tick: they belong before its first stage. Methods that are not in the
-// table are ignored, and prices out of bounds are brought to the nearest.
+// SetPrices changes prices, from the next drain on. Prices decide which messages run, so they are
+// an input of the tick: call it before the first stage. Methods that are not in the table are
+// ignored, and prices out of range are clamped.
 func (q *Queue[C]) SetPrices(prices []Price) {
 	for _, p := range prices {
 		if int64(p.Method) < int64(len(q.prices)) {
@@ -30,9 +30,9 @@ func (q *Queue[C]) SetPrices(prices []Price) {
 	}
 }
 
-// Tariff measures what messages cost, and keeps the prices that follow. It is no part of a
-// queue's state: a queue tells it what its messages have taken, and what it makes of that
-// reaches a queue as SetPrices alone. One goroutine owns it.
+// Tariff measures the cost of messages, and derives the prices. It is no part of a queue's state: a
+// queue passes measured times to it, and its prices reach a queue through SetPrices alone. Only one
+// goroutine may use it.
 type Tariff struct {
 	clock   func() time.Duration
 	last    time.Duration // when the running message began
@@ -40,21 +40,21 @@ type Tariff struct {
 	changed []uint32      // ids with new samples
 }
 
-// estimate is what is known of one method.
+// estimate is the measured cost of one method.
 type estimate struct {
 	sample
-	mean  time.Duration // what a message costs; 0 is not known yet
-	price time.Duration // what was last told
+	mean  time.Duration // of one message; 0 before the first measurement
+	price time.Duration // the last one returned by Changes
 }
 
-// sample is what the messages since the last judgement have cost.
+// sample is the cost of the messages since the last judgement.
 type sample struct {
 	count    int
 	sum, max time.Duration
 	listed   bool // among the changed
 }
 
-// NewTariff returns one for the methods of a table, with a monotonic clock.
+// NewTariff returns a tariff for the methods of a table, with a monotonic clock.
 func NewTariff(t *Table, clock func() time.Duration) *Tariff {
 	f := &Tariff{clock: clock, methods: make([]estimate, len(t.byID))}
 	for i := range f.methods {
@@ -63,15 +63,15 @@ func NewTariff(t *Table, clock func() time.Duration) *Tariff {
 	return f
 }
 
-// begin notes that messages run from now on.
+// begin records the start of the first message of a batch.
 func (f *Tariff) begin() {
 	if f != nil {
 		f.last = f.clock()
 	}
 }
 
-// ran notes that a message has run. It reads the clock once: its end is the next one's
-// beginning.
+// ran records that a message has run. It reads the clock once: its end is the start of the next
+// one.
 func (f *Tariff) ran(m *Method) {
 	if f == nil {
 		return
@@ -89,8 +89,8 @@ func (f *Tariff) ran(m *Method) {
 	}
 }
 
-// Changes appends the prices that follow from what was measured since the last call and differ
-// from those told before. It belongs between two ticks.
+// Changes appends the prices that have changed by the measurements since the last call. Call it
+// between two ticks.
 func (f *Tariff) Changes(dst []Price) []Price {
 	waiting := f.changed[:0]
 	for _, id := range f.changed {
@@ -108,19 +108,19 @@ func (f *Tariff) Changes(dst []Price) []Price {
 }
 
 const (
-	// enough is how many messages a sample has at least, but for the first: of so many
-	// the dearest is left out, because the machine itself may have taken the time.
+	// enough is the least number of messages in a sample, except the first: of these the most
+	// expensive is left out, because the machine itself may have taken the time.
 	enough = 4
-	// climbAtMost is by how much a sample raises the estimate at most. A machine that stands
-	// still for a moment does no lasting harm, and what became a hundred times as dear is
-	// known after four ticks.
+	// climbAtMost is the largest factor by which a sample raises the estimate. A machine that stops
+	// for a moment does no lasting harm, and a cost that grew a hundredfold is reached after four
+	// ticks.
 	climbAtMost = 4
-	// decay is the part by which a cheaper sample lowers the estimate: a method whose messages
-	// cost now this and now that has the price of the dear ones.
+	// decay is the part by which a cheaper sample lowers the estimate: a method with messages of
+	// varying cost has the price of the expensive ones.
 	decay = 16
 )
 
-// judge takes the sample into the estimate, and reports whether there is a new price.
+// judge updates the estimate from the sample, and reports whether there is a new price.
 func (e *estimate) judge() bool {
 	cost := e.sum / time.Duration(e.count)
 	if e.count >= enough {

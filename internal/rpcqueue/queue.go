@@ -13,19 +13,19 @@ import (
 // Item is one message.
 type Item struct {
 	Method *Method
-	// From is the sender; 0 is nobody: posted, or sent by the server.
+	// From is the sender; 0 is none: posted, or sent by the server.
 	From uint64
-	// Stage is the stage wished for; 0 is the default of the method. In a handler
-	// it is the stage that runs.
+	// Stage is the requested stage; 0 is the default of the method. In a handler it is the running
+	// stage.
 	Stage loop.Stage
-	// NoRoom says that there is no room for what the sender has under way: Push judges the
-	// message as any other, and at the end it is Full.
+	// NoRoom means that the sender has too much in flight: Push checks the message like any other,
+	// and at the end it is Full.
 	NoRoom bool
-	// Held is what the message counts with in what Holds has under way, which gets it back
-	// once a queued message has ended: the call of its handler is over, or Forget has dropped it.
+	// Held is the message's share of the amount in flight in Holds. It is returned to Holds when a
+	// queued message has ended: its handler has returned, or Forget has dropped it.
 	Held  uint32
 	Holds Holds
-	// Call numbers a call that wants an answer; 0 is one-way.
+	// Call identifies a call that expects an answer; 0 is one-way.
 	Call uint64
 	// Msg holds a *M. It belongs to the handler.
 	Msg any
@@ -33,35 +33,32 @@ type Item struct {
 	sender *sender // of From, once pushed
 }
 
-// Holds is told how much less it has under way.
+// Holds is notified when its amount in flight changes.
 type Holds interface{ Held(n int) }
 
-// end gives back what the message held.
+// end returns the held amount of the message.
 func (it *Item) end() {
 	if it.Holds != nil {
 		it.Holds.Held(-int(it.Held))
 	}
 }
 
-// Handler runs a message. The item is valid during the call; its Msg belongs to
-// the handler, which may keep it. The handler must not change the item. An error
-// or a panic is counted, reported, and costs no other message.
+// Handler runs a message. The item is valid during the call; its Msg belongs to the handler, which
+// may keep it. The handler must not change the item. An error or a panic is counted and reported,
+// and affects no other message.
 type Handler[C any] func(c C, it *Item) error
 
-// Queue holds messages until their stage runs. One goroutine owns it: the one
-// that runs the stages.
+// Queue holds messages until their stage runs. Only the goroutine that runs the stages may use it.
 type Queue[C any] struct {
-	// OnPanic, if set, is told of a handler that panicked. The item is valid
-	// during the call.
+	// OnPanic, if set, is called after a handler panicked. The item is valid during the call.
 	OnPanic func(it *Item, v any, stack []byte)
-	// OnError, if set, is told of a handler that returned an error. The item is
-	// valid during the call.
+	// OnError, if set, is called after a handler returned an error. The item is valid during the
+	// call.
 	OnError func(it *Item, err error)
-	// OnLimit, if set, is told once per episode of a sender that has reached a rung
-	// of the ladder of limits. The method is that of the message that did it, nil
-	// if it is not known.
+	// OnLimit, if set, is called once per episode when a sender has reached a rung of the ladder of
+	// limits. The method is that of the message that caused it, nil if it is unknown.
 	OnLimit func(from uint64, m *Method, r Rung)
-	// Tariff, if set, is told what messages have taken.
+	// Tariff, if set, measures the times of messages.
 	Tariff *Tariff
 
 	table    *Table
@@ -77,9 +74,9 @@ type Queue[C any] struct {
 	past   loop.Stage // the last stage that has run in this tick
 	waited uint64     // messages that drains left waiting
 
-	// The drain that runs.
+	// The running drain.
 	draining bool
-	cur      Item // what its handler sees
+	cur      Item // passed to its handler
 	err      error
 	caught   any
 	stack    []byte
@@ -100,8 +97,8 @@ func New[C any](t *Table) *Queue[C] {
 	return q
 }
 
-// SetLimits bounds what senders may cost. It belongs before the first Push; the
-// limits of methods hold without it.
+// SetLimits limits the load by senders. Call it before the first Push; the limits of methods apply
+// without it.
 func (q *Queue[C]) SetLimits(l Limits) error {
 	if err := l.Check(); err != nil {
 		return fmt.Errorf("limits: %w", err)
@@ -110,7 +107,7 @@ func (q *Queue[C]) SetLimits(l Limits) error {
 	return nil
 }
 
-// Handle registers the handler of a method. A method has one at most.
+// Handle registers the handler of a method. A method has at most one.
 func (q *Queue[C]) Handle(m *Method, h Handler[C]) error {
 	switch {
 	case m == nil || h == nil:
@@ -124,8 +121,8 @@ func (q *Queue[C]) Handle(m *Method, h Handler[C]) error {
 	return nil
 }
 
-// Push queues a message, or counts and says why not. It copies the item and
-// keeps Msg. The checks are made in the order of the package comment.
+// Push queues a message, or counts and returns why not. It copies the item and keeps Msg. The
+// checks are made in the order of the package comment.
 func (q *Queue[C]) Push(it Item) Outcome {
 	it.sender = q.senders.get(it.From)
 	if !q.table.holds(it.Method) {
@@ -146,8 +143,7 @@ func (q *Queue[C]) Push(it Item) Outcome {
 	return o
 }
 
-// admit resolves the stage of a message and judges it. The method is nil if it
-// is not known.
+// admit resolves the stage of a message and checks it. The method is nil if it is unknown.
 func (q *Queue[C]) admit(it *Item) (o Outcome, climbed Rung) {
 	ok := true
 	if it.From != 0 {
@@ -187,18 +183,17 @@ func (q *Queue[C]) admit(it *Item) (o Outcome, climbed Rung) {
 	return Late, climbed
 }
 
-// Begin starts a tick at a game time: no stage has run in it. Queues persist
-// across ticks; what senders may push grows with game time.
+// Begin starts a tick at a game time: no stage has run in it. Queues persist across ticks; the
+// limits of senders refill with game time.
 func (q *Queue[C]) Begin(tick uint64, now time.Duration) {
 	q.past = 0
 	q.limits.begin(tick, now)
 	q.accounts.expire(now)
 }
 
-// Drain runs the messages that were queued for the stage when it began, or of
-// each sender its share of what Limits allow, and returns how many it ran. It is
-// called once per tick and stage, in the order of the stages; a stage that does
-// not run is left out. Call it from no handler.
+// Drain runs the messages that were queued for the stage when it began, or each sender's share
+// within Limits, and returns how many it ran. Call it once per tick and stage, in the order of the
+// stages; skip it for a stage that does not run. Do not call it from a handler.
 func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 	if !s.Valid() {
 		panic(fmt.Sprintf("rpcqueue: Drain of stage %d: there is no such stage", s))
@@ -206,16 +201,15 @@ func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 	if q.draining {
 		panic("rpcqueue: Drain called from a handler: the stage that runs drains its own queue only")
 	}
-	// What is pushed for this stage from now until the drain ends is not late.
+	// Messages pushed for this stage from now until the drain ends are not late.
 	q.past = s - 1
 	n := q.drain(&q.rings[s], s, c)
 	q.past = s
 	return n
 }
 
-// drain runs the batch of a ring. What a handler makes of its message is counted
-// before anybody is told. Should the one who is told panic, the rest of the batch
-// stays queued.
+// drain runs the batch of a ring. The outcome of a message is counted before OnError or OnPanic is
+// called. If that callback panics, the rest of the batch remains queued.
 func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
 	start := r.ran
 	batch, cost := q.senders.plan(r, q.prices, q.limits.round, q.allowance(stage))
@@ -251,7 +245,7 @@ func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
 	return int(r.ran - start)
 }
 
-// allowance is what a drain may run: it leaves something to the stages after it.
+// allowance returns the limits of a drain: it leaves time to the stages after it.
 func (q *Queue[C]) allowance(stage loop.Stage) allowance {
 	a := q.limits.allowance()
 	for i := int(stage) + 1; i < len(q.rings); i++ {
@@ -263,8 +257,8 @@ func (q *Queue[C]) allowance(stage loop.Stage) allowance {
 	return a
 }
 
-// walk runs messages until the batch is empty or one fails, which q.err or
-// q.caught then tells. One deferred call serves the whole batch.
+// walk runs messages until the batch is empty or one fails, which sets q.err or q.caught. One
+// deferred call serves the whole batch.
 func (q *Queue[C]) walk(r *ring, c C) {
 	defer q.isolate()
 	for r.batch > 0 {
@@ -288,9 +282,9 @@ func (q *Queue[C]) isolate() {
 	}
 }
 
-// Forget drops what the sender has queued, counted as ClientGone, and returns
-// how many messages that were. What it owes stays with the Holder that it entered
-// with, until it would be forgotten anyway. Nobody (0) cannot leave.
+// Forget drops the sender's queued messages, counted as ClientGone, and returns their number. The
+// sender's debt remains with the Holder that it entered with, until it would expire anyway. Sender
+// 0 cannot leave.
 func (q *Queue[C]) Forget(from uint64) int {
 	if from == 0 {
 		return 0
@@ -309,7 +303,7 @@ func (q *Queue[C]) Forget(from uint64) int {
 	return n
 }
 
-// Each visits what is queued, by stage and in its order.
+// Each visits the queued messages, by stage and in order.
 func (q *Queue[C]) Each(fn func(it *Item)) {
 	for s := range q.rings {
 		for i := range q.rings[s].len() {
@@ -318,10 +312,10 @@ func (q *Queue[C]) Each(fn func(it *Item)) {
 	}
 }
 
-// Counts visits every count that is not zero, in the order in which each was
-// first used; counts only grow. The stage is the one resolved, or 0 where there
-// is none. Methods that are not in the table count as one, named UnknownName:
-// names from outside make no labels. It costs as much as it visits.
+// Counts visits every count that is not zero, in the order in which each was first used; counts
+// only grow. The stage is the resolved one, or 0 without one. Methods that are not in the table
+// count as one, named UnknownName: names from clients must not become labels. It costs as much as
+// it visits.
 func (q *Queue[C]) Counts(fn func(m *Method, s loop.Stage, o Outcome, n uint64)) {
 	for i := range q.counts.used {
 		c := &q.counts.used[i]
@@ -329,10 +323,10 @@ func (q *Queue[C]) Counts(fn func(m *Method, s loop.Stage, o Outcome, n uint64))
 	}
 }
 
-// Waited is how many messages drains have left waiting, each counted once per drain.
+// Waited returns how many messages drains have left waiting, each counted once per drain.
 func (q *Queue[C]) Waited() uint64 { return q.waited }
 
-// Depth is the number of messages queued for the stage.
+// Depth returns the number of messages queued for the stage.
 func (q *Queue[C]) Depth(s loop.Stage) int {
 	if !s.Valid() {
 		return 0

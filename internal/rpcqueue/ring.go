@@ -2,13 +2,13 @@ package rpcqueue
 
 import "github.com/netloop/netloop/internal/fifo"
 
-// StageCapacity bounds the messages that wait for one stage: sixteen from each
-// of a thousand clients. Every tick empties a queue whose stage runs, and the
-// inbox bounds what one client adds per tick, so only a stage that does not run
-// comes near it. A queue takes 72 bytes a message that waits.
+// StageCapacity limits the messages that wait for one stage: sixteen from each of a thousand
+// clients. Every tick empties a queue whose stage runs, and the inbox limits the messages that one
+// client adds per tick, so only the queue of a stage that does not run gets close to it. A queue
+// takes 72 bytes per waiting message.
 //
-// SenderShare is what each sender may have waiting for a stage even when others
-// have filled it: a flood costs a quiet client nothing.
+// SenderShare is how many messages of each sender may wait for a stage even when others have filled
+// it: a flood does not affect a quiet client.
 const (
 	StageCapacity = 1 << 14
 	SenderShare   = 256
@@ -19,9 +19,9 @@ type ring struct {
 	items fifo.Queue[Item]
 	pool  *fifo.Pool[Item] // of all rings
 	ran   uint64           // items that were popped
-	batch uint64           // of the oldest, how many the running drain still takes
+	batch uint64           // of the oldest, how many the running drain will still take
 
-	cursor uint64 // the last sender to whom a budget's rest went
+	cursor uint64 // the last sender that got the remainder of a budget
 }
 
 func (r *ring) len() int { return r.items.Len() }
@@ -45,8 +45,8 @@ func (r *ring) pop(dst *Item) {
 	r.ran++
 }
 
-// remove takes out the items of a sender, keeps the order of the others, and
-// calls gone for each that it takes. A drain that is running takes so many less.
+// remove removes the items of a sender, keeps the order of the others, and calls gone for each
+// removed item. A running drain takes fewer accordingly.
 func (r *ring) remove(from uint64, gone func(*Item)) {
 	batch, to := r.batch, 0
 	for i := range r.len() {
