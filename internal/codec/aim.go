@@ -5,41 +5,42 @@ import (
 	"math/bits"
 )
 
-// aim is where a leaf is expected. Mostly that is where its trend leads in a straight line. What
-// swings there and back from tick to tick is expected where it was an even number of ticks ago, as
-// far apart from the other end as the ends have come lately, and a float without a step follows the
-// bend of its trend.
+// aim is the expected value of a leaf. Usually it is the linear extrapolation of the leaf's trend.
+// A leaf that alternates between two values from tick to tick is expected at the value of an even
+// number of ticks ago, adjusted by the recent drift of the two values, and a float without a step
+// follows the curvature of its trend.
 type aim struct {
 	shift  uint64 // from the baseline, on the line of the leaf
-	size   int8   // bits of how far it was drawn
-	bend   int8   // bits of how much the trend has changed; noBend if nobody knows
+	size   int8   // bits of the extrapolated distance
+	bend   int8   // bits of the change of the trend; noBend if unknown
 	floor  int8   // the least parameter where there is no bend
 	moving bool
 }
 
 const noBend = -1
 
-// rests is the aim of what is not moving.
+// rests is the aim of a leaf without a trend.
 var rests = aim{bend: noBend}
 
-// straight is the aim of what is drawn on in a line.
+// straight returns the aim of a linear extrapolation.
 func (t *Trend) straight(shift uint64) aim {
 	return aim{shift: shift, size: sizeOf(shift), bend: noBend, floor: t.floor, moving: true}
 }
 
-// swung is the aim of what swings: it is drawn by a drift from where it was before.
+// swung returns the aim of an alternating leaf: its earlier value plus a drift.
 func swung(from, drift uint64) aim {
 	n := sizeOf(drift)
 	return aim{shift: from + drift, size: n, bend: n, moving: true}
 }
 
-// sizeOf is how many bits a number has without its sign.
+// sizeOf returns the number of bits of a number without its sign.
 func sizeOf(v uint64) int8 { return int8(bits.Len64(magnitude(v))) }
 
-// swingPart is which part of a swing its ends may drift apart by.
+// swingPart is the largest drift of an alternating leaf: one part in this many of its amplitude.
 const swingPart = 8
 
-// aimAt returns the aim of a number that was at three places, or at two of them if it is not bent.
+// aimAt returns the aim of a number from its last three values, or from two of them if it is not
+// bent.
 func (t *Trend) aimAt(base, older, oldest int64, bent bool) aim {
 	d := base - older
 	a := t.straight(uint64(t.draw(d)))
@@ -59,7 +60,7 @@ func (t *Trend) aimAt(base, older, oldest int64, bent bool) aim {
 	return a
 }
 
-// draw returns how far a distance leads by now.
+// draw returns a distance extrapolated to the present.
 func (t *Trend) draw(d int64) int64 {
 	if t.Took == 1 {
 		return d * int64(t.Ahead)
@@ -81,8 +82,8 @@ func draw(d int64, ahead, took uint64) int64 {
 	return (int64(v) ^ sign) - sign
 }
 
-// inverses are 2^inverseBits ÷ 2n, rounded up to more than that: a number below 2^24 times that has
-// the quotient by 2n above its lowest inverseBits bits. Dividing takes several times as long.
+// inverses are 2^inverseBits ÷ 2n, rounded up: the product of a number below 2^24 with that has the
+// quotient by 2n above its lowest inverseBits bits. A division takes several times as long.
 var inverses = func() (list [2*MaxTrend + 1]uint64) {
 	for n := range list[1:] {
 		list[n+1] = 1<<inverseBits/uint64(2*(n+1)) + 1
@@ -92,7 +93,7 @@ var inverses = func() (list [2*MaxTrend + 1]uint64) {
 
 const inverseBits = 40
 
-// aim returns that of a plain number that is moving.
+// aim returns the aim of a plain number that is moving.
 func (l *leaf) aim(base uint64, t *Trend) aim {
 	var oldest uint64
 	if t.Bent {
@@ -105,7 +106,7 @@ func (l *leaf) aim(base uint64, t *Trend) aim {
 	return a
 }
 
-// limit moves an aim from a baseline to the nearest place in a range.
+// limit moves an aim to the nearest value within a range.
 func (a *aim) limit(base, low, high int64) {
 	a.shift = uint64(min(max(base+int64(a.shift), low), high) - base)
 }
@@ -144,7 +145,7 @@ func (l *leaf) aimFloat(base uint64, t *Trend) aim {
 	return a
 }
 
-// float is the number that the word of a float stands for.
+// float returns the number of a float's word.
 func (l *leaf) float(w uint64) float64 {
 	if l.kind == Float32 {
 		return float64(math.Float32frombits(uint32(w)))
@@ -152,8 +153,8 @@ func (l *leaf) float(w uint64) float64 {
 	return math.Float64frombits(w)
 }
 
-// placeOf returns where a number lies on the line of a float, or another place if it is infinite or
-// none.
+// placeOf returns the place of a number on the line of a float, or another place if the number is
+// infinite or NaN.
 func (l *leaf) placeOf(f float64, other uint64) uint64 {
 	if l.kind == Float32 {
 		if f := float32(f); f-f == 0 {

@@ -5,14 +5,16 @@ import (
 	"unsafe"
 )
 
-// maxAhead bounds how far Between goes beyond the newer value, in distances of the two.
+// maxAhead limits the extrapolation of Between beyond the newer value, in distances of the two
+// values.
 const maxAhead = 64
 
-// Between writes the numbers of a value into the struct at v, which holds those of held: what lies
-// between two others, t of the way from one to the other, by the ways of the leaves (Lerp). At 0 it
-// is from and at 1 it is to; beyond 1 it goes on as it went, and no leaf leaves its range. What
-// steps is that of from below 1. Of two values between which a leaf with the tag teleport differs
-// all steps. Blobs are not touched. It is the same on all machines, and allocates nothing.
+// Between writes the numbers of a value into the struct at v, which contains those of held: the
+// value interpolated between two others, a part t of the way from one to the other, by the
+// interpolations of the leaves (Lerp). At 0 it is from and at 1 it is to; beyond 1 it is
+// extrapolated, and no leaf leaves its range. Leaves that step have the value of from below 1. If a
+// leaf with the tag teleport differs between the two values, all leaves step. Blobs are not
+// changed. The result is the same on all machines, and nothing is allocated.
 func (p *Plan) Between(v unsafe.Pointer, held, from, to *Values, t float64) {
 	if p.Teleports(from, to) {
 		t = Stepped(t)
@@ -20,7 +22,7 @@ func (p *Plan) Between(v unsafe.Pointer, held, from, to *Values, t float64) {
 	p.BetweenWords(v, held.Words, from.Words, to.Words, t)
 }
 
-// Stepped is the t of Between at which all steps.
+// Stepped returns the t of Between at which all leaves step.
 func Stepped(t float64) float64 {
 	if t < 1 {
 		return 0
@@ -47,7 +49,7 @@ func (p *Plan) BetweenWords(v unsafe.Pointer, held, from, to []uint64, t float64
 		case l.absent:
 		case is == b[i]:
 			l.store(v, is)
-		case l.straight: // what states are mostly made of
+		case l.straight: // most leaves of a state
 			x, y := float64(int64(is)), float64(int64(b[i]))
 			*(*float32)(unsafe.Add(v, l.off)) = float32(l.inRange(along(x, y, y-x, t)))
 		default:
@@ -56,7 +58,7 @@ func (p *Plan) BetweenWords(v unsafe.Pointer, held, from, to []uint64, t float64
 	}
 }
 
-// Teleports tells whether a leaf with the tag teleport differs.
+// Teleports reports whether a leaf with the tag teleport differs.
 func (p *Plan) Teleports(a, b *Values) bool {
 	for _, i := range p.teleports {
 		if l := &p.leaves[i]; !l.absent && !l.equal(a, b) {
@@ -66,10 +68,10 @@ func (p *Plan) Teleports(a, b *Values) bool {
 	return false
 }
 
-// HasTeleports tells whether a leaf has the tag teleport.
+// HasTeleports reports whether a leaf has the tag teleport.
 func (p *Plan) HasTeleports() bool { return len(p.teleports) > 0 }
 
-// between stores what lies between two words that differ; t is above 0 and not 1.
+// between stores the interpolation of two words that differ; t is above 0 and not 1.
 func (l *leaf) between(v unsafe.Pointer, a, b uint64, t float64) {
 	done := false
 	switch l.lerp {
@@ -96,9 +98,9 @@ func (l *leaf) between(v unsafe.Pointer, a, b uint64, t float64) {
 	l.store(v, a)
 }
 
-// way is where a number is t of the way from x to y, measured from the nearer of the two: so what
-// lies next to an end is exact. Of angles it is the short way round; if both lie within a turn from
-// 0, or within half a one of it, so does what is between.
+// way returns the number a part t of the way from x to y, measured from the nearer of the two: so a
+// result next to an end is exact. Angles take the short way round; if both are within a turn from
+// 0, or within half a turn from it, so is the result.
 func way(x, y, t, circle float64) float64 {
 	d := y - x
 	if circle != 0 {
@@ -111,7 +113,7 @@ func way(x, y, t, circle float64) float64 {
 	return at
 }
 
-// along is t of a distance from x, at the end of which lies y.
+// along returns x plus a part t of the distance d to y.
 func along(x, y, d, t float64) float64 {
 	if t > 0.5 {
 		return float64(d*(t-1)) + y
@@ -119,7 +121,7 @@ func along(x, y, d, t float64) float64 {
 	return float64(d*t) + x
 }
 
-// wrap takes an angle into the turn in which two others are, if they are in one.
+// wrap moves an angle into the turn that contains two others, if one does.
 func wrap(at, x, y, circle float64) float64 {
 	least := 0.0
 	if min(x, y) < 0 {
@@ -135,7 +137,7 @@ func wrap(at, x, y, circle float64) float64 {
 	return at
 }
 
-// circle is a whole turn in the unit of the leaf, and 0 for what is no angle.
+// circle returns a whole turn in the unit of the leaf, and 0 for a leaf that is no angle.
 func (l *leaf) circle() float64 {
 	switch l.lerp {
 	case LerpAngle:
@@ -147,7 +149,7 @@ func (l *leaf) circle() float64 {
 	}
 }
 
-// betweenFloats reports false for what has no distance.
+// betweenFloats reports false if the distance is not finite.
 func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 	q := unsafe.Add(v, l.off)
 	if l.kind == Float32 {
@@ -166,7 +168,7 @@ func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 	return true
 }
 
-// betweenSteps is for counts of steps, which need not stay whole.
+// betweenSteps interpolates counts of steps; the result may be fractional.
 func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
 	x := way(float64(int64(a)), float64(int64(b)), t, l.turn)
 	x = l.inRange(x)
@@ -177,8 +179,8 @@ func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
 	}
 }
 
-// inRange is what so many steps are. Beyond the newer value, and on a circle, there may be more
-// than the range has.
+// inRange returns the value of a number of steps. Extrapolation, and the way round a circle, may
+// exceed the range, which clamps them.
 func (l *leaf) inRange(steps float64) float64 {
 	if steps < l.least || steps > l.most {
 		steps = min(max(steps, l.least), l.most)
@@ -186,8 +188,8 @@ func (l *leaf) inRange(steps float64) float64 {
 	return l.value(steps)
 }
 
-// betweenIntegers rounds, and reports false for two that are so far apart that a float64 does not
-// hold their distance. Integers are counted from the least one of their type.
+// betweenIntegers rounds, and reports false for two integers with a distance that a float64 does
+// not hold. Integers are counted from the smallest value of their type.
 func (l *leaf) betweenIntegers(v unsafe.Pointer, a, b uint64, t float64) bool {
 	low := l.low
 	if l.kind == Int64 {
@@ -213,8 +215,8 @@ func (l *leaf) betweenIntegers(v unsafe.Pointer, a, b uint64, t float64) bool {
 	return true
 }
 
-// slerp stores the rotation between two, the short way round, and reports false if there is none
-// because one of them was never set.
+// slerp stores the rotation between two, the short way round, and reports false if one of them was
+// never set.
 func slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 	if a == 0 || b == 0 {
 		return false
@@ -252,6 +254,6 @@ func slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 	return true
 }
 
-// nearlyOne is the cosine of an angle at which arc and chord do not differ by more than a float32
-// shows.
+// nearlyOne is the cosine of an angle at which arc and chord differ by less than the precision of a
+// float32.
 const nearlyOne = 1 - 1e-9

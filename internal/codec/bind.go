@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Mismatch is the error of a field that has one type on each side, by its name on the wire.
+// Mismatch is the error of a field with different types on the two sides, by its name on the wire.
 type Mismatch struct {
 	Field       string // the path below the struct, such as "Pos.X"
 	Here, There string // the type texts
@@ -15,17 +15,17 @@ func (m *Mismatch) Error() string {
 	return fmt.Sprintf("field %s is %s there, but %s here", m.Field, m.There, m.Here)
 }
 
-// Bind makes the plan that reads and writes the layout of the other side, with the struct
-// type t of this side. Fields are matched by their names on the wire, at every level:
+// Bind makes the plan that reads and writes the layout of the other side, with the struct type t of
+// this side. Fields are matched by their names on the wire, at every level:
 //
-//   - A field that only the layout has is passed over by readers and written as zero. It
-//     stays in captured Values: they are of the layout, whatever t has of it.
-//   - A field that only t has is neither written nor touched.
-//   - A field that both have must be of the same kind, with the same step, range, bits or array
-//     length; otherwise the error is a *Mismatch. The limit of a string, byte string or slice may
-//     differ: that of the layout holds.
+//   - A field of the layout alone is skipped by readers and written as zero. Captured Values
+//     include it: they have the fields of the layout.
+//   - A field of t alone is neither written nor changed.
+//   - A field of both must be of the same kind, with the same step, range, bits or array length;
+//     otherwise the error is a *Mismatch. The limit of a string, byte string or slice may differ:
+//     that of the layout applies.
 //
-// The layout need not be sound, since the other side has sent it.
+// The layout may be invalid, since the other side has sent it.
 func Bind(t reflect.Type, layout Type, budget *Budget, e ...Encodings) (*Plan, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func Bind(t reflect.Type, layout Type, budget *Budget, e ...Encodings) (*Plan, e
 	return w.compile(bound, budget)
 }
 
-// bind makes the node of a layout whose values lie where those of own do; a nil own is
-// nowhere.
+// bind makes the node of a layout, with the offsets and Go types of own; own is nil if this side
+// lacks the field.
 func bind(t *Type, own *node, path string) (*node, error) {
 	n := &node{kind: t.Kind, num: t.Num, den: t.Den, low: t.Low, high: t.High, max: t.Max, proto: t.Proto}
 	if own != nil {
@@ -54,7 +54,7 @@ func bind(t *Type, own *node, path string) (*node, error) {
 			return nil, &Mismatch{Field: path, Here: here.String(), There: t.String()}
 		}
 		n.kind, n.typ, n.encoding = own.kind, own.typ, own.encoding
-		n.lerp, n.jump = own.lerp, own.jump // How it is drawn is this side's affair.
+		n.lerp, n.jump = own.lerp, own.jump // The way of drawing is this side's choice.
 	}
 	if t.Kind == Map {
 		n.key = entryKey
@@ -87,14 +87,13 @@ func bind(t *Type, own *node, path string) (*node, error) {
 	return n, nil
 }
 
-// fits tells whether values of the type can lie where those of n do, apart from what is
-// inside.
+// fits reports whether n can hold values of the type, apart from its parts.
 func (t *Type) fits(n *node) bool {
 	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den || t.Low != n.low || t.High != n.high || t.Proto != n.proto {
 		return false
 	}
 	if t.Kind == Map && len(t.Elem.Fields) != len(n.elem.fields) {
-		return false // A set is no map.
+		return false // A set is not a map.
 	}
 	return t.Max == n.max || t.Kind == String || t.Kind == Bytes || t.Kind == Proto || t.Kind.list()
 }

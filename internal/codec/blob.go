@@ -8,12 +8,12 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// report is what an encoder found wrong: the values that it changed to fit, and the first
-// field that was over its limit.
+// report collects the errors of an encoder: the number of values that it changed to fit, and the
+// first field over its limit.
 type report struct {
 	clamped int
 	over    *leaf
-	err     error // of what encodes itself
+	err     error // of an Encoding
 }
 
 func (r *report) cut(l *leaf) {
@@ -66,7 +66,7 @@ func (l *leaf) appendBlob(dst []byte, v unsafe.Pointer, rep *report) []byte {
 	}
 }
 
-// Clip cuts s to at most n bytes without leaving half a character.
+// Clip shortens s to at most n bytes without splitting a character.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -78,7 +78,7 @@ func Clip(s string, n int) string {
 	return s[:n]
 }
 
-// skipBlob reads past one blob and checks it wholly, so that storeBlob cannot fail on it.
+// skipBlob reads one blob and validates it completely, so that storeBlob cannot fail on it.
 func (l *leaf) skipBlob(r *wire.Reader) {
 	switch l.kind {
 	case String, Bytes:
@@ -99,8 +99,8 @@ func (l *leaf) skipBlob(r *wire.Reader) {
 	}
 }
 
-// storeBlob reads one blob into the struct at v. What it makes shares no memory with the input
-// and none with what the field held before.
+// storeBlob reads one blob into the struct at v. The new value shares no memory with the input and
+// none with the old value of the field.
 func (l *leaf) storeBlob(v unsafe.Pointer, r *wire.Reader) {
 	q := unsafe.Add(v, l.off)
 	switch l.kind {
@@ -134,7 +134,7 @@ func (l *leaf) storeBlob(v unsafe.Pointer, r *wire.Reader) {
 	}
 }
 
-// cloneBlob gives the field of dst, a plain copy of src, memory of its own.
+// cloneBlob gives the field of dst, a shallow copy of src, its own memory.
 func (l *leaf) cloneBlob(dst unsafe.Pointer) {
 	q := unsafe.Add(dst, l.off)
 	switch l.kind {

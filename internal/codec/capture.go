@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// CaptureMark is Capture and then Mark against last, in one pass: of an object that changes in
-// every tick it is most of what there is to do.
+// CaptureMark is Capture and then Mark against last, in one pass: for an object that changes in
+// every tick this is most of the work.
 func (p *Plan) CaptureMark(v unsafe.Pointer, now, last *Values, ticks []uint64, tick uint64) (clamped int, changed bool) {
 	words, old := now.Words, last.Words
 	for i := range p.leaves {
@@ -19,7 +19,7 @@ func (p *Plan) CaptureMark(v unsafe.Pointer, now, last *Values, ticks []uint64, 
 				ticks[i], changed = tick, true
 			}
 			continue
-		case l.kind == Quant32 || l.kind == Range32: // what states are mostly made of
+		case l.kind == Quant32 || l.kind == Range32: // most leaves of a state
 			f := float64(*(*float32)(unsafe.Add(v, l.off)))
 			s := f * l.den
 			if l.num != 1 {
@@ -43,7 +43,7 @@ func (p *Plan) CaptureMark(v unsafe.Pointer, now, last *Values, ticks []uint64, 
 	return clamped, changed
 }
 
-// capture reads what is no number, or has no place.
+// capture reads a leaf that is a blob or has no field here.
 func (l *leaf) capture(v unsafe.Pointer, to *Values) (clamped int) {
 	if l.absent {
 		l.captureZero(to)

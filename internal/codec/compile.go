@@ -8,23 +8,23 @@ import (
 	"slices"
 )
 
-// Ref is a reference to a replicated object; 0 refers to nothing. The codec also recognises a
-// struct whose only named field is an unexported Ref, so that a public type can wrap it.
+// Ref is a reference to a replicated object; 0 is none. The codec also recognises a struct whose
+// only named field is an unexported Ref, so that a public type can wrap it.
 type Ref struct{ ID uint64 }
 
-// FieldInfo describes one field of the struct for the fingerprint: equal texts mean that one
-// side can read what the other writes.
+// FieldInfo describes one field of the struct for the fingerprint: equal texts mean that each side
+// can read the other's values.
 type FieldInfo struct{ Name, Type string }
 
 // leaf is one scalar, string, byte string, slice or map of the flattened struct.
 type leaf struct {
 	kind Kind
-	// of a foreign layout, without a place here: it is passed over, and written as zero
+	// of a foreign layout, without a field here: it is skipped, and written as zero
 	absent    bool
-	plain     bool   // what its kind says
-	lerp      Lerp   // how it is drawn between two values
+	plain     bool   // see Kind.plain
+	lerp      Lerp   // its interpolation for drawing
 	straight  bool   // a float32 in steps, on the straight line
-	run       uint16 // leaves of one run are the components of one thing: see expected
+	run       uint16 // leaves of one run are components of one value: see expected
 	pos       int    // index among the words or among the blobs
 	off       uintptr
 	low, span uint64 // of a word: it is from low to low+span, as two's complement
@@ -35,11 +35,11 @@ type leaf struct {
 	most      float64
 	max       int
 	name      string    // path below the struct, for errors: "Pos.X", "Items[].Name"
-	read      string    // the rule by which it is read, "" = by everybody
+	read      string    // the read rule, "" = all clients
 	elem      *Plan     // of a Slice or a Map
-	key       int       // which leaf of elem is the key, -1 if elements are told by their index
+	key       int       // index of the key leaf in elem, -1 if the index identifies elements
 	entries   *entries  // of a Map
-	encoding  *Encoding // of a Proto; nil where it has no place
+	encoding  *Encoding // of a Proto; nil without a field here
 	typ       reflect.Type
 }
 
@@ -49,25 +49,25 @@ type Plan struct {
 	typ    reflect.Type
 	leaves []leaf
 	words  int
-	byWord []uint16 // which leaf a word belongs to
+	byWord []uint16 // index of the leaf of each word
 	blobs  int
 	byBlob []uint16
-	local  bool // has slices or maps somewhere: a plain copy would share memory
+	local  bool // contains slices or maps: a shallow copy would share memory
 	layout Type // of a whole struct, not of a slice's elements
 	least  int  // fewest wire bytes of one value
 	size   uintptr
 	groups []group  // fields that are captured together, at most once in an interval
 	gaps   []gap    // of leaves with a threshold
-	rounds []uint16 // the leaves that Round has to see to
+	rounds []uint16 // leaves that Round changes
 	inList string   // see Misplaced
 
 	teleports []uint16  // leaves with that tag
 	weights   []float64 // by leaf
 
-	encodings []Encodings // what it was compiled with
+	encodings []Encodings // passed to Compile
 }
 
-// Compile makes the plan of struct type t. The error names the field and says what to do.
+// Compile makes the plan of struct type t. The error names the field and suggests a fix.
 func Compile(t reflect.Type, e ...Encodings) (*Plan, error) {
 	n, w, err := walk(t, e)
 	if err != nil {
@@ -76,12 +76,12 @@ func Compile(t reflect.Type, e ...Encodings) (*Plan, error) {
 	return w.compile(n, new(Budget))
 }
 
-// Budget bounds what compiling costs: arrays of slices of arrays multiply, and a layout may
-// come from a peer. The zero value is a whole one; plans that share it share its bound.
+// Budget limits the cost of compiling: arrays of slices of arrays multiply, and a layout may be
+// sent by a peer. The zero value is unused; plans that share a Budget share its limit.
 type Budget struct{ spent int }
 
-// maxParts is the bound: ten times what a schema of 500 methods and 100 classes takes, and
-// some 20 ms.
+// maxParts is the limit: ten times the parts of a schema of 500 methods and 100 classes, and some
+// 20 ms.
 const maxParts = 1 << 17
 
 // compile makes the plan of a whole struct.
@@ -99,7 +99,7 @@ func (w *walker) compile(n *node, budget *Budget) (*Plan, error) {
 // plan flattens a node into a plan of its own.
 func (w *walker) plan(n *node, path string) (*Plan, error) {
 	p := &Plan{typ: n.typ}
-	if n.typ != nil { // Else a slice's elements that have no place here.
+	if n.typ != nil { // Else elements of a slice without a field here.
 		p.size = n.typ.Size()
 	}
 	if err := w.flatten(p, n, path, 0); err != nil {
@@ -116,7 +116,7 @@ func (w *walker) plan(n *node, path string) (*Plan, error) {
 	return p, nil
 }
 
-// flatten appends the leaves of a node that lies at off.
+// flatten appends the leaves of a node at offset off.
 func (w *walker) flatten(p *Plan, n *node, path string, off uintptr) error {
 	from := len(p.leaves)
 	err := w.flattenParts(p, n, path, off)
@@ -155,7 +155,7 @@ func (w *walker) flattenArray(p *Plan, n *node, path string, off uintptr) error 
 			return err
 		}
 		if len(p.leaves) == before {
-			break // Nothing is in any of the elements.
+			break // The elements have no leaves.
 		}
 	}
 	return nil
@@ -222,21 +222,21 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	return nil
 }
 
-// noRun is no leaf's.
+// noRun differs from the run of each leaf.
 const noRun = 1<<16 - 1
 
-// continues reports whether two neighbours are likely to change alike: they are numbers of one kind
+// continues reports whether two neighbours are likely to change alike: both are numbers of one kind
 // and step.
 func (l *leaf) continues(before *leaf) bool {
 	return l.kind.onWire() == before.kind.onWire() && l.num == before.num && l.den == before.den
 }
 
-// find returns which leaf has the name, or -1.
+// find returns the index of the leaf with the name, or -1.
 func (p *Plan) find(prefix, name string) int {
 	return slices.IndexFunc(p.leaves, func(l leaf) bool { return name != "" && l.name == prefix+name })
 }
 
-// Describe lists the fields that travel, in order, with their types, limits and steps.
+// Describe lists the fields sent on the wire, in order, with their types, limits and steps.
 func (p *Plan) Describe() []FieldInfo {
 	var infos []FieldInfo
 	for i := range p.layout.Fields {
@@ -246,18 +246,18 @@ func (p *Plan) Describe() []FieldInfo {
 	return infos
 }
 
-// Layout is the wire layout of the plan, for the tables that a server sends. The caller must
-// not change what it refers to.
+// Layout returns the wire layout of the plan, for the tables that a server sends. The caller must
+// not modify it.
 func (p *Plan) Layout() Type { return p.layout }
 
-// Encodings are what the plan was compiled with.
+// Encodings returns the encodings passed to Compile.
 func (p *Plan) Encodings() []Encodings { return p.encodings }
 
-// Type is the struct type of the plan.
+// Type returns the struct type of the plan.
 func (p *Plan) Type() reflect.Type { return p.typ }
 
-// MinSize is the fewest bytes that a message takes.
+// MinSize returns the smallest size of a message in bytes.
 func (p *Plan) MinSize() int { return p.least }
 
-// errNil is what a caller gets for a missing struct: it is a mistake in this program.
+// errNil is the error for a nil struct: a defect of the calling program.
 var errNil = errors.New("codec: nil struct")

@@ -9,41 +9,41 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A delta leads from a baseline to a value, bit by bit. Of what has moved lately it takes only the
-// distance from where it would be by now:
+// A delta encodes the difference from a baseline to a value, in bits. For a leaf that changed
+// recently it contains only the distance from the extrapolated value:
 //
 //	oldest ── took ──▶ older ── took ──▶ baseline ── ahead ──▶ expected ··distance··▶ value
 //
 // A leaf is moving if older and baseline differ in it, and a float with a step also if one of its
-// neighbours is moving; both sides know that, and say nothing of it. What else has changed a mask
-// says:
+// neighbours is moving; both sides compute that, so it is not sent. A mask marks the other changed
+// leaves:
 //
-//	delta = [0 | 1 mask] | mask     the first form with a trend: 0 if only what moves has changed
+//	delta = [0 | 1 mask] | mask     the first form with a trend: 0 if only moving leaves changed
 //	        difference of each leaf that is moving or in the mask
-//	mask  = a bit for each leaf that is not moving, the caller's word first; if these are more
-//	        than eight, then in groups of eight with a bit before each that says whether any
-//	        is set
+//	mask  = a bit for each leaf that is not moving, the caller's word first; if there are more
+//	        than eight, in groups of eight, each after a bit that is set if any of its bits
+//	        is
 //
-// Where a leaf is expected says aim.go, and how its distance is written distance.go.
+// See aim.go for the expected value of a leaf, and distance.go for the encoding of its distance.
 
-// MaxTrend is the most ticks that a trend may take or lead ahead. What has moved so long ago says
-// nothing about now.
+// MaxTrend limits the ticks of a trend and of its extrapolation. Older movement does not predict
+// the present.
 const MaxTrend = 63
 
-// Trend is what is known of how a value moves: from Older to the baseline in Took ticks. It is
-// Ahead ticks since. Both are from 1 to MaxTrend. If it is Bent, there is also Oldest, Took ticks
-// before Older, and with it what the trend itself was before. A zero Trend knows nothing.
+// Trend describes the movement of a value: from Older to the baseline in Took ticks, Ahead ticks
+// ago. Both are from 1 to MaxTrend. If it is Bent, there is also Oldest, Took ticks before Older,
+// which gives the trend before. A zero Trend has no information.
 type Trend struct {
 	Older, Oldest Values
 	Took, Ahead   uint64
 	Bent          bool
 
-	floor  int8 // how many bits the rounding of the versions makes of a distance
-	bends  int8 // how many bits a bend has more by now
-	swings bool // what swings from tick to tick can be told
+	floor  int8 // bits of distance caused by the rounding of the versions
+	bends  int8 // bits to add to a bend by extrapolation
+	swings bool // values that alternate from tick to tick can be detected
 }
 
-// begin works out what all leaves have in common.
+// begin computes the values shared by all leaves.
 func (t *Trend) begin() {
 	if t.Took == 0 {
 		return
@@ -55,11 +55,11 @@ func (t *Trend) begin() {
 	}
 }
 
-// maxStep bounds what a word may have moved for its trend to mean anything; what is beyond
-// does not overflow when it is drawn ahead.
+// maxStep limits the movement of a word that counts as a trend; so the extrapolation does not
+// overflow.
 const maxStep = 1 << 40
 
-// ErrDelta is the error of a delta that no writer makes.
+// ErrDelta is the error of a delta that no writer produces.
 var ErrDelta = errors.New("codec: delta is malformed")
 
 // leafSet is a set of leaves: bit 0 is the caller's word, bit 1+i leaf i.
@@ -69,7 +69,7 @@ func (s *leafSet) set(i int) { s[i>>6] |= 1 << (i & 63) }
 
 func (s *leafSet) has(i int) bool { return s[i>>6]>>(i&63)&1 != 0 }
 
-// setWords is how many words of a set the leaves reach.
+// setWords returns the number of words of a set that are in use.
 func (p *Plan) setWords() int { return len(p.leaves)>>6 + 1 }
 
 func (s *leafSet) count() (n int) {
@@ -79,7 +79,7 @@ func (s *leafSet) count() (n int) {
 	return n
 }
 
-// moving finds the leaves of base that are drawn ahead.
+// moving sets the bits of the leaves of base that are extrapolated.
 func (p *Plan) moving(set *leafSet, base *Values, t *Trend) {
 	if t.Took == 0 {
 		return
@@ -101,7 +101,7 @@ func (p *Plan) moving(set *leafSet, base *Values, t *Trend) {
 	}
 }
 
-// moves reports whether a leaf whose words differ has a trend.
+// moves reports whether a leaf with different words has a trend.
 func (l *leaf) moves(w, old uint64) bool {
 	switch l.kind {
 	case Bool, RefKind:
@@ -115,9 +115,8 @@ func (l *leaf) moves(w, old uint64) bool {
 	}
 }
 
-// line returns the place of a word among all words of its kind, so that the distance of near values
-// is small. Floats are in the order of their bits, negative ones upside down. It is its own
-// inverse.
+// line returns the place of a word among all words of its kind, so that near values have a small
+// distance. Floats are ordered by their bits, negative ones inverted. It is its own inverse.
 func (l *leaf) line(w uint64) uint64 {
 	switch l.kind {
 	case Float32:
@@ -131,24 +130,24 @@ func (l *leaf) line(w uint64) uint64 {
 	}
 }
 
-// unline returns the word at a place of the line.
+// unline returns the word at a place on the line.
 func (l *leaf) unline(at uint64) uint64 {
 	if l.kind == Float32 {
 		if at != uint64(int64(int32(uint32(at)))) {
-			return math.MaxUint64 // no place; no float32 either
+			return math.MaxUint64 // out of range: no float32 either
 		}
 		return uint64(uint32(l.line(at)))
 	}
 	return l.line(at)
 }
 
-// PutDelta writes what leads from base to v. Both have a word of the caller's behind those of
-// the plan. A base may have zeros of the plan (see Zero): that makes a whole value.
+// PutDelta writes the difference from base to v. Both have one more word, the caller's, after those
+// of the plan. A base may contain zeros of the plan (see Zero): then the delta is a whole value.
 func (p *Plan) PutDelta(w *wire.BitWriter, v, base *Values, t *Trend) {
 	p.putDelta(w, v, base, t, nil, 0)
 }
 
-// putDelta adds to sizes the bits of each leaf, times a factor, unless it is nil.
+// putDelta also adds the bits of each leaf, times a factor, to sizes, unless sizes is nil.
 func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []uint64, times uint64) {
 	var set, moving leafSet
 	t.begin()
@@ -192,7 +191,7 @@ func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []ui
 	}
 }
 
-// differ finds the leaves that have another value.
+// differ sets the bits of the leaves that differ.
 func (p *Plan) differ(set *leafSet, v, base *Values) {
 	now, then := v.Words[:p.words+1], base.Words[:p.words+1]
 	if now[p.words] != then[p.words] {
@@ -212,7 +211,7 @@ func (p *Plan) differ(set *leafSet, v, base *Values) {
 
 const maskGroup = 8
 
-// putMask writes which of the leaves that are not moving are in the set.
+// putMask writes the bits of the leaves that are not moving.
 func (p *Plan) putMask(w *wire.BitWriter, set, moving *leafSet) {
 	left := 1 + len(p.leaves) - moving.count()
 	if left == 1+len(p.leaves) && left <= maskGroup {
@@ -244,7 +243,7 @@ func (p *Plan) putMask(w *wire.BitWriter, set, moving *leafSet) {
 	}
 }
 
-// takeMask adds the leaves of the mask to set, which holds those that are moving.
+// takeMask adds the leaves of the mask to set, which contains the moving ones.
 func (p *Plan) takeMask(r *wire.BitReader, set *leafSet) {
 	left := 1 + len(p.leaves) - set.count()
 	grouped := left > maskGroup
@@ -269,8 +268,8 @@ func (p *Plan) takeMask(r *wire.BitReader, set *leafSet) {
 	}
 }
 
-// TakeDelta reads what PutDelta wrote into v, which holds the words and blobs of the baseline, and
-// checks it wholly. New blobs alias scratch, which is returned longer.
+// TakeDelta reads the output of PutDelta into v, which contains the words and blobs of the
+// baseline, and validates it completely. New blobs alias scratch, which is returned longer.
 func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) []byte {
 	var set leafSet
 	t.begin()
@@ -279,7 +278,7 @@ func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) 
 	if t.Took == 0 || r.Bit() {
 		before := set.count()
 		if p.takeMask(r, &set); t.Took != 0 && set.count() == before {
-			r.Fail(ErrDelta) // the mask has nothing in it: one bit would have said so
+			r.Fail(ErrDelta) // an empty mask: one bit would have been enough
 		}
 	}
 	x := expected{run: noRun}
@@ -309,10 +308,10 @@ func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) 
 	return scratch
 }
 
-// putWord writes how w differs from base, which it does unless it is moving.
+// putWord writes the difference of w from base; they differ unless the leaf is moving.
 func (l *leaf) putWord(w *wire.BitWriter, x *expected, to, base uint64, t *Trend, moving bool) {
 	switch l.kind {
-	case Bool: // it differs, so it is known
+	case Bool: // it differs, so its value is implied
 	case RefKind:
 		putRef(w, to)
 	case Quat:
@@ -351,7 +350,7 @@ func (l *leaf) takeWord(r *wire.BitReader, x *expected, base uint64, t *Trend, m
 	return w
 }
 
-// A reference is written whole: one bit for none, then slot and generation.
+// A reference is written as a whole: one bit for none, then slot and generation.
 const slotRice = 8
 
 func putRef(w *wire.BitWriter, id uint64) {
@@ -373,7 +372,7 @@ func takeRef(r *wire.BitReader) uint64 {
 	return slot<<32 | gen
 }
 
-// putBlob writes how a blob differs: the number of bytes, and then those of appendBlobDiff.
+// putBlob writes the difference of a blob: the number of bytes, and then those of appendBlobDiff.
 func (l *leaf) putBlob(w *wire.BitWriter, v, base *Values) {
 	w.Scratch = l.appendBlobDiff(w.Scratch[:0], v.Blobs[l.pos], base.Blobs[l.pos])
 	w.PutLen(uint64(len(w.Scratch)))
@@ -382,7 +381,7 @@ func (l *leaf) putBlob(w *wire.BitWriter, v, base *Values) {
 
 func (l *leaf) takeBlob(r *wire.BitReader, v *Values, scratch []byte) []byte {
 	n, start := r.Len(), len(scratch)
-	scratch = r.TakeBytes(scratch, int(min(n, math.MaxInt))) // no more than there are
+	scratch = r.TakeBytes(scratch, int(min(n, math.MaxInt))) // at most the available bytes
 	if r.Err() != nil {
 		return scratch
 	}

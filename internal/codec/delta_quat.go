@@ -8,15 +8,15 @@ import (
 
 // The delta of a quaternion, whose largest component is often that of the baseline:
 //
-//	delta = 0 distance*3                 the same one is largest
-//	      | 1 largest:2 distance*3       another one is: the baseline is turned to it first
-//	      | 1 largest:2 word:3n+2        with the largest of the baseline: the word whole
-//	      | word:3n+2                    without a flag, where the baseline is 0
+//	delta = 0 distance*3                 the largest component is the same
+//	      | 1 largest:2 distance*3       it is another: the baseline is converted to it first
+//	      | 1 largest:2 word:3n+2        the baseline's largest component, then the whole word
+//	      | word:3n+2                    without a flag, if the baseline is 0
 //
-// Distances are those of the steps from where they would be by now.
+// Distances are those of the steps from their extrapolated values.
 
-// turn returns the steps of a word that is not 0 without component at, whatever is largest there:
-// the same rotation, with that component positive.
+// turn returns the steps of a word that is not 0, with component at left out instead of the
+// largest: the same rotation, with that component positive.
 func turn(w uint64, n, at int) [3]int64 {
 	s, largest := splitQuat(w, n)
 	if largest == at {
@@ -44,12 +44,12 @@ func turn(w uint64, n, at int) [3]int64 {
 	return s
 }
 
-// root is the square root, rounded down; 0 of what is negative. v is below 2^52, where a float is
-// exact.
+// root returns the square root, rounded down; 0 for a negative v. v is below 2^52, for which a
+// float is exact.
 func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
-// aims returns where the steps of a word are expected, counted from those of the baseline, which is
-// turned to have component at left out.
+// aims returns the expected steps of a word, relative to those of the baseline, which is converted
+// to leave out component at.
 func (l *leaf) aims(base uint64, t *Trend, at int, moving bool) (from [3]int64, aims [3]aim) {
 	n := l.max
 	from = turn(base, n, at)

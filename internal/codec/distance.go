@@ -6,17 +6,17 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A distance has about as many bits as the shift of its leaf, as the bend of its trend, and as the
-// distances of its neighbours: the other components of a vector. From these follows the parameter
-// of its code:
+// The number of bits of a distance is estimated from the shift of its leaf, from the bend of its
+// trend, and from the distances of its neighbours: the other components of a vector. The estimate
+// gives the parameter of its code:
 //
-//	distance = rice(zigzag, k) | len(zigzag)     the latter if its size is anybody's guess
+//	distance = rice(zigzag, k) | len(zigzag)     the latter without an estimate
 //
-// Of a float without a step no distance takes more than the float and one bit:
+// The distance of a float without a step takes at most the bits of the float and one:
 //
 //	distance = 0 (rice | len) | 1 float          the shorter one
 
-// expected is what the neighbours of a number let expect of it.
+// expected holds the sizes of neighbouring distances, from which the next one is estimated.
 type expected struct {
 	run   uint16 // of the leaf before
 	sizes [2]int // of the last two distances in this run, in bits; -1 is none
@@ -33,15 +33,15 @@ func (x *expected) note(distance uint64) {
 	x.sizes[0] = bits.Len64(magnitude(distance))
 }
 
-// magnitude is |v| of a two's complement number. It has no branch, because a processor cannot guess
-// which way that would go.
+// magnitude returns |v| of a two's complement number. It has no branch, because a processor could
+// not predict it.
 func magnitude(v uint64) uint64 {
 	sign := uint64(int64(v) >> 63)
 	return (v ^ sign) - sign
 }
 
-// parameter is that of the Rice code of a distance, or false if its size is anybody's guess. The
-// weights are those with which many kinds of motion took the fewest bits.
+// parameter returns the parameter of the Rice code of a distance, or false without an estimate. The
+// weights are those with the fewest bits for many kinds of motion.
 func (x *expected) parameter(a aim) (k uint, ok bool) {
 	near, v, u := max(x.sizes[0], x.sizes[1]), int(a.size), int(a.bend)
 	switch {
@@ -82,7 +82,7 @@ func (x *expected) take(r *wire.BitReader, a aim) (distance uint64) {
 	return distance
 }
 
-// floatBits is how long a float is.
+// floatBits returns the number of bits of a float.
 func (l *leaf) floatBits() int {
 	if l.kind == Float32 {
 		return 32
@@ -90,7 +90,7 @@ func (l *leaf) floatBits() int {
 	return 64
 }
 
-// putFloat writes a float that is expected at a place of its line.
+// putFloat writes a float that is expected at a place on its line.
 func (l *leaf) putFloat(w *wire.BitWriter, x *expected, to, place uint64, a aim) {
 	distance := l.line(to) - place
 	v, size := wire.Zigzag(int64(distance)), l.floatBits()

@@ -8,23 +8,22 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Encoding is how the values of a pointer type travel that encode themselves: protobuf messages.
-// The codec knows no protobuf; who compiles a type hands in what is needed of it. Each function
-// takes the address of the field, which holds a pointer.
+// Encoding encodes the values of a pointer type that has its own encoding: protobuf messages. The
+// codec does not depend on protobuf; the caller of Compile passes the functions. Each takes the
+// address of the field, which contains a pointer.
 //
 //	value = 0 for nil  |  length + 1, then the bytes
 type Encoding struct {
-	// Name is what both sides call the type.
+	// Name is the type's name on both sides.
 	Name string
-	// Append appends the bytes of what the pointer refers to, which is not nil: the same
-	// bytes for equal values.
+	// Append appends the bytes of the value, which is not nil: the same bytes for equal values.
 	Append func(dst []byte, field unsafe.Pointer) ([]byte, error)
-	// Check tells whether Store would take the bytes.
+	// Check returns an error if Store would reject the bytes.
 	Check func(b []byte) error
 	// Store makes the pointer refer to a new value that shares no memory with the bytes.
 	Store func(field unsafe.Pointer, b []byte) error
-	// Heap estimates how many bytes Store allocates, of bytes that it takes: by what they hold and
-	// not by how many they are, for a few may stand for much.
+	// Heap estimates how many bytes Store allocates for valid bytes: by their contents and not by
+	// their number, since few bytes may decode to a large value.
 	Heap func(b []byte) int
 	// Clone makes the pointer, which is not nil, refer to a deep copy.
 	Clone func(field unsafe.Pointer)
@@ -33,10 +32,11 @@ type Encoding struct {
 // Encodings finds the encoding of a type, or returns nil.
 type Encodings func(reflect.Type) *Encoding
 
-// ErrEncoding is the error of bytes that the type of their field does not take.
+// ErrEncoding is the error of bytes that the type of their field rejects.
 var ErrEncoding = errors.New("codec: bytes that are no message of the type of their field")
 
-// appendProto writes what the field at q refers to. What is too long, or has no encoding, is nil.
+// appendProto writes the message of the field at q. A message that is too long, or has no encoding,
+// is written as nil.
 func (l *leaf) appendProto(dst []byte, q unsafe.Pointer, rep *report) []byte {
 	if *(*unsafe.Pointer)(q) == nil {
 		return append(dst, 0)
@@ -58,7 +58,7 @@ func (l *leaf) appendProto(dst []byte, q unsafe.Pointer, rep *report) []byte {
 	return out
 }
 
-// proto reads the bytes of a message; not there, it is nil.
+// proto reads the bytes of a message; there is false for nil.
 func (l *leaf) proto(r *wire.Reader) (b []byte, there bool) {
 	n := r.Uvarint()
 	if n > uint64(l.max)+1 {

@@ -2,7 +2,8 @@ package codec
 
 import "github.com/netloop/netloop/internal/wire"
 
-// Allocated is about what the allocator takes for n bytes: it rounds up to classes of sizes.
+// Allocated returns about how many bytes the allocator uses for n bytes: it rounds up to size
+// classes.
 func Allocated(n int) int {
 	switch {
 	case n == 0:
@@ -20,14 +21,14 @@ func Allocated(n int) int {
 func (p *Plan) Heap(i int, b []byte) int {
 	l := &p.leaves[p.byBlob[i]]
 	r := wire.NewReader(b)
-	if l.kind.list() && !l.absent && l.elem.blobs == 0 { // What follows the count adds nothing.
+	if l.kind.list() && !l.absent && l.elem.blobs == 0 { // The elements have no blobs.
 		return l.array(l.count(&r))
 	}
 	return l.heap(&r)
 }
 
-// DecodedSize estimates how many bytes Decode allocates, the struct included, without decoding:
-// a few bytes may stand for much. Of a broken message it is what comes before the damage.
+// DecodedSize estimates how many bytes Decode allocates, the struct included, without decoding: few
+// bytes may decode to a large value. For an invalid message it counts the part before the error.
 func (p *Plan) DecodedSize(b []byte) int {
 	r := wire.NewReader(b)
 	size := Allocated(int(p.typ.Size()))
@@ -37,7 +38,7 @@ func (p *Plan) DecodedSize(b []byte) int {
 	return size
 }
 
-// heap reads past a blob, and estimates what it takes.
+// heap skips a blob, and estimates its allocation.
 func (l *leaf) heap(r *wire.Reader) int {
 	if l.absent {
 		l.skip(r)
@@ -60,7 +61,7 @@ func (l *leaf) heap(r *wire.Reader) int {
 	}
 }
 
-// array is what a slice or a map takes for n elements, without what those refer to.
+// array returns the allocation of a slice or a map for n elements, without their blobs.
 func (l *leaf) array(n int) int {
 	if l.kind == Map {
 		return MapHeap(n, int(l.elem.size))
@@ -68,7 +69,7 @@ func (l *leaf) array(n int) int {
 	return Allocated(n * int(l.elem.size))
 }
 
-// heap reads past n elements, and adds up what their blobs take.
+// heap skips n elements, and adds up the allocations of their blobs.
 func (p *Plan) heap(r *wire.Reader, n int) (bytes int) {
 	for range n {
 		if r.Err() != nil {
@@ -85,9 +86,9 @@ func (p *Plan) heap(r *wire.Reader, n int) (bytes int) {
 	return bytes
 }
 
-// MapHeap is about what a map of n entries of a size takes: groups of eight places with a control
-// byte each, at most seven eighths of them in use, and their number a power of two. Large entries
-// lie outside.
+// MapHeap returns about the allocation of a map of n entries of a size: groups of eight slots with
+// a control byte each, at most seven eighths of them in use, and their number a power of two. Large
+// entries are allocated separately.
 func MapHeap(n, entry int) (bytes int) {
 	if n == 0 {
 		return 0

@@ -10,18 +10,18 @@ import (
 	"unsafe"
 )
 
-// What the tags interval and threshold say holds changes back where they are captured:
+// The tags interval and threshold hold changes back at capture:
 //
-//   - A change of less than the threshold from what was captured last is not captured. What is
-//     captured stays where it is, so a slow drift counts from there, and is captured when it
+//   - A change smaller than the threshold from the last captured value is not captured. The
+//     captured value is unchanged, so a slow drift is measured from it, and is captured when it
 //     adds up.
-//   - The fields under one interval are captured together, and not again before the interval
-//     has passed.
+//   - The fields under one interval are captured together, and not again before the interval has
+//     passed.
 
-// MaxInterval bounds the tag interval: a minute is far beyond what anybody throttles state to.
+// MaxInterval limits the tag interval: a minute is far longer than any useful throttle of state.
 const MaxInterval = time.Minute
 
-// holdTag is what a tag says about capturing.
+// holdTag contains the tags of capturing.
 type holdTag struct {
 	interval  time.Duration // 0: none
 	threshold *big.Rat      // nil: none
@@ -44,7 +44,7 @@ func (h *holdTag) set(key, value string) error {
 	return nil
 }
 
-// holdsThreshold tells whether there is a number inside that has a threshold.
+// holdsThreshold reports whether a number inside has a threshold.
 func (n *node) holdsThreshold() bool {
 	if n.hold.threshold != nil || n.kind == Array && n.elem.holdsThreshold() {
 		return true
@@ -57,10 +57,10 @@ func (n *node) holdsThreshold() bool {
 	return false
 }
 
-// setThreshold checks a threshold against the numbers that the field can hold. Without one, and
-// of a kind that has none, it does nothing.
+// setThreshold checks a threshold against the numbers that the field can hold. Without a threshold,
+// and for a kind that has none, it has no effect.
 func (n *node) setThreshold(r *big.Rat) error {
-	step, span := new(big.Rat), new(big.Rat) // of what the field can be
+	step, span := new(big.Rat), new(big.Rat) // of the field's values
 	switch k := n.kind; {
 	case r == nil || k == Bool || k == RefKind || k == InstantKind:
 		return nil
@@ -99,7 +99,7 @@ func (n *node) setThreshold(r *big.Rat) error {
 	return nil
 }
 
-// gap is the threshold of a leaf in terms of its word.
+// gap is the threshold of a leaf in units of its word.
 type gap struct {
 	leaf  int
 	value float64 // as it was declared
@@ -107,7 +107,7 @@ type gap struct {
 	width float64 // of a float: the least difference; of a quaternion: the least chord
 }
 
-// gap notes the threshold of the leaf that comes next.
+// gap records the threshold of the next leaf.
 func (w *walker) gap(p *Plan, l *leaf, n *node) {
 	r := n.hold.threshold
 	if r == nil || l.absent || w.lists > 0 {
@@ -133,7 +133,7 @@ func (w *walker) gap(p *Plan, l *leaf, n *node) {
 	p.gaps = append(p.gaps, g)
 }
 
-// holds tells whether a word of l is too near to another to be captured after it.
+// holds reports whether a word of l is too near to another to be captured after it.
 func (g *gap) holds(l *leaf, w, from uint64) bool {
 	switch {
 	case l.kind == Float32:
@@ -150,8 +150,8 @@ func (g *gap) holds(l *leaf, w, from uint64) bool {
 	}
 }
 
-// chord is the distance between two rotations as points of the unit sphere, of which q and -q are
-// one.
+// chord returns the distance between two rotations as points of the unit sphere; q and -q count as
+// the same point.
 func chord(a, b uint64, n int) float64 {
 	var p, q [4]float32
 	unpackQuat(&p, a, n)
@@ -165,8 +165,9 @@ func chord(a, b uint64, n int) float64 {
 	return math.Sqrt(min(minus, plus))
 }
 
-// group is the leaves under one interval that the same clients may read. Leaves of another rule are
-// another group: or a change that a client may not read would delay one that it may, and tell it.
+// group contains the leaves under one interval that the same clients may read. Leaves with another
+// read rule are another group: otherwise a change hidden from a client would delay, and so reveal
+// itself by, a change that the client may read.
 type group struct {
 	at       int // its place among the plan's
 	interval time.Duration
@@ -174,7 +175,7 @@ type group struct {
 }
 
 // group makes groups of the leaves from the given one on, if the node has an interval: one for each
-// rule by which they are read. Leaves that have a group of a field further in keep it.
+// read rule. Leaves in a group of an inner field remain in it.
 func (w *walker) group(p *Plan, n *node, path string, from int) {
 	inner := n.hold.threshold != nil && n.kind != Struct && n.kind != Array
 	if w.lists > 0 {
@@ -200,7 +201,7 @@ func (w *walker) group(p *Plan, n *node, path string, from int) {
 	}
 }
 
-// groupOf returns the group that leaf i is in, or nil.
+// groupOf returns the group of leaf i, or nil.
 func (p *Plan) groupOf(i int) *group {
 	for k := range p.groups {
 		if slices.Contains(p.groups[k].leaves, i) {
@@ -210,14 +211,15 @@ func (p *Plan) groupOf(i int) *group {
 	return nil
 }
 
-// Misplaced names a field within the elements of a slice or map that has an interval, a
-// threshold or a weight, or is empty. They are captured as a whole, so it could have no effect.
+// Misplaced names a field within the elements of a slice or map that has an interval, a threshold
+// or a weight, or is empty. Slices and maps are captured as a whole, so the tag could have no
+// effect.
 func (p *Plan) Misplaced() string { return p.inList }
 
-// Holds tells whether any field has an interval or a threshold.
+// Holds reports whether any field has an interval or a threshold.
 func (p *Plan) Holds() bool { return len(p.gaps) > 0 || len(p.groups) > 0 }
 
-// Intervals are those of the groups of fields that are held back together.
+// Intervals returns the intervals of the groups.
 func (p *Plan) Intervals() (all []time.Duration) {
 	for _, g := range p.groups {
 		all = append(all, g.interval)
@@ -225,16 +227,16 @@ func (p *Plan) Intervals() (all []time.Duration) {
 	return all
 }
 
-// Held counts what a capture held back.
+// Held counts the changes that a capture held back.
 type Held struct {
-	Small int    // fields whose change is below their threshold
-	Early int    // fields whose interval is not over
-	Due   uint64 // tick at which the first of those intervals is over; 0 is none
+	Small int    // fields with a change below their threshold
+	Early int    // fields within their interval
+	Due   uint64 // tick at which the first of those intervals ends; 0 is none
 }
 
-// Hold lets fields of now keep what last has of them: where the change is below the threshold, and
-// where the interval has not passed at tick. ticks says when each leaf was captured last, intervals
-// what each of Intervals is in ticks.
+// Hold resets fields of now to last if the change is below the threshold, or if the interval has
+// not passed at tick. ticks contains the tick of the last capture of each leaf, intervals the
+// lengths of Intervals in ticks.
 func (p *Plan) Hold(now, last *Values, ticks []uint64, tick uint64, intervals []uint64) (held Held) {
 	for i := range p.gaps {
 		g := &p.gaps[i]
@@ -272,8 +274,8 @@ func (g *group) due(ticks []uint64, interval uint64) (due uint64) {
 	return due
 }
 
-// HeldLeaf tells why Hold would keep leaf i: small if its change is below the threshold, else the
-// tick at which its interval is over, 0 if it may be captured or has not changed.
+// HeldLeaf returns why Hold would hold back leaf i: small if its change is below the threshold,
+// else due, the tick at which its interval ends; 0 if it may be captured or has not changed.
 func (p *Plan) HeldLeaf(i int, now, last *Values, ticks []uint64, tick uint64, intervals []uint64) (small bool, due uint64) {
 	l := &p.leaves[i]
 	if l.equal(now, last) {

@@ -36,17 +36,17 @@ const (
 	Bytes
 	ByteArray
 	Slice
-	Map   // a set too, whose entries are keys alone
-	Proto // what encodes itself (encoding.go)
+	Map   // also a set: its entries have keys only
+	Proto // with an Encoding (encoding.go)
 
 	endOfKinds // the guard test counts up to here
 
-	// What only a Type has: in a plan they are their parts.
+	// Kinds of a Type only: a plan contains their parts instead.
 	Array
 	Struct
 )
 
-// onWire is the kind as it travels.
+// onWire returns the kind on the wire.
 func (k Kind) onWire() Kind {
 	switch k {
 	case Int:
@@ -58,7 +58,7 @@ func (k Kind) onWire() Kind {
 	}
 }
 
-// Blob tells whether values of this kind are kept as bytes instead of one word.
+// Blob reports whether values of this kind are stored as bytes instead of one word.
 func (k Kind) Blob() bool { return k >= String }
 
 func (k Kind) String() string {
@@ -112,24 +112,24 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// Steps tells whether a value of kind k is a count of steps.
+// Steps reports whether a value of kind k is a count of steps.
 func (k Kind) Steps() bool { return k >= Quant32 && k <= Range64 }
 
-// keys tells whether values of kind k can be keys: they are equal only if they are the same on
+// keys reports whether values of kind k can be keys: they are equal only if they are the same on
 // the wire, and both sides order them alike.
 func (k Kind) keys() bool { return k >= Int8 && k <= Uint || k == RefKind || k == String }
 
-// plain tells whether a word of kind k is a number that lies on its line at itself.
+// plain reports whether a word of kind k is a number that equals its place on the line.
 func (k Kind) plain() bool { return k >= Int8 && k <= Uint || k.Steps() || k == InstantKind }
 
-// list tells whether a value of kind k is made of elements that change on their own.
+// list reports whether a value of kind k consists of elements that change separately.
 func (k Kind) list() bool { return k == Slice || k == Map }
 
-// ranged tells whether the count has limits of its own.
+// ranged reports whether the count has limits of its own.
 func (k Kind) ranged() bool { return k == Range32 || k == Range64 }
 
-// maxSteps is the most steps that a value of kind k may be away from 0: what an int32 holds,
-// and what a float64 holds exactly.
+// maxSteps returns the largest number of steps from 0 of kind k: the range of an int32, and of the
+// exact integers of a float64.
 func (k Kind) maxSteps() int64 {
 	if k == Quant64 || k == Range64 {
 		return 1 << 53
@@ -137,8 +137,8 @@ func (k Kind) maxSteps() int64 {
 	return 1<<31 - 1
 }
 
-// maxWire is the most bytes that a word takes in a message or full record, and maxDiff the
-// most that it takes as a difference.
+// maxWire returns the most bytes of a word in a message or full record, and maxDiff the most bytes
+// of its difference.
 func (l *leaf) maxWire() int {
 	switch l.kind {
 	case Range32, Range64:
@@ -179,8 +179,8 @@ func (l *leaf) maxDiff() int {
 	}
 }
 
-// minWire is the fewest bytes that a value of kind k takes, so that a count of elements is
-// never believed beyond the bytes that are there.
+// minWire returns the fewest bytes of a value, so that a reader rejects a count of elements that
+// the remaining bytes cannot hold.
 func (l *leaf) minWire() int {
 	switch l.kind {
 	case Float32:

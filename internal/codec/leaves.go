@@ -2,16 +2,16 @@ package codec
 
 import "time"
 
-// LeafInfo describes one value that changes on its own, for people and for whoever draws it.
+// LeafInfo describes one value that changes separately, for people and for renderers.
 type LeafInfo struct {
 	Name      string // the path in Go
 	Type      string // the kind, as in the text of a type
-	Read      string // the rule by which it is read, "" for everybody
+	Read      string // the read rule, "" for all clients
 	Lerp      Lerp
-	Teleport  bool          // its change lets all of the object step
+	Teleport  bool          // when it changes, the whole object steps
 	Interval  time.Duration // 0: none
 	Threshold float64       // in the field's unit, of a quaternion in degrees; 0: none
-	Weight    float64       // 1 if nothing is said
+	Weight    float64       // 1 by default
 }
 
 // DescribeLeaves lists the values in the order of their numbers.
@@ -33,7 +33,7 @@ func (p *Plan) DescribeLeaves() []LeafInfo {
 	return infos
 }
 
-// TypeOf is the type text of the leaf that has a name, and empty if none has.
+// TypeOf returns the type text of the leaf with a name, and an empty text if there is none.
 func (p *Plan) TypeOf(name string) string {
 	for i := range p.leaves {
 		if p.leaves[i].name == name {
@@ -43,8 +43,8 @@ func (p *Plan) TypeOf(name string) string {
 	return ""
 }
 
-// leaf returns the i-th of the values in t that are leaves; nil, with i less by their number, if
-// there are not so many.
+// leaf returns the i-th leaf in t; if there are fewer, it returns nil and subtracts their number
+// from i.
 func (t *Type) leaf(i *int) *Type {
 	switch t.Kind {
 	case Struct:

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Lerp says how a value between two versions is made of them, for drawing. It is a hint to whoever
-// draws: it changes nothing that is captured or sent, and travels in no table.
+// Lerp selects the interpolation of a value between two versions, for drawing. It is a hint for
+// renderers: it does not affect captured or sent values, and is in no table.
 type Lerp uint8
 
-// The ways. Those without a tag are Linear for floats, Rotation for quaternions and Step for all
-// else.
+// The interpolations. Without a tag it is Linear for floats, Rotation for quaternions and Step for
+// all other kinds.
 const (
 	LerpStep     Lerp = iota // the older version's, until the newer one is reached
 	LerpLinear               // on the straight line between both
@@ -25,10 +25,10 @@ func (l Lerp) String() string {
 	return [...]string{"none", "linear", "angle", "degrees", "rotation"}[l]
 }
 
-// lerpTag is what a tag says, if any does.
+// lerpTag is the tag lerp of a field.
 type lerpTag struct {
 	is       Lerp
-	set, own bool // by any tag, and by that of the field itself
+	set, own bool // by any tag, and by the tag of the field itself
 }
 
 func (t *lerpTag) parse(value string) error {
@@ -40,7 +40,7 @@ func (t *lerpTag) parse(value string) error {
 	return nil
 }
 
-// fits tells whether a value of kind k can be made so.
+// fits reports whether kind k can be interpolated so.
 func (t lerpTag) fits(k Kind) bool {
 	switch {
 	case t.is == LerpStep:
@@ -48,13 +48,13 @@ func (t lerpTag) fits(k Kind) bool {
 	case k >= Float32 && k <= Range64:
 		return true
 	case k >= Int8 && k <= Uint:
-		return t.is != LerpAngle // in whole radians there is nothing to make
+		return t.is != LerpAngle // whole radians cannot be interpolated
 	default:
 		return false
 	}
 }
 
-// lerps tells whether anything inside can be made as the tag says.
+// lerps reports whether a part can be interpolated as the tag requires.
 func (n *node) lerps(t lerpTag) bool {
 	switch n.kind {
 	case Array:
@@ -71,8 +71,8 @@ func (n *node) lerps(t lerpTag) bool {
 	}
 }
 
-// draw gives the leaves of a field their way: that of its own or an outer tag, if they can be made
-// so, or that of their kind. Structs inside have seen to theirs.
+// draw sets the interpolation of the leaves of a field: that of its own or an outer tag, if it
+// fits, or the default of their kind. Structs inside have already set theirs.
 func (w *walker) draw(n *node, t lerpTag) error {
 	switch {
 	case t.own && w.inside > 0:
@@ -92,10 +92,10 @@ func (w *walker) draw(n *node, t lerpTag) error {
 	return nil
 }
 
-// jumps gives the parts of n that become leaves the tag teleport.
+// jumps sets the tag teleport on the parts of n that become leaves.
 func (n *node) jumps(set bool) {
 	switch {
-	case !set || n.kind == Struct: // its fields have got it from their tags, or from around them
+	case !set || n.kind == Struct: // its fields have it from their own or outer tags
 	case n.kind == Array:
 		n.elem.jumps(set)
 	default:
@@ -103,5 +103,5 @@ func (n *node) jumps(set bool) {
 	}
 }
 
-// inherited is the tag for what lies inside.
+// inherited returns the tag for inner fields.
 func (t lerpTag) inherited() lerpTag { t.own = false; return t }

@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A map travels as its entries in rising order of the keys: integers by value, strings by
-// bytes. So equal maps are equal bytes, and an entry is a struct like any other.
+// A map is sent as its entries in ascending order of the keys: integers by value, strings by bytes.
+// So equal maps are equal bytes, and an entry is a struct like any other.
 
 // The fields of an entry, in Go and on the wire.
 const (
@@ -25,8 +25,8 @@ func entryOf(t reflect.Type) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: entryKey, Type: t.Key()}, {Name: entryValue, Type: t.Elem()}})
 }
 
-// entries lends the scratch of one map type to whoever walks such a map: a plan itself never
-// changes. One is kept; a second goroutine at the same time makes its own.
+// entries provides the scratch of one map type for reading such a map: a plan itself never changes.
+// One scratch is stored; a second goroutine at the same time allocates its own.
 type entries struct {
 	typ  reflect.Type
 	idle atomic.Pointer[entryScratch]
@@ -42,7 +42,7 @@ func (e *entries) borrow() *entryScratch {
 	return s
 }
 
-// giveBack returns s, without what it would keep alive.
+// giveBack returns s, without references to the map.
 func (e *entries) giveBack(s *entryScratch) {
 	s.entry.SetZero()
 	s.iter.Reset(reflect.Value{})
@@ -54,14 +54,14 @@ type entryScratch struct {
 	entry, key, value reflect.Value // one entry, and its fields
 	at                unsafe.Pointer
 	iter              reflect.MapIter
-	buf               []byte // entries in the order in which Go hands them out
+	buf               []byte // entries in the order of Go's iteration
 	list              []entry
 }
 
 // entry is a part of the scratch.
 type entry struct {
-	order      uint64 // of an integer key: rises with it
-	from, to   int    // all of it
+	order      uint64 // of an integer key: ascending with it
+	from, to   int    // the whole entry
 	text, stop int    // of a string key: its bytes
 }
 
@@ -72,7 +72,7 @@ func (s *entryScratch) compare(a, b entry) int {
 	return bytes.Compare(s.buf[a.text:a.stop], s.buf[b.text:b.stop])
 }
 
-// rising makes a word of kind k one that is larger the larger the value is.
+// rising maps a word of kind k to a number in the order of the values.
 func (k Kind) rising(w uint64) uint64 {
 	switch k {
 	case Int8, Int16, Int32, Int64, Int:
@@ -82,8 +82,8 @@ func (k Kind) rising(w uint64) uint64 {
 	}
 }
 
-// appendMap writes the map at q. Of too many entries it leaves out the last ones, and of keys
-// those that are too long: cut, they might become each other.
+// appendMap writes the map at q. If it has too many entries it leaves out the last ones, and
+// entries with too long keys: shortened keys could become equal.
 func (l *leaf) appendMap(dst []byte, q unsafe.Pointer, rep *report) []byte {
 	m := reflect.NewAt(l.typ, q).Elem()
 	if m.Len() == 0 {
@@ -124,7 +124,7 @@ func (l *leaf) appendMap(dst []byte, q unsafe.Pointer, rep *report) []byte {
 	return dst
 }
 
-// compareKeys compares the keys of the elements that the two readers are at.
+// compareKeys compares the keys of the elements at the two readers.
 func (l *leaf) compareKeys(a, b wire.Reader) int {
 	for i := range l.key {
 		l.elem.leaves[i].skip(&a)
@@ -137,7 +137,7 @@ func (l *leaf) compareKeys(a, b wire.Reader) int {
 	return cmp.Compare(key.kind.rising(key.readWord(&a)), key.kind.rising(key.readWord(&b)))
 }
 
-// skipMap reads past a map and checks it.
+// skipMap skips a map and validates it.
 func (l *leaf) skipMap(r *wire.Reader) {
 	var last wire.Reader
 	for i := range r.Count(l.max, l.elem.least) {
@@ -154,7 +154,7 @@ func (l *leaf) skipMap(r *wire.Reader) {
 	}
 }
 
-// storeMap reads a map. It is a new one, so that who holds the old one keeps it as it was.
+// storeMap reads a map into a new one, so that holders of the old map see no change.
 func (l *leaf) storeMap(q unsafe.Pointer, r *wire.Reader) {
 	at := *r
 	n := r.Count(l.max, l.elem.least)
@@ -179,7 +179,7 @@ func (l *leaf) storeMap(q unsafe.Pointer, r *wire.Reader) {
 	reflect.NewAt(l.typ, q).Elem().Set(m)
 }
 
-// cloneMap gives the field at q, a plain copy, a map of its own.
+// cloneMap gives the field at q, a shallow copy, a map of its own.
 func (l *leaf) cloneMap(q unsafe.Pointer) {
 	field := reflect.NewAt(l.typ, q).Elem()
 	if field.IsNil() {

@@ -7,15 +7,15 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A message is its leaves in order, nothing between them:
+// A message consists of its leaves in order, without separators:
 //
 //	message = leaf*            leaf = the form of its kind (doc.go)
 //
-// There are no field numbers: the layout is the writer's own, or the reader's that Bind has
-// bound to the writer's struct.
+// There are no field numbers: the layout is the writer's own, or the reader's that Bind has bound
+// to the writer's struct.
 
-// Append appends the struct at v, which must be of the plan's type. The error names the field
-// that is over its limit; dst is then returned as it was. NaN is written as 0.
+// Append appends the struct at v, which must be of the plan's type. The error names the field over
+// its limit; dst is then returned unchanged. NaN is written as 0.
 func (p *Plan) Append(dst []byte, v unsafe.Pointer) ([]byte, error) {
 	if v == nil {
 		return dst, errNil
@@ -49,9 +49,9 @@ func (p *Plan) append(dst []byte, v unsafe.Pointer, rep *report) []byte {
 	return dst
 }
 
-// Decode reads a whole message into the struct at v, which must be of the plan's type. After
-// an error the struct holds part of the message: drop it. Fields that do not travel are not
-// touched. What it reserves is bounded by the limits of the fields and by the length of b.
+// Decode reads a whole message into the struct at v, which must be of the plan's type. After an
+// error the struct contains part of the message: drop it. Local fields are not changed. The
+// allocations are limited by the limits of the fields and by the length of b.
 func (p *Plan) Decode(b []byte, v unsafe.Pointer) error {
 	if v == nil {
 		return errNil
@@ -81,7 +81,7 @@ func (p *Plan) skip(r *wire.Reader) {
 	}
 }
 
-// skip reads past one leaf and checks it.
+// skip skips one leaf and validates it.
 func (l *leaf) skip(r *wire.Reader) {
 	if l.kind.Blob() {
 		l.skipBlob(r)

@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// An offset is by how much what is drawn of a value differs from it: a number for each leaf that is
-// drawn on the way from one value to another, four for a quaternion. What steps has none.
+// An offset is the difference of the drawn value from the actual one: a number for each
+// interpolated leaf, four for a quaternion. Leaves that step have none.
 
-// Offsets is how many numbers an offset has.
+// Offsets returns how many numbers an offset has.
 func (p *Plan) Offsets() (n int) {
 	for i := range p.leaves {
 		n += p.leaves[i].offsets()
@@ -27,8 +27,8 @@ func (l *leaf) offsets() int {
 	}
 }
 
-// Apart writes by how much the struct at a differs from the one at b: of angles and rotations the
-// short way. What is no finite number has no distance.
+// Apart writes the difference of the struct at a from the one at b: for angles and rotations the
+// short way. If it is not finite it is 0.
 func (p *Plan) Apart(off []float64, a, b unsafe.Pointer) {
 	at := 0
 	for i := range p.leaves {
@@ -44,7 +44,8 @@ func (p *Plan) Apart(off []float64, a, b unsafe.Pointer) {
 	}
 }
 
-// apart is x - y, the short way round. What lies infinitely far away, or nowhere, is drawn at once.
+// apart returns x - y, the short way round, or 0 if it is not finite: then the change is drawn at
+// once.
 func (l *leaf) apart(x, y float64) float64 {
 	d := x - y
 	if circle := l.circle(); circle != 0 {
@@ -75,7 +76,7 @@ func (p *Plan) Shift(v unsafe.Pointer, off []float64, part float64) {
 	}
 }
 
-// number is the value of a leaf in its own unit.
+// number returns the value of a leaf in its own unit.
 func (l *leaf) number(v unsafe.Pointer) float64 {
 	q := unsafe.Add(v, l.off)
 	switch l.kind {
@@ -89,7 +90,7 @@ func (l *leaf) number(v unsafe.Pointer) float64 {
 	}
 }
 
-// setNumber sets it, rounded if it is whole.
+// setNumber sets it, rounded for an integer.
 func (l *leaf) setNumber(v unsafe.Pointer, x float64) {
 	q := unsafe.Add(v, l.off)
 	least, most := -math.MaxFloat64, math.MaxFloat64
@@ -106,7 +107,7 @@ func (l *leaf) setNumber(v unsafe.Pointer, x float64) {
 	}
 }
 
-// whole is the number that the word of an integer stands for.
+// whole returns the number of an integer's word.
 func (l *leaf) whole(w uint64) float64 {
 	if l.kind >= Uint8 && l.kind <= Uint {
 		return float64(w)
@@ -114,7 +115,7 @@ func (l *leaf) whole(w uint64) float64 {
 	return float64(int64(w))
 }
 
-// nearest is the word of an integer that its field can hold.
+// nearest returns the word of the nearest integer that the field can hold.
 func (l *leaf) nearest(x float64) uint64 {
 	low := l.low
 	if l.kind == Int64 {
@@ -132,7 +133,7 @@ func (l *leaf) nearest(x float64) uint64 {
 	}
 }
 
-// quatApart is the difference of two rotations that are written with the sign that is nearer.
+// quatApart writes the difference of two rotations, with the nearer of the two signs.
 func quatApart(off []float64, a, b *[4]float32) {
 	var dot float64
 	for i := range a {
@@ -150,7 +151,7 @@ func quatApart(off []float64, a, b *[4]float32) {
 	}
 }
 
-// quatShift moves a rotation by a part of a difference. One that was never set stays so.
+// quatShift moves a rotation by a part of a difference. A rotation that was never set is unchanged.
 func quatShift(q *[4]float32, off []float64, part float64) {
 	var r [4]float64
 	var norm float64

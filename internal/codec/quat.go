@@ -6,31 +6,33 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A quaternion travels as its smallest three: of the four components of a unit quaternion the
-// largest follows from the others, and as q and -q are one rotation it can be made positive.
-// With n bits and M = 2^(n-1) - 1 the other three, which lie within ±1/√2, are whole numbers of
-// steps of 1/(√2·M):
+// A quaternion is sent as its smallest three: of the four components of a unit quaternion the
+// largest follows from the others, and as q and -q are one rotation it can be made positive. With n
+// bits and M = 2^(n-1) - 1 the other three, which are within ±1/√2, are whole numbers of steps of
+// 1/(√2·M):
 //
 //	word = largest:2 a:n b:n c:n  in that order from the top; a, b, c in the order of the
 //	                              components without the largest, each as steps + M + 1, which
 //	                              is never 0
 //	word = 0                      four zeros: a rotation that was never set, or is not shown
 //
-// So a component of 0 stays 0, and a capture of what a word became is that word again, which
-// takes a rule for components that are nearly equal: in whole numbers, with R = 2·M² - Σsteps²,
-// the square of the largest one, no other is larger, and one before it is half a step smaller.
+// So a component of 0 remains 0, and the capture of a restored word is the same word, which
+// requires a rule for components that are nearly equal: in whole numbers, with R = 2·M² - Σsteps²,
+// the square of the largest one, no other is larger, and a component before it is half a step
+// smaller.
 
 // The bits of a component. With 3 the worst rotation is off by about 20 degrees, with 9 by a
-// quarter of a degree; 20 is what a float32 has and what a word holds.
+// quarter of a degree; 20 is the precision of a float32 and the most that fits a word.
 const (
 	minQuatBits = 3
 	maxQuatBits = 20
 )
 
-// quatSize is the number of bytes of a whole quaternion.
+// quatSize returns the number of bytes of a whole quaternion.
 func quatSize(n int) int { return (3*n + 2 + 7) / 8 }
 
-// packQuat normalises the four floats and returns their word. What has no direction is zero.
+// packQuat normalises the four floats and returns their word. A quaternion without a direction is
+// zero.
 func packQuat(q *[4]float32, n int) (w uint64, clamped int) {
 	var norm, most float64
 	at := 0
@@ -74,7 +76,7 @@ func packQuat(q *[4]float32, n int) (w uint64, clamped int) {
 	return w, 0
 }
 
-// settle returns which component breaks the rule on the largest, or -1.
+// settle returns the index of a component that violates the rule on the largest, or -1.
 func settle(s *[3]int64, at int, m int64) int {
 	r := 2*m*m - s[0]*s[0] - s[1]*s[1] - s[2]*s[2]
 	for i, c := range s {
@@ -86,7 +88,7 @@ func settle(s *[3]int64, at int, m int64) int {
 	return -1
 }
 
-// splitQuat takes a word that is not 0 apart.
+// splitQuat splits a word that is not 0 into steps and the largest component's index.
 func splitQuat(w uint64, n int) (s [3]int64, at int) {
 	m, bits := int64(1)<<(n-1)-1, uint64(1)<<n-1
 	for i := 2; i >= 0; i-- {
@@ -96,7 +98,7 @@ func splitQuat(w uint64, n int) (s [3]int64, at int) {
 	return s, int(w)
 }
 
-// soundQuat tells whether packQuat could have made the word.
+// soundQuat reports whether packQuat could have made the word.
 func soundQuat(w uint64, n int) bool {
 	if w == 0 {
 		return true
@@ -106,7 +108,7 @@ func soundQuat(w uint64, n int) bool {
 	return min(s[0], s[1], s[2]) >= -m && settle(&s, at, m) < 0
 }
 
-// unpackQuat makes a unit quaternion of a word.
+// unpackQuat converts a word into a unit quaternion.
 func unpackQuat(q *[4]float32, w uint64, n int) {
 	if w == 0 {
 		*q = [4]float32{}
@@ -124,7 +126,7 @@ func unpackQuat(q *[4]float32, w uint64, n int) {
 	q[at] = float32(math.Sqrt(float64(2*m*m-s[0]*s[0]-s[1]*s[1]-s[2]*s[2])) / unit)
 }
 
-// appendQuat writes the word in as many bytes as it has room for, the lowest first.
+// appendQuat writes the word in quatSize bytes, the lowest first.
 func appendQuat(dst []byte, w uint64, n int) []byte {
 	for range quatSize(n) {
 		dst = append(dst, byte(w))
@@ -140,7 +142,7 @@ func readQuat(r *wire.Reader, n int) (w uint64) {
 	return w
 }
 
-// appendQuatDiff writes how the word differs from base: with the same largest component the
+// appendQuatDiff writes the difference of the word from base: with the same largest component the
 // differences of the others, zigzag and bit by bit interleaved, so that three small ones make one
 // small number; otherwise, or if it is shorter, the word.
 //

@@ -1,17 +1,17 @@
 package codec
 
-// Who may read a field is said in its tag. To the codec the rules are names: whoever sends
-// values asks which leaf has which, and leaves out what a reader may not have.
+// A field's tag says which clients may read it. In the codec these read rules are names: the sender
+// looks up the rule of each leaf, and leaves out the values that a reader must not get.
 
-// ReadAll is the rule of what everybody may read; it takes a field out of the rule of the
-// struct that it lies in.
+// ReadAll is the rule of a field that all clients may read; it exempts a field from the rule of its
+// struct.
 const ReadAll = "all"
 
-// readBy gives the parts of n that become leaves a rule, unless they have one of their own.
+// readBy sets the rule of the parts of n that become leaves, unless they have their own.
 func (n *node) readBy(rule string) {
 	switch {
 	case rule == "":
-	case n.kind == Struct: // its fields have got it from their tags, or from around them
+	case n.kind == Struct: // its fields have it from their own or outer tags
 	case n.kind == Array:
 		n.elem.readBy(rule)
 	case rule == ReadAll:
@@ -21,10 +21,10 @@ func (n *node) readBy(rule string) {
 	}
 }
 
-// ReadRule returns the rule by which leaf i is read, or "" if everybody may.
+// ReadRule returns the read rule of leaf i, or "" if all clients may read it.
 func (p *Plan) ReadRule(i int) string { return p.leaves[i].read }
 
-// Zero makes a value whose leaves are all as where a field is missing.
+// Zero returns a value with each leaf as if its field were missing.
 func (p *Plan) Zero() Values {
 	v := Values{Words: make([]uint64, p.words), Blobs: make([][]byte, p.blobs)}
 	for i := range p.leaves {
@@ -33,10 +33,10 @@ func (p *Plan) Zero() Values {
 	return v
 }
 
-// has tells whether leaf i is in a mask of ⌈Leaves ÷ 8⌉ bytes.
+// has reports whether leaf i is in a mask of ⌈Leaves ÷ 8⌉ bytes.
 func has(mask []byte, i int) bool { return mask[i>>3]>>(i&7)&1 != 0 }
 
-// Withhold sets some leaves of v to those of zero.
+// Withhold replaces some leaves of v by those of zero.
 func (p *Plan) Withhold(v *Values, leaves []uint16, zero *Values) {
 	for _, i := range leaves {
 		p.leaves[i].take(v, zero)
@@ -65,5 +65,5 @@ func (p *Plan) AppendSome(dst []byte, v *Values, mask []byte) []byte {
 	return dst
 }
 
-// Same tells whether leaf i is the same in two values.
+// Same reports whether leaf i is the same in two values.
 func (p *Plan) Same(i int, a, b *Values) bool { return p.leaves[i].equal(a, b) }

@@ -7,16 +7,16 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Round makes each number in the struct at v what a capture and a restore make of it. Only those
-// with a unit, a range or the bits of a quaternion take work, and nothing is allocated, except for
-// maps that have such numbers in their values. What does not fit is left as it is, so that a
-// capture finds it and counts it: see Clamp. Rounding what is rounded changes nothing.
+// Round changes each number in the struct at v to its value after a capture and a restore. Only
+// numbers with a unit, a range or the bits of a quaternion take time, and only maps with such
+// numbers in their values allocate. A value that does not fit is not changed, so that a capture
+// finds it and counts it: see Clamp. Rounding is idempotent.
 func (p *Plan) Round(v unsafe.Pointer) {
 	for _, i := range p.rounds {
 		l := &p.leaves[i]
 		q := unsafe.Add(v, l.off)
 		switch l.kind {
-		case Quant32, Range32: // what states are mostly made of
+		case Quant32, Range32: // most leaves of a state
 			s := float64(*(*float32)(q)) * l.den
 			if l.num != 1 {
 				s /= l.num
@@ -42,8 +42,8 @@ func (p *Plan) Round(v unsafe.Pointer) {
 	}
 }
 
-// Clamp makes of each value in the struct at v that does not fit what a capture makes of it, which
-// cuts it.
+// Clamp changes each value in the struct at v that does not fit to its captured value, which is
+// cut.
 func (p *Plan) Clamp(v unsafe.Pointer) {
 	for i := range p.leaves {
 		switch l := &p.leaves[i]; {
@@ -58,8 +58,8 @@ func (p *Plan) Clamp(v unsafe.Pointer) {
 	}
 }
 
-// settle lets a string, list or message go through a capture and a restore if so many misfits are
-// in it, or more for 1.
+// settle passes a string, list or message through a capture and a restore if its number of misfits,
+// counted up to 1, equals misfits.
 func (l *leaf) settle(v unsafe.Pointer, misfits int) {
 	var rep report
 	b := l.appendBlob(nil, v, &rep)
@@ -69,7 +69,7 @@ func (l *leaf) settle(v unsafe.Pointer, misfits int) {
 	}
 }
 
-// rounding lists the leaves with numbers that Round has to see to.
+// rounding lists the leaves with numbers that Round changes.
 func rounding(leaves []leaf) (rounds []uint16) {
 	for i := range leaves {
 		switch l := &leaves[i]; {

@@ -7,20 +7,20 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// The difference of a slice or a map is a script that makes the new value out of the baseline's
+// The difference of a slice or a map is a script that builds the new value from the baseline's
 // elements, from the first to the last:
 //
-//	difference = step* 0               what is left of the baseline is kept
-//	           | 1 value               the new value whole: a writer takes what is shorter
+//	difference = step* 0               the remaining elements of the baseline are kept
+//	           | 1 value               the whole new value: a writer selects the shorter form
 //	step       = n << 2 | op, then
-//	  0 keep                           the next n elements stay
-//	  1 drop                           the next n elements go
+//	  0 keep                           the next n elements are kept
+//	  1 drop                           the next n elements are removed
 //	  2 edit   (mask difference*)^n    the next n elements change: a bit per leaf, none if
-//	                                   there is but one
+//	                                   there is only one
 //	  3 insert element^n               n new elements
 //
-// Which element was which only the writer decides: by index, by key, or in a map by the order
-// of keys. A reader needs to know nothing of it.
+// The writer alone matches elements with those of the baseline: by index, by key, or in a map by
+// the order of keys. A reader does not depend on it.
 
 const (
 	opKeep = iota
@@ -30,11 +30,11 @@ const (
 
 	scriptEnd   = 0
 	scriptWhole = 1
-	// maxRun is the most edits or inserts under one head, which then is one byte, written
-	// before they are counted.
+	// maxRun is the most edits or inserts under one head, so that the head is one byte and can be
+	// reserved before they are counted.
 	maxRun = 31
-	// maxLookAhead is how far a writer looks for a key that is not at its place. What moved
-	// farther is sent again: a bound on the time, not on what can be said.
+	// maxLookAhead is how many elements a writer searches for a key that is not at its place. An
+	// element that moved farther is sent again: this limits the time, not the format.
 	maxLookAhead = 32
 )
 
@@ -42,11 +42,11 @@ const (
 var (
 	// ErrScript is the error of a difference that does not fit its baseline.
 	ErrScript = errors.New("codec: a difference that does not fit its baseline")
-	// ErrOrder is the error of a map whose keys do not rise.
+	// ErrOrder is the error of a map without ascending keys.
 	ErrOrder = errors.New("codec: the keys of a map do not rise")
 )
 
-// appendBlobDiff writes how a blob differs from base, which it does.
+// appendBlobDiff writes the difference of a blob from base; they differ.
 func (l *leaf) appendBlobDiff(dst []byte, now, base []byte) []byte {
 	if !l.kind.list() {
 		return append(dst, now...)
@@ -63,10 +63,10 @@ type script struct {
 	dst []byte
 	op  int
 	n   uint64 // elements of the running step, 0 = there is none
-	at  int    // where the head of an edit or insert belongs
+	at  int    // the offset of the head of an edit or insert
 }
 
-// step adds an element to the running step, or begins another one.
+// step adds an element to the current step, or starts another one.
 func (s *script) step(op int) {
 	if s.n > 0 && s.op == op && (op < opEdit || s.n < maxRun) {
 		s.n++
@@ -80,7 +80,7 @@ func (s *script) step(op int) {
 	}
 }
 
-// finish writes the head of the running step.
+// finish writes the head of the current step.
 func (s *script) finish() {
 	head := s.n<<2 | uint64(s.op)
 	switch {
@@ -101,14 +101,14 @@ func (l *leaf) count(r *wire.Reader) int {
 	return r.Count(l.max, l.elem.least)
 }
 
-// span reads past an element and returns its bytes.
+// span skips an element and returns its bytes.
 func (p *Plan) span(r *wire.Reader) []byte {
 	off := r.Offset()
 	p.skip(r)
 	return r.Since(off)
 }
 
-// appendScript writes the steps from base to now, or gives up when they are longer than now.
+// appendScript writes the steps from base to now, or stops when they are longer than now.
 func (l *leaf) appendScript(dst []byte, now, base []byte) []byte {
 	a, b := wire.NewReader(now), wire.NewReader(base)
 	na, nb := l.count(&a), l.count(&b)
@@ -141,8 +141,8 @@ func (l *leaf) appendScript(dst []byte, now, base []byte) []byte {
 	return append(s.dst, scriptEnd)
 }
 
-// next decides about the elements that the readers are at: whether that of now is new, that of
-// base gone, or one the other (opKeep).
+// next compares the elements at the readers: the element of now is new (opInsert), that of base is
+// gone (opDrop), or they are the same (opKeep).
 func (l *leaf) next(now, base wire.Reader, na, nb int) int {
 	switch {
 	case nb == 0:
@@ -161,7 +161,7 @@ func (l *leaf) next(now, base wire.Reader, na, nb int) int {
 	case l.kind == Map:
 		return opDrop
 	}
-	back := l.lookAhead(now, base, nb) // how much would have to be dropped to keep this element
+	back := l.lookAhead(now, base, nb) // how many to drop to keep this element
 	if back < 0 {
 		return opInsert
 	}
@@ -171,8 +171,8 @@ func (l *leaf) next(now, base wire.Reader, na, nb int) int {
 	return opInsert
 }
 
-// lookAhead returns how many of the n elements at in come before the one with the key of that
-// at key, or -1.
+// lookAhead returns how many of the n elements at in precede the one with the key of the element at
+// key, or -1.
 func (l *leaf) lookAhead(key, in wire.Reader, n int) int {
 	for i := range min(n, maxLookAhead) {
 		if l.compareKeys(key, in) == 0 {
@@ -183,7 +183,7 @@ func (l *leaf) lookAhead(key, in wire.Reader, n int) int {
 	return -1
 }
 
-// editMask is the number of bytes of the mask of an edit.
+// editMask returns the number of bytes of the mask of an edit.
 func (p *Plan) editMask() int {
 	if len(p.leaves) == 1 {
 		return 0
@@ -193,7 +193,7 @@ func (p *Plan) editMask() int {
 
 var noMask [(MaxLeaves + 7) / 8]byte
 
-// appendEdit writes how the element at now differs from that at base, which it does.
+// appendEdit writes the difference of the element at now from that at base; they differ.
 func (p *Plan) appendEdit(dst []byte, now, base *wire.Reader) []byte {
 	at, n := len(dst), p.editMask()
 	dst = append(dst, noMask[:n]...)
@@ -219,7 +219,7 @@ func (p *Plan) appendEdit(dst []byte, now, base *wire.Reader) []byte {
 	return dst
 }
 
-// readBlobDiff reads what appendBlobDiff wrote and checks it wholly.
+// readBlobDiff reads the output of appendBlobDiff and validates it completely.
 func (l *leaf) readBlobDiff(r *wire.Reader, base []byte) []byte {
 	if !l.kind.list() {
 		return l.readBlob(r)
@@ -228,7 +228,7 @@ func (l *leaf) readBlobDiff(r *wire.Reader, base []byte) []byte {
 	if head == scriptWhole {
 		return l.readBlob(r)
 	}
-	const room = 3 // for the count, which comes first and is known last
+	const room = 3 // for the count, which is first but computed last
 	b := wire.NewReader(base)
 	left, n := l.count(&b), 0
 	out := make([]byte, room, room+len(base)+64)
@@ -272,7 +272,7 @@ func (l *leaf) readBlobDiff(r *wire.Reader, base []byte) []byte {
 	return out
 }
 
-// readStep does one step with k elements.
+// readStep performs one step with k elements.
 func (l *leaf) readStep(out []byte, r, base *wire.Reader, k int, op uint64) []byte {
 	switch op {
 	case opEdit:
@@ -293,7 +293,7 @@ func (l *leaf) readStep(out []byte, r, base *wire.Reader, k int, op uint64) []by
 	return append(out, base.Since(off)...)
 }
 
-// readEdit changes one element of the baseline.
+// readEdit edits one element of the baseline.
 func (p *Plan) readEdit(out []byte, r, base *wire.Reader) []byte {
 	n := p.editMask()
 	mask := r.Bytes(n)

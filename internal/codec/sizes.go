@@ -6,7 +6,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// LeafName is the name of leaf i within the struct, such as Pos.X.
+// LeafName returns the path of leaf i within the struct, such as Pos.X.
 func (p *Plan) LeafName(i int) string { return p.leaves[i].name }
 
 // AddSizes adds to sizes the bits that PutDelta writes for each leaf, times a factor: sizes[0] is
@@ -15,18 +15,17 @@ func (p *Plan) AddSizes(sizes []uint64, times uint64, w *wire.BitWriter, v, base
 	p.putDelta(w, v, base, t, sizes, times)
 }
 
-// MaxDelta is the most bits that a delta takes, and the name of the field that takes the largest
-// part.
+// MaxDelta returns the most bits of a delta, and the name of the field with the largest part.
 func (p *Plan) MaxDelta() (size int, largest string) {
 	size = 1 + 1 + len(p.leaves) + (1+len(p.leaves)+maskGroup-1)/maskGroup + wire.MaxLenBits(64)
 	return p.sum(size, 1<<30, (*leaf).maxDelta)
 }
 
-// maxDelta is the most bits of one leaf.
+// maxDelta returns the most bits of one leaf.
 func (l *leaf) maxDelta() int {
 	switch {
 	case l.kind.Blob():
-		n := min(l.maxSize(), 1<<26) // of more nobody sends anything, and an int may have 32 bits
+		n := min(l.maxSize(), 1<<26) // far above any message, and an int may have 32 bits
 		return wire.MaxLenBits(bits.Len(uint(n))) + 8*n
 	case l.kind == Quat:
 		return 3 + max(3*l.max+2, 3*wire.MaxRiceBits(l.max+2))

@@ -9,25 +9,24 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Values are one captured state: a word per number and the wire bytes of everything else.
-// They share no memory with the struct that they came from.
+// Values is one captured state: a word per number and the wire bytes of each other leaf. It shares
+// no memory with the captured struct.
 type Values struct {
-	Words []uint64 // at least Words() of the plan; a caller may keep more behind them
+	Words []uint64 // at least Words() of the plan; a caller may append more
 	Blobs [][]byte // Blobs() of the plan
 }
 
-// Words is the number of words of a value.
+// Words returns the number of words of a value.
 func (p *Plan) Words() int { return p.words }
 
-// Blobs is the number of blobs of a value.
+// Blobs returns the number of blobs of a value.
 func (p *Plan) Blobs() int { return p.blobs }
 
-// Leaves is the number of values that change on their own: bits of the changed-field mask.
+// Leaves returns the number of values that change separately: bits of the changed-field mask.
 func (p *Plan) Leaves() int { return len(p.leaves) }
 
-// Capture reads the struct at v into to, reusing its memory, in wire precision: what Restore
-// makes of it is what every reader will see. It returns how many values had to be cut or
-// clamped to fit.
+// Capture reads the struct at v into to, reusing its memory, in wire precision: Restore gives the
+// value that every reader will see. It returns how many values had to be cut or clamped to fit.
 func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
@@ -48,7 +47,7 @@ func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
 	return clamped
 }
 
-// Misfits names the fields of the struct at v that Capture has to cut or clamp, in their order.
+// Misfits names the fields of the struct at v that Capture must cut or clamp, in their order.
 func (p *Plan) Misfits(v unsafe.Pointer) (names []string) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
@@ -67,8 +66,8 @@ func (p *Plan) Misfits(v unsafe.Pointer) (names []string) {
 	return names
 }
 
-// Refuse names the fields of the struct at v that Capture had to cut or clamp, and lets those of
-// now keep what last has of them, unless it is nil.
+// Refuse names the fields of the struct at v that Capture had to cut or clamp, and, unless last is
+// nil, resets those fields of now to last.
 func (p *Plan) Refuse(v unsafe.Pointer, now, last *Values) (names []string) {
 	names = p.Misfits(v)
 	for i := range p.leaves {
@@ -79,7 +78,7 @@ func (p *Plan) Refuse(v unsafe.Pointer, now, last *Values) (names []string) {
 	return names
 }
 
-// keep lets the leaf of now be what last has, of which the caller owns only the former.
+// keep sets the leaf of now to that of last. The caller owns only the memory of now.
 func (l *leaf) keep(now, last *Values) {
 	if l.kind.Blob() {
 		now.Blobs[l.pos] = append(now.Blobs[l.pos][:0], last.Blobs[l.pos]...)
@@ -88,7 +87,7 @@ func (l *leaf) keep(now, last *Values) {
 	}
 }
 
-// Differs tells whether two values differ in leaf i.
+// Differs reports whether two values differ in leaf i.
 func (p *Plan) Differs(i int, a, b *Values) bool { return !p.leaves[i].equal(a, b) }
 
 func (l *leaf) captureZero(to *Values) {
@@ -99,9 +98,8 @@ func (l *leaf) captureZero(to *Values) {
 	}
 }
 
-// Restore writes from into the struct at v. With a non-nil old, which v then holds, what did
-// not change is left alone: mostly it is little, and a frequent change of a number makes no
-// garbage.
+// Restore writes from into the struct at v. With a non-nil old, which v then contains, unchanged
+// leaves are skipped: usually few change, and a frequent change of a number makes no garbage.
 func (p *Plan) Restore(v unsafe.Pointer, from, old *Values) {
 	p.RestoreNumbers(v, from, old)
 	for i, b := range from.Blobs[:p.blobs] {
@@ -114,7 +112,7 @@ func (p *Plan) Restore(v unsafe.Pointer, from, old *Values) {
 	}
 }
 
-// RestoreNumbers is Restore for what is neither string nor list nor message. It allocates nothing.
+// RestoreNumbers is Restore for leaves that are numbers. It does not allocate.
 func (p *Plan) RestoreNumbers(v unsafe.Pointer, from, old *Values) {
 	for i, w := range from.Words[:p.words] {
 		if old == nil || w != old.Words[i] {
@@ -125,8 +123,8 @@ func (p *Plan) RestoreNumbers(v unsafe.Pointer, from, old *Values) {
 	}
 }
 
-// Mark compares two values, sets ticks[i] = tick for each leaf i that differs, and tells
-// whether any does.
+// Mark compares two values, sets ticks[i] = tick for each leaf i that differs, and reports whether
+// any does.
 func (p *Plan) Mark(ticks []uint64, tick uint64, a, b *Values) (changed bool) {
 	for i := range p.leaves {
 		if !p.leaves[i].equal(a, b) {
@@ -144,8 +142,8 @@ func (l *leaf) equal(a, b *Values) bool {
 	return a.Words[l.pos] == b.Words[l.pos]
 }
 
-// Shows tells whether two values differ in a field that the struct has. Without a foreign
-// layout that is any difference.
+// Shows reports whether two values differ in a field of the struct. Without a foreign layout that
+// is any difference.
 func (p *Plan) Shows(a, b *Values) bool {
 	for i := range p.leaves {
 		if l := &p.leaves[i]; !l.absent && !l.equal(a, b) {
@@ -185,14 +183,14 @@ func (p *Plan) cloneBlobs(v unsafe.Pointer) {
 	}
 }
 
-// MaxSize is the most bytes that a value takes, whole or as a difference, whichever is more,
-// and the name of the field that takes the largest part.
+// MaxSize returns the most bytes of a value, whole or as a difference, and the name of the field
+// with the largest part.
 func (p *Plan) MaxSize() (size int, largest string) {
 	return p.sum(0, 1<<30, (*leaf).maxSize)
 }
 
 // sum adds the sizes of all leaves to size and names the leaf with the largest. It stops at a bound
-// far beyond every limit, which keeps nested limits from overflowing.
+// far above every limit, so that nested limits do not overflow.
 func (p *Plan) sum(size, bound int, of func(*leaf) int) (_ int, largest string) {
 	most := -1
 	for i := range p.leaves {
@@ -213,7 +211,7 @@ func (l *leaf) maxSize() int {
 		return l.max
 	case Proto:
 		return wire.UvarintLen(uint64(l.max)+1) + l.max
-	case Slice, Map: // As a difference it may be whole behind one byte that says so.
+	case Slice, Map: // A difference may be one byte and then the whole value.
 		n, _ := l.elem.MaxSize()
 		return min(1+wire.UvarintLen(uint64(l.max))+int(min(int64(l.max)*int64(n), 1<<30)), 1<<30)
 	default:
@@ -221,5 +219,5 @@ func (l *leaf) maxSize() int {
 	}
 }
 
-// Shown tells whether the struct has leaf i.
+// Shown reports whether the struct has leaf i.
 func (p *Plan) Shown(i int) bool { return !p.leaves[i].absent }

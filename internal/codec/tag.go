@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Limits of a tag and defaults of what has none.
+// Limits of a tag and defaults of a field without one.
 const (
 	// DefaultMaxString holds a name or a line of chat.
 	DefaultMaxString = 128
@@ -16,9 +16,10 @@ const (
 	DefaultMaxBytes = 256
 	// DefaultMaxSlice is a hand of cards or an inventory.
 	DefaultMaxSlice = 64
-	// largestMax bounds what one field may claim: a message frame is 16 KiB, so more never travels.
+	// largestMax limits the max of one field: a message frame is 16 KiB, so larger values are never
+	// sent.
 	largestMax = 1 << 16
-	// MaxLeaves bounds the changed-field mask of a record to 32 bytes.
+	// MaxLeaves limits the changed-field mask of a record to 32 bytes.
 	MaxLeaves = 256
 )
 
@@ -30,13 +31,13 @@ type tag struct {
 	from, to *big.Rat // the range, nil = none
 	quat     int      // bits of a component, 0 = no quaternion
 	each     int      // max of the strings in a slice or map, 0: none given
-	key      string   // which field tells the elements of a slice apart
-	name     string   // on the wire, "" = that of the field
-	hold     holdTag  // when a change is captured (hold.go)
-	lerp     lerpTag  // how it is drawn between two versions (lerp.go)
-	teleport bool     // a change of it lets all of the object step (lerp.go)
-	read     string   // who may read it: ReadAll, or a rule; "" = as what it lies in
-	weight   float64  // how much a change is needed (weight.go), 0 = as what it lies in
+	key      string   // the field that identifies the elements of a slice
+	name     string   // on the wire, "" = the name of the field
+	hold     holdTag  // restricts captures (hold.go)
+	lerp     lerpTag  // interpolation between two versions (lerp.go)
+	teleport bool     // when it changes, the whole object steps (lerp.go)
+	read     string   // the read rule, or ReadAll; "" = that of the outer field
+	weight   float64  // urgency of a change (weight.go), 0 = that of the outer field
 }
 
 func parseTag(s string) (tag, error) {
@@ -105,7 +106,7 @@ func parseMax(key, value string) (int, error) {
 	return n, nil
 }
 
-// setQuant keeps the step as a fraction of two integers that a float64 holds exactly: both
+// setQuant stores the step as a fraction of two integers that a float64 represents exactly: both
 // sides then compute n*num/den with one rounding each, and 1/100 means one hundredth.
 func (t *tag) setQuant(value string) error {
 	r, ok := new(big.Rat).SetString(value)
@@ -119,7 +120,7 @@ func (t *tag) setQuant(value string) error {
 	return nil
 }
 
-// setRange keeps the range as it was written; how many steps it has is known once the step is.
+// setRange stores the range as written; its number of steps is computed once the step is parsed.
 func (t *tag) setRange(value string) error {
 	low, high, ok := strings.Cut(value, ":")
 	from, fine := new(big.Rat).SetString(low)
@@ -138,8 +139,8 @@ func (t *tag) steps(f *big.Rat) *big.Int {
 	return new(big.Int).Div(s.Num(), s.Denom())
 }
 
-// quantise gives the node of a float the step and the range of its tag. A range that is no
-// whole number of steps reaches to the next one outside.
+// quantise applies the step and the range of its tag to the node of a float. A range that is no
+// whole number of steps is extended to the next one outside.
 func (n *node) quantise(t tag) error {
 	wide := n.kind == Float64
 	switch {

@@ -7,13 +7,13 @@ import (
 	"unicode"
 )
 
-// Type says how a value travels, apart from any Go type: it is what one side tells the other
-// of its layout. Two sides with equal Types write the same bytes.
+// Type describes a value on the wire, without any Go type: each side sends its layout as Types. Two
+// sides with equal Types write the same bytes.
 type Type struct {
-	Kind     Kind   // never Int or Uint, which travel as Int64 and Uint64
+	Kind     Kind   // never Int or Uint, which are sent as Int64 and Uint64
 	Num, Den uint64 // of Quant32, Quant64, Range32 and Range64: the step is Num/Den
 	Low      int64  // of Range32 and Range64: the fewest steps
-	High     int64  // and the most
+	High     int64  // and the most steps
 	// String, Bytes, Slice, Map and Proto: the limit; ByteArray and Array: the length; Quat: the
 	// bits
 	Max    int
@@ -28,8 +28,8 @@ type Field struct {
 	Type Type
 }
 
-// String is the type text of docs/WIRE.md. Equal texts mean equal types. It shows what is
-// unsound too, which Check refuses.
+// String returns the type text of docs/WIRE.md. Equal texts mean equal types. It also prints
+// invalid types, which Check refuses.
 func (t *Type) String() string {
 	var b strings.Builder
 	t.text(&b)
@@ -96,7 +96,7 @@ func (t *Type) mapText(b *strings.Builder) {
 	fmt.Fprintf(b, " max=%d", t.Max)
 }
 
-// entries tells whether the elements of a Map are entries.
+// entries reports whether the elements of a Map are entries.
 func (t *Type) entries() bool {
 	if t.Elem == nil || t.Elem.Kind != Struct {
 		return false
@@ -105,21 +105,21 @@ func (t *Type) entries() bool {
 	return (len(f) == 1 || len(f) == 2 && f[1].Name == entryValue) && f[0].Name == entryKey && f[0].Type.Kind.keys()
 }
 
-// Limits of a Type, so that what a peer describes costs no more than what a game declares.
+// Limits of a Type, so that a layout sent by a peer costs no more than one declared by a game.
 const (
-	// MaxName bounds a field's name, in bytes: a table of them travels in the handshake.
+	// MaxName limits a field's name, in bytes: the handshake contains a table of them.
 	MaxName = 64
-	// MaxDepth bounds how deep structs, arrays and slices are nested in each other.
+	// MaxDepth limits the nesting of structs, arrays and slices.
 	MaxDepth = 24
-	// maxProto bounds the full name of a protobuf message.
+	// maxProto limits the full name of a protobuf message.
 	maxProto = 256
-	// maxNum and maxDen bound the two parts of a step: a step lies between 2^-39 and 2^20.
+	// maxNum and maxDen limit the two parts of a step: a step is between 2^-39 and 2^20.
 	maxNum = 1<<20 - 1
 	maxDen = 1<<40 - 1
 )
 
-// validName tells whether a field may have the name on the wire: letters, digits and
-// underscores, as an identifier, so that a type text reads in one way only.
+// validName reports whether a field may have the name on the wire: letters, digits and underscores,
+// as an identifier, so that a type text is unambiguous.
 func validName(name string) bool {
 	if name == "" || len(name) > MaxName {
 		return false
@@ -132,7 +132,7 @@ func validName(name string) bool {
 	return true
 }
 
-// Check tells what is wrong with a Type that a peer has sent.
+// Check returns an error if a Type sent by a peer is invalid.
 func (t *Type) Check() error { return t.check(0) }
 
 // lowestTerms reports whether a fraction cannot be reduced: equal steps have equal texts.

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// node is a Type together with the Go type that holds its values. A node without one is of
-// a foreign layout and has no place here.
+// node is a Type together with the Go type of its values. A node without a Go type belongs to a
+// foreign layout and has no field here.
 type node struct {
-	kind     Kind // Go's own: an int is an Int
+	kind     Kind // the Go kind: an int is an Int
 	num, den uint64
 	low      int64
 	high     int64
@@ -18,13 +18,13 @@ type node struct {
 	typ      reflect.Type
 	proto    string // of a Proto: its name
 	encoding *Encoding
-	read     string // of what becomes a leaf: the rule by which it is read, "" = by everybody
-	// of a Map, or of a Slice that has one: the field of the elements that tells them apart
+	read     string // of a leaf: the read rule, "" = all clients
+	// of a Map, or of a Slice that has one: the field that identifies the elements
 	key    string
 	hold   holdTag
-	lerp   Lerp    // of what becomes a leaf
-	jump   bool    // of what becomes a leaf: it has the tag teleport
-	weight float64 // of what becomes a leaf, 0 = none given
+	lerp   Lerp    // of a leaf
+	jump   bool    // of a leaf: it has the tag teleport
+	weight float64 // of a leaf, 0 = none given
 	elem   *node
 	fields []nodeField
 }
@@ -79,7 +79,7 @@ func (n *node) holdsText() bool {
 	}
 }
 
-// inside returns the tag of what lies in a slice or map of elements of type t.
+// inside returns the tag for the parts of a slice or map of elements of type t.
 func (g tag) inside(t reflect.Type) tag {
 	g.max, g.key, g.hold, g.lerp, g.teleport, g.weight = 0, "", holdTag{}, lerpTag{}, false, 0
 	if k := t.Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Pointer {
@@ -89,15 +89,15 @@ func (g tag) inside(t reflect.Type) tag {
 	return g
 }
 
-// walker turns a Go type into nodes. The stack of types being walked finds recursion, which
-// only a slice can make.
+// walker converts a Go type into nodes. The stack of outer types detects recursion, which is
+// possible only through a slice.
 type walker struct {
 	root   string
 	stack  []reflect.Type
 	budget *Budget // of flattening
-	lists  int     // around what is being flattened
-	inList string  // a field in a list that asks for what only whole lists have
-	inside int     // how many slices and maps are around what is being walked
+	lists  int     // slices and maps around the part being flattened
+	inList string  // a field in a list with a tag that only whole lists may have
+	inside int     // slices and maps around the part being walked
 
 	encodings []Encodings
 }
@@ -112,7 +112,7 @@ func walk(t reflect.Type, e []Encodings) (*node, *walker, error) {
 	return n, w, err
 }
 
-// fail is the error of a field, or of the whole struct.
+// fail returns the error of a field, or of the whole struct.
 func (w *walker) fail(path string, format string, a ...any) error {
 	what := "type " + w.root
 	if path != "" {
@@ -121,7 +121,7 @@ func (w *walker) fail(path string, format string, a ...any) error {
 	return fmt.Errorf("%s: %s", what, fmt.Sprintf(format, a...))
 }
 
-// rootName names a struct type in front of the paths of its fields.
+// rootName returns the name of a struct type, the root of the paths of its fields.
 func rootName(t reflect.Type) string {
 	if name := t.Name(); name != "" {
 		return name
@@ -160,13 +160,13 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		if !f.IsExported() {
 			return nil, w.fail(sub, "unexported field; export it, or tag it `net:\"-\"` to keep it local")
 		}
-		if own.read == "" { // a rule given further out holds for what is inside
+		if own.read == "" { // an outer rule applies to inner fields
 			own.read = g.read
 		} else if w.inside > 0 {
 			return nil, w.fail(sub, "read=%s inside a slice or map, which is read as a whole; put it on the slice or map", own.read)
 		}
 		quant := set && (own.num != 0 || own.from != nil)
-		// a step given further out holds for the floats inside, and so does its range
+		// an outer step and its range apply to the floats inside
 		if own.num == 0 {
 			own.num, own.den = g.num, g.den
 			if own.from == nil {
@@ -179,12 +179,12 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		if own.teleport && w.inside > 0 {
 			return nil, w.fail(sub, "teleport inside a slice or map; put it on the slice or map")
 		}
-		own.teleport = own.teleport || g.teleport // one given further out holds for what is inside
+		own.teleport = own.teleport || g.teleport // an outer tag applies to inner fields
 		threshold := own.hold.threshold != nil
-		if !threshold && own.quat == 0 { // one given further out holds for the numbers inside
+		if !threshold && own.quat == 0 { // an outer threshold applies to the numbers inside
 			own.hold.threshold = g.hold.threshold
 		}
-		if own.weight == 0 { // one given further out holds for what is inside
+		if own.weight == 0 { // an outer weight applies to inner fields
 			own.weight = g.weight
 		}
 		v, err := w.value(f.Type, sub, own, depth+1)
@@ -219,7 +219,7 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 	return n, nil
 }
 
-// name returns the name of a field on the wire, which no field before it has.
+// name returns the wire name of a field, which must be unique among the earlier fields.
 func (w *walker) name(n *node, path, name, given string) (string, error) {
 	if given != "" {
 		name = given
@@ -311,7 +311,7 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 	}
 }
 
-// quaternion makes one leaf of four float32 that lie one behind the other.
+// quaternion makes one leaf of four contiguous float32.
 func (w *walker) quaternion(t reflect.Type, path string, g tag) (*node, error) {
 	if g.num != 0 || g.from != nil || g.max != 0 {
 		return nil, w.fail(path, "quat together with quant, range or max; the bits say it all")
@@ -326,7 +326,7 @@ func (w *walker) quaternion(t reflect.Type, path string, g tag) (*node, error) {
 	return n, nil
 }
 
-// floats counts the float32 that t consists of; anything else in it makes more than four.
+// floats counts the float32 in t; any other part counts as more than four.
 func floats(t reflect.Type) (n int) {
 	switch t.Kind() {
 	case reflect.Float32:
@@ -343,7 +343,7 @@ func floats(t reflect.Type) (n int) {
 	}
 }
 
-// scalar refuses a limit on a value that has a fixed size.
+// scalar refuses a limit on a value of fixed size.
 func (w *walker) scalar(n *node, path string, g tag) (*node, error) {
 	if g.max != 0 {
 		return nil, w.fail(path, "max on a %v; it belongs on a string, []byte or slice", n.kind)
@@ -373,13 +373,13 @@ func (w *walker) slice(t reflect.Type, path string, g tag, depth int) (*node, er
 	return n, nil
 }
 
-// listed tells whether a type would be a Slice or a Map.
+// listed reports whether a type would be a Slice or a Map.
 func listed(t reflect.Type) bool {
 	return t.Kind() == reflect.Map || t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
 }
 
-// mapping walks a map. It travels as a slice of entries in the order of their keys; a set is a map
-// to the empty struct, and its entries are keys alone.
+// mapping walks a map. It is sent as a slice of entries in the order of their keys; a set is a map
+// to the empty struct, and its entries have keys only.
 func (w *walker) mapping(t reflect.Type, path string, g tag, depth int) (*node, error) {
 	if listed(t.Elem()) {
 		return nil, w.fail(path, "a map of %ss; wrap the inner one in a struct, where it has a max of its own", t.Elem().Kind())

@@ -5,12 +5,11 @@ import (
 	"math/big"
 )
 
-// The tag weight says how much a change of a field is needed where not everything fits. To the
-// codec it is a number that it checks: it changes nothing that is captured or sent, and travels in
-// no table.
+// The tag weight sets the urgency of a change of a field when the budget does not suffice for all.
+// The codec only checks the number: it does not affect captured or sent values, and is in no table.
 
-// MinWeight and MaxWeight bound the weight of a field; without a tag it is 1. 0 is not among them:
-// a change that nobody needs would be owed, and go when everything else has.
+// MinWeight and MaxWeight limit the weight of a field; without a tag it is 1. 0 is not allowed: an
+// unneeded change would still be unsent, and sent after all others.
 const MinWeight, MaxWeight = 1.0 / 64, 64
 
 func parseWeight(value string) (float64, error) {
@@ -22,11 +21,11 @@ func parseWeight(value string) (float64, error) {
 	return 0, fmt.Errorf("weight=%s is not a number from 1/64 to %d; write for instance weight=4", value, MaxWeight)
 }
 
-// weigh gives the parts of n that become leaves a weight; 0 is none.
+// weigh sets the weight of the parts of n that become leaves; 0 is none.
 func (n *node) weigh(p float64) {
 	switch {
 	case p == 0:
-	case n.kind == Struct: // its fields have got it from their tags, or from around them
+	case n.kind == Struct: // its fields have it from their own or outer tags
 	case n.kind == Array:
 		n.elem.weigh(p)
 	default:
@@ -34,8 +33,8 @@ func (n *node) weigh(p float64) {
 	}
 }
 
-// Weights are those of the leaves, by their numbers, or nil if all have 1. The caller must not
-// change the slice.
+// Weights returns the weights of the leaves, by index, or nil if all are 1. The caller must not
+// modify the slice.
 func (p *Plan) Weights() []float64 {
 	for _, v := range p.weights {
 		if v != 1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Instant is a point in game time. The codec also recognises a struct whose only named field
-// is an unexported Instant.
+// Instant is a point in game time. The codec also recognises a struct whose only named field is an
+// unexported Instant.
 type Instant struct{ At time.Duration }
 
 // ErrRange is the error of a value that its field cannot hold, NaN included.
@@ -24,8 +24,8 @@ func b2u(b bool) uint64 {
 	return 0
 }
 
-// load reads the word of l from the struct at v, in wire precision; clamped is 1 if the value
-// had to be changed to fit (NaN, infinity, beyond the range of steps).
+// load reads the word of l from the struct at v, in wire precision; clamped is 1 if the value was
+// changed to fit (NaN, infinity, beyond the range of steps).
 func (l *leaf) load(v unsafe.Pointer) (w uint64, clamped int) {
 	q := unsafe.Add(v, l.off)
 	switch l.kind {
@@ -98,8 +98,7 @@ func (l *leaf) steps(f float64) (uint64, int) {
 	}
 }
 
-// zero is the word of a value that is not there, and of NaN: 0, or what of its range is
-// nearest to it.
+// zero returns the word of a missing value, and of NaN: 0, or the value of its range nearest to it.
 func (l *leaf) zero() uint64 {
 	if l.kind.ranged() {
 		return uint64(int64(min(max(0, l.least), l.most)))
@@ -134,7 +133,8 @@ func (l *leaf) store(v unsafe.Pointer, w uint64) {
 	}
 }
 
-// value is what so many steps are. A division takes longer than all else that is done to a number.
+// value returns the value of a number of steps. A division takes longer than all other operations
+// on a number.
 func (l *leaf) value(steps float64) float64 {
 	if l.unit != 0 {
 		return steps * l.unit
@@ -142,7 +142,8 @@ func (l *leaf) value(steps float64) float64 {
 	return steps * l.num / l.den
 }
 
-// interval returns the least word that the field can hold, and how far above it the greatest is.
+// interval returns the smallest word that the field can hold, and the distance of the largest from
+// it.
 func (l *leaf) interval() (low, span uint64) {
 	signed := func(bits int) (uint64, uint64) { return ^uint64(0) << (bits - 1), 1<<bits - 1 }
 	switch l.kind {
@@ -173,7 +174,7 @@ func (l *leaf) interval() (low, span uint64) {
 	}
 }
 
-// check tells whether the field can hold the word.
+// check reports whether the field can hold the word.
 func (l *leaf) check(w uint64) bool {
 	if w-l.low > l.span {
 		return false
@@ -192,7 +193,7 @@ func (l *leaf) check(w uint64) bool {
 	}
 }
 
-// appendWord writes the whole word, as messages and full records carry it.
+// appendWord writes the whole word, in the form of messages and full records.
 func (l *leaf) appendWord(dst []byte, w uint64) []byte {
 	switch l.kind {
 	case Bool:
@@ -239,9 +240,9 @@ func (l *leaf) readWord(r *wire.Reader) uint64 {
 	return w
 }
 
-// appendDiff writes how w differs from base, which it does. A bool that differs is known, so
-// it takes no bytes; floats differ by the distance of their bit patterns, which is small for
-// values that are near each other.
+// appendDiff writes the difference of w from base; they differ. The value of a bool is then
+// implied, so it takes no bytes; floats differ by the distance of their bit patterns, which is
+// small for near values.
 func (l *leaf) appendDiff(dst []byte, w, base uint64) []byte {
 	switch l.kind {
 	case Bool:

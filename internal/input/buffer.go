@@ -1,13 +1,13 @@
 package input
 
-// Counts are what became of inputs.
+// Counts counts the results of inputs.
 type Counts struct {
-	Applied   uint64 // that ran in their step
+	Applied   uint64 // inputs that ran in their step
 	Missed    uint64 // steps that ran without their input
-	Late      uint64 // that came after their step had run
-	Duplicate uint64 // packets with nothing new
+	Late      uint64 // inputs that arrived after their step had run
+	Duplicate uint64 // packets without a new input
 	Ahead     uint64 // for steps too far ahead
-	Malformed uint64 // packets that could not be read, or not to their end
+	Malformed uint64 // packets that could not be read completely
 }
 
 // Add adds other counts.
@@ -20,21 +20,21 @@ func (c *Counts) Add(o Counts) {
 	c.Malformed += o.Malformed
 }
 
-// Buffer holds the inputs of one client that wait for their steps, and the late ones until the next
+// Buffer stores the inputs of one client that wait for their steps, and late inputs until the next
 // step runs.
 type Buffer struct {
 	slots      []waiting // by step; step 0 is none
-	last       waiting   // that ran last; step 0 before the first
-	missed     int       // steps in a row that have run without a newer input since
-	newest     uint64    // step for which an input has come; 0 before the first
-	late       uint64    // the oldest step whose late input has not run; 0 is none
+	last       waiting   // the last one that ran; step 0 before the first
+	missed     int       // consecutive steps that have run without a newer input since
+	newest     uint64    // newest step with an input; 0 before the first
+	late       uint64    // the oldest step with a late input that has not run; 0 is none
 	generation uint8
-	turned     uint64 // the step after which it began
+	turned     uint64 // the last step before it began
 	counts     Counts
-	older      uint64 // of those missed: of programs that have gone
+	older      uint64 // part of counts.Missed, of earlier client programs
 }
 
-// waiting is an input in the form of a message, which takes less than its values.
+// waiting is an input encoded as a message, which is smaller than its values.
 type waiting struct {
 	step    uint64
 	view    View
@@ -45,16 +45,16 @@ type waiting struct {
 
 func (w *waiting) bytes() []byte { return w.message[:w.size] }
 
-// NewBuffer makes a buffer that holds inputs of as many steps: see [Window].
+// NewBuffer returns a buffer for the inputs of this many steps: see [Window].
 func NewBuffer(window int) *Buffer { return &Buffer{slots: make([]waiting, window)} }
 
 func (b *Buffer) window() uint64 { return uint64(len(b.slots)) }
 
 func (b *Buffer) slot(step uint64) *waiting { return &b.slots[step%b.window()] }
 
-// Take takes a packet that came when the steps up to done had run. It stops at the first input that
-// it has, because it has the older ones then as well. fresh reports whether the packet's newest
-// input is newer than all that came before.
+// Take stores the inputs of a packet that arrived when the steps up to done had run. It stops at
+// the first input that it already has, because then it also has the older ones. fresh reports
+// whether the packet's newest input is newer than all earlier ones.
 func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fresh bool) {
 	r.Begin(packet, done+1)
 	for first := true; r.Next(); first = false {
@@ -72,7 +72,7 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 		v, view, ok := r.Read()
 		switch {
 		case !ok:
-			continue // There is no next.
+			continue // There is no next one.
 		case step > done+b.window():
 			counts.Ahead++
 			continue
@@ -98,10 +98,10 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 	return counts, fresh
 }
 
-// follow takes the generation of a packet. Another generation than the present one is newer, and
-// the inputs of the older one that wait are discarded: the client makes new ones for their steps.
-// Only the generation just before the present one is older, while its packets may still be under
-// way: then follow reports false.
+// follow handles the generation of a packet. A generation other than the current one is newer, and
+// waiting inputs of the older one are discarded: the client makes new ones for their steps. Only
+// the generation just before the current one is older, while its packets may still be in flight:
+// then follow reports false.
 func (b *Buffer) follow(generation uint8, done uint64) bool {
 	by := (generation - b.generation) % generations
 	switch {
@@ -119,25 +119,25 @@ func (b *Buffer) follow(generation uint8, done uint64) bool {
 	return true
 }
 
-// has reports whether the input of a step has come, or its step is so old that this is unknown.
+// has reports whether the input of a step has arrived, or its step is too old to tell.
 func (b *Buffer) has(step uint64) bool {
 	return step <= b.newest && (b.newest-step >= b.window() || b.slot(step).step == step)
 }
 
-// Due is the input of a client that runs in a step.
+// Due is the input of a client for a step.
 type Due struct {
 	// Message is the input: that of the step (Own), or a late one that has not run yet (Missed is
-	// 0), or the one that ran last.
+	// 0), or the last one that ran.
 	Message []byte
 	Own     bool
-	Missed  int // steps in a row that ran without a newer input, this one included
-	// Late are other inputs that came too late for their steps and have not run, oldest first.
+	Missed  int // consecutive steps without a newer input, this one included
+	// Late are other inputs that arrived too late for their steps and have not run, oldest first.
 	Late [][]byte
 }
 
-// Next takes the input of a step that is about to run. If that has not come, the newest late input
-// runs in its place, once; without one it is the input that ran last. It reports false before the
-// first. What it stores in d is valid until the next call of Take.
+// Next returns the input for a step that is about to run. If it has not arrived, the newest late
+// input runs in its place, once; without one the last input runs again. It reports false before the
+// first. The contents of d are valid until the next call of Take.
 func (b *Buffer) Next(step uint64, d *Due) bool {
 	late := b.takeLate(step, d)
 	s := b.slot(step)
@@ -166,8 +166,8 @@ func (b *Buffer) run(s *waiting) {
 	b.last, b.missed = *s, 0
 }
 
-// takeLate collects the late inputs for steps before this one that have not run, and returns the
-// newest of them.
+// takeLate collects the late inputs for earlier steps that have not run, and returns the newest of
+// them.
 func (b *Buffer) takeLate(step uint64, d *Due) (newest *waiting) {
 	d.Late = d.Late[:0]
 	if b.late == 0 {
@@ -183,22 +183,22 @@ func (b *Buffer) takeLate(step uint64, d *Due) (newest *waiting) {
 	return newest
 }
 
-// View returns what the client saw when it made the input that Next returned last, and for how many
-// steps in a row there was no newer one.
+// View returns the view of the client when it made the last input that Next returned, and the
+// number of consecutive steps without a newer one.
 func (b *Buffer) View() (v View, missed int) { return b.last.view, b.missed }
 
-// Forget forgets all but the counts: the inputs are of a program that has gone, and the next one
-// begins with its first.
+// Forget drops all state but the counts: the inputs belong to a client program that has left, and
+// the next one starts with its first.
 func (b *Buffer) Forget() {
 	clear(b.slots)
 	*b = Buffer{slots: b.slots, counts: b.counts, older: b.counts.Missed}
 }
 
-// Missed counts the steps that have run without their input since the program's first.
+// Missed returns the number of steps that have run without their input since the program's first.
 func (b *Buffer) Missed() uint64 { return b.counts.Missed - b.older }
 
-// Still reports whether all inputs that wait for steps after done are as none, which is what a
-// player makes who does nothing.
+// Still reports whether all inputs that wait for steps after done equal none, the input of an idle
+// player.
 func (b *Buffer) Still(done uint64, none []byte) bool {
 	for step := done + 1; step <= b.newest; step++ {
 		if s := b.slot(step); s.step == step && string(s.bytes()) != string(none) {
@@ -208,8 +208,8 @@ func (b *Buffer) Still(done uint64, none []byte) bool {
 	return b.late == 0
 }
 
-// Status returns the newest step for which an input has come, and which of the 16 before it: bit
-// n is that of newest - 1 - n. It reports false before the first.
+// Status returns the newest step with an input, and which of the 16 before it have one: bit n is
+// for step newest - 1 - n. It reports false before the first.
 func (b *Buffer) Status() (newest uint64, before uint16, ok bool) {
 	for i := range uint64(16) {
 		if step := b.newest - 1 - i; b.newest > i+1 && b.slot(step).step == step {
@@ -219,8 +219,8 @@ func (b *Buffer) Status() (newest uint64, before uint16, ok bool) {
 	return b.newest, before, b.newest > 0
 }
 
-// Generation is that of the inputs that Status speaks of.
+// Generation returns the generation of the inputs in Status.
 func (b *Buffer) Generation() uint8 { return b.generation }
 
-// Counts returns what became of the inputs of this client.
+// Counts returns the results of the inputs of this client.
 func (b *Buffer) Counts() Counts { return b.counts }

@@ -8,10 +8,10 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// ErrPacket is the error of a packet that no writer makes.
+// ErrPacket is the error of a packet that no writer produces.
 var ErrPacket = errors.New("input: packet is malformed")
 
-// Form is how the inputs of a schema are coded. It is never changed, so any goroutine may use it.
+// Form is the encoding of the inputs of a schema. It is immutable, so any goroutine may use it.
 type Form struct {
 	plan         *codec.Plan        // nil: an input is one blob, a protobuf message
 	check        func([]byte) error // of such a blob
@@ -20,7 +20,7 @@ type Form struct {
 }
 
 // NewForm makes the form of a plain struct, or without a plan that of protobuf messages, which are
-// read only if check finds nothing wrong with them.
+// read only if check accepts them.
 func NewForm(plan *codec.Plan, check func([]byte) error) *Form {
 	f := &Form{plan: plan, check: check, blobs: 1}
 	if plan == nil {
@@ -35,12 +35,12 @@ func NewForm(plan *codec.Plan, check func([]byte) error) *Form {
 	return f
 }
 
-// values makes room for one input. Behind its words there is one more, as codec's deltas want it.
+// values allocates one input. After its words there is one more, which codec's deltas require.
 func (f *Form) values() codec.Values {
 	return codec.Values{Words: make([]uint64, f.words+1), Blobs: make([][]byte, f.blobs)}
 }
 
-// message appends an input in the form of a message.
+// message appends an input encoded as a message.
 func (f *Form) message(dst []byte, v *codec.Values) []byte {
 	if f.plan == nil {
 		return append(dst, v.Blobs[0]...)
@@ -48,13 +48,13 @@ func (f *Form) message(dst []byte, v *codec.Values) []byte {
 	return f.plan.AppendValues(dst, v)
 }
 
-// alias copies an input but for its blobs.
+// alias copies an input, except for its blobs.
 func (f *Form) alias(to, from *codec.Values) {
 	copy(to.Words, from.Words)
 	copy(to.Blobs, from.Blobs)
 }
 
-// trend draws the line from an input that is newer than the base.
+// trend returns the trend to the base from the input after it in time.
 func trend(newer *codec.Values) codec.Trend {
 	if newer == nil {
 		return codec.Trend{}
@@ -62,7 +62,7 @@ func trend(newer *codec.Values) codec.Trend {
 	return codec.Trend{Older: *newer, Took: 1, Ahead: 1}
 }
 
-// put writes an input as what leads to it from base, and from newer to that if it is not nil.
+// put writes an input as the delta from base, with the trend from newer if it is not nil.
 func (f *Form) put(w *wire.BitWriter, v, base, newer *codec.Values) {
 	if f.plan != nil {
 		t := trend(newer)
@@ -76,12 +76,12 @@ func (f *Form) put(w *wire.BitWriter, v, base, newer *codec.Values) {
 	}
 }
 
-// take reads what put wrote into v, which holds the base. New blobs alias scratch, which is
+// take reads the output of put into v, which contains the base. New blobs alias scratch, which is
 // returned longer.
 func (f *Form) take(r *wire.BitReader, v, newer *codec.Values, scratch []byte) []byte {
 	if f.plan != nil {
 		scratch = f.plan.TakeDelta(r, v, trend(newer), scratch)
-		if v.Words[f.words] != 0 { // It belongs to nobody here.
+		if v.Words[f.words] != 0 { // The extra word is not used here.
 			r.Fail(ErrPacket)
 		}
 		return scratch

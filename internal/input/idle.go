@@ -1,8 +1,8 @@
 package input
 
-// Idle reports whether all inputs of a packet are the zero value, which is what a player makes who
-// does nothing. A packet that cannot be read, or has more inputs than a packet may have, is not
-// idle. Any goroutine may call it.
+// Idle reports whether all inputs of a packet are the zero value, the input of an idle player. A
+// packet that cannot be read, or has more inputs than allowed, is not idle. Any goroutine may call
+// it.
 func (f *Form) Idle(packet []byte, repeats int) bool {
 	r := NewReader(f, repeats)
 	none := f.None()
@@ -14,5 +14,5 @@ func (f *Form) Idle(packet []byte, repeats int) bool {
 	return r.Err() == nil
 }
 
-// None is the zero value in the form of a message.
+// None returns the zero value encoded as a message.
 func (f *Form) None() []byte { return f.message(nil, &f.zero) }

@@ -9,7 +9,7 @@ const (
 	stepBits       = 16
 	olderBits      = 8
 	generationBits = 2
-	// generations is how many there are before the first one comes again.
+	// generations is the number of generations before they repeat.
 	generations = 1 << generationBits
 )
 
@@ -22,7 +22,7 @@ func widen(near, low uint64) uint64 {
 	return near + uint64(d)
 }
 
-// Reader reads packets, one after the other. It belongs to one goroutine.
+// Reader reads packets, one after the other. Only one goroutine may use it.
 type Reader struct {
 	form *Form
 	most int // inputs in a packet
@@ -33,17 +33,17 @@ type Reader struct {
 	step uint64
 	turn uint8 // the generation
 	line viewLine
-	// The input that was read last, the one before it, and room for the next.
+	// The last input read, the one before it, and space for the next.
 	now, newer, spare codec.Values
 	scratch, encoded  []byte
 }
 
-// NewReader makes a reader of packets in this form, of so many inputs at most.
+// NewReader returns a reader of packets in this form, of at most repeats inputs.
 func NewReader(f *Form, repeats int) *Reader {
 	return &Reader{form: f, most: repeats, now: f.values(), newer: f.values(), spare: f.values()}
 }
 
-// Begin begins a packet of a sender that is about at the step near.
+// Begin starts a packet of a sender that is about at the step near.
 func (r *Reader) Begin(packet []byte, near uint64) {
 	r.bits = wire.NewBitReader(packet, 0)
 	r.step = widen(near, r.bits.Take(stepBits))
@@ -57,8 +57,8 @@ func (r *Reader) Begin(packet []byte, near uint64) {
 	r.scratch = r.scratch[:0]
 }
 
-// Next goes to the next older input. It reports false at the end of the packet, and at what makes
-// no sense, which Err tells.
+// Next moves to the next older input. It reports false at the end of the packet, and at an error,
+// which Err returns.
 func (r *Reader) Next() bool {
 	if r.left == 0 || r.bits.Err() != nil {
 		return false
@@ -70,14 +70,14 @@ func (r *Reader) Next() bool {
 	return r.bits.Err() == nil
 }
 
-// Step is the step of the input that Next has come to.
+// Step returns the step of the current input.
 func (r *Reader) Step() uint64 { return r.step }
 
-// Generation is that of the packet's inputs.
+// Generation returns the generation of the packet's inputs.
 func (r *Reader) Generation() uint8 { return r.turn }
 
-// Read reads that input, without which there is no older one. It reports false if it makes no
-// sense. The values are valid until the next call.
+// Read reads the current input, which the older ones depend on. It reports false if it is invalid.
+// The values are valid until the next call.
 func (r *Reader) Read() (v *codec.Values, view View, ok bool) {
 	base, newer := &r.now, &r.newer
 	if r.read == 0 {
@@ -94,13 +94,13 @@ func (r *Reader) Read() (v *codec.Values, view View, ok bool) {
 	return &r.now, view, r.bits.Err() == nil
 }
 
-// message is an input that was read in the form of a message, valid until the next one.
+// message returns an input encoded as a message, valid until the next call.
 func (r *Reader) message(v *codec.Values) []byte {
 	r.encoded = r.form.message(r.encoded[:0], v)
 	return r.encoded
 }
 
-// back goes to the step of the next older input.
+// back moves to the step of the next older input.
 func (r *Reader) back() {
 	gap := uint64(0)
 	if r.gaps {
@@ -113,7 +113,7 @@ func (r *Reader) back() {
 	r.step -= 1 + gap
 }
 
-// Err is why the packet could not be read to its end, or nil.
+// Err returns why the packet could not be read completely, or nil.
 func (r *Reader) Err() error { return r.bits.Err() }
 
 // writer writes packets.
@@ -122,14 +122,14 @@ type writer struct {
 	bits wire.BitWriter
 }
 
-// item is an input that is to be written.
+// item is an input to write.
 type item struct {
 	step uint64
 	view View
 	v    codec.Values
 }
 
-// append writes inputs of a generation, the newest first, as many of the newest as fit limit.
+// append writes inputs of a generation, the newest first, as many as fit limit.
 func (w *writer) append(dst []byte, limit int, generation uint8, list []*item) []byte {
 	if len(list) == 0 {
 		return dst
@@ -144,7 +144,7 @@ func (w *writer) append(dst []byte, limit int, generation uint8, list []*item) [
 	line := viewLine{advance: places}
 	written := 0
 	base, newer := &w.form.zero, (*codec.Values)(nil)
-	next := newest + 1 // the step of the input before
+	next := newest + 1 // the step of the previous input
 	for i, it := range list {
 		before := w.bits.Mark()
 		if gaps && i > 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// Ring holds the newest inputs that a client has made, by their steps, so that an input can be sent
-// again: those of two windows, which are as many as a server may hold, and those that have run and
-// of which the client has not heard yet.
+// Ring stores the newest inputs that a client has made, by their steps, so that an input can be
+// sent again: those of two windows, for the inputs that a server may store, and for those that have
+// run but are not acknowledged yet.
 type Ring struct {
 	form       *Form
 	slots      []made
@@ -25,7 +25,7 @@ type made struct {
 	came bool
 }
 
-// NewRing makes an empty ring for fixed steps of a length.
+// NewRing returns an empty ring for fixed steps of a length.
 func NewRing(f *Form, step time.Duration) *Ring {
 	r := &Ring{form: f, slots: make([]made, 2*Window(step)), w: writer{form: f}, list: make([]*item, Repeats(step))}
 	for i := range r.slots {
@@ -36,11 +36,11 @@ func NewRing(f *Form, step time.Duration) *Ring {
 
 func (r *Ring) slot(step uint64) *made { return &r.slots[step%uint64(len(r.slots))] }
 
-// Wants reports whether the input of a step is to be made: none was made for the step or a later
-// one. It does not depend on what the server has run, because a room that sleeps says nothing.
+// Wants reports whether the input of a step is needed: none was made for the step or a later one.
+// It does not depend on the server's steps, because a sleeping room sends no status.
 func (r *Ring) Wants(step uint64) bool { return step > r.newest }
 
-// Add makes room for the input of a step that the ring wants and returns it, to be filled in.
+// Add allocates the input of a step that the ring wants and returns it empty.
 func (r *Ring) Add(step uint64, view View) *codec.Values {
 	s := r.slot(step)
 	s.step, s.view, s.came = step, view.rounded(), false
@@ -49,35 +49,35 @@ func (r *Ring) Add(step uint64, view View) *codec.Values {
 }
 
 // SetBack discards the inputs of steps after this one and begins another generation: the server has
-// left out the time in which they were to run, and takes new ones for these steps.
+// left out the time in which they were to run, and accepts new ones for these steps.
 func (r *Ring) SetBack(step uint64) {
 	r.generation = (r.generation + 1) % generations
 	r.newest = min(r.newest, step)
 	for i := range r.slots {
 		s := &r.slots[i]
-		s.came = false // The server discards what waits.
+		s.came = false // The server discards waiting inputs.
 		if s.step > step {
 			s.step = 0
 		}
 	}
 }
 
-// Newest is the step of the newest input, 0 before the first.
+// Newest returns the step of the newest input, 0 before the first.
 func (r *Ring) Newest() uint64 { return r.newest }
 
-// At returns the input of a step, while it is kept.
+// At returns the input of a step, while it is stored.
 func (r *Ring) At(step uint64) (*codec.Values, bool) {
 	s := r.slot(step)
 	return &s.v, step > 0 && s.step == step
 }
 
-// Withdraw takes back the input of the newest step: it cannot travel.
+// Withdraw removes the input of the newest step: it cannot be sent.
 func (r *Ring) Withdraw(step uint64) {
 	r.slot(step).step = 0
 }
 
-// Confirm takes which inputs of a generation the server has, as Buffer.Status said. It reports
-// false for another generation than the present one.
+// Confirm records which inputs of a generation the server has, as returned by Buffer.Status. It
+// reports false for another generation than the current one.
 func (r *Ring) Confirm(newest uint64, before uint16, generation uint8) bool {
 	if generation != r.generation {
 		return false
@@ -97,11 +97,11 @@ func (r *Ring) confirm(step uint64) {
 	}
 }
 
-// Done says that the server has run the steps up to this one.
+// Done records that the server has run the steps up to this one.
 func (r *Ring) Done(step uint64) { r.done = max(r.done, step) }
 
-// AppendPacket appends a packet of at most limit bytes: the newest input, and those before it down
-// to the oldest that may still have to come. Without any it appends nothing.
+// AppendPacket appends a packet of at most limit bytes: the newest input, and earlier ones back to
+// the oldest that the server may lack. Without any it appends nothing.
 func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 	n, open := 0, 0
 	for step := r.newest; step > r.done && n < len(r.list) && r.newest-step < uint64(len(r.slots)); step-- {

@@ -6,8 +6,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// View is what a client saw when it made an input: the state between two snapshots, Alpha of the
-// way from that of tick From to that of tick To. The zero View is none.
+// View is a client's view when it made an input: the state between two snapshots, a part Alpha of
+// the way from tick From to tick To. The zero View is none.
 type View struct {
 	From, To uint64
 	Alpha    float32 // from 0 to below 1, in steps of 1/64
@@ -16,20 +16,20 @@ type View struct {
 const (
 	alphaBits = 6
 	places    = 1 << alphaBits // between two snapshots
-	// maxView bounds the ticks of a view, far beyond those that a room comes to, and maxSpan what
-	// lies between them: so that sums stay numbers.
+	// maxView limits the ticks of a view, far above those that a room reaches, and maxSpan the
+	// ticks between the two: so that sums do not overflow.
 	maxView = 1 << 60
 	maxSpan = 1 << 16
-	// maxAdvance bounds the places between the views of two inputs.
+	// maxAdvance limits the places between the views of two inputs.
 	maxAdvance = 1 << 20
 )
 
-// valid reports whether a packet can carry the view.
+// valid reports whether a packet can contain the view.
 func (v View) valid() bool {
 	return v.To > 0 && v.From <= v.To && v.To < maxView && v.To-v.From < maxSpan && v.Alpha >= 0 && v.Alpha < 1
 }
 
-// rounded is the view as the other side reads it.
+// rounded returns the view as the other side reads it.
 func (v View) rounded() View {
 	if v.Alpha >= 1 {
 		v.From, v.Alpha = v.To, 0
@@ -43,13 +43,13 @@ func (v View) rounded() View {
 
 func (v View) place() int64 { return int64(v.Alpha * places) }
 
-// viewLine is what the views of newer inputs let expect of the next.
+// viewLine holds the newer inputs' views, from which the next is predicted.
 type viewLine struct {
 	newer   View
 	advance int64
 }
 
-// before returns the view that lies so many places before the newer one.
+// before returns the view at a distance in places before the newer one.
 func (l *viewLine) before(advance int64) (View, bool) {
 	span := int64(l.newer.To - l.newer.From)
 	place := l.newer.place() - advance
@@ -60,7 +60,7 @@ func (l *viewLine) before(advance int64) (View, bool) {
 	return View{uint64(from), uint64(from + span), float32(place&(places-1)) / places}, true
 }
 
-// distance returns how many places the view lies before the newer one, if it is on its line.
+// distance returns the distance in places of the view before the newer one, if it is on its line.
 func (l *viewLine) distance(v View) (advance int64, ok bool) {
 	span := l.newer.To - l.newer.From
 	if span == 0 || v.To-v.From != span {
@@ -75,7 +75,7 @@ func (l *viewLine) distance(v View) (advance int64, ok bool) {
 	return advance, ok && advance > -maxAdvance && advance < maxAdvance
 }
 
-// put writes the view of the input of a step, which is rounded.
+// put writes the view, already rounded, of the input of a step.
 func (l *viewLine) put(w *wire.BitWriter, v View, step uint64) {
 	advance, ok := l.distance(v)
 	switch {
@@ -96,7 +96,7 @@ func (l *viewLine) put(w *wire.BitWriter, v View, step uint64) {
 	l.newer = v
 }
 
-// take reads what put wrote.
+// take reads the output of put.
 func (l *viewLine) take(r *wire.BitReader, step uint64) View {
 	var v View
 	switch absolute := r.Bit(); {
@@ -109,7 +109,7 @@ func (l *viewLine) take(r *wire.BitReader, step uint64) View {
 			v = View{}
 		}
 	case !absolute && l.newer != View{}:
-		// What overflows is still out of bounds: one of both is small.
+		// An overflowed sum is still out of range: one of both is small.
 		advance := l.advance + wire.Unzigzag(r.Rice(0))
 		ok := advance > -maxAdvance && advance < maxAdvance
 		if ok {

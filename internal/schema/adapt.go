@@ -11,17 +11,16 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A client adapts to its server: the server speaks its own schema alone, and the
-// client reads and writes that one. Here the server's tables are matched with the
-// schema of this side, by names.
+// A client adapts to its server: the server uses its own schema alone, and the client reads and
+// writes that one. This file matches the server's tables with the schema of this side, by names.
 
-// adapter is a client's schema while it is matched with a server's.
+// adapter holds a client's schema while it is matched with a server's.
 type adapter struct {
 	schema *Schema
 	budget codec.Budget
 }
 
-// Foreign is a server's schema as a client with another one sees it.
+// Foreign is a server's schema, matched with a client's other schema.
 type Foreign struct {
 	classes *netvar.Table
 	methods []foreignMethod  // in the order of the server's ids
@@ -29,16 +28,15 @@ type Foreign struct {
 	input   *InputCodec      // nil: one side has none
 }
 
-// foreignMethod is a method of the server's.
+// foreignMethod is a method of the server.
 type foreignMethod struct {
 	id      uint32  // the server's
 	own     *Method // nil: this side has none of that name
 	in, out Codec
 }
 
-// Adapt matches the tables of a server with the schema. The error of what cannot be
-// matched is a *transport.Refusal that names it, that of tables which make no sense a
-// *transport.Closed.
+// Adapt matches the tables of a server with the schema. The error of a mismatch is a
+// *transport.Refusal that names it, that of invalid tables a *transport.Closed.
 func (s *Schema) Adapt(t *netloopv1.SchemaTables) (*Foreign, error) {
 	if len(t.GetClasses())+len(t.GetMethods()) > maxDeclarations {
 		return nil, unsound(fmt.Errorf("more than %d classes and methods", maxDeclarations))
@@ -73,7 +71,7 @@ func (s *Schema) Adapt(t *netloopv1.SchemaTables) (*Foreign, error) {
 	return f, nil
 }
 
-// unsound is the error of tables that no server of ours sends.
+// unsound returns the error of invalid tables, which no netloop server sends.
 func unsound(err error) error {
 	return &transport.Closed{Code: transport.CodeProtocol, Text: "the server's tables make no sense: " + err.Error()}
 }
@@ -87,7 +85,7 @@ func checkName(seen map[string]bool, name string) error {
 	return nil
 }
 
-// mismatch is the error of one thing that is not the same on both sides.
+// mismatch returns the error of a difference between both sides.
 func mismatch(format string, a ...any) error {
 	return transport.Refuse(transport.CodeSchemaMismatch, format, a...)
 }
@@ -119,7 +117,7 @@ func (a *adapter) classes(tables []*netloopv1.ClassTable) (*netvar.Table, error)
 	return netvar.NewTable(bound...), nil
 }
 
-// method matches one method of the server's.
+// method matches one method of the server.
 func (a *adapter) method(m *foreignMethod, table *netloopv1.MethodTable) error {
 	own, ok := a.schema.rpcs.ByName(table.GetName())
 	if !ok {
@@ -138,7 +136,7 @@ func (a *adapter) method(m *foreignMethod, table *netloopv1.MethodTable) error {
 	return err
 }
 
-// input binds the server's input. One that is larger than inputs may be is cut when it is sent.
+// input binds the server's input. An input over the size limit is cut when it is sent.
 func (a *adapter) input(t *netloopv1.Type) (*InputCodec, error) {
 	bound, err := a.message("", "the input", &a.schema.input.codec, t)
 	if err != nil {
@@ -176,7 +174,7 @@ func (a *adapter) message(of, what string, own *Codec, t *netloopv1.Type) (Codec
 	return bound, nil
 }
 
-// typeText is the text of a type for people.
+// typeText returns the text of a type for people.
 func typeText(t *netloopv1.Type) string {
 	if t.GetKind() == netloopv1.TypeKind_TYPE_KIND_PROTO {
 		return "proto " + t.GetProto()
@@ -185,7 +183,7 @@ func typeText(t *netloopv1.Type) string {
 	return layout.String()
 }
 
-// ForeignMethod is how a method is sent to a server of another build.
+// ForeignMethod is the encoding of a method for a server of another build.
 type ForeignMethod struct {
 	ID     uint32 // the server's
 	Append func(dst []byte, m any) ([]byte, error)
@@ -200,7 +198,7 @@ func (f *Foreign) Method(own uint32) (ForeignMethod, bool) {
 	return ForeignMethod{ID: m.id, Append: m.in.Append}, true
 }
 
-// Input returns how the input of this side is sent to the server, or nil if one of both has none.
+// Input returns the encoding of this side's input for the server, or nil if one side has none.
 func (f *Foreign) Input() *InputCodec { return f.input }
 
 // Classes returns the server's classes, bound to those of this side.

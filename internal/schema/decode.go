@@ -6,18 +6,18 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// The decoders of messages. Each turns a message's bytes into the message on the goroutine
-// that read them, so that a large one costs no tick. The server's finds the method there too,
-// so that nobody has to look it up again.
+// The decoders of messages. Each decodes a message on the goroutine that read its bytes, so that a
+// large one takes no time of a tick. The server's decoder also looks up the method, so that later
+// code need not.
 
 var errKind = errors.New("netloop: a message of the wrong kind for its method")
 
-// Decode finds the *Method of what a client sends, and decodes it. A method that the schema
-// does not have is nil, and left to the queue, which counts it.
+// Decode finds the *Method of a client's message, and decodes it. For a method that the schema does
+// not have it returns nil, and the queue counts the message.
 func (s *Schema) Decode(m *transport.Message) (declared, decoded any, err error) {
 	method, ok := s.Method(m.Method)
 	if !ok {
-		m.Payload = nil // Nobody will read it.
+		m.Payload = nil // The payload is not read.
 		return nil, nil, nil
 	}
 	if m.Call != 0 != method.Queue.Call || m.Reply {
@@ -27,7 +27,7 @@ func (s *Schema) Decode(m *transport.Message) (declared, decoded any, err error)
 	return method, decoded, err
 }
 
-// Size estimates what Decode allocates for what a client sends, without decoding it.
+// Size estimates the allocations of Decode for a client's message, without decoding it.
 func (s *Schema) Size(m *transport.Message) int {
 	method, ok := s.Method(m.Method)
 	if !ok {
@@ -36,7 +36,7 @@ func (s *Schema) Size(m *transport.Message) int {
 	return method.In.Size(m.Payload)
 }
 
-// DecodeOnClient decodes what a server sends: RPCs and answers to calls.
+// DecodeOnClient decodes a server's message: RPCs and answers to calls.
 func (s *Schema) DecodeOnClient(m *transport.Message) (any, error) {
 	method, ok := s.Method(m.Method)
 	if !ok {
@@ -45,9 +45,8 @@ func (s *Schema) DecodeOnClient(m *transport.Message) (any, error) {
 	return decodeFromServer(m, method, &method.In, &method.Out)
 }
 
-// Decode is DecodeOnClient for what a server of another build sends: it decodes, and puts
-// the method's id on this side in place of the server's. A method that this side has
-// not becomes 0, which no method has.
+// Decode is DecodeOnClient for a server of another build: it decodes, and replaces the server's id
+// of the method by that of this side. A method that this side lacks becomes 0, which no method has.
 func (f *Foreign) Decode(m *transport.Message) (any, error) {
 	if m.Method == 0 || uint64(m.Method) > uint64(len(f.methods)) || f.methods[m.Method-1].own == nil {
 		return nil, ignored(m)
@@ -57,7 +56,7 @@ func (f *Foreign) Decode(m *transport.Message) (any, error) {
 	return decodeFromServer(m, method.own, &method.in, &method.out)
 }
 
-// decodeFromServer decodes a message of a known method by the layouts given.
+// decodeFromServer decodes a message of a known method by the given layouts.
 func decodeFromServer(m *transport.Message, method *Method, in, out *Codec) (any, error) {
 	switch {
 	case m.Reply != method.Queue.Call:
@@ -70,8 +69,8 @@ func decodeFromServer(m *transport.Message, method *Method, in, out *Codec) (any
 	return in.Decode(m.Payload)
 }
 
-// ignored makes m a message of a method that this side has not. What cannot be the
-// answer to anything that was asked is an error.
+// ignored makes m a message of an unknown method. A reply is an error, since this side cannot have
+// called such a method.
 func ignored(m *transport.Message) error {
 	if m.Reply {
 		return errKind

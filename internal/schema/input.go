@@ -9,19 +9,21 @@ import (
 	"github.com/netloop/netloop/internal/input"
 )
 
-// Input is what clients do in each fixed step, with its type erased. A schema has one at most.
+// Input is the input of clients for each fixed step, with its type erased. A schema has at most
+// one.
 type Input struct {
 	Schema *Schema
 	InputCodec
 }
 
-// InputCodec is how inputs travel, in the layout of this side or of another.
+// InputCodec encodes inputs, in the layout of this side or of another.
 type InputCodec struct {
 	codec Codec
 	form  *input.Form
 }
 
-// AddInput declares the input, or panics: there is one at most, and 16 of them fit a datagram.
+// AddInput declares the input. It panics if there is one already, or if 16 of them do not fit a
+// datagram.
 func (s *Schema) AddInput(c Codec) *Input {
 	if s.input != nil {
 		panic(fmt.Sprintf("netloop: NewInput: schema %q has an input already: put what players do into one struct", s.Name))
@@ -44,10 +46,10 @@ func newInputCodec(c Codec) InputCodec {
 	return InputCodec{c, input.NewForm(c.plan, func(b []byte) error { _, err := c.Decode(b); return err })}
 }
 
-// Form returns how inputs are coded.
+// Form returns the form of inputs.
 func (c *InputCodec) Form() *input.Form { return c.form }
 
-// Belongs reports an input of another schema.
+// Belongs returns an error for an input of another schema.
 func (i *Input) Belongs(room *Schema) error {
 	if i.Schema == room {
 		return nil
@@ -57,8 +59,8 @@ func (i *Input) Belongs(room *Schema) error {
 
 var errInputSize = errors.New("a protobuf message as an input has at most 48 bytes")
 
-// CaptureInput stores an input in wire precision. What does not fit a plain struct is cut, as in
-// replicated state; a protobuf message that is too large is an error.
+// CaptureInput stores an input in wire precision. A value that does not fit a plain struct is cut,
+// as in replicated state; a protobuf message that is too large is an error.
 func CaptureInput[M any](c *InputCodec, m *M, to *codec.Values) error {
 	if c.codec.plan != nil {
 		c.codec.plan.Capture(unsafe.Pointer(m), to)
@@ -75,8 +77,8 @@ func CaptureInput[M any](c *InputCodec, m *M, to *codec.Values) error {
 	return nil
 }
 
-// ReadInput makes the input of its message. It allocates only what is in strings and slices, and a
-// protobuf message; scratch is the memory of M.
+// ReadInput decodes the input from its message. It allocates only strings, slices and a protobuf
+// message; scratch is the memory of M.
 func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error) {
 	if c.codec.plan == nil {
 		decoded, err := c.codec.Decode(message)
@@ -90,8 +92,8 @@ func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error
 	return *scratch, err
 }
 
-// OpenInput makes the input of its values. It allocates only what is in strings and slices, and a
-// protobuf message; scratch is the memory of M.
+// OpenInput decodes the input from its values. It allocates only strings, slices and a protobuf
+// message; scratch is the memory of M.
 func OpenInput[M any](c *InputCodec, v *codec.Values, scratch *M) (M, error) {
 	if c.codec.plan == nil {
 		m, err := c.codec.Decode(v.Blobs[0])

@@ -12,20 +12,20 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// Codec is how messages of one type travel: plain structs by the codec
-// of replicated state, protobuf messages as themselves. A decoded message is a
-// pointer to a struct that nobody else holds; erased, it is an any.
+// Codec encodes messages of one type: plain structs by the codec of replicated state, protobuf
+// messages by protobuf. A decoded message is a pointer to a struct without other references;
+// erased, it is an any.
 type Codec struct {
 	Name   string
 	plan   *codec.Plan // plain structs
 	New    func() any  // an empty message
 	Decode func(b []byte) (any, error)
 	Append func(dst []byte, m any) ([]byte, error)
-	// Size estimates what Decode allocates, without decoding; of a protobuf message within
-	// twice of it.
+	// Size estimates what Decode allocates, without decoding; for a protobuf message within a
+	// factor of two.
 	Size func(b []byte) int
-	// bind makes the codec of the same type in another side's layout; nil of a protobuf
-	// message, which is the same everywhere.
+	// bind makes the codec of the same type in another side's layout; nil for a protobuf message,
+	// which is the same on all sides.
 	bind func(layout codec.Type, budget *codec.Budget) (Codec, error)
 }
 
@@ -60,7 +60,7 @@ func planOf(t reflect.Type) (*codec.Plan, error) {
 	return plan, nil
 }
 
-// planCodec is the codec of a plain struct M.
+// planCodec returns the codec of a plain struct M.
 func planCodec[M any](name string, plan *codec.Plan) Codec {
 	return Codec{
 		Name: name,
@@ -84,8 +84,8 @@ func planCodec[M any](name string, plan *codec.Plan) Codec {
 	}
 }
 
-// recursionLimit bounds how deep a protobuf message may nest: parsing a deeper
-// one costs more stack and memory than any game message needs.
+// recursionLimit limits the nesting of a protobuf message: parsing a deeper one costs more stack
+// and memory than any game message needs.
 const recursionLimit = 32
 
 func protoCodec(t protoreflect.MessageType) Codec {
@@ -105,7 +105,7 @@ func protoCodec(t protoreflect.MessageType) Codec {
 	}
 }
 
-// signature is the text by which two sides compare the type.
+// signature returns the text by which two sides compare the type.
 func (c *Codec) signature() string {
 	if c.plan == nil {
 		return "proto " + c.Name
@@ -117,7 +117,7 @@ func (c *Codec) signature() string {
 	return s + "}"
 }
 
-// Open turns an erased message, a *M or a protobuf message, into an M.
+// Open converts an erased message, a *M or a protobuf message, to an M.
 func Open[M any](m any) M {
 	if p, ok := m.(*M); ok {
 		return *p
@@ -125,7 +125,7 @@ func Open[M any](m any) M {
 	return m.(M)
 }
 
-// Erase is the opposite of Open.
+// Erase is the inverse of Open.
 func Erase[M any](m M) any {
 	if _, ok := any(m).(proto.Message); ok {
 		return m

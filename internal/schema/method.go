@@ -11,15 +11,15 @@ import (
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
-// Method is an RPC or a call with its types erased: what a declaration says of it.
+// Method is the declaration of an RPC or a call, with its types erased.
 type Method struct {
 	Schema *Schema
 	Queue  rpcqueue.Method
-	// Checks judge a message of a client just before its handler would run, in their order.
+	// Checks run on a message of a client just before its handler, in order.
 	Checks []Check
-	// ServerOnly says that clients do not send it.
+	// ServerOnly means that clients do not send it.
 	ServerOnly bool
-	// Spectators says that clients send it too who only watch.
+	// Spectators means that spectators may send it too.
 	Spectators bool
 	// Timeout is how long the client waits for the answer of a call.
 	Timeout time.Duration
@@ -27,30 +27,29 @@ type Method struct {
 	Out     Codec // of a call's answer
 }
 
-// Check is one demand on a message of a client. It binds clients only: what the server sends
-// or posts is the game's own.
+// Check is one condition on a message of a client. It applies to clients only: messages that the
+// server sends or posts are the game's own.
 type Check struct {
 	Option  string
-	Message reflect.Type // that the check was made for; nil is any
-	// Ask returns why the message must not run, or nil. The room's tick and the client are
-	// those that the game sees: *netloop.Tick and *netloop.Client.
+	Message reflect.Type // the message type of the check; nil is any
+	// Ask returns why the message must not run, or nil. tick and from are a *netloop.Tick and a
+	// *netloop.Client.
 	Ask func(tick, from, msg any) error
 }
 
-// The bounds of Method.Timeout.
+// The limits of Method.Timeout.
 const (
 	DefaultTimeout = 10 * time.Second
 	MaxTimeout     = time.Hour
 )
 
-// NewMethod makes a method whose options are still to be applied, and which [Method.Settle]
-// completes.
+// NewMethod returns a method before its options are applied; [Method.Settle] completes it.
 func NewMethod(s *Schema, name string, in Codec, call bool) *Method {
 	return &Method{Schema: s, In: in, Queue: rpcqueue.Method{Name: name, Call: call, Reliable: true}}
 }
 
-// Settle completes a declaration whose options have been applied, or reports what they got
-// wrong. The message is the type that the method is declared with.
+// Settle completes a declaration after its options were applied, or returns an error for invalid
+// options. The message is the type that the method is declared with.
 func (m *Method) Settle(message reflect.Type) error {
 	if len(m.Queue.Stages) == 0 {
 		m.Queue.Stages = []loop.Stage{loop.Update}
@@ -85,7 +84,7 @@ func (m *Method) Settle(message reflect.Type) error {
 	return nil
 }
 
-// Belongs reports a method of another schema than the room's: its id would name
+// Belongs returns an error for a method of another schema than the room's: its id would name
 // another method there.
 func (m *Method) Belongs(room *Schema) error {
 	if m.Schema == room {
@@ -112,7 +111,7 @@ func (m *Method) signature() string {
 	return m.In.signature()
 }
 
-// Send is what the options of one send ask for.
+// Send holds the options of one send.
 type Send struct {
 	Stage     loop.Stage // 0 is the method's default
 	WithState bool       // hold the message on the client until it has the state of this tick
@@ -130,5 +129,5 @@ func SendWith[O ~func(*Send)](options []O) Send {
 	return *s
 }
 
-// AllowedBy reports whether the method may run at the stage that is asked for.
+// AllowedBy reports whether the method may run at the requested stage.
 func (s *Send) AllowedBy(m *Method) bool { return s.Stage == 0 || m.Queue.Allows(s.Stage) }

@@ -11,22 +11,22 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A Parcel is a value that goes from one goroutine to another within a program, or into a
-// recording, encoded as a message is: whoever opens it gets a copy. It begins with a digest of
-// its type, so that it is opened as nothing else. The empty one holds nothing.
+// Parcel is a value passed from one goroutine to another within a program, or into a recording,
+// encoded as a message: opening it gives a copy. It begins with a digest of its type, so that it
+// cannot be opened as another type. The empty one is nil.
 type Parcel string
 
 // parcelHead is the length of the digest.
 const parcelHead = 8
 
-// parcelType is how values of a type are packed.
+// parcelType encodes values of a type.
 type parcelType struct {
 	head [parcelHead]byte
 	Codec
 	err error
 }
 
-// parcelTypes has a *parcelType of each type that was ever packed or opened: types are the
+// parcelTypes contains a *parcelType of each type that was ever packed or opened: types are the
 // program's own, so they are few.
 var parcelTypes sync.Map
 
@@ -47,7 +47,7 @@ func parcelTypeOf(t reflect.Type) *parcelType {
 	return known.(*parcelType)
 }
 
-// erasedCodec is the codec of a type that is known as the program runs.
+// erasedCodec returns the codec of a type known at run time only.
 func erasedCodec(t reflect.Type) (Codec, error) {
 	if zero, ok := reflect.Zero(t).Interface().(proto.Message); ok {
 		return protoCodec(zero.ProtoReflect().Type()), nil
@@ -68,10 +68,10 @@ func erasedCodec(t reflect.Type) (Codec, error) {
 	}, nil
 }
 
-// Packable says why values of a type cannot be packed, or nil.
+// Packable returns why values of a type cannot be packed, or nil.
 func Packable(t reflect.Type) error { return parcelTypeOf(t).err }
 
-// packedType is the type by which a value is packed: of a pointer to a struct the struct.
+// packedType returns the type by which a value is packed: for a pointer to a struct the struct.
 func packedType(v any) reflect.Type {
 	t := reflect.TypeOf(v)
 	if _, message := v.(proto.Message); !message && t.Kind() == reflect.Pointer {
@@ -80,7 +80,7 @@ func packedType(v any) reflect.Type {
 	return t
 }
 
-// OpenLike opens a parcel that was packed of such a value.
+// OpenLike opens a parcel packed from a value of the type of v.
 func (p Parcel) OpenLike(v any) any {
 	opened, _, err := p.OpenAs(packedType(v))
 	if err != nil {
@@ -114,9 +114,9 @@ func Pack(v any) (Parcel, error) {
 	return Parcel(b), nil
 }
 
-// OpenAs decodes a parcel that holds a value of a type: a struct, or a pointer to a protobuf
-// message. The result is a pointer to the one, or the other. It reports false for a parcel of
-// another type; the error is of a type that cannot be packed, or of a damaged recording.
+// OpenAs decodes a parcel of a type: a struct, or a pointer to a protobuf message. The result is a
+// pointer to the struct, or the message. It reports false for a parcel of another type; the error
+// is that of a type that cannot be packed, or of a damaged recording.
 func (p Parcel) OpenAs(t reflect.Type) (v any, ok bool, err error) {
 	typ := parcelTypeOf(t)
 	if typ.err != nil {
@@ -129,7 +129,7 @@ func (p Parcel) OpenAs(t reflect.Type) (v any, ok bool, err error) {
 	return v, err == nil, err
 }
 
-// Into opens a parcel into what dst points to.
+// Into opens a parcel into the value at dst.
 func (p Parcel) Into(dst any) error {
 	t := reflect.TypeOf(dst)
 	message, isMessage := dst.(proto.Message)

@@ -10,9 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// ProtoFields finds how the codec handles a field that is a pointer to a generated
-// protobuf message: it encodes deterministically, so that equal messages are equal
-// bytes, which is what state is compared by.
+// ProtoFields returns the encoding of a field that is a pointer to a generated protobuf message: it
+// encodes deterministically, so that equal messages are equal bytes, by which state is compared.
 func ProtoFields(t reflect.Type) *codec.Encoding {
 	if t.Kind() != reflect.Pointer {
 		return nil

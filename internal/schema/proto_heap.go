@@ -11,12 +11,11 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// A client bounds the memory that a server's state takes. How large a protobuf message is
-// decoded follows from what it holds: an empty element of a list is two bytes on the wire, and
-// all of its struct in memory. A protoShape adds that up from the wire form, without decoding
-// it.
+// A client limits the memory of a server's state. The decoded size of a protobuf message depends on
+// its contents: an empty element of a list is two bytes on the wire, but its whole struct in
+// memory. A protoShape adds that up from the wire form, without decoding it.
 
-// protoShape is what messages of a type take.
+// protoShape holds the sizes of messages of a type in memory.
 type protoShape struct {
 	size    int // of the struct
 	fields  map[protowire.Number]*protoPart
@@ -29,16 +28,16 @@ type protoPart struct {
 	repeated bool
 	place    int         // in counted
 	element  int         // bytes of an element of a list, or of an entry of a map
-	fixed    int         // what it allocates to be there at all
-	entry    *protoShape // of a map: its entries, whose size is that of an empty value
-	message  *protoShape // what it refers to
-	there    bool        // the size of that message is counted already
+	fixed    int         // bytes allocated if the field is set
+	entry    *protoShape // of a map: its entries, with the size of an empty value
+	message  *protoShape // the message that it refers to
+	there    bool        // the size of that message is already counted
 }
 
-// extensionBytes is what one place takes in the map in which a message keeps its extensions.
+// extensionBytes is the size of one slot in the map of a message's extensions.
 const extensionBytes = 52
 
-// shapeOf works out the shape of a type and of those that it refers to, which may be itself.
+// shapeOf computes the shape of a type and of the types that it refers to, possibly itself.
 func shapeOf(t protoreflect.MessageType, seen map[protoreflect.FullName]*protoShape) *protoShape {
 	name := t.Descriptor().FullName()
 	if s := seen[name]; s != nil {
@@ -79,12 +78,12 @@ func (s *protoShape) add(m protoreflect.Message, f protoreflect.FieldDescriptor,
 		p.message = shapeOf(m.NewField(f).Message().Type(), seen)
 	}
 	if f.ContainingOneof() != nil || f.HasPresence() && f.Message() == nil {
-		p.fixed = 16 // a pointer to it, or what wraps one of several
+		p.fixed = 16 // a pointer to it, or the wrapper of a oneof
 	}
 	return p
 }
 
-// wordSize is what a value of a kind takes in a struct or a slice.
+// wordSize returns the size of a value of a kind in a struct or a slice.
 func wordSize(k protoreflect.Kind) int {
 	switch k {
 	case protoreflect.BoolKind:
@@ -101,8 +100,8 @@ func wordSize(k protoreflect.Kind) int {
 	}
 }
 
-// heap is about what a message takes; of one that has been made for it, at least half. What is
-// broken, or nested deeper than decoding takes, counts up to there.
+// heap returns about the memory of a message; for a message crafted against the estimate, at least
+// half. An invalid message, or one nested deeper than decoding allows, counts up to that point.
 func (s *protoShape) heap(b []byte) int { return s.heapWithin(b, recursionLimit) }
 
 func (s *protoShape) heapWithin(b []byte, depth int) int {
@@ -134,7 +133,8 @@ func (s *protoShape) heapWithin(b []byte, depth int) int {
 	return size
 }
 
-// heap is what one occurrence of a field takes. That of a list or a map itself is left to counts.
+// heap returns the memory of one occurrence of a field. That of a list or a map itself is added
+// from counts.
 func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte, counts []int, depth int) int {
 	within := b
 	switch form {
@@ -148,7 +148,7 @@ func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte,
 		counts[p.place]++
 		return p.fixed + p.entry.heapWithin(within, depth+1)
 	case p.repeated && form == protowire.BytesType && p.packs():
-		return p.fixed + codec.Allocated(packed(p.kind, within)*p.element) // grown to at once
+		return p.fixed + codec.Allocated(packed(p.kind, within)*p.element) // allocated at once
 	case p.repeated:
 		counts[p.place]++
 	}
@@ -164,7 +164,7 @@ func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte,
 	}
 }
 
-// packs tells whether a list of the kind may be packed.
+// packs reports whether a list of the kind may be packed.
 func (p *protoPart) packs() bool {
 	return p.message == nil && p.kind != protoreflect.StringKind && p.kind != protoreflect.BytesKind
 }
@@ -185,8 +185,7 @@ func packed(k protoreflect.Kind, b []byte) (n int) {
 	return n
 }
 
-// appended is about for how many elements a slice has room to which n have been appended one by
-// one.
+// appended returns about the capacity of a slice to which n elements were appended one by one.
 func appended(n int) int {
 	if n <= 256 {
 		return 1 << bits.Len(uint(max(n, 1)-1)) * min(n, 1)

@@ -1,14 +1,14 @@
-// Package schema holds what a server and its clients must agree on: the classes of replicated
+// Package schema holds the contract between a server and its clients: the classes of replicated
 // objects and the methods of messages, by name. Package netloop fills a [Schema] by its
 // declarations; a room and a client read it.
 //
 //	schema.go     the declarations, their order and their fingerprint
 //	method.go     a method: an RPC or a call
-//	input.go      what clients do in each fixed step
-//	message.go    how messages of one type travel
+//	input.go      the input of clients for each fixed step
+//	message.go    the encoding of messages of one type
 //	proto.go      the same for protobuf messages in replicated state
 //	decode.go     every decoder of messages, on both sides
-//	tables.go     a schema as it is told to the other side
+//	tables.go     a schema as sent to the other side
 //	typescript.go a schema as types and a value of TypeScript, for pages
 //	adapt.go      a client's schema matched with that of a server of another build
 package schema
@@ -25,10 +25,10 @@ import (
 )
 
 const (
-	// MaxName bounds the names that travel in the handshake, in bytes.
+	// MaxName limits the names sent in the handshake, in bytes.
 	MaxName = 64
-	// maxDeclarations bounds the classes and methods of a schema: what a client makes
-	// room for when a server tells it of others. The tables of so many are too large.
+	// maxDeclarations limits the classes and methods of a schema, and so the memory of a client for
+	// a server's tables. The tables of that many are too large.
 	maxDeclarations = 1 << 13
 )
 
@@ -39,7 +39,7 @@ type Schema struct {
 	Major, Minor int
 
 	classes []*netvar.Class
-	// predicted are the classes of which clients may predict their own objects.
+	// predicted lists the classes with objects that clients may predict.
 	predicted []*netvar.Class
 
 	methods []*Method
@@ -51,7 +51,7 @@ type Schema struct {
 	table       *netvar.Table
 	rpcs        *rpcqueue.Table
 	fingerprint [sha256.Size]byte
-	frames      []byte // the tables, as a client with another fingerprint is told them
+	frames      []byte // the tables, for a client with another fingerprint
 }
 
 // New makes an empty schema.
@@ -78,7 +78,7 @@ func (s *Schema) Claim(kind, name string) {
 	}
 }
 
-// AddClass appends a class whose name is claimed.
+// AddClass appends a class with a claimed name.
 func (s *Schema) AddClass(c *netvar.Class, predicted bool) {
 	s.classes = append(s.classes, c)
 	if predicted {
@@ -86,11 +86,11 @@ func (s *Schema) AddClass(c *netvar.Class, predicted bool) {
 	}
 }
 
-// AddMethod appends a method whose name is claimed.
+// AddMethod appends a method with a claimed name.
 func (s *Schema) AddMethod(m *Method) { s.methods = append(s.methods, m) }
 
-// Freeze gives every declaration its place in the tables. The first server or
-// client that uses the schema calls it.
+// Freeze assigns every declaration its index in the tables. The first server or client that uses
+// the schema calls it.
 func (s *Schema) Freeze() {
 	s.once.Do(func() {
 		s.frozen = true
@@ -115,7 +115,7 @@ func (s *Schema) Freeze() {
 	})
 }
 
-// describe writes the canonical text that the fingerprint is made of.
+// describe writes the canonical text, the input of the fingerprint.
 func (s *Schema) describe(w io.Writer) {
 	fmt.Fprintf(w, "schema %q %d\n", s.Name, s.Major)
 	for _, c := range s.classes {
@@ -135,16 +135,16 @@ func (s *Schema) describe(w io.Writer) {
 // Classes returns the table of all classes, once the schema is frozen.
 func (s *Schema) Classes() *netvar.Table { return s.table }
 
-// RPCs returns the table of all methods as a queue takes them, once the schema is frozen.
+// RPCs returns the table of all methods for a queue, once the schema is frozen.
 func (s *Schema) RPCs() *rpcqueue.Table { return s.rpcs }
 
-// Fingerprint returns the hash of all declarations: builds with equal ones are of one layout.
+// Fingerprint returns the hash of all declarations: builds with equal ones have one layout.
 func (s *Schema) Fingerprint() []byte { return s.fingerprint[:] }
 
 // AllClasses returns the classes in the order of their declarations.
 func (s *Schema) AllClasses() []*netvar.Class { return s.classes }
 
-// Method returns the declaration behind a wire id.
+// Method returns the declaration of a wire id.
 func (s *Schema) Method(id uint32) (*Method, bool) {
 	if id == 0 || uint64(id) > uint64(len(s.methods)) {
 		return nil, false

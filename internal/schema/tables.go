@@ -49,7 +49,7 @@ func (s *Schema) tables() *netloopv1.SchemaTables {
 	return t
 }
 
-// Accepts reports why a client with this hello cannot play on this schema: its error is a
+// Accepts returns why a client with this hello cannot play on this schema: the error is a
 // *transport.Refusal.
 func (s *Schema) Accepts(h *netloopv1.Hello) error {
 	switch {
@@ -80,8 +80,7 @@ func (c *Codec) table() *netloopv1.Type {
 	return tableOf(&layout)
 }
 
-// wireKinds are the kinds of a type as they travel. A float in steps is a float with a
-// step.
+// wireKinds contains the wire kinds. A float in steps is a float with a step.
 var wireKinds = [...]netloopv1.TypeKind{
 	codec.Bool:        netloopv1.TypeKind_TYPE_KIND_BOOL,
 	codec.Int8:        netloopv1.TypeKind_TYPE_KIND_INT8,
@@ -124,8 +123,8 @@ func tableOf(t *codec.Type) *netloopv1.Type {
 	return w
 }
 
-// typeOf is the inverse of tableOf. What the other side made up is of no kind, or is found
-// when it is bound.
+// typeOf is the inverse of tableOf. An invalid kind becomes Invalid; other errors are found when it
+// is bound.
 func typeOf(w *netloopv1.Type) codec.Type {
 	t := codec.Type{Num: w.GetStepNum(), Den: w.GetStepDen(), Low: w.GetLow(), High: w.GetHigh(), Proto: w.GetProto(), Max: int(w.GetMax())}
 	for k, wire := range wireKinds {

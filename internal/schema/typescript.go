@@ -17,9 +17,9 @@ import (
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
-// TypeScript writes the schema for the client of browsers: types of everything that is declared,
-// and a value with what the tables of a server do not say, such as how a number is drawn. from is
-// what the client is imported from.
+// TypeScript writes the schema for the client of browsers: types of all declarations, and a value
+// with the data that a server's tables lack, such as the interpolation of a number. from is the
+// module of the client.
 func (s *Schema) TypeScript(w io.Writer, from string) error {
 	t := typeScript{schema: s, names: map[string]string{}, protos: map[string]string{}}
 	body := t.declarations() + t.shape() + t.limits() + t.value()
@@ -36,7 +36,7 @@ func (s *Schema) TypeScript(w io.Writer, from string) error {
 	return err
 }
 
-// protobufBeside is where the client keeps what only games with protobuf messages need.
+// protobufBeside returns the module of the code that only games with protobuf messages need.
 func protobufBeside(from string) string {
 	if dir, isFile := strings.CutSuffix(from, ".js"); isFile {
 		return dir[:strings.LastIndex(dir, "/")+1] + "protobuf.js"
@@ -44,18 +44,18 @@ func protobufBeside(from string) string {
 	return from + "/protobuf"
 }
 
-// typeScript is what has been written of a schema so far.
+// typeScript is the output for a schema so far.
 type typeScript struct {
 	schema *Schema
 	out    strings.Builder
-	names  map[string]string // of types, by what they are the name of
+	names  map[string]string // the Go or protobuf type of each name
 	protos map[string]string // declarations of protobuf messages and enums, by their full names
-	tables []string          // and those of them that the client decodes by
+	tables []string          // tables of these, by which the client decodes
 }
 
 func (t *typeScript) printf(format string, args ...any) { fmt.Fprintf(&t.out, format, args...) }
 
-// name finds a name of its own for a type that would like to have this one.
+// name returns a unique name for a type, the requested one if it is free.
 func (t *typeScript) name(of, wish string) string {
 	wish = identifier(wish)
 	name := wish
@@ -68,7 +68,7 @@ func (t *typeScript) name(of, wish string) string {
 	}
 }
 
-// identifier makes a name of TypeScript that begins with a capital letter.
+// identifier converts a text to a TypeScript name with a capital letter.
 func identifier(s string) string {
 	var b strings.Builder
 	up := true
@@ -86,7 +86,7 @@ func identifier(s string) string {
 	return cmp.Or(b.String(), "Unnamed")
 }
 
-// declarations are the types of classes and messages.
+// declarations returns the types of classes and messages.
 func (t *typeScript) declarations() string {
 	var b strings.Builder
 	for _, c := range t.schema.classes {
@@ -110,7 +110,7 @@ func (t *typeScript) className(c *netvar.Class) string {
 	return t.name("class "+c.Name(), cmp.Or(c.Type().Name(), c.Name()))
 }
 
-// message declares a plain struct that was not declared before, and notes a protobuf message.
+// message declares a plain struct that was not declared before, and records a protobuf message.
 func (t *typeScript) message(of string, c *Codec) string {
 	if c.plan == nil {
 		t.proto(c.New().(proto.Message).ProtoReflect().Descriptor())
@@ -125,7 +125,7 @@ func (t *typeScript) message(of string, c *Codec) string {
 	return fmt.Sprintf("/** What %q carries. */\n", of) + t.declare(name, layout.Fields, nil)
 }
 
-// messageName is the type of a message. One Go type has one name.
+// messageName returns the type of a message. One Go type has one name.
 func (t *typeScript) messageName(c *Codec) string {
 	if c.plan == nil {
 		return t.protoName(c.New().(proto.Message).ProtoReflect().Descriptor())
@@ -133,7 +133,7 @@ func (t *typeScript) messageName(c *Codec) string {
 	return t.name("message "+c.plan.Type().String()+c.signature(), c.Name)
 }
 
-// rules are who may read the fields of a class, where not everybody may.
+// rules returns the read rules of the fields of a class, for fields that not all clients may read.
 func rules(c *netvar.Class) map[string]string {
 	read := map[string]string{}
 	paths := wirePaths(c.Layout())
@@ -166,7 +166,7 @@ func readers(rule string) string {
 	return ", read by: " + rule
 }
 
-// typeOf is what a value is in TypeScript.
+// typeOf returns the TypeScript type of a value.
 func (t *typeScript) typeOf(of *codec.Type) string {
 	switch of.Kind {
 	case codec.Bool:
@@ -199,7 +199,7 @@ func (t *typeScript) typeOf(of *codec.Type) string {
 	}
 }
 
-// shape is the type of the whole game.
+// shape returns the type of the whole game.
 func (t *typeScript) shape() string {
 	var b strings.Builder
 	game := t.name("the game", t.schema.Name)
@@ -227,7 +227,7 @@ func (t *typeScript) shape() string {
 	return b.String()
 }
 
-// limits are how long texts and lists may be, for the forms of a page.
+// limits returns the maximal lengths of texts and lists, for the forms of a page.
 func (t *typeScript) limits() string {
 	var b strings.Builder
 	b.WriteString("/** The most bytes of texts, and the most elements of lists, by class or method and field. */\nexport const limits = {\n")
@@ -256,7 +256,7 @@ func writeLimits(b *strings.Builder, name string, layout codec.Type) {
 	}
 }
 
-// value is what the client needs to know.
+// value returns the schema value of the client.
 func (t *typeScript) value() string {
 	var b strings.Builder
 	s := t.schema
@@ -292,7 +292,7 @@ func stages(m *Method) string {
 	return strings.Join(all, ", ")
 }
 
-// writeClass writes a class with how it is drawn, where that does not follow from the kinds.
+// writeClass writes a class with its interpolations, unless they are the default of their kinds.
 func writeClass(b *strings.Builder, c *netvar.Class, predicted bool) {
 	layout := c.Layout()
 	fmt.Fprintf(b, "    %q: {\n      fields: {\n", c.Name())
@@ -330,7 +330,7 @@ func writeClass(b *strings.Builder, c *netvar.Class, predicted bool) {
 	b.WriteString("    },\n")
 }
 
-// usual is how a leaf of a kind is drawn if nothing else is said.
+// usual returns the default interpolation of a kind.
 func usual(kind string) codec.Lerp {
 	switch {
 	case strings.HasPrefix(kind, "float"):
@@ -341,7 +341,7 @@ func usual(kind string) codec.Lerp {
 	return codec.LerpStep
 }
 
-// wirePaths are the leaves of a struct by the names that they have on the wire.
+// wirePaths returns the paths of the leaves of a struct, by their names on the wire.
 func wirePaths(t codec.Type) []string {
 	switch t.Kind {
 	case codec.Struct:

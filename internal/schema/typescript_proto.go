@@ -8,15 +8,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// A protobuf message is told to the client of browsers as a table of its fields, so that a page
-// needs no code that was generated for it: number, name, kind, whether it is repeated, and of which
-// type.
+// The client of browsers gets a protobuf message as a table of its fields, so that a page needs no
+// generated code: number, name, kind, whether it is repeated, and its type.
 
 func (t *typeScript) protoName(d protoreflect.Descriptor) string {
 	return t.name("protobuf "+string(d.FullName()), string(d.Name()))
 }
 
-// protoField is the type of a field of a state. A message that is not linked in is its bytes.
+// protoField returns the type of a field of a state. A message that is not linked in is its bytes.
 func (t *typeScript) protoField(full string) string {
 	m, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(full))
 	if err != nil {
@@ -26,7 +25,7 @@ func (t *typeScript) protoField(full string) string {
 	return t.protoName(m.Descriptor())
 }
 
-// proto declares a message and what is in it.
+// proto declares a message and its parts.
 func (t *typeScript) proto(d protoreflect.MessageDescriptor) {
 	full := string(d.FullName())
 	if _, known := t.protos[full]; known {
@@ -50,7 +49,7 @@ func (t *typeScript) proto(d protoreflect.MessageDescriptor) {
 	t.tables = append(t.tables, table+"    ],\n")
 }
 
-// protoRow is a field as the client decodes it.
+// protoRow returns the table row of a field for the client's decoder.
 func protoRow(f protoreflect.FieldDescriptor) string {
 	of := ""
 	if f.Message() != nil {
@@ -93,7 +92,7 @@ func (t *typeScript) protoScalar(f protoreflect.FieldDescriptor) string {
 	}
 }
 
-// enum declares an enum as an object of its values. A value that the page does not know may come.
+// enum declares an enum as an object of its values. A value unknown to the page may arrive.
 func (t *typeScript) enum(d protoreflect.EnumDescriptor) {
 	full := string(d.FullName())
 	if _, known := t.protos[full]; known {

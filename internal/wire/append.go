@@ -35,7 +35,7 @@ func Zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
 // Unzigzag is the inverse of [Zigzag].
 func Unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// UvarintLen is the number of bytes that [AppendUvarint] takes for v.
+// UvarintLen returns the number of bytes that [AppendUvarint] takes for v.
 func UvarintLen(v uint64) int {
 	n := 1
 	for v >= 0x80 {

@@ -8,34 +8,35 @@ import (
 )
 
 // Bits are written and read lowest first: the first bit of a stream is bit 0 of its first byte, and
-// of a number the lowest bit comes first.
+// the first bit of a number is its lowest.
 //
 //	Len     a number of unknown size: the number of its bits, n, then the n-1 below its highest
-//	Rice    a number that has about k bits: how many times 2^k fits in unary, then k bits; beyond
-//	        riceUnary times the rest, with the number of bits that it has above k
+//	Rice    a number of about k bits: its quotient by 2^k in unary, then k bits; from a quotient
+//	        of riceUnary on the remainder, with the number of its bits above k
 //
 //	len(v)     = gamma(n + 1) v:n-1           n = number of bits of v, 0 for 0
 //	gamma(v)   = 0^(n-1) 1 v:n-1              n = number of bits of v, which is not 0
 //	rice(v, k) = 1^q 0 v:k                    q = v >> k, below riceUnary
 //	           | 1^riceUnary gamma((w >> k) + 1) w:k   w = v - (riceUnary << k)
 
-// riceUnary is where a Rice code turns into an exponential one: without that, a number that was
-// expected to be small could take any length.
+// riceUnary is the quotient from which a Rice code becomes an exponential one: without that, a
+// number that was expected to be small could take any length.
 const riceUnary = 3
 
-// MaxRice bounds the parameter of a Rice code.
+// MaxRice limits the parameter of a Rice code.
 const MaxRice = 40
 
-// MaxLenBits and MaxRiceBits are the most bits that a number of n bits takes.
+// MaxLenBits returns the most bits of PutLen for a number of n bits.
 func MaxLenBits(n int) int { return 2*bits.Len(uint(n+1)) - 1 + max(n-1, 0) }
 
-// MaxRiceBits is the most for any parameter up to MaxRice.
+// MaxRiceBits returns the most bits of PutRice for a number of n bits, for any parameter up to
+// MaxRice.
 func MaxRiceBits(n int) int { return max(2*n+1, MaxRice+1) + riceUnary }
 
-// LenBits is how many bits PutLen takes.
+// LenBits returns how many bits PutLen takes.
 func LenBits(v uint64) int { return MaxLenBits(bits.Len64(v)) }
 
-// RiceBits is how many bits PutRice takes.
+// RiceBits returns how many bits PutRice takes.
 func RiceBits(v uint64, k uint) int {
 	if q := v >> k; q < riceUnary {
 		return int(uint(q) + 1 + k)
@@ -44,20 +45,19 @@ func RiceBits(v uint64, k uint) int {
 	return riceUnary + 2*bits.Len64(v>>k+1) - 1 + int(k)
 }
 
-// BitWriter appends bits to bytes. The zero value is empty. What was written lies in Bytes after
-// Flush.
+// BitWriter appends bits to bytes. The zero value is empty. The output is in Bytes after Flush.
 type BitWriter struct {
 	b   []byte
 	acc uint64
 	n   uint // bits in acc, below 64
 
-	Scratch []byte // for who writes: what is made as bytes first
+	Scratch []byte // for the caller: values first encoded as bytes
 }
 
-// Reset begins anew behind b.
+// Reset starts anew after b.
 func (w *BitWriter) Reset(b []byte) { w.b, w.acc, w.n = b, 0, 0 }
 
-// Len is the number of bits that the bytes and what is not flushed have.
+// Len returns the number of bits written, flushed or not.
 func (w *BitWriter) Len() int { return 8*len(w.b) + int(w.n) }
 
 // Put writes the lowest n bits of v, at most 64; the others must be 0.
@@ -79,10 +79,10 @@ func (w *BitWriter) Bit(set bool) {
 	w.Put(v, 1)
 }
 
-// Few returns what a writer has that holds less than 64 bits, for Put.
+// Few returns the contents of a writer with less than 64 bits, for Put.
 func (w *BitWriter) Few() (v uint64, n uint) { return w.acc, w.n }
 
-// Flush fills the last byte with zeros and returns how many bits those were.
+// Flush fills the last byte with zeros and returns the number of these bits.
 func (w *BitWriter) Flush() (padding int) {
 	for ; w.n > 0; w.n -= min(w.n, 8) {
 		w.b = append(w.b, byte(w.acc))
@@ -92,20 +92,20 @@ func (w *BitWriter) Flush() (padding int) {
 	return padding
 }
 
-// Bytes are what was written up to the last Flush.
+// Bytes returns the output up to the last Flush.
 func (w *BitWriter) Bytes() []byte { return w.b }
 
-// Mark is a place to go back to.
+// Mark is a position to rewind to.
 type Mark struct {
 	len int
 	acc uint64
 	n   uint
 }
 
-// Mark returns the place where the next bit goes.
+// Mark returns the position of the next bit.
 func (w *BitWriter) Mark() Mark { return Mark{len(w.b), w.acc, w.n} }
 
-// Rewind forgets what was written after the mark.
+// Rewind drops the bits written after the mark.
 func (w *BitWriter) Rewind(m Mark) { w.b, w.acc, w.n = w.b[:m.len], m.acc, m.n }
 
 // PutLen writes a number of unknown size.
@@ -128,7 +128,7 @@ func gamma(v uint) (code uint64, size uint) {
 	return (uint64(v)<<1&^(2<<n) | 1) << n, 2*n + 1
 }
 
-// PutRice writes a number that has about k bits.
+// PutRice writes a number of about k bits.
 func (w *BitWriter) PutRice(v uint64, k uint) {
 	if q := v >> k; q < riceUnary {
 		w.Put(v&(1<<k-1)<<(q+1)|(1<<q-1), uint(q)+1+k)
@@ -174,7 +174,7 @@ func (w *BitWriter) PutBits(b []byte, n int) {
 		for from := b[:8*words]; len(from) >= 8 && i <= len(to)-8; i += 8 {
 			v := binary.LittleEndian.Uint64(from)
 			binary.LittleEndian.PutUint64(to[i:], acc|v<<at)
-			acc = v >> 1 >> (63 - at) // 0 if all of it has been written
+			acc = v >> 1 >> (63 - at) // 0 if it was written completely
 			from = from[8:]
 		}
 		w.b, w.acc, b, n = to, acc, b[8*words:], n&63
@@ -203,7 +203,7 @@ func (w *BitWriter) PutRange(b []byte, from, to int) {
 	}
 }
 
-// ErrCode is the error of a code that no writer makes.
+// ErrCode is the error of a code that represents no number.
 var ErrCode = errors.New("wire: a code that stands for no number")
 
 // BitReader reads bits from one byte slice. After the first error every read returns zero and
@@ -224,7 +224,7 @@ func NewBitReader(b []byte, padding int) BitReader {
 	return r
 }
 
-// Err is the first error, or nil.
+// Err returns the first error, or nil.
 func (r *BitReader) Err() error { return r.err }
 
 // Fail records err unless there is one already.
@@ -235,10 +235,10 @@ func (r *BitReader) Fail(err error) {
 	r.left = 0
 }
 
-// Left is the number of bits that are left; after an error it is 0.
+// Left returns the number of unread bits; after an error it is 0.
 func (r *BitReader) Left() int { return r.left }
 
-// At is the number of bits read so far.
+// At returns the number of bits read so far.
 func (r *BitReader) At() int { return r.at }
 
 // peek returns the next bits, at least 57 of them; those beyond the end are 0.
@@ -280,7 +280,7 @@ func (r *BitReader) Take(n uint) uint64 {
 // Bit reads one bit.
 func (r *BitReader) Bit() bool { return r.Take(1) != 0 }
 
-// Len reads what PutLen wrote.
+// Len reads the output of PutLen.
 func (r *BitReader) Len() uint64 {
 	switch n := r.gamma(7); {
 	case n <= 1: // 1, or 0 after an error
@@ -293,7 +293,7 @@ func (r *BitReader) Len() uint64 {
 	}
 }
 
-// gamma reads a number of at most most bits. It is not 0, but after an error.
+// gamma reads a number of at most most bits. It is 0 only after an error.
 func (r *BitReader) gamma(most int) uint64 {
 	zeros := 0
 	for {
@@ -321,7 +321,7 @@ func (r *BitReader) gamma(most int) uint64 {
 	return v
 }
 
-// Rice reads what PutRice wrote.
+// Rice reads the output of PutRice.
 func (r *BitReader) Rice(k uint) uint64 {
 	v := r.peek()
 	if q := uint(bits.TrailingZeros64(^v)); q < riceUnary && k <= 50 {

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// The errors of a Reader. A caller counts by them; it never needs the position.
+// The errors of a Reader, by which callers count. The position is not included.
 var (
 	ErrShort    = errors.New("wire: input ends early")
 	ErrOverflow = errors.New("wire: varint longer than 64 bits")
@@ -24,10 +24,10 @@ type Reader struct {
 // NewReader reads from b, which must not change while the reader is in use.
 func NewReader(b []byte) Reader { return Reader{b: b} }
 
-// Err is the first error, or nil.
+// Err returns the first error, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Fail records err unless there is one already: for checks that the caller makes itself.
+// Fail records err unless there is one already: for checks by the caller.
 func (r *Reader) Fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -35,13 +35,14 @@ func (r *Reader) Fail(err error) {
 	}
 }
 
-// Offset is the number of bytes read so far; after an error it is the length of the input.
+// Offset returns the number of bytes read so far; after an error it is the length of the input.
 func (r *Reader) Offset() int { return r.off }
 
-// Len is the number of bytes that are left.
+// Len returns the number of unread bytes.
 func (r *Reader) Len() int { return len(r.b) - r.off }
 
-// Since returns the bytes between an earlier Offset and now. After an error it is empty.
+// Since returns the bytes between an earlier Offset and the current one. After an error it is
+// empty.
 func (r *Reader) Since(off int) []byte {
 	if r.err != nil {
 		return nil
@@ -68,7 +69,7 @@ func (r *Reader) Byte() byte {
 	return v
 }
 
-// Uvarint reads what AppendUvarint wrote.
+// Uvarint reads the output of AppendUvarint.
 func (r *Reader) Uvarint() uint64 {
 	if r.off < len(r.b) && r.b[r.off] < 0x80 {
 		v := r.b[r.off]
@@ -88,7 +89,7 @@ func (r *Reader) Uvarint() uint64 {
 	return v
 }
 
-// Zigzag reads what AppendZigzag wrote.
+// Zigzag reads the output of AppendZigzag.
 func (r *Reader) Zigzag() int64 { return Unzigzag(r.Uvarint()) }
 
 // Uint32 reads four little-endian bytes.
@@ -124,9 +125,9 @@ func (r *Reader) Bytes(n int) []byte {
 	return b
 }
 
-// Count reads a uvarint that may be at most limit, and at most as many as the bytes that are
-// left allow when each counted thing takes at least least bytes. So a length never makes a
-// decoder reserve more memory than the input can fill.
+// Count reads a uvarint of at most limit, and of at most the number of items of least bytes each
+// that fit the unread bytes. So a length never makes a decoder reserve more memory than the input
+// can fill.
 func (r *Reader) Count(limit, least int) int {
 	v := r.Uvarint()
 	if r.err != nil {
