@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// away is the state of a client whose connection has broken, until the game has resumed or admitted
+// away is the state of a client with a broken connection, until the game has resumed or admitted
 // it. Only Step's goroutine uses it.
 type away struct {
 	since   time.Duration // when the break was noticed

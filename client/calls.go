@@ -83,7 +83,7 @@ func (cs *calls) fail(t *netloop.Tick, id uint64, err error) {
 	}
 }
 
-// expire fails calls whose deadline has passed, oldest first.
+// expire fails calls past their deadline, oldest first.
 func (cs *calls) expire(t *netloop.Tick, now time.Duration) {
 	cs.refused = 0
 	for {

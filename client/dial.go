@@ -168,7 +168,7 @@ func dialError(addr string, err error) error {
 	return fmt.Errorf("client: dialing %s: %w", addr, err)
 }
 
-// The bridge for package netlooptest, whose clients have a link in memory.
+// The bridge for package netlooptest: its clients have a link in memory.
 func init() { //nolint:gochecknoinits // The only bridge: see package bridge.
 	bridge.Client.Bounds = bounds
 	bridge.Client.Blind = func(c any) { c.(*Client).replica.Blind() }

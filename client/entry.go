@@ -34,7 +34,7 @@ type entry struct {
 
 	mu     sync.Mutex
 	ended  bool  // under mu: the dial has
-	unread bool  // under mu: the result is not wanted any more
+	unread bool  // under mu: the result is discarded
 	err    error // under mu
 }
 
@@ -94,7 +94,7 @@ func (e *entry) decode(m *transport.Message) (_, decoded any, err error) {
 	return nil, decoded, err
 }
 
-// end stores the result of the dial. A connection that is not wanted any more is closed.
+// end stores the result of the dial. A discarded connection is closed.
 func (e *entry) end(s *transport.Session, w *netloopv1.Welcome, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,7 +109,7 @@ func (e *entry) result() (ended bool, err error) {
 	return e.ended, e.err
 }
 
-// giveUp cancels the dial, whose result is not wanted any more.
+// giveUp cancels the dial and discards its result.
 func (e *entry) giveUp() {
 	e.cancel()
 	e.mu.Lock()
@@ -267,5 +267,5 @@ func (c *Client) came(a *transport.Arrival) {
 	}
 }
 
-// violated ends a connection whose server breaks the protocol.
+// violated ends the connection to a server that breaks the protocol.
 func (c *Client) violated(text string) { c.session.Close(transport.CodeProtocol, text) }

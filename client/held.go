@@ -28,8 +28,8 @@ const (
 	maxHeldTicks = 120
 )
 
-// hold stores a message, or reports false if its state has arrived, as that of tick 0 always has.
-// run runs messages that are removed to make room.
+// hold stores a message, or reports false if its state has arrived, which is always the case for
+// tick 0. run runs messages that are removed to make room.
 func (h *held) hold(m heldMessage, run func(rpcqueue.Item)) bool {
 	if m.tick <= h.state {
 		return false

@@ -17,7 +17,7 @@ import (
 //
 // Steps are ahead of the client's clock by the difference of 95 of 100 inputs of the last second,
 // plus: a frame, because a step waits for the next one; the interval between input packets, which
-// is the extra delay of an input whose packet was lost; and the jitter.
+// is the extra delay of an input after a lost packet; and the jitter.
 type lead struct {
 	on    bool
 	first uint64        // the first step that leads: inputs of earlier ones would arrive too late
@@ -35,7 +35,7 @@ type lead struct {
 
 	frame    time.Duration // from one to the next, on average
 	steps    []madeStep    // by step, as many as a window has
-	left     uint64        // the newest step whose input was sent
+	left     uint64        // the step of the newest input sent
 	flushed  time.Duration // then
 	interval time.Duration // between two such flushes, on average
 	told     uint64        // the newest step that the server has reported

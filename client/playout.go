@@ -18,7 +18,7 @@ type playout struct {
 	asked time.Duration // when the delay was last worked out
 
 	snapshots []whole       // the one before the moment, one more, and all after it
-	changed   time.Duration // game time of the newest in which something has changed
+	changed   time.Duration // game time of the newest snapshot with a change
 	period    time.Duration // of snapshots
 	tick      time.Duration
 	started   bool

@@ -112,7 +112,7 @@ func (c *Client) applyRecord(t *netloop.Tick, a *transport.Arrival) {
 	c.tellAll(t, c.replica.Tick())
 }
 
-// complete counts a snapshot, whose packets arrive one by one.
+// complete counts a snapshot: its packets arrive one by one.
 func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 	if c.snapshot.Tick != applied.Tick {
 		c.snapshot = Snapshot{Tick: applied.Tick}

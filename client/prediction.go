@@ -38,14 +38,14 @@ type prediction struct {
 	last    uint64       // the newest step that was predicted, 0 before the first
 	shown   []loop.Now   // the times and time scale that the tick showed in each step
 	again   uint64       // the first step that ran before its time scale had arrived, 0 is none
-	running uint64       // the step whose functions run, 0 is none
+	running uint64       // the running step, 0 is none
 	turn    int          // the index of the class that runs
 	spawned uint8        // so many objects has the newest step spawned so far
 	awaited int          // objects of Spawn that the server has not confirmed yet
 	lost    []*predicted // that recently passed to another owner
 
 	applied bool   // a packet, since the last reconcile
-	missed  uint64 // inputs that the server has missed, as it has told
+	missed  uint64 // inputs that the server has missed, as it has reported
 	// lateAt is the step that the server was at, at most, when it missed the last of them.
 	lateAt uint64
 	frame  time.Duration // when the frame began
@@ -235,7 +235,7 @@ func (d *predicted) keep(step uint64) {
 	d.note(step)
 }
 
-// note records that the live state is that of a step, which becomes the newest. Earlier predictions
+// note records that the live state belongs to a step, which becomes the newest. Earlier predictions
 // are kept if they reach up to the step without a gap.
 func (d *predicted) note(step uint64) {
 	if d.newest == 0 || step < d.first || step > d.newest+1 {
@@ -247,7 +247,7 @@ func (d *predicted) note(step uint64) {
 	}
 }
 
-// load sets the live state to that of a step, if it is stored.
+// load restores the live state of a step, if it is stored.
 func (d *predicted) load(step uint64) {
 	if d.held == step || !d.has(step) {
 		return

@@ -17,7 +17,7 @@ type reception struct {
 	rough uint64 // how often packets were lost, or snapshots held back
 }
 
-// restart resets it for another connection, whose packets are numbered anew.
+// restart resets it for another connection, which numbers its packets anew.
 func (r *reception) restart(sendEvery uint32) {
 	*r = reception{held: r.held, past: r.lost(), rough: r.rough}
 	r.period(sendEvery)

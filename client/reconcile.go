@@ -60,7 +60,7 @@ func (c *Client) adoptOwned(tick uint64) {
 	}
 }
 
-// adopt begins to predict an object whose version here is the server's as of a tick.
+// adopt begins to predict an object. The server has the client's version of it at tick known.
 func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted {
 	d := newPredicted(by, o, c.prediction.kept)
 	d.version, d.known = o.Changed(), known

@@ -48,7 +48,7 @@ func (c *Client) goOver(d *predicted, was, is unsafe.Pointer) {
 	}
 }
 
-// drawn returns the state to draw of an object whose class is predicted, and nil if it is not
+// drawn returns the state to draw of an object of a predicted class, and nil if it is not
 // drawn. For the client's own objects that is the prediction, and nil once the object has
 // despawned; for others it is the state of their view.
 func (c *Client) drawn(by *predictor, o *netvar.Object) unsafe.Pointer {
@@ -82,9 +82,9 @@ func (c *Client) draw(d *predicted, v unsafe.Pointer) {
 	}
 }
 
-// The drawn time of an object whose owner changes jumps from one frame to the next: own objects are
-// drawn in the future, others in the past. The picture makes a transition as after a correction,
-// from the state drawn in the frame that first shows the change.
+// When the owner of an object changes, its drawn time jumps from one frame to the next: own objects
+// are drawn in the future, others in the past. The picture makes a transition as after a
+// correction, from the state drawn in the frame that first shows the change.
 
 // drawnOfOthers returns the view of an object that is not the client's, or was not until now.
 // During the transition from the prediction, the state is written to v.
@@ -136,7 +136,7 @@ func (p *prediction) lose(d *predicted) {
 	}
 }
 
-// forgetLost removes lost objects whose offset has decayed.
+// forgetLost removes lost objects with a decayed offset.
 func (p *prediction) forgetLost() {
 	p.lost = slices.DeleteFunc(p.lost, func(d *predicted) bool { return !d.o.Alive() || p.frame-max(d.since, d.lost) >= d.by.smooth })
 }

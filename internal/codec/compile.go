@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Ref is a reference to a replicated object; 0 is none. The codec also recognises a struct whose
-// only named field is an unexported Ref, so that a public type can wrap it.
+// Ref is a reference to a replicated object; 0 is none. The codec also recognises a struct in which
+// the only named field is an unexported Ref, so that a public type can wrap it.
 type Ref struct{ ID uint64 }
 
 // FieldInfo describes one field of the struct for the fingerprint: equal texts mean that each side

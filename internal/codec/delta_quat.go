@@ -6,7 +6,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// The delta of a quaternion, whose largest component is often that of the baseline:
+// The delta of a quaternion. Its largest component is often that of the baseline:
 //
 //	delta = 0 distance*3                 the largest component is the same
 //	      | 1 largest:2 distance*3       it is another: the baseline is converted to it first

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Instant is a point in game time. The codec also recognises a struct whose only named field is an
-// unexported Instant.
+// Instant is a point in game time. The codec also recognises a struct in which the only named field
+// is an unexported Instant.
 type Instant struct{ At time.Duration }
 
 // ErrRange is the error of a value that its field cannot hold, NaN included.

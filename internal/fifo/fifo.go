@@ -1,4 +1,4 @@
-// Package fifo is a queue whose memory is proportional to the items that wait in it. Items are
+// Package fifo is a queue with memory proportional to the items that wait in it. Items are
 // stored in pieces of a few each, and an empty piece returns to a pool, which any number of queues
 // share: so items that move from one queue to another, or arrive in a burst, leave no memory behind
 // in each.

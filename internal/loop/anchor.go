@@ -144,7 +144,7 @@ func (l *Loop[C]) whole() error {
 	return l.cycle(nil)
 }
 
-// findCycle returns names of which each must run before the next, and whose last equals the first;
+// findCycle returns names of which each must run before the next, the last equal to the first;
 // or nil.
 func (l *Loop[C]) findCycle(shaped []*System[C]) []string {
 	later := make(map[string][]string)

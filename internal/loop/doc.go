@@ -5,8 +5,8 @@
 //
 //	Pacer.Next(now)      reports that tick n is due and fills an Input
 //	Loop.Step(in)        runs it: synchronous, one goroutine, no I/O wait
-//	  Initialization     1. systems whose context has ended are removed, and those
-//	                        whose quarantine has ended run again
+//	  Initialization     1. systems with an ended context are removed, and
+//	                        systems run again after their quarantine
 //	                     2. requests since the last tick take effect:
 //	                        additions (Spec.Ask is called for each stage), changes,
 //	                        a tree that was Set; the lists are brought up to date

@@ -70,7 +70,7 @@ func (l *Loop[C]) exited(name string, stage Stage) {
 	l.now.Stage, l.now.System = 0, ""
 }
 
-// ExitError is the error of a loop whose system called runtime.Goexit, as a testing.T's FailNow
+// ExitError is the error of a loop after a system called runtime.Goexit, as a testing.T's FailNow
 // does. Step did not return then: its goroutine has ended.
 type ExitError struct {
 	System string
@@ -121,7 +121,7 @@ func (l *Loop[C]) quarantine(s *System[C]) uint64 {
 	return f.backoff
 }
 
-// release lets systems run again whose quarantine has ended. The count of panics restarts: the
+// release lets systems run again after their quarantine. The count of panics restarts: the
 // first call may still fail for the old reason.
 func (l *Loop[C]) release() {
 	if len(l.caught) == 0 {

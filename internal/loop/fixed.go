@@ -3,7 +3,7 @@ package loop
 import "time"
 
 // SetSteps lets each fixed step show the tick of this timeline that runs it, with that tick's game
-// time and scaled time, from the next Step on. It is for the loop of a client, whose frame may run
+// time and scaled time, from the next Step on. It is for the loop of a client: its frame may run
 // the steps of several ticks of its server, ahead of the frame's own time or behind it. Without it,
 // and with the zero Timeline, steps belong to the running tick, as on a server.
 func (l *Loop[C]) SetSteps(t Timeline) { l.steps = t }

@@ -28,9 +28,9 @@ type Loop[C any] struct {
 	systems []*System[C]          // in effect, by id; nil where an id is free
 	free    []int32               // ids
 	pending []*System[C]          // wait for the next Initialization
-	changed []*System[C]          // whose changes wait for it
+	changed []*System[C]          // with changes that wait for it
 	leaving []*System[C]          // that Set has left out
-	touched []*System[C]          // in effect, whose positions it computes anew
+	touched []*System[C]          // in effect, to be positioned anew
 	shaped  []*System[C]          // that a cycle could run through
 	seq     uint64
 	version uint64 // of the registry: counts every change of it

@@ -210,7 +210,7 @@ func later(at, d time.Duration) time.Duration {
 	return at + d
 }
 
-// sift moves the element at i, whose time has increased, to its position.
+// sift moves the element at i to its position after its time has increased.
 func sift[C any](heap []waiting[C], i int) {
 	x := heap[i]
 	for {

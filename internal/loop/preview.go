@@ -4,8 +4,8 @@ import "time"
 
 // Preview returns the stages as Dump would if the tree were in effect, without figures of past
 // runs. A system is listed at the stages for which its Ask has returned a function, and at those
-// that it names but whose Ask has not run yet. A system that names no stages and whose Ask has not
-// run is in the last group, and so is a system that Set would refuse.
+// that it names but with an Ask that has not run yet. A system that names no stages and with an Ask
+// that has not run is in the last group, and so is a system that Set would refuse.
 func (l *Loop[C]) Preview(t Tree[C]) []DumpStage {
 	shown := New(l.c, new(Now), func() time.Duration { return 0 })
 	var waiting []DumpSystem

@@ -29,7 +29,7 @@ type Record struct {
 	Panics []Panic
 	// MorePanics is the number of panics beyond MaxPanics.
 	MorePanics int
-	// Released names the systems whose quarantine has ended with this tick.
+	// Released names the systems with a quarantine that ended with this tick.
 	Released []string
 	// Cancelled names the systems that a context has removed with this tick: an outside fact that
 	// is no part of the Input.

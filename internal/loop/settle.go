@@ -245,7 +245,7 @@ func (s *System[C]) places() (x listSet) {
 }
 
 // conditional reports whether the system may be skipped in single passes: by a condition, or by the
-// quarantine of a group whose condition panics.
+// quarantine of a group with a panicking condition.
 func (s *System[C]) conditional() bool {
 	for at := s; at != nil; at = at.group {
 		if at.cond.ask != nil {

@@ -87,7 +87,7 @@ func (l *Loop[C]) prepare() {
 	l.collect(perTick)
 }
 
-// endContexts removes the systems whose context has ended.
+// endContexts removes the systems with an ended context.
 func (l *Loop[C]) endContexts() {
 	l.contexts = slices.DeleteFunc(l.contexts, func(s *System[C]) bool {
 		s.watched = s.spec.Context != nil && !s.Removed()

@@ -73,7 +73,7 @@ func (t Timeline) FixedSteps(tick uint64) uint64 {
 	return q
 }
 
-// Fraction returns the time of the tick after its last fixed step, as a part of a step in [0, 1).
+// Fraction returns the time from the last fixed step to the tick, as a part of a step in [0, 1).
 func (t Timeline) Fraction(tick uint64) float64 {
 	div := t.Fixed.Den * t.Rate.Num
 	_, rem := mulDiv(tick, t.Fixed.Num*t.Rate.Den, div)
@@ -81,7 +81,7 @@ func (t Timeline) Fraction(tick uint64) float64 {
 	return math.Min(float64(rem)/float64(div), math.Nextafter(1, 0))
 }
 
-// TickAt returns the greatest tick whose GameTime is not later than gameTime; 0 for a negative one.
+// TickAt returns the greatest tick with a GameTime not later than gameTime; 0 for a negative one.
 func (t Timeline) TickAt(gameTime time.Duration) uint64 {
 	if gameTime < 0 {
 		return 0
@@ -92,7 +92,7 @@ func (t Timeline) TickAt(gameTime time.Duration) uint64 {
 	return div128(hi-borrow, lo, t.Rate.Den*second)
 }
 
-// TickFrom returns the first tick whose GameTime is not earlier than gameTime.
+// TickFrom returns the first tick with a GameTime not earlier than gameTime.
 func (t Timeline) TickFrom(gameTime time.Duration) uint64 {
 	if gameTime <= 0 {
 		return 0
@@ -109,7 +109,7 @@ func (t Timeline) StepTick(step uint64) uint64 {
 	return tick
 }
 
-// StepAt returns the greatest fixed step whose StepTime is not later than gameTime, which is at
+// StepAt returns the greatest fixed step with a StepTime not later than gameTime, which is at
 // least 0, and the time since that step, as a part of a step in [0, 1).
 func (t Timeline) StepAt(gameTime time.Duration) (step uint64, fraction float64) {
 	step = Timeline{Rate: t.Fixed}.TickAt(gameTime)
@@ -118,7 +118,7 @@ func (t Timeline) StepAt(gameTime time.Duration) (step uint64, fraction float64)
 }
 
 // StepTime returns the exact time of a fixed step, floor(step * 1e9 * Den / Num) ns of the fixed
-// rate. A tick runs the steps whose times are not later than its own.
+// rate. A tick runs the steps with times not later than its own.
 func (t Timeline) StepTime(step uint64) time.Duration { return Timeline{Rate: t.Fixed}.GameTime(step) }
 
 // Epoch maps ticks to real time: Tick is due at the monotonic time At.
@@ -132,7 +132,7 @@ func (t Timeline) Deadline(e Epoch, tick uint64) time.Duration {
 	return e.At + t.GameTime(tick) - t.GameTime(e.Tick)
 }
 
-// Due returns the greatest tick whose Deadline is not later than the monotonic time at; 0 if even
+// Due returns the greatest tick with a Deadline not later than the monotonic time at; 0 if even
 // the first is later.
 func (t Timeline) Due(e Epoch, at time.Duration) uint64 {
 	return t.TickAt(at - e.At + t.GameTime(e.Tick))

@@ -209,7 +209,7 @@ func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 }
 
 // drain runs the batch of a ring. The outcome of a message is counted before OnError or OnPanic is
-// called. If that callback panics, the rest of the batch remains queued.
+// called. If that callback panics, the remaining messages stay queued.
 func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
 	start := r.ran
 	batch, cost := q.senders.plan(r, q.prices, q.limits.round, q.allowance(stage))

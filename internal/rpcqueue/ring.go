@@ -3,7 +3,7 @@ package rpcqueue
 import "github.com/netloop/netloop/internal/fifo"
 
 // StageCapacity limits the messages that wait for one stage: sixteen from each of a thousand
-// clients. Every tick empties a queue whose stage runs, and the inbox limits the messages that one
+// clients. Every tick empties the queues of its stages, and the inbox limits the messages that one
 // client adds per tick, so only the queue of a stage that does not run gets close to it. A queue
 // takes 72 bytes per waiting message.
 //
