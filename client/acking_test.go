@@ -11,9 +11,9 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// acked plays a client that flushes once a tick and has nothing to say: a snapshot of each tick
-// that is a multiple of every arrives unless missing says otherwise, in so many packets. It returns
-// the ticks at whose flush a datagram left.
+// acked simulates a client that flushes once a tick and has no data to send: a snapshot of each
+// tick that is a multiple of every arrives, unless packets returns others, in so many packets. It
+// returns the ticks with a flush that sent a datagram.
 func acked(hz time.Duration, every uint64, ticks uint64, packets func(tick uint64) (number, arrive int)) (flushes []uint64) {
 	var r reception
 	r.restart(uint32(every))
@@ -39,7 +39,7 @@ func from(tick uint64, flushes []uint64) []uint64 {
 	return slices.DeleteFunc(flushes, func(f uint64) bool { return f < tick })
 }
 
-// multiples are those of n from first to last.
+// multiples returns the multiples of n from first to last.
 func multiples(n, first, last uint64) (ticks []uint64) {
 	for t := (first + n - 1) / n * n; t <= last; t += n {
 		ticks = append(ticks, t)
@@ -49,8 +49,8 @@ func multiples(n, first, last uint64) (ticks []uint64) {
 
 func oneEach(uint64) (number, arrive int) { return 1, 1 }
 
-// TestAHealthyLinkIsAcknowledgedSeldom: from two seconds after the first snapshot on it is every
-// third snapshot, or more of them where they come seldom, and the same ones for every client.
+// From two seconds after the first snapshot on, every third snapshot is acknowledged, or more of
+// them if they are rare, and the same ones for every client.
 func TestAHealthyLinkIsAcknowledgedSeldom(t *testing.T) {
 	for _, c := range []struct {
 		hz          time.Duration
@@ -73,8 +73,8 @@ func TestAHealthyLinkIsAcknowledgedSeldom(t *testing.T) {
 	}
 }
 
-// TestALinkIsWellAfterTwoSeconds, to the millisecond: the first snapshot is trouble, because what
-// was before it is not known.
+// A link is good after two seconds, to the millisecond: the first snapshot counts as a loss,
+// because earlier packets are unknown.
 func TestALinkIsWellAfterTwoSeconds(t *testing.T) {
 	got := acked(1000, 17, 4000, oneEach)
 	want := slices.Concat(multiples(1, 17, 17+1999), multiples(51, 17+2000, 4000))
@@ -83,8 +83,8 @@ func TestALinkIsWellAfterTwoSeconds(t *testing.T) {
 	}
 }
 
-// TestWhatIsLateIsToldAtOnce: where nothing more comes, the server hears so at each flush from when
-// the next snapshot is late by a period and 50 ms.
+// If no snapshot arrives, each flush is acknowledged from the time on when the next snapshot is
+// late by a period and 50 ms.
 func TestWhatIsLateIsToldAtOnce(t *testing.T) {
 	const last = 4000 // ms
 	got := from(last+1, acked(1000, 10, last+200, func(tick uint64) (number, arrive int) {
@@ -98,8 +98,8 @@ func TestWhatIsLateIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoServerMakesTheTimeOfASnapshotNothing: the ticks between two snapshots and their length are
-// numbers of the server, whose product overflows where it is no server of ours.
+// The ticks between two snapshots and their length are numbers of the server; their product
+// overflows for a hostile server.
 func TestNoServerMakesTheTimeOfASnapshotNothing(t *testing.T) {
 	var r reception
 	r.restart(1 << 15)
@@ -139,8 +139,8 @@ func TestTroubleIsAcknowledgedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnAckWaitsForTheWholeSnapshot: what has arrived of a snapshot when its turn has come does not
-// use up the turn of the rest.
+// An acknowledgement waits for the whole snapshot: the first packets of a snapshot that is due for
+// one do not use up its turn.
 func TestAnAckWaitsForTheWholeSnapshot(t *testing.T) {
 	var r reception
 	r.restart(1)
@@ -161,8 +161,8 @@ func TestAnAckWaitsForTheWholeSnapshot(t *testing.T) {
 	}
 }
 
-// TestAClientWithNothingToSaySendsLittle: its datagrams are those of every third snapshot. While it
-// says something, each flush has one.
+// A client without data sends datagrams for every third snapshot only. While it sends data, each
+// flush has one.
 func TestAClientWithNothingToSaySendsLittle(t *testing.T) {
 	r := newRig(t)
 	hz := &netloopv1.Rate{Num: 60, Den: 1}

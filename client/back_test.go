@@ -19,7 +19,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// returner is a rig whose client comes back: the test decides what becomes of its dials.
+// returner is a rig with a reconnecting client: the test decides the results of its dials.
 type returner struct {
 	*rig
 	dials  []*entry
@@ -40,7 +40,7 @@ func newReturner(t *testing.T, cfg Config) *returner {
 	return r
 }
 
-// welcome is that of the first server, which lets the client in as number 1.
+// welcome returns the welcome of the first server, which admits the client as number 1.
 func (r *returner) welcome(secret string) *netloopv1.Welcome {
 	hz := &netloopv1.Rate{Num: 10, Den: 1}
 	return &netloopv1.Welcome{
@@ -50,7 +50,7 @@ func (r *returner) welcome(secret string) *netloopv1.Welcome {
 	}
 }
 
-// back is the welcome of a client that goes on where it was.
+// back returns the welcome of a resumed client.
 func (r *returner) back(secret string) *netloopv1.Welcome {
 	w := r.welcome(secret)
 	w.Resumed = true
@@ -76,9 +76,9 @@ func (r *returner) answer(w *netloopv1.Welcome) {
 // fail ends the dial that is under way.
 func (r *returner) fail(err error) { r.dials[len(r.dials)-1].end(nil, nil, err) }
 
-// A client whose connection breaks dials at once, and after each failure it waits about twice as
-// long as before, never the same time as others: up to 5 s while the server answers and refuses,
-// and less while nobody does. In the end it gives up, and says why.
+// After a break a client dials at once, and after each failure it waits about twice as long as
+// before, with random deviations: up to 5 s while the server answers and refuses, and less while no
+// server answers. Finally it gives up, with an error.
 func TestABreakIsFollowedByAttempts(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		testAttempts(t, transport.Refuse(netloop.CodeFull, "full"), "transport: refused: full", 5*time.Second, 14, 25)
@@ -140,8 +140,8 @@ func testAttempts(t *testing.T, fails error, says string, most time.Duration, le
 	}
 }
 
-// An attempt that nobody answers is given up after a second, or three round trips of the connection
-// before: it does not wait for QUIC's own patience.
+// An attempt without an answer is given up after a second, or three round trips of the connection
+// before: it does not wait for QUIC's timeout.
 func TestAnAttemptThatNobodyAnswersIsGivenUp(t *testing.T) {
 	for srtt, want := range map[time.Duration]time.Duration{50 * ms: time.Second, 600 * ms: 1800 * ms} {
 		r := newReturner(t, Config{})
@@ -170,8 +170,8 @@ func TestAnAttemptThatNobodyAnswersIsGivenUp(t *testing.T) {
 	}
 }
 
-// A broken connection is followed by another one. What the server or the game has said is not, nor
-// is anything of a client that shall not come back.
+// A broken connection is followed by another one. A close by the server or the game is not, nor is
+// any end of a client without reconnection.
 func TestWhatTheServerSaysIsNoBreak(t *testing.T) {
 	for code, comesBack := range map[netloop.Code]bool{
 		netloop.CodeLost: true, netloop.CodeTimeout: true, netloop.CodeLeft: false, netloop.CodeClosing: false, netloop.CodeKicked: false,
@@ -220,7 +220,7 @@ func TestRefusalsThatPass(t *testing.T) {
 			}
 		}
 	}
-	// QUIC says net.ErrClosed of an attempt that nobody has answered in time, too.
+	// QUIC returns net.ErrClosed for an attempt without an answer, too.
 	for err, final := range map[error]bool{driver.ErrDialerClosed: true, net.ErrClosed: false} {
 		r := newReturner(t, Config{})
 		r.breaks(netloop.CodeLost)
@@ -231,8 +231,8 @@ func TestRefusalsThatPass(t *testing.T) {
 	}
 }
 
-// A client that goes on where it was notices nothing but the delay: what it has sent meanwhile
-// leaves once the server has said where it goes on, calls wait for their answers, objects stay.
+// A resumed client notices only the delay: its messages are sent once the server has told how many
+// it has received, calls wait for their answers, objects are kept.
 func TestAClientGoesOnWhereItWas(t *testing.T) {
 	r := newReturner(t, Config{})
 	s := r.states(3)
@@ -245,7 +245,7 @@ func TestAClientGoesOnWhereItWas(t *testing.T) {
 	r.arrives(r.reliable(word(1, 0), 1), r.reliable(word(2, 0), 2))
 	var answers []string
 	Ask(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, w rigWord, err error) { answers = append(answers, fmt.Sprint(w.N, err)) })
-	r.served() // The call leaves, and nobody says that it has arrived.
+	r.served() // The call is sent, but not acknowledged.
 	r.Verify(func(err error) { answers = append(answers, fmt.Sprint("verified ", err)) })
 	playing := r.State().Phase
 	r.breaks(netloop.CodeTimeout)
@@ -297,7 +297,7 @@ func TestAClientGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// reliable makes an arrival that of a reliable message with its number.
+// reliable turns an arrival into a reliable message with its number.
 func (r *returner) reliable(a transport.Arrival, number uint64) transport.Arrival {
 	a.Message.Reliable, a.Number = true, number
 	return a
@@ -313,8 +313,8 @@ func messages(all []transport.Arrival) (n int) {
 	return n
 }
 
-// A client whose place is gone joins anew: each object that it had despawns with its last value, in
-// the order of the ids, and calls under way fail, before it has anything of the new place.
+// A client joins anew if its seat is gone: each of its objects despawns with its last value, in the
+// order of the ids, and calls in flight fail, before the new state arrives.
 func TestAClientWhosePlaceIsGoneJoinsAnew(t *testing.T) {
 	for _, instance := range []string{"one", "two"} {
 		r := newReturner(t, Config{})

@@ -32,8 +32,8 @@ func TestAnswerOfAnotherMethodIsDropped(t *testing.T) {
 	}
 }
 
-// Each call fails at its own deadline, and the oldest first: not before, and not later because
-// others come and go.
+// Each call fails at its own deadline, the oldest first: not before, and not later because of other
+// calls.
 func TestEachCallHasItsDeadline(t *testing.T) {
 	var cs calls
 	var failed []uint64
@@ -156,7 +156,7 @@ func TestRefusedCallsAreBoundedPerFrame(t *testing.T) {
 	if refused != 3*maxCalls || r.Stats().Calls != maxCalls || r.Stats().Panics != 0 {
 		t.Errorf("%d were refused, %d wait, %d panicked", refused, r.Stats().Calls, r.Stats().Panics)
 	}
-	if id := ask1(r); id != 0 { // Who gives up must not take another's call back.
+	if id := ask1(r); id != 0 { // A call that was given up must not cancel another.
 		t.Errorf("a call that was refused has the id %d", id)
 	}
 	r.frame(0)
@@ -172,13 +172,13 @@ func ask1(r *rig) uint64 {
 	return ask(r.Client, rigAsk, rigWord{}, func(*netloop.Tick, rigWord, error) {}, nil)
 }
 
-// What other goroutines ask for without a Step is bounded, and a question whose context has ended
-// by then is not asked.
+// Requests of other goroutines without a Step are limited, and a call with an ended context is not
+// sent.
 func TestAwaitIsBoundedAndAsksForNobody(t *testing.T) {
 	r := newJoined(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for n := range maxCalls { // The second of each takes back what the first has asked for.
+	for n := range maxCalls { // The second function of each cancels the call of the first.
 		if _, err := Await(ended, r.Client, rigAsk, rigWord{}); n < maxCalls/2 && !errors.Is(err, context.Canceled) {
 			t.Fatalf("question %d: %v", n, err)
 		}
@@ -202,7 +202,7 @@ func TestAwaitIsBoundedAndAsksForNobody(t *testing.T) {
 	}
 }
 
-// Before it is connected and after its end a client sends nothing, and says why.
+// Before it is connected and after its end a client sends no messages, and returns an error.
 func TestWhatCannotBeSentIsCounted(t *testing.T) {
 	r := newRig(t)
 	if err := Send(r.Client, rigWords, rigWord{}); err == nil || r.Stats().Dropped != 1 {
@@ -224,7 +224,7 @@ func TestWhatCannotBeSentIsCounted(t *testing.T) {
 	}
 }
 
-// What only a programmer can mend panics, and says what is wrong.
+// Programming errors panic with a message.
 func TestMisuseOfMessagesPanics(t *testing.T) {
 	r := newJoined(t)
 	other := netloop.NewRPC[rigWord](netloop.NewSchema("other", 1, 0), "words")

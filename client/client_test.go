@@ -16,8 +16,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// TestAClientIntroducesItself: with what the server needs to know, and with Join as JSON if there
-// is any.
+// The hello contains all that the server needs, and Join as JSON if it is set.
 func TestAClientIntroducesItself(t *testing.T) {
 	greet := func(join any) (*netloopv1.Hello, error) {
 		c, err := newClient(Config{Schema: rigSchema, Room: "attic", Token: "secret", Join: join}, clock.NewVirtual())
@@ -42,7 +41,7 @@ func TestAClientIntroducesItself(t *testing.T) {
 	}
 }
 
-// A server whose rates are no rates is left at once.
+// The client leaves a server with invalid rates at once.
 func TestAWelcomeThatMakesNoSenseEndsTheConnection(t *testing.T) {
 	r := newRig(t)
 	e := r.newEntry()
@@ -61,8 +60,8 @@ func TestAWelcomeThatMakesNoSenseEndsTheConnection(t *testing.T) {
 	}
 }
 
-// Close ends a client once: what waits hears of it, with a live tick, and what panics as it is
-// removed is told in one line, whether Close comes between two frames or in one.
+// Close ends a client once: waiting calls fail, with a live tick, and a panic in OnRemove is logged
+// in one line, both between two frames and within one.
 func TestACloseIsToldOnceAndInALiveTick(t *testing.T) {
 	for _, inStep := range []bool{false, true} {
 		r := newJoined(t)
@@ -138,8 +137,8 @@ func TestASystemThatPanicsIsToldOfTwice(t *testing.T) {
 	}
 }
 
-// stepping is a clock that waits for nobody, but notes until when somebody waits, and ends after
-// some times.
+// stepping is a clock that does not wait, but records the requested times, and ends after some
+// calls.
 type stepping struct {
 	clock.Virtual
 	waits []time.Duration
@@ -199,7 +198,7 @@ func TestRunBeforeTheConnection(t *testing.T) {
 	}
 }
 
-// A client that is not connected can be closed, and one without a log has nothing to say.
+// A client that is not connected can be closed, also without a log.
 func TestACloseBeforeTheConnection(t *testing.T) {
 	c, err := newClient(Config{Schema: rigSchema}, clock.NewVirtual())
 	if err != nil {
@@ -213,7 +212,7 @@ func TestACloseBeforeTheConnection(t *testing.T) {
 	}
 }
 
-// TestProgressIsAShare of what the first state has.
+// Progress is the arrived share of the first state.
 func TestProgressIsAShare(t *testing.T) {
 	for s, want := range map[State]float64{
 		{}:                                      0,
@@ -229,7 +228,7 @@ func TestProgressIsAShare(t *testing.T) {
 	}
 }
 
-// What is wrong with a Config is said before anybody is dialed, and who has no time is not let in.
+// An error in a Config is returned before any dial, and an expired context fails the dial.
 func TestADialSaysWhatIsWrong(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

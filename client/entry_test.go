@@ -14,7 +14,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// What is out of bounds is said by name, and what is not set has its default.
+// A value out of range is an error with its name, and an unset value has its default.
 func TestBoundsOfReconnecting(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		"client: Config.LostAfter: 999ms: use 1s to 10s, or 0 for 5s":                    {LostAfter: 999 * ms},
@@ -37,7 +37,7 @@ func TestBoundsOfReconnecting(t *testing.T) {
 	}
 }
 
-// The first hello asks for a place that is kept, unless the client does not come back.
+// The first hello requests a seat to be kept, unless reconnecting is off.
 func TestTheFirstHelloAsksForAPlace(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		r := newRigOf(t, Config{Schema: rigSchema, Reconnect: Reconnect{Off: off}})
@@ -89,15 +89,15 @@ func TestEachDialHasItsToken(t *testing.T) {
 	}
 }
 
-// A connection over which nothing comes while the client runs is broken, though QUIC may keep it
-// up. Time in which the client hung is not silence.
+// A connection without packets while the client runs is broken, though QUIC may keep it open. Time
+// in which the client hung does not count.
 func TestSilenceBreaksAConnection(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		r := newReturner(t, Config{LostAfter: 2 * time.Second, Reconnect: Reconnect{Off: off}})
 		for range 19 {
 			r.frame(100 * ms)
 		}
-		r.frame(time.Minute) // A frame that hung counts as one of 100 ms.
+		r.frame(time.Minute) // A hung frame counts as one of 100 ms.
 		if off {
 			if r.Closed() == nil || r.Closed().Code != netloop.CodeTimeout {
 				t.Errorf("closed %v", r.Closed())
@@ -122,7 +122,7 @@ func TestSilenceBreaksAConnection(t *testing.T) {
 	if r.frame(0); r.State().Phase != Loading || r.Stats().Silent != 0 {
 		t.Errorf("it has heard from the server, and is %v, silent for %v", r.State().Phase, r.Stats().Silent)
 	}
-	r.breaks(netloop.CodeLost) // Of a connection that is gone nothing is expected.
+	r.breaks(netloop.CodeLost) // A broken connection is not checked.
 	for range 50 {
 		r.frame(100 * ms)
 	}
@@ -138,7 +138,7 @@ func TestSilenceBreaksAConnection(t *testing.T) {
 	}
 }
 
-// Close ends the attempts to come back, wherever they are, and nothing of them stays.
+// Close ends the attempts to reconnect, in any state, and frees all their resources.
 func TestCloseEndsTheAttempts(t *testing.T) {
 	for name, when := range map[string]func(r *returner){
 		"under way": func(*returner) {},
@@ -191,7 +191,7 @@ func TestCloseEndsTheAttempts(t *testing.T) {
 	}
 }
 
-// A server that says what cannot be is left.
+// The client leaves a server with an impossible welcome.
 func TestAReturnThatMakesNoSenseEndsTheClient(t *testing.T) {
 	for name, play := range map[string]func(r *returner){
 		"another client": func(r *returner) { w := r.back("second"); w.ClientId = 2; r.answer(w) },
@@ -217,7 +217,7 @@ func TestAReturnThatMakesNoSenseEndsTheClient(t *testing.T) {
 			t.Errorf("%s: closed %v", name, r.Closed())
 		}
 	}
-	r := newReturner(t, Config{}) // Nobody asked it to resume: it has nothing to go on from.
+	r := newReturner(t, Config{}) // A resume that was not requested: no state to resume.
 	e := r.newEntry()
 	e.hello.Resume.Token = nil
 	if e.welcome = r.back("x"); e.resumed() {
@@ -225,8 +225,8 @@ func TestAReturnThatMakesNoSenseEndsTheClient(t *testing.T) {
 	}
 }
 
-// A server that keeps nothing is told of no messages, and what is sent to it during a break is an
-// error, because nothing of it would arrive.
+// A server that keeps no seat gets no counts of messages, and sending to it during a break is an
+// error, because the message would not arrive.
 func TestAServerThatKeepsNothing(t *testing.T) {
 	r := newReturner(t, Config{})
 	r.breaks(netloop.CodeLost)
@@ -249,7 +249,7 @@ func TestAServerThatKeepsNothing(t *testing.T) {
 	}
 }
 
-// What is counted by connection goes on over all of them.
+// Counts of connections add up over all of them.
 func TestCountsGoOnOverConnections(t *testing.T) {
 	r := newReturner(t, Config{})
 	s := r.states(600)
@@ -262,7 +262,7 @@ func TestCountsGoOnOverConnections(t *testing.T) {
 	r.breaks(netloop.CodeLost)
 	r.answer(r.back("second"))
 	r.arrives(transport.Arrival{Kind: transport.Accepted})
-	if r.Overload() != netloop.OverloadNone { // The server says it again if it holds.
+	if r.Overload() != netloop.OverloadNone { // The server sends it again if it still holds.
 		t.Errorf("the server is %v", r.Overload())
 	}
 	s.peer.Resume(true)
@@ -277,8 +277,8 @@ func TestCountsGoOnOverConnections(t *testing.T) {
 	}
 }
 
-// A returning client keeps all of its time, unless its own clock stood still; in another room of
-// the same server it keeps the server's clock alone, and at another server nothing.
+// A resumed client keeps all of its time, unless its own clock stopped; in another room of the same
+// server it keeps only the server's clock, and at another server none.
 func TestTimeAfterABreak(t *testing.T) {
 	for name, c := range map[string]struct {
 		said  time.Duration // the server's time, 10 s by the client's clock after a welcome at 0
@@ -319,8 +319,8 @@ func TestTimeAfterABreak(t *testing.T) {
 	}
 }
 
-// At another server the client's time is another, and what it has put off comes after as long as
-// before; scaled time is that server's.
+// Another server has another time: delayed calls keep their delay, and scaled time is that of the
+// new server.
 func TestTimersOfAClientMoveToAnotherServer(t *testing.T) {
 	r := newReturner(t, Config{})
 	r.clock.Advance(time.Hour)

@@ -54,7 +54,7 @@ func TestWhatIsHeldIsBoundedInNumberAndBytes(t *testing.T) {
 	hold(1, 1<<16-255, 2, 1<<16)
 	hold(1, 0, 3, 1<<16-1)
 	hold(1, 2, 4, 1<<16)
-	hold(1, 1<<16+1, 260, 1<<16+1) // One that is larger than all that may wait waits alone.
+	hold(1, 1<<16+1, 260, 1<<16+1) // A message larger than the limit waits alone.
 	if h.release(run); ran != 261 || h.bytes != 0 || h.early != 261 {
 		t.Errorf("at the end %d ran, %d bytes are left, %d early", ran, h.bytes, h.early)
 	}

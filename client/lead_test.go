@@ -9,7 +9,7 @@ import (
 
 var lead60 = loop.Timeline{Rate: loop.Hz(60), Fixed: loop.Hz(60)}
 
-// What is needed is of the last second, and known only of late.
+// Needs cover the last second, and are known only if recent.
 func TestNeedsAreOfTheLastSecond(t *testing.T) {
 	var x needs
 	for i := range 200 {
@@ -34,8 +34,8 @@ func TestNeedsAreOfTheLastSecond(t *testing.T) {
 	}
 }
 
-// Only what the server says of the epoch in which an input was made counts, once, in the order of
-// the steps, and within reason.
+// A status of the server counts only if it belongs to the input's epoch, once, in the order of the
+// steps, and within limits.
 func TestWhatTheServerSaysIsJudged(t *testing.T) {
 	l := lead{on: true, steps: make([]madeStep, 128)}
 	make := func(step uint64) {
@@ -92,8 +92,8 @@ func TestWhatTheServerSaysIsJudged(t *testing.T) {
 	}
 }
 
-// The lead is far off if it is too long by much, or too short for half of the inputs, which it is
-// not while it is just what these need; after a while it jumps.
+// The lead is far off if it is much too long, or too short for half of the inputs, but not if it
+// exactly suffices for these; after a while it jumps.
 func TestTheLeadIsFarOffForHalfOfTheInputs(t *testing.T) {
 	for _, c := range []struct {
 		off, ahead time.Duration
@@ -119,8 +119,8 @@ func TestTheLeadIsFarOffForHalfOfTheInputs(t *testing.T) {
 	}
 }
 
-// While nothing is measured the steps keep their distance to the server's present, also when that
-// turns out to be another: gradually, and by a jump if by much and for long.
+// Without measurements the steps keep their distance to the server's present, also when that
+// changes: gradually, and by a jump for a large and lasting change.
 func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
 	for _, off := range []time.Duration{-300 * ms, -249 * ms, 0, 249 * ms, 300 * ms} {
 		var l lead
@@ -150,8 +150,8 @@ func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
 	}
 }
 
-// ledFor lets steps lead for a while of frames of 10 ms, in which each input needs to be so far
-// ahead of the client's clock, and returns the time and where the steps stand.
+// ledFor runs frames of 10 ms with inputs that each need a lead of need, and returns the end and
+// the time of the steps.
 func ledFor(l *lead, now, at, game, need, span time.Duration) (end, to time.Duration) {
 	for end = now + span; now < end; {
 		now += 10 * ms
@@ -192,7 +192,7 @@ func TestMeasuresFollowTheServersTime(t *testing.T) {
 	}
 }
 
-// A flush without a new input says nothing of when the oldest was made that left with the newest.
+// A flush without a new input does not change the time of the oldest input sent with the newest.
 func TestAFlushWithoutANewInputIsNone(t *testing.T) {
 	l := lead{on: true, steps: make([]madeStep, 128)}
 	for step := uint64(1); step <= 3; step++ {

@@ -38,7 +38,7 @@ func (p *player) frames(length, until time.Duration, each func(moved time.Durati
 		p.now += length
 		for len(p.coming) > 0 && p.coming[0].at <= p.now {
 			s := p.coming[0]
-			// One that was overtaken is stale.
+			// An older snapshot is stale.
 			if n := len(p.snapshots); n == 0 || s.tick > p.snapshots[n-1].tick {
 				p.arrived(s)
 			}
@@ -52,8 +52,8 @@ func (p *player) frames(length, until time.Duration, each func(moved time.Durati
 	}
 }
 
-// The delay is the least, but for what it has to spare, with which a two-hundredth of the time
-// would have been without a neighbour: as a plain model finds that looks at each tenth of a
+// The delay is the shortest, apart from its margin, with which the next snapshot is missing for a
+// two-hundredth of the time: equal to the result of a plain model that tries each tenth of a
 // millisecond.
 func TestTheDelayIsTheLeastThatLetsNearlyAllFramesHaveNeighbours(t *testing.T) {
 	for seed := range uint64(6) {
@@ -97,8 +97,7 @@ func TestTheDelayIsTheLeastThatLetsNearlyAllFramesHaveNeighbours(t *testing.T) {
 	}
 }
 
-// Nothing is known of what lies further back than ten seconds, and an outage, which is no jitter,
-// does not count.
+// Snapshots older than ten seconds are ignored, and an outage, which is no jitter, does not count.
 func TestTheDelayFollowsTheLinkButNoOutage(t *testing.T) {
 	p := newPlayer()
 	takes := func(from, to uint64, d time.Duration) {
@@ -126,7 +125,7 @@ func TestTheDelayFollowsTheLinkButNoOutage(t *testing.T) {
 	}
 	few := 5 * ms // of each of these may be without a neighbour
 	want(50*ms + 3*tick60 - few)
-	p.behind += 300 * ms // The server has stood still.
+	p.behind += 300 * ms // The server was stopped.
 	p.moved(1204, 300*ms)
 	takes(1204, 1210, 50*ms)
 	want(50*ms + 3*tick60 - few)
@@ -172,8 +171,8 @@ func TestTheMomentIsLedSlowlyAndNeverBack(t *testing.T) {
 	}
 }
 
-// Where snapshots end what is shown waits for more; then it is where it would have been. When the
-// server had only stood still it goes on from where it waits, once its time has come.
+// At the end of the snapshots the moment waits for more; then it jumps to its target. If only the
+// server was stopped, it continues from its place, once its time is reached.
 func TestWhereSnapshotsEndTheMomentWaits(t *testing.T) {
 	for _, stall := range []bool{false, true} {
 		p := newPlayer()
@@ -236,8 +235,7 @@ func TestAMomentThatIsFarBehindJumps(t *testing.T) {
 	}
 }
 
-// The moment lies between two snapshots; of those before it one stays, and there are never more
-// than a bound.
+// The moment is between two snapshots; one earlier snapshot is kept, and their number is limited.
 func TestTheMomentLiesBetweenTwoSnapshots(t *testing.T) {
 	p := newPlayer()
 	if p.frames(tick60, 100*ms, nil); p.drawn != 0 || p.moment != (netvar.Moment{}) || p.oldest() != 0 {
@@ -268,8 +266,7 @@ func TestTheMomentLiesBetweenTwoSnapshots(t *testing.T) {
 	}
 }
 
-// Who goes on beyond the newest snapshot does so on the line of the last two, and by at most what
-// it wants.
+// Extrapolation beyond the newest snapshot follows the line of the last two, up to its limit.
 func TestBeyondTheNewestSnapshotIsABound(t *testing.T) {
 	p := newPlayer()
 	p.ahead = 100 * ms
@@ -299,8 +296,8 @@ func TestBeyondTheNewestSnapshotIsABound(t *testing.T) {
 	}
 }
 
-// Frames are as long as the game says, though they are computed now earlier and now later; the
-// clock counts when both differ for long.
+// Frames have the lengths given by the game, though they are computed early or late; the clock
+// counts when both differ for long.
 func TestFramesAreAsLongAsTheGameSays(t *testing.T) {
 	var f frameClock
 	r := rand.New(rand.NewPCG(1, 1))
@@ -329,7 +326,7 @@ func TestFramesAreAsLongAsTheGameSays(t *testing.T) {
 	}
 	f, now = frameClock{}, time.Second
 	f.step(now, 8*ms)
-	for range 600 { // Short ones, which are ahead by more than one of them when the clock counts.
+	for range 600 { // Short frames: the clock counts when they are ahead by more than one.
 		now += 5 * ms
 		if passed, _ := f.step(now, 8*ms); passed < 0 {
 			t.Fatalf("time goes back by %v", -passed)
@@ -337,8 +334,8 @@ func TestFramesAreAsLongAsTheGameSays(t *testing.T) {
 	}
 }
 
-// What is older than ten seconds is past, a snapshot that came very late counts for the time that
-// it was missing and no more, and there is a bound for all.
+// Snapshots older than ten seconds are ignored, a very late snapshot counts only for the time that
+// it was missing, and their number is limited.
 func TestTheDelayLooksAtTheRightTime(t *testing.T) {
 	var m delayMeter
 	now := 100 * time.Second
@@ -364,7 +361,7 @@ func TestTheDelayLooksAtTheRightTime(t *testing.T) {
 		add(0, 5*time.Second, tick60)
 	}
 	want(5*time.Second + tick60)
-	m.shift(350, -5*time.Second) // All but the last ten, whose ticks these are from.
+	m.shift(350, -5*time.Second) // All but the last ten.
 	if last := m.list[350]; last.at != now || m.list[349].at >= now-4*time.Second {
 		t.Errorf("shifted to %v and %v", m.list[349].at, last.at)
 	}
@@ -378,7 +375,7 @@ func TestTheDelayLooksAtTheRightTime(t *testing.T) {
 	}
 }
 
-// In another world time is another, whatever was drawn before: that is no jump.
+// Another world has another time, independent of the last drawn moment: that is no jump.
 func TestAnotherWorldHasItsOwnTime(t *testing.T) {
 	p := newPlayer()
 	for tick := uint64(1); tick <= 100; tick++ {
@@ -399,8 +396,8 @@ func TestAnotherWorldHasItsOwnTime(t *testing.T) {
 	}
 }
 
-// Where nothing has changed for a while nobody misses the next snapshot, which a room that sleeps
-// does not send; where something has just moved, each frame without one starves.
+// Without changes for a while, a missing next snapshot does not count, since a sleeping room sends
+// none; after a recent change, each frame without one starves.
 func TestWhatIsStillDoesNotStarve(t *testing.T) {
 	for _, c := range []struct {
 		still   uint64 // snapshots without a change, at the end

@@ -12,7 +12,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// A record that makes no sense ends the connection: nothing of a stream can be asked for again.
+// An invalid record ends the connection: a stream cannot resend.
 func TestMalformedRecordClosesTheConnection(t *testing.T) {
 	c := &Client{log: slog.New(slog.DiscardHandler), replica: netvar.NewReplica(netvar.NewTable())}
 	c.session, _ = transport.NewSession(transport.SessionConfig{
@@ -24,8 +24,8 @@ func TestMalformedRecordClosesTheConnection(t *testing.T) {
 	}
 }
 
-// What arrives is accounted for: packets that came in time and too late, that made no sense and
-// that never came, and whole snapshots with the time of their newest packet.
+// All arrivals are counted: packets in time and too late, invalid and lost ones, and whole
+// snapshots with the time of their newest packet.
 func TestWhatArrivesIsAccountedFor(t *testing.T) {
 	r := newJoined(t)
 	s := r.states(600)
@@ -59,7 +59,8 @@ func TestWhatArrivesIsAccountedFor(t *testing.T) {
 	}
 }
 
-// The server says how often it sends while it is overloaded: fewer snapshots are not held back.
+// The server announces its send rate during overload: the missing snapshots do not count as held
+// back.
 func TestAnOverloadedServersPeriodIsItsOwn(t *testing.T) {
 	r := newJoined(t)
 	s := r.states(1)
@@ -87,8 +88,8 @@ func TestAnOverloadedServersPeriodIsItsOwn(t *testing.T) {
 	}
 }
 
-// A message that waits for its state runs with it, or two seconds later without it; one that does
-// not wait overtakes it.
+// A message that waits for its state runs with it, or two seconds later without it; other messages
+// overtake it.
 func TestAMessageWaitsForItsState(t *testing.T) {
 	r := newJoined(t)
 	var ran []uint64
@@ -117,7 +118,7 @@ func TestAMessageWaitsForItsState(t *testing.T) {
 	}
 }
 
-// A message of a method that nobody handles, or that this build does not have, is counted.
+// A message for a method without a handler, or unknown to this build, is counted.
 func TestMessagesThatCannotRunAreCounted(t *testing.T) {
 	r := newJoined(t)
 	unknown := word(1, 0)
@@ -130,7 +131,7 @@ func TestMessagesThatCannotRunAreCounted(t *testing.T) {
 	}
 }
 
-// A client plays once all of its first state is there, and stays at it.
+// A client plays once all of its first state has arrived, and keeps playing.
 func TestAClientPlaysWhenItsStateIsThere(t *testing.T) {
 	r := newJoined(t)
 	var phases []Phase
@@ -177,7 +178,7 @@ func TestAStateHasAnAgeOnceItIsThere(t *testing.T) {
 	}
 }
 
-// Changes of a class are worked out only while somebody watches them.
+// Changes of a class are computed only while it has watchers.
 func TestChangesAreToldOnlyToWatchers(t *testing.T) {
 	r := newJoined(t)
 	s := r.states(1)
@@ -197,7 +198,7 @@ func TestChangesAreToldOnlyToWatchers(t *testing.T) {
 	}
 }
 
-// The round trip is that of the network alone: what a server takes to answer does not count.
+// The round trip is that of the network alone: the server's time for the answer does not count.
 func TestTimeSamplesMeasureTheNetwork(t *testing.T) {
 	r := newJoined(t)
 	r.frame(10 * ms)

@@ -70,7 +70,7 @@ func loneShip(tb testing.TB) (*Client, *predicted) {
 	return c, d
 }
 
-// Going back 16 steps and running them again takes at most 20 µs and allocates nothing.
+// Resetting 16 steps and running them again takes at most 20 µs without an allocation.
 func BenchmarkReplay16Steps(b *testing.B) {
 	c, _ := loneShip(b)
 	b.ReportAllocs()
@@ -79,8 +79,8 @@ func BenchmarkReplay16Steps(b *testing.B) {
 	}
 }
 
-// Replaying gives what was predicted at first, counts its steps, and allocates nothing; neither
-// does drawing what is predicted.
+// Replaying repeats the first predictions, counts its steps, and does not allocate; nor does
+// drawing predictions.
 func TestReplayingAllocatesNothing(t *testing.T) {
 	c, d := loneShip(t)
 	before := *(*vessel)(d.live)
@@ -107,7 +107,7 @@ func TestReplayingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What is left of a correction decays in a straight line, and one that comes meanwhile adds to it.
+// The rest of a correction decays in a straight line, and a further correction adds to it.
 func TestCorrectionsAddUpAndDecay(t *testing.T) {
 	c, d := loneShip(t)
 	state := (*vessel)(d.live)
@@ -138,7 +138,7 @@ func TestCorrectionsAddUpAndDecay(t *testing.T) {
 	at(999, 10)
 }
 
-// The prediction of the steps of two seconds is kept: what the server says of a step before is not
+// Predictions of the steps of two seconds are stored: the server's state of an earlier step is not
 // compared.
 func TestAPredictionIsKeptForTwoSeconds(t *testing.T) {
 	c, d := loneShip(t)
@@ -162,8 +162,8 @@ func TestAPredictionIsKeptForTwoSeconds(t *testing.T) {
 	}
 }
 
-// A correction of a step so long ago that nothing is kept of it runs all again that is kept, and
-// who goes back to a step and runs those after it again comes to the same state.
+// A correction of a step without a stored prediction runs all stored steps again, and a reset to a
+// step with a replay gives the same state.
 func TestGoingBackComesToTheSame(t *testing.T) {
 	c, d := loneShip(t)
 	before := *(*vessel)(d.live)
@@ -191,8 +191,8 @@ func (d *predicted) state() *codec.Values {
 	return &v
 }
 
-// What the server says of inputs counts unless it was overtaken: a newer input, or more that were
-// missed.
+// A status of inputs counts unless a later one has arrived: with a newer input, or more missed
+// ones.
 func TestWhatIsToldOfInputsIsTheNewest(t *testing.T) {
 	c, _ := loneShip(t)
 	for _, say := range []struct {
@@ -206,8 +206,8 @@ func TestWhatIsToldOfInputsIsTheNewest(t *testing.T) {
 	}
 }
 
-// The input of a step is what the client made for it, and the last one before it when it made none,
-// as for the server.
+// The input of a step is the one that the client made for it, or the last one before it, as on the
+// server.
 func TestTheInputOfAStepWithoutOneIsTheLastOne(t *testing.T) {
 	c, _ := loneShip(t)
 	for step, want := range map[uint64]int{150: 0, 199: 0, 203: 4, 199 + 127: 127} {
@@ -223,7 +223,7 @@ func TestTheInputOfAStepWithoutOneIsTheLastOne(t *testing.T) {
 	}
 }
 
-// Objects run in the order of their ids, those that the server has not spawned behind them.
+// Objects run in the order of their ids, unconfirmed ones last.
 func TestObjectsRunInTheOrderOfTheirIds(t *testing.T) {
 	by := &predictor{}
 	awaited := &predicted{o: new(netvar.Object), birth: birth{awaited: true}}
@@ -236,8 +236,8 @@ func TestObjectsRunInTheOrderOfTheirIds(t *testing.T) {
 	}
 }
 
-// When another object is corrected at an older step, an object goes on from the newest state that
-// the server has told of it.
+// When another object is corrected at an older step, an object continues from the server's newest
+// state of it.
 func TestAnObjectGoesOnFromTheServersNewestWord(t *testing.T) {
 	c, d := loneShip(t)
 	before := *(*vessel)(d.live)
@@ -253,8 +253,8 @@ func TestAnObjectGoesOnFromTheServersNewestWord(t *testing.T) {
 	}
 }
 
-// An object of Spawn for which the server's does not come is withdrawn after the steps for which a
-// prediction is kept, also while no snapshot says that it will not come.
+// An object of Spawn that the server does not confirm is withdrawn after the steps with stored
+// predictions, also without a snapshot.
 func TestASpawnIsNotAwaitedForever(t *testing.T) {
 	c, d := loneShip(t)
 	kept, last := c.prediction.kept, c.prediction.last

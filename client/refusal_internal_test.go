@@ -13,9 +13,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Every third refusal asks for the full state, but each question waits twice as long as the one
-// before, up to a minute: what the full state does not heal shall not cost the server one each
-// second.
+// Every third refusal requests the full state, but each request waits twice as long as the one
+// before, up to a minute: a fault that the full state does not repair must not cost the server one
+// each second.
 func TestRefusalsAskLessAndLess(t *testing.T) {
 	var r refusals
 	var asked []time.Duration
@@ -48,8 +48,8 @@ func TestRefusalsAskLessAndLess(t *testing.T) {
 	}
 }
 
-// What does not fit makes the client give its baselines up; nothing else does, since the full state
-// heals that.
+// Only a state that does not fit makes the client drop its baselines, since the full state repairs
+// all other cases.
 func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 	type buoy struct{ X int32 }
 	class, err := netvar.NewClass("buoy", reflect.TypeFor[buoy]())

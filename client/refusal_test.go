@@ -34,8 +34,8 @@ func (drift) Open(r *netloop.Room) error {
 	return nil
 }
 
-// A client that refuses packet after packet gets the full state after the third, and goes on; one
-// that refuses two does not ask.
+// A client that refuses packet after packet gets the full state after the third, and continues; a
+// client that refuses two does not request it.
 func TestRefusedPacketsAreHealedByTheFullState(t *testing.T) {
 	w := netlooptest.New(t, drift{})
 	c := w.Join("", nil, netlooptest.Link{Delay: 100 * time.Millisecond})

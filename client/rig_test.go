@@ -18,7 +18,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// What the server of a rig knows.
+// The data of a rig's server.
 var (
 	rigSchema = netloop.NewSchema("rig", 1, 0)
 	rigPlaces = netloop.NewClass[rigPlace](rigSchema, "place")
@@ -41,7 +41,7 @@ type rig struct {
 	said  strings.Builder // the log
 }
 
-// newRig is a rig whose client stays closed when its connection breaks, and bears any silence.
+// newRig returns a rig with a client that remains closed after a break, and accepts any silence.
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	return newRigOf(t, Config{Schema: rigSchema, Reconnect: Reconnect{Off: true}})
@@ -91,7 +91,7 @@ func (r *rig) frame(d time.Duration) {
 	r.Step(d)
 }
 
-// arrives runs a frame with what has arrived.
+// arrives runs a frame with the given arrivals.
 func (r *rig) arrives(all ...transport.Arrival) {
 	r.t.Helper()
 	for _, a := range all {
@@ -102,7 +102,7 @@ func (r *rig) arrives(all ...transport.Arrival) {
 	r.frame(0)
 }
 
-// sent flushes, and returns the kinds of what has then arrived at the server.
+// sent flushes, and returns the kinds of the arrivals at the server.
 func (r *rig) sent() (kinds []transport.ArrivalKind) {
 	r.t.Helper()
 	for _, a := range r.served() {
@@ -111,7 +111,7 @@ func (r *rig) sent() (kinds []transport.ArrivalKind) {
 	return kinds
 }
 
-// served flushes, and returns what has then arrived at the server.
+// served flushes, and returns the arrivals at the server.
 func (r *rig) served() []transport.Arrival {
 	r.t.Helper()
 	inbox := transport.NewInbox(0, nil)
@@ -136,7 +136,7 @@ func word(n uint64, tick uint64) transport.Arrival {
 	}
 }
 
-// states is what a server has, and sends to a rig.
+// states is the state of a server, sent to a rig.
 type states struct {
 	world  *netvar.World
 	peer   *netvar.Peer

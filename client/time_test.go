@@ -31,7 +31,7 @@ func scaleTold(t *testing.T, line *netloopv1.TimeScale) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What it says shows below.
+	// The effect is checked below.
 	_ = link.ReceiveStream(0, append(protowire.AppendVarint(nil, uint64(len(frame))), frame...))
 	c.Step(time.Second)
 	c.Step(time.Second)
@@ -89,7 +89,7 @@ func TestAHandshakeSaysTheScaleOrIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever else a server says of it, time is a time, and does not pass where it cannot.
+// For any line of a server, scaled time is valid, and constant at speed 0.
 func TestAnyLineOfScaledTimeIsOne(t *testing.T) {
 	for _, tt := range []struct {
 		line *netloopv1.TimeScale
@@ -134,7 +134,7 @@ func TestTheHandshakeSaysTheServersTime(t *testing.T) {
 	if err := s.welcome(3*time.Second, 0, welcome, newServer); err != nil || s.input(4*time.Second, time.Time{}, 16*ms).Tick != 21 {
 		t.Errorf("%v, 2 s after the first tick it is tick %d", err, s.tick)
 	}
-	for range clock.SyncReady { // What has been measured replaces what the handshake said.
+	for range clock.SyncReady { // Measurements replace the estimate of the handshake.
 		s.sync.Sample(0, 5*time.Second, 5*time.Second, 0)
 	}
 	if now := s.server(4 * time.Second); now != 9*time.Second {
@@ -168,8 +168,8 @@ func TestTimeIsAskedForOftenAndThenRarely(t *testing.T) {
 	}
 }
 
-// Neither ticks, game time, steps nor the fraction between two of them go back when an epoch moves,
-// and no frame has more than eight steps: what is left out is counted.
+// Ticks, game time, steps and the fraction between two of them never decrease when an epoch moves,
+// and no frame has more than eight steps: the steps left out are counted.
 func TestFramesFollowTheServersTime(t *testing.T) {
 	s := serverTime{timeline: loop.Timeline{Rate: loop.Hz(10), Fixed: loop.Hz(20)}}
 	s.moved(loop.Epoch{Tick: 1})
@@ -184,7 +184,7 @@ func TestFramesFollowTheServersTime(t *testing.T) {
 		alpha  float64
 		jumped uint64
 	}{
-		{0, 0, 1, 100 * ms, 3, 0, 0, 0}, // The steps before the first frame are nobody's.
+		{0, 0, 1, 100 * ms, 3, 0, 0, 0}, // Steps before the client's first frame are skipped.
 		{0, 270 * ms, 3, 370 * ms, 3, 5, 0.4, 0},
 		{200 * ms, 260 * ms, 3, 370 * ms, 8, 0, 0.4, 0},
 		{200 * ms, 390 * ms, 3, 370 * ms, 8, 0, 0.4, 0},
@@ -212,8 +212,8 @@ func TestFramesFollowTheServersTime(t *testing.T) {
 	}
 }
 
-// A flush may come a quarter of a tick early, and one that is late is made up for, once. While the
-// server is silent there are ten a second.
+// A flush may be a quarter of a tick early, and one late flush is made up for. While the server is
+// silent there are ten a second.
 func TestFlushesHaveTheirPace(t *testing.T) {
 	for name, c := range map[string]struct {
 		next, now, heard time.Duration

@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A client asks for digests while somebody wants to know, every five quarters of a second, and
-// gives up after ten.
+// A client requests digests while a Verify waits, every five quarters of a second, and gives up
+// after ten seconds.
 func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
 	r := newJoined(t)
 	if r.frame(time.Second); r.verify.next != 0 {
@@ -48,7 +48,7 @@ func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
 	}
 }
 
-// A client that is not connected asks nobody.
+// A client that is not connected sends no request.
 func TestAQuestionBeforeTheConnectionWaits(t *testing.T) {
 	r := newRig(t)
 	var got error

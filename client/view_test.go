@@ -82,7 +82,7 @@ func TestViewAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkView reads 100 moving ships: what one costs is a hundredth.
+// BenchmarkView reads 100 moving ships: the cost of one is a hundredth.
 func BenchmarkView(b *testing.B) {
 	c, all := armada(b, 100)
 	var sum float32
@@ -96,8 +96,8 @@ func BenchmarkView(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/object")
 }
 
-// BenchmarkViewFrame moves what is drawn on, with the delay of a bad link worked out as often as
-// ever.
+// BenchmarkViewFrame advances the drawn moment; the delay of a bad link is computed at its usual
+// interval.
 func BenchmarkViewFrame(b *testing.B) {
 	c, _ := armada(b, 1)
 	p := &c.views.playout

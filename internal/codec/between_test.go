@@ -105,11 +105,11 @@ func TestBetweenTwoValuesEachFieldGoesItsWay(t *testing.T) {
 	}
 }
 
-// stepped is a struct without what Between leaves alone.
+// stepped removes the parts that Between does not change.
 func stepped(d drawn) drawn { d.Text = ""; return d }
 
-// near compares numbers by what a float32 or a quaternion of 12 bits shows, and all else exactly.
-// The text is not touched.
+// near compares numbers within the precision of a float32 or a quaternion of 12 bits, and all other
+// fields exactly. The text is unchanged.
 func near(a, b *drawn) bool {
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i := range x.NumField() - 1 {
@@ -150,8 +150,8 @@ func TestAnAngleIsInTheTurnOfItsEnds(t *testing.T) {
 	}
 }
 
-// Beyond the newer value numbers go on as they went, and end at the limits of their fields; what
-// steps stays, and NaN and infinity do not come about.
+// Beyond the newer value numbers are extrapolated, up to the limits of their fields; stepping
+// fields are unchanged, and NaN and infinity do not occur.
 func TestBeyondTheNewerValueNumbersGoOnWithinTheirRange(t *testing.T) {
 	p := mustPlan[drawn](t)
 	a := drawn{F32: 1, F64: math.MaxFloat64 / 4, Q32: 1, R32: 9, R64: 6, I8: 100, I64: 5, U8: 5, U64: 3, RYaw: 6, Course: 2, Count: 1}
@@ -169,8 +169,8 @@ func TestBeyondTheNewerValueNumbersGoOnWithinTheirRange(t *testing.T) {
 	}
 }
 
-// What has no distance steps: infinities, a rotation that was never set, integers that a float64
-// cannot hold apart.
+// Fields without a distance step: infinities, a rotation that was never set, integers with a
+// difference beyond a float64.
 func TestWhatHasNoDistanceSteps(t *testing.T) {
 	p := mustPlan[drawn](t)
 	a := drawn{F32: 1, F64: math.Inf(-1), I64: math.MinInt64, U64: 1 << 53, Turn: [4]float32{}, Yaw: float32(math.Inf(1))}
@@ -190,7 +190,7 @@ func TestWhatHasNoDistanceSteps(t *testing.T) {
 	}
 }
 
-// Whatever a struct holds before, Between makes the same of its numbers.
+// The numbers written by Between do not depend on the previous contents of the struct.
 func TestBetweenDoesNotDependOnWhatTheStructHolds(t *testing.T) {
 	p := mustPlan[drawn](t)
 	r := rand.New(rand.NewPCG(7, 8))
@@ -224,7 +224,7 @@ func randomDrawn(r *rand.Rand) drawn {
 }
 
 // A plain model, by definitions: linear fields are on the line, angles on the short arc, rotations
-// at their share of the angle between the two; all else steps. Nothing leaves its range.
+// at their share of the angle between the two; all other fields step. No field leaves its range.
 func TestBetweenFollowsThePlainModel(t *testing.T) {
 	p := mustPlan[drawn](t)
 	r := rand.New(rand.NewPCG(9, 9))
@@ -271,7 +271,7 @@ func number(v reflect.Value) float64 {
 	return 0
 }
 
-// slack is half of what an integer can show, or a little.
+// slack is half of an integer's precision, or a little.
 func slack(kind string, little float64) float64 {
 	if kind == "float32" || kind == "float64" {
 		return little
@@ -289,7 +289,7 @@ func TestWhatTeleportsIsNotDrawnInBetween(t *testing.T) {
 	type hopper struct {
 		X    float32
 		Hops uint8    `net:"teleport"`
-		Deck struct { // and so may any field that says where the others belong
+		Deck struct { // so may any field that determines the meaning of others
 			Ship Ref
 			Name string
 		} `net:"teleport"`
@@ -334,8 +334,8 @@ func TestWhatTeleportsIsNotDrawnInBetween(t *testing.T) {
 	}{}, "struct.A: teleport=1: write teleport alone")
 }
 
-// How a field is drawn is declared by the side that draws, also where the other side's layout is
-// another, and what only that has does nothing.
+// The side that draws declares how a field is drawn, also with another layout of the other side,
+// and fields of the other side alone have no effect.
 func TestABoundPlanDrawsAsItsOwnSideSays(t *testing.T) {
 	type server struct {
 		Extra float32
@@ -382,7 +382,7 @@ func TestBetweenAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Of any two values that a reader accepts, and any time, Between makes one that fits the fields.
+// For any two values that a reader accepts, and any time, the result of Between fits the fields.
 func FuzzBetween(f *testing.F) {
 	p := mustPlan[drawn](f)
 	r := rand.New(rand.NewPCG(3, 3))

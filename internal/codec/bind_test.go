@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Two builds of a game: what the server declares, and what an older or newer client does.
+// Two builds of a game: the server's declarations, and those of an older or newer client.
 type thereItem struct {
 	Count uint16
 	Name  string `net:"max=12"`
@@ -72,7 +72,7 @@ func sampleThere() there {
 	return s
 }
 
-// wantHere is what a client of the other build shall see of sampleThere.
+// wantHere is sampleThere as a client of the other build must see it.
 func wantHere() here {
 	s := here{Pos: 2.5, Wide: -9, Title: "title", Items: []hereItem{{Label: "axe"}, {Label: "bow"}}, Grid: [2]hereItem{{Label: "a"}, {Label: "b"}}}
 	s.Inner.B, s.Inner.Tail = 12, "end"
@@ -97,7 +97,7 @@ func TestBoundPlanReadsTheOtherLayout(t *testing.T) {
 			t.Fatalf("cut to %d of %d bytes it decodes", n, len(b))
 		}
 	}
-	// As state: the captured values are the other side's, whatever this side has of them.
+	// As state: the captured values have the fields of the other side.
 	r, v := wire.NewReader(b), p.newValues()
 	p.ReadValues(&r, v)
 	var live here
@@ -305,7 +305,7 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 	if _, err := Bind(reflect.TypeFor[struct{}](), bool1, new(Budget)); err == nil {
 		t.Error("a bool is no message")
 	}
-	// An array of nothing takes no time, whatever its length.
+	// An array without parts takes no time, for any length.
 	empty := Type{Kind: Array, Max: largestMax, Elem: &none}
 	empties := Type{Kind: Array, Max: largestMax, Elem: &empty}
 	mustBind(t, reflect.TypeFor[struct{}](), Type{Kind: Struct, Fields: []Field{{"F", empties}}})
@@ -322,14 +322,14 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 	}
 }
 
-// fuzzKinds are the kinds by their numbers in the corpus of FuzzBind: a new one goes to the end.
+// fuzzKinds contains the kinds by their numbers in the corpus of FuzzBind: append new ones.
 var fuzzKinds = [...]Kind{
 	Invalid, Bool, Int8, Int16, Int32, Int64, Int, Uint8, Uint16, Uint32, Uint64, Uint, Float32, Float64,
 	Quant32, Quant64, RefKind, InstantKind, String, Bytes, ByteArray, Slice, endOfKinds, Array, Struct,
 	Range32, Range64, Quat, Map, Proto,
 }
 
-// layoutOf makes a layout of bytes, sound or not: a kind, and what belongs to it.
+// layoutOf makes a layout from bytes, valid or not: a kind, and its parameters.
 func layoutOf(b []byte, depth int, named Kind) (Type, []byte) {
 	take := func() (v int) {
 		if len(b) > 0 {
@@ -368,8 +368,8 @@ func layoutOf(b []byte, depth int, named Kind) (Type, []byte) {
 	return t, b
 }
 
-// Whatever layout a peer describes and whatever it then sends: no panic, bounded cost, and
-// what is read as a state is written again as it came.
+// For any layout and data of a peer: no panic, limited cost, and a state that is read is written
+// unchanged.
 func FuzzBind(f *testing.F) {
 	f.Fuzz(func(t *testing.T, layout, msg []byte) {
 		l, _ := layoutOf(layout, 0, Invalid)

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// TestCaptureMarkIsCaptureAndMark: values of all forms, those that do not fit too.
+// CaptureMark equals Capture and Mark for values of all forms, including those that do not fit.
 func TestCaptureMarkIsCaptureAndMark(t *testing.T) {
 	type all struct {
 		A float32 `net:"quant=1/8"`

@@ -105,7 +105,8 @@ func (p *Plan) newValues() *Values {
 	return &Values{Words: make([]uint64, p.words+1), Blobs: make([][]byte, p.blobs)}
 }
 
-// ReadValues reads what AppendValues wrote and checks it wholly. The blobs alias the input.
+// ReadValues reads the output of AppendValues and validates it completely. The blobs alias the
+// input.
 func (p *Plan) ReadValues(r *wire.Reader, v *Values) {
 	for i := range p.leaves {
 		if l := &p.leaves[i]; l.kind.Blob() {
@@ -255,7 +256,7 @@ func TestMaxSizeHoldsForExtremes(t *testing.T) {
 	}
 }
 
-// becomes checks what is left of a value on the wire, and how much of it had to be clamped.
+// becomes checks a value after the wire, and how many values were clamped.
 func becomes[S comparable](t *testing.T, p *Plan, in, want S, clamped int) {
 	t.Helper()
 	v := p.newValues()

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// deltaOf writes and reads what leads from base to v, and proves that it is read to its last bit.
+// deltaOf writes and reads the delta from base to v, and checks that it is read to its last bit.
 func deltaOf(tb testing.TB, p *Plan, v, base *Values, t Trend) *Values {
 	tb.Helper()
 	var w wire.BitWriter
@@ -39,8 +39,8 @@ func bitsOf(tb testing.TB, p *Plan, v, base *Values, t Trend) int {
 	return w.Len()
 }
 
-// randomEvery draws values that are near each other, far apart, and at the borders of what they may
-// be.
+// randomEvery generates values that are near each other, far apart, and at the limits of their
+// fields.
 func randomEvery(rng *rand.Rand, from every) every {
 	v := from
 	near := func() int64 {
@@ -112,7 +112,7 @@ func randomEvery(rng *rand.Rand, from every) every {
 	return v
 }
 
-// Whatever older, baseline and value are: what was written is read.
+// For any older, baseline and value: reading restores the value written.
 func TestDeltaRoundTripsRandomValues(t *testing.T) {
 	p := mustPlan[every](t)
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -151,7 +151,7 @@ func TestDeltaRoundTripsRandomValues(t *testing.T) {
 	}
 }
 
-// What moves as it has moved costs a few bits a leaf, and whatever does not move costs nothing.
+// Steady motion costs a few bits a leaf, and unchanged leaves cost none.
 func TestWhatMovesAsBeforeCostsFewBits(t *testing.T) {
 	type body struct {
 		Pos    struct{ X, Y, Z float32 } `net:"quant=1/512,range=-32:32"`
@@ -203,7 +203,7 @@ func TestTrendsStayInBounds(t *testing.T) {
 	}
 }
 
-// Whatever a float was and becomes, its difference takes at most the float itself and a bit.
+// For any two floats, the difference takes at most the float itself and a bit.
 func TestNoFloatTakesMoreThanItselfAndABit(t *testing.T) {
 	type floats struct {
 		A, B float32
@@ -261,8 +261,8 @@ func TestNoFloatTakesMoreThanItselfAndABit(t *testing.T) {
 	}
 }
 
-// What swings there and back is expected where it was an even number of ticks ago, and a bent float
-// on its curve, so that each takes next to nothing. Where swings cannot be told, they cost more.
+// An alternating value is expected at its value an even number of ticks ago, and a bent float on
+// its curve, so that each takes few bits. If alternation cannot be detected, they cost more.
 func TestSwingsAndBendsCostFewBits(t *testing.T) {
 	type body struct {
 		I int32
@@ -318,7 +318,7 @@ func TestTurnedQuaternionsAreTheSameRotation(t *testing.T) {
 			if at == largest || sum > 2*m*m {
 				continue
 			}
-			// The component that is left out is what the first form had there.
+			// The component that is left out is that of the first form.
 			was := turn(w, n, largest)
 			i := at
 			if at > largest {
@@ -359,8 +359,8 @@ func TestDeltaDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Any baseline, any older version and any bits: no panic, and what is accepted is a value that can
-// be read and written again.
+// For any baseline, older version and bits: no panic, and an accepted value can be read and written
+// again.
 func FuzzTakeDelta(f *testing.F) {
 	p := mustPlan[every](f)
 	a, b := sampleEvery(), every{R64: 12, Pos: vec{X: 1, Y: 2}}
@@ -406,7 +406,7 @@ func FuzzTakeDelta(f *testing.F) {
 	})
 }
 
-// oldestOf is the base for what swings, or else the older version again.
+// oldestOf is the base for an alternating value, or else the older version again.
 func oldestOf(base, older *Values, took byte) Values {
 	if took >= 192 {
 		return Values{Words: slices.Clone(base.Words), Blobs: base.Blobs}
@@ -414,8 +414,8 @@ func oldestOf(base, older *Values, took byte) Values {
 	return *older
 }
 
-// An int travels as an int64 and a uint as a uint64, also where it is a matter of who stands beside
-// it: a reader that has only the tables takes what the writer wrote.
+// An int is sent as an int64 and a uint as a uint64, also in runs of neighbours: a reader that has
+// only the tables reads the writer's output.
 func TestIntRunsOnAsInt64(t *testing.T) {
 	type mixed struct {
 		A int64
@@ -446,7 +446,7 @@ func TestIntRunsOnAsInt64(t *testing.T) {
 	}
 }
 
-// What a trend leads to is the same whether it is divided or multiplied by an inverse.
+// The extrapolation of a trend is the same by division and by multiplication with an inverse.
 func TestATrendIsDrawnOnExactly(t *testing.T) {
 	for took := uint64(1); took <= 2*MaxTrend; took++ {
 		for ahead := uint64(1); ahead <= MaxTrend; ahead += 31 {

@@ -13,7 +13,7 @@ type letter struct{ text string }
 
 var errLetter = errors.New("no letter")
 
-// letters is what hands its encoding in. Bytes with a zero are not valid.
+// letters is a type with its own encoding. Bytes with a zero are not valid.
 func letters(t reflect.Type) *Encoding {
 	if t != reflect.TypeFor[*letter]() {
 		return nil
@@ -35,7 +35,7 @@ func letters(t reflect.Type) *Encoding {
 			*(**letter)(field) = &letter{string(b)}
 			return check(b)
 		},
-		// there are letters that few bytes stand for
+		// few bytes decode to a large value
 		Heap: func(b []byte) int { return 1000 * len(b) },
 		Clone: func(field unsafe.Pointer) {
 			twin := **(**letter)(field)

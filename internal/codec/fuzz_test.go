@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Whatever Decode accepts is a value that Append can write again and that decodes to itself.
+// Append can write any value that Decode accepts, and it decodes to itself.
 func FuzzDecode(f *testing.F) {
 	p := mustPlan[every](f)
 	for _, s := range []every{{}, sampleEvery()} {
@@ -40,7 +40,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A state and a message are read alike: what one refuses the other refuses too.
+// A state and a message are read alike: both accept or refuse the same bytes.
 func FuzzReadValues(f *testing.F) {
 	p := mustPlan[every](f)
 	s := sampleEvery()

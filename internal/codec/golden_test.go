@@ -6,7 +6,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
-// The worked differences of docs/WIRE.md, as they stand in the edits of lists.
+// The worked differences of docs/WIRE.md, as in the edits of lists.
 func TestGoldenDifferences(t *testing.T) {
 	type item struct {
 		ID    uint16

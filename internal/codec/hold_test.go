@@ -87,8 +87,8 @@ func refused(t *testing.T, of any, want string) {
 	}
 }
 
-// TestThresholdOfEveryKindOfNumber: a change that is smaller is held, one that is as large is not,
-// in both directions, and at the ends of what the kind can be.
+// A change smaller than the threshold is held back and an equal one is not, in both directions, and
+// at the limits of the kind.
 func TestThresholdOfEveryKindOfNumber(t *testing.T) {
 	type all struct {
 		I8  int8    `net:"threshold=3"`

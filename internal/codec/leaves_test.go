@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestTypeOfIsTheLeafsOwn: by its name in Go, whatever it is called on the wire and wherever it
-// lies.
+// TypeOf finds a leaf by its Go name, with any name on the wire and at any depth.
 func TestTypeOfIsTheLeafsOwn(t *testing.T) {
 	type inner struct {
 		X    float32 `net:"quant=1/8,range=-2:2"`

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// What is drawn goes from where it was to where it is: the whole offset leads back, none of it
-// nowhere, and half of it half the way, of angles and rotations the short one.
+// Drawing moves from the old value to the new one: the whole offset gives the old value, none of it
+// the new one, and half of it the middle, for angles and rotations the short way.
 func TestAnOffsetLeadsToWhatWasDrawn(t *testing.T) {
 	p := mustPlan[drawn](t)
 	half := float32(math.Sqrt2 / 2)
@@ -30,7 +30,7 @@ func TestAnOffsetLeadsToWhatWasDrawn(t *testing.T) {
 		p.Shift(unsafe.Pointer(&s), off, part)
 		return s
 	}
-	whole := was // What steps does so at once.
+	whole := was // Stepping fields change at once.
 	whole.Still, whole.Count, whole.On, whole.Who, whole.Until, whole.Text = is.Still, is.Count, is.On, is.Who, is.Until, is.Text
 	whole.Yaw64, whole.Wide = 3-2*math.Pi, 30 // In the turn in which it is.
 	whole.Course = 20
@@ -45,8 +45,8 @@ func TestAnOffsetLeadsToWhatWasDrawn(t *testing.T) {
 	}
 }
 
-// An offset has its numbers in the order of the fields, four of them of a rotation, and says of an
-// angle the short way.
+// An offset has its numbers in the order of the fields, four for a rotation, and the short way of
+// an angle.
 func TestAnOffsetIsTheShortWayOfEachField(t *testing.T) {
 	type body struct {
 		X      float32
@@ -73,8 +73,7 @@ func TestAnOffsetIsTheShortWayOfEachField(t *testing.T) {
 	}
 }
 
-// offsetGives compares what is drawn, of which angles may lie a turn apart and rotations have two
-// signs.
+// offsetGives compares drawn values; angles may differ by a turn and rotations in sign.
 func offsetGives(t *testing.T, part float64, got, want drawn) {
 	t.Helper()
 	close := func(name string, a, b, circle float64) {
@@ -116,7 +115,7 @@ func offsetGives(t *testing.T, part float64, got, want drawn) {
 	}
 }
 
-// Nothing leaves the range of its field, and what has no distance is drawn as it is.
+// No value leaves the range of its field, and values without a distance are drawn unchanged.
 func TestAnOffsetStaysWithinTheRange(t *testing.T) {
 	type s struct {
 		R float32 `net:"quant=1,range=0:10"`

@@ -23,7 +23,7 @@ func TestRangeIsRoundedOutwardClampedAndCounted(t *testing.T) {
 		{s{0.75, 5}, s{0.75, 5}, 0},
 		{s{1, 7.06}, s{0.75, 7}, 2},
 		{s{-1.2, 0}, s{-1, 5}, 2},
-		{s{float32(nan), nan}, s{0, 5}, 2}, // 0, or what is nearest to it
+		{s{float32(nan), nan}, s{0, 5}, 2}, // 0, or the value nearest to it
 		{s{float32(inf), -inf}, s{0.75, 5}, 2},
 	} {
 		becomes(t, p, c.in, c.want, c.clamped)
@@ -59,7 +59,7 @@ func TestRangeTravelsFromItsLeast(t *testing.T) {
 	}
 }
 
-// An inner step stands alone; an inner range keeps the step from further out.
+// An inner step replaces the outer tag; an inner range keeps the outer step.
 func TestStepAndRangeHoldForTheFloatsInside(t *testing.T) {
 	type s struct {
 		A [2]float32 `net:"quant=1/2,range=0:4"`
@@ -107,7 +107,8 @@ func TestVectorsAreGroupsOfLeaves(t *testing.T) {
 	}
 }
 
-// What so many steps are does not depend on how it is worked out: it is the quotient, to the bit.
+// The value of a number of steps does not depend on the way of computing: it is the quotient, to
+// the bit.
 func TestTheUnitOfAStepIsExact(t *testing.T) {
 	type s struct {
 		A float64 `net:"quant=1/256"`

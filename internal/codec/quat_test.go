@@ -9,9 +9,9 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// quatBound is by how many radians a rotation may be off: each of the three components by half
-// a step, or a step and a half where it was nearly the largest, and a rotation by twice the
-// angle between quaternions; the largest is off by at most what the three are together.
+// quatBound is the largest error of a rotation in radians: each of the three components is off by
+// half a step, or a step and a half if it was nearly the largest, and a rotation by twice the angle
+// between quaternions; the largest is off by at most the sum of the three.
 func quatBound(n int) float64 {
 	step := 1 / (math.Sqrt2 * float64(int(1)<<(n-1)-1))
 	return 2*(1.5*step*3) + 1e-6
@@ -82,7 +82,7 @@ func TestQuaternionIsRestoredWithinItsBound(t *testing.T) {
 	}
 }
 
-// The sign is that of the largest component; what is exact stays exact.
+// The sign is that of the largest component; exact components remain exact.
 func TestQuaternionIsOneOfItsTwoSigns(t *testing.T) {
 	type s struct {
 		Q struct{ W, X, Y, Z float32 } `net:"quat=12"`
@@ -148,7 +148,7 @@ func TestQuaternionDifferences(t *testing.T) {
 	}
 }
 
-// What a reader accepts, packQuat could have made: captured again it is the same.
+// packQuat could have made any word that a reader accepts: captured again it is the same.
 func FuzzQuaternion(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0}, uint64(0), uint8(10))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, uint64(1), uint8(10))

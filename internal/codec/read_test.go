@@ -66,7 +66,7 @@ func TestReadTagsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-// What is left out is zero to the reader, as it is to a writer who withholds it.
+// A leaf that is left out is zero for the reader, as after Withhold.
 func TestSomeLeavesAreWrittenAndTheOthersAreZero(t *testing.T) {
 	p := mustPlan[secrets](t)
 	var s secrets

@@ -14,7 +14,7 @@ type roundPart struct {
 	S string `net:"max=2"`
 }
 
-// roundAll has a value of each form that Round has to see to, and of those that it need not.
+// roundAll has a value of each form that Round changes, and of the others.
 type roundAll struct {
 	A float32 `net:"quant=1/8"`
 	B float32 `net:"quant=3/8,range=-10:90"`
@@ -70,9 +70,8 @@ func (s *roundAll) random(rng *rand.Rand) {
 	}
 }
 
-// What Round makes of a value is what a capture and a restore make of it, if it fits; it changes
-// nothing that a capture finds, and nothing that is rounded. Clamp does the same for what does not
-// fit.
+// Round gives the result of a capture and a restore, if the value fits; it does not affect
+// captures, and is idempotent. Clamp does the same for a value that does not fit.
 func TestRoundIsCaptureAndRestore(t *testing.T) {
 	p := mustPlan[roundAll](t)
 	rng := rand.New(rand.NewPCG(4, 2))
@@ -120,7 +119,7 @@ func TestRoundPassesOverWhatIsNotHere(t *testing.T) {
 	}
 }
 
-// Rounding allocates nothing, lists of numbers included.
+// Rounding does not allocate, also for lists of numbers.
 func TestRoundDoesNotAllocate(t *testing.T) {
 	p := mustPlan[roundAll](t)
 	var s roundAll

@@ -193,7 +193,7 @@ func randomLists(r *rand.Rand, s *lists) {
 	}
 }
 
-// Between any two states, however far apart, the difference makes one of the other.
+// For any two states the difference converts one into the other.
 func TestListDifferencesRestoreEveryState(t *testing.T) {
 	p := mustPlan[lists](t)
 	for seed := range uint64(60) {
@@ -313,8 +313,8 @@ func TestDecoderRefusesScriptsThatDoNotFit(t *testing.T) {
 
 type uint8Pair struct{ A, B uint8 }
 
-// Any baseline and any difference: no panic, and what is accepted is a state that can be read,
-// whose own difference leads there again.
+// For any baseline and difference: no panic, and an accepted state can be read, and the difference
+// computed for it gives it again.
 func FuzzReadScript(f *testing.F) {
 	p := mustPlan[lists](f)
 	s := lists{Index: inventory(2), Keyed: inventory(3), Map: map[string]slot{"a": {}}, Set: map[int64]struct{}{1: {}}, Bits: []bool{true}}

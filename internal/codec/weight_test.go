@@ -59,8 +59,8 @@ func TestWeightIsCheckedAtDeclaration(t *testing.T) {
 	}
 }
 
-// TestWeightHoldsForWhatIsInside: of structs, arrays and what else is several values; a tag further
-// in stands for itself, and a slice or map is one value.
+// A weight applies to the parts of structs, arrays and other composite fields; an inner tag
+// replaces it, and a slice or map is one value.
 func TestWeightHoldsForWhatIsInside(t *testing.T) {
 	type vec struct{ X, Y float32 }
 	type part struct {
@@ -103,8 +103,8 @@ func TestWeightHoldsForWhatIsInside(t *testing.T) {
 
 type plain struct{ N int32 }
 
-// TestWeightIsNoMatterOfTheWire: two builds that differ in it have one fingerprint, and a plan of
-// which nothing is said, or only what holds anyway, has none.
+// Two builds that differ in weights have the same fingerprint, and a plan without weights, or with
+// the default ones only, has none.
 func TestWeightIsNoMatterOfTheWire(t *testing.T) {
 	a, err := Compile(reflect.TypeFor[struct {
 		A int32 `net:"weight=1"`

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Two queues over one pool are lists, whatever is done with them; they hold no more pieces than
-// their items need, and nothing of what has gone.
+// Two queues over one pool behave like lists under any operations; they hold no more pieces than
+// their items need, and no removed items.
 func TestQueuesAreListsInLittleMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var pool Pool[*int]
@@ -88,7 +88,7 @@ func check(t *rapid.T, q *Queue[*int], want []*int) {
 	}
 }
 
-// What has had its size allocates nothing, and the memory of a burst is bounded once it is over.
+// Queues that have reached their size do not allocate, and the memory left by a burst is limited.
 func TestThePoolKeepsEnoughAndNotAll(t *testing.T) {
 	var pool Pool[int]
 	var q Queue[int]

@@ -18,7 +18,7 @@ const (
 	window = 128
 )
 
-// plainBuffer does what Buffer does in the plainest way.
+// plainBuffer is a simple model of Buffer.
 type plainBuffer struct {
 	came       map[uint64]bool
 	waits      map[uint64]string
@@ -185,7 +185,7 @@ func TestABufferFollowsTheModel(t *testing.T) {
 	}
 }
 
-// packetOf writes a packet of messages, newest first. The view of each says which it is.
+// packetOf writes a packet of messages, newest first. The view of each identifies it.
 func packetOf(f *Form, generation uint8, steps []uint64, texts []string) []byte {
 	list := make([]*item, len(steps))
 	for i := range steps {
@@ -210,8 +210,8 @@ func bitsOf(parts ...[2]uint64) []byte {
 	return w.Bytes()
 }
 
-// What no writer writes is malformed, from there on: steps below 1, views that are none, messages
-// that cannot be read, and a leaf that belongs to nobody.
+// Packets that no writer produces are malformed from the error on: steps below 1, invalid views,
+// undecodable messages, and a used extra leaf.
 func TestWhatNoWriterWritesIsMalformed(t *testing.T) {
 	plain, message := formOf(t, control{}), opaque()
 	head := func(step, older, gaps uint64) [][2]uint64 {
@@ -280,7 +280,7 @@ func TestWhatNoWriterWritesIsMalformed(t *testing.T) {
 	}
 }
 
-// A ring sends what may still have to come, and keeps what prediction asks for.
+// A ring sends the inputs that the server may lack, and stores those that prediction needs.
 func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 	f := opaque()
 	r := NewRing(f, hz60)
@@ -343,8 +343,8 @@ func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 	want("beyond all that is kept", 30+2*window)
 }
 
-// An input is made once for each step, in rising order, however long the server says nothing: a
-// room that sleeps says nothing and hears the first key.
+// An input is made once for each step, in ascending order, also without a status from the server: a
+// sleeping room sends none and reacts to the first key.
 func TestARingWantsEachInputOnce(t *testing.T) {
 	r := NewRing(opaque(), hz60)
 	r.Done(100)
@@ -364,9 +364,9 @@ func TestARingWantsEachInputOnce(t *testing.T) {
 	}
 }
 
-// When the steps are set back, the inputs of the steps after that are made again, those before are
-// sent again, and the server runs the new ones. It discards those of the older generation that
-// wait, and those that are still under way.
+// When the steps are set back, the inputs of later steps are made again, earlier ones are sent
+// again, and the server runs the new ones. It discards inputs of the older generation, waiting or
+// in flight.
 func TestInputsOfAnOlderGenerationDoNotRun(t *testing.T) {
 	f := opaque()
 	r, reader, b := NewRing(f, hz60), NewReader(f, LeastRepeats), NewBuffer(window)
@@ -403,8 +403,8 @@ func TestInputsOfAnOlderGenerationDoNotRun(t *testing.T) {
 	}
 }
 
-// Of the inputs that come too late the newest runs as it is in the next step that has none, once,
-// and then counts as the last one; the others are handed over with the input that runs.
+// The newest late input runs unchanged in the next step without an input, once, and then counts as
+// the last one; the others are passed along with the input that runs.
 func TestALateInputRunsInTheNextStep(t *testing.T) {
 	f := opaque()
 	b, r := NewBuffer(window), NewReader(f, LeastRepeats)
@@ -468,7 +468,7 @@ func TestTheFirstInputMayBeLate(t *testing.T) {
 	}
 }
 
-// A room may sleep while all inputs that wait, or came late, are those of players who do nothing.
+// A room may sleep while all inputs, waiting or late, are those of idle players.
 func TestAnInputThatWaitsIsNotStill(t *testing.T) {
 	f := opaque()
 	for text, want := range map[string]bool{"": true, "x": false} {
@@ -529,7 +529,7 @@ func TestAPacketKeepsToItsLimit(t *testing.T) {
 	}
 }
 
-// The step of a packet is the one nearest to that which runs next.
+// The step of a packet is the one nearest to the next step.
 func TestStepsAreWidened(t *testing.T) {
 	for _, c := range [][3]uint64{
 		{0, 5, 5}, {5, 0xffff, 0xffff}, {0x7fff, 0, 0}, {0x8000, 0, 0}, {0x8001, 0, 0x10000}, {0x10005, 3, 0x10003}, {0x10005, 0xfffe, 0xfffe},
@@ -541,7 +541,7 @@ func TestStepsAreWidened(t *testing.T) {
 	}
 }
 
-// A view is rounded down to 64ths of the way, and what cannot travel is none.
+// A view is rounded down to 64ths of the way, and an invalid one becomes none.
 func TestViewsAreRounded(t *testing.T) {
 	for _, c := range [][2]View{
 		{{3, 4, 0.5}, {3, 4, 0.5}},
@@ -586,7 +586,7 @@ func TestViewsFarApartAreWrittenWhole(t *testing.T) {
 	}
 }
 
-// The status of a buffer says whether anything has come.
+// The status of a buffer reports whether an input has arrived.
 func TestTheFirstInputIsTold(t *testing.T) {
 	f := opaque()
 	b := NewBuffer(window)

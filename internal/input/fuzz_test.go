@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// FuzzPacket lets a server read bytes as packets of inputs of every form, one after the other.
-// Nothing panics, and what is stored is for steps that may still come, is the first that came,
-// and can be written and read again.
+// FuzzPacket lets a server read bytes as packets of inputs of every form, one after the other. No
+// packet panics, and stored inputs are for future steps, are the first for their step, and can be
+// written and read again.
 func FuzzPacket(f *testing.F) {
 	forms := []*Form{formOf(f, control{}), formOf(f, odd{}), formOf(f, struct{}{}), opaque()}
 	f.Fuzz(func(t *testing.T, form uint8, done uint64, packet, second []byte) {

@@ -14,7 +14,7 @@ type wireExample struct {
 	Fire bool
 }
 
-// TestGoldenVectorsOfTheDescription holds the examples in docs/ to what the code writes.
+// TestGoldenVectorsOfTheDescription compares the examples in docs/ with the output of the code.
 func TestGoldenVectorsOfTheDescription(t *testing.T) {
 	f := formOf(t, wireExample{})
 	ring := NewRing(f, hz60)

@@ -36,7 +36,7 @@ func formOf(t testing.TB, v any) *Form {
 	return NewForm(p, nil)
 }
 
-// opaque is the form of messages that only a decoder knows; those that begin with 0xff are bad.
+// opaque is the form of messages with a decoder; messages that begin with 0xff are bad.
 func opaque() *Form {
 	return NewForm(nil, func(b []byte) error {
 		if len(b) > 0 && b[0] == 0xff {
@@ -46,7 +46,7 @@ func opaque() *Form {
 	})
 }
 
-// player makes random inputs that change now and then, as those of people do.
+// player makes random inputs that change now and then, as people's do.
 type player struct {
 	rng *rand.Rand
 	c   control
@@ -181,8 +181,8 @@ func (p *shooter) next() control {
 }
 
 // TestInputsCostFewBytes plays a typical input over a link with a round trip of 150 ms, 20 ms
-// jitter and a loss of 5 %, 60 times a second: what they add to a datagram is at most 30 bytes,
-// views included.
+// jitter and a loss of 5 %, 60 times a second: inputs add at most 30 bytes to a datagram, views
+// included.
 func TestInputsCostFewBytes(t *testing.T) {
 	f := formOf(t, control{})
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -195,8 +195,7 @@ func TestInputsCostFewBytes(t *testing.T) {
 		from += 1 + rng.NormFloat64()/100
 		view := View{uint64(from), uint64(from) + 1, float32(from - math.Floor(from))}
 		f.plan.Capture(unsafe.Pointer(&c), ring.Add(step, view))
-		// What has been made 150 ms ago, and had to travel up to 20 ms longer each way, is
-		// confirmed.
+		// Inputs made 150 ms ago, plus up to 20 ms of jitter each way, are confirmed.
 		if rng.Float64() > 0.05 {
 			confirmed = max(confirmed, step-9-rng.Uint64N(3))
 			ring.Confirm(confirmed, 0xffff, 0)
@@ -210,7 +209,7 @@ func TestInputsCostFewBytes(t *testing.T) {
 	}
 }
 
-// Neither a buffer nor what reads packets into it takes more the more there are.
+// The memory of a buffer and of its reader does not grow with the number of packets.
 func TestABufferTakesLittleMemory(t *testing.T) {
 	for steps, most := range map[uintptr]uintptr{window: MaxMemory, MostWindow: MostMemory} {
 		if n := unsafe.Sizeof(Buffer{}) + steps*unsafe.Sizeof(waiting{}); n > most {
@@ -232,8 +231,8 @@ func TestABufferTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// A step is the one nearest to those that are due, of all that look the same on the wire: so what
-// is half of them ahead is too far ahead, and what is as far behind is late.
+// Of all steps with the same wire value the one nearest to the due step is taken: half of them
+// ahead is too far ahead, and as far behind is late.
 func TestStepsAreThoseNearestToWhatIsDue(t *testing.T) {
 	const done, half = 100_000, 1 << 15
 	for step, want := range map[uint64]Counts{done + half: {Ahead: 1}, done + 1 - half: {Late: 1}, done + 1: {}, done: {Late: 1}} {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// monotonic is a real clock: dispatch is measured with what it costs to measure.
+// monotonic is a real clock: the cost of measuring is part of dispatch.
 func monotonic() func() time.Duration {
 	base := time.Now()
 	return func() time.Duration { return time.Since(base) }
@@ -79,8 +79,8 @@ func BenchmarkRegistration(b *testing.B) {
 	}
 }
 
-// manyPeriodic returns a loop of n systems whose periods make due of them run in
-// a tick of 20 ms.
+// manyPeriodic returns a loop of n systems with periods such that due of them run in a tick of 20
+// ms.
 func manyPeriodic(tb testing.TB, n, due int) *Loop[*Now] {
 	tb.Helper()
 	now := new(Now)
@@ -107,7 +107,7 @@ func manyPeriodic(tb testing.TB, n, due int) *Loop[*Now] {
 	return l
 }
 
-// turn finds who is due in the next tick, and runs nobody.
+// turn collects the systems due in the next tick, and runs none.
 func (l *Loop[C]) turn() (found int) {
 	f := &l.flows[perTick]
 	f.pass(f.now + 20*time.Millisecond)
@@ -118,7 +118,7 @@ func (l *Loop[C]) turn() (found int) {
 	return found
 }
 
-// scan is what turn does without a heap: it looks at every system.
+// scan is turn without a heap: it checks every system.
 func (l *Loop[C]) scan() (found int) {
 	f := &l.flows[perTick]
 	f.pass(f.now + 20*time.Millisecond)
@@ -149,8 +149,8 @@ func BenchmarkScan10DueOf10000(b *testing.B) {
 	}
 }
 
-// The aim is a tenth, and what is measured a twentieth. Beside other tests, which share the caches,
-// a third must do.
+// The aim is a tenth, the measured value a twentieth. Beside other tests, which share the caches, a
+// third is enough.
 func TestFindingTheDueCostsATenthOfAScan(t *testing.T) {
 	most := 0.33
 	if os.Getenv("NETLOOP_VERIFY") != "" {
@@ -176,8 +176,8 @@ func TestFindingTheDueCostsATenthOfAScan(t *testing.T) {
 	}
 }
 
-// The aims of dispatch, on a machine with nothing else to do: 35 ns where the
-// clock takes 22, so 13 beyond it, and 4 µs for 7 stages of 10 systems.
+// The aims of dispatch, on an idle machine: 35 ns with a clock of 22, so 13 beyond it, and 4 µs for
+// 7 stages of 10 systems.
 func TestDispatchIsCheap(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it measures time: NETLOOP_VERIFY=1 runs it")

@@ -34,7 +34,7 @@ func newCrowd(tb testing.TB, n int, describe func(*Spec[*Now])) *crowd {
 	for i := range n {
 		s := Spec[*Now]{Name: fmt.Sprint("object ", i), Ask: ask}
 		if describe(&s); s.Group == "" {
-			s.Priority = i % 3 // So that whoever comes stands in the midst.
+			s.Priority = i % 3 // So that a new system is in the middle.
 		}
 		c.specs, c.all = append(c.specs, s), append(c.all, nil)
 		c.enter(i)
@@ -52,7 +52,7 @@ func (c *crowd) enter(i int) {
 	}
 }
 
-// swap lets one system go and come again, and so settles two changes.
+// swap removes one system and adds it again, and so settles two changes.
 func (c *crowd) swap() {
 	c.next = (c.next + 7919) % len(c.all)
 	c.all[c.next].Remove()
@@ -65,7 +65,7 @@ func plain(*Spec[*Now])      {}
 func periodic(s *Spec[*Now]) { s.Periodic, s.Period = true, time.Second }
 func grouped(s *Spec[*Now])  { s.Group = "objects" }
 
-// BenchmarkChange shows what it costs that one system comes or goes among many.
+// BenchmarkChange measures the addition or removal of one system among many.
 func BenchmarkChange(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		for _, kind := range []struct {
@@ -84,7 +84,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
-// BenchmarkStep shows what a tick costs of how many systems run in it.
+// BenchmarkStep measures a tick by the number of running systems.
 func BenchmarkStep(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) { benchmarkSteps(b, filled(b, n, Update)) })
@@ -100,9 +100,8 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// What one change allocates does not depend on how many systems there are, and its time
-// is a small part of a rebuild's: some thousandth, and where others move on in memory a
-// hundredth.
+// The allocations of one change do not depend on the number of systems, and its time is a small
+// part of a rebuild's: some thousandth, and a hundredth if others move in memory.
 func TestOneChangeCostsNoRebuild(t *testing.T) {
 	const n, most = 10_000, 8 << 10 // bytes: of two changes some 3 KB
 	for name, describe := range map[string]func(*Spec[*Now]){"plain": plain, "periodic": periodic, "in a group": grouped} {

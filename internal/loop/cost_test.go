@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Buckets follow one another without a gap, and each stands for its durations within an eighth.
+// Buckets follow one another without a gap, and each is within an eighth of its durations.
 func TestABucketStandsForItsDurations(t *testing.T) {
 	last := 0
 	for d := time.Duration(0); d < 1<<36; d += max(1, d/64) {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// TestDueIsTheFirstTickInWhichSomethingRuns: in no tick before it does a system with a period run,
-// and in that tick one does, on either clock, in either kind of passes, at any speed, after ticks
-// that were dropped, and whoever has gone meanwhile.
+// No system with a period runs in a tick before Due, and one does in that tick: on either clock, in
+// either kind of passes, at any speed, after dropped ticks, and after removals.
 func TestDueIsTheFirstTickInWhichSomethingRuns(t *testing.T) {
 	waited, never := 0, 0
 	for seed := range uint64(seeds(t, 300)) {
@@ -33,7 +32,7 @@ func TestDueIsTheFirstTickInWhichSomethingRuns(t *testing.T) {
 					all[n].Remove()
 				}
 			}
-			// In the first of these ticks takes effect what was asked for.
+			// Requests take effect in the first of these ticks.
 			h.run(tl, pick(0, 0, 1, 5), 0, 0)
 			due := h.Due(h.tick + 1)
 			if due == Never {

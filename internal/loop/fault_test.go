@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// faulty adds a system that panics in the ticks for which bad says so.
+// faulty adds a system that panics in the ticks for which bad returns true.
 func (h *harness) faulty(name string, bad func(tick uint64) bool) *System[*Now] {
 	return h.add(Spec[*Now]{Name: name, Ask: at(func(n *Now) {
 		h.note(n)
@@ -85,13 +85,13 @@ func TestALongCalmEndsAnEpisode(t *testing.T) {
 			}
 		}
 	}
-	// It came back at 68: 700 is more than 600 ticks later, and 1401 than 700.
+	// It was released at 68: 700 is more than 600 ticks later, and 1401 than 700.
 	if want := []uint64{1, 700, 1401}; !slices.Equal(news, want) || !slices.Equal(quarantines, []uint64{64, 64}) {
 		t.Fatalf("episodes began at %v, want %v; quarantines %v", news, want, quarantines)
 	}
 }
 
-// What never mends itself is tried ever more rarely, until the longest quarantine: the
+// A system that keeps panicking is tried ever more rarely, until the longest quarantine: the
 // quarantines, though longer than a calm, do not end the episode.
 func TestQuarantinesGrowUpToTheLongestAndStayThere(t *testing.T) {
 	h := newHarness(t)

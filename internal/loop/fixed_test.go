@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// After SetSteps each step shows the tick that runs it, and that tick's time on both clocks; what
-// runs once before the steps shows that of the first, and all else the frame's own.
+// After SetSteps each step shows the tick that runs it, and that tick's time on both clocks; Once
+// systems before the steps show that of the first, and all other stages the frame's own.
 func TestStepsOfAnotherTimeline(t *testing.T) {
 	h := newHarness(t)
 	var got []string

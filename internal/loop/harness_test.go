@@ -26,7 +26,7 @@ func seeds(tb testing.TB, few int) int {
 // at60 runs one fixed step per tick.
 var at60 = Timeline{Rate: Hz(60), Fixed: Hz(60)}
 
-// harness is a loop whose systems write down that they ran.
+// harness is a loop with systems that record their runs.
 type harness struct {
 	*Loop[*Now]
 	tb   testing.TB
@@ -75,7 +75,7 @@ func (h *harness) try(s Spec[*Now]) (*System[*Now], error) {
 	return h.Add(s)
 }
 
-// step runs the next tick at 60 Hz and returns who ran.
+// step runs the next tick at 60 Hz and returns the systems that ran.
 func (h *harness) step() []string {
 	h.tb.Helper()
 	if _, err := h.stepRecord(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelSystem is what the model knows of a system.
+// modelSystem is the model's data of a system.
 type modelSystem struct {
 	name     string
 	answers  stageSet // of its Ask
@@ -31,7 +31,7 @@ func (s *modelSystem) runs(stage Stage) bool {
 	return !s.removed && !s.off && !s.caught && s.now.has(stage)
 }
 
-// model runs random changes during ticks and knows, call by call, who is next.
+// model runs random changes during ticks and predicts, call by call, the next system.
 type model struct {
 	h       *harness
 	rnd     *rand.Rand
@@ -39,15 +39,14 @@ type model struct {
 	leaving []*modelSystem // left out by Set
 	order   []*modelSystem // in effect
 	stage   Stage
-	frozen  []*modelSystem // what is left of the stage that runs
+	frozen  []*modelSystem // the remaining systems of the running stage
 	wrong   string
 	told    int // OnRemove
 	removed int
 }
 
-// Changes asked for at random moments of a tick: nobody is skipped, repeated or
-// lost, who was removed or quarantined does not run, and who was not runs in
-// order.
+// Changes at random moments of a tick: no system is skipped, repeated or lost, removed or
+// quarantined systems do not run, and the others run in order.
 func TestRandomChangesDuringTicksFollowTheModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{h: newHarness(t), rnd: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))}
@@ -68,7 +67,7 @@ func TestRandomChangesDuringTicksFollowTheModel(t *testing.T) {
 	})
 }
 
-// settle is what the next Initialization does.
+// settle simulates the next Initialization.
 func (m *model) settle() {
 	m.stage, m.frozen = 0, nil
 	for _, s := range m.leaving {
@@ -165,7 +164,7 @@ func (m *model) set() {
 		return
 	}
 	if m.rnd.IntN(4) == 0 {
-		// One that is wrong changes nothing.
+		// An invalid change has no effect.
 		_, spec := m.fresh()
 		spec.After = []string{"nobody"}
 		tree.Items = append(tree.Items[len(tree.Items)/2:], Item[*Now]{Spec: spec})
@@ -222,7 +221,7 @@ func (m *model) change() {
 	}
 }
 
-// enter moves on to a stage: whatever the last ones still held must be gone.
+// enter moves to a stage: the remaining systems of earlier stages must be removed ones.
 func (m *model) enter(to Stage) {
 	for m.stage < to {
 		for _, s := range m.frozen {
@@ -260,7 +259,7 @@ func (m *model) called(s *modelSystem, n *Now) {
 		if *row++; *row >= quarantineAfter && !s.removed {
 			s.caught = true
 		}
-		panic("now and then") // Costs nobody else anything.
+		panic("now and then") // Affects no other system.
 	}
 	*row = 0
 }

@@ -64,8 +64,8 @@ func TestBeforeTakesThePlaceOfItsAnchor(t *testing.T) {
 	}.run(t).wantRan("a", "x", "b", "c")
 }
 
-// What moves to the front brings along what must precede it, so that the anchor
-// keeps its own place.
+// A system moved to the front moves along the systems that must precede it, so that the anchor
+// keeps its own position.
 func TestBeforeBringsAlongWhatItWaitsFor(t *testing.T) {
 	specs{
 		spec("poll", Head, 0), spec("a", Body, First), spec("w", Body, Last),
@@ -174,8 +174,8 @@ func wantNames(t *testing.T, err error, names ...string) {
 	}
 }
 
-// Whatever Add accepts has an order: every anchor holds, and who names no anchor
-// and is named by none stands by place, priority and registration.
+// Any accepted system has an order: every anchor holds, and systems without anchors are ordered by
+// place, priority and registration.
 func TestEveryAcceptedOrderHolds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHarness(t)
@@ -185,7 +185,7 @@ func TestEveryAcceptedOrderHolds(t *testing.T) {
 		for i := range n {
 			s := spec(fmt.Sprint("s", i), Place(rapid.IntRange(0, 2).Draw(rt, "place")), rapid.IntRange(-2, 2).Draw(rt, "priority"))
 			names := rapid.SliceOfN(rapid.IntRange(0, n-1), 0, 2)
-			if s.Place == Body { // built-ins stand by their place
+			if s.Place == Body { // built-ins are ordered by their place
 				for _, j := range names.Draw(rt, "before") {
 					s.Before = append(s.Before, fmt.Sprint("s", j))
 				}
@@ -200,7 +200,7 @@ func TestEveryAcceptedOrderHolds(t *testing.T) {
 				}
 			}
 		}
-		// Register the anchors that were refused, so that nothing is unknown.
+		// Register the refused anchors, so that none is unknown.
 		for i := range n {
 			if s := spec(fmt.Sprint("s", i), Body, 0); h.names[s.Name] == nil {
 				h.add(s)
@@ -257,7 +257,7 @@ func checkOrder(rt *rapid.T, accepted specs, named map[string]bool, ran []string
 	}
 }
 
-// Who is to run before itself is told so, and of nothing else.
+// An anchor of a system on itself is the only error reported.
 func TestAnAnchorOnItselfIsACycle(t *testing.T) {
 	h := newHarness(t)
 	if err := h.Check(); err != nil { // From now on an unknown anchor is an error, too.

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/clock"
 )
 
-// pace runs everything that is due at now and returns the inputs and the time of
-// the next tick. Running takes no time.
+// pace runs all ticks due at now and returns the inputs and the time of the next tick. Running
+// takes no time.
 func pace(p *Pacer, now time.Duration) (ran []Input, wait time.Duration) {
 	for {
 		in, due, w := p.Next(now)

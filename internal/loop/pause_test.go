@@ -50,7 +50,7 @@ func TestAGapInScaledTimeAndInSteps(t *testing.T) {
 	}
 }
 
-// With a period of 0 there is nothing to wait for.
+// With a period of 0 the system is always due.
 func TestAGapOfNothingIsEveryTick(t *testing.T) {
 	h := newHarness(t)
 	h.add(gap("a", 0, at(h.deltas, Update)))
@@ -118,8 +118,8 @@ func TestWhoIsDisabledTooStaysSoAndItsTimeGoesOn(t *testing.T) {
 	h.wantRan("8:100ms")
 }
 
-// Random pauses of a system, with changes and drops: its calls are those of one that was
-// not paused, in a loop that did not tick meanwhile.
+// Random pauses of a system, with changes and drops: its calls equal those of a system without
+// pauses, in a loop that did not tick meanwhile.
 func TestAPausedSystemDoesWhatItDoesWhereThatTimeIsMissing(t *testing.T) {
 	for seed := range seeds(t, 100) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 3))

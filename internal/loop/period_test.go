@@ -75,7 +75,7 @@ func TestCatchUpRunsUpToNTimesEachWithThePeriodAndTheRestIsCounted(t *testing.T)
 		t.Fatalf("%d runs and %d missed, want 5 and 7", c.Runs, c.Missed)
 	}
 	h.run(hz50, 0)
-	h.wantRan("5:8ms", "5:8ms", "5:8ms") // The half one that was left counts.
+	h.wantRan("5:8ms", "5:8ms", "5:8ms") // The remaining half period counts.
 }
 
 // A turn that is missed is one, in however many stages the system would have run.
@@ -264,9 +264,8 @@ func TestBadPeriodsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever the rates, the stalls and the period: calls and what was missed are
-// the periods that have passed, no more and no fewer, and the deltas of Every
-// add up to the time.
+// For any rates, stalls and periods: calls plus missed calls equal the periods that have passed,
+// and the deltas of Every add up to the time.
 func TestPeriodsAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rates := rapid.SampledFrom([]Rate{Hz(1), Hz(20), Hz(60), {30000, 1001}, Hz(144), Hz(1000)})
@@ -287,7 +286,7 @@ func TestPeriodsAddUp(t *testing.T) {
 			now := h.flows[kindOf(stage)].now
 			if !ran {
 				ran, start = true, now
-				sum -= n.Delta // The first call has nothing before it.
+				sum -= n.Delta // No time precedes the first call.
 			}
 			elapsed, last = now-start, now
 		}, stage)})
@@ -344,7 +343,7 @@ func TestWhatIsDisabledKeepsItsTimerAndOwesNothing(t *testing.T) {
 	h.run(hz50, make([]uint64, 9)...)
 	h.wantRan()
 	set(false)
-	// At 220 ms a is long due; c goes on in steps of 50 ms from 20 ms on.
+	// At 220 ms a is long due; c continues in steps of 50 ms from 20 ms on.
 	rec := h.run(hz50, 0, 0, 0, 0)
 	h.wantRan("11:200ms", "14:50ms", "14:60ms")
 	for _, s := range rec.Systems {

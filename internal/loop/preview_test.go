@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// placed is the names of a dump, stage by stage; that of none is last.
+// placed returns the names of a dump, stage by stage; systems without a stage are last.
 func placed(stages []DumpStage) string {
 	var all []string
 	for _, d := range stages {
@@ -57,7 +57,7 @@ func TestAPreviewShowsWhereSystemsWouldRunAndAsksNoneOfTheGames(t *testing.T) {
 	if asked != before || waits.asked != 0 {
 		t.Errorf("a preview asked %d times", asked-before)
 	}
-	// A system that was asked for all its stages is known without naming any.
+	// The stages of a system are known after Ask has run for all of them, even if it names none.
 	h.step()
 	if got := placed(h.Preview(h.Tree())); !strings.Contains(got, "Update waits") || strings.Contains(got, "unset") {
 		t.Errorf("shown: %s", got)

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rebuilt returns the systems of list k in the order of the package comment, found from
-// all of them at once: a topological sort, group by group, that always takes the least
-// of those that are ready. It shares nothing with what settle does.
+// rebuilt returns the systems of list k in the order of the package comment, computed from all of
+// them at once: a topological sort, group by group, that always takes the least ready one. It
+// shares no code with settle.
 func (l *Loop[C]) rebuilt(k int) []*System[C] {
 	members := make(map[*System[C]][]*System[C]) // by group
 	seen := make(map[*System[C]]bool)
@@ -89,8 +89,7 @@ func (l *Loop[C]) rebuilt(k int) []*System[C] {
 	return order
 }
 
-// checkSettled compares all that a settle keeps up to date with what it would be if it
-// were made anew.
+// checkSettled compares the incremental results of settles with a full computation.
 func (l *Loop[C]) checkSettled(fail func(string, ...any)) {
 	row := 0
 	for k := range l.lists {
@@ -143,7 +142,7 @@ func (l *Loop[C]) checkSettled(fail func(string, ...any)) {
 	l.checkKnown(fail)
 }
 
-// checkKnown looks at what a settle remembers for the next one.
+// checkKnown checks the data that a settle stores for the next one.
 func (l *Loop[C]) checkKnown(fail func(string, ...any)) {
 	inside, counts := make(map[*System[C]]int), make(map[*System[C]][numLists]int32)
 	anchored, named := 0, make(map[string]bool)
@@ -228,7 +227,7 @@ func (l *Loop[C]) checkPlanned(fail func(string, ...any)) {
 	}
 }
 
-// churn asks at random for whatever may be asked for.
+// churn makes random requests of all kinds.
 type churn struct {
 	*harness
 	*rapid.T
@@ -240,7 +239,7 @@ func (c *churn) some(what string, n int) bool { return rapid.IntRange(0, n-1).Dr
 
 func (c *churn) name(what string) string { return rapid.SampledFrom(c.names).Draw(c.T, what) }
 
-// describe draws a description: one that may be refused.
+// describe generates a description that may be refused.
 func (c *churn) describe(s *Spec[*Now]) {
 	s.Priority = rapid.IntRange(-1, 1).Draw(c.T, "priority")
 	s.Before, s.After, s.Group, s.RunIf, s.Stages = nil, nil, "", nil, nil
@@ -312,8 +311,8 @@ func (c *churn) ask() {
 	}
 }
 
-// What is placed change by change, with groups, anchors, places, periods and trees, is
-// what would be there if all were made anew.
+// Incremental changes, with groups, anchors, places, periods and trees, give the same lists as a
+// rebuild.
 func TestChangesAreSettledAsARebuildWould(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &churn{harness: newHarness(t), T: rt, yes: func(*Now) bool { return true }}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A call that succeeds ends a row of panics and nothing else: a stage that the system has left
-// within that very call stays left.
+// A successful call ends only a row of panics: a stage that the system has left within that very
+// call remains left.
 func TestACallThatSucceedsForgetsOnlyItsPanics(t *testing.T) {
 	h := newHarness(t)
 	var s *System[*Now]
@@ -27,7 +27,8 @@ func TestACallThatSucceedsForgetsOnlyItsPanics(t *testing.T) {
 	}
 }
 
-// Who gets anchors by a change counts for all later ones: a circle is refused whoever closes it.
+// Anchors added by a change count for all later changes: a cycle is refused at the change that
+// closes it.
 func TestAnchorsThatAChangeBringsCloseNoCircle(t *testing.T) {
 	for _, stepped := range []bool{false, true} {
 		for _, first := range []Spec[*Now]{{After: []string{"b"}}, {Before: []string{"b"}}} {

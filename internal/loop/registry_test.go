@@ -248,7 +248,7 @@ func TestAChangeThatIsRefusedChangesNothing(t *testing.T) {
 	}
 }
 
-// A tree that is refused leaves the anchors as they were, and so what may be added to them.
+// A refused tree leaves the anchors unchanged, and so the systems that may be added to them.
 func TestATreeThatIsRefusedLeavesTheAnchors(t *testing.T) {
 	h := newHarness(t)
 	a := h.add(Spec[*Now]{Name: "a"})
@@ -268,8 +268,8 @@ func TestATreeThatIsRefusedLeavesTheAnchors(t *testing.T) {
 	}
 }
 
-// Whatever two things were asked for since a tree was taken, it is out of date, even if the
-// second undoes the first.
+// After any two requests since a tree was taken it is out of date, even if the second undoes the
+// first.
 func TestATreeIsRefusedAfterAnyTwoChanges(t *testing.T) {
 	ask := map[string]func(h *harness) error{
 		"add": func(h *harness) error { _, err := h.try(Spec[*Now]{Name: "b"}); return err },
@@ -349,7 +349,8 @@ func TestASystemWaitsOnceHoweverOftenItIsChanged(t *testing.T) {
 	}
 }
 
-// Who comes takes the place of who has gone, so that comings and goings take no more memory.
+// A new system reuses the id of a removed one, so that additions and removals do not grow the
+// memory.
 func TestWhoComesTakesThePlaceOfWhoHasGone(t *testing.T) {
 	h := newHarness(t)
 	for range 50 {

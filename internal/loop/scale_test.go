@@ -250,7 +250,7 @@ func newModelScaled(t *testing.T, seed int) *modelScaled {
 	return m
 }
 
-// tick runs the next one and returns what its systems have missed.
+// tick runs the next tick and returns the missed calls of its systems.
 func (m *modelScaled) tick() {
 	m.h.tick++
 	in := m.line.Input(m.h.tick)
@@ -277,8 +277,8 @@ func (m *modelScaled) turn() {
 	m.steps.turn(m.stepAt, num, den)
 }
 
-// Whatever the rates, the stalls and the scales: ScaledTime, the deltas and the calls
-// of scaled periods are those that fractions say.
+// For any rates, stalls and scales: ScaledTime, the deltas and the calls of scaled periods equal
+// those computed in fractions.
 func TestScaledTimeDeltasAndPeriodsFollowFractions(t *testing.T) {
 	for seed := range seeds(t, 60) {
 		m := newModelScaled(t, seed)

@@ -24,7 +24,7 @@ func TestStagesAndPlacesHaveNames(t *testing.T) {
 	}
 }
 
-// The sets of stages and lists: FixedUpdate has the list of what runs once before its own.
+// The sets of stages and lists: FixedUpdate has the list of Once systems before its own.
 func TestListsStandInTheOrderOfTheirStages(t *testing.T) {
 	for k, want := range []Stage{Initialization, EarlyUpdate, FixedUpdate, FixedUpdate, PreUpdate, Update, PreLateUpdate, PostLateUpdate} {
 		if got := stageOf(k); got != want || k != onceList && want.list() != k {

@@ -96,7 +96,7 @@ func TestAPanicOfAskIsIsolated(t *testing.T) {
 	h.wantRan("bad", "late")
 }
 
-// Nobody plays on without a system that is critical, and the first that fails is why.
+// A room does not continue without a critical system, and the first failure is the error.
 func TestThePanicOfACriticalSystemsAskClosesTheLoop(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"first", "second"} {
@@ -197,7 +197,7 @@ func TestTheRecordAddsUp(t *testing.T) {
 	}
 }
 
-// What a condition that refuses takes is the stage's and nobody's else.
+// The time of a condition that returns false counts for the stage only.
 func TestTheTimeOfARefusalIsNotTheNextSystems(t *testing.T) {
 	h := newHarness(t)
 	h.add(Spec[*Now]{Name: "refused", RunIf: func(*Now) bool { h.time += time.Second; return false }})

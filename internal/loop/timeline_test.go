@@ -44,8 +44,8 @@ func TestFixedStepsKeepTheirPhase(t *testing.T) {
 	}
 }
 
-// What a room computes at tick 2^40, which is 580 years of 60 Hz, is as exact as at tick 1:
-// the figures are those of integers without bounds.
+// Results at tick 2^40, which is 580 years of 60 Hz, are as exact as at tick 1: they equal those of
+// unbounded integers.
 func TestArithmeticAtTick2To40(t *testing.T) {
 	const at = 1 << 40
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func rateGen() *rapid.Generator[Rate] {
 	})
 }
 
-// tickGen makes tick numbers, also far beyond what a process lives.
+// tickGen generates tick numbers, also far beyond the life of a process.
 func tickGen() *rapid.Generator[uint64] {
 	return rapid.OneOf(
 		rapid.Uint64Range(1, 100_000),
@@ -98,7 +98,7 @@ func tickGen() *rapid.Generator[uint64] {
 	)
 }
 
-// The arithmetic equals that of unbounded integers wherever the result fits.
+// The arithmetic equals that of unbounded integers if the result fits.
 func TestTimelineIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tl := Timeline{Rate: rateGen().Draw(t, "rate"), Fixed: rateGen().Draw(t, "fixed")}

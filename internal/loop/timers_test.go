@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Of 100 timers at seven times 90 are stopped: those hold nothing, and the others come in the
+// Of 100 timers at seven times 90 are stopped: those hold no memory, and the others run in the
 // order of time and registration, each once.
 func TestStoppedTimersHoldNothing(t *testing.T) {
 	var fired []int
@@ -43,9 +43,8 @@ func TestStoppedTimersHoldNothing(t *testing.T) {
 	}
 }
 
-// Calls by scaled time wait for it, and come after those of game time in a tick. What a running
-// call puts off for later does not run at once, and a call that panics leaves the rest to the
-// next tick.
+// Calls by scaled time wait for it, and run after those of game time in a tick. A call delayed by a
+// running call does not run at once, and after a panic the remaining calls run in the next tick.
 func TestTimersOfBothClocks(t *testing.T) {
 	var fired []string
 	var ts Timers[string]
@@ -73,8 +72,8 @@ func TestTimersOfBothClocks(t *testing.T) {
 	}
 }
 
-// When a clock is set, what waits for it comes after as long as before and in the same order, and
-// what waits for the other stays.
+// When a clock is set, its waiting calls keep their delays and order, and those of the other clock
+// are unchanged.
 func TestTimersFollowAClockThatIsSet(t *testing.T) {
 	var fired []string
 	var ts Timers[string]

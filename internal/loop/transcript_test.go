@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
-// Whole ticks of a small room: who runs when, what a call sees, what changes in
-// a tick do to it, and what the record says.
+// Whole ticks of a small room: the order of systems, the state seen by calls, the effect of changes
+// in a tick, and the record.
 func TestTranscriptOfWholeTicks(t *testing.T) {
 	h := newHarness(t)
 	var log strings.Builder

@@ -66,7 +66,7 @@ func TestAMoveIntoAGroupIsCheckedForEverybody(t *testing.T) {
 	h.add(Spec[*Now]{Name: "a", Group: "inner", Before: []string{"g"}})
 	h.step()
 	spec := inner.Spec()
-	spec.Group = "g" // Then a is to run before what it is inside of.
+	spec.Group = "g" // Then a must run before its own group.
 	wantNames(t, inner.Change(spec), "a", "g")
 	if inner.Spec().Group != "" {
 		t.Fatal("the change that was refused was made")
@@ -97,12 +97,12 @@ func TestAGroupWhoseConditionPanicsIsQuarantined(t *testing.T) {
 	h.wantRan("a")
 }
 
-// Whatever nesting and anchors Add accepts: members of a group stand together
-// and every anchor holds, between the groups if it crosses their border.
+// For any accepted nesting and anchors: members of a group are contiguous and every anchor holds,
+// between the groups if it crosses their border.
 func TestGroupsStandTogetherAndAnchorsHold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHarness(t)
-		if err := h.Check(); err != nil { // From now on Add checks everything.
+		if err := h.Check(); err != nil { // From now on Add checks all anchors.
 			rt.Fatal(err)
 		}
 		n := rapid.IntRange(1, 14).Draw(rt, "n")
@@ -166,8 +166,8 @@ func TestGroupsStandTogetherAndAnchorsHold(t *testing.T) {
 	})
 }
 
-// A condition that is met ends the row of panics of its group, and not that of a system: what
-// panics there is the call.
+// A condition that returns ends the row of panics of its group, and not that of a system: a panic
+// there comes from the call.
 func TestAConditionThatIsMetEndsTheRowOfItsGroupOnly(t *testing.T) {
 	h := newHarness(t)
 	g := group("g", "")
@@ -194,8 +194,7 @@ func TestAConditionThatIsMetEndsTheRowOfItsGroupOnly(t *testing.T) {
 	}
 }
 
-// An anchor that names a group without members binds nobody, and binds from its first member on
-// up to its last.
+// An anchor on a group without members has no effect; it applies from the first member to the last.
 func TestAnAnchorOfAGroupBindsWhileItHasMembers(t *testing.T) {
 	h := newHarness(t)
 	g := group("g", "")
@@ -220,7 +219,7 @@ func TestAnAnchorOfAGroupBindsWhileItHasMembers(t *testing.T) {
 	h.wantRan("follows", "early", "late")
 }
 
-// A tree that is refused says why and changes nothing.
+// A refused tree returns an error and changes no system.
 func TestATreeThatIsWrongIsRefused(t *testing.T) {
 	ask := at(func(*Now) {}, Update)
 	for name, edit := range map[string]func(h *harness, tree *Tree[*Now]){

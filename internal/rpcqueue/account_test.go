@@ -65,7 +65,7 @@ func TestWhoIsKickedMayBeKickedAgain(t *testing.T) {
 	q.wantTold("4 free kick") // The same player has used up all of it.
 }
 
-// A flooder does not leave what it owes to the next who comes, to be free of it itself.
+// A flooder cannot free itself of its debt by leaving it to the next sender.
 func TestWhatIsOwedStaysAtAPlace(t *testing.T) {
 	q, m := newOwing(t)
 	q.Enter(1, house)
@@ -94,7 +94,7 @@ func TestSendersOfOneSubjectShareItsBucket(t *testing.T) {
 	}
 }
 
-// Several live at one address: nobody there meets a limit because of another.
+// Several people share one address: none of them is limited because of another.
 func TestNeighboursDoNotShareABucket(t *testing.T) {
 	q, m := newOwing(t)
 	limited := q.table.sorted[0]
@@ -114,7 +114,7 @@ func TestNeighboursDoNotShareABucket(t *testing.T) {
 		t.Errorf("a neighbour's use of a method left %d of 2", n)
 	}
 
-	// Who was dropped leaves that too.
+	// A sender that was dropped leaves that too.
 	if n, o := q.push(2, limited, 3); n != 2 || o != MethodLimited {
 		t.Errorf("%d, then %v", n, o)
 	}
@@ -124,7 +124,7 @@ func TestNeighboursDoNotShareABucket(t *testing.T) {
 		t.Errorf("after a flooder %d were queued", n)
 	}
 
-	// Those who come afterwards have each what time gives back.
+	// Each later sender gets the full refill.
 	q.at(time.Hour + 20*time.Second)
 	for id := uint64(103); id < 105; id++ {
 		q.Enter(id, house)
@@ -152,14 +152,14 @@ func TestASubjectKeepsItsMethodsLimits(t *testing.T) {
 	q.Enter(1, ann)
 	q.push(1, limited, 2)
 	q.Forget(1)
-	q.at(time.Hour + 5*time.Second) // It owes nothing else any more.
+	q.at(time.Hour + 5*time.Second) // All other buckets are full.
 	q.Enter(2, ann)
 	if n, _ := q.push(2, limited, 2); n != 0 {
 		t.Errorf("after it came again %d were queued", n)
 	}
 }
 
-// Of each limit the next who comes finds what that leaver owed who owed most, and no news.
+// For each limit the next sender gets the largest debt of a sender that has left, and no report.
 func TestTheOrderOfLeavingDoesNotMatter(t *testing.T) {
 	for _, order := range [][]uint64{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}} {
 		q, m := newOwing(t)
@@ -193,7 +193,7 @@ func TestTheOrderOfLeavingDoesNotMatter(t *testing.T) {
 	}
 }
 
-// What is left of a method's limit goes to the neighbours of those alone who were dropped of late.
+// The debt of a method's limit passes only to the neighbours of senders that were recently dropped.
 func TestOnlyWhoWasDroppedLeavesAMethodsLimit(t *testing.T) {
 	for _, c := range []struct {
 		pushed int
@@ -233,7 +233,7 @@ func TestWhatIsOwedIsForgottenWithTime(t *testing.T) {
 	}
 	q.Enter(11, ann)
 	q.push(11, m, 10)
-	q.at(q.limits.now + time.Second) // It owes nothing from now on.
+	q.at(q.limits.now + time.Second) // All buckets are full from now on.
 	q.Forget(11)
 	q.Enter(12, Holder{})
 	q.push(12, m, 40)

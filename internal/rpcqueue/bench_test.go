@@ -7,7 +7,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// warm returns a queue whose ring and counts have their size.
+// warm returns a queue with its ring and counts allocated.
 func warm(tb testing.TB) (*Queue[*int], *Method) {
 	m := method(1, "m")
 	table, err := NewTable(m)

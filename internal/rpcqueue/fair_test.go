@@ -50,7 +50,7 @@ func TestWhatABudgetLeavesWaitsInItsOrder(t *testing.T) {
 	r.step(1)
 	r.wantRan("Update 1.0", "Update 1.1", "Update 2.0", "Update 3.0")
 	r.sent = []Item{{Method: m, From: 2, Msg: "2.3"}}
-	r.step(1) // What is left over goes round: this time to the second.
+	r.step(1) // The remainder rotates: this time to the second.
 	r.wantRan("Update 1.2", "Update 2.1", "Update 2.2", "Update 3.1")
 	r.step(1)
 	r.wantRan("Update 3.2", "Update 2.3")
@@ -107,7 +107,7 @@ func TestSharingABudgetAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Messages run as if the sender who has taken least were looked for anew each time.
+// Messages run as if the sender that has taken least were searched anew each time.
 func TestSharingFollowsItsRule(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -156,7 +156,7 @@ func TestSharingFollowsItsRule(t *testing.T) {
 	}
 }
 
-// Nobody in a heap comes before its parent, so that the first has taken least of all.
+// No sender in a heap sorts before its parent, so that the first has taken least of all.
 func TestSinkKeepsAHeap(t *testing.T) {
 	const cursor = 7
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -178,7 +178,7 @@ func TestSinkKeepsAHeap(t *testing.T) {
 	}
 }
 
-// A drain that runs everything takes nobody's turn, also if it all just fits.
+// A drain that runs all messages uses no turn, also if they just fit.
 func TestWhatJustFitsTakesNoTurn(t *testing.T) {
 	for _, l := range []Limits{{Budget: 2}, {Time: us(20)}} {
 		m := newMetered(t, l, method(0, "m"))

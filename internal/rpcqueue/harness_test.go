@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// TestMain plays 500 seeds of each property, or as many as NETLOOP_SEEDS says.
+// TestMain runs 500 seeds of each property, or the number in NETLOOP_SEEDS.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("NETLOOP_SEEDS"), "500")); err != nil {
@@ -23,8 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// room is a loop with the built-in systems of RPCs, and a poll that pushes what
-// the test has sent.
+// room is a loop with the built-in systems of RPCs, and a poll that pushes the test's messages.
 type room struct {
 	tb    testing.TB
 	now   loop.Now
@@ -38,12 +37,12 @@ type room struct {
 	held  held
 }
 
-// held counts what is under way.
+// held counts the amount in flight.
 type held int
 
 func (h *held) Held(n int) { *h += held(n) }
 
-// method makes one whose messages are *string.
+// method makes a method with messages of type *string.
 func method(id uint32, name string, stages ...loop.Stage) *Method {
 	return &Method{ID: id, Name: name, Stages: stages}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// limitedQueue is a queue whose time the test sets, and what it told.
+// limitedQueue is a queue with a test clock, and its reports.
 type limitedQueue struct {
 	*Queue[*int]
 	t    *testing.T
@@ -95,7 +95,7 @@ func TestALimitGrantsItsBurstAndThenItsRate(t *testing.T) {
 		t.Errorf("nobody is limited, and had %d of 10", n)
 	}
 	total := 0
-	for i := range 1000 { // Ten seconds; what is dropped costs nothing.
+	for i := range 1000 { // Ten seconds; dropped messages cost no tokens.
 		q.at(time.Hour + time.Duration(i)*10*time.Millisecond)
 		n, _ := q.push(7, m, 5)
 		total += n

@@ -42,8 +42,8 @@ func TestLossOfFixedUpdateAloneWithNoStep(t *testing.T) {
 	r.wantRan("FixedUpdate A")
 }
 
-// The queue's system may stand before the poll: what the poll then brings for
-// EarlyUpdate is late, and not lost.
+// The queue's system may run before the poll: messages that the poll then pushes for EarlyUpdate
+// are late, and not lost.
 func TestLossOfEarlyUpdateWithTheQueueBeforeThePoll(t *testing.T) {
 	r, a, _ := lineage(t, loop.EarlyUpdate, 0)
 	r.add("second poll", (*room).poll, loop.EarlyUpdate) // behind the drain

@@ -94,8 +94,8 @@ func TestOutcomesHaveNames(t *testing.T) {
 	}
 }
 
-// What a handler returns decides how its message counts: as it says, if it is one of the reasons
-// that a handler may have, however it is wrapped.
+// The error of a handler decides the outcome of its message: its reason, if it is one that a
+// handler may return, also when wrapped.
 func TestARejectionCountsAsItSays(t *testing.T) {
 	no := errors.New("no")
 	for o := range Outcome(NumOutcomes) {

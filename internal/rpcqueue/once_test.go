@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// traffic plays random messages and knows what may become of each.
+// traffic plays random messages and knows the possible outcomes of each.
 type traffic struct {
 	*room
 	rnd     *rand.Rand
@@ -23,7 +23,7 @@ type traffic struct {
 	wrong   error
 }
 
-// letter is a message that knows its fate.
+// letter is a message that records its outcome.
 type letter struct {
 	number int
 	from   uint64
@@ -154,7 +154,7 @@ func (x *traffic) waits() bool {
 	return false
 }
 
-// write makes a message; a bad one asks for what its method does not allow.
+// write makes a message; a bad one requests a stage that its method does not allow.
 func (x *traffic) write(bad bool) Item {
 	m := x.methods[x.rnd.IntN(len(x.methods))]
 	it := Item{Method: m, From: uint64(x.rnd.IntN(5))}
@@ -196,7 +196,7 @@ func (x *traffic) fail(format string, a ...any) {
 func (x *traffic) handle(it *Item) error {
 	l := it.Msg.(*letter)
 	l.ran++
-	// Late is exact: it says whether the stage of the letter had run when it came.
+	// Late is exact: it is set if the stage of the letter had run on arrival.
 	due := l.tick
 	if l.out == Late || l.in == l.stage {
 		due++
@@ -221,7 +221,7 @@ func (x *traffic) handle(it *Item) error {
 	return x.act()
 }
 
-// act is what a handler does beyond noting: queue, forget, fail, panic.
+// act performs a handler's random actions: queue, forget, fail, panic.
 func (x *traffic) act() error {
 	if x.rnd == nil {
 		return nil
@@ -256,7 +256,7 @@ func (x *traffic) leave(from uint64) {
 	}
 }
 
-// fates checks every letter when everything has run.
+// fates checks every letter when all have run.
 func (x *traffic) fates() error {
 	var outcomes [NumOutcomes]uint64
 	for _, l := range x.pushed {

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// metered is a queue whose messages take what they say.
+// metered is a queue with messages that take their own stated time.
 type metered struct {
 	*Queue[*[]string]
 	methods []*Method
@@ -61,7 +61,7 @@ func (m *metered) send(method int, from uint64, n int, take time.Duration) {
 	}
 }
 
-// drain runs a tick's drain of Update and returns who ran.
+// drain runs a tick's drain of Update and returns the messages that ran.
 func (m *metered) drain() (ran []string) {
 	m.tick++
 	m.Begin(m.tick, 0)
@@ -108,11 +108,11 @@ func TestASenderHasItsPartOfTheTick(t *testing.T) {
 	m.SetPrices([]Price{{0, us(10)}})
 	m.send(0, 1, 5, 0)
 	m.send(0, 2, 2, 0)
-	m.send(0, 0, 5, 0) // Nobody has no part.
+	m.send(0, 0, 5, 0) // Sender 0 has no share.
 	m.wantRan(t, "1", "1", "1", "2", "2", "0", "0", "0", "0", "0")
 	m.wantRan(t, "1", "1")
 
-	// The part is that of the tick and not of a stage; one message runs in each stage.
+	// The share is per tick and not per stage; one message runs in each stage.
 	var ran []string
 	m.Begin(9, 0)
 	for range 2 {
@@ -125,7 +125,7 @@ func TestASenderHasItsPartOfTheTick(t *testing.T) {
 		t.Errorf("ran %q, want %q", ran, want)
 	}
 
-	// What a drain has taken that was cut short counts as well.
+	// The cost of a drain that was cut short counts as well.
 	ran = nil
 	m.Begin(10, 0)
 	for range 4 {
@@ -199,7 +199,7 @@ func (m *metered) observe(takes ...time.Duration) time.Duration {
 
 func repeat(d time.Duration, n int) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 
-// A method of which nothing is known has the price that the tariff takes it to have.
+// An unmeasured method has the tariff's initial price.
 func TestAFirstPriceIsNewsWhereItDiffers(t *testing.T) {
 	for takes, want := range map[time.Duration]time.Duration{us(20): 20480, us(40): 0, us(60): 65536} {
 		m := newMetered(t, Limits{}, method(0, "m"))
@@ -299,7 +299,7 @@ func TestPricesKeepTheirBounds(t *testing.T) {
 		t.Errorf("a price of an hour is %v", m.prices[0])
 	}
 	m.now = time.Hour
-	m.observe(-time.Hour) // A clock that goes back harms nothing.
+	m.observe(-time.Hour) // A clock that moves back does no harm.
 	for range 40 {
 		if p := m.observe(repeat(time.Hour, 8)...); p > 2*MaxPrice {
 			t.Errorf("messages of an hour make a price of %v", p)
@@ -326,7 +326,7 @@ func TestAPriceIsRoundedUpByAtMostAQuarter(t *testing.T) {
 	}
 }
 
-// What lies between two drains is nobody's.
+// Time between two drains counts for no message.
 func TestTimeBetweenDrainsIsNotAMessages(t *testing.T) {
 	m := newMetered(t, Limits{}, method(0, "m"))
 	m.now = time.Hour
@@ -344,7 +344,7 @@ func TestACheaperSampleCountsASixteenth(t *testing.T) {
 	ticks := 0
 	for ; ticks < 200 && m.observe(repeat(us(450), 8)...) == 0; ticks++ {
 	}
-	if ticks < 40 || ticks > 90 { // 550 µs times (15/16)^n is what is left of the difference.
+	if ticks < 40 || ticks > 90 { // 550 µs times (15/16)^n is the remaining difference.
 		t.Errorf("the price fell after %d ticks", ticks)
 	}
 	e := estimate{mean: us(1600), sample: sample{count: 1, sum: us(800), max: us(800)}}

@@ -135,8 +135,7 @@ func TestBetweenTicksNothingIsLate(t *testing.T) {
 	r.wantRan("Initialization early")
 }
 
-// A handler that queues for its own stage is answered next tick, be the method
-// one that drops what is late or not.
+// A message that a handler queues for its own stage runs in the next tick, also with LateDrop.
 func TestADrainTakesOnlyWhatWasQueuedWhenItBegan(t *testing.T) {
 	const many = 100
 	for _, lateDrop := range []bool{false, true} {
@@ -243,7 +242,7 @@ func TestAPanicCostsOneMessage(t *testing.T) {
 	}
 }
 
-// Should the one who is told of a panic panic too, what is behind still runs.
+// If OnPanic panics too, the remaining messages still run.
 func TestAPanicOfOnPanicLosesNothing(t *testing.T) {
 	m := method(1, "m")
 	table, err := NewTable(m)

@@ -10,8 +10,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// A protobuf message stands in the tables by its name alone, and is the message of both sides if
-// it has the same name on both: protobuf itself bears other fields.
+// A protobuf message is in the tables by its name alone, and matches if it has the same name on
+// both sides: protobuf itself accepts other fields.
 func TestAProtobufMessageIsKnownByItsName(t *testing.T) {
 	s := New("chat", 1, 0)
 	in, err := NewCodec[*arenav1.Said]()

@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Whatever a client sends as fast as it can, it has had at most 5 % of a core for a second when it
-// is thrown out.
+// A client that floods with any messages has used at most 5 % of a core for a second when it is
+// kicked.
 func TestAFlooderIsOutBeforeItHasCostMuch(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")

@@ -41,7 +41,7 @@ func numbered(element func(key []byte) []byte) func(int) []byte {
 	}
 }
 
-// repeated makes them of a field that comes again and again.
+// repeated makes messages of one field, repeated.
 func repeated(field string) func(int) []byte {
 	return func(n int) []byte { return bytes.Repeat([]byte(field), n) }
 }
@@ -148,8 +148,8 @@ func (b *bomb) largest(c *Codec) (decoded, fits []byte) {
 	}
 }
 
-// Whatever a frame holds, a server takes at most 1 MiB to decode it and little time: what would
-// take more is found out before. The time is asked for where there is nobody else on the machine.
+// For any frame, a server allocates at most 1 MiB to decode it and takes little time: larger
+// messages are detected before. The time is checked only on an otherwise idle machine.
 func TestNoFrameIsABomb(t *testing.T) {
 	for _, b := range bombs {
 		t.Run(b.name, func(t *testing.T) {
@@ -177,9 +177,9 @@ func TestNoFrameIsABomb(t *testing.T) {
 	}
 }
 
-// spent returns the least time that fn takes, and what it allocates.
+// spent returns the least time of fn, and its allocations.
 func spent(fn func()) (least time.Duration, allocated uint64) {
-	fn() // What is made once.
+	fn() // One-time allocations.
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	fn()

@@ -32,8 +32,8 @@ func mustAppend(t *testing.T, c Codec, m any) []byte {
 	return b
 }
 
-// An input is read as it was made, from what a client keeps and from what travels; a protobuf
-// message that is too large for a datagram of many is an error, and so is one that is broken.
+// An input is read as it was made, from the client's copy and from the wire; a protobuf message
+// that is too large for the repeats of a datagram is an error, and so is an invalid one.
 func TestInputsAreReadAsTheyWereMade(t *testing.T) {
 	type helm struct{ Turn, Thrust int8 }
 	plain, v := newInput[helm](t)
@@ -85,7 +85,7 @@ func TestInputsAreReadAsTheyWereMade(t *testing.T) {
 	}
 }
 
-// A schema has one input, which is there for who asks, and belongs to no other.
+// A schema has one input, which Input returns, and it belongs to that schema only.
 func TestASchemaHasOneInput(t *testing.T) {
 	in, _ := newInput[struct{ Turn int8 }](t)
 	if in.Schema.Input() != in || in.Belongs(in.Schema) != nil || in.Belongs(New("other", 1, 0)) == nil {
@@ -99,7 +99,7 @@ func TestASchemaHasOneInput(t *testing.T) {
 	in.Schema.AddInput(in.codec)
 }
 
-// An input has at most 48 bytes, and the panic names what most of them are for.
+// An input has at most 48 bytes, and the panic names the largest field.
 func TestAnInputFitsADatagramOfMany(t *testing.T) {
 	type fits struct{ Keys [input.MaxSize]uint8 }
 	type large struct{ Keys [input.MaxSize + 1]uint8 }

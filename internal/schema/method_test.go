@@ -20,7 +20,7 @@ type (
 	answer struct{ A, B uint64 }
 )
 
-// spoken is a schema of an RPC, whose id is 2, and a call, whose id is 1.
+// spoken is a schema of an RPC with id 2 and a call with id 1.
 func spoken(t *testing.T) (s *Schema, tell, ask *Method) {
 	t.Helper()
 	s = New("spoken", 1, 0)
@@ -43,8 +43,8 @@ func spoken(t *testing.T) (s *Schema, tell, ask *Method) {
 	return s, tell, ask
 }
 
-// A message of a client is one of a call exactly if its method is one, and never an answer. One
-// of no method that there is, is left to the queue.
+// A client's message must be a call exactly if its method is one, and never an answer. A message
+// for an unknown method is left to the queue.
 func TestAServerDecodesWhatClientsMaySend(t *testing.T) {
 	s, tell, ask := spoken(t)
 	for what, c := range map[string]struct {
@@ -78,9 +78,9 @@ func TestAServerDecodesWhatClientsMaySend(t *testing.T) {
 	}
 }
 
-// A message of a server is the answer of a call exactly if its method is one, and has no value if
-// it has a code. One of a method that this side has not is none; an answer that nobody can have
-// asked for is an error. That holds for a server of another build, by the server's ids.
+// A server's message must be an answer exactly if its method is a call, and has no value if it has
+// a code. A message for a method that this side lacks is ignored; an answer to a call that cannot
+// have been made is an error. The same holds for a server of another build, by the server's ids.
 func TestAClientDecodesWhatServersMaySend(t *testing.T) {
 	s, tell, ask := spoken(t)
 	tables := s.tables()
@@ -153,8 +153,8 @@ func TestASendNamesAStageOfItsMethod(t *testing.T) {
 	}
 }
 
-// The names in the tables of a server are as those of a declaration: of 1 to 64 bytes, and each
-// there once. Anything else is no server of ours.
+// The names in a server's tables follow the rules of declarations: 1 to 64 bytes, and unique. Any
+// other table is refused.
 func TestTablesHaveTheNamesOfDeclarations(t *testing.T) {
 	long := strings.Repeat("n", MaxName)
 	for what, c := range map[string]struct {
@@ -194,7 +194,7 @@ func TestTablesHaveTheNamesOfDeclarations(t *testing.T) {
 	}
 }
 
-// A method whose kind or type is another one on the server cannot be played with, and is named.
+// A method with another kind or type on the server is an error that names it.
 func TestOtherMethodsAreNamed(t *testing.T) {
 	s, _, _ := spoken(t)
 	for want, change := range map[string]func(ask, tell *netloopv1.MethodTable){
@@ -221,7 +221,7 @@ func TestOtherMethodsAreNamed(t *testing.T) {
 	}
 }
 
-// A declaration is completed, or refused with what its options got wrong.
+// A declaration is completed, or refused with an error about its options.
 func TestADeclarationIsSettled(t *testing.T) {
 	type one struct{ N uint8 }
 	type two struct{ N uint8 }

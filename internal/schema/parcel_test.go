@@ -21,8 +21,8 @@ type tableRulesToo tableRules
 
 type otherRules struct{ Name string }
 
-// Whoever opens a parcel gets what was packed and nothing that is shared with it; as another type
-// it is not opened at all.
+// Opening a parcel gives the packed value without shared memory; it cannot be opened as another
+// type.
 func TestAParcelIsACopy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := tableRules{
@@ -63,7 +63,7 @@ func TestAParcelIsACopy(t *testing.T) {
 	}
 }
 
-// What cannot be packed or opened is said, and does not panic.
+// A value that cannot be packed or opened is an error and no panic.
 func TestWhatIsNoParcel(t *testing.T) {
 	for _, v := range []any{7, "text", (*tableRules)(nil), struct{ C chan int }{}, func() {}, []tableRules{}} {
 		if p, err := Pack(v); err == nil {

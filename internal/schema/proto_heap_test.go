@@ -22,8 +22,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// What a client counts for a protobuf field is what the message takes decoded, within one and a
-// half times: of ordinary messages, and of those that somebody has made to be small on the wire.
+// A client's estimate for a protobuf field is within a factor of one and a half of the decoded
+// size: for ordinary messages, and for messages crafted to be small on the wire.
 func TestProtobufHeapIsWhatIsAllocated(t *testing.T) {
 	object, err := structpb.NewStruct(map[string]any{"a": 1, "b": "some text", "c": true, "d": nil, "list": []any{1, 2, "x", map[string]any{"deep": 1}}})
 	if err != nil {
@@ -70,8 +70,8 @@ func TestProtobufHeapIsWhatIsAllocated(t *testing.T) {
 	heaped[structpb.Struct](t, "entries without a value", values)
 }
 
-// A field that knows whether it is set takes a pointer, or what wraps one of several, beside its
-// value; a message takes what it is made of and nothing else.
+// A field with presence takes a pointer, or the wrapper of a oneof, in addition to its value; a
+// message takes the sum of its parts.
 func TestPresenceIsCounted(t *testing.T) {
 	heap := func(m proto.Message) int {
 		b, err := proto.Marshal(m)
@@ -91,7 +91,7 @@ func TestPresenceIsCounted(t *testing.T) {
 	}
 }
 
-// heaped compares what is estimated for wire bytes of an M with what it allocates.
+// heaped compares the estimate for wire bytes of an M with its allocations.
 func heaped[M any](t *testing.T, name string, wire []byte) {
 	t.Run(name, func(t *testing.T) {
 		encoding := ProtoFields(reflect.TypeFor[*M]())
@@ -110,7 +110,7 @@ func heaped[M any](t *testing.T, name string, wire []byte) {
 			t.Errorf("%d bytes take %d, %d are counted: %.2f times", len(wire), took, counted, float64(took)/float64(counted))
 		}
 		runtime.KeepAlive(all)
-		// what is cut off or changed is estimated, too, and does not panic
+		// truncated or modified bytes are estimated, too, and do not panic
 		for i := range min(len(wire), 200) {
 			encoding.Heap(wire[:i])
 			broken := slices.Clone(wire)
@@ -128,7 +128,7 @@ func inUse() int {
 	return int(m.HeapAlloc)
 }
 
-// What is nested deeper than decoding takes counts up to there, however deep it goes.
+// A message nested deeper than decoding allows counts up to that depth.
 func TestMessagesCountAsDeepAsTheyAreDecoded(t *testing.T) {
 	heap := ProtoFields(reflect.TypeFor[*descriptorpb.DescriptorProto]()).Heap
 	size := []int{heap(nil)}
@@ -177,7 +177,7 @@ func TestPackedElementsAreCounted(t *testing.T) {
 	}
 }
 
-// Elements take what Go's types of their kinds take.
+// Elements take the sizes of Go's types of their kinds.
 func TestWordsAreThoseOfGo(t *testing.T) {
 	for kind, want := range map[protoreflect.Kind]uintptr{
 		protoreflect.BoolKind: unsafe.Sizeof(false), protoreflect.EnumKind: unsafe.Sizeof(protoreflect.EnumNumber(0)),

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// refused is what Claim says against a declaration, "" if it takes it.
+// refused returns the panic text of Claim for a declaration, "" if it is accepted.
 func refused(s *Schema, kind, name string) (text string) {
 	defer func() {
 		if v := recover(); v != nil {

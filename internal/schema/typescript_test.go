@@ -72,7 +72,7 @@ func TestProtobufFieldsAreToldToPages(t *testing.T) {
 	}
 }
 
-// A page is told who may read a field where not everybody may, and only there.
+// A page contains the read rule of a field only if not all clients may read it.
 func TestPagesAreToldWhoMayRead(t *testing.T) {
 	c, err := netvar.NewClass("ship", reflect.TypeFor[struct {
 		X    int32

@@ -20,7 +20,7 @@ var (
 type badValue struct {
 	name    string // how its row begins
 	in      any    // a struct
-	want    any    // what a client gets of it as a state
+	want    any    // the value as a client's state
 	clamped int    // how often that is counted
 	refused string // as a message: the field that the error names; without it want arrives
 }
@@ -129,7 +129,7 @@ func TestValuesThatDoNotFitAreWhatTheTableSays(t *testing.T) {
 	}
 }
 
-// A message that is itself a protobuf message: nil is an empty one, and one that cannot be
+// A message that is itself a protobuf message: nil is an empty one, and a message that cannot be
 // encoded is refused.
 func TestProtobufMessagesThatAreNoMessages(t *testing.T) {
 	c, err := NewCodec[*arenav1.Said]()

@@ -84,8 +84,8 @@ func TestBitsRoundTrip(t *testing.T) {
 	}
 }
 
-// A rice that says more than 64 bits is refused, by its gamma or by what comes of it, and one that
-// says as much as 64 bits can is read.
+// A Rice code of more than 64 bits is refused, by its gamma or by the result, and a code of 64 bits
+// is read.
 func TestRiceReadsNumbersOf64BitsAndNoMore(t *testing.T) {
 	read, refused := 0, 0
 	for k := range uint(MaxRice + 1) {

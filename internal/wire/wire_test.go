@@ -62,8 +62,8 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-// A length that runs over an int with the size of its things is refused all the same, whatever an
-// int is.
+// A length that overflows an int when multiplied by the size of its items is refused, for any size
+// of int.
 func TestCountDoesNotRunOver(t *testing.T) {
 	const half = 1 << (bits.UintSize / 2)
 	for _, least := range []int{half, 2 * half, math.MaxInt, 0} {
