@@ -16,7 +16,7 @@ import (
 type away struct {
 	since   time.Duration // when the break was noticed
 	attempt int           // from 1
-	next    time.Duration // when the next one begins, once the last has failed
+	next    time.Duration // when the next attempt begins, after the last has failed
 	dial    *entry        // in progress
 	landed  *entry        // has connected, and awaits the next poll
 	waits   bool          // for the server's message that the client is admitted

@@ -70,7 +70,7 @@ type Client struct {
 
 	time     serverTime
 	watchers [][]*watcher // by the index of the class
-	batches  uint64       // of events that watchers were told of
+	batches  uint64       // of events passed to watchers
 	telling  uint64       // the batch being delivered now; 0 is none
 	calls    calls
 	inputs   inputs
@@ -170,7 +170,7 @@ func (c *Client) builtins() {
 	}
 }
 
-// connected takes the first connection, before the Step that shall see it.
+// connected handles the first connection, before the first Step.
 func (c *Client) connected(e *entry) {
 	if err := c.arrive(e); err != nil {
 		e.session.Close(transport.CodeProtocol, err.Error())
@@ -308,7 +308,7 @@ func (c *Client) Close() error {
 
 // inspect calls fn with a live tick, between two frames or in a callback of one.
 func (c *Client) inspect(fn func(tick any)) {
-	stage, system := c.now.Stage, c.now.System // Zero, but in a callback of the frame that runs.
+	stage, system := c.now.Stage, c.now.System // Zero, except in a callback of the running frame.
 	c.now.Stage, c.now.System = netloop.Update, "client.inspect"
 	defer func() { c.now.Stage, c.now.System = stage, system }()
 	fn(c.tick.Tick)

@@ -85,7 +85,7 @@ type Reconnect struct {
 	GiveUp time.Duration
 }
 
-// The defaults and bounds of Config.
+// The defaults and limits of Config.
 const (
 	defaultGiveUp    = time.Minute
 	leastGiveUp      = time.Second

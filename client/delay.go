@@ -26,7 +26,7 @@ type whole struct {
 	at   time.Duration // its arrival, by the client's clock
 	gap  time.Duration // game time since the one before
 
-	still bool // no object has changed since that
+	still bool // no object has changed since the one before
 }
 
 const (

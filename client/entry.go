@@ -33,7 +33,7 @@ type entry struct {
 	welcome *netloopv1.Welcome
 
 	mu     sync.Mutex
-	ended  bool  // under mu: the dial has
+	ended  bool  // under mu: the dial has ended
 	unread bool  // under mu: the result is discarded
 	err    error // under mu
 }
@@ -78,7 +78,7 @@ func (e *entry) prove(ctx context.Context) error {
 	return nil
 }
 
-// adapt matches the server's tables with Config.Schema, before the client is let in.
+// adapt matches the server's tables with Config.Schema, before the client is admitted.
 func (e *entry) adapt(t *netloopv1.SchemaTables) (err error) {
 	e.served, err = e.schema.Adapt(t)
 	return err
@@ -129,8 +129,8 @@ func (e *entry) resumed() bool {
 	return e.welcome.GetResumed() && len(e.hello.GetResume().GetToken()) > 0
 }
 
-// arrive takes the time from a welcome, before the frame that shall see it. An error means that the
-// welcome makes no sense.
+// arrive applies the time of a welcome, before the next frame. It returns an error for an invalid
+// welcome.
 func (c *Client) arrive(e *entry) error {
 	w := e.welcome
 	if e.resumed() && netloop.ClientID(w.GetClientId()) != c.id {
@@ -171,7 +171,7 @@ func (c *Client) enter(t *netloop.Tick, e *entry) {
 	c.session, c.served, c.warned = e.session, e.served, nil
 	c.secret = w.GetResumeToken()
 	c.room, c.mayMove, c.handles = w.GetRoom(), w.GetMoves(), w.GetHandles()
-	if strings.Contains(c.ticket, "@") { // It is used up; a code is not.
+	if strings.Contains(c.ticket, "@") { // It is used up; a room's code is not.
 		c.ticket = ""
 	}
 	c.keep = time.Duration(min(w.GetKeepNs(), math.MaxInt64))

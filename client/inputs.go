@@ -21,7 +21,7 @@ type inputs struct {
 	sample func(t *netloop.Tick) bool
 	// store converts the result of sample to wire precision.
 	store  func(c *schema.InputCodec, to *codec.Values) error
-	codec  *schema.InputCodec // of the server's layout; nil: it takes none
+	codec  *schema.InputCodec // of the server's layout; nil: the server reads none
 	ring   *input.Ring
 	packet []byte // scratch
 	told   transport.InputStatus

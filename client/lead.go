@@ -33,11 +33,11 @@ type lead struct {
 	back   uint64 // the step to which they were set back last
 	late   int    // consecutive inputs that arrived too late for their steps
 
-	frame    time.Duration // from one to the next, on average
+	frame    time.Duration // average length of a frame
 	steps    []madeStep    // by step, as many as a window has
 	left     uint64        // the step of the newest input sent
 	flushed  time.Duration // then
-	interval time.Duration // between two such flushes, on average
+	interval time.Duration // average interval between such flushes
 	told     uint64        // the newest step that the server has reported
 	epochs   uint64        // number of epochs received
 	needs    needs

@@ -41,7 +41,7 @@ func (c *Client) follow(ticket string) {
 	c.session.Follow(transport.Next{Hello: e.hello, Session: e.config, Done: e.end})
 }
 
-// moving reports whether the client is on its way to another room.
+// moving reports whether the client is moving to another room.
 func (c *Client) moving() bool { return c.away != nil && c.away.moves }
 
 // endsMove reports whether a failed move ends the client. A refusal over the connection of the move

@@ -10,7 +10,7 @@ import (
 type needs struct {
 	all  [needsKept]need // a ring
 	n    uint64          // number of measurements
-	from uint64          // the first that counts
+	from uint64          // the first one within the span
 	// The 5th, 50th and 95th percentile.
 	few, half, most time.Duration
 }

@@ -15,7 +15,7 @@ import (
 type playout struct {
 	meter delayMeter
 	delay time.Duration
-	asked time.Duration // when the delay was last worked out
+	asked time.Duration // when the delay was last computed
 
 	snapshots []whole       // the one before the moment, one more, and all after it
 	changed   time.Duration // game time of the newest snapshot with a change
@@ -37,13 +37,13 @@ const (
 	// and makes up for a snapshot in a third of a second. Faster is not urgent.
 	mostSlower = 20
 	mostFaster = 50
-	// An error is made good in about this time, so that a small one hardly changes the speed.
+	// slewOver is about the time to correct an error, so that a small one hardly changes the speed.
 	slewOver = time.Second
-	// Further behind the moment jumps.
+	// viewJump is how far behind its target the moment may be before it jumps.
 	viewJump = 250 * time.Millisecond
-	// maxDelay bounds the delay, and so does half of the ticks for which versions are kept.
+	// maxDelay limits the delay, as does half of the ticks for which versions are stored.
 	maxDelay = 500 * time.Millisecond
-	// reconsider is how often the delay is worked out.
+	// reconsider is the interval between computations of the delay.
 	reconsider = 100 * time.Millisecond
 	// stillAfter is how long no object has changed until a missing next snapshot does not count: a
 	// sleeping room, which a room may become after a second without changes, sends none.
@@ -52,7 +52,7 @@ const (
 	maxWhole = netvar.Horizon
 )
 
-// arrived takes a whole snapshot. Their ticks grow.
+// arrived adds a whole snapshot. Its tick must be later than that of the last one.
 func (p *playout) arrived(s whole) {
 	if n := len(p.snapshots); n > 0 {
 		s.gap = s.game - p.snapshots[n-1].game
@@ -81,7 +81,7 @@ func (p *playout) forget() {
 	p.at, p.moment = 0, netvar.Moment{}
 }
 
-// frame moves on to a frame of that length at now, when the server's game time is game.
+// frame advances by a frame of a length at now, when the server's game time is game.
 func (p *playout) frame(now, game, length time.Duration) {
 	passed, late := p.frames.step(now, length)
 	n := len(p.snapshots)

@@ -55,7 +55,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 	scratch := new(M)
 	p.step = func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, v *codec.Values, missed int) {
 		m, err := schema.OpenInput(codec, v, scratch)
-		if err != nil { // It was written by this client, so this cannot be.
+		if err != nil { // Impossible: this client has written it.
 			return
 		}
 		if missed > 0 {

@@ -40,13 +40,13 @@ type prediction struct {
 	again   uint64       // the first step that ran before its time scale had arrived, 0 is none
 	running uint64       // the running step, 0 is none
 	turn    int          // the index of the class that runs
-	spawned uint8        // so many objects has the newest step spawned so far
+	spawned uint8        // number of objects that the newest step has spawned so far
 	awaited int          // objects of Spawn that the server has not confirmed yet
 	lost    []*predicted // that recently passed to another owner
 
-	applied bool   // a packet, since the last reconcile
+	applied bool   // a packet was applied since the last reconcile
 	missed  uint64 // inputs that the server has missed, as it has reported
-	// lateAt is the step that the server was at, at most, when it missed the last of them.
+	// lateAt is an upper bound of the server's step when it missed the last of them.
 	lateAt uint64
 	frame  time.Duration // when the frame began
 	stats  PredictionStats
@@ -54,7 +54,7 @@ type prediction struct {
 
 // PredictionStats counts the results of prediction, as a part of [Stats].
 type PredictionStats struct {
-	Mispredicted uint64 // objects that were found to be predicted wrongly
+	Mispredicted uint64 // objects found to be predicted wrongly
 	// MispredictedLate counts the mispredictions after the server had missed inputs of the client,
 	// or while inputs arrived too late. The others are caused by another client or by the server.
 	MispredictedLate uint64
@@ -63,7 +63,7 @@ type PredictionStats struct {
 	SpawnsWithdrawn  uint64 // objects of Spawn that the server did not spawn
 }
 
-// predicted is one object that is predicted.
+// predicted is one predicted object.
 type predicted struct {
 	by   *predictor
 	o    *netvar.Object
@@ -81,13 +81,13 @@ type predicted struct {
 	newest uint64
 	base   uint64
 
-	version uint64 // of the object, when it was last looked at
+	version uint64 // of the object, at the last comparison
 	known   uint64 // the tick at which the server has this version, 0 if unknown
 	judged  uint64 // the tick up to which predictions have been compared
 	wrong   bool   // it is to be corrected
 
 	shown   bool          // it has been drawn
-	handed  bool          // it has changed hands since
+	handed  bool          // its owner has changed since
 	lost    time.Duration // when it passed to another owner
 	before  []uint64      // scratch of replay: the words of the state
 	offset  []float64     // between the drawn and the predicted state

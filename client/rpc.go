@@ -171,7 +171,7 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 	case <-c.done:
 		return answer{}.r, c.Closed()
 	case <-ctx.Done():
-		// Without room for it, the call times out by itself.
+		// If the request is refused, the call times out by itself.
 		c.request(func(*netloop.Tick) { c.calls.take(id) })
 		return answer{}.r, ctx.Err()
 	}

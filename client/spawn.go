@@ -63,7 +63,7 @@ type birth struct {
 	step    uint64
 	n       uint8 // index among the objects of the step
 	awaited bool  // the server has not confirmed it
-	inStep  bool  // of a step function, which makes it again when its step runs again
+	inStep  bool  // made in a step function, and made again when its step runs again
 	unborn  bool  // the replay has not spawned it again yet
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Phase is where a client is in its life.
+// Phase is the current phase of a client's life.
 type Phase uint8
 
 // The phases, in their order. Reconnecting leads back to Loading or Playing, and Moving to Loading.
@@ -130,7 +130,7 @@ func (c *Client) OnSnapshot(fn func(Snapshot)) { c.onSnap = append(c.onSnap, fn)
 
 // Stats holds the figures of the connection so far.
 type Stats struct {
-	RTT        time.Duration // of the time synchronisation: the least of late
+	RTT        time.Duration // of the time synchronisation: the smallest recent one
 	ServerTick uint64        // estimated
 	Applied    uint64        // tick of the newest state that was applied
 	Age        time.Duration // estimated server time minus the deadline of the newest tick applied
@@ -168,7 +168,7 @@ type Stats struct {
 	ViewJumps    uint64        // of the moment, because it was far behind
 	Teleports    uint64        // changes of a field with the tag teleport
 
-	Inputs       uint64 // made, one for each fixed step
+	Inputs       uint64 // inputs made, one for each fixed step
 	InputsMissed uint64 // fixed steps that the server ran without theirs, as it has reported
 	// Lead is how far the fixed steps are ahead of the server's present, so that inputs arrive in
 	// time; InputMargin is how early at least 95 of 100 inputs of the last second arrive with it.

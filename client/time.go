@@ -11,8 +11,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// serverTime estimates where the server's clock and tick are, and turns that
-// into the frames of the client's loop.
+// serverTime estimates the server's clock and tick, and derives the frames of the client's loop.
 type serverTime struct {
 	timeline loop.Timeline
 	epoch    loop.Epoch
@@ -37,8 +36,8 @@ const (
 	sameRoom               // all
 )
 
-// welcome takes the time that a welcome carries; took is the duration of its handshake. It returns
-// an error if the server's rates are invalid.
+// welcome applies the time in a welcome; took is the duration of its handshake. It returns an error
+// if the server's rates are invalid.
 func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, at place) error {
 	line := loop.Timeline{
 		Rate:  loop.Rate{Num: w.GetTickRate().GetNum(), Den: w.GetTickRate().GetDen()},
@@ -65,7 +64,7 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, at p
 	return nil
 }
 
-// moved takes an epoch that the server has published.
+// moved applies an epoch that the server has published.
 func (s *serverTime) moved(e loop.Epoch) {
 	by := e.At - s.timeline.Deadline(s.epoch, e.Tick)
 	if s.known && s.lead.on && by != 0 && s.lead.moved(by) {

@@ -202,7 +202,7 @@ func (p *playout) oldest() uint64 {
 	return min(p.moment.From, p.snapshots[0].tick)
 }
 
-// epochMoved takes an epoch that the server has published.
+// epochMoved applies an epoch that the server has published.
 func (c *Client) epochMoved(e loop.Epoch) {
 	if c.time.known {
 		was := c.time.timeline.Deadline(c.time.epoch, e.Tick)

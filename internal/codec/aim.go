@@ -13,7 +13,7 @@ type aim struct {
 	shift  uint64 // from the baseline, on the line of the leaf
 	size   int8   // bits of the extrapolated distance
 	bend   int8   // bits of the change of the trend; noBend if unknown
-	floor  int8   // the least parameter where there is no bend
+	floor  int8   // the smallest parameter without a bend
 	moving bool
 }
 

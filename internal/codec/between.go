@@ -228,7 +228,7 @@ func slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 	for i := range x {
 		dot += float64(x[i]) * float64(y[i])
 	}
-	sign := 1.0 // q and -q are one rotation, of which one is nearer.
+	sign := 1.0 // q and -q are one rotation: take the nearer one.
 	if dot < 0 {
 		dot, sign = -dot, -1
 	}

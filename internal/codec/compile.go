@@ -77,7 +77,7 @@ func Compile(t reflect.Type, e ...Encodings) (*Plan, error) {
 }
 
 // Budget limits the cost of compiling: arrays of slices of arrays multiply, and a layout may be
-// sent by a peer. The zero value is unused; plans that share a Budget share its limit.
+// sent by a peer. The zero value is a full budget; plans that share a Budget share its limit.
 type Budget struct{ spent int }
 
 // maxParts is the limit: ten times the parts of a schema of 500 methods and 100 classes, and some

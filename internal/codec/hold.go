@@ -169,7 +169,7 @@ func chord(a, b uint64, n int) float64 {
 // read rule are another group: otherwise a change hidden from a client would delay, and so reveal
 // itself by, a change that the client may read.
 type group struct {
-	at       int // its place among the plan's
+	at       int // its index in the plan
 	interval time.Duration
 	leaves   []int
 }

@@ -174,7 +174,7 @@ func (l *leaf) maxDiff() int {
 		return 5
 	case Float64:
 		return 10
-	default: // one bit more than the value itself, which its varint has room for
+	default: // one bit more than the value itself, which fits its varint
 		return l.maxWire()
 	}
 }

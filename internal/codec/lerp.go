@@ -12,7 +12,7 @@ type Lerp uint8
 // The interpolations. Without a tag it is Linear for floats, Rotation for quaternions and Step for
 // all other kinds.
 const (
-	LerpStep     Lerp = iota // the older version's, until the newer one is reached
+	LerpStep     Lerp = iota // the older version's value, until the newer one is reached
 	LerpLinear               // on the straight line between both
 	LerpAngle                // as Linear, the short way round a circle of 2π
 	LerpDegrees              // as Linear, the short way round a circle of 360

@@ -14,7 +14,7 @@ import (
 // is an unexported Instant.
 type Instant struct{ At time.Duration }
 
-// ErrRange is the error of a value that its field cannot hold, NaN included.
+// ErrRange is the error of a value outside the range of its field, NaN included.
 var ErrRange = errors.New("codec: value out of the range of its field")
 
 func b2u(b bool) uint64 {

@@ -19,7 +19,7 @@ type Ring struct {
 	list       []*item // scratch, as long as a packet may be
 }
 
-// made is an input, and whether the server is known to have it. Step 0 is none.
+// made is an input, with came set if the server is known to have it. Step 0 is none.
 type made struct {
 	item
 	came bool

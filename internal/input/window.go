@@ -2,8 +2,8 @@ package input
 
 import "time"
 
-// Span is the time that the windows of inputs cover, at every rate of fixed steps that a room may
-// have: a client with a round trip of 2 s is still corrected.
+// Span is the time covered by the windows of inputs, at every rate of fixed steps of a room: a
+// client with a round trip of 2 s is still corrected.
 const Span = 2 * time.Second
 
 // Limits of the windows, in fixed steps.

@@ -162,10 +162,10 @@ func (d *dumper[C]) inOrder(dump []DumpSystem, k int) []DumpSystem {
 	return dump
 }
 
-// Dump describes the system at a stage, or without one.
+// Dump describes the system at a stage; stage 0 is for a pending one.
 func (s *System[C]) Dump(stage Stage) DumpSystem { return s.loop.dump(s, stage) }
 
-// dump describes a system at a stage, or at none if it is pending.
+// dump describes a system at a stage, or without one if it is pending.
 func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 	d := DumpSystem{
 		Name:     s.spec.Name,

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// MaxScale bounds how many times as fast as game time scaled time may run: with
-	// more, systems that catch up would only give up calls.
+	// MaxScale limits the ratio of scaled time to game time: with more, systems that catch up would
+	// only give up calls.
 	MaxScale = 16
 	// MaxScaleDen limits the denominator of a Scale. A millionth is finer than any game can show,
 	// and many changes of scale remain exact: see Scale.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// exact is scaled time as fractions know it: the sum of stretches, each at its speed.
+// exact computes scaled time in fractions: the sum of stretches, each at its speed.
 type exact struct {
 	sum      *big.Rat
 	from     time.Duration

@@ -8,8 +8,8 @@ import (
 
 // walker is the position of the running stage in its list.
 type walker struct {
-	at    int   // the next entry of always
-	next  int   // the next of due
+	at    int   // the index of the next entry of always
+	next  int   // the index of the next entry of due
 	until int32 // its pos: always runs up to it
 	timed bool  // the running system is one of due
 	left  int   // remaining calls of it in this pass
@@ -242,7 +242,7 @@ func (l *Loop[C]) charge(e *entry[C], row *SystemCost) {
 // condition is the RunIf of a system or group in effect, evaluated at most once in every pass.
 type condition[C any] struct {
 	ask  func(C) bool
-	pass uint64 // of the answer
+	pass uint64 // in which it was evaluated
 	open bool
 }
 

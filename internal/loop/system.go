@@ -56,8 +56,7 @@ const (
 	Last   = 2
 )
 
-// MaxCatchUp bounds Spec.CatchUp. More calls in one tick would make a loop that
-// is behind fall further behind.
+// MaxCatchUp limits Spec.CatchUp. More calls in one tick would make a late loop later still.
 const MaxCatchUp = 1000
 
 // Spec describes a system, or a group of them.
@@ -84,14 +83,14 @@ type Spec[C any] struct {
 	Before, After []string
 	// Priority orders systems within one group and place; lower runs first.
 	Priority int
-	// Periodic makes the system run once Period has passed, and in every pass if
-	// Period is 0; its Delta is then the time since it last ran. With CatchUp it
-	// runs up to so many times in a pass instead, each with Period as Delta.
+	// Periodic makes the system run once Period has passed, and in every pass if Period is 0; its
+	// Delta is then the time since its last run. With CatchUp it runs up to that many times in a
+	// pass instead, each with Period as Delta.
 	Periodic bool
 	Period   time.Duration
 	CatchUp  int
-	// Scaled measures Period in scaled time. Gap measures it from call to call,
-	// without keeping a phase.
+	// Scaled measures Period in scaled time. Gap measures it from one call to the next, without
+	// keeping a phase.
 	Scaled, Gap bool
 	// RunIf is called in every pass of a stage, right before the system or the first member of the
 	// group would run. If it returns false, the system or the whole group is skipped.

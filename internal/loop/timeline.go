@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// MaxRatePart bounds numerator and denominator of a Rate. It keeps every
-// product of two parts, and of one part and a second in nanoseconds, within 64
-// bits, so that a third factor fits the 128 bits of the arithmetic.
+// MaxRatePart limits numerator and denominator of a Rate. So every product of two parts, and of one
+// part and a second in nanoseconds, is within 64 bits, and a third factor fits the 128 bits of the
+// arithmetic.
 const MaxRatePart = 1 << 30
 
 // second is one second in the unit of game time.
@@ -142,7 +142,7 @@ func (t Timeline) Due(e Epoch, at time.Duration) uint64 {
 // There is one per loop; it is never copied per call.
 type Now struct {
 	Tick uint64
-	// Stage is 0 and System is "" outside of a call: the capability is dead.
+	// Stage is 0 and System is "" outside of a call: the capability is then invalid.
 	Stage  Stage
 	System string
 	// GameTime is the time of the tick, in every stage. After SetSteps a fixed step has its own

@@ -25,7 +25,7 @@ type Holder struct {
 // account is the state of the buckets of one holder.
 type account struct {
 	Holder
-	users int // senders that draw on it
+	users int // senders that use it
 
 	bucket  bucket
 	strikes bucket        // dropped messages

@@ -26,7 +26,7 @@ const (
 	MaxBurst     = 1 << 16
 )
 
-// MaxKick and MaxBudget limit Limits; larger values mean the same as no limit.
+// MaxKick, MaxBudget and MaxTime limit Limits; they are so large that they mean no limit.
 const (
 	MaxKick   = 1 << 20
 	MaxBudget = 1 << 20

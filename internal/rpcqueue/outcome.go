@@ -32,7 +32,7 @@ const (
 	ClientLimited
 	// MethodLimited: its sender exceeds Method.Limit.
 	MethodLimited
-	// TickLimited: its sender has pushed Method.PerTick of it in this tick.
+	// TickLimited: its sender has used up Method.PerTick in this tick.
 	TickLimited
 )
 

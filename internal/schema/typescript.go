@@ -48,7 +48,7 @@ func protobufBeside(from string) string {
 type typeScript struct {
 	schema *Schema
 	out    strings.Builder
-	names  map[string]string // the Go or protobuf type of each name
+	names  map[string]string // the declaration with each type name
 	protos map[string]string // declarations of protobuf messages and enums, by their full names
 	tables []string          // tables of these, by which the client decodes
 }
