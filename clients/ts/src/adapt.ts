@@ -1,11 +1,11 @@
-// Whether the page's schema fits the server's, by names and by type texts, and what a field is that
-// the server does not have.
+// Checks that the page's schema fits the server's, by names and type texts, and supplies zero
+// values for fields that the server does not have.
 
 import { Code, NetloopError } from "./api.js";
 import type { Schema as Served } from "./codec/index.js";
 import type { Schema } from "./schema.js";
 
-/** The fields of a struct, as "{A T;B U;}" writes them, in their order. */
+/** The fields of a struct, in the order of the text "{A T;B U;}". */
 export function fieldsOf(struct: string): Map<string, string> {
   const fields = new Map<string, string>();
   let depth = 0;
@@ -23,7 +23,10 @@ export function fieldsOf(struct: string): Map<string, string> {
   return fields;
 }
 
-/** Where two types differ apart from their limits, or undefined. Fields that one lacks do not count. */
+/**
+ * The path of the first difference between two types apart from their limits, or undefined. Fields
+ * that only one of the types has do not count.
+ */
 function difference(own: string, served: string, path: string): string | undefined {
   if (bare(own) === bare(served)) return undefined;
   if (own.startsWith("{") && served.startsWith("{")) {
@@ -46,7 +49,7 @@ function bare(type: string): string {
   return type.replace(/ max=\d+/g, "").trim();
 }
 
-/** Throws a NetloopError that names what does not fit. */
+/** Throws a NetloopError that names the first mismatch. */
 export function check(own: Schema<any> | undefined, served: Served): void {
   if (!own) return;
   const refuse = (what: string | undefined) => {

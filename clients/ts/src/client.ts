@@ -1,4 +1,5 @@
-// The client as the page sees it: one step per frame, in which the seven stages run as on the server.
+// The client as the page uses it: one step per frame, in which the seven stages run as on the
+// server.
 
 import type {
   Client, ConnectInfo, ConnectOptions, Frame, ObjectClass, Platform, ReplicatedObject, Simulation, Stats, Status, Transport, Unsubscribe,
@@ -21,7 +22,7 @@ import { Entity } from "./view/entity.js";
 import { Playout } from "./view/playout.js";
 
 const STAGES = Object.values(Stage);
-/** The client steps itself when the page has not for so long. */
+/** The client steps itself if the page has not done so for this long. */
 const PUMP_MS = 250;
 
 export class ClientImpl extends Conversation implements Client<any>, World, Surroundings {
@@ -45,7 +46,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   private sample: ((f: Frame) => unknown) | undefined;
   private repeat: ((last: any, missed: number) => unknown) | undefined;
   private ring: InputRing | undefined;
-  /** Times that the ring has followed steps that were set back. */
+  /** The number of setbacks of the steps that the ring has followed. */
   private backs = 0;
   private told = { newest: 0, missed: 0, early: 0 };
   private stepping = false;
@@ -66,7 +67,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
       if (this.closed) return;
       if (this.platform.now() - this.stepped >= PUMP_MS) this.step();
       this.pump = this.platform.setTimeout(again, PUMP_MS);
-      (this.pump as { unref?: () => void }).unref?.(); // Node is not kept running by it.
+      (this.pump as { unref?: () => void }).unref?.(); // The timer does not keep Node running.
     };
     this.stepped = this.platform.now();
     again();
@@ -81,14 +82,14 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     const now = this.platform.now();
     this.stepping = true;
     try {
-      // Time is that of the client's own clock; how long the frame is says who draws it.
+      // The client's own clock gives the time; the caller's timestamps give the frame's length.
       f.deltaMs = at !== undefined && this.drawnAt !== undefined ? Math.max(at - this.drawnAt, 0) : Math.max(now - f.now, 0);
       this.drawnAt = at;
       f.now = now;
       this.stepped = now;
       if (this.closed) return this.runLater();
       this.tend(now);
-      this.land(); // Before the frame's time is worked out: it may be that of another room.
+      this.land(); // Before the frame's time is computed: another room has another time.
       if (this.live && time.asks(now)) this.link!.requestTime();
       if (this.sample) time.leads(now);
       time.frame(now);
@@ -123,7 +124,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     for (let step = first; step < first + count; step++) {
       this.fixedStep = step;
       this.frameOf(step);
-      // A frame in which the steps were set back runs steps that are no more due.
+      // A frame in which the steps were set back skips its later steps, which are not due any more.
       const due = this.live && step <= this.time.steps.done;
       if (due) this.makeInput(step);
       if (due && this.prediction.classes.length > 0) this.prediction.step(step);
@@ -137,13 +138,16 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     systems?.tell((fn) => this.guard("on", fn), this.frame);
   }
 
-  /** Takes what has arrived, and works out what this frame shows. */
+  /**
+   * Applies the packets and messages that have arrived, and computes the state that this frame
+   * draws.
+   */
   private poll(): void {
     this.runLater();
     this.receive();
     const { now, deltaMs } = this.frame;
     this.prediction.reconcile(now);
-    this.present_(); // Steps that ran again had the frames of theirs.
+    this.present_(); // Steps that ran again have overwritten the frame.
     this.show(now, deltaMs);
     this.held.expire(this.time.tick, this.queue);
     this.calls.expire(now);
@@ -243,7 +247,10 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     this.told = { newest: 0, missed: 0, early: 0 };
   }
 
-  /** Tells what a packet has changed; without a result it was no packet. */
+  /**
+   * Notifies the page of the changes of a packet; result is undefined for changes outside of a
+   * packet.
+   */
   protected appliedState(result: ApplyResult | undefined): void {
     const tick = result?.tick ?? 0;
     for (const change of this.replica!.changes()) {
@@ -299,7 +306,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   }
 
   protected released(): void {
-    this.held.release(this.queue, false); // The server's last words, mostly.
+    this.held.release(this.queue, false); // Mostly the last messages before the server's close.
     for (const stage of STAGES) this.drain(stage);
   }
 
@@ -349,7 +356,10 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     this.prediction.told(s.missed, s.early);
   }
 
-  /** The input that the server has for a step: that of the step, or what it makes of the last one before. */
+  /**
+   * The input that the server uses for a step: the step's own, or the replacement that repeat makes
+   * of the last one before.
+   */
   inputOf(step: number): { input: unknown } | undefined {
     if (!this.ring) return undefined;
     for (let missed = 0; missed < this.time.line.window && missed < step; missed++) {
@@ -423,7 +433,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     this.platform.clearTimeout(this.pump);
   }
 
-  /** What stats is made of. */
+  /** The values from which stats are computed. */
   figures() {
     const { link, replica, reception, snapshots, playout, prediction, calls, held, told, traffic, counts, time, closed } = this;
     return { link, replica, reception, snapshots, playout, prediction, calls, held, told, traffic, counts, time, closed, interpolates: this.interpolates };

@@ -1,5 +1,5 @@
-// How a page gets a client: it asks the server what it is, races the transports, and waits until the
-// game has let it in.
+// Connects a page to a server: fetches the server's description, races the transports, and waits
+// until the game has admitted the client.
 
 import { Code, NetloopError, type Client, type ConnectInfo, type ConnectOptions, type Platform, type Simulation } from "./api.js";
 import { ClientImpl } from "./client.js";
@@ -13,15 +13,15 @@ import type { Contender } from "./session/entry.js";
 import type { Shape } from "./schema.js";
 
 const TIMEOUT = 10_000;
-/** The names of ConnectOptions. */
+/** The names of the options in ConnectOptions. */
 export const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
-/** WebSocket is tried as well when WebTransport has had so long. */
+/** The time that WebTransport has before WebSocket is tried as well. */
 const HEAD_START = 500;
 
 /**
- * Connects to a server, joins its room, and resolves once the game has let the client in. A
- * NetloopError says why the server or the game did not, or in what a server of another build does
- * not fit. A connection that breaks later the client makes anew.
+ * Connects to a server, joins its room, and resolves once the game has admitted the client. It
+ * rejects with a NetloopError that states why the server or the game refused the client, or how the
+ * schemas of different builds differ. The client replaces a connection that breaks later.
  */
 export function connect<G extends Shape = Shape>(options: ConnectOptions<G> = {}): Promise<Client<G>> {
   const platform = surroundings(options.platform);
@@ -29,7 +29,7 @@ export function connect<G extends Shape = Shape>(options: ConnectOptions<G> = {}
   return join(options, platform, ask, (info) => contendersOf(info, options, platform));
 }
 
-/** Connects over carriers of the caller's own, as tests do. */
+/** Connects over the caller's carriers, as tests do. */
 export async function join<G extends Shape>(
   options: ConnectOptions<G>,
   platform: Platform,
@@ -45,7 +45,7 @@ export async function join<G extends Shape>(
   let info: ConnectInfo | undefined;
   const route = async (): Promise<Route> => {
     try {
-      info = await ask(); // Anew each time: a server that has restarted has another certificate.
+      info = await ask(); // For each attempt: a restarted server has another certificate.
     } catch (error) {
       if (!info) throw error;
     }
@@ -86,7 +86,7 @@ function surroundings(own: Partial<Platform> = {}): Platform {
   };
 }
 
-/** Asks the server what it is. */
+/** Fetches the server's description. */
 async function infoOf(url: string | URL, platform: Platform): Promise<ConnectInfo> {
   let info: ConnectInfo;
   try {

@@ -1,5 +1,5 @@
-// The client's place in a room, over one connection at a time: how it gets there, what arrives, how
-// it comes back, and how it ends. What the page sees of it is client.ts.
+// The client's membership in a room, over one connection at a time: entry, received data,
+// reconnection and end. client.ts is the page's interface to it.
 
 import { check } from "./adapt.js";
 import { Code, NetloopError, type Closed, type ConnectInfo, type ConnectOptions, type Platform, type Status } from "./api.js";
@@ -16,7 +16,7 @@ import { Replica, type ApplyResult } from "./state/replica.js";
 import { same } from "./wire/bytes.js";
 import type { InputStatus, Message, Welcome } from "./wire/frames.js";
 
-/** What a way in needs: who may win, and what is said about the server. */
+/** The carriers to race, and the server's description. */
 export interface Route {
   info: ConnectInfo;
   contenders: readonly Contender[];
@@ -26,7 +26,7 @@ const NONE: Uint8Array = new Uint8Array(0);
 const MOST_FRAME = 100;
 const MAX_CLOSING = 2 ** 53;
 
-/** The status while nothing else is known. */
+/** The initial status. */
 const CONNECTING: Status = { phase: "connecting", loaded: 0, objects: 0, closingAt: 0, attempt: 0, leftMs: 0, code: 0, text: "" };
 
 export abstract class Connection {
@@ -76,7 +76,7 @@ export abstract class Connection {
     this.ticket = options.ticket ?? "";
   }
 
-  // What the page's side does.
+  // Implemented by the page's side.
   protected abstract setStatus(s: Status): void;
   protected abstract arrivedMessage(m: Message): void;
   protected abstract appliedState(result: ApplyResult | undefined): void;
@@ -84,9 +84,9 @@ export abstract class Connection {
   protected abstract epochMoved(tick: number, by: number): void;
   protected abstract inputsTold(s: InputStatus): void;
   protected abstract overloaded(level: number): void;
-  /** Another connection: what is counted per connection begins anew. */
+  /** Called for a new connection: resets the counters of a single connection. */
   protected abstract connectedAgain(): void;
-  /** Another room, or another client: nothing of what was there is left. */
+  /** Called for another room, or for a new client id: discards all state of the one before. */
   protected abstract bind(served: Served): void;
   protected abstract forget(): void;
   protected abstract released(): void;
@@ -110,9 +110,9 @@ export abstract class Connection {
     return (typeof r === "object" && r.giveUpMs) || 60_000;
   }
 
-  // The way in.
+  // Entry.
 
-  /** Makes a connection: the first, or the next one after a break. */
+  /** Makes the first connection, or the next one after a break. */
   async open(timeoutMs: number, signal?: AbortSignal): Promise<Entered> {
     const { options, platform, onward } = this;
     this.onward = undefined;
@@ -148,7 +148,7 @@ export abstract class Connection {
       },
       signal,
     ).catch((error: NetloopError) => {
-      // Browsers do not tell why a connection was refused, and the server has said it.
+      // Browsers hide why a connection was refused; the server's description states the reason.
       const told = error.code === Code.Lost && info.refused;
       throw told ? new NetloopError(told.code, told.text) : error;
     });
@@ -160,7 +160,7 @@ export abstract class Connection {
     check(schema, this.entering);
   }
 
-  /** Goes on with a connection: throws a NetloopError if the welcome makes no sense. */
+  /** Continues with a new connection: throws a NetloopError if the welcome is inconsistent. */
   enter(e: Entered): void {
     const { link, welcome: w } = e;
     const now = this.platform.now();
@@ -170,7 +170,7 @@ export abstract class Connection {
       throw new NetloopError(Code.Protocol, "the server says that this client is another");
     }
     const known = this.instance.length > 0 && same(this.instance, w.instance);
-    // A newcomer is in another room, also if its name is the same: another may have taken its place.
+    // A new join is to another room, even under the same name: the room may have been replaced.
     this.time.welcome(now, now - e.began, w, known, known && resumed);
     this.instance = w.instance;
     this.link = link;
@@ -195,7 +195,7 @@ export abstract class Connection {
     link.startReceipts(this.before);
   }
 
-  /** Begins as a newcomer. */
+  /** Joins as a new client. */
   private join(w: Welcome, tick: number): void {
     const again = this.replica !== undefined;
     this.before = this.received = 0;
@@ -207,7 +207,7 @@ export abstract class Connection {
     }
     this.id = w.id;
     this.room = w.room;
-    if (this.ticket.includes("@")) this.ticket = ""; // It is used up; a code is not.
+    if (this.ticket.includes("@")) this.ticket = ""; // A ticket is used up; a code is not.
     this.minor = w.minor;
     this.served = this.entering!;
     this.replica = new Replica(this.served, tick);
@@ -224,7 +224,7 @@ export abstract class Connection {
     this.become(away.resumed ? { ...this.back, phase: this.back.phase } : { ...CONNECTING, phase: "loading" });
   }
 
-  /** The status to go back to from reconnecting. */
+  /** The status that follows reconnecting. */
   private back: Status = CONNECTING;
 
   protected become(s: Status): void {
@@ -236,9 +236,9 @@ export abstract class Connection {
     return this.away ? this.back : this.current;
   }
 
-  // The way back.
+  // Reconnection.
 
-  /** Ends a connection over which nothing is heard, and goes on with the attempts to come back. */
+  /** Ends a silent connection, and continues the attempts to reconnect. */
   protected tend(now: number): void {
     if (this.live) {
       const { lull, link } = this;
@@ -252,7 +252,7 @@ export abstract class Connection {
     this.reconnect(now);
   }
 
-  /** Begins the attempt to come back that is due, or gives up. */
+  /** Begins the attempt that is due, or gives up. */
   private reconnect(now: number): void {
     const a = this.away;
     if (!a) return;
@@ -272,7 +272,7 @@ export abstract class Connection {
     else this.setStatus({ ...CONNECTING, phase: "reconnecting", attempt: a.attempt, leftMs: this.leftMs, ...a.why });
   }
 
-  /** Takes a connection that has arrived. */
+  /** Takes over the connection of a successful attempt. */
   protected land(): void {
     const a = this.away;
     const e = a?.landed;
@@ -289,12 +289,13 @@ export abstract class Connection {
     }
   }
 
-  /** Takes the end of the connection: a break, or the server's last word. */
+  /** Handles the end of the connection: a break, or the server's close. */
   protected ended(code: number, text: string): void {
     if (this.closed) return;
     const moved = code === Code.Moved && text !== "";
     if (moved) {
-      // The game sends the client on to another room: it comes there as a newcomer, by this ticket.
+      // The game moves the client to another room: it joins there as a new client, with this
+      // ticket.
       this.ticket = text;
       this.secret = NONE;
       this.failed(code, "the client has moved to another room");
@@ -333,9 +334,9 @@ export abstract class Connection {
     this.setStatus({ ...CONNECTING, phase: "closed", code, text });
   }
 
-  // What arrives.
+  // Received data.
 
-  /** Takes what has arrived, in the order in which it came. */
+  /** Handles the received data, in the order of arrival. */
   protected receive(): void {
     const { link } = this;
     if (!link || !this.live) return;
@@ -343,7 +344,7 @@ export abstract class Connection {
       try {
         this.arrived(a, link);
       } catch (error) {
-        // Nothing that comes from the network may end the page's frame.
+        // No bytes of the network may end the page's frame.
         this.counts.malformed++;
         this.options.log?.(`a fault of the client: ${error}`);
         link.violated("the client could not make sense of what has come");
@@ -422,7 +423,7 @@ export abstract class Connection {
   private applyRecord(record: Uint8Array, link: Link): void {
     const r = this.replica!.applyLarge(record);
     if (r.kind === "refused") {
-      // Without it all that follows would be wrong, and nothing of a stream can be asked for again.
+      // Later state depends on this record, and a stream's data cannot be requested again.
       this.counts.malformed++;
       return link.violated(r.why);
     }
@@ -431,7 +432,7 @@ export abstract class Connection {
     this.appliedState(undefined);
   }
 
-  /** Follows the first state. */
+  /** Updates the status from the first state. */
   private progress(r: ApplyResult): void {
     const now = this.present;
     if (now.phase !== "loading") return;
@@ -440,12 +441,15 @@ export abstract class Connection {
   }
 }
 
-/** The way on over the connection that there is. */
+/** The route over the existing connection. */
 function over({ carrier }: Onward, info: ConnectInfo): Route {
   return { info, contenders: [{ name: carrier.transport, afterMs: 0, dial: async () => carrier }] };
 }
 
-/** The token of an attempt. Who shows a secret needs none, unless the place is gone. */
+/**
+ * The token of an attempt. A client that shows its resume secret needs none, unless its seat is
+ * gone.
+ */
 async function tokenOf(token: ConnectOptions["token"], back: boolean): Promise<string> {
   if (typeof token !== "function") return token ?? "";
   try {

@@ -1,4 +1,4 @@
-// What a client and its server say to each other: messages wait for their stages, calls for their
+// The messages between a client and its server: messages wait for their stages, calls for their
 // answers.
 
 import { Code, NetloopError, Stage, type CallOptions, type Frame, type SendOptions, type Unsubscribe } from "./api.js";
@@ -24,7 +24,7 @@ export abstract class Conversation extends Connection {
   private handlers = new Map<string, Handler>();
   private queues = new StageQueues();
 
-  /** Takes the methods of a server. */
+  /** Stores the methods of a server. */
   protected learn(served: Served): void {
     this.methods = new Map(served.methods.map((m) => [m.name, m]));
   }

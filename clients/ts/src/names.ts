@@ -1,8 +1,8 @@
-// Names that a page writes: a wrong one is answered with the nearest right one.
+// Checks names that a page uses: the error of a wrong name suggests the nearest right one.
 
 import { fieldsOf } from "./adapt.js";
 
-/** Throws for a name that is none of those, with the nearest of them. */
+/** Throws for a name that is not in the list, and suggests the nearest one. */
 export function known(what: string, name: string, names: Iterable<string>): void {
   const all = [...names];
   if (all.includes(name)) return;
@@ -18,7 +18,7 @@ export function known(what: string, name: string, names: Iterable<string>): void
   throw new Error(`there is no ${what} ${JSON.stringify(name)}${near ? `: did you mean ${JSON.stringify(near)}?` : all.length > 0 ? `, only ${all.join(", ")}` : ""}`);
 }
 
-/** How many letters have to be inserted, removed or replaced to turn a into b. */
+/** The number of letters to insert, remove or replace to turn a into b. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 0; i < a.length; i++) {
@@ -31,7 +31,7 @@ function distance(a: string, b: string): number {
 
 const parsed = new Map<string, Map<string, string>>();
 
-/** Throws for a field that a type does not have, also in structs and lists of it. */
+/** Throws for a field that a type does not have, also in its structs and lists. */
 export function fieldsKnown(type: string, value: unknown, of: string): void {
   const element = /^\[\d*\]({.*)$/s.exec(type)?.[1];
   if (element && Array.isArray(value)) for (const v of value) fieldsKnown(element, v, of);

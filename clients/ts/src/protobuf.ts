@@ -1,5 +1,5 @@
-// Protobuf messages of a game, by the tables that `server schema --ts` writes: as much of protobuf
-// as a message needs, so that a page loads no runtime for it.
+// Encodes and decodes a game's protobuf messages by the tables that `server schema --ts` writes:
+// only the parts of protobuf that messages need, so that a page loads no runtime for it.
 
 import type { ProtobufCodec } from "./schema.js";
 
@@ -10,16 +10,16 @@ export interface ProtobufField {
   /** As protobuf names it: "string", "sint32", "message", "enum" and so on. */
   readonly kind: string;
   readonly repeated: boolean;
-  /** It may be unset. */
+  /** The field may be unset. */
   readonly optional: boolean;
-  /** Of a message: its full name. */
+  /** The full name of the message, of a field that is one. */
   readonly of: string;
 }
 
 /** The fields of messages, by their full names. */
 type Tables = Readonly<Record<string, readonly ProtobufField[]>>;
 
-/** As deep as the server reads. */
+/** The depth limit of the server. */
 const MAX_DEPTH = 32;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -50,7 +50,7 @@ function zero(f: ProtobufField): unknown {
   return /64$/.test(f.kind) ? 0n : 0;
 }
 
-/** Bytes that are read; what is beyond their end throws. */
+/** Bytes to read; a read beyond their end throws. */
 class Input {
   at = 0;
   private view: DataView;

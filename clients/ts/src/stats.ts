@@ -1,7 +1,7 @@
 import type { Stats } from "./api.js";
 import type { ClientImpl } from "./client.js";
 
-/** How a connection has done so far. */
+/** Computes a client's statistics. */
 export function statsOf(c: ClientImpl): Stats {
   const f = c.figures();
   const now = c.frame.now;

@@ -3,7 +3,7 @@ import type { ServerTime } from "./server.js";
 
 const NS = 1e6;
 
-/** The clocks as the page sees them, at the time of the frame. */
+/** The clocks that the page reads, at the time of the frame. */
 export class PublicClock implements ServerClock {
   constructor(
     private time: ServerTime,

@@ -1,12 +1,15 @@
-// Lets the steps of a client that makes inputs run ahead of the server's present, so that each input
-// is there before its step runs: docs/adr/0031 says how far.
+// Lets the steps of a client that makes inputs run ahead of the server's present, so that each
+// input arrives before its step runs: docs/adr/0031 describes the length of the lead.
 
 import type { Timeline } from "./timeline.js";
 
 /** Measures of the last second. */
 const NEEDS = 128;
 const SLEW = 1 / 100;
-/** While the last STARVED inputs came too late, the lead grows faster, which is felt. */
+/**
+ * While the last STARVED inputs arrived too late, the lead grows at this faster rate, which a
+ * player notices.
+ */
 const STARVED_SLEW = 1 / 20;
 const STARVED = 4;
 const FAR = 250;
@@ -15,26 +18,29 @@ const START = 3;
 const BEGUN = 16;
 const MOST_EARLY = 10_000;
 export const MOST_INTERVAL = 100;
-/** For how many ms steps stand still at most when the server's time moves back: by more they are set back. */
+/**
+ * The longest pause of the steps, in ms, when the server's time moves back: a larger move sets the
+ * steps back.
+ */
 const STILL = 100;
 
 interface Made {
   step: number;
   epochs: number;
   at: number;
-  /** When the oldest was made that has left with it; -1 before. */
+  /** The time at which the oldest input was made that was sent in the same packet; -1 before. */
   first: number;
 }
 
 export class Lead {
   on = false;
-  /** The first step that leads: inputs of earlier ones would come too late. */
+  /** The first step that leads: inputs of earlier ones would arrive too late. */
   first = 0;
-  /** The newest step whose input has left. */
+  /** The newest step whose input was sent. */
   left = 0;
   jumps = 0;
   backs = 0;
-  /** The step to which the steps were set back last. */
+  /** The step to which the last setback went. */
   back = 0;
   private late = 0;
   private last = 0;
@@ -50,7 +56,7 @@ export class Lead {
   private epochs = 0;
   private needs = new Needs();
 
-  /** Begins, and returns where the steps stand then. */
+  /** Begins, and returns the game time that the steps have then. */
   begin(now: number, game: number, rtt: number, interval: number, window: number): number {
     this.steps = new Array(window);
     this.on = true;
@@ -62,14 +68,17 @@ export class Lead {
     return game + this.keep;
   }
 
-  /** Measures anew, because the path to the server may be another. */
+  /** Discards the measurements, because the path to the server may have changed. */
   restart(): void {
     this.needs = new Needs();
     this.begun = false;
     this.far = this.late = 0;
   }
 
-  /** Where the steps stand in a frame, in game time, that stood at a time before. It is never earlier. */
+  /**
+   * Returns the steps' game time in a frame, given their time at the frame before. It never
+   * decreases.
+   */
   follow(now: number, at: number, game: number, step: number): number {
     const passed = Math.max(now - this.last, 0);
     this.last += passed;
@@ -101,12 +110,12 @@ export class Lead {
     return true;
   }
 
-  /** The input of a step was made. */
+  /** Records that the input of a step was made. */
   made(now: number, step: number): void {
     this.steps[step % this.steps.length] = { step, epochs: this.epochs, at: now, first: -1 };
   }
 
-  /** The inputs up to a step have left. */
+  /** Records that the inputs up to a step were sent. */
   flush(now: number, newest: number): void {
     const s = this.steps[newest % this.steps.length];
     if (newest <= this.left || s?.step !== newest) return;
@@ -120,7 +129,10 @@ export class Lead {
     this.flushed = now;
   }
 
-  /** Takes how early the input of a step came, when no newer one had come. */
+  /**
+   * Takes the server's measurement of how early the input of a step arrived, while it was the
+   * newest.
+   */
   take(now: number, line: Timeline, step: number, early: number): void {
     const s = this.steps[step % this.steps.length];
     if (!this.on || step <= this.told || s?.step !== step || s.first < 0 || s.epochs !== this.epochs || Math.abs(early) > MOST_EARLY) return;
@@ -129,7 +141,10 @@ export class Lead {
     this.needs.add(now, line.gameTime(line.stepTick(step)) - early - s.first);
   }
 
-  /** Follows an epoch by which the server's time has moved back; true: the steps are to be set back. */
+  /**
+   * Follows an epoch by which the server's time has moved back; true: the caller has to set the
+   * steps back.
+   */
   moved(by: number): boolean {
     this.epochs++;
     this.needs.shift(-by);
@@ -142,7 +157,7 @@ export class Lead {
     return true;
   }
 
-  /** The steps were set back to this one: inputs of later ones are made again. */
+  /** Records that the steps were set back to this one: inputs of later steps are made again. */
   setBack(step: number): void {
     this.back = step;
     this.left = Math.min(this.left, step);
@@ -153,7 +168,7 @@ export class Lead {
 const SPAN = 1000;
 const LEAST = 8;
 
-/** How far ahead of the client's clock steps needed to be, over the last second. */
+/** Measures how far ahead of the client's clock the steps had to be, over the last second. */
 class Needs {
   half = 0;
   private few = 0;
@@ -168,7 +183,7 @@ class Needs {
     return this.all.length >= LEAST && now - this.all.at(-1)!.at <= SPAN;
   }
 
-  /** What nearly all needed, and the jitter. */
+  /** The lead that nearly all inputs needed, and the jitter. */
   get wanted(): number {
     return this.most + this.most - this.few;
   }

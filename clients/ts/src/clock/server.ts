@@ -1,4 +1,4 @@
-// Where the server's clock, tick and steps are, and what a frame of the client makes of them.
+// The server's clock, tick and steps, and the time of each of the client's frames.
 
 import type { Epoch, TimeScale, Welcome } from "../wire/frames.js";
 import { Lead } from "./lead.js";
@@ -6,11 +6,17 @@ import { StepClock } from "./steps.js";
 import { Sync, SYNC_JUMP } from "./sync.js";
 import { Timeline } from "./timeline.js";
 
-/** Time is asked for often until the filter is full, at intervals that are no multiple of a tick. */
+/**
+ * The client requests the time often until the filter is full, at intervals that are no multiple of
+ * a tick.
+ */
 const ASK_FIRST = 53;
 const ASK_LATER = 293;
 const FIRST_ASKS = 40;
-/** A game changes the speed less often in the seconds that steps run again for. */
+/**
+ * The most changes of the game's speed that are kept. A game makes fewer in the seconds that steps
+ * may run again for.
+ */
 const MOST_SCALES = 16;
 
 export class ServerTime {
@@ -20,23 +26,25 @@ export class ServerTime {
   sync = new Sync();
   steps = new StepClock();
   lead = new Lead();
-  /** Of the newest frame. */
+  /** The game time of the newest frame. */
   game = 0;
   tick = 0;
   private offset = 0;
-  /** The newest lines of scaled time: a step that runs again has the scaled time that it had. */
+  /**
+   * The newest lines of scaled time, so that a step that runs again has its original scaled time.
+   */
   private scales: TimeScale[] = [];
   private asked = 0;
   private requests = 0;
 
   /**
-   * Takes the time that a welcome carries; took is how long its handshake was. Offset and drift belong to
+   * Takes the time of a welcome; took is the length of its handshake. Offset and drift belong to
    * the server and outlive a move. Game time, steps and lead belong to a room.
    */
   welcome(now: number, took: number, w: Welcome, sameServer: boolean, sameRoom: boolean): void {
     const ahead = this.server(now) - w.server;
     if (!sameServer || ahead < -SYNC_JUMP || ahead > took + SYNC_JUMP) {
-      // Another clock, or this end's clock stood still, for instance because its machine slept.
+      // Another clock, or this end's clock was stopped, for instance because its machine slept.
       this.sync = new Sync();
       this.lead.on = false;
     }
@@ -77,7 +85,7 @@ export class ServerTime {
     return this.sync.ready ? this.sync.server(now) : now + this.offset;
   }
 
-  /** Whether the server's time is to be asked for now. */
+  /** Whether a time request is due now. */
   asks(now: number): boolean {
     if (this.requests > 0 && now - this.asked < (this.requests < FIRST_ASKS ? ASK_FIRST : ASK_LATER)) return false;
     this.asked = now;
@@ -95,7 +103,7 @@ export class ServerTime {
     return s ? s.at + (Math.max(since(s), 0) * s.num) / s.den : game;
   }
 
-  /** Moves on to the frame at now. Neither time nor steps go back. */
+  /** Advances to the frame at now. Neither time nor steps decrease. */
   frame(now: number): void {
     this.steps.count = 0;
     if (!this.known) return;
@@ -115,7 +123,7 @@ export class ServerTime {
     this.steps.start(this.lead.first - 1); // This frame already makes an input.
   }
 
-  /** How long ago a tick was due. */
+  /** The time since a tick was due. */
   age(now: number, tick: number): number {
     return this.known ? this.server(now) - this.line.deadline(this.epoch, tick) : 0;
   }
@@ -124,7 +132,7 @@ export class ServerTime {
 const SILENCE = 500;
 const SILENT_PERIOD = 100;
 
-/** Lets a flush happen at most at the tick rate, and at 10 Hz while the server is silent. */
+/** Limits flushes to the tick rate, and to 10 Hz while the server is silent. */
 export class Pace {
   private next = 0;
 

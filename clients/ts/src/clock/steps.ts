@@ -1,13 +1,14 @@
 import type { Timeline } from "./timeline.js";
 
 /**
- * Says which fixed steps a frame runs, by game time, so that they are evenly spaced at all rates. More
- * than line.mostSteps would make a slow page slower: the rest is left out, and counted.
+ * Computes which fixed steps a frame runs, by game time, so that they are evenly spaced at all
+ * rates. A frame runs at most line.mostSteps, because more would make a slow page slower: the rest
+ * is skipped, and counted.
  */
 export class StepClock {
-  /** The game time that the steps have come to. */
+  /** The game time that the steps have reached. */
   at = 0;
-  /** Steps that have run, or were left out. */
+  /** Steps that have run, or were skipped. */
   done = 0;
   jumped = 0;
   first = 0;
@@ -15,14 +16,14 @@ export class StepClock {
   fraction = 0;
   private started = false;
 
-  /** Lets a clock that has not advanced yet begin behind a step. */
+  /** Sets the last step that counts as done, of a clock that has not advanced yet. */
   start(done: number): void {
     if (this.started) return;
     this.started = true;
     this.done = Math.max(done, 0);
   }
 
-  /** Moves on to a game time: the frame runs count steps from first on. */
+  /** Advances to a game time: the frame runs count steps from first on. */
   advance(line: Timeline, to: number): void {
     this.at = Math.max(this.at, to);
     const { step, fraction } = line.stepAt(this.at);
@@ -36,7 +37,7 @@ export class StepClock {
     this.done = Math.max(step, this.done);
   }
 
-  /** Sets the steps back by a time: those after it run again. */
+  /** Sets the steps back by a time: the later ones run again. */
   setBack(line: Timeline, by: number): void {
     this.at = Math.max(this.at - by, 0);
     this.done = line.stepAt(this.at).step;

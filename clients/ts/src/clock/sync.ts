@@ -7,7 +7,7 @@ const READY = 8;
 /** From this error on the estimate jumps; below it slews by 1 %. */
 export const SYNC_JUMP = 100;
 const SLEW = 1 / 100;
-/** By how much less than nothing a round trip over the window may be, until the drift is known. */
+/** A round trip over the window may appear negative by this many ms, until the drift is known. */
 const IMPOSSIBLE = 10;
 const MAX_RTT = 10_000;
 
@@ -28,7 +28,10 @@ export class Sync {
   private local = 0;
   private reading = 0;
 
-  /** Takes when the client sent, the server received and sent, and the client received. */
+  /**
+   * Takes the times at which the client sent, the server received and sent, and the client
+   * received.
+   */
   sample(t1: number, t2: number, t3: number, t4: number): void {
     const rtt = t4 - t1 - (t3 - t2);
     if (t4 < t1 || t3 < t2 || rtt < 0 || rtt > MAX_RTT) return;
@@ -40,7 +43,7 @@ export class Sync {
     this.drift.add(e);
     this.estimate();
     if (this.roundTrip < -IMPOSSIBLE) {
-      // One of the clocks was set or stood still: all before is of another time.
+      // One of the clocks was set or stopped: all earlier exchanges are invalid.
       this.window = [e];
       this.drift = new Drift();
       this.estimate();
@@ -67,7 +70,7 @@ export class Sync {
     return Math.max(this.roundTrip, 0);
   }
 
-  /** The server's time at a time of the client, which does not go back. */
+  /** The server's time at a time of the client. It never decreases. */
   server(local: number): number {
     const target = local + this.offset + (this.count > 0 ? this.drift.rate * (local - this.at) : 0);
     if (!this.ready) return target;
@@ -95,8 +98,9 @@ const LEAST_SHARE = 1 / 5;
 const LEAST_NOISE = 0.02;
 
 /**
- * By how much faster the server's clock runs: a line through the offsets of blocks of exchanges. While
- * the points are too close together to tell drift from jitter, it leans to none (ridge regression).
+ * The relative speed of the server's clock: a line through the offsets of blocks of exchanges.
+ * While the points are too close together to tell drift from jitter, the estimate is drawn to zero
+ * (ridge regression).
  */
 class Drift {
   rate = 0;

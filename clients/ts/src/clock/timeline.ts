@@ -1,5 +1,5 @@
-// How ticks, fixed steps and game time belong together. Game times are ms; which step or tick is
-// done when is calculated in whole numbers, because the server does it so.
+// Conversions between ticks, fixed steps and game time. Game times are ms; steps and ticks are
+// calculated in whole numbers, as on the server.
 
 import type { Epoch, Rate } from "../wire/frames.js";
 
@@ -10,16 +10,21 @@ function mulDiv(a: number, b: number, c: number): number {
 }
 
 const NS = 1e9;
-/** No tick and no step is beyond this: what a server says is cut down to it. */
+/** The highest tick and step: the client clamps the server's numbers to it. */
 export const MAX_TICK = 2 ** 50;
 
 export class Timeline {
   readonly tickMs: number;
   readonly stepMs: number;
 
-  /** For how many fixed steps inputs and predictions are kept: those of 2 s, as a power of two. */
+  /**
+   * The number of fixed steps for which inputs and predictions are kept: those of 2 s, rounded to a
+   * power of two.
+   */
   readonly window: number;
-  /** The most inputs of a packet, those of 250 ms, and the most steps of a frame, those of 125 ms. */
+  /**
+   * The most inputs of a packet, those of 250 ms, and the most steps of a frame, those of 125 ms.
+   */
   readonly repeats: number;
   readonly mostSteps: number;
 
@@ -40,13 +45,13 @@ export class Timeline {
     return at(tick, this.tick);
   }
 
-  /** How many fixed steps are done when a tick has run. */
+  /** The number of fixed steps that are done when a tick has run. */
   fixedSteps(tick: number): number {
     const { tick: t, fixed: f } = this;
     return mulDiv(mulDivFits(tick), f.num * t.den, f.den * t.num);
   }
 
-  /** The tick that runs a fixed step: the first by which it is done. */
+  /** The tick that runs a fixed step. */
   stepTick(step: number): number {
     const { tick: t, fixed: f } = this;
     const a = f.den * t.num;
@@ -60,7 +65,10 @@ export class Timeline {
     return indexAt(ms, this.tick);
   }
 
-  /** The last fixed step that is not after a game time, and how far that is beyond it, in steps. */
+  /**
+   * The last fixed step that is not after a game time, and the distance of the game time beyond it,
+   * in steps.
+   */
   stepAt(ms: number): { step: number; fraction: number } {
     const step = indexAt(ms, this.fixed);
     const from = at(step, this.fixed);
@@ -68,7 +76,7 @@ export class Timeline {
     return { step, fraction: Math.min(Math.max((ms - from) / (to - from), 0), 1 - 2 ** -53) };
   }
 
-  /** When a tick is due, on the clock of the epoch. */
+  /** The time at which a tick is due, on the clock of the epoch. */
   deadline(e: Epoch, tick: number): number {
     return e.at + this.gameTime(tick) - this.gameTime(e.tick);
   }
@@ -78,12 +86,12 @@ function mulDivFits(n: number): number {
   return Math.min(Math.max(n, 0), MAX_TICK);
 }
 
-/** The time of the n-th of a rate, rounded down to a nanosecond as on the server. */
+/** The time of the n-th tick or step of a rate, rounded down to a nanosecond as on the server. */
 function at(n: number, r: Rate): number {
   return mulDiv(mulDivFits(n), NS * r.den, r.num) / 1e6;
 }
 
-/** The last one that is not after a time. */
+/** The index of the last tick or step that is not after a time. */
 function indexAt(ms: number, r: Rate): number {
   if (!(ms > 0)) return 0;
   let n = Math.min(Math.floor((ms * r.num) / (1000 * r.den)), MAX_TICK);

@@ -1,4 +1,4 @@
-// Reads deltas (docs/WIRE.md, "Deltas"): what leads from stored versions to a new one.
+// Reads deltas (docs/WIRE.md, "Deltas"), which turn stored versions into a new one.
 
 import { ByteReader } from "../wire/bytes.js";
 import type { BitReader } from "../wire/bits.js";
@@ -23,7 +23,7 @@ const SAFE = 2 ** 51; // sums of such numbers, their shifts and their distances 
 
 /** Reads deltas from one packet after another. */
 export class DeltaReader {
-  /** Which leaves are moving or in the mask; the owner's is the first. */
+  /** Marks the leaves that are moving or in the mask; the first entry is the owner's. */
   private readonly moving = new Uint8Array(257);
   private readonly changed = new Uint8Array(257);
   private readonly expected = new Expected();
@@ -36,8 +36,8 @@ export class DeltaReader {
   constructor(private readonly r: BitReader) {}
 
   /**
-   * Reads a delta into a version, which has the baseline's values. older and oldest are undefined
-   * where there is none.
+   * Reads a delta into a version, which holds the baseline's values at first. older and oldest are
+   * undefined without such a version.
    */
   read(layout: Layout, to: Version, base: Version, older: Version | undefined, oldest: Version | undefined, span: number, ahead: number): void {
     this.expected.span = span;
@@ -69,7 +69,7 @@ export class DeltaReader {
     }
   }
 
-  /** Sets changed of all leaves that the mask has, and of those that are moving. */
+  /** Sets changed of all leaves in the mask, and of the moving ones. */
   private readMask(layout: Layout, quiet: boolean): void {
     const all = layout.leaves.length + 1;
     let rest = 0;
@@ -147,7 +147,7 @@ export class DeltaReader {
     }
   }
 
-  /** The distance as a zigzag; of one from 2^53 on the reader has the exact one. */
+  /** The distance as a zigzag; if it is 2^53 or more, the reader holds the exact value. */
   private distance(): number {
     const k = this.run.bitsOf(this.expected);
     return k < 0 ? this.r.len() : this.r.rice(k);
@@ -172,14 +172,14 @@ export class DeltaReader {
     to.n[l.at] = this.readAround(l, BigInt(at), u);
   }
 
-  /** An Int whose places are so large that sums with them need more than a number. */
+  /** Reads an Int whose places are so large that sums with them exceed a number. */
   private readFar(l: Leaf, base: number, older: number | undefined, oldest: number | undefined): number {
     const wide = (v: number | undefined) => (v === undefined ? v : BigInt(v));
     const at = this.expected.wholeWide(BigInt(base), wide(older), wide(oldest));
     return this.readAround(l, clampWide(l, at), this.distance());
   }
 
-  /** The Int at a distance of any size from a place. */
+  /** Reads the Int at a distance of any size from a place. */
   private readAround(l: Leaf, at: bigint, u: number): number {
     const v = BigInt.asIntN(64, at + this.wideDistance(u));
     return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : beyond();
@@ -301,13 +301,13 @@ export class DeltaReader {
   }
 }
 
-/** A place of an Int that is expected: of a range, within its bounds. */
+/** The expected place of an Int, clamped to its range if it has one. */
 export function clampWide(l: Leaf, at: bigint): bigint {
   const [low, high] = [BigInt(l.low), BigInt(l.high)];
   return !l.ranged ? at : at < low ? low : at > high ? high : at;
 }
 
-/** Whether a leaf is moving. */
+/** Reports whether a leaf is moving. */
 export function isMoving(l: Leaf, base: Version, older: Version, oldest: Version | undefined): boolean {
   switch (l.form) {
     case Form.Int: {

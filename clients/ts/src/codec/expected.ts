@@ -1,39 +1,39 @@
-// Where numbers are expected that have a trend (docs/WIRE.md, "Deltas").
+// Predicts the places of numbers that have a trend (docs/WIRE.md, "Deltas").
 
 import { floatPlace, Place } from "../wire/floats.js";
 import { bitLength, bitLengthWide } from "../wire/numbers.js";
 
-const TREND = 2 ** 40; // what differs by more has no trend
+const TREND = 2 ** 40; // differences beyond this have no trend
 
-/** Whether a number that has gone so far has a trend. */
+/** Reports whether a number that has changed by d has a trend. */
 export function isTrend(d: number): boolean {
   return d >= -TREND && d < TREND;
 }
 
 /**
- * Expects numbers. The two below write what they find into it: one of it is used for all, so that
- * nothing is made for a number.
+ * Predicts numbers. whole and float write their results into it: one instance serves all, so that
+ * no number allocates an object.
  */
 export class Expected {
   /** Ticks from the older version to the baseline, and from there to the new one. */
   span = 0;
   ahead = 0;
 
-  /** Where a whole number or a float32 is expected, on its line. */
+  /** The expected place of a whole number or a float32 on its line. */
   at = 0;
-  /** Where a float64 is. */
+  /** The expected place of a float64. */
   readonly wide = new Place();
-  /** Whether there is a trend, and whether it bends. */
+  /** Whether there is a trend, and whether its speed changes. */
   moving = false;
   bent = false;
-  /** Bits of the shift, and of what bends it. */
+  /** Bits of the shift, and of its second difference. */
   v = 0;
   u = 0;
 
   private readonly start = new Place();
   private readonly straight = new Place();
 
-  /** Begins: nothing is known but where it was. */
+  /** Begins with the baseline's place and no trend. */
   private rest(at: number): void {
     this.at = at;
     this.moving = false;
@@ -52,7 +52,7 @@ export class Expected {
     return d < 0 ? -n : n;
   }
 
-  /** A whole number that was at these places, at most 2^52 from 0. */
+  /** Expects a whole number that had these places, at most 2^52 from 0. */
   whole(base: number, older?: number, oldest?: number): void {
     const { span, ahead } = this;
     this.rest(base);
@@ -80,7 +80,10 @@ export class Expected {
     }
   }
 
-  /** A whole number of any 64 bits, modulo 2^64. Returns where it is expected; the rest is as of whole. */
+  /**
+   * Expects a whole number of any 64 bits, modulo 2^64. Returns the expected place; the other
+   * results are as of whole.
+   */
   wholeWide(base: bigint, older?: bigint, oldest?: bigint): bigint {
     this.rest(0);
     if (older === undefined) {
@@ -111,7 +114,7 @@ export class Expected {
     return wrap(base + s);
   }
 
-  /** A float32 or float64 that was at these values. */
+  /** Expects a float32 or float64 that had these values. */
   float(single: boolean, base: number, older?: number, oldest?: number): void {
     const along = older === undefined ? -0 : ((base - older) * this.ahead) / this.span; // -0 changes nothing
     this.rest(0);
@@ -151,7 +154,7 @@ export class Expected {
     }
   }
 
-  /** Puts a place where a float is; where it would be no number, at the baseline. */
+  /** Sets a place to that of a float; to the baseline's if the float is not finite. */
   private set(place: Place, v: number, base: number, single: boolean): void {
     if (single) {
       const f = Math.fround(v);
@@ -164,7 +167,10 @@ export class Expected {
   }
 }
 
-/** Neighbouring leaves of one kind and step: how long their distances are tells of the next one. */
+/**
+ * A run of neighbouring leaves of one kind and step: the lengths of their distances predict the
+ * next one.
+ */
 export class Run {
   /** Bits of the last two distances, -1 for none. */
   private last = -1;
@@ -174,13 +180,13 @@ export class Run {
     this.last = this.before = -1;
   }
 
-  /** Notes how many bits a distance had. */
+  /** Records the number of bits of a distance. */
   note(bits: number): void {
     this.before = this.last;
     this.last = bits;
   }
 
-  /** About how many bits the next distance has, -1 if nobody can guess. */
+  /** About the number of bits of the next distance, -1 if it cannot be predicted. */
   bitsOf(e: Expected): number {
     const p = Math.max(this.last, this.before);
     let k: number;

@@ -8,11 +8,11 @@ import { cellsOf, decodeMessage, encodeMessage } from "./message.js";
 import type { Message, MessageType } from "./schema.js";
 import { DeltaWriter } from "./writedelta.js";
 
-/** What a player saw when an input was made: between the snapshots of two ticks. */
+/** A player's view when an input was made: between the snapshots of two ticks. */
 export interface View {
   from: number;
   to: number;
-  /** From 0 to 63: how far it is from one to the other, in 64ths. */
+  /** The position from one to the other, from 0 to 63, in 64ths. */
   alpha: number;
 }
 
@@ -24,9 +24,9 @@ export interface StepInput {
   readonly view?: View | undefined;
 }
 
-/** An input whose value has been taken over: the player may go on with his own object. */
+/** An input whose value has been copied: the player may reuse his own object. */
 export interface EncodedInput {
-  /** As a message. @internal */
+  /** Its encoding as a message. @internal */
   readonly bytes: Uint8Array;
   /** Its cells, unless it is a protobuf message. @internal */
   readonly version: Version | undefined;
@@ -47,7 +47,7 @@ export class InputWriter {
     this.type = type as Message;
   }
 
-  /** Takes over an input. Throws a RangeError as encodeMessage does, and if it is over 48 bytes. */
+  /** Encodes an input. Throws a RangeError as encodeMessage does, and if it is over 48 bytes. */
   encode(value: unknown): EncodedInput {
     const bytes = encodeMessage(this.type, value);
     if (bytes.length > MAX_INPUT) {
@@ -57,15 +57,17 @@ export class InputWriter {
     return { bytes, version: layout && { tick: 0, owner: 0, ...cellsOf(layout, bytes) } };
   }
 
-  /** What the server makes of an input: quantised and rounded, so that a prediction uses the same. */
+  /**
+   * The server's reading of an input: quantised and rounded, so that a prediction uses the same.
+   */
   decode(input: EncodedInput): unknown {
     return decodeMessage(this.type, input.bytes);
   }
 
   /**
-   * Writes one packet of the newest input and those before it, newest first, of a generation: of
-   * them those that do not fit into 900 bytes are left out. Views are as docs/WIRE.md has them: without
-   * one a player has looked on.
+   * Writes one packet of the newest inputs of a generation, newest first. Older inputs that do not
+   * fit into 900 bytes are left out. Views are encoded as in docs/WIRE.md: a missing view means
+   * that the player kept looking on.
    */
   write(inputs: readonly StepInput[], generation = 0): Uint8Array {
     for (let n = inputs.length; ; n--) {
@@ -111,7 +113,7 @@ export class InputWriter {
   }
 }
 
-/** What the views of newer inputs let expect of the next one. */
+/** Predicts the next view from those of newer inputs. */
 class ViewLine {
   private newer: View | undefined;
   private advance = PLACES;
@@ -135,7 +137,7 @@ class ViewLine {
   }
 }
 
-/** How many places a view lies before a newer one, undefined if it is not on its line. */
+/** The number of places from a view to a newer one, undefined if it is not on its line. */
 function advanceOf(newer: View, v: View): number | undefined {
   const span = newer.to - newer.from;
   const ticks = newer.from - v.from;

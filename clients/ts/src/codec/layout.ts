@@ -1,12 +1,12 @@
-// What is compiled of a type, once: the leaves of the flattened struct, and where the values of
-// each are. Numbers are in a Float64Array, which holds many without an object for any; what a
-// number cannot hold is in an array beside it. Both together are the cells of a value.
+// The compiled form of a type: the leaves of the flattened struct, and the places of their values.
+// Numbers are in a Float64Array, which holds many without an object for each; all other values are
+// in an array beside it. Both together are the cells of a value.
 
 import { TWO53 } from "../wire/numbers.js";
 import type { ProtoCodec, ProtoCodecs } from "./schema.js";
 import { Kind, MAX_LEAVES, senseless, type Field, type Type } from "./tables.js";
 
-/** How the values of a leaf are kept and read. */
+/** How the values of a leaf are stored and read. */
 export const enum Form {
   /** 0 or 1. */
   Bool,
@@ -16,7 +16,10 @@ export const enum Form {
   Wide,
   Float32,
   Float64,
-  /** Four numbers: which component is the largest, -1 for no rotation, and the steps of the others. */
+  /**
+   * Four numbers: the index of the largest component, -1 for no rotation, and the steps of the
+   * others.
+   */
   Quat,
   /** An id, as a number, or as a bigint where a number would not be exact. */
   Ref,
@@ -40,38 +43,40 @@ export function isNumber(form: Form): boolean {
 /** One leaf of a flattened struct. */
 export class Leaf {
   form: Form;
-  /** Where its cell is, among the numbers or beside them. */
+  /** The index of its cell, in the Float64Array or in the array beside it. */
   at = 0;
-  /** The bounds of an Int, and the nearest place to 0 within. */
+  /** The bounds of an Int, and the nearest place to 0 within them. */
   low = 0;
   high = 0;
   zero = 0;
-  /** Whether the bounds are those of a range, which is counted from the lowest, and clamps. */
+  /**
+   * Whether the bounds are those of a range, whose values are counted from the lowest and clamped.
+   */
   ranged = false;
   /** Whether it is an integer without a sign. */
   unsigned = false;
-  /** Of steps: value = steps * num / den. 0 for no steps. */
+  /** The step of a quantised leaf: value = steps * num / den. 0 for no steps. */
   num = 0;
   den = 0;
   /** Whether a float has 32 bits, in steps or without. */
   single = false;
-  /** Bits of a quaternion's component, and the M of the page. */
+  /** Bits of a quaternion's component, and the M of docs/WIRE.md. */
   bits = 0;
   m = 0;
   /** The most bytes or elements. */
   max = 0;
-  /** Of a list: its elements, and whether they have keys that rise. */
+  /** Of a list: the layout of its elements, and whether they have ascending keys. */
   element: Layout | undefined;
   map = false;
-  /** Of a protobuf message, if the game has given one. */
+  /** The game's codec of a protobuf message, if it has one. */
   codec: ProtoCodec | undefined;
-  /** Whether the leaf before is of another kind or step: a run of distances begins. */
+  /** Whether the leaf before has another kind or step, so that a run of distances begins. */
   begins = true;
 
   constructor(
     readonly type: Type,
     readonly path: readonly (string | number)[],
-    /** The container in a state, in the order of Layout.containers, and the place in it. */
+    /** The container in a state, in the order of Layout.containers, and the key in it. */
     readonly container: number,
     readonly key: string | number,
     protos: ProtoCodecs,
@@ -154,7 +159,7 @@ function boundsOf(t: Type): [number, number] {
   }
 }
 
-/** How a value in a program is made of leaves: a leaf, or fields or elements by their keys. */
+/** How a program's value is built from leaves: a leaf, or fields or elements by their keys. */
 export type Node = Leaf | Branch;
 
 export interface Branch {
@@ -165,24 +170,24 @@ export interface Branch {
 
 const EMPTY = new Uint8Array(0);
 
-/** Bytes of a value: of a string, a byte string or a protobuf message. They never change. */
+/** The bytes of a value: of a string, a byte string or a protobuf message. They never change. */
 export class Blob {
-  /** How many values in a replica have it. */
+  /** The number of values of a replica that refer to it. */
   holders = 0;
   readonly size: number;
-  /** What a program sees of it, once it was asked for. */
+  /** The program's form of the value, cached by the first read. */
   shown: unknown = undefined;
 
   constructor(
     readonly bytes: Uint8Array,
-    /** Whether it is part of a type, and takes no memory of a replica. */
+    /** Whether it is part of a type, and does not count as memory of a replica. */
     shared = false,
   ) {
     this.size = shared ? 0 : 120 + bytes.length;
   }
 }
 
-/** The elements of a slice, map or set, with the cells of one behind those of the other. */
+/** The elements of a slice, map or set, with their cells one after another. */
 export class List {
   holders = 0;
   readonly size: number;
@@ -199,12 +204,15 @@ export class List {
 export const NO_BYTES = new Blob(EMPTY, true);
 export const NO_ELEMENTS = new List(0, new Float64Array(0), []);
 
-/** Nested structs and arrays of a layout: with them arrays of nothing would have no end. */
+/** The most nested structs and arrays of a layout: it bounds arrays of empty elements. */
 const MAX_CONTAINERS = 4096;
 
 const compiled = new WeakMap<Type, Layout>();
 
-/** The compiled form of a type, which is compiled once: arrays have the same elements many times. */
+/**
+ * The compiled form of a type. Each type is compiled once, because arrays repeat their element
+ * type.
+ */
 export function layoutOf(t: Type, protos: ProtoCodecs): Layout {
   let layout = compiled.get(t);
   if (layout === undefined) {
@@ -217,7 +225,7 @@ export function layoutOf(t: Type, protos: ProtoCodecs): Layout {
 /** The compiled form of a type. */
 export class Layout {
   readonly leaves: Leaf[] = [];
-  /** How many cells a value has among the numbers and beside them. */
+  /** The numbers of cells of a value, in the Float64Array and beside it. */
   nSize = 0;
   xSize = 0;
   readonly zeroN: Float64Array;
@@ -340,7 +348,7 @@ function numberText(t: Type): string {
   return name + step + (ranged ? ` steps=${t.low}:${t.high}` : "");
 }
 
-/** The type of a message as text: each field with a semicolon behind it. */
+/** The type of a message as text: each field ends with a semicolon. */
 export function messageText(t: Type): string {
   return t.kind === Kind.Struct ? `{${t.fields.map((f) => `${f.name} ${textOf(f.type)};`).join("")}}` : textOf(t);
 }

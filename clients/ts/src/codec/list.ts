@@ -8,10 +8,10 @@ import { Blob, Form, isNumber, List, NO_ELEMENTS, type Layout, type Leaf } from 
 import { editQuat } from "./quat.js";
 import { exact, limited, number, readCell, readCells, readList, within } from "./value.js";
 
-/** What lists that are being read may take: the reader of state says how much it has left. */
+/** The memory that lists may still take while they are read; the reader of state sets it. */
 export const budget = { left: Infinity };
 
-/** Elements that are being put together. One for each list within a list, used again. */
+/** Builds the elements of a list. Each depth of nesting has one builder, which is reused. */
 class Builder {
   element!: Layout;
   count = 0;
@@ -28,7 +28,7 @@ class Builder {
     }
   }
 
-  /** Gives back its place. */
+  /** Releases the builder for reuse. */
   free(): void {
     this.x.length = 0;
     depth--;
@@ -38,7 +38,7 @@ class Builder {
 const builders: Builder[] = [];
 let depth = 0;
 
-/** Begins a list of no elements. It is to be freed whatever happens. */
+/** Begins an empty list. The caller has to free it in all cases. */
 export function beginList(element: Layout): Builder {
   if (depth === builders.length) {
     builders.push(new Builder());
@@ -58,7 +58,7 @@ export function endList(b: Builder): List {
   return new List(b.count, b.n.slice(0, b.count * b.element.nSize), b.x.slice());
 }
 
-/** Refuses a list for which there is no memory. */
+/** Refuses a list that exceeds the memory limit. */
 function pay(b: Builder, more: number): void {
   const size = (b.count + more) * (8 * b.element.nSize + 32 * b.element.xSize);
   if (size > budget.left) {
@@ -69,7 +69,7 @@ function pay(b: Builder, more: number): void {
   }
 }
 
-/** Reads some elements and puts them behind the others. */
+/** Reads elements and appends them. */
 export function readElements(r: ByteReader, l: Leaf, b: Builder, count: number): void {
   limited(l, b.count + count);
   if (count > r.left()) {
@@ -86,7 +86,7 @@ export function readElements(r: ByteReader, l: Leaf, b: Builder, count: number):
   }
 }
 
-/** Puts elements of the baseline behind the others. */
+/** Appends elements of the baseline. */
 function keep(l: Leaf, b: Builder, base: List, from: number, count: number): void {
   limited(l, b.count + count);
   pay(b, count);
@@ -99,7 +99,7 @@ function keep(l: Leaf, b: Builder, base: List, from: number, count: number): voi
   b.count += count;
 }
 
-/** Reads what leads from the elements of a baseline to the new ones. */
+/** Reads a script that turns the elements of a baseline into the new ones. */
 export function readScript(r: ByteReader, l: Leaf, base: List): List {
   const b = beginList(l.element!);
   try {
@@ -110,7 +110,7 @@ export function readScript(r: ByteReader, l: Leaf, base: List): List {
 }
 
 function readSteps(r: ByteReader, l: Leaf, base: List, b: Builder): List {
-  let old = 0; // elements of the baseline that are behind
+  let old = 0; // elements of the baseline that are copied or skipped
   for (let first = true; ; first = false) {
     const head = r.uvarint();
     if (head === 0) {
@@ -143,7 +143,7 @@ function readSteps(r: ByteReader, l: Leaf, base: List, b: Builder): List {
   }
 }
 
-/** Reads the differences of the last elements, which are still as they were. */
+/** Reads the differences of the last elements, which hold the baseline's values. */
 function edit(r: ByteReader, b: Builder, count: number): void {
   const e = b.element;
   const leaves = e.leaves.length;
@@ -202,7 +202,7 @@ export function editCell(r: ByteReader, l: Leaf, n: Float64Array, nb: number, x:
   }
 }
 
-/** What a difference makes of an Int: modulo 2^64, and then within its bounds. */
+/** Applies a difference to an Int: modulo 2^64, and then within its bounds. */
 function editInt(r: ByteReader, l: Leaf, old: number): number {
   const d = r.uvarint();
   if (d < TWO53 / 4 && Math.abs(old) < TWO53 / 4) {
@@ -213,7 +213,7 @@ function editInt(r: ByteReader, l: Leaf, old: number): number {
   return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : beyond();
 }
 
-/** Refuses keys of a map or set that do not rise. */
+/** Refuses keys of a map or set that do not ascend. */
 export function checkKeys(l: Leaf, list: List): List {
   if (l.map) {
     const e = l.element!;
@@ -226,7 +226,7 @@ export function checkKeys(l: Leaf, list: List): List {
   return list;
 }
 
-/** Whether the key of element i is above that of the one before. */
+/** Reports whether the key of element i is above the key before it. */
 function rises(e: Layout, list: List, i: number): boolean {
   const key = e.leaves[0];
   if (isNumber(key.form)) {
@@ -239,7 +239,7 @@ function rises(e: Layout, list: List, i: number): boolean {
   return (a as Unsigned) < (b as Unsigned);
 }
 
-/** Compares bytes as texts are ordered. */
+/** Compares bytes in the order of texts. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   const n = Math.min(a.length, b.length);
   for (let i = 0; i < n; i++) {

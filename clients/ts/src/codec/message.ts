@@ -1,4 +1,4 @@
-// Messages: from the values of a program to bytes, and back.
+// Converts messages from a program's values to bytes, and back.
 
 import { ByteReader, ByteWriter } from "../wire/bytes.js";
 import { Refusal } from "../wire/refusal.js";
@@ -13,9 +13,9 @@ const writer = new ByteWriter();
 const reader = new ByteReader();
 
 /**
- * Encodes a message. Fields that the value lacks are zero, and what the type lacks is left out;
- * quantised values are rounded and clamped. Throws a RangeError for what the type cannot hold
- * otherwise, with the path of the field. With wraps whole numbers wrap, as they do on the server.
+ * Encodes a message. Missing fields are zero, and fields that the type lacks are left out;
+ * quantised values are rounded and clamped. Throws a RangeError, with the path of the field, for
+ * other values that the type cannot hold. With wraps, whole numbers wrap as they do on the server.
  */
 export function encodeMessage(type: MessageType, value: unknown, wraps = false): Uint8Array {
   const { layout, codec } = type as Message;
@@ -28,7 +28,7 @@ export function encodeMessage(type: MessageType, value: unknown, wraps = false):
   return writer.done();
 }
 
-/** Decodes a message. Undefined for bytes that are no such message: never throws. */
+/** Decodes a message. Returns undefined for invalid bytes: never throws. */
 export function decodeMessage(type: MessageType, bytes: Uint8Array): unknown {
   const { layout, codec } = type as Message;
   try {
@@ -38,11 +38,11 @@ export function decodeMessage(type: MessageType, bytes: Uint8Array): unknown {
     const { n, x } = cellsOf(layout, bytes);
     return show(layout.root, n, 0, x, 0);
   } catch {
-    return undefined; // a Refusal, or what the game's own codec has thrown
+    return undefined; // a Refusal, or an error of the game's own codec
   }
 }
 
-/** The cells of a message. Throws a Refusal for bytes that are none. */
+/** The cells of a message. Throws a Refusal for invalid bytes. */
 export function cellsOf(layout: Layout, bytes: Uint8Array): { n: Float64Array; x: unknown[] } {
   const n = layout.zeroN.slice();
   const x = layout.zeroX.slice();

@@ -1,16 +1,19 @@
 // Quaternions as the smallest three (docs/WIRE.md, "Quaternions"). In cells they are four numbers:
-// the component that is the largest, -1 for no rotation, and the steps of the others.
+// the index of the largest component, -1 for no rotation, and the steps of the others.
 
 import type { ByteReader, ByteWriter } from "../wire/bytes.js";
 import { beyond, refuse } from "../wire/refusal.js";
 import type { Leaf } from "./layout.js";
 
-/** What the steps leave for the square of the largest component. */
+/** The square of the largest component, computed from the steps of the others. */
 function rest(m: number, a: number, b: number, c: number): number {
   return 2 * m * m - a * a - b * b - c * c;
 }
 
-/** Refuses steps that no writer sends. Those are in n from at + 1 on, behind the largest. */
+/**
+ * Refuses steps that no writer sends. The steps are in n from at + 1 on, after the index of the
+ * largest.
+ */
 export function checkQuat(l: Leaf, n: Float64Array, at: number): void {
   const r = rest(l.m, n[at + 1], n[at + 2], n[at + 3]);
   for (let i = 0; i < 3; i++) {
@@ -21,7 +24,7 @@ export function checkQuat(l: Leaf, n: Float64Array, at: number): void {
   }
 }
 
-/** Stores the four fields of a word, of which the steps are still M + 1 too high. */
+/** Stores the four fields of a word; its steps are still M + 1 too high. */
 function store(l: Leaf, n: Float64Array, at: number, largest: number, a: number, b: number, c: number): void {
   if (largest === 0 && a === 0 && b === 0 && c === 0) {
     clearQuat(n, at);
@@ -41,7 +44,7 @@ export function clearQuat(n: Float64Array, at: number): void {
   n[at + 1] = n[at + 2] = n[at + 3] = 0;
 }
 
-/** How many bytes a word takes. */
+/** The number of bytes of a word. */
 function sizeOf(l: Leaf): number {
   return (3 * l.bits + 2 + 7) >> 3;
 }
@@ -68,7 +71,7 @@ export function setWord(l: Leaf, n: Float64Array, at: number, word: bigint): voi
   store(l, n, at, Number(largest), part(2n), part(1n), part(0n));
 }
 
-/** Something that reads v:n among bits. */
+/** A reader of v:n among bits. */
 interface Bits {
   bits(n: number): number;
 }
@@ -101,7 +104,7 @@ export function wordOf(l: Leaf, n: Float64Array, at: number): bigint {
   return word;
 }
 
-/** Makes what a difference in an edit leads to, of the quaternion that is there. */
+/** Applies an edit's difference to the stored quaternion. */
 export function editQuat(l: Leaf, n: Float64Array, at: number, difference: bigint): void {
   if ((difference & 1n) === 1n) {
     setWord(l, n, at, difference >> 1n);
@@ -160,7 +163,7 @@ export function packQuat(l: Leaf, q: ArrayLike<number>, n: Float64Array, at: num
   }
 }
 
-/** Which step breaks the rule about the largest, from 1, or 0. */
+/** The number, from 1, of the step that breaks the rule about the largest, or 0. */
 function unsettled(l: Leaf, n: Float64Array, at: number): number {
   const r = rest(l.m, n[at + 1], n[at + 2], n[at + 3]);
   for (let i = 0; i < 3; i++) {
@@ -181,8 +184,8 @@ export function roundToEven(v: number): number {
 const turnedFour = new Float64Array(4);
 
 /**
- * Writes the three steps of a rotation when another component, or the same one, is left out. They
- * go to into[from] and the two places behind it.
+ * Writes the three steps of a rotation with another component, or the same one, left out. The
+ * results are in into[from] and the two places after it.
  */
 export function turn(l: Leaf, n: Float64Array, at: number, leftOut: number, into: Float64Array, from: number): void {
   const largest = n[at];

@@ -1,30 +1,33 @@
-// The server's schema, read from the bytes that the handshake carries (docs/WIRE.md, "Schema").
-// Everything on the wire has its layout: a client needs no code that was made from the game.
+// The server's schema, read from the bytes that the handshake carries (docs/WIRE.md, "Schema"). It
+// describes all layouts of the wire: a client needs no code that was generated from the game.
 
 import { layoutOf, messageText, structOf, type Layout, type Leaf } from "./layout.js";
 import { containersOf, flatKind, flatLeaves, show, unflatten } from "./show.js";
 import { Kind, readTables, type Field, type Type } from "./tables.js";
 
-/** Turns one type of protobuf messages into values and back, for a game that gives one. */
+/** Decodes and encodes one type of protobuf messages, for a game that supplies a codec. */
 export interface ProtoCodec {
-  /** Throws on bytes that are no such message. */
+  /** Throws on invalid bytes. */
   decode(bytes: Uint8Array): unknown;
   encode(value: unknown): Uint8Array;
 }
 
-/** Finds the codec of a protobuf message by its full name. Without one its value is its bytes. */
+/**
+ * Finds the codec of a protobuf message by its full name. The value of a message without one is its
+ * bytes.
+ */
 export type ProtoCodecs = (name: string) => ProtoCodec | undefined;
 
 /**
  * The type of a message, an answer or an input.
  *
- * Values are plain objects with the field names of the schema. By kinds:
- * `bool` is a boolean; integers up to 32 bits, floats and quantised values are numbers, `float32`
- * rounded as on the server; `int64` and `uint64` are bigints; `instant` is a bigint of nanoseconds,
- * below 0 for -1 - t ns of scaled time; `ref` is the number of the object, 0 for none; `quat` is
- * `[x, y, z, w]`; `string` is a string; `bytes` and `[n]byte` are Uint8Arrays; arrays and slices are
- * arrays; maps are Maps and sets are Sets; a protobuf message is what its codec makes, or its
- * bytes, and null for none in a field.
+ * Values are plain objects with the field names of the schema. By kinds: `bool` is a boolean;
+ * integers up to 32 bits, floats and quantised values are numbers, `float32` rounded as on the
+ * server; `int64` and `uint64` are bigints; `instant` is a bigint of nanoseconds, below 0 for -1 -
+ * t ns of scaled time; `ref` is the number of the object, 0 for none; `quat` is `[x, y, z, w]`;
+ * `string` is a string; `bytes` and `[n]byte` are Uint8Arrays; arrays and slices are arrays; maps
+ * are Maps and sets are Sets; a protobuf message is the result of its codec, or its bytes, and null
+ * for none in a field.
  */
 export interface MessageType {
   /** The type as text, as in docs/WIRE.md. */
@@ -36,18 +39,18 @@ export interface ObjectClass {
   readonly index: number;
   readonly name: string;
   /**
-   * Its fields, as if they were a message: who predicts encodes and decodes a state to round it as
+   * Its fields, as if they were a message: a prediction encodes and decodes a state to round it as
    * the wire does, and compares the bytes.
    */
   readonly fields: MessageType;
   /**
-   * The leaves that are numbers, in a flat layout for whoever interpolates: see Replicated.flat. A
-   * quaternion takes four places in it, everything else one.
+   * The leaves that are numbers, in a flat layout for interpolation: see Replicated.flat. A
+   * quaternion takes four places in it, every other leaf one.
    */
   readonly flat: readonly FlatLeaf[];
-  /** How many places the flat layout has. */
+  /** The number of places of the flat layout. */
   readonly flatSize: number;
-  /** Makes a state of zero values, of which each call makes another one. */
+  /** Makes a new state of zero values. */
   create(): Record<string, unknown>;
   /** Writes numbers in the flat layout into a state that create, or Replicated.copy, has made. */
   unflatten(flat: Float64Array, state: Record<string, unknown>): void;
@@ -57,7 +60,7 @@ export interface ObjectClass {
 export interface FlatLeaf {
   /** Its place in a mask. */
   readonly index: number;
-  /** Where it is in a state: field names, and indices of arrays. */
+  /** Its path in a state: field names, and indices of arrays. */
   readonly path: readonly (string | number)[];
   readonly kind: "integer" | "float" | "quat" | "bool";
   /** Its first place. */
@@ -74,25 +77,25 @@ export interface Method {
   /** The stages that it allows, its default first: 10, 20 ... 70. */
   readonly stages: readonly number[];
   readonly message: MessageType;
-  /** The answer's, of a call. */
+  /** The type of the answer, of a call. */
   readonly reply: MessageType | undefined;
 }
 
-/** What the server's schema declares. */
+/** The declarations of the server's schema. */
 export interface Schema {
   readonly classes: readonly ObjectClass[];
   readonly methods: readonly Method[];
-  /** What clients make for each fixed step, if they make anything. */
+  /** The type of clients' inputs for each fixed step, undefined for a game without inputs. */
   readonly input: MessageType | undefined;
 }
 
-/** A class as it is compiled. */
+/** The compiled form of a class. */
 export class Class implements ObjectClass {
   readonly layout: Layout;
   readonly fields: Message;
   readonly flat: readonly FlatLeaf[];
   readonly flatLeaves: readonly Leaf[];
-  /** Versions of objects are relative to it where there is no other one. */
+  /** The baseline of versions of objects that have no other one. */
   readonly zero: { tick: number; owner: number; n: Float64Array; x: unknown[] };
 
   constructor(
@@ -121,7 +124,7 @@ export class Class implements ObjectClass {
   }
 }
 
-/** A message's type as it is compiled: a struct with a layout, or a protobuf message. */
+/** The compiled type of a message: a struct with a layout, or a protobuf message. */
 export class Message implements MessageType {
   readonly text: string;
   readonly layout: Layout | undefined;
@@ -134,7 +137,7 @@ export class Message implements MessageType {
   }
 }
 
-/** Reads the bytes of a SchemaTables. Throws a Refusal of what is none, or makes no sense. */
+/** Reads the bytes of a SchemaTables. Throws a Refusal for invalid bytes. */
 export function readSchema(bytes: Uint8Array, protos: ProtoCodecs = () => undefined): Schema {
   const t = readTables(bytes);
   return {

@@ -1,4 +1,5 @@
-// What a program sees of cells: plain objects, arrays, Maps and Sets, and numbers as on the server.
+// Converts cells to a program's values: plain objects, arrays, Maps and Sets, and numbers as on the
+// server.
 
 import { unitOf } from "./quat.js";
 import { Blob, Form, isNumber, Leaf, List, type Branch, type Layout, type Node } from "./layout.js";
@@ -8,19 +9,22 @@ import { Kind } from "./tables.js";
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Text of bytes. Text in place of invalid UTF-8 encodes to no more bytes than there were, so that it fits its field. */
+/**
+ * Decodes UTF-8. The replacements of invalid bytes never take more bytes than the original, so that
+ * the text fits its field.
+ */
 function textOf(bytes: Uint8Array): string {
   const s = utf8.decode(bytes);
   return s.includes("\ufffd") && encoder.encode(s).length > bytes.length ? s.replaceAll("\ufffd", "?") : s;
 }
 
-/** The number that steps stand for. */
+/** The value of a number of steps. */
 export function stepped(l: Leaf, steps: number): number {
   const v = (steps * l.num) / l.den;
   return l.single ? Math.fround(v) : v;
 }
 
-/** The value of a leaf. What is no number is made anew, and belongs to the caller. */
+/** The value of a leaf. Values other than numbers are new objects that belong to the caller. */
 export function showLeaf(l: Leaf, n: Float64Array, nb: number, x: readonly unknown[], xb: number): unknown {
   switch (l.form) {
     case Form.Bool:
@@ -85,7 +89,7 @@ export function show(node: Node, n: Float64Array, nb: number, x: readonly unknow
   return parts;
 }
 
-/** Lists the structs and arrays of a value, in the order in which leaves name them. */
+/** Lists the structs and arrays of a value, in the order in which leaves refer to them. */
 export function containersOf(node: Node, value: unknown, into: Record<string | number, unknown>[] = []): Record<string | number, unknown>[] {
   if (!(node instanceof Leaf)) {
     const v = value as Record<string | number, unknown>;
@@ -97,12 +101,12 @@ export function containersOf(node: Node, value: unknown, into: Record<string | n
   return into;
 }
 
-/** The numbers of a layout for whoever interpolates: see FlatLeaf. */
+/** The leaves of a layout that are numbers, for interpolation: see FlatLeaf. */
 export function flatLeaves(layout: Layout): Leaf[] {
   return layout.leaves.filter((l) => isNumber(l.form));
 }
 
-/** Writes the numbers in the flat layout, which is that of the cells. */
+/** Writes the numbers in the flat layout, whose places are those of the cells. */
 export function flatten(leaves: readonly Leaf[], n: Float64Array, into: Float64Array): void {
   for (let i = 0; i < leaves.length; i++) {
     const l = leaves[i];
@@ -128,7 +132,7 @@ export function unflatten(leaves: readonly Leaf[], flat: Float64Array, container
   }
 }
 
-/** What kind of number a flat leaf is. */
+/** The kind of number of a flat leaf. */
 export function flatKind(l: Leaf): "integer" | "float" | "quat" | "bool" {
   switch (l.form) {
     case Form.Bool:

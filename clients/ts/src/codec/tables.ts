@@ -1,4 +1,4 @@
-// The tables of a schema as they travel: SchemaTables, and what a reader checks of its types.
+// The tables of a schema in their encoded form, SchemaTables, and the checks of their types.
 
 import { ByteReader } from "../wire/bytes.js";
 import { textOf, SIZED, VARINT, Walker } from "../wire/protobuf.js";
@@ -32,7 +32,7 @@ export const enum Kind {
   Map,
 }
 
-/** What a table says of a type. */
+/** A type, as a table describes it. */
 export interface Type {
   kind: Kind;
   max: number;
@@ -70,19 +70,22 @@ export interface Tables {
   input: Type | undefined;
 }
 
-/** How deep types may be nested, and how many leaves a class, a message or an element may have. */
+/** The most levels of nested types, and the most leaves of a class, a message or an element. */
 const MAX_LEVELS = 24;
 export const MAX_LEAVES = 256;
 const MAX_DECLARATIONS = 8192;
 
 let declarations = 0;
 
-/** The server checks its schema itself, and says what is wrong with it. */
+/**
+ * Refuses tables without a detailed reason, because the server checks its own schema and reports
+ * the reason.
+ */
 export function senseless(): never {
   refuse("tables that make no sense");
 }
 
-/** Reads the bytes of a SchemaTables, of which every type is sound. Throws a Refusal. */
+/** Reads the bytes of a SchemaTables and checks every type. Throws a Refusal. */
 export function readTables(bytes: Uint8Array): Tables {
   declarations = 0;
   const tables: Tables = { classes: [], methods: [], input: undefined };
@@ -172,7 +175,7 @@ function readMethod(bytes: Uint8Array): MethodTable {
   return m;
 }
 
-/** Appends the stages of a field, which are packed or one. */
+/** Appends the stages of a field, which is packed or holds one stage. */
 function stages(w: Walker, bytes: Uint8Array, into: number[]): void {
   if ((bytes[w.start] & 7) === 0) {
     into.push(w.value);
@@ -237,7 +240,7 @@ function readType(bytes: Uint8Array, level: number): Type {
   return t;
 }
 
-/** The sint64 of the field that begins here, exactly. */
+/** Returns the exact sint64 of the field at start. */
 function signed(bytes: Uint8Array, start: number): number {
   const r = new ByteReader();
   r.open(bytes, start, bytes.length);
@@ -245,7 +248,9 @@ function signed(bytes: Uint8Array, start: number): number {
   return r.zigzag();
 }
 
-/** Refuses a message that is neither a struct nor a protobuf message, or whose types are unsound. */
+/**
+ * Refuses a message that is neither a struct nor a protobuf message, or that has an invalid type.
+ */
 function checkMessage(t: Type): void {
   if (t.kind === Kind.Proto) need(t.max === 0 && hasItsParts(t));
   else {
@@ -267,7 +272,7 @@ function need(ok: boolean): void {
   }
 }
 
-/** Refuses a type without what its kind needs, or with what it has not. */
+/** Refuses a type that lacks a part which its kind needs, or has a part that it must not have. */
 function checkType(t: Type): void {
   const k = t.kind;
   const [least, most] = maxOf(k);
@@ -299,7 +304,7 @@ function maxOf(k: Kind): [number, number] {
   }
 }
 
-/** Whether a type has what its kind needs beside max, and nothing else. */
+/** Reports whether a type has, beside max, exactly the parts that its kind needs. */
 function hasItsParts(t: Type): boolean {
   const k = t.kind;
   const ranged = k === Kind.Range32 || k === Kind.Range64;
@@ -313,12 +318,12 @@ function hasItsParts(t: Type): boolean {
   );
 }
 
-/** Whether a step is within bounds and in lowest terms. */
+/** Reports whether a step is within bounds and in lowest terms. */
 function isStep(num: number, den: number): boolean {
   return num >= 1 && num < 2 ** 20 && den >= 1 && den < 2 ** 40 && gcd(num, den) === 1;
 }
 
-/** Whether a type is a key of a map or set, and a value. */
+/** Reports whether a type is an entry of a map or set: a key, and for a map a value. */
 function isEntry(e: Type): boolean {
   const f = e.fields;
   if (e.kind !== Kind.Struct || f.length < 1 || f.length > 2 || f[0].name !== "Key" || (f.length > 1 && f[1].name !== "Value")) return false;
@@ -326,7 +331,7 @@ function isEntry(e: Type): boolean {
   return (key >= Kind.Int8 && key <= Kind.Uint64) || key === Kind.Ref || key === Kind.String;
 }
 
-/** Whether a value of the type takes any bytes. */
+/** Reports whether a value of the type takes any bytes. */
 function hasBytes(t: Type): boolean {
   switch (t.kind) {
     case Kind.ByteArray:

@@ -1,4 +1,4 @@
-// Values in their whole form, in bytes (docs/WIRE.md, "Values"): cells from bytes, and back.
+// Reads and writes the cells of values in their whole form (docs/WIRE.md, "Values").
 
 import { ByteReader, type ByteWriter } from "../wire/bytes.js";
 import { TWO53, rounded, unsigned, unzigzagWide, zigzag, zigzagWide, type Unsigned } from "../wire/numbers.js";
@@ -68,7 +68,7 @@ function blob(r: ByteReader, size: number): Blob {
   return size === 0 ? NO_BYTES : new Blob(r.copy(size));
 }
 
-/** Refuses bytes that are no such message, if the game knows the type. */
+/** Refuses bytes that the game's codec of the type, if there is one, cannot decode. */
 function checkedProto(l: Leaf, b: Blob): Blob {
   if (l.codec === undefined) {
     return b;
@@ -93,12 +93,12 @@ export function readList(r: ByteReader, l: Leaf): List {
   }
 }
 
-/** The number of bytes or elements, which may not be over the limit. */
+/** Returns the number of bytes or elements, or refuses one over the limit. */
 export function limited(l: Leaf, size: number): number {
   return size <= l.max ? size : refuse("too long");
 }
 
-/** A float, which is not NaN. */
+/** Returns a float, or refuses NaN. */
 export function number(v: number): number {
   return v === v ? v : beyond();
 }
@@ -123,7 +123,7 @@ export function exact(r: ByteReader): bigint {
   return v < TWO53 ? BigInt(v) : r.wide();
 }
 
-/** Writes all leaves of a layout, or those that a mask has. */
+/** Writes all leaves of a layout, or only the leaves of a mask. */
 export function writeCells(w: ByteWriter, layout: Layout, n: Float64Array, nb: number, x: readonly unknown[], xb: number, mask?: Uint8Array): void {
   const leaves = layout.leaves;
   for (let i = 0; i < leaves.length; i++) {

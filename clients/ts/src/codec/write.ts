@@ -1,4 +1,4 @@
-// Writes the values of a program in their whole form (docs/WIRE.md, "Values").
+// Encodes a program's values in their whole form (docs/WIRE.md, "Values").
 
 import { ByteWriter } from "../wire/bytes.js";
 import { zigzagWide } from "../wire/numbers.js";
@@ -17,7 +17,9 @@ function fail(path: string, what: string): never {
   throw new RangeError(`${path || "the message"} ${what}`);
 }
 
-/** Whether whole numbers beyond their type wrap, as they do on the server, instead of being refused. */
+/**
+ * Whether whole numbers beyond their type wrap, as they do on the server, instead of being refused.
+ */
 export const mode = { wraps: false };
 
 /** Writes a value; undefined is the zero value. Throws a RangeError with the path of the field. */
@@ -74,7 +76,7 @@ function writeLeaf(w: ByteWriter, l: Leaf, value: unknown, path: string): void {
   }
 }
 
-/** A whole number within bounds. */
+/** Returns a whole number, or throws a RangeError for one outside the bounds. */
 function whole(v: unknown, low: number, high: number, path: string): number {
   const n = typeof v === "bigint" ? Number(v) : v;
   return typeof n === "number" && Number.isInteger(n) && n >= low && n <= high ? n : fail(path, `cannot be ${String(v)}`);
@@ -97,7 +99,7 @@ function wide(l: Leaf, v: unknown, path: string): bigint {
   return mode.wraps || fits === n ? fits : fail(path, `cannot be ${n}`);
 }
 
-/** A float as a writer sends it: NaN is 0. */
+/** Returns the float that is written: 0 for NaN. */
 function float(v: unknown, path: string): number {
   if (typeof v !== "number") {
     fail(path, "is no number");
@@ -151,7 +153,7 @@ function writeList(w: ByteWriter, l: Leaf, value: unknown, path: string): void {
   }
 }
 
-/** The entries of a Map or Set, in the order of their keys, as the structs that travel. */
+/** The entries of a Map or Set, in the order of their keys, as structs. */
 function entries(l: Leaf, value: unknown, path: string): unknown[] {
   const key = (l.element!.root as Branch).nodes[0] as Leaf;
   if (!(value instanceof Map) && !(value instanceof Set)) {

@@ -1,4 +1,4 @@
-// Writes deltas, the other way of delta.ts: inputs travel so.
+// Writes deltas, for inputs; delta.ts reads them.
 
 import { ByteWriter, same } from "../wire/bytes.js";
 import { lenSize, riceSize, type BitWriter } from "../wire/bitwriter.js";
@@ -10,7 +10,7 @@ import { Form, isNumber, type Layout, type Leaf } from "./layout.js";
 import { turn, wordOf } from "./quat.js";
 import { writeCell } from "./value.js";
 
-/** Writes deltas without an oldest version, one after the other. */
+/** Writes deltas that have no oldest version, one after the other. */
 export class DeltaWriter {
   private readonly expected = new Expected();
   private readonly run = new Run();
@@ -20,7 +20,10 @@ export class DeltaWriter {
 
   constructor(private readonly w: BitWriter) {}
 
-  /** Writes what leads from a baseline to a version; older is the version before, or undefined. */
+  /**
+   * Writes the delta from a baseline to a version; older is the version before the baseline, or
+   * undefined.
+   */
   write(layout: Layout, to: Version, base: Version, older: Version | undefined, span: number, ahead: number): void {
     this.expected.span = span;
     this.expected.ahead = ahead;

@@ -1,9 +1,9 @@
-// The newest inputs that a client has made, by their steps, so that an input can be sent again.
+// The newest inputs that a client has made, by their steps, kept for repeated sends.
 
 import type { EncodedInput, InputWriter, StepInput, View } from "../codec/index.js";
 import type { Moment } from "../view/playout.js";
 
-/** Of how many inputs before the newest the server says whether they have come. */
+/** The number of inputs before the newest of which the server reports the arrival. */
 const TOLD = 16;
 
 interface Slot extends StepInput {
@@ -15,7 +15,10 @@ interface Slot extends StepInput {
 
 export class InputRing {
   newest = 0;
-  /** Inputs of two windows: those that a server may hold, and those that have run unknown to the client. */
+  /**
+   * The inputs of two windows: those that a server may hold, and those that the server has run
+   * without the client's knowledge.
+   */
   private slots: (Slot | undefined)[];
   private done = 0;
   private generation = 0;
@@ -28,34 +31,43 @@ export class InputRing {
     this.slots = new Array(2 * window);
   }
 
-  /** Whether the input of a step is to be made. It does not depend on the server: a room that sleeps says nothing. */
+  /**
+   * Whether the input of a step has to be made. It does not depend on the server, because a
+   * sleeping room sends no state.
+   */
   wants(step: number): boolean {
     return step > this.newest;
   }
 
-  /** Discards the inputs of steps after this one: the server takes new ones, of another generation. */
+  /**
+   * Discards the inputs of steps after this one: the server accepts new ones, of another
+   * generation.
+   */
   setBack(step: number): void {
     this.generation = (this.generation + 1) % 4;
     this.newest = Math.min(this.newest, step);
     this.slots.forEach((s, i) => {
-      if (s) s.came = false; // The server discards what waits.
+      if (s) s.came = false; // The server discards its waiting inputs.
       if (s && s.step > step) this.slots[i] = undefined;
     });
   }
 
-  /** Keeps the input of a step; throws a RangeError for one that cannot travel. */
+  /** Stores the input of a step; throws a RangeError for one that cannot be encoded. */
   add(step: number, value: unknown, view: View | undefined): void {
     this.slots[step % this.slots.length] = { step, input: this.writer.encode(value), view, came: false };
     this.newest = step;
   }
 
-  /** The input of a step as the server reads it, while it is kept. */
+  /** The input of a step as the server reads it, while it is stored. */
   at(step: number): unknown {
     const s = this.slots[step % this.slots.length];
     return step > 0 && s?.step === step ? this.writer.decode(s.input) : undefined;
   }
 
-  /** Takes which inputs of a generation the server has; false: it is another generation than the present one. */
+  /**
+   * Records which inputs of a generation the server has; false: the generation is not the current
+   * one.
+   */
   confirm(newest: number, before: number, generation: number): boolean {
     if (generation !== this.generation) return false;
     this.came(newest);
@@ -68,12 +80,15 @@ export class InputRing {
     if (s?.step === step) s.came = true;
   }
 
-  /** The server has run the steps up to this one. */
+  /** Records that the server has run the steps up to this one. */
   ran(step: number): void {
     this.done = Math.max(this.done, step);
   }
 
-  /** A packet of the newest input and those before it down to the oldest that may still have to come. */
+  /**
+   * A packet of the newest input and those before it, down to the oldest that the server may still
+   * need.
+   */
   packet(): Uint8Array | undefined {
     const list: Slot[] = [];
     let open = 0;
@@ -90,7 +105,7 @@ export class InputRing {
 const PLACES = 64;
 const MAX_SPAN = 65_536;
 
-/** What a player sees at a moment, as the other side reads it. */
+/** A player's view at a moment, as the server reads it. */
 export function viewOf(m: Moment): View | undefined {
   const { to } = m;
   const from = m.alpha >= 1 ? to : m.from;

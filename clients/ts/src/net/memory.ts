@@ -1,5 +1,5 @@
-// A carrier without a network, for tests: two ends, of which each hands what it is sent to the
-// other when the test says so.
+// A carrier without a network, for tests: two ends, each of which delivers its sent data to the
+// other on the test's command.
 
 import { Code } from "../api.js";
 import { Base } from "./carrier.js";
@@ -8,7 +8,7 @@ export class MemoryCarrier extends Base {
   readonly transport = "memory";
   peer!: MemoryCarrier;
   private queue: (() => void)[] = [];
-  /** How this end was closed. */
+  /** The code and text with which this end was closed. */
   closedWith: { code: number; text: string } | undefined;
 
   /** Both ends of a connection. */
@@ -35,12 +35,12 @@ export class MemoryCarrier extends Base {
     this.queue.push(() => this.peer.end(code, text));
   }
 
-  /** Hands over what this end has sent. */
+  /** Delivers the data that this end has sent. */
   deliver(): void {
     for (const fn of this.queue.splice(0)) fn();
   }
 
-  /** Breaks the connection without a word. */
+  /** Breaks the connection without a close frame. */
   cut(): void {
     this.queue = [];
     this.end(Code.Lost, "cut");

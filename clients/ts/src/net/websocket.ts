@@ -7,9 +7,9 @@ import { Base, type Carrier } from "./carrier.js";
 const SUBPROTOCOL = "netloop.1";
 const STREAM = 0;
 const DATAGRAM = 1;
-/** With more than so many bytes in the socket a datagram would be late when it arrives. */
+/** With more bytes than this in the socket's buffer, a datagram would arrive too late. */
 const BEHIND = 8 << 10;
-/** From here on the close codes of a WebSocket are netloop's. */
+/** WebSocket close codes from here on carry netloop's codes. */
 const OWN = 4000;
 
 class WebSocketCarrier extends Base {
@@ -52,7 +52,7 @@ class WebSocketCarrier extends Base {
 
   close(code: number, text: string): void {
     this.ended = true;
-    // A reason has at most 123 bytes; the whole text is in the frame before.
+    // A reason has at most 123 bytes; the frame before carries the whole text.
     this.socket.close(OWN + Math.min(code, 999), text.replace(/[^\x20-\x7e]/g, "?").slice(0, 123));
   }
 }
@@ -71,7 +71,7 @@ export function dialWebSocket(platform: Platform, url: string, signal: AbortSign
     };
     if (signal.aborted) return leave();
     signal.addEventListener("abort", leave);
-    // Node tells an error alone, and browsers a close behind it that says no more.
+    // Node reports only an error, browsers report an error and a close without further information.
     socket.onerror = socket.onclose = () => {
       signal.removeEventListener("abort", leave);
       reject(new Error("it was not opened"));

@@ -1,4 +1,4 @@
-// The carrier of choice: QUIC on the game's own port, with datagrams that nothing holds up.
+// The preferred carrier: QUIC on the game's own port, with datagrams that no lost packet delays.
 
 import { Code, type ConnectInfo, type Platform } from "../api.js";
 import { Base, type Carrier } from "./carrier.js";
@@ -6,7 +6,7 @@ import { Base, type Carrier } from "./carrier.js";
 type Readable = ReadableStream<Uint8Array>;
 type Writable = WritableStream<Uint8Array>;
 
-/** The parts of WebTransport that are used: not every library of TypeScript has it. */
+/** The used parts of WebTransport: older TypeScript libraries lack its types. */
 interface Session {
   readonly ready: Promise<void>;
   readonly closed: Promise<{ closeCode?: number; reason?: string }>;
@@ -15,9 +15,9 @@ interface Session {
   close(info?: { closeCode?: number; reason?: string }): void;
 }
 
-/** So many datagrams may wait for the page, which is busy: about a second of them. */
+/** The most datagrams that wait for a busy page: those of about a second. */
 const MAX_ARRIVED = 128;
-/** So many datagrams may wait for the browser: more would be late when they leave. */
+/** The most datagrams that wait for the browser: further ones would be sent too late. */
 const MAX_WAITING = 8;
 
 class WebTransportCarrier extends Base {
@@ -45,7 +45,7 @@ class WebTransportCarrier extends Base {
     this.datagrams.closed.catch(() => {});
   }
 
-  /** Reads until the end, of which the session tells. */
+  /** Reads until the end, which the session reports. */
   private async read(from: Readable, take: (b: Uint8Array) => void): Promise<void> {
     try {
       const reader = from.getReader();
@@ -55,7 +55,7 @@ class WebTransportCarrier extends Base {
         if (value.length > 0 && !this.ended) take(value);
       }
     } catch {
-      // The session's end says why.
+      // The session's end carries the reason.
     }
   }
 
@@ -75,7 +75,7 @@ class WebTransportCarrier extends Base {
     try {
       this.session.close({ closeCode: code, reason: text });
     } catch {
-      // It is closed already.
+      // The session is closed already.
     }
   }
 }

@@ -1,5 +1,5 @@
-// A carrier whose link is worse than it is: latency and jitter each way, and lost datagrams. The
-// stream keeps its order, as one does.
+// A carrier that makes its link worse: latency and jitter each way, and lost datagrams. The stream
+// keeps its order.
 
 import type { Platform, Simulation, Transport } from "../api.js";
 import type { Carrier, CarrierEvents } from "./carrier.js";

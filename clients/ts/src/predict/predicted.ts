@@ -1,5 +1,5 @@
-// One object that is predicted: what was predicted for the newest steps, as the wire carries it, and
-// what is drawn of it while a correction decays.
+// One predicted object: its predicted states of the newest steps, in their wire encoding, and the
+// drawn state while a correction decays.
 
 import { decodeMessage, encodeMessage } from "../codec/index.js";
 import { same } from "../wire/bytes.js";
@@ -7,15 +7,15 @@ import type { Entity } from "../view/entity.js";
 import type { Leaves } from "../view/leaves.js";
 import type { Predictor } from "./predictor.js";
 
-/** Where an object of spawn comes from; step 0 is that of all others. */
+/** The origin of an object of spawn; step 0 is that of all other objects. */
 export interface Birth {
   step: number;
   n: number;
-  /** The server's has not come. */
+  /** The server's object has not arrived. */
   awaited: boolean;
-  /** Of a step function, which makes it again when its step runs again. */
+  /** Made in a step function, which makes it again when its step runs again. */
   inStep: boolean;
-  /** Its birth has not happened yet. */
+  /** The step that makes it has not run again yet. */
   unborn: boolean;
 }
 
@@ -25,13 +25,13 @@ export class Predicted {
   held = 0;
   newest = 0;
   first = 0;
-  /** Up to this step what is kept is the server's word. */
+  /** The states up to this step are the server's. */
   base = 0;
-  /** The tick of the object's version when it was last looked at. */
+  /** The tick of the object's version at the last comparison. */
   version: number;
-  /** The tick as of which that is what the server has. */
+  /** The tick as of which that version is confirmed as the server's. */
   known: number;
-  /** Up to which tick what was predicted has been compared. */
+  /** The tick up to which the predicted states have been compared. */
   judged = 0;
   wrong = false;
   birth: Birth = { step: 0, n: 0, awaited: false, inStep: false, unborn: false };
@@ -49,7 +49,7 @@ export class Predicted {
     readonly by: Predictor,
     readonly entity: Entity,
     known: number,
-    /** How many steps back the prediction is kept. */
+    /** The number of steps for which predicted states are kept. */
     private kept: number,
   ) {
     this.bytes = new Array(kept);
@@ -62,7 +62,7 @@ export class Predicted {
     this.live = this.decode(this.server());
   }
 
-  /** What the server last said of the object. */
+  /** The server's newest state of the object. */
   server(): Uint8Array {
     return encodeMessage(this.by.type, this.entity.state);
   }
@@ -71,7 +71,7 @@ export class Predicted {
     return decodeMessage(this.by.type, bytes) as Record<string, unknown>;
   }
 
-  /** Whether what was predicted for a step is there. */
+  /** Reports whether the predicted state of a step is stored. */
   has(step: number): boolean {
     return this.newest > 0 && step >= this.first && step <= this.newest;
   }
@@ -80,12 +80,14 @@ export class Predicted {
     return this.bytes[step % this.kept];
   }
 
-  /** Rounds the live state to what the wire carries, and makes it what is predicted for a step. */
+  /**
+   * Rounds the live state to the wire's precision, and stores it as the predicted state of a step.
+   */
   keep(step: number): void {
     this.put(step, encodeMessage(this.by.type, this.live, true));
   }
 
-  /** Makes bytes what is predicted for a step, and what the object goes on from. */
+  /** Stores bytes as the predicted state of a step, and makes them the live state. */
   put(step: number, bytes: Uint8Array): void {
     this.live = this.decode(bytes);
     const i = step % this.kept;
@@ -96,20 +98,20 @@ export class Predicted {
     this.first = Math.max(this.first, step - this.kept + 1);
   }
 
-  /** Makes the live state that of a step, if it is there. */
+  /** Makes the live state that of a step, if it is stored. */
   load(step: number): void {
     if (this.held === step || !this.has(step)) return;
     this.live = this.decode(this.at(step));
     this.held = step;
   }
 
-  /** Goes back to a step, or to the newest of which the server's word is in if that is later. */
+  /** Goes back to a step, or to the newest step with the server's state if that is later. */
   back(step: number): void {
     this.newest = Math.min(this.newest, Math.max(step, this.base));
     this.load(Math.min(step, this.newest));
   }
 
-  /** Makes a state all that is known, as of a step. */
+  /** Makes a state, as of a step, the only stored one. */
   begin(state: Record<string, unknown>, step: number): void {
     this.live = state;
     this.newest = 0;
@@ -117,9 +119,9 @@ export class Predicted {
     this.keep(step);
   }
 
-  // What is drawn.
+  // Drawing.
 
-  /** Notes what is drawn before the object is corrected. */
+  /** Records the drawn state before the object is corrected. */
   remember(now: number): void {
     this.wasBytes = NONE;
     if (!this.has(this.held)) return;
@@ -128,14 +130,14 @@ export class Predicted {
     this.move(this.was, now);
   }
 
-  /** Moves numbers by what is left of the offset. */
+  /** Moves numbers by the remaining part of the offset. */
   move(v: Float64Array, now: number): void {
     const left = 1 - (now - this.since) / Math.max(this.by.smoothingMs, 1e-6);
     this.offside = this.offside && left > 0;
     if (this.offside) this.leaves.shift(v, this.offset, left);
   }
 
-  /** Lets the picture go over from what was remembered to what is right now. */
+  /** Starts a transition of the drawn state from the recorded to the corrected one. */
   smoothen(now: number): void {
     const bytes = this.at(this.held);
     if (this.wasBytes === NONE || same(bytes, this.wasBytes)) return;
@@ -147,7 +149,7 @@ export class Predicted {
     this.goOver(this.was, is, now);
   }
 
-  /** Lets the picture go over from some numbers to others. */
+  /** Starts a transition of the drawn state from some numbers to others. */
   goOver(was: Float64Array, is: Float64Array, now: number): void {
     const { snap, smoothingMs } = this.by;
     this.since = now;
@@ -161,7 +163,10 @@ export class Predicted {
     return s;
   }
 
-  /** Writes what is to be drawn: what lies between the two newest steps, and what is left of a correction. */
+  /**
+   * Writes the numbers to draw: interpolated between the two newest steps, plus the remaining part
+   * of a correction.
+   */
   draw(out: Float64Array, last: number, fraction: number, now: number): void {
     const to = this.flats[this.held % this.kept];
     if (!to) this.leaves.flatten(this.live, out);

@@ -1,8 +1,8 @@
-// Runs ahead with the objects that the client owns. What was predicted for a step is compared with
-// what the server has after that step, which is known in two cases only: a packet of a tick brings a
-// version of the object, or a whole snapshot of which nothing is lost and under way says that the
-// client has everything. If it is another value, all objects go back, and the steps after it run
-// again. See docs/adr/0034.
+// Predicts the objects that the client owns. The predicted state of a step is compared with the
+// server's state after that step, which is known in two cases only: a packet of a tick brings a
+// version of the object, or a whole snapshot, without lost packets or packets under way, confirms
+// that the client has all changes. If the states differ, all objects return to that step, and the
+// later steps run again. See docs/adr/0034.
 
 import type { Frame } from "../api.js";
 import type { ServerTime } from "../clock/server.js";
@@ -12,24 +12,24 @@ import { same } from "../wire/bytes.js";
 import { Predicted, type Birth } from "./predicted.js";
 import type { Predictor } from "./predictor.js";
 
-/** What predicting needs of the client. */
+/** The parts of the client that predictions use. */
 export interface Surroundings {
   readonly id: number;
   readonly time: ServerTime;
-  /** The input that the server has for a step, and how many are missing since. */
+  /** The input that the server uses for a step, undefined without one. */
   inputOf(step: number): { input: unknown } | undefined;
-  /** The frame as it is in a fixed step. */
+  /** The frame, set to a fixed step. */
   frameOf(step: number): Frame;
-  /** Objects of a class that the server shows as this client's. */
+  /** The objects of a class of which the server has made this client the owner. */
   owned(className: string): Iterable<Entity>;
   addLocal(className: string, state: Record<string, unknown>): Entity;
   removeLocal(e: Entity): void;
-  /** The server's object takes over one of spawn. */
+  /** Replaces a local object of spawn by the server's object. */
   takeOver(local: Entity, server: Entity): void;
   guard(where: string, fn: () => void): void;
 }
 
-/** Objects of spawn for which the server's have not come: a second of 256 shots. */
+/** The most objects of spawn that wait for the server's: a second of 256 shots. */
 const MAX_AWAITED = 256;
 
 export class Prediction {
@@ -41,7 +41,7 @@ export class Prediction {
   replayed = 0;
   spawnsMatched = 0;
   spawnsWithdrawn = 0;
-  /** The step that runs, or runs again; 0 between two. */
+  /** The step that runs, or runs again; 0 outside of steps. */
   running = 0;
   private objects = new Map<Entity, Predicted>();
   private applied = false;
@@ -54,7 +54,9 @@ export class Prediction {
 
   constructor(private s: Surroundings) {}
 
-  /** How many steps back a prediction is kept: as many as an input may be ahead of its server. */
+  /**
+   * The number of steps for which predictions are kept: an input may be as far ahead of its server.
+   */
   private get kept(): number {
     return this.s.time.line.window;
   }
@@ -69,7 +71,9 @@ export class Prediction {
 
   // Steps.
 
-  /** Runs a fixed step, and those that a frame has left out: the server runs them. */
+  /**
+   * Runs a fixed step, and the steps that a frame has skipped, because the server runs them too.
+   */
   step(step: number): void {
     if (step <= this.last || step > this.last + this.kept) this.predictFrom(step - 1);
     while (this.last < step) this.run(++this.last);
@@ -96,7 +100,7 @@ export class Prediction {
     this.running = 0;
   }
 
-  /** Keeps the step; a state that the wire cannot carry is left as it was. */
+  /** Stores the state of the step; the last state replaces one that cannot be encoded. */
   private keep(d: Predicted, step: number): void {
     let fits = false;
     this.s.guard(`predict ${d.by.className}`, () => {
@@ -106,7 +110,7 @@ export class Prediction {
     if (!fits) d.put(step, d.has(step - 1) ? d.at(step - 1) : d.server());
   }
 
-  /** Begins anew with a step: what was predicted for later ones is forgotten. */
+  /** Restarts the prediction at a step: predicted states of later ones are discarded. */
   private predictFrom(step: number): void {
     this.last = step;
     for (const by of this.classes) {
@@ -120,9 +124,9 @@ export class Prediction {
     this.timeOut();
   }
 
-  // What the server says.
+  // The server's state.
 
-  /** Takes what a packet has said, once it is applied; certain: nothing is lost and under way. */
+  /** Takes the result of an applied packet; certain: no packet is lost or under way. */
   learn(a: ApplyResult, certain: boolean): void {
     if (this.classes.length === 0) return;
     this.applied = true;
@@ -159,14 +163,14 @@ export class Prediction {
     }
   }
 
-  /** Notes what the server has told of inputs. */
+  /** Records the server's report on inputs. */
   told(missed: number, early: number): void {
     if (missed === this.missed && early >= 0) return;
     this.missed = missed;
     this.lateAt = this.s.time.line.fixedSteps(this.s.time.tick);
   }
 
-  /** Compares what was predicted with what has come, once a frame. */
+  /** Compares the predicted states with the received ones, once a frame. */
   reconcile(now: number): void {
     this.now = now;
     if (!this.applied) return;
@@ -201,13 +205,16 @@ export class Prediction {
       this.mispredicted++;
       if (this.lateAt > d.base) this.mispredictedLate++;
       d.by.count(was, now);
-    } else if (step + this.kept <= this.last && d.newest > 0) return false; // Too old to go on from.
+    } else if (step + this.kept <= this.last && d.newest > 0) return false; // Too old.
     d.wrong = true;
     d.base = step;
     return true;
   }
 
-  /** Goes back to a step, takes the server's word where it was another, and runs the steps after it again. */
+  /**
+   * Goes back to a step, takes the server's state of the objects that differed, and runs the later
+   * steps again.
+   */
   private replay(from: number): void {
     from = Math.max(from, this.last - this.kept + 1);
     for (const by of this.classes) {
@@ -231,7 +238,7 @@ export class Prediction {
     this.withdraw((b) => b.unborn);
   }
 
-  /** Forgets the objects that are gone, and those that are somebody else's now. */
+  /** Removes the objects that are gone, and those that have another owner now. */
   private prune(by: Predictor): void {
     for (const d of [...by.objects]) {
       if (d.entity.alive && d.entity.owner === this.s.id) continue;
@@ -241,7 +248,7 @@ export class Prediction {
     }
   }
 
-  /** Begins anew in another room, or as another client. */
+  /** Restarts in another room, or as another client. */
   forget(): void {
     this.withdraw(() => true);
     for (const by of this.classes) by.objects = [];
@@ -252,7 +259,7 @@ export class Prediction {
 
   // Objects that the server is about to spawn.
 
-  /** Makes an object, or finds the one that a step has made which runs again. */
+  /** Makes an object, or finds the one that an earlier run of the same step has made. */
   spawn(by: Predictor, state: Record<string, unknown>, step: number): Entity {
     const birth: Birth = { step, n: this.spawned++, awaited: true, inStep: this.running > 0, unborn: false };
     const own = by.round({ ...state, [by.born!]: { Step: BigInt(step), N: birth.n } });
@@ -273,12 +280,18 @@ export class Prediction {
     return d.entity;
   }
 
-  /** The last step that an object does not run: if the turn of its class is still to come, that before its birth. */
+  /**
+   * The last step that an object does not run: the step before its birth if its class runs later in
+   * that step, else the step of its birth.
+   */
   private eve(by: Predictor, b: Birth): number {
     return b.inStep && this.classes.indexOf(by) >= this.turn ? b.step - 1 : b.step;
   }
 
-  /** Takes an object that has come in a packet of a tick; true: it is one that the client has spawned. */
+  /**
+   * Takes a new object of a tick's packet; true: it is the server's copy of an object that the
+   * client has spawned.
+   */
   met(e: Entity, tick: number): boolean {
     const by = this.by(e.className);
     const born = by?.born ? e.state[by.born] : undefined;
@@ -296,7 +309,10 @@ export class Prediction {
     return true;
   }
 
-  /** Despawns what has been awaited for so long that nothing can be said of it any more. */
+  /**
+   * Despawns the objects that have waited for the server's for so long that they can no longer be
+   * matched.
+   */
   private timeOut(): void {
     this.withdraw((b) => b.step > this.last || b.step + this.kept <= this.last);
   }

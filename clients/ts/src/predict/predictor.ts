@@ -4,7 +4,7 @@ import type { Predicted } from "./predicted.js";
 
 /** Predicts the objects of a class. */
 export class Predictor {
-  /** In the order in which they run: what the server has by id, and what it has not behind that. */
+  /** In the order in which they run: first the server's objects by id, then the client's own. */
   objects: Predicted[] = [];
   readonly wrong: Record<string, number> = {};
 
@@ -14,11 +14,11 @@ export class Predictor {
     readonly step: (state: any, input: any, frame: Frame) => void,
     readonly smoothingMs: number,
     readonly snap: ((was: any, is: any) => boolean) | undefined,
-    /** The field by which an object of spawn is known again. */
+    /** The field by which an object of spawn is matched. */
     readonly born: string | undefined,
   ) {}
 
-  /** A state as the wire carries it. */
+  /** Rounds a state to the wire's precision. */
   round(state: Record<string, unknown>): Record<string, unknown> {
     return decodeMessage(this.type, encodeMessage(this.type, state, true)) as Record<string, unknown>;
   }
@@ -40,7 +40,7 @@ export class Predictor {
     return step > 0 ? this.objects.find((d) => d.birth.step === step && d.birth.n === n) : undefined;
   }
 
-  /** Counts the fields that were predicted wrongly. */
+  /** Counts the mispredicted fields. */
   count(was: Uint8Array, is: Uint8Array): void {
     differences(decodeMessage(this.type, was), decodeMessage(this.type, is), "", (path) => {
       this.wrong[path] = (this.wrong[path] ?? 0) + 1;
@@ -57,7 +57,7 @@ function differences(a: any, b: any, path: string, found: (path: string) => void
   for (const k of keys) differences(a[k], b[k], path ? `${path}.${k}` : k, found);
 }
 
-/** Whether two leaves differ: lists of bytes, maps and sets by what is in them. */
+/** Reports whether two leaves differ: byte arrays, maps and sets by their contents. */
 function different(a: any, b: any): boolean {
   const text = (v: any) =>
     JSON.stringify(v instanceof Map || v instanceof Set || ArrayBuffer.isView(v) ? [...(v as any)] : v, (_, x) => (typeof x === "bigint" ? `${x}n` : x));

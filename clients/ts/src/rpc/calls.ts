@@ -1,9 +1,9 @@
-// The questions that wait for an answer.
+// The calls that wait for an answer.
 
 import { Code, NetloopError } from "../api.js";
 import type { Message } from "../wire/frames.js";
 
-/** How many may wait: more than a player can ask. */
+/** The most calls that wait: more than a player can make. */
 const MAX_CALLS = 1024;
 
 interface Waiting {
@@ -26,13 +26,16 @@ export class Calls {
     return this.waiting.size >= MAX_CALLS;
   }
 
-  /** Notes a call and returns its id. */
+  /** Stores a call and returns its id. */
   add(w: Waiting): number {
     this.waiting.set(++this.last, w);
     return this.last;
   }
 
-  /** Hands an answer to who asked. One that nobody waits for, or of another method, is counted. */
+  /**
+   * Passes an answer to its call. An answer without a waiting call, or of another method, is
+   * counted.
+   */
   answer(m: Message, decode: (payload: Uint8Array) => unknown): void {
     const w = this.waiting.get(m.call);
     if (!w || w.method !== m.method) {
@@ -44,7 +47,7 @@ export class Calls {
       return w.reject(new NetloopError(m.code, m.text));
     }
     const answer = decode(m.payload);
-    if (answer === undefined) return; // As if it had been lost: the call runs into its timeout.
+    if (answer === undefined) return; // Handled as a lost answer: the call runs into its timeout.
     this.waiting.delete(m.call);
     w.resolve(answer);
   }

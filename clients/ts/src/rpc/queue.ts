@@ -1,4 +1,5 @@
-// Messages wait for their stage, and those that were sent with their state for that as well.
+// Messages wait for their stage; messages that were sent with their state wait for that state as
+// well.
 
 import type { Message } from "../wire/frames.js";
 
@@ -8,10 +9,10 @@ export interface Queued {
   stage: number;
 }
 
-/** So many may wait for one stage: a page that handles nothing for long gets no more. */
+/** The most messages that wait: a page that handles none for long gets no more. */
 const MAX_QUEUED = 4096;
 
-/** The messages that wait for their stage, in the order in which they came. */
+/** The messages that wait for their stage, in the order of arrival. */
 export class StageQueues {
   private queues = new Map<number, Queued[]>();
   private length = 0;
@@ -26,7 +27,7 @@ export class StageQueues {
     return true;
   }
 
-  /** What waits for a stage. */
+  /** Removes and returns the messages of a stage. */
   take(stage: number): readonly Queued[] {
     const list = this.queues.get(stage);
     if (!list || list.length === 0) return NONE;
@@ -41,7 +42,7 @@ const MAX_HELD = 256;
 const MAX_HELD_BYTES = 64 << 10;
 const MAX_HELD_TICKS = 120;
 
-/** The messages that wait for the state that they were sent with, oldest first. */
+/** The messages that wait for the state with which they were sent, oldest first. */
 export class Held {
   early = 0;
   private state = 0;
@@ -52,7 +53,10 @@ export class Held {
     return this.queue.length;
   }
 
-  /** Keeps a message, or reports that its state is there. run gets those that must go for it. */
+  /**
+   * Stores a message, or reports that its state has arrived. run gets the messages that are evicted
+   * for it.
+   */
   hold(q: Queued, tick: number, run: (q: Queued) => void): boolean {
     if (q.message.tick <= this.state) return false;
     const size = q.message.payload.length;
@@ -65,13 +69,13 @@ export class Held {
     return true;
   }
 
-  /** The state has reached a tick. */
+  /** Records that the state has reached a tick. */
   reached(tick: number, run: (q: Queued) => void): void {
     this.state = Math.max(this.state, tick);
     while (this.queue.length > 0 && this.queue[0]!.q.message.tick <= this.state) run(this.pop());
   }
 
-  /** Runs what has waited for too long. */
+  /** Runs the messages that have waited for too long. */
   expire(tick: number, run: (q: Queued) => void): void {
     while (this.queue.length > 0 && tick >= this.queue[0]!.came + MAX_HELD_TICKS) {
       this.early++;
@@ -79,7 +83,7 @@ export class Held {
     }
   }
 
-  /** Runs everything: no state will come any more; anew says that ticks begin again. */
+  /** Runs all messages, because no more state arrives; anew: ticks begin again. */
   release(run: (q: Queued) => void, anew: boolean): void {
     while (this.queue.length > 0) {
       this.early++;

@@ -1,5 +1,5 @@
-// How a client comes back whose connection has broken: when attempts are made, and which answers
-// are final.
+// The reconnection of a client whose connection has broken: the times of its attempts, and the
+// answers that end them.
 
 import { Code, type NetloopError } from "../api.js";
 import type { Entered } from "./entry.js";
@@ -11,12 +11,12 @@ const QUIET_WAIT = 600;
 // The first attempts are short: a server that restarts answers none that began before.
 const FIRST_LIMIT = 1000;
 const MOST_LIMIT = 5000;
-// A move waits for longer than the 10 s for which a server lets a game admit a client.
+// A move waits for longer than the 10 s in which a server lets a game admit a client.
 const MOVE_LIMIT = 15000;
 
 const PASSING: readonly number[] = [Code.Unspecified, Code.Full, Code.Busy, Code.Closing, Code.Timeout, Code.Flood, Code.Lost, Code.Internal];
 
-/** Whether a server that refuses with this code may think better of it. */
+/** Reports whether a later attempt may succeed after a refusal with this code. */
 function passes(code: number): boolean {
   return PASSING.includes(code);
 }
@@ -31,22 +31,22 @@ export function mayFollow(code: number, away: boolean): boolean {
   return silent(code) || (away && passes(code));
 }
 
-/** A client whose connection has broken, until the game has taken it back. */
+/** A client without a connection, until the game has readmitted it. */
 export class Away {
   attempt = 0;
-  /** For the server's word that the client is in. */
+  /** It waits for the server's confirmation that the client is in the room. */
   waits = false;
-  /** It goes on where it was. */
+  /** The server has resumed the client's seat. */
   resumed = false;
   landed: Entered | undefined;
-  /** The attempt is a move to another room, over the connection that there is. */
+  /** The attempt is a move to another room, over the existing connection. */
   moves = false;
   private dialling: AbortController | undefined;
   private next: number;
 
   constructor(
     readonly since: number,
-    /** Why the connection broke, or the last attempt failed. */
+    /** The reason why the connection broke, or the last attempt failed. */
     public why: { code: number; text: string },
     private now: () => number,
     private random: () => number,
@@ -54,12 +54,12 @@ export class Away {
     this.next = since;
   }
 
-  /** Whether the next attempt begins now. */
+  /** Reports whether the next attempt is due now. */
   due(now: number): boolean {
     return !this.dialling && !this.landed && !this.waits && now >= this.next;
   }
 
-  /** Begins an attempt, of which failed is told if it is no use to go on. */
+  /** Begins an attempt, and calls failed if further attempts are useless. */
   dial(now: number, giveUp: number, enter: (limit: number, signal: AbortSignal) => Promise<Entered>, failed: (e: NetloopError) => void): void {
     this.attempt++;
     const limit = Math.min(this.moves ? MOVE_LIMIT : doubled(FIRST_LIMIT, this.attempt, MOST_LIMIT), Math.max(this.since + giveUp - now, 1));
@@ -80,7 +80,7 @@ export class Away {
     );
   }
 
-  /** An attempt has failed: the next comes after a pause. */
+  /** Schedules the next attempt, after a failed one. */
   failed(now: number, why: { code: number; text: string }): void {
     this.why = why;
     this.waits = this.moves = false;

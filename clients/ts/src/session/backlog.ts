@@ -1,6 +1,6 @@
-// What makes reliable messages outlive the connection that they were sent over: those that the
-// server has not said to have are kept, and the next connection carries them first. Messages are
-// numbered from 1 over all connections; the numbers do not travel.
+// Keeps reliable messages beyond the connection that they were sent over: messages that the server
+// has not acknowledged are kept, and the next connection sends them first. Messages are numbered
+// from 1 over all connections; the numbers are not sent.
 
 const MAX_BYTES = 128 << 10;
 
@@ -8,14 +8,14 @@ export class Backlog {
   private kept: Uint8Array[] = [];
   private bytes = 0;
   private confirmed = 0;
-  /** The server has not said yet where it goes on. */
+  /** The server has not yet said which message it expects next. */
   awaits = false;
 
   get length(): number {
     return this.kept.length;
   }
 
-  /** Keeps a frame, or reports that there is no room. */
+  /** Stores a frame, or reports that there is no room. */
   add(frame: Uint8Array): boolean {
     if (this.bytes + frame.length > MAX_BYTES) return false;
     this.kept.push(frame);
@@ -23,7 +23,7 @@ export class Backlog {
     return true;
   }
 
-  /** Lets go of what the server has; false for a number that makes no sense. */
+  /** Drops the frames that the server has received; false for an impossible number. */
   confirm(received: number): boolean {
     const n = received - this.confirmed;
     if (n < 0 || n > this.kept.length) return false;

@@ -1,6 +1,6 @@
-// One way into the room: carriers are raced, and the first over which the server answers greets it.
-// The other is closed before the game has heard of it: who wins is known by the server's tables,
-// and only who accepts them is admitted.
+// One entry into a room: carriers are raced, and the first one over which the server answers wins.
+// The others are closed before the game knows of them: the server's tables decide the race, and a
+// server admits a client only after the client has accepted them.
 
 import { Code, NetloopError } from "../api.js";
 import type { Carrier, Dial } from "../net/carrier.js";
@@ -9,15 +9,15 @@ import { Refusal } from "../wire/refusal.js";
 import { Greeting, schemaAccepted } from "./greeting.js";
 import { Link, type Traffic } from "./link.js";
 
-/** A carrier that may win. */
+/** A carrier in the race. */
 export interface Contender {
   name: string;
   dial: Dial;
-  /** So long after the start it is tried, or once all before it have failed. */
+  /** The delay after the start at which it is tried, unless all before it have failed earlier. */
   afterMs: number;
 }
 
-/** What an entry needs. */
+/** The parameters of an entry. */
 export interface EntryConfig {
   contenders: readonly Contender[];
   hello: Hello;
@@ -32,15 +32,15 @@ export interface EntryConfig {
   traffic: Traffic;
 }
 
-/** What an entry brings back. */
+/** The result of an entry. */
 export interface Entered {
   link: Link;
   welcome: Welcome;
-  /** When the hello left. */
+  /** The time at which the hello was sent. */
   began: number;
 }
 
-/** Enters, or rejects with a NetloopError. An aborted signal closes what is open. */
+/** Enters, or rejects with a NetloopError. An aborted signal closes all open connections. */
 export function enter(cfg: EntryConfig, signal?: AbortSignal): Promise<Entered> {
   return new Promise((resolve, reject) => new Race(cfg, signal, resolve, reject));
 }
@@ -90,7 +90,7 @@ class Race {
     );
   }
 
-  /** A contender has failed without a word of the server. */
+  /** Handles a contender that failed without an answer of the server. */
   private lost(c: Contender, why: string): void {
     if (this.done) return;
     if (this.winner === c) return this.fail(Code.Lost, why);
@@ -102,7 +102,7 @@ class Race {
     else if (this.failures.length === this.started) this.fail(Code.Lost, this.why("the server cannot be reached"));
   }
 
-  /** The server has answered over this one: the others go. */
+  /** Makes the contender over which the server has answered the winner, and closes the others. */
   private win(c: Contender): void {
     if (this.winner) return;
     this.winner = c;

@@ -1,13 +1,13 @@
-// The client's half of a handshake, without I/O: the server's frames go in, and what comes out is
-// what to answer, the welcome, or why there is none. The client has no fingerprint, so the server
-// always tells its tables first: the race of two carriers is decided by them, before either of the
+// The client's half of a handshake, without I/O: it takes the server's frames, and returns the
+// answer to send, the welcome, or the reason of a refusal. The client has no fingerprint, so the
+// server always sends its tables first: they decide the race of two carriers, before either of the
 // two is admitted.
 
 import { NetloopError } from "../api.js";
 import { beyond, refuse } from "../wire/refusal.js";
 import { Kind, MAX_PARTS, MAX_TABLES, frameOf, parseClose, parseFrame, parsePart, parseWelcome, type Welcome } from "../wire/frames.js";
 
-/** What a frame has brought, if it is more than a part. */
+/** The result of a frame, if it is more than a part. */
 export interface Step {
   tables?: Uint8Array;
   welcome?: Welcome;
@@ -21,16 +21,19 @@ export class Greeting {
   private got = 0;
   private tables: Uint8Array = new Uint8Array(0);
 
-  /** accepted: the tables of this connection are known, as those of a client that moves. */
+  /** accepted: the tables of this connection are known already, because the client moves. */
   constructor(private accepted: boolean) {}
 
-  /** Takes a frame; a refusal of the server is thrown, and so is a Refusal of what makes no sense. */
+  /**
+   * Takes a frame; throws a NetloopError for the server's refusal, and a Refusal for an invalid
+   * frame.
+   */
   take(frame: Uint8Array): Step {
     const { kind, body } = parseFrame(frame);
     switch (kind) {
       case Kind.SchemaPart:
         return this.part(body);
-      case Kind.Close: // As a room says it that refuses one who moves.
+      case Kind.Close: // Sent by a room that refuses a moving client.
       case Kind.Refused: {
         const c = parseClose(body);
         throw new NetloopError(c.code, c.text);

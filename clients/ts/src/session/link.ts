@@ -1,5 +1,5 @@
-// A connection after its handshake: what arrives is checked and waits for the next step, and what
-// the client wants to send leaves with a flush.
+// A connection after its handshake: received data is checked and waits for the next step, and the
+// client's data is sent with a flush.
 
 import { Code } from "../api.js";
 import type { Carrier } from "../net/carrier.js";
@@ -14,7 +14,7 @@ import { beyond, Refusal } from "../wire/refusal.js";
 import type { Backlog } from "./backlog.js";
 import { Window } from "../wire/window.js";
 
-/** The kinds of what arrives. */
+/** The kinds of received data. */
 export const enum Arrived {
   State,
   Record,
@@ -30,7 +30,7 @@ export const enum Arrived {
   Gone,
 }
 
-/** What has arrived, in the order in which it came. */
+/** Received data, in the order of arrival. */
 export type Arrival =
   | { kind: Arrived.State | Arrived.Record; at: number; bytes: Uint8Array }
   | { kind: Arrived.Message; message: Message; size: number; number: number }
@@ -42,17 +42,17 @@ export type Arrival =
   | { kind: Arrived.Inputs; status: InputStatus }
   | { kind: Arrived.Gone; code: number; text: string };
 
-/** What connections count, over all of them. */
+/** The counters of all connections together. */
 export interface Traffic {
   bytesIn: number;
   bytesOut: number;
   datagramsIn: number;
   datagramsOut: number;
-  /** What made no sense, came twice, or found no room. */
+  /** Datagrams and messages that were invalid or duplicates, or that found no room. */
   dropped: number;
 }
 
-/** What a message that is sent consists of. */
+/** The parts of an outgoing message. */
 export interface Outgoing {
   method: number;
   stage: number;
@@ -61,7 +61,10 @@ export interface Outgoing {
   reliable: boolean;
 }
 
-/** Where a client goes on, and the number of its first datagram there. */
+/**
+ * The carrier over which a moving client continues, and the number of its first datagram in the
+ * other room.
+ */
 export interface Onward {
   carrier: Carrier;
   first: number;
@@ -72,7 +75,10 @@ const MAX_ARRIVED_BYTES = 1 << 20;
 const MAX_UNRELIABLE = 512;
 const MAX_UNRELIABLE_BYTES = 32 << 10;
 const CLOSE_WAIT = 500;
-/** A client that has heard nothing for so long pads what it sends, so that a server that has restarted may answer. */
+/**
+ * After a silence of this many ms a client pads its datagrams, so that a restarted server may
+ * answer.
+ */
 const PAD_AFTER = 50;
 const PAD_TO = 32;
 const RECEIPT_MESSAGES = 16;
@@ -80,12 +86,15 @@ const RECEIPT_BYTES = 32 << 10;
 const MS = 1e6;
 
 export class Link {
-  /** When anything sound arrived last. */
+  /** The time at which the last valid data arrived. */
   heard: number;
-  /** The end is under way or over. */
+  /** The connection is closing or closed. */
   ending = false;
   backlog: Backlog | undefined;
-  /** The server has sent the client on to another room: it goes there over this carrier. */
+  /**
+   * Set when the server has sent the client on to another room: the client joins it over this
+   * carrier.
+   */
   onward: Onward | undefined;
   private inbox: Arrival[] = [];
   private inboxBytes = 0;
@@ -106,7 +115,7 @@ export class Link {
     private now: () => number,
     private later: (fn: () => void, ms: number) => void,
     private traffic: Traffic,
-    /** The numbers of the first datagrams that leave, and that count. */
+    /** The numbers of the first datagrams: of those to send, and of those to accept. */
     first = 1,
     private firstIn = 1,
   ) {
@@ -114,7 +123,10 @@ export class Link {
     this.heard = now();
   }
 
-  /** Calls fn once it is known whether the game takes the client in: with nothing, or with the end. */
+  /**
+   * Calls fn once the game has decided on the client: without an argument if it is admitted, else
+   * with the end.
+   */
   onDecided(fn: (closed?: { code: number; text: string }) => void): void {
     this.decided = fn;
     for (const a of this.inbox) this.decide(a);
@@ -130,7 +142,7 @@ export class Link {
     return this.carrier.transport;
   }
 
-  /** What has arrived since it was last asked. */
+  /** Removes and returns the data that has arrived. */
   take(): Arrival[] {
     const all = this.inbox;
     this.inbox = [];
@@ -147,14 +159,14 @@ export class Link {
   }
 
   /**
-   * Puts in what may not be lost. Without room for it, because nobody has stepped for long, the
-   * connection counts as broken: the next one carries what was not taken.
+   * Queues data that may not be lost. If there is no room for it, because the page has not stepped
+   * for long, the connection counts as broken: the next one sends the data again.
    */
   private must(a: Arrival, size = 0): void {
     if (!this.push(a, size)) this.break(Code.Timeout, "too much has arrived between two steps");
   }
 
-  // What arrives.
+  // Received data.
 
   datagram(b: Uint8Array): void {
     if (this.ending) return;
@@ -162,7 +174,7 @@ export class Link {
     this.orDrop(() => this.open(b, this.now()));
   }
 
-  /** Takes what breaks the rules and harms nobody: it is counted. */
+  /** Runs take, and counts a violation of the rules that harms no other data. */
   private orDrop(take: () => void): void {
     try {
       take();
@@ -196,7 +208,7 @@ export class Link {
     for (const m of messages) this.message(m, false);
   }
 
-  /** Puts in what may be lost. */
+  /** Queues data that may be lost. */
   private lose(a: Arrival, size = 0): void {
     if (!this.push(a, size)) this.traffic.dropped++;
   }
@@ -252,13 +264,13 @@ export class Link {
       }
       case Kind.Moved:
         this.onward = { carrier: this.carrier, first: this.number + 1 };
-        this.backlog = undefined; // What is sent from now on reaches nobody.
+        this.backlog = undefined; // Later messages are not delivered.
         return this.gone(Code.Moved, parseMoved(body), false);
     }
     beyond();
   }
 
-  /** The carrier has ended. */
+  /** Handles the end of the carrier. */
   closed(code: number, text: string): void {
     this.onward = undefined;
     if (!this.ending) this.gone(code, text, false);
@@ -270,7 +282,7 @@ export class Link {
     if (answer) this.carrier.close(code, text);
   }
 
-  /** Ends a connection whose server breaks the protocol. */
+  /** Ends a connection whose server violates the protocol. */
   violated(text: string): void {
     this.break(Code.Protocol, text);
   }
@@ -287,9 +299,9 @@ export class Link {
     this.decide(a);
   }
 
-  // What leaves.
+  // Sent data.
 
-  /** Says goodbye, behind all that was sent, and ends the connection. */
+  /** Sends a close frame, after all other data, and ends the connection. */
   close(code: number, text: string): void {
     if (this.ending) return;
     this.ending = true;
@@ -297,7 +309,7 @@ export class Link {
     this.later(() => this.carrier.close(code, text), CLOSE_WAIT);
   }
 
-  /** Ends it without a word. */
+  /** Ends the connection without a close frame. */
   cut(): void {
     if (this.ending) return;
     this.gone(Code.Lost, "cut", false);
@@ -313,7 +325,10 @@ export class Link {
     if (!this.ending) this.raw(frame);
   }
 
-  /** Sends a message: a reliable one at once, another with the next flush. False: it can never leave. */
+  /**
+   * Sends a message: a reliable one at once, another with the next flush. False: the message can
+   * never be sent.
+   */
   send(m: Outgoing): boolean {
     if (m.payload.length > (m.reliable ? MAX_PAYLOAD : MAX_DATAGRAM_PAYLOAD)) return false;
     const body = encodeMessage(m);
@@ -338,7 +353,10 @@ export class Link {
     return true;
   }
 
-  /** Takes which messages the server has had, and sends those that it lacks. False: that makes no sense. */
+  /**
+   * Takes the number of messages that the server has received, and sends the missing ones. False:
+   * the number is impossible.
+   */
   resend(received: number): boolean {
     const b = this.backlog!;
     if (!b.confirm(received)) return false;
@@ -349,12 +367,15 @@ export class Link {
     return true;
   }
 
-  /** From which number of reliable messages on the server has to be told. */
+  /** Sets the number of reliable messages whose receipt the server knows of. */
   startReceipts(received: number): void {
     this.told = received;
   }
 
-  /** Notes that reliable messages up to a number have been taken. The server is told from time to time. */
+  /**
+   * Records that reliable messages up to a number were handled. The server gets a receipt from time
+   * to time.
+   */
   received(messages: number, size: number): void {
     this.toldBytes += size;
     if (messages < this.told + RECEIPT_MESSAGES && this.toldBytes < RECEIPT_BYTES) return;
@@ -375,7 +396,7 @@ export class Link {
     this.control(digestFrame(0, true));
   }
 
-  /** Asks the room to let the client go on to that of a ticket. */
+  /** Asks the room to move the client to the room of a ticket. */
   move(ticket: string): void {
     this.control(moveFrame(ticket));
   }
@@ -388,7 +409,9 @@ export class Link {
     this.inputs = packet;
   }
 
-  /** Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements. */
+  /**
+   * Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements.
+   */
   flush(beat: boolean, acks: Acknowledgement | undefined): void {
     while (!this.ending && (beat || this.requestDue || this.inputs || this.unreliable.length > 0)) {
       this.send1(acks);
@@ -396,7 +419,7 @@ export class Link {
     }
   }
 
-  /** Sends the datagram of a time request that is due, between two flushes. */
+  /** Sends the datagram of a due time request, between two flushes. */
   flushTime(acks: Acknowledgement | undefined): void {
     if (this.requestDue && !this.ending) this.send1(acks);
   }
@@ -430,7 +453,7 @@ export class Link {
   }
 }
 
-/** Writes which state packets have arrived. */
+/** Writes the acknowledgements of state packets. */
 function writeAcks(w: Writer, a: Acknowledgement): void {
   let runs = 0;
   for (const k of a.runs) runs += varintSize(k);

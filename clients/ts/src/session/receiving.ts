@@ -1,15 +1,15 @@
-// What a client keeps about the state that it receives, beside the state itself.
+// A client's bookkeeping of received state, beside the state itself.
 
 import { Code, NetloopError } from "../api.js";
 import type { Link } from "./link.js";
 
-/** Decides when a client that refuses packets of state asks for the full state. */
+/** Decides when a client that refuses state packets asks for the full state. */
 export class Refusals {
   private count = 0;
   private from = 0;
   private wait = 0;
 
-  /** Takes a packet that was refused, and tells whether to ask. */
+  /** Records a refused packet, and reports whether to ask. */
   refused(now: number): boolean {
     if (++this.count < 3 || now < this.from) return false;
     const wait = now - this.from > 60_000 ? 1000 : Math.max(2 * this.wait, 1000);
@@ -21,11 +21,11 @@ export class Refusals {
 }
 
 const VERIFY_TIMEOUT = 10_000;
-/** A server may ignore who asks more than once a second. */
+/** A server may ignore a client that asks more than once a second. */
 const VERIFY_AGAIN = 1250;
 const VERIFY_DIGESTS = 60;
 
-/** A question whether client and server agree, under way. */
+/** A comparison of the client's state with the server's, under way. */
 export class Verification {
   private waiting: { resolve: () => void; reject: (e: NetloopError) => void }[] = [];
   private deadline = 0;
@@ -36,7 +36,7 @@ export class Verification {
     return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }));
   }
 
-  /** Asks the server again, and gives up. */
+  /** Repeats the question to the server, or gives up. */
   step(now: number, link: Link): void {
     if (this.waiting.length === 0) return;
     if (now >= this.deadline) this.done(new NetloopError(Code.Timeout, "no digest could be compared in time"));
@@ -58,7 +58,7 @@ export class Verification {
   }
 }
 
-/** The snapshot whose packets come one by one, and how many came in the last second. */
+/** The snapshot whose packets are arriving, and the number of snapshots in the last second. */
 export class Snapshots {
   whole = 0;
   private tick = 0;
@@ -66,7 +66,7 @@ export class Snapshots {
   private at = 0;
   private recent: number[] = [];
 
-  /** Takes a packet; of one that completes its snapshot it returns what that was. */
+  /** Takes a packet; returns the arrival and size of the snapshot that it completes. */
   packet(tick: number, bytes: number, at: number, complete: boolean): { at: number; bytes: number } | undefined {
     if (tick !== this.tick) {
       this.tick = tick;
@@ -81,7 +81,7 @@ export class Snapshots {
     return { at: this.at, bytes: this.bytes };
   }
 
-  /** Those of the last second. */
+  /** The number of snapshots in the last second. */
   rate(now: number): number {
     while (this.recent.length > 0 && (now - this.recent[0]! > 1000 || this.recent.length > 1000)) this.recent.shift();
     return this.recent.length;

@@ -1,7 +1,7 @@
-// What the server has held back, what was lost on the way, and which flushes are worth a datagram
-// for acknowledgements alone.
+// Counts skipped snapshots and lost packets, and decides which flushes send a datagram for
+// acknowledgements alone.
 
-/** What reception needs to know of a packet. */
+/** The fields of a packet that reception uses. */
 export interface Received {
   id: number;
   tick: number;
@@ -10,8 +10,8 @@ export interface Received {
 }
 
 /**
- * Tells what was held back from what was lost. Packets are numbered without gaps, so a number that is
- * missing was sent and lost, and a snapshot that was due and has no number was never sent.
+ * Tells skipped snapshots from lost packets. Packets are numbered without gaps, so a missing number
+ * was sent and lost, and a due snapshot without a number was never sent.
  */
 export class Reception {
   every = 1;
@@ -19,14 +19,14 @@ export class Reception {
   /** Packets of the newest snapshot that are on their way. */
   open = 0;
   held = 0;
-  /** How often something was missing, or held back. */
+  /** The number of losses and skipped snapshots. */
   rough = 0;
   private next = 0;
   private came = 0;
   private past = 0;
   private gap = 0;
 
-  /** Begins with another connection, whose packets are numbered anew. */
+  /** Restarts for another connection, whose packets are numbered anew. */
   restart(sendEvery: number): void {
     this.past = this.lost;
     this.tick = this.open = this.next = this.came = this.gap = 0;
@@ -37,7 +37,7 @@ export class Reception {
     this.every = Math.min(Math.max(sendEvery, 1), 2 ** 20);
   }
 
-  /** A packet has come that was refused. */
+  /** Counts a refused packet. */
   refused(): void {
     this.came++;
   }
@@ -64,12 +64,12 @@ export class Reception {
     this.open = p.count - 1;
   }
 
-  /** Packets that were sent and have not arrived, but for those of the newest snapshot. */
+  /** Packets that were sent and have not arrived, except those of the newest snapshot. */
   get lost(): number {
     return this.past + Math.max(this.next - this.came - this.open - 1, 0);
   }
 
-  /** Whether nothing was lost but what the server knew of when it had the acknowledgements of a tick. */
+  /** Reports whether the server knew of all losses when it had the acknowledgements of a tick. */
   gapless(acknowledged: number): boolean {
     return acknowledged >= this.gap && this.tick > 0;
   }
@@ -82,8 +82,9 @@ const ACK_MOST = 100;
 const ACK_LATE = 50;
 
 /**
- * Says which flushes are worth a datagram for acknowledgements alone: on a link that is well those of
- * every third snapshot, by the server's ticks, so that clients that get the same acknowledge the same.
+ * Decides which flushes send a datagram for acknowledgements alone: on a good link those of every
+ * third snapshot, by the server's ticks, so that clients with equal packets send equal
+ * acknowledgements.
  */
 export class Acking {
   private well = 0;

@@ -1,8 +1,8 @@
 import { SPAN, Window } from "../wire/window.js";
 
-/** What `acks` of the next datagram says: docs/WIRE.md, "Acknowledgements". */
+/** The field `acks` of the next datagram: docs/WIRE.md, "Acknowledgements". */
 export interface Acknowledgement {
-  /** The highest packet that is acknowledged. */
+  /** The highest acknowledged packet. */
   newest: number;
   /** Lengths of alternating runs from there downwards. */
   runs: readonly number[];
@@ -10,7 +10,7 @@ export interface Acknowledgement {
 
 const MOST_RUNS = 63;
 
-/** Remembers which packets are acknowledged, as far back as anybody is told. */
+/** Records the acknowledged packets, as far back as acknowledgements reach. */
 export class Acks {
   private packets = new Window();
   private readonly runs: number[] = [];
@@ -24,7 +24,7 @@ export class Acks {
     this.packets.add(id);
   }
 
-  /** What is to be said, undefined if there is nothing. */
+  /** The acknowledgement to send, undefined if there is none. */
   say(): Acknowledgement | undefined {
     const { runs, packets } = this;
     const { newest } = packets;

@@ -2,11 +2,13 @@ import type { ReplicatedObject } from "./object.js";
 import type { Change } from "./replica.js";
 
 /**
- * Collects what happens to objects until somebody asks. However long that takes, it keeps no more
- * than one entry for each object that is shown, and for each that somebody knows and that is gone.
+ * Collects the changes of objects until the next call of take. It stores at most one entry for each
+ * shown object, and for each despawned object that the caller knows.
  */
 export class Changes {
-  /** What has happened, of which the first count are in use: an array that shrinks makes garbage. */
+  /**
+   * The pending changes, of which the first count are in use: an array that shrinks makes garbage.
+   */
   private readonly pending: (ReplicatedObject | undefined)[] = [];
   private count = 0;
   private readonly said: Change[] = [];
@@ -25,7 +27,7 @@ export class Changes {
   despawned(o: ReplicatedObject): void {
     const was = o.change;
     if (was !== "") {
-      this.forget(o); // an end comes where it happens
+      this.forget(o); // a despawn keeps its place in the order
     }
     if (was !== "spawned") {
       this.add(o, "despawned");
@@ -44,12 +46,12 @@ export class Changes {
     o.change = "";
   }
 
-  /** Says everything, and begins anew. */
+  /** Returns all changes, and begins anew. */
   take(): readonly Change[] {
     const { said, pending, spare } = this;
     while (said.length > this.count) {
       const c = said.pop()!;
-      c.object = undefined as never; // nothing that is gone stays in memory for it
+      c.object = undefined as never; // keeps no despawned object in memory
       spare.push(c);
     }
     for (let i = 0; i < this.count; i++) {

@@ -36,7 +36,7 @@ export class Digest {
   private readonly value = new Fnv();
   private readonly all = new Fnv();
 
-  /** The digest of what is in some slots, in their order. */
+  /** Computes the digest of the objects in some slots, in their order. */
   of(slots: readonly (ReplicatedObject | undefined)[]): void {
     const { all, bytes } = this;
     all.begin();
@@ -65,7 +65,7 @@ export class Digest {
   }
 }
 
-/** Writes what the value of an object is made of. */
+/** Writes the bytes of an object that its digest covers. */
 export function hashed(o: ReplicatedObject, w: ByteWriter): ByteWriter {
   const v = o.newest;
   w.reset();

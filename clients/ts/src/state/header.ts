@@ -1,4 +1,4 @@
-// What stands before the bits of a state packet (docs/WIRE.md, "State packets").
+// The header of a state packet, before its bits (docs/WIRE.md, "State packets").
 
 import { TWO32, TWO53 } from "../wire/numbers.js";
 import type { ByteReader } from "../wire/bytes.js";
@@ -8,7 +8,9 @@ export const CODER = 3;
 export const MAX_PACKETS = 64;
 export const MAX_SLOTS = 65536;
 
-/** The header of a packet. All of it but index, id and padding is the same in a whole snapshot. */
+/**
+ * The header of a packet. All fields but index, id and padding are the same in a whole snapshot.
+ */
 export class Header {
   flags = 0;
   index = 0;
@@ -33,7 +35,7 @@ export class Header {
     return (this.flags & 2) !== 0;
   }
 
-  /** Reads all up to the bits. near is the tick that the packet's own is near to. */
+  /** Reads the header. near is a tick close to the packet's own. */
   read(r: ByteReader, near: number): void {
     if (r.u8() !== CODER) {
       refuse("another coder");
@@ -62,7 +64,7 @@ export class Header {
     this.digestHi = this.hasDigest ? r.u32() : 0;
   }
 
-  /** Whether another packet can be of the same snapshot. */
+  /** Reports whether another packet can be of the same snapshot. */
   fits(other: Header): boolean {
     return (
       (this.flags & 0x1f) === (other.flags & 0x1f) &&
@@ -83,7 +85,7 @@ export function readNumber(r: ByteReader): number {
   return id > 0 && id < TWO53 ? id : beyond();
 }
 
-/** The tick of these low 32 bits that is nearest to another one. None is negative, and none is 0. */
+/** The tick with these low 32 bits that is nearest to another one. It is above 0. */
 export function widen(low: number, near: number): number {
   const by = (low - (near % TWO32)) | 0;
   const tick = near + by < 0 ? low : near + by;

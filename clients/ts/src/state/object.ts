@@ -1,4 +1,4 @@
-// One replicated object: the versions that are stored of it, and what a program sees.
+// One replicated object: its stored versions, and its state for the program.
 
 import type { Class } from "../codec/schema.js";
 import { Blob, Form, isNumber, List, type Layout } from "../codec/layout.js";
@@ -8,19 +8,19 @@ import { refuse } from "../wire/refusal.js";
 import type { Version } from "../codec/delta.js";
 import type { Replicated } from "./replica.js";
 
-/** Counts the bytes of what is stored, each string and list once however many versions have it. */
+/** Counts the bytes of stored values; a string or list that several versions share counts once. */
 export class Memory {
   used = 0;
   private readonly free = new Map<Class, Version[]>();
 
   constructor(readonly limit: number) {}
 
-  /** What a version takes by itself. */
+  /** The bytes of a version without its strings and lists. */
   static sizeOf(layout: Layout): number {
     return 240 + 8 * layout.nSize + 32 * layout.xSize;
   }
 
-  /** A version of a class with any values, which counts from now on. */
+  /** Returns a version of a class with arbitrary values, which counts from now on. */
   take(c: Class): Version {
     const pool = this.free.get(c);
     const v = pool?.pop();
@@ -35,7 +35,9 @@ export class Memory {
     return { tick: 0, owner: 0, n: new Float64Array(c.layout.nSize), x: new Array(c.layout.xSize).fill(null) };
   }
 
-  /** Takes back a version whose values hold nothing. Some are kept for the next ones. */
+  /**
+   * Takes back a version whose strings and lists were released. Some versions are kept for reuse.
+   */
   give(c: Class, v: Version): void {
     let pool = this.free.get(c);
     if (pool === undefined) {
@@ -49,7 +51,7 @@ export class Memory {
     }
   }
 
-  /** How many bytes the values of a version take that none which is stored has. */
+  /** The bytes of a version's strings and lists that no stored version has yet. */
   newIn(x: readonly unknown[]): number {
     let size = 0;
     for (let i = 0; i < x.length; i++) {
@@ -61,7 +63,7 @@ export class Memory {
     return size;
   }
 
-  /** Counts the values of a version that is stored from now on, by 1, or that no longer is, by -1. */
+  /** Counts the values of a version that is stored from now on, by 1, or removed, by -1. */
   count(x: readonly unknown[], by: 1 | -1): void {
     for (let i = 0; i < x.length; i++) {
       const v = x[i];
@@ -75,7 +77,7 @@ export class Memory {
     }
   }
 
-  /** Forgets the versions that nobody uses. */
+  /** Frees the unused versions. */
   trim(): void {
     for (const [c, pool] of this.free) {
       this.used -= pool.length * Memory.sizeOf(c.layout);
@@ -86,18 +88,18 @@ export class Memory {
 
 const SPARE_VERSIONS = 1024; // of one class
 
-/** For how many ticks versions are stored. */
+/** The number of ticks for which versions are stored. */
 const HORIZON = 128;
 
 /** An object that the server has shown. */
 export class ReplicatedObject implements Replicated {
   shown = false;
   data: unknown = undefined;
-  /** Which leaves may be read; undefined is all. */
+  /** The leaves that may be read; undefined is all. */
   mask: Uint8Array | undefined = undefined;
-  /** In the order of their ticks: the last one is what is shown. */
+  /** In the order of their ticks: the last one is the shown version. */
   readonly versions: Version[] = [];
-  /** Whether changes has it, and as what. */
+  /** The kind of the object's entry in changes, empty without one. */
   change: "" | "spawned" | "changed" | "despawned" = "";
 
   private value: Record<string, unknown> | undefined;
@@ -141,7 +143,7 @@ export class ReplicatedObject implements Replicated {
     return this.value;
   }
 
-  /** Writes what may have changed into the state. */
+  /** Updates the leaves of the state that may have changed. */
   private refresh(v: Version): void {
     const leaves = this.class.layout.leaves;
     for (let i = 0; i < leaves.length; i++) {
@@ -173,7 +175,7 @@ export class ReplicatedObject implements Replicated {
     return undefined;
   }
 
-  /** Stores a version, the newest, and drops what no delta can lead from any more. */
+  /** Stores a version, the newest, and drops the versions that no delta can refer to any more. */
   store(v: Version): void {
     this.memory.count(v.x, 1);
     if (this.versions.length > 0 && this.newest.tick === v.tick) {
@@ -198,7 +200,7 @@ export class ReplicatedObject implements Replicated {
     }
   }
 
-  /** Leaves nothing but the newest version, which counts no longer: the object is gone. */
+  /** Drops all versions but the newest, which stops counting, because the object has despawned. */
   end(): void {
     this.shown = false;
     this.dropBefore(Infinity);
@@ -212,7 +214,7 @@ export class ReplicatedObject implements Replicated {
     this.memory.give(this.class, v);
   }
 
-  /** Refuses values of leaves that may not be read: they are zero. */
+  /** Refuses nonzero values in leaves that may not be read. */
   checkMask(v: Version, mask: Uint8Array | undefined): void {
     if (mask === undefined) {
       return;

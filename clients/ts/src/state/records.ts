@@ -1,5 +1,5 @@
-// Reads the records of a packet (docs/WIRE.md, "Records") and keeps what they make of the objects
-// that are shown, until all of them are known to be sound.
+// Reads the records of a packet (docs/WIRE.md, "Records") and stores the resulting changes of
+// objects, until all records are known to be valid.
 
 import type { Class } from "../codec/schema.js";
 import { BitReader } from "../wire/bits.js";
@@ -8,14 +8,14 @@ import { DeltaReader, type Version } from "../codec/delta.js";
 import { before, MAX_SLOTS } from "./header.js";
 import { ReplicatedObject, type Memory } from "./object.js";
 
-/** What one record makes of the object in its slot. */
+/** The result of one record for the object in its slot. */
 export interface Pending {
   slot: number;
   /** Undefined for a despawn. */
   object: ReplicatedObject | undefined;
-  /** The version that is to be stored, until it is. */
+  /** The version to store, undefined once it is stored. */
   version: Version | undefined;
-  /** Whether it was a full record, and so has the object's mask. */
+  /** Whether the record was a full one, and so contains the object's mask. */
   fresh: boolean;
   mask: Uint8Array | undefined;
   /** Versions that were no longer the newest at this tick are dropped; 0 drops none. */
@@ -31,7 +31,7 @@ export class Records {
 
   private readonly r = new BitReader();
   private readonly deltas = new DeltaReader(this.r);
-  /** What the records of the packet are relative to. */
+  /** The context of the packet's records: the ticks to which they are relative. */
   private tick = 0;
   private at = 0;
   private span = 0;
@@ -43,7 +43,7 @@ export class Records {
     private readonly memory: Memory,
   ) {}
 
-  /** Gives back what was read and not applied, and begins anew. */
+  /** Releases the versions that were read and not applied, and begins anew. */
   forget(): void {
     for (let i = 0; i < this.count; i++) {
       const p = this.pending[i];
@@ -78,7 +78,7 @@ export class Records {
     this.checkMemory();
   }
 
-  /** Refuses values for which there is no memory. */
+  /** Refuses values that exceed the memory limit. */
   private checkMemory(): void {
     let size = this.memory.used;
     for (let i = 0; i < this.count; i++) {
@@ -144,7 +144,7 @@ export class Records {
     return p;
   }
 
-  /** Reads a delta into a version of the object that is to be stored, and has the baseline's values at first. */
+  /** Reads a delta into a new version of the object, which holds the baseline's values at first. */
   private readVersion(p: Pending, o: ReplicatedObject, tick: number, base: Version, older?: Version, oldest?: Version, ahead = 0): void {
     const v = this.memory.take(o.class);
     p.object = o;
@@ -160,7 +160,9 @@ export class Records {
     this.deltas.read(o.class.layout, v, base, older, oldest, this.span, ahead);
   }
 
-  /** Refuses a delta of what is not shown, or of an earlier version than what is. */
+  /**
+   * Refuses a delta of an object that is not shown, or of an earlier version than the shown one.
+   */
   private checked(old: ReplicatedObject | undefined, version: number): ReplicatedObject {
     if (old === undefined) {
       return refuse("an unknown baseline");

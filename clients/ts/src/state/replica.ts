@@ -1,5 +1,6 @@
-// What the server has shown to this client: state packets go in, objects come out. It is written
-// from docs/WIRE.md, from "State packets" to "Digest", and is the second reader of that page.
+// The objects that the server shows to this client: it takes state packets and returns objects. It
+// is written from docs/WIRE.md, from "State packets" to "Digest", and is the second reader of that
+// page.
 
 import { budget } from "../codec/list.js";
 import type { Class, ObjectClass, Schema } from "../codec/schema.js";
@@ -13,91 +14,109 @@ import { CODER, Header, readNumber, widen } from "./header.js";
 import { Memory, type ReplicatedObject } from "./object.js";
 import { Records } from "./records.js";
 
-/** What a server can make a replica take. */
+/** The bounds on the memory that a server can make a replica use. */
 export interface ReplicaLimits {
-  /** Bytes that states and their older versions take, as they are counted: 256 MiB. */
+  /**
+   * The bytes of states and their older versions, as the replica counts them: 256 MiB by default.
+   */
   memory: number;
 }
 
 /**
- * What became of a packet or a record. The replica has one of them, which the next call changes.
+ * The result of a packet or a record. The replica has one of them, which the next call changes.
  *
- * - applied: it is what is shown now, and is acknowledged.
+ *
+ *
+ * - applied: its contents are shown now, and it is acknowledged.
  * - repeated: it was applied before, and is acknowledged again.
- * - stale: something of a later tick was applied before. It changes nothing, unacknowledged.
- * - refused: it breaks a rule, or memory is full. It changes nothing, unacknowledged. A client
- *   asks for the full state after three such packets, and closes after such a record.
+ * - stale: a packet of a later tick was applied before. It changes no state and is not
+ *   acknowledged.
+ * - refused: it breaks a rule, or memory is full. It changes no state and is not acknowledged. A
+ *   client asks for the full state after three such packets, and closes after such a record.
  */
 export interface ApplyResult {
   kind: "applied" | "repeated" | "stale" | "refused";
-  /** Of what is refused: which rule it breaks. */
+  /** The broken rule, of a refused packet or record. */
   why: string;
   /** The number of the packet or record. */
   id: number;
   tick: number;
-  /** Which packet of the snapshot it is, and of how many. */
+  /** The index of the packet in its snapshot, and the snapshot's number of packets. */
   index: number;
   count: number;
-  /** The base tick: what the server knew to be acknowledged when it made the snapshot, 0 for nothing. */
+  /**
+   * The base tick: the newest acknowledged tick that the server knew when it made the snapshot, 0
+   * for none.
+   */
   base: number;
   /** Whether all packets of the snapshot are applied now. */
   whole: boolean;
-  /** What was left out of the snapshot is as it was so many ticks ago, or newer. */
+  /**
+   * Objects that were left out of the snapshot have their values of this many ticks ago, or newer
+   * ones.
+   */
   behind: number;
-  /** Of the first state, how many objects are missing, and of how many. Both are 0 after it. */
+  /** The number of missing objects of the first state, and its total. Both are 0 after it. */
   left: number;
   total: number;
   /**
-   * Of a whole snapshot with a digest: whether it is that of what is shown. Unequal is a fault, and
-   * the client asks for the full state; "none" if there was none or if it says nothing.
+   * Whether the digest of a whole snapshot equals that of the shown state. Unequal is a fault, and
+   * the client asks for the full state; "none" for a snapshot without a digest, or with an
+   * inconclusive one.
    */
   digest: "none" | "equal" | "unequal";
 }
 
-/** An object that the server shows to this client. It stays the same one as long as it is shown. */
+/**
+ * An object that the server shows to this client. The same Replicated serves as long as the object
+ * is shown.
+ */
 export interface Replicated {
   /** The number by which references name it. */
   readonly id: number;
   readonly class: ObjectClass;
   /** The tick at which it became visible. */
   readonly lifetime: number;
-  /** The tick as of which state is. */
+  /** The tick of state. */
   readonly tick: number;
   /** The client that owns it, 0 for none. */
   readonly owner: number;
-  /** Which leaves may be read; undefined is all. */
+  /** The leaves that may be read; undefined is all. */
   readonly mask: Uint8Array | undefined;
-  /** False once it is gone. What it was last can still be read. */
+  /** False once it has despawned. Its last state can still be read. */
   readonly shown: boolean;
   /**
-   * Its newest state, a plain object (see MessageType): always the same one, which is brought up to
-   * date when it is asked for. It is the replica's: whoever changes it, or keeps it, makes a copy.
+   * Its newest state, a plain object (see MessageType): always the same one, which each read
+   * updates. It belongs to the replica: callers that change it or keep it make a copy.
    */
   readonly state: Record<string, unknown>;
   /** A copy of the state that is the caller's own. */
   copy(): Record<string, unknown>;
   /** Writes the numbers of the newest state in the flat layout of its class. */
   flat(into: Float64Array): void;
-  /** A place for what the client wants to know of it, such as a view. */
+  /** Free for the client's own data of the object, such as a view. */
   data: unknown;
 }
 
-/** What has happened to an object since changes was last asked. */
+/** A change of an object since the last call of changes. */
 export interface Change {
   kind: "spawned" | "changed" | "despawned";
   object: Replicated;
 }
 
-const MAX_BYTES = 32768; // nothing that carries a packet or a record is larger
+const MAX_BYTES = 32768; // no packet or record is larger
 
 /** The copies of replicated objects. */
 export class Replica {
-  /** The last large record that was applied: what state_applied says. */
+  /** The last large record that was applied: the value of state_applied. */
   recordsApplied = 0;
 
   private newest: number;
   private applied = false;
-  /** Which packets of the snapshot of the newest tick are applied, and what they say. */
+  /**
+   * Marks the applied packets of the newest tick's snapshot; the fields below combine their
+   * headers.
+   */
   private readonly arrived = new Uint8Array(64);
   private arrivals = 0;
   private now = new Header();
@@ -113,7 +132,7 @@ export class Replica {
   private readonly digests = new Digest();
   private readonly result: ApplyResult;
 
-  /** Makes a replica that shows nothing, at the server's tick by `welcome`. */
+  /** Makes an empty replica, at the server's tick by `welcome`. */
   constructor(schema: Schema, tick: number, limits: Partial<ReplicaLimits> = {}) {
     this.newest = tick;
     this.byClass = schema.classes.map(() => new Set());
@@ -135,7 +154,7 @@ export class Replica {
     };
   }
 
-  /** The newest tick of which something is applied. */
+  /** The newest tick of an applied packet or record. */
   get tick(): number {
     return this.newest;
   }
@@ -156,7 +175,7 @@ export class Replica {
     return result;
   }
 
-  /** Applies a record that has come in a frame. Never throws on bytes. */
+  /** Applies a record of a frame. Never throws on bytes. */
   applyLarge(record: Uint8Array): ApplyResult {
     const result = this.begin();
     try {
@@ -263,7 +282,7 @@ export class Replica {
     result.kind = "applied";
   }
 
-  /** Notes that something of a tick is applied. */
+  /** Records that a packet or record of a tick is applied. */
   private reach(tick: number): void {
     if (!this.applied || tick > this.newest) {
       this.applied = true;
@@ -277,7 +296,7 @@ export class Replica {
     this.arrivals = 0;
   }
 
-  /** Shows what the records that were read have made. */
+  /** Shows the results of the records that were read. */
   private commit(): void {
     const { records } = this;
     for (let i = 0; i < records.count; i++) {
@@ -320,47 +339,50 @@ export class Replica {
     this.events.despawned(o);
   }
 
-  /** What is shown of a class, in no particular order. */
+  /** The shown objects of a class, in no particular order. */
   objects(classIndex: number): Iterable<Replicated> {
     return this.byClass[classIndex] ?? [];
   }
 
-  /** What is shown by its number. */
+  /** Returns the shown object of a number. */
   get(id: number): Replicated | undefined {
     const o = this.slots[Math.floor(id / 2 ** 32)];
     return o?.id === id ? o : undefined;
   }
 
   /**
-   * What has happened since it was last asked, each object at most once, in the order in which it
-   * happened: what changed after it spawned has spawned, and what came and went is left out. Both
-   * the array and its elements are used again by the next call.
+   * Returns the changes since the last call, at most one for each object, in their order: an object
+   * that spawned and then changed is reported as spawned, and an object that spawned and despawned
+   * is left out. The next call reuses both the array and its elements.
    */
   changes(): readonly Change[] {
     return this.events.take();
   }
 
-  /** What the next datagram acknowledges, undefined before the first packet. Memory is reused. */
+  /**
+   * The acknowledgement of the next datagram, undefined before the first packet. Its memory is
+   * reused.
+   */
   acknowledgement(): Acknowledgement | undefined {
     return this.acks.say();
   }
 
-  /** The digest of what is shown: docs/WIRE.md, "Digest". */
+  /** The digest of the shown objects: docs/WIRE.md, "Digest". */
   digest(): bigint {
     this.digests.of(this.slots);
     return join(this.digests.hi, this.digests.lo);
   }
 
   /**
-   * Begins a new connection. Packets and records are numbered anew; what is shown stays, and deltas
-   * go on from it if the server says `resumed` to a hello with `kept`.
+   * Begins a new connection. Packets and records are numbered anew; shown objects remain, and
+   * deltas refer to them if the server answers `resumed` to a hello with `kept`.
    */
   reconnect(): void {
     this.acks.clear();
     this.recordsApplied = 0;
   }
 
-  /** Forgets everything: what is shown despawns. */
+  /** Discards all state: the shown objects despawn. */
   reset(tick: number): void {
     for (let slot = 0; slot < this.slots.length; slot++) {
       const o = this.slots[slot];

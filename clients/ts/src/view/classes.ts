@@ -1,4 +1,4 @@
-// The objects of one class, and what the page has registered for them.
+// The objects of one class, and the page's callbacks for them.
 
 import type { Frame, InterpolateOptions, ObjectClass, PredictOptions, ReplicatedObject, Unsubscribe } from "../api.js";
 import type { ObjectClass as ServedClass } from "../codec/index.js";
@@ -10,13 +10,13 @@ import { before, Entity, type EntityClass } from "./entity.js";
 import { Leaves } from "./leaves.js";
 import type { Moment, Playout } from "./playout.js";
 
-/** Functions of the page that hear of something, in the order in which they came. */
+/** Callbacks of the page, in the order of their registration. */
 export class Listeners<F extends (...args: any[]) => void> {
   private list: { fn: F; gone: boolean }[] = [];
 
   add(fn: F): Unsubscribe {
     const one = { fn, gone: false };
-    this.list = [...this.list, one]; // The old one may be walked.
+    this.list = [...this.list, one]; // The old list may be in an iteration.
     return () => {
       one.gone = true;
       this.list = this.list.filter((other) => other !== one);
@@ -28,23 +28,23 @@ export class Listeners<F extends (...args: any[]) => void> {
   }
 }
 
-/** What a class needs of the client. */
+/** The parts of the client that a class uses. */
 export interface World {
   readonly id: number;
   readonly playout: Playout;
   readonly prediction: Prediction;
-  /** The clock of the frame, and how far it is beyond the last fixed step. */
+  /** The frame's clock, and its distance beyond the last fixed step. */
   readonly frame: Frame;
   readonly inputsMade: boolean;
   readonly fixedStep: number | undefined;
   guard(where: string, fn: () => void): void;
   /** Runs fn at the start of the next step. */
   later(fn: () => void): void;
-  /** A class is interpolated from now on. */
+  /** Called when a class begins to be interpolated. */
   interpolated(): void;
 }
 
-/** Objects that are gone and may still be drawn. */
+/** The most despawned objects that are kept because they may still be drawn. */
 const MAX_GONE = 4096;
 const MOST_EXTRAPOLATED = 1000;
 
@@ -75,7 +75,7 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     private world: World,
   ) {}
 
-  /** Takes the server's class, or that it has none of this name. */
+  /** Binds the class to the server's class; undefined: the server lacks it. */
   bind(served: ServedClass | undefined): void {
     this.served = served;
     if (!served) return;
@@ -87,7 +87,7 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     if (this.pending) this.predict(this.pending.step, this.pending.options);
   }
 
-  // What the page asks.
+  // The page's functions.
 
   get size(): number {
     return this.entities.size + this.locals.size;
@@ -190,7 +190,8 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     if (!this.interpolating) return e.alive ? e.state : undefined;
     if (!this.drawnOfOthers(e, this.out)) return undefined;
     if (e.drawnAs === "own" && e.drawn) {
-      // It was the client's own: the picture goes over from what was drawn.
+      // The object was the client's own: the picture changes over from the state that was drawn
+      // last.
       this.leaves.flatten(e.drawn, this.spare);
       if (this.leaves.teleported(this.spare, this.out)) e.own = undefined;
       e.own?.goOver(this.spare, this.out, this.world.frame.now);
@@ -215,9 +216,9 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     if (s !== undefined) fn(s, e);
   }
 
-  // What the client tells.
+  // The client's notifications.
 
-  /** An object has appeared. */
+  /** Adds a spawned object. */
   spawned(e: Entity): void {
     for (const [field, type] of this.missing) e.state[field] = zeroOf(type);
     this.entities.set(e.id, e);
@@ -247,13 +248,13 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     return e;
   }
 
-  /** A local object is one that the server has spawned, or has not; then it despawns. */
+  /** Removes a local object: with despawns, because no server's object followed. */
   removeLocal(e: Entity, despawns: boolean): void {
     this.locals.delete(e);
     if (despawns) this.despawned(e, 0);
   }
 
-  /** The server's object is what the page knows as the local one. */
+  /** Makes the server's object the state of the local one, which the page knows. */
   takeOver(local: Entity, server: Entity): void {
     local.nv = server.nv;
     local.local = undefined;
@@ -261,7 +262,7 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     if (this.interpolating) local.remember();
   }
 
-  /** Moves on to the moment that this frame shows, and lets go of what is older than it. */
+  /** Advances to the moment that this frame shows, and drops older versions. */
   look(playout: Playout): void {
     if (!this.interpolating) return;
     playout.beyond(this.extrapolateMs, this.moment);

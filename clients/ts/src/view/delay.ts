@@ -1,23 +1,23 @@
-// How far behind the server's time a client has to draw, so that it nearly always has the snapshot
-// before and the one after the moment that it draws: see docs/adr/0036.
+// The delay behind the server's time with which a client draws, so that it nearly always has the
+// snapshots before and after the drawn moment: see docs/adr/0036.
 
 const MAX_DELAYS = 512;
 const WINDOW = 10_000;
-/** The share of the time that may be without a neighbour. */
+/** The share of the time that may lack one of these snapshots. */
 const NEIGHBOURLESS = 1 / 200;
-/** Makes up for what the estimate of the server's time trembles. */
+/** Compensates for the jitter of the estimated server time. */
 export const SPARE = 2;
-/** An outage is no jitter: what is further apart than so many periods is not looked at. */
+/** An outage is no jitter: gaps longer than this many periods are ignored. */
 const MAX_GAP = 5;
 
-/** A snapshot that arrived whole. */
+/** A complete snapshot. */
 export interface Whole {
   tick: number;
   /** The game time of its tick. */
   game: number;
   /** Its arrival, by the client's clock. */
   at: number;
-  /** Game time since the one before. */
+  /** The game time since the snapshot before. */
   gap: number;
 }
 
@@ -35,12 +35,18 @@ export class DelayMeter {
     this.next = (this.next + 1) % MAX_DELAYS;
   }
 
-  /** The server's time has moved for snapshots before a tick: as if they had arrived that much later. */
+  /**
+   * Follows a move of the server's time: snapshots before a tick count as if they had arrived that
+   * much later.
+   */
   shift(before: number, by: number): void {
     for (const s of this.list) if (s.tick < before) s.at += by;
   }
 
-  /** How far behind to draw when the server's game time is game now; period is that of snapshots. */
+  /**
+   * The delay to draw with at the server's game time game and the client's time now; period is that
+   * of snapshots.
+   */
   delay(now: number, game: number, period: number): number {
     let low = Infinity;
     let high = 0;
@@ -58,7 +64,7 @@ export class DelayMeter {
     return high + SPARE;
   }
 
-  /** Whether with a delay few enough of the frames would have been without a neighbour. */
+  /** Reports whether few enough of the frames would have lacked a snapshot with a delay. */
   private enough(delay: number, now: number, game: number, period: number): boolean {
     let without = 0;
     let all = 0;

@@ -1,5 +1,5 @@
-// An object as the page sees it: the replica's, or one that only this client has yet, and what it
-// was at the moments that may still be drawn.
+// An object as the page uses it: the replica's, or one that only this client has yet, with its
+// versions at the moments that may still be drawn.
 
 import type { ReplicatedObject } from "../api.js";
 import type { Predicted } from "../predict/predicted.js";
@@ -7,7 +7,7 @@ import type { Replicated } from "../state/replica.js";
 import type { Leaves } from "./leaves.js";
 import { HORIZON, type Moment } from "./playout.js";
 
-/** A class, as far as its objects need it. */
+/** The parts of a class that its objects use. */
 export interface EntityClass {
   readonly name: string;
   readonly leaves: Leaves;
@@ -15,11 +15,11 @@ export interface EntityClass {
 
 export class Entity implements ReplicatedObject {
   readonly history: History;
-  /** The tick at which it went; 0: it has not. */
+  /** The tick of its despawn; 0 before. */
   gone = 0;
-  /** It was drawn as somebody else's. */
+  /** Whether it was drawn last as the client's own or as another client's. */
   drawnAs: "other" | "own" | "" = "";
-  /** Its prediction, while it is the client's own, and for the correction after that. */
+  /** Its prediction, while the client owns it, and for the correction after that. */
   own: Predicted | undefined;
   /** The state that was drawn last. */
   drawn: Record<string, unknown> | undefined;
@@ -27,7 +27,7 @@ export class Entity implements ReplicatedObject {
   constructor(
     readonly of: EntityClass,
     public nv: Replicated | undefined,
-    /** The state of one that only this client has. */
+    /** The state of an object that only this client has. */
     public local: Record<string, unknown> | undefined,
     private localOwner: number,
   ) {
@@ -54,12 +54,12 @@ export class Entity implements ReplicatedObject {
     return this.nv ? this.nv.state : this.local;
   }
 
-  /** Notes the newest version, for drawing. */
+  /** Stores the newest version, for drawing. */
   remember(): void {
     if (this.nv) this.history.push(this.nv.tick, this.nv.mask, (into) => this.nv!.flat(into));
   }
 
-  /** Writes what is to be drawn, with these numbers, and returns it. */
+  /** Writes the state to draw, with these numbers, and returns it. */
   draw(flat: Float64Array, from: Record<string, unknown>): Record<string, unknown> {
     const { leaves } = this.of;
     this.drawn ??= leaves.of.create();
@@ -68,7 +68,7 @@ export class Entity implements ReplicatedObject {
     return this.drawn;
   }
 
-  /** Writes what the object was at a moment; false: it was not there yet, or not any more. */
+  /** Writes the object's numbers at a moment; false: it had not spawned, or had despawned. */
   at(m: Moment, out: Float64Array): boolean {
     const nv = this.nv;
     if (!nv || before(m, nv.lifetime) || (this.gone > 0 && !before(m, this.gone))) return false;
@@ -76,13 +76,13 @@ export class Entity implements ReplicatedObject {
   }
 }
 
-/** Whether the moment is earlier than a tick. */
+/** Reports whether the moment is earlier than a tick. */
 export function before(m: Moment, tick: number): boolean {
   if (tick <= m.from) return false;
   return tick > m.to || m.alpha * (m.to - m.from) < tick - m.from;
 }
 
-/** The versions of an object's numbers, oldest first, and those whose memory can be used again. */
+/** The versions of an object's numbers, oldest first, and the memory of dropped ones for reuse. */
 class History {
   private versions: { tick: number; flat: Float64Array }[] = [];
   private spare: { tick: number; flat: Float64Array }[] = [];
@@ -91,7 +91,7 @@ class History {
 
   constructor(private leaves: Leaves) {}
 
-  /** Notes a version; one of the same tick replaces the newest. */
+  /** Stores a version; a version of the same tick replaces the newest. */
   push(tick: number, mask: Uint8Array | undefined, write: (into: Float64Array) => void): void {
     const { versions, spare } = this;
     let v = versions.at(-1);
@@ -102,18 +102,21 @@ class History {
       versions.push(v);
     }
     write(v.flat);
-    // A field that could not be read before had no value: it is drawn as it is now.
+    // A field that could not be read before had no value: it is drawn with its present value.
     if (this.mask && this.mask !== mask) for (const older of versions) this.leaves.reveal(older.flat, v.flat, this.mask, mask);
     this.mask = mask;
   }
 
-  /** Lets go of what is older than the newest version of a tick. */
+  /** Drops the versions that are older than the newest version of a tick. */
   prune(tick: number): void {
     const { versions, spare } = this;
     while (versions.length > 1 && versions[1].tick <= tick) spare.push(versions.shift()!);
   }
 
-  /** Writes what lies at a moment; new: it has appeared since, as it is. */
+  /**
+   * Writes the numbers at a moment; isNew: the object has spawned since, and its present numbers
+   * are written.
+   */
   at(m: Moment, isNew: boolean, out: Float64Array): boolean {
     const { versions } = this;
     if (versions.length === 0) return false;
@@ -124,7 +127,7 @@ class History {
   }
 }
 
-/** Which version is the newest of a tick, of those from the i-th on. */
+/** The index of the newest version of a tick, from the i-th on. */
 function newestOf(versions: readonly { tick: number }[], tick: number, i: number): number {
   while (i + 1 < versions.length && versions[i + 1].tick <= tick) i++;
   return i;

@@ -1,4 +1,4 @@
-// How the numbers of a class are drawn between two versions, on their flat layout (Replicated.flat).
+// Interpolates the numbers of a class between two versions, on their flat layout (Replicated.flat).
 
 import type { ObjectClass } from "../codec/schema.js";
 import type { ClassSchema, Lerp } from "../schema.js";
@@ -15,7 +15,7 @@ const enum How {
 
 const LERPS: Record<Lerp, How> = { none: How.Step, linear: How.Linear, angle: How.Angle, degrees: How.Degrees };
 const CIRCLE = [0, 0, 2 * Math.PI, 360];
-/** How far beyond the newer value numbers go on at most, in distances of the two. */
+/** The limit of extrapolation beyond the newer value, in distances of the two values. */
 const MAX_AHEAD = 64;
 const NEARLY_ONE = 1 - 1e-9;
 
@@ -23,7 +23,7 @@ export class Leaves {
   private how: Uint8Array;
   private whole: Uint8Array;
   private teleports: number[] = [];
-  /** Paths in a state of what is not in the flat layout, such as strings and lists. */
+  /** The paths in a state of the leaves outside of the flat layout, such as strings and lists. */
   readonly others: readonly (readonly (string | number)[])[];
   readonly size: number;
 
@@ -52,7 +52,7 @@ export class Leaves {
     this.others = othersOf(of.create(), [], flat);
   }
 
-  /** Writes what is not in the flat layout from one state into another. */
+  /** Copies the leaves outside of the flat layout from one state into another. */
   copyOthers(to: any, from: any): void {
     for (const path of this.others) {
       const last = path.length - 1;
@@ -76,22 +76,22 @@ export class Leaves {
     }
   }
 
-  /** Writes the leaves that a mask has and one before had not. */
+  /** Copies the leaves that a mask has and the mask before it had not. */
   reveal(to: Float64Array, from: Float64Array, before: Uint8Array, mask: Uint8Array | undefined): void {
     for (const { at, index, kind } of this.of.flat) {
       if (before[index] === 0 && (!mask || mask[index] !== 0)) to.set(from.subarray(at, at + (kind === "quat" ? 4 : 1)), at);
     }
   }
 
-  /** Whether a leaf with the tag teleport differs. */
+  /** Reports whether a leaf with the tag teleport differs. */
   teleported(a: Float64Array, b: Float64Array): boolean {
     for (const i of this.teleports) if (a[i] !== b[i]) return true;
     return false;
   }
 
   /**
-   * Writes what lies between two versions, t of the way from one to the other; beyond 1 numbers go on
-   * as they went. What steps is that of from below 1.
+   * Interpolates between two versions, t of the way from one to the other; beyond 1 numbers
+   * continue their movement. Leaves without interpolation have the older value below 1.
    */
   between(out: Float64Array, from: Float64Array, to: Float64Array, t: number): void {
     if (t <= 0) to = from;
@@ -116,7 +116,7 @@ export class Leaves {
     }
   }
 
-  /** Writes by how much a differs from b: of angles and rotations the short way. */
+  /** Writes the difference of a from b: for angles and rotations the short way. */
   apart(off: Float64Array, a: Float64Array, b: Float64Array): void {
     for (let i = 0; i < this.size; i++) {
       const how = this.how[i];
@@ -153,8 +153,8 @@ function apart(x: number, y: number, circle: number): number {
 }
 
 /**
- * Where a number is t of the way from x to y, measured from the nearer of the two, so that what lies
- * next to an end is exact. Of angles it is the short way round.
+ * Interpolates a number at t from x to y, measured from the nearer of the two, so that values next
+ * to an end are exact. Angles take the short way round.
  */
 function way(x: number, y: number, t: number, circle: number): number {
   let d = y - x;
@@ -163,7 +163,7 @@ function way(x: number, y: number, t: number, circle: number): number {
   return wrap(at, x, y, circle);
 }
 
-/** Takes an angle into the turn in which two others are, if they are in one. */
+/** Wraps an angle into the turn of two others, if they are in one turn. */
 function wrap(at: number, x: number, y: number, circle: number): number {
   if (circle === 0) return at;
   const least = Math.min(x, y) < 0 ? -circle / 2 : 0;
@@ -171,7 +171,9 @@ function wrap(at: number, x: number, y: number, circle: number): number {
   return at < least ? at + circle : at >= least + circle ? at - circle : at;
 }
 
-/** The rotation between two, the short way round; one that was never set is none. */
+/**
+ * Interpolates two rotations, the short way round; a rotation that was never set counts as none.
+ */
 function slerp(out: Float64Array, a: Float64Array, b: Float64Array, i: number, t: number): void {
   let dot = 0;
   let set = 0;
@@ -183,7 +185,7 @@ function slerp(out: Float64Array, a: Float64Array, b: Float64Array, i: number, t
   let from = 1 - t;
   let to = t;
   if (set < 9 || set % 8 === 0) {
-    from = t < 1 ? 1 : 0; // There is nothing between.
+    from = t < 1 ? 1 : 0; // There is no rotation between them.
     to = 1 - from;
   } else if (Math.abs(dot) < NEARLY_ONE) {
     const angle = Math.acos(Math.abs(dot));

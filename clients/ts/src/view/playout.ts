@@ -1,10 +1,13 @@
-// Which moment a client draws: a little behind the server's time, between two snapshots that it has
-// whole. It goes on with the frames, is led to where it should be by running faster or slower, and
-// never goes back.
+// The moment that a client draws: a little behind the server's time, between two complete
+// snapshots. It advances with the frames, runs faster or slower to reach its target, and never goes
+// back.
 
 import { DelayMeter, SPARE, type Whole } from "./delay.js";
 
-/** Between which two snapshots somebody looks, by their ticks; beyond 1 alpha lies behind the newer. */
+/**
+ * The ticks of the two snapshots between which a moment is; with alpha beyond 1 it is behind the
+ * newer one.
+ */
 export interface Moment {
   from: number;
   to: number;
@@ -19,9 +22,12 @@ const MAX_DELAY = 500;
 const RECONSIDER = 100;
 /** A page that draws no frame for longer is in the background. */
 const MOST_BUSY = 100;
-/** While nothing has changed for so long no frame lacks the next snapshot: a room that sleeps sends none. */
+/**
+ * After this time without a change no frame counts as lacking the next snapshot: a sleeping room
+ * sends none.
+ */
 const STILL_AFTER = 750;
-/** Ticks back to which versions are kept at most. */
+/** The most ticks for which versions are kept. */
 export const HORIZON = 128;
 
 export class Playout {
@@ -29,7 +35,7 @@ export class Playout {
   /** The game time that is drawn. */
   at = 0;
   moment: Moment = { from: 0, to: 0, alpha: 0 };
-  /** How far beyond the newest snapshot it may go. */
+  /** The most that the moment may be beyond the newest snapshot. */
   ahead = 0;
   period = 16;
   tickMs = 16;
@@ -39,23 +45,23 @@ export class Playout {
   jumps = 0;
   private meter = new DelayMeter();
   private asked = 0;
-  /** The one before the moment, one more, and all after it. */
+  /** The snapshot before the moment, one more, and all after it. */
   private snapshots: Whole[] = [];
   private started = false;
-  /** The last frame. */
+  /** The time of the last frame. */
   private framed = Infinity;
   /** The game time of the newest snapshot with a change. */
   private changed = 0;
-  /** Game time that would be drawn: where snapshots end it waits for more. */
+  /** The game time to draw: it waits for more snapshots where they end. */
   private run = 0;
   private frames = new FrameClock();
 
-  /** A whole snapshot. Their ticks grow. */
+  /** Takes a complete snapshot. Their ticks increase. */
   arrived(tick: number, game: number, at: number, still = false): void {
     const last = this.snapshots.at(-1);
     if (last && tick <= last.tick) return;
-    // Only frames draw: while the page is busy no frame lacks the snapshots that wait for it. So one counts
-    // as arrived with the last frame before it.
+    // Only frames draw: while the page is busy no frame lacks the snapshots that wait for it, so a
+    // snapshot counts as arrived with the last frame before it.
     at = Math.min(Math.max(this.framed, at - MOST_BUSY), at);
     const s = { tick, game, at, gap: last ? game - last.game : 0 };
     if (last) this.meter.add(s);
@@ -64,32 +70,32 @@ export class Playout {
     if (!still) this.changed = game;
   }
 
-  /** The server's time was set back by so much for ticks from this one on. */
+  /** Follows a setback of the server's time for ticks from this one on. */
   moved(from: number, by: number): void {
     this.meter.shift(from, by);
   }
 
-  /** Begins with another connection. What is drawn stays until its first snapshot. */
+  /** Restarts for another connection. The drawn state remains until its first snapshot. */
   anew(): void {
     this.meter = new DelayMeter();
     this.snapshots = [];
     this.started = false;
   }
 
-  /** Begins in another world, where time is another. */
+  /** Restarts for another room, which has its own time. */
   forget(): void {
     this.anew();
     this.at = this.run = this.changed = 0;
     this.moment = { from: 0, to: 0, alpha: 0 };
   }
 
-  /** The tick of the oldest snapshot that may be looked at again. */
+  /** The tick of the oldest snapshot that may be drawn again. */
   get oldest(): number {
     const s = this.snapshots[0];
     return s ? Math.min(this.moment.from, s.tick) : this.moment.from;
   }
 
-  /** Moves on to a frame of that length at now, when the server's game time is game. */
+  /** Advances to a frame of that length at now, at the server's game time game. */
   frame(now: number, game: number, length: number): void {
     this.framed = now;
     const before = this.frames.at;
@@ -112,9 +118,9 @@ export class Playout {
     this.drawn++;
   }
 
-  /** Moves the time that would be drawn on, and towards where it should be. */
+  /** Advances the time to draw, and moves it towards its target. */
   private lead(target: number, passed: number): void {
-    // It has waited for snapshots, and nobody sees that it goes back.
+    // The time has waited for snapshots, so that a step back is not visible.
     if (this.run > this.at) this.run = Math.max(this.at, Math.min(this.run, target - passed));
     const wrong = target - this.run - passed;
     if (!this.started) {
@@ -129,12 +135,12 @@ export class Playout {
     }
   }
 
-  /** Finds the snapshots around the moment, and lets go of those before. */
+  /** Finds the snapshots around the moment, and drops the earlier ones. */
   private settle(): void {
     let i = this.snapshots.length - 1;
     while (i > 0 && this.snapshots[i].game > this.at) i--;
     if (i > 1) {
-      this.snapshots.splice(0, i - 1); // One more stays, from which the newest goes on.
+      this.snapshots.splice(0, i - 1); // One more is kept, as the start of an extrapolation.
       i = 1;
     }
     const s = this.snapshots[i];
@@ -145,7 +151,7 @@ export class Playout {
     m.alpha = next ? (this.at - s.game) / (next.game - s.game) : 0;
   }
 
-  /** The moment of those who go on by at most so much where snapshots end. */
+  /** The moment of a class that extrapolates by at most so much where snapshots end. */
   beyond(most: number, into: Moment): void {
     Object.assign(into, this.moment);
     const n = this.snapshots.length;
@@ -160,15 +166,18 @@ export class Playout {
   }
 }
 
-/** How far the lengths of frames may be off before the clock alone counts. */
+/**
+ * The most that the summed lengths of frames may differ from the clock before the clock alone
+ * counts.
+ */
 const MOST_UNEVEN = 20;
 
-/** Time as frames have it: it follows their lengths, and the clock slowly. */
+/** The time of frames: it advances by their lengths, and slowly follows the clock. */
 class FrameClock {
   at = 0;
   private started = false;
 
-  /** Returns how much time has passed since before. */
+  /** Returns the time that has passed since before. */
   step(now: number, length: number, before: number): number {
     this.at += length;
     this.at += (now - this.at) * Math.min(length / 1000, 1);

@@ -1,16 +1,16 @@
-// Bits among which numbers stand (docs/WIRE.md, "Numbers of bits").
+// Reads numbers among bits (docs/WIRE.md, "Numbers of bits").
 
 import { join, TWO32, TWO53 } from "./numbers.js";
 import { beyond, refuse } from "./refusal.js";
 
-const SPARE = 8; // zeros behind the bytes, so that no read looks whether it has reached the end
+const SPARE = 8; // zeros behind the bytes, so that no read checks for the end
 
 /**
- * Reads bits. Numbers come as plain ones; of one from 2^53 on, which is rounded, wide() has the
- * exact value. Every method throws a Refusal if the bits end in the middle.
+ * Reads bits. Numbers are plain numbers; a number from 2^53 on is rounded, and wide() returns its
+ * exact value. Every method throws a Refusal if the bits end too early.
  */
 export class BitReader {
-  /** The next bit, and the one behind the last. */
+  /** The next bit, and the end of the bits. */
   at = 0;
   end = 0;
   private bytes = new Uint8Array(2048);
@@ -18,7 +18,7 @@ export class BitReader {
   hi = 0;
   lo = 0;
 
-  /** Begins to read bytes from some place on, of which the last few bits are padding. */
+  /** Begins to read bytes from a position, of which the last few bits are padding. */
   open(bytes: Uint8Array, from: number, padding: number): void {
     const n = bytes.length - from;
     if (padding > n * 8) {
@@ -41,8 +41,8 @@ export class BitReader {
   }
 
   /**
-   * The next 30 bits, without going on; those behind the end are whatever they are. It is no more of
-   * them, because larger numbers are objects wherever code is not compiled into one piece.
+   * The next 30 bits, without advancing; bits behind the end are arbitrary. More bits would make
+   * the number an object on engines that do not compile the code into one piece.
    */
   private peek(): number {
     const i = this.at >> 3;
@@ -115,7 +115,7 @@ export class BitReader {
     return this.withTop(zeros);
   }
 
-  /** A number that nobody can guess. */
+  /** Reads a number of any size (len). */
   len(): number {
     const n = this.gamma() - 1;
     if (n === 0) {
@@ -127,7 +127,7 @@ export class BitReader {
     return this.withTop(n - 1);
   }
 
-  /** A number of about k bits, k at most 40. */
+  /** Reads a number of about k bits, k at most 40. */
   rice(k: number): number {
     const three = this.peek() & 7;
     if (three !== 7) {
@@ -155,7 +155,7 @@ export class BitReader {
     return Number(v);
   }
 
-  /** Copies n bytes that stand among the bits. */
+  /** Copies n bytes from the bits. */
   copy(into: Uint8Array, n: number): void {
     if (n > (this.end - this.at) / 8) {
       refuse("an end in the middle");

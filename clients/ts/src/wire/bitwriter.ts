@@ -1,9 +1,9 @@
-// Writes numbers among bits (docs/WIRE.md, "Numbers of bits"). Inputs are small and few: all that may
-// have 64 bits is a bigint here.
+// Writes numbers among bits (docs/WIRE.md, "Numbers of bits"). Inputs are small and few: all
+// numbers that may have 64 bits are bigints here.
 
 import { bitLengthWide } from "./numbers.js";
 
-/** How many bits the number takes as a len. */
+/** The number of bits of a number as a len. */
 export function lenSize(v: bigint): number {
   const n = bitLengthWide(v);
   return gammaSize(BigInt(n + 1)) + Math.max(0, n - 1);
@@ -13,7 +13,7 @@ function gammaSize(v: bigint): number {
   return 2 * bitLengthWide(v) - 1;
 }
 
-/** How many bits the number takes as a rice of k. */
+/** The number of bits of a number as a rice of k. */
 export function riceSize(v: bigint, k: number): number {
   const q = v >> BigInt(k);
   return q < 3n ? Number(q) + 1 + k : 3 + gammaSize(q - 2n) + k;
@@ -21,7 +21,7 @@ export function riceSize(v: bigint, k: number): number {
 
 export class BitWriter {
   private bytes = new Uint8Array(256);
-  /** How many bits are written. */
+  /** The number of written bits. */
   length = 0;
 
   reset(): void {
@@ -29,7 +29,7 @@ export class BitWriter {
     this.length = 0;
   }
 
-  /** A copy of what is written; zeros fill the last byte. */
+  /** A copy of the written bytes; zeros fill the last byte. */
   done(): Uint8Array {
     return this.bytes.slice(0, (this.length + 7) >> 3);
   }

@@ -5,8 +5,8 @@ import { join, rounded, TWO32, TWO53, unzigzag, unzigzagWide } from "./numbers.j
 import { beyond, refuse } from "./refusal.js";
 
 /**
- * Reads bytes. As of BitReader, a number from 2^53 on is rounded, and wide() has the exact one.
- * Every method throws a Refusal if the bytes end in the middle.
+ * Reads bytes. As in BitReader, a number from 2^53 on is rounded, and wide() returns the exact
+ * value. Every method throws a Refusal if the bytes end too early.
  */
 export class ByteReader {
   at = 0;
@@ -29,7 +29,7 @@ export class ByteReader {
     return this.end - this.at;
   }
 
-  /** Goes on by n bytes, and returns where they begin. */
+  /** Advances by n bytes, and returns their position. */
   skip(n: number): number {
     const at = this.at;
     if (n > this.end - at) {
@@ -86,7 +86,7 @@ export class ByteReader {
     return beyond();
   }
 
-  /** A signed number up to 2^53 either way; another one is refused. */
+  /** Reads a signed number up to 2^53 either way, and refuses others. */
   zigzag(): number {
     const n = this.uvarint();
     if (n < TWO53) {
@@ -117,12 +117,12 @@ export class ByteWriter {
     return this;
   }
 
-  /** A copy of what has been written. */
+  /** A copy of the written bytes. */
   done(): Uint8Array {
     return this.bytes.slice(0, this.length);
   }
 
-  /** Makes room for n bytes, and returns where they begin. */
+  /** Reserves n bytes, and returns their position. */
   grow(n: number): number {
     const at = this.length;
     this.length = at + n;
@@ -179,7 +179,7 @@ export class ByteWriter {
   }
 }
 
-/** Whether bytes are equal. */
+/** Reports whether bytes are equal. */
 export function same(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;

@@ -6,7 +6,7 @@ const double = new Float64Array(1);
 const doubleBits = new BigInt64Array(double.buffer);
 const halves = new Int32Array(double.buffer);
 
-/** Which of two halves is the higher one. */
+/** The index of the higher half. */
 const HI = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
 
 /** The bits of a float32 as a signed number. */
@@ -64,7 +64,7 @@ export class Place {
   hi = 0;
   lo = 0;
 
-  /** Goes to the place of a float64. */
+  /** Sets the place to that of a float64. */
   set(v: number): void {
     const lo = lowHalf(v);
     const hi = highHalf(v);
@@ -72,25 +72,25 @@ export class Place {
     this.lo = (hi < 0 ? ~lo : lo) >>> 0;
   }
 
-  /** The float64 that is here. */
+  /** The float64 at this place. */
   get(): number {
     return this.hi < 0 ? doubleOf(~this.lo, this.hi ^ 0x7fff_ffff) : doubleOf(this.lo, this.hi);
   }
 
-  /** Goes on by a signed number of 64 bits. */
+  /** Adds a signed number of 64 bits. */
   add(hi: number, lo: number): void {
     const sum = this.lo + (lo >>> 0);
     this.lo = sum >>> 0;
     this.hi = (this.hi + hi + (sum >= 0x1_0000_0000 ? 1 : 0)) | 0;
   }
 
-  /** How many bits the way from another place to this one takes, modulo 2^64. */
+  /** The number of bits of the distance from another place to this one, modulo 2^64. */
   bitsFrom(from: Place): number {
     return bitsOf((this.hi - from.hi - (this.lo < from.lo ? 1 : 0)) | 0, (this.lo - from.lo) >>> 0);
   }
 }
 
-/** How many bits the absolute value of a signed number of 64 bits takes. */
+/** The number of bits of the absolute value of a signed number of 64 bits. */
 export function bitsOf(hi: number, lo: number): number {
   if (hi < 0) {
     lo = -lo >>> 0;

@@ -1,4 +1,4 @@
-// Frames: how they are cut from the stream, and what is in each of them.
+// Frames: how they are cut from the stream, and their contents.
 
 import { beyond } from "./refusal.js";
 import { clip, MAX_TEXT, ONCE, SIZED, textOf, VARINT, Walker, Writer } from "./protobuf.js";
@@ -36,7 +36,7 @@ export const enum Kind {
 
 const FRAME: readonly number[] = [0, ...Array(18).fill(SIZED)];
 
-// What is read here of bytes that break the rules throws a Refusal.
+// All readers here throw a Refusal for bytes that break the rules.
 
 /** The only known field of a frame, or Kind.None if there is none. */
 export function parseFrame(frame: Uint8Array): { kind: Kind; body: Uint8Array } {
@@ -51,11 +51,11 @@ export function parseFrame(frame: Uint8Array): { kind: Kind; body: Uint8Array } 
   return { kind, body };
 }
 
-/** Cuts a stream into frames. A frame that arrives whole is not copied. */
+/** Cuts a stream into frames. A frame that arrives in one piece is not copied. */
 export class Cutter {
   private rest: Uint8Array = new Uint8Array(0);
 
-  /** Takes bytes of the stream and hands out the frames in them; false: one is longer than it may be. */
+  /** Takes bytes of the stream and passes on their frames; false: a frame exceeds its limit. */
   take(bytes: Uint8Array, limit: () => number, frame: (f: Uint8Array) => boolean): boolean {
     let b = bytes;
     if (this.rest.length > 0) {
@@ -90,7 +90,7 @@ export class Cutter {
 
 const scratch = new Writer(1024);
 
-/** A frame of one field, behind its length. */
+/** A frame of one field, with its length before it. */
 export function frameOf(kind: Kind, body: Uint8Array): Uint8Array {
   const inner = new Writer(body.length + 16).sized(kind, body).peek();
   const w = new Writer(inner.length + 4);
@@ -104,7 +104,7 @@ export function countFrame(kind: Kind, n: number): Uint8Array {
   return frameOf(kind, scratch.reset().number(1, n).peek());
 }
 
-/** What a client says first. */
+/** A client's first message. */
 export interface Hello {
   schema: string;
   major: number;
@@ -116,11 +116,11 @@ export interface Hello {
   resume?: Resume;
   ticket: string;
   spectate: boolean;
-  /** Of a client that moves: the number of its first datagram in the other room; else 0. */
+  /** Of a moving client: the number of its first datagram in the other room; else 0. */
   datagram: number;
 }
 
-/** Where a client goes on. */
+/** The state from which a client resumes. */
 export interface Resume {
   token: Uint8Array;
   received: number;
@@ -166,13 +166,13 @@ export function digestFrame(snapshots: number, full: boolean): Uint8Array {
   return frameOf(Kind.DigestRequest, scratch.reset().number(1, snapshots).number(2, full).peek());
 }
 
-/** A number of a second, as a rational. */
+/** A number of ticks or steps per second, as a rational. */
 export interface Rate {
   num: number;
   den: number;
 }
 
-/** Which tick is due when, in ms of the server's clock. */
+/** The time at which a tick is due, in ms of the server's clock. */
 export interface Epoch {
   tick: number;
   at: number;
@@ -186,7 +186,7 @@ export interface TimeScale {
   at: number;
 }
 
-/** The server's answer to a client that it takes. Times are ms. */
+/** The server's answer to an admitted client. Times are ms. */
 export interface Welcome {
   protocol: number;
   minor: number;
@@ -202,11 +202,13 @@ export interface Welcome {
   secret: Uint8Array;
   keep: number;
   resumed: boolean;
-  /** To a client that moves: the number of the server's first datagram in the other room. */
+  /** To a moving client: the number of the server's first datagram in the other room. */
   datagram: number;
   /** Whether the client may ask to move. */
   moves: boolean;
-  /** A bit for each method that the room's game handles; empty if the server does not say. */
+  /**
+   * A bit for each method that the room's game handles; empty if the server does not report them.
+   */
   handles: Uint8Array;
 }
 
@@ -254,7 +256,7 @@ export function parseWelcome(body: Uint8Array): Welcome {
   return w.id === 0 || w.tickRate === none || w.fixedRate === none ? beyond() : w;
 }
 
-/** What a message of numbers says, each at the number of its field. */
+/** The numbers of a message, each at the number of its field. */
 function numbers(body: Uint8Array): number[] {
   const n = [0, 0, 0, 0, 0, 0];
   const w = new Walker(body, NUMBERS);
@@ -274,13 +276,13 @@ export function parseEpoch(body: Uint8Array): Epoch {
   return { tick, at: time(at) };
 }
 
-/** A line of scaled time, if its speed is one. */
+/** A line of scaled time, if its speed is valid. */
 export function parseTimeScale(body: Uint8Array): TimeScale {
   const [, num, den, tick, at] = numbers(body);
   return den >= 1 && den <= 1e6 && num <= 16 * den ? { num, den, tick, at: time(at) } : beyond();
 }
 
-/** A level of overload from 0 to 3, and every how many ticks a snapshot is sent. */
+/** A level of overload from 0 to 3, and the number of ticks between snapshots. */
 export function parseOverload(body: Uint8Array): { level: number; sendEvery: number } {
   const [, level, sendEvery] = numbers(body);
   return { level: Math.min(Math.max(level, 1) - 1, 3), sendEvery };
@@ -375,13 +377,13 @@ export function parseTimes(body: Uint8Array): [number, number, number] {
   return [time(t1), time(t2), time(t3)];
 }
 
-/** What has become of the inputs. */
+/** The server's report on the inputs. */
 export interface InputStatus {
   newest: number;
   before: number;
   early: number;
   missed: number;
-  /** Of the inputs, modulo 4. */
+  /** The generation of the inputs, modulo 4. */
   generation: number;
 }
 

@@ -5,12 +5,12 @@ export const TWO32 = 0x1_0000_0000;
 /** The first whole number above which numbers are no longer exact. */
 export const TWO53 = 2 ** 53;
 
-/** How many bits a whole number from 0 to 2^64 takes. */
+/** The number of bits of a whole number from 0 to 2^64. */
 export function bitLength(n: number): number {
   return n < TWO32 ? 32 - Math.clz32(n) : 64 - Math.clz32(n / TWO32);
 }
 
-/** The signed number that stands behind a zigzag below 2^53. */
+/** The signed number of a zigzag below 2^53. */
 export function unzigzag(n: number): number {
   if (n < TWO32) {
     return (n >>> 1) ^ -(n & 1);
@@ -19,7 +19,7 @@ export function unzigzag(n: number): number {
   return half * 2 === n ? half : -half - 1;
 }
 
-/** The zigzag of a signed number of which it is below 2^53. */
+/** The zigzag of a signed number, if it is below 2^53. */
 export function zigzag(n: number): number {
   return n < 0 ? -2 * n - 1 : 2 * n;
 }
@@ -34,14 +34,14 @@ export function zigzagWide(n: bigint): bigint {
   return BigInt.asUintN(64, (n << 1n) ^ (n >> 63n));
 }
 
-/** How many bits the absolute value of a bigint takes. */
+/** The number of bits of the absolute value of a bigint. */
 export function bitLengthWide(n: bigint): number {
   const m = n < 0n ? -n : n;
   const hi = Number(m >> 32n);
   return hi > 0 ? 32 + bitLength(hi) : bitLength(Number(m & 0xffff_ffffn));
 }
 
-/** An unsigned number that is a bigint only where a number would not be exact. */
+/** An unsigned number: a bigint only if it exceeds the exact range of numbers. */
 export type Unsigned = number | bigint;
 
 /** The number modulo 2^64. */
@@ -55,7 +55,7 @@ export function join(hi: number, lo: number): bigint {
   return (BigInt(hi >>> 0) << 32n) | BigInt(lo >>> 0);
 }
 
-/** The number, of which everything beyond 2^53 is infinite: rounding makes none of it smaller. */
+/** The number, or infinity beyond 2^53: rounding makes no number smaller. */
 export function rounded(n: bigint): number {
   return n > 0x20_0000_0000_0000n ? Infinity : n < -0x20_0000_0000_0000n ? -Infinity : Number(n);
 }

@@ -1,21 +1,21 @@
-// The envelopes of the wire are protobuf, and hot: they are walked and written by hand, without an
-// object for each. Numbers are doubles: what is beyond 2^53 loses its lowest bits, and nothing on
-// the wire that the client calculates with is so large.
+// The envelopes of the wire are protobuf, and on the hot path: they are read and written by hand,
+// without an object for each. Numbers are doubles: those beyond 2^53 lose their lowest bits, and no
+// number of the wire that the client calculates with is so large.
 
 import { ByteReader, ByteWriter } from "./bytes.js";
 import { beyond, refuse } from "./refusal.js";
 
-/** How a field that this version knows travels; 0 is an unknown one. */
+/** The wire type of a known field; 0 is an unknown one. */
 export const VARINT = 1;
 export const SIZED = 2;
-/** The field may not come twice; with STRICT it may not come with another wire type either. */
+/** The field may not be repeated; with STRICT it may not have another wire type either. */
 export const ONCE = 4;
 export const STRICT = 8;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** The text that bytes are. */
+/** Decodes UTF-8, or throws a Refusal. */
 export function textOf(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
@@ -38,18 +38,20 @@ export function clip(text: string): string {
 }
 
 /**
- * Walks the known fields of a message in the order in which they come, and skips the others. Bytes
- * that are no message throw a Refusal.
+ * Walks the known fields of a message in their order, and skips the others. Invalid bytes throw a
+ * Refusal.
+ *
+ *
  *
  *     for (const w = new Walker(bytes, layout); w.next(); ) switch (w.num) { case 1: … }
  */
 export class Walker extends ByteReader {
   num = 0;
-  /** Of a varint. */
+  /** The value of a varint. */
   value = 0;
-  /** Of a sized field; it points into the message. */
+  /** The content of a sized field; it points into the message. */
   body: Uint8Array = EMPTY;
-  /** Where the field begins. */
+  /** The position of the field. */
   start = 0;
   private seen = 0;
 
@@ -71,7 +73,7 @@ export class Walker extends ByteReader {
     return false;
   }
 
-  /** Reads what a field begins with, and returns how it travels. */
+  /** Reads a field's tag, and returns its wire type. */
   private tag(): number {
     const tag = this.uvarint();
     this.num = Math.floor(tag / 8);
@@ -86,7 +88,7 @@ export class Walker extends ByteReader {
     return bit !== 0;
   }
 
-  /** Goes over the content of a field, or over a group, which nobody writes any more. */
+  /** Skips or reads the content of a field; groups, which are obsolete, are skipped. */
   private field(wire: number, depth: number): void {
     switch (wire) {
       case 0:
@@ -119,12 +121,12 @@ export class Walker extends ByteReader {
 
 /** Writes protobuf. */
 export class Writer extends ByteWriter {
-  /** What was written, valid until the next write. */
+  /** The written bytes, valid until the next write. */
   peek(): Uint8Array {
     return this.bytes.subarray(0, this.length);
   }
 
-  /** A scalar, which is left out if it is zero. */
+  /** Writes a scalar, or omits it if it is zero. */
   number(num: number, v: number | boolean): this {
     if (v) {
       this.uvarint(num * 8);
@@ -133,7 +135,7 @@ export class Writer extends ByteWriter {
     return this;
   }
 
-  /** Bytes or a message, even if there are none. */
+  /** Writes bytes or a message, even empty ones. */
   sized(num: number, b: Uint8Array): this {
     this.uvarint(num * 8 + 2);
     this.uvarint(b.length);
@@ -141,7 +143,7 @@ export class Writer extends ByteWriter {
     return this;
   }
 
-  /** Bytes, which are left out if there are none. */
+  /** Writes bytes, or omits them if they are empty. */
   body(num: number, b: Uint8Array): this {
     return b.length > 0 ? this.sized(num, b) : this;
   }
@@ -151,7 +153,7 @@ export class Writer extends ByteWriter {
   }
 }
 
-/** How many bytes the varint of a number takes. */
+/** The number of bytes of a number's varint. */
 export function varintSize(v: number): number {
   let n = 1;
   for (; v >= 128; n++) v = Math.floor(v / 128);

@@ -1,6 +1,6 @@
 /**
- * Which rule of docs/WIRE.md some bytes break. It is thrown by what reads them, and caught by the
- * few functions that others call. It is no Error: a stack is dear, and nobody would look at it.
+ * The rule of docs/WIRE.md that some bytes break. Readers throw it, and the few functions at the
+ * module's boundary catch it. It is no Error: a stack trace is expensive, and no caller reads it.
  */
 export class Refusal {
   constructor(readonly why: string) {}

@@ -1,12 +1,12 @@
-/** Numbers so far below the newest are too old to tell whether they have come. */
+/** Numbers this far below the newest are too old to be tracked. */
 export const SPAN = 1024;
 
-/** Remembers which of the newest numbers have come, in whatever order they do. They begin at 1. */
+/** Records which of the newest numbers have arrived, in any order. Numbers begin at 1. */
 export class Window {
   newest = 0;
   private readonly seen = new Uint8Array(SPAN); // by number modulo SPAN
 
-  /** Puts a number in, and reports whether it is new: one that nobody can tell of is not. */
+  /** Adds a number, and reports whether it is new: a number that is too old is not. */
   add(n: number): boolean {
     if (n <= this.newest - SPAN || n > Number.MAX_SAFE_INTEGER) return false;
     if (n > this.newest + SPAN) {
@@ -19,7 +19,7 @@ export class Window {
     return isNew;
   }
 
-  /** Whether a number has come that is less than SPAN below the newest. */
+  /** Reports whether a number has arrived that is less than SPAN below the newest. */
   has(n: number): boolean {
     return this.seen[n % SPAN] === 1;
   }
