@@ -1,11 +1,11 @@
-// Package boundedio is a writer that never makes its caller wait: a goroutine writes, and what
-// waits for it has a bound.
+// Package boundedio provides a writer that never blocks its caller: a goroutine writes, and the
+// bytes that wait for it are bounded.
 //
-//	Write   a whole piece, under the lock, into the buffer that waits
-//	run     swaps that buffer for the one that it has written out, and writes
-//	Close   refuses what comes, and waits for what is there
+//	Write   appends a whole piece, under the lock, to the pending buffer
+//	run     swaps the pending buffer for the written one, and writes
+//	Close   refuses further pieces, and waits for the pending ones
 //
-// So two buffers are all the memory that there is, and the output sees pieces whole and in order.
-// The log (package logging) would rather lose lines than end, and a recording (package recording)
-// would rather end than have a gap: Config says which.
+// So two buffers are all the memory in use, and the output receives whole pieces in order. The log
+// (package logging) loses lines rather than fail, and a recording (package recording) fails rather
+// than have a gap: Config selects the behaviour.
 package boundedio

@@ -8,27 +8,27 @@ import (
 	"sync/atomic"
 )
 
-// Why a Writer takes nothing more.
+// The errors with which a Writer refuses a piece.
 var (
 	ErrFull   = errors.New("the output does not keep up")
 	ErrClosed = errors.New("written to after its end")
 )
 
-// Config says what is written to, how much may wait, and what happens when that is not enough.
+// Config sets the output, the most bytes that may wait, and the behaviour when they exceed it.
 type Config struct {
 	// Out is called by the writer's goroutine alone, and may block.
 	Out io.Writer
-	// Limit is how many bytes may wait for Out.
+	// Limit is the most bytes that may wait for Out.
 	Limit int
-	// Notice makes a Writer lossy. What does not fit, what Out refuses, and what comes after the
-	// end is lost and counted, and Write never fails. After the next batch that Out takes, Out
-	// is told what Notice makes of the number of pieces lost since it was told last.
+	// Notice makes a Writer lossy. Pieces that do not fit, that Out refuses, or that arrive after
+	// the end are lost and counted, and Write never fails. After the next batch that Out accepts,
+	// the Writer writes the result of Notice for the number of pieces lost since the last notice.
 	//
-	// Without it the first error is the end: nothing is taken or written after it.
+	// Without Notice the first error ends the Writer: no piece is accepted or written after it.
 	Notice func(lost uint64) []byte
 }
 
-// Writer is an io.Writer that never waits. Any goroutine may call it.
+// Writer is an io.Writer that never blocks. Any goroutine may call it.
 type Writer struct {
 	cfg  Config
 	lost atomic.Uint64 // pieces
@@ -49,7 +49,7 @@ func New(cfg Config) *Writer {
 	return w
 }
 
-// Write takes all of a piece or nothing.
+// Write accepts a whole piece or refuses it.
 func (w *Writer) Write(piece []byte) (int, error) {
 	err := w.take(piece)
 	switch {
@@ -80,7 +80,7 @@ func (w *Writer) take(piece []byte) error {
 	return nil
 }
 
-// Lost is how many pieces a lossy Writer has lost so far.
+// Lost returns the number of pieces that a lossy Writer has lost.
 func (w *Writer) Lost() uint64 { return w.lost.Load() }
 
 func (w *Writer) signal() {
@@ -90,11 +90,11 @@ func (w *Writer) signal() {
 	}
 }
 
-// run is the writer's goroutine. It ends when the Writer is closed and nothing waits.
+// run is the writer's goroutine. It ends when the Writer is closed and no piece waits.
 func (w *Writer) run() {
 	defer close(w.done)
 	var batch []byte
-	var told uint64 // of the lost, by notices
+	var told uint64 // reported by notices
 	for range w.wake {
 		for {
 			var pieces uint64
@@ -117,7 +117,7 @@ func (w *Writer) run() {
 	}
 }
 
-// swap hands out what waits, for a buffer that has been written.
+// swap returns the pending buffer, and makes a written one the next pending buffer.
 func (w *Writer) swap(written []byte) (batch []byte, pieces uint64, closed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +126,8 @@ func (w *Writer) swap(written []byte) (batch []byte, pieces uint64, closed bool)
 	return batch, pieces, w.closed
 }
 
-// refused accounts for a batch that the output did not take. A lossy Writer has no other place to
-// say it: the count is the message.
+// refused accounts for a batch that the output refused. A lossy Writer reports it by its count
+// alone.
 func (w *Writer) refused(pieces uint64, err error) {
 	if w.cfg.Notice != nil {
 		w.lost.Add(pieces)
@@ -135,7 +135,7 @@ func (w *Writer) refused(pieces uint64, err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pending = nil // It would come after a gap.
+	w.pending = nil // It would follow a gap.
 	w.failLocked(err)
 }
 
@@ -145,8 +145,8 @@ func (w *Writer) failLocked(err error) {
 	}
 }
 
-// Close refuses what comes from now on, waits until all that was taken is written or ctx ends, and
-// returns the first error. If ctx ends first, the goroutine ends with the write that holds it.
+// Close refuses further pieces, waits until all accepted ones are written or ctx ends, and returns
+// the first error. If ctx ends first, the goroutine ends after the write that blocks it.
 func (w *Writer) Close(ctx context.Context) error {
 	w.mu.Lock()
 	w.closed = true

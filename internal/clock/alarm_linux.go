@@ -23,7 +23,7 @@ type alarms struct {
 	free   []*alarm
 }
 
-// newWaiter returns what this system waits with.
+// newWaiter returns the waiter of this system.
 func newWaiter() waiter { return new(alarms) }
 
 func (a *alarms) wait(ctx context.Context, d time.Duration) {
@@ -33,14 +33,14 @@ func (a *alarms) wait(ctx context.Context, d time.Duration) {
 		return
 	}
 	if !al.wait(ctx, d) {
-		_ = al.close() // a timerfd has nothing to lose
+		_ = al.close() // closing a timerfd loses no data
 		waitTimer(ctx, d)
 		return
 	}
 	a.put(al)
 }
 
-// take returns an unused alarm, or nil where there are none to be had.
+// take returns an unused alarm, or nil if the system provides none.
 func (a *alarms) take() *alarm {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,16 +80,16 @@ func (a *alarms) close() error {
 // alarm is one timerfd, used by one goroutine at a time.
 type alarm struct {
 	file *os.File
-	// set arms the timerfd; it is made once because a closure per wait would
-	// allocate per tick.
+	// set arms the timerfd; one closure serves all waits, because a closure per wait would allocate
+	// per tick.
 	set  func(fd uintptr)
 	spec unix.ItimerSpec
 	err  error
 	raw  rawControl
 	buf  [8]byte
-	// ended is the Done of the context whose end stops the wait, and forget undoes that. It
-	// stays from wait to wait: a room has one context, and telling it anew would allocate
-	// per tick.
+	// ended is the Done channel of the context whose end stops the wait, and forget removes that
+	// link. It is kept between waits: a room has one context, and a new link per wait would
+	// allocate per tick.
 	ended  <-chan struct{}
 	forget func() bool
 }
@@ -101,7 +101,7 @@ type rawControl interface {
 func newAlarm() *alarm {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
-		return nil // out of descriptors, or forbidden: runtime timers do
+		return nil // out of descriptors, or forbidden: runtime timers are used instead
 	}
 	al := &alarm{file: os.NewFile(uintptr(fd), "timerfd")}
 	if al.raw, err = al.file.SyscallConn(); err != nil {
@@ -112,12 +112,11 @@ func newAlarm() *alarm {
 	return al
 }
 
-// wait reads the timerfd with a deadline at the same time, so that whichever of
-// the kernel and the runtime notices first ends it. It reports whether the
-// alarm is still of use.
+// wait reads the timerfd and sets a read deadline at the same time, so that the first of the kernel
+// and the runtime to notice ends the wait. It reports whether the alarm is still usable.
 //
-// The end of ctx moves the deadline into the past. If it comes after the wait,
-// it costs the next user of the alarm one early return, which callers expect.
+// The end of ctx moves the deadline into the past. If that happens after the wait, the next user of
+// the alarm returns early once, which callers expect.
 func (al *alarm) wait(ctx context.Context, d time.Duration) bool {
 	if done := ctx.Done(); done != al.ended {
 		al.follow(ctx, done)
@@ -136,7 +135,7 @@ func (al *alarm) wait(ctx context.Context, d time.Duration) bool {
 	return err == nil || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// follow lets the end of ctx stop the wait, instead of that of the last one.
+// follow makes the end of ctx stop the wait, instead of the context before.
 func (al *alarm) follow(ctx context.Context, done <-chan struct{}) {
 	if al.forget != nil {
 		al.forget()

@@ -2,5 +2,5 @@
 
 package clock
 
-// newWaiter returns what this system waits with: there is no timerfd.
+// newWaiter returns the waiter of this system, which has no timerfd.
 func newWaiter() waiter { return timers{} }

@@ -3,24 +3,24 @@ package clock
 import "time"
 
 const (
-	// driftBlock is how many exchanges make one point of the line, and driftPoints through how
-	// many it is drawn: those of a minute, at three exchanges a second.
+	// driftBlock is the number of exchanges per point of the line, and driftPoints the number of
+	// points: those of a minute, at three exchanges a second.
 	driftBlock  = 8
 	driftPoints = 24
-	// usualDrift is what is expected while little is known: quartzes are off by 50 millionths, and
-	// bad ones by 200. maxDrift bounds what is believed: nothing turns a clock by more.
+	// usualDrift is the expected drift while there are few measurements: quartzes are off by 50
+	// millionths, and bad ones by 200. maxDrift bounds the estimate: no clock drifts more.
 	usualDrift = 100e-6
 	maxDrift   = 500e-6
-	// leastShare is how far the least delay of a block is off, as a part of what the mean is above
-	// it: between a fourth and a tenth, by how delays are spread.
+	// leastShare is the expected error of a block's least delay, as a share of the mean's distance
+	// above it: between a fourth and a tenth, depending on the distribution of delays.
 	leastShare = 1. / 5
-	// leastNoise is how far a time is off that was taken as a goroutine woke.
+	// leastNoise is the error of a timestamp that a waking goroutine takes.
 	leastNoise = 20 * time.Microsecond
 )
 
-// drift estimates by how much faster the server's clock runs than the client's: by a line through
-// the offsets of blocks of exchanges, each measured as Sync does. While the points are too close
-// together to tell drift from jitter, it leans to none (ridge regression).
+// drift estimates the relative speed of the server's clock: by a line through the offsets of blocks
+// of exchanges, each measured as Sync does. While the points are too close together to tell drift
+// from jitter, the estimate is drawn to zero (ridge regression).
 type drift struct {
 	block  [driftBlock]exchange
 	inside int // exchanges of the block
@@ -29,11 +29,10 @@ type drift struct {
 	rate   float64
 }
 
-// driftPoint is the offset that a block of exchanges has shown at a time, and by how much it may be
-// off.
+// driftPoint is the offset measured by a block of exchanges at a time, and its uncertainty.
 type driftPoint struct{ at, offset, noise time.Duration }
 
-// add takes an exchange.
+// add records an exchange.
 func (d *drift) add(e exchange) {
 	d.block[d.inside] = e
 	if d.inside++; d.inside < driftBlock {
@@ -45,7 +44,7 @@ func (d *drift) add(e exchange) {
 	d.fit()
 }
 
-// pointOf is what a block of exchanges shows.
+// pointOf computes the point of a block of exchanges.
 func pointOf(block *[driftBlock]exchange) driftPoint {
 	first := block[0]
 	least, sum := first, exchange{}
@@ -62,7 +61,7 @@ func pointOf(block *[driftBlock]exchange) driftPoint {
 	}
 }
 
-// fit draws the line.
+// fit computes the line.
 func (d *drift) fit() {
 	points := d.points[:min(d.count, driftPoints)]
 	n := float64(len(points))
@@ -81,5 +80,5 @@ func (d *drift) fit() {
 	d.rate = min(max(products/squares, -maxDrift), maxDrift)
 }
 
-// over is by how much the server's clock gains in a time.
+// over returns the gain of the server's clock over a time.
 func (d *drift) over(t time.Duration) time.Duration { return time.Duration(d.rate * float64(t)) }

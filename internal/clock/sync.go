@@ -6,58 +6,58 @@ import (
 )
 
 const (
-	// SyncWindow is how many exchanges the minimum filter looks at. Over 48, taken
-	// at random phases, the least delay each way comes within a fraction of the
-	// jitter of the path. Over so many the clocks drift apart by more than that, so the
-	// drift is estimated too, and taken out.
+	// SyncWindow is the number of exchanges in the minimum filter. Over 48, taken at random phases,
+	// the least delay each way is within a fraction of the jitter of the path. Over so many the
+	// clocks drift apart by more than that, so the drift is estimated too, and subtracted.
 	SyncWindow = 48
-	// SyncReady is how many exchanges the first estimate needs. A player waits for
-	// them, so they are fewer than the window.
+	// SyncReady is the number of exchanges before the first estimate. A player waits for them, so
+	// they are fewer than the window.
 	SyncReady = 8
-	// SyncJump is the error from which on the estimate jumps. Below it slews by
-	// 1 %, which nobody sees and which repairs 100 ms in 10 s.
+	// SyncJump is the error from which on the estimate jumps. Below it slews by 1 %, which is not
+	// visible and corrects 100 ms in 10 s.
 	SyncJump = 100 * time.Millisecond
 	// slewShare is the part of the passing time by which the estimate may be
 	// corrected: 1/100.
 	slewShare = 100
-	// impossible is by how much less than nothing a round trip over the window may be: by what
-	// maxDrift makes of 20 s.
+	// impossible is the tolerated size of a negative round trip over the window: the error of
+	// maxDrift over 20 s.
 	impossible = 10 * time.Millisecond
-	// maxSyncRTT bounds the round trip of a sample. Beyond it the peer is lost
-	// long since, or lies.
+	// maxSyncRTT bounds the round trip of a sample. Beyond it the connection is lost already, or
+	// the peer's timestamps are false.
 	maxSyncRTT = 10 * time.Second
-	// maxSyncTime bounds a timestamp: 73 years, so that no difference of two
-	// overflows whatever the peer sends.
+	// maxSyncTime bounds a timestamp: 73 years, so that no difference of two overflows for any
+	// value of the peer.
 	maxSyncTime = time.Duration(1 << 61)
 )
 
-// Sync estimates the server's monotonic clock on a client. One goroutine owns
-// it; the timestamps come from the I/O goroutines of both sides.
+// Sync estimates the server's monotonic clock on a client. One goroutine owns it; the I/O
+// goroutines of both sides take the timestamps.
 //
-// The offset is taken from the least delay of each direction in the window.
-// Queues only ever add delay, so the least of many is close to the bare path,
-// and the two need not be from one exchange. What remains is half of the
-// difference between the two bare paths, which no exchange can show.
+// The offset is computed from the least delay of each direction in the window. Queues only ever add
+// delay, so the least of many is close to the bare path, and the two may be of different exchanges.
+// The remaining error is half of the difference between the two bare paths, which no exchange can
+// measure.
 type Sync struct {
 	window      [SyncWindow]exchange
 	count       uint64        // samples taken
-	usable      uint64        // of them the newest, of which the window has no more than it holds
+	usable      uint64        // the newest ones that are valid; may exceed the window
 	at          time.Duration // of the newest
 	offset, rtt time.Duration // then
 	drift       drift
 
 	started       bool
 	local, server time.Duration // the last reading
-	credit        time.Duration // time passed that has not paid for a correction yet
+	credit        time.Duration // time passed that has not been used for a correction yet
 	jumps         uint64
 }
 
-// exchange is what one exchange shows: each delay, with the offset of the clocks, and about when.
+// exchange is the result of one exchange: each delay, with the offset of the clocks, and its
+// approximate time.
 type exchange struct{ at, there, back time.Duration }
 
-// Sample takes the four timestamps of one exchange: client send, server
-// receive, server send, client receive, each by the sender's or receiver's own
-// clock. It reports whether they make sense; nonsense is ignored.
+// Sample takes the four timestamps of one exchange: client send, server receive, server send,
+// client receive, each by the sender's or receiver's own clock. It reports whether they are
+// plausible; implausible ones are ignored.
 func (s *Sync) Sample(t1, t2, t3, t4 time.Duration) bool {
 	for _, t := range [...]time.Duration{t1, t2, t3, t4} {
 		if t < -maxSyncTime || t > maxSyncTime {
@@ -81,9 +81,9 @@ func (s *Sync) Sample(t1, t2, t3, t4 time.Duration) bool {
 	return true
 }
 
-// estimate takes the least delay each way of the window, as if all of it were of one time. A
-// round trip of less than nothing, by more than a drift explains that is not known yet, says that
-// one of the clocks was set or stood still: all before the newest exchange is of another time.
+// estimate takes the least delay each way of the window, adjusted by the drift. A round trip that
+// is negative by more than an unknown drift explains shows that one of the clocks was set or
+// stopped: exchanges before the newest are discarded.
 func (s *Sync) estimate() {
 	there, back := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for i := range min(s.usable, SyncWindow) {
@@ -101,13 +101,13 @@ func (s *Sync) Ready() bool { return s.count >= SyncReady }
 // first sample.
 func (s *Sync) RTT() time.Duration { return max(s.rtt, 0) }
 
-// Jumps is how often the estimate was off by SyncJump or more and jumped.
+// Jumps returns the number of times that the estimate was off by SyncJump or more and jumped.
 func (s *Sync) Jumps() uint64 { return s.jumps }
 
-// Server is the server's time at the client's time local. Between jumps it
-// never goes back and runs between 0.99 and 1.01 times as fast as local. Local
-// does not go back; an earlier one returns the last reading. Before Ready the
-// reading is the best guess, and the next one takes no account of it.
+// Server returns the server's time at the client's time local. Between jumps it never decreases and
+// runs between 0.99 and 1.01 times as fast as local. Local must not decrease; an earlier one
+// returns the last reading. Before Ready the reading is a preliminary estimate, which later
+// readings need not continue.
 func (s *Sync) Server(local time.Duration) time.Duration {
 	target := local + s.offset + s.drift.over(local-s.at)
 	if !s.Ready() {

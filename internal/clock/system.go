@@ -11,15 +11,15 @@ type System struct {
 	waits waiter
 }
 
-// waiter is how a System waits: alarms on Linux, timers elsewhere.
+// waiter implements the waits of a System: alarms on Linux, timers elsewhere.
 type waiter interface {
 	// wait returns after d, or when ctx ends; now and then earlier.
 	wait(ctx context.Context, d time.Duration)
-	// close releases what waits hold. Waits go on, less exactly.
+	// close releases the waits' resources. Later waits work, less exactly.
 	close() error
 }
 
-// NewSystem returns a clock whose Now is 0. Close releases what its waits hold.
+// NewSystem returns a clock whose Now is 0. Close releases the resources of its waits.
 func NewSystem() *System { return newSystem(newWaiter()) }
 
 func newSystem(w waiter) *System { return &System{base: time.Now(), waits: w} }
@@ -27,8 +27,8 @@ func newSystem(w waiter) *System { return &System{base: time.Now(), waits: w} }
 // Now is the monotonic time since the clock was made.
 func (s *System) Now() time.Duration { return time.Since(s.base) }
 
-// Wall is the time of day, without the monotonic reading that time.Now adds: differences
-// of two are then those of what a recording keeps.
+// Wall returns the time of day, without the monotonic reading that time.Now adds: differences of
+// two are then the same as those of recorded times.
 func (s *System) Wall() time.Time { return time.Now().Round(0) }
 
 // WaitUntil returns at the monotonic time at, never before it, or earlier with
@@ -49,7 +49,7 @@ func (s *System) WaitUntil(ctx context.Context, at time.Duration) error {
 	}
 }
 
-// Close releases the timers of the clock. Waits go on, less exactly.
+// Close releases the timers of the clock. Later waits work, less exactly.
 func (s *System) Close() error { return s.waits.close() }
 
 // timers waits with the timers of the runtime: on every system, to about 1 ms.

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Virtual is a clock that stands still until it is moved. The zero value shows
-// time 0. Safe for use by many goroutines.
+// Virtual is a clock that advances only when it is set. The zero value shows time 0. Safe for use
+// by many goroutines.
 type Virtual struct {
 	mu  sync.Mutex
 	now time.Duration
 }
 
-// virtualWall is the time of day that every virtual clock begins with, so that
-// what depends on it repeats.
+// virtualWall is the first time of day of every virtual clock, so that results that depend on it
+// repeat.
 var virtualWall = time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // NewVirtual returns a clock at time 0.
@@ -30,8 +30,7 @@ func (v *Virtual) Now() time.Duration {
 // Wall is a fixed time of day plus Now.
 func (v *Virtual) Wall() time.Time { return virtualWall.Add(v.Now()) }
 
-// Set moves the clock to the time at. A time already past changes nothing: the
-// clock is monotonic.
+// Set moves the clock to the time at. An earlier time has no effect: the clock is monotonic.
 func (v *Virtual) Set(at time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -48,8 +47,8 @@ func (v *Virtual) Advance(d time.Duration) {
 	v.now += d
 }
 
-// WaitUntil moves the clock to the time at and returns at once; if ctx has
-// ended, it returns its error and the clock stands still.
+// WaitUntil moves the clock to the time at and returns at once; if ctx has ended, it returns its
+// error and leaves the clock unchanged.
 func (v *Virtual) WaitUntil(ctx context.Context, at time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -1,9 +1,9 @@
-// Package limits is how the packages of netloop say what they bound. Each that bounds something
-// has a function Bounds with its rows, which refer to the constants themselves, so that a number
-// in the documentation cannot drift from the one that acts. The test of this package assembles
-// the rows to docs/LIMITS.md. It is written anew by make limits.
+// Package limits defines the form in which the packages of netloop declare their bounds. Each
+// package with bounds has a function Bounds that returns their rows, which refer to the constants
+// themselves, so that a number in the documentation cannot drift from the effective one. The test
+// of this package assembles the rows into docs/LIMITS.md; make limits writes it anew.
 //
-// It imports nothing of netloop, so that the packages of the core may import it.
+// The package imports no other package of netloop, so that the packages of the core may import it.
 package limits
 
 //go:generate go test -run ^TestEveryLimitIsDocumented$ -rewrite
@@ -15,41 +15,41 @@ import (
 	"time"
 )
 
-// Part is a part of the way that a packet goes: a section of the page.
+// Part is a stage on a packet's path: a section of the page.
 type Part uint8
 
-// The parts, in the order of the way.
+// The parts, in the order of that path.
 const (
-	Door      Part = iota // who gets in
-	Session               // what one client may send, and have under way
-	Queues                // what waits for the tick, and what of it one tick runs
-	State                 // objects, and what clients are sent of them
-	Answers               // what waits to leave for a client
-	Operation             // what watches, and is watched
-	Client                // what a client of the Go package bounds
+	Door      Part = iota // admission
+	Session               // the messages of one client, sent and under way
+	Queues                // messages that wait for the tick, and those that one tick runs
+	State                 // objects, and their state that is sent to clients
+	Answers               // data that waits to be sent to a client
+	Operation             // monitoring
+	Client                // the bounds of a client of the Go package
 	NumParts
 )
 
-// Table has the rows of one package, by part.
+// Table contains the rows of one package, by part.
 type Table map[Part][]Limit
 
 // Limit is a row of docs/LIMITS.md.
 type Limit struct {
-	// Name says of what it is a limit.
+	// Name describes the limited quantity.
 	Name string
 	// Default is the bound, unless it is configured: an int, a float64, [Bytes], a time.Duration,
 	// or several in a [Text].
 	Default any
-	// Unit says what is counted. Bytes and durations have theirs beside the number.
+	// Unit names the counted items. Bytes and durations have their unit beside the number.
 	Unit string
-	// Config names what changes the bound, separated by commas: fields and methods by their type,
-	// such as RoomSpec.MaxClients, options by their name, such as CatchUp, and flags of the server,
-	// such as --max-clients. Empty is a bound that is fixed.
+	// Config names the settings that change the bound, separated by commas: fields and methods by
+	// their type, such as RoomSpec.MaxClients, options by their name, such as CatchUp, and flags of
+	// the server, such as --max-clients. Empty is a fixed bound.
 	Config string
-	// Counter names what counts that the bound was reached, separated by commas: queue/reason
-	// of netloop_queue_drops_total, or another series. Empty is nothing.
+	// Counter names the series that count violations of the bound, separated by commas:
+	// queue/reason of netloop_queue_drops_total, or another series. Empty is none.
 	Counter string
-	// Full says what happens then.
+	// Full describes the behaviour at the bound.
 	Full string
 }
 
@@ -59,7 +59,7 @@ type Bytes int
 // Text is a bound in words.
 type Text string
 
-// Say makes a Text of several bounds. Each %v is one.
+// Say formats a Text of several bounds. Each %v is one.
 func Say(format string, bounds ...any) Text {
 	written := make([]any, len(bounds))
 	for i, b := range bounds {
@@ -68,7 +68,7 @@ func Say(format string, bounds ...any) Text {
 	return Text(fmt.Sprintf(format, written...))
 }
 
-// Written is how a page writes a bound: 1 024, 64 KiB, 50 ms.
+// Written formats a bound for a page: 1 024, 64 KiB, 50 ms.
 func Written(bound any) string {
 	switch v := bound.(type) {
 	case int:
@@ -90,7 +90,7 @@ func Written(bound any) string {
 	return fmt.Sprint(bound)
 }
 
-// writtenTime is a time in the largest unit of which it is a multiple.
+// writtenTime formats a time in the largest unit of which it is a multiple.
 func writtenTime(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration

@@ -70,8 +70,8 @@ func printable(s string) bool {
 	return true
 }
 
-// mustEscape: control characters (C0, DEL and C1), line and paragraph separators, the
-// marks that reorder text, and whatever is not UTF-8 (or is the mark of that already).
+// mustEscape reports control characters (C0, DEL and C1), line and paragraph separators, the marks
+// that reorder text, and invalid UTF-8 (or its replacement mark).
 func mustEscape(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsPrint(r)
 }
@@ -93,7 +93,7 @@ func appendEscaped(dst []byte, s string) []byte {
 	return dst
 }
 
-// noticeWith makes the line that says how many lines are missing.
+// noticeWith returns a function that formats the line about missing lines.
 func noticeWith(enc zapcore.Encoder) func(n uint64) []byte {
 	return func(n uint64) []byte {
 		buf, err := enc.EncodeEntry(zapcore.Entry{

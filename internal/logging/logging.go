@@ -12,14 +12,13 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Config says what is logged, how, and where to. The zero value writes nothing useful:
-// Out must be set.
+// Config sets the level, the format and the output of the log. Out must be set.
 type Config struct {
 	// Level is the least level logged: debug, info, warn or error. Empty means info.
 	Level string
 	// Format is json or text. Empty means text.
 	Format string
-	// Out takes the lines. Only the writer goroutine calls it; it may block.
+	// Out receives the lines. Only the writer goroutine calls it; it may block.
 	Out io.Writer
 	// MaxPending bounds the bytes that wait for Out. 0 means DefaultMaxPending.
 	MaxPending int
@@ -51,11 +50,11 @@ func New(cfg Config) (*Logger, error) {
 // Slog returns the logger that game code and the runtime use.
 func (l *Logger) Slog() *slog.Logger { return Slog(l.zap) }
 
-// Dropped is the number of lines lost so far, because the buffer was full or because the
+// Dropped returns the number of lines lost so far, because the buffer was full or because the
 // output refused them.
 func (l *Logger) Dropped() uint64 { return l.sink.Lost() }
 
-// SetLevel changes the level of everything made from this logger, at once.
+// SetLevel changes the level of all loggers made from this one, at once.
 func (l *Logger) SetLevel(level string) error {
 	lv, err := ParseLevel(level)
 	if err != nil {
@@ -65,9 +64,9 @@ func (l *Logger) SetLevel(level string) error {
 	return nil
 }
 
-// Close writes what is pending and ends the writer goroutine. Lines logged afterwards are
-// dropped and counted. If the output still blocks when ctx ends, its error is returned and
-// the goroutine ends with the write that holds it.
+// Close writes the pending lines and ends the writer goroutine. Lines logged afterwards are dropped
+// and counted. If the output still blocks when ctx ends, its error is returned and the goroutine
+// ends after the write that blocks it.
 func (l *Logger) Close(ctx context.Context) error {
 	if err := l.sink.Close(ctx); err != nil {
 		return fmt.Errorf("logging: the output did not take the last lines: %w", err)
@@ -75,13 +74,13 @@ func (l *Logger) Close(ctx context.Context) error {
 	return nil
 }
 
-// Slog puts slog in front of a zap logger that the caller made. Errors carry no stack:
-// their text says what failed, and a panic's stack is logged where it is recovered.
+// Slog puts slog in front of a zap logger that the caller made. Errors carry no stack: their text
+// names the failure, and a panic's stack is logged where it is recovered.
 func Slog(z *zap.Logger) *slog.Logger {
 	return slog.New(zapslog.NewHandler(z.Core(), zapslog.WithName(z.Name()), zapslog.AddStacktraceAt(noStack)))
 }
 
-// noStack is above every level that slog users make.
+// noStack is above every level in use.
 const noStack = slog.Level(1 << 20)
 
 // ParseLevel reads debug, info, warn or error; empty means info.

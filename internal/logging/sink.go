@@ -6,12 +6,12 @@ import (
 	"github.com/netloop/netloop/internal/boundedio"
 )
 
-// DefaultMaxPending is how many bytes of lines may wait for the output: about 5 000 lines,
-// which is a second of a server that logs far too much, and small beside one room.
+// DefaultMaxPending is the most bytes of lines that wait for the output: about 5 000 lines, which
+// is a second of a server that logs far too much, and small beside one room.
 const DefaultMaxPending = 1 << 20
 
-// sink takes one line a Write, and loses what does not fit: a caller inside a tick has nothing
-// better to do with it.
+// sink takes one line per Write, and drops lines that do not fit: a caller inside a tick has no
+// better use for the error.
 type sink struct{ *boundedio.Writer }
 
 func newSink(out io.Writer, limit int, notice func(uint64) []byte) sink {
@@ -21,6 +21,6 @@ func newSink(out io.Writer, limit int, notice func(uint64) []byte) sink {
 	return sink{boundedio.New(boundedio.Config{Out: out, Limit: limit, Notice: notice})}
 }
 
-// Sync is part of zapcore.WriteSyncer. zap calls it after an entry above error level; it
-// does not wait, for the reason that Write does not.
+// Sync implements zapcore.WriteSyncer. zap calls it after an entry above error level; like Write,
+// it never waits.
 func (sink) Sync() error { return nil }

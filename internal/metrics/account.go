@@ -19,20 +19,20 @@ const (
 	otherKinds = "other"
 )
 
-// Account is what one room adds to the series of its server: each shows the sum over all rooms,
-// and of a counter what rooms that have ended had counted stays in it. Its room's goroutine uses
-// it, unless a method says otherwise.
+// Account is the share of one room in the series of its server: each series is the sum over all
+// rooms, and counters keep the counts of rooms that have ended. Its room's goroutine uses it,
+// unless a method says otherwise.
 type Account struct {
 	m    *Metrics
 	kind string
 
-	reporting sync.Mutex // Report and Close: a room that was given up may come back and report
+	reporting sync.Mutex // Report and Close: a room that was given up may resume and report
 	closed    bool
-	// What of a series is this room's: of a counter its total, of a gauge the bits of its value.
-	// Both under reporting.
+	// This room's share of each series: the total of a counter, the bits of the value of a gauge.
+	// Both are guarded by reporting.
 	counted, gauged map[*atomic.Uint64]uint64
 	systems         map[systemStage]prometheus.Observer
-	// Of the room's kind; nil if it has none.
+	// Of the room's kind; nil without one.
 	duration, lateness prometheus.Observer
 
 	// Guarded by the mutex of the Metrics.
@@ -46,24 +46,25 @@ type Account struct {
 	margins atomic.Pointer[inputMargins]
 }
 
-// inputMargins is how early inputs of a room's clients come, if some have come of late.
+// inputMargins is how early the inputs of a room's clients arrive; some is false without recent
+// inputs.
 type inputMargins struct {
 	least, median time.Duration
 	some          bool
 }
 
-// Figures are a few numbers of one room.
+// Figures are the main figures of one room.
 type Figures struct {
-	Clients  int           // that have joined, at the last report
+	Clients  int           // joined, at the last report
 	Ticks    uint64        // that ran
 	Overruns uint64        // of them: longer than the period
 	Dropped  uint64        // that never ran
-	P50, P99 time.Duration // of what a tick takes, rounded up by a fifth at most
-	LateP99  time.Duration // of how late ticks begin, likewise
+	P50, P99 time.Duration // of a tick's duration, rounded up by a fifth at most
+	LateP99  time.Duration // of the lateness of ticks, likewise
 }
 
-// Open begins the account of a room. Its kind is a label of some series; "" makes none. Any
-// goroutine may call it.
+// Open begins the account of a room. Its kind is a label of some series; "" makes no such series.
+// Any goroutine may call it.
 func (m *Metrics) Open(kind string) *Account {
 	a := &Account{
 		m: m, counted: map[*atomic.Uint64]uint64{}, gauged: map[*atomic.Uint64]uint64{},
@@ -88,8 +89,8 @@ func (m *Metrics) Open(kind string) *Account {
 	return a
 }
 
-// Close ends the account of a room that has ended with a code: what the room has counted stays, and
-// what it had of each gauge goes. Any goroutine may call it; the first code counts.
+// Close ends the account of a room that has ended with a code: the room's counts are kept, and its
+// shares of gauges are subtracted. Any goroutine may call it; the first code counts.
 func (a *Account) Close(code string) {
 	a.reporting.Lock()
 	defer a.reporting.Unlock()
@@ -107,8 +108,8 @@ func (a *Account) Close(code string) {
 	delete(a.m.accounts, a)
 }
 
-// Report reads the plain numbers of the room. They are plain because a tick counts often and is
-// scraped rarely.
+// Report reads the plain numbers of the room. They are plain because a tick counts often and
+// scrapes are rare.
 func (a *Account) Report(r Room) {
 	a.reporting.Lock()
 	defer a.reporting.Unlock()
@@ -125,7 +126,7 @@ func (a *Account) Report(r Room) {
 	a.m.mu.Unlock()
 }
 
-// Sleep says that the room has fallen asleep, or has woken up.
+// Sleep records that the room has fallen asleep, or has woken up.
 func (a *Account) Sleep(asleep bool) {
 	a.reporting.Lock()
 	defer a.reporting.Unlock()
@@ -149,16 +150,16 @@ func (a *Account) Asleep() bool {
 	return a.asleep
 }
 
-// Part is a family as one room reports to it.
+// Part is one room's share of a family.
 type Part struct {
 	f *Family
 	a *Account
 }
 
-// Kind is the room's kind, as a label.
+// Kind returns the room's kind, as a label.
 func (p Part) Kind() string { return p.a.kind }
 
-// Set replaces what the room adds to the total of a counter, or to the value of a gauge.
+// Set replaces the room's share of the total of a counter, or of the value of a gauge.
 func (p Part) Set(n uint64, labels ...string) {
 	if p.f.kind == gauge {
 		p.setGauge(float64(n), labels)
@@ -185,7 +186,7 @@ func (p Part) setGauge(x float64, labels []string) {
 	}
 }
 
-// addFloat adds to a value that is kept as the bits of a float64.
+// addFloat adds to a value that is stored as the bits of a float64.
 func addFloat(series *atomic.Uint64, x float64) {
 	for {
 		was := series.Load()
@@ -195,7 +196,7 @@ func addFloat(series *atomic.Uint64, x float64) {
 	}
 }
 
-// Figures returns a few numbers of the room. Any goroutine may call it.
+// Figures returns the main figures of the room. Any goroutine may call it.
 func (a *Account) Figures() Figures {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
@@ -204,9 +205,9 @@ func (a *Account) Figures() Figures {
 	return f
 }
 
-// Progress returns how long ago the room's newest tick ended (before the first one: how long ago
-// the account began; 0 while the room sleeps) and the tick period, for /healthz. Any goroutine may
-// call it.
+// Progress returns the time since the room's newest tick ended (before the first one: since the
+// account began; 0 while the room sleeps) and the tick period, for /healthz. Any goroutine may call
+// it.
 func (a *Account) Progress() (since, period time.Duration) {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
@@ -216,13 +217,13 @@ func (a *Account) Progress() (since, period time.Duration) {
 	return max(a.m.now()-a.finished, 0), a.budget
 }
 
-// SetInputMargins says how early inputs come of the client with the least, and of the one in the
-// middle, if some have come of late.
+// SetInputMargins sets how early inputs arrive, of the client with the least margin and of the
+// median client; some is false without recent inputs.
 func (a *Account) SetInputMargins(least, median time.Duration, some bool) {
 	a.margins.Store(&inputMargins{least, median, some})
 }
 
-// inputMargins shows the least of all rooms, and that of the room in the middle.
+// inputMargins sets the least margin of all rooms, and the margin of the median room.
 func (m *Metrics) inputMargins(f *Family) {
 	var least, median []time.Duration
 	declared := false
@@ -245,9 +246,9 @@ func (m *Metrics) inputMargins(f *Family) {
 	f.SetFloat(median[len(median)/2].Seconds(), "median")
 }
 
-// ObserveTick takes one tick record. budget is the tick period: a longer tick is an
-// overrun. It is called after each Step, keeps nothing of rec, and
-// allocates only when a system or a panicking system is seen for the first time.
+// ObserveTick takes one tick record. budget is the tick period: a longer tick is an overrun. It is
+// called after each Step, retains no reference to rec, and allocates only for the first record of a
+// system or of a panicking system.
 func (a *Account) ObserveTick(rec *loop.Record, budget time.Duration) {
 	m, lateness := a.m, max(rec.Start-rec.Deadline, 0)
 	m.mu.Lock()
@@ -299,8 +300,8 @@ func (a *Account) observeSystem(s *loop.SystemCost) {
 	o.Observe(s.Cost.Seconds())
 }
 
-// spread counts durations in buckets of which each is a fifth wider than the one before, roughly:
-// four to each power of two microseconds. It takes little, because every room has some.
+// spread counts durations in buckets, each about a fifth wider than the one before: four to each
+// power of two microseconds. It is small, because every room has two.
 type spread struct {
 	counts [spreadBuckets]uint32
 	total  uint64
@@ -319,7 +320,8 @@ func bucketOf(d time.Duration) int {
 	return min(int(math.Ceil(4*math.Log2(us))), spreadBuckets-1)
 }
 
-// quantile returns the upper edge of the bucket below which a share of the durations lies.
+// quantile returns the upper edge of the bucket that contains the quantile of a share of the
+// durations.
 func (s *spread) quantile(share float64) time.Duration {
 	if s.total == 0 {
 		return 0

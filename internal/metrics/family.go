@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// kind is what a family is, in the words of Prometheus.
+// kind is the type of a family in Prometheus.
 type kind string
 
 const (
@@ -19,12 +19,12 @@ const (
 	histogram kind = "histogram" // of seconds
 )
 
-// maxLabels is the most labels a family has: an array of them is a map key that costs no
-// allocation to build.
+// maxLabels is the most labels of a family: an array of them is a map key that is built without
+// allocation.
 const maxLabels = 3
 
-// The limits on label sets. Names of systems, methods and classes come from a game's code; the
-// rest comes from enumerations of this module and has room to spare.
+// The limits on label sets. Names of systems, methods and classes are from a game's code; the
+// others are from enumerations of this module and have room to spare.
 const (
 	maxSystems = 512  // (system, stage): about 0.6 KB each
 	maxRPCs    = 4096 // (method, stage, outcome)
@@ -33,7 +33,7 @@ const (
 	maxOthers  = 128
 )
 
-// labelSets is how many label sets a family with these labels has at most.
+// labelSets returns the most label sets of a family with these labels.
 func labelSets(labels []string) int {
 	limit := 1
 	for _, l := range labels {
@@ -53,16 +53,16 @@ func labelSets(labels []string) int {
 	return limit
 }
 
-// The buckets, in seconds. Ticks, lateness and flush lag are told apart from 0.1 to
-// 100 ms, finest around the budgets of 128, 60, 30 and 20 Hz; parts of a tick from 10 µs.
+// The buckets, in seconds. Ticks, lateness and flush lag are resolved from 0.1 to 100 ms, finest
+// around the budgets of 128, 60, 30 and 20 Hz; parts of a tick from 10 µs.
 var (
 	tickBuckets = []float64{.0001, .0002, .0005, .001, .002, .004, .006, .008, .01, .012, .016, .02, .033, .05, .1}
 	partBuckets = []float64{.00001, .00005, .0001, .0005, .001, .002, .005, .01, .02, .05}
 )
 
-// Family is the series of one row of the table, kept by label values. Unlike a CounterVec it
-// takes totals that live elsewhere as plain numbers (Set) as well as differences (Add).
-// Any goroutine may call it; a known label set costs one map lookup and no allocation.
+// Family holds the series of one row of the table, by label values. Unlike a CounterVec it accepts
+// totals that are stored elsewhere as plain numbers (Set) as well as differences (Add). Any
+// goroutine may call it; a known label set takes one map lookup and no allocation.
 type Family struct {
 	row
 	desc    *prometheus.Desc
@@ -90,8 +90,7 @@ func newFamily(r row, refused *atomic.Uint64) *Family {
 	}
 	f.sets = make(map[[maxLabels]string]*atomic.Uint64)
 	if len(f.names) == 0 {
-		// A counter that never counted exists all the same: a rate() needs to see the step
-		// from 0 to 1.
+		// A counter exists before its first count: a rate() needs the step from 0 to 1.
 		f.Add(0)
 	}
 	return f
@@ -120,7 +119,7 @@ func (f *Family) SetFloat(x float64, labels ...string) {
 	}
 }
 
-// observer is the one series of a histogram without labels.
+// observer returns the single series of a histogram without labels.
 func (f *Family) observer() prometheus.Observer { return f.times.WithLabelValues() }
 
 func (f *Family) value(labels []string) *atomic.Uint64 {

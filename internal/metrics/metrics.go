@@ -17,8 +17,8 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// scrapesAtOnce and scrapeTimeout bound what scraping may cost: one Prometheus, its
-// double, and a person looking.
+// scrapesAtOnce and scrapeTimeout bound the cost of scrapes: one Prometheus, its double, and one
+// person.
 const (
 	scrapesAtOnce = 4
 	scrapeTimeout = 5 * time.Second
@@ -30,11 +30,11 @@ type Metrics struct {
 	now      func() time.Duration // the clock of the tick records
 	started  time.Duration
 
-	// Fed by the accounts of rooms, guarded by mu: their goroutines write, scrapes read.
+	// Written by the accounts of rooms, guarded by mu: their goroutines write, scrapes read.
 	mu       sync.Mutex
 	account  ticks.Snapshot // Uptime is filled in when it is read
 	rate     rateWindow
-	accounts map[*Account]struct{} // of the rooms that there are
+	accounts map[*Account]struct{} // of the existing rooms
 	kinds    map[string]bool       // of rooms, that have series
 	systems  map[systemStage]prometheus.Observer
 
@@ -42,22 +42,22 @@ type Metrics struct {
 	refused  atomic.Uint64
 	server   Server // read by scrapes; nil before Serve
 
-	// Families that are counted into where something happens, by any goroutine.
-	Deferred        *Family // snapshots that were due to a client and could not leave, by reason
+	// Families that any goroutine counts into at the event.
+	Deferred        *Family // snapshots that were due to a client and could not be sent, by reason
 	Drops           *Family // entries that a queue dropped, by queue and reason
-	Misuses         *Family // what a check found a game do with its state, by kind
-	Hangs           *Family // that a watchdog has reported
-	LeftBehind      *Family // functions that the end waited for no longer, by hook
+	Misuses         *Family // misuses of state by the game that a check found, by kind
+	Hangs           *Family // reported by a watchdog
+	LeftBehind      *Family // functions for which the end stopped waiting, by hook
 	OverloadedTicks *Family
-	Resumes         *Family // of clients that came back, by what they had kept
+	Resumes         *Family // of returning clients, by the state that they had kept
 	Panics          *Family // isolated ones, by system or hook
 
-	// Those that ObserveTick and ObserveFlushLag count into.
+	// Families that ObserveTick and ObserveFlushLag count into.
 	tickDuration, tickLateness, flushLag prometheus.Observer
 	socketLag, socketWait                prometheus.Observer
 	stages                               [loop.NumStages]prometheus.Observer
 	missed, systemDuration               *Family
-	// Those that rooms count into by their kind.
+	// Families that rooms count into by their kind.
 	rooms, asleep              *Family
 	opened, ended              *Family
 	kindDuration, kindLateness *Family
@@ -101,7 +101,7 @@ func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error)
 	return m, nil
 }
 
-// Serve says whose numbers scrapes read.
+// Serve sets the server whose numbers scrapes read.
 func (m *Metrics) Serve(s Server) {
 	m.scraping.Lock()
 	defer m.scraping.Unlock()
@@ -129,9 +129,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Handler serves the registry. A series that cannot be collected fails the scrape with 500,
-// is logged, and is counted in promhttp_metric_handler_errors_total: half an answer would
-// look like a healthy server.
+// Handler serves the registry. A series that cannot be collected fails the scrape with 500, is
+// logged, and is counted in promhttp_metric_handler_errors_total: a partial answer would look like
+// a healthy server.
 func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog: errorLog{log}, ErrorHandling: promhttp.HTTPErrorOnError, Registry: m.registry,

@@ -7,18 +7,18 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// source is where the values of a family come from. Whoever counts does so at its own place, in
-// plain numbers if one goroutine counts and in atomics if several do; the source says when the
-// numbers are read. What happens rarely, or has labels that only the moment knows, is counted into
-// the family itself.
+// source is the origin of a family's values. Counts are kept where their events happen, in plain
+// numbers if one goroutine counts and in atomics if several do; the source reads the numbers at its
+// time. Rare events, and events with labels that are only known at the time, are counted into the
+// family itself.
 type source struct {
-	into   func(*Metrics, *Family) // when it is made: hands the family to those who count into it
+	into   func(*Metrics, *Family) // at its creation: hands the family to its counters
 	room   func(Room, Part)        // at Report, on the room's goroutine: plain numbers
-	scrape func(*Metrics, *Family) // at a scrape: atomics, and what a lock guards
+	scrape func(*Metrics, *Family) // at a scrape: atomics, and values guarded by a lock
 }
 
-// Room is a room's plain numbers, which its goroutine alone may read. A method with a family
-// reports all label sets of it.
+// Room gives a room's plain numbers, which its goroutine alone may read. A method with a family
+// reports all its label sets.
 type Room interface {
 	State() *netvar.Stats
 	Clients() int
@@ -35,7 +35,7 @@ type Room interface {
 	FieldBytes(Part)
 }
 
-// Server is what any goroutine may read of a server and its rooms.
+// Server gives the numbers of a server and its rooms that any goroutine may read.
 type Server interface {
 	Traffic() *transport.Stats
 	Socket() *udpbatch.Stats
@@ -55,7 +55,7 @@ type Server interface {
 	KeyReloads(*Family)
 }
 
-// The sources that the table is made of.
+// The kinds of sources in the table.
 
 func into(fn func(*Metrics, *Family)) source    { return source{into: fn} }
 func room(fn func(Room, Part)) source           { return source{room: fn} }
@@ -89,7 +89,7 @@ func account(fn func(*ticks.Snapshot, *Family)) source {
 	})
 }
 
-// joined is several sources of different kinds, of which each has label sets of its own.
+// joined combines several sources of different kinds, each with its own label sets.
 func joined(parts ...source) (all source) {
 	for _, s := range parts {
 		if s.into != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// observeLocked accounts for a tick of any room. The budget that the account shows is that of the
-// room that was there first, which is the server's default one.
+// observeLocked accounts for a tick of any room. The account's budget is that of the oldest room,
+// which is the server's default one.
 func (m *Metrics) observeLocked(rec *loop.Record, lateness, budget time.Duration) {
 	m.account.Ticks++
 	if rec.Duration > budget {
@@ -26,14 +26,13 @@ func (m *Metrics) observeLocked(rec *loop.Record, lateness, budget time.Duration
 	m.rate.add(rec.Start)
 }
 
-// ObserveFlushLag takes the time from a flush to the last datagram of one client accepted
-// by the transport. Waiting for the client's congestion window is choke, not flush lag. Any
-// goroutine may call it.
+// ObserveFlushLag takes the time from a flush until the transport has accepted the last datagram of
+// one client. Waiting for the client's congestion window is choke, not flush lag. Any goroutine may
+// call it.
 func (m *Metrics) ObserveFlushLag(d time.Duration) { m.flushLag.Observe(d.Seconds()) }
 
-// ObserveSocketLag takes the time from the first packet of a batch to the kernel having all of
-// it, and ObserveSocketWait the time that a packet waited to be read. Any goroutine may call
-// them.
+// ObserveSocketLag takes the time from the first packet of a batch until the kernel has all of it,
+// and ObserveSocketWait the time for which a packet waited to be read. Any goroutine may call them.
 func (m *Metrics) ObserveSocketLag(d time.Duration) { m.socketLag.Observe(d.Seconds()) }
 
 // ObserveSocketWait is explained with ObserveSocketLag.
@@ -63,7 +62,7 @@ func (m *Metrics) system(key systemStage) prometheus.Observer {
 	return o
 }
 
-// valid is a name as a label: one that is not UTF-8 would fail the whole scrape.
+// valid returns a name as a valid label: one that is not UTF-8 would fail the whole scrape.
 func valid(name string) string { return strings.ToValidUTF8(name, "?") }
 
 // Ticks returns the exact account so far, for /ticks. Any goroutine.
@@ -76,15 +75,15 @@ func (m *Metrics) Ticks() ticks.Snapshot {
 	return s
 }
 
-// hertz is the tick rate of late, of all rooms together.
+// hertz returns the recent tick rate, of all rooms together.
 func (m *Metrics) hertz() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.rate.hertz(m.now(), m.account.Budget)
 }
 
-// rateSpan is the time over which the tick rate is measured, and rateTicks how many ticks
-// are remembered for it: above 200 Hz the span is shorter.
+// rateSpan is the time over which the tick rate is measured, and rateTicks the number of ticks that
+// are stored for it: above 200 Hz the span is shorter.
 const (
 	rateSpan  = 5 * time.Second
 	rateTicks = 1024 // a power of two
@@ -101,7 +100,7 @@ func (w *rateWindow) add(start time.Duration) {
 	w.count++
 }
 
-// end is where a measurement ends: the start of the newest tick, so that whole periods are
+// end returns the end of a measurement: the start of the newest tick, so that whole periods are
 // measured; or now, once two periods have passed without a tick, so that a stall shows.
 func (w *rateWindow) end(now, period time.Duration) time.Duration {
 	if w.count == 0 {

@@ -13,28 +13,28 @@ import (
 const (
 	// maxPacket is longer than every datagram that QUIC reads or sends.
 	maxPacket = 2 << 10
-	// lingerTimeout bounds how long Close waits for what has been sent to arrive: a farewell
-	// that the network holds back shall still be heard.
+	// lingerTimeout bounds the time for which Close waits for sent datagrams to arrive, so that a
+	// delayed close frame still arrives.
 	lingerTimeout = time.Second
-	// forever is longer than anybody waits.
+	// forever is longer than any wait.
 	forever = time.Hour
 )
 
 // Conn is a UDP socket behind an emulated network. One goroutine may read from it, and any
 // number may call its other methods. It has two goroutines of its own until Close.
 type Conn struct {
-	open      func() (net.PacketConn, error) // nil: the socket stays
+	open      func() (net.PacketConn, error) // nil: the socket is never replaced
 	start     time.Time
 	receivers sync.WaitGroup
 
-	received, toSend chan struct{} // size 1: there is news
+	received, toSend chan struct{} // size 1: signals news
 	closing          chan struct{} // closed by Close
 	sent             chan struct{} // closed when send has ended
 
 	mu       sync.Mutex
 	exchange *Exchange
 	socket   net.PacketConn
-	buffer   int       // of the socket, in the kernel; 0: as it is
+	buffer   int       // of the socket, in the kernel; 0: the default
 	failed   error     // of the socket
 	deadline time.Time // of ReadFrom
 	closed   bool
@@ -42,8 +42,8 @@ type Conn struct {
 
 var _ net.PacketConn = (*Conn)(nil)
 
-// Listen puts a network in front of a server's socket, which belongs to the Conn from now on.
-// The server sees its clients under their own addresses; after a rebind, under another port.
+// Listen puts a network in front of a server's socket, which belongs to the Conn from now on. The
+// server receives from its clients' own addresses; after a rebind, from another port.
 func Listen(socket net.PacketConn, cfg Config) *Conn {
 	cfg.Client = false
 	return newConn(socket, nil, cfg)
@@ -80,13 +80,13 @@ func tell(news chan struct{}) {
 
 func (c *Conn) now() time.Duration { return time.Since(c.start) }
 
-// use makes a socket that of the Conn, and reads from it.
+// use makes a socket the Conn's, and reads from it.
 func (c *Conn) use(socket net.PacketConn) {
 	c.socket = socket
 	c.receivers.Go(func() { c.receive(socket) })
 }
 
-// receive takes datagrams from a socket until it is closed.
+// receive reads datagrams from a socket until it is closed.
 func (c *Conn) receive(socket net.PacketConn) {
 	buf := make([]byte, maxPacket)
 	for {
@@ -97,7 +97,7 @@ func (c *Conn) receive(socket net.PacketConn) {
 	}
 }
 
-// take hands on what a socket has read, and tells whether to go on reading.
+// take passes on a read of a socket, and reports whether to continue reading.
 func (c *Conn) take(socket net.PacketConn, b []byte, from net.Addr, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +119,7 @@ func (c *Conn) take(socket net.PacketConn, b []byte, from net.Addr, err error) b
 	return err == nil
 }
 
-// addrPort is an address as the Exchange compares it.
+// addrPort converts an address to the form of the Exchange.
 func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	u, ok := a.(*net.UDPAddr)
 	if !ok {
@@ -143,7 +143,7 @@ func (c *Conn) ReadFrom(b []byte) (n int, from net.Addr, err error) {
 	}
 }
 
-// next returns a datagram that has arrived, or how long to wait for news.
+// next returns a datagram that has arrived, or the time to wait for one.
 func (c *Conn) next() (p Packet, wait time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,7 @@ func pause(d time.Duration, news, closing <-chan struct{}) {
 	}
 }
 
-// WriteTo implements net.PacketConn. It never waits, and the network loses what it likes.
+// WriteTo implements net.PacketConn. It never waits, and the network may drop the datagram.
 func (c *Conn) WriteTo(b []byte, to net.Addr) (int, error) {
 	addr, ok := addrPort(to)
 	if !ok {
@@ -195,8 +195,8 @@ func (c *Conn) WriteTo(b []byte, to net.Addr) (int, error) {
 	return len(b), nil
 }
 
-// rebindLocked gives a client another socket, if it is to have one. What is under way to the
-// old one is lost. While the system has no other one, the client keeps its own.
+// rebindLocked gives a client another socket, if the Exchange requests it. Datagrams under way to
+// the old one are lost. If the system has no other socket, the client keeps its own.
 func (c *Conn) rebindLocked() {
 	if !c.exchange.Rebound() || c.open == nil {
 		return
@@ -205,9 +205,9 @@ func (c *Conn) rebindLocked() {
 	if err != nil {
 		return
 	}
-	_ = c.socket.Close() // It tells nobody, as a router does not.
+	_ = c.socket.Close() // Its peers are not notified, as with a router.
 	c.use(socket)
-	_ = c.setBuffer() // As well as the first one did.
+	_ = c.setBuffer() // Best effort, as for the first one.
 }
 
 // Rebind gives every client another address at once.
@@ -227,8 +227,8 @@ func (c *Conn) Set(s Spec) {
 	c.exchange.Set(s)
 }
 
-// send brings what has crossed the network to the socket, until the Conn is closed and nothing
-// is under way, or lingering has become too long.
+// send sends the datagrams that have crossed the network to the socket, until the Conn is closed
+// and no datagram is under way, or lingering has lasted too long.
 func (c *Conn) send() {
 	defer close(c.sent)
 	var end time.Duration
@@ -238,7 +238,7 @@ func (c *Conn) send() {
 		case socket == nil:
 			return
 		case p.Addr.IsValid():
-			_, _ = socket.WriteTo(p.Data, net.UDPAddrFromAddrPort(p.Addr)) // Lost, like others.
+			_, _ = socket.WriteTo(p.Data, net.UDPAddrFromAddrPort(p.Addr)) // An error is a loss like others.
 		case end > 0:
 			pause(wait, nil, nil)
 		default:
@@ -247,8 +247,8 @@ func (c *Conn) send() {
 	}
 }
 
-// nextToSend returns a datagram for a socket, or how long to wait. Without a socket it is the
-// end. The end of lingering is noted in end.
+// nextToSend returns a datagram for a socket, or the time to wait. Without a socket it is the end.
+// end stores the end of lingering.
 func (c *Conn) nextToSend(end *time.Duration) (net.PacketConn, Packet, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,7 +270,7 @@ func (c *Conn) nextToSend(end *time.Duration) (net.PacketConn, Packet, time.Dura
 	return c.socket, p, wait
 }
 
-// Close ends the Conn and its socket, once what was sent has crossed the network, and returns
+// Close ends the Conn and its socket, once the sent datagrams have crossed the network, and returns
 // when its goroutines have ended.
 func (c *Conn) Close() error {
 	c.mu.Lock()
@@ -279,7 +279,7 @@ func (c *Conn) Close() error {
 		return net.ErrClosed
 	}
 	c.closed = true
-	socket := c.socket // The last one: nothing rebinds any more.
+	socket := c.socket // The last one: no rebind follows.
 	c.mu.Unlock()
 	close(c.closing)
 	<-c.sent
@@ -325,5 +325,5 @@ func (c *Conn) setBuffer() error {
 	return nil
 }
 
-// SetWriteBuffer says that the send buffer will do: what waits, waits in the Exchange.
+// SetWriteBuffer has no effect: datagrams wait in the Exchange, not in the socket.
 func (c *Conn) SetWriteBuffer(int) error { return nil }

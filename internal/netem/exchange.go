@@ -7,35 +7,36 @@ import (
 	"time"
 )
 
-// The limits of an Exchange. What is beyond them is dropped, counted as Overflow.
+// The limits of an Exchange. Datagrams beyond them are dropped, counted as Overflow.
 const (
-	// maxFlowBytes bounds what waits in one direction of one flow: two seconds at 4 Mbit/s,
-	// so that one client's flood leaves the others their part of maxBytes.
+	// maxFlowBytes bounds the bytes that wait in one direction of one flow: two seconds at 4
+	// Mbit/s, so that one client's flood leaves the others their part of maxBytes.
 	maxFlowBytes = 1 << 20
-	// maxBytes bounds what waits in one direction of all flows.
+	// maxBytes bounds the bytes that wait in one direction of all flows.
 	maxBytes = 32 << 20
-	// headers is what IPv4 and UDP add to a datagram on its way over a bottleneck.
+	// headers is the size of the IPv4 and UDP headers that a datagram has on a bottleneck.
 	headers = 28
 )
 
-// Config says what an Exchange or a Conn is to be.
+// Config configures an Exchange or a Conn.
 type Config struct {
 	Spec   Spec
 	Seed   uint64 // of every decision
-	Client bool   // it stands at the client's end
+	Client bool   // it is at the client's end
 	Stats  *Stats // nil: not counted
 }
 
-// Exchange is the model of a network at one end of it: in comes what the socket receives, out
-// goes what the program sends. It belongs to one goroutine and is told the time.
+// Exchange is the model of a network at one end of it: In takes the datagrams that the socket
+// receives, Out those that the program sends. It belongs to one goroutine and gets the time as an
+// argument.
 type Exchange struct {
 	cfg     Config
 	flows   flows
 	in, out lane
-	rebound bool // a client's address is to change
+	rebound bool // a client's address shall change
 }
 
-// lane is what waits in one direction.
+// lane holds the datagrams that wait in one direction.
 type lane struct {
 	Schedule[Packet]
 	d     Direction
@@ -44,12 +45,12 @@ type lane struct {
 
 // Packet is a datagram that arrives.
 type Packet struct {
-	Addr netip.AddrPort // the other end, as this end shall see it
-	Data []byte         // to be read only: a second copy may be under way
+	Addr netip.AddrPort // the other end, as this end shall address it
+	Data []byte         // read-only: a second copy may be under way
 	flow *flow
 }
 
-// NewExchange makes a network on which nothing is under way.
+// NewExchange makes a network without datagrams under way.
 func NewExchange(cfg Config) *Exchange {
 	if cfg.Stats == nil {
 		cfg.Stats = new(Stats)
@@ -62,7 +63,7 @@ func NewExchange(cfg Config) *Exchange {
 	return x
 }
 
-// Set changes the network from now on. What is under way arrives as it was to.
+// Set changes the network from now on. Datagrams under way keep their arrival times.
 func (x *Exchange) Set(s Spec) {
 	x.cfg.Spec = s
 	for f := range x.flows.all() {
@@ -76,7 +77,7 @@ func (x *Exchange) Set(s Spec) {
 func (x *Exchange) In(now time.Duration, from netip.AddrPort, b []byte) {
 	f := x.flows.of(from, now)
 	if f == nil {
-		if x.cfg.Client { // As a router does with what nobody behind it has asked for.
+		if x.cfg.Client { // As a router does with datagrams that no host behind it requested.
 			x.cfg.Stats.add(x.in.d, Unbound)
 			return
 		}
@@ -102,7 +103,7 @@ func (x *Exchange) Out(now time.Duration, to netip.AddrPort, b []byte) {
 	x.pass(&x.out, f, f.peer, now, b)
 }
 
-// open begins a flow, whose luck depends on the seed and on how many were before.
+// open begins a flow. Its random numbers depend on the seed and on the number of flows before it.
 func (x *Exchange) open(peer netip.AddrPort, now time.Duration) *flow {
 	n := x.flows.opened * 2 * directions
 	f := x.flows.open(peer, now)
@@ -120,15 +121,15 @@ func (x *Exchange) Rebind(now time.Duration) {
 	}
 }
 
-// rebindDue changes a client's address once that is due.
+// rebindDue changes a client's address if that is due.
 func (x *Exchange) rebindDue(f *flow, now time.Duration) {
 	if every := x.cfg.Spec.Rebind; every > 0 && now-f.bound >= every {
 		x.rebind(f, now)
 	}
 }
 
-// rebind changes a client's address. At the client's end it only says so: there the address is
-// that of the socket, which is not the model's.
+// rebind changes a client's address. At the client's end it only requests the change: there the
+// address is that of the socket, which the model does not control.
 func (x *Exchange) rebind(f *flow, now time.Duration) {
 	f.bound = now
 	x.cfg.Stats.Rebinds.Add(1)
@@ -139,14 +140,14 @@ func (x *Exchange) rebind(f *flow, now time.Duration) {
 	}
 }
 
-// Rebound tells, once, that this client's address is to change.
+// Rebound reports, once, that this client's address shall change.
 func (x *Exchange) Rebound() bool {
 	r := x.rebound
 	x.rebound = false
 	return r
 }
 
-// pass decides what becomes of a datagram of a flow.
+// pass decides the fate of a datagram of a flow.
 func (x *Exchange) pass(l *lane, f *flow, addr netip.AddrPort, now time.Duration, b []byte) {
 	w, st := &x.cfg.Spec.Ways[l.d], x.cfg.Stats
 	damaged, where := f.damage[l.d].Float64(), f.damage[l.d].Uint64()

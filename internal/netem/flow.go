@@ -9,22 +9,23 @@ import (
 )
 
 const (
-	// maxFlows bounds the addresses at the other end that are kept apart, at about 1 KiB
-	// each: above what a room takes. Beyond it the one that was silent for longest is
-	// forgotten, and has another luck, and another address, when it comes again.
+	// maxFlows bounds the addresses at the other end that have their own flow, at about 1 KiB each:
+	// above the capacity of a room. Beyond it the flow that was silent for longest is dropped, and
+	// gets new random numbers, and another address, with its next datagram.
 	maxFlows = 16_384
-	// flowIdle is how long a flow without a datagram is kept: longer than a connection is.
+	// flowIdle is the time for which a flow without a datagram is kept: longer than a connection
+	// is.
 	flowIdle = time.Minute
-	// firstPort is where the ports begin that are made up for clients.
+	// firstPort is the first port that is assigned to clients.
 	firstPort = 1024
 )
 
-// flow is the way between this end and one address at the other end.
+// flow is the path between this end and one address at the other end.
 type flow struct {
-	peer    netip.AddrPort // the other end, as the socket knows it
-	shown   netip.AddrPort // as the program knows it
+	peer    netip.AddrPort // the other end, as the socket addresses it
+	shown   netip.AddrPort // as the program addresses it
 	began   time.Duration
-	bound   time.Duration // when it was shown under this address first
+	bound   time.Duration // when this address was first assigned
 	used    time.Duration // the last datagram
 	paths   [directions]Path
 	damage  [directions]*rand.Rand
@@ -38,7 +39,7 @@ type flows struct {
 	byShown map[netip.AddrPort]*flow
 	recent  *list.List // of *flow, the last used first
 	opened  uint64
-	port    uint16 // that was made up last
+	port    uint16 // that was assigned last
 }
 
 func newFlows() flows {
@@ -59,7 +60,7 @@ func (fs *flows) of(peer netip.AddrPort, now time.Duration) *flow {
 	return fs.use(fs.byPeer[peer], now)
 }
 
-// shownAs returns the flow that the program knows by an address, or nil.
+// shownAs returns the flow that the program addresses by an address, or nil.
 func (fs *flows) shownAs(shown netip.AddrPort, now time.Duration) *flow {
 	fs.forget(now)
 	return fs.use(fs.byShown[shown], now)
@@ -73,7 +74,7 @@ func (fs *flows) use(f *flow, now time.Duration) *flow {
 	return f
 }
 
-// open begins a flow, under its own address if that is not made up for another one.
+// open begins a flow, under its own address unless that is assigned to another one.
 func (fs *flows) open(peer netip.AddrPort, now time.Duration) *flow {
 	for fs.recent.Len() >= maxFlows {
 		fs.drop(fs.recent.Back().Value.(*flow))
@@ -88,7 +89,7 @@ func (fs *flows) open(peer netip.AddrPort, now time.Duration) *flow {
 	return f
 }
 
-// forget drops flows that are not used any more.
+// forget drops the flows that have been idle for flowIdle.
 func (fs *flows) forget(now time.Duration) {
 	for e := fs.recent.Back(); e != nil && now-e.Value.(*flow).used > flowIdle; e = fs.recent.Back() {
 		fs.drop(e.Value.(*flow))
@@ -101,15 +102,15 @@ func (fs *flows) drop(f *flow) {
 	delete(fs.byShown, f.shown)
 }
 
-// rebind shows a flow under another port of the same host.
+// rebind assigns a flow another port of the same host.
 func (fs *flows) rebind(f *flow) {
 	delete(fs.byShown, f.shown)
 	f.shown = fs.free(f.peer)
 	fs.byShown[f.shown] = f
 }
 
-// free makes up a port of a peer's host that nobody has. There is one: maxFlows is far below
-// the number of ports.
+// free returns an unused port of a peer's host. One exists: maxFlows is far below the number of
+// ports.
 func (fs *flows) free(peer netip.AddrPort) netip.AddrPort {
 	for {
 		if fs.port++; fs.port < firstPort {

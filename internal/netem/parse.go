@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The bounds of what Parse accepts. What waits in a Schedule is bounded by itself, see Limits;
-// these keep a slip of the pen from looking like a network that is down.
+// The bounds of the values that Parse accepts. The datagrams in a Schedule have their own bounds,
+// see maxBytes; these prevent a typing mistake from looking like a network that is down.
 const (
 	maxDelay  = 10 * time.Second // of one direction; jitter and buffer too
 	maxTime   = 24 * time.Hour   // of holes and rebind
@@ -18,7 +18,7 @@ const (
 // Example is a Spec as text, for messages.
 const Example = "rtt=150ms,jitter=20ms,loss=5%"
 
-// key is a word of a Spec that holds for one direction, or without up. or down. for both.
+// key is a word of a Spec: for one direction with up. or down., else for both.
 type key struct {
 	name    string
 	example string
@@ -26,7 +26,7 @@ type key struct {
 	text    func(w *Way) string // empty for the zero value
 }
 
-// keys are in the order in which String writes them. rate stands before buffer, which needs it.
+// keys are in the order in which String writes them. rate precedes buffer, which needs it.
 var keys = []key{
 	{
 		"delay", "75ms",
@@ -113,7 +113,7 @@ func Parse(text string) (s Spec, err error) {
 	return s, nil
 }
 
-// way is a key for one direction. What has no direction stands under Up.
+// way is a key for one direction. A key without a direction is stored under Up.
 type way struct {
 	key string
 	d   Direction
@@ -127,7 +127,7 @@ func bad(it item, err error, example string) error {
 	return fmt.Errorf("%s: %q %w, as in %s=%s", name, it.text, err, name, example)
 }
 
-// items takes the text apart.
+// items splits the text.
 func items(text string) (map[way]item, error) {
 	given := map[way]item{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -149,7 +149,7 @@ func items(text string) (map[way]item, error) {
 	return given, nil
 }
 
-// waysOf returns for which directions a key as it was written holds.
+// waysOf returns the directions of a key as it was written.
 func waysOf(name string) ([]way, error) {
 	k := name
 	both := []Direction{Up, Down}

@@ -6,26 +6,25 @@ import (
 )
 
 const (
-	// DefaultBuffer is the router's queue of a link that names none, as common home
-	// routers have it.
+	// DefaultBuffer is the router's queue of a link that sets none, as in common home routers.
 	DefaultBuffer = 200 * time.Millisecond
-	// reorderDelay bounds by how much a packet that Reorder picks comes late: more
-	// than two periods of 60 Hz, so that it is overtaken.
+	// reorderDelay bounds the extra delay of a packet that Reorder selects: more than two periods
+	// of 60 Hz, so that it is overtaken.
 	reorderDelay = 40 * time.Millisecond
-	// duplicateDelay bounds how far behind the first a second copy comes.
+	// duplicateDelay bounds the delay of a second copy after the first.
 	duplicateDelay = 10 * time.Millisecond
 )
 
-// Link is one direction between two ends, with a bottleneck, a queue and a luck of its own.
-// The zero value is a perfect link.
+// Link is one direction between two ends, with its own bottleneck, queue and random numbers. The
+// zero value is a perfect link.
 type Link struct {
 	// Delay is the delay of this direction alone: half of a round trip.
 	Delay time.Duration
 	// Jitter is added to Delay, evenly distributed from 0 to Jitter, for each packet
 	// by itself: datagrams may overtake each other.
 	Jitter time.Duration
-	// Loss, Duplicate and Reorder are the shares, from 0 to 1, of packets that are
-	// lost, that arrive twice, and that come up to 40 ms late.
+	// Loss, Duplicate and Reorder are the shares, from 0 to 1, of packets that are lost, that
+	// arrive twice, and that arrive up to 40 ms late.
 	Loss, Duplicate, Reorder float64
 	// Bandwidth is in bit/s of whole packets, headers included; 0 is unlimited.
 	Bandwidth int
@@ -34,28 +33,28 @@ type Link struct {
 	Buffer time.Duration
 }
 
-// Path is a link with what is under way on it. It is a pure model: it is told the time.
+// Path is a link with its packets under way. It is a pure model: it gets the time as an argument.
 type Path struct {
 	Link Link // may be changed at any time
 	rng  *rand.Rand
 	busy time.Duration // when the bottleneck has sent all that it took
 }
 
-// NewPath returns a path whose luck is the stream of a seed.
+// NewPath returns a path whose random numbers are the given stream of a seed.
 func NewPath(l Link, seed, stream uint64) Path {
 	return Path{Link: l, rng: rand.New(rand.NewPCG(seed, stream))}
 }
 
-// Transit is what the link makes of one packet.
+// Transit is the result of one packet on the link.
 type Transit struct {
 	At     [2]time.Duration // when its copies arrive
-	Copies int              // 0: it never does
-	Tail   bool             // because the router's queue was full
-	Late   bool             // Reorder has picked it
+	Copies int              // 0: lost
+	Tail   bool             // lost because the router's queue was full
+	Late   bool             // selected by Reorder
 }
 
-// Send sends a packet of so many bytes, headers included. Every call draws the same number
-// of random values, so that the luck of a packet does not depend on that of another.
+// Send sends a packet of so many bytes, headers included. Every call draws the same number of
+// random values, so that the result of a packet does not depend on another packet.
 func (p *Path) Send(now time.Duration, size int) Transit {
 	lost, twice, late := p.rng.Float64(), p.rng.Float64(), p.rng.Float64()
 	jitter, extra := p.rng.Float64(), p.rng.Float64()
@@ -78,9 +77,9 @@ func (p *Path) Send(now time.Duration, size int) Transit {
 	return t
 }
 
-// enqueue puts a packet into the router's queue and returns when it has left the
-// bottleneck, or false when the queue is full. It comes before loss: what gets lost on
-// the way took its time at the bottleneck.
+// enqueue puts a packet into the router's queue and returns the time at which it has left the
+// bottleneck, or false when the queue is full. It precedes loss: a packet that is lost on the way
+// still took its time at the bottleneck.
 func (p *Path) enqueue(now time.Duration, size int) (out time.Duration, ok bool) {
 	if p.Link.Bandwidth <= 0 {
 		return now, true
@@ -97,7 +96,7 @@ func (p *Path) enqueue(now time.Duration, size int) (out time.Duration, ok bool)
 	return p.busy, true
 }
 
-// Backlog is how long a packet sent now waits for the bottleneck.
+// Backlog returns the time that a packet sent now waits for the bottleneck.
 func (p *Path) Backlog(now time.Duration) time.Duration {
 	if p.Link.Bandwidth <= 0 {
 		return 0

@@ -2,8 +2,8 @@ package netem
 
 import "time"
 
-// Schedule is a binary heap of what is to happen, the earliest first, and of one instant what
-// was put in first. It is not bounded by itself.
+// Schedule is a binary heap of entries by time, the earliest first, and of one instant the first
+// one pushed. It has no bound of its own.
 type Schedule[T any] struct {
 	heap []due[T]
 	seq  uint64
@@ -18,10 +18,10 @@ type due[T any] struct {
 
 func (d *due[T]) before(o *due[T]) bool { return d.at < o.at || d.at == o.at && d.seq < o.seq }
 
-// Len is how many entries wait.
+// Len returns the number of entries.
 func (s *Schedule[T]) Len() int { return len(s.heap) }
 
-// Next is the time of the earliest entry.
+// Next returns the time of the earliest entry.
 func (s *Schedule[T]) Next() (at time.Duration, ok bool) {
 	if len(s.heap) == 0 {
 		return 0, false
@@ -29,7 +29,7 @@ func (s *Schedule[T]) Next() (at time.Duration, ok bool) {
 	return s.heap[0].at, true
 }
 
-// Push adds what is to happen at a time.
+// Push adds an entry for a time.
 func (s *Schedule[T]) Push(at time.Duration, what T) {
 	s.seq++
 	s.heap = append(s.heap, due[T]{at, s.seq, what})
@@ -53,7 +53,7 @@ func (s *Schedule[T]) Pop(by time.Duration) (what T, at time.Duration, ok bool) 
 	what, at = h[0].what, h[0].at
 	last := len(h) - 1
 	h[0] = h[last]
-	h[last] = due[T]{} // Let go of what it holds.
+	h[last] = due[T]{} // Release its references.
 	h = h[:last]
 	s.heap = h
 	for i := 0; ; {

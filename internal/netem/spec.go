@@ -18,10 +18,10 @@ const (
 // String returns the word for a direction in the text of a Spec and in metrics.
 func (d Direction) String() string { return [...]string{"up", "down"}[d] }
 
-// Spec is what a network does to datagrams. The zero value does nothing.
+// Spec describes the effects of a network on datagrams. The zero value has none.
 type Spec struct {
 	Ways   [directions]Way // by Direction
-	Rebind time.Duration   // a client's address changes whenever so much time has passed; 0: never
+	Rebind time.Duration   // a client's address changes at this interval; 0: never
 }
 
 // Way is one direction of a Spec.
@@ -31,14 +31,14 @@ type Way struct {
 	Hole    Hole
 }
 
-// Hole is a time during which everything is lost, counted from a flow's first datagram.
+// Hole is a time during which all datagrams are lost, counted from a flow's first datagram.
 type Hole struct{ At, For time.Duration }
 
-// has tells whether a time is within the hole.
+// has reports whether a time is within the hole.
 func (h Hole) has(t time.Duration) bool { return t >= h.At && t-h.At < h.For }
 
-// String is the Spec in the words that Parse reads: Parse(s.String()) is s for whatever Parse
-// has returned. It is empty for the zero value.
+// String returns the Spec in the form that Parse reads: Parse(s.String()) is s for every s that
+// Parse has returned. It is empty for the zero value.
 func (s Spec) String() string {
 	var items []string
 	add := func(name, text string) {

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Fate is what became of a datagram.
+// Fate is the outcome of a datagram.
 type Fate int
 
-// A datagram that was offered has exactly one of the first fates.
+// An offered datagram has exactly one of the first fates.
 const (
 	Passed   Fate = iota
 	Lost          // by Loss
@@ -18,7 +18,7 @@ const (
 	Unbound       // to an address that its client no longer has
 	Overflow      // beyond the emulator's own limits
 
-	// What has passed may have these besides.
+	// Passed datagrams may have these besides.
 	Duplicated
 	Reordered
 	Corrupted
@@ -31,7 +31,8 @@ var fateNames = [fates]string{"passed", "lost", "queue", "hole", "unbound", "ove
 // String returns the word for a fate in metrics and summaries.
 func (f Fate) String() string { return fateNames[f] }
 
-// Stats counts what a network did. Any goroutine may read it, and several Conns may share one.
+// Stats counts the outcomes of datagrams. Any goroutine may read it, and several Conns may share
+// one.
 type Stats struct {
 	packets [directions][fates]atomic.Uint64
 	Rebinds atomic.Uint64
@@ -39,7 +40,7 @@ type Stats struct {
 
 func (s *Stats) add(d Direction, f Fate) { s.packets[d][f].Add(1) }
 
-// Get returns how many datagrams had a fate.
+// Get returns the number of datagrams with a fate.
 func (s *Stats) Get(d Direction, f Fate) uint64 { return s.packets[d][f].Load() }
 
 // Each calls fn with every count.
@@ -51,7 +52,7 @@ func (s *Stats) Each(fn func(d Direction, f Fate, n uint64)) {
 	}
 }
 
-// String is the counts in one line, without those that are zero.
+// String returns the nonzero counts in one line.
 func (s *Stats) String() string {
 	var b strings.Builder
 	for d := range Direction(directions) {

@@ -10,24 +10,23 @@ import (
 )
 
 const (
-	// streamHeaders is what IPv4 and TCP add to a segment.
+	// streamHeaders is the size of the IPv4 and TCP headers of a segment.
 	streamHeaders = 52
-	// maxStream bounds the bytes that wait in one direction of a stream: then reading stops and
-	// writing blocks, as with TCP.
+	// maxStream bounds the bytes that wait in one direction of a stream: beyond it reads stop and
+	// writes block, as with TCP.
 	maxStream = 256 << 10
-	// maxBacklog is how long a piece may wait for the bottleneck: a writer is told so soon that the
-	// link is slow, as by a small send buffer.
+	// maxBacklog is the longest time that a piece may wait for the bottleneck: it makes a slow link
+	// noticeable to the writer, as a small send buffer does.
 	maxBacklog = 20 * time.Millisecond
-	// streamRetry is how long a segment that was lost waits beside a round trip until it is sent
-	// again, and how long one waits for room in the router's queue.
+	// streamRetry is the time, beside a round trip, after which a lost segment is sent again, and
+	// for which a segment waits for room in the router's queue.
 	streamRetry = 20 * time.Millisecond
 )
 
-// Stream is a connection behind an emulated network, at the server's end. TCP hides that packets
-// are lost, come twice or overtake each other: all that remains is delay. So each piece arrives in
-// order, after its delay, and a lost piece holds up those behind it for a round trip. A rebind and
-// damage do nothing to it. Deadlines are those of the connection below. It has two goroutines of
-// its own until Close.
+// Stream is a connection behind an emulated network, at the server's end. TCP hides loss,
+// duplication and reordering: only delay remains. So each piece arrives in order, after its delay,
+// and a lost piece delays the later ones by a round trip. A rebind and damage have no effect on it.
+// Deadlines are those of the connection below. It has two goroutines of its own until Close.
 type Stream struct {
 	net.Conn
 	start time.Time
@@ -50,7 +49,7 @@ type pipe struct {
 	pieces  []piece
 	bytes   int
 	last    time.Duration // when the newest piece arrives
-	err     error         // behind all pieces
+	err     error         // after all pieces
 	closed  bool
 }
 
@@ -60,7 +59,7 @@ type piece struct {
 }
 
 // NewStream puts a network in front of a connection, which belongs to the Stream from now on. n is
-// the number of the stream: each has its own luck.
+// the number of the stream: each has its own random numbers.
 func NewStream(c net.Conn, cfg Config, n uint64) *Stream {
 	if cfg.Stats == nil {
 		cfg.Stats = new(Stats)
@@ -118,7 +117,7 @@ func (s *Stream) Read(b []byte) (int, error) {
 	return copy(b, p), err
 }
 
-// Write implements net.Conn. It waits while too much is under way.
+// Write implements net.Conn. It waits while too many bytes are under way.
 func (s *Stream) Write(b []byte) (int, error) {
 	if err := s.out.put(s.now, b); err != nil {
 		return 0, err
@@ -126,7 +125,7 @@ func (s *Stream) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close implements net.Conn. What has not arrived by then is lost.
+// Close implements net.Conn. Bytes that have not arrived by then are lost.
 func (s *Stream) Close() error {
 	s.in.end(net.ErrClosed)
 	s.out.end(net.ErrClosed)
@@ -135,7 +134,7 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// put sends bytes on their way, once there is room for them.
+// put sends bytes, once there is room for them.
 func (p *pipe) put(now func() time.Duration, b []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +157,7 @@ func (p *pipe) put(now func() time.Duration, b []byte) error {
 	return nil
 }
 
-// arrival is when a piece arrives that is sent now, and again each time that it is lost.
+// arrival returns the arrival time of a piece that is sent now, and again after each loss.
 func (p *pipe) arrival(now time.Duration, size int) time.Duration {
 	for tries := 0; ; tries++ {
 		t := p.path.Send(now, size)
@@ -179,10 +178,10 @@ func (p *pipe) arrival(now time.Duration, size int) time.Duration {
 	}
 }
 
-// maxRetries bounds how often a piece is lost, also where everything is.
+// maxRetries bounds the losses of one piece, also on a link that loses all.
 const maxRetries = 100
 
-// take waits for bytes to arrive, up to so many.
+// take waits for bytes to arrive, and returns at most so many.
 func (p *pipe) take(now func() time.Duration, most int) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,8 +223,8 @@ func (p *pipe) wake() {
 	p.changed.Broadcast()
 }
 
-// fail puts an error of the connection behind all pieces. It reports whether reading goes on, once
-// the reader has heard of a deadline that has passed.
+// fail appends an error of the connection after all pieces. It reports whether to continue reading,
+// once the reader has got the error of an expired deadline.
 func (p *pipe) fail(err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The readers of single values. Their errors go on from the value: "9h" is not ….
+// The parsers of single values. Their errors continue a sentence that begins with the value: "9h"
+// is not ….
 
 func duration(text string, least, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
@@ -40,7 +41,7 @@ func portion(text string) (float64, error) {
 	return f + 0, nil // The sum has no negative zero.
 }
 
-// percent writes a share in the shortest way that portion reads as the same, empty for 0.
+// percent formats a share in the shortest form that portion reads as the same value, empty for 0.
 func percent(f float64) string {
 	if f == 0 {
 		return ""
@@ -80,7 +81,7 @@ func bitRate(text string) (int, error) {
 	return 0, errors.New("is not a rate from 1kbit/s to 1Gbit/s")
 }
 
-// shortRate writes a rate in the largest unit of which it is a multiple, empty for 0.
+// shortRate formats a rate in the largest unit of which it is a multiple, empty for 0.
 func shortRate(rate int) string {
 	for _, u := range units {
 		if rate > 0 && rate%u.size == 0 {
@@ -109,7 +110,7 @@ func queue(text string, rate int) (time.Duration, error) {
 		}
 		var n float64
 		if n, err = strconv.ParseFloat(number, 64); err == nil {
-			// Above the most that is allowed, a float says little and a Duration nothing.
+			// Above the allowed maximum a float may be infinite, which a Duration cannot hold.
 			d = time.Duration(min(n*u.size*8/float64(rate), 2*maxDelay.Seconds()) * float64(time.Second))
 		}
 		break

@@ -11,10 +11,10 @@ import (
 
 // The geometry is part of the format: a decoder refuses any other.
 const (
-	// HighestMicros is the longest duration told apart. A tick of a minute is a
-	// hung server, and what lies above is counted as a minute.
+	// HighestMicros is the longest duration that is resolved. A tick of a minute is a hung server,
+	// and longer ones count as a minute.
 	HighestMicros = 60_000_000
-	// Digits are the significant decimal digits kept: percentiles within 0.1 %.
+	// Digits is the number of significant decimal digits: percentiles within 0.1 %.
 	Digits = 3
 	// maxBuckets bounds what a decoder accepts: more than the geometry has.
 	maxBuckets = 1 << 15
@@ -23,7 +23,7 @@ const (
 // Histogram counts durations in microseconds. The zero value is empty and ready.
 // It belongs to one goroutine or is guarded by its owner's lock; never copy one in use.
 type Histogram struct {
-	hdr *hdrhistogram.Histogram // nil until the first record: a zero Histogram costs nothing
+	hdr *hdrhistogram.Histogram // nil until the first record: a zero Histogram allocates no buckets
 }
 
 // Record adds one duration. A negative one counts as 0 and one above a minute as a minute.
@@ -62,7 +62,7 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(h.hdr.Max()) * time.Microsecond
 }
 
-// Clone returns a copy that shares nothing with h.
+// Clone returns a deep copy of h.
 func (h *Histogram) Clone() Histogram {
 	if h.hdr == nil {
 		return Histogram{}
@@ -78,7 +78,7 @@ func (h *Histogram) Equal(o *Histogram) bool {
 	return h.hdr.Equals(o.hdr)
 }
 
-// sub returns what h holds beyond before. A bucket that shrank means that the two are
+// sub returns the counts of h beyond those of before. A bucket that shrank means that the two are
 // not of the same server run.
 func (h *Histogram) sub(before *Histogram) (Histogram, error) {
 	if before.Count() == 0 {
@@ -118,8 +118,8 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. It takes nothing on trust: another
-// geometry, an unordered or unaligned bucket, and a count that overflows are errors.
+// UnmarshalJSON reads the output of MarshalJSON and checks all of it: another geometry, an
+// unordered or unaligned bucket, and a count that overflows are errors.
 func (h *Histogram) UnmarshalJSON(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {

@@ -7,29 +7,28 @@ import (
 	"time"
 )
 
-// MaxEncoded bounds what a client reads from /ticks. The largest possible answer, with
-// every bucket of both histograms in use and twenty digits each, stays below it.
+// MaxEncoded bounds a client's read of /ticks. The largest possible answer, with every bucket of
+// both histograms in use and twenty digits each, is smaller.
 const MaxEncoded = 4 << 20
 
-// Snapshot is the account of a server's ticks since it started. It is a plain value:
-// whoever holds it owns it.
+// Snapshot is the account of a server's ticks since it started. It is a plain value.
 type Snapshot struct {
 	Ticks        uint64 `json:"ticks"`         // ticks that ran
 	Overruns     uint64 `json:"overruns"`      // ticks that took longer than the budget
 	DroppedTicks uint64 `json:"dropped_ticks"` // real time that no tick represents
-	// Budget is the tick period: what one tick may take.
+	// Budget is the tick period: the time budget of one tick.
 	Budget time.Duration `json:"budget_ns"`
 	// Uptime runs from the start of the server to the start of its newest tick, or to
 	// the moment of the snapshot once no tick has begun for two periods. Ticks over
 	// Uptime between two snapshots is therefore an exact rate, and a stall shows.
 	Uptime time.Duration `json:"uptime_ns"`
-	// Tick is what ticks took, Lateness how long after their deadline they began.
+	// Tick is the durations of ticks, Lateness their delays after their deadlines.
 	Tick     Histogram `json:"tick_us"`
 	Lateness Histogram `json:"lateness_us"`
 }
 
-// Decode reads one Snapshot from JSON. It never panics, and an error means that nothing
-// of the input may be used.
+// Decode reads one Snapshot from JSON. It never panics, and after an error no part of the input may
+// be used.
 func Decode(b []byte) (Snapshot, error) {
 	if len(b) > MaxEncoded {
 		return Snapshot{}, fmt.Errorf("ticks: %d bytes, at most %d", len(b), MaxEncoded)
@@ -44,8 +43,8 @@ func Decode(b []byte) (Snapshot, error) {
 	return s, nil
 }
 
-// Sub returns the window between before and s: what happened after before was taken.
-// It is an error if they are not of the same run of a server, in that order.
+// Sub returns the window between before and s: the ticks after before was taken. It is an error if
+// they are not of the same run of a server, in that order.
 func (s *Snapshot) Sub(before *Snapshot) (Snapshot, error) {
 	if s.Ticks < before.Ticks || s.Overruns < before.Overruns ||
 		s.DroppedTicks < before.DroppedTicks || s.Uptime < before.Uptime {

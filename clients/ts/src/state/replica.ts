@@ -25,8 +25,6 @@ export interface ReplicaLimits {
 /**
  * The result of a packet or a record. The replica has one of them, which the next call changes.
  *
- *
- *
  * - applied: its contents are shown now, and it is acknowledged.
  * - repeated: it was applied before, and is acknowledged again.
  * - stale: a packet of a later tick was applied before. It changes no state and is not

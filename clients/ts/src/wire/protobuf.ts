@@ -41,8 +41,6 @@ export function clip(text: string): string {
  * Walks the known fields of a message in their order, and skips the others. Invalid bytes throw a
  * Refusal.
  *
- *
- *
  *     for (const w = new Walker(bytes, layout); w.next(); ) switch (w.num) { case 1: … }
  */
 export class Walker extends ByteReader {
