@@ -25,7 +25,7 @@ func newAdmin(url, token string) *adminPage {
 	return &adminPage{url: url, token: token, http: http.Client{Timeout: adminTimeout}}
 }
 
-// read fetches /ticks. The error says what to do.
+// read fetches /ticks. The error suggests a remedy.
 func (a *adminPage) read(ctx context.Context) (ticks.Snapshot, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url, nil)
 	if err != nil {

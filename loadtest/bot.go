@@ -9,18 +9,18 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// Bot plays a game. One Bot plays all clients of a load test, so what belongs to one
-// client it keeps in variables of Start. It may implement [Tokens] too.
+// Bot plays a game. One Bot plays all clients of a load test, so it keeps the state of a client in
+// variables of Start. It may implement [Tokens] too.
 type Bot interface {
-	// Schema returns the game's, the same value that its server uses.
+	// Schema returns the game's schema, the same value that its server uses.
 	Schema() *netloop.Schema
-	// Join returns what client n, counted from 0, says about itself: see
-	// client.Config.Join. It is called from several goroutines.
+	// Join returns the join parameters of client n, counted from 0: see client.Config.Join. It is
+	// called from several goroutines.
 	Join(n int) any
-	// Start lets a client begin to play: it registers systems with c.On, handlers,
-	// watchers, and calls with [Calls]. It runs once per client, before the client's
-	// first frame and on the goroutine of its frames. That goroutine has the frames
-	// of other clients to run too: neither Start nor what it registers may wait.
+	// Start prepares a client to play: it registers systems with c.On, handlers, watchers, and
+	// calls with [Calls]. It runs once per client, before the client's first frame and on the
+	// goroutine of its frames. That goroutine also runs the frames of other clients: neither Start
+	// nor its callbacks may wait.
 	Start(c *client.Client, m *Meter)
 }
 
@@ -40,16 +40,15 @@ type Meter struct {
 // N returns the number of the client, from 0.
 func (m *Meter) N() int { return m.n }
 
-// Blind reports whether the client only acknowledges the state that it is sent, and has no objects:
-// see --verify. The bot shall send what it would send otherwise, about.
+// Blind reports whether the client only acknowledges the received state, and has no objects: see
+// --verify. The bot shall send about as much as it would otherwise.
 func (m *Meter) Blind() bool { return m.blind }
 
-// Rand returns the client's own random numbers, seeded by --seed and N, so that a
-// bot that draws from nothing else decides the same in every run.
+// Rand returns the client's own random numbers, seeded by --seed and N, so that a bot without other
+// random sources decides the same in every run.
 func (m *Meter) Rand() *rand.Rand { return m.rand }
 
-// schedule is an endless series of calls, one per period. Its times are of the run's
-// clock.
+// schedule is an endless series of calls, one per period. Its times are on the run's clock.
 type schedule struct {
 	next   time.Duration
 	period time.Duration
@@ -57,33 +56,33 @@ type schedule struct {
 }
 
 const (
-	// maxCallRate bounds one schedule: above it most frames would make many calls,
-	// and more clients are the better load.
+	// maxCallRate bounds one schedule: above it most frames would make many calls, and more clients
+	// are the better load.
 	maxCallRate = 1000
-	// maxBurst bounds the calls that a schedule makes up for in one frame. Beyond it
-	// they are left out and count as not sent: a generator that is that far behind is
-	// saturated, and shall not flood the server once it goes on.
+	// maxBurst bounds the calls of a schedule in one frame. Further due calls are skipped and count
+	// as not sent: a generator that is that far behind is saturated, and shall not flood the server
+	// when it continues.
 	maxBurst = 64
 )
 
-// Calls makes the client ask k perSecond times a second, above 0 and at most 1 000,
-// from a random phase on. q makes the question, inside Update of a frame. Calls
-// belongs into [Bot] Start; it may be used several times.
+// Calls makes the client call k perSecond times a second, above 0 and at most 1 000, from a random
+// phase on. q makes the question, inside Update of a frame. Use Calls in [Bot] Start; it may be
+// used several times.
 //
-// The times are fixed beforehand, whether answers come or not. A call's latency runs
-// from the time at which it was meant to be sent until the frame in which its answer
-// is handed over: it includes the wait for the client's next frame, as a key press
-// does, and whatever delayed the client. Refused and unanswered calls have none.
+// The times are fixed beforehand, independent of the answers. A call's latency runs from its
+// scheduled time until the frame in which its answer is delivered: it includes the wait for the
+// client's next frame, as a key press does, and any delay of the client. Refused and unanswered
+// calls have no latency.
 func Calls[Q, R any](m *Meter, perSecond float64, k *netloop.Call[Q, R], q func(*netloop.Tick) Q) {
 	m.schedule(perSecond, func(t *netloop.Tick, meant time.Duration, measured bool) {
 		client.Ask(m.client, k, q(t), func(_ *netloop.Tick, _ R, err error) { m.answered(meant, measured, err) })
 	})
 }
 
-// Begin measures a call that the bot makes now because its game has come so far: a turn, for
-// instance. The function that it returns takes the end of the call, and what it has come to. Its
-// latency runs from Begin, so a bot that waits for a slow server asks less often: where the game
-// leaves the choice, [Calls] keep to their schedule.
+// Begin measures a call that the bot makes now because its game requires it: a turn, for instance.
+// The returned function takes the end of the call, with its error. The latency runs from Begin, so
+// a bot that waits for a slow server asks less often: if the game permits, use [Calls], which keep
+// their schedule.
 func (m *Meter) Begin() (ended func(error)) {
 	return m.begin(m.now(), m.now)
 }
@@ -98,8 +97,8 @@ func (m *Meter) begin(at time.Duration, now func() time.Duration) func(error) {
 	return func(err error) { m.took(now()-at, measured, err) }
 }
 
-// Count counts what happens in the game, such as matches that have ended: the report has how often
-// it happened in the measured window, under its name. There may be 32 names.
+// Count counts events of the game, such as ended matches: the report gives the number of events in
+// the measured window, under this name. There may be 32 names.
 func (m *Meter) Count(name string) { m.count(name, m.now()) }
 
 func (m *Meter) count(name string, at time.Duration) {
@@ -120,7 +119,7 @@ func (m *Meter) schedule(perSecond float64, ask func(*netloop.Tick, time.Duratio
 	m.schedules = append(m.schedules, schedule{next: m.now() + phase, period: period, ask: ask})
 }
 
-// now is the time on the run's clock.
+// now returns the time on the run's clock.
 func (m *Meter) now() time.Duration { return m.client.Now() - m.offset }
 
 // dispatch is the system loadtest.calls: it makes the calls that are due.
@@ -147,7 +146,7 @@ func (m *Meter) due(t *netloop.Tick, now time.Duration) {
 	}
 }
 
-// answered takes the end of a call.
+// answered records the end of a call.
 func (m *Meter) answered(meant time.Duration, measured bool, err error) {
 	m.took(m.now()-meant, measured, err)
 }

@@ -1,10 +1,10 @@
-// Package loadtest plays a game with many bots at once, as real clients over the
-// real network, and measures what a player would notice.
+// Package loadtest plays a game with many bots at once, as real clients over the real network, and
+// measures the effects that a player would notice.
 //
 //	func main() { loadtest.Main(bot.New()) }
 //
-// is the whole program of a load client: [Main] brings the command line, the
-// phases, the figures and the exit status; the game brings a [Bot].
+// is the whole program of a load client: [Main] brings the command line, the phases, the figures
+// and the exit status; the game supplies a [Bot].
 //
 // # The flow
 //
@@ -15,21 +15,20 @@
 //	verify      every client that reads its state compares a digest of it with the server's
 //	goodbye     they leave
 //
-// With --verify some clients alone read what they are sent, and the others acknowledge it, send
-// what their bot sends, and count: one of them takes the generator half of the work, so that more
-// of them fit. Ages, and what players feel, are then of those who read.
+// With --verify only some clients read the received state; the others acknowledge it, send their
+// bot's messages, and count: such a client takes half of the generator's work, so that more of them
+// fit. Ages and the figures of [Feel] are then those of the reading clients.
 //
-// A few worker goroutines own the clients. Each runs the frames of its own, every
-// client once per frame period, their phases spread evenly over it, and each counts
-// into histograms of its own that are added up at the end: a frame takes no lock and
-// makes no garbage but what the game makes. Timers of the runtime let frames begin
-// together that are due within a millisecond; with --exact-frames each begins at its own
-// time, as those of players do, and the server is woken as often as by players.
+// A few worker goroutines own the clients. Each runs the frames of its own, every client once per
+// frame period, their phases spread evenly over it, and each counts into histograms of its own that
+// are added up at the end: a frame takes no lock and makes no garbage except the game's. Timers of
+// the runtime start all frames together that are due within a millisecond; with --exact-frames each
+// begins at its own time, like the frames of players, and wakes the server as often as players do.
 //
 //	dial goroutines ──▶ worker: wait for the next frame ──▶ Client.Step ──▶ recorder ──▶ Result
 //	                            (snapshots and answers come in inside Step)
 //
-// The load is open: bots and calls keep to their schedule whether the server answers
-// or not, and what a slow server or a slow generator delays counts from when it was
-// meant to happen. A generator that cannot keep up says so in [Result] Saturated.
+// The load is open: bots and calls keep their schedule whether the server answers or not, and a
+// call or frame that a slow server or generator delays counts from its scheduled time. A generator
+// that cannot keep up sets [Result] Saturated.
 package loadtest

@@ -9,36 +9,36 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// Feel is what players felt, over all clients. What belongs to the game (Reaction, Correction,
-// Hits) is what the bot has told its [Meter], and null or 0 without.
+// Feel has the effects that players notice, over all clients. The game's own figures (Reaction,
+// Correction, Hits) are reported by the bot to its [Meter], and null or 0 without such reports.
 type Feel struct {
-	// Reaction is in frames, from the one in which an input was made until the own ship, or what
-	// it is, was drawn as the input says: 0 is the same frame.
+	// Reaction is the number of frames from an input until the drawn own object follows it: 0 is
+	// the same frame.
 	Reaction Spread `json:"reaction_frames"`
-	// Mispredicted is how many objects of a client's own were predicted wrongly in a minute, and
-	// MispredictedLate how many of those after the server had missed inputs, or while they came too
-	// late: the others are what somebody else did to the object.
+	// Mispredicted is the rate of mispredictions of a client's own objects, per minute, and
+	// MispredictedLate the rate of those after the server had missed inputs, or while inputs
+	// arrived too late: the others have another cause, such as other players.
 	Mispredicted     *float64 `json:"mispredicted_per_minute"`
 	MispredictedLate *float64 `json:"mispredicted_late_per_minute"`
-	Correction       Spread   `json:"correction"` // how far off they were, in the game's units
-	// Delay is how far behind the server's time others were drawn, at each frame, and Starved the
-	// share of frames for which the next snapshot was not there yet.
+	Correction       Spread   `json:"correction"` // their size, in the game's units
+	// Delay is the delay of drawn objects of others behind the server's time, at each frame, and
+	// Starved the share of frames for which the next snapshot had not arrived.
 	Delay   Spread   `json:"view_delay_ms"`
 	Starved *float64 `json:"starved"`
-	// Hits were seen by the shooter, and Confirmed by the server.
+	// Hits were seen by the shooter; Confirmed counts those that the server confirmed.
 	Hits      uint64 `json:"hits"`
 	Confirmed uint64 `json:"hits_confirmed"`
-	// Inputs were made, and the server ran InputsMissed fixed steps without theirs. InputBytes is
-	// what they took of a datagram, on average.
+	// Inputs counts the inputs made, InputsMissed the fixed steps that the server ran without
+	// theirs. InputBytes is the size of the inputs in a datagram, on average.
 	Inputs       uint64   `json:"inputs"`
 	InputsMissed uint64   `json:"inputs_missed"`
 	InputBytes   *float64 `json:"input_bytes_per_datagram"`
-	// ClockError is how far the server's time was off, as a client estimates it, at each frame. It
-	// is null where the true time is not known: a load client has nothing better than its estimate.
+	// ClockError is the error of the server's time as a client estimates it, at each frame. It is
+	// null if the true time is not known: a load client has only its estimate.
 	ClockError Spread `json:"clock_error_ms"`
 }
 
-// feelings is what is recorded of that.
+// feelings are the records from which Feel is computed.
 type feelings struct {
 	reaction   *hdrhistogram.Histogram // frames
 	correction *hdrhistogram.Histogram // thousandths of the game's unit
@@ -72,7 +72,7 @@ func (f *feelings) merge(o *feelings) {
 	f.packets += o.packets
 }
 
-// frame takes how a client is doing after a frame, and how it was after the frame before.
+// frame records the change of a client's statistics from the frame before to this one.
 func (f *feelings) frame(now, was *client.Stats) {
 	if now.Drawn > was.Drawn {
 		record(f.delay, now.ViewDelay)
@@ -89,7 +89,7 @@ func (f *feelings) frame(now, was *client.Stats) {
 	}
 }
 
-// result is the figures of so many clients in a time.
+// result returns the figures of so many clients over a time.
 func (f *feelings) result(clients int, length time.Duration) Feel {
 	minutes := float64(clients) * length.Minutes()
 	return Feel{
@@ -101,7 +101,7 @@ func (f *feelings) result(clients int, length time.Duration) Feel {
 	}
 }
 
-// scaled is the spread of a histogram that counts parts of a unit.
+// scaled returns the spread of a histogram that counts parts of a unit.
 func scaled(h *hdrhistogram.Histogram, parts float64) Spread {
 	at := func(p float64) *float64 {
 		if h.TotalCount() == 0 {
@@ -113,7 +113,7 @@ func scaled(h *hdrhistogram.Histogram, parts float64) Spread {
 	return Spread{at(50), at(99), at(100)}
 }
 
-// ratio is a by b, to a hundred-thousandth, and nil for none.
+// ratio returns a by b, to a hundred-thousandth, and nil if b is 0.
 func ratio(a, b float64) *float64 {
 	if b == 0 {
 		return nil
@@ -122,14 +122,14 @@ func ratio(a, b float64) *float64 {
 	return &x
 }
 
-// Reacted takes how many frames it took from an input until the bot's own object, as it is drawn,
+// Reacted records the number of frames from an input until the bot's own object, as it is drawn,
 // followed it: 0 is the same frame. See [Feel].
 func (m *Meter) Reacted(frames int) { m.reacted(m.now(), frames) }
 
-// Corrected takes how far off the prediction of the bot's own object was, in the game's unit.
+// Corrected records the size of a misprediction of the bot's own object, in the game's unit.
 func (m *Meter) Corrected(size float64) { m.corrected(m.now(), size) }
 
-// Hit takes a hit that the bot saw as it shot, once it is known whether the server has confirmed
+// Hit records a hit that the bot saw as it shot, once it is known whether the server has confirmed
 // it.
 func (m *Meter) Hit(confirmed bool) { m.hit(m.now(), confirmed) }
 

@@ -21,19 +21,18 @@ import (
 // Exit statuses.
 const (
 	exitOK      = 0
-	exitRuntime = 1  // nobody could connect, --admin does not answer, a file could not be written
+	exitRuntime = 1  // no connection, no answer of --admin, or a file could not be written
 	exitUsage   = 2  // a flag that does not exist or cannot be used
-	exitShort   = 99 // measured, but not what a good run needs
+	exitShort   = 99 // measured, but short of the requirements of a good run
 )
 
-// Main runs a load test as its flags say and ends the program: --help lists them.
+// Main runs a load test with the flags of the command line and ends the program: --help lists them.
 //
-// The result goes to stdout, for people or as JSON ([Result]), progress to stderr.
-// The exit status is 0 only if all clients connected, none was lost, all converged
-// and the generator was not saturated; 99 if one of these failed; 1 if nothing could
-// be measured, because nobody answers for instance; and 2 for a flag that cannot be
-// used. An interrupt ends the run early: the figures so far are printed, and the
-// status is 99. A second one kills the program.
+// The result is written to stdout, for people or as JSON ([Result]), progress to stderr. The exit
+// status is 0 only if all clients connected, none was lost, all converged and the generator was not
+// saturated; 99 if one of these failed; 1 if no measurement was possible, for instance without an
+// answering server; and 2 for an unusable flag. An interrupt ends the run early: the figures so far
+// are printed, and the status is 99. A second one kills the program.
 func Main(b Bot) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -63,8 +62,7 @@ type runtimeError struct{ error }
 
 func (e runtimeError) Unwrap() error { return e.error }
 
-// command is the command line. The exit status stands in code after a run without
-// an error.
+// command makes the command line. code holds the exit status after a run without an error.
 func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, code *int) {
 	var o options
 	code = new(int)
@@ -93,7 +91,7 @@ func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, 
 			return fmt.Errorf("%w%s: %s --help lists the flags", err, suggest(unknown.GetSpecifiedName(), of.Flags()), name)
 		}
 		var bad *pflag.InvalidValueError
-		if errors.As(err, &bad) { // What strconv says of it helps nobody.
+		if errors.As(err, &bad) { // The text of strconv is no help to a user.
 			return badFlag(bad.GetFlag().Name, fmt.Sprintf("%q", bad.GetValue()), name+" --help says what it takes")
 		}
 		return fmt.Errorf("%w: %s --help lists the flags", err, name)
@@ -111,7 +109,7 @@ func suggest(wrote string, flags *pflag.FlagSet) string {
 	return ""
 }
 
-// noArgs refuses words that are no flags.
+// noArgs refuses positional arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -122,7 +120,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }
 
-// playAndPrint runs the load test and puts the result where it belongs.
+// playAndPrint runs the load test and writes the result to its destinations.
 func playAndPrint(ctx context.Context, o *options, stdout, stderr io.Writer, b Bot) (int, error) {
 	r := newRun(*o, b, stderr)
 	rep, err := r.play(ctx)
@@ -156,5 +154,5 @@ func playAndPrint(ctx context.Context, o *options, stdout, stderr io.Writer, b B
 	return exitOK, nil
 }
 
-// oneLine joins what an error says on several lines.
+// oneLine joins the lines of an error.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

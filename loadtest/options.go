@@ -57,12 +57,12 @@ type options struct {
 
 // Bounds of the options.
 const (
-	maxClients  = 10_000 // a room has no more places
+	maxClients  = 10_000 // the most clients of a room
 	maxPhase    = 10 * time.Minute
 	minDuration = 100 * time.Millisecond
 	maxDuration = 24 * time.Hour
-	// The buffer of a socket of 208 KiB holds a snapshot of each of fifty; the reader of one keeps
-	// up with more.
+	// The buffer of a socket of 208 KiB holds a snapshot of each of fifty clients; the reader of
+	// one keeps up with more.
 	maxPerSocket = 1000
 	minFrames    = 1
 	maxFrames    = 1000
@@ -94,8 +94,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 }
 
-// validate completes the options, or returns an error that names the flag and the
-// remedy.
+// validate completes the options, or returns an error that names the flag and the remedy.
 func (o *options) validate() error {
 	for _, c := range []struct {
 		ok           bool
@@ -122,8 +121,8 @@ func (o *options) validate() error {
 	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseTrust(), o.parseToken(), o.parseNetwork())
 }
 
-// verifies tells whether client n is one of those that read their state, which are spread evenly,
-// and how many of them come before it.
+// verifies reports whether client n is one of those that read their state, which are spread evenly,
+// and the number of such clients before it.
 func (o *options) verifies(n int) (before int, verifies bool) {
 	before = n * o.verify / o.clients
 	return before, (n+1)*o.verify/o.clients > before
@@ -145,7 +144,7 @@ func hostPort(addr string) bool {
 	return err == nil && host != "" && port != "" && port != "0"
 }
 
-// parseAdmin completes the URL: a bare host and port will do.
+// parseAdmin completes the URL, which may be a bare host and port.
 func (o *options) parseAdmin() error {
 	if o.admin == "" {
 		return nil
@@ -167,7 +166,7 @@ func (o *options) parseAdmin() error {
 	return nil
 }
 
-// parseOut looks whether the file can be written before anything is measured.
+// parseOut checks that the file can be written, before the measurement.
 func (o *options) parseOut() error {
 	file, isFile := strings.CutPrefix(o.out, "json=")
 	switch {
@@ -185,8 +184,8 @@ func (o *options) parseOut() error {
 	return nil
 }
 
-// parseTrust makes the TLS configuration. On loopback addresses any certificate will
-// do, because development servers make one at every start.
+// parseTrust makes the TLS configuration. On loopback addresses any certificate is accepted,
+// because development servers make one at every start.
 func (o *options) parseTrust() error {
 	flag := "addr"
 	switch {

@@ -10,14 +10,13 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// How often the line of progress is renewed.
+// The intervals between updates of the progress line.
 const (
 	terminalEvery = 500 * time.Millisecond
-	lineEvery     = 2 * time.Second // where every line stays
+	lineEvery     = 2 * time.Second // without a terminal, which keeps every line
 )
 
-// startProgress shows progress from a goroutine of its own, until the function that
-// it returns is called.
+// startProgress shows progress from a goroutine of its own, until the returned function is called.
 func (r *run) startProgress(ctx context.Context) (stop func()) {
 	if r.screen.quiet {
 		return func() {}
@@ -44,7 +43,7 @@ func (r *run) startProgress(ctx context.Context) (stop func()) {
 // progress makes the lines. It belongs to its goroutine.
 type progress struct {
 	run   *run
-	clean []*live // of each worker, for its next request; nil while it is there
+	clean []*live // of each worker, for its next request; nil while the worker has it
 	sum   *live
 	since time.Duration // of the last line
 	ticks *ticks.Snapshot
@@ -61,7 +60,7 @@ func newProgress(ctx context.Context, r *run) *progress {
 	return p
 }
 
-// gather adds up what the workers saw since the last time.
+// gather adds up the workers' records since the last time.
 func (p *progress) gather(ctx context.Context) {
 	p.sum.reset()
 	for i, w := range p.run.workers {
@@ -77,9 +76,9 @@ func (p *progress) gather(ctx context.Context) {
 	}
 }
 
-// line describes what happened since the last one: rtt is the calls' latency, p50 and
-// p99, gap the 99th percentile of the intervals between snapshots, and tick that of
-// the server's ticks, all in milliseconds.
+// line describes the time since the last line: rtt is the calls' latency, p50 and p99, gap the 99th
+// percentile of the intervals between snapshots, and tick that of the server's ticks, all in
+// milliseconds.
 func (p *progress) line(ctx context.Context) string {
 	p.gather(ctx)
 	r, now := p.run, p.run.now()
@@ -107,7 +106,7 @@ func (p *progress) line(ctx context.Context) string {
 	return strings.Join(parts, " │ ")
 }
 
-// bots says how many play, and of how many if some do not.
+// bots returns the number of playing bots, and the wanted number if some do not play.
 func bots(playing int64, wanted int) string {
 	if playing == int64(wanted) {
 		return fmt.Sprintf("%d bots", wanted)
@@ -115,7 +114,7 @@ func bots(playing int64, wanted int) string {
 	return fmt.Sprintf("%d/%d bots", playing, wanted)
 }
 
-// where names the phase, and how far it is.
+// where names the phase, and its progress.
 func (p *progress) where(now time.Duration) string {
 	var whole time.Duration
 	switch p.phase {
@@ -129,14 +128,14 @@ func (p *progress) where(now time.Duration) string {
 	return fmt.Sprintf("%s %.0f/%.0fs", p.phase, min(now-p.began, whole).Seconds(), whole.Seconds())
 }
 
-// serverTick is the 99th percentile of the server's ticks since the last line.
+// serverTick returns the 99th percentile of the server's ticks since the last line.
 func (p *progress) serverTick(ctx context.Context) *float64 {
 	if p.run.admin == nil {
 		return nil
 	}
 	s, err := p.run.admin.read(ctx)
 	if err != nil {
-		return nil // The readings that count say it if it lasts.
+		return nil // The measured readings report a lasting error.
 	}
 	before := p.ticks
 	p.ticks = &s

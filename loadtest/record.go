@@ -13,27 +13,27 @@ import (
 
 // Histograms count microseconds, as those of /ticks do.
 const (
-	highestMicros = 60_000_000 // what takes longer counts as a minute
+	highestMicros = 60_000_000 // longer durations count as a minute
 	digits        = 3          // percentiles within 0.1 %
 )
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, highestMicros, digits) }
 
-// record counts one duration. Negative ones, which clock estimates can make, count
-// as 0. It allocates nothing.
+// record counts one duration. Negative ones, which clock estimates can produce, count as 0. It does
+// not allocate.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
 	// Within the range it can only fail once 2^63 values were recorded.
 	_ = h.RecordValue(min(max(int64(d/time.Microsecond), 0), highestMicros))
 }
 
-// millis is a duration as the results give it: to the microsecond.
+// millis converts a duration to the milliseconds of the results, rounded to the microsecond.
 func millis(d time.Duration) *float64 {
 	ms := math.Round(float64(d)/float64(time.Microsecond)) / 1000
 	return &ms
 }
 
-// percentile returns what p per cent of the records do not exceed, and nil when
-// there is no record.
+// percentile returns the duration that p per cent of the records do not exceed, and nil when there
+// is no record.
 func percentile(h *hdrhistogram.Histogram, p float64) *float64 {
 	if h.TotalCount() == 0 {
 		return nil
@@ -41,8 +41,8 @@ func percentile(h *hdrhistogram.Histogram, p float64) *float64 {
 	return millis(time.Duration(h.ValueAtPercentile(p)) * time.Microsecond)
 }
 
-// window is the measured time on the run's clock: from included, to excluded. It is
-// empty until it is opened.
+// window is the measured time on the run's clock: from included, to excluded. It is empty until it
+// is opened.
 type window struct{ from, to atomic.Int64 }
 
 func (w *window) open(from, to time.Duration) {
@@ -50,7 +50,7 @@ func (w *window) open(from, to time.Duration) {
 	w.from.Store(int64(from))
 }
 
-// end closes the window early; one that is closed stays as it is.
+// end closes the window early; a closed window is unchanged.
 func (w *window) end(at time.Duration) { w.to.Store(min(w.to.Load(), int64(at))) }
 
 func (w *window) holds(at time.Duration) bool {
@@ -61,10 +61,10 @@ func (w *window) length() time.Duration {
 	return max(0, time.Duration(w.to.Load()-w.from.Load()))
 }
 
-// recorder is what one worker counts inside the measured window. The worker's
-// goroutine owns it until the worker has ended.
+// recorder holds the records of one worker in the measured window. The worker's goroutine owns it
+// until the worker has ended.
 type recorder struct {
-	rtt      *hdrhistogram.Histogram // of calls, by the time they were meant
+	rtt      *hdrhistogram.Histogram // of calls, by their scheduled time
 	interval *hdrhistogram.Histogram // between the arrivals of whole snapshots
 	age      *hdrhistogram.Histogram // of the newest state, at each frame
 	lateness *hdrhistogram.Histogram // of the generator's own frames
@@ -72,7 +72,7 @@ type recorder struct {
 	intended, sent, answered uint64 // calls
 	snapshots, bytes         uint64
 	callErrors               tally
-	counts                   tally // of what happens in the game, by its name
+	counts                   tally // of the game's events, by name
 	feel                     *feelings
 }
 
@@ -83,7 +83,7 @@ func newRecorder() *recorder {
 	}
 }
 
-// merge adds what another recorder counted.
+// merge adds the records of another recorder.
 func (r *recorder) merge(o *recorder) {
 	r.rtt.Merge(o.rtt)
 	r.interval.Merge(o.interval)
@@ -99,7 +99,7 @@ func (r *recorder) merge(o *recorder) {
 	r.feel.merge(o.feel)
 }
 
-// live is what the progress line shows: what happened since the last line.
+// live holds the records of the progress line: those since the last line.
 type live struct {
 	rtt, interval *hdrhistogram.Histogram
 	snapshots     uint64
@@ -138,7 +138,7 @@ func (t tally) merge(o tally) {
 	}
 }
 
-// reason is an error in as few words as tell it from others.
+// reason shortens an error to the words that tell it from others.
 func reason(err error) string {
 	var (
 		refused *netloop.Refusal

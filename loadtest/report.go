@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// report is the result and what the text says beyond it.
+// report is the result and the further figures of the text.
 type report struct {
 	Result
 
@@ -25,7 +25,7 @@ type report struct {
 	converged                  int // clients
 }
 
-// report adds up what the workers counted. They have ended.
+// report adds up the records of the workers, which have ended.
 func (r *run) report() *report {
 	rep := &report{
 		rec: newRecorder(), length: r.window.length(), interrupted: r.interrupted, tick: r.tick,
@@ -57,8 +57,7 @@ func (r *run) report() *report {
 	return rep
 }
 
-// fill derives the result from the records and from how many snapshots each client
-// received.
+// fill derives the result from the records and from the number of snapshots of each client.
 func (r *report) fill(received []uint64) {
 	rec := r.rec
 	r.RPC = RPC{Sent: rec.sent, Answered: rec.answered, RTT: latency(rec.rtt)}
@@ -76,7 +75,7 @@ func (r *report) fill(received []uint64) {
 	r.Saturated = saturated(rec, r.tick)
 }
 
-// serverResult is what happened between two readings of /ticks.
+// serverResult returns the server's figures between two readings of /ticks.
 func serverResult(before, after *ticks.Snapshot, note func(string)) Server {
 	if before == nil || after == nil {
 		return Server{}
@@ -92,7 +91,7 @@ func serverResult(before, after *ticks.Snapshot, note func(string)) Server {
 	}
 }
 
-// shortfalls says in words why the run is not a success, and is empty when it is.
+// shortfalls lists the reasons why the run is not a success, and is empty for a success.
 func (r *report) shortfalls() []string {
 	var all []string
 	add := func(format string, a ...any) { all = append(all, fmt.Sprintf(format, a...)) }
@@ -124,7 +123,7 @@ func because(t tally) string {
 		}
 		return strings.Compare(a, b)
 	})
-	const most = 3 // a line shall stay readable
+	const most = 3 // keeps a line readable
 	text := ""
 	for i, reason := range reasons[:min(len(reasons), most)] {
 		sep := "; "

@@ -10,9 +10,9 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// Result is what a load test found: what --out json writes, under names that stay.
-// Times are milliseconds, rates are per second, and what is not known is null.
-// Everything but Clients, Converged, Saturated and Simulated is of the measured window alone.
+// Result is the outcome of a load test, which --out json writes under stable names. Times are
+// milliseconds, rates are per second, and unknown values are null. All fields but Clients,
+// Converged, Saturated and Simulated are of the measured window alone.
 type Result struct {
 	Clients   Clients   `json:"clients"`
 	RPC       RPC       `json:"rpc"`
@@ -20,82 +20,79 @@ type Result struct {
 	Server    Server    `json:"server"`
 	Generator Generator `json:"generator"`
 	Feel      Feel      `json:"feel"`
-	// Counts is what the bots have counted by [Meter.Count], by its name. It is left out of a game
-	// whose bots count nothing.
+	// Counts are the bots' counts of [Meter.Count], by name. It is left out if the bots count no
+	// event.
 	Counts map[string]uint64 `json:"counts,omitempty"`
-	// Simulated is what the network of --simulate did: null without it.
+	// Simulated has the effects of the network of --simulate: null without it.
 	Simulated *Simulated `json:"simulated"`
-	// Converged says that at the end every client that reads its state compared a digest
-	// of it with the server's, and found it equal: all clients, unless --verify asks for fewer.
+	// Converged reports that at the end every client that reads its state compared a digest of it
+	// with the server's, and found it equal: all clients, unless --verify asks for fewer.
 	Converged bool `json:"converged"`
-	// Saturated says that the generator itself was too slow, so that the figures
-	// mean nothing: the 99th percentile of Generator.Lateness exceeds one
-	// tick, or fewer than 99 % of the intended calls were sent.
+	// Saturated reports that the generator itself was too slow, so that the figures are invalid:
+	// the 99th percentile of Generator.Lateness exceeds one tick, or fewer than 99 % of the
+	// intended calls were sent.
 	Saturated bool `json:"saturated"`
 }
 
 // Clients counts the clients of the whole run.
 type Clients struct {
-	Wanted    int `json:"wanted"`    // as --clients says
-	Connected int `json:"connected"` // that the server let in
-	Failed    int `json:"failed"`    // that tried, and did not get in
-	// of those that got in: they read the state that they are sent, and compare it at the end; see
-	// --verify
+	Wanted    int `json:"wanted"`    // the value of --clients
+	Connected int `json:"connected"` // admitted by the server
+	Failed    int `json:"failed"`    // tried to connect, and were not admitted
+	// of the admitted ones: they read the received state, and compare it at the end; see --verify
 	Verifying int `json:"verifying"`
-	// that got in, and lost the connection before the goodbye
+	// admitted, and lost the connection before the end
 	Disconnected int `json:"disconnected"`
-	// connections that broke, after which the client came back or tried to; see --reconnect
+	// broken connections after which the client reconnected or tried to; see --reconnect
 	Drops int `json:"drops"`
-	// and after which it went on where it was, instead of joining anew
+	// of them, those after which the client resumed its seat, instead of joining anew
 	Resumes int `json:"resumes"`
 }
 
-// RPC is about the calls that [Calls] made, by the time at which each was meant to
-// be sent, and those between [Meter.Begin] and their ends.
+// RPC has the figures of the calls that [Calls] made, by the scheduled time of each, and those
+// between [Meter.Begin] and their ends.
 type RPC struct {
 	Sent     uint64 `json:"sent"`     // questions
 	Answered uint64 `json:"answered"` // of them, neither refused nor left unanswered for 10 s
-	// RTT runs from the time at which a call was meant to be sent until the frame in
-	// which its answer is handed over.
+	// RTT runs from the scheduled time of a call until the frame in which its answer is delivered.
 	RTT Latency `json:"rtt_ms"`
 }
 
-// Snapshots is about the snapshots that arrived whole.
+// Snapshots has the figures of the complete snapshots.
 type Snapshots struct {
 	Received uint64 `json:"received"` // by all clients
 	// Rate is over clients: each one's snapshots divided by the length of the window.
 	Rate ClientRate `json:"rate_hz"`
-	// Interval pools the times between two snapshots of all clients. An interval ends
-	// where the packet that completes a snapshot arrives, before any frame sees it.
+	// Interval pools the times between two snapshots of all clients. An interval ends when the
+	// packet that completes a snapshot arrives, before any frame reads it.
 	Interval Spread `json:"interval_ms"`
-	// Age is sampled at each frame of each client: the server's time as the client
-	// estimates it, minus the deadline of the newest tick that it has applied.
+	// Age is sampled at each frame of each client: the server's time as the client estimates it,
+	// minus the deadline of the newest tick that it has applied.
 	Age Spread `json:"age_ms"`
-	// Bytes are of the snapshots' packets, without the transport's share, per client
-	// and second.
+	// Bytes are of the snapshots' packets, without the transport's overhead, per client and second.
 	Bytes *float64 `json:"bytes_per_client_per_second"`
 }
 
 // Server is the server's own account, exact: null without --admin.
 type Server struct {
-	Tick         Spread   `json:"tick_ms"`       // what ticks took
-	Lateness     Spread   `json:"lateness_ms"`   // how long after their deadline they began
+	Tick         Spread   `json:"tick_ms"`       // durations of ticks
+	Lateness     Spread   `json:"lateness_ms"`   // from their deadlines to their starts
 	Overruns     *uint64  `json:"overruns"`      // ticks that took longer than their period
 	DroppedTicks *uint64  `json:"dropped_ticks"` // real time that no tick represents
 	TickRate     *float64 `json:"tick_rate_hz"`  // ticks that ran, per second
 }
 
-// Generator is how the load generator itself did: what it adds to every other figure.
+// Generator has the load generator's own figures, which affect every other figure.
 type Generator struct {
 	// Lateness is how long after its deadline each frame of each client began. Frames that
 	// a stall has swallowed count too, each from its own deadline.
 	Lateness Spread `json:"lateness_ms"`
 }
 
-// Simulated counts the datagrams of the whole run that the network of --simulate had in each
-// direction. The words are passed, lost, queue (a router's buffer was full), hole, unbound (to
-// an address from before a rebind), overflow (of the simulation itself), and of those that have
-// passed duplicated, reordered and corrupted.
+// Simulated counts the datagrams of the whole run in each direction of the network of --simulate.
+// The names are passed, lost, queue (a router's buffer was full), hole, unbound (to an address from
+// before a rebind), overflow (of the simulation itself), and among the passed ones duplicated,
+// reordered and corrupted.
 type Simulated struct {
 	Network string            `json:"network"`
 	Up      map[string]uint64 `json:"up"`   // from the clients to the server
@@ -127,7 +124,7 @@ type Latency struct {
 	Max  *float64 `json:"max"`
 }
 
-// Spread is a distribution in short.
+// Spread is a distribution without its tail.
 type Spread struct {
 	P50 *float64 `json:"p50"`
 	P99 *float64 `json:"p99"`
@@ -148,7 +145,7 @@ func spread(h *hdrhistogram.Histogram) Spread {
 	return Spread{percentile(h, 50), percentile(h, 99), percentile(h, 100)}
 }
 
-// counted is a distribution as /ticks gives it.
+// counted is a distribution of /ticks.
 type counted interface {
 	Count() uint64
 	Percentile(p float64) time.Duration
@@ -162,8 +159,8 @@ func spreadOf(h counted) Spread {
 	return Spread{millis(h.Percentile(50)), millis(h.Percentile(99)), millis(h.Max())}
 }
 
-// clientRate is over clients, by how many snapshots each received within a time. The
-// median of an even number is the lower of the two in the middle.
+// clientRate is the distribution over clients of the snapshots that each received within a time.
+// The median of an even number is the lower of the two in the middle.
 func clientRate(received []uint64, length time.Duration) ClientRate {
 	if len(received) == 0 || length <= 0 {
 		return ClientRate{}
@@ -179,7 +176,7 @@ func hundredths(x float64) *float64 {
 	return &x
 }
 
-// saturated judges the generator, by what it did in the measured window.
+// saturated judges the generator by its records of the measured window.
 func saturated(r *recorder, tick time.Duration) bool {
 	late := time.Duration(r.lateness.ValueAtPercentile(99)) * time.Microsecond
 	return late > tick || float64(r.sent) < 0.99*float64(r.intended)

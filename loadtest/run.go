@@ -21,7 +21,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// phase is where a run is. Phases only go forward.
+// phase is the phase of a run. Phases only advance.
 type phase int32
 
 const (
@@ -32,7 +32,7 @@ const (
 	goodbye
 )
 
-// String returns the word that the progress line has for the phase.
+// String returns the name of the phase in the progress line.
 func (p phase) String() string {
 	return [...]string{"connecting", "warming up", "measuring", "verifying", "leaving"}[p]
 }
@@ -50,7 +50,7 @@ type run struct {
 	workers []*worker
 	ended   sync.WaitGroup // workers
 	dialers []*client.Dialer
-	// perSocket is how many clients each of the dialers has.
+	// perSocket is the number of clients of each dialer.
 	perSocket int
 	simulated *netem.Stats // nil without --simulate
 
@@ -59,7 +59,7 @@ type run struct {
 	connected  atomic.Int64
 	failed     atomic.Int64
 	gone       atomic.Int64
-	away       atomic.Int64 // that try to come back now
+	away       atomic.Int64 // that are reconnecting now
 	drops      atomic.Int64
 	resumes    atomic.Int64
 	settled    atomic.Int64
@@ -84,14 +84,14 @@ func newRun(o options, b Bot, stderr io.Writer) *run {
 
 func (r *run) now() time.Duration { return r.clock.Now() }
 
-// sleep waits exactly, whatever ends meanwhile: for a frame at most.
+// sleep waits exactly, for a frame at most, and ignores the end of contexts.
 func (r *run) sleep(until time.Duration) { _ = r.clock.WaitUntil(context.Background(), until) }
 
 func (r *run) phase() phase  { return phase(r.at.Load()) }
 func (r *run) enter(p phase) { r.at.Store(int32(p)) }
 
-// openSockets opens the sockets of all clients: few, or with --simulate one for each, because a
-// link that is shared is another link.
+// openSockets opens the sockets of all clients: few, or with --simulate one for each, because
+// clients on a shared link would share its bottleneck.
 func (r *run) openSockets() error {
 	r.perSocket = r.opts.perSocket
 	if r.simulated != nil {
@@ -119,11 +119,10 @@ func (r *run) openSocket(n uint64) (*client.Dialer, error) {
 	return bridge.Client.NewDialer(socket).(*client.Dialer), nil
 }
 
-// play runs the load test and returns what it found. An error means that there was
-// nothing to find.
+// play runs the load test and returns its report. An error means that no measurement was possible.
 func (r *run) play(ctx context.Context) (*report, error) {
 	defer func() { _ = r.clock.Close() }()
-	if r.admin != nil { // A wrong --admin is found out before anything is measured.
+	if r.admin != nil { // A wrong --admin is reported before the measurement.
 		if _, err := r.admin.read(ctx); err != nil {
 			return nil, err
 		}
@@ -147,7 +146,7 @@ func (r *run) play(ctx context.Context) (*report, error) {
 	return r.report(), nil
 }
 
-// phases goes from the warm-up to the verification, as far as it gets.
+// phases runs the phases from the warm-up to the verification, until one ends early.
 func (r *run) phases(ctx context.Context) {
 	r.enter(warming)
 	if !r.wait(ctx, r.opts.warmup) {
@@ -168,11 +167,10 @@ func (r *run) phases(ctx context.Context) {
 	r.waitSettled(ctx)
 }
 
-// pollEvery is how often a phase looks whether it has become pointless.
+// pollEvery is the interval at which a phase checks whether it has become pointless.
 const pollEvery = 20 * time.Millisecond
 
-// wait waits for d. It reports false when the run was interrupted or every client
-// is gone.
+// wait waits for d. It reports false when the run was interrupted or every client is gone.
 func (r *run) wait(ctx context.Context, d time.Duration) bool {
 	for end := r.now() + d; ; {
 		if ctx.Err() != nil {
@@ -191,14 +189,14 @@ func (r *run) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Clients verify one after the other, because a digest of every client's view at
-// once would be a load of its own. verifyLimit is above client.Verify's own limit.
+// Clients verify one after the other, because digests of all clients' views at once would be a load
+// of their own. verifyLimit is above client.Verify's own limit.
 const (
 	verifySpacing = 10 * time.Millisecond
 	verifyLimit   = 15 * time.Second
 )
 
-// turn is when the n-th of the clients that verify may.
+// turn returns the time at which the n-th of the verifying clients may verify.
 func (r *run) turn(n int) time.Duration { return r.verifyFrom + time.Duration(n)*verifySpacing }
 
 // waitSettled waits until every client is verified or lost.
@@ -213,8 +211,8 @@ func (r *run) waitSettled(ctx context.Context) {
 	}
 }
 
-// startWorkers starts the goroutines that run the clients' frames: two per core, so
-// that a core stays busy while one of them waits for its next frame.
+// startWorkers starts the goroutines that run the clients' frames: two per core, so that a core is
+// busy while one of them waits for its next frame.
 func (r *run) startWorkers() {
 	n := min(r.opts.clients, 2*runtime.GOMAXPROCS(0))
 	for range n {
@@ -278,8 +276,8 @@ func (r *run) ramp(ctx context.Context, first *player) {
 	dials.Wait()
 }
 
-// framePeriod is the time between two frames of a bot in a room of a tick rate: as --frame-rate
-// says, or that of the room's ticks.
+// framePeriod returns the time between two frames of a bot in a room of a tick rate: by
+// --frame-rate, or else the period of the room's ticks.
 func (r *run) framePeriod(tick netloop.Rate) time.Duration {
 	if r.opts.frameRate > 0 {
 		return time.Duration(float64(time.Second) / r.opts.frameRate)
@@ -287,8 +285,7 @@ func (r *run) framePeriod(tick netloop.Rate) time.Duration {
 	return tick.Period()
 }
 
-// readTicks reads the server's account of its ticks. A failure costs the figures, not
-// the run.
+// readTicks reads the server's account of its ticks. A failure loses the figures, not the run.
 func (r *run) readTicks(ctx context.Context) *ticks.Snapshot {
 	if r.admin == nil {
 		return nil
@@ -301,8 +298,8 @@ func (r *run) readTicks(ctx context.Context) *ticks.Snapshot {
 	return &s
 }
 
-// hangUp ends every connection and waits for its goroutines. Closing errors have
-// nobody to tell: the figures are complete.
+// hangUp ends every connection and waits for its goroutines. Errors of closing are ignored: the
+// figures are complete.
 func (r *run) hangUp() {
 	r.enter(goodbye)
 	r.ended.Wait()
@@ -313,7 +310,7 @@ func (r *run) hangUp() {
 	closing.Wait()
 }
 
-// unreachable is the error of a run whose first client did not get in.
+// unreachable returns the error of a run whose first client could not connect.
 func (r *run) unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted before the first client was connected")
@@ -321,7 +318,7 @@ func (r *run) unreachable(err error) error {
 	return fmt.Errorf("no client could connect to %s: %w%s", r.opts.addr, err, remedy(err, r.proves()))
 }
 
-// remedy says what helps against what kept a client out. A server that answers is there.
+// remedy suggests a remedy for a failed connection. A server that answers is running.
 func remedy(err error, proves bool) string {
 	var (
 		refused *netloop.Refusal
@@ -334,7 +331,7 @@ func remedy(err error, proves bool) string {
 	case errors.As(err, &refused) && refused.Code == netloop.CodeUnauthenticated && !proves:
 		return ": pass --token-key and --token-audience, so that the bots have tokens, or give the bot a method Token"
 	case errors.As(err, &refused), errors.As(err, &dates):
-		return "" // The server has said it, or the error does.
+		return "" // The error states the remedy.
 	case errors.As(err, &cert), errors.Is(err, quicnet.ErrWrongCertificate):
 		return ": pass the hash that the server prints as --cert-hash, or the authority of its certificate as --ca"
 	}

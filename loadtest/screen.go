@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// screen is stderr: one line of progress that renews itself on a terminal, or a line
-// each time elsewhere, and notes between them. Safe for use by many goroutines.
+// screen is stderr: one line of progress that is redrawn on a terminal, or a line each time
+// elsewhere, and notes between them. Safe for use by many goroutines.
 type screen struct {
 	quiet    bool
 	terminal bool
 
 	mu    sync.Mutex
 	w     io.Writer
-	drawn bool // a line of progress stands on the terminal
+	drawn bool // the terminal shows a line of progress
 	notes int
 }
 
@@ -30,9 +30,9 @@ func newScreen(w io.Writer, quiet bool) *screen {
 }
 
 const (
-	lineWidth = 79 // a line that wraps could not be renewed
-	// maxNotes bounds what bots and their clients may say: a handler that panics at
-	// every frame would say the same 6 000 times a second.
+	lineWidth = 79 // a line that wraps could not be redrawn
+	// maxNotes bounds the messages of bots and their clients: a handler that panics at every frame
+	// would write the same message 6 000 times a second.
 	maxNotes = 20
 )
 
@@ -54,7 +54,7 @@ func (s *screen) progress(line string) {
 	s.drawn = true
 }
 
-// note says something that stays.
+// note prints a permanent line.
 func (s *screen) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *screen) note(text string) {
 	fmt.Fprintln(s.w, text)
 }
 
-// clear takes the line of progress away.
+// clear removes the line of progress.
 func (s *screen) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +92,7 @@ func (s *screen) Write(line []byte) (int, error) {
 	return n, nil
 }
 
-// logger is for what clients have to say: warnings and errors, most of all panics of
-// the bot.
+// logger returns a logger for the clients' warnings and errors, most of all panics of the bot.
 func (s *screen) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

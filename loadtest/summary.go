@@ -26,7 +26,7 @@ func count(x *uint64) string {
 	return grouped(*x)
 }
 
-// grouped prints a count with its thousands apart.
+// grouped prints a count with separated thousands.
 func grouped(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -53,7 +53,7 @@ func writeSummary(w io.Writer, o *options, r *report) {
 	}
 }
 
-// writeCounts prints what is counted, one subject per line.
+// writeCounts prints the counts, one subject per line.
 func writeCounts(w io.Writer, o *options, r *report) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(subject, format string, a ...any) {
@@ -74,10 +74,10 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	}
 	line("converged", "%s (%d of %d clients%s)", yesNo(r.Converged), r.converged, c.Verifying, blind(c))
 	line("saturated", "%s", yesNo(r.Saturated))
-	_ = tab.Flush() // What w does not take is lost, as with any print.
+	_ = tab.Flush() // Write errors are ignored, as with any print.
 }
 
-// happened lists what the bots have counted, by its name.
+// happened lists the bots' counts, by name.
 func happened(counts map[string]uint64) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -86,7 +86,7 @@ func happened(counts map[string]uint64) string {
 	return strings.Join(all, ", ")
 }
 
-// blind says how many clients only acknowledged.
+// blind describes the clients that only acknowledged.
 func blind(c Clients) string {
 	if c.Verifying == c.Connected {
 		return ""
@@ -94,7 +94,7 @@ func blind(c Clients) string {
 	return fmt.Sprintf(" that read their state, %d acknowledged it", c.Connected-c.Verifying)
 }
 
-// writeFeel prints what players felt, and nothing of a game without inputs.
+// writeFeel prints the figures of Feel, and none for a game without inputs.
 func writeFeel(line func(subject, format string, a ...any), f *Feel) {
 	if f.Starved != nil {
 		line("drawn", "%s %% of frames without a neighbour", percent(f.Starved))

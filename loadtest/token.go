@@ -9,15 +9,15 @@ import (
 	"github.com/netloop/netloop/internal/token"
 )
 
-// Tokens is what a [Bot] may implement besides: Token returns what client n proves itself with to
-// a server that asks for tokens, one that nobody else has, for each of its connections. It is
-// called from several goroutines. With the flag --token-key the load test makes the tokens itself.
+// Tokens is an optional interface of a [Bot]: Token returns the token of client n for a server that
+// requires tokens, unique to the client, for each of its connections. It is called from several
+// goroutines. With the flag --token-key the load test makes the tokens itself.
 type Tokens interface{ Token(n int) string }
 
-// tokenLifetime is how long a token of the load test is valid: it is shown at once.
+// tokenLifetime is the validity of a token of the load test, which is used at once.
 const tokenLifetime = time.Minute
 
-// parseToken reads the key, and looks whether the other flags of tokens fit.
+// parseToken reads the key, and checks the other flags of tokens against it.
 func (o *options) parseToken() (err error) {
 	switch {
 	case o.tokenKey == "" && o.tokenAudience != "":
@@ -35,7 +35,7 @@ func (o *options) parseToken() (err error) {
 	return nil
 }
 
-// token returns what client n proves itself with; empty is nothing.
+// token returns the token of client n; empty is none.
 func (r *run) token(n int) (string, error) {
 	if r.opts.signer == nil {
 		if b, ok := r.bot.(Tokens); ok {
@@ -53,7 +53,7 @@ func (r *run) token(n int) (string, error) {
 	return text, nil
 }
 
-// proves tells whether the clients have tokens.
+// proves reports whether the clients have tokens.
 func (r *run) proves() bool {
 	_, ok := r.bot.(Tokens)
 	return ok || r.opts.signer != nil

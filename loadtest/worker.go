@@ -21,14 +21,14 @@ type player struct {
 	received uint64        // snapshots in the measured window
 	stats    client.Stats  // after the last frame
 	gone     bool          // the client ended
-	away     bool          // its connection broke, and it comes back
-	resumes  uint64        // that are counted
+	away     bool          // its connection broke, and it reconnects
+	resumes  uint64        // that have been counted
 	verify   verification
 	order    int  // among those that verify
-	settled  bool // verified or beyond it, and nothing measured is under way
+	settled  bool // verified or past it, without measured calls under way
 }
 
-// verification is how far a client's comparison with the server is.
+// verification is the state of a client's comparison with the server.
 type verification uint8
 
 const (
@@ -48,8 +48,8 @@ type worker struct {
 	timer   *time.Timer
 	sleep   func(until time.Duration) // nil unless frames are exact: see waitExactly
 
-	// The line of progress puts a clean one into spare, and takes the one with the
-	// figures from full a moment later: no lock and no garbage on this side.
+	// The progress line puts an empty record into spare, and takes the filled one from full a
+	// moment later: no lock and no garbage on this side.
 	live        *live
 	spare, full atomic.Pointer[live]
 
@@ -68,7 +68,7 @@ func newWorker(r *run) *worker {
 // idle bounds a worker's wait, so that it notices the end of the run without clients.
 const idle = 50 * time.Millisecond
 
-// loop runs until the run says goodbye.
+// loop runs until the run's last phase.
 func (w *worker) loop() {
 	w.timer = time.NewTimer(idle)
 	defer w.timer.Stop()
@@ -81,7 +81,7 @@ func (w *worker) loop() {
 	}
 }
 
-// frames runs what is due, and returns when the next frame is.
+// frames runs the due frames, and returns the time of the next one.
 func (w *worker) frames() time.Duration {
 	now := w.run.now()
 	next := now + idle
@@ -98,8 +98,8 @@ func (w *worker) frames() time.Duration {
 	return next
 }
 
-// wait waits until at or for a new client. A worker that is behind does not wait, but
-// takes a new client all the same.
+// wait waits until at or for a new client. A worker that is behind does not wait, but still takes a
+// new client.
 func (w *worker) wait(at time.Duration) {
 	if w.sleep != nil && len(w.players) > 0 {
 		w.waitExactly(at)
@@ -114,7 +114,7 @@ func (w *worker) wait(at time.Duration) {
 }
 
 // waitExactly waits until at as a server waits for its ticks; a timer of the runtime would be late
-// by up to a millisecond. A client that comes meanwhile begins after the next frame.
+// by up to a millisecond. A client that is added meanwhile begins after the next frame.
 func (w *worker) waitExactly(at time.Duration) {
 	select {
 	case p := <-w.add:
@@ -124,7 +124,7 @@ func (w *worker) waitExactly(at time.Duration) {
 	}
 }
 
-// start lets a client begin, at its own phase of the frame period.
+// start begins the frames of a client, at its own phase of the frame period.
 func (w *worker) start(p *player) {
 	r, m := w.run, &p.meter
 	now := r.now()
@@ -143,7 +143,7 @@ func (w *worker) start(p *player) {
 	w.players = append(w.players, p)
 }
 
-// snapshot counts a whole snapshot by when its last packet arrived.
+// snapshot counts a complete snapshot by the arrival of its last packet.
 func (w *worker) snapshot(p *player, at time.Duration, bytes int) {
 	interval, first := at-p.arrived, p.arrived == 0
 	p.arrived = at
@@ -162,7 +162,7 @@ func (w *worker) snapshot(p *player, at time.Duration, bytes int) {
 	}
 }
 
-// state follows a client that loses its connection and comes back.
+// state follows a client that loses its connection and reconnects.
 func (w *worker) state(p *player, now client.Phase, resumes uint64) {
 	away := now == client.Reconnecting
 	if away == p.away {
@@ -180,7 +180,7 @@ func (w *worker) state(p *player, now client.Phase, resumes uint64) {
 	}
 }
 
-// frame runs one frame of a client, and counts what it shows.
+// frame runs one frame of a client, and records its figures.
 func (w *worker) frame(p *player, now time.Duration) {
 	w.late(p, now)
 	p.client.Step(now - p.last)
@@ -198,7 +198,7 @@ func (w *worker) frame(p *player, now time.Duration) {
 	}
 }
 
-// look counts what a frame shows.
+// look records the client's figures after a frame.
 func (w *worker) look(p *player, now time.Duration) {
 	s := p.client.Stats()
 	if w.run.window.holds(now) {
@@ -210,16 +210,15 @@ func (w *worker) look(p *player, now time.Duration) {
 	p.stats = s
 }
 
-// follow makes the frames of a bot as frequent as its room wants, which may be another than before.
+// follow adapts the frame rate of a bot to its room, which may be another than before.
 func (p *player) follow(r *run, tick netloop.Rate) {
 	if tick.Num > 0 && tick != p.rate {
 		p.rate, p.period = tick, r.framePeriod(tick)
 	}
 }
 
-// late counts how late a frame is, and sets the next one's deadline. Frames that a
-// stall has swallowed count too, each from its own deadline, or a stall of a second
-// would pass for one late frame.
+// late records the lateness of a frame, and sets the next deadline. Frames that a stall has skipped
+// count too, each from its own deadline, or a stall of a second would count as one late frame.
 func (w *worker) late(p *player, now time.Duration) {
 	for ; p.deadline <= now; p.deadline += p.period {
 		if w.run.window.holds(p.deadline) {
@@ -228,7 +227,7 @@ func (w *worker) late(p *player, now time.Duration) {
 	}
 }
 
-// leave notes the end of a connection that the run has not ended.
+// leave records the end of a connection that the run has not ended.
 func (w *worker) leave(p *player, why error) {
 	p.gone = true
 	w.lost.add(reason(why))
@@ -237,7 +236,7 @@ func (w *worker) leave(p *player, why error) {
 	w.settle(p)
 }
 
-// settle counts a client for which the run need not wait any more, once.
+// settle counts, once, a client for which the run need not wait any more.
 func (w *worker) settle(p *player) {
 	if !p.settled {
 		p.settled = true
@@ -245,7 +244,7 @@ func (w *worker) settle(p *player) {
 	}
 }
 
-// handOver gives the progress line what it has asked for.
+// handOver gives the progress line the requested record.
 func (w *worker) handOver() {
 	if w.spare.Load() == nil {
 		return
@@ -255,9 +254,8 @@ func (w *worker) handOver() {
 	w.live = clean
 }
 
-// request asks the worker for what happened since the last time, and collect adds it
-// to sum once the worker has come by, which takes it at most the time idle. They
-// belong to one other goroutine.
+// request asks the worker for the records since the last time, and collect adds them to sum once
+// the worker has supplied them, within the time idle. They belong to one other goroutine.
 func (w *worker) request(clean *live) { w.spare.Store(clean) }
 
 func (w *worker) collect(sum *live) (used *live) {
@@ -269,8 +267,8 @@ func (w *worker) collect(sum *live) (used *live) {
 	return used
 }
 
-// check lets a client compare its state with the server's when its turn has come.
-// Measured calls get their time to be answered, too.
+// check compares a client's state with the server's when its turn is due. Measured calls get their
+// time to be answered, too.
 func (w *worker) check(p *player, now time.Duration) {
 	switch p.verify {
 	case notAsked:

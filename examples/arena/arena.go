@@ -29,13 +29,13 @@ type room struct {
 	ships *netloop.PerClient[pilot]
 }
 
-// pilot is what the room keeps about a client: its ship, which somebody who looks on does not have.
+// pilot is the room's record of a client: its ship, nil for a client that watches.
 type pilot struct{ ship *netloop.Object[Ship] }
 
-// JoinParams is what a client says about itself.
+// JoinParams are a client's join parameters.
 type JoinParams struct {
 	Name  string
-	Watch bool // looks on, until it sends Enter
+	Watch bool // watches, until it sends Enter
 }
 
 // Open implements netloop.Game.

@@ -10,7 +10,7 @@ import (
 
 const maxChat = 120 // bytes of one line
 
-// say passes a line of chat on to everyone.
+// say sends a line of chat to all clients.
 func (a *room) say(t *netloop.Tick, from *netloop.Client, in *arenav1.Say) error {
 	if len(in.Text) == 0 || len(in.Text) > maxChat {
 		return netloop.Refuse(netloop.CodeRefused, "a line of chat has 1 to %d bytes", maxChat)

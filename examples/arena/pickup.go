@@ -13,7 +13,7 @@ const (
 	maxHull        = 5
 )
 
-// placePickups adds a pickup now and then, as long as some are missing.
+// placePickups adds a pickup once per interval, while some are missing.
 func (a *room) placePickups(t *netloop.Tick) {
 	if t.GameTime()%pickupInterval >= t.Delta() {
 		return

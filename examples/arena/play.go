@@ -5,9 +5,9 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// Play lets a client's player fly: control says what the player does in each fixed step. The own
-// ship and its shots are predicted, and show what the player does at once. All else that moves is
-// drawn in between two snapshots. Ask client.View for it.
+// Play lets a client's player fly: control returns the player's input of each fixed step. The own
+// ship and its shots are predicted, and follow the input at once. All other moving objects are
+// interpolated between two snapshots. Call client.View for them.
 func Play(c *client.Client, control func(*netloop.Tick) Control, o ...client.PredictOption) {
 	client.Inputs(c, Controls, control)
 	client.Predict(c, Ships, Controls, func(s *Ship, t *netloop.Tick, in Control) {

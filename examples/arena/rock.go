@@ -18,7 +18,7 @@ func (a *room) scatterRocks(t *netloop.Tick) {
 	}
 }
 
-// driftRocks is the rocks' part of a fixed step.
+// driftRocks moves the rocks in a fixed step.
 func (a *room) driftRocks(t *netloop.Tick) {
 	dt := float32(t.Delta().Seconds())
 	for o := range Rocks.All(t) {

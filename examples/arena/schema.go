@@ -5,7 +5,7 @@ import (
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
 )
 
-// Schema is what the arena's server and clients share.
+// Schema is shared by the arena's server and clients.
 var Schema = netloop.NewSchema("arena", 1, 0)
 
 // Replicated objects.
@@ -16,16 +16,16 @@ var (
 	Pickups = netloop.NewClass[Pickup](Schema, "pickup")
 )
 
-// Controls is what a player does in each fixed step. What is held goes on where an input is
-// missing; what is pressed is not pressed again.
+// Controls is the input of a player in each fixed step. A missing input repeats the last one's held
+// keys; Fire, which is pressed, is not repeated.
 var Controls = netloop.NewInput(Schema, func(last Control, _ int) Control {
 	last.Fire = false
 	return last
 })
 
-// Messages. To enter, to talk and to ask for the standings is game logic, and runs in Update.
+// Messages. Entering, chatting and asking for the standings are game logic, and run in Update.
 var (
-	// Nobody types faster.
+	// No player types faster.
 	Say       = netloop.NewRPC[*arenav1.Say](Schema, "say", netloop.Limit(2, 10))
 	Said      = netloop.NewRPC[*arenav1.Said](Schema, "said")
 	Enter     = netloop.NewRPC[Entry](Schema, "enter", netloop.Limit(1, 3))
@@ -33,24 +33,23 @@ var (
 	Standings = netloop.NewCall[StandingsQuery, StandingsReply](Schema, "standings")
 )
 
-// Size is the length of the arena's sides, in units. What leaves on one side
-// comes back on the other.
+// Size is the length of the arena's sides, in units. The arena wraps around.
 const Size = 4096
 
-// Ship is a player's ship. Its player's client predicts it, so a step adds to no field less than a
-// unit of it: a unit of the position is what the slowest ship flies in one.
+// Ship is a player's ship. Its player's client predicts it, so each step has to change a field by
+// at least one quantum: a quantum of the position is the distance of the slowest ship in one step.
 type Ship struct {
 	X, Y    float32 `net:"quant=1/32"`
 	VX, VY  float32 `net:"quant=1/64,read=owner"`  // units per second
 	Heading float32 `net:"quant=1/256,lerp=angle"` // radians, from 0 to 2π
-	Leaps   uint8   `net:"teleport"`               // over an edge, and to where it starts anew
+	Leaps   uint8   `net:"teleport"`               // counts jumps: over an edge, and to a new start
 	Thrust  bool
 	Turn    int8             // −1, 0 or 1
-	Reload  netloop.Deadline `net:"read=owner"` // until then it does not fire
-	Shield  netloop.Deadline // until then nothing harms it
+	Reload  netloop.Deadline `net:"read=owner"` // it cannot fire before
+	Shield  netloop.Deadline // it takes no damage before
 	Name    string           `net:"max=16"`
-	Hull    uint8            // hits that it survives; 0: it falls
-	Falls   netloop.Deadline // when it falls, it still flies and fires until then
+	Hull    uint8            // remaining hits; 0: it falls
+	Falls   netloop.Deadline // when it falls; it flies and fires until then
 	Score   int32
 }
 
@@ -62,21 +61,21 @@ type Rock struct {
 	Radius uint8
 }
 
-// Shot is the beam of a shot, which hits at once. It is there to be seen.
+// Shot is the beam of a shot, which hits at once. It only shows the shot.
 type Shot struct {
 	X, Y    float32          `net:"quant=1/32"` // where it was fired
 	Heading float32          `net:"quant=1/256"`
-	End     netloop.Deadline // until then it glows
+	End     netloop.Deadline // it is visible until then
 	Born    netloop.Born     `net:"read=owner"`
 }
 
-// PickupKind says what a pickup is good for.
+// PickupKind is the effect of a pickup.
 type PickupKind uint8
 
 // The kinds of pickups.
 const (
 	Repair PickupKind = iota // one more hit survived
-	Shield                   // nothing harms the ship for a while
+	Shield                   // no damage for a while
 )
 
 // Pickup waits to be collected.
@@ -91,12 +90,12 @@ type Control struct {
 	Turn         int8 // −1 left, 1 right
 }
 
-// Entry is how somebody who has looked on gets a ship.
+// Entry asks for a ship for a client that has watched.
 type Entry struct {
 	Name string `net:"max=16"`
 }
 
-// Strike tells who shot and who was struck, when they see it.
+// Strike names the shooter and the struck ship, and is sent with the state of the hit.
 type Strike struct {
 	By, Ship netloop.Ref[Ship]
 	Step     uint64 // of the input that fired

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// How ships fly, in units, radians and seconds.
+// The flight of ships, in units, radians and seconds.
 const (
 	thrust      = 220 // acceleration
 	drag        = 0.6 // share of the speed lost per second
@@ -19,8 +19,8 @@ const (
 	spawnShield = 2 * time.Second
 )
 
-// drift moves a place for dt seconds around the arena. It reports whether that leads over an edge,
-// across which nothing is to be drawn.
+// drift moves a position for dt seconds around the arena. It reports a move over an edge, which
+// must not be interpolated.
 func drift(x, y *float32, vx, vy, dt float32) (over bool) {
 	overX, overY := wrap(x, vx*dt), wrap(y, vy*dt)
 	return overX || overY
@@ -39,7 +39,7 @@ func wrap(x *float32, by float32) (over bool) {
 	return true
 }
 
-// way is how far it is from a to b along one side of the arena, by the shorter way.
+// way returns the shorter distance from a to b along one side of the arena.
 func way(a, b float32) float32 {
 	switch d := b - a; {
 	case d > Size/2:
@@ -51,9 +51,9 @@ func way(a, b float32) float32 {
 	}
 }
 
-// Steer flies a ship for a fixed step, as its player wants, and reports whether it fires. It is a
-// function of its arguments alone: the server runs it, and the player's client does so too, a
-// little earlier.
+// Steer flies a ship for a fixed step by its player's input, and reports whether it fires. It
+// depends on its arguments alone, because the server and, a little earlier, the player's client run
+// it.
 func (s *Ship) Steer(t *netloop.Tick, in Control) (fires bool) {
 	s.Thrust, s.Turn = in.Thrust, max(-1, min(in.Turn, 1))
 	s.fly(float32(t.Delta().Seconds()))
@@ -85,13 +85,13 @@ func (s *Ship) fly(dt float32) {
 	}
 }
 
-// fallTime is for how long a ship flies on that has lost its hull: longer than its player's inputs
-// and the news of it take, so that what the player does until then counts.
+// fallTime is how long a ship without a hull still flies: longer than its player's inputs and the
+// news of the loss take, so that the player's inputs until then count.
 const fallTime = 400 * time.Millisecond
 
 func (s *Ship) fallen(t *netloop.Tick) bool { return s.Hull == 0 && s.Falls.Passed(t) }
 
-// raiseShips lets ships that have fallen start anew.
+// raiseShips respawns ships that have fallen.
 func (a *room) raiseShips(t *netloop.Tick) {
 	for o := range Ships.All(t) {
 		if s := o.State(); s.fallen(t) {
@@ -100,7 +100,7 @@ func (a *room) raiseShips(t *netloop.Tick) {
 	}
 }
 
-// spawn gives a ship a new place and a whole hull.
+// spawn gives a ship a new position and a full hull.
 func (s *Ship) spawn(t *netloop.Tick) {
 	s.X, s.Y = anywhere(t.Rand())
 	s.VX, s.VY = 0, 0
@@ -113,7 +113,7 @@ func anywhere(r *rand.Rand) (x, y float32) { return r.Float32() * Size, r.Float3
 
 const maxName = 16 // bytes of a player's name, the max of Ship.Name
 
-// join gives a client its ship, unless it only looks on.
+// join gives a client its ship, unless it watches.
 func (a *room) join(t *netloop.Tick, c *netloop.Client) error {
 	var p JoinParams
 	if err := c.Join().Params(&p); err != nil {
@@ -125,7 +125,7 @@ func (a *room) join(t *netloop.Tick, c *netloop.Client) error {
 	return nil
 }
 
-// enter gives a ship to somebody who has looked on.
+// enter gives a ship to a client that has watched.
 func (a *room) enter(t *netloop.Tick, from *netloop.Client, in Entry) error {
 	if a.ships.Of(from).ship != nil {
 		return netloop.Refuse(netloop.CodeRefused, "you have a ship")

@@ -11,7 +11,7 @@ import (
 const (
 	shotRange  = 800 // units
 	shotGlow   = 200 * time.Millisecond
-	reloadTime = 250 * time.Millisecond // longer than a beam glows: a ship has one at most
+	reloadTime = 250 * time.Millisecond // longer than a beam is visible: a ship has one at most
 )
 
 // Shot returns the beam of a shot that the ship fires now.
@@ -19,7 +19,7 @@ func (s *Ship) Shot(t *netloop.Tick) Shot {
 	return Shot{X: s.X, Y: s.Y, Heading: s.Heading, End: t.In(shotGlow)}
 }
 
-// fire decides at once what a shot strikes: of what the player saw who fired it.
+// fire decides at once which ship a shot strikes, in the view of the shooting player.
 func (a *room) fire(t *netloop.Tick, from *netloop.Client, ship *netloop.Object[Ship], shot Shot) {
 	shot.Born = netloop.FromInput(t, from)
 	Shots.Spawn(t, shot, netloop.OwnedBy(from.ID()))
@@ -31,7 +31,7 @@ func (a *room) fire(t *netloop.Tick, from *netloop.Client, ship *netloop.Object[
 	}
 }
 
-// At is the objects of a class as a player saw them; those that have gone since are left out.
+// At returns the objects of a class as a player saw them, without those that have despawned since.
 func At[S any](t *netloop.Tick, k *netloop.Class[S], v netloop.View) iter.Seq2[*netloop.Object[S], S] {
 	return func(yield func(*netloop.Object[S], S) bool) {
 		for o := range k.All(t) {
@@ -42,8 +42,8 @@ func At[S any](t *netloop.Tick, k *netloop.Class[S], v netloop.View) iter.Seq2[*
 	}
 }
 
-// Strikes returns the ship that a shot strikes, among rocks, which stop it, and ships as somebody
-// sees them; nil is none.
+// Strikes returns the ship that a shot strikes, among rocks, which stop it, and ships of some view;
+// nil is none.
 func (s Shot) Strikes(t *netloop.Tick, by netloop.ClientID, rocks iter.Seq2[*netloop.Object[Rock], Rock], ships iter.Seq2[*netloop.Object[Ship], Ship]) (struck *netloop.Object[Ship]) {
 	sin, cos := math.Sincos(float64(s.Heading))
 	reach := float32(shotRange)
@@ -63,7 +63,8 @@ func (s Shot) Strikes(t *netloop.Tick, by netloop.ClientID, rocks iter.Seq2[*net
 	return struck
 }
 
-// meets reports whether the line of a shot comes as near as r to a place, and how far ahead.
+// meets reports whether the line of a shot passes within r of a position, and the distance along
+// the line.
 func (s *Shot) meets(sin, cos, x, y, r float32) (ahead float32, ok bool) {
 	dx, dy := way(s.X, x), way(s.Y, y)
 	ahead = dx*cos + dy*sin
@@ -71,7 +72,7 @@ func (s *Shot) meets(sin, cos, x, y, r float32) (ahead float32, ok bool) {
 	return ahead, ahead > 0 && aside*aside < r*r
 }
 
-// endShots takes away the beams whose time is over.
+// endShots despawns the beams whose time has passed.
 func (a *room) endShots(t *netloop.Tick) {
 	for s := range Shots.All(t) {
 		if s.State().End.Passed(t) {
@@ -80,7 +81,7 @@ func (a *room) endShots(t *netloop.Tick) {
 	}
 }
 
-// damage takes a hit from a ship's hull. Without a hull it falls, and who shot scores.
+// damage takes a hit from a ship's hull. A ship without a hull falls, and the shooter scores.
 func (a *room) damage(t *netloop.Tick, ship, by *netloop.Object[Ship]) {
 	s := ship.Edit(t)
 	if s.Hull = max(s.Hull, 1) - 1; s.Hull > 0 || !s.Falls.Passed(t) {

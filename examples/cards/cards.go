@@ -64,11 +64,11 @@ type Game struct {
 	failing atomic.Bool // the last save of any table has failed
 }
 
-// Host lets n players of the server's own play until ctx ends, and returns when all have left.
+// Host runs n players of the server itself until ctx ends, and returns when all have left.
 type Host func(ctx context.Context, s *netloop.Server, n int)
 
-// New makes the game with its default configuration. The host is asked for the players that the
-// configuration wants; without one there are none.
+// New makes the game with its default configuration. The host runs the configured number of bots;
+// without a host there are none.
 func New(host Host) *Game {
 	return &Game{host: host, cfg: Config{Players: MaxPlayers, Goal: 100, Turn: 20 * time.Second, Pause: 5 * time.Second, Rate: 20, Keep: 720 * time.Hour}}
 }
@@ -79,7 +79,7 @@ func (g *Game) Config() any { return &g.cfg }
 // Schema implements netloop.Game.
 func (g *Game) Schema() *netloop.Schema { return Schema }
 
-// Spec implements netloop.Proposer: the lobby is large, and has little to do.
+// Spec implements netloop.Proposer: the lobby is large, and has little work.
 func (g *Game) Spec() netloop.RoomSpec {
 	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 2000, Sleep: true}
 }
@@ -90,11 +90,11 @@ const tableKind = "table"
 // tablePrefix begins the name of every room that is a table.
 const tablePrefix = "table/"
 
-// maxWatching is how many may look on at a table.
+// maxWatching is the most spectators of a table.
 const maxWatching = 32
 
-// tableSpec describes the room of a table. Nothing happens there most of the time. It closes soon
-// when nobody is there: a match that was begun is in the database, and goes on when somebody asks
+// tableSpec describes the room of a table. The room is idle most of the time. It closes soon after
+// its last player has left: a match under way is in the database, and continues when a player asks
 // for the table again.
 func (g *Game) tableSpec(name string) netloop.RoomSpec {
 	return netloop.RoomSpec{
@@ -116,9 +116,9 @@ func (g *Game) Open(r *netloop.Room) error {
 	return g.openLobby(r)
 }
 
-// OpenFor implements netloop.Opener: whoever asks for a table by its name gets it, as it was left.
-// So players come back to their match when the server was started again. A table that was private
-// is so no more: its match is what keeps others away.
+// OpenFor implements netloop.Opener: a player who asks for a table by its name gets it with its
+// saved match. So players return to their match after a restart of the server. A private table is
+// public from then on: its match keeps other players away.
 func (g *Game) OpenFor(_ context.Context, name string, _ *netloop.Join) (netloop.RoomSpec, error) {
 	table, ok := strings.CutPrefix(name, tablePrefix)
 	if !ok || !named(table, maxTable) {
@@ -133,14 +133,14 @@ const (
 	maxTable = 24
 )
 
-// named reports whether a text can be a name: others see it, in terminals too.
+// named reports whether a text can be a name: it is shown to other players, in terminals too.
 func named(text string, most int) bool {
 	return text != "" && len(text) <= most && strings.TrimSpace(text) == text &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
 
-// admit takes a player by the token of a login service, or else by the name that it says: then
-// anybody may say it, which is enough among friends.
+// admit identifies a player by the token of a login service, or else by the claimed name: then any
+// player may claim it, which is enough among friends.
 func admit(_ context.Context, j *netloop.Join) error {
 	if j.Subject == "" {
 		j.Subject = j.Token
@@ -151,7 +151,7 @@ func admit(_ context.Context, j *netloop.Join) error {
 	return nil
 }
 
-// said is what a player reads of an error of the rules.
+// said returns the error that a player reads for an error of the rules.
 func said(err error) error {
 	for _, rule := range []error{errNotYours, errNotHeld, errNoFit, errNoSuit} {
 		if errors.Is(err, rule) {

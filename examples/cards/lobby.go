@@ -18,18 +18,18 @@ const lobbyRoom = ""
 type lobby struct {
 	g      *Game
 	known  []*shown
-	opened map[netloop.ClientID]int // tables that a client has opened in this stay
-	next   int                      // number of the next table without a name of its own
+	opened map[netloop.ClientID]int // tables that a client has opened since it joined
+	next   int                      // number of the next unnamed table
 }
 
 // shown is a table that the lobby knows, in the order of opening.
 type shown struct {
 	name   string
-	free   int                      // seats: as it was listed, less those that were promised since
+	free   int                      // seats: of the last listing, less those promised since
 	object *netloop.Object[Listing] // nil until it was listed
 }
 
-// mostOpened is how many tables one client may open before it sits down.
+// mostOpened is the most tables that one client may open before it sits down.
 const mostOpened = 4
 
 // openLobby opens the database, and the room in which players ask for tables.
@@ -62,10 +62,10 @@ func (g *Game) openLobby(r *netloop.Room) (err error) {
 	return nil
 }
 
-// forgetEvery is how often the lobby deletes matches that nobody goes on with.
+// forgetEvery is how often the lobby deletes abandoned matches.
 const forgetEvery = time.Hour
 
-// forget deletes matches that nobody goes on with, now and again and again.
+// forget deletes abandoned matches, and schedules itself again.
 func (g *Game) forget(t *netloop.Tick) {
 	store, after := g.store, g.cfg.Keep
 	netloop.Go(t, func(ctx context.Context) (struct{}, error) { return struct{}{}, plain(store.forget(ctx, after)) }, func(t *netloop.Tick, _ struct{}, err error) {
@@ -76,18 +76,18 @@ func (g *Game) forget(t *netloop.Tick) {
 	})
 }
 
-// invite lets the server's own players play for as long as the lobby is there.
+// invite runs the server's own players for as long as the lobby is open.
 func (g *Game) invite(r *netloop.Room) {
 	ctx, stop := context.WithCancel(context.Background())
 	var playing sync.WaitGroup
 	r.OnStart(func(*netloop.Tick) {
 		playing.Go(func() { g.host(ctx, r.Server(), g.cfg.Bots) })
 	})
-	r.OnDrain(func(*netloop.Tick, time.Duration) { stop() }) // Nobody waits for them.
+	r.OnDrain(func(*netloop.Tick, time.Duration) { stop() }) // The drain does not wait for bots.
 	r.OnClose(func(context.Context) error { stop(); playing.Wait(); return nil })
 }
 
-// list shows a change of the server's tables to those in the lobby.
+// list shows a change of the server's tables to the clients in the lobby.
 func (l *lobby) list(t *netloop.Tick, change *netloop.RoomChange[Listing]) {
 	is := change.Room
 	at := slices.IndexFunc(l.known, func(s *shown) bool { return s.name == is.Info.Table })
@@ -104,7 +104,7 @@ func (l *lobby) list(t *netloop.Tick, change *netloop.RoomChange[Listing]) {
 	s, now := l.known[at], is.Info
 	now.Taken, now.Seats = uint8(is.Players), uint8(is.MaxClients)
 	if s.free = is.Free(); now.Phase != Waiting {
-		s.free = 0 // They are kept for those who have left, or nobody plays there at once.
+		s.free = 0 // They are reserved for absent players, or the match cannot begin at once.
 	}
 	if s.object == nil {
 		s.object = Listings.Spawn(t, now)
@@ -113,7 +113,7 @@ func (l *lobby) list(t *netloop.Tick, change *netloop.RoomChange[Listing]) {
 	*s.object.Edit(t) = now
 }
 
-// sit finds a table, or opens one, and keeps a seat.
+// sit finds or opens a table, and reserves a seat.
 func (l *lobby) sit(t *netloop.Tick, from *netloop.Client, q SitDown, reply netloop.Reply[Place]) {
 	player := from.Join().Subject
 	at := slices.IndexFunc(l.known, func(s *shown) bool { return s.name == q.Table && s.object != nil })
@@ -137,12 +137,12 @@ func (l *lobby) sit(t *netloop.Tick, from *netloop.Client, q SitDown, reply netl
 	}
 }
 
-// keeps reports whether a match is on that the player has no part in.
+// keeps reports whether a match without the player is under way.
 func (s Listing) keeps(player string) bool {
 	return (s.Phase == Playing || s.Phase == Pausing) && !slices.Contains(s.Players, player)
 }
 
-// anywhere lets a player sit down where most wait, or else at a table of its own.
+// anywhere seats a player at the table with the most waiting players, or else at a new one.
 func (l *lobby) anywhere(t *netloop.Tick, from *netloop.Client, reply netloop.Reply[Place]) {
 	at := -1
 	for i, s := range l.known {
@@ -160,7 +160,7 @@ func (l *lobby) anywhere(t *netloop.Tick, from *netloop.Client, reply netloop.Re
 	s.free--
 	l.seat(t, s.name, func(t *netloop.Tick, p Place, err error) {
 		if refused := (*netloop.Refusal)(nil); errors.As(err, &refused) && (refused.Code == netloop.CodeFull || refused.Code == netloop.CodeRoomUnknown) {
-			s.free = 0 // Somebody was faster, until the table is listed again.
+			s.free = 0 // Another player was faster, until the table is listed again.
 			l.anywhere(t, from, reply)
 			return
 		}
@@ -168,13 +168,13 @@ func (l *lobby) anywhere(t *netloop.Tick, from *netloop.Client, reply netloop.Re
 	})
 }
 
-// unused makes a name for a table, another than before a restart.
+// unused makes a name for a table that no earlier run has used.
 func (l *lobby) unused(t *netloop.Tick) string {
 	l.next++
 	return fmt.Sprintf("%d-%04x", l.next, uint16(t.Rand().Uint32()))
 }
 
-// open opens a table for a player, who has not opened too many.
+// open opens a table for a player, unless the player has opened too many.
 func (l *lobby) open(t *netloop.Tick, from *netloop.Client, table string, private bool, reply netloop.Reply[Place]) {
 	if l.opened[from.ID()] == mostOpened {
 		l.forget(table)
@@ -194,12 +194,12 @@ func (l *lobby) open(t *netloop.Tick, from *netloop.Client, table string, privat
 	})
 }
 
-// forget lets go of a table that was not opened.
+// forget removes a table that was not opened.
 func (l *lobby) forget(table string) {
 	l.known = slices.DeleteFunc(l.known, func(s *shown) bool { return s.name == table && s.object == nil })
 }
 
-// seat keeps a seat at a table that is being opened, perhaps: whoever asks first opens it.
+// seat reserves a seat at a table that may just be opened: the first request opens it.
 func (l *lobby) seat(t *netloop.Tick, table string, then func(*netloop.Tick, Place, error)) {
 	netloop.OpenRoom(t, l.g.tableSpec(table), func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
 		if err != nil && !errors.Is(err, netloop.ErrRoomExists) {
@@ -210,7 +210,7 @@ func (l *lobby) seat(t *netloop.Tick, table string, then func(*netloop.Tick, Pla
 	})
 }
 
-// reserve keeps a seat.
+// reserve reserves a seat.
 func (l *lobby) reserve(t *netloop.Tick, table string, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
 	ticketTo(t, tablePrefix+table, v, then)
 }

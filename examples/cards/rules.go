@@ -10,7 +10,7 @@ import (
 // Card is a card of a deck of 52: 13 × suit + rank, rank 0 being the ace.
 type Card uint8
 
-// Suit is one of four.
+// Suit is a suit of cards.
 type Suit uint8
 
 // The suits.
@@ -27,7 +27,7 @@ const (
 	ranks    = 13
 	eight    = 7 // the rank of eights
 	handSize = 5 // cards that each player begins with
-	// MaxPlayers is how many may sit at a table.
+	// MaxPlayers is the most players of a table.
 	MaxPlayers = 4
 )
 
@@ -40,7 +40,8 @@ func (c Card) Rank() uint8 { return uint8(c % ranks) }
 // Eight reports whether it is an eight, which fits on every card.
 func (c Card) Eight() bool { return c.Rank() == eight }
 
-// points is what the card costs whoever still has it when another has won.
+// points returns the points of the card for the winner, if another player still holds it at the end
+// of a round.
 func (c Card) points() int {
 	switch r := c.Rank(); {
 	case r == eight:
@@ -60,9 +61,8 @@ func (c Card) String() string {
 	return []string{"A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"}[c.Rank()] + []string{"♣", "♦", "♥", "♠"}[c.Suit()]
 }
 
-// Match is a match of Crazy Eights: rounds until somebody has as many points as
-// it takes, a hundred mostly. It is plain data,
-// so that a table can be kept as JSON.
+// Match is a match of Crazy Eights: rounds until a player has enough points, usually a hundred. It
+// is plain data, so that a table can be stored as JSON.
 type Match struct {
 	Players  []string
 	Goal     int // points with which it is won
@@ -70,13 +70,13 @@ type Match struct {
 	Hands    [][]Card
 	Pile     []Card // the last is on top
 	Discards []Card // likewise
-	Suit     Suit   // to be followed
+	Suit     Suit   // the suit to follow
 	Turn     int
 	Round    int
 	Phase    Phase
 	Winner   int
-	Turns    int // that were made in this round
-	Mover    int // who has made the last of them
+	Turns    int // made in this round
+	Mover    int // the player of the last turn
 	Drew     bool
 }
 
@@ -88,7 +88,7 @@ var (
 	errNoSuit   = errors.New("an eight names one of four suits")
 )
 
-// newMatch lets players begin.
+// newMatch deals the first round.
 func newMatch(players []string, goal int, rng *rand.Rand) *Match {
 	m := &Match{Players: slices.Clone(players), Goal: goal, Scores: make([]int, len(players))}
 	m.deal(rng)
@@ -107,7 +107,7 @@ func (m *Match) deal(rng *rand.Rand) {
 		m.Hands[p], deck = slices.Clone(deck[:handSize]), deck[handSize:]
 		slices.Sort(m.Hands[p])
 	}
-	// There is one: of at least 32 cards four are eights.
+	// One exists: of at least 32 cards four are eights.
 	first := slices.IndexFunc(deck, func(c Card) bool { return c.Rank() != eight })
 	m.Discards = []Card{deck[first]}
 	m.Pile = slices.Delete(deck, first, first+1)
@@ -118,10 +118,10 @@ func (m *Match) deal(rng *rand.Rand) {
 	m.Phase = Playing
 }
 
-// top is the card that lies open.
+// top returns the open card.
 func (m *Match) top() Card { return m.Discards[len(m.Discards)-1] }
 
-// Fits reports whether a card may be played on top of another, when a suit is to be followed.
+// Fits reports whether a card may be played on top of another, with a suit to follow.
 func (c Card) Fits(top Card, suit Suit) bool {
 	return c.Eight() || c.Suit() == suit || c.Rank() == top.Rank()
 }
@@ -178,7 +178,7 @@ func (m *Match) draw(player int, rng *rand.Rand) error {
 
 func (m *Match) pass() { m.Turn = (m.Turn + 1) % len(m.Players) }
 
-// won ends a round: the winner gets what all others still hold.
+// won ends a round: the winner scores the cards in the other hands.
 func (m *Match) won(player int) {
 	for _, hand := range m.Hands {
 		for _, c := range hand {
@@ -191,7 +191,7 @@ func (m *Match) won(player int) {
 	}
 }
 
-// check reports what cannot be: a table that was kept by another program, or damaged.
+// check reports an invalid match: stored by another program, or damaged.
 func (m *Match) check() error {
 	n := len(m.Players)
 	if n < 2 || n > MaxPlayers || m.Goal < 1 || len(m.Hands) != n || len(m.Scores) != n || m.Turn < 0 || m.Turn >= n ||

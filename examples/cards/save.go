@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// kept is a table as the database has it: JSON, or nothing.
+// kept is a table in the database: JSON, or none.
 type kept struct{ Match []byte }
 
 // The time until a save that has failed is tried again: twice as long after each failure, up to
@@ -19,13 +19,14 @@ const (
 	retryMost  = 30 * time.Second
 )
 
-// save stores the match on another goroutine. One save is under way at a time, or waits to be tried
-// again; changes meanwhile are stored together by the next one, so the newest state is stored last.
+// save stores the match on another goroutine. One save is under way at a time, or waits for its
+// next attempt; the next save stores all changes made meanwhile, so the newest state is stored
+// last.
 func (tb *table) save(t *netloop.Tick) {
 	if !tb.unsaved || tb.saving {
 		return
 	}
-	keep := tb.keep() // The work must not touch the room. If this panics, nothing is under way.
+	keep := tb.keep() // The work must not use the room. If this panics, no save is under way.
 	tb.unsaved, tb.saving = false, true
 	work := func(ctx context.Context) (outcome, error) {
 		err := keep(ctx)
@@ -34,10 +35,11 @@ func (tb *table) save(t *netloop.Tick) {
 	netloop.Go(t, work, tb.saved)
 }
 
-// outcome is what a recording keeps of a save, beside the text of its error.
+// outcome is the recorded result of a save, beside the text of its error.
 type outcome struct{ Superseded bool }
 
-// plain is an error that a recording can keep: its text. An error of the database holds more.
+// plain reduces an error to its text, which a recording can store. An error of the database holds
+// more.
 func plain(err error) error {
 	if err == nil {
 		return nil
@@ -79,7 +81,7 @@ func (g *Game) report(t *netloop.Tick, err error) {
 	}
 }
 
-// keep returns what writes the match as it is now. One that has ended is let go of, once its result
+// keep returns a function that writes the present match. It deletes an ended match once its result
 // is written.
 func (tb *table) keep() func(context.Context) error {
 	store, key := tb.g.store, tb.key
@@ -95,10 +97,11 @@ func (tb *table) keep() func(context.Context) error {
 	}
 }
 
-// closeAttempts is how often the end of a room tries to store its table, within about 8 s.
+// closeAttempts is the number of attempts to store a table at the end of its room, within about 8
+// s.
 const closeAttempts = 6
 
-// close stores the table as it is at the end.
+// close stores the final state of the table.
 func (tb *table) close(ctx context.Context) (err error) {
 	if tb.unsaved && tb.match != nil {
 		keep := tb.keep()

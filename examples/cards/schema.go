@@ -2,7 +2,7 @@ package cards
 
 import "github.com/netloop/netloop"
 
-// What the server and its clients share.
+// The declarations that the server and its clients share.
 var (
 	Schema = netloop.NewSchema("cards", 1, 0)
 
@@ -19,15 +19,15 @@ var (
 	Leave  = netloop.NewCall[GetUp, Place](Schema, "table.leave", asked, netloop.ForSpectators())
 )
 
-// More than this no player does, and no bot that plays as fast as it can.
+// No player exceeds these rates, nor a bot that plays as fast as it can.
 var (
 	asked = netloop.Limit(5, 20)
 	turns = netloop.Limit(100, 200)
 )
 
-// Listing is a table as the lobby shows it, whoever opened it, but for private ones.
+// Listing is a table in the lobby's list, except private ones.
 type Listing struct {
-	Table   string   `net:"max=24"` // the name by which SitDown asks for it
+	Table   string   `net:"max=24"` // the name for SitDown
 	Players []string `net:"max=4,each=32"`
 	Taken   uint8    // seats that are taken or promised
 	Seats   uint8
@@ -35,27 +35,27 @@ type Listing struct {
 	Round   uint16
 }
 
-// Table is what everybody sees of a table. The pile is not in it, only how high it is: nobody can
-// read what lies there.
+// Table is the public state of a table. It has the height of the pile, not its cards, so that no
+// client can read them.
 type Table struct {
 	Name    string `net:"max=24"`
-	Code    string `net:"max=64"` // of a private table, for its players to tell others
+	Code    string `net:"max=64"` // of a private table, for its players to share
 	Phase   Phase
-	Top     Card // the card that lies on top of the discards
-	Suit    Suit // that is to be followed: after an eight another than that of Top
+	Top     Card // the top card of the discards
+	Suit    Suit // to follow: after an eight it differs from the suit of Top
 	Turn    uint8
 	Pile    uint8 // cards
 	Round   uint16
 	Winner  uint8            // of the round, in its pause; or of the match
 	Until   netloop.Deadline // of the turn, of the pause between two rounds, or of the end
-	Players uint8            // that a match needs
-	Goal    uint16           // points with which the match is won
-	Turns   uint16           // that were made in this round
-	Mover   uint8            // who has made the last of them
-	Drew    bool             // and has drawn a card, instead of playing Top
+	Players uint8            // needed for a match
+	Goal    uint16           // points that win the match
+	Turns   uint16           // made in this round
+	Mover   uint8            // the player of the last turn
+	Drew    bool             // the last turn drew a card, instead of playing Top
 }
 
-// Phase is what a table is about.
+// Phase is the phase of a table.
 type Phase uint8
 
 // The phases of a table.
@@ -63,10 +63,10 @@ const (
 	Waiting Phase = iota // for players
 	Playing
 	Pausing // between two rounds
-	Over    // the scores are shown; who is still there then plays again
+	Over    // the scores are shown; players who remain play again
 )
 
-// Seat is one player's place. Its hand is read by its owner alone.
+// Seat is one player's seat. Only its owner can read the hand.
 type Seat struct {
 	Place  uint8
 	Player string `net:"max=32"`
@@ -76,27 +76,27 @@ type Seat struct {
 	Score  uint16
 }
 
-// SitDown asks the lobby for a place: at the table of this name, or at any that waits for players
-// if it has none.
+// SitDown asks the lobby for a seat: at the table of this name, or at any waiting table for an
+// empty name.
 type SitDown struct {
 	Table   string `net:"max=24"`
-	Private bool   // opens a table that only those find who are told its code
-	Watch   bool   // from a place to look on, where no hand is seen
+	Private bool   // opens a table that only players with its code can find
+	Watch   bool   // asks for a spectator's seat, which sees no hand
 }
 
-// Place is where a player goes next: the ticket is for client.Client Move.
+// Place is the destination of a player's move: the ticket is for client.Client Move.
 type Place struct {
 	Room   string `net:"max=64"`
 	Ticket string `net:"max=512"`
 }
 
-// RecordQuery asks what the player has won.
+// RecordQuery asks for the player's record.
 type RecordQuery struct{}
 
-// Won is that.
+// Won is the player's record.
 type Won struct{ Played, Won uint32 }
 
-// Move plays a card of the hand. With an eight its player names the suit that is to be followed.
+// Move plays a card of the hand. With an eight its player names the suit to follow.
 type Move struct {
 	Card Card
 	Suit Suit
@@ -105,8 +105,8 @@ type Move struct {
 // DrawOne draws a card, after which the turn passes.
 type DrawOne struct{}
 
-// GetUp asks for the way back to the lobby. In a match the seat is kept.
+// GetUp asks for a ticket back to the lobby. During a match the seat is kept.
 type GetUp struct{}
 
-// Done says that it was.
+// Done confirms a turn.
 type Done struct{}

@@ -6,7 +6,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// seated are the players, in the order of their places.
+// seated returns the players, in the order of their seats.
 func (tb *table) seated() []string {
 	if tb.match != nil {
 		return tb.match.Players
@@ -14,7 +14,7 @@ func (tb *table) seated() []string {
 	return tb.wait
 }
 
-// show lets clients see the match, and the lobby what it is told of the table.
+// show copies the match to the state for clients, and to the table's listing in the lobby.
 func (tb *table) show(t *netloop.Tick) {
 	players, s := tb.seated(), tb.table.Edit(t)
 	s.Phase, s.Round = Waiting, 0
@@ -36,7 +36,7 @@ func (tb *table) show(t *netloop.Tick) {
 	t.Room().Publish(t, Listing{Table: tb.name(), Players: slices.Clone(players), Phase: s.Phase, Round: s.Round})
 }
 
-// showSeat lets clients see a seat, and its player the hand.
+// showSeat copies a seat to the state for clients, and the hand to its player's.
 func (tb *table) showSeat(t *netloop.Tick, i int, player string) {
 	o, owner := tb.seats[i], netloop.ClientID(0)
 	if g := tb.here[player]; g != nil {

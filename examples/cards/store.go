@@ -9,22 +9,21 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "modernc.org/sqlite" // The driver: SQLite in Go, so that the server stays one static program.
+	_ "modernc.org/sqlite" // The driver: SQLite in Go, so that the server is one static program.
 )
 
-// store is the database. Any goroutine may use it but that of a room, which uses netloop.Go.
+// store is the database. Any goroutine may use it except a room's, which uses netloop.Go.
 type store struct {
 	db    *sql.DB
 	users atomic.Int32 // rooms that have it open: they end in any order
 }
 
-// migrations are the versions of the database, in their order. Those that have been released stay
-// as they are.
+// migrations are the versions of the database, in order. Released ones must not change.
 var migrations = []string{
 	`CREATE TABLE tables (name TEXT PRIMARY KEY, match BLOB NOT NULL) STRICT`,
 	`CREATE TABLE players (name TEXT PRIMARY KEY, played INTEGER NOT NULL, won INTEGER NOT NULL) STRICT`,
 	`CREATE TABLE owners (name TEXT PRIMARY KEY, incarnation INTEGER NOT NULL) STRICT`,
-	// When each was written last, in seconds since 1970.
+	// The last time each was written, in seconds since 1970.
 	`ALTER TABLE tables ADD COLUMN saved INTEGER NOT NULL DEFAULT 0; UPDATE tables SET saved = unixepoch();
 		ALTER TABLE owners ADD COLUMN used INTEGER NOT NULL DEFAULT 0; UPDATE owners SET used = unixepoch()`,
 }
@@ -48,10 +47,11 @@ func openStore(file string) (*store, error) {
 	return s, nil
 }
 
-// migrate runs the migrations that the file has not had, each with its number or not at all.
+// migrate runs the migrations that the file has not had, each together with its number or not at
+// all.
 func (s *store) migrate() error {
-	// A table that was saved is there after the process has died; after a power cut the last
-	// second may be missing, which costs a table a move.
+	// A saved table survives the end of the process; a power cut may lose the last second, which
+	// costs a table a move.
 	if _, err := s.db.Exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000`); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *store) migrate() error {
 	return nil
 }
 
-// forget deletes matches that nobody has gone on with for a time, and who owned their tables.
+// forget deletes matches that were not continued for a time, and the owners of their tables.
 func (s *store) forget(ctx context.Context, after time.Duration) error {
 	seconds := int64(after / time.Second)
 	_, err := s.db.ExecContext(ctx, `DELETE FROM tables WHERE saved < unixepoch() - ?`, seconds)
@@ -87,7 +87,7 @@ func (s *store) forget(ctx context.Context, after time.Duration) error {
 	return err
 }
 
-// close is called once for the room that has opened it, and once for each that has called use.
+// close is called once for the room that has opened the store, and once for each call of use.
 func (s *store) close() error {
 	if s.users.Add(-1) > 0 {
 		return nil
@@ -110,8 +110,8 @@ type tableKey struct {
 	incarnation uint64
 }
 
-// errSuperseded is the error of a room whose table a newer room has loaded. What the older one
-// still writes, after the watchdog gave it up or in another process, must not replace it.
+// errSuperseded is the error of a room whose table a newer room has loaded. Later writes of the
+// older room, after the watchdog gave it up or in another process, must not replace it.
 var errSuperseded = errors.New("a newer room has loaded this table")
 
 // own runs fn in a transaction in which the table belongs to the incarnation of the key, or fails
@@ -122,7 +122,7 @@ func (s *store) own(ctx context.Context, table tableKey, fn func(*sql.Tx) error)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // After Commit it does nothing.
+	defer tx.Rollback() //nolint:errcheck // No effect after Commit.
 	done, err := tx.ExecContext(ctx, `INSERT INTO owners VALUES (?, ?, unixepoch()) ON CONFLICT DO UPDATE SET incarnation = excluded.incarnation, used = excluded.used
 		WHERE incarnation <= excluded.incarnation`, table.name, int64(table.incarnation))
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *store) own(ctx context.Context, table tableKey, fn func(*sql.Tx) error)
 	return tx.Commit()
 }
 
-// save keeps a table: a Match as JSON.
+// save stores a table: a Match as JSON.
 func (s *store) save(ctx context.Context, table tableKey, match []byte) error {
 	return s.own(ctx, table, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO tables VALUES (?, ?, unixepoch()) ON CONFLICT DO UPDATE SET match = excluded.match, saved = excluded.saved`, table.name, match)
@@ -148,8 +148,8 @@ func (s *store) save(ctx context.Context, table tableKey, match []byte) error {
 	})
 }
 
-// load returns a table as it was left, or nil if there was none. From now on it refuses what rooms
-// with smaller incarnations save.
+// load returns the saved match of a table, or nil if there is none. From then on saves of rooms
+// with smaller incarnations are refused.
 func (s *store) load(ctx context.Context, table tableKey) (*Match, error) {
 	var b []byte
 	err := s.own(ctx, table, func(tx *sql.Tx) error {
@@ -172,7 +172,7 @@ func (s *store) load(ctx context.Context, table tableKey) (*Match, error) {
 	return m, nil
 }
 
-// ended notes that a match has ended, and lets go of it.
+// ended stores the result of a match, and deletes the match.
 func (s *store) ended(ctx context.Context, table tableKey, m *Match) error {
 	return s.own(ctx, table, func(tx *sql.Tx) error {
 		for i, p := range m.Players {
@@ -189,7 +189,7 @@ func (s *store) ended(ctx context.Context, table tableKey, m *Match) error {
 	})
 }
 
-// record returns what a player has won.
+// record returns a player's record.
 func (s *store) record(ctx context.Context, player string) (w Won, err error) {
 	err = s.db.QueryRowContext(ctx, `SELECT played, won FROM players WHERE name = ?`, player).Scan(&w.Played, &w.Won)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -10,14 +10,14 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// table is what a table's room keeps. It belongs to the room's goroutine. The match decides;
-// what clients see is shown from it (seats.go), and what the database has follows it (save.go).
+// table is the state of a table's room. It belongs to the room's goroutine. The match is
+// authoritative; the clients' state (seats.go) and the database (save.go) are copies of it.
 type table struct {
 	g      *Game
 	spec   netloop.RoomSpec
 	key    tableKey
 	match  *Match            // nil before the first cards are dealt
-	wait   []string          // players that wait for a match, in the order of coming
+	wait   []string          // players who wait for a match, in the order of joining
 	here   map[string]*guest // players who have joined and not left
 	loaded bool
 	table  *netloop.Object[Table]
@@ -25,8 +25,8 @@ type table struct {
 	timer  netloop.Timer // of the turn, of the pause, or of the end
 	until  netloop.Deadline
 
-	unsaved  bool // the match has changed since the last save began, or that has failed
-	saving   bool // a save is under way, or waits to be tried again
+	unsaved  bool // the match has changed since the last save began, or that save has failed
+	saving   bool // a save is under way, or waits for its next attempt
 	failures int  // of saves in a row
 }
 
@@ -36,13 +36,13 @@ type guest struct {
 	away bool // has lost the connection
 }
 
-// overTime is how long the scores of a match are shown until those who stay play again.
+// overTime is how long the scores of a match are shown until the remaining players play again.
 const overTime = 15 * time.Second
 
-// awayTurn is the time for a turn of somebody who is away.
+// awayTurn is the time for a turn of an absent player.
 const awayTurn = 3 * time.Second
 
-// openTable fills the room of a table.
+// openTable sets up the room of a table.
 func (g *Game) openTable(r *netloop.Room) error {
 	tb := &table{g: g, spec: r.Spec(), key: tableKey{r.Spec().Name, r.Incarnation()}, here: map[string]*guest{}}
 	g.store.use()
@@ -64,7 +64,7 @@ func (g *Game) openTable(r *netloop.Room) error {
 	return nil
 }
 
-// start asks for the table as it was left. Until it is there nobody plays.
+// start loads the saved match. No turns are possible before.
 func (tb *table) start(t *netloop.Tick) {
 	tb.table = Tables.Spawn(t, Table{
 		Name: tb.name(), Code: tb.spec.Code, Players: uint8(tb.g.cfg.Players), Goal: uint16(tb.g.cfg.Goal),
@@ -94,14 +94,14 @@ func (tb *table) start(t *netloop.Tick) {
 	})
 }
 
-// name is the table's, without what makes it that of a room.
+// name returns the table's name, without the prefix of its room.
 func (tb *table) name() string { return strings.TrimPrefix(tb.spec.Name, tablePrefix) }
 
-// playing reports whether cards are dealt, and seats belong to those who have them.
+// playing reports whether cards are dealt, and seats belong to their players.
 func (tb *table) playing() bool { return tb.match != nil && tb.match.Phase != Over }
 
-// join lets a player sit down: anybody who finds a place, and in a match those whose it is. Who
-// watches has no place.
+// join admits a player: any if a seat is free, and during a match only its players. Spectators have
+// no seat.
 func (tb *table) join(t *netloop.Tick, c *netloop.Client) error {
 	if c.Spectator() {
 		return nil
@@ -123,7 +123,7 @@ func (tb *table) sit(t *netloop.Tick, c *netloop.Client) {
 	case c.Spectator():
 		return
 	case tb.playing() && !slices.Contains(tb.match.Players, player):
-		// It came before the table was read.
+		// The client joined before the table was read.
 		c.Kick(t, netloop.CodeRefused, "others play at this table")
 		return
 	case !tb.playing() && !slices.Contains(tb.wait, player):
@@ -132,7 +132,7 @@ func (tb *table) sit(t *netloop.Tick, c *netloop.Client) {
 	tb.here[player] = &guest{id: c.ID(), away: !c.Connected()}
 }
 
-// drop shows that a player has lost the connection, or is back.
+// drop shows that a player has lost the connection, or has returned.
 func (tb *table) drop(t *netloop.Tick, c *netloop.Client, away bool) {
 	if g := tb.here[c.Join().Subject]; g != nil && !c.Spectator() {
 		g.away = away
@@ -140,7 +140,7 @@ func (tb *table) drop(t *netloop.Tick, c *netloop.Client, away bool) {
 	}
 }
 
-// leave frees a seat, unless a match is on: then it is kept, and its player may come back.
+// leave frees a seat, except during a match: then it is kept, and its player may return.
 func (tb *table) leave(t *netloop.Tick, c *netloop.Client) {
 	player := c.Join().Subject
 	if c.Spectator() || tb.here[player] == nil {
@@ -151,7 +151,7 @@ func (tb *table) leave(t *netloop.Tick, c *netloop.Client) {
 	tb.proceed(t)
 }
 
-// turn lets a player do something that the rules may refuse.
+// turn performs a player's action, which the rules may refuse.
 func (tb *table) turn(t *netloop.Tick, from *netloop.Client, do func(player int) error) error {
 	if !tb.playing() || from.Spectator() {
 		return said(errNotYours)
@@ -167,7 +167,7 @@ func (tb *table) turn(t *netloop.Tick, from *netloop.Client, do func(player int)
 	return nil
 }
 
-// went is what follows a turn, whoever has made it.
+// went follows every turn, of a player or of the timer.
 func (tb *table) went(t *netloop.Tick) {
 	if tb.match.Phase == Over {
 		tb.wait = slices.DeleteFunc(slices.Clone(tb.match.Players), func(p string) bool { return tb.here[p] == nil })
@@ -175,7 +175,7 @@ func (tb *table) went(t *netloop.Tick) {
 	tb.changed(t)
 }
 
-// proceed deals when all are there, and shows what has become of the table.
+// proceed deals when all players are present, and shows the new state.
 func (tb *table) proceed(t *netloop.Tick) {
 	if n := tb.g.cfg.Players; tb.match == nil && len(tb.wait) >= n {
 		tb.match = newMatch(tb.wait[:n], tb.g.cfg.Goal, t.Rand())
@@ -187,14 +187,14 @@ func (tb *table) proceed(t *netloop.Tick) {
 	tb.show(t)
 }
 
-// changed goes on with a match that is another than before.
+// changed continues with a changed match.
 func (tb *table) changed(t *netloop.Tick) {
 	tb.unsaved = true
 	tb.begin(t)
 	tb.save(t)
 }
 
-// begin lets the time begin for what is next.
+// begin starts the time limit of the next phase or turn.
 func (tb *table) begin(t *netloop.Tick) {
 	switch {
 	case tb.match == nil:
@@ -210,8 +210,8 @@ func (tb *table) begin(t *netloop.Tick) {
 	tb.show(t)
 }
 
-// remind sets the timer for what is next. Nobody waits long for who is away, but whoever comes back
-// has the rest of the time: to come and go gains none.
+// remind sets the timer of the next turn. An absent player gets less time, but a returning player
+// has the rest of the full time: leaving and returning gains none.
 func (tb *table) remind(t *netloop.Tick) {
 	tb.timer.Stop()
 	tb.table.Edit(t).Until = tb.until
@@ -228,7 +228,7 @@ func (tb *table) remind(t *netloop.Tick) {
 	tb.timer = t.At(at, tb.due)
 }
 
-// due is called when the time is over.
+// due is called when the time limit has passed.
 func (tb *table) due(t *netloop.Tick) {
 	switch tb.match.Phase {
 	case Over:
@@ -247,7 +247,7 @@ func (tb *table) due(t *netloop.Tick) {
 	}
 }
 
-// late draws a card for a player whose time is over. While nobody is there the table waits.
+// late draws a card for a player whose time has passed. While no player is present the table waits.
 func (tb *table) late(t *netloop.Tick) {
 	if !tb.anybody() {
 		tb.begin(t)
@@ -261,7 +261,7 @@ func (tb *table) late(t *netloop.Tick) {
 // present reports whether a player is in the room, and connected.
 func (tb *table) present(player string) bool { g := tb.here[player]; return g != nil && !g.away }
 
-// anybody reports whether any player is.
+// anybody reports whether any player of the match is present.
 func (tb *table) anybody() bool {
 	return slices.ContainsFunc(tb.match.Players, tb.present)
 }

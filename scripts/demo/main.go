@@ -1,6 +1,6 @@
-// Command demo is what `make demo` runs: it starts the server on free ports of loopback,
-// lets the load client play on it, stops the server as an operator would, and leaves with
-// the load client's exit status. It uses nothing but the two programs' public flags.
+// Command demo is what `make demo` runs: it starts the server on free ports of loopback, lets the
+// load client play on it, stops the server as an operator would, and exits with the load client's
+// status. It uses only the two programs' public flags.
 //
 // The flow:
 //
@@ -29,12 +29,12 @@ import (
 )
 
 const (
-	startLimit = 15 * time.Second      // until the server is ready; it takes well under a second
-	stopLimit  = 10 * time.Second      // until an interrupted server has left
-	pollEvery  = 20 * time.Millisecond // looking for the address file
+	startLimit = 15 * time.Second      // until the server is ready; usually well under a second
+	stopLimit  = 10 * time.Second      // until an interrupted server has exited
+	pollEvery  = 20 * time.Millisecond // between looks for the address file
 )
 
-// What the load client takes, so that nothing is started for what it refuses.
+// The load client's limits, checked before any program is started.
 const (
 	maxClients  = 10_000
 	minDuration = 100 * time.Millisecond
@@ -69,7 +69,7 @@ type options struct {
 	extra    []string // further flags of the load client
 }
 
-// parse reads the command line. The error says what is expected; help goes to out.
+// parse reads the command line. The error names the expected value; help is written to out.
 func parse(args []string, out io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -146,7 +146,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	return 0, nil
 }
 
-// bots is the load client that plays for so long.
+// bots returns the load client that plays for the duration.
 func bots(ctx context.Context, o options, at addresses, duration time.Duration) *exec.Cmd {
 	return command(ctx, o.bin, "loadclient", append([]string{
 		"run", "--addr", at.Listen, "--admin", "http://" + at.Admin,
@@ -154,14 +154,14 @@ func bots(ctx context.Context, o options, at addresses, duration time.Duration) 
 	}, o.extra...)...)
 }
 
-// readers is how many bots read and check what they are sent. The others acknowledge it, and play
-// on: a hundred that all read do not fit beside their server on two slow cores.
+// readers returns the number of bots that read and check their state. The others acknowledge it,
+// and play on: a hundred reading bots do not fit beside their server on two slow cores.
 func readers(clients int) int { return (clients + 3) / 4 }
 
-// halfTheCores leaves the other half to the bots, unless the environment says how many the
-// server shall have. Both programs take every core by default, and on a machine that runs both
-// they then take them from each other in the middle of a tick: on two cores the tick's p99 was
-// 7 to 11 ms instead of 5, and the snapshot interval's 26 ms instead of 24.
+// halfTheCores leaves the other half to the bots, unless the environment sets the server's number.
+// Both programs use every core by default, and on a machine that runs both they then interrupt each
+// other in the middle of a tick: on two cores the tick's p99 was 7 to 11 ms instead of 5, and the
+// snapshot interval's 26 ms instead of 24.
 func halfTheCores(env []string) []string {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return env
@@ -169,7 +169,8 @@ func halfTheCores(env []string) []string {
 	return append(env, "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/2)))
 }
 
-// program is the path of a program of ours. It has a separator, or it would be looked for in PATH.
+// program returns the path of one of our programs, with a separator, because a bare name would be
+// looked up in PATH.
 func program(bin, name string) string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
@@ -177,7 +178,7 @@ func program(bin, name string) string {
 	return filepath.Clean(bin) + string(filepath.Separator) + name
 }
 
-// command is a program of ours on this terminal. When ctx ends it is interrupted.
+// command returns one of our programs on this terminal. The end of ctx interrupts it.
 func command(ctx context.Context, bin, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program(bin, name), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -186,7 +187,7 @@ func command(ctx context.Context, bin, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// addresses is what the server writes to its --addr-file.
+// addresses is the content of the server's --addr-file.
 type addresses struct {
 	Listen string `json:"listen"`
 	Admin  string `json:"admin"`
@@ -212,10 +213,10 @@ func waitReady(ctx context.Context, file string, ended chan error) (at addresses
 	}
 }
 
-// stopServer interrupts the server and demands that it exits 0.
+// stopServer interrupts the server and requires that it exits 0.
 func stopServer(server *exec.Cmd, ended <-chan error) error {
 	if server.Process.Signal(os.Interrupt) != nil {
-		_ = server.Process.Kill() // Windows knows no interrupt for another process
+		_ = server.Process.Kill() // Windows has no interrupt for another process
 	}
 	select {
 	case err := <-ended:

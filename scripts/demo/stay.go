@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// askEvery is how often the server is asked whether anybody plays still.
+// askEvery is the interval at which the server is asked for other players.
 const askEvery = 2 * time.Second
 
-// stay lets bots play on after they have been measured, for as long as somebody plays beside them.
-// play runs them until its context ends.
+// stay continues the bots after the measurement, while another player is connected. play runs them
+// until its context ends.
 func stay(ctx context.Context, admin string, bots int, every time.Duration, play func(context.Context)) {
 	if !somebody(ctx, admin, every) {
 		return
@@ -32,7 +32,7 @@ func stay(ctx context.Context, admin string, bots int, every time.Duration, play
 		stop()
 		<-ended
 	}()
-	for wait := 10 * every; ; wait = every { // First until all bots are there.
+	for wait := 10 * every; ; wait = every { // The first wait lasts until all bots are connected.
 		select {
 		case <-ended:
 			return
@@ -44,11 +44,11 @@ func stay(ctx context.Context, admin string, bots int, every time.Duration, play
 	}
 }
 
-// looks is how often the server is asked whether anybody is left when the bots have gone: it hears
-// of the last ones a few ticks later.
+// looks is the number of times that the server is asked for other players after the bots have left:
+// it notices the last disconnections a few ticks later.
 const looks = 4
 
-// somebody tells whether there is a client that stays when the bots have gone.
+// somebody reports whether a client remains when the bots have left.
 func somebody(ctx context.Context, admin string, every time.Duration) bool {
 	for range looks {
 		if n, err := players(ctx, admin); err != nil || n == 0 {
@@ -63,7 +63,7 @@ func somebody(ctx context.Context, admin string, every time.Duration) bool {
 	return true
 }
 
-// players is how many clients the server has.
+// players returns the server's number of clients.
 func players(ctx context.Context, admin string) (n int, err error) {
 	const name = "netloop_clients "
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/metrics", nil)

@@ -23,8 +23,8 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// What bare quic-go needs for as many datagrams of the same sizes, and nothing else: a goroutine
-// per connection that reads, and a loop that sends at the tick rate. Its QUIC is set as netloop's.
+// Bare quic-go, with as many datagrams of the same sizes: a goroutine per connection that reads,
+// and a loop that sends at the tick rate. Its QUIC settings are netloop's.
 
 const bareALPN = "floor"
 
@@ -35,7 +35,7 @@ func bareQUIC() *quic.Config {
 	}
 }
 
-// pulse is how many datagrams of which size leave in each period.
+// pulse is the number and size of the datagrams that are sent in each period.
 type pulse struct {
 	period   time.Duration
 	count    float64 // a period
@@ -54,10 +54,10 @@ func pulseFlags(f *flag.FlagSet) func() pulse {
 // peer is one connection of either side.
 type peer struct {
 	conn *quic.Conn
-	owed float64 // datagrams
+	owed float64 // unsent datagrams
 }
 
-// send sends what is due in one period. It waits where quic-go's queue is full.
+// send sends the datagrams due in one period. It waits while quic-go's queue is full.
 func (p *peer) send(out pulse) {
 	for p.owed += out.count; p.owed >= 1; p.owed-- {
 		if p.conn.SendDatagram(out.datagram) != nil {
@@ -66,7 +66,7 @@ func (p *peer) send(out pulse) {
 	}
 }
 
-// receive takes all that comes, until the connection ends.
+// receive reads all datagrams, until the connection ends.
 func (p *peer) receive(count *atomic.Uint64) {
 	for {
 		if _, err := p.conn.ReceiveDatagram(context.Background()); err != nil {
@@ -76,7 +76,7 @@ func (p *peer) receive(count *atomic.Uint64) {
 	}
 }
 
-// bareServer sends to all who are connected, tick by tick.
+// bareServer sends to all connected clients, tick by tick.
 type bareServer struct {
 	out   pulse
 	clock *clock.System
@@ -172,7 +172,7 @@ func (s *bareServer) run(ctx context.Context) {
 	}
 }
 
-// pages answers as a netloop server does, as far as the measure asks.
+// pages serves the pages of a netloop server that the measurement reads.
 func (s *bareServer) pages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ticks", func(w http.ResponseWriter, _ *http.Request) {
@@ -199,7 +199,8 @@ func playBare() {
 	}
 }
 
-// playBareMain lets clients send at their own phases of the period, and measures whether they do.
+// playBareMain runs clients that send at their own phases of the period, and measures their
+// lateness.
 func playBareMain() error {
 	f := flag.NewFlagSet("play-bare", flag.ExitOnError)
 	addr := f.String("addr", "", "the server")
@@ -218,7 +219,7 @@ func playBareMain() error {
 	}
 	p.play(*warmup, *duration)
 	for _, c := range p.peers {
-		_ = c.conn.CloseWithError(0, "") // It ends either way.
+		_ = c.conn.CloseWithError(0, "") // Errors are ignored: it ends either way.
 	}
 	return writeResult(*file, p.late.Percentile(99), p.out.period)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// mostLate is how late ticks may begin, p99, for the server to hold its clients.
+// mostLate is the highest p99 of the ticks' lateness at which the server still holds its clients.
 const mostLate = 0.5 // ms
 
-// capacities looks for how many clients a core holds in each world that is asked for.
+// capacities finds the number of clients per core in each requested world.
 func (b *bench) capacities(ctx context.Context, out io.Writer) error {
 	for _, a := range b.opts.only {
 		held, why, err := b.capacity(ctx, a.world, a.clients)
@@ -59,7 +59,8 @@ func (b *bench) capacity(ctx context.Context, world string, from int) (held int,
 	return held, why, nil
 }
 
-// holds says why a server does not hold so many clients: empty if it does in one of the rounds.
+// holds returns the reason why a server does not hold so many clients: empty if it does in one of
+// the rounds.
 func (b *bench) holds(ctx context.Context, a arrangement) (why string, err error) {
 	t := b.netloopTurn(a, b.self, client.QUIC)
 	if frames := quietFrames(a.world, b.opts.rate); frames > 0 {
@@ -91,7 +92,7 @@ func (b *bench) holds(ctx context.Context, a arrangement) (why string, err error
 // they acknowledge on a link that is well. The others send nothing, but a full core of clients runs
 // them late, and a client that is late acknowledges in each. It is 0 for clients that play.
 func quietFrames(world string, rate int) int {
-	const snapshots, span = 3, 51 // acknowledged at once, and in ms of which: client/acking.go
+	const snapshots, span = 3, 51 // acknowledged at once, and the span in ms: client/acking.go
 	switch world {
 	case "peers", "flips":
 		return rate / min(max(span*rate/1000, 1), snapshots)

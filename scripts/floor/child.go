@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	startLimit = 30 * time.Second      // until a server is ready, and until all clients are in
-	stopLimit  = 20 * time.Second      // until a program that was asked to has ended
+	startLimit = 30 * time.Second      // until a program has ended on request
+	stopLimit  = 20 * time.Second      // between checks of another program
 	pollEvery  = 20 * time.Millisecond // looking for what another program does
 )
 
-// addresses is what a server writes to its --addr-file.
+// addresses is the content of a server's --addr-file.
 type addresses struct {
 	Listen string `json:"listen"`
 	Admin  string `json:"admin"`
-	Web    string `json:"web"` // where WebSockets come in; empty without
+	Web    string `json:"web"` // of WebSockets; empty without
 }
 
 func writeAddresses(file string, a addresses) error {
@@ -37,7 +37,7 @@ func writeAddresses(file string, a addresses) error {
 	return os.Rename(file+".new", file)
 }
 
-// played is what the clients' program says of itself, of which a load client says more.
+// played is the clients' report on themselves, a part of a load client's result.
 type played struct {
 	Generator struct {
 		Lateness struct {
@@ -57,7 +57,7 @@ type played struct {
 	Saturated bool `json:"saturated"`
 }
 
-// writeResult writes that for clients which check nothing.
+// writeResult writes that report for clients that check no state.
 func writeResult(out string, late, period time.Duration) error {
 	ms := float64(late) / float64(time.Millisecond)
 	r := played{Converged: true, Saturated: late > period}
@@ -77,7 +77,8 @@ type child struct {
 	said  strings.Builder
 }
 
-// start starts a program in one of its roles, on one core. Env is added to this program's own.
+// start starts a program in one of its roles, on one core. Env is added to this program's
+// environment.
 func start(program string, core int, env []string, role string, args ...string) (*child, error) {
 	c := &child{cmd: exec.Command(program, append([]string{role}, args...)...), ended: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), env...)
@@ -92,7 +93,7 @@ func start(program string, core int, env []string, role string, args ...string) 
 	return c, nil
 }
 
-// gone tells whether the program has ended.
+// gone reports whether the program has ended.
 func (c *child) gone() bool {
 	select {
 	case <-c.ended:
@@ -108,7 +109,7 @@ func (c *child) wait(ctx context.Context, limit time.Duration) error {
 	case <-c.ended:
 		exit := (*exec.ExitError)(nil)
 		if c.err == nil || errors.As(c.err, &exit) && exit.ExitCode() == exitShort {
-			return nil // It has measured, and its result says what is missing.
+			return nil // It has measured, and its result names the shortfall.
 		}
 		return fmt.Errorf("%s: %w: %s", c.cmd.Args[1], c.err, c.said.String())
 	case <-time.After(limit):
@@ -118,12 +119,12 @@ func (c *child) wait(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// exitShort is a load client's status for a run that is not what it should be.
+// exitShort is a load client's status for a run with shortfalls.
 const exitShort = 99
 
-// stop ends the program, in order if it can.
+// stop interrupts the program, and kills it if it does not end.
 func (c *child) stop() {
-	_ = c.cmd.Process.Signal(syscall.SIGINT) // It may have ended.
+	_ = c.cmd.Process.Signal(syscall.SIGINT) // An error means that it has ended.
 	select {
 	case <-c.ended:
 	case <-time.After(stopLimit):
@@ -132,7 +133,7 @@ func (c *child) stop() {
 	}
 }
 
-// serverEnv is what servers have in their environment besides what this program has.
+// serverEnv returns the additional environment of servers.
 func (b *bench) serverEnv() []string {
 	if b.gogc == "" {
 		return nil
@@ -143,7 +144,7 @@ func (b *bench) serverEnv() []string {
 // startServer starts a server and waits until it has written its addresses.
 func (b *bench) startServer(ctx context.Context, program, role string, args ...string) (*child, addresses, error) {
 	file := filepath.Join(b.dir, "addresses")
-	_ = os.Remove(file) // That of the server before.
+	_ = os.Remove(file) // The file of the server before.
 	c, err := start(program, b.serverCore, b.serverEnv(), role, append(args, "--addr-file", file)...)
 	if err != nil {
 		return nil, addresses{}, err

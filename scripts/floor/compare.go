@@ -22,7 +22,7 @@ type bench struct {
 	self                   string    // this program
 	dir                    string    // for files between programs
 	serverCore, playerCore int
-	profileTo              string        // of the turn that is taken; empty is none
+	profileTo              string        // of the measured turn; empty is none
 	gogc                   string        // of the servers; empty is this program's
 	patience               time.Duration // until all clients are in
 }
@@ -42,12 +42,12 @@ func newBench(o options, about io.Writer) (*bench, error) {
 	return b, os.WriteFile(b.tokens(), []byte("write "+adminToken+"\n"), 0o600)
 }
 
-// tokens is the file with the token for the servers' pages.
+// tokens returns the file with the token for the servers' pages.
 func (b *bench) tokens() string { return filepath.Join(b.dir, "tokens") }
 
 func (b *bench) close() { _ = os.RemoveAll(b.dir) }
 
-// entrant is one of those that are compared in an arrangement.
+// entrant is one of the servers that are compared in an arrangement.
 type entrant struct {
 	name string
 	turn func(*line) turn
@@ -60,7 +60,7 @@ type line struct {
 	entrants []*entrant
 }
 
-// netloopTurn is a window of a netloop server, of this build or another.
+// netloopTurn returns a window of a netloop server, of this build or another.
 func (b *bench) netloopTurn(a arrangement, program string, over client.Transport) turn {
 	t := turn{
 		program: program, serve: a.world, play: "play-" + a.world, clients: a.clients,
@@ -71,7 +71,7 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 		playerArgs: []string{"--quiet", "--verify", strconv.Itoa(b.opts.verify), "--per-socket", strconv.Itoa(b.opts.sharing)},
 	}
 	t.playerArgs = append(t.playerArgs, b.exactly(a)...)
-	if over != client.QUIC { // Another build may not know the flag.
+	if over != client.QUIC { // Another build may lack the flag.
 		t.playerArgs = append(t.playerArgs, "--transport", over.String())
 	}
 	if over == client.WebSocket {
@@ -80,7 +80,7 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 	return t
 }
 
-// bareTurn is a window of bare quic-go with the datagrams that netloop's had.
+// bareTurn returns a window of bare quic-go with as many datagrams as netloop's.
 func (b *bench) bareTurn(l *line) turn {
 	ours := l.entrants[0].best
 	down := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.out), "--size", strconv.Itoa(int(ours.outBytes))}
@@ -88,12 +88,12 @@ func (b *bench) bareTurn(l *line) turn {
 	return turn{program: b.self, serve: "bare", play: "play-bare", clients: l.clients, serverArgs: down, playerArgs: append(up, b.exactly(l.arrangement)...)}
 }
 
-// mostThinking is how many bots of the arena may be woken one by one: they think, and more of them
-// would not fit on a core.
+// mostThinking is the most bots of the arena that are woken one by one: their decisions take time,
+// and more of them would not fit on a core.
 const mostThinking = 100
 
-// exactly is the flag of clients that send at their own times, if those of an arrangement do. Older
-// builds do not know it, so that the others have none.
+// exactly returns the flag for clients that send at their own times, if the arrangement's do. Older
+// builds lack it, so other arrangements omit it.
 func (b *bench) exactly(a arrangement) []string {
 	if !b.opts.exact || a.world == "arena" && a.clients > mostThinking {
 		return nil
@@ -116,7 +116,7 @@ func (b *bench) line(a arrangement) *line {
 	return l
 }
 
-// yardstick is who the others are compared with: bare quic-go, or else netloop over QUIC.
+// yardstick returns the reference of the comparison: bare quic-go, or else netloop over QUIC.
 func (l *line) yardstick(bare bool) *entrant {
 	if bare {
 		return l.entrants[len(l.entrants)-1]
@@ -124,7 +124,7 @@ func (l *line) yardstick(bare bool) *entrant {
 	return l.entrants[0]
 }
 
-// errSaturated is the end of a run whose clients were too slow.
+// errSaturated is the error of a run whose clients were too slow.
 var errSaturated = errors.New("the figures that are marked mean nothing: use fewer clients, a faster machine, or leave it alone")
 
 // compare measures every arrangement and prints a table.
@@ -173,7 +173,7 @@ func (b *bench) round(ctx context.Context, l *line, e *entrant) error {
 	return nil
 }
 
-// better prefers windows by which one can judge, and then the cheaper.
+// better prefers windows without saturation, and then the cheaper one.
 func better(s, than *sample) bool {
 	if good := s.saturated == ""; good != (than.saturated == "") {
 		return good
@@ -201,7 +201,7 @@ func (b *bench) print(w io.Writer, l *line, e *entrant) {
 		strconv.FormatUint(s.ticks.Overruns, 10), fmt.Sprintf("%.0f", s.resident/1000), ratio)
 }
 
-// perClient is what a client costs in a tick, in µs.
+// perClient returns the cost of a client in a tick, in µs.
 func (s *sample) perClient(rate, clients int) float64 {
 	return s.server * 1e6 / float64(rate*clients)
 }

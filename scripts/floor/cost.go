@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// section is a part of docs/PERFORMANCE.md that is measured.
+// section is a measured part of docs/PERFORMANCE.md.
 type section struct {
 	name    string
 	measure func(*bench, context.Context, *bytes.Buffer) error
 }
 
-// sections are all of them. Capacities are looked for with clients that share sockets, and send
-// together, because the clients' core is what ends the search otherwise.
+// sections are all such parts. Capacities are measured with clients that share sockets, and send
+// together, because the clients' core would end the search otherwise.
 var sections = []section{
 	{"machine", func(_ *bench, _ context.Context, out *bytes.Buffer) error {
 		fmt.Fprintf(out, "%s, %d cores of %s, %s, %s/%s\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -44,7 +44,7 @@ var sections = []section{
 	}},
 }
 
-// sectionNames are the names of all, in their order.
+// sectionNames returns the names of all sections, in their order.
 func sectionNames() (names []string) {
 	for _, s := range sections {
 		names = append(names, s.name)
@@ -52,8 +52,8 @@ func sectionNames() (names []string) {
 	return names
 }
 
-// cost measures the sections of a page that are asked for, and writes each of them there when it is
-// done, also what says of itself that it is no figure.
+// cost measures the requested sections of a page, and writes each of them when it is done,
+// including those whose figures are marked as invalid.
 func (b *bench) cost(ctx context.Context, page string) error {
 	opts, bad := b.opts, error(nil)
 	for _, s := range sections {
@@ -74,7 +74,7 @@ func (b *bench) cost(ctx context.Context, page string) error {
 	return bad
 }
 
-// writeSection writes one section anew.
+// writeSection rewrites one section.
 func writeSection(page, name, figures string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -86,7 +86,7 @@ func writeSection(page, name, figures string) error {
 	return os.WriteFile(page, text, 0o600)
 }
 
-// replaced puts what was measured between the two marks of a section.
+// replaced puts the figures between the two marks of a section.
 func replaced(page []byte, name, figures string) ([]byte, error) {
 	from, to := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
 	head, rest, ok := bytes.Cut(page, []byte(from))
@@ -98,9 +98,9 @@ func replaced(page []byte, name, figures string) ([]byte, error) {
 	return bytes.Join([][]byte{head, []byte(from), []byte(block), []byte(to), tail}, nil), nil
 }
 
-// processor is the name of the machine's processor, where the system tells it.
+// processor returns the name of the machine's processor, if the system provides it.
 func processor() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // Elsewhere there is none.
+	text, _ := os.ReadFile("/proc/cpuinfo") // Other systems have no such file.
 	_, rest, ok := strings.Cut(string(text), "model name")
 	if !ok {
 		return "an unknown processor"

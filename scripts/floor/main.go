@@ -1,5 +1,5 @@
-// Command floor is what `make bench-floor` runs: it measures what a client costs a server, beside
-// a server of bare quic-go that exchanges as many datagrams of the same sizes.
+// Command floor is what `make bench-floor` runs: it measures a server's cost per client, beside a
+// server of bare quic-go that exchanges as many datagrams of the same sizes.
 //
 // The flow:
 //
@@ -12,9 +12,9 @@
 //	measure    when all clients are in: processor time, ticks and counters over a window
 //	table      the figures of each, and their ratios
 //
-// What is compared is run in turn, and again, and of each the cheapest window counts: other
-// programs of the machine only ever add. It refuses to judge by a window in which the clients'
-// core was full or their frames came late.
+// The compared servers run in turn, and again, and the cheapest window of each counts: other
+// programs of the machine only ever add cost. A window in which the clients' core was full or their
+// frames were late is marked as invalid.
 package main
 
 import (
@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// roles are what the program is when it has started itself, by its first argument.
+// roles are the functions of the child processes that the program starts, by the first argument.
 var roles = map[string]func(){
 	"peers": servePeers, "play-peers": playPeers,
 	"flips": serveFlips, "play-flips": playPeers,
@@ -83,11 +83,11 @@ type options struct {
 	verify   int
 	sharing  int
 	exact    bool
-	others   []client.Transport // that netloop's clients use too, beside QUIC
+	others   []client.Transport // further transports of netloop's clients, beside QUIC
 	extra    []string           // further flags of netloop's servers
 }
 
-// arrangement is one line of the table: a world, and how many play in it.
+// arrangement is one line of the table: a world, and its number of players.
 type arrangement struct {
 	world   string
 	clients int
@@ -95,10 +95,10 @@ type arrangement struct {
 
 func (a arrangement) String() string { return fmt.Sprintf("%s %d", a.world, a.clients) }
 
-// all is what is measured unless somebody asks for less.
+// all are the default arrangements.
 const all = "peers,50 peers,200 flips,50 flips,200 arena,50 arena,200 traffic,50 traffic,200"
 
-// parse reads the command line. The error says what is expected; help goes to out.
+// parse reads the command line. The error names the expected value; help is written to out.
 func parse(args []string, out io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("floor", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

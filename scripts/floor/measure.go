@@ -18,7 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// reading is a server and its clients at one moment.
+// reading is the state of a server and its clients at one moment.
 type reading struct {
 	at             time.Time
 	server, player time.Duration // processor time
@@ -26,25 +26,25 @@ type reading struct {
 	counters       map[string]float64
 }
 
-// sample is what a window has shown.
+// sample has the figures of a window.
 type sample struct {
 	server, player float64 // of a core
 	ticks          ticks.Snapshot
 	out, in        float64 // datagrams of a client in a tick
-	outBytes       float64 // of one of those that are sent
-	inBytes        float64 // of one of those that come
+	outBytes       float64 // of one sent datagram
+	inBytes        float64 // of one received datagram
 	resident       float64 // bytes of the server's memory for each client
-	snapshots      float64 // a second, of the client in the middle; 0 of bare quic-go
+	snapshots      float64 // a second, of the median client; 0 for bare quic-go
 	late           float64 // ms, of the clients' frames, p99
-	saturated      string  // why the clients were too slow to judge by; empty if they were not
+	saturated      string  // why the window is invalid: the clients were too slow; else empty
 }
 
-// maxBusy is how much of its core the clients' program may use: from here on it queues, and what
-// the server seems to need depends on that.
+// maxBusy is the highest share of its core that the clients' program may use: above it the program
+// queues, and the measured cost of the server depends on that.
 const maxBusy = 0.9
 
-// fewest is the share of ticks of which clients shall have had a snapshot: a server that sends less
-// does less.
+// fewest is the least share of ticks of which clients shall have had a snapshot: a server that
+// sends less does less.
 const fewest = 0.95
 
 // turn is one window of one kind of server.
@@ -52,7 +52,7 @@ type turn struct {
 	program    string
 	serve      string   // roles
 	play       string   //
-	serverArgs []string // beside those that each has
+	serverArgs []string // beside those of every server
 	playerArgs []string
 	clients    int
 }
@@ -66,7 +66,7 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	defer server.stop()
 	empty := resident(server.cmd.Process.Pid)
 	result := filepath.Join(b.dir, "result")
-	_ = os.Remove(result) // That of the clients before.
+	_ = os.Remove(result) // The file of the clients before.
 	ramp := time.Duration(t.clients) * 10 * time.Millisecond
 	player, err := start(t.program, b.playerCore, nil, t.play, append([]string{
 		"--addr", cmp.Or(at.Web, at.Listen), "--clients", strconv.Itoa(t.clients), "--ramp", ramp.String(),
@@ -79,7 +79,7 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	s, err = b.window(ctx, at.Admin, server, player, t.clients)
 	s.resident = (resident(server.cmd.Process.Pid) - empty) / float64(t.clients)
 	if errors.Is(err, errEnded) {
-		s.saturated = err.Error() // A program that failed is an error, one that was slow is not.
+		s.saturated = err.Error() // A program that failed is an error, a slow one is not.
 		return s, player.wait(ctx, stopLimit)
 	}
 	if errors.Is(err, errNotIn) {
@@ -121,10 +121,10 @@ func (b *bench) window(ctx context.Context, admin string, server, player *child,
 	return between(before, after, clients)
 }
 
-// errEnded is the error of a window for which the clients came too late.
+// errEnded is the error of a window that the clients finished before it was measured.
 var errEnded = errors.New("the clients were done before they had been measured, because the machine had other work")
 
-// errNotIn is the error of clients that cannot connect as fast as they should.
+// errNotIn is the error of clients that did not connect in time.
 var errNotIn = errors.New("the clients did not come in in time")
 
 // allIn waits until all clients are in the server.
@@ -150,7 +150,7 @@ func (b *bench) allIn(ctx context.Context, admin string, player *child, clients 
 	}
 }
 
-// pause waits for a time, or until somebody interrupts.
+// pause waits for a time, or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -181,8 +181,7 @@ func read(ctx context.Context, admin string, server, player *child) (r reading, 
 	return r, err
 }
 
-// adminToken lets a server be profiled. It is of servers that live for some seconds, on this
-// machine.
+// adminToken permits the profiling of a server. The servers live for some seconds, on this machine.
 const adminToken = "measured-on-loopback"
 
 func get(ctx context.Context, admin, page string) ([]byte, error) {
@@ -202,7 +201,7 @@ func get(ctx context.Context, admin, page string) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// counters reads the page of metrics: of each series the number, by its name with labels.
+// counters reads the metrics page: the value of each series, by its name with labels.
 func counters(ctx context.Context, admin string) (map[string]float64, error) {
 	text, err := get(ctx, admin, "/metrics")
 	if err != nil {
@@ -218,7 +217,7 @@ func counters(ctx context.Context, admin string) (map[string]float64, error) {
 	return all, nil
 }
 
-// between is what has happened between two readings.
+// between returns the change between two readings.
 func between(before, after reading, clients int) (s sample, err error) {
 	took := after.at.Sub(before.at)
 	s.server = float64(after.server-before.server) / float64(took)
@@ -236,7 +235,7 @@ func between(before, after reading, clients int) (s sample, err error) {
 	return s, nil
 }
 
-// judge takes what the clients say of themselves.
+// judge evaluates the clients' report on themselves.
 func (s *sample) judge(result string, clients, rate int) error {
 	text, err := os.ReadFile(result)
 	if err != nil {
@@ -267,7 +266,7 @@ func (s *sample) judge(result string, clients, rate int) error {
 	return nil
 }
 
-// resident is the memory that a process has, in bytes; 0 where the system does not tell.
+// resident returns the memory of a process, in bytes; 0 if the system does not provide it.
 func resident(pid int) float64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

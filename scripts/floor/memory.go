@@ -9,11 +9,11 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// fewPlayers and manyPlayers are the clients by whose difference a client's memory is known.
+// fewPlayers and manyPlayers are the client counts whose difference gives the memory per client.
 const fewPlayers, manyPlayers = 50, 200
 
-// memories measures what a client adds to what a server has resident, with the garbage collector's
-// setting as it is and with half of it.
+// memories measures the memory that a client adds to a server's resident memory, with the garbage
+// collector's default setting and with half of it.
 func (b *bench) memories(ctx context.Context, out io.Writer) error {
 	defer func() { b.gogc = "" }()
 	for _, a := range []string{"peers", "traffic"} {
@@ -32,7 +32,7 @@ func (b *bench) memories(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// thrifty is a window with the least memory of several, and the least processor time.
+// thrifty returns, of several windows, the least memory and the least processor time.
 func (b *bench) thrifty(ctx context.Context, a arrangement) (least sample, err error) {
 	for n := range b.opts.rounds {
 		fmt.Fprintf(b.about, "%s %v, GOGC=%s, memory\n", time.Now().Format(time.TimeOnly), a, b.gogc)
@@ -48,7 +48,8 @@ func (b *bench) thrifty(ctx context.Context, a arrangement) (least sample, err e
 	return least, nil
 }
 
-// added says what each client adds, by a window with few of them and one with many.
+// added describes the memory that each client adds, from a window with few of them and one with
+// many.
 func added(few, many sample) string {
 	each := (many.resident*manyPlayers - few.resident*fewPlayers) / (manyPlayers - fewPlayers)
 	return fmt.Sprintf("a client adds %.0f kB; %d clients take %.1f MB, and %.1f %% of a core",

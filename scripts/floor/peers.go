@@ -11,11 +11,11 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// The peers' room is the world by which other servers have been measured: one room of 100
-// entities of four float32, all of which change in every tick, and everybody sees all of them.
+// The peers' room is the world of earlier measurements of other servers: one room of 100 entities
+// of four float32, all of which change in every tick and are visible to all clients.
 const entities = 100
 
-// body is one of them.
+// body is one such entity.
 type body struct{ X, Y, VX, VY float32 }
 
 var (
@@ -48,14 +48,14 @@ func (g peers) Open(r *netloop.Room) error {
 	return nil
 }
 
-// circle is smooth motion: where entity i is in a tick, and how fast.
+// circle is smooth motion: the position and velocity of entity i in a tick.
 func circle(tick uint64, i int) body {
 	radius := 20 + float64(i)/3
 	sin, cos := math.Sincos(float64(tick)/120 + float64(i))
 	return body{float32(100 + radius*cos), float32(-50 + radius*sin), float32(-radius * sin / 2), float32(radius * cos / 2)}
 }
 
-// flip is the same for a body between two walls that are a tick apart, and wander.
+// flip is the same for a body that jumps between two moving walls, one tick apart.
 func flip(tick uint64, i int) body {
 	b := circle(tick, i)
 	if tick%2 == 1 {
@@ -64,7 +64,7 @@ func flip(tick uint64, i int) body {
 	return b
 }
 
-// onlooker is a client of that room: it sends what a client sends that has nothing to say.
+// onlooker is a client of that room: it sends only acknowledgements.
 type onlooker struct{}
 
 func (onlooker) Schema() *netloop.Schema               { return peersSchema }

@@ -28,7 +28,8 @@ func twoCores() (server, player int, err error) {
 	return cores[0], cores[1], nil
 }
 
-// startPinned starts a program that runs on one core alone. Its runtime finds only that one.
+// startPinned starts a program that runs on one core alone, which is the only one that its runtime
+// sees.
 func startPinned(cmd *exec.Cmd, core int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -40,11 +41,11 @@ func startPinned(cmd *exec.Cmd, core int) error {
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
 		return fmt.Errorf("pin to core %d: %w", core, err)
 	}
-	started := cmd.Start() // The child has the cores of the thread that starts it.
+	started := cmd.Start() // The child inherits the cores of the thread that starts it.
 	return errors.Join(started, unix.SchedSetaffinity(0, &before))
 }
 
-// processTime is what a process has had of all cores.
+// processTime returns the processor time of a process, on all cores.
 func processTime(pid int) (time.Duration, error) {
 	const scheduled = 2 // CPUCLOCK_SCHED of a whole process
 	var t unix.Timespec

@@ -19,8 +19,8 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// profiles measures each arrangement once more while the server profiles itself, and prints where
-// a client's microseconds go.
+// profiles measures each arrangement once more while the server profiles itself, and prints a
+// breakdown of a client's microseconds.
 func (b *bench) profiles(ctx context.Context, out io.Writer) error {
 	for _, a := range b.opts.only {
 		fmt.Fprintf(b.about, "%s %v, profile\n", time.Now().Format(time.TimeOnly), a)
@@ -48,7 +48,7 @@ func (b *bench) profiles(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// fetchProfile lets a server profile itself over the window.
+// fetchProfile requests a server's profile of the window.
 func (b *bench) fetchProfile(ctx context.Context, admin string) error {
 	text, err := get(ctx, admin, fmt.Sprintf("/debug/pprof/profile?seconds=%g", b.opts.window.Seconds()))
 	if err != nil {
@@ -57,8 +57,8 @@ func (b *bench) fetchProfile(ctx context.Context, admin string) error {
 	return os.WriteFile(b.profileTo, text, 0o600)
 }
 
-// split adds up the samples of a profile, as `go tool pprof -traces` prints them, by what they
-// are for. The shares are of 1.
+// split adds up the samples of a profile, as `go tool pprof -traces` prints them, by purpose. The
+// shares are of 1.
 func split(traces []byte) map[string]float64 {
 	shares, sum := map[string]float64{}, 0.0
 	var took time.Duration
@@ -92,7 +92,7 @@ func split(traces []byte) map[string]float64 {
 	return shares
 }
 
-// What somewhere in the stack decides, before anything else: the first that is found.
+// Functions anywhere in the stack that decide the purpose; the first match counts.
 var wherever = []struct{ what, in string }{
 	{"collecting garbage", "runtime.gcBgMarkWorker"},
 	{"collecting garbage", "runtime.bgsweep"},
@@ -118,7 +118,7 @@ var wherever = []struct{ what, in string }{
 	{"waiting and waking: goroutines", "runtime.goready"},
 }
 
-// Else the innermost function decides that belongs to somebody.
+// Otherwise the innermost function with one of these prefixes decides.
 var owners = []struct{ what, prefix string }{
 	{"cryptography", "crypto/"},
 	{"cryptography", "golang.org/x/crypto"},
@@ -133,7 +133,7 @@ var owners = []struct{ what, prefix string }{
 	{"room, loop and game", "main."},
 }
 
-// purpose is what a sample is for, by its stack from the innermost function outwards.
+// purpose returns the purpose of a sample, by its stack from the innermost function outwards.
 func purpose(stack []string) string {
 	for _, w := range wherever {
 		if slices.ContainsFunc(stack, func(f string) bool { return strings.Contains(f, w.in) }) {

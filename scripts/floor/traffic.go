@@ -11,14 +11,15 @@ import (
 )
 
 // The traffic is the arena's datagrams without its game: an input of each client in each step, and
-// a snapshot in each tick, which holds one object. It shows what the network alone costs.
+// a snapshot with one object in each tick. It shows the cost of the network alone. cargo is that
+// object. Its bytes are random, so that they cannot be predicted.
 
 // cargo is that object. Nothing of it can be predicted.
 type cargo struct {
 	Bytes []byte `net:"max=1024"`
 }
 
-// steering is what a client holds for some steps, as the arena's players do.
+// steering is a client's input, held for some steps, as by the arena's players.
 type steering struct {
 	Thrust, Fire bool
 	Turn         int8
@@ -30,11 +31,11 @@ var (
 	steerings     = netloop.NewInput[steering](trafficSchema, nil)
 )
 
-// cargoBytes is how large the cargo is with so many clients. The arena's snapshots grow with its
+// cargoBytes returns the size of the cargo for so many clients. The arena's snapshots grow with its
 // players, to 250 bytes for 50 of them and 680 for 200.
 func cargoBytes(clients int) int { return min(85+57*clients/20, maxCargo) }
 
-const maxCargo = 1024 // bytes, as the tag has it: a snapshot stays one datagram
+const maxCargo = 1024 // bytes, as in the tag: a snapshot fits into one datagram
 
 // traffic is the game.
 type traffic struct{}
@@ -55,7 +56,7 @@ func (traffic) Open(r *netloop.Room) error {
 	return nil
 }
 
-// load fills the cargo with something new.
+// load fills the cargo with new random bytes.
 func load(c *cargo, size int, r *rand.Rand) {
 	c.Bytes = c.Bytes[:0]
 	for len(c.Bytes) < size {

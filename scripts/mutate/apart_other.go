@@ -4,5 +4,5 @@ package main
 
 import "os/exec"
 
-// setApart is for systems with process groups.
+// setApart has no effect on systems without process groups.
 func setApart(*exec.Cmd) {}

@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// setApart puts a program into a process group of its own: a terminal interrupts all of a group.
+// setApart puts a program into a process group of its own: a terminal interrupts all processes of a
+// group.
 func setApart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

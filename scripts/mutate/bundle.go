@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// bundle holds sources that the compiler takes instead of the real ones, and the tests that were
+// bundle holds sources that the compiler uses instead of the real ones, and the tests that were
 // compiled with them.
 type bundle struct {
 	folder  string            // of the sources and the tests
@@ -34,16 +34,16 @@ type binary struct {
 	short     limit
 }
 
-// limit is how long one run of tests may take, because a change may make a loop endless. It is
-// measured in a run in which no change acts.
+// limit is the time limit of one run of tests, because a change may make a loop endless. It is
+// measured in a run without an active change.
 type limit struct {
 	measure sync.Once
 	is      time.Duration
 	err     error
 }
 
-// users are the packages whose tests play what lies below them, the quick ones first. Those of
-// internal/limits know the constants of the packages whose bounds they list.
+// users are the packages whose tests exercise the packages below them, the quick ones first. The
+// tests of internal/limits use the constants of the packages whose bounds they list.
 var users = map[string][]string{
 	"app":                    {"internal/e2e"},
 	"internal/admin":         {"app"},
@@ -80,14 +80,13 @@ var users = map[string][]string{
 	"client":                 {"internal/limits", "internal/e2e"},
 }
 
-// newBundle makes a bundle that holds nothing.
+// newBundle makes an empty bundle.
 func (t *trials) newBundle() (*bundle, error) {
 	folder, err := os.MkdirTemp(t.temp, "")
 	return &bundle{folder: folder, replace: map[string]string{}, tests: map[string]*binary{}}, err
 }
 
-// put adds as many of the changes, which are those of one package, as fit together. It returns the
-// others.
+// put adds as many changes of one package as fit together. It returns the others.
 func (t *trials) put(ctx context.Context, b *bundle, dir string, changes map[int]change) (rest map[int]change, err error) {
 	rest, fit := map[int]change{}, maps.Clone(changes)
 	leave := func(numbers ...int) {
@@ -134,7 +133,8 @@ type rendered struct {
 	owners []int // see render
 }
 
-// render writes the sources with these changes, by path, and returns those that have no place.
+// render writes the sources with these changes, by path, and returns the changes that no fork can
+// hold.
 func (t *trials) render(all map[int]change) (files map[string]rendered, unplaced []int, err error) {
 	byFile := map[string]map[int]change{}
 	for n, c := range all {
@@ -162,8 +162,8 @@ func (t *trials) render(all map[int]change) (files map[string]rendered, unplaced
 
 var complaint = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: `)
 
-// blamed returns the changes that the compiler complains of: the owner of the line or, where
-// that is nobody, all of the file.
+// blamed returns the changes that cause the compiler's errors: the owner of the line or, for a line
+// without one, all changes of the file.
 func blamed(out, dir string, changes map[int]change, files map[string]rendered) (wrong []int) {
 	found := map[int]bool{}
 	for _, m := range complaint.FindAllStringSubmatch(out, -1) {
@@ -186,7 +186,7 @@ func blamed(out, dir string, changes map[int]change, files map[string]rendered) 
 	return wrong
 }
 
-// lay writes sources of a package into a folder, and returns the list of what they replace.
+// lay writes sources of a package into a folder, and returns the list of the replaced files.
 func (t *trials) lay(folder, dir string, files map[string]rendered) (replace map[string]string, err error) {
 	replace = map[string]string{}
 	folder = filepath.Join(folder, inOne(dir))
@@ -194,7 +194,7 @@ func (t *trials) lay(folder, dir string, files map[string]rendered) (replace map
 		return nil, err
 	}
 	put := func(file, text string) error {
-		laid := filepath.Join(folder, path.Base(file)) // The compiler names it so.
+		laid := filepath.Join(folder, path.Base(file)) // The compiler reports this name.
 		replace[filepath.Join(t.root, filepath.FromSlash(file))] = laid
 		return os.WriteFile(laid, []byte(text), 0o600)
 	}
@@ -210,7 +210,7 @@ func (t *trials) lay(folder, dir string, files map[string]rendered) (replace map
 	return replace, put(path.Join(dir, "acting_change.go"), "package "+name+"\n"+chooser)
 }
 
-// writeList writes the list by which the compiler takes some files instead of the real ones.
+// writeList writes the compiler's list of replaced files.
 func writeList(name string, replace map[string]string) (string, error) {
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {

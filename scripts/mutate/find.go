@@ -22,13 +22,13 @@ import (
 type change struct {
 	dir, file  string // relative to the module
 	line       int
-	from, to   int    // bytes of the file that are replaced
-	with       string // by this
+	from, to   int    // replaced bytes of the file
+	with       string // their replacement
 	was, is    string // the line before and after, without indentation
-	occurrence int    // among changes of the file that read alike
+	occurrence int    // among equal changes of the file
 }
 
-// String describes a change by its file and line of text, not by a line number, which moves.
+// String describes a change by its file and line of text, because line numbers move.
 func (c change) String() string {
 	s := c.file + " | " + c.was + " | " + c.is
 	if c.occurrence > 0 {
@@ -42,8 +42,8 @@ func (c change) apply(src []byte) []byte {
 	return slices.Concat(src[:c.from], []byte(c.with), src[c.to:])
 }
 
-// folders returns the folders that patterns name. A pattern that ends in "/..." names all folders
-// below it that have sources, except packages for tests and those that unchanged lists.
+// folders returns the folders that match the patterns. A pattern that ends in "/..." matches all
+// folders below it that have sources, except packages for tests and those that unchanged lists.
 func folders(patterns []string) (all []string, err error) {
 	for _, pattern := range patterns {
 		root, below := strings.CutSuffix(pattern, "/...")
@@ -77,7 +77,7 @@ func find(dirs []string) (all []change, err error) {
 				continue
 			}
 			if built, err := build.Default.MatchFile(dir, base); err != nil || !built {
-				continue // It is for another system, where this one's tests say nothing.
+				continue // It is for another system, which this system's tests do not cover.
 			}
 			src, err := os.ReadFile(file)
 			if err != nil {
@@ -93,7 +93,7 @@ func find(dirs []string) (all []change, err error) {
 	return all, nil
 }
 
-// findIn lists the changes of one source in the order of their places.
+// findIn lists the changes of one source in the order of their positions.
 func findIn(file string, src []byte) ([]change, error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, file, src, parser.SkipObjectResolution)
@@ -125,7 +125,7 @@ var swaps = map[token.Token]string{
 // words are names that are mistaken for one another.
 var words = map[string]string{"min": "max", "max": "min", "true": "false", "false": "true"}
 
-// silent are functions whose arguments are words for a person, which tests need not repeat.
+// silent are functions whose arguments are texts for people, which tests need not repeat.
 var silent = map[string]bool{
 	"panic": true, "Errorf": true, "New": true, "Sprintf": true, "Debug": true, "Info": true, "Warn": true, "Error": true,
 }
@@ -148,7 +148,7 @@ func (f *finder) visit(n ast.Node) bool {
 		f.swap(n.TokPos, n.Tok)
 	case *ast.ExprStmt:
 		if call, ok := n.X.(*ast.CallExpr); ok && called(call) == "Helper" {
-			return false // It only chooses the line that a failure names.
+			return false // It only sets the line that a failure names.
 		}
 		f.remove(n)
 	case *ast.DeferStmt, *ast.BranchStmt:
@@ -177,7 +177,7 @@ func (f *finder) visit(n ast.Node) bool {
 	return true
 }
 
-// called returns the last name of the function that is called.
+// called returns the last name of the called function.
 func called(n *ast.CallExpr) string {
 	switch fn := n.Fun.(type) {
 	case *ast.Ident:
@@ -197,14 +197,14 @@ func (f *finder) swap(at token.Pos, op token.Token) {
 	}
 }
 
-// remove takes a statement out, if it stands on one line.
+// remove deletes a statement that is on one line.
 func (f *finder) remove(n ast.Node) {
 	if f.set.Position(n.Pos()).Line == f.set.Position(n.End()).Line {
 		f.replace(n.Pos(), n.End(), "")
 	}
 }
 
-// replace adds the change of what stands between two places.
+// replace adds a change of the bytes between two positions.
 func (f *finder) replace(from, to token.Pos, with string) {
 	c := change{
 		dir: path.Dir(f.file), file: f.file, line: f.set.Position(from).Line,
@@ -220,8 +220,8 @@ func (f *finder) replace(from, to token.Pos, with string) {
 	f.found = append(f.found, c)
 }
 
-// order sorts changes by a hash of what they are, so that few of them are a fair sample, and
-// an edit somewhere does not choose others everywhere.
+// order sorts changes by a hash of their texts, so that few of them are a fair sample, and an edit
+// in one place does not select others everywhere.
 func order(all []change, seed uint64) {
 	hash := func(c change) uint64 {
 		h := fnv.New64a()
@@ -236,8 +236,8 @@ func order(all []change, seed uint64) {
 	})
 }
 
-// evenly returns the first n changes that a draw from each package in turn takes. A package without
-// further changes is skipped.
+// evenly returns the first n changes of a draw from each package in turn. A package without further
+// changes is skipped.
 func evenly(all []change, n int) []change {
 	turns := make(map[string]int) // changes of the package so far
 	turn := make([]int, len(all))
@@ -257,7 +257,7 @@ func evenly(all []change, n int) []change {
 }
 
 // readKnown reads the changes that no test can notice. A line is a change as it is printed, with
-// its reason behind "# ". It is an error if it fits nothing in the folders that were read.
+// its reason behind "# ". A line that matches no change of the given folders is an error.
 func readKnown(file string, all []change) (reasons map[string]string, err error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command mutate is what `make mutate` runs: it changes one line of the runtime at a time,
-// runs the tests, and lists the changes that no test noticed. A change that nobody notices is
-// a line that nothing guards: it wants a test, or it is not needed.
+// Command mutate is what `make mutate` runs: it changes one line of the runtime at a time, runs the
+// tests, and lists the changes that no test noticed. A change that no test notices is an untested
+// line: it needs a test, or is not needed itself.
 //
 // The flow:
 //
@@ -13,10 +13,10 @@
 //	report   prints what went unnoticed and the share that was noticed (report.go)
 //
 // An interrupt ends the run with the report once the changes under way have been tried; a second
-// one ends those, too.
+// interrupt ends those, too.
 //
-// Changes that make no difference that a test could see stand in known.txt, each with its
-// reason. They are not counted. An entry that fits no line any more is an error.
+// Changes without an effect that a test could notice are listed in known.txt, each with its reason.
+// They are not counted. An entry that matches no line any more is an error.
 package main
 
 import (
@@ -33,8 +33,8 @@ import (
 	"time"
 )
 
-// packages are changed unless the command line names others: all packages that a server or a client
-// runs. As in Go, "/..." includes all folders below.
+// packages are the default packages: all that a server or a client runs. As in Go, "/..." includes
+// all folders below.
 var packages = []string{".", "app", "client", "internal/...", "loadtest", "netlooptest"}
 
 // unchanged are folders below those that no server and no client runs: references, generators,
@@ -44,7 +44,7 @@ var unchanged = []string{
 	"internal/testing/golden", "internal/bridge", "internal/limits", "internal/testing/refdecoder", "internal/testing/seeds",
 }
 
-// defaults of the flags, and how low the share may be.
+// The defaults of the flags, and the least share of noticed changes.
 const (
 	defaultChanges = 300
 	least          = 0.95
@@ -87,7 +87,7 @@ func main() {
 func signals() (ctx, enough context.Context) {
 	ctx, kill := context.WithCancel(context.Background())
 	enough, stop := context.WithCancel(ctx)
-	got := make(chan os.Signal, 2) // Two say all that there is to say.
+	got := make(chan os.Signal, 2) // Further signals have no effect.
 	signal.Notify(got, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-got
@@ -120,7 +120,7 @@ func choose(dirs []string, n int, seed uint64, match string) ([]change, error) {
 	return chosen, nil
 }
 
-// run tries the chosen changes until there is enough, and prints the report.
+// run tries the chosen changes until enough ends, and prints the report.
 func run(ctx, enough context.Context, chosen []change, workers int, r *report) error {
 	t, err := newTrials(r)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// report counts what was noticed. Any goroutine may use it.
+// report counts the noticed changes. Any goroutine may use it.
 type report struct {
-	out    io.Writer // what went unnoticed, and the figures
-	notes  io.Writer // how the run goes
+	out    io.Writer // unnoticed changes, and the figures
+	notes  io.Writer // the progress of the run
 	chosen int
 	began  time.Time
 
@@ -31,7 +31,7 @@ func (r *report) add(c change, noticed bool) {
 	}
 }
 
-// end prints the figures, and returns an error if they are too low or those of a part.
+// end prints the figures, and returns an error if they are too low or incomplete.
 func (r *report) end(interrupted bool) (err error) {
 	if interrupted {
 		err = fmt.Errorf("interrupted when %d of the %d chosen changes had been tried", r.tried, r.chosen)

@@ -10,7 +10,7 @@ import (
 )
 
 // Compiling takes longer than most tests, so one binary holds many changes, and the environment
-// says which of them acts. A condition becomes a call that chooses, a statement a switch:
+// selects the active one. A condition becomes a call that selects, a statement a switch:
 //
 //	if a < b {      if func() bool {
 //	                	switch actingChange { case 7: return a <= b }
@@ -18,8 +18,8 @@ import (
 //	                }() {
 //	n++             switch actingChange { case 8: n--; default: n++ }
 //
-// What cannot be written so, such as a constant or the declaration of a variable, is compiled
-// by itself.
+// Code without such a form, such as a constant or the declaration of a variable, is compiled by
+// itself.
 
 // chooser is the file that every changed package gets.
 const chooser = `
@@ -31,10 +31,10 @@ import (
 var actingChange, _ = strconv.Atoi(os.Getenv("` + actingChange + `"))
 `
 
-// actingChange is the environment variable with the number of the change that acts.
+// actingChange is the environment variable with the number of the active change.
 const actingChange = "NETLOOP_CHANGE"
 
-// fork is a piece of a source of which there are several versions.
+// fork is a piece of a source with several versions.
 type fork struct {
 	from, to  int // bytes of the source
 	statement bool
@@ -46,8 +46,7 @@ type version struct {
 	text   string
 }
 
-// forks places changes, which are those of one source, and returns the numbers of those that
-// have no place.
+// forks places the changes of one source, and returns the numbers of those that fit no fork.
 func forks(src []byte, changes map[int]change) (all []*fork, rest []int, err error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, "", src, parser.SkipObjectResolution)
@@ -89,7 +88,7 @@ func sorted(changes map[int]change) []int {
 	return numbers
 }
 
-// around returns the nodes that contain what a change replaces, the outermost first.
+// around returns the nodes that contain a change, the outermost first.
 func around(tree ast.Node, offset func(token.Pos) int, c change) (nodes []ast.Node) {
 	ast.Inspect(tree, func(n ast.Node) bool {
 		if n == nil || offset(n.Pos()) > c.from || offset(n.End()) < c.to {
@@ -101,7 +100,7 @@ func around(tree ast.Node, offset func(token.Pos) int, c change) (nodes []ast.No
 	return nodes
 }
 
-// place returns the innermost condition or statement of these nodes that may be chosen.
+// place returns the innermost condition or statement of these nodes that can become a fork.
 func place(nodes []ast.Node) (n ast.Node, statement bool) {
 	if slices.ContainsFunc(nodes, isFixed) {
 		return nil, false
@@ -122,7 +121,8 @@ func place(nodes []ast.Node) (n ast.Node, statement bool) {
 	return nil, false
 }
 
-// isFixed tells whether what is inside must be a constant, or must be known to end a function.
+// isFixed reports whether the content of a node must be a constant, or must be known to end a
+// function.
 func isFixed(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GenDecl:
@@ -134,7 +134,7 @@ func isFixed(n ast.Node) bool {
 	return false
 }
 
-// isCondition tells whether an expression is true or false, as far as that can be seen.
+// isCondition reports whether an expression is true or false, as far as the syntax shows it.
 func isCondition(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
@@ -148,8 +148,8 @@ func isCondition(e ast.Expr) bool {
 	return false
 }
 
-// standsAlone tells whether a statement may be one branch of a switch instead: what it declares
-// or leaves would be that of the switch.
+// standsAlone reports whether a statement may become a branch of a switch: its declarations and
+// jumps would apply to the switch.
 func standsAlone(s ast.Stmt, parent ast.Node) bool {
 	switch s := s.(type) {
 	case *ast.AssignStmt:
@@ -173,8 +173,8 @@ func standsAlone(s ast.Stmt, parent ast.Node) bool {
 	return false
 }
 
-// render writes a source with its forks. Each version stands on lines of its own, which
-// owners names by the number of the change: the compiler complains by line.
+// render writes a source with its forks. Each version is on lines of its own, whose owners are the
+// numbers of the changes, because the compiler reports lines.
 func render(src []byte, all []*fork) (text string, owners []int) {
 	w := &writer{src: src}
 	w.piece(0, len(src), all)

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// fewSeeds is with how many seeds the properties of a package are tried first: most changes
-	// are noticed by the first few.
+	// fewSeeds is the number of seeds of the first run of a package's properties: the first few
+	// notice most changes.
 	fewSeeds = "10"
-	// longest bounds one run of tests in which nothing acts.
+	// longest bounds one run of tests without an active change.
 	longest = 8 * time.Minute
-	// patience is by how much longer than that a run with a change may take, and a little.
+	// patience is the factor by which a run with a change may take longer than that, plus a little.
 	patience = 4
-	// mostMemory bounds the address space of one run in KiB: a change may take a bound away.
+	// mostMemory bounds the address space of one run in KiB: a change may remove a bound.
 	mostMemory = "12582912"
 )
 
@@ -47,11 +47,12 @@ func newTrials(r *report) (*trials, error) {
 	return &trials{root: root, temp: temp, report: r, command: command}, nil
 }
 
-// close removes what was compiled; what it cannot remove lies in the system's temporary folder.
+// close removes the compiled files; files that it cannot remove are in the system's temporary
+// folder.
 func (t *trials) close() { _ = os.RemoveAll(t.temp) }
 
-// try tries the changes until there is enough: most in one bundle, the others in one each. A
-// package whose tests fail without any change is left out, and is an error in the end.
+// try tries the changes until enough ends: most in one bundle, the others in one each. A package
+// whose tests fail without any change is left out, and is an error in the end.
 func (t *trials) try(ctx, enough context.Context, chosen []change, workers int) error {
 	shared, err := t.newBundle()
 	if err != nil {
@@ -87,7 +88,7 @@ func (t *trials) try(ctx, enough context.Context, chosen []change, workers int) 
 	return failed.err()
 }
 
-// tryAlone tries a change that is compiled by itself. One that does not compile is left out.
+// tryAlone tries a change that is compiled by itself. A change that does not compile is left out.
 func (t *trials) tryAlone(ctx, enough context.Context, shared *bundle, number int, c change, failed *failures) {
 	b, err := t.alone(c)
 	if err != nil {
@@ -109,7 +110,8 @@ type failures struct {
 	seen []error
 }
 
-// add reports whether there is no error. Errors after the interrupt are its own.
+// add reports whether there is no error. Errors after the interrupt are caused by it, and not
+// collected.
 func (f *failures) add(enough context.Context, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +123,7 @@ func (f *failures) add(enough context.Context, err error) bool {
 
 func (f *failures) err() error { return errors.Join(f.seen...) }
 
-// each calls do for the numbers from 1 to n until there is enough, with so many calls at once, and
+// each calls do for the numbers from 1 to n until enough ends, with so many calls at once, and
 // returns when all calls have.
 func each(enough context.Context, n, workers int, do func(int)) {
 	var wg sync.WaitGroup
@@ -142,8 +144,8 @@ func each(enough context.Context, n, workers int, do func(int)) {
 	wg.Wait()
 }
 
-// within returns how long a run of these tests may take. The first call runs them while no change
-// acts. Tests that fail are run once more: a machine that is busy shall not end a long run.
+// within returns the time limit of a run of these tests. The first call measures a run without an
+// active change. Failed tests are run once more: a busy machine shall not end a long run.
 func (t *trials) within(ctx context.Context, tests *binary, l *limit, short bool) (time.Duration, error) {
 	l.measure.Do(func() {
 		began := time.Now()
@@ -161,9 +163,9 @@ func (t *trials) within(ctx context.Context, tests *binary, l *limit, short bool
 	return l.is, l.err
 }
 
-// notices tells whether a test notices the change with this number: first those of its package with
-// few seeds, then those with all, then the short ones of the packages that use it. The limits are
-// those of the shared bundle.
+// notices reports whether a test notices the change with this number: first the tests of its
+// package with few seeds, then with all, then the short tests of the packages that use it. The
+// limits are those of the shared bundle.
 func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir string, number int) (bool, error) {
 	for i, user := range append([]string{dir}, users[dir]...) {
 		like, err := t.binary(ctx, shared, user)
@@ -172,7 +174,7 @@ func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir str
 		}
 		tests, err := t.binary(ctx, b, user)
 		if err != nil {
-			return i > 0, nil // A test that does not compile any more notices the change.
+			return i > 0, nil // A test that does not compile notices the change.
 		}
 		l := &like.short
 		if i == 0 {
@@ -194,8 +196,8 @@ func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir str
 	return false, nil
 }
 
-// test runs the tests of a package: short ones, or in full. Seeds is how many the properties of a
-// run are tried with, if not the usual number.
+// test runs the tests of a package: short ones, or in full. Seeds is the number of seeds for the
+// properties of the run, if not the usual one.
 func (t *trials) test(ctx context.Context, b *binary, number int, seeds string, short bool, limit time.Duration) (string, error) {
 	env := []string{actingChange + "=" + strconv.Itoa(number)}
 	if seeds != "" {

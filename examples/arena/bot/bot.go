@@ -23,7 +23,7 @@ func (Bot) Schema() *netloop.Schema { return arena.Schema }
 // Join implements loadtest.Bot.
 func (Bot) Join(n int) any { return arena.JoinParams{Name: fmt.Sprintf("bot %d", n)} }
 
-// standingsRate is how often a pilot looks at the standings, per second.
+// standingsRate is how often a pilot asks for the standings, per second.
 const standingsRate = 2
 
 // Start implements loadtest.Bot.
@@ -34,7 +34,7 @@ func (Bot) Start(c *client.Client, m *loadtest.Meter) {
 	})
 }
 
-// newPilot puts a pilot into a client's seat.
+// newPilot makes a pilot for a client.
 func newPilot(c *client.Client, rng *rand.Rand, f feel) *pilot {
 	p := &pilot{client: c, rand: rng, feel: f}
 	client.Watch(c, arena.Ships, client.Watcher[arena.Ship]{
@@ -48,7 +48,7 @@ func newPilot(c *client.Client, rng *rand.Rand, f feel) *pilot {
 	return p
 }
 
-// seen lists the objects of a class that exist, in the order in which they came.
+// seen lists the existing objects of a class, in the order of their arrival.
 type seen[S any] struct{ all []*netloop.Object[S] }
 
 func (s *seen[S]) add(o *netloop.Object[S]) { s.all = append(s.all, o) }

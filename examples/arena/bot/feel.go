@@ -9,33 +9,33 @@ import (
 	"github.com/netloop/netloop/examples/arena"
 )
 
-// feel takes what a pilot feels of the network. A loadtest.Meter does.
+// feel takes the measurements of a pilot. A loadtest.Meter implements it.
 type feel interface {
-	Reacted(frames int)     // from an input until the own ship, as it is drawn, has followed it
-	Corrected(size float64) // the own ship, which was drawn so far from where it was
-	Hit(confirmed bool)     // that the pilot saw as it fired
+	Reacted(frames int)     // frames from an input until the drawn own ship has followed it
+	Corrected(size float64) // the distance by which a correction moved the drawn own ship
+	Hit(confirmed bool)     // of a hit that the pilot saw as it fired
 }
 
-// hitLimit is how long the server's word of a hit is waited for.
+// hitLimit is how long a pilot waits for the server's confirmation of a hit.
 const hitLimit = 2 * time.Second
 
-// senses is how a pilot finds out what it feels.
+// senses holds the state of a pilot's measurements.
 type senses struct {
 	frame   int
 	heading float32 // as drawn in the last frame
-	still   bool    // it was the same in the one before
-	pressed int     // the frame in which a turn began that does not show yet; 0 is none
+	still   bool    // it was the same in the frame before
+	pressed int     // the frame in which a turn began that is not visible yet; 0 is none
 	turned  int8    // in the newest input
 	saw     []shotSeen
 }
 
-// shotSeen is a shot that hit, as the pilot saw it.
+// shotSeen is a shot that hit in the pilot's view.
 type shotSeen struct {
 	step uint64
 	at   time.Duration // game time
 }
 
-// play lets the pilot fly, and feel.
+// play lets the pilot fly, and measures.
 func (p *pilot) play() {
 	arena.Play(p.client, p.press, client.Snap(func(was, is *arena.Ship) bool {
 		p.feel.Corrected(math.Hypot(apart(float64(was.X), float64(is.X)), apart(float64(was.Y), float64(is.Y))))
@@ -46,7 +46,7 @@ func (p *pilot) play() {
 	p.client.On(netloop.PreLateUpdate, "bot.feel", p.look)
 }
 
-// press is the pilot's control, and notes when a turn begins.
+// press is the pilot's control, and records the beginning of a turn.
 func (p *pilot) press(t *netloop.Tick) arena.Control {
 	in := p.control(t)
 	if s := &p.senses; s.still && s.pressed == 0 && s.turned == 0 && in.Turn != 0 {
@@ -56,7 +56,7 @@ func (p *pilot) press(t *netloop.Tick) arena.Control {
 	return in
 }
 
-// fired looks at what a shot of the pilot's own strikes, in the frame in which it is fired.
+// fired checks whether a shot of the pilot hits, in the frame in which it is fired.
 func (p *pilot) fired(t *netloop.Tick, o *netloop.Object[arena.Shot]) {
 	shot := o.State()
 	if o.Owner() != p.client.ID() || shot.Born.Step != t.FixedStep() {
@@ -67,7 +67,7 @@ func (p *pilot) fired(t *netloop.Tick, o *netloop.Object[arena.Shot]) {
 	}
 }
 
-// struck is the server's word of a hit.
+// struck takes the server's confirmation of a hit.
 func (p *pilot) struck(_ *netloop.Tick, m arena.Strike) {
 	if p.ship == nil || m.By != p.ship.Ref() {
 		return
@@ -81,7 +81,7 @@ func (p *pilot) struck(_ *netloop.Tick, m arena.Strike) {
 	}
 }
 
-// look is the system bot.feel: it looks at the frame that is to be drawn.
+// look is the system bot.feel: it measures the frame that is about to be drawn.
 func (p *pilot) look(t *netloop.Tick) {
 	s := &p.senses
 	s.frame++

@@ -11,17 +11,17 @@ import (
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
 )
 
-// How a pilot plays. Angles are radians, distances units of the arena.
+// The parameters of a pilot. Angles are radians, distances units of the arena.
 const (
 	thinkEvery = 100 * time.Millisecond
 	fireEvery  = time.Second
 	sayEvery   = 60 * time.Second // on average
 
-	steady    = 0.03 // a heading that is off by less is good enough
-	forward   = 0.8  // the engine runs only when it is off by less
-	rockSense = 160  // from a rock's edge
+	steady    = 0.03 // a smaller error of the heading is ignored
+	forward   = 0.8  // the engine runs only below this error of the heading
+	rockSense = 160  // distance from a rock's edge
 	fireRange = 700
-	fireNear  = 10 // of a ship's middle
+	fireNear  = 10 // distance of the line of fire from a ship's middle
 	turnRate  = 3  // of a ship, in a second
 )
 
@@ -31,24 +31,24 @@ type pilot struct {
 	rand   *rand.Rand
 	feel   feel
 	senses senses
-	blind  bool // it is shown nothing
+	blind  bool // its client reads no state
 
-	ship    *netloop.Object[arena.Ship] // its own; nil until it has come
+	ship    *netloop.Object[arena.Ship] // its own; nil until it has spawned
 	ships   seen[arena.Ship]            // the others
 	rocks   seen[arena.Rock]
 	pickups seen[arena.Pickup]
-	enemy   *netloop.Object[arena.Ship] // to be shot at; nil: nobody
+	enemy   *netloop.Object[arena.Ship] // its target; nil: none
 	heard   int                         // lines of chat
 
-	// When what is next due, in game time. Zero: not begun.
+	// Due times, in game time. Zero: not begun.
 	think, fire, say time.Duration
 
-	turn   time.Duration // for so long it turns on
+	turn   time.Duration // the remaining time of a turn
 	thrust bool
-	left   bool // and to the left
+	left   bool // of the turn
 }
 
-// meet and part keep the ships apart: the pilot's own, and the others.
+// meet and part separate the pilot's own ship from the others.
 func (p *pilot) meet(o *netloop.Object[arena.Ship]) {
 	if o.Owner() == p.client.ID() {
 		p.ship = o
@@ -70,8 +70,8 @@ func (p *pilot) part(o *netloop.Object[arena.Ship]) {
 
 func (p *pilot) hear(*arenav1.Said) { p.heard++ }
 
-// control is what the pilot does in a fixed step. It thinks ten times a second, and in between does
-// as it has decided.
+// control returns the pilot's input of a fixed step. It decides ten times a second, and repeats its
+// decision in between.
 func (p *pilot) control(t *netloop.Tick) (in arena.Control) {
 	if p.ship == nil {
 		if p.blind {
@@ -106,7 +106,7 @@ func (p *pilot) control(t *netloop.Tick) (in arena.Control) {
 	return in
 }
 
-// wander flies a ship that the pilot does not see, about as busily as one that it does.
+// wander steers a ship without a view of it, about as busily as with one.
 func (p *pilot) wander(now time.Duration) (in arena.Control) {
 	if now >= p.think {
 		p.think = now + thinkEvery
@@ -126,7 +126,7 @@ func (p *pilot) wander(now time.Duration) (in arena.Control) {
 	return in
 }
 
-// decide sets the course, and says something now and then.
+// decide sets the course, and sometimes sends a line of chat.
 func (p *pilot) decide(me arena.Ship, now time.Duration) {
 	p.enemy = nil
 	if now >= p.fire {
@@ -149,13 +149,13 @@ func (p *pilot) begin(now time.Duration) {
 	p.say = now + time.Duration(p.rand.Int64N(int64(sayEvery)))
 }
 
-// soon is d on average, from half of it to one and a half.
+// soon returns a random time around d, from half of it to one and a half.
 func (p *pilot) soon(d time.Duration) time.Duration {
 	return d/2 + time.Duration(p.rand.Int64N(int64(d)))
 }
 
-// course is the heading that the pilot would like: towards whom it shoots at; else towards the
-// nearest pickup, or else the nearest ship, and away from rocks that are close.
+// course returns the wanted heading: towards the target of its shot; else towards the nearest
+// pickup, or else the nearest ship, and away from rocks that are close.
 func (p *pilot) course(me arena.Ship) float64 {
 	x, y := float64(me.X), float64(me.Y)
 	if p.enemy != nil {
@@ -168,7 +168,7 @@ func (p *pilot) course(me arena.Ship) float64 {
 		dx, dy := apart(float64(r.X), x), apart(float64(r.Y), y)
 		reach := rockSense + float64(r.Radius)
 		if dx > reach || dx < -reach || dy > reach || dy < -reach {
-			continue // Most rocks: spare the root.
+			continue // Most rocks: no root is needed.
 		}
 		if d := math.Hypot(dx, dy); d > 0 && d < reach {
 			push := 2 * (reach - d) / reach
@@ -179,8 +179,8 @@ func (p *pilot) course(me arena.Ship) float64 {
 	return math.Atan2(ty, tx)
 }
 
-// target is the direction of what the pilot is after, as a vector of length 1; it is
-// zero in an empty arena.
+// target returns the direction of the pilot's goal, as a vector of length 1; it is zero in an empty
+// arena.
 func (p *pilot) target(x, y float64) (dx, dy float64) {
 	best := math.Inf(1)
 	for _, o := range p.pickups.all {
@@ -199,7 +199,7 @@ func (p *pilot) target(x, y float64) (dx, dy float64) {
 	return 0, 0
 }
 
-// nearer keeps the shorter of two ways; best is the square of the first one's length.
+// nearer returns the shorter of two vectors; best is the square of the first one's length.
 func nearer(best, dx, dy, ox, oy float64) (d2, x, y float64) {
 	if d2 := ox*ox + oy*oy; d2 < best {
 		return d2, ox, oy
@@ -207,7 +207,7 @@ func nearer(best, dx, dy, ox, oy float64) (d2, x, y float64) {
 	return best, dx, dy
 }
 
-// nearest is the nearest ship in range, as the pilot sees it, and nil if there is none.
+// nearest returns the nearest ship in range, in the pilot's view, and nil if there is none.
 func (p *pilot) nearest(me arena.Ship) (found *netloop.Object[arena.Ship]) {
 	best := float64(fireRange * fireRange)
 	for _, o := range p.ships.all {
@@ -220,7 +220,7 @@ func (p *pilot) nearest(me arena.Ship) (found *netloop.Object[arena.Ship]) {
 	return found
 }
 
-// aimed reports whether the gun points at whom the pilot shoots at, where it is drawn.
+// aimed reports whether the gun points at the drawn target.
 func (p *pilot) aimed(me arena.Ship) bool {
 	if p.enemy == nil {
 		return false
@@ -231,7 +231,7 @@ func (p *pilot) aimed(me arena.Ship) bool {
 	return ok && dx*cos+dy*sin > 0 && math.Abs(dy*cos-dx*sin) < fireNear
 }
 
-// apart is the way from b to a along one side of the arena, which wraps around.
+// apart returns the distance from b to a along one side of the arena, which wraps around.
 func apart(a, b float64) float64 {
 	d := a - b
 	switch {
@@ -243,10 +243,10 @@ func apart(a, b float64) float64 {
 	return d
 }
 
-// angle brings an angle between −π and π.
+// angle reduces an angle to −π to π.
 func angle(a float64) float64 { return math.Remainder(a, 2*math.Pi) }
 
-// lines are what pilots say.
+// lines are the pilots' chat.
 var lines = [...]string{
 	"good shot", "that was close", "watch the rocks", "who needs a shield?", "nice flying", "again!", "behind you", "well played",
 }

@@ -1,7 +1,7 @@
-// Package bot plays cards: for tests, for load tests, and to fill the tables of those who wait.
+// Package bot plays cards: for tests, for load tests, and to fill the tables of waiting players.
 //
 //	bot.go    one bot: from the lobby to a table, through a match, and back
-//	host.go   bots of the server's own, which play in its process
+//	host.go   the server's own bots, which play in its process
 //	load.go   bots of a load test
 package bot
 
@@ -18,19 +18,19 @@ import (
 // frames.
 type Bot struct {
 	*player.Player
-	Plays bool                 // makes its turns by itself
-	Roams bool                 // goes to a table by itself, and after a match to the next one
-	Think func() time.Duration // before it does anything
-	Turn  func() func(error)   // is told of a turn, and how it went
-	Match func()               // is told that a match has ended
+	Plays bool                 // plays its turns by itself
+	Roams bool                 // moves to a table by itself, and after a match to the next one
+	Think func() time.Duration // the delay before each action
+	Turn  func() func(error)   // called at a turn; the result is called with its error
+	Match func()               // called at the end of a match
 
 	now  time.Duration // game time
-	at   time.Duration // when it goes on
+	at   time.Duration // the time of its next action
 	seen step
-	done bool // a turn: what has come of it is not seen yet
+	done bool // a turn was sent whose result is not visible yet
 }
 
-// step is what a bot thinks about.
+// step is the state that a bot reacts to.
 type step struct {
 	atTable bool
 	phase   cards.Phase
@@ -39,7 +39,7 @@ type step struct {
 	failed  int
 }
 
-// New lets a client play.
+// New makes a bot of a client.
 func New(c *client.Client) *Bot {
 	b := &Bot{
 		Player: player.New(c), Plays: true,
@@ -76,7 +76,7 @@ func (b *Bot) play(t *netloop.Tick) {
 	}
 }
 
-// gone thinks again about a way that was refused.
+// gone schedules another attempt after a refused move.
 func (b *Bot) gone(err error) {
 	if err != nil {
 		b.seen.failed++
@@ -84,7 +84,7 @@ func (b *Bot) gone(err error) {
 	}
 }
 
-// turn plays a card that fits, an eight last, or draws one.
+// turn plays a fitting card, an eight last, or draws one.
 func (b *Bot) turn(v *player.View) {
 	b.done = true
 	told := b.Turn()

@@ -28,7 +28,7 @@ func Host(ctx context.Context, s *netloop.Server, n int) {
 
 var names = []string{"Ada", "Blaise", "Carl", "Dana", "Emmy", "Fermat", "Grace", "Hypatia"}
 
-// hosted lets one bot play until ctx ends, or its client does.
+// hosted runs one bot until ctx ends, or its client does.
 func hosted(ctx context.Context, s *netloop.Server, n int) {
 	name := names[n%len(names)]
 	if again := n / len(names); again > 0 {
@@ -43,7 +43,7 @@ func hosted(ctx context.Context, s *netloop.Server, n int) {
 		more := rand.N(1300 * time.Millisecond) //nolint:gosec // It is no secret.
 		return 700*time.Millisecond + more
 	}
-	_ = c.Run(ctx) // Why it has ended makes no difference: it is tried again.
+	_ = c.Run(ctx) // The reason does not matter: the caller tries again.
 	_ = c.Close()
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// Load is the bot of a load test: it goes from the lobby to a table, plays a match, and goes back
-// for the next one. Its turns are the calls that are measured.
+// Load is the bot of a load test: it moves from the lobby to a table, plays a match, and returns
+// for the next one. Its turns are the measured calls.
 type Load struct{}
 
 // Schema implements loadtest.Bot.
@@ -23,7 +23,7 @@ func (Load) Join(int) any { return nil }
 // Token implements loadtest.Tokens: it is the player's name.
 func (Load) Token(n int) string { return fmt.Sprintf("bot %d", n) }
 
-// Start implements loadtest.Bot. A bot that does not read its state cannot play, and stays in the
+// Start implements loadtest.Bot. A bot that does not read its state cannot play, and remains in the
 // lobby.
 func (Load) Start(c *client.Client, m *loadtest.Meter) {
 	if m.Blind() {

@@ -1,5 +1,5 @@
-// Command loadclient plays Crazy Eights with many bots at once and measures what they notice:
-// loadclient run --help.
+// Command loadclient plays Crazy Eights with many bots at once and measures the delays that they
+// notice: loadclient run --help.
 package main
 
 import (

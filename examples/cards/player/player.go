@@ -1,9 +1,9 @@
-// Package player is one player's side of the game, whoever decides: a person at a terminal or a
-// bot. It keeps what the client sees of the lobby or of a table, and does what a player may do,
-// the ways from one to the other included.
+// Package player is one player's side of the game, for a person at a terminal or a bot. It holds
+// the client's view of the lobby or of a table, and performs a player's actions, including the
+// moves between them.
 //
-//	View              what there is to see, made anew in each frame
-//	Sit, Leave        ask for a ticket, and move with it over the connection that there is
+//	View              the visible state, made anew in each frame
+//	Sit, Leave        ask for a ticket, and move with it over the existing connection
 //	Play, Draw        a turn
 package player
 
@@ -22,20 +22,20 @@ type Player struct {
 	View View
 
 	c      *client.Client
-	asked  bool // and has no answer yet
-	leaves bool // has asked to move, and has not begun to
+	asked  bool // a call has no answer yet
+	leaves bool // a move was requested, and has not begun
 	listed []*netloop.Object[cards.Listing]
 }
 
-// View is what a player sees.
+// View is a player's view.
 type View struct {
 	State    client.State
 	Listings []cards.Listing // in the lobby, in the order of opening
-	AtTable  bool            // what follows is of the table
+	AtTable  bool            // the following fields are of the table
 	Table    cards.Table
 	Left     time.Duration // until Table.Until
 	Seats    []cards.Seat  // by place
-	Place    int           // the player's own; -1 for who watches or waits for one
+	Place    int           // the player's own; -1 for a spectator, or a player without a seat yet
 }
 
 // New makes the player of a client.
@@ -46,7 +46,7 @@ func New(c *client.Client) *Player {
 	return p
 }
 
-// Clone is what shares no memory with the next frame.
+// Clone returns a copy that shares no memory with the next frame.
 func (v *View) Clone() *View {
 	w := *v
 	w.Listings, w.Seats = slices.Clone(v.Listings), slices.Clone(v.Seats)
@@ -59,7 +59,7 @@ func (v *View) Clone() *View {
 	return &w
 }
 
-// Hand is the player's own, as far as it is known.
+// Hand returns the player's own hand, as far as it has arrived.
 func (v *View) Hand() []cards.Card {
 	if v.Place < 0 {
 		return nil
@@ -67,7 +67,7 @@ func (v *View) Hand() []cards.Card {
 	return v.Seats[v.Place].Hand
 }
 
-// MyTurn reports whether the table waits for the player.
+// MyTurn reports whether it is the player's turn.
 func (v *View) MyTurn() bool {
 	return v.AtTable && v.Table.Phase == cards.Playing && v.Place == int(v.Table.Turn)
 }
@@ -98,19 +98,19 @@ func (p *Player) look(t *netloop.Tick) {
 		v.Seats = append(v.Seats, s)
 	}
 	slices.SortFunc(v.Seats, func(a, b cards.Seat) int { return cmp.Compare(a.Place, b.Place) })
-	if v.Place >= len(v.Seats) { // Not all of them have come.
+	if v.Place >= len(v.Seats) { // Not all seats have arrived.
 		v.Place = -1
 	}
 	p.View = v
 }
 
-// Busy reports whether the player waits for an answer, or is on the way.
+// Busy reports whether the player waits for an answer, or moves.
 func (p *Player) Busy() bool { return p.asked || p.leaves || p.View.State.Phase != client.Playing }
 
-// Sit asks the lobby for a place, and goes there. then is called with what kept the player here.
+// Sit asks the lobby for a seat, and moves there. then is called with the error that prevents it.
 func (p *Player) Sit(q cards.SitDown, then func(error)) { goes(p, cards.Sit, q, then) }
 
-// Leave goes back to the lobby.
+// Leave moves back to the lobby.
 func (p *Player) Leave(then func(error)) { goes(p, cards.Leave, cards.GetUp{}, then) }
 
 // Play plays a card. With an eight it names the suit.
@@ -123,7 +123,7 @@ func (p *Player) Draw(then func(error)) {
 	ask(p, cards.Draw, cards.DrawOne{}, func(_ cards.Done, err error) { then(err) })
 }
 
-// Enter goes to the private table of a code. If there is none, the client ends, with CodeTicket.
+// Enter moves to the private table of a code. If there is none, the client ends, with CodeTicket.
 func (p *Player) Enter(code string) error { return p.move(code) }
 
 // move begins to move.
@@ -133,7 +133,7 @@ func (p *Player) move(ticket string) error {
 	return err
 }
 
-// goes asks for a ticket, and moves with it over the connection that there is.
+// goes asks for a ticket, and moves with it over the existing connection.
 func goes[Q any](p *Player, k *netloop.Call[Q, cards.Place], q Q, then func(error)) {
 	ask(p, k, q, func(at cards.Place, err error) {
 		if err == nil {
@@ -143,7 +143,7 @@ func goes[Q any](p *Player, k *netloop.Call[Q, cards.Place], q Q, then func(erro
 	})
 }
 
-// ask asks one thing at a time.
+// ask sends a call, and marks the player as busy until its answer.
 func ask[Q, R any](p *Player, k *netloop.Call[Q, R], q Q, then func(R, error)) {
 	p.asked = true
 	client.Ask(p.c, k, q, func(_ *netloop.Tick, r R, err error) {

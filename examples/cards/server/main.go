@@ -1,4 +1,4 @@
-// Command server serves Crazy Eights: a lobby, and tables that are kept in a database.
+// Command server serves Crazy Eights: a lobby, and tables that are stored in a database.
 package main
 
 import (

@@ -20,7 +20,7 @@ func (m model) lobby() (top, body, keys string) {
 	var b strings.Builder
 	list := m.view.Listings
 	switch {
-	case len(list) == 0 && m.view.State.Phase != client.Playing: // It is not known yet.
+	case len(list) == 0 && m.view.State.Phase != client.Playing: // The list has not arrived yet.
 	case len(list) == 0:
 		b.WriteString("\n   There is no table yet. Press p to play: others will find you.\n")
 	default:
@@ -48,7 +48,7 @@ func (m model) columns(table, players, seats, state string) string {
 	return " " + fit(table, 20) + " " + fit(players, wide-2) + " " + fit(seats, 7) + " " + state
 }
 
-// fit cuts a text, or fills it up.
+// fit cuts or pads a text to a width.
 func fit(text string, width int) string {
 	if lipgloss.Width(text) > width {
 		r := []rune(text)
@@ -73,7 +73,7 @@ func (m model) listing(l cards.Listing) string {
 	return m.columns(" "+clean(l.Table), clean(strings.Join(l.Players, ", ")), fmt.Sprintf("%d/%d", l.Taken, l.Seats), state)
 }
 
-// prompt is the line under the list: what is being typed, or what is to be said.
+// prompt returns the line under the list: the typed text, or a message.
 func (m model) prompt() string {
 	switch m.mode {
 	case naming:

@@ -6,9 +6,9 @@
 // The flow:
 //
 //	session.go   keeps the player connected, and runs the client's frames
-//	               │ what is seen, what went wrong         ▲ what the player does
+//	               │ views, errors                         ▲ actions
 //	               ▼                                       │
-//	model.go     what is on the screen, and what keys mean: no network, no clock
+//	model.go     the screen's content, and the actions of keys: no network, no clock
 //	lobby.go, table.go, screen.go   draw it
 package main
 
@@ -65,7 +65,7 @@ func run(ctx context.Context, addr, name string, alone bool) error {
 	return err
 }
 
-// show shows what a session sees until the player quits or ctx ends, and then ends the session.
+// show displays a session until the player quits or ctx ends, and then ends the session.
 func show(ctx context.Context, s *session, o ...tea.ProgramOption) error {
 	ctx, stop := context.WithCancel(ctx)
 	p := tea.NewProgram(newModel(s.name, s.act), append(o, tea.WithContext(ctx))...)
@@ -77,13 +77,13 @@ func show(ctx context.Context, s *session, o ...tea.ProgramOption) error {
 	_, err := p.Run()
 	stop()
 	<-ended
-	if errors.Is(err, tea.ErrProgramKilled) { // An interrupt is an end like another.
+	if errors.Is(err, tea.ErrProgramKilled) { // An interrupt is a normal end.
 		return nil
 	}
 	return err
 }
 
-// host makes a server of this process alone, with enough bots for a table.
+// host makes a server in this process, with enough bots for a table.
 func host() (*netloop.Server, error) {
 	g := cards.New(bot.Host)
 	g.Config().(*cards.Config).Bots = cards.MaxPlayers - 1

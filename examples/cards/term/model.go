@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/examples/cards/player"
 )
 
-// model is what is on the screen. It implements tea.Model, and is a value: each Update makes
+// model is the state of the screen. It implements tea.Model, and is a value: each Update returns
 // another.
 type model struct {
 	name          string
@@ -20,24 +20,24 @@ type model struct {
 
 	view    player.View // the newest
 	online  bool
-	trouble string // why it is not
-	note    string // what was refused last
+	trouble string // why it is offline
+	note    string // the last refusal
 	won     cards.Won
 
 	row   int        // in the lobby's list
 	card  int        // in the hand
-	mode  mode       // what keys mean
+	mode  mode       // selects the actions of keys
 	typed string     // so far
-	hand  cards.Card // an eight, for which a suit is chosen
+	hand  cards.Card // an eight, whose suit is being chosen
 }
 
-// mode is what keys mean.
+// mode selects the actions of keys.
 type mode uint8
 
 const (
 	browsing mode = iota // in the list or in the hand
 	naming               // a new table
-	coding               // the way to a private one
+	coding               // the code of a private table
 	suiting              // an eight
 )
 
@@ -67,7 +67,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// see takes what the client sees.
+// see takes a new view of the client.
 func (m model) see(v *player.View) model {
 	was := m.view
 	m.view, m.online = *v, v.State.Phase != client.Closed
@@ -82,7 +82,7 @@ func (m model) see(v *player.View) model {
 	}
 	m.row = max(0, min(m.row, len(v.Listings)-1))
 	m.card = max(0, min(m.card, len(v.Hand())-1))
-	if v.MyTurn() && !was.MyTurn() { // The first card that fits is the one that is meant, mostly.
+	if v.MyTurn() && !was.MyTurn() { // The first fitting card is usually the wanted one.
 		m.note = ""
 		if i := slices.IndexFunc(v.Hand(), v.Fits); i >= 0 {
 			m.card = i
@@ -109,7 +109,7 @@ func (m model) press(k tea.KeyMsg) (tea.Model, tea.Cmd) {
 	}
 }
 
-// does lets the player act.
+// does sends an action of the player.
 func (m model) does(a action) (tea.Model, tea.Cmd) {
 	m.note, m.mode, m.typed = "", browsing, ""
 	act := m.act
@@ -141,7 +141,7 @@ func (m model) inLobby(key string) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// onlyWatch reports whether the player can do no more at a table than to look on.
+// onlyWatch reports whether the player can only watch at a table.
 func (m model) onlyWatch(l cards.Listing) bool {
 	if l.Phase == cards.Playing || l.Phase == cards.Pausing {
 		return !slices.Contains(l.Players, m.name)
@@ -205,7 +205,7 @@ func (m model) atTable(key string) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// suit takes the key that says which suit an eight asks for.
+// suit takes the key that chooses the suit of an eight.
 func (m model) suit(key string) (tea.Model, tea.Cmd) {
 	if i := slices.Index([]string{"c", "d", "h", "s"}, key); i >= 0 {
 		return m.does(action{do: play, card: m.hand, suit: cards.Suit(i)})

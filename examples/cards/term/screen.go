@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/examples/cards"
 )
 
-// The least screen on which everything finds room.
+// The least size of the screen.
 const (
 	leastWidth  = 60
 	leastHeight = 20
@@ -53,7 +53,7 @@ func (m model) View() string {
 	return strings.Join(all, "\n")
 }
 
-// offline draws what is shown without a server.
+// offline draws the screen without a server.
 func (m model) offline() (top, body, keys string) {
 	kept := ""
 	if m.view.Place >= 0 && m.view.AtTable {
@@ -62,7 +62,7 @@ func (m model) offline() (top, body, keys string) {
 	return m.head("Crazy Eights", clean(m.name)), "\n\n   " + alarm.Render(clean(m.trouble)) + "\n\n   " + kept, "q quit"
 }
 
-// head is the line on top: what there is on the left, and who on the right.
+// head returns the top line: the title on the left, the player on the right.
 func (m model) head(left, right string) string {
 	return beside(strong.Render(left), right, m.width-2)
 }
@@ -72,7 +72,7 @@ func beside(left, right string, width int) string {
 	return left + strings.Repeat(" ", max(1, width-lipgloss.Width(left)-lipgloss.Width(right))) + right
 }
 
-// said is the line of what was refused, or of how the connection does.
+// said returns the line of the last refusal, or of the connection's state.
 func (m model) said() string {
 	switch s := m.view.State; {
 	case s.Phase == client.Reconnecting && s.Left > 0:
@@ -87,10 +87,10 @@ func (m model) said() string {
 	return alarm.Render(clean(m.note))
 }
 
-// seconds is what is left of a time, in whole ones.
+// seconds returns a time in whole seconds, rounded up.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
-// clean leaves out of a text of the server's or of another player's what would change the screen.
+// clean removes the control characters from a text of the server or of another player.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -100,7 +100,7 @@ func clean(text string) string {
 	}, text)
 }
 
-// sentence begins with a capital and ends with a full stop.
+// sentence adds a capital and a full stop.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -109,7 +109,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(string(unicode.ToUpper(r[0]))+string(r[1:]), ".") + "."
 }
 
-// symbol is how a suit is shown.
+// symbol returns the symbol of a suit.
 func symbol(s cards.Suit) string {
 	if s > cards.Spades {
 		return "?"
@@ -117,7 +117,7 @@ func symbol(s cards.Suit) string {
 	return []string{"♣", "♦", "♥", "♠"}[s]
 }
 
-// paint colours what belongs to a suit.
+// paint colours a text of a suit.
 func paint(s cards.Suit, text string) string {
 	if s == cards.Diamonds || s == cards.Hearts {
 		return red.Render(text)

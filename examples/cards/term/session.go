@@ -15,15 +15,15 @@ import (
 	"github.com/netloop/netloop/examples/cards/player"
 )
 
-// What the model is told.
+// The messages to the model.
 type (
-	seen    struct{ view *player.View } // in another frame, which shows something else
+	seen    struct{ view *player.View } // a new view, in another frame
 	trouble struct{ text string }       // there is no connection
-	refused struct{ text string }       // what the player wanted is not to be had
+	refused struct{ text string }       // the reason of a refusal
 	record  struct{ won cards.Won }
 )
 
-// action is what the player does.
+// action is an action of the player.
 type action struct {
 	do   deed
 	sit  cards.SitDown
@@ -42,11 +42,12 @@ const (
 	leave
 )
 
-// session keeps a player connected: over breaks, restarts of the server, and its absence.
+// session keeps a player connected: over broken connections, restarts of the server, and its
+// absence.
 type session struct {
 	addr, name string
-	local      *netloop.Server // or that of this process
-	actions    chan action     // Size 1: a player who is faster than that is not heard.
+	local      *netloop.Server // or the server of this process
+	actions    chan action     // Size 1: actions of a faster player are dropped.
 	tell       func(tea.Msg)
 }
 
@@ -54,7 +55,7 @@ func newSession(addr, name string) *session {
 	return &session{addr: addr, name: name, actions: make(chan action, 1)}
 }
 
-// act hands an action to the client's frames. One that nobody takes is dropped.
+// act passes an action to the client's frames. It is dropped if no frame takes it.
 func (s *session) act(a action) {
 	select {
 	case s.actions <- a:
@@ -62,7 +63,7 @@ func (s *session) act(a action) {
 	}
 }
 
-// again is how long to wait before another server is looked for.
+// again is the pause before another connection attempt.
 const again = time.Second
 
 // run connects, plays, and connects again, until ctx ends.
@@ -80,7 +81,7 @@ func (s *session) run(ctx context.Context, tell func(tea.Msg)) {
 	}
 }
 
-// patience is how long a server may take to answer.
+// patience is the time limit of a server's answer.
 const patience = 3 * time.Second
 
 func (s *session) dial(ctx context.Context, room string) (*client.Client, error) {
@@ -89,7 +90,7 @@ func (s *session) dial(ctx context.Context, room string) (*client.Client, error)
 	return client.Dial(ctx, s.addr, client.Config{Schema: cards.Schema, Local: s.local, Token: s.name, Room: room})
 }
 
-// explain tells the player why there is no connection, and returns the room to come back to.
+// explain shows the player why there is no connection, and returns the room of the next one.
 func (s *session) explain(room string, err error) string {
 	code, text := netloop.Code(0), err.Error()
 	if r := (*netloop.Refusal)(nil); errors.As(err, &r) {
@@ -120,7 +121,7 @@ func (s *session) explain(room string, err error) string {
 	return room
 }
 
-// play runs the client's frames until it ends, and returns where it was.
+// play runs the client's frames until it ends, and returns its room.
 func (s *session) play(ctx context.Context, c *client.Client) (room string, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -131,7 +132,8 @@ func (s *session) play(ctx context.Context, c *client.Client) (room string, err 
 	c.On(netloop.Update, "term.act", func(*netloop.Tick) {
 		select {
 		case a := <-s.actions:
-			// Nobody hears a watcher of what has happened some time ago: it just leaves.
+			// A spectator's view is delayed, and so would be the answer to its call: it leaves
+			// without one.
 			if goesBack = a.do == leave && p.View.Place < 0; goesBack {
 				stop()
 				return
@@ -158,11 +160,11 @@ func (s *session) play(ctx context.Context, c *client.Client) (room string, err 
 	if room = c.Room(); goesBack {
 		room = ""
 	}
-	_ = c.Close() // It has ended, or the player has.
+	_ = c.Close() // It has ended, or the player has quit.
 	return room, err
 }
 
-// ask asks what the player has won.
+// ask asks for the player's record.
 func (s *session) ask(c *client.Client) {
 	client.Ask(c, cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, w cards.Won, err error) {
 		if err == nil {
@@ -171,7 +173,7 @@ func (s *session) ask(c *client.Client) {
 	})
 }
 
-// perform does what the player wants, in a frame.
+// perform performs an action of the player, in a frame.
 func (s *session) perform(p *player.Player, a action) {
 	if p.Busy() {
 		return

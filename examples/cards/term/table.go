@@ -27,7 +27,7 @@ func (m model) table() (top, body, keys string) {
 	return m.head(title, right), strings.Join(parts, "\n"), m.tableKeys()
 }
 
-// seats draws who sits at the table.
+// seats draws the players of the table.
 func (m model) seats() string {
 	var b strings.Builder
 	v := &m.view
@@ -87,7 +87,7 @@ func (m model) middle() string {
 		"\n" + soft.Render(fmt.Sprintf("       %2d left", t.Pile))
 }
 
-// event says what has happened, and what the table waits for.
+// event describes the last event, and the next turn.
 func (m model) event() string {
 	v := &m.view
 	t, left := v.Table, seconds(v.Left)
@@ -128,10 +128,10 @@ func (m model) event() string {
 	return last + fmt.Sprintf("%s to play: %d s", who(t.Turn), left)
 }
 
-// cell is how wide a card of the hand is.
+// cell is the width of a card of the hand.
 const cell = 6
 
-// hands draws the player's cards. What fits has a dot below it.
+// hands draws the player's cards. A fitting card has a dot below it.
 func (m model) hands() string {
 	v := &m.view
 	hand := v.Hand()

@@ -1,10 +1,10 @@
-// The arena is a torus: what leaves on one side comes back on the other. The camera looks at a place
-// of it, and everything is drawn where it is nearest to that place.
+// The arena is a torus. The camera is centred on a position, and every object is drawn at its copy
+// nearest to that position.
 
 /** The length of the arena's sides, in units: Size of schema.go. */
 export const size = 4096;
 
-/** way is how far it is from a to b along one side of the arena, by the shorter way. */
+/** way returns the shorter distance from a to b along one side of the arena. */
 export function way(a: number, b: number): number {
   const d = b - a;
   if (d > size / 2) return d - size;
@@ -12,12 +12,12 @@ export function way(a: number, b: number): number {
   return d;
 }
 
-/** wrap brings a coordinate back into the arena. */
+/** wrap reduces a coordinate to the arena. */
 export function wrap(x: number): number {
   return ((x % size) + size) % size;
 }
 
-/** Camera says which part of the arena the window shows. */
+/** Camera holds the part of the arena that the window shows. */
 export class Camera {
   x = size / 2;
   y = size / 2;
@@ -33,32 +33,34 @@ export class Camera {
   }
 
   /**
-   * lookAcross lets the zoom go, by and by, to where the shorter side of the window shows so many
-   * units, or fewer where the window would show more than the whole arena.
+   * lookAcross moves the zoom gradually to the value at which the shorter side of the window shows
+   * so many units, or fewer if the window would show more than the whole arena.
    */
   lookAcross(units: number, dt: number): void {
     const wanted = Math.max(Math.min(this.width, this.height) / units, Math.max(this.width, this.height) / size);
     this.zoom += (wanted - this.zoom) * ease(dt, 0.35);
   }
 
-  /** follow moves the camera towards a place: lag is the time, in seconds, in which most of the way is done. */
+  /**
+   * follow moves the camera towards a position: lag is the time, in seconds, of most of the way.
+   */
   follow(x: number, y: number, dt: number, lag: number): void {
     const part = ease(dt, lag);
     this.x = wrap(this.x + way(this.x, x) * part);
     this.y = wrap(this.y + way(this.y, y) * part);
   }
 
-  /** left returns where x is in the window, in pixels. */
+  /** left returns the horizontal position of x in the window, in pixels. */
   left(x: number): number {
     return this.width / 2 + way(this.x, x) * this.zoom;
   }
 
-  /** top returns where y is in the window, in pixels. */
+  /** top returns the vertical position of y in the window, in pixels. */
   top(y: number): number {
     return this.height / 2 + way(this.y, y) * this.zoom;
   }
 
-  /** sees reports whether something of a radius, in units, can be seen at a place. */
+  /** sees reports whether an object of a radius, in units, is visible at a position. */
   sees(x: number, y: number, radius: number): boolean {
     return (
       Math.abs(way(this.x, x)) <= this.width / 2 / this.zoom + radius &&
@@ -67,7 +69,7 @@ export class Camera {
   }
 }
 
-/** ease is the part of the way that is done in dt seconds, if most of it takes lag seconds. */
+/** ease returns the part of the way that is done in dt seconds, if most of it takes lag seconds. */
 function ease(dt: number, lag: number): number {
   return lag <= 0 ? 1 : 1 - Math.exp((-3 * dt) / lag);
 }

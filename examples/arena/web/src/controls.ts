@@ -1,6 +1,6 @@
-// What the player does: keys, two thumbs on glass, or a gamepad.
+// The player's input: keys, two thumbs on a touch screen, or a gamepad.
 
-/** Wish is what the player wants at the moment. */
+/** Wish is the player's current input. */
 export interface Wish {
   thrust: boolean;
   fire: boolean;
@@ -17,14 +17,14 @@ const bound: Record<string, "left" | "right" | "thrust" | "fire"> = {
   Space: "fire",
 };
 
-/** The share of a stick's way that counts as none. */
+/** The share of a stick's range that counts as zero. */
 const deadZone = 0.3;
 
-/** Controls gathers what the player does, from wherever it comes. */
+/** Controls combines the player's input from all devices. */
 export class Controls {
   private readonly held = { left: false, right: false, thrust: false, fire: false };
   private readonly thumb = { x: 0, y: 0, fire: false };
-  /** A key was pressed since the last wish: also a tap that is shorter than a step counts. */
+  /** A key was pressed since the last wish: a tap shorter than a step counts too. */
   private tapped = false;
   private readonly wished: Wish = { thrust: false, fire: false, turn: 0 };
 
@@ -37,7 +37,7 @@ export class Controls {
     this.listenToThumbs();
   }
 
-  /** wish is what the player wants in this step. The same object is returned each time. */
+  /** wish returns the player's input of this step. The same object is returned each time. */
   wish(): Wish {
     const { held, thumb, wished } = this;
     const pad = this.page.defaultView!.navigator.getGamepads?.().find((p) => p?.connected);
@@ -51,7 +51,10 @@ export class Controls {
     return wished;
   }
 
-  /** letGo forgets what is held: the page does not hear of keys that are let go elsewhere. */
+  /**
+   * letGo clears the held keys, because the page gets no event of keys that are released outside of
+   * it.
+   */
   letGo(): void {
     Object.assign(this.held, { left: false, right: false, thrust: false, fire: false });
     Object.assign(this.thumb, { x: 0, y: 0, fire: false });
@@ -96,7 +99,7 @@ export class Controls {
   }
 }
 
-/** typing reports whether keys go into a field of text. */
+/** typing reports whether key presses are entered into a text field. */
 export function typing(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement && target.type === "text";
 }

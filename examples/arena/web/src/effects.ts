@@ -1,15 +1,15 @@
 import type { Painter } from "./paint.js";
 
-/** How many bursts are shown at once, and for how long each, in seconds. */
+/** The most bursts at once, and the length of each, in seconds. */
 const most = 32;
 const burstTime = 0.7;
 
-/** Effects is what is seen for a moment after something has happened. */
+/** Effects holds the short animations that follow an event. */
 export class Effects {
   private readonly all = Array.from({ length: most }, () => ({ x: 0, y: 0, begun: -Infinity, own: false }));
   private next = 0;
 
-  /** burst lets a ship burst at a place. now is in seconds. */
+  /** burst starts the burst of a ship at a position. now is in seconds. */
   burst(x: number, y: number, own: boolean, now: number): void {
     Object.assign(this.all[this.next]!, { x, y, own, begun: now });
     this.next = (this.next + 1) % most;

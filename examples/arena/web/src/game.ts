@@ -1,4 +1,4 @@
-// The arena's client: what it predicts and draws in between, and what becomes of what it hears.
+// The arena's client: its prediction and interpolation, and the handlers of messages.
 
 import { connect, type Client, type Frame, type ObjectClass, type ReplicatedObject } from "@netloop/client";
 
@@ -6,7 +6,7 @@ import { schema, type Arena, type Ship, type Rock, type Shot, type Pickup, type 
 import type { Controls } from "./controls.js";
 import { fly, glowMs, reloadMs } from "./steer.js";
 
-/** What the page does when something is heard or seen. */
+/** The page's reactions to messages and events. */
 export interface Events {
   said(name: string, text: string): void;
   /** A ship has been struck: by and ship are the ships' ids. */
@@ -17,13 +17,13 @@ export interface Events {
 
 const ms = 1_000_000n; // An instant counts nanoseconds.
 
-/** Game is the arena as one client has it. */
+/** Game is the arena of one client. */
 export class Game {
   readonly ships: ObjectClass<Ship, Control>;
   readonly rocks: ObjectClass<Rock, Control>;
   readonly shots: ObjectClass<Shot, Control>;
   readonly pickups: ObjectClass<Pickup, Control>;
-  /** The player's ship, once it has one. */
+  /** The player's ship, once it has spawned. */
   own: ReplicatedObject<Ship> | undefined;
   private readonly hulls = new Map<number, number>();
 
@@ -56,7 +56,10 @@ export class Game {
     client.handle("struck", (strike) => events.struck(Number(strike.By), Number(strike.Ship)));
   }
 
-  /** predict flies the player's ship at once, as Steer of ship.go does on the server a little later. */
+  /**
+   * predict flies the player's ship at once; Steer of ship.go computes the same on the server a
+   * little later.
+   */
   private predict(): void {
     this.ships.predict((ship, wish, frame) => {
       ship.Thrust = wish.Thrust;
@@ -70,7 +73,7 @@ export class Game {
     this.shots.predict(() => {});
   }
 
-  /** look finds out what has happened to a ship. */
+  /** look detects events of a ship by its change of hull. */
   private look(o: ReplicatedObject<Ship>, events: Events): void {
     const was = this.hulls.get(o.id) ?? o.state.Hull;
     const is = o.state.Hull;
@@ -88,19 +91,19 @@ export class Game {
     this.client.send("say", { text });
   }
 
-  /** best asks who is best. */
+  /** best asks for the best players. */
   async best(top: number): Promise<readonly { name: string; score: number }[]> {
     const reply = await this.client.call("standings", { Top: top });
     return reply.Rows.map((r) => ({ name: r.Name, score: r.Score }));
   }
 }
 
-/** instant is the game time of a frame as deadlines count it. */
+/** instant returns the game time of a frame in the unit of deadlines. */
 function instant(frame: Frame): bigint {
   return BigInt(Math.round(frame.gameTime * 1e6));
 }
 
-/** enterArena connects as somebody who looks on. */
+/** enterArena connects as a spectator. */
 export function enterArena(): Promise<Client<Arena>> {
   return connect({ schema, params: { Watch: true } });
 }

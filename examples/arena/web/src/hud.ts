@@ -1,7 +1,7 @@
-// What stands around the arena: scores, chat, the figures of the network, and what has gone wrong.
-// Text is only ever set as text, never as HTML: names and chat come from other players.
+// The display around the arena: scores, chat, network figures, and errors. Texts are always set as
+// text, never as HTML: names and chat are from other players.
 
-/** NetFigures is what the panel of the network shows. */
+/** NetFigures are the figures of the network panel. */
 export interface NetFigures {
   transport: string;
   rttMs: number;
@@ -12,7 +12,7 @@ export interface NetFigures {
   frameMs: number;
 }
 
-/** Worse is what the sliders add to the network. */
+/** Worse are the settings of the network sliders. */
 export interface Worse {
   delayMs: number;
   jitterMs: number;
@@ -22,7 +22,7 @@ export interface Worse {
 const chatLines = 8;
 const chatFades = 9_000; // ms
 
-/** Hud shows what is said in words and figures. */
+/** Hud shows texts and figures. */
 export class Hud {
   onSay: (text: string) => void = () => {};
   onJoin: (name: string) => void = () => {};
@@ -56,21 +56,21 @@ export class Hud {
     if (window.innerWidth < 720) this.foldNet();
   }
 
-  /** playing shows what belongs to a player who flies, or to one who looks on. */
+  /** playing shows the panels of a player who flies, or of one who watches. */
   playing(name: string | undefined): void {
     by("intro").hidden = name !== undefined;
     by("me").hidden = name === undefined;
     by("me-name").textContent = name ?? "";
   }
 
-  /** connected shows the panels once there is something to be said in them. */
+  /** connected shows the panels once they have content. */
   connected(): void {
     for (const id of ["scores", "net", "chat"]) by(id).hidden = false;
   }
 
   intro(text: string): void { set(by("intro-text"), text); }
 
-  /** trouble says what has gone wrong, and offers to try again; without a title all is well. */
+  /** trouble shows an error, and offers another attempt; an empty title hides it. */
   trouble(title: string, text = "", again = true): void {
     by("trouble").hidden = title === "";
     set(by("trouble-title"), title);
@@ -162,7 +162,7 @@ function by(id: string): HTMLElement {
   return found;
 }
 
-/** set changes a text only where it is another one: what does not change is not laid out again. */
+/** set changes a text only if it differs, because each change causes a new layout. */
 function set(e: HTMLElement, text: string): void {
   if (e.textContent !== text) e.textContent = text;
 }

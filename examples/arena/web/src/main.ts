@@ -1,4 +1,4 @@
-// The page of the arena. It shows the arena at once, and whoever presses a key flies.
+// The page of the arena. It shows the arena at once, and a key press starts a ship.
 //
 //   keys, thumbs, gamepad ──▶ Controls ──▶ Game (client: inputs, prediction, interpolation)
 //                                            │ views, once per frame
@@ -17,7 +17,7 @@ import { theme } from "./theme.js";
 import { comingBack, troubleOf, troubleOfError } from "./trouble.js";
 import type { Ship } from "../schema.js";
 
-const playAcross = 900; // units of the arena that a player sees along the shorter side
+const playAcross = 900; // units of the arena across the shorter side, for a player
 const watchAcross = 1500;
 const hearing = 900; // units
 const best = 8;
@@ -30,14 +30,14 @@ const camera = new Camera();
 const painter = new Painter(document.getElementById("arena") as HTMLCanvasElement, camera);
 
 let game: Game | undefined;
-let wanted: string | undefined; // The name of a player who wants a ship and has none yet.
+let wanted: string | undefined; // The name of a player who has asked for a ship and has none yet.
 let playing = false;
 let last = performance.now();
 let frameMs = 16;
 let leader = "";
 const look: ShipLook = { x: 0, y: 0, heading: 0, thrust: false, name: "", hull: 0, shielded: false, own: false };
 
-/** begin connects, and shows what has come of it. */
+/** begin connects, and shows the result. */
 async function begin(): Promise<void> {
   hud.trouble("");
   hud.intro("connecting…");
@@ -93,7 +93,7 @@ function fell(ship: Ship, own: boolean): void {
   sound.burst(far(ship.X, ship.Y));
 }
 
-/** far is how far away something is to be heard: 0 here, 1 out of hearing. */
+/** far returns the distance of a position for sounds: 0 at the camera, 1 out of hearing. */
 function far(x: number, y: number): number {
   return Math.min(1, Math.hypot(way(camera.x, x), way(camera.y, y)) / hearing);
 }
@@ -110,7 +110,7 @@ function frame(now: number): void {
   frameMs += (performance.now() - begun - frameMs) * 0.05;
 }
 
-/** draw draws what there is, from the ground up. */
+/** draw draws all objects, from the ground up. */
 function draw(g: Game, dt: number, now: number): void {
   const own = g.own && g.ships.view(g.own);
   aim(g, own, dt);
@@ -134,7 +134,7 @@ function draw(g: Game, dt: number, now: number): void {
   g.ships.views((s, o) => painter.dot(s.X, s.Y, o === g.own));
 }
 
-/** aim points the camera at the player's ship, or at the one that leads. */
+/** aim points the camera at the player's ship, or at the leader's. */
 function aim(g: Game, own: Ship | undefined, dt: number): void {
   if (own && !playing) {
     playing = true;
@@ -155,7 +155,7 @@ function aim(g: Game, own: Ship | undefined, dt: number): void {
   });
 }
 
-/** ghosts shows where the server, the picture of others and the prediction take ships to be. */
+/** ghosts shows the positions of ships by the server, by interpolation and by prediction. */
 function ghosts(g: Game): void {
   for (const o of g.ships) {
     painter.ghost(o.state.X, o.state.Y, o.state.Heading, theme.server);
@@ -168,7 +168,7 @@ function ghosts(g: Game): void {
 
 let bytes = 0;
 
-/** figures tells what the network does, and who is best, once a second. */
+/** figures updates the network figures and the scores, once a second. */
 function figures(): void {
   const g = game;
   if (!g || g.client.status.phase !== "playing") return;
@@ -188,7 +188,7 @@ function figures(): void {
       leader = rows[0]?.name ?? "";
       hud.scores(rows, g.own?.state.Name);
     },
-    () => {}, // It is asked again in a second.
+    () => {}, // The next second asks again.
   );
 }
 
@@ -212,7 +212,7 @@ window.addEventListener("keydown", (e) => {
 window.addEventListener("pointerdown", () => sound.wake());
 window.addEventListener("pagehide", () => game?.client.close());
 document.getElementById("touch")!.addEventListener("pointerdown", () => take(""));
-// For the console of the browser, and for tests: what the page plays with.
+// For the browser's console, and for tests: the current game.
 Object.defineProperty(window, "arena", { value: { get game() { return game; } } });
 setInterval(figures, 1000);
 requestAnimationFrame(frame);

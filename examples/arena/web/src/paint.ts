@@ -5,7 +5,7 @@ const shipRadius = 14;
 const shotRange = 800;
 const turn = 2 * Math.PI;
 
-/** ShipLook is what there is to be seen of a ship. */
+/** ShipLook is the visible state of a ship. */
 export interface ShipLook {
   x: number;
   y: number;
@@ -18,11 +18,11 @@ export interface ShipLook {
 }
 
 /**
- * Painter draws a frame on a canvas: begin, and then what there is. It keeps the paths of what has a
- * shape of its own, and makes no garbage while it draws.
+ * Painter draws a frame on a canvas: begin, and then the objects. It caches the paths of objects
+ * with individual shapes, and makes no garbage while it draws.
  *
- * It is Canvas 2D and nothing else: two hundred small paths are far below what that can do at 60
- * frames a second, and a page without a library has nothing to load and nothing to keep up to date.
+ * It uses Canvas 2D only: two hundred small paths are far below its capacity at 60 frames a second,
+ * and a page without a library has none to load and to update.
  */
 export class Painter {
   private readonly g: CanvasRenderingContext2D;
@@ -94,7 +94,7 @@ export class Painter {
     g.stroke();
   }
 
-  /** drawStars draws stars that are farther away than the arena: they go by more slowly. */
+  /** drawStars draws stars farther away than the arena, which move more slowly. */
   private drawStars(): void {
     const { g, camera } = this;
     const cell = 180;
@@ -115,7 +115,7 @@ export class Painter {
     g.globalAlpha = 1;
   }
 
-  /** place moves the origin to a place of the arena, in its units, and turns it. */
+  /** place moves the origin to a position of the arena, in its units, and rotates it. */
   private place(x: number, y: number, heading: number): void {
     const { camera, ratio } = this;
     const z = camera.zoom * ratio;
@@ -124,7 +124,7 @@ export class Painter {
     this.g.setTransform(c, s, -s, c, camera.left(x) * ratio, camera.top(y) * ratio);
   }
 
-  /** flat makes pixels of the page the unit again. */
+  /** flat resets the unit to pixels of the page. */
   private flat(): void {
     this.g.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
@@ -134,7 +134,7 @@ export class Painter {
     const { g } = this;
     let path = this.rocks.get(id);
     if (!path) {
-      if (this.rocks.size > 4096) this.rocks.clear(); // Ids of rocks that are long gone.
+      if (this.rocks.size > 4096) this.rocks.clear(); // Ids of rocks that despawned long ago.
       path = rockPath(id, radius);
       this.rocks.set(id, path);
     }
@@ -213,7 +213,7 @@ export class Painter {
     g.fillText(s.name, camera.left(s.x), camera.top(s.y) + 30 * Math.max(camera.zoom, 0.8));
   }
 
-  /** pips shows how many hits a ship survives. */
+  /** pips shows the number of hits that a ship survives. */
   private pips(s: ShipLook): void {
     const { g, camera } = this;
     if (camera.zoom < 0.42) return;
@@ -225,7 +225,7 @@ export class Painter {
     g.globalAlpha = 1;
   }
 
-  /** beam draws a shot: left says how much of its time is left, 1 to 0. */
+  /** beam draws a shot: left is the remaining share of its time, 1 to 0. */
   beam(x: number, y: number, heading: number, left: number, own: boolean): void {
     if (!this.camera.sees(x, y, shotRange)) return;
     const { g } = this;
@@ -248,7 +248,7 @@ export class Painter {
     this.g.stroke();
   }
 
-  /** burst draws what is left of a ship: part goes from 0 to 1. */
+  /** burst draws the explosion of a ship: part runs from 0 to 1. */
   burst(x: number, y: number, part: number, own: boolean): void {
     if (!this.camera.sees(x, y, 120)) return;
     const { g } = this;
@@ -270,7 +270,7 @@ export class Painter {
     g.globalAlpha = 1;
   }
 
-  /** ghost draws the outline of a ship where one of the three takes it to be. */
+  /** ghost draws the outline of a ship at one of its three positions. */
   ghost(x: number, y: number, heading: number, colour: string): void {
     if (!this.camera.sees(x, y, 60)) return;
     const { g } = this;
@@ -282,7 +282,7 @@ export class Painter {
     g.setLineDash([]);
   }
 
-  /** map draws the frame of the little map in the lower right corner. Then dot draws into it. */
+  /** map draws the frame of the small map in the lower right corner. Then dot draws into it. */
   map(): void {
     const { g, camera } = this;
     this.flat();

@@ -1,16 +1,18 @@
-// Sounds are made on the spot, so that the page has nothing to load. A browser lets a page sound only
-// after somebody has done something on it: until then all is silent.
+// Sounds are synthesised, so that the page has no files to load. A browser permits sound only after
+// a user's action on the page.
 
 const loudness = 0.16;
 
-/** Sound plays what is seen. far is 0 for what happens here and 1 for what is at the edge of hearing. */
+/**
+ * Sound plays the sounds of visible events. far is 0 at the camera and 1 at the edge of hearing.
+ */
 export class Sound {
   private out: AudioContext | undefined;
   private master: GainNode | undefined;
   private noise: AudioBuffer | undefined;
   private muted = false;
 
-  /** wake begins to sound: it is called when the player does something. */
+  /** wake starts the audio: it is called on an action of the player. */
   wake(): void {
     if (this.out || typeof AudioContext === "undefined") return;
     this.out = new AudioContext();

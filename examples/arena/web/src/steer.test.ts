@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { fly, type Flight } from "./steer.js";
 
-/** exact makes float32 of the numbers, which JSON writes with fewer digits. */
+/** exact rounds numbers to float32, which JSON writes with fewer digits. */
 const exact = (_: string, v: unknown): unknown => (typeof v === "number" ? Math.fround(v) : v);
 
 const flights = JSON.parse(readFileSync(`${process.env.NETLOOP_ROOT}/examples/arena/web/testdata/flights.json`, "utf8"), exact) as { Was: Flight; Is: Flight }[];

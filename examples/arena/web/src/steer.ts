@@ -1,5 +1,5 @@
-// How a ship flies, as ship.go has it: the server runs one, this page the other, a little earlier.
-// Numbers are rounded to float32 wherever Go has a float32, so that both come to the same.
+// The flight of a ship, as in ship.go: the server runs that code, and this page runs this, a little
+// earlier. Numbers are rounded to float32 wherever Go has a float32, so that the results are equal.
 
 import { size } from "./camera.js";
 
@@ -9,9 +9,9 @@ const thrust = 220; // acceleration, units per second
 const drag = f(0.6); // share of the speed lost per second
 const turnRate = 3;
 
-/** reloadMs is how long a ship needs between two shots. */
+/** reloadMs is the least time between two shots. */
 export const reloadMs = 250;
-/** glowMs is for how long a shot is seen. */
+/** glowMs is how long a shot is visible. */
 export const glowMs = 200;
 
 /** Flight is the part of a ship that moves. */
@@ -44,7 +44,7 @@ export function fly(s: Flight, dt: number): void {
   if (s.X !== x || s.Y !== y) s.Leaps = (s.Leaps + 1) & 0xff;
 }
 
-/** around brings what has gone over an edge back on the other side. */
+/** around wraps a coordinate that has passed an edge. */
 function around(at: number): number {
   if (at < 0) return f(at + size);
   if (at >= size) return f(at - size);

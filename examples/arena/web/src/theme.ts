@@ -1,4 +1,4 @@
-// The colours of the arena: a calm night, in which only what matters is bright.
+// The colours of the arena: a dark background, on which only the important objects are bright.
 
 export const theme = {
   sky: "#0d1321",

@@ -1,12 +1,12 @@
-// What a player is told when something has gone wrong: what it means, and what can be done.
+// The texts for a player about errors: the meaning, and the possible action.
 
 import { Code, NetloopError, type Status } from "@netloop/client";
 
-/** Trouble is what the page says. */
+/** Trouble is the text of an error. */
 export interface Trouble {
   title: string;
   text: string;
-  /** To try again may help. */
+  /** Whether another attempt may help. */
   again: boolean;
 }
 
@@ -26,21 +26,21 @@ const known: Record<number, Trouble> = {
   [Code.Replaced]: { title: "You play in another window", text: "This one has been left.", again: true },
 };
 
-/** troubleOf says in words why a client has ended. text is what the server or the client said. */
+/** troubleOf describes why a client has ended. text is the server's or the client's. */
 export function troubleOf(code: number, text: string): Trouble {
   const t = known[code] ?? { title: "The connection has ended", text: "", again: true };
   const said = text && text !== t.text ? ` (${text}, code ${code})` : ` (code ${code})`;
   return { ...t, text: (t.text + said).trim() };
 }
 
-/** troubleOfError says in words why connect has failed. */
+/** troubleOfError describes why connect has failed. */
 export function troubleOfError(error: unknown): Trouble {
   const text = String(error instanceof Error ? error.message : error);
   if (error instanceof NetloopError && error.code !== Code.Lost) return troubleOf(error.code, text);
   return { title: "The server cannot be reached", text: `It is not there, or the network between lets nothing through. (${text})`, again: true };
 }
 
-/** comingBack says that the client tries to come back. */
+/** comingBack describes a reconnection. */
 export function comingBack(s: Status): Trouble {
   const left = s.leftMs > 0 ? ` Your ship is kept for ${Math.ceil(s.leftMs / 1000)} s.` : "";
   return { title: "The connection is lost", text: `Trying to come back, attempt ${s.attempt}.${left}`, again: false };

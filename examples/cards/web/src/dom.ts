@@ -1,4 +1,4 @@
-// A few helpers for the page. Texts of players and servers are text, and never HTML.
+// Helpers for the page. Texts of players and servers are set as text, never as HTML.
 
 /** find returns an element of the page. */
 export function find<E extends HTMLElement = HTMLElement>(id: string): E {
@@ -15,7 +15,10 @@ export function make<K extends keyof HTMLElementTagNameMap>(tag: K, className: s
 
 const keys = new WeakMap<Element, string>();
 
-/** fill makes what is in an element anew when key has changed, so that the rest keeps its focus. */
+/**
+ * fill replaces the content of an element if key has changed, so that unchanged elements keep their
+ * focus.
+ */
 export function fill(e: Element, key: unknown, inside: () => (Node | string)[]): void {
   const text = JSON.stringify(key);
   if (keys.get(e) === text) return;
@@ -23,7 +26,7 @@ export function fill(e: Element, key: unknown, inside: () => (Node | string)[]):
   e.replaceChildren(...inside());
 }
 
-/** say sets a text, if it is another. */
+/** say sets a text, if it differs. */
 export function say(e: Element, text: string): void {
   if (e.textContent !== text) e.textContent = text;
 }

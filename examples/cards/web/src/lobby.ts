@@ -1,4 +1,4 @@
-// The lobby: the list of tables, which is live, and the ways to one.
+// The lobby: the live list of tables, and the buttons to join one.
 
 import type { Listing } from "../schema.js";
 import { fill, find, make, say } from "./dom.js";
@@ -15,7 +15,7 @@ export function showLobby(s: Session): void {
   fill(find("tables"), [list, s.name, s.busy], () => list.map((l) => row(s, l)));
 }
 
-/** row is a table of the list. */
+/** row makes the row of a table. */
 function row(s: Session, l: Listing): HTMLElement {
   const on = l.Phase === Phase.Playing || l.Phase === Phase.Pausing;
   const mine = l.Players.includes(s.name);

@@ -1,7 +1,7 @@
 // The page of the card game.
 //
 //   clicks, keys ──▶ Session (connection, tickets, calls) ──▶ lobby and tables of the server
-//                       │ what has changed
+//                       │ changes
 //                       ▼
 //                    showLobby, TableView: the page, drawn anew where it is another
 
@@ -33,19 +33,19 @@ const session = new Session(remembered(), {
 });
 const view = new TableView(session);
 
-/** remembered is the name that the player had the last time. */
+/** remembered returns the player's last name. */
 function remembered(): string {
   const asked = new URLSearchParams(location.search).get("name");
   try {
     const name = asked || localStorage.getItem("cards.name") || `guest ${Math.floor(Math.random() * 900 + 100)}`;
     localStorage.setItem("cards.name", name);
     return name;
-  } catch { // A browser may keep nothing for pages.
+  } catch { // A browser may store no data for pages.
     return asked || "guest";
   }
 }
 
-/** rename makes the player another. */
+/** rename changes the player's name, and reconnects. */
 function rename(name: string): void {
   if (name === "" || name === session.name) return;
   session.name = name;
@@ -74,7 +74,7 @@ function frame(now: number): void {
   if (!find("note").hidden && now - noted > noteMs) find("note").hidden = true;
 }
 
-/** submit does something with the text of a form, which is then empty. */
+/** submit passes the text of a form to fn, and clears the form. */
 function submit(form: string, input: string, fn: (text: string) => void): void {
   find(form).onsubmit = (e) => {
     e.preventDefault();
@@ -98,7 +98,7 @@ window.addEventListener("keydown", (e) => {
   if (view.key(e.key)) e.preventDefault();
 });
 window.addEventListener("pagehide", () => session.client?.close());
-// For the console of the browser, and for tests: what the page plays with.
+// For the browser's console, and for tests: the session.
 Object.defineProperty(window, "cards", { value: session });
 requestAnimationFrame(frame);
 void session.go({});

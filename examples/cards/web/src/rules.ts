@@ -1,4 +1,4 @@
-// What a page needs to know of the rules: the server has all of them, and decides.
+// The rules that the page needs: the server has all of them, and decides.
 
 /** Suits in their order on the wire. */
 export const suits = ["♣", "♦", "♥", "♠"] as const;

@@ -1,37 +1,37 @@
-// The player's connection: to the lobby, with a ticket to a table, and back. It comes back by itself
-// from whatever may be passing.
+// The player's connection: to the lobby, with a ticket to a table, and back. It reconnects by
+// itself after a temporary failure.
 
 import { Code, NetloopError, connect, type Client, type ReplicatedObject } from "@netloop/client";
 
 import { schema, type Cards, type Listing, type Seat, type SitDown, type Table, type Won } from "../schema.js";
 
-/** What the page shows of a connection that is not there. */
+/** The page's text about a missing connection. */
 export interface Trouble {
   title: string;
   text: string;
-  /** Whether the player has to do something: otherwise it is tried again by itself. */
+  /** Whether the player has to act: otherwise the session tries again by itself. */
   again: boolean;
 }
 
-/** What the page is told. */
+/** The events for the page. */
 export interface Events {
-  /** Something that is shown may be another. */
+  /** The displayed state may have changed. */
   changed(): void;
-  /** The player did not get what was wanted. */
+  /** A request of the player was refused. */
   note(text: string): void;
   trouble(t: Trouble | undefined): void;
 }
 
 const retryMs = 1500;
 
-/** Session is one player's way through the rooms of a server. */
+/** Session is one player's connection to the rooms of a server. */
 export class Session {
   client: Client<Cards> | undefined;
   won: Won = { Played: 0, Won: 0 };
-  /** Something was asked for, and there is no answer yet. */
+  /** A call has no answer yet. */
   busy = false;
   private room = "";
-  private turn = 0; // Counts connections, so that an old one is not listened to.
+  private turn = 0; // Counts connections, so that events of an old one are ignored.
 
   constructor(
     public name: string,
@@ -57,19 +57,19 @@ export class Session {
     }
   }
 
-  /** move goes on to the room of a ticket, over the connection that there is. */
+  /** move moves to the room of a ticket, over the existing connection. */
   private move(ticket: string): void {
     if (!this.client?.move(ticket)) void this.go({ ticket });
   }
 
-  /** arrived looks around in the room that the client is in. */
+  /** arrived asks for the player's record, in the lobby. */
   private arrived(client: Client<Cards>): void {
     this.room = client.room;
     if (this.room !== "") return;
-    client.call("lobby.record", {}).then((w) => { this.won = w; this.events.changed(); }, () => {}); // It is no more than a figure.
+    client.call("lobby.record", {}).then((w) => { this.won = w; this.events.changed(); }, () => {}); // It is only a figure.
   }
 
-  /** take plays on over a connection. */
+  /** take continues over a new connection. */
   private take(client: Client<Cards>, turn: number): void {
     this.client = client;
     this.room = client.room;
@@ -95,7 +95,7 @@ export class Session {
     this.events.changed();
   }
 
-  /** failed says why there is no connection, and tries again. */
+  /** failed shows why there is no connection, and tries again. */
   private failed(e: unknown, room: string): void {
     this.busy = false;
     if (e instanceof NetloopError && e.code !== Code.Lost && e.code !== Code.Timeout) {
@@ -106,7 +106,7 @@ export class Session {
     this.later(room);
   }
 
-  /** ended says why a connection has, and goes on from there. */
+  /** ended shows why a connection has ended, and continues from there. */
   private ended(code: number, text: string, room = this.room): void {
     this.client = undefined;
     this.events.changed();
@@ -146,7 +146,7 @@ export class Session {
     setTimeout(() => { if (turn === this.turn) void this.go(room === "" ? {} : { room }); }, retryMs);
   }
 
-  /** sit asks the lobby for a place, and goes there. */
+  /** sit asks the lobby for a seat, and moves there. */
   sit(wish: Partial<SitDown>): void {
     this.ask(async (c) => {
       const place = await c.call("lobby.sit", { Table: "", Private: false, Watch: false, ...wish });
@@ -154,12 +154,15 @@ export class Session {
     });
   }
 
-  /** enter goes to the private table of a code. */
+  /** enter moves to the private table of a code. */
   enter(code: string): void {
     this.move(code);
   }
 
-  /** leave goes back to the lobby. Nobody hears a watcher of what has happened some time ago: it connects anew. */
+  /**
+   * leave moves back to the lobby. A spectator's view is delayed, and so would be the answer to its
+   * call: it connects anew.
+   */
   leave(): void {
     if (this.seats().own < 0) {
       void this.go({});
@@ -179,7 +182,7 @@ export class Session {
     this.ask((c) => c.call("table.draw", {}));
   }
 
-  /** ask does one thing at a time. */
+  /** ask performs one request at a time. */
   private ask(what: (c: Client<Cards>) => Promise<unknown>): void {
     const { client, turn } = this;
     if (!client || this.busy || client.status.phase !== "playing") return;
@@ -191,7 +194,7 @@ export class Session {
     ).finally(() => { if (turn === this.turn) { this.busy = false; this.events.changed(); } });
   }
 
-  /** onTheWay reports whether what is to be seen has not come yet. */
+  /** onTheWay reports whether the state of the room has not arrived yet. */
   onTheWay(): boolean {
     const phase = this.client?.status.phase;
     return phase === "moving" || phase === "loading";
@@ -202,12 +205,12 @@ export class Session {
     return byId(this.client?.class("listing")).map((o) => o.state);
   }
 
-  /** The table at which the player is, or undefined. */
+  /** The player's table, or undefined in the lobby. */
   table(): Table | undefined {
     return byId(this.client?.class("table"))[0]?.state;
   }
 
-  /** The seats, by place, and which is the player's own; -1 is none. */
+  /** The seats, in order, and the index of the player's own; -1 is none. */
   seats(): { all: Seat[]; own: number } {
     const all = byId(this.client?.class("seat")).sort((a, b) => a.state.Place - b.state.Place);
     return { all: all.map((o) => o.state), own: all.findIndex((o) => o.owner !== 0 && o.owner === this.client?.id) };

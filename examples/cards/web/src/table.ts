@@ -1,15 +1,15 @@
-// The table: its players, what lies open, the player's own cards, and what may be done.
+// The table: its players, the open card, the player's own cards, and the possible actions.
 
 import type { Seat, Table } from "../schema.js";
 import { fill, find, make, say } from "./dom.js";
 import { Phase, fits, isEight, isRed, nameOf, rankOf, suitNames, suitOf, suits } from "./rules.js";
 import type { Session } from "./session.js";
 
-/** TableView draws a table, and knows which card is chosen. */
+/** TableView draws a table, and holds the chosen card. */
 export class TableView {
   private chosen = 0;
   private eight: number | undefined; // waits for a suit
-  private whole = 1; // how much time there was, for the bar
+  private whole = 1; // the full time, for the bar
 
   constructor(private readonly s: Session) {
     find("suits").append(...suits.map((symbol, i) => {
@@ -23,7 +23,7 @@ export class TableView {
     find("leave").onclick = () => s.leave();
   }
 
-  /** show draws what there is. */
+  /** show draws the present state. */
   show(t: Table): void {
     const { all, own } = this.s.seats();
     const hand = own < 0 ? [] : [...all[own]!.Hand];
@@ -40,7 +40,7 @@ export class TableView {
     fill(find("hand"), [hand, this.chosen, turn, t.Top, t.Suit, this.eight, this.s.busy], () => hand.map((c, i) => this.card(c, i, turn && fits(c, t.Top, t.Suit), turn)));
   }
 
-  /** tick draws what goes on with time. */
+  /** tick updates the parts that change with time. */
   tick(t: Table, all: readonly Seat[], own: number): void {
     const left = Math.max(0, this.s.client?.clock.left(t.Until) ?? 0);
     if (left > this.whole) this.whole = left;
@@ -70,7 +70,7 @@ export class TableView {
     fill(find("follow"), [t.Suit, other], () => (other ? ["follow ", make("b", isRed(t.Suit) ? "red" : "", suits[t.Suit] ?? "")] : []));
   }
 
-  /** card is one of the hand. */
+  /** card makes a card of the hand. */
   private card(c: number, i: number, fit: boolean, turn: boolean): HTMLElement {
     const b = make("button", `card ${isRed(suitOf(c)) ? "red" : ""} ${turn && !fit ? "off" : ""} ${fit ? "fits" : ""} ${turn && i === this.chosen ? "chosen" : ""}`, ...corners(c));
     b.type = "button";
@@ -80,7 +80,7 @@ export class TableView {
     return b;
   }
 
-  /** play plays the card that is chosen, once it is known how. */
+  /** play plays the chosen card, once its suit is known. */
   private play(): void {
     const t = this.s.table();
     const { all, own } = this.s.seats();
@@ -102,7 +102,7 @@ export class TableView {
     if (t && this.turn(t, this.s.seats().own)) this.s.draw();
   }
 
-  /** key takes a key, and reports whether it meant something. */
+  /** key takes a key, and reports whether it has an action. */
   key(key: string): boolean {
     const suit = ["c", "d", "h", "s"].indexOf(key.toLowerCase());
     if (this.eight !== undefined && suit >= 0) this.ask(suit);
@@ -119,7 +119,7 @@ export class TableView {
   }
 }
 
-/** place is a seat. */
+/** place makes a seat. */
 function place(seat: Seat, i: number, t: Table, own: number): HTMLElement {
   const dealt = t.Phase !== Phase.Waiting;
   const marks = [t.Phase === Phase.Playing && i === t.Turn && "turn", seat.Away && "away", i === own && "own", (t.Phase === Phase.Over || t.Phase === Phase.Pausing) && i === t.Winner && "winner"];
@@ -132,7 +132,7 @@ function place(seat: Seat, i: number, t: Table, own: number): HTMLElement {
   );
 }
 
-/** face is a card that lies open. */
+/** face makes an open card. */
 function face(c: number): HTMLElement {
   const e = make("div", `card ${isRed(suitOf(c)) ? "red" : ""}`, ...corners(c));
   e.setAttribute("aria-label", `${rankOf(c)} of ${suitNames[suitOf(c)]}`);
@@ -144,7 +144,7 @@ function corners(c: number): Node[] {
   return [make("span", "rank", rankOf(c)), make("span", "pip", symbol), make("span", "rank low", rankOf(c))];
 }
 
-/** story says what has happened, and what the table waits for. */
+/** story describes the last event, and the next turn. */
 function story(t: Table, all: readonly Seat[], own: number, left: number): string {
   const who = (i: number): string => (i === own ? "You" : (all[i]?.Player ?? "Somebody"));
   const have = (i: number): string => (i === own ? "You have" : `${who(i)} has`);
