@@ -9,10 +9,10 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// TestNinetyNineKeepTheirCallsBesideAFlood measures with real programs what one flooder costs 99
-// others who ask the server: the 99th percentile of the round trips of their calls grows by a tick
-// at most. The server has a core to itself, and the bots run 20 frames a second, which is what the
-// other core makes.
+// TestNinetyNineKeepTheirCallsBesideAFlood measures with real programs the effect of one flooder on
+// the calls of 99 other clients: the 99th percentile of their round trips grows by a tick at most.
+// The server has a core to itself, and the bots run at 20 frames a second, the most for the other
+// core.
 func TestNinetyNineKeepTheirCallsBesideAFlood(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")

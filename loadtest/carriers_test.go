@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// Bots over every carrier play in one room: all stay, and the state of each is the server's in the
-// end.
+// Bots over every transport play in one room: none is lost, and the state of each equals the
+// server's in the end.
 func TestBotsOfAllCarriersPlayTogether(t *testing.T) {
 	s, _ := serve(t, netloop.Config{Web: "127.0.0.1:0"}, newWatched())
 	at := map[client.Transport]net.Addr{client.QUIC: s.Addr(), client.WebTransport: s.Addr(), client.WebSocket: s.WebAddr()}

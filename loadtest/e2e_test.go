@@ -54,7 +54,7 @@ func serve(t *testing.T, cfg netloop.Config, g netloop.Game) (s *netloop.Server,
 	return s, stop
 }
 
-// load runs the load client and returns its exit status and what it printed.
+// load runs the load client and returns its exit status and output.
 func load(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -63,7 +63,7 @@ func load(t *testing.T, ctx context.Context, args ...string) (code int, stdout, 
 	return code, out.String(), err.String()
 }
 
-// watched is an arena that sees what the bots do to it.
+// watched is an arena that counts the bots' actions.
 type watched struct {
 	*arena.Game
 	ticked chan struct{} // closed at its 30th tick with clients
@@ -96,7 +96,7 @@ func (g *watched) Open(r *netloop.Room) error {
 	return g.Game.Open(r)
 }
 
-// Bots play one room whatever they come over, and all of them see the server's state.
+// Bots of all transports play in one room, and all of them receive the server's state.
 func TestBotsOfEveryTransportPlayOneRoom(t *testing.T) {
 	s, stop := serve(t, netloop.Config{}, arena.New())
 	var all sync.WaitGroup
@@ -188,7 +188,7 @@ func TestBotsPlayARealServer(t *testing.T) {
 }
 
 // Bots that only acknowledge play on: the server has their inputs and calls, and sends them as many
-// snapshots as the others, which alone compare what they have.
+// snapshots as the others, which alone compare their state.
 func TestBotsMayPlayWithoutLooking(t *testing.T) {
 	g := newWatched()
 	s, stop := serve(t, netloop.Config{}, g)
@@ -209,7 +209,7 @@ func TestBotsMayPlayWithoutLooking(t *testing.T) {
 	}
 }
 
-// Clients whose frames begin at their own times are all taken in while others play, and play.
+// Clients whose frames begin at their own times are all added while others play, and play.
 func TestFramesMayBeginAtTheirOwnTimes(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, newWatched())
 	_, r, stderr := result(t, t.Context(), s, "--clients", "12", "--ramp", "300ms", "--duration", "500ms", "--exact-frames")
@@ -218,7 +218,7 @@ func TestFramesMayBeginAtTheirOwnTimes(t *testing.T) {
 	}
 }
 
-// result runs the load client for JSON on stdout.
+// result runs the load client with JSON on stdout.
 func result(t *testing.T, ctx context.Context, s *netloop.Server, args ...string) (code int, r loadtest.Result, stderr string) {
 	t.Helper()
 	args = append([]string{"--addr", s.Addr().String(), "--ramp", "0s", "--warmup", "0s", "--out", "json", "--quiet"}, args...)
@@ -229,8 +229,8 @@ func result(t *testing.T, ctx context.Context, s *netloop.Server, args ...string
 	return code, r, stderr
 }
 
-// TestBotsPlayOverASimulatedNetwork: each bot has a bad link and a socket of its own, and all
-// end with the server's state; the result says what the network did.
+// TestBotsPlayOverASimulatedNetwork gives each bot a bad link and a socket of its own: all end with
+// the server's state, and the result has the network's effects.
 func TestBotsPlayOverASimulatedNetwork(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, arena.New())
 	_, r, _ := result(t, t.Context(), s, "--clients", "3", "--duration", "300ms", "--simulate", "rtt=20ms,dup=5%,rebind=200ms")
@@ -264,7 +264,7 @@ func TestAClosingServerLosesEveryClient(t *testing.T) {
 	}
 }
 
-// moody is an arena that breaks each client's first connection, as a network does.
+// moody is an arena that breaks each client's first connection, as a network may.
 type moody struct{ *arena.Game }
 
 func (g moody) Open(r *netloop.Room) error {
@@ -278,8 +278,8 @@ func (g moody) Open(r *netloop.Room) error {
 	return g.Game.Open(r)
 }
 
-// A bot whose connection breaks comes back, and the run is good: it is counted and no failure.
-// Without --reconnect it is lost.
+// A bot whose connection breaks reconnects, and the run succeeds: the break is counted and no
+// failure. Without --reconnect the bot is lost.
 func TestBotsComeBack(t *testing.T) {
 	for _, c := range []struct {
 		flag, duration string
@@ -314,7 +314,7 @@ func TestAFullServerIsSaid(t *testing.T) {
 	}
 }
 
-// A server that answers is there: what helps against its refusal is said, and nothing else.
+// A server that refuses is running: the error suggests a remedy for the refusal, and no other.
 func TestTheRemedyFitsTheRefusal(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, refusing{arena.New()})
 	at := "--addr=" + s.Addr().String()
@@ -329,7 +329,7 @@ func TestTheRemedyFitsTheRefusal(t *testing.T) {
 	}
 }
 
-// refusing is an arena that asks for a token.
+// refusing is an arena that requires a token.
 type refusing struct{ *arena.Game }
 
 func (refusing) Open(r *netloop.Room) error {

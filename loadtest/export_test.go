@@ -12,7 +12,7 @@ import (
 // Execute is Main without the process.
 var Execute = execute
 
-// Rehearsal lets bots play outside of a load test, and measures what they feel.
+// Rehearsal lets bots play outside of a load test, and records their figures of [Feel].
 type Rehearsal struct {
 	worker  *worker
 	clients int
@@ -20,15 +20,15 @@ type Rehearsal struct {
 	from    time.Duration
 }
 
-// NewRehearsal makes one. now is the time by which it is measured.
+// NewRehearsal makes a Rehearsal. now is the clock of its measurements.
 func NewRehearsal(now func() time.Duration) *Rehearsal {
 	r := &Rehearsal{worker: newWorker(&run{}), now: now}
 	r.worker.run.window.open(math.MaxInt64, math.MaxInt64)
 	return r
 }
 
-// Play lets a bot play a client. truth is the server's game time. All runs on the goroutine of the
-// client's frames.
+// Play lets a bot play a client. truth is the server's game time. All callbacks run on the
+// goroutine of the client's frames.
 func (r *Rehearsal) Play(b Bot, c *client.Client, truth func() time.Duration) {
 	r.clients++
 	n := r.clients
@@ -47,10 +47,10 @@ func (r *Rehearsal) Play(b Bot, c *client.Client, truth func() time.Duration) {
 	b.Start(c, m)
 }
 
-// Begin begins to measure.
+// Begin begins the measurement.
 func (r *Rehearsal) Begin() { r.from = r.now(); r.worker.run.window.open(r.from, math.MaxInt64) }
 
-// End returns what was felt by all bots of some rehearsals.
+// End returns the figures of all bots of some rehearsals.
 func End(all ...*Rehearsal) Feel {
 	sum, clients := newFeelings(), 0
 	for _, r := range all {

@@ -36,13 +36,13 @@ func (g pathGame) Open(r *netloop.Room) error {
 }
 
 // change is a path whose one-way delay is from at first and then to, for a while or, if while is 0,
-// for good.
+// permanently.
 type change struct {
 	from, to, while time.Duration
-	dead            time.Duration // for which the controls may be dead at most
+	dead            time.Duration // the longest permitted time of dead controls
 }
 
-// changes are the rows of make feel for paths that change.
+// changes are the rows of make feel for changing paths.
 var changes = []change{
 	{40 * time.Millisecond, 70 * time.Millisecond, 0, 80 * time.Millisecond},
 	{70 * time.Millisecond, 40 * time.Millisecond, 0, 50 * time.Millisecond},
@@ -60,16 +60,16 @@ func (x change) String() string {
 	return s
 }
 
-// controlled is a player, and how the server has run its inputs.
+// controlled is a player, and the record of its inputs on the server.
 type controlled struct {
 	client         *client.Client
 	newest         uint64        // step whose input has run
 	ran            time.Duration // when
-	dead           time.Duration // for how long no newer input has run, at most
+	dead           time.Duration // the longest time without a newer input
 	presses, heard int
 }
 
-// pathFeel is what players feel of a change.
+// pathFeel has the effects of a change on players.
 type pathFeel struct {
 	dead             []time.Duration // the longest time of each player, sorted
 	presses, heard   int
@@ -78,7 +78,7 @@ type pathFeel struct {
 	jumps            uint64
 }
 
-// changePath lets players of all frame rates play over a path that changes.
+// changePath lets players of all frame rates play over a changing path.
 func changePath(t *testing.T, x change, seed uint64) (f pathFeel) {
 	t.Helper()
 	var w *netlooptest.World
@@ -98,7 +98,7 @@ func changePath(t *testing.T, x change, seed uint64) (f pathFeel) {
 	}}, netlooptest.Seed(seed))
 	link := netlooptest.Link{Delay: x.from, Jitter: 2 * time.Millisecond}
 	var all []*controlled
-	press := false // Not while a press may be under way when they are counted.
+	press := false // No press while one may be under way when they are counted.
 	for _, fps := range frameRates {
 		p := &controlled{client: w.Join("", nil, link, netlooptest.FPS(fps))}
 		client.Inputs(p.client, sticks, func(tick *netloop.Tick) stick {
@@ -158,15 +158,15 @@ func (f *pathFeel) row(x change) string {
 		float64(f.missed)/float64(n), ms(f.leadBefore), ms(f.lead))
 }
 
-// When a path becomes longer, for good or for a while, the controls are dead for as long as it has
-// become longer and one flush; no press is lost; and after 10 s the lead is that of the new path.
+// When a path becomes longer, permanently or for a while, the controls are dead for the added delay
+// and one flush; no press is lost; and after 10 s the lead is that of the new path.
 func TestFeelOfAPathThatChanges(t *testing.T) {
 	seeds.OneGoroutine(t)
 	rows := pathHeader
 	for _, x := range changes {
 		f := changePath(t, x, 1)
 		rows += "\n" + f.row(x)
-		frame := time.Second / 30 // Of the slowest player: its inputs leave two by two.
+		frame := time.Second / 30 // Of the slowest player: it sends its inputs in pairs.
 		if worst := f.dead[len(f.dead)-1]; worst > x.dead+frame {
 			t.Errorf("%v: the controls are dead for %v, want %v at most", x, worst, x.dead+frame)
 		}

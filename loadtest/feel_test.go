@@ -21,8 +21,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// network is what players play over: the round trip, how much later each way is now and then, and
-// what is lost each way.
+// network is the players' network: the round trip, the jitter of each way, and the loss of each
+// way.
 type network struct {
 	rtt, jitter time.Duration
 	loss        float64
@@ -36,7 +36,7 @@ var networks = []network{
 	{250 * time.Millisecond, 40 * time.Millisecond, 0.10},
 }
 
-// link is the network in memory. The jitter is of a round trip, as that of package netem is.
+// link returns the network in memory. The jitter is of a round trip, as in package netem.
 func (n network) link() netlooptest.Link {
 	return netlooptest.Link{Delay: n.rtt / 2, Jitter: n.jitter, Loss: n.loss}
 }
@@ -48,7 +48,7 @@ func (n network) String() string {
 // frameRates are those of the bots, on a server of 60 Hz.
 var frameRates = []int{60, 144, 60, 30, 240, 60}
 
-// inMemory lets bots play in virtual time, and returns what they felt.
+// inMemory lets bots play in virtual time, and returns their figures.
 func inMemory(t *testing.T, g netloop.Game, n network, seed uint64, length time.Duration, begin func([]*client.Client)) (loadtest.Feel, []*client.Client) {
 	t.Helper()
 	w := netlooptest.New(t, g, netlooptest.Seed(seed))
@@ -68,7 +68,7 @@ func inMemory(t *testing.T, g netloop.Game, n network, seed uint64, length time.
 	return loadtest.End(r), all
 }
 
-// overSockets lets bots play a server of this process for a while of real time.
+// overSockets lets bots play on a server of this process for a while of real time.
 func overSockets(t *testing.T, n network, seed uint64, length time.Duration) loadtest.Feel {
 	t.Helper()
 	start := time.Now()
@@ -115,12 +115,12 @@ func overSockets(t *testing.T, n network, seed uint64, length time.Duration) loa
 	return loadtest.End(all...)
 }
 
-// timed is an arena that knows its true game time: no tick begins before its time, and of some the
-// earliest is hardly late.
+// timed is an arena that knows its true game time: no tick begins before its time, and the earliest
+// of some ticks is hardly late.
 type timed struct {
 	*arena.Game
 	now  func() time.Duration
-	zero atomic.Int64 // when it was 0
+	zero atomic.Int64 // the time at which it was 0
 }
 
 func (g *timed) Open(r *netloop.Room) error {
@@ -141,7 +141,7 @@ func (g *timed) Open(r *netloop.Room) error {
 
 func (g *timed) truth() time.Duration { return g.now() - time.Duration(g.zero.Load()) }
 
-// feelHeader and feelRow print what players felt.
+// feelHeader and feelRow format the figures of Feel.
 const feelHeader = "network                 | own ship, frames | mispredicted/min | off by     | view delay ms | no neighbour | hits seen    | inputs missed | input B | clock error ms\n" +
 	"RTT ± jitter, loss      | p50  p99         | all   for late   | p50  p99   | p50    p99    |              | and confirmed|               |         | p50    p99"
 
@@ -188,8 +188,8 @@ func TestFeel(t *testing.T) {
 	}
 }
 
-// TestFeelOfABadNetwork plays briefly, in memory, and demands what is promised at a round trip of
-// 150 ms, 20 ms of jitter and 5 % of loss.
+// TestFeelOfABadNetwork plays briefly, in memory, and requires the promised figures at a round trip
+// of 150 ms, 20 ms of jitter and 5 % of loss.
 func TestFeelOfABadNetwork(t *testing.T) {
 	seeds.OneGoroutine(t)
 	n, length := networks[2], time.Minute
@@ -223,13 +223,12 @@ func TestFeelOfABadNetwork(t *testing.T) {
 	g.judge(t, players)
 }
 
-// judged is an arena that counts how often ships start anew somewhere else, and what was predicted
-// wrongly.
+// judged is an arena that counts the respawns of ships, and mispredictions.
 type judged struct {
 	*arena.Game
 	hulls  map[netloop.Ref[arena.Ship]]uint8
 	fallen uint64
-	before map[string]uint64 // predicted wrongly before it is measured
+	before map[string]uint64 // mispredictions before the measurement
 }
 
 func (g *judged) Open(r *netloop.Room) error {
@@ -246,8 +245,8 @@ func (g *judged) Open(r *netloop.Room) error {
 	return g.Game.Open(r)
 }
 
-// wrong counts what was predicted wrongly so far, by field, and under "late" the objects for which
-// late inputs account.
+// wrong counts the mispredictions so far, by field, and under "late" the objects that late inputs
+// explain.
 func wrong(players []*client.Client) map[string]uint64 {
 	all := map[string]uint64{}
 	for _, c := range players {
@@ -262,11 +261,11 @@ func wrong(players []*client.Client) map[string]uint64 {
 	return all
 }
 
-// begin forgets the first inputs, which come too late until the lead is known.
+// begin discards the first inputs, which arrive too late until the lead is known.
 func (g *judged) begin(players []*client.Client) { g.fallen, g.before = 0, wrong(players) }
 
-// judge demands that nothing was predicted wrongly but for inputs that were missed and for what
-// others did. Those change hull, score and shield, and where a ship is only when it starts anew.
+// judge requires that all mispredictions are explained by missed inputs and by other players. Those
+// change hull, score and shield, and the position only at a respawn.
 func (g *judged) judge(t *testing.T, players []*client.Client) {
 	t.Helper()
 	all := wrong(players)

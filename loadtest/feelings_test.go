@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// What frames and workers have felt is added up, each by what its client has counted since the
-// frame before, and told per minute of play, per frame and per datagram.
+// The records of frames and workers are added up, each by the change of its client's counters since
+// the frame before, and reported per minute of play, per frame and per datagram.
 func TestFeelingsAreAddedUp(t *testing.T) {
 	stats := func(n uint64) *client.Stats {
 		return &client.Stats{
@@ -20,7 +20,7 @@ func TestFeelingsAreAddedUp(t *testing.T) {
 	a, b := newFeelings(), newFeelings()
 	a.frame(stats(3), stats(2))
 	b.frame(stats(7), stats(6))
-	anew, before := stats(7), stats(7) // It has joined anew, and drawn nothing.
+	anew, before := stats(7), stats(7) // It has joined anew, and drawn no frame.
 	anew.InputsMissed = 3
 	b.frame(anew, before)
 	record(b.clock, 2*time.Millisecond)
@@ -58,8 +58,8 @@ func TestFeelingsAreAddedUp(t *testing.T) {
 	}
 }
 
-// What a bot tells is bounded as all samples are, ratios are rounded to a hundred-thousandth, and
-// those of nothing are unknown.
+// A bot's reports are bounded as all samples are, ratios are rounded to a hundred-thousandth, and
+// ratios without samples are unknown.
 func TestFeelingsOutOfRange(t *testing.T) {
 	f := newFeelings()
 	if got := f.result(1, time.Minute); got.Reaction != (Spread{}) || got.Correction != (Spread{}) {

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// nobody is a bot that never gets to play.
+// nobody is a bot that never plays.
 type nobody struct{}
 
 var nothing = netloop.NewSchema("nothing", 1, 0)
@@ -98,7 +98,8 @@ func TestAdminMayLackItsScheme(t *testing.T) {
 	}
 }
 
-// As many clients verify as --verify says, at most all, spread evenly and in their own order.
+// The number of verifying clients is that of --verify, at most all, spread evenly and in their own
+// order.
 func TestVerifyingClientsAreSpreadEvenly(t *testing.T) {
 	for clients := 1; clients <= 40; clients++ {
 		for asked := 0; asked <= clients+1; asked++ {

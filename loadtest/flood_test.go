@@ -24,8 +24,8 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// The attacks of a flooder. Each sends as fast as its connection takes it, and comes back
-// as soon as it has been thrown out.
+// The attacks of a flooder. Each sends as fast as its connection permits, and reconnects as soon as
+// the server has kicked it.
 var attacks = map[string]func() transport.Message{
 	"standings": func() transport.Message {
 		return call(bridge.Netloop.Method(arena.Standings).Queue.ID, 0, 5)
@@ -62,7 +62,7 @@ type flooder struct {
 	calls  uint64
 	joins  int
 	refuse int
-	stayed time.Duration // at most, until it was thrown out
+	stayed time.Duration // the longest connection
 }
 
 // run floods until the context ends.
@@ -75,7 +75,7 @@ func (f *flooder) run(ctx context.Context) {
 	}
 }
 
-// connect joins and floods until it is thrown out.
+// connect joins and floods until the server kicks it.
 func (f *flooder) connect(ctx context.Context) error {
 	hello := bridge.Netloop.Schema(arena.Schema).Hello()
 	inbox := transport.NewInbox(0, nil)
@@ -119,8 +119,8 @@ func (f *flooder) connect(ctx context.Context) error {
 }
 
 // floodInputs sends as many datagrams as a client may in the long run, each with as many inputs as
-// fit. Every shot claims to have seen another moment. Steps are random, so that some are those that
-// the server waits for. Noise is what cannot be read, or not to its end.
+// fit. Every shot claims to have seen another moment. Steps are random, so that the server waits
+// for some of them. Noise is unreadable, from the start or in the middle.
 func floodInputs(s *transport.Session, attack string, clock func() time.Duration) {
 	in := bridge.Netloop.Input(arena.Controls)
 	ring := input.NewRing(in.Form(), time.Second/60)
@@ -143,7 +143,7 @@ func floodInputs(s *transport.Session, attack string, clock func() time.Duration
 	time.Sleep(1700 * time.Microsecond) // 590 a second
 }
 
-// TestFlooder is the program of TestOneFloodCostsNobodyATick that floods.
+// TestFlooder is the flooding program of TestOneFloodCostsNobodyATick.
 func TestFlooder(t *testing.T) {
 	addr, attack, n := os.Getenv("NETLOOP_FLOOD_ADDR"), os.Getenv("NETLOOP_FLOOD"), os.Getenv("NETLOOP_FLOODERS")
 	if addr == "" {
@@ -230,8 +230,8 @@ func waitUntil(t *testing.T, done func() bool) {
 	t.Fatal("it does not happen")
 }
 
-// flood starts the flooders, at the lowest priority: their own work shall not be what the
-// healthy clients wait for.
+// flood starts the flooders, at the lowest priority: the healthy clients shall not wait for the
+// flooders' own work.
 func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -243,21 +243,21 @@ func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
 	return proctest.Start(t, cmd, "FLOOD ")
 }
 
-// play lets so many healthy clients play, and measures what they and the server feel. Further
-// arguments are flags.
+// play runs so many healthy clients, and measures their figures and the server's. Further arguments
+// are flags.
 func (p programs) play(t *testing.T, addr, admin string, clients int, d time.Duration, flags ...string) (r loadtest.Result) {
 	t.Helper()
 	args := []string{"run", "--addr", addr, "--admin", "http://" + admin, "--clients", strconv.Itoa(clients),
 		"--ramp", (time.Duration(clients) * 25 * time.Millisecond).String(), "--warmup", "1s", "--duration", d.String(), "--out", "json", "--quiet"}
 	cmd := exec.CommandContext(t.Context(), p.loadclient, append(args, flags...)...)
-	out, _ := cmd.Output() // What it found wrong is in the result.
+	out, _ := cmd.Output() // Its findings are in the result.
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v in %q", err, out)
 	}
 	return r
 }
 
-// TestOneFloodCostsNobodyATick measures with real programs what floods cost: 20 healthy clients
+// TestOneFloodCostsNobodyATick measures with real programs the cost of floods: 20 healthy clients
 // with and without flooders, the server on one core and on all.
 func TestOneFloodCostsNobodyATick(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
@@ -288,8 +288,8 @@ func TestOneFloodCostsNobodyATick(t *testing.T) {
 	}
 }
 
-// report prints what a run cost beyond a calm one, and fails the test where one flooder cost
-// too much.
+// report prints the cost of a run beyond a calm one, and fails the test if one flooder costs too
+// much.
 func report(t *testing.T, pinned bool, attack string, n int, calm, r *loadtest.Result, said string) {
 	t.Helper()
 	ms := func(v *float64) float64 {

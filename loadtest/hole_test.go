@@ -21,9 +21,9 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// TestOneBlackHoleCostsNobodyATick measures with real programs what a client costs whose network
-// swallows everything for 8 s, and which then comes back: beside 99 others, before, during and
-// after, in turns, and the least of each over windows of 2 s, because the machine has other work.
+// TestOneBlackHoleCostsNobodyATick measures with real programs the cost of a client whose network
+// loses all packets for 8 s, and which then reconnects: beside 99 others, before, during and after,
+// in turns, and the least of each over windows of 2 s, because the machine has other work.
 func TestOneBlackHoleCostsNobodyATick(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")
@@ -62,7 +62,7 @@ func TestOneBlackHoleCostsNobodyATick(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		_ = holed.Wait() // What it found wrong is in the result.
+		_ = holed.Wait() // Its findings are in the result.
 		var r loadtest.Result
 		if text, err := os.ReadFile(file); err != nil || json.Unmarshal(text, &r) != nil {
 			t.Fatalf("%v in %q", err, text)
@@ -86,7 +86,7 @@ func TestOneBlackHoleCostsNobodyATick(t *testing.T) {
 	}
 }
 
-// p99OfTicks is the 99th percentile, in milliseconds, of what the next ticks take.
+// p99OfTicks returns the 99th percentile, in milliseconds, of the durations of the next ticks.
 func p99OfTicks(t *testing.T, admin string, d time.Duration) float64 {
 	t.Helper()
 	from := readTicks(t, admin)
@@ -123,8 +123,8 @@ func readTicks(t *testing.T, admin string) ticks.Snapshot {
 	return s
 }
 
-// playOn lets so many clients play until end is called, which returns what they measured. They are
-// in when it returns.
+// playOn runs so many clients until end is called, which returns their result. They are connected
+// when it returns.
 func (p programs) playOn(t *testing.T, addr string, clients int) (end func() loadtest.Result) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--clients", strconv.Itoa(clients),
@@ -137,7 +137,7 @@ func (p programs) playOn(t *testing.T, addr string, clients int) (end func() loa
 	time.Sleep(4 * time.Second) // They connect over 2 s.
 	return func() (r loadtest.Result) {
 		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait() // What it found wrong is in the result.
+		_ = cmd.Wait() // Its findings are in the result.
 		if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
 			t.Fatalf("%v in %q", err, out.String())
 		}
@@ -145,9 +145,9 @@ func (p programs) playOn(t *testing.T, addr string, clients int) (end func() loa
 	}
 }
 
-// TestWhoReadsNothingCostsNobodyASnapshot measures with real programs what 20 clients cost the 80
-// beside them that keep their connections up and read nothing of them: how many snapshots the
-// worst of the 80 gets, with and without them, in turn, and the most of each.
+// TestWhoReadsNothingCostsNobodyASnapshot measures with real programs the effect of 20 clients,
+// which keep their connections up and read no data, on 80 other clients: the snapshots of the worst
+// of the 80, with and without them, in turn, and the most of each.
 func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")
@@ -166,7 +166,7 @@ func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
 		if beside == 1 {
 			end = deafen(t, program, addr, 20)
 		}
-		r := p.play(t, addr, admin, 80, 13*time.Second) // Longer than a stuck stream is borne.
+		r := p.play(t, addr, admin, 80, 13*time.Second) // Longer than a stuck stream may last.
 		said := end()
 		if r.Snapshots.Rate.Min == nil || r.Clients.Failed+r.Clients.Disconnected+r.Clients.Drops > 0 || r.Server.Tick.P99 == nil {
 			t.Fatalf("beside %s the load came to %+v", said, r)
@@ -179,7 +179,7 @@ func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
 	}
 }
 
-// deafen starts clients that read nothing, at the lowest priority.
+// deafen starts clients that read no data, at the lowest priority.
 func deafen(t *testing.T, program, addr string, clients int) (stop func() string) {
 	t.Helper()
 	hello, err := transport.AppendHello(nil, bridge.Netloop.Schema(arena.Schema).Hello())

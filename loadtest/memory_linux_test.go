@@ -22,8 +22,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// What a connected client costs the server's memory is measured with a room that has little in it,
-// in a process of its own, and clients in another.
+// The memory that a connected client costs the server is measured with a nearly empty room, in a
+// process of its own, and clients in another.
 
 const (
 	crowdRate   = 20 // ticks a second
@@ -56,8 +56,8 @@ func (crowdGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// TestCrowd is the program of TestMemoryOfAClient that is the clients: they acknowledge what they
-// get, until its input ends.
+// TestCrowd is the clients' program of TestMemoryOfAClient: they acknowledge the received state,
+// until the program's input ends.
 func TestCrowd(t *testing.T) {
 	addr, n := os.Getenv("NETLOOP_CROWD_ADDR"), 0
 	if addr == "" {
@@ -111,13 +111,13 @@ func TestCrowd(t *testing.T) {
 	_ = d.Close()
 }
 
-// mostPerClient is how much memory the server may take for a client more, in bytes, with what its
-// garbage collector leaves unused at GOGC=100.
+// mostPerClient is the most memory per additional client on the server, in bytes, including the
+// memory that its garbage collector leaves unused at GOGC=100.
 const mostPerClient = 180_000
 
-// TestMemoryOfAClient measures what 400 real connections more cost a server that has 100 already,
-// and with them has used all of its code once: the resident memory of its process, the goroutines'
-// stacks, and the heap. NETLOOP_MEMPROFILE names a file for a profile of the heap.
+// TestMemoryOfAClient measures the cost of 400 additional real connections to a server that has 100
+// already, and with them has used all of its code once: the resident memory of its process, the
+// goroutines' stacks, and the heap. NETLOOP_MEMPROFILE names a file for a profile of the heap.
 func TestMemoryOfAClient(t *testing.T) {
 	if os.Getenv("NETLOOP_MEMORY_SERVER") != "" {
 		serveCrowd(t)
@@ -130,11 +130,11 @@ func TestMemoryOfAClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The server is a process that has done nothing else.
+	// The server is a process without earlier work.
 	cmd := exec.CommandContext(t.Context(), self, "-test.run", "^TestMemoryOfAClient$", "-test.v")
 	cmd.Env = append(os.Environ(), "NETLOOP_MEMORY_SERVER=1")
 	if os.Getenv("NETLOOP_MEMPROFILE") != "" {
-		cmd.Args = append(cmd.Args, "-test.memprofilerate=512") // With it the memory is some more.
+		cmd.Args = append(cmd.Args, "-test.memprofilerate=512") // This setting adds some memory.
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -151,7 +151,7 @@ func TestMemoryOfAClient(t *testing.T) {
 	}
 }
 
-// serveCrowd is the program that is measured.
+// serveCrowd is the measured program.
 func serveCrowd(t *testing.T) {
 	s, err := netloop.New(netloop.Config{Listen: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(crowdRate), MaxClients: 1000}}, crowdGame{})
 	if err != nil {
@@ -187,8 +187,8 @@ func serveCrowd(t *testing.T) {
 	}
 }
 
-// crowd lets so many clients come, from a process of their own, and waits until what their
-// handshakes have left is collected.
+// crowd connects so many clients, from a process of their own, and waits until the garbage of their
+// handshakes is collected.
 func crowd(t *testing.T, s *netloop.Server, n int) (leave func() string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -205,7 +205,7 @@ func crowd(t *testing.T, s *netloop.Server, n int) (leave func() string) {
 		}
 	}
 	time.Sleep(5 * time.Second)
-	runtime.GC() // Pools let go of what they have in the second collection.
+	runtime.GC() // Pools are emptied in the second collection.
 	runtime.GC()
 	time.Sleep(10 * time.Second)
 	return leave
@@ -218,7 +218,7 @@ func players(s *netloop.Server) (n int) {
 	return n
 }
 
-// memory is what a process has.
+// memory is the memory of a process.
 type memory struct {
 	runtime.MemStats
 	resident   uint64
@@ -237,7 +237,7 @@ func measureMemory() (m memory) {
 	return m
 }
 
-// resident is the memory that this process has in RAM.
+// resident returns the memory that this process has in RAM.
 func resident() uint64 {
 	b, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(b))

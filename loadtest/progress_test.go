@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/clock"
 )
 
-// The line of progress tells how many play, and of what has come since the last one, but nothing of
-// what there is none of.
+// The line of progress gives the number of players and the figures since the last line, and omits
+// figures without samples.
 func TestTheLineTellsWhatThereIs(t *testing.T) {
 	w, _ := bench()
 	r := w.run

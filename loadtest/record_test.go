@@ -55,7 +55,7 @@ func TestSamplesOutOfRangeAreClamped(t *testing.T) {
 	}
 }
 
-// However samples are spread over workers, the sum is that of one histogram.
+// The sum of samples over any distribution among workers equals that of one histogram.
 func TestMergingLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples := rapid.SliceOfN(rapid.Int64Range(0, int64(2*time.Minute)), 1, 200).Draw(t, "samples")

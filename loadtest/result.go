@@ -84,8 +84,8 @@ type Server struct {
 
 // Generator has the load generator's own figures, which affect every other figure.
 type Generator struct {
-	// Lateness is how long after its deadline each frame of each client began. Frames that
-	// a stall has swallowed count too, each from its own deadline.
+	// Lateness is the delay of each frame of each client after its deadline. Frames that a stall
+	// has skipped count too, each from its own deadline.
 	Lateness Spread `json:"lateness_ms"`
 }
 

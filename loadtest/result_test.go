@@ -33,7 +33,7 @@ func made() *report {
 	return r
 }
 
-// feelOf makes up what players felt.
+// feelOf makes up records of Feel.
 func feelOf(f *feelings) {
 	var was, now client.Stats
 	for i := range 2400 {
@@ -54,12 +54,12 @@ func feelOf(f *feelings) {
 		m.reacted(0, i/19)
 		m.corrected(0, float64(i)/2)
 	}
-	m.hit(2*time.Hour, false) // It is not measured any more, and so these.
+	m.hit(2*time.Hour, false) // After the window, as are the next two records.
 	m.reacted(2*time.Hour, 60)
 	m.corrected(2*time.Hour, 99)
 }
 
-// account is what a server's /ticks says after n ticks of 2 ms.
+// account returns a server's /ticks after n ticks of 2 ms.
 func account(n uint64) *ticks.Snapshot {
 	s := &ticks.Snapshot{Ticks: n, Overruns: n / 100, DroppedTicks: n / 1000, Budget: time.Second / 60, Uptime: time.Duration(n) * time.Second / 60}
 	for range n {
@@ -79,7 +79,7 @@ func TestJSONNamesStay(t *testing.T) {
 	golden.Check(t, "testdata/result.json", string(text)+"\n")
 }
 
-// What is not known is null, and every name is there all the same.
+// Unknown values are null, and every name is present.
 func TestJSONOfNothingIsNull(t *testing.T) {
 	r := &report{rec: newRecorder(), tick: frame}
 	r.Clients.Wanted = 2

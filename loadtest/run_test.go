@@ -7,8 +7,8 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// A bot makes as many frames as --frame-rate says, or as the room that it is in has ticks: also
-// after it has moved from a lobby of 20 Hz to a room of 60.
+// A bot's frame rate is that of --frame-rate, or the tick rate of its room: also after it has moved
+// from a lobby of 20 Hz to a room of 60.
 func TestFramesFollowTheRoomsRate(t *testing.T) {
 	for frameRate, fixed := range map[float64]time.Duration{0: 0, 100: 10 * time.Millisecond} {
 		r, p := &run{opts: options{frameRate: frameRate}}, new(player)

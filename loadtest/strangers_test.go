@@ -10,9 +10,9 @@ import (
 	"github.com/netloop/netloop/internal/testing/proctest"
 )
 
-// TestStrangersCostNobodyATick measures with real programs what a host costs that proves its
-// address, begins 500 handshakes a second, and says nonsense: 20 healthy clients with and without
-// it, in turn, and the least of each.
+// TestStrangersCostNobodyATick measures with real programs the cost of a host that proves its
+// address, begins 500 handshakes a second, and sends invalid data: 20 healthy clients with and
+// without it, in turn, and the least of each.
 func TestStrangersCostNobodyATick(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")

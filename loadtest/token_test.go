@@ -16,7 +16,7 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// named is an arena that knows who has joined.
+// named is an arena that records the names of its clients.
 type named struct {
 	*arena.Game
 	mu    sync.Mutex
@@ -33,7 +33,7 @@ func (g *named) Open(r *netloop.Room) error {
 	return g.Game.Open(r)
 }
 
-// proving is a bot that brings tokens of its own.
+// proving is a bot with tokens of its own.
 type proving struct {
 	loadtest.Bot
 	tokens []string
@@ -41,8 +41,8 @@ type proving struct {
 
 func (b proving) Token(n int) string { return b.tokens[n] }
 
-// Bots show tokens to a server that asks for them: made with a key, or the bot's own. Without any
-// the load test says what to do.
+// Bots show tokens to a server that requires them: made with a key, or the bot's own. Without any
+// the load test suggests a remedy.
 func TestBotsProveWhoTheyAre(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "login-1")
 	if err := token.GenerateKey(name); err != nil {

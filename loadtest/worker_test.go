@@ -49,7 +49,7 @@ func TestTheFirstSnapshotEndsNoInterval(t *testing.T) {
 	}
 }
 
-// A stall swallows frames; each counts from its own deadline.
+// A stall skips frames; each counts from its own deadline.
 func TestStalledFramesAllCountAsLate(t *testing.T) {
 	w, p := bench()
 	p.deadline = time.Second
@@ -95,8 +95,8 @@ func TestFramesAndSnapshotsAllocateNothing(t *testing.T) {
 	}
 }
 
-// With --exact-frames a worker that has clients sleeps until the next frame; one that has none
-// waits for the first.
+// With --exact-frames a worker with clients sleeps until the next frame; a worker without any waits
+// for the first.
 func TestExactFramesAreWaitedForByTheirTime(t *testing.T) {
 	w, p := bench()
 	if w.sleep != nil || newWorker(&run{opts: options{exact: true}, clock: clock.NewSystem()}).sleep == nil {
@@ -114,7 +114,7 @@ func TestExactFramesAreWaitedForByTheirTime(t *testing.T) {
 	}
 }
 
-// calls runs the schedule of a meter up to times, and returns when each call was meant.
+// calls runs the schedule of a meter up to times, and returns the scheduled time of each call.
 func calls(m *Meter, s schedule, times ...time.Duration) []time.Duration {
 	var meant []time.Duration
 	s.ask = func(_ *netloop.Tick, at time.Duration, _ bool) { meant = append(meant, at) }
@@ -125,7 +125,7 @@ func calls(m *Meter, s schedule, times ...time.Duration) []time.Duration {
 	return meant
 }
 
-// The schedule is open: a late frame makes all calls that were meant, and none moves.
+// The schedule is open: a late frame makes all due calls, and none is moved.
 func TestLateFramesDoNotMoveTheSchedule(t *testing.T) {
 	w, p := bench()
 	ms := time.Millisecond
@@ -138,7 +138,7 @@ func TestLateFramesDoNotMoveTheSchedule(t *testing.T) {
 			t.Errorf("call %d was meant at %v, want %v", i, at, want)
 		}
 	}
-	// Those meant from 1 s until before 2 s are measured.
+	// Those scheduled from 1 s until before 2 s are measured.
 	if w.rec.intended != 10 || w.rec.sent != 10 || p.meter.pending != 10 {
 		t.Errorf("%d intended, %d sent, %d pending; want 10 each", w.rec.intended, w.rec.sent, p.meter.pending)
 	}
@@ -171,8 +171,8 @@ func TestOnlyMeasuredAnswersCount(t *testing.T) {
 	}
 }
 
-// What a bot begins inside the measured window is a call with its latency, and what it counts there
-// is in the report; before and after it neither is.
+// A call that a bot begins inside the measured window is counted with its latency, and its counts
+// there are in the report; before and after the window neither is.
 func TestBotsBeginCallsAndCount(t *testing.T) {
 	w, p := bench()
 	m := &p.meter
@@ -211,8 +211,8 @@ func TestCallsRefusesARateThatIsNone(t *testing.T) {
 	}
 }
 
-// Every sample reaches the line of progress exactly once, whether the worker comes by
-// between a request and its collection or not.
+// Every sample reaches the line of progress exactly once, whether or not the worker runs between a
+// request and its collection.
 func TestProgressSeesEverySampleOnce(t *testing.T) {
 	w, p := bench()
 	sum, clean, at := newLive(), newLive(), time.Duration(0)
@@ -246,7 +246,7 @@ func TestAClientSettlesOnce(t *testing.T) {
 	}
 }
 
-// A client that comes back is counted once for each break, and as away until it is back or closed.
+// A returning client is counted once for each break, and as away until it is back or closed.
 func TestBreaksAreCounted(t *testing.T) {
 	w, p := bench()
 	for i, s := range []struct {

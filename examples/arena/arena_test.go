@@ -23,7 +23,7 @@ func enter(w *netlooptest.World, name string) *client.Client {
 	return c
 }
 
-// hold lets a player do what is in the control that is returned, from now on.
+// hold makes the returned control a player's input from now on.
 func hold(c *client.Client) *arena.Control {
 	in := new(arena.Control)
 	arena.Play(c, func(*netloop.Tick) arena.Control { return *in })
@@ -48,7 +48,7 @@ func edit(w *netlooptest.World, c *client.Client, fn func(t *netloop.Tick, s *ar
 	})
 }
 
-// ship returns a client's ship as another one, or the same, sees it.
+// ship returns a client's ship in the view of another client, or of its own.
 func ship(w *netlooptest.World, sees, of *client.Client) (s arena.Ship) {
 	w.Look(sees, func(t *netloop.Tick) {
 		for o := range arena.Ships.Owned(t, of.ID()) {
@@ -76,8 +76,8 @@ func TestShipFliesWhereItIsSteered(t *testing.T) {
 	}
 }
 
-// The own ship is drawn where its player's inputs have led it, which is where the server has it a
-// while later; and over an edge of the arena nothing is drawn in between.
+// The own ship is drawn at the position of its player's inputs, which the server reaches a while
+// later; and a move over an edge of the arena is not interpolated.
 func TestArenaHasNoEdges(t *testing.T) {
 	w := game(t, 0)
 	ann, bob := enter(w, "ann"), enter(w, "bob")
@@ -131,8 +131,8 @@ func TestShotsHitAndScore(t *testing.T) {
 	}
 }
 
-// Who falls does not know it yet: what the player does counts until the ship has fallen, and then
-// it starts anew.
+// A falling ship still acts: the player's inputs count until the ship has fallen, and then it
+// respawns.
 func TestWhoFallsStillFires(t *testing.T) {
 	w := game(t, 0)
 	ann, bob := enter(w, "ann"), enter(w, "bob")
@@ -154,7 +154,7 @@ func TestWhoFallsStillFires(t *testing.T) {
 	}
 }
 
-// A shot goes through nothing: of two ships and a rock in a line it strikes the first.
+// A shot passes through no object: of two ships and a rock in a line it strikes the first.
 func TestShotsStrikeTheFirst(t *testing.T) {
 	w := game(t, 1)
 	players := []*client.Client{enter(w, "ann"), enter(w, "bob"), enter(w, "cid")}
@@ -186,7 +186,7 @@ func TestShotsStrikeTheFirst(t *testing.T) {
 	}
 }
 
-// A shot shows in the frame in which it is fired, and once, at whatever distance the server is.
+// A shot shows in the frame in which it is fired, and once, at any latency of the server.
 func TestAShotShowsAtOnce(t *testing.T) {
 	w := game(t, 0)
 	ann := enter(w, "ann")
@@ -226,7 +226,7 @@ func TestShotsAreBounded(t *testing.T) {
 			}
 		})
 	}
-	// Each fires one in 250 ms, which glows for less.
+	// Each fires one in 250 ms, which is visible for less.
 	if most > 8 || len(ever) < 8*6 || len(ever) > 8*9 {
 		t.Errorf("in two seconds 8 ships fired %d shots, of which at most %d glowed", len(ever), most)
 	}
@@ -316,8 +316,8 @@ func TestBadConfigurationNamesTheKey(t *testing.T) {
 	}
 }
 
-// TestALongNameIsCutBetweenCharacters: what a player calls itself is cut to what a ship's name
-// may have, and stays a text.
+// TestALongNameIsCutBetweenCharacters checks that a player's name is cut to the limit of a ship's
+// name, and remains valid text.
 func TestALongNameIsCutBetweenCharacters(t *testing.T) {
 	w := netlooptest.New(t, arena.New())
 	c := w.Join("", arena.JoinParams{Name: "fifteen bytes..ü and more"}, netlooptest.Link{})
@@ -331,8 +331,8 @@ func TestALongNameIsCutBetweenCharacters(t *testing.T) {
 	})
 }
 
-// TestWhoLooksOnGetsAShipLater: somebody who looks on sees the others, has no ship, steers none and
-// has no voice; with Enter it gets one ship, under the name that it says, and not another one.
+// TestWhoLooksOnGetsAShipLater checks that a watching client sees the others, has no ship, steers
+// none and cannot chat; with Enter it gets one ship, under the given name, and no second one.
 func TestWhoLooksOnGetsAShipLater(t *testing.T) {
 	w := game(t, 0)
 	enter(w, "ann")

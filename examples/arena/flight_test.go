@@ -27,8 +27,8 @@ type path struct {
 
 func pathOf(s Ship) path { return path{s.X, s.Y, s.VX, s.VY, s.Heading, s.Leaps, s.Thrust, s.Turn} }
 
-// TestThePageFliesAlike: the flights that steer.test.ts compares the page's steering with are those
-// of the game of today.
+// TestThePageFliesAlike checks that the flights with which steer.test.ts compares the page's
+// steering are those of the present game.
 func TestThePageFliesAlike(t *testing.T) {
 	file := filepath.Join("web", "testdata", "flights.json")
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -17,17 +17,17 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// prize is what the bank below pays out.
+// prize is a payment of the bank below.
 type prize struct {
 	Score int32
 	Names map[string]int
 }
 
-// errEmpty is an error that the game asks for by name.
+// errEmpty is an error that the game compares by identity.
 var errEmpty = errors.New("the bank is empty")
 
-// bank is the arena with a bank: now and then work on another goroutine decides what the
-// leader gets. When its result comes depends on the scheduler.
+// bank is the arena with a bank: work on another goroutine decides the leader's prize. The time of
+// its result depends on the scheduler.
 type bank struct{ *arena.Game }
 
 func (b bank) Open(r *netloop.Room) error {
@@ -65,7 +65,7 @@ func (b bank) Open(r *netloop.Room) error {
 	return nil
 }
 
-// player is a client that does something now and then.
+// player is a client that acts at times.
 type player struct {
 	c    *client.Client
 	in   *arena.Control
@@ -86,8 +86,7 @@ func (p *player) act(rng *rand.Rand) {
 	}
 }
 
-// record plays the arena over links that lose, with joins and leaves, and returns the
-// recording.
+// record plays the arena over lossy links, with joins and leaves, and returns the recording.
 func record(t *testing.T, g netloop.Game, seed uint64, ticks int) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -102,7 +101,7 @@ func record(t *testing.T, g netloop.Game, seed uint64, ticks int) []byte {
 			players = append(players, &player{c: c, in: hold(c)})
 		case n%150 == 149:
 			if p := players[0]; n%300 == 299 {
-				w.Drop(p.c) // Without a word.
+				w.Drop(p.c) // Without a close frame.
 			} else {
 				_ = p.c.Close()
 			}
@@ -148,8 +147,8 @@ func TestReplayOfTheArenaIsIdentical(t *testing.T) {
 	}
 }
 
-// The game's code and settings are part of what is replayed: another game diverges, and
-// the replay says when.
+// The game's code and settings are part of a replay: another game diverges, and the replay reports
+// the tick.
 func TestReplayWithOtherSettingsDiverges(t *testing.T) {
 	file := record(t, bank{arena.New()}, 4, 200)
 	g := arena.New()

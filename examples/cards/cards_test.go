@@ -27,7 +27,7 @@ func world(t *testing.T, g *cards.Game) *netlooptest.World {
 	return netlooptest.New(t, g, netlooptest.Room(g.Spec()))
 }
 
-// until steps until something has come to pass. Work is done meanwhile.
+// until steps until a condition holds. Work is done meanwhile.
 func until(t *testing.T, w *netlooptest.World, what string, done func() bool) {
 	t.Helper()
 	for range 20_000 {
@@ -40,7 +40,7 @@ func until(t *testing.T, w *netlooptest.World, what string, done func() bool) {
 	t.Fatalf("it never came to pass: %s", what)
 }
 
-// guest lets somebody into the lobby.
+// guest joins a player to the lobby.
 func guest(t *testing.T, w *netlooptest.World, name string, l netlooptest.Link) (*client.Client, *bot.Bot) {
 	t.Helper()
 	c := w.JoinAs(client.Config{Token: name}, l)
@@ -49,7 +49,7 @@ func guest(t *testing.T, w *netlooptest.World, name string, l netlooptest.Link) 
 	return c, b
 }
 
-// sit leads somebody from the lobby to a table, over the connection that there is.
+// sit moves a player from the lobby to a table, over the existing connection.
 func sit(t *testing.T, w *netlooptest.World, b *bot.Bot, q cards.SitDown) {
 	t.Helper()
 	if err := try(t, w, func(then func(error)) { b.Sit(q, then) }); err != nil {
@@ -58,7 +58,7 @@ func sit(t *testing.T, w *netlooptest.World, b *bot.Bot, q cards.SitDown) {
 	until(t, w, "the table", func() bool { return !b.Busy() && b.View.AtTable })
 }
 
-// try does something that is answered.
+// try performs an action and waits for its answer.
 func try(t *testing.T, w *netlooptest.World, do func(then func(error))) (failed error) {
 	t.Helper()
 	answered := false
@@ -67,7 +67,7 @@ func try(t *testing.T, w *netlooptest.World, do func(then func(error))) (failed 
 	return failed
 }
 
-// seat leads a player through the lobby to a table.
+// seat moves a player through the lobby to a table.
 func seat(t *testing.T, w *netlooptest.World, name, table string, plays bool, l netlooptest.Link) (*client.Client, *bot.Bot) {
 	t.Helper()
 	c, b := guest(t, w, name, l)
@@ -76,7 +76,7 @@ func seat(t *testing.T, w *netlooptest.World, name, table string, plays bool, l 
 	return c, b
 }
 
-// refused demands that an error is a refusal with such a text.
+// refused requires that an error is a refusal with this text.
 func refused(t *testing.T, err error, text string) {
 	t.Helper()
 	if r := (*netloop.Refusal)(nil); !errors.As(err, &r) || r.Text != text {
@@ -84,9 +84,9 @@ func refused(t *testing.T, err error, text string) {
 	}
 }
 
-// Three players go through the lobby to one table and play a match over bad links, each over one
-// connection. Each reads its own hand alone, and nobody the pile; one loses the connection, is
-// away, and comes back to its cards. In the end one has won, and the lobby knows.
+// Three players move through the lobby to one table and play a match over bad links, each over one
+// connection. Each reads its own hand alone, and none the pile; one loses the connection, is away,
+// and returns to its cards. In the end one has won, and the lobby has the record.
 func TestAMatchIsPlayed(t *testing.T) {
 	w := world(t, game("", 3, 5*time.Second))
 	link := netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.02}
@@ -147,7 +147,7 @@ func TestAMatchIsPlayed(t *testing.T) {
 	}
 }
 
-// Who is sent to a table and loses the connection on the way arrives all the same, and sits once.
+// A player who loses the connection during the move to a table still arrives, and takes one seat.
 func TestAConnectionBreaksOnTheWayToATable(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	c, b := guest(t, w, "ann", netlooptest.Link{Delay: 50 * time.Millisecond})
@@ -165,8 +165,8 @@ func TestAConnectionBreaksOnTheWayToATable(t *testing.T) {
 	}
 }
 
-// A table that nobody plays at sleeps, and one that was left in the middle of a match goes on in
-// another server with the same database: the same hands, the same turn, and for its players alone.
+// A table without players sleeps, and a match that was left in the middle continues in another
+// server with the same database: the same hands, the same turn, and for its players alone.
 func TestATableGoesOnAfterARestart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cards.db")
 	var before [2][]cards.Card

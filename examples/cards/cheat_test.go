@@ -14,9 +14,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// Whatever a client asks for that the rules do not allow is refused with a reason, and changes
-// nothing: a card that it does not have, every card out of turn, for another's seat, a card and a
-// suit that there are not.
+// A request that the rules forbid is refused with a reason, and has no effect: a card that the
+// player does not have, every card out of turn, and a card and a suit that do not exist.
 func TestCheatsAreRefused(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	_, ann := seat(t, w, "ann", "oak", false, netlooptest.Link{})
@@ -31,7 +30,7 @@ func TestCheatsAreRefused(t *testing.T) {
 		}
 		count[r.Text]++
 	}
-	for c := range cards.Card(60) { // It is ann's turn. There are 52.
+	for c := range cards.Card(60) { // It is ann's turn. 52 of these cards exist.
 		attempt(func(then func(error)) { bob.Play(c, cards.Clubs, then) })
 		if held := slices.Contains(ann.View.Hand(), c); !held || !ann.View.Fits(c) {
 			attempt(func(then func(error)) { ann.Play(c, cards.Clubs, then) })
@@ -49,8 +48,8 @@ func TestCheatsAreRefused(t *testing.T) {
 	}
 }
 
-// Of a flood of moves the table looks at few, the rest is refused and counted, and the others play
-// on.
+// Of a flood of moves the table handles few, the rest is refused and counted, and the other players
+// continue.
 func TestAFloodOfMovesIsRefused(t *testing.T) {
 	w := world(t, game("", 2, time.Second))
 	_, ann := seat(t, w, "ann", "oak", true, netlooptest.Link{})
@@ -83,7 +82,7 @@ func TestAFloodOfMovesIsRefused(t *testing.T) {
 	}
 }
 
-// A client cannot fill the server with tables, and names that would harm a screen are refused.
+// A client cannot fill the server with tables, and names with control characters are refused.
 func TestTheLobbyHasLimits(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	c, eve := guest(t, w, "eve", netlooptest.Link{})

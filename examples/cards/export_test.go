@@ -14,19 +14,19 @@ func (g *Game) AgeStore(by time.Duration) error {
 	return err
 }
 
-// Stored returns how many tables the database has.
+// Stored returns the number of tables in the database.
 func (g *Game) Stored() (tables int, err error) {
 	err = g.store.db.QueryRow("SELECT count(*) FROM tables").Scan(&tables)
 	return tables, err
 }
 
-// Supersede lets a newer room own a table.
+// Supersede makes a newer room the owner of a table.
 func (g *Game) Supersede(table string) error {
 	_, err := g.store.db.Exec("UPDATE owners SET incarnation = incarnation + 1 WHERE name = ?", table)
 	return err
 }
 
-// BreakStore lets the database refuse to write, or no more.
+// BreakStore makes the database refuse writes, or accept them again.
 func (g *Game) BreakStore(broken bool) error {
 	pragma := "PRAGMA query_only = OFF"
 	if broken {

@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The lobby's list follows the tables: one is opened, fills, is played at, and goes.
+// The lobby's list follows the tables: one is opened, fills, plays, and closes.
 func TestTheLobbyListsTables(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	_, looker := guest(t, w, "eve", netlooptest.Link{})
@@ -24,7 +24,7 @@ func TestTheLobbyListsTables(t *testing.T) {
 	}
 	ann, _ := seat(t, w, "ann", "oak", false, netlooptest.Link{})
 	until(t, w, "one waits", listed(cards.Listing{Phase: cards.Waiting, Taken: 1, Players: []string{"ann"}}))
-	bob, _ := seat(t, w, "bob", "", false, netlooptest.Link{}) // Wherever somebody waits.
+	bob, _ := seat(t, w, "bob", "", false, netlooptest.Link{}) // At any waiting table.
 	until(t, w, "two play", listed(cards.Listing{Phase: cards.Playing, Taken: 2, Players: []string{"ann", "bob"}}))
 	_ = ann.Close()
 	until(t, w, "her seat is kept", listed(cards.Listing{Phase: cards.Playing, Taken: 1, Players: []string{"ann", "bob"}}))
@@ -32,8 +32,8 @@ func TestTheLobbyListsTables(t *testing.T) {
 	until(t, w, "the table goes", func() bool { return len(looker.View.Listings) == 0 })
 }
 
-// Everybody who wants to play anywhere finds a seat, at as few tables as it takes, however many
-// come at once.
+// Every player who asks for any table finds a seat, at as few tables as possible, however many ask
+// at once.
 func TestWhoPlaysAnywhereSitsTogether(t *testing.T) {
 	w := world(t, game("", 4, time.Hour))
 	var all []*bot.Bot
@@ -61,8 +61,7 @@ func TestWhoPlaysAnywhereSitsTogether(t *testing.T) {
 	}
 }
 
-// A private table is not listed, and opens to whoever is told its code; a code that is none ends
-// the way there.
+// A private table is not listed, and opens to players with its code; a wrong code ends the client.
 func TestAPrivateTableOpensByItsCode(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	_, ann := guest(t, w, "ann", netlooptest.Link{})
@@ -89,7 +88,8 @@ func TestAPrivateTableOpensByItsCode(t *testing.T) {
 	}
 }
 
-// Who watches sees the table, but no hand; takes nobody's seat, cannot play, and can go back.
+// A spectator sees the table, but no hand; takes no player's seat, cannot play, and can return to
+// the lobby.
 func TestWatchersSeeNoHands(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	_, ann := seat(t, w, "ann", "oak", false, netlooptest.Link{})
@@ -113,7 +113,7 @@ func TestWatchersSeeNoHands(t *testing.T) {
 	refused(t, try(t, w, func(then func(error)) { eve.Sit(cards.SitDown{Table: "elm", Watch: true}, then) }), "there is no such table")
 }
 
-// With a delay, who watches sees each turn so much later, and none earlier.
+// With a delay, spectators see each turn that much later, and none earlier.
 func TestWatchersSeeLater(t *testing.T) {
 	g := game("", 2, time.Hour)
 	const delay = 5 * time.Second

@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/examples/cards/bot"
 )
 
-// Four players in the process of the server, without a port and without a network, go from the
+// Four players in the process of the server, without a port and without a network, move from the
 // lobby to a table, play a whole match, see its scores, and are back in the lobby.
 func TestAWholeMatchIsPlayedWithoutANetwork(t *testing.T) {
 	g := cards.New(nil)

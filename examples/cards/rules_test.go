@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Whatever players try, the deck stays whole, a refused move changes nothing, a move that is made
-// follows the rules, and in the end somebody has a hundred points. A match that is kept and read
-// again goes on as it was.
+// For any moves of players, the deck is complete, a refused move has no effect, an accepted move
+// follows the rules, and in the end one player has a hundred points. A stored match continues
+// unchanged.
 func TestAMatchFollowsTheRules(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -63,7 +63,7 @@ func copied(t *testing.T, m *Match) *Match {
 	return c
 }
 
-// What was kept and is no match is not played.
+// An invalid stored match is refused.
 func TestADamagedMatchIsNotPlayed(t *testing.T) {
 	whole := newMatch([]string{"ann", "bob"}, 100, rand.New(rand.NewPCG(1, 1)))
 	if err := whole.check(); err != nil {

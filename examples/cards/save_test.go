@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// recordings keeps the recording of each table.
+// recordings holds the recording of each table.
 type recordings map[string]*bytes.Buffer
 
 func (r recordings) open(info netloop.RoomInfo) (io.WriteCloser, error) {
@@ -25,7 +25,7 @@ func (r recordings) open(info netloop.RoomInfo) (io.WriteCloser, error) {
 	return unclosed{r[info.Spec.Name]}, nil
 }
 
-// logged keeps the errors of a server, which netlooptest writes into the log of the test.
+// logged holds the errors of a server, which netlooptest writes into the log of the test.
 type logged struct {
 	testing.TB
 	lines []string
@@ -35,7 +35,7 @@ func (l *logged) Logf(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// A table whose row belongs to a newer room closes: what is played there could not be stored.
+// A table whose row belongs to a newer room closes, because its moves could not be stored.
 func TestATableThatGoesOnElsewhereCloses(t *testing.T) {
 	g := game("", 2, 5*time.Second)
 	fails := &failing{logged: logged{TB: t}}
@@ -57,7 +57,7 @@ func TestATableThatGoesOnElsewhereCloses(t *testing.T) {
 	}
 }
 
-// failing is a test that notes why it fails: a world takes a room that has failed for a fault.
+// failing is a test that records its failures: a world treats a failed room as a fault.
 type failing struct {
 	logged
 	said []string
@@ -97,7 +97,7 @@ func TestTheLobbyDeletesAbandonedMatches(t *testing.T) {
 	}
 }
 
-// The room of a table owns its row by its incarnation: one that is opened later has a larger one.
+// The room of a table owns its row by its incarnation: a later room has a larger one.
 func TestATableIsOwnedByItsRoom(t *testing.T) {
 	g := game("", 2, 5*time.Second)
 	w := world(t, g)
@@ -114,7 +114,7 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// A database that refuses to write for a while loses nothing: the table goes on, the result of its
+// A database that refuses writes for a while loses no data: the table continues, the result of its
 // match is stored once that is possible, and no other match begins before. The recording of the
 // table replays, without a lobby and a database.
 func TestAFailedSaveIsTriedAgain(t *testing.T) {
@@ -169,15 +169,15 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 	}
 }
 
-// replayed is a new game as a replay opens it.
+// replayed makes a new game, as a replay opens it.
 func replayed(players, goal int) *cards.Game {
 	g := game("", players, 5*time.Second)
 	g.Config().(*cards.Config).Goal = goal
 	return g
 }
 
-// A player who waits for a match and comes again to watch does not wait any more: no match is
-// dealt to a player who has no seat.
+// A player who waits for a match and rejoins as a spectator does not wait any more: no match is
+// dealt to a player without a seat.
 func TestAPlayerWhoWatchesIsDealtNoCards(t *testing.T) {
 	w := world(t, game("", 2, 5*time.Second))
 	link := netlooptest.Link{Delay: 10 * time.Millisecond}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A room that a newer one of its name has replaced saves nothing any more, neither its match nor
-// the result of it, in the same process and after a restart.
+// A room that a newer one of its name has replaced cannot save any more, neither its match nor the
+// result of it, in the same process and after a restart.
 func TestAnOlderRoomDoesNotSaveOverANewerOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cards.db")
 	s, err := openStore(file)
@@ -61,8 +61,8 @@ func TestAnOlderRoomDoesNotSaveOverANewerOne(t *testing.T) {
 	refused("after a restart")
 }
 
-// A match with which nobody goes on is deleted after a time, and the owner of its table with it;
-// one that is played is not.
+// A match that is not continued is deleted after a time, and the owner of its table with it; a
+// match in use is not.
 func TestAbandonedMatchesAreDeleted(t *testing.T) {
 	s, err := openStore("")
 	if err != nil {
@@ -88,7 +88,7 @@ func TestAbandonedMatchesAreDeleted(t *testing.T) {
 	}
 }
 
-// A panic before a save begins leaves no save under way: the next one is not kept from it.
+// A panic before a save begins leaves no save under way, so that the next one can begin.
 func TestAPanicBeforeASaveLeavesNone(t *testing.T) {
 	tb := &table{g: New(nil), unsaved: true} // Without a match there is nothing to store.
 	func() {

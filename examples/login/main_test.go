@@ -20,7 +20,7 @@ import (
 
 var schema = netloop.NewSchema("named", 1, 0)
 
-// named is a game that tells who joins.
+// named is a game that reports the joining clients.
 type named struct{ joined chan string }
 
 func (named) Schema() *netloop.Schema { return schema }
@@ -72,7 +72,7 @@ func login(t *testing.T, url, name, password string) (status int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// Who logs in plays under that name, and who does not gets no token.
+// A player who logs in plays under that name, and without a login there is no token.
 func TestWhoLogsInPlays(t *testing.T) {
 	private, file := keys(t)
 	handler, err := service(private, "arena-1")
@@ -120,7 +120,7 @@ func TestWhoLogsInPlays(t *testing.T) {
 	}
 }
 
-// docs/SECURITY.md shows this program as it is.
+// docs/SECURITY.md shows this program unchanged.
 func TestTheDocsShowThisProgram(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	if err != nil {

@@ -61,8 +61,7 @@ func TestEverythingIsWrittenWholeAndInOrder(t *testing.T) {
 	}
 }
 
-// fill writes numbered pieces of 10 bytes while the output stands still, with the first of them
-// in its hands.
+// fill writes numbered pieces of 10 bytes while the output is blocked in the first of them.
 func fill(t *testing.T, w *Writer, pieces int) (taken int, err error) {
 	for i := range pieces {
 		var n int
@@ -80,7 +79,7 @@ func fill(t *testing.T, w *Writer, pieces int) (taken int, err error) {
 	return taken, err
 }
 
-// A caller never waits, and two buffers are all the memory that there is.
+// A caller never waits, and two buffers are all the memory in use.
 func TestAFullWriterEndsWithWhatItHasTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &output{open: make(chan struct{})}
@@ -116,7 +115,7 @@ func TestNothingIsWrittenAfterAnError(t *testing.T) {
 	})
 }
 
-// What has come while the output failed stands behind a gap.
+// Pieces that are written while the output fails would follow a gap.
 func TestWhatWaitsBehindAnErrorIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &output{open: make(chan struct{}), broken: map[int]bool{1: true}}
@@ -131,7 +130,7 @@ func TestWhatWaitsBehindAnErrorIsNotWritten(t *testing.T) {
 	})
 }
 
-// A lossy Writer takes no error to its caller: all is written, or counted and told.
+// A lossy Writer returns no error to its caller: all pieces are written, or counted and reported.
 func TestALossyWriterGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &output{open: make(chan struct{})}

@@ -12,8 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// systems runs a test with the clock of this system, and with the one that systems
-// without a timerfd have.
+// systems runs a test with the clock of this system, and with that of systems without a timerfd.
 func systems(t *testing.T, test func(t *testing.T, s *System)) {
 	for name, w := range map[string]waiter{"of this system": newWaiter(), "portable": timers{}} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +47,7 @@ func pastIsNoWait(t *testing.T, s *System) {
 	}
 }
 
-// watched tells when somebody looks at what ends it.
+// watched reports reads of its Done channel.
 type watched struct {
 	context.Context
 	looked chan struct{}
@@ -70,7 +69,7 @@ func endsWithItsContext(t *testing.T, s *System) {
 		ctx := watched{Context: inner, looked: make(chan struct{}, 10)}
 		done := make(chan error)
 		go func() { done <- s.WaitUntil(ctx, s.Now()+time.Hour) }()
-		<-ctx.looked // it goes to wait
+		<-ctx.looked // it begins to wait
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Fatalf("error %v", err)

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A block of exchanges shows the offset of its least delays, at the mean of its times, and is off
-// by a part of what the mean of the delays is above the least; however far from 0 the clocks are.
+// A block of exchanges gives the offset of its least delays, at the mean of its times, with an
+// uncertainty that is a part of the mean delay's distance above the least; for any distance of the
+// clocks from 0.
 func TestAPointIsOfTheLeastDelays(t *testing.T) {
 	const ms = time.Millisecond
 	for _, from := range []time.Duration{0, maxSyncTime - time.Minute, time.Minute - maxSyncTime} {
@@ -25,8 +26,8 @@ func TestAPointIsOfTheLeastDelays(t *testing.T) {
 	}
 }
 
-// The rate is the slope of the straight line through the points of the last minute that leans to
-// 0 by what they are off (ridge regression), and nothing beyond what a clock can do.
+// The rate is the slope of the line through the points of the last minute, drawn to 0 by their
+// uncertainty (ridge regression), and at most that of a real clock.
 func TestTheRateIsTheSlopeThroughThePoints(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -57,7 +58,7 @@ func TestTheRateIsTheSlopeThroughThePoints(t *testing.T) {
 	}
 }
 
-// slope is the same from sums of products about the first point, not about the means.
+// slope computes the same from sums of products about the first point, not about the means.
 func slope(points []driftPoint, most float64) float64 {
 	var n, x, y, xx, xy, noise float64
 	for _, p := range points {

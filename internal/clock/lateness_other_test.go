@@ -4,7 +4,7 @@ package clock
 
 import "time"
 
-// systemWaits are those of Linux only.
+// systemWaits are empty on systems other than Linux.
 var systemWaits []waiting
 
 func processTime() time.Duration { return 0 }

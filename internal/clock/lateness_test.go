@@ -20,12 +20,11 @@ import (
 // waiting is one way to wait for a tick.
 type waiting struct {
 	name string
-	// make returns the wait and what ends it, or nil where there is no such wait.
+	// make returns the wait and its release, or nil if the system has no such wait.
 	make func(s *System) (func(context.Context, time.Duration) error, func())
 }
 
-// waits are the candidates of docs/adr/0011: what System does, and what else
-// it might do.
+// waits are the candidates of docs/adr/0011: the wait of System, and its alternatives.
 var waits = append([]waiting{
 	{"System", func(s *System) (func(context.Context, time.Duration) error, func()) { return s.WaitUntil, func() {} }},
 	{"timer of the runtime", func(s *System) (func(context.Context, time.Duration) error, func()) {
@@ -44,7 +43,7 @@ type waitClock struct {
 
 func (c waitClock) WaitUntil(ctx context.Context, at time.Duration) error { return c.wait(ctx, at) }
 
-// lateness is a sorted list of how late ticks began.
+// lateness is a sorted list of the lateness of ticks.
 type lateness []time.Duration
 
 func (l lateness) at(q float64) time.Duration {
@@ -58,8 +57,8 @@ func (l lateness) String() string {
 	return fmt.Sprintf("p50 %4d  p90 %5d  p99 %5d  worst %6d", l.at(0.5).Microseconds(), l.at(0.9).Microseconds(), l.at(0.99).Microseconds(), l.at(1).Microseconds())
 }
 
-// runLate lets loop.Run pace empty ticks at 60 Hz with a wait and returns their lateness,
-// and the CPU time that the process took per tick.
+// runLate lets loop.Run pace empty ticks at 60 Hz with a wait and returns their lateness, and the
+// CPU time of the process per tick.
 func runLate(t *testing.T, w waiting, ticks int) (lateness, time.Duration) {
 	t.Helper()
 	s := NewSystem()
@@ -89,8 +88,8 @@ func runLate(t *testing.T, w waiting, ticks int) (lateness, time.Duration) {
 	return late, cpu / time.Duration(ticks)
 }
 
-// cyclictest measures, as long as work runs, how late a thread of normal priority wakes
-// that a C program puts to sleep: what the machine can do at that time.
+// cyclictest measures, as long as work runs, the wake-up lateness of a sleeping thread of normal
+// priority in a C program: the machine's limit at that time.
 func cyclictest(t *testing.T, work func()) lateness {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "cyclictest", "-q", "-t1", "--policy=other", "-i", "16667", "-D", "1h", "-h", "100000")
@@ -147,8 +146,8 @@ func busyCores(t *testing.T) (stop func()) {
 	}
 }
 
-// TestWakeUpBesideCyclictest compares how late Run begins its ticks with how late a C
-// program wakes at the same time on the same machine. `make lateness` shows the table.
+// TestWakeUpBesideCyclictest compares the lateness of Run's ticks with the wake-up lateness of a C
+// program at the same time on the same machine. `make lateness` shows the table.
 func TestWakeUpBesideCyclictest(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("NETLOOP_VERIFY=1 measures wake-up lateness, which takes two minutes")
@@ -162,8 +161,8 @@ func TestWakeUpBesideCyclictest(t *testing.T) {
 			stop = busyCores(t)
 		}
 		all := make([]figures, len(waits))
-		// In turns, so that what else the machine does is shared, and not always behind the
-		// same one: the scheduler remembers who has spun.
+		// In random order, so that other work of the machine is shared, and the candidates have no
+		// fixed predecessor: the scheduler remembers which threads have spun.
 		for round := range rounds {
 			for _, i := range rand.New(rand.NewPCG(1, uint64(round))).Perm(len(waits)) {
 				all[i].measure(t, waits[i])
@@ -184,7 +183,7 @@ const (
 	ticks  = 2 * 60 // of each round
 )
 
-// figures are what the rounds of one wait came to.
+// figures are the results of the rounds of one wait.
 type figures struct {
 	late, machine lateness
 	cpu           time.Duration
@@ -206,8 +205,8 @@ func (f *figures) String() string {
 	return fmt.Sprintf("%v µs, %3d µs of CPU a tick; cyclictest %v", f.late, f.cpu.Microseconds(), f.machine)
 }
 
-// judge holds System to its promise, 70 µs and 0.2 ms, or on a machine that wakes nobody as
-// soon as that to what cyclictest gets.
+// judge requires the promised lateness of System, 70 µs and 0.2 ms, or on a slower machine that of
+// cyclictest.
 func judge(t *testing.T, late, machine lateness) {
 	t.Helper()
 	for _, c := range []struct {

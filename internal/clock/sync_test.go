@@ -63,7 +63,7 @@ func TestTheEstimateConverges(t *testing.T) {
 		{"jitter", path{there: 10 * time.Millisecond, back: 10 * time.Millisecond, jitterThere: 20 * time.Millisecond, jitterBack: 20 * time.Millisecond}, 3 * time.Millisecond},
 		{"jitter one way", path{there: 10 * time.Millisecond, back: 10 * time.Millisecond, jitterThere: 60 * time.Millisecond, jitterBack: 0}, 7 * time.Millisecond},
 		{"loopback", path{}, time.Microsecond},
-		// No exchange shows by how much the two bare paths differ.
+		// No exchange shows the difference of the two bare paths.
 		{"asymmetric path", path{there: 40 * time.Millisecond, back: 10 * time.Millisecond}, 15*time.Millisecond + time.Microsecond},
 		{"asymmetric path and drift", path{there: 10 * time.Millisecond, back: 40 * time.Millisecond, drift: 200e-6}, 15*time.Millisecond + 50*time.Microsecond},
 	} {
@@ -105,7 +105,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	for _, x := range [][4]time.Duration{
 		{10 * ms, 0, 0, 9 * ms},              // received before it was sent
 		{0, 5 * ms, 4 * ms, 9 * ms},          // answered before it arrived
-		{0, 5 * ms, 15 * ms, 9 * ms},         // the answer took longer than all of it
+		{0, 5 * ms, 15 * ms, 9 * ms},         // the answer took longer than the exchange
 		{0, 0, 0, maxSyncRTT + 1},            // slower than any link
 		{0, -1 << 63, 1<<63 - 1, 9 * ms},     // overflows
 		{-1 << 63, 0, 0, 1<<63 - 1},          // overflows
@@ -122,7 +122,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 }
 
-// settled returns an estimate that is right and has been read at local 0.
+// settled returns a correct estimate that has been read at local 0.
 func settled() (*Sync, *path) {
 	s, p := new(Sync), &path{rnd: rand.New(rand.NewPCG(2, 2)), offset: time.Hour, there: 20 * time.Millisecond, back: 20 * time.Millisecond}
 	for range SyncWindow {
@@ -146,7 +146,7 @@ func TestASmallErrorIsSlewedAway(t *testing.T) {
 	}
 }
 
-// However often it is read, the estimate slews by its share.
+// Repeated reads do not add to the slew of the estimate.
 func TestAnEstimateReadAllTheTimeSlewsToo(t *testing.T) {
 	s, p := settled()
 	p.offset += time.Microsecond
@@ -174,7 +174,7 @@ func TestALargeErrorJumps(t *testing.T) {
 	}
 }
 
-// When a clock was set, one exchange is enough to know it: those of before are of another time.
+// One exchange shows that a clock was set: earlier exchanges are invalid.
 func TestAClockThatWasSetIsKnownAtOnce(t *testing.T) {
 	for _, by := range []time.Duration{-time.Minute, -90 * time.Millisecond, 90 * time.Millisecond, time.Minute} {
 		s, p := settled()
@@ -203,8 +203,8 @@ func TestAnEarlierLocalTimeReadsTheSame(t *testing.T) {
 	}
 }
 
-// Whatever the samples, the reading runs between 0.99 and 1.01 times as fast as
-// the client's clock unless it jumps, and it does not go back.
+// For any samples, the reading runs between 0.99 and 1.01 times as fast as the client's clock
+// unless it jumps, and it never decreases.
 func TestTheEstimateSlewsByOnePercent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := new(Sync)

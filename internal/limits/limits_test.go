@@ -7,7 +7,7 @@ import (
 	"github.com/netloop/netloop/internal/limits"
 )
 
-// Bounds are written as people read them.
+// Bounds are formatted for people.
 func TestBoundsAreWrittenForPeople(t *testing.T) {
 	for want, bound := range map[string]any{
 		"0": 0, "999": 999, "1 024": 1024, "65 536": 1 << 16, "1 000 007": 1_000_007, "0.05": 0.05,

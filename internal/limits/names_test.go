@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// options are those that a limit may name.
+// options are the options that a limit may name.
 var options = map[string]any{
 	"CatchUp": netloop.CatchUp, "Limit": netloop.Limit, "LimitPerTick": netloop.LimitPerTick, "Timeout": netloop.Timeout,
 	"client.Extrapolate": client.Extrapolate,
@@ -31,7 +31,7 @@ var configured = map[string]reflect.Type{
 	"client.Reconnect": reflect.TypeFor[client.Reconnect](),
 }
 
-// What a limit names as its configuration is there: a field, a method, an option or a flag.
+// The configuration that a limit names exists: a field, a method, an option or a flag.
 func TestLimitsNameTheirConfiguration(t *testing.T) {
 	help := read(t, "../../app/testdata/help.txt") // as the server prints it
 	is := func(name string) (is bool) {
@@ -82,8 +82,8 @@ func TestLimitsNameTheirCounter(t *testing.T) {
 	})
 }
 
-// families returns the labels of each family of series, of the page that is made of the table of
-// internal/metrics.
+// families returns the labels of each family of series, from the page that is generated from the
+// table of internal/metrics.
 func families(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	labels := map[string]map[string]bool{}
@@ -95,8 +95,8 @@ func families(t *testing.T) map[string]map[string]bool {
 	return labels
 }
 
-// reasons returns the queues and reasons of drops: those that the transport lists, and those that
-// stand side by side in the code where they are counted.
+// reasons returns the queues and reasons of drops: those that the transport lists, and the pairs in
+// the code that counts them.
 func reasons(t *testing.T, code string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -112,8 +112,8 @@ func reasons(t *testing.T, code string) map[string]bool {
 	return found
 }
 
-// sources is the code of package netloop and of those below internal, without tests and without
-// what it says of its limits.
+// sources returns the code of package netloop and of the packages below internal, without tests and
+// without the rows of their limits.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

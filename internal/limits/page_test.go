@@ -44,7 +44,7 @@ const (
 	end   = "<!-- End of the generated part. -->\n"
 )
 
-// headings are those of the page's sections, each with what it is about.
+// headings are those of the page's sections, each with its subject.
 var headings = [limits.NumParts][2]string{
 	limits.Door:      {"Admission", "Connections before and during admission."},
 	limits.Session:   {"A session", "Data that one client sends, and its pending work."},
@@ -55,8 +55,8 @@ var headings = [limits.NumParts][2]string{
 	limits.Client:    {"A client of the Go package", "Limits of a client on itself. Its `Stats` count the drops."},
 }
 
-// packages says what is on the page, and in which order within a section: first what a program
-// configures, then as a packet goes.
+// packages lists the page's packages, and their order within a section: first the bounds that a
+// program configures, then the order of a packet's path.
 func packages() []func() limits.Table {
 	return []func() limits.Table{
 		bridge.Netloop.Bounds, bridge.Client.Bounds,
@@ -77,7 +77,7 @@ func all(fn func(limits.Part, limits.Limit)) {
 	}
 }
 
-// What docs/LIMITS.md says is what the constants say, and "make limits" writes it.
+// docs/LIMITS.md has the values of the constants, and "make limits" writes it.
 func TestEveryLimitIsDocumented(t *testing.T) {
 	golden.CheckPart(t, page, begin, end, markdown())
 }
@@ -101,7 +101,7 @@ func markdown() string {
 	return b.String() + "\n"
 }
 
-// quoted is a list of names as the page has it.
+// quoted formats a list of names for the page.
 func quoted(names string) string {
 	if names == "" {
 		return ""
@@ -124,7 +124,7 @@ func TestEveryPackageWithLimitsIsOnThePage(t *testing.T) {
 	}
 }
 
-// A row says of what it is a limit, how much it is and what happens then, and none comes twice.
+// A row names its quantity, its bound and the behaviour at the bound, and no row is repeated.
 func TestLimitsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	rows := 0

@@ -35,7 +35,7 @@ func run(t interface{ Fatal(...any) }, cfg Config, log func(*slog.Logger)) strin
 	return out.String()
 }
 
-// One entry is one line of printable characters, whatever is in it.
+// One entry is one line of printable characters, for any content.
 func TestTextCannotForgeLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		message, key, value := rapid.String().Draw(t, "message"), rapid.String().Draw(t, "key"), rapid.String().Draw(t, "value")
@@ -111,7 +111,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// blocked is an output that takes nothing until it is opened.
+// blocked is an output that blocks until it is opened.
 type blocked struct {
 	open chan struct{}
 	mu   sync.Mutex
@@ -125,8 +125,8 @@ func (b *blocked) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// With an output that takes nothing, logging goes on without waiting, memory stays
-// bounded, and every line is either written or counted as dropped.
+// With a blocked output, logging continues without waiting, memory is bounded, and every line is
+// either written or counted as dropped.
 func TestBlockedOutputNeverBlocksTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &blocked{open: make(chan struct{})}

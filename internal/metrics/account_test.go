@@ -9,11 +9,11 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// What rooms count is added up, by their kind where a series has one. When a room ends, its counts
-// stay, what it had of gauges goes, and nothing else is left.
+// The counts of rooms are added up, by their kind if a series has one. When a room ends, its counts
+// are kept, its shares of gauges are subtracted, and no other state remains.
 func TestRoomsAreAddedUp(t *testing.T) {
 	m, _ := newMetrics(t)
-	m.Account.Close("closed") // The one that every test has.
+	m.Account.Close("closed") // The account that every test has.
 	room, _ := newServer()
 	a, b, c := m.Open("table"), m.Open("table"), m.Open("lobby")
 	for range 3 { // Reports replace each other.
@@ -29,7 +29,7 @@ func TestRoomsAreAddedUp(t *testing.T) {
 	a.Report(room)
 	a.Close(transport.CodeClosing.Name())
 	a.Close("again")
-	a.Report(room) // A room that was given up may come back.
+	a.Report(room) // A room that was given up may resume.
 	b.Close(transport.CodeGame.Name())
 	expect(t, scrape(t, m), "netloop_snapshot_records_total 42", "netloop_clients 100", "netloop_clients_dropped 7",
 		`netloop_room_clients{kind="table"} 0`, `netloop_rooms{kind="table"} 0`, `netloop_rooms_opened_total{kind="table"} 2`,
@@ -96,7 +96,7 @@ func TestSpreadsRoundUp(t *testing.T) {
 	}
 }
 
-// Kinds come from a game's code, so their series are bounded.
+// Kinds are set by a game's code, so their series are bounded.
 func TestKindsAreBounded(t *testing.T) {
 	m, _ := newMetrics(t)
 	for i := range 2 * maxKinds {
@@ -111,8 +111,8 @@ func TestKindsAreBounded(t *testing.T) {
 	}
 }
 
-// The least margin is that of all rooms, the median that of the room in the middle; rooms without
-// inputs do not count.
+// The least margin is that of all rooms, the median that of the median room; rooms without inputs
+// do not count.
 func TestInputMarginsOfRooms(t *testing.T) {
 	m, _ := newMetrics(t)
 	if text := scrape(t, m); strings.Contains(text, "netloop_input_margin_seconds{") {

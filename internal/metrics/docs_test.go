@@ -15,12 +15,12 @@ const (
 	end   = "<!-- End of the generated part. -->\n"
 )
 
-// What docs/METRICS.md says of the series is what the table says, and "make metrics" writes it.
+// The series in docs/METRICS.md are those of the table, and "make metrics" writes it.
 func TestEverySeriesIsDocumented(t *testing.T) {
 	golden.CheckPart(t, docs, begin, end, markdown(table))
 }
 
-// markdown is the table as the page shows it, by name.
+// markdown formats the table for the page, by name.
 func markdown(rows []row) string {
 	var lines []string
 	for _, r := range rows {

@@ -110,7 +110,7 @@ func (r *fakeRoom) Messages(f Part) {
 	f.Set(5, "arena.Chat", "Update", "late")
 }
 
-// fakeServer is what a scrape reads.
+// fakeServer has the numbers that a scrape reads.
 type fakeServer struct {
 	traffic transport.Stats
 	socket  udpbatch.Stats
@@ -141,7 +141,7 @@ func (s *fakeServer) Traces(f *Family) {
 	f.Set(3, "failed")
 }
 
-// newServer is a server whose room has numbers of every source.
+// newServer makes a server whose room has numbers of every source.
 func newServer() (*fakeRoom, *fakeServer) {
 	r, s := &fakeRoom{}, &fakeServer{}
 	r.state = netvar.Stats{Records: 11, Bytes: 1200, FullFirst: 6, Clamped: 13, Waited: 9, OverBudget: 4, WaitedLarge: 2, Shed: 1, Hidden: 8}
@@ -159,7 +159,7 @@ func newServer() (*fakeRoom, *fakeServer) {
 	return r, s
 }
 
-// feed counts in every way that there is but scrapes.
+// feed counts in every way except scrapes.
 func feed(m one, r Room) {
 	m.Report(r)
 	m.OverloadedTicks.Add(1)

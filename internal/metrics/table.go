@@ -11,8 +11,8 @@ import (
 
 //go:generate go test -run ^TestEverySeriesIsDocumented$ -rewrite
 
-// row is one family of series: what it is called after netloop_, what it is, which labels its
-// series have, what it says, and where its values come from (source.go).
+// row is one family of series: its name after netloop_, its kind, the labels of its series, its
+// help text, and the source of its values (source.go).
 type row struct {
 	name   string
 	kind   kind
@@ -21,12 +21,12 @@ type row struct {
 	source source
 }
 
-// table is all that a server measures, and docs/METRICS.md is made of it by make metrics.
+// table lists all measurements of a server; make metrics writes docs/METRICS.md from it.
 //
-// A new counter is a number where something is counted, and a row here that reads it. What has no
-// Stats to stand in is counted into a family of Metrics, which its row names with into.
+// A new counter is a number at the place of the counted event, and a row here that reads it. Events
+// without a Stats of their own are counted into a family of Metrics, which the row sets with into.
 var table = []row{
-	// Ticks: what each took, and whether they keep pace.
+	// Ticks: their durations, and whether they keep pace.
 	{"tick_duration_seconds", histogram, "", "Time that one tick took.",
 		into(func(m *Metrics, f *Family) { m.tickDuration = f.observer() })},
 	{"tick_lateness_seconds", histogram, "", "Time from a tick's deadline to its start.",
@@ -52,7 +52,7 @@ var table = []row{
 	{"time_scale", gauge, "", "How many times as fast as game time scaled time runs in the default room: 0 is a pause.",
 		server(Server.TimeScale)},
 
-	// Load: what the server gives up.
+	// Load: the restrictions of an overloaded server.
 	{"overload_level", gauge, "", "What the room that keeps up the least gives up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.",
 		server(Server.Overload)},
 	{"overloaded_ticks_total", counter, "", "Ticks that ran at an overload level above 0.",
@@ -76,7 +76,7 @@ var table = []row{
 	{"room_tick_lateness_seconds", histogram, "kind", "Time from the deadline to the start of a tick, in a room of a kind.",
 		into(func(m *Metrics, f *Family) { m.kindLateness = f })},
 
-	// What the game's code does wrong.
+	// Faults of the game's code.
 	{"system_panics_total", counter, "system", "Panics of systems, hooks such as OnJoin, and handlers, that were isolated.",
 		into(func(m *Metrics, f *Family) { m.Panics = f })},
 	{"system_missed_total", counter, "system", "Calls that periodic systems owed and gave up.",
@@ -214,13 +214,13 @@ var table = []row{
 	{"grid_bad_positions_total", counter, "", "Positions on grids that are too far out, infinite or not a number.",
 		state(func(s *netvar.Stats, f Part) { f.Set(s.BadPositions) })},
 
-	// The certificate that clients see.
+	// The certificate that clients receive.
 	{"certificate_left_seconds", gauge, "kind", "Time until the certificate that clients see ends, less than 0 once it has. The kind is files, config, or development, which renews itself two days before.",
 		server(Server.CertificateLeft)},
 	{"certificate_reloads_total", counter, "outcome", "New certificates by what became of them: loaded, or failed, and then the old one stays.",
 		server(Server.CertificateReloads)},
 
-	// The server's account of itself.
+	// Monitoring, and the pages of --web.
 	{"admin_refusals_total", counter, "reason", "What the admin listener did not answer: asked for by the name of another machine (host), without a token that is good for it (token), while too many pages were made (busy); and connections that were closed for newer ones (connection).",
 		server(Server.AdminRefusals)},
 	{"web_requests_total", counter, "outcome", "Requests for the pages of --web: answered, or missing because there is no such page.",
@@ -233,7 +233,7 @@ var table = []row{
 		scraped(func(m *Metrics, f *Family) { f.Set(m.refused.Load()) })},
 }
 
-// byTransport sets what is counted for each carrier.
+// byTransport sets the counts of each transport.
 func byTransport(counts *[transport.NumCarriers]atomic.Uint64, f *Family) {
 	for c := range transport.NumCarriers {
 		f.Set(counts[c].Load(), c.String())

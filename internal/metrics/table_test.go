@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A row that is written the wrong way would panic at a scrape, or never say anything.
+// An invalid row would panic at a scrape, or never have a value.
 func TestRowsAreWhole(t *testing.T) {
 	for _, r := range table {
 		if n := len(strings.Fields(r.labels)); n > maxLabels {
@@ -34,7 +34,7 @@ func TestNamesOfTheGameHaveMoreLabelSets(t *testing.T) {
 	}
 }
 
-// Every counter of the world reaches its series, under its own reason. What has none is named here.
+// Every counter of the world reaches its series, under its own reason. Exceptions are listed here.
 func TestEveryCounterOfStateIsAMetric(t *testing.T) {
 	m, _ := newMetrics(t)
 	room := new(fakeRoom)

@@ -54,7 +54,7 @@ func TestTicksWindowIsExact(t *testing.T) {
 	}
 }
 
-// The time up ends with the start of the newest tick, so that it has whole periods, and goes on
+// The uptime ends with the start of the newest tick, so that it has whole periods, and increases
 // without ticks once two periods have passed.
 func TestUptimeHasWholePeriodsUntilTicksStop(t *testing.T) {
 	clock := &fake{t: time.Hour}

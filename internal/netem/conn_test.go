@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// sock is a socket in memory: a test hands it what comes, and reads what goes.
+// sock is a socket in memory: a test supplies its received datagrams, and reads the sent ones.
 type sock struct {
 	in     chan Packet
 	closed chan struct{}
@@ -62,8 +62,8 @@ func (s *sock) isClosed() bool {
 	}
 }
 
-// sockets makes a client's Conn of sockets in memory, which it returns as they are opened.
-// Beyond the most there are none.
+// sockets makes a client's Conn of sockets in memory, and returns the opened ones. Opening more
+// than most fails.
 func sockets(spec Spec, most int) (*Conn, func() []*sock) {
 	var mu sync.Mutex
 	var all []*sock
@@ -86,7 +86,7 @@ func sockets(spec Spec, most int) (*Conn, func() []*sock) {
 
 func udp(n int) *net.UDPAddr { return net.UDPAddrFromAddrPort(peer(n)) }
 
-// TestAConnDelaysBothWays by what the network takes, to the nanosecond.
+// TestAConnDelaysBothWays checks the delays of both ways, to the nanosecond.
 func TestAConnDelaysBothWays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSock()
@@ -117,7 +117,8 @@ func TestAConnDelaysBothWays(t *testing.T) {
 	})
 }
 
-// TestADeadlineEndsARead, one that is set while it waits too, and the next read waits again.
+// TestADeadlineEndsARead checks deadlines that are set before and during a read; the next read
+// waits again.
 func TestADeadlineEndsARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Listen(newSock(), Config{})
@@ -135,7 +136,8 @@ func TestADeadlineEndsARead(t *testing.T) {
 	})
 }
 
-// TestCloseLetsTheLastWordsArrive, ends a read, and takes nothing any more.
+// TestCloseLetsTheLastWordsArrive checks that Close delivers sent datagrams, ends a read, and
+// refuses later calls.
 func TestCloseLetsTheLastWordsArrive(t *testing.T) {
 	for delay, want := range map[string]struct {
 		sent  int
@@ -184,8 +186,8 @@ func TestCloseLetsTheLastWordsArrive(t *testing.T) {
 	}
 }
 
-// TestARebindReplacesTheSocket of a client: the old one is closed, the new one sends and is
-// heard. When there are no more sockets, the last one stays.
+// TestARebindReplacesTheSocket checks a client's rebind: the old socket is closed, the new one
+// sends and receives. When there are no more sockets, the last one is kept.
 func TestARebindReplacesTheSocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, opened := sockets(parse(t, "rebind=1s"), 3)
@@ -214,7 +216,8 @@ func TestARebindReplacesTheSocket(t *testing.T) {
 	})
 }
 
-// TestABrokenSocketIsSaid to who reads, after what has come before; not one that was replaced.
+// TestABrokenSocketIsSaid checks that a reader gets a socket's error after the earlier datagrams,
+// and no error of a replaced socket.
 func TestABrokenSocketIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, opened := sockets(Spec{}, 2)

@@ -28,8 +28,8 @@ func peer(n int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(n / 200 / 256), byte(n / 200)}), uint16(5000+n%200))
 }
 
-// traffic plays so many datagrams each way over an exchange, of several clients, and returns a
-// transcript of what arrived when.
+// traffic sends so many datagrams each way over an exchange, of several clients, and returns a
+// transcript of their arrivals.
 func traffic(t *testing.T, spec string, seed uint64, client bool, n int) (transcript string, st *Stats) {
 	t.Helper()
 	st = new(Stats)
@@ -41,7 +41,7 @@ func traffic(t *testing.T, spec string, seed uint64, client bool, n int) (transc
 		if !ok {
 			return false
 		}
-		// The number stands there twice, and one bit at most is wrong.
+		// The number is in the datagram twice, and one bit at most is wrong.
 		wrong := min(difference(p.Data, payload(binary.BigEndian.Uint32(p.Data))), difference(p.Data, payload(binary.BigEndian.Uint32(p.Data[4:]))))
 		if wrong > 1 {
 			t.Errorf("%d bits are wrong", wrong)
@@ -102,7 +102,7 @@ func traffic(t *testing.T, spec string, seed uint64, client bool, n int) (transc
 	return log.String(), st
 }
 
-// payload is a datagram that says which one it is, and whose other bytes follow from that.
+// payload makes a datagram from its number, which determines all bytes.
 func payload(n uint32) []byte {
 	b := make([]byte, 100)
 	for i := range b {
@@ -123,8 +123,8 @@ func difference(a, b []byte) (n int) {
 
 const everything = "rtt=100ms,jitter=20ms,loss=5%,dup=3%,reorder=2%,corrupt=4%,rate=200kbit/s,buffer=50ms,hole=1s@2s,rebind=700ms"
 
-// TestEveryDatagramHasOneFate: whatever the network does, each datagram is counted once as
-// passed or lost, what passed arrives in as many copies as were counted, and nothing else does.
+// TestEveryDatagramHasOneFate checks that each datagram is counted once as passed or lost, that
+// passed datagrams arrive in as many copies as were counted, and that no others arrive.
 func TestEveryDatagramHasOneFate(t *testing.T) {
 	for _, client := range []bool{false, true} {
 		_, st := traffic(t, everything, 1, client, 10_000)
@@ -141,7 +141,7 @@ func TestEveryDatagramHasOneFate(t *testing.T) {
 	}
 }
 
-// TestTheSeedDecides: the same seed gives the same run, another one another.
+// TestTheSeedDecides checks that the same seed gives the same run, and another seed another run.
 func TestTheSeedDecides(t *testing.T) {
 	a, _ := traffic(t, everything, 7, false, 2000)
 	b, _ := traffic(t, everything, 7, false, 2000)
@@ -151,7 +151,7 @@ func TestTheSeedDecides(t *testing.T) {
 	}
 }
 
-// TestNoNetworkIsPerfect: the zero Spec hands on everything at once and unchanged.
+// TestNoNetworkIsPerfect checks that the zero Spec passes all datagrams on at once and unchanged.
 func TestNoNetworkIsPerfect(t *testing.T) {
 	x := NewExchange(Config{})
 	for n := range uint32(100) {
@@ -166,7 +166,7 @@ func TestNoNetworkIsPerfect(t *testing.T) {
 	}
 }
 
-// TestUpIsTowardsTheServer: a server receives what goes up, and a client sends it.
+// TestUpIsTowardsTheServer checks that a server receives, and a client sends, the datagrams of Up.
 func TestUpIsTowardsTheServer(t *testing.T) {
 	for _, c := range []struct {
 		client  bool
@@ -180,7 +180,7 @@ func TestUpIsTowardsTheServer(t *testing.T) {
 	} {
 		x := NewExchange(Config{Spec: parse(t, c.spec), Client: c.client})
 		if c.client {
-			x.Out(0, peer(0), payload(1)) // Or the server's datagram would be a stranger's.
+			x.Out(0, peer(0), payload(1)) // Else the server would be an unknown peer.
 			x.Send(0)
 		}
 		x.In(0, peer(0), payload(1))
@@ -193,7 +193,8 @@ func TestUpIsTowardsTheServer(t *testing.T) {
 	}
 }
 
-// TestClientsShareNoBottleneck: one that floods delays and loses its own datagrams alone.
+// TestClientsShareNoBottleneck checks that a flooding client delays and loses only its own
+// datagrams.
 func TestClientsShareNoBottleneck(t *testing.T) {
 	x := NewExchange(Config{Spec: parse(t, "rate=100kbit/s,buffer=1s")})
 	for range 1000 {
@@ -207,7 +208,7 @@ func TestClientsShareNoBottleneck(t *testing.T) {
 	}
 }
 
-// TestAHoleIsCountedFromTheFirstDatagram of each client, and is over at its end.
+// TestAHoleIsCountedFromTheFirstDatagram checks the begin of a hole for each client, and its end.
 func TestAHoleIsCountedFromTheFirstDatagram(t *testing.T) {
 	x := NewExchange(Config{Spec: parse(t, "up.hole=2s@1s")})
 	for n, began := range []time.Duration{0, 700 * ms} {
@@ -225,8 +226,8 @@ func TestAHoleIsCountedFromTheFirstDatagram(t *testing.T) {
 	}
 }
 
-// TestARebindShowsAnotherPort of the same host. What the server sends to the old one is lost,
-// and what it sends to the new one reaches the client; nobody gets a port that another has.
+// TestARebindShowsAnotherPort checks that a rebind uses another port of the same host. Datagrams to
+// the old port are lost, those to the new one reach the client; no port is used twice.
 func TestARebindShowsAnotherPort(t *testing.T) {
 	const clients = 300
 	st := new(Stats)
@@ -244,7 +245,7 @@ func TestARebindShowsAnotherPort(t *testing.T) {
 		p, _ := x.Send(at)
 		return p.Addr
 	}
-	x.flows.port = peer(0).Port() - 1 // So that the made up ports run into real ones.
+	x.flows.port = peer(0).Port() - 1 // So that assigned ports collide with real ones.
 	var old [clients]netip.AddrPort
 	for n := range clients {
 		if old[n] = shown(0, n); old[n] != peer(n) {
@@ -277,7 +278,7 @@ func TestARebindShowsAnotherPort(t *testing.T) {
 	if n := st.Rebinds.Load(); n != 3*clients {
 		t.Error(n, "rebinds")
 	}
-	// Somebody comes from a port that is shown for another one.
+	// A new client has a port that is assigned to another one.
 	stranger := old[7]
 	if got := shown(6*time.Second, 7); got != stranger {
 		t.Fatal(got)
@@ -291,7 +292,7 @@ func TestARebindShowsAnotherPort(t *testing.T) {
 	}
 }
 
-// TestAClientIsToldToRebind once in each period, by what it sends or receives.
+// TestAClientIsToldToRebind checks for one request in each period, on sent or received datagrams.
 func TestAClientIsToldToRebind(t *testing.T) {
 	x := NewExchange(Config{Spec: parse(t, "rebind=2s"), Client: true})
 	var told []time.Duration
@@ -310,7 +311,8 @@ func TestAClientIsToldToRebind(t *testing.T) {
 	}
 }
 
-// TestStrangersDoNotReachAClient: as behind a router, only who was spoken to is heard.
+// TestStrangersDoNotReachAClient checks that, as behind a router, a client receives only from peers
+// to which it has sent.
 func TestStrangersDoNotReachAClient(t *testing.T) {
 	st := new(Stats)
 	x := NewExchange(Config{Client: true, Stats: st})
@@ -321,7 +323,7 @@ func TestStrangersDoNotReachAClient(t *testing.T) {
 	}
 }
 
-// TestAFloodIsBounded: what waits is bounded for each client and for all of them.
+// TestAFloodIsBounded checks the bounds of waiting datagrams, for each client and for all of them.
 func TestAFloodIsBounded(t *testing.T) {
 	st := new(Stats)
 	x := NewExchange(Config{Spec: parse(t, "rtt=10s,dup=50%"), Stats: st})
@@ -345,8 +347,8 @@ func TestAFloodIsBounded(t *testing.T) {
 	}
 }
 
-// TestFlowsAreBounded: beyond the limit the one that was silent for longest is forgotten, and
-// so is everybody who says nothing for a minute.
+// TestFlowsAreBounded checks that beyond the limit the flow that was silent for longest is dropped,
+// as is every flow that is silent for a minute.
 func TestFlowsAreBounded(t *testing.T) {
 	x := NewExchange(Config{})
 	for n := range maxFlows {
@@ -363,13 +365,13 @@ func TestFlowsAreBounded(t *testing.T) {
 		t.Error("the wrong ones are forgotten")
 	}
 	x.In(flowIdle+1, peer(5000), nil)
-	// There are those that came after the first instant.
+	// Only flows opened after the first instant remain.
 	if n := x.flows.recent.Len(); n != 102 || len(x.flows.byPeer) != n || len(x.flows.byShown) != n {
 		t.Error(n, "flows after a minute")
 	}
 }
 
-// TestTheNetworkMayChange for those who are there already.
+// TestTheNetworkMayChange checks a change of the network for existing flows.
 func TestTheNetworkMayChange(t *testing.T) {
 	x := NewExchange(Config{})
 	x.In(0, peer(0), payload(1))
@@ -387,7 +389,7 @@ func TestTheNetworkMayChange(t *testing.T) {
 	}
 }
 
-// TestStatsSayWhatHappened in one line, without what did not.
+// TestStatsSayWhatHappened checks the line of nonzero counts.
 func TestStatsSayWhatHappened(t *testing.T) {
 	st := new(Stats)
 	st.add(Up, Passed)

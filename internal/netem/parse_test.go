@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// alike is a Spec that is the same in both directions.
+// alike is a Spec with equal directions.
 func alike(w Way) Spec { return Spec{Ways: [directions]Way{w, w}} }
 
 func TestSpecsAreReadAndWritten(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want Spec
-		back string // as String writes it, if not the same
+		back string // the result of String, if it differs
 	}{
 		{"", Spec{}, ""},
 		{"rtt=150ms,jitter=20ms,loss=5%", alike(Way{Link: Link{Delay: 75 * ms, Jitter: 20 * ms, Loss: 0.05}}), ""},
@@ -46,7 +46,7 @@ func TestSpecsAreReadAndWritten(t *testing.T) {
 	}
 }
 
-// TestBadSpecsNameTheKey: what a person mistyped is named, with what would be right.
+// TestBadSpecsNameTheKey checks that an error names the mistyped part, and a valid form.
 func TestBadSpecsNameTheKey(t *testing.T) {
 	for text, says := range map[string]string{
 		"loss":                      `"loss" has no value: write KEY=VALUE, as in rtt=150ms`,
@@ -89,8 +89,8 @@ func TestBadSpecsNameTheKey(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is accepted is within its bounds and is read back as the same; what is
-// not accepted changes nothing.
+// FuzzParse checks that an accepted text is within its bounds and is read back as the same; a
+// refused text returns the zero Spec.
 func FuzzParse(f *testing.F) {
 	f.Add("rtt=150ms,jitter=20ms,loss=5%,dup=1%,reorder=2%,corrupt=1%,rate=100kbit/s,buffer=0.2s,hole=5s@10s,rebind=2s")
 	f.Add("up.delay=1ns,down.rate=1.0005kbit/s,down.buffer=1KiB,up.loss=0.123456789")

@@ -25,7 +25,7 @@ func TestDelayAndJitterStayWithinTheirBounds(t *testing.T) {
 	}
 }
 
-// TestBandwidthIsExact: no packet is early and none is lost below it.
+// TestBandwidthIsExact checks that no packet is early and none is lost below it.
 func TestBandwidthIsExact(t *testing.T) {
 	p := NewPath(Link{Bandwidth: 80_000, Buffer: 10 * time.Second}, 1, 1)
 	for i := range 100 {
@@ -97,7 +97,8 @@ func TestLostPacketsTakeTheirTimeAtTheBottleneck(t *testing.T) {
 	}
 }
 
-// TestLuckOfOnePacketIsItsOwn: switching a feature on leaves the luck of the others alone.
+// TestLuckOfOnePacketIsItsOwn checks that switching a feature on does not change the random results
+// of the others.
 func TestLuckOfOnePacketIsItsOwn(t *testing.T) {
 	plain, busy := NewPath(Link{Loss: 0.3}, 3, 1), NewPath(Link{Loss: 0.3, Jitter: 5 * ms, Duplicate: 0.5, Reorder: 0.5}, 3, 1)
 	for i := range 1000 {

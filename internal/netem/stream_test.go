@@ -44,7 +44,8 @@ func reads(t *testing.T, from io.Reader, want string) time.Duration {
 	return time.Since(began)
 }
 
-// Both directions of a stream are delayed, and pieces that are sent one after the other arrive so.
+// Both directions of a stream are delayed, and pieces that are sent one after the other arrive in
+// that order.
 func TestAStreamIsDelayedBothWays(t *testing.T) {
 	streamed(t, "rtt=150ms", func(t *testing.T, s *Stream, client net.Conn, st *Stats) {
 		const way = 75 * time.Millisecond
@@ -71,7 +72,7 @@ func TestAStreamIsDelayedBothWays(t *testing.T) {
 	})
 }
 
-// Nothing of a stream is lost or overtaken: a lost piece is late, and those behind it with it.
+// No piece of a stream is lost or overtaken: a lost piece is late, and so are the pieces after it.
 func TestALossDelaysAStream(t *testing.T) {
 	streamed(t, "rtt=100ms,jitter=50ms,loss=30%,reorder=20%,dup=20%", func(t *testing.T, s *Stream, client net.Conn, st *Stats) {
 		want := ""
@@ -90,7 +91,7 @@ func TestALossDelaysAStream(t *testing.T) {
 	})
 }
 
-// A stream is no faster than its bottleneck, and a writer waits while too much is under way.
+// A stream is no faster than its bottleneck, and a writer waits while too many bytes are under way.
 func TestAStreamHasABottleneck(t *testing.T) {
 	streamed(t, "rate=800kbit/s", func(t *testing.T, s *Stream, client net.Conn, _ *Stats) {
 		const size, pieces = 10_000, 60
@@ -114,8 +115,8 @@ func TestAStreamHasABottleneck(t *testing.T) {
 	})
 }
 
-// A deadline of the connection below ends a read, and no more than that; an end comes behind all
-// that was sent, and Close ends reads and writes at once.
+// A deadline of the connection below ends a read only; an end follows all sent data, and Close ends
+// reads and writes at once.
 func TestAStreamEnds(t *testing.T) {
 	streamed(t, "rtt=100ms", func(t *testing.T, s *Stream, client net.Conn, _ *Stats) {
 		_ = s.SetReadDeadline(time.Now().Add(time.Second))

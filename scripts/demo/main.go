@@ -1,6 +1,6 @@
-// Command demo is what `make demo` runs: it starts the server on free ports of loopback, lets the
-// load client play on it, stops the server as an operator would, and exits with the load client's
-// status. It uses only the two programs' public flags.
+// Command demo is the program of `make demo`: it starts the server on free ports of loopback, lets
+// the load client play on it, stops the server as an operator would, and exits with the load
+// client's status. It uses only the two programs' public flags.
 //
 // The flow:
 //

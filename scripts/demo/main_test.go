@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// bins makes a folder with both programs, as far as one can see.
+// bins makes a folder with files in place of both programs.
 func bins(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestFlagsOfTheLoadClientGoBehindTwoDashes(t *testing.T) {
 	}
 }
 
-// The bots go on while the server has more players than them, and not when nobody plays.
+// The bots continue while the server has more players than them, and end with the last player.
 func TestBotsStayWhileSomebodyPlays(t *testing.T) {
 	answers := []string{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -92,7 +92,7 @@ func TestBotsStayWhileSomebodyPlays(t *testing.T) {
 	}
 }
 
-// A quarter of the bots read what they are sent, and at least one; what the user says counts more.
+// A quarter of the bots read their state, and at least one; the user's flag overrides this.
 func TestAQuarterOfTheBotsRead(t *testing.T) {
 	for clients, want := range map[int]string{1: "1", 4: "1", 5: "2", 100: "25"} {
 		args := bots(t.Context(), options{clients: clients, extra: []string{"--verify", "3"}}, addresses{}, time.Second).Args

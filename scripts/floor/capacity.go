@@ -88,9 +88,9 @@ func (b *bench) holds(ctx context.Context, a arrangement) (why string, err error
 	return why, nil
 }
 
-// quietFrames is how many frames a second those clients need that have nothing to say: as many as
-// they acknowledge on a link that is well. The others send nothing, but a full core of clients runs
-// them late, and a client that is late acknowledges in each. It is 0 for clients that play.
+// quietFrames returns the frame rate of clients without messages: the rate of their
+// acknowledgements on a good link. Other frames send no datagram, but a full core of clients runs
+// them late, and a late client acknowledges in each. It is 0 for clients that play.
 func quietFrames(world string, rate int) int {
 	const snapshots, span = 3, 51 // acknowledged at once, and the span in ms: client/acking.go
 	switch world {

@@ -16,7 +16,7 @@ import (
 const (
 	startLimit = 30 * time.Second      // until a program has ended on request
 	stopLimit  = 20 * time.Second      // between checks of another program
-	pollEvery  = 20 * time.Millisecond // looking for what another program does
+	pollEvery  = 20 * time.Millisecond // between checks of another program
 )
 
 // addresses is the content of a server's --addr-file.

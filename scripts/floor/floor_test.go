@@ -71,8 +71,8 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 	}
 }
 
-// Clients that have nothing to say have a frame for each of their acknowledgements, and clients
-// that play have one in each tick.
+// Clients without messages have a frame for each of their acknowledgements, and playing clients
+// have one in each tick.
 func TestQuietClientsHaveAFrameForEachAcknowledgement(t *testing.T) {
 	for rate, want := range map[int]int{1: 1, 20: 20, 30: 30, 39: 39, 40: 20, 60: 20, 128: 42} {
 		if got := quietFrames("peers", rate); got != want || quietFrames("flips", rate) != want || quietFrames("arena", rate) != 0 || quietFrames("traffic", rate) != 0 {
@@ -101,8 +101,8 @@ func TestAWindowIsTheDifferenceOfTwoReadings(t *testing.T) {
 	}
 }
 
-// A window is no measure if the clients' core was full, or their frames were late; one that is
-// counts before one that is not.
+// A window is invalid if the clients' core was full, or their frames were late; a valid one is
+// preferred to an invalid one.
 func TestClientsThatAreTooSlowAreNoMeasure(t *testing.T) {
 	for _, c := range []struct {
 		busy   float64
@@ -141,8 +141,7 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-// A room of flips is where the velocities change their sign in every tick, and the positions follow
-// them.
+// In a room of flips the velocities change their sign in every tick, and the positions follow them.
 func TestFlipsGoBackAndForth(t *testing.T) {
 	for i := range entities {
 		even, odd := circle(1, i), flip(1, i)
@@ -167,8 +166,8 @@ func TestBareQUICHasTheSameDatagrams(t *testing.T) {
 	}
 }
 
-// Clients send at their own times, but bots that think do not where they are many, and nobody does
-// where it is not asked for.
+// Clients send at their own times; crowds of bots with decisions do not, and no client does without
+// the flag.
 func TestClientsSendAtTheirOwnTimes(t *testing.T) {
 	for _, c := range []struct {
 		asked   bool
@@ -184,8 +183,8 @@ func TestClientsSendAtTheirOwnTimes(t *testing.T) {
 	}
 }
 
-// What a client adds to the memory is the difference between many and few, and not what a server
-// has for all of them.
+// The memory per client is the difference between many and few clients, without the server's fixed
+// part.
 func TestMemoryIsThatOfOneMoreClient(t *testing.T) {
 	few, many := sample{resident: 400e3}, sample{resident: 250e3, server: 0.4}
 	for _, want := range []string{"adds 200 kB", "200 clients take 50.0 MB", "40.0 % of a core"} {
@@ -195,7 +194,7 @@ func TestMemoryIsThatOfOneMoreClient(t *testing.T) {
 	}
 }
 
-// Servers are told how to collect garbage where that is what is measured.
+// Servers get the garbage collector's setting of the measurement.
 func TestServersCollectGarbageAsTheyAreTold(t *testing.T) {
 	core, _, err := twoCores()
 	if err != nil {
@@ -213,7 +212,7 @@ func TestServersCollectGarbageAsTheyAreTold(t *testing.T) {
 	}
 }
 
-// The cargo of the traffic is as large as it is meant to be, and another one in each tick.
+// The cargo of the traffic has its intended size, and other bytes in each tick.
 func TestTheCargoIsAlwaysNew(t *testing.T) {
 	for clients, want := range map[int]int{0: 85, 50: 227, 200: 655, 4000: 1024} {
 		c, r := new(cargo), rand.New(rand.NewPCG(1, 2))
@@ -225,8 +224,8 @@ func TestTheCargoIsAlwaysNew(t *testing.T) {
 	}
 }
 
-// What a sample is for is told by where it was taken: in the kernel and the runtime by the call
-// that led there, elsewhere by the innermost function that belongs to somebody.
+// The purpose of a sample is decided by its stack: in the kernel and the runtime by the calling
+// function, elsewhere by the innermost function of a known package.
 func TestSamplesAreSplitByWhatTheyAreFor(t *testing.T) {
 	shares := split([]byte(`File: floor
 Type: cpu
@@ -272,7 +271,7 @@ Duration: 4s, Total samples = 720ms (18.00%)
 	}
 }
 
-// A window for which too few clients came is none, and no error: a search goes on with fewer.
+// A window with too few clients is invalid, and no error: a search continues with fewer.
 func TestClientsThatDoNotComeAreNoMeasure(t *testing.T) {
 	b, err := newBench(options{rate: 60}, io.Discard)
 	if err != nil {
@@ -286,7 +285,7 @@ func TestClientsThatDoNotComeAreNoMeasure(t *testing.T) {
 	}
 }
 
-// What has been measured for the page stays on it, whatever comes of the next section.
+// Measured sections are kept on the page if the next section fails.
 func TestEachSectionIsWrittenWhenItIsMeasured(t *testing.T) {
 	all := sections
 	t.Cleanup(func() { sections = all })
@@ -313,7 +312,7 @@ func TestEachSectionIsWrittenWhenItIsMeasured(t *testing.T) {
 	}
 }
 
-// The page of costs has a place for everything that is measured for it, and keeps the rest.
+// The page of costs has a place for each measured section, and keeps the rest.
 func TestFiguresGoIntoTheirPlaceOnThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/PERFORMANCE.md")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command floor is what `make bench-floor` runs: it measures a server's cost per client, beside a
-// server of bare quic-go that exchanges as many datagrams of the same sizes.
+// Command floor is the program of `make bench-floor`: it measures a server's cost per client,
+// beside a server of bare quic-go that exchanges as many datagrams of the same sizes.
 //
 // The flow:
 //

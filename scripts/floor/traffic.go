@@ -11,10 +11,9 @@ import (
 )
 
 // The traffic is the arena's datagrams without its game: an input of each client in each step, and
-// a snapshot with one object in each tick. It shows the cost of the network alone. cargo is that
-// object. Its bytes are random, so that they cannot be predicted.
+// a snapshot with one object in each tick. It shows the cost of the network alone.
 
-// cargo is that object. Nothing of it can be predicted.
+// cargo is the object of the snapshots. Its bytes are random, so that they cannot be predicted.
 type cargo struct {
 	Bytes []byte `net:"max=1024"`
 }

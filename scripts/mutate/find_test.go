@@ -66,8 +66,8 @@ func TestTheChangesOfASource(t *testing.T) {
 	}
 }
 
-// TestTheChoiceDoesNotDependOnOtherChanges takes some changes away and gets the rest in the
-// order of before.
+// TestTheChoiceDoesNotDependOnOtherChanges removes some changes and gets the rest in the same
+// order.
 func TestTheChoiceDoesNotDependOnOtherChanges(t *testing.T) {
 	all, err := findIn("p/f.go", []byte(sample))
 	if err != nil {
@@ -106,8 +106,8 @@ func TestThePackagesAreDrawnEvenly(t *testing.T) {
 	}
 }
 
-// TestKnownChangesHaveAReasonAndALine refuses an entry without a reason, and one of a line that
-// is no longer there; entries of folders that are not looked at stay.
+// TestKnownChangesHaveAReasonAndALine refuses an entry without a reason, and an entry of a deleted
+// line; entries of other folders are kept.
 func TestKnownChangesHaveAReasonAndALine(t *testing.T) {
 	all, err := findIn("p/f.go", []byte(sample))
 	if err != nil {
@@ -133,8 +133,8 @@ func TestKnownChangesHaveAReasonAndALine(t *testing.T) {
 	}
 }
 
-// TestTheChangesOfTheRepositoryAreFound finds changes in every folder that is tried, and an entry
-// of known.txt for none that is gone.
+// TestTheChangesOfTheRepositoryAreFound finds changes in every tried folder, and no entry of
+// known.txt for a deleted line.
 func TestTheChangesOfTheRepositoryAreFound(t *testing.T) {
 	t.Chdir("../..")
 	dirs, err := folders(packages)

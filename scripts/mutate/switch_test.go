@@ -26,8 +26,8 @@ func f(a, b int, ok bool) (n int) {
 }
 `
 
-// TestChangesBecomeChoices writes a source that holds all of its changes, and tells those that
-// have to be compiled alone.
+// TestChangesBecomeChoices writes a source that holds all of its changes, and lists those that have
+// to be compiled alone.
 func TestChangesBecomeChoices(t *testing.T) {
 	found, err := findIn("p/f.go", []byte(choices))
 	if err != nil {
@@ -110,8 +110,8 @@ func TestEverySourceMayHoldItsChanges(t *testing.T) {
 	}
 }
 
-// TestTheCompilerBlamesAChangeOrAFile finds the change that a line belongs to, and all of the
-// file for a line of the source itself.
+// TestTheCompilerBlamesAChangeOrAFile finds the change of a line, and all changes of the file for a
+// line of the source itself.
 func TestTheCompilerBlamesAChangeOrAFile(t *testing.T) {
 	changes := map[int]change{
 		1: {file: "internal/loop/a.go"}, 2: {file: "internal/loop/a.go"}, 3: {file: "internal/loop/b.go"},

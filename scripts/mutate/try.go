@@ -31,7 +31,7 @@ type trials struct {
 	root   string // of the module
 	temp   string
 	report *report
-	// command runs a program in a folder and returns what it has printed.
+	// command runs a program in a folder and returns its output.
 	command func(ctx context.Context, dir string, env []string, name string, args ...string) (string, error)
 }
 
@@ -208,8 +208,8 @@ func (t *trials) test(ctx context.Context, b *binary, number int, seeds string, 
 		b.file, "-test.short="+strconv.FormatBool(short), "-test.failfast", "-test.timeout", limit.String())
 }
 
-// command runs a program in a folder and returns what it has printed. An interrupt from a terminal
-// does not reach the program.
+// command runs a program in a folder and returns its output. An interrupt from a terminal does not
+// reach the program.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest+time.Minute)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// played is a run over the packages p and q, whose compiler takes everything and whose tests are
-// a function of the package and the number of the change that acts.
+// played is a run over the packages p and q, whose compiler accepts all sources and whose tests are
+// a function of the package and the number of the active change.
 type played struct {
 	*trials
 	chosen     []change
@@ -50,8 +50,8 @@ func play(t *testing.T, tests func(ctx context.Context, dir, number string) erro
 	return p
 }
 
-// TestARunIsInterruptedAndStillReports lets two changes be under way when somebody has had enough:
-// both are tried to their end and counted, and no other change is begun.
+// TestARunIsInterruptedAndStillReports interrupts a run with two changes under way: both are tried
+// to their end and counted, and no other change is begun.
 func TestARunIsInterruptedAndStillReports(t *testing.T) {
 	enough, stop := context.WithCancel(t.Context())
 	var begun atomic.Int32
@@ -104,7 +104,7 @@ func TestAnInterruptedCheckOfThePackageIsNoFailure(t *testing.T) {
 }
 
 // TestTestsThatFailUnchangedAreRunOnceMore lets the tests of p fail as often as each row says. They
-// are believed when they pass in the second run; if not, the other package is tried all the same.
+// are accepted when they pass in the second run; if not, the other package is still tried.
 func TestTestsThatFailUnchangedAreRunOnceMore(t *testing.T) {
 	for failures, tried := range []int{30, 30, 15} {
 		runs := 0

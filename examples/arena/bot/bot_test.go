@@ -15,8 +15,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// fly lets pilots play in memory for some seconds and returns them, their room's
-// ships as they are at the end, and how many shots were seen.
+// fly lets pilots play in memory for some seconds and returns them, the ships of their room at the
+// end, and the number of visible shots.
 func fly(t *testing.T, pilots, seconds int) (all []*pilot, ships []arena.Ship, shots int) {
 	t.Helper()
 	w := netlooptest.New(t, arena.New(), netlooptest.Seed(7))
@@ -41,7 +41,7 @@ func fly(t *testing.T, pilots, seconds int) (all []*pilot, ships []arena.Ship, s
 	return all, ships, shots
 }
 
-// felt counts what a pilot feels.
+// felt counts a pilot's hits.
 type felt struct{ hits, misses int }
 
 func (f *felt) Reacted(int)       {}
@@ -71,7 +71,7 @@ func TestPilotsPlay(t *testing.T) {
 		}
 	}
 	t.Logf("score %d, %d shots seen, %d lines heard, %d hits confirmed and %d not", score, shots, heard, hits, misses)
-	// Each line is heard by all six; a pilot says one in about a minute.
+	// All six receive each line; a pilot sends one in about a minute.
 	if score < 20 || shots < 3 || heard < 6*6 {
 		t.Errorf("score %d, %d shots seen, %d lines heard", score, shots, heard)
 	}
@@ -85,7 +85,7 @@ func TestTheSameSeedsFlyTheSame(t *testing.T) {
 	}
 }
 
-// The arena wraps around: the way is the shortest, and leads there.
+// The arena wraps around: the distance is the shortest, and its end is correct.
 func TestApartIsTheShortWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.Float64Range(0, arena.Size-1).Draw(t, "a")

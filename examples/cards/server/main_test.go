@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launch starts a server with a database, and returns where it listens.
+// launch starts a server with a database, and returns its address.
 func launch(t *testing.T, database, listen string, flags ...string) (server *exec.Cmd, addr string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -59,12 +59,12 @@ func launch(t *testing.T, database, listen string, flags ...string) (server *exe
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Process.Kill() }) // It has ended, mostly.
+	t.Cleanup(func() { _ = server.Process.Kill() }) // It has usually ended.
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
 		if at := regexp.MustCompile(`serving.*?(127\.0\.0\.1:\d+)`).FindStringSubmatch(lines.Text()); at != nil {
 			go func() {
-				for lines.Scan() { // Else the server would wait for a reader.
+				for lines.Scan() { // Otherwise the server would wait for a reader.
 				}
 			}()
 			return server, at[1]
@@ -75,7 +75,7 @@ func launch(t *testing.T, database, listen string, flags ...string) (server *exe
 	return nil, ""
 }
 
-// seen is what a player sees in a frame.
+// seen is a player's view in a frame.
 type seen struct {
 	hand  []cards.Card
 	place int
@@ -83,7 +83,7 @@ type seen struct {
 	calm  int // frames without a change, or a move under way
 }
 
-// player is a client that is run.
+// player is a running client.
 type player struct {
 	now   atomic.Pointer[seen]
 	plays atomic.Bool
@@ -92,7 +92,7 @@ type player struct {
 	stop  func()
 }
 
-// watch lets the player sit down at a table, and notes in each frame what it sees.
+// watch seats the player at a table, and records its view in each frame.
 func (p *player) watch(c *client.Client, table string) {
 	b := bot.New(c)
 	b.Plays = false
@@ -114,8 +114,8 @@ func (p *player) watch(c *client.Client, table string) {
 	})
 }
 
-// seats lets two players sit down at each table. A connection is lost after so long a silence, or
-// after the default one.
+// seats seats two players at each table. A connection is lost after this silence, or after the
+// default one.
 func seats(ctx context.Context, t *testing.T, addr string, tables int, lost time.Duration) []*player {
 	t.Helper()
 	d, err := client.NewDialer()
@@ -125,7 +125,7 @@ func seats(ctx context.Context, t *testing.T, addr string, tables int, lost time
 	t.Cleanup(func() { _ = d.Close() })
 	all := make([]*player, 2*tables)
 	var wait sync.WaitGroup
-	dials := make(chan struct{}, 8) // Who dials at once.
+	dials := make(chan struct{}, 8) // Limits concurrent dials.
 	for i := range all {
 		all[i] = new(player)
 		wait.Go(func() {
@@ -156,7 +156,7 @@ func seats(ctx context.Context, t *testing.T, addr string, tables int, lost time
 	return all
 }
 
-// until waits until something holds for every player.
+// until waits until a condition holds for every player.
 func until(ctx context.Context, t *testing.T, all []*player, what string, holds func(*seen) bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -170,7 +170,8 @@ func until(ctx context.Context, t *testing.T, all []*player, what string, holds 
 	}
 }
 
-// playTurns lets the players play a few turns, and returns what they see in a quiet moment then.
+// playTurns lets the players play a few turns, and returns their views in a quiet moment after
+// them.
 func playTurns(ctx context.Context, t *testing.T, all []*player) (before []*seen) {
 	t.Helper()
 	until(ctx, t, all, "cards", func(s *seen) bool { return s.place >= 0 })
@@ -189,7 +190,7 @@ func playTurns(ctx context.Context, t *testing.T, all []*player) (before []*seen
 }
 
 // A server with many tables is told to end in the middle of their matches, and started again: every
-// table goes on, with every hand as it was.
+// table continues, with every hand unchanged.
 func TestEveryTableGoesOnAfterASignal(t *testing.T) {
 	tables := 100
 	if testing.Short() {
@@ -226,8 +227,8 @@ func TestEveryTableGoesOnAfterASignal(t *testing.T) {
 	}
 }
 
-// A server is told to end, and players play on for as long as it drains: the row of each table has
-// all that any of its players has seen.
+// A server is told to end, and players play on while it drains: the row of each table has every
+// turn that any of its players has seen.
 func TestEveryTableIsStoredAfterADrain(t *testing.T) {
 	tables := 52
 	if testing.Short() {
@@ -259,7 +260,7 @@ func TestEveryTableIsStoredAfterADrain(t *testing.T) {
 	t.Logf("the %d tables were in turn %d on average", tables, turns/len(all))
 }
 
-// matches returns the tables of a database that no server uses, by their names.
+// matches returns the tables of a database without a running server, by their names.
 func matches(t *testing.T, database string) map[string]*cards.Match {
 	t.Helper()
 	db, err := sql.Open("sqlite", database)
@@ -288,9 +289,9 @@ func matches(t *testing.T, database string) map[string]*cards.Match {
 	return all
 }
 
-// A server is killed in the middle of matches, and started again. The same clients come back to
-// their tables without the lobby: the first client of each lets the server open the table again,
-// and every hand is as it was.
+// A server is killed in the middle of matches, and started again. The same clients return to their
+// tables without the lobby: the first client of each makes the server open the table again, and
+// every hand is unchanged.
 func TestPlayersComeBackToTheirTablesAfterACrash(t *testing.T) {
 	const tables = 4
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

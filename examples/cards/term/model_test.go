@@ -19,14 +19,14 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the screens of testdata anew")
 
-// card makes one of a rank from 0 for the ace.
+// card makes a card of a rank from 0 for the ace.
 func card(rank int, s cards.Suit) cards.Card { return cards.Card(13*int(s) + rank) }
 
 func inLobby(l ...cards.Listing) seen {
 	return seen{&player.View{State: client.State{Phase: client.Playing}, Place: -1, Listings: l}}
 }
 
-// atTable is a table of three at which ann holds a hand and it is her turn.
+// atTable is a table of three at which ann has a hand and the turn.
 func atTable(change func(*player.View)) seen {
 	v := &player.View{
 		State: client.State{Phase: client.Playing}, AtTable: true, Left: 12 * time.Second, Place: 1,
@@ -49,7 +49,7 @@ var (
 	fir = cards.Listing{Table: "fir", Players: []string{"ann", "eve\x1b[2J"}, Taken: 1, Seats: 2, Phase: cards.Pausing, Round: 1}
 )
 
-// keys are what is typed, by the names of bubbletea.
+// keys makes key messages of their names in bubbletea.
 func keys(names ...string) (all []tea.Msg) {
 	types := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "ctrl+c": tea.KeyCtrlC, " ": tea.KeySpace}
 	for _, name := range names {
@@ -62,7 +62,7 @@ func keys(names ...string) (all []tea.Msg) {
 	return all
 }
 
-// after is the model that has had messages, and what it did.
+// after returns the model after messages, and its actions.
 func after(msgs ...tea.Msg) (m model, did []action, quit bool) {
 	m = newModel("ann", func(a action) { did = append(did, a) })
 	for _, msg := range msgs {
@@ -76,8 +76,8 @@ func after(msgs ...tea.Msg) (m model, did []action, quit bool) {
 	return m, did, quit
 }
 
-// Every screen fits a terminal of 80 columns and 24 lines, reads without colours, and is the one
-// that is kept in testdata.
+// Every screen fits a terminal of 80 columns and 24 lines, is readable without colours, and equals
+// its file in testdata.
 func TestScreens(t *testing.T) {
 	manyCards := func(v *player.View) {
 		for c := range cards.Card(26) {
@@ -143,7 +143,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// What keys do, on which screen.
+// The actions of keys, on each screen.
 func TestKeys(t *testing.T) {
 	lobby, turn := inLobby(oak, elm, fir), atTable(nil)
 	others := atTable(func(v *player.View) { v.Table.Turn = 0 })

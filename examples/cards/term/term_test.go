@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/examples/cards/bot"
 )
 
-// screen keeps what a program has written.
+// screen collects a program's output.
 type screen struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -29,7 +29,7 @@ func (s *screen) Write(b []byte) (int, error) {
 	return s.all.Write(b)
 }
 
-// shows waits until a text was written, and forgets what was written before.
+// shows waits until a text was written, and discards the output before it.
 func (s *screen) shows(t *testing.T, text string) {
 	t.Helper()
 	look := time.NewTicker(5 * time.Millisecond)
@@ -49,8 +49,8 @@ func (s *screen) shows(t *testing.T, text string) {
 	}
 }
 
-// The program plays on a server: it shows the lobby, sits down, waits for somebody, plays a turn,
-// and goes back; when the server closes it says so, and a key ends it.
+// The program plays on a server: it shows the lobby, takes a seat, waits for a second player, plays
+// a turn, and moves back; when the server closes it reports that, and a key ends it.
 func TestTheProgramPlays(t *testing.T) {
 	g := cards.New(nil)
 	g.Config().(*cards.Config).Players = 2
@@ -92,7 +92,7 @@ func TestTheProgramPlays(t *testing.T) {
 	go func() { defer close(running); _ = c.Run(serving) }()
 	out.shows(t, "Your turn")
 	press("d")
-	out.shows(t, "bob") // It has gone on.
+	out.shows(t, "bob") // The match has continued.
 	press("\x1b")
 	out.shows(t, "your match")
 	closeServer()

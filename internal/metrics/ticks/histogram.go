@@ -16,7 +16,7 @@ const (
 	HighestMicros = 60_000_000
 	// Digits is the number of significant decimal digits: percentiles within 0.1 %.
 	Digits = 3
-	// maxBuckets bounds what a decoder accepts: more than the geometry has.
+	// maxBuckets bounds the buckets that a decoder accepts: more than the geometry has.
 	maxBuckets = 1 << 15
 )
 

@@ -48,7 +48,7 @@ func TestDecodedEqualsEncoded(t *testing.T) {
 	})
 }
 
-// The window between two snapshots holds exactly what was recorded between them.
+// The window between two snapshots holds exactly the records between them.
 func TestWindowIsWhatWasRecordedBetween(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var s, want Snapshot

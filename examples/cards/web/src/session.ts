@@ -160,8 +160,8 @@ export class Session {
   }
 
   /**
-   * leave moves back to the lobby. A spectator's view is delayed, and so would be the answer to its
-   * call: it connects anew.
+   * leave moves back to the lobby. The calls of delayed spectators reach no handler, so a spectator
+   * connects anew.
    */
   leave(): void {
     if (this.seats().own < 0) {
