@@ -22,7 +22,7 @@ type Part uint8
 const (
 	Door      Part = iota // admission
 	Session               // the messages of one client, sent and under way
-	Queues                // messages that wait for the tick, and those that one tick runs
+	Queues                // messages that wait for the tick, and the share that one tick runs
 	State                 // objects, and their state that is sent to clients
 	Answers               // data that waits to be sent to a client
 	Operation             // monitoring

@@ -70,10 +70,10 @@ type systemStage struct {
 	stage  loop.Stage
 }
 
-// New makes the series and a registry that holds them together with those of the Go
-// runtime (garbage collector, scheduler) and the process. now is the monotonic clock that
-// also stamps tick records. If also is not nil, the netloop_ series are registered there
-// too; two servers in one process wrap it with different labels.
+// New makes the series and a registry for them and for those of the Go runtime (garbage collector,
+// scheduler) and the process. now is the monotonic clock that also stamps tick records. If also is
+// not nil, the netloop_ series are registered there too; two servers in one process wrap it with
+// different labels.
 func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error) {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: now, started: now(),

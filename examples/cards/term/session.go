@@ -132,8 +132,7 @@ func (s *session) play(ctx context.Context, c *client.Client) (room string, err 
 	c.On(netloop.Update, "term.act", func(*netloop.Tick) {
 		select {
 		case a := <-s.actions:
-			// A spectator's view is delayed, and so would be the answer to its call: it leaves
-			// without one.
+			// The calls of delayed spectators reach no handler, so a spectator leaves without one.
 			if goesBack = a.do == leave && p.View.Place < 0; goesBack {
 				stop()
 				return

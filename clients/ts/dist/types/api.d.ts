@@ -1,7 +1,7 @@
 import type { ProtobufCodec, Schema, Shape } from "./schema.js";
-/** Takes away what was registered. Calling it twice does nothing. */
+/** Removes a registered callback. A second call has no effect. */
 export type Unsubscribe = () => void;
-/** The stages of a frame, in their order. A message names the one at which it wants to run. */
+/** The stages of a frame, in their order. A message names the stage at which it runs. */
 export declare const Stage: {
     readonly Initialization: 10;
     readonly EarlyUpdate: 20;
@@ -12,7 +12,10 @@ export declare const Stage: {
     readonly PostLateUpdate: 70;
 };
 export type Stage = (typeof Stage)[keyof typeof Stage];
-/** Why a connection ended, a join was refused or a call rejected. From Game on they are the game's. */
+/**
+ * The reason why a connection ended, a join was refused or a call rejected. Codes from Game on
+ * belong to the game.
+ */
 export declare const Code: {
     readonly Unspecified: 0;
     readonly Left: 1;
@@ -39,27 +42,32 @@ export declare const Code: {
     readonly Moved: 22;
     readonly Game: 1000;
 };
-/** Why a client ended. */
+/** The reason why a client ended. */
 export interface Closed {
     readonly code: number;
-    /** For people; it comes from the server, so show it as text and never as HTML. */
+    /** A text for people. It is sent by the server, so show it as text and never as HTML. */
     readonly text: string;
 }
-/** The error of connect, of a call and of verify: a code, and the server's words or the client's. */
+/**
+ * The error of connect, of a call and of verify: a code, and a text of the server or of the client.
+ */
 export declare class NetloopError extends Error {
     readonly code: number;
     readonly name = "NetloopError";
     constructor(code: number, text: string);
 }
-/** How the bytes travel. */
+/** The kind of connection. */
 export type Transport = "webtransport" | "websocket" | "memory";
-/** What a server says about itself at /connect.json. */
+/** A server's description of itself at /connect.json. */
 export interface ConnectInfo {
     /** host:port of the game's UDP port, for WebTransport. */
     address: string;
     /** The path of the WebTransport session. */
     path: string;
-    /** SHA-256 of the certificates that the browser is to accept, in base64; empty: it trusts the server's. */
+    /**
+     * SHA-256 hashes, in base64, of the certificates that the browser shall accept; empty: the
+     * browser trusts the server's certificate.
+     */
     certificateHashes?: string[];
     /** The address of the WebSocket, ws: or wss:. */
     webSocket?: string;
@@ -71,61 +79,79 @@ export interface ConnectInfo {
     };
     version?: string;
     protocol?: number;
-    /** Why the server lets in nobody who comes from here at the moment, if it does not. */
+    /**
+     * The refusal that a client from this address would get at the moment, if the server admits none.
+     */
     refused?: Closed;
 }
-/** What connect needs to know. Without any of it, it asks the server that served the page. */
+/** The options of connect. Without any of them, it asks the server that served the page. */
 export interface ConnectOptions<G extends Shape = Shape> {
-    /** Where the server describes itself; by default /connect.json of the page. Each attempt asks anew. */
+    /**
+     * The address of the server's description; by default /connect.json of the page. Each attempt
+     * fetches it anew.
+     */
     url?: string | URL;
-    /** What that would say, for who knows it. */
+    /** The description itself, if the caller has it already. */
     info?: ConnectInfo;
     /**
-     * The game's schema, as `server schema --ts` writes it: the client then finds out whether it fits
-     * the server's, knows how values are interpolated, and gives fields that an older server lacks their
-     * zero values. Without it everything is read by the server's tables, and numbers are drawn by their kinds.
+     * The game's schema, as `server schema --ts` writes it. The client then checks that it fits the
+     * server's, interpolates values as the schema declares, and gives zero values to fields that an
+     * older server lacks. Without it the client reads all state by the server's tables, and draws
+     * numbers by their kinds.
      */
     schema?: Schema<G>;
     /** The room to join; by default the server's default room. */
     room?: string;
-    /** A seat that is reserved, or the code of a private room. It names the room, whatever room says. */
+    /**
+     * The ticket of a reserved seat, or the code of a private room. It names the room, and overrides
+     * the option room.
+     */
     ticket?: string;
-    /** Asks for a seat to watch from. With a ticket that says what the seat is. */
+    /** Asks for a spectator's seat. With a ticket, the ticket decides the kind of seat. */
     spectate?: boolean;
-    /** What the client says about itself; the server reads it with Join.Params. It travels as JSON. */
+    /** The client's own description; the server reads it with Join.Params. It is sent as JSON. */
     params?: unknown;
-    /** What the client proves itself with, or what fetches it for each attempt. */
+    /** The client's authentication token, or a function that fetches it for each attempt. */
     token?: string | (() => string | Promise<string>);
     /**
-     * Other codecs of protobuf messages, by their full names, than those of the schema. A message of
-     * which nobody knows more is its bytes.
+     * Codecs of protobuf messages by their full names, in place of those of the schema. The value of
+     * a message without a codec is its bytes.
      */
     protobuf?: Record<string, ProtobufCodec>;
-    /** Which transports are tried. By default WebTransport, and 500 ms later WebSocket as well. */
+    /** The transports to try. By default WebTransport, and 500 ms later WebSocket as well. */
     transports?: readonly ("webtransport" | "websocket")[];
-    /** For how long connect tries; by default 10 s. */
+    /** The time limit of connect; by default 10 s. */
     timeoutMs?: number;
-    /** What happens when the connection breaks: false ends the client. By default it comes back for 60 s. */
+    /**
+     * Whether a client whose connection breaks reconnects: false ends the client. By default it tries
+     * for 60 s.
+     */
     reconnect?: boolean | {
         giveUpMs?: number;
     };
-    /** For how long nothing may be heard before the connection counts as broken: 1 000 to 10 000, by default 5 000. */
+    /**
+     * The connection counts as broken after a silence of this length: 1 000 to 10 000, by default 5
+     * 000.
+     */
     lostAfterMs?: number;
     /**
-     * Whether the client steps itself while the page does not, as in a tab in the background, where
-     * no frames are drawn. By default it does: messages and state then do not pile up.
+     * Whether the client steps itself while the page does not, as in a background tab, where no
+     * frames are drawn. By default it does, so that messages and state do not pile up.
      */
     pump?: boolean;
-    /** Makes the link worse, to feel what it does: see Client.simulate. */
+    /** Makes the link worse, to try out its effect: see Client.simulate. */
     simulate?: Simulation;
-    /** Called with what a callback of the page has thrown; by default it goes to console.error. */
+    /**
+     * Called with each error that a callback of the page has thrown; by default it is written to
+     * console.error.
+     */
     onError?: (error: unknown, where: string) => void;
-    /** Takes what the client has to say to a developer; by default nobody. */
+    /** Receives the client's messages to a developer; by default they are discarded. */
     log?: (text: string) => void;
-    /** What the client uses of its surroundings, for Node and for tests. */
+    /** The platform functions that the client uses, for Node and for tests. */
     platform?: Partial<Platform>;
 }
-/** What a client uses of the browser. */
+/** The browser functions that a client uses. */
 export interface Platform {
     WebTransport: unknown;
     WebSocket: unknown;
@@ -136,119 +162,129 @@ export interface Platform {
     clearTimeout(timer: unknown): void;
     random(): number;
 }
-/** A link that is worse than it is. */
+/** Impairments that are added to a link. */
 export interface Simulation {
-    /** Added each way. */
+    /** The latency added each way. */
     latencyMs?: number;
-    /** At most so much more, at random. */
+    /** The most extra latency, drawn at random. */
     jitterMs?: number;
-    /** The share of datagrams that are lost, from 0 to 1. */
+    /** The share of lost datagrams, from 0 to 1. */
     loss?: number;
 }
-/** Where a client is in its life. */
+/** The phase of a client's life. */
 export type Phase = "connecting" | "loading" | "playing" | "moving" | "reconnecting" | "closed";
-/** A client's phase, and what belongs to it. */
+/** A client's phase, and the values that belong to it. */
 export interface Status {
     readonly phase: Phase;
-    /** While loading: so many of the objects of the first state have arrived. */
+    /** While loading: the number of objects of the first state that have arrived, and their total. */
     readonly loaded: number;
     readonly objects: number;
-    /** When the server closes at the latest, on the clock of step; 0 while it does not mean to. */
+    /**
+     * The latest time at which the server closes, on the clock of step; 0 while no end is planned.
+     */
     readonly closingAt: number;
     /** While reconnecting: the attempt, from 1. */
     readonly attempt: number;
-    /** While reconnecting: for how long the server still keeps the client's place. */
+    /** While reconnecting: the time for which the server still keeps the client's seat. */
     readonly leftMs: number;
-    /** Once closed, and while reconnecting: why. */
+    /** Once closed, and while reconnecting: the reason. */
     readonly code: number;
     readonly text: string;
 }
-/** What a callback may know of the frame in which it runs. It is one object for all frames. */
+/** The frame in which a callback runs. One object serves all frames. */
 export interface Frame {
     /** The time of the step, by performance.now(). */
     readonly now: number;
-    /** How long the frame is. */
+    /** The length of the frame. */
     readonly deltaMs: number;
-    /** The server's tick, estimated; in a fixed step the tick that runs it. */
+    /** The server's tick, estimated; in a fixed step the tick that runs that step. */
     readonly tick: number;
     readonly gameTime: number;
     readonly scaledTime: number;
-    /** The fixed step that runs; outside of them the last one. */
+    /** The running fixed step; outside of fixed steps the last one. */
     readonly fixedStep: number;
-    /** How long a fixed step is. */
+    /** The length of a fixed step. */
     readonly fixedDeltaMs: number;
-    /** How far the frame is beyond the last fixed step, in steps. */
+    /** The distance of the frame beyond the last fixed step, in steps. */
     readonly fraction: number;
     readonly stage: Stage;
 }
-/** A replicated object. There is one for each, for as long as the client has it. */
+/** A replicated object. The client keeps one ReplicatedObject per object, from spawn to despawn. */
 export interface ReplicatedObject<S = any> {
-    /** As it occurs in references; 0 while only the client has it. */
+    /** The id by which references name the object; 0 while only the client has it. */
     readonly id: number;
     /** The id of the client that owns it, or 0. */
     readonly owner: number;
     readonly alive: boolean;
     readonly className: string;
-    /** The newest state: one object, changed in place. Do not write to it. */
+    /** The newest state: one object that the client changes in place. Do not write to it. */
     readonly state: S;
 }
 /** How a class is drawn between two snapshots. */
 export interface InterpolateOptions {
-    /** For how long numbers go on as they went when no snapshot comes: up to 1 000, by default 0. */
+    /**
+     * The time for which numbers continue their last movement without a new snapshot: up to 1 000, by
+     * default 0.
+     */
     extrapolateMs?: number;
 }
 /** How a prediction is corrected. */
 export interface PredictOptions<S = any> {
-    /** For how long a correction is drawn; by default 100. */
+    /** The time over which a correction is smoothed; by default 100. */
     smoothingMs?: number;
-    /** Which corrections are too large to be smoothed. */
+    /** Reports whether a correction is too large to be smoothed. */
     snap?: (was: S, is: S) => boolean;
 }
 /** The objects of a class. */
 export interface ObjectClass<S, I> {
     readonly name: string;
-    /** How many the client has. */
+    /** The number of objects that the client has. */
     readonly size: number;
     /** The objects, in no particular order. */
     all(): Iterable<ReplicatedObject<S>>;
     [Symbol.iterator](): Iterator<ReplicatedObject<S>>;
     get(id: number): ReplicatedObject<S> | undefined;
-    /** Those that this client owns. */
+    /** The objects that this client owns. */
     owned(): Iterable<ReplicatedObject<S>>;
-    /** Called for each object that appears, and for those that are there, in the next step. */
+    /** Called for each new object, and in the next step for each object that exists already. */
     onSpawn(fn: (object: ReplicatedObject<S>) => void): Unsubscribe;
-    /** Called when a packet has changed an object, once for all fields. */
+    /** Called once for each object that a packet has changed, for all fields together. */
     onChange(fn: (object: ReplicatedObject<S>) => void): Unsubscribe;
-    /** Called when an object is gone; its last state can still be read. */
+    /** Called when an object has despawned; its last state can still be read. */
     onDespawn(fn: (object: ReplicatedObject<S>) => void): Unsubscribe;
     /**
-     * Draws the objects between two snapshots, by the ways of the schema, a little behind the server:
-     * evenly at any frame rate. Messages sent with their state then run when that is shown.
+     * Draws the objects between two snapshots as the schema declares, a little behind the server's
+     * time: evenly at any frame rate. Messages sent with their state then run when that state is
+     * drawn.
      */
     interpolate(options?: InterpolateOptions): this;
     /**
-     * Runs ahead with the client's own objects: step gets the state, which it changes in place, the input
-     * of the step and the frame. It does what the server does, with float32 by Math.fround where that
-     * matters, and nothing else: it runs again when the server says otherwise. Call inputs before.
+     * Predicts the client's own objects: step gets the state, which it changes in place, the input of
+     * the step and the frame. It has to compute the same as the server, with float32 by Math.fround
+     * where that matters, and must have no other effects: it runs again when the server's result
+     * differs. Call inputs before.
      */
     predict(step: (state: S, input: I, frame: Frame) => void, options?: PredictOptions<S>): this;
-    /** Makes an object in a step function that the server is about to spawn for the same input. */
+    /** Makes an object, in a step function, that the server is about to spawn for the same input. */
     spawn(state: S): ReplicatedObject<S>;
     /**
-     * What is to be drawn of an object in this frame, or undefined if nothing is. It is one object for
-     * each replicated one, and written again in each frame.
+     * The state of an object to draw in this frame, or undefined if it is not drawn. It is one state
+     * for each replicated object, and each frame overwrites it.
      */
     view(object: ReplicatedObject<S>): S | undefined;
-    /** Calls fn for all that is to be drawn in this frame: what has despawned is, until that is shown. */
+    /**
+     * Calls fn for each object to draw in this frame. A despawned object is drawn until its despawn
+     * is shown.
+     */
     views(fn: (state: S, object: ReplicatedObject<S>) => void): void;
     /** The predicted state as of the newest fixed step, or undefined. */
     predicted(object: ReplicatedObject<S>): S | undefined;
-    /** Which fields were predicted wrongly, and how often: a step that differs from the server's. */
+    /** Counts the mispredictions by field: steps whose result differs from the server's. */
     mispredictions(): Readonly<Record<string, number>>;
 }
-/** The clocks of the server, as the client knows them. */
+/** The clocks of the server, as the client estimates them. */
 export interface ServerClock {
-    /** Enough has been measured. */
+    /** Whether enough exchanges have been measured. */
     readonly synced: boolean;
     /** The server's monotonic time. */
     readonly serverTime: number;
@@ -257,54 +293,59 @@ export interface ServerClock {
     readonly tick: number;
     readonly tickRate: number;
     readonly fixedRate: number;
-    /** The game time that interpolated classes are drawn at. */
+    /** The game time at which interpolated classes are drawn. */
     readonly viewTime: number;
-    /** How much of a deadline or instant, as it is in a state, is left. Below 0 it has passed. */
+    /** The time left until a deadline or instant of a state; negative if it has passed. */
     left(instant: bigint | number): number;
 }
-/** How the connection has done so far. */
+/** Counters and measurements of the connection. */
 export interface Stats {
     transport: Transport | "none";
-    /** The least round trip of late, and whether enough was measured. */
+    /** The least recent round trip, and whether enough exchanges were measured. */
     rttMs: number;
     synced: boolean;
     serverTick: number;
     appliedTick: number;
-    /** How old the newest state is. */
+    /** The age of the newest state. */
     ageMs: number;
-    /** Whole snapshots, and how many came in the last second. */
+    /** Complete snapshots, and their number in the last second. */
     snapshots: number;
     snapshotRate: number;
     packets: number;
     records: number;
     stale: number;
-    /** State packets that were sent and have not arrived, and snapshots that were held back. */
+    /** State packets that were sent and have not arrived, and snapshots that the server skipped. */
     lost: number;
     heldBack: number;
-    /** Packets of state that were refused, and full states that were asked for. */
+    /** Refused packets of state, and requests for a full state. */
     malformed: number;
     fullStates: number;
-    /** Complete digests that did not match. It cannot happen. */
+    /** Complete digests that did not match. Every one is a fault of netloop. */
     unequal: number;
     bytesIn: number;
     bytesOut: number;
     datagramsIn: number;
     datagramsOut: number;
-    /** Datagrams and messages that made no sense, came twice or found no room. */
+    /** Datagrams and messages that were invalid or duplicates, or that found no room. */
     dropped: number;
-    /** How far behind the server's time what is shown lies, and how often there was nothing newer. */
+    /**
+     * The delay of the drawn moment behind the server's time, and the number of frames without a
+     * newer snapshot.
+     */
     viewDelayMs: number;
     drawn: number;
     starved: number;
     extrapolated: number;
     viewJumps: number;
-    /** Inputs made, steps that the server ran without theirs, and how far ahead the steps are. */
+    /**
+     * Inputs made, steps that the server ran without this client's input, and the lead of the steps.
+     */
     inputs: number;
     inputsMissed: number;
     leadMs: number;
     inputEarlyMs: number;
     leadJumps: number;
-    /** Objects that were predicted wrongly, and steps that ran again. */
+    /** Mispredicted objects, and steps that ran again. */
     mispredicted: number;
     mispredictedLate: number;
     replayed: number;
@@ -314,57 +355,62 @@ export interface Stats {
     silentMs: number;
     drops: number;
     resumes: number;
-    /** Messages that could not run, could not be sent, or are of methods that nobody knows. */
+    /** Messages that could not run, could not be sent, or have an unknown method. */
     rejected: number;
     unsent: number;
     unknown: number;
-    /** Messages that wait for their state, and those that ran before it came. */
+    /** Messages that wait for their state, and messages that ran before it arrived. */
     held: number;
     early: number;
     calls: number;
     lateCalls: number;
-    /** Callbacks of the page that have thrown. */
+    /** Errors that callbacks of the page have thrown. */
     errors: number;
 }
 /** How a message is sent. */
 export interface SendOptions {
-    /** The stage at which it wants to run; by default the method's. */
+    /** The stage at which the message runs; by default the method's. */
     stage?: Stage;
 }
 /** How a call is made. */
 export interface CallOptions extends SendOptions {
-    /** How long to wait for the answer; by default 10 000. */
+    /** The timeout of the answer; by default 10 000. */
     timeoutMs?: number;
 }
 /**
- * One player's way into a room. The page calls step once per frame, and everything that the client
- * does to the page's code it does inside of it.
+ * One player's connection to a room. The page calls step once per frame, and the client calls the
+ * page's callbacks only inside step.
  */
 export interface Client<G extends Shape = Shape> {
-    /** The client's id in the room. It is another after it has joined anew. */
+    /** The client's id in the room. A new join gives the client a new id. */
     readonly id: number;
     readonly room: string;
-    /** What the server said about itself. */
+    /** The server's description of itself. */
     readonly info: ConnectInfo;
     /** The minor version of the schema that is in force. */
     readonly minor: number;
     readonly status: Status;
-    /** Why the client has ended, or undefined while it has not. */
+    /** The reason why the client has ended, or undefined before its end. */
     readonly closed: Closed | undefined;
     readonly transport: Transport | "none";
     readonly clock: ServerClock;
-    /** The figures of the moment; the object is another each time. */
+    /** The current figures; each read makes a new object. */
     readonly stats: Stats;
-    /** How much the server gives up because it cannot keep up: 0 nothing, to 3 nobody else may join. */
+    /**
+     * The server's level of overload: from 0, no restriction, to 3, no admission of further clients.
+     */
     readonly overload: number;
-    /** Runs one frame, of any length; now is what requestAnimationFrame says, for the length of the frame. */
+    /**
+     * Runs one frame, of any length; now is the timestamp of requestAnimationFrame, from which the
+     * frame's length is computed.
+     */
     step(now?: number): void;
-    /** Says goodbye and ends the client. */
+    /** Announces the end to the server and ends the client. */
     close(): void;
     /** Called when the status changes, and while loading with its progress. */
     onStatus(fn: (status: Status) => void): Unsubscribe;
     onOverload(fn: (level: number) => void): Unsubscribe;
-    /** Called for each snapshot that has arrived whole. */
+    /** Called for each complete snapshot. */
     onSnapshot(fn: (tick: number, bytes: number) => void): Unsubscribe;
     /** Runs fn at a stage of every frame, in FixedUpdate once for each fixed step. */
     on(stage: Stage, fn: (frame: Frame) => void): Unsubscribe;
@@ -372,36 +418,46 @@ export interface Client<G extends Shape = Shape> {
     /** Finds an object of any class by its id, as a reference names it. */
     get(id: number | bigint): ReplicatedObject | undefined;
     /**
-     * Sends a message with the next flush. It reports false for one that cannot be sent, which is counted:
-     * the server's build lacks a method of the schema, the room's game does not handle it, the message exceeds a limit, or there is no connection.
-     * It throws for a method or a field that nothing declares, with the nearest name, as call, handle and
-     * class do.
+     * Sends a message with the next flush. It reports false, and counts the message, if it cannot be
+     * sent: the server's build lacks a method of the schema, the room's game does not handle it, the
+     * message exceeds a limit, or there is no connection. It throws for a method or a field that is
+     * not declared, with the nearest name, as call, handle and class do.
      */
     send<K extends keyof G["rpcs"] & string>(method: K, message: G["rpcs"][K], options?: SendOptions): boolean;
-    /** Asks the server. The promise is settled inside a step, or fails with a NetloopError. */
+    /**
+     * Sends a question to the server. The promise is settled inside a step, or fails with a
+     * NetloopError.
+     */
     call<K extends keyof G["calls"] & string>(method: K, question: G["calls"][K]["question"], options?: CallOptions): Promise<G["calls"][K]["answer"]>;
-    /** Sets what happens when the server sends such a message: fn runs at the stage that it names. */
+    /**
+     * Sets the handler of the server's messages of a method: fn runs at the stage that each message
+     * names.
+     */
     handle<K extends keyof G["rpcs"] & string>(method: K, fn: (message: G["rpcs"][K], frame: Frame) => void): Unsubscribe;
     /**
-     * Makes an input in each fixed step: sample says what the player does now. It may be set once. What
-     * the server makes of the last input where one is missing is the game's to say: repeat does the same.
+     * Makes an input in each fixed step: sample returns the player's current input. It may be set
+     * once. The game decides how the server replaces a missing input by the last one: repeat has to
+     * do the same.
      */
     inputs(sample: (frame: Frame) => G["input"], options?: {
         repeat?: (last: G["input"], missed: number) => G["input"];
     }): void;
     /**
-     * Asks the room to let the client go on to that of a ticket, or of a private room's code. The game
-     * may send a client on by itself, and both are the same from there on. The connection stays; all
-     * objects despawn, and those of the other room spawn; calls and messages under way are lost; id and
-     * room are others. The phase is moving, and then loading. If the other room does not take it, the
-     * client ends with the reason. False: it is in no room that it could leave, or the
-     * game does not let clients of the room move.
+     * Asks the room to move the client to the room of a ticket, or of a private room's code. The game
+     * may also move a client on its own, with the same effects. The connection is kept; all objects
+     * despawn, and those of the other room spawn; calls and messages under way are lost; id and room
+     * change. The phase is moving, and then loading. If the other room refuses the client, the client
+     * ends with the reason. False: the client is in no room, or the game does not let clients of the
+     * room move.
      */
     move(ticket: string): boolean;
-    /** Asks whether the state is the server's: it resolves if the digests agree. */
+    /** Compares the client's state with the server's: the promise resolves if the digests agree. */
     verify(): Promise<void>;
-    /** Makes the link worse from now on, or with {} as good as it is. */
+    /** Makes the link worse from now on; {} removes all impairments. */
     simulate(how: Simulation): void;
-    /** Breaks the connection without a word, as a dead network does, for tests and demonstrations. */
+    /**
+     * Breaks the connection without a close frame, as a dead network does, for tests and
+     * demonstrations.
+     */
     cut(): void;
 }

@@ -4,10 +4,10 @@ import type { Shape } from "./schema.js";
 /** The names of ConnectOptions. */
 export declare const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
 /**
- * Connects to a server, joins its room, and resolves once the game has let the client in. A
- * NetloopError says why the server or the game did not, or in what a server of another build does
- * not fit. A connection that breaks later the client makes anew.
+ * Connects to a server, joins its room, and resolves once the game has admitted the client. It
+ * rejects with a NetloopError that states why the server or the game refused the client, or how the
+ * schemas of different builds differ. The client replaces a connection that breaks later.
  */
 export declare function connect<G extends Shape = Shape>(options?: ConnectOptions<G>): Promise<Client<G>>;
-/** Connects over carriers of the caller's own, as tests do. */
+/** Connects over the caller's carriers, as tests do. */
 export declare function join<G extends Shape>(options: ConnectOptions<G>, platform: Platform, ask: () => Promise<ConnectInfo>, contenders: (info: ConnectInfo) => readonly Contender[]): Promise<Client<G>>;

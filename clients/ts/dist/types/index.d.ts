@@ -14,8 +14,8 @@
  *     };
  *     requestAnimationFrame(frame);
  *
- * Everything that the client does to the page's code it does inside step. A connection that breaks
- * comes back by itself: see Client.status.
+ * The client calls the page's callbacks only inside step. It replaces a broken connection by
+ * itself: see Client.status.
  */
 export * from "./api.js";
 export * from "./schema.js";

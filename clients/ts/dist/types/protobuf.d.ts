@@ -6,9 +6,9 @@ export interface ProtobufField {
     /** As protobuf names it: "string", "sint32", "message", "enum" and so on. */
     readonly kind: string;
     readonly repeated: boolean;
-    /** It may be unset. */
+    /** The field may be unset. */
     readonly optional: boolean;
-    /** Of a message: its full name. */
+    /** The full name of the message, of a field that is one. */
     readonly of: string;
 }
 /** The fields of messages, by their full names. */

@@ -1,4 +1,4 @@
-/** The types of a game: its classes, messages and input, by the names that they have on the wire. */
+/** The types of a game: its classes, messages and input, by their names on the wire. */
 export interface Shape {
     classes: Record<string, any>;
     rpcs: Record<string, any>;
@@ -8,36 +8,36 @@ export interface Shape {
     }>;
     input: any;
 }
-/** How a number is drawn between two versions; rotations need no word. */
+/** How a number is interpolated between two versions; rotations need no declaration. */
 export type Lerp = "none" | "linear" | "angle" | "degrees";
 /** Type texts by the names of the fields, as docs/WIRE.md writes them, such as "float32 quant=1/32". */
 export type Fields = Record<string, string>;
-/** What is known of a class beside its fields. Paths are as in "Pos.X"; an element of an array is "Legs.0". */
+/** The declarations of a class. Paths are as in "Pos.X"; an element of an array is "Legs.0". */
 export interface ClassSchema {
     readonly fields: Fields;
     readonly lerp?: Record<string, Lerp>;
-    /** A change of one of these leaves says that the whole object is elsewhere. */
+    /** A change of one of these leaves moves the whole object without interpolation. */
     readonly teleport?: readonly string[];
     /** Clients may predict the objects that they own. */
     readonly predicted?: boolean;
-    /** The field by which an object of spawn is known again. */
+    /** The field by which an object of spawn is matched. */
     readonly born?: string;
 }
-/** A message or a call, by the type texts of what it carries. */
+/** A message or a call, by the type texts of its contents. */
 export interface MethodSchema {
     /** The stages that it allows, its default first. */
     readonly stages: readonly number[];
     readonly message: string;
     readonly answer?: string;
-    /** For how long a call waits for its answer. */
+    /** The timeout of a call's answer. */
     readonly timeoutMs?: number;
 }
-/** How a protobuf message is read and written. */
+/** The codec of a protobuf message. */
 export interface ProtobufCodec<T = any> {
     decode(bytes: Uint8Array): T;
     encode(message: T): Uint8Array;
 }
-/** What the page was built with. The type is that of the game. */
+/** The schema with which the page was built. The type is that of the game. */
 export interface Schema<G extends Shape = Shape> {
     readonly name: string;
     readonly major: number;
@@ -48,6 +48,6 @@ export interface Schema<G extends Shape = Shape> {
     readonly input?: string;
     /** The codecs of protobuf messages, by their full names. */
     readonly protobuf?: Readonly<Record<string, ProtobufCodec>>;
-    /** What the types are, for the compiler alone. */
+    /** Carries the types, for the compiler only. */
     readonly shape?: G;
 }

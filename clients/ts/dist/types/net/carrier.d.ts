@@ -1,26 +1,26 @@
 import type { Transport } from "../api.js";
-/** What a carrier tells. It calls none of them before start, and none after closed. */
+/** The callbacks of a carrier. It calls none of them before start, and none after closed. */
 export interface CarrierEvents {
     stream(bytes: Uint8Array): void;
     datagram(bytes: Uint8Array): void;
-    /** The connection is gone: with the code and text of the peer, or Code.Lost. */
+    /** Reports the end of the connection: with the code and text of the peer, or Code.Lost. */
     closed(code: number, text: string): void;
 }
-/** A connection that is open. */
+/** An open connection. */
 export interface Carrier {
     readonly transport: Transport;
-    /** Begins to tell; what has come before is told now. */
+    /** Enables the callbacks, and first delivers the data that arrived before. */
     start(events: CarrierEvents): void;
-    /** Sends bytes of the stream, which the caller does not use again. */
+    /** Sends bytes of the stream; the caller must not reuse them. */
     stream(bytes: Uint8Array): void;
-    /** Sends a datagram, or drops it if the link is behind. The caller does not use it again. */
+    /** Sends a datagram, or drops it if the link is behind. The caller must not reuse the bytes. */
     datagram(bytes: Uint8Array): void;
     /** Ends the connection at once. */
     close(code: number, text: string): void;
 }
-/** Opens a connection, or rejects. An aborted one is closed whenever it comes. */
+/** Opens a connection, or rejects. A connection that opens after an abort is closed at once. */
 export type Dial = (signal: AbortSignal) => Promise<Carrier>;
-/** Keeps what comes before start: the base of all carriers. */
+/** The base of all carriers: buffers data that arrives before start. */
 export declare abstract class Base implements Carrier {
     abstract readonly transport: Transport;
     private events;

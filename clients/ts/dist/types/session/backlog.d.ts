@@ -2,12 +2,12 @@ export declare class Backlog {
     private kept;
     private bytes;
     private confirmed;
-    /** The server has not said yet where it goes on. */
+    /** The server has not yet said which message it expects next. */
     awaits: boolean;
     get length(): number;
-    /** Keeps a frame, or reports that there is no room. */
+    /** Stores a frame, or reports that there is no room. */
     add(frame: Uint8Array): boolean;
-    /** Lets go of what the server has; false for a number that makes no sense. */
+    /** Drops the frames that the server has received; false for an impossible number. */
     confirm(received: number): boolean;
     frames(): readonly Uint8Array[];
 }

@@ -1,14 +1,14 @@
 import type { Dial } from "../net/carrier.js";
 import { type Hello, type Welcome } from "../wire/frames.js";
 import { Link, type Traffic } from "./link.js";
-/** A carrier that may win. */
+/** A carrier in the race. */
 export interface Contender {
     name: string;
     dial: Dial;
-    /** So long after the start it is tried, or once all before it have failed. */
+    /** The delay after the start at which it is tried, unless all before it have failed earlier. */
     afterMs: number;
 }
-/** What an entry needs. */
+/** The parameters of an entry. */
 export interface EntryConfig {
     contenders: readonly Contender[];
     hello: Hello;
@@ -22,12 +22,12 @@ export interface EntryConfig {
     clearTimeout(timer: unknown): void;
     traffic: Traffic;
 }
-/** What an entry brings back. */
+/** The result of an entry. */
 export interface Entered {
     link: Link;
     welcome: Welcome;
-    /** When the hello left. */
+    /** The time at which the hello was sent. */
     began: number;
 }
-/** Enters, or rejects with a NetloopError. An aborted signal closes what is open. */
+/** Enters, or rejects with a NetloopError. An aborted signal closes all open connections. */
 export declare function enter(cfg: EntryConfig, signal?: AbortSignal): Promise<Entered>;

@@ -2,7 +2,7 @@ import type { Carrier } from "../net/carrier.js";
 import type { Acknowledgement } from "../state/acks.js";
 import { type Epoch, type InputStatus, type Message, type TimeScale } from "../wire/frames.js";
 import type { Backlog } from "./backlog.js";
-/** The kinds of what arrives. */
+/** The kinds of received data. */
 export declare const enum Arrived {
     State = 0,
     Record = 1,
@@ -17,7 +17,7 @@ export declare const enum Arrived {
     Inputs = 10,
     Gone = 11
 }
-/** What has arrived, in the order in which it came. */
+/** Received data, in the order of arrival. */
 export type Arrival = {
     kind: Arrived.State | Arrived.Record;
     at: number;
@@ -52,16 +52,16 @@ export type Arrival = {
     code: number;
     text: string;
 };
-/** What connections count, over all of them. */
+/** The counters of all connections together. */
 export interface Traffic {
     bytesIn: number;
     bytesOut: number;
     datagramsIn: number;
     datagramsOut: number;
-    /** What made no sense, came twice, or found no room. */
+    /** Datagrams and messages that were invalid or duplicates, or that found no room. */
     dropped: number;
 }
-/** What a message that is sent consists of. */
+/** The parts of an outgoing message. */
 export interface Outgoing {
     method: number;
     stage: number;
@@ -69,7 +69,10 @@ export interface Outgoing {
     payload: Uint8Array;
     reliable: boolean;
 }
-/** Where a client goes on, and the number of its first datagram there. */
+/**
+ * The carrier over which a moving client continues, and the number of its first datagram in the
+ * other room.
+ */
 export interface Onward {
     carrier: Carrier;
     first: number;
@@ -80,12 +83,15 @@ export declare class Link {
     private later;
     private traffic;
     private firstIn;
-    /** When anything sound arrived last. */
+    /** The time at which the last valid data arrived. */
     heard: number;
-    /** The end is under way or over. */
+    /** The connection is closing or closed. */
     ending: boolean;
     backlog: Backlog | undefined;
-    /** The server has sent the client on to another room: it goes there over this carrier. */
+    /**
+     * Set when the server has sent the client on to another room: the client joins it over this
+     * carrier.
+     */
     onward: Onward | undefined;
     private inbox;
     private inboxBytes;
@@ -101,65 +107,79 @@ export declare class Link {
     private decided;
     private out;
     constructor(carrier: Carrier, now: () => number, later: (fn: () => void, ms: number) => void, traffic: Traffic, 
-    /** The numbers of the first datagrams that leave, and that count. */
+    /** The numbers of the first datagrams: of those to send, and of those to accept. */
     first?: number, firstIn?: number);
-    /** Calls fn once it is known whether the game takes the client in: with nothing, or with the end. */
+    /**
+     * Calls fn once the game has decided on the client: without an argument if it is admitted, else
+     * with the end.
+     */
     onDecided(fn: (closed?: {
         code: number;
         text: string;
     }) => void): void;
     private decide;
     get transport(): import("../api.js").Transport;
-    /** What has arrived since it was last asked. */
+    /** Removes and returns the data that has arrived. */
     take(): Arrival[];
     private push;
     /**
-     * Puts in what may not be lost. Without room for it, because nobody has stepped for long, the
-     * connection counts as broken: the next one carries what was not taken.
+     * Queues data that may not be lost. If there is no room for it, because the page has not stepped
+     * for long, the connection counts as broken: the next one sends the data again.
      */
     private must;
     datagram(b: Uint8Array): void;
-    /** Takes what breaks the rules and harms nobody: it is counted. */
+    /** Runs take, and counts a violation of the rules that harms no other data. */
     private orDrop;
     private open;
-    /** Puts in what may be lost. */
+    /** Queues data that may be lost. */
     private lose;
     private message;
     /** Takes a frame of the stream. */
     frame(frame: Uint8Array): void;
     private known;
-    /** The carrier has ended. */
+    /** Handles the end of the carrier. */
     closed(code: number, text: string): void;
     private gone;
-    /** Ends a connection whose server breaks the protocol. */
+    /** Ends a connection whose server violates the protocol. */
     violated(text: string): void;
     private break;
     private last;
-    /** Says goodbye, behind all that was sent, and ends the connection. */
+    /** Sends a close frame, after all other data, and ends the connection. */
     close(code: number, text: string): void;
-    /** Ends it without a word. */
+    /** Ends the connection without a close frame. */
     cut(): void;
     private raw;
     private control;
-    /** Sends a message: a reliable one at once, another with the next flush. False: it can never leave. */
+    /**
+     * Sends a message: a reliable one at once, another with the next flush. False: the message can
+     * never be sent.
+     */
     send(m: Outgoing): boolean;
     private queue;
-    /** Takes which messages the server has had, and sends those that it lacks. False: that makes no sense. */
+    /**
+     * Takes the number of messages that the server has received, and sends the missing ones. False:
+     * the number is impossible.
+     */
     resend(received: number): boolean;
-    /** From which number of reliable messages on the server has to be told. */
+    /** Sets the number of reliable messages whose receipt the server knows of. */
     startReceipts(received: number): void;
-    /** Notes that reliable messages up to a number have been taken. The server is told from time to time. */
+    /**
+     * Records that reliable messages up to a number were handled. The server gets a receipt from time
+     * to time.
+     */
     received(messages: number, size: number): void;
     recordApplied(record: number): void;
     requestDigest(snapshots: number): void;
     requestFullState(): void;
-    /** Asks the room to let the client go on to that of a ticket. */
+    /** Asks the room to move the client to the room of a ticket. */
     move(ticket: string): void;
     requestTime(): void;
     giveInputs(packet: Uint8Array): void;
-    /** Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements. */
+    /**
+     * Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements.
+     */
     flush(beat: boolean, acks: Acknowledgement | undefined): void;
-    /** Sends the datagram of a time request that is due, between two flushes. */
+    /** Sends the datagram of a due time request, between two flushes. */
     flushTime(acks: Acknowledgement | undefined): void;
     private send1;
 }

@@ -1,17 +1,17 @@
-/** What `acks` of the next datagram says: docs/WIRE.md, "Acknowledgements". */
+/** The field `acks` of the next datagram: docs/WIRE.md, "Acknowledgements". */
 export interface Acknowledgement {
-    /** The highest packet that is acknowledged. */
+    /** The highest acknowledged packet. */
     newest: number;
     /** Lengths of alternating runs from there downwards. */
     runs: readonly number[];
 }
-/** Remembers which packets are acknowledged, as far back as anybody is told. */
+/** Records the acknowledged packets, as far back as acknowledgements reach. */
 export declare class Acks {
     private packets;
     private readonly runs;
     private readonly said;
     clear(): void;
     add(id: number): void;
-    /** What is to be said, undefined if there is nothing. */
+    /** The acknowledgement to send, undefined if there is none. */
     say(): Acknowledgement | undefined;
 }

@@ -33,18 +33,18 @@ export declare function parseFrame(frame: Uint8Array): {
     kind: Kind;
     body: Uint8Array;
 };
-/** Cuts a stream into frames. A frame that arrives whole is not copied. */
+/** Cuts a stream into frames. A frame that arrives in one piece is not copied. */
 export declare class Cutter {
     private rest;
-    /** Takes bytes of the stream and hands out the frames in them; false: one is longer than it may be. */
+    /** Takes bytes of the stream and passes on their frames; false: a frame exceeds its limit. */
     take(bytes: Uint8Array, limit: () => number, frame: (f: Uint8Array) => boolean): boolean;
     private keep;
 }
-/** A frame of one field, behind its length. */
+/** A frame of one field, with its length before it. */
 export declare function frameOf(kind: Kind, body: Uint8Array): Uint8Array;
 /** A frame whose only content is a number. */
 export declare function countFrame(kind: Kind, n: number): Uint8Array;
-/** What a client says first. */
+/** A client's first message. */
 export interface Hello {
     schema: string;
     major: number;
@@ -56,10 +56,10 @@ export interface Hello {
     resume?: Resume;
     ticket: string;
     spectate: boolean;
-    /** Of a client that moves: the number of its first datagram in the other room; else 0. */
+    /** Of a moving client: the number of its first datagram in the other room; else 0. */
     datagram: number;
 }
-/** Where a client goes on. */
+/** The state from which a client resumes. */
 export interface Resume {
     token: Uint8Array;
     received: number;
@@ -72,12 +72,12 @@ export declare function moveFrame(ticket: string): Uint8Array;
 /** The ticket of `moved`. */
 export declare function parseMoved(body: Uint8Array): string;
 export declare function digestFrame(snapshots: number, full: boolean): Uint8Array;
-/** A number of a second, as a rational. */
+/** A number of ticks or steps per second, as a rational. */
 export interface Rate {
     num: number;
     den: number;
 }
-/** Which tick is due when, in ms of the server's clock. */
+/** The time at which a tick is due, in ms of the server's clock. */
 export interface Epoch {
     tick: number;
     at: number;
@@ -89,7 +89,7 @@ export interface TimeScale {
     tick: number;
     at: number;
 }
-/** The server's answer to a client that it takes. Times are ms. */
+/** The server's answer to an admitted client. Times are ms. */
 export interface Welcome {
     protocol: number;
     minor: number;
@@ -105,18 +105,20 @@ export interface Welcome {
     secret: Uint8Array;
     keep: number;
     resumed: boolean;
-    /** To a client that moves: the number of the server's first datagram in the other room. */
+    /** To a moving client: the number of the server's first datagram in the other room. */
     datagram: number;
     /** Whether the client may ask to move. */
     moves: boolean;
-    /** A bit for each method that the room's game handles; empty if the server does not say. */
+    /**
+     * A bit for each method that the room's game handles; empty if the server does not report them.
+     */
     handles: Uint8Array;
 }
 export declare function parseWelcome(body: Uint8Array): Welcome;
 export declare function parseEpoch(body: Uint8Array): Epoch;
-/** A line of scaled time, if its speed is one. */
+/** A line of scaled time, if its speed is valid. */
 export declare function parseTimeScale(body: Uint8Array): TimeScale;
-/** A level of overload from 0 to 3, and every how many ticks a snapshot is sent. */
+/** A level of overload from 0 to 3, and the number of ticks between snapshots. */
 export declare function parseOverload(body: Uint8Array): {
     level: number;
     sendEvery: number;
@@ -165,13 +167,13 @@ export declare const enum Field {
 export declare const DATAGRAM: number[];
 /** The three times of a time reply. */
 export declare function parseTimes(body: Uint8Array): [number, number, number];
-/** What has become of the inputs. */
+/** The server's report on the inputs. */
 export interface InputStatus {
     newest: number;
     before: number;
     early: number;
     missed: number;
-    /** Of the inputs, modulo 4. */
+    /** The generation of the inputs, modulo 4. */
     generation: number;
 }
 export declare function parseInputStatus(body: Uint8Array): InputStatus;
