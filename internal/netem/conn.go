@@ -238,7 +238,7 @@ func (c *Conn) send() {
 		case socket == nil:
 			return
 		case p.Addr.IsValid():
-			_, _ = socket.WriteTo(p.Data, net.UDPAddrFromAddrPort(p.Addr)) // An error is a loss like others.
+			_, _ = socket.WriteTo(p.Data, net.UDPAddrFromAddrPort(p.Addr)) // An error is a loss.
 		case end > 0:
 			pause(wait, nil, nil)
 		default:
