@@ -310,7 +310,7 @@ func (r *run) hangUp() {
 	closing.Wait()
 }
 
-// unreachable returns the error of a run whose first client could not connect.
+// unreachable returns the error of a run without a connection of its first client.
 func (r *run) unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted before the first client was connected")

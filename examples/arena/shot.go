@@ -72,7 +72,7 @@ func (s *Shot) meets(sin, cos, x, y, r float32) (ahead float32, ok bool) {
 	return ahead, ahead > 0 && aside*aside < r*r
 }
 
-// endShots despawns the beams whose time has passed.
+// endShots despawns the beams after their time.
 func (a *room) endShots(t *netloop.Tick) {
 	for s := range Shots.All(t) {
 		if s.State().End.Passed(t) {

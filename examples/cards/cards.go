@@ -116,9 +116,9 @@ func (g *Game) Open(r *netloop.Room) error {
 	return g.openLobby(r)
 }
 
-// OpenFor implements netloop.Opener: a player who asks for a table by its name gets it with its
-// saved match. So players return to their match after a restart of the server. A private table is
-// public from then on: its match keeps other players away.
+// OpenFor implements netloop.Opener: it opens a table by its name, with its saved match. So players
+// return to their match after a restart of the server. A private table is public from then on: its
+// match keeps other players away.
 func (g *Game) OpenFor(_ context.Context, name string, _ *netloop.Join) (netloop.RoomSpec, error) {
 	table, ok := strings.CutPrefix(name, tablePrefix)
 	if !ok || !named(table, maxTable) {

@@ -63,7 +63,7 @@ const (
 	Waiting Phase = iota // for players
 	Playing
 	Pausing // between two rounds
-	Over    // the scores are shown; players who remain play again
+	Over    // the scores are shown; the remaining players play again
 )
 
 // Seat is one player's seat. Only its owner can read the hand.

@@ -110,7 +110,7 @@ type tableKey struct {
 	incarnation uint64
 }
 
-// errSuperseded is the error of a room whose table a newer room has loaded. Later writes of the
+// errSuperseded is the error of a room after a newer room has loaded its table. Later writes of the
 // older room, after the watchdog gave it up or in another process, must not replace it.
 var errSuperseded = errors.New("a newer room has loaded this table")
 

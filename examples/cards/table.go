@@ -17,8 +17,8 @@ type table struct {
 	spec   netloop.RoomSpec
 	key    tableKey
 	match  *Match            // nil before the first cards are dealt
-	wait   []string          // players who wait for a match, in the order of joining
-	here   map[string]*guest // players who have joined and not left
+	wait   []string          // waiting for a match, in the order of joining
+	here   map[string]*guest // players in the room
 	loaded bool
 	table  *netloop.Object[Table]
 	seats  []*netloop.Object[Seat]
@@ -247,7 +247,7 @@ func (tb *table) due(t *netloop.Tick) {
 	}
 }
 
-// late draws a card for a player whose time has passed. While no player is present the table waits.
+// late draws a card for a player after the time limit. While no player is present the table waits.
 func (tb *table) late(t *netloop.Tick) {
 	if !tb.anybody() {
 		tb.begin(t)

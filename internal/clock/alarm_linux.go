@@ -87,9 +87,9 @@ type alarm struct {
 	err  error
 	raw  rawControl
 	buf  [8]byte
-	// ended is the Done channel of the context whose end stops the wait, and forget removes that
-	// link. It is kept between waits: a room has one context, and a new link per wait would
-	// allocate per tick.
+	// ended is the Done channel of the context that stops the wait, and forget removes that link.
+	// It is kept between waits: a room has one context, and a new link per wait would allocate per
+	// tick.
 	ended  <-chan struct{}
 	forget func() bool
 }

@@ -19,7 +19,7 @@ type waiter interface {
 	close() error
 }
 
-// NewSystem returns a clock whose Now is 0. Close releases the resources of its waits.
+// NewSystem returns a clock with Now at 0. Close releases the resources of its waits.
 func NewSystem() *System { return newSystem(newWaiter()) }
 
 func newSystem(w waiter) *System { return &System{base: time.Now(), waits: w} }

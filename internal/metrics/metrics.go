@@ -101,7 +101,7 @@ func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error)
 	return m, nil
 }
 
-// Serve sets the server whose numbers scrapes read.
+// Serve sets the server that scrapes read.
 func (m *Metrics) Serve(s Server) {
 	m.scraping.Lock()
 	defer m.scraping.Unlock()

@@ -40,7 +40,7 @@ type Path struct {
 	busy time.Duration // when the bottleneck has sent all that it took
 }
 
-// NewPath returns a path whose random numbers are the given stream of a seed.
+// NewPath returns a path with the random numbers of a seed's stream.
 func NewPath(l Link, seed, stream uint64) Path {
 	return Path{Link: l, rng: rand.New(rand.NewPCG(seed, stream))}
 }

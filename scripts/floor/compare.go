@@ -124,7 +124,7 @@ func (l *line) yardstick(bare bool) *entrant {
 	return l.entrants[0]
 }
 
-// errSaturated is the error of a run whose clients were too slow.
+// errSaturated is the error of a run with clients that were too slow.
 var errSaturated = errors.New("the figures that are marked mean nothing: use fewer clients, a faster machine, or leave it alone")
 
 // compare measures every arrangement and prints a table.

@@ -53,7 +53,7 @@ func sectionNames() (names []string) {
 }
 
 // cost measures the requested sections of a page, and writes each of them when it is done,
-// including those whose figures are marked as invalid.
+// including sections with figures that are marked as invalid.
 func (b *bench) cost(ctx context.Context, page string) error {
 	opts, bad := b.opts, error(nil)
 	for _, s := range sections {

@@ -9,7 +9,8 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// fewPlayers and manyPlayers are the client counts whose difference gives the memory per client.
+// fewPlayers and manyPlayers are the two client counts; their difference gives the memory per
+// client.
 const fewPlayers, manyPlayers = 50, 200
 
 // memories measures the memory that a client adds to a server's resident memory, with the garbage

@@ -42,8 +42,8 @@ type limit struct {
 	err     error
 }
 
-// users are the packages whose tests exercise the packages below them, the quick ones first. The
-// tests of internal/limits use the constants of the packages whose bounds they list.
+// users are the packages with tests that exercise the packages below them, the quick ones first.
+// The tests of internal/limits use the constants of the packages with bounds.
 var users = map[string][]string{
 	"app":                    {"internal/e2e"},
 	"internal/admin":         {"app"},

@@ -125,7 +125,7 @@ var swaps = map[token.Token]string{
 // words are names that are mistaken for one another.
 var words = map[string]string{"min": "max", "max": "min", "true": "false", "false": "true"}
 
-// silent are functions whose arguments are texts for people, which tests need not repeat.
+// silent are functions with texts for people as arguments, which tests need not repeat.
 var silent = map[string]bool{
 	"panic": true, "Errorf": true, "New": true, "Sprintf": true, "Debug": true, "Info": true, "Warn": true, "Error": true,
 }

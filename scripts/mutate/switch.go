@@ -173,8 +173,8 @@ func standsAlone(s ast.Stmt, parent ast.Node) bool {
 	return false
 }
 
-// render writes a source with its forks. Each version is on lines of its own, whose owners are the
-// numbers of the changes, because the compiler reports lines.
+// render writes a source with its forks. Each version is on lines of its own; owners has the number
+// of the change for each line, because the compiler reports lines.
 func render(src []byte, all []*fork) (text string, owners []int) {
 	w := &writer{src: src}
 	w.piece(0, len(src), all)

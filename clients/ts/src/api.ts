@@ -134,8 +134,8 @@ export interface ConnectOptions<G extends Shape = Shape> {
   /** The time limit of connect; by default 10 s. */
   timeoutMs?: number;
   /**
-   * Whether a client whose connection breaks reconnects: false ends the client. By default it tries
-   * for 60 s.
+   * Whether the client reconnects after a broken connection: false ends the client. By default it
+   * tries for 60 s.
    */
   reconnect?: boolean | { giveUpMs?: number };
   /**
@@ -297,7 +297,7 @@ export interface ObjectClass<S, I> {
   views(fn: (state: S, object: ReplicatedObject<S>) => void): void;
   /** The predicted state as of the newest fixed step, or undefined. */
   predicted(object: ReplicatedObject<S>): S | undefined;
-  /** Counts the mispredictions by field: steps whose result differs from the server's. */
+  /** Counts the mispredictions by field: steps with another result than the server's. */
   mispredictions(): Readonly<Record<string, number>>;
 }
 

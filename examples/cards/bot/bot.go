@@ -27,7 +27,7 @@ type Bot struct {
 	now  time.Duration // game time
 	at   time.Duration // the time of its next action
 	seen step
-	done bool // a turn was sent whose result is not visible yet
+	done bool // a turn was sent, and its result is not visible yet
 }
 
 // step is the state that a bot reacts to.

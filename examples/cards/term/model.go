@@ -28,7 +28,7 @@ type model struct {
 	card  int        // in the hand
 	mode  mode       // selects the actions of keys
 	typed string     // so far
-	hand  cards.Card // an eight, whose suit is being chosen
+	hand  cards.Card // an eight, while its suit is being chosen
 }
 
 // mode selects the actions of keys.

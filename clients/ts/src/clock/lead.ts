@@ -36,7 +36,7 @@ export class Lead {
   on = false;
   /** The first step that leads: inputs of earlier ones would arrive too late. */
   first = 0;
-  /** The newest step whose input was sent. */
+  /** The newest step with a sent input. */
   left = 0;
   jumps = 0;
   backs = 0;

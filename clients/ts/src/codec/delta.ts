@@ -172,7 +172,7 @@ export class DeltaReader {
     to.n[l.at] = this.readAround(l, BigInt(at), u);
   }
 
-  /** Reads an Int whose places are so large that sums with them exceed a number. */
+  /** Reads an Int with places so large that sums with them exceed a number. */
   private readFar(l: Leaf, base: number, older: number | undefined, oldest: number | undefined): number {
     const wide = (v: number | undefined) => (v === undefined ? v : BigInt(v));
     const at = this.expected.wholeWide(BigInt(base), wide(older), wide(oldest));

@@ -24,7 +24,7 @@ export interface StepInput {
   readonly view?: View | undefined;
 }
 
-/** An input whose value has been copied: the caller may reuse its own object. */
+/** An input with a copied value: the caller may reuse its own object. */
 export interface EncodedInput {
   /** Its encoding as a message. @internal */
   readonly bytes: Uint8Array;

@@ -49,9 +49,7 @@ export class Leaf {
   low = 0;
   high = 0;
   zero = 0;
-  /**
-   * Whether the bounds are those of a range, whose values are counted from the lowest and clamped.
-   */
+  /** Whether the bounds are those of a range: values are counted from the lowest and clamped. */
   ranged = false;
   /** Whether it is an integer without a sign. */
   unsigned = false;

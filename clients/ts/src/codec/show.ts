@@ -106,7 +106,7 @@ export function flatLeaves(layout: Layout): Leaf[] {
   return layout.leaves.filter((l) => isNumber(l.form));
 }
 
-/** Writes the numbers in the flat layout, whose places are those of the cells. */
+/** Writes the numbers in the flat layout; the places are those of the cells. */
 export function flatten(leaves: readonly Leaf[], n: Float64Array, into: Float64Array): void {
   for (let i = 0; i < leaves.length; i++) {
     const l = leaves[i];

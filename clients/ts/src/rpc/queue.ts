@@ -3,7 +3,7 @@
 
 import type { Message } from "../wire/frames.js";
 
-/** A message whose method is known. */
+/** A message of a known method. */
 export interface Queued {
   message: Message;
   stage: number;

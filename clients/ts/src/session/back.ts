@@ -1,4 +1,4 @@
-// The reconnection of a client whose connection has broken: the times of its attempts, and the
+// The reconnection of a client after a broken connection: the times of its attempts, and the
 // answers that end them.
 
 import { Code, type NetloopError } from "../api.js";

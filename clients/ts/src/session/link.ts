@@ -282,7 +282,7 @@ export class Link {
     if (answer) this.carrier.close(code, text);
   }
 
-  /** Ends a connection whose server violates the protocol. */
+  /** Ends a connection after a violation of the protocol by the server. */
   violated(text: string): void {
     this.break(Code.Protocol, text);
   }
@@ -367,7 +367,7 @@ export class Link {
     return true;
   }
 
-  /** Sets the number of reliable messages whose receipt the server knows of. */
+  /** Sets the number of reliable messages that the server knows to be received. */
   startReceipts(received: number): void {
     this.told = received;
   }

@@ -58,7 +58,9 @@ export class Verification {
   }
 }
 
-/** The snapshot whose packets are arriving, and the number of snapshots in the last second. */
+/**
+ * The snapshot that is arriving, packet by packet, and the number of snapshots in the last second.
+ */
 export class Snapshots {
   whole = 0;
   private tick = 0;

@@ -26,7 +26,7 @@ export class Reception {
   private past = 0;
   private gap = 0;
 
-  /** Restarts for another connection, whose packets are numbered anew. */
+  /** Restarts for another connection, which numbers its packets anew. */
   restart(sendEvery: number): void {
     this.past = this.lost;
     this.tick = this.open = this.next = this.came = this.gap = 0;

@@ -36,7 +36,8 @@ export class Memory {
   }
 
   /**
-   * Takes back a version whose strings and lists were released. Some versions are kept for reuse.
+   * Takes back a version after the release of its strings and lists. Some versions are kept for
+   * reuse.
    */
   give(c: Class, v: Version): void {
     let pool = this.free.get(c);

@@ -99,7 +99,7 @@ export function frameOf(kind: Kind, body: Uint8Array): Uint8Array {
   return w.peek();
 }
 
-/** A frame whose only content is a number. */
+/** A frame with a number as its only content. */
 export function countFrame(kind: Kind, n: number): Uint8Array {
   return frameOf(kind, scratch.reset().number(1, n).peek());
 }

@@ -56,7 +56,7 @@ export class Hud {
     if (window.innerWidth < 720) this.foldNet();
   }
 
-  /** playing shows the panels of a player who flies, or of one who watches. */
+  /** playing shows the panels of a player with a ship, or of a spectator. */
   playing(name: string | undefined): void {
     by("intro").hidden = name !== undefined;
     by("me").hidden = name === undefined;

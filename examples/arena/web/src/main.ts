@@ -30,7 +30,7 @@ const camera = new Camera();
 const painter = new Painter(document.getElementById("arena") as HTMLCanvasElement, camera);
 
 let game: Game | undefined;
-let wanted: string | undefined; // The name of a player who has asked for a ship and has none yet.
+let wanted: string | undefined; // The name of a player who waits for a ship.
 let playing = false;
 let last = performance.now();
 let frameMs = 16;

@@ -140,7 +140,7 @@ export declare class Link {
     /** Handles the end of the carrier. */
     closed(code: number, text: string): void;
     private gone;
-    /** Ends a connection whose server violates the protocol. */
+    /** Ends a connection after a violation of the protocol by the server. */
     violated(text: string): void;
     private break;
     private last;
@@ -161,7 +161,7 @@ export declare class Link {
      * the number is impossible.
      */
     resend(received: number): boolean;
-    /** Sets the number of reliable messages whose receipt the server knows of. */
+    /** Sets the number of reliable messages that the server knows to be received. */
     startReceipts(received: number): void;
     /**
      * Records that reliable messages up to a number were handled. The server gets a receipt from time

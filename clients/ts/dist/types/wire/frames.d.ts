@@ -42,7 +42,7 @@ export declare class Cutter {
 }
 /** A frame of one field, with its length before it. */
 export declare function frameOf(kind: Kind, body: Uint8Array): Uint8Array;
-/** A frame whose only content is a number. */
+/** A frame with a number as its only content. */
 export declare function countFrame(kind: Kind, n: number): Uint8Array;
 /** A client's first message. */
 export interface Hello {
