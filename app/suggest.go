@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/netloop/netloop/internal/spelling"
@@ -20,11 +21,5 @@ func suggest(wrote string, names []string) string {
 	if best == "" {
 		return ""
 	}
-	for i, name := range short {
-		if name == best {
-			best = names[i]
-			break
-		}
-	}
-	return ": did you mean " + best + "?"
+	return ": did you mean " + names[slices.Index(short, best)] + "?"
 }

@@ -110,13 +110,13 @@ func (l *lead) follow(now, at, game, step time.Duration) time.Duration {
 		l.owed = max(-off, 0)
 		return at + max(off, 0)
 	}
-	slew := time.Duration(leadSlew)
+	slew := leadSlew
 	if off > 0 && l.late >= leadStarved && l.begun {
 		slew = starvedSlew
 	}
 	l.credit += passed
-	most := l.credit / slew
-	l.credit -= most * slew
+	most := l.credit / time.Duration(slew)
+	l.credit %= time.Duration(slew)
 	return at + min(max(off, -most), most)
 }
 

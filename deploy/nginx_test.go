@@ -143,6 +143,7 @@ func asks(t *testing.T, at, from, path string, headers ...string) (status int, b
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		b, _ := io.ReadAll(resp.Body)
 		body = string(b)

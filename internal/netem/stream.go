@@ -33,7 +33,6 @@ type Stream struct {
 	in    *pipe // from the client
 	out   *pipe // to the client
 	works sync.WaitGroup
-	once  sync.Once
 }
 
 // pipe is one direction of a stream.

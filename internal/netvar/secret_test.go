@@ -44,7 +44,6 @@ type secretWorld struct {
 	secret     *rand.Rand // random events that client 1 must not notice
 	link       *rand.Rand
 	lim        Limit
-	acks       []parcel
 	sees       map[*Object]bool // by client 1
 	budget     int
 	lossy      bool

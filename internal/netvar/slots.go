@@ -57,24 +57,27 @@ type slots struct {
 // seed makes ids unpredictable without the seed. It must be called before the first allocation.
 func (s *slots) seed(seed uint64) {
 	key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("netvar slots"), seed))
-	s.random = rand.New(rand.NewChaCha8(key))
-	s.cipher, _ = aes.NewCipher(key[:]) // keys of this size are always valid
+	s.random = rand.New(rand.NewChaCha8(key)) //nolint:gosec // Replays need the same ids.
+	s.cipher, _ = aes.NewCipher(key[:])       // keys of this size are always valid
 }
 
 // full reports whether all slots are taken.
 func (s *slots) full() bool { return s.used == MaxSlots }
+
+// slot returns a free slot of a kind, or -1.
+func (s *slots) slot(veiled bool) int {
+	if veiled {
+		return s.veiledSlot()
+	}
+	return s.openSlot()
+}
 
 // give allocates an id. The caller checks full first.
 func (s *slots) give(veiled, spaces bool) ID {
 	if s.next == 0 && len(s.blocks) == 0 {
 		s.spaces = spaces
 	}
-	slot := -1
-	if veiled {
-		slot = s.veiledSlot()
-	} else {
-		slot = s.openSlot()
-	}
+	slot := s.slot(veiled)
 	for k := 0; slot < 0; k++ { // all slots of the kind are taken
 		if left := ^s.taken.word(k); left != 0 {
 			slot = k<<6 + bits.TrailingZeros64(left)

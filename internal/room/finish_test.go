@@ -106,7 +106,9 @@ func TestASaveIsFinishedHoweverARoomEnds(t *testing.T) {
 					}
 				}
 				began := time.Now()
-				_ = <-b.started(ctx)
+				if err := <-b.started(ctx); err != nil {
+					t.Log(err) // Some of the ends are errors.
+				}
 				want := []string{"saved <nil>", "closed"}
 				if takes > room.WorkGrace {
 					want[0] = "saved " + context.Canceled.Error()

@@ -197,7 +197,9 @@ func nothingFollows(t *testing.T, place hangs) {
 	time.Sleep(10 * time.Second)
 	b.room.Watchdog().Check(time.Hour)
 	b.room.GiveUp(b.room.Watchdog().Err())
-	<-ends
+	if err := <-ends; err == nil {
+		t.Error("a room that hangs ends without an error")
+	}
 	close(may)
 	synctest.Wait()
 	if !hung || followed > 0 {

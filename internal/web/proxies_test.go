@@ -106,7 +106,7 @@ func TestConnectionsBehindAProxyAreBoundedForEachSite(t *testing.T) {
 	asks := func(c net.Conn, from string, want int) {
 		t.Helper()
 		_, _ = io.WriteString(c, "HEAD / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: "+from+"\r\n\r\n")
-		resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: "HEAD"})
+		resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: http.MethodHead})
 		if err != nil {
 			t.Fatalf("%s: %v", from, err)
 		}
@@ -148,7 +148,9 @@ func serveWith(t *testing.T, cfg Config, h http.Handler) string {
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 	return "http://" + s.Addr().String()
 }

@@ -449,7 +449,7 @@ func TestNobodyKeepsPagesFromOthers(t *testing.T) {
 // A site that requests large files and does not read them does not keep out other sites.
 func TestAnswersThatNobodyReads(t *testing.T) {
 	large := make([]byte, 2<<20)
-	rand.NewChaCha8([32]byte{}).Read(large)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(large)
 	cfg := config()
 	cfg.Files = fstest.MapFS{"index.html": {Data: []byte("play")}, "large.bin": {Data: large}}
 	at := start(t, cfg)

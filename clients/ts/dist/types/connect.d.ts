@@ -1,7 +1,7 @@
 import { type Client, type ConnectInfo, type ConnectOptions, type Platform } from "./api.js";
 import type { Contender } from "./session/entry.js";
 import type { Shape } from "./schema.js";
-/** The names of ConnectOptions. */
+/** The names of the options in ConnectOptions. */
 export declare const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
 /**
  * Connects to a server, joins its room, and resolves once the game has admitted the client. It
