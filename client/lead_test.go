@@ -204,3 +204,20 @@ func TestAFlushWithoutANewInputIsNone(t *testing.T) {
 		t.Errorf("the oldest was made at %v, and left at %v", s.first, l.flushed)
 	}
 }
+
+// The lead counts inputs in a row that came too late. An input in time, also at the last moment,
+// resets the count.
+func TestStarvingInputsAreCountedInARow(t *testing.T) {
+	l := lead{on: true, begun: true, steps: make([]madeStep, 128)}
+	for i, say := range []struct {
+		early time.Duration
+		late  int
+	}{{-ms, 1}, {-ms, 2}, {ms, 0}, {-1, 1}, {0, 0}, {-ms, 1}, {-ms, 2}, {-ms, 3}, {-ms, 4}} {
+		step := uint64(i + 1)
+		l.made(time.Duration(step)*10*ms, step)
+		l.flush(time.Duration(step)*10*ms, step)
+		if l.take(500*ms, lead60, step, say.early); l.late != say.late {
+			t.Errorf("input %d is %v early: %d in a row are late, want %d", step, say.early, l.late, say.late)
+		}
+	}
+}
