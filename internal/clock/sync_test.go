@@ -58,6 +58,7 @@ func TestTheEstimateConverges(t *testing.T) {
 	}{
 		{"bare path", path{there: 30 * time.Millisecond, back: 30 * time.Millisecond}, time.Microsecond},
 		{"drift", path{there: 30 * time.Millisecond, back: 30 * time.Millisecond, drift: 200e-6}, 50 * time.Microsecond},
+		{"drift on a slow path", path{there: 500 * time.Millisecond, back: 500 * time.Millisecond, drift: 400e-6}, 50 * time.Microsecond},
 		{"drift on loopback", path{drift: -200e-6}, 50 * time.Microsecond},
 		{"drift and jitter", path{there: 30 * time.Millisecond, back: 30 * time.Millisecond, jitterThere: 5 * time.Millisecond, jitterBack: 5 * time.Millisecond, drift: -200e-6}, 1500 * time.Microsecond},
 		{"jitter", path{there: 10 * time.Millisecond, back: 10 * time.Millisecond, jitterThere: 20 * time.Millisecond, jitterBack: 20 * time.Millisecond}, 3 * time.Millisecond},
