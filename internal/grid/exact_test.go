@@ -119,6 +119,10 @@ func TestAMoveLooksAtNoMoreThanItsReach(t *testing.T) {
 		{"an eye that is nowhere", func() { x.MoveEye(middle, Cell{7, 7, 7}, false) }, 0},
 		{"an eye that comes", func() { x.MoveEye(middle, Cell{30, 30, 0}, true) }, near},
 		{"something new", func() { x.Seen(middle, none) }, near},
+		{"a thing's leap away from all eyes", func() { x.MoveThing(middle, Cell{500, 500, 0}) }, reach},
+		{"a leap to where no eye is near along X", func() { x.MoveThing(middle, Cell{500, 30, 0}) }, 0},
+		{"a leap to where no eye is near along Y", func() { x.MoveThing(middle, Cell{30, 500, 0}) }, 0},
+		{"a leap to where no eye is near along Z", func() { x.MoveThing(middle, Cell{30, 30, 500}) }, 0},
 		{"nothing", func() {}, 0},
 	} {
 		before, _ := x.Cost()
