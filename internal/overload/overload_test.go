@@ -372,3 +372,28 @@ func TestObserveAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Each step down of a warm room takes the same number of windows: those of the hold, or those of
+// Recovery once the hold has grown beyond it.
+func TestEachStepDownCountsItsWindowsAnew(t *testing.T) {
+	recovery := int(Recovery / (time.Duration(New(even).Window()) * even))
+	for returns, want := range map[int]int{0: warmth * holdWindows, 10: recovery} {
+		l := New(even)
+		for range returns { // The load returns after each step down, which doubles the hold.
+			feed(l, 1, busyOf(even, 1))
+			for windows := 0; l.Level() > Normal && windows < 1000; windows++ {
+				feed(l, 1, busyOf(even, 0.6))
+			}
+		}
+		feed(l, int(Highest), busyOf(even, 1))
+		for level := Highest; level > Normal; level-- {
+			windows := 0
+			for ; l.Level() == level && windows < 1000; windows++ {
+				feed(l, 1, busyOf(even, 0.8))
+			}
+			if windows != want {
+				t.Errorf("after %d returns %v lasts %d windows, want %d", returns, level, windows, want)
+			}
+		}
+	}
+}
