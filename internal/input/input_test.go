@@ -243,3 +243,20 @@ func TestStepsAreThoseNearestToWhatIsDue(t *testing.T) {
 		}
 	}
 }
+
+// SetBack removes the inputs of all later steps, also that of step 1.
+func TestASetBackRingKeepsNoLaterInput(t *testing.T) {
+	f := opaque()
+	for _, to := range []uint64{0, 1, 2} {
+		r := NewRing(f, hz60)
+		for step := uint64(1); step <= 3; step++ {
+			f.store(t, r.Add(step, View{}), []byte("old"))
+		}
+		r.SetBack(to)
+		for step := uint64(1); step <= 3; step++ {
+			if _, kept := r.At(step); kept != (step <= to) {
+				t.Errorf("set back to %d: the input of step %d is kept: %t", to, step, kept)
+			}
+		}
+	}
+}
