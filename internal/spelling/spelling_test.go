@@ -1,6 +1,9 @@
 package spelling
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestTheNearestNameIsFound(t *testing.T) {
 	names := []string{"clients", "client", "duration", "addr", "port"}
@@ -22,5 +25,13 @@ func TestDistance(t *testing.T) {
 		if got := distance(tt.a, tt.b); got != tt.want || distance(tt.b, tt.a) != got {
 			t.Errorf("%q, %q: got %d, want %d", tt.a, tt.b, got, tt.want)
 		}
+	}
+}
+
+// A text much longer than all names is not compared, because that would take time and memory.
+func TestALongTextIsNotCompared(t *testing.T) {
+	wrote, names := strings.Repeat("x", 1<<20), []string{"clients", "duration"}
+	if n := testing.AllocsPerRun(10, func() { Nearest(wrote, names) }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
