@@ -193,3 +193,25 @@ func FuzzBitReader(f *testing.F) {
 		}
 	})
 }
+
+// LenBits and RiceBits return the exact sizes, and MaxLenBits that of the largest number of n bits.
+func TestSizesAreKnownBeforeWriting(t *testing.T) {
+	for _, v := range numbers() {
+		var w BitWriter
+		if w.PutLen(v); w.Len() != LenBits(v) {
+			t.Errorf("len(%d): %d bits, want %d", v, w.Len(), LenBits(v))
+		}
+		for k := range uint(MaxRice + 1) {
+			var w BitWriter
+			if w.PutRice(v, k); w.Len() != RiceBits(v, k) {
+				t.Errorf("rice(%d, %d): %d bits, want %d", v, k, w.Len(), RiceBits(v, k))
+			}
+		}
+	}
+	for n := range 65 {
+		var w BitWriter
+		if w.PutLen(1<<n - 1); w.Len() != MaxLenBits(n) {
+			t.Errorf("the largest number of %d bits takes %d, want %d", n, w.Len(), MaxLenBits(n))
+		}
+	}
+}
