@@ -29,6 +29,7 @@ type world struct {
 	tables  []byte
 	greeted func(*transport.Session) // in Joined
 	clock   func() time.Duration     // of the server's sessions; nil: the network's
+	known   []any                    // transport.Who of each admission
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -41,7 +42,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 // Tables has the world's.
 func (w *world) Tables(*netloopv1.Hello) ([]byte, error) { return w.tables, nil }
 
-func (w *world) Admit(context.Context, *netloopv1.Hello, string) (*transport.Admission, error) {
+func (w *world) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transport.Admission, error) {
+	w.known = append(w.known, transport.Who(ctx))
 	if w.refuse != nil {
 		return nil, w.refuse
 	}
@@ -49,7 +51,8 @@ func (w *world) Admit(context.Context, *netloopv1.Hello, string) (*transport.Adm
 	id := uint64(len(w.joined) + 1)
 	return &transport.Admission{
 		Welcome: &netloopv1.Welcome{ClientId: id, TickRate: rate, FixedRate: rate},
-		Session: transport.SessionConfig{ID: id, Inbox: w.inbox, Stats: w.stats, Clock: w.clock},
+		Session: transport.SessionConfig{ID: id, Inbox: w.inbox, Stats: w.stats, Clock: w.clock, Moves: true},
+		Who:     id,
 		Joined: func(s *transport.Session) {
 			w.joined = append(w.joined, s)
 			if w.greeted != nil {
@@ -85,7 +88,7 @@ func hello() *netloopv1.Hello { return &netloopv1.Hello{Protocol: transport.Prot
 func (w *world) dial(l Link) *player {
 	p := &player{stats: new(transport.Stats)}
 	p.inbox = transport.NewInbox(0, p.stats)
-	p.Conn = w.net.Dial(l, transport.Greeting{Hello: hello()}, transport.SessionConfig{Inbox: p.inbox, Stats: p.stats}, func(s *transport.Session, wel *netloopv1.Welcome, err error) {
+	p.Conn = w.net.Dial(l, transport.Greeting{Hello: hello()}, transport.SessionConfig{Inbox: p.inbox, Stats: p.stats, Moves: true}, func(s *transport.Session, wel *netloopv1.Welcome, err error) {
 		p.session, p.welcome, p.err, p.at = s, wel, err, w.net.Now()
 		p.calls++
 	})
@@ -499,5 +502,28 @@ func TestHeadersTakeBandwidth(t *testing.T) {
 	before := c.client.out.Backlog(0)
 	if c.client.send(940); c.client.out.Backlog(0)-before != 100*ms {
 		t.Error("it takes", c.client.out.Backlog(0)-before)
+	}
+}
+
+// A client that moves is admitted anew, with the Who of its last admission.
+func TestAMovedClientIsKnownByItsLastAdmission(t *testing.T) {
+	w := newWorld(t, 1)
+	p := w.join(Link{Delay: 10 * ms})
+	for n := range uint64(2) {
+		w.joined[n].Move("a ticket")
+		w.run(100 * ms)
+		next := hello()
+		next.Ticket = "a ticket"
+		p.session.Follow(transport.Next{
+			Hello: next, Session: transport.SessionConfig{Inbox: p.inbox, Moves: true},
+			Done: func(s *transport.Session, _ *netloopv1.Welcome, err error) { p.session, p.err = s, err },
+		})
+		w.run(100 * ms)
+		if p.err != nil || p.session.ID() != n+2 {
+			t.Fatalf("after move %d: %v", n+1, p.err)
+		}
+	}
+	if len(w.known) != 3 || w.known[0] != nil || w.known[1] != uint64(1) || w.known[2] != uint64(2) {
+		t.Errorf("the client is known as %v", w.known)
 	}
 }
