@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/netloop/netloop/internal/wire"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -167,5 +168,16 @@ func TestErrorsAreKnownAgain(t *testing.T) {
 	}
 	if _, inexact := NewError(deep); inexact == nil {
 		t.Error("the tree of errors has no bound")
+	}
+}
+
+// A slice of elements without bytes has at most MaxRecord of them: a short record must not cause a
+// long loop.
+func TestALongSliceOfNothingIsRefused(t *testing.T) {
+	for _, n := range []uint64{MaxRecord + 1, math.MaxUint64 - 1} {
+		var v []struct{}
+		if err := ReadValue(wire.AppendUvarint(nil, n+1), &v); !errors.Is(err, wire.ErrShort) || len(v) != 0 {
+			t.Errorf("a length of %d makes %d elements, and says %v", n, len(v), err)
+		}
 	}
 }
