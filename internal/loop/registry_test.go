@@ -3,8 +3,10 @@ package loop
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
+	"weak"
 )
 
 func TestANameInUseIsRefusedAndFreeAfterRemoval(t *testing.T) {
@@ -362,4 +364,26 @@ func TestWhoComesTakesThePlaceOfWhoHasGone(t *testing.T) {
 	if len(h.systems) != 1 || len(h.free) != 1 {
 		t.Errorf("%d places, of which %d are free, after one system at a time", len(h.systems), len(h.free))
 	}
+}
+
+// The loop does not keep a removed system in memory, with or without a period.
+func TestARemovedSystemIsFreed(t *testing.T) {
+	h := newHarness(t)
+	h.add(Spec[*Now]{Name: "stays"})
+	gone := map[string]weak.Pointer[System[*Now]]{}
+	for _, spec := range []Spec[*Now]{{Name: "in each tick"}, {Name: "with a period", Periodic: true, Period: at60.Rate.Period()}} {
+		sys := h.add(spec)
+		h.step()
+		sys.Remove()
+		gone[spec.Name] = weak.Make(sys)
+	}
+	h.step()
+	h.step()
+	runtime.GC()
+	for name, sys := range gone {
+		if sys.Value() != nil {
+			t.Errorf("%q is in memory", name)
+		}
+	}
+	h.wantRan("stays")
 }
