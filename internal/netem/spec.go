@@ -62,9 +62,7 @@ func (s Spec) String() string {
 			add("down."+k.name, d)
 		}
 	}
-	if s.Rebind > 0 {
-		add("rebind", shortDuration(s.Rebind))
-	}
+	add("rebind", shortDuration(s.Rebind))
 	return strings.Join(items, ",")
 }
 
