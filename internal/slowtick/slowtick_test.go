@@ -253,3 +253,17 @@ func BenchmarkObserve(b *testing.B) {
 		l.Observe(rec, &Facts{})
 	}
 }
+
+// A system that did not run is not blamed, even in a tick that took no time.
+func TestAnIdleSystemIsNotBlamed(t *testing.T) {
+	l := newLog(period, noGC)
+	rec := tick(1)
+	rec.Systems = []loop.SystemCost{{Name: "test.idle", Stage: loop.PreUpdate}}
+	if blame := l.Observe(rec, &Facts{}); blame != (System{}) {
+		t.Errorf("nothing ran, and %v is blamed", blame)
+	}
+	rec.Systems = append(rec.Systems, loop.SystemCost{Name: "test.ran", Stage: loop.Update, Runs: 1})
+	if blame := l.Observe(rec, &Facts{}); blame.Name != "test.ran" {
+		t.Errorf("%v is blamed", blame)
+	}
+}

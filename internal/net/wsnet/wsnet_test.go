@@ -436,3 +436,15 @@ func TestDialsThatLeadNowhere(t *testing.T) {
 		t.Error("a dial that is given up says", err)
 	}
 }
+
+// A full server still reads some hellos, because a returning client has a seat. It does so for
+// proven addresses only, and the address of a TCP connection is proven.
+func TestAFullServerHearsAClient(t *testing.T) {
+	h := serve(t, func(o *settings) {
+		o.door.Refusing = func() (transport.Code, bool) { return transport.CodeFull, true }
+	})
+	mustDial(t, h, nil)
+	if n := h.stats.Dropped(transport.DropUnproven); n != 0 {
+		t.Errorf("%d clients are refused as unproven", n)
+	}
+}
