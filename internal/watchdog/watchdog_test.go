@@ -158,3 +158,28 @@ func TestTicksAndChecksAtOnce(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// A hook that has returned leaves the next tick the limit and the name of a tick.
+func TestATickAfterAHookIsATick(t *testing.T) {
+	w := New(limit)
+	w.BeginHook("OnDrain", time.Minute, 0)
+	if h, hung := w.Check(time.Minute + limit); hung {
+		t.Fatalf("within the time that the hook is allowed: %+v", h)
+	}
+	w.End()
+	w.Begin(3, time.Hour)
+	if h, hung := w.Check(time.Hour + limit + 1); !hung || h != (Hang{Tick: 3, For: limit + 1}) {
+		t.Errorf("%+v, %v", h, hung)
+	}
+}
+
+// Stacks that fill the space for others to the byte are all shown.
+func TestADumpFillsItsSpaceToTheByte(t *testing.T) {
+	stack := func(n int) string { return "goroutine 1 [select]:" + strings.Repeat("x", n-21) }
+	half := maxOthers / 2
+	for _, c := range []struct{ last, omitted int }{{maxOthers - half - 2, 0}, {maxOthers - half - 1, 1}} {
+		if d := arrange(stack(half)+"\n\n"+stack(c.last), 7); d.Omitted != c.omitted || len(d.Others) > maxOthers {
+			t.Errorf("after %d bytes and a line, %d more: %d omitted", half, c.last, d.Omitted)
+		}
+	}
+}
