@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,5 +180,46 @@ func TestALongSliceOfNothingIsRefused(t *testing.T) {
 		if err := ReadValue(wire.AppendUvarint(nil, n+1), &v); !errors.Is(err, wire.ErrShort) || len(v) != 0 {
 			t.Errorf("a length of %d makes %d elements, and says %v", n, len(v), err)
 		}
+	}
+}
+
+type (
+	nestedSlice   []nestedSlice
+	nestedArray   [1]*nestedArray
+	nestedMap     map[uint8]nestedMap
+	nestedKey     map[*nestedKey]bool
+	nestedPointer *nestedPointer
+	nestedStruct  struct{ next *nestedStruct }
+)
+
+// The decoder follows nested values of any kind down to maxDepth and no deeper.
+func TestTheDecoderBoundsTheDepth(t *testing.T) {
+	list := byte(1 + slices.Index(plain, reflect.TypeFor[[]any]()))
+	for _, c := range []struct {
+		v               any
+		level, leaf, up string // of the encoding
+		depth           int    // of one level
+	}{
+		{new(nestedSlice), "\x02", "\x00", "", 1},
+		{new(nestedArray), "\x01", "\x00", "", 2},
+		{new(nestedMap), "\x02\x07", "\x00", "", 1},
+		{new(nestedKey), "\x02\x01", "\x00", "\x01", 2},
+		{new(nestedPointer), "\x01", "\x00", "", 1},
+		{new(nestedStruct), "\x01", "\x00", "", 2},
+		{new(any), string([]byte{list, 2}), "\x00", "", 2},
+	} {
+		read := func(levels int) error {
+			return ReadValue([]byte(strings.Repeat(c.level, levels)+c.leaf+strings.Repeat(c.up, levels)), c.v)
+		}
+		most := maxDepth / c.depth
+		if err := read(most - 1); err != nil {
+			t.Errorf("%T, %d levels: %v", c.v, most-1, err)
+		}
+		if err := read(most + 1); !errors.Is(err, errDepth) {
+			t.Errorf("%T, %d levels: error %v", c.v, most+1, err)
+		}
+	}
+	if err := ReadValue([]byte(strings.Repeat("\x02", maxDepth)+"\x00"), new(nestedSlice)); err != nil {
+		t.Errorf("a slice at the bound: %v", err)
 	}
 }
