@@ -25,7 +25,12 @@ func (c *collector) read() GC {
 	now := GC{Cycles: count(c.samples[0].Value), CPU: seconds(c.samples[1].Value), Pauses: seconds(c.samples[2].Value)}
 	was := c.last
 	c.last = now
-	return GC{Cycles: now.Cycles - was.Cycles, CPU: max(now.CPU-was.CPU, 0), Pauses: max(now.Pauses-was.Pauses, 0)}
+	return now.since(was)
+}
+
+// since returns what was done after an earlier reading.
+func (g GC) since(was GC) GC {
+	return GC{Cycles: g.Cycles - was.Cycles, CPU: max(g.CPU-was.CPU, 0), Pauses: max(g.Pauses-was.Pauses, 0)}
 }
 
 // count and seconds return 0 for values that a future runtime no longer has.

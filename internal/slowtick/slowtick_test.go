@@ -267,3 +267,16 @@ func TestAnIdleSystemIsNotBlamed(t *testing.T) {
 		t.Errorf("%v is blamed", blame)
 	}
 }
+
+// Figures of the collector that have not risen, or were corrected downwards, are nothing done.
+func TestNoCollectionIsNothing(t *testing.T) {
+	now := GC{Cycles: 3, CPU: 5 * time.Millisecond, Pauses: time.Millisecond}
+	for _, was := range []GC{now, {Cycles: 3, CPU: time.Second, Pauses: time.Second}} {
+		if got := now.since(was); got != (GC{}) {
+			t.Errorf("from %+v to %+v: %+v", was, now, got)
+		}
+	}
+	if got, want := now.since(GC{1, 2, 3}), (GC{2, now.CPU - 2, now.Pauses - 3}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
