@@ -49,8 +49,17 @@ func TestBadPositionsLieInBorderCells(t *testing.T) {
 			t.Errorf("(%v, %v, %v) lies in %v, bad %v", c.x, c.y, c.z, got, bad)
 		}
 	}
-	if (Cell{firstCell, lastCell, -1}).word() == (Cell{firstCell, lastCell, 1}).word() {
-		t.Error("two cells have one word")
+	words := map[uint64]Cell{}
+	for _, x := range []int32{firstCell, -1, 0, 1, lastCell} {
+		for _, y := range []int32{firstCell, -1, 0, 1, lastCell} {
+			for _, z := range []int32{firstCell, -1, 0, 1, lastCell} {
+				c := Cell{x, y, z}
+				if other, taken := words[c.word()]; taken {
+					t.Errorf("the cells %v and %v have one word", other, c)
+				}
+				words[c.word()] = c
+			}
+		}
 	}
 	if z := s.Zone(Cell{firstCell, 0, 0}, Cell{lastCell, 0, 0}); z != Outside {
 		t.Errorf("zone %d from one end of space to the other", z)
