@@ -72,6 +72,10 @@ func TestTicksAreCountedByRoomAndByKind(t *testing.T) {
 	if since, period := nameless.Progress(); since == 0 || period != 2*budget {
 		t.Errorf("progress %v, %v", since, period)
 	}
+	nameless.Sleep(true)
+	if since, period := nameless.Progress(); since != 0 || period != 2*budget {
+		t.Errorf("asleep: progress %v, %v", since, period)
+	}
 	if got := m.Ticks().Budget; got != budget {
 		t.Errorf("the budget of all is %v, want that of the first room", got)
 	}
