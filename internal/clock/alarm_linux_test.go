@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -34,5 +35,17 @@ func TestAFailingAlarmIsReplacedByATimer(t *testing.T) {
 		if err := al.file.Close(); err == nil {
 			t.Errorf("%s: the alarm was left open", name)
 		}
+	}
+}
+
+// An alarm whose waits no context could end closes as others do.
+func TestAnAlarmWithoutAContextCloses(t *testing.T) {
+	a := new(alarms)
+	a.wait(context.Background(), time.Millisecond)
+	if len(a.free) != 1 {
+		t.Skip("this system has no timerfd")
+	}
+	if err := a.close(); err != nil {
+		t.Error(err)
 	}
 }
