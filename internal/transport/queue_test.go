@@ -258,6 +258,21 @@ func TestSendingGoesOnPastADatagramThatIsTooLarge(t *testing.T) {
 	}
 }
 
+// A datagram that the link gives up because it is behind counts once, as behind alone.
+func TestADatagramThatIsBehindCountsOnce(t *testing.T) {
+	for err, want := range map[error][2]uint64{ErrBehind: {1, 0}, ErrDatagramTooLarge: {0, 1}} {
+		server, _ := pair(SessionConfig{})
+		server.Slot().Packets = [][]byte{{1}}
+		server.Flush(0)
+		if end := server.SendDatagrams(func() time.Duration { return 0 }, func([]byte) error { return err }); end != nil {
+			t.Errorf("%v ends the sending: %v", err, end)
+		}
+		if got := [2]uint64{server.stats.Dropped(DropDatagramBehind), server.stats.Dropped(DropDatagramUnsent)}; got != want {
+			t.Errorf("%v counts as %d, want %d", err, got, want)
+		}
+	}
+}
+
 // The reliable queue may be filled to its last byte; one more byte ends the connection.
 func TestTheReliableQueueIsFullAtItsBound(t *testing.T) {
 	for _, over := range []int{0, 1} {
