@@ -205,6 +205,25 @@ func TestRefusalReachesTheClientInWords(t *testing.T) {
 	}
 }
 
+// A refused client's further bytes are not read: the handler is asked once.
+func TestBytesBehindARefusedHelloAreIgnored(t *testing.T) {
+	w := newWorld(t, 1)
+	w.refuse = transport.Refuse(transport.CodeFull, "all seats are taken")
+	p := w.dial(Link{Delay: 10 * ms})
+	for w.net.Stats.Refused.Load() == 0 {
+		w.run(ms)
+	}
+	again, err := transport.AppendHello(nil, hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Conn.server.deliver(again)
+	w.run(time.Second)
+	if refused, hellos := w.net.Stats.Refused.Load(), w.net.Stats.Dropped(transport.DropHello); p.calls != 1 || refused != 1 || hellos != 0 {
+		t.Errorf("refused %d times, and %d hellos dropped; the client is told %d times", refused, hellos, p.calls)
+	}
+}
+
 func TestWrongVersionIsRefused(t *testing.T) {
 	w := newWorld(t, 1)
 	var got error
