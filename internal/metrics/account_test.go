@@ -53,9 +53,13 @@ func TestTicksAreCountedByRoomAndByKind(t *testing.T) {
 		}
 		tables.ObserveTick(rec, budget)
 	}
+	nameless.ObserveTick(record(1), record(1).Duration) // It takes exactly its budget: no overrun.
+	if f := nameless.Figures(); f.Overruns != 0 {
+		t.Errorf("a tick of exactly its budget counts as an overrun: %+v", f)
+	}
 	nameless.ObserveTick(record(1), 2*budget)
-	expect(t, scrape(t, m), "netloop_ticks_total 111", "netloop_tick_overruns_total 5", "netloop_dropped_ticks_total 5",
-		"netloop_tick_duration_seconds_count 111", `netloop_room_tick_duration_seconds_count{kind="table"} 100`,
+	expect(t, scrape(t, m), "netloop_ticks_total 112", "netloop_tick_overruns_total 5", "netloop_dropped_ticks_total 5",
+		"netloop_tick_duration_seconds_count 112", `netloop_room_tick_duration_seconds_count{kind="table"} 100`,
 		`netloop_room_tick_lateness_seconds_bucket{kind="table",le="0.008"} 100`)
 	f := tables.Figures()
 	if f.Ticks != 100 || f.Overruns != 5 || f.Dropped != 5 {
