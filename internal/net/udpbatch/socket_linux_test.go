@@ -321,6 +321,11 @@ func TestDeadlineEndsRead(t *testing.T) {
 		if _, _, err := s.ReadFrom(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("a read after the deadline of what is there, pausing %v: %v", s.pausing, err)
 		}
+		for _, s.drained = range []bool{true, false} {
+			if n, err := s.ReadBatch(make([]ipv4.Message, 1), 0); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("a batch after the deadline, drained %v: %d packets, error %v", s.drained, n, err)
+			}
+		}
 	}
 	if err := s.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
