@@ -224,6 +224,30 @@ func TestBytesBehindARefusedHelloAreIgnored(t *testing.T) {
 	}
 }
 
+// A frame of the handshake that is too large ends the dial, or is refused, in the words for that.
+func TestFramesOfTheHandshakeAreBounded(t *testing.T) {
+	large := binary.AppendUvarint(nil, transport.MaxHandshake+1)
+	w := newWorld(t, 1)
+	p := w.dial(Link{Delay: 10 * ms})
+	p.client.deliver(large)
+	var c *transport.Closed
+	if p.calls != 1 || !errors.As(p.err, &c) || c.Code != transport.CodeProtocol || c.Text != transport.ErrFrameTooLarge.Error() {
+		t.Errorf("the client is told %d times: %v", p.calls, p.err)
+	}
+
+	w = newWorld(t, 1)
+	p = w.dial(Link{Delay: 10 * ms})
+	p.Conn.server.deliver(large)
+	w.run(time.Second)
+	var r *transport.Refusal
+	if p.calls != 1 || !errors.As(p.err, &r) || *r != (transport.Refusal{Code: transport.CodeProtocol, Text: transport.ErrFrameTooLarge.Error()}) {
+		t.Errorf("the client is told %d times: %v", p.calls, p.err)
+	}
+	if dropped := w.net.Stats.Dropped(transport.DropHello); dropped != 1 {
+		t.Errorf("%d hellos are counted as malformed, want 1", dropped)
+	}
+}
+
 func TestWrongVersionIsRefused(t *testing.T) {
 	w := newWorld(t, 1)
 	var got error
