@@ -80,6 +80,11 @@ func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 		t.Error("a room that has ended let a client in")
 	}
 	w.Drain(time.Second) // All rooms have ended.
+	w.Room("").Drain(time.Second, netloop.CodeGame, "blue has won")
+	w.Step(10)
+	if e := w.Ended(); e.Text != "red has won" {
+		t.Errorf("it ended again with %v", e)
+	}
 	if want := []string{"leave red has won", "close"}; !slices.Equal(calls, want) {
 		t.Errorf("called %q, want %q", calls, want)
 	}

@@ -250,7 +250,7 @@ func (r *PlayedRoom) drain(limit time.Duration, why netloop.Closed) {
 func (r *PlayedRoom) hearEnd() {
 	r.w.tb.Helper()
 	e := r.in.Room.Ending()
-	if r.ended != nil || e == nil || e == r.draining {
+	if r.ended != nil || e == r.draining {
 		return
 	}
 	r.draining = e
