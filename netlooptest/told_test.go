@@ -8,14 +8,15 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// failing is a test that has failed, with its log.
+// failing is a test that has failed, or has passed, with its log.
 type failing struct {
 	testing.TB
+	passes bool
 	logged []string
 	ends   []func()
 }
 
-func (f *failing) Failed() bool               { return true }
+func (f *failing) Failed() bool               { return !f.passes }
 func (f *failing) Cleanup(fn func())          { f.ends = append(f.ends, fn) }
 func (f *failing) Logf(text string, a ...any) { f.logged = append(f.logged, fmt.Sprintf(text, a...)) }
 
@@ -40,6 +41,19 @@ func TestAFailedTestSaysItsSeedOnce(t *testing.T) {
 	}
 	if len(f.logged) != 3 || !strings.HasPrefix(f.logged[0], "seed 5:") || !strings.HasPrefix(f.logged[1], "seed 6:") ||
 		f.logged[2] != "netlooptest: Room leaves Rate to the game's Spec" {
+		t.Errorf("it logs %q", f.logged)
+	}
+}
+
+// A test that has passed prints neither.
+func TestATestThatPassesSaysNoSeed(t *testing.T) {
+	f := &failing{TB: t, passes: true}
+	tellSeed(f, 5)
+	tellProposal(f, netloop.RoomSpec{MaxClients: 3}, proposing{})
+	for _, end := range f.ends {
+		end()
+	}
+	if len(f.ends) != 2 || len(f.logged) != 0 {
 		t.Errorf("it logs %q", f.logged)
 	}
 }
