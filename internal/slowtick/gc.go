@@ -28,7 +28,7 @@ func (c *collector) read() GC {
 	return now.since(was)
 }
 
-// since returns what was done after an earlier reading.
+// since returns the work done between an earlier reading and g. A figure that fell counts as 0.
 func (g GC) since(was GC) GC {
 	return GC{Cycles: g.Cycles - was.Cycles, CPU: max(g.CPU-was.CPU, 0), Pauses: max(g.Pauses-was.Pauses, 0)}
 }

@@ -22,7 +22,7 @@ func (a *asked) Control(fn func(fd uintptr)) error {
 	return a.RawConn.Control(fn)
 }
 
-// lagging returns a connection whose peer reads nothing, and which has more unsent bytes than a
+// lagging returns a connection to a peer that does not read, with more unsent bytes than a
 // writer may add to.
 func lagging(t *testing.T) (*Conn, *asked) {
 	t.Helper()
