@@ -189,7 +189,7 @@ type (
 	nestedMap     map[uint8]nestedMap
 	nestedKey     map[*nestedKey]bool
 	nestedPointer *nestedPointer
-	nestedStruct  struct{ next *nestedStruct }
+	nestedStruct  struct{ Next *nestedStruct }
 )
 
 // The decoder follows nested values of any kind down to maxDepth and no deeper.

@@ -166,7 +166,9 @@ func TestATickAfterAHookIsATick(t *testing.T) {
 	if h, hung := w.Check(time.Minute + limit); hung {
 		t.Fatalf("within the time that the hook is allowed: %+v", h)
 	}
-	w.End()
+	if h := w.End(); h != nil {
+		t.Fatalf("End says %v", h)
+	}
 	w.Begin(3, time.Hour)
 	if h, hung := w.Check(time.Hour + limit + 1); !hung || h != (Hang{Tick: 3, For: limit + 1}) {
 		t.Errorf("%+v, %v", h, hung)
