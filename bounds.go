@@ -29,7 +29,7 @@ func bounds() limits.Table {
 func doorBounds(c *Config) []limits.Limit {
 	return []limits.Limit{
 		{
-			Name:    "strangers: connections from a proven address that have not been let in",
+			Name:    "unadmitted connections: from a proven address, before their admission",
 			Default: limits.Say("%v: a quarter of the clients, %v at least", maxStrangers(c.Room.MaxClients), minStrangers), Unit: "connections",
 			Config: "RoomSpec.MaxClients, --max-clients", Counter: "handshake/dismissed, handshake/too_many, netloop_strangers",
 			Full: "one of the site (IPv4 address, IPv6 /56) with the most makes room (`CODE_BUSY`): its oldest, " +
@@ -48,7 +48,7 @@ func doorBounds(c *Config) []limits.Limit {
 			Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
 		},
 		{
-			Name: "… how long ago what they see has happened", Default: limits.Say("%v, at most %v", c.Room.SpectatorDelay, maxSpectatorDelay), Config: "RoomSpec.SpectatorDelay",
+			Name: "… the delay of their picture", Default: limits.Say("%v, at most %v", c.Room.SpectatorDelay, maxSpectatorDelay), Config: "RoomSpec.SpectatorDelay",
 			Full: "`New` and `OpenRoom` return an error",
 		},
 		{
@@ -60,7 +60,7 @@ func doorBounds(c *Config) []limits.Limit {
 			Counter: "tickets/unknown", Full: "the seat is free, the ticket refused (`CODE_TICKET`)",
 		},
 		{
-			Name: "tickets and codes that open nothing, of a site", Default: limits.Say("%v at once, then one in %v", directory.RoomBurst, directory.RoomGap),
+			Name: "invalid tickets and codes of a site", Default: limits.Say("%v at once, then one in %v", directory.RoomBurst, directory.RoomGap),
 			Counter: "tickets/site", Full: "refused unseen (`CODE_BUSY`)",
 		},
 		{
@@ -71,10 +71,10 @@ func doorBounds(c *Config) []limits.Limit {
 			Name: "… the parameters of one", Default: limits.Bytes(MaxMessage), Unit: "encoded", Full: "`OpenRoom` returns an error",
 		},
 		{
-			Name: "… what one publishes", Default: limits.Bytes(MaxMessage), Unit: "encoded", Full: "`Room.Publish` panics",
+			Name: "… the published info of one", Default: limits.Bytes(MaxMessage), Unit: "encoded", Full: "`Room.Publish` panics",
 		},
 		{
-			Name: "… how often the list of rooms is made", Default: limits.Say("every %v", directory.BoardGap), Full: "seen later; who watches gets what has changed meanwhile at once",
+			Name: "… the interval at which the list of rooms is made", Default: limits.Say("every %v", directory.BoardGap), Full: "seen later; watchers get all changes of the interval together",
 		},
 		{
 			Name: "rooms that clients of a site (IPv4 address, IPv6 /56) let a game open", Default: limits.Say("%v at once, then one in %v", directory.RoomBurst, directory.RoomGap),
@@ -110,7 +110,7 @@ func sessionBounds(c *Config) []limits.Limit {
 			Config: "RoomSpec.KeepDropped, --keep-dropped", Counter: "netloop_clients_dropped", Full: "it leaves",
 		},
 		{
-			Name: "age of what a client saw when it made an input", Default: limits.Say("%v before that, which is at most as much before its step", c.Room.MaxRewind),
+			Name: "age of a client's view at its input", Default: limits.Say("%v before that, which is at most as much before its step", c.Room.MaxRewind),
 			Unit: "of game time", Config: "RoomSpec.MaxRewind, --max-rewind", Counter: `netloop_views_total{outcome="old"}`,
 			Full: "the view counts as that old, and the input runs",
 		},
@@ -141,7 +141,7 @@ func queueBounds(c *Config) []limits.Limit {
 		{
 			Name: "messages that one stage of a tick runs", Default: c.RPC.Budget, Unit: "messages",
 			Config: "RPCLimits.Budget", Counter: "netloop_rpcs_waited_total, netloop_queue_depth",
-			Full: "every client gets an equal share, the rest waits in its order",
+			Full: "every client gets an equal share, the other messages wait in order",
 		},
 		{
 			Name: "… that a tick runs", Default: limits.Say("%v; of one client %v", c.RPC.Share, c.RPC.ClientShare),
@@ -156,7 +156,7 @@ func stateBounds(c *Config) []limits.Limit {
 		{
 			Name: "records of a snapshot, per client", Default: c.Room.Budget, Unit: "bytes a tick",
 			Config: "RoomSpec.Budget, Client.SetBudget, --client-budget", Counter: "netloop_snapshot_records_waited_total",
-			Full: "they stay owed and go by weight",
+			Full: "they remain pending and are sent by weight",
 		},
 		{
 			Name: "grids", Default: limits.Say("%v, with %v viewpoints of each client", netvar.MaxSpaces, MaxViewpoints), Unit: "grids",
@@ -171,12 +171,12 @@ func stateBounds(c *Config) []limits.Limit {
 func answerBounds(c *Config) []limits.Limit {
 	return []limits.Limit{
 		{
-			Name: "answers owed by `HandleLater`", Default: c.RPC.Answers, Unit: "per client", Config: "RPCLimits.Answers",
+			Name: "pending answers of `HandleLater`", Default: c.RPC.Answers, Unit: "per client", Config: "RPCLimits.Answers",
 			Counter: `netloop_rpcs_total{outcome="failed"}`, Full: "the call is refused (`CODE_BUSY`)",
 		},
 		{
-			Name: "… how long each is owed", Default: schema.DefaultTimeout, Unit: "from the call on", Config: "Timeout",
-			Counter: "reply/second, reply/client_gone, reply/timed_out", Full: "an answer that comes later, twice, or for who has left is dropped",
+			Name: "… the time limit of each", Default: schema.DefaultTimeout, Unit: "from the call on", Config: "Timeout",
+			Counter: "reply/second, reply/client_gone, reply/timed_out", Full: "an answer after that, a second one, or one for a client that has left is dropped",
 		},
 	}
 }
@@ -188,7 +188,7 @@ func operationBounds(c *Config) []limits.Limit {
 			Counter: "netloop_hung_ticks_total", Full: "the log says where, `/readyz` and `/healthz` fail; with `WatchdogExit` the server ends",
 		},
 		{
-			Name: "calls that a periodic system owes", Default: limits.Say("none; with `CatchUp` %v, %v at most", DefaultCatchUp, loop.MaxCatchUp),
+			Name: "due calls of a periodic system that catch up", Default: limits.Say("none; with `CatchUp` %v, %v at most", DefaultCatchUp, loop.MaxCatchUp),
 			Unit: "a tick", Config: "CatchUp", Counter: "netloop_system_missed_total", Full: "given up",
 		},
 	}

@@ -26,23 +26,23 @@ func bounds() limits.Table {
 			Full: "they run early; `Stats` counts them",
 		},
 		{
-			Name: "fixed steps of one frame", Default: limits.Say("those of %v, at least %v", mostSteps, leastSteps), Unit: "steps", Full: "the rest is left out, and counted",
+			Name: "fixed steps of one frame", Default: limits.Say("those of %v, at least %v", mostSteps, leastSteps), Unit: "steps", Full: "the other steps are skipped, and counted",
 		},
 		{
-			Name: "how long numbers go on as they went without a newer snapshot", Default: limits.Say("not at all, %v at most", mostExtrapolated),
-			Config: "client.Extrapolate", Full: "they stand still",
+			Name: "extrapolation of numbers without a newer snapshot", Default: limits.Say("not at all, %v at most", mostExtrapolated),
+			Config: "client.Extrapolate", Full: "they keep their value",
 		},
 		{
-			Name: "how far behind lies what is shown", Default: limits.Say("%v, and %v ticks", maxDelay, netvar.Horizon/2),
-			Full: "what comes later has no neighbour to lie between",
+			Name: "delay of the interpolated picture", Default: limits.Say("%v, and %v ticks", maxDelay, netvar.Horizon/2),
+			Full: "a later snapshot has no neighbour for interpolation",
 		},
 		{
 			Name: "snapshots that wait to be shown", Default: limits.Say("%v; the delay looks at the last %v, of %v", maxWhole, maxDelays, delayWindow),
-			Unit: "snapshots", Full: "the oldest goes",
+			Unit: "snapshots", Full: "the oldest is dropped",
 		},
 		{
 			Name: "fixed steps of which a prediction is kept", Default: limits.Say("those of %v, from %v to %v", input.Span, input.LeastWindow, input.MostWindow), Unit: "steps",
-			Full: "what the server says of older ones is taken unseen, and a `Spawn` that has waited for so long is withdrawn",
+			Full: "the server's state of older steps is accepted without a comparison, and a `Spawn` that has waited for so long is withdrawn",
 		},
 		{
 			Name: "objects of `Spawn` for which the server's have not come", Default: maxAwaited, Unit: "objects",
@@ -53,7 +53,7 @@ func bounds() limits.Table {
 			Full: "the client reconnects, or is closed (`CODE_TIMEOUT`)",
 		},
 		{
-			Name: "an attempt to reconnect that nobody answers", Default: limits.Say("%v, or %v round trips", leastQuiet, quietTrips),
+			Name: "an unanswered attempt to reconnect", Default: limits.Say("%v, or %v round trips", leastQuiet, quietTrips),
 			Full: "given up; the next one follows after 0.9 s at most",
 		},
 		{

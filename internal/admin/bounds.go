@@ -23,11 +23,11 @@ func Bounds() limits.Table {
 			Name:    "… its tokens (`--admin-token-file`)",
 			Default: limits.Say("%v, in a file of %v", maxTokens, limits.Bytes(maxFile)),
 			Unit:    "tokens of " + limits.Written(minToken) + " characters or more",
-			Full:    "refused at the start; later the old ones stay",
+			Full:    "refused at the start; later the old ones remain in use",
 		},
 		{
 			Name: "… rooms of a page", Default: directory.DefaultRows, Unit: "rooms, by `limit=` up to " + limits.Written(directory.MaxRows),
-			Full: "the rest on the next page",
+			Full: "the others on the next page",
 		},
 		{
 			Name: "… profiles", Default: maxProfile, Full: "answered 400",

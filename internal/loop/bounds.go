@@ -11,11 +11,11 @@ func Bounds() limits.Table {
 		},
 		{
 			Name: "ticks that run back to back after a stall", Default: DefaultBurst, Unit: "ticks",
-			Counter: "netloop_dropped_ticks_total", Full: "the rest never runs",
+			Counter: "netloop_dropped_ticks_total", Full: "the other ticks never run",
 		},
 		{
 			Name: "quarantine of a system that panics again and again", Default: limits.Say("%v, then twice as long, up to %v", firstQuarantine, maxQuarantine),
-			Unit: "ticks", Counter: "netloop_systems_quarantined", Full: "it stays as long as that",
+			Unit: "ticks", Counter: "netloop_systems_quarantined", Full: "this is the longest quarantine",
 		},
 		{
 			Name: "panics kept of a tick", Default: MaxPanics, Unit: "panics",

@@ -47,13 +47,13 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.Hangs = f })},
 	{"left_behind_total", counter, "hook", "Functions of the game, or of the program, that the end of a room or of the server waited for no longer: they ignored the end of their context.",
 		into(func(m *Metrics, f *Family) { m.LeftBehind = f })},
-	{"slow_tick_traces_total", counter, "outcome", "Ticks over budget by what became of their execution trace: written, skipped because there was one just before, failed.",
+	{"slow_tick_traces_total", counter, "outcome", "Ticks over budget by the outcome of their execution trace: written, skipped because there was one just before, failed.",
 		server(Server.Traces)},
 	{"time_scale", gauge, "", "How many times as fast as game time scaled time runs in the default room: 0 is a pause.",
 		server(Server.TimeScale)},
 
 	// Load: the restrictions of an overloaded server.
-	{"overload_level", gauge, "", "What the room that keeps up the least gives up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.",
+	{"overload_level", gauge, "", "Overload level of the most overloaded room, by its effect: 0 none, 1 half of the snapshots, 2 objects of low priority, 3 new clients.",
 		server(Server.Overload)},
 	{"overloaded_ticks_total", counter, "", "Ticks that ran at an overload level above 0.",
 		into(func(m *Metrics, f *Family) { m.OverloadedTicks = f })},
@@ -65,11 +65,11 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.asleep = f })},
 	{"rooms_opened_total", counter, "kind", "Rooms that were opened.",
 		into(func(m *Metrics, f *Family) { m.opened = f })},
-	{"rooms_ended_total", counter, "kind code", "Rooms that have ended, by what their clients were told.",
+	{"rooms_ended_total", counter, "kind code", "Rooms that have ended, by the code that their clients received.",
 		into(func(m *Metrics, f *Family) { m.ended = f })},
 	{"room_clients", gauge, "kind", "Clients in the rooms of a kind.",
 		room(func(r Room, p Part) { p.Set(uint64(r.Clients()), p.Kind()) })},
-	{"spectator_delay_bytes", gauge, "", "What is kept for spectators who will see it later: see RoomSpec.SpectatorDelay.",
+	{"spectator_delay_bytes", gauge, "", "Bytes in the delay buffers of spectators: see RoomSpec.SpectatorDelay.",
 		room(func(r Room, p Part) { p.Set(uint64(r.Reel())) })},
 	{"room_tick_duration_seconds", histogram, "kind", "Time that one tick took in a room of a kind.",
 		into(func(m *Metrics, f *Family) { m.kindDuration = f })},
@@ -79,11 +79,11 @@ var table = []row{
 	// Faults of the game's code.
 	{"system_panics_total", counter, "system", "Panics of systems, hooks such as OnJoin, and handlers, that were isolated.",
 		into(func(m *Metrics, f *Family) { m.Panics = f })},
-	{"system_missed_total", counter, "system", "Calls that periodic systems owed and gave up.",
+	{"system_missed_total", counter, "system", "Calls of periodic systems that were due and skipped.",
 		into(func(m *Metrics, f *Family) { m.missed = f })},
 	{"systems_quarantined", gauge, "", "Systems that do not run because they panicked again and again.",
 		server(Server.Quarantined)},
-	{"state_misuses_total", counter, "kind", "What checks of state found: fields changed without Edit, values refused because they do not fit.",
+	{"state_misuses_total", counter, "kind", "Findings of the state checks: fields changed without Edit, values refused because they do not fit.",
 		into(func(m *Metrics, f *Family) { m.Misuses = f })},
 
 	// Clients and their connections.
@@ -91,23 +91,23 @@ var table = []row{
 		room(func(r Room, p Part) { p.Set(uint64(r.Clients())) })},
 	{"clients_dropped", gauge, "", "Clients that have lost their connection and may come back.",
 		room(func(r Room, p Part) { p.Set(uint64(r.Dropped())) })},
-	{"clients_resumed_total", counter, "kind", "Clients that came back: with their copies of the state (kept), without them (bare), or as another program of the same player (taken_over).",
+	{"clients_resumed_total", counter, "kind", "Clients that resumed: with their copies of the state (kept), without them (bare), or as another program of the same player (taken_over).",
 		into(func(m *Metrics, f *Family) { m.Resumes = f })},
 	{"strangers", gauge, "", "Connections that have not been let in: handshakes that are half open, and clients that are being asked about.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(uint64(max(0, s.Strangers.Load()))) })},
 	{"address_validations_total", counter, "", "First packets answered by the question to prove the sender's address, because many handshakes were half open.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Retries.Load()) })},
-	{"handshakes_total", counter, "transport", "Connections that finished the cryptographic handshake, by what carries them: quic, webtransport or websocket.",
+	{"handshakes_total", counter, "transport", "Connections that finished the cryptographic handshake, by transport: quic, webtransport or websocket.",
 		traffic(func(s *transport.Stats, f *Family) { byTransport(&s.Handshakes, f) })},
-	{"joins_total", counter, "transport", "Connections that were let in, those that came back included, by what carries them.",
+	{"joins_total", counter, "transport", "Connections that were admitted, including those of resuming clients, by transport.",
 		traffic(func(s *transport.Stats, f *Family) { byTransport(&s.Joined, f) })},
 	{"refusals_total", counter, "", "Connections that were declined, by the server or by the game.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Refused.Load()) })},
-	{"tokens_total", counter, "outcome", "Tokens of those who wanted to join, by what became of them: accepted, or what was wrong.",
+	{"tokens_total", counter, "outcome", "Tokens of joining clients by outcome: accepted, or the fault.",
 		server(Server.Tokens)},
 	{"token_ids", gauge, "", "Ids of tokens that were used and have not expired yet, of at most 65 536.",
 		server(Server.TokenIDs)},
-	{"auth_key_reloads_total", counter, "outcome", "New keys of tokens by what became of them: loaded, or failed, and then those from before stay.",
+	{"auth_key_reloads_total", counter, "outcome", "New keys of tokens by outcome: loaded, or failed, after which the earlier ones are still in use.",
 		server(Server.KeyReloads)},
 	{"disconnects_total", counter, "code", "Connections that ended, by disconnect code.",
 		traffic(func(s *transport.Stats, f *Family) {
@@ -136,7 +136,7 @@ var table = []row{
 			f.Set(s.Receives.Load(), "in")
 			f.Set(s.Sends.Load(), "out")
 		})},
-	{"socket_packets_total", counter, "direction outcome", "UDP packets by what became of them: moved, larger than the interface carries (too_large), or refused by the kernel for another reason (refused).",
+	{"socket_packets_total", counter, "direction outcome", "UDP packets by outcome: moved, larger than the interface carries (too_large), or refused by the kernel for another reason (refused).",
 		sockets(func(s *udpbatch.Stats, f *Family) {
 			f.Set(s.Received.Load(), "in", "moved")
 			f.Set(s.Sent.Load(), "out", "moved")
@@ -145,7 +145,7 @@ var table = []row{
 		})},
 	{"socket_retries_total", counter, "", "Calls that were made again a millisecond later because the kernel had no room for more packets.",
 		sockets(func(s *udpbatch.Stats, f *Family) { f.Set(s.Retries.Load()) })},
-	{"simulated_packets_total", counter, "direction outcome", "Datagrams that the network of --simulate let pass or lost, by what became of them; duplicated, reordered and corrupted ones have passed.",
+	{"simulated_packets_total", counter, "direction outcome", "Datagrams in the network of --simulate by outcome; duplicated, reordered and corrupted ones have passed.",
 		server(Server.Simulated)},
 
 	// Queues and messages.
@@ -158,17 +158,17 @@ var table = []row{
 				s.Drops(func(queue, reason string, n uint64) { f.Set(n, queue, reason) })
 			}),
 		)},
-	{"rpcs_total", counter, "method stage outcome", "Messages that reached their queue, by what became of them.",
+	{"rpcs_total", counter, "method stage outcome", "Messages that reached their queue, by outcome.",
 		room(Room.Messages)},
-	{"inputs_total", counter, "outcome", "Inputs of clients by what became of them: applied in their step, missed by a step that ran, late, for a step too far ahead (ahead); and packets of inputs with nothing new (duplicate), that could not be read (malformed), or that nobody handles (unhandled).",
+	{"inputs_total", counter, "outcome", "Inputs of clients by outcome: applied in their step, missed by a step that ran, late, for a step too far ahead (ahead); and packets of inputs without a new one (duplicate), unreadable ones (malformed), and those without a handler (unhandled).",
 		room(Room.Inputs)},
-	{"views_total", counter, "outcome", "Views that came with inputs which ran: as_sent, or clamped because the client has not acknowledged a snapshot (unseen), has whole snapshots between the two (apart), looks further back than the room allows (old), or jumps (jumped).",
+	{"views_total", counter, "outcome", "Views of the inputs that ran: as_sent, or clamped because the client has not acknowledged a snapshot (unseen), has whole snapshots between the two (apart), looks further back than the room allows (old), or jumps (jumped).",
 		room(Room.Views)},
-	{"input_margin_seconds", gauge, "kind", "How early 95 of 100 inputs of a client came at least, over the last second: of the client with the least (least), and of the one in the middle of the room in the middle (median). Below 0 they are late. Clients hold an interval of their datagrams and the jitter.",
+	{"input_margin_seconds", gauge, "kind", "The time by which 95 of 100 inputs of a client were early at least, over the last second: of the client with the least (least), and of the one in the middle of the room in the middle (median). Below 0 they are late. Clients hold an interval of their datagrams and the jitter.",
 		scraped((*Metrics).inputMargins)},
 	{"rpcs_waited_total", counter, "", "Messages that waited for the next tick, once per tick, because the part of the tick that messages have was used up.",
 		room(Room.MessagesWaited)},
-	{"rpc_limits_total", counter, "limit action dry", "What the limits of messages did to clients, or would have done.",
+	{"rpc_limits_total", counter, "limit action dry", "Actions of the message limits against clients, including dry runs.",
 		room(Room.Limits)},
 
 	// State and snapshots.
@@ -178,7 +178,7 @@ var table = []row{
 		state(func(s *netvar.Stats, f Part) { f.Set(s.Bytes) })},
 	{"snapshots_deferred_total", counter, "reason", "Snapshots that were due and could not leave in their tick.",
 		into(func(m *Metrics, f *Family) { m.Deferred = f })},
-	{"snapshot_records_waited_total", counter, "reason", "Object records that were owed to a client and left out of a snapshot: because its packets or its budget were used up, because it fits no packet and the stream had no room, or because the server sheds.",
+	{"snapshot_records_waited_total", counter, "reason", "Pending object records of a client that a snapshot left out: because its packets or its budget were used up, because it fits no packet and the stream had no room, or because the server sheds.",
 		state(func(s *netvar.Stats, f Part) {
 			f.Set(s.Waited-s.OverBudget-s.WaitedLarge, "packets")
 			f.Set(s.WaitedLarge, "stream")
@@ -217,15 +217,15 @@ var table = []row{
 	// The certificate that clients receive.
 	{"certificate_left_seconds", gauge, "kind", "Time until the certificate that clients see ends, less than 0 once it has. The kind is files, config, or development, which renews itself two days before.",
 		server(Server.CertificateLeft)},
-	{"certificate_reloads_total", counter, "outcome", "New certificates by what became of them: loaded, or failed, and then the old one stays.",
+	{"certificate_reloads_total", counter, "outcome", "New certificates by outcome: loaded, or failed, after which the old one is still in use.",
 		server(Server.CertificateReloads)},
 
 	// Monitoring, and the pages of --web.
-	{"admin_refusals_total", counter, "reason", "What the admin listener did not answer: asked for by the name of another machine (host), without a token that is good for it (token), while too many pages were made (busy); and connections that were closed for newer ones (connection).",
+	{"admin_refusals_total", counter, "reason", "Refused requests to the admin listener: with the host name of another machine (host), without a valid token (token), during too many other requests (busy); and connections that were closed for newer ones (connection).",
 		server(Server.AdminRefusals)},
 	{"web_requests_total", counter, "outcome", "Requests for the pages of --web: answered, or missing because there is no such page.",
 		server(Server.WebRequests)},
-	{"web_connections_refused_total", counter, "reason", "Connections for pages that were closed: full, for a newer one while there were as many as may be, or because they came faster than their site or all may (rate).",
+	{"web_connections_refused_total", counter, "reason", "Connections for pages that were closed: full, for a newer one while there were as many as may be, or above the rate of their site or of all sites (rate).",
 		server(Server.WebConnections)},
 	{"logs_dropped_total", counter, "", "Log lines lost because the log output was too slow.",
 		server(Server.LogsDropped)},

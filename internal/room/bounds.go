@@ -23,7 +23,7 @@ func doorBounds() []limits.Limit {
 			Counter: "admission/flood", Full: "refused (`CODE_FLOOD`)",
 		},
 		{
-			Name: "joins without a subject from an address where somebody was, for " + limits.Written(floodPenalty),
+			Name: "joins without a subject from the address of an expelled client, for " + limits.Written(floodPenalty),
 			Default: limits.Say("each waits %v, and %v after the one before; %v at most",
 				floodWait, floodSpacing, maxFloodWait),
 			Counter: "admission/flood", Full: "refused (`CODE_FLOOD`)",
@@ -43,19 +43,19 @@ func queueBounds() []limits.Limit {
 	return []limits.Limit{
 		{
 			Name: "joins and returns of all clients", Default: maxEntering, Unit: "a tick",
-			Counter: "netloop_queue_depth", Full: "they wait, in their order, and what they send with them",
+			Counter: "netloop_queue_depth", Full: "they wait in order, with their messages",
 		},
 		{
 			Name: "… by the objects of the world", Default: limits.Say("%v, or one client", enteringSlots), Unit: "objects a tick",
 			Counter: "netloop_queue_depth", Full: "the same",
 		},
 		{
-			Name: "what waits for spectators who see a room later", Default: limits.Bytes(maxReel), Unit: "a room, and what is sent in one tick more",
-			Counter: "reel/full, reel/message", Full: "nothing is taken until there is room; then they see what has changed, and miss the messages",
+			Name: "delay buffer of a room's spectators", Default: limits.Bytes(maxReel), Unit: "a room, exceeded by one tick at most",
+			Counter: "reel/full, reel/message", Full: "it takes no further tick until there is space; then the spectators see the changes, and miss the messages",
 		},
 		{
-			Name: "deadlines that may wake a room which sleeps", Default: maxInstants, Unit: "of game time, and of scaled time",
-			Full: "the room stays awake until the latest",
+			Name: "deadlines that may wake a sleeping room", Default: maxInstants, Unit: "of game time, and of scaled time",
+			Full: "the room does not sleep before the latest",
 		},
 		{
 			Name: "short visits of a player, or of an address", Default: limits.Say("%v of less than %v within %v", freeVisits, shortVisit, visitMemory),
@@ -65,7 +65,7 @@ func queueBounds() []limits.Limit {
 			Name: "… players and addresses of such", Default: maxVisitors, Unit: "remembered", Full: "the oldest is forgotten",
 		},
 		{
-			Name: "acknowledgements of what was never sent, per client", Default: maxUnsentAcks, Unit: "ranges",
+			Name: "acknowledgements of unsent packets, per client", Default: maxUnsentAcks, Unit: "ranges",
 			Counter: "acks/never_sent", Full: "kicked (`CODE_PROTOCOL`)",
 		},
 		{
@@ -74,11 +74,11 @@ func queueBounds() []limits.Limit {
 		},
 		{
 			Name: "messages that a room sends to others", Default: limits.Say("%v, and %v", maxMails, limits.Bytes(maxMailBytes)), Unit: "a tick",
-			Counter: "room_message/too_many", Full: "not sent; who asks is told `CodeBusy`",
+			Counter: "room_message/too_many", Full: "not sent; the sender gets `CodeBusy`",
 		},
 		{
 			Name: "messages of rooms that wait for a room, or for the program", Default: limits.Say("%v, of one room %v, and %v of all", maxLetters, lettersEach, limits.Bytes(maxWaiting)), Unit: "encoded; none once it has ended",
-			Counter: "room_message/queue_full, room_message/room_gone", Full: "not sent; who asks is told `CodeBusy`, `CodeRoomUnknown`",
+			Counter: "room_message/queue_full, room_message/room_gone", Full: "not sent; the sender gets `CodeBusy`, `CodeRoomUnknown`",
 		},
 		{
 			Name: "work given to `Go`, and messages to rooms of which something waits for the end", Default: maxAsync, Unit: "under way",

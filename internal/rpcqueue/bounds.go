@@ -10,8 +10,8 @@ func Bounds() limits.Table {
 			Unit: "messages", Counter: `netloop_rpcs_total{outcome="full"}`, Full: "not queued; a call is answered",
 		},
 		{
-			Name: "accounts of leavers who owe something to a limit", Default: MaxOwed, Unit: "accounts, each until nothing is owed",
-			Counter: "accounts/evicted", Full: "who would be forgotten next goes",
+			Name: "accounts of departed clients with a debt to a limit", Default: MaxOwed, Unit: "accounts, each until its debt is 0",
+			Counter: "accounts/evicted", Full: "the account that would expire next is dropped",
 		},
 	}}
 }

@@ -20,7 +20,7 @@ func Bounds() limits.Table {
 		{
 			Name: "public keys that sign tokens (`--auth-keys`)", Default: limits.Say("%v, of %v each", maxKeys, limits.Bytes(maxKeyFile)), Unit: "keys",
 			Counter: `netloop_auth_key_reloads_total{outcome="failed"}`,
-			Full:    "not read; those from before stay",
+			Full:    "not read; the earlier ones remain in use",
 		},
 	}}
 }

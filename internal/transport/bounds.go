@@ -38,23 +38,23 @@ func sessionBounds() []limits.Limit {
 		},
 		{
 			Name: "a message decoded", Default: limits.Bytes(MaxDecoded), Unit: "estimated before it is decoded",
-			Counter: "message/too_large_decoded", Full: "dropped, and counts as what means nothing",
+			Counter: "message/too_large_decoded", Full: "dropped, and counted as meaningless",
 		},
 		{
-			Name:    "what means nothing, per session",
-			Default: limits.Say("counts as one message, and one more per %v", limits.Bytes(discardUnit)), Unit: "one arrival a tick stands for all",
+			Name:    "meaningless data, per session",
+			Default: limits.Say("counts as one message, and one more per %v", limits.Bytes(discardUnit)), Unit: "one arrival represents those of a tick",
 			Counter: "stream/unknown_frame, datagram/malformed, datagram/wrong_direction, message/malformed, message/unknown_stage, message/undecodable",
 			Full:    "the limits of messages below; more than the inbox holds: on the stream disconnected (`CODE_FLOOD`)",
 		},
 		{
-			Name: "what a session has under way, until its handlers have ended",
+			Name: "messages of a session in progress, until their handlers have returned",
 			Default: limits.Say("%v, or %v for each arrival that the inbox holds, if that is more",
 				limits.Bytes(maxInboxBytesPerSession), limits.Bytes(smallMessage)),
 			Unit:   "messages as they are decoded, and with the " + limits.Written(limits.Bytes(entryBytes)) + " of an arrival",
 			Config: "RPCLimits.Burst, --client-burst", Counter: "inbox/session_full, inbox/waiting", Full: "as a full inbox of the session",
 		},
 		{
-			Name: "… of what are no messages", Default: limits.Bytes(sparedInboxBytes),
+			Name: "… of other data", Default: limits.Bytes(sparedInboxBytes),
 			Counter: "inbox/session_full", Full: "the same",
 		},
 		{
@@ -90,7 +90,7 @@ func answerBounds() []limits.Limit {
 		},
 		{
 			Name: "mailbox, reliable", Default: limits.Bytes(maxReliableBytes),
-			Counter: "mailbox/reliable_full", Full: "disconnected (`CODE_SLOW`); nobody else notices",
+			Counter: "mailbox/reliable_full", Full: "disconnected (`CODE_SLOW`), without an effect on others",
 		},
 		{
 			Name: "reliable messages kept for a client that may come back", Default: limits.Bytes(maxBacklogBytes),
@@ -106,7 +106,7 @@ func answerBounds() []limits.Limit {
 		},
 		{
 			Name: "mailbox, snapshot", Default: limits.Say("1, of at most %v packets", MaxStatePackets), Unit: "slot",
-			Counter: `netloop_snapshots_deferred_total{reason="slot_busy"}`, Full: "not encoded; it stays due",
+			Counter: `netloop_snapshots_deferred_total{reason="slot_busy"}`, Full: "not encoded; it remains due",
 		},
 	}
 }

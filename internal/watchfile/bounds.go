@@ -12,7 +12,7 @@ func Bounds() limits.Table {
 		{
 			Name:    "files that are read again when they change",
 			Default: limits.Say("%v and %v files of each path", limits.Bytes(maxBytes), maxEntries),
-			Full:    "what lies beyond counts by its size",
+			Full:    "further bytes count by their number",
 		},
 		{
 			Name: "… looks at them", Default: int(time.Second / settle), Unit: "a second", Full: "they are looked at a moment later",

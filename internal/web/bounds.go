@@ -21,8 +21,8 @@ func Bounds() limits.Table {
 			Counter: `netloop_web_connections_refused_total{reason="rate"}`, Full: "closed before TLS",
 		},
 		{
-			Name: "… what is read of one, a WebSocket's included", Default: limits.Say("%v, at once %v", limits.Bytes(readRate), limits.Bytes(readBurst)), Unit: "a second",
-			Full: "the rest waits at the sender",
+			Name: "… bytes read from one, of a WebSocket included", Default: limits.Say("%v, at once %v", limits.Bytes(readRate), limits.Bytes(readBurst)), Unit: "a second",
+			Full: "the other bytes wait at the sender",
 		},
 		{
 			Name: "… a request, header and all", Default: limits.Bytes(maxHeader), Full: "answered 431",

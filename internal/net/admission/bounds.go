@@ -6,11 +6,11 @@ import "github.com/netloop/netloop/internal/limits"
 func Bounds() limits.Table {
 	return limits.Table{limits.Door: {
 		{
-			Name: "strangers, how old one is that makes room for a site with as many", Default: dismissAfter,
-			Counter: "handshake/dismissed", Full: "it goes",
+			Name: "age at which an unadmitted connection is replaced by one of a site with as many", Default: dismissAfter,
+			Counter: "handshake/dismissed", Full: "it is closed",
 		},
 		{
-			Name: "strangers of one site, admissions that hang included", Default: maxPerSite, Unit: "connections",
+			Name: "unadmitted connections of one site, hanging admissions included", Default: maxPerSite, Unit: "connections",
 			Counter: "handshake/too_many_of_site", Full: "refused before TLS",
 		},
 		{
@@ -34,7 +34,7 @@ func Bounds() limits.Table {
 			Counter: "handshake/timeout", Full: "closed (`CODE_TIMEOUT`)",
 		},
 		{
-			Name:    "newcomers while nobody can come in: the room is full, or the server overloaded",
+			Name:    "connections of returning clients while the room is full or the server overloaded",
 			Default: limits.Say("%v, at once %v", heardRate, heardBurst), Unit: "a second",
 			Counter: "handshake/full, handshake/overload",
 			Full:    "refused before TLS; below it they are heard if the room is full or awaits clients that have lost their connection",
