@@ -12,7 +12,7 @@ import (
 
 // A dial ends at its limit, also when the server accepts the TCP connection and never answers.
 func TestADialEndsAtItsLimit(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // No goroutine answers what the kernel accepts.
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // The kernel accepts, no goroutine answers.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func TestBehindNginx(t *testing.T) {
 		t.Errorf("a foreign page is answered %d", status)
 	}
 	refused := 0
-	for n := range 2 * perSite { // What a client says itself counts for nothing.
+	for n := range 2 * perSite { // The server ignores these headers of a client.
 		if join("127.0.3.1", fmt.Sprintf("X-Forwarded-For: 203.0.113.%d", n), fmt.Sprintf("Forwarded: for=203.0.113.%d", n)) == http.StatusServiceUnavailable {
 			refused++
 		}

@@ -136,6 +136,6 @@ test("after a stall of the server the steps are set back, and inputs of their ow
   assert.ok(left.length > 5 && left.every((p) => p.generation === 1), JSON.stringify(left));
   assert.ok(asked.length >= 19 && asked[0]! > newest - 70 && asked[0]! < newest - 50, `${asked.length} from ${asked[0]}, after ${newest}`);
   assert.deepEqual(asked, asked.map((_, i) => asked[0]! + i), "one for each step");
-  frames(rig, 60); // What is drawn stands still meanwhile.
+  frames(rig, 60); // The drawn time does not advance meanwhile.
   assert.ok(Math.abs(client.stats.leadMs - lead) < 20, `a lead of ${client.stats.leadMs}, before ${lead}`);
 });
