@@ -179,8 +179,8 @@ mutate: ## change 300 lines of all packages, one at a time, and list changes tha
 metrics: ## write the table of docs/METRICS.md from internal/metrics/table.go
 	go generate ./internal/metrics
 
-limits: ## write docs/LIMITS.md and the bounds in docs/WIRE.md from the code's constants
-	go generate ./internal/limits
+limits: ## write the bounds in docs/LIMITS.md and docs/WIRE.md from the code's constants
+	go test -count 1 -run '^TestEveryLimitIsDocumented$$' ./docs -rewrite
 	go test -count 1 -run '^TestTheLimitsAreThoseOfThePage$$' ./internal/transport -rewrite
 
 web: node_modules/.stamp ## build the browser client in clients/ts/dist and the examples' pages, with npm

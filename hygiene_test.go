@@ -26,7 +26,7 @@ const module = "github.com/netloop/netloop"
 
 // core packages are the deterministic part: they use no network and no clock, write no log and
 // export no metrics, so that a recorded tick replays to the same state.
-var core = []string{"internal/codec", "internal/fifo", "internal/grid", "internal/input", "internal/limits", "internal/loop", "internal/netvar", "internal/rpcqueue", "internal/wire"}
+var core = []string{"internal/codec", "internal/fifo", "internal/grid", "internal/input", "internal/loop", "internal/netvar", "internal/rpcqueue", "internal/wire"}
 
 // notInCore may not even be imported by imports of core. A trailing slash is a subtree.
 var notInCore = []string{

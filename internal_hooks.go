@@ -62,6 +62,5 @@ func setHooks() bool {
 			Simulate:       func(cfg netem.Config) { s.network = &cfg },
 		}
 	}
-	d.Bounds = bounds
 	return true
 }

@@ -170,7 +170,6 @@ func dialError(addr string, err error) error {
 
 // The bridge for package netlooptest: its clients have a link in memory.
 func init() { //nolint:gochecknoinits // The only bridge: see package bridge.
-	bridge.Client.Bounds = bounds
 	bridge.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
 	bridge.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
 	bridge.Client.NewDialer = func(socket net.PacketConn) any { return dialerOf(quicnet.NewDialerOn(socket)) }

@@ -12,7 +12,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/netloop/netloop/internal/limits"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/net/inproc"
 	"github.com/netloop/netloop/internal/netem"
@@ -46,8 +45,6 @@ var Netloop struct {
 	Systems func(l any, reject func(error)) any
 	// Server opens a *netloop.Server.
 	Server func(server any) Server
-	// Bounds are the package's rows of docs/LIMITS.md.
-	Bounds func() limits.Table
 }
 
 // Class is an opened class.
@@ -125,8 +122,6 @@ var Client struct {
 	Blind func(client any)
 	// Inspect calls fn with a *client.Client's live *netloop.Tick between two frames.
 	Inspect func(client any, fn func(tick any))
-	// Bounds are the package's rows of docs/LIMITS.md.
-	Bounds func() limits.Table
 }
 
 // Memory is the environment of a client without a network.

@@ -199,7 +199,8 @@ func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir str
 // test runs the tests of a package: short ones, or in full. Seeds is the number of seeds for the
 // properties of the run, if not the usual one.
 func (t *trials) test(ctx context.Context, b *binary, number int, seeds string, short bool, limit time.Duration) (string, error) {
-	env := []string{actingChange + "=" + strconv.Itoa(number)}
+	// The test of docs reads constants from the changed sources.
+	env := []string{actingChange + "=" + strconv.Itoa(number), "NETLOOP_OVERLAY=" + b.file + ".json"}
 	if seeds != "" {
 		env = append(env, "NETLOOP_SEEDS="+seeds)
 	}

@@ -4,14 +4,7 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"github.com/netloop/netloop/internal/limits"
 )
-
-// TollRates describes the rates of a Toll with the given burst.
-func TollRates(burst int) limits.Text {
-	return limits.Say("%v, and %v; at once %v", siteRate, allRate, burst)
-}
 
 // Toll limits the rate of connections that are not players', such as those for pages. It uses the
 // rates of handshakes, but counts separately: page requests do not keep players out. Any goroutine

@@ -16,6 +16,10 @@ import (
 )
 
 const (
+	// Pause is the interval of reading rounds while packets keep arriving. A packet waits at most
+	// that long, plus a timer's inaccuracy of a millisecond: no longer than 5 ms in all, whatever
+	// the ticks do.
+	Pause = 4 * time.Millisecond
 	// quiet is the time without arrivals after which the next packets are read at once, without a
 	// pause.
 	quiet = 2 * Pause

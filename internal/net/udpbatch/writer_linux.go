@@ -13,6 +13,10 @@ import (
 )
 
 const (
+	// batchPackets and batchBytes bound a batch, of which there are two: enough for several dozen
+	// clients in a tick. Writers block while a batch is full.
+	batchPackets = 128
+	batchBytes   = 160 << 10
 	// callMessages is the largest number of messages in one system call: the runtime cannot preempt
 	// a thread during it.
 	callMessages = 16

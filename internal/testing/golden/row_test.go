@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/netloop/netloop/internal/limits"
 )
 
 func TestARowNamesTheBoundsOfTheCode(t *testing.T) {
@@ -16,19 +14,19 @@ func TestARowNamesTheBoundsOfTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for bounds, holds := range map[[3]any]bool{
-		{16384, limits.Bytes(64 << 10), 50 * time.Millisecond}:   true,
-		{16385, limits.Bytes(64 << 10), 50 * time.Millisecond}:   false,
-		{16384, limits.Bytes(64<<10 + 1), 50 * time.Millisecond}: false,
-		{16384, limits.Bytes(64 << 20), 50 * time.Millisecond}:   false,
-		{16384, limits.Bytes(64 << 10), 50 * time.Second}:        false,
+		{16384, Bytes(64 << 10), 50 * time.Millisecond}:   true,
+		{16385, Bytes(64 << 10), 50 * time.Millisecond}:   false,
+		{16384, Bytes(64<<10 + 1), 50 * time.Millisecond}: false,
+		{16384, Bytes(64 << 20), 50 * time.Millisecond}:   false,
+		{16384, Bytes(64 << 10), 50 * time.Second}:        false,
 	} {
 		f := &fake{TB: t}
-		if Row(f, page, "queue", "%v of %v, %v each", bounds[:]...); (f.said == "") != holds {
+		if Row(f, page, "queue | %v of %v, %v each", bounds[:]...); (f.said == "") != holds {
 			t.Errorf("%v: said %q", bounds, f.said)
 		}
 	}
 	f := &fake{TB: t}
-	if Row(f, page, "another queue", ""); f.said == "" {
+	if Row(f, page, "another queue | "); f.said == "" {
 		t.Error("a row that is not there holds")
 	}
 }
@@ -40,20 +38,20 @@ func TestRewritingPutsTheBoundsOfTheCodeIntoARow(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fake{TB: t}
-	Row(f, page, "queue", "%v of %v, %v each", 7, limits.Bytes(3<<20), 50*time.Millisecond)
+	Row(f, page, "queue | %v of %v, %v each", 7, Bytes(3<<20), 50*time.Millisecond)
 	if b, err := os.ReadFile(page); err != nil || string(b) != before || f.said == "" {
 		t.Errorf("without being asked it says %q and leaves %q: %v", f.said, b, err)
 	}
 	defer func(was bool) { *rewrite = was }(*rewrite)
 	*rewrite = true
-	Row(t, page, "queue", "%v of %v, %v each", 7, limits.Bytes(3<<20), 50*time.Millisecond)
-	Row(t, page, "queue", "%v", 1234567)
+	Row(t, page, "queue | %v of %v, %v each", 7, Bytes(3<<20), 50*time.Millisecond)
+	Row(t, page, "queue | %v", 1234567)
 	const after = "| of | at most |\n|---|---|\n| queue | 1 234 567 of 3 MiB, 50 ms each | dropped |\n| other | 16 384 of 64 KiB |\n"
 	if b, err := os.ReadFile(page); err != nil || string(b) != after {
 		t.Errorf("the page is %q: %v", b, err)
 	}
 	f = &fake{TB: t}
-	if Row(f, page, "queue", "of %v", 1); f.said == "" {
+	if Row(f, page, "queue | of %v", 1); f.said == "" {
 		t.Error("a row that says something else is taken for the one that is meant")
 	}
 }

@@ -1,4 +1,4 @@
-package limits_test
+package docs
 
 import (
 	"os"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/limits"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -33,9 +32,12 @@ var configured = map[string]reflect.Type{
 
 // The configuration that a limit names exists: a field, a method, an option or a flag.
 func TestLimitsNameTheirConfiguration(t *testing.T) {
-	help := read(t, "../../app/testdata/help.txt") // as the server prints it
+	help := read(t, "../app/testdata/help.txt") // as the server prints it
 	is := func(name string) (is bool) {
-		if strings.HasPrefix(name, "--") {
+		switch {
+		case name == "fixed":
+			return true
+		case strings.HasPrefix(name, "--"):
 			return strings.Contains(help, "  "+name+" ")
 		}
 		i := strings.LastIndex(name, ".")
@@ -52,13 +54,13 @@ func TestLimitsNameTheirConfiguration(t *testing.T) {
 		}
 		return is
 	}
-	all(func(_ limits.Part, l limits.Limit) {
-		each(l.Config, func(name string) {
+	for _, l := range limits(t) {
+		each(l.config, func(name string) {
 			if !is(name) {
-				t.Errorf("%s: there is no %s", l.Name, name)
+				t.Errorf("%s: there is no %s", l.name, name)
 			}
 		})
-	})
+	}
 }
 
 // The counter of a limit is a series that a server serves, or a queue and a reason of its drops.
@@ -66,20 +68,20 @@ func TestLimitsNameTheirCounter(t *testing.T) {
 	code := sources(t)
 	labels, drops := families(t), reasons(t, code)
 	series := regexp.MustCompile(`^(netloop_\w+)(?:\{(\w+)=("[^"]+")\})?$`)
-	all(func(_ limits.Part, l limits.Limit) {
-		each(l.Counter, func(name string) {
+	for _, l := range limits(t) {
+		each(l.counter, func(name string) {
 			switch m := series.FindStringSubmatch(name); {
 			case m == nil:
 				if !drops[name] {
-					t.Errorf("%s: netloop_queue_drops_total has no %s", l.Name, name)
+					t.Errorf("%s: netloop_queue_drops_total has no %s", l.name, name)
 				}
 			case labels[m[1]] == nil:
-				t.Errorf("%s: docs/METRICS.md has no %s", l.Name, m[1])
+				t.Errorf("%s: docs/METRICS.md has no %s", l.name, m[1])
 			case m[2] != "" && (!labels[m[1]][m[2]] || !strings.Contains(code, m[3])):
-				t.Errorf("%s: the series has no label %s, or nothing counts as %s", l.Name, m[2], m[3])
+				t.Errorf("%s: the series has no label %s, or nothing counts as %s", l.name, m[2], m[3])
 			}
 		})
-	})
+	}
 }
 
 // families returns the labels of each family of series, from the page that is generated from the
@@ -88,7 +90,7 @@ func families(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	labels := map[string]map[string]bool{}
 	row := regexp.MustCompile("(?m)^\\| `(netloop_\\w+)` \\| \\w+ \\| (.*?) \\|")
-	for _, m := range row.FindAllStringSubmatch(read(t, "../../docs/METRICS.md"), -1) {
+	for _, m := range row.FindAllStringSubmatch(read(t, "METRICS.md"), -1) {
 		labels[m[1]] = map[string]bool{}
 		each(m[2], func(label string) { labels[m[1]][strings.Trim(label, "`")] = true })
 	}
@@ -112,18 +114,17 @@ func reasons(t *testing.T, code string) map[string]bool {
 	return found
 }
 
-// sources returns the code of package netloop and of the packages below internal, without tests and
-// without the rows of their limits.
+// sources returns the code of package netloop and of the packages below internal, without tests.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, pattern := range []string{"../../*.go", "../*/*.go", "../*/*/*.go"} {
+	for _, pattern := range []string{"../*.go", "../internal/*/*.go", "../internal/*/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			if !strings.HasSuffix(file, "_test.go") && filepath.Base(file) != "bounds.go" {
+			if !strings.HasSuffix(file, "_test.go") {
 				all.WriteString(read(t, file))
 			}
 		}
