@@ -7,7 +7,6 @@ import (
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/metrics"
-	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -102,7 +101,21 @@ func (s *Server) readiness() (note string, err error) {
 type measured struct{ s *Server }
 
 func (m measured) Traffic() *transport.Stats { return m.s.transport }
-func (m measured) Socket() *udpbatch.Stats   { return &m.s.socket }
+
+func (m measured) SocketCalls(f *metrics.Family) {
+	f.Set(m.s.socket.Receives.Load(), "in")
+	f.Set(m.s.socket.Sends.Load(), "out")
+}
+
+func (m measured) SocketPackets(f *metrics.Family) {
+	s := &m.s.socket
+	f.Set(s.Received.Load(), "in", "moved")
+	f.Set(s.Sent.Load(), "out", "moved")
+	f.Set(s.TooLarge.Load(), "out", "too_large")
+	f.Set(s.Unsent.Load(), "out", "refused")
+}
+
+func (m measured) SocketRetries(f *metrics.Family) { f.Set(m.s.socket.Retries.Load()) }
 
 // Overload implements metrics.Server.
 func (m measured) Overload(f *metrics.Family) {

@@ -64,6 +64,27 @@ var onlyIn = map[string][]string{
 // layers: a package imports only packages of lower layers, or of its own folder.
 var layers = []string{"internal proto clients", ".", "client", "loadtest netlooptest app", "examples", "cmd scripts"}
 
+// networkImports lists the packages of the module that each package of the network may import. They
+// belong to lower layers.
+var networkImports = map[string]string{
+	"internal/admin":         "internal/connlimit internal/watchfile",
+	"internal/connlimit":     "internal/net/endpoint",
+	"internal/metrics":       "internal/loop internal/metrics/ticks internal/netvar internal/transport",
+	"internal/netem":         "",
+	"internal/net/admission": "internal/net/driver internal/net/endpoint internal/panicguard internal/transport proto/netloop/v1",
+	"internal/net/driver":    "internal/transport proto/netloop/v1",
+	"internal/net/endpoint":  "",
+	"internal/net/inproc":    "internal/net/driver internal/transport proto/netloop/v1",
+	"internal/net/memnet":    "internal/netem internal/transport proto/netloop/v1",
+	"internal/net/origin":    "",
+	"internal/net/quicnet":   "internal/certificate internal/net/admission internal/net/driver internal/net/udpbatch internal/transport proto/netloop/v1",
+	"internal/net/udpbatch":  "",
+	"internal/net/wsnet":     "internal/net/admission internal/net/driver internal/net/endpoint internal/net/origin internal/transport proto/netloop/v1",
+	"internal/net/wtnet":     "internal/net/driver internal/net/endpoint internal/net/origin internal/net/quicnet internal/transport",
+	"internal/transport":     "internal/fifo proto/netloop/v1",
+	"internal/web":           "clients/ts internal/connlimit internal/net/endpoint internal/net/origin",
+}
+
 // source is one Go file of the repository, parsed.
 type source struct {
 	name, dir string // slash-separated, relative to the root; the root's dir is ""
@@ -179,6 +200,20 @@ func TestImportsPointOneWay(t *testing.T) {
 			top := func(d string) string { first, _, _ := strings.Cut(d, "/"); return first }
 			if to := layer(dir); to >= from && top(dir) != top(s.dir) && !(from == 0 && to == 0) {
 				t.Errorf("%s imports %s, which stands above it", s.name, p)
+			}
+		}
+	}
+}
+
+func TestNetworkPackagesImportLowerLayers(t *testing.T) {
+	for _, s := range parsed(t) {
+		allowed, listed := networkImports[s.dir]
+		if s.test || !listed && !strings.HasPrefix(s.dir, "internal/net/") {
+			continue
+		}
+		for _, p := range s.imports() {
+			if dir, ours := strings.CutPrefix(p, module+"/"); ours && !slices.Contains(strings.Fields(allowed), dir) {
+				t.Errorf("%s imports %s, which networkImports does not list", s.name, dir)
 			}
 		}
 	}

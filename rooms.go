@@ -12,6 +12,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/directory"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -424,7 +425,7 @@ func (s *Server) invite(r *Room, hello *netloopv1.Hello) error {
 // siteOf returns the site of an address, to which the opening of rooms is charged.
 func siteOf(remote string) netip.Prefix {
 	at, _ := netip.ParseAddrPort(remote) // Invalid addresses share the zero site.
-	return transport.Site(at.Addr())
+	return endpoint.Site(at.Addr())
 }
 
 // openAside is openFor on a goroutine of its own: a game's function that ends its goroutine does

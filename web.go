@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 
 	"github.com/netloop/netloop/internal/build"
+	"github.com/netloop/netloop/internal/connlimit"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/origin"
@@ -28,7 +30,7 @@ func (s *Server) listenWeb(conf *tls.Config, door *admission.Door) (*web.Server,
 	} else {
 		conf = nil
 	}
-	s.sockets = wsnet.New(wsnet.Config{Door: door, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle, Through: s.simulatedStream()})
+	s.sockets = wsnet.New(wsnet.Config{Door: door, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle, Take: takeSocket, Through: s.simulatedStream()})
 	w, err := web.Listen(web.Config{
 		Listen:  s.cfg.Web,
 		TLS:     conf,
@@ -37,6 +39,7 @@ func (s *Server) listenWeb(conf *tls.Config, door *admission.Door) (*web.Server,
 		Host:    s.public.host,
 		Proxies: s.proxies,
 		Facts:   s.webFacts,
+		Allow:   admission.NewLimiter(web.MaxConns).Allow,
 		Refused: refusedBy(door),
 		Origins: s.origins,
 		Socket:  s.sockets,
@@ -52,6 +55,12 @@ func (s *Server) listenWeb(conf *tls.Config, door *admission.Door) (*web.Server,
 			"web", w.Addr().String())
 	}
 	return w, nil
+}
+
+// takeSocket returns the connection of a request to the page server, and removes it from its pool.
+func takeSocket(r *http.Request) (conn net.Conn, leave func() bool) {
+	c := connlimit.Of(r.Context())
+	return c.Conn, c.Leave
 }
 
 // refusedBy returns a function that reports to pages how the server would refuse them.

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/net/endpoint"
 )
 
 // Pool is a listener with a bounded number of open connections. At the bound it closes one for a
@@ -71,7 +71,7 @@ func (p *Pool) Accept() (net.Conn, error) {
 func (p *Pool) admit(c net.Conn) net.Conn {
 	own := &Conn{Conn: c, pool: p}
 	if p.cfg.Proxy == nil || !p.cfg.Proxy(c.RemoteAddr()) {
-		own.site = siteOf(c.RemoteAddr())
+		own.site = endpoint.SiteOf(c.RemoteAddr())
 	}
 	gone, ok := p.enter(own)
 	if gone != nil {
@@ -190,7 +190,7 @@ func (c *Conn) Close() error {
 func (c *Conn) Belongs(to net.Addr) bool {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
-	site := siteOf(to)
+	site := endpoint.SiteOf(to)
 	if site == c.site || c.at == nil {
 		return true
 	}
@@ -217,14 +217,6 @@ func (c *Conn) moveTo(to *list.List) {
 		c.list.Remove(c.at)
 		c.putLocked(to)
 	}
-}
-
-// siteOf returns the site of a peer.
-func siteOf(addr net.Addr) netip.Prefix {
-	if tcp, ok := addr.(*net.TCPAddr); ok {
-		return transport.Site(tcp.AddrPort().Addr())
-	}
-	return netip.Prefix{}
 }
 
 // connKey is the context key of a request's connection.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"testing"
+
+	"github.com/netloop/netloop/internal/net/endpoint"
 )
 
 // bare is a connection that counts its closes.
@@ -109,7 +111,7 @@ func TestABusySiteTakesNobodysPlace(t *testing.T) {
 	p, all, come := full(1, 2, 2)
 	for e := p.quiet.Front(); e != nil; {
 		c := e.Value.(*Conn)
-		if e = e.Next(); c.site != siteOf(all[0].RemoteAddr()) {
+		if e = e.Next(); c.site != endpoint.SiteOf(all[0].RemoteAddr()) {
 			c.Work()
 		}
 	}
@@ -136,7 +138,7 @@ func TestWhoHasLeftIsNotBounded(t *testing.T) {
 // An unwelcome connection is refused, and none is closed for it.
 func TestWhoIsNotWelcomeGoesAtOnce(t *testing.T) {
 	p, all, come := full(1)
-	p.cfg.Welcome = func(at net.Addr) bool { return siteOf(at) != siteOf(all[0].RemoteAddr()) }
+	p.cfg.Welcome = func(at net.Addr) bool { return endpoint.SiteOf(at) != endpoint.SiteOf(all[0].RemoteAddr()) }
 	if come(1) || all[0].closed != 0 {
 		t.Error("somebody is let in who is not welcome")
 	}
@@ -162,7 +164,7 @@ func TestARequestKnowsItsConnection(t *testing.T) {
 func work(p *Pool, host byte) {
 	for e := p.quiet.Front(); e != nil; {
 		c := e.Value.(*Conn)
-		if e = e.Next(); c.site == siteOf((&bare{host: host}).RemoteAddr()) {
+		if e = e.Next(); c.site == endpoint.SiteOf((&bare{host: host}).RemoteAddr()) {
 			c.Work()
 		}
 	}
@@ -215,8 +217,8 @@ func TestConnectionsOfASiteAreBounded(t *testing.T) {
 		t.Errorf("at its bound a site closes %v", closed(all))
 	}
 	work(p, 1)
-	if come(1) || !come(3) || p.sites[siteOf(all[1].RemoteAddr())] != 3 {
-		t.Errorf("a site has %d connections, at most 3 are allowed", p.sites[siteOf(all[1].RemoteAddr())])
+	if come(1) || !come(3) || p.sites[endpoint.SiteOf(all[1].RemoteAddr())] != 3 {
+		t.Errorf("a site has %d connections, at most 3 are allowed", p.sites[endpoint.SiteOf(all[1].RemoteAddr())])
 	}
 }
 
@@ -226,17 +228,17 @@ func TestAProxysConnectionIsOfItsClientsSite(t *testing.T) {
 	p, _, come := full(1, 1, 7, 7, 7)
 	p.cfg.Max, p.cfg.PerSite = 9, 2
 	at := func(host byte) net.Addr { return (&bare{host: host}).RemoteAddr() }
-	p.cfg.Proxy = func(from net.Addr) bool { return siteOf(from) == siteOf(at(9)) }
+	p.cfg.Proxy = func(from net.Addr) bool { return endpoint.SiteOf(from) == endpoint.SiteOf(at(9)) }
 	for range 3 {
-		if !come(9) || p.sites[siteOf(at(9))] != 0 {
+		if !come(9) || p.sites[endpoint.SiteOf(at(9))] != 0 {
 			t.Fatal("a proxy has a site of its own")
 		}
 	}
 	c := p.quiet.Back().Value.(*Conn)
-	if c.Belongs(at(1)) || !c.Belongs(at(5)) || !c.Belongs(at(5)) || p.sites[siteOf(at(5))] != 1 || p.sites[siteOf(at(1))] != 2 {
+	if c.Belongs(at(1)) || !c.Belongs(at(5)) || !c.Belongs(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 1 || p.sites[endpoint.SiteOf(at(1))] != 2 {
 		t.Errorf("the sites have %v", p.sites)
 	}
-	if c.Leave(); p.sites[siteOf(at(5))] != 0 || !c.Belongs(at(5)) || p.sites[siteOf(at(5))] != 0 {
+	if c.Leave(); p.sites[endpoint.SiteOf(at(5))] != 0 || !c.Belongs(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 0 {
 		t.Errorf("when it has left they have %v", p.sites)
 	}
 	if len(p.sites) != 2 { // Those of the hosts 1 and 7.

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -113,11 +112,12 @@ func (r *fakeRoom) Messages(f Part) {
 // fakeServer has the numbers that a scrape reads.
 type fakeServer struct {
 	traffic transport.Stats
-	socket  udpbatch.Stats
 	read    int // scrapes
 }
 
-func (s *fakeServer) Socket() *udpbatch.Stats   { return &s.socket }
+func (s *fakeServer) SocketCalls(f *Family)     { f.Set(1, "in") }
+func (s *fakeServer) SocketPackets(f *Family)   { f.Set(2, "in", "moved") }
+func (s *fakeServer) SocketRetries(f *Family)   { f.Set(3) }
 func (s *fakeServer) Traffic() *transport.Stats { return &s.traffic }
 func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5); s.read++ }
 func (s *fakeServer) Overload(f *Family)        { f.Set(2) }
@@ -220,6 +220,7 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		`netloop_certificate_left_seconds{kind="files"} 6.5`, `netloop_certificate_reloads_total{outcome="loaded"} 4`,
 		`netloop_certificate_reloads_total{outcome="failed"} 5`,
 		`netloop_admin_refusals_total{reason="token"} 21`,
+		`netloop_socket_calls_total{direction="in"} 1`, `netloop_socket_packets_total{direction="in",outcome="moved"} 2`, "netloop_socket_retries_total 3",
 		"netloop_logs_dropped_total 12", "netloop_metrics_series_refused_total 0",
 	)
 	for _, want := range []string{"go_gc_", "go_sched_latencies_seconds_bucket", "process_cpu_seconds_total", "promhttp_metric_handler_errors_total"} {

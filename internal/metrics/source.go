@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
-	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -38,7 +37,9 @@ type Room interface {
 // Server gives the numbers of a server and its rooms that any goroutine may read.
 type Server interface {
 	Traffic() *transport.Stats
-	Socket() *udpbatch.Stats
+	SocketCalls(*Family)
+	SocketPackets(*Family)
+	SocketRetries(*Family)
 	Traces(*Family)
 	TimeScale(*Family)
 	Overload(*Family)
@@ -75,10 +76,6 @@ func server(fn func(Server, *Family)) source {
 
 func traffic(fn func(*transport.Stats, *Family)) source {
 	return server(func(s Server, f *Family) { fn(s.Traffic(), f) })
-}
-
-func sockets(fn func(*udpbatch.Stats, *Family)) source {
-	return server(func(s Server, f *Family) { fn(s.Socket(), f) })
 }
 
 func account(fn func(*ticks.Snapshot, *Family)) source {

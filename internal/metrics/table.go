@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/netloop/netloop/internal/metrics/ticks"
-	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -132,19 +131,11 @@ var table = []row{
 	{"socket_wait_seconds", histogram, "", "Time that the first packet of those that are read together had been with the kernel.",
 		into(func(m *Metrics, f *Family) { m.socketWait = f.observer() })},
 	{"socket_calls_total", counter, "direction", "Calls to the kernel that sent or read UDP packets.",
-		sockets(func(s *udpbatch.Stats, f *Family) {
-			f.Set(s.Receives.Load(), "in")
-			f.Set(s.Sends.Load(), "out")
-		})},
+		server(Server.SocketCalls)},
 	{"socket_packets_total", counter, "direction outcome", "UDP packets by outcome: moved, larger than the interface carries (too_large), or refused by the kernel for another reason (refused).",
-		sockets(func(s *udpbatch.Stats, f *Family) {
-			f.Set(s.Received.Load(), "in", "moved")
-			f.Set(s.Sent.Load(), "out", "moved")
-			f.Set(s.TooLarge.Load(), "out", "too_large")
-			f.Set(s.Unsent.Load(), "out", "refused")
-		})},
+		server(Server.SocketPackets)},
 	{"socket_retries_total", counter, "", "Calls that were made again a millisecond later because the kernel had no room for more packets.",
-		sockets(func(s *udpbatch.Stats, f *Family) { f.Set(s.Retries.Load()) })},
+		server(Server.SocketRetries)},
 	{"simulated_packets_total", counter, "direction outcome", "Datagrams in the network of --simulate by outcome; duplicated, reordered and corrupted ones have passed.",
 		server(Server.Simulated)},
 

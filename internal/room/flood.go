@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -31,7 +32,7 @@ func site(addr string) string {
 	if err != nil {
 		return addr
 	}
-	return transport.Site(at.Addr()).String()
+	return endpoint.Site(at.Addr()).String()
 }
 
 // A client that was closed with transport.CodeFlood has a penalty when it joins again: a player

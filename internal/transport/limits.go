@@ -3,8 +3,6 @@ package transport
 import (
 	"fmt"
 	"time"
-
-	"github.com/netloop/netloop/internal/input"
 )
 
 // Limits of the wire. Both sides enforce them, and docs/WIRE.md lists them.
@@ -45,7 +43,7 @@ const (
 	MaxDatagramPayload = MaxDatagram - 64
 	// MaxInputs bounds the packet of inputs in a datagram, so that acknowledgements and a time
 	// request fit into the same datagram.
-	MaxInputs = input.MaxPacket
+	MaxInputs = 900
 	// DuplicateWindow is the number of recent datagram numbers among which duplicates are
 	// recognised; older numbers are discarded as stale.
 	DuplicateWindow = 1024

@@ -27,6 +27,9 @@ func TestTheLimitsAreThoseOfThePage(t *testing.T) {
 	wire("an input | %v bytes (writer) |", input.MaxSize)
 	wire("a state packet | %v bytes (writer) |", MaxStatePacket)
 	wire("packets of a snapshot | %v (writer);", MaxStatePackets)
+	if MaxInputs != input.MaxPacket {
+		t.Errorf("a datagram takes %d bytes of inputs, and a packet of inputs has %d", MaxInputs, input.MaxPacket)
+	}
 	var parts []string
 	bounds := []any{(worstMemory() + 1<<16 - 1) &^ (1<<16 - 1)}
 	for _, s := range shares() {

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+
+	"github.com/netloop/netloop/internal/net/endpoint"
 )
 
 // Facts are the data that a page needs to connect to the game.
@@ -51,7 +53,7 @@ type Refusal struct {
 
 // connectFor returns the content for a browser that requested a host, with or without a port.
 func (f *Facts) connectFor(host string, socket string) connect {
-	c := connect{Address: f.addressFor(host), Path: Path, CertificateHashes: []string{}, WebSocket: socket, Version: f.Version, Protocol: f.Protocol}
+	c := connect{Address: f.addressFor(host), Path: endpoint.Path, CertificateHashes: []string{}, WebSocket: socket, Version: f.Version, Protocol: f.Protocol}
 	for _, h := range f.Hashes {
 		c.CertificateHashes = append(c.CertificateHashes, base64.StdEncoding.EncodeToString(h[:]))
 	}

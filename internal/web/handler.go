@@ -18,6 +18,7 @@ import (
 
 	"github.com/netloop/netloop/clients/ts"
 	"github.com/netloop/netloop/internal/connlimit"
+	"github.com/netloop/netloop/internal/net/endpoint"
 )
 
 // clientFile is the path of the client library that fits the server.
@@ -34,11 +35,11 @@ type handler struct {
 	files map[string]*file
 	index string // the server's own page, as a template; empty if the game has files
 	mux   *http.ServeMux
-	pays  func(net.Addr) bool // charges a site for a request of a proxy
+	allow func(net.Addr) bool // charges a site for a request of a proxy
 }
 
-func newHandler(cfg Config, pays func(net.Addr) bool) (*handler, error) {
-	h := &handler{cfg: cfg, pays: pays, mux: http.NewServeMux()}
+func newHandler(cfg Config, allow func(net.Addr) bool) (*handler, error) {
+	h := &handler{cfg: cfg, allow: allow, mux: http.NewServeMux()}
 	from := cfg.Files
 	if from == nil {
 		from, _ = fs.Sub(own, "page") // It exists.
@@ -59,7 +60,7 @@ func newHandler(cfg Config, pays func(net.Addr) bool) (*handler, error) {
 	h.mux.HandleFunc("GET /", h.file)
 	h.mux.HandleFunc("GET /connect.json", h.connect)
 	if cfg.Socket != nil {
-		h.mux.Handle("GET "+Path, cfg.Socket)
+		h.mux.Handle("GET "+endpoint.Path, cfg.Socket)
 	}
 	return h, nil
 }
@@ -81,7 +82,7 @@ func (h *handler) socketFor(host string) string {
 	if h.cfg.Socket == nil {
 		return ""
 	}
-	return "ws" + strings.TrimPrefix(cmp.Or(h.cfg.Scheme, scheme(h.cfg.TLS)), "http") + "://" + host + Path
+	return "ws" + strings.TrimPrefix(cmp.Or(h.cfg.Scheme, scheme(h.cfg.TLS)), "http") + "://" + host + endpoint.Path
 }
 
 // forwarded returns a proxy's request with the client's address, and charges the client's site; it
@@ -94,7 +95,7 @@ func (h *handler) forwarded(r *http.Request) *http.Request {
 		return r
 	}
 	at := net.TCPAddrFromAddrPort(from)
-	if !h.pays(at) {
+	if !h.allow(at) {
 		return nil
 	}
 	if !connlimit.Of(r.Context()).Belongs(at) {

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/connlimit"
-	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/origin"
 )
 
@@ -59,20 +58,20 @@ type Config struct {
 	Proxies Proxies
 	// Facts returns the data that a page needs to connect to the game.
 	Facts func() Facts
+	// Allow charges a connection to the site of an address, and reports false above the rate; nil:
+	// no limit.
+	Allow func(from net.Addr) bool
 	// Refused returns the refusal for a connection from an address now; nil: none.
 	Refused func(from net.Addr) *Refusal
 	// Origins are the pages of other servers that may read /connect.json.
 	Origins *origin.Set
-	// Socket serves [Path], and removes its connections from the Pool; nil: none.
+	// Socket serves [endpoint.Path], and removes its connections from the Pool; nil: none.
 	Socket http.Handler
 	// Counts gets the listener's counts.
 	Counts *Counts
 	// Log gets the errors of net/http.
 	Log *slog.Logger
 }
-
-// Path is the path of game connections, on every transport.
-const Path = "/netloop"
 
 // Counts are requests and connections by outcome. They may be read at any time.
 type Counts struct {
@@ -91,16 +90,15 @@ type Server struct {
 
 // Listen reads the files and binds the address. The error names the address and a remedy.
 func Listen(cfg Config) (*Server, error) {
-	toll := admission.NewToll(MaxConns)
-	pays := func(at net.Addr) bool {
-		pays := toll.Pay(at)
-		if !pays {
-			cfg.Counts.Rate.Add(1)
+	allow := func(at net.Addr) bool {
+		if cfg.Allow == nil || cfg.Allow(at) {
+			return true
 		}
-		return pays
+		cfg.Counts.Rate.Add(1)
+		return false
 	}
 	proxy := func(at net.Addr) bool { return cfg.Proxies.trusts(addrOf(at).Addr()) }
-	h, err := newHandler(cfg, pays)
+	h, err := newHandler(cfg, allow)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +114,7 @@ func Listen(cfg Config) (*Server, error) {
 		tls: cfg.TLS != nil,
 		listener: connlimit.New(narrow{ln}, connlimit.Config{
 			Max: connsFor(connlimit.Files()), PerSite: maxPerSite, Closed: func() { cfg.Counts.Conns.Add(1) },
-			Proxy: proxy, Welcome: func(at net.Addr) bool { return proxy(at) || pays(at) },
+			Proxy: proxy, Welcome: func(at net.Addr) bool { return proxy(at) || allow(at) },
 		}),
 		http: &http.Server{
 			Handler:        h,

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/certificate"
+	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/origin"
 )
 
@@ -43,6 +44,7 @@ func pages() fstest.MapFS {
 func config() Config {
 	return Config{
 		Listen: "127.0.0.1:0", Files: pages(), Origins: new(origin.Set), Counts: new(Counts), Log: slog.New(slog.DiscardHandler),
+		Allow: admission.NewLimiter(MaxConns).Allow,
 		Facts: func() Facts {
 			return Facts{
 				Game: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4433}, Hashes: [][32]byte{{1}}, Version: "v1.2.3", Protocol: 1,

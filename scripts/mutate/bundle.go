@@ -66,6 +66,7 @@ var users = map[string][]string{
 	"internal/net/driver":    {"internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet"},
 	"internal/net/admission": {"docs", "internal/net/quicnet", "internal/net/wsnet"},
 	"internal/net/udpbatch":  {"docs", "internal/net/quicnet", "internal/metrics"},
+	"internal/net/endpoint":  {"internal/connlimit", "internal/net/admission"},
 	"internal/net/inproc":    {"internal/e2e"},
 	"internal/net/memnet":    {"netlooptest", "internal/e2e"},
 	"internal/net/origin":    {"internal/net/wsnet", "internal/net/wtnet", "internal/web"},

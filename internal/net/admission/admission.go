@@ -10,7 +10,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/net/driver"
-	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -28,8 +27,11 @@ type Visitor interface {
 	RemoteAddr() net.Addr
 	// Close ends the connection at once, without waiting for the peer.
 	Close(code transport.Code, text string)
-	// Peers reports how long datagrams from an address waited in the socket; nil if unknown.
-	Peers() *udpbatch.Peers
+}
+
+// Timed is a Visitor whose socket measures how long datagrams wait in it.
+type Timed interface {
+	Follow(net.Addr) driver.Arrivals
 }
 
 // Door admits connections of every transport.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/net/driver"
-	"github.com/netloop/netloop/internal/net/udpbatch"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -30,7 +30,6 @@ func call(n int) *caller {
 func (c *caller) Carrier() transport.Carrier { return transport.WebSocket }
 func (c *caller) Context() context.Context   { return c.ctx }
 func (c *caller) RemoteAddr() net.Addr       { return c.addr }
-func (c *caller) Peers() *udpbatch.Peers     { return nil }
 func (c *caller) Close(code transport.Code, t string) {
 	c.hangUp(&transport.Refusal{Code: code, Text: t})
 }
@@ -140,10 +139,10 @@ func TestWhoIsAtTheDoorWhenItCloses(t *testing.T) {
 // The site of an address is the same for UDP and TCP.
 func TestASiteIsThatOfItsAddress(t *testing.T) {
 	ip := net.IPv4(192, 0, 2, 1)
-	if udp, tcp := siteOf(&net.UDPAddr{IP: ip}), siteOf(&net.TCPAddr{IP: ip}); udp != tcp || !udp.IsValid() {
+	if udp, tcp := endpoint.SiteOf(&net.UDPAddr{IP: ip}), endpoint.SiteOf(&net.TCPAddr{IP: ip}); udp != tcp || !udp.IsValid() {
 		t.Error(udp, tcp)
 	}
-	if other := siteOf(&net.UnixAddr{}); other.IsValid() {
+	if other := endpoint.SiteOf(&net.UnixAddr{}); other.IsValid() {
 		t.Error(other)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/netloop/netloop/internal/net/driver"
-	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/testing/nettest"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -25,7 +24,6 @@ type guest struct {
 }
 
 func (g *guest) Carrier() transport.Carrier { return transport.QUIC }
-func (g *guest) Peers() *udpbatch.Peers     { return nil }
 func (g *guest) Open(ctx context.Context) (driver.Conn, error) {
 	if g.opens != nil {
 		if err := g.opens(ctx); err != nil {

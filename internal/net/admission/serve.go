@@ -38,9 +38,11 @@ func (d *Door) serve(v Visitor, st *stranger) {
 	}
 	adm.Joined(session) // Always called: each admitted client ends with a Gone.
 	d.entered(v, link)
-	link.End(driver.Run(driver.Config{
-		Conn: conn, Link: link, Clock: adm.Session.Clock, Chunks: &d.chunks, Peer: peer, Peers: v.Peers(),
-	}))
+	run := driver.Config{Conn: conn, Link: link, Clock: adm.Session.Clock, Chunks: &d.chunks, Peer: peer}
+	if timed, ok := v.(Timed); ok {
+		run.Follow = timed.Follow
+	}
+	link.End(driver.Run(run))
 }
 
 // letMove lets a client move to another room over the same connection.

@@ -27,21 +27,21 @@ func TestCarriersShareASite(t *testing.T) {
 	}
 }
 
-// A Toll admits its burst from one site at once, and then the rate of handshakes; players are
+// A Limiter admits its burst from one site at once, and then the rate of handshakes; players are
 // charged elsewhere.
-func TestATollIsItsOwn(t *testing.T) {
+func TestALimiterChargesPagesAlone(t *testing.T) {
 	const burst = 20
-	toll, at := NewToll(burst), &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}
+	l, at := NewLimiter(burst), &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}
 	paid := 0
 	for range 3 * burst {
-		if toll.Pay(at) {
+		if l.Allow(at) {
 			paid++
 		}
 	}
 	if paid < burst || paid == 3*burst {
 		t.Errorf("%d of %d are let in", paid, 3*burst)
 	}
-	if NewToll(burst).Pay(at) == false || New(Config{}).Begin(at, true) == nil {
+	if NewLimiter(burst).Allow(at) == false || New(Config{}).Begin(at, true) == nil {
 		t.Error("others are charged too")
 	}
 }

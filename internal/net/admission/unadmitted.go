@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -67,24 +68,13 @@ func newStrangers(most, burst int, stats *transport.Stats) *strangers {
 	}
 }
 
-// siteOf returns the site of a connection's peer.
-func siteOf(addr net.Addr) netip.Prefix {
-	switch a := addr.(type) {
-	case *net.UDPAddr:
-		return transport.Site(a.AddrPort().Addr())
-	case *net.TCPAddr:
-		return transport.Site(a.AddrPort().Addr())
-	}
-	return netip.Prefix{}
-}
-
 // askForProof reports whether a peer must prove its address before it gets a place: if all peers
 // must or mustProveLocked says so, and retryRate allows another Retry. The Retry is sent to the
 // owner of the address.
 func (s *strangers) askForProof(addr net.Addr, all bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !all && !s.mustProveLocked(siteOf(addr)) || !s.retries.AllowN(s.now(), 1) {
+	if !all && !s.mustProveLocked(endpoint.SiteOf(addr)) || !s.retries.AllowN(s.now(), 1) {
 		return false
 	}
 	s.stats.Retries.Add(1)
@@ -102,7 +92,7 @@ func (s *strangers) mustProveLocked(site netip.Prefix) bool {
 func (s *strangers) crowded(addr net.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	site := siteOf(addr)
+	site := endpoint.SiteOf(addr)
 	return s.sites[site] >= maxPerSite || !s.rates.have(site, s.now())
 }
 
@@ -110,7 +100,7 @@ func (s *strangers) crowded(addr net.Addr) bool {
 func (s *strangers) begin(addr net.Addr, proven bool) *stranger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := &stranger{site: siteOf(addr)}
+	st := &stranger{site: endpoint.SiteOf(addr)}
 	if !proven {
 		if s.mustProveLocked(st.site) {
 			s.stats.Drop(transport.DropUnproven, 1)

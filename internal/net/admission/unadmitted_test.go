@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -307,16 +308,16 @@ func TestRatesForget(t *testing.T) {
 	const burst = 100
 	r := newRates(burst)
 	at := time.Unix(5000, 0)
-	first := siteOf(from(0))
+	first := endpoint.SiteOf(from(0))
 	for range burst {
 		r.take(first, at)
 	}
 	for n := 1; n < 100_000; n++ {
 		at = at.Add(time.Second / allRate)
-		if !r.have(siteOf(from(n)), at) {
+		if !r.have(endpoint.SiteOf(from(n)), at) {
 			continue
 		}
-		r.take(siteOf(from(n)), at)
+		r.take(endpoint.SiteOf(from(n)), at)
 		if held, most := len(r.now)+len(r.before), 2*int(allRate*r.period.Seconds()+burst+1); held > most {
 			t.Fatalf("%d sites are remembered, more than %d", held, most)
 		}
@@ -335,8 +336,8 @@ func TestABucketOutlivesItsGeneration(t *testing.T) {
 	const burst = 100
 	r := newRates(burst)
 	at := time.Unix(5000, 0)
-	site := siteOf(from(1))
-	r.take(siteOf(from(0)), at) // The generation begins.
+	site := endpoint.SiteOf(from(1))
+	r.take(endpoint.SiteOf(from(0)), at) // The generation begins.
 	at = at.Add(r.period - time.Millisecond)
 	for range burst {
 		r.take(site, at)
@@ -349,7 +350,7 @@ func TestABucketOutlivesItsGeneration(t *testing.T) {
 			t.Errorf("after the turn of the generation, at look %d, the bucket is full", n)
 		}
 	}
-	if !r.have(siteOf(from(2)), at) {
+	if !r.have(endpoint.SiteOf(from(2)), at) {
 		t.Error("another site has no rate")
 	}
 	if r.before[site] != nil {
@@ -362,8 +363,8 @@ func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
 	const burst = 100
 	r := newRates(burst)
 	at := time.Unix(5000, 0)
-	site := siteOf(from(1))
-	r.take(siteOf(from(0)), at) // The generation begins.
+	site := endpoint.SiteOf(from(1))
+	r.take(endpoint.SiteOf(from(0)), at) // The generation begins.
 	at = r.turn.Add(-time.Millisecond)
 	for range burst + maxHalfOpen {
 		r.take(site, at)

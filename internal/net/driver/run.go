@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -21,9 +20,25 @@ type Config struct {
 	Chunks *Chunks
 	// Peer is the peer's address as the session's owner has it; nil if the owner does not use it.
 	Peer net.Addr
-	// Peers reports how long datagrams waited in the socket; nil: not measured.
-	Peers *udpbatch.Peers
+	// Follow starts to measure how long datagrams from an address wait in the socket; nil: not
+	// measured.
+	Follow func(net.Addr) Arrivals
 }
+
+// Arrivals are the times at which packets of a followed address arrived at the socket.
+type Arrivals interface {
+	// Waited returns the time from the arrival of a datagram of size bytes, which has just been
+	// read, until now.
+	Waited(size int, now time.Time) time.Duration
+	// Leave ends the following of the address.
+	Leave()
+}
+
+// unmeasured are the Arrivals of a socket that does not measure.
+type unmeasured struct{}
+
+func (unmeasured) Waited(int, time.Time) time.Duration { return 0 }
+func (unmeasured) Leave()                              {}
 
 // rttPeriod is the interval at which a link gets the round trip.
 const rttPeriod = 200 * time.Millisecond
@@ -40,8 +55,8 @@ func Run(cfg Config) transport.Closed {
 // carrier moves a session's bytes over one connection.
 type carrier struct {
 	Config
-	waits atomic.Pointer[udpbatch.Peer] // waiting times of the peer's address
-	flush Flusher                       // Conn, if it implements Flusher
+	arrivals atomic.Pointer[Arrivals] // from the peer's address
+	flush    Flusher                  // Conn, if it implements Flusher
 
 	wake   chan struct{}     // holds one signal that datagrams may be ready
 	begun  chan struct{}     // closed once the stream's first bytes have been written
@@ -58,7 +73,11 @@ func (c *carrier) run() transport.Closed {
 	c.wakeDatagrams() // For data that was sent before OnWake.
 	c.wakeStream()
 	var wg sync.WaitGroup
-	c.waits.Store(c.Peers.Follow(c.Conn.RemoteAddr()))
+	if c.Follow == nil {
+		c.Follow = func(net.Addr) Arrivals { return unmeasured{} }
+	}
+	first := c.Follow(c.Conn.RemoteAddr())
+	c.arrivals.Store(&first)
 	wg.Go(c.writeDatagrams)
 	if both, merged := c.Conn.(Merged); merged {
 		c.readBoth(both)
@@ -71,7 +90,7 @@ func (c *carrier) run() transport.Closed {
 	wg.Wait()
 	c.frames.stop()
 	c.end.stop()
-	c.Peers.Leave(c.waits.Load())
+	(*c.arrivals.Load()).Leave()
 	if c.remote != nil {
 		return *c.remote
 	}
@@ -118,7 +137,7 @@ func (c *carrier) readDatagrams() {
 		if err != nil {
 			return
 		}
-		waited := c.waits.Load().Waited(len(b), time.Now())
+		waited := (*c.arrivals.Load()).Waited(len(b), time.Now())
 		c.Link.ReceiveWaited(c.Clock(), waited, b) // ReceiveDatagram gave b away.
 	}
 }
@@ -227,7 +246,8 @@ func (c *carrier) follow() {
 	at := c.Conn.RemoteAddr() // The pointer changes only with the address.
 	if c.Peer != nil && at != c.Peer && c.Link.Moved(at.String()) {
 		c.Peer = at
-		c.Peers.Leave(c.waits.Swap(c.Peers.Follow(at)))
+		next := c.Follow(at)
+		(*c.arrivals.Swap(&next)).Leave()
 	}
 }
 

@@ -40,7 +40,7 @@ func play(t *testing.T, name string, test func(*rig)) {
 				run := func() {
 					peer := r.RemoteAddr()
 					r.over <- Run(Config{
-						Conn: wrap(r.Wire), Link: r.link, Clock: func() time.Duration { return time.Since(began) }, Chunks: new(Chunks), Peer: peer, Peers: r.waits,
+						Conn: wrap(r.Wire), Link: r.link, Clock: func() time.Duration { return time.Since(began) }, Chunks: new(Chunks), Peer: peer, Follow: func(at net.Addr) Arrivals { return r.waits.Follow(at) },
 					})
 				}
 				r.Send(transport.Message{Method: 1, Payload: []byte("before"), Reliable: true})
@@ -337,7 +337,7 @@ func TestNobodyIsFollowedAfterTheEnd(t *testing.T) {
 				synctest.Wait()
 			}
 			p := r.waits.Follow(at)
-			if r.waits.Leave(p); r.waits.Follow(at) != p {
+			if p.Leave(); r.waits.Follow(at) != p {
 				r.t.Errorf("%v is not followed", at)
 			}
 			followed = append(followed, p)
@@ -345,7 +345,7 @@ func TestNobodyIsFollowedAfterTheEnd(t *testing.T) {
 		r.Cut()
 		r.ended()
 		for i, p := range followed {
-			if r.waits.Leave(p); r.waits.Follow(addrs[i]) == p {
+			if p.Leave(); r.waits.Follow(addrs[i]) == p {
 				r.t.Errorf("%v is followed after the end", addrs[i])
 			}
 		}

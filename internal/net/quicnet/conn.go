@@ -151,5 +151,5 @@ func (v *visitor) Open(ctx context.Context) (driver.Conn, error) {
 // Close implements admission.Visitor.
 func (v *visitor) Close(code transport.Code, text string) { v.protocol.Close(v.Conn, code, text) }
 
-// Peers implements admission.Visitor.
-func (v *visitor) Peers() *udpbatch.Peers { return v.peers }
+// Follow implements admission.Timed.
+func (v *visitor) Follow(at net.Addr) driver.Arrivals { return v.peers.Follow(at) }

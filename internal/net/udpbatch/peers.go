@@ -18,6 +18,7 @@ type Peers struct {
 type Peer struct {
 	addr *net.UDPAddr
 	key  key
+	of   *Peers
 	used int // number of followers, under the mutex of Peers
 
 	mu    sync.Mutex
@@ -56,7 +57,7 @@ func (ps *Peers) Follow(addr net.Addr) *Peer {
 		if ps.byAddr == nil {
 			ps.byAddr = make(map[key]*Peer)
 		}
-		p = &Peer{addr: a, key: k}
+		p = &Peer{addr: a, key: k, of: ps}
 		ps.byAddr[k] = p
 	}
 	p.used++
@@ -64,14 +65,14 @@ func (ps *Peers) Follow(addr net.Addr) *Peer {
 }
 
 // Leave ends one call of Follow.
-func (ps *Peers) Leave(p *Peer) {
+func (p *Peer) Leave() {
 	if p == nil {
 		return
 	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
 	if p.used--; p.used == 0 {
-		delete(ps.byAddr, p.key)
+		delete(p.of.byAddr, p.key)
 	}
 }
 

@@ -48,17 +48,17 @@ func TestOnlyWhoIsFollowedIsRemembered(t *testing.T) {
 	if a == nil || a != b {
 		t.Fatal("one address is two peers")
 	}
-	if ps.Leave(a); ps.byAddr[keyOf(four.AddrPort())] != a {
+	if a.Leave(); ps.byAddr[keyOf(four.AddrPort())] != a {
 		t.Error("a peer that somebody follows is forgotten")
 	}
-	if ps.Leave(b); len(ps.byAddr) != 0 {
+	if b.Leave(); len(ps.byAddr) != 0 {
 		t.Error("a peer that nobody follows is remembered")
 	}
 	var nobody *Peers
 	if p := nobody.Follow(four); p.Waited(0, time.Now()) != 0 {
 		t.Error("without a gate something waits")
 	}
-	nobody.Leave(nil)
+	(*Peer)(nil).Leave()
 	if ps.Follow(&net.TCPAddr{}) != nil {
 		t.Error("an address that is not of UDP is followed")
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/web"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -88,7 +88,7 @@ func URL(addr string, local bool) (string, error) {
 		return "", fmt.Errorf("address %q: use host:port of the server's pages, or ws://host:port or wss://host:port", addr)
 	}
 	if u.Path == "" || u.Path == "/" {
-		u.Path = web.Path
+		u.Path = endpoint.Path
 	}
 	return u.String(), nil
 }

@@ -18,9 +18,9 @@ import (
 
 	"github.com/netloop/netloop/internal/connlimit"
 	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/testing/nettest"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/web"
 )
 
 // frame is a masked frame of a client, with at most 125 bytes and a key of zero.
@@ -38,7 +38,7 @@ const (
 func deaf(t *testing.T, h *host) *net.TCPConn {
 	t.Helper()
 	c := dialSmall(t, h.at)
-	_, _ = io.WriteString(c, "GET "+web.Path+" HTTP/1.1\r\nHost: "+h.at+"\r\n")
+	_, _ = io.WriteString(c, "GET "+endpoint.Path+" HTTP/1.1\r\nHost: "+h.at+"\r\n")
 	for _, header := range good {
 		_, _ = io.WriteString(c, header+"\r\n")
 	}
@@ -246,7 +246,7 @@ func (y yields) Unwrap() http.ResponseWriter {
 func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 	stats := new(transport.Stats)
 	d := admission.New(admission.Config{Handler: &host{}, Stats: stats})
-	s := New(Config{Door: d, Stats: stats})
+	s := New(Config{Door: d, Stats: stats, Take: take})
 	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.ServeHTTP(yields{w, connlimit.Of(r.Context())}, r)
 	}))
@@ -271,7 +271,7 @@ func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 func TestAnUpgradeIntoAFullSocket(t *testing.T) {
 	stats := new(transport.Stats)
 	d := admission.New(admission.Config{Handler: &host{}, Stats: stats, HelloTimeout: 100 * time.Millisecond})
-	s := New(Config{Door: d, Stats: stats})
+	s := New(Config{Door: d, Stats: stats, Take: take})
 	var began atomic.Bool
 	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		socket := connlimit.Of(r.Context())
@@ -295,7 +295,7 @@ func TestAnUpgradeIntoAFullSocket(t *testing.T) {
 		d.Close(t.Context())
 		s.Close()
 	})
-	_, _ = io.WriteString(c, "GET "+web.Path+" HTTP/1.1\r\nHost: a\r\n"+strings.Join(good, "\r\n")+"\r\n\r\n")
+	_, _ = io.WriteString(c, "GET "+endpoint.Path+" HTTP/1.1\r\nHost: a\r\n"+strings.Join(good, "\r\n")+"\r\n\r\n")
 	nettest.Eventually(t, "the socket to be full", began.Load)
 	nettest.Eventually(t, "its place to be free", func() bool { return stats.Refused.Load() == 1 && stats.Strangers.Load() == 0 })
 }

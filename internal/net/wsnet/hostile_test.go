@@ -16,9 +16,9 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/testing/nettest"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/web"
 )
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
@@ -33,7 +33,7 @@ func upgrade(t *testing.T, h *host, from net.IP, headers ...string) (c net.Conn,
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(nettest.Patience))
-	_, _ = io.WriteString(c, "GET "+web.Path+" HTTP/1.1\r\nHost: "+h.at+"\r\n"+strings.Join(headers, "\r\n")+"\r\n\r\n")
+	_, _ = io.WriteString(c, "GET "+endpoint.Path+" HTTP/1.1\r\nHost: "+h.at+"\r\n"+strings.Join(headers, "\r\n")+"\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		return c, 0, ""
@@ -99,7 +99,7 @@ func TestWhatIsNoWebSocketOfOurs(t *testing.T) {
 func raw(t *testing.T, h *host) *websocket.Conn {
 	t.Helper()
 	//nolint:bodyclose // The library closes it.
-	ws, resp, err := websocket.Dial(t.Context(), "ws://"+h.at+web.Path, &websocket.DialOptions{Subprotocols: []string{Protocol}})
+	ws, resp, err := websocket.Dial(t.Context(), "ws://"+h.at+endpoint.Path, &websocket.DialOptions{Subprotocols: []string{Protocol}})
 	if err != nil {
 		t.Fatal(err, resp)
 	}

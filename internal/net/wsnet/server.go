@@ -13,11 +13,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/netloop/netloop/internal/connlimit"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/driver"
 	"github.com/netloop/netloop/internal/net/origin"
-	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -37,12 +35,16 @@ type Config struct {
 	Stats   *transport.Stats // nil: not counted
 	// IdleTimeout is the time without bytes of the peer after which a connection is lost; 0: 10 s.
 	IdleTimeout time.Duration
+	// Take returns the TCP connection of a request, and a function that removes it from the limit
+	// on the HTTP server's connections. The function reports false if the HTTP server has closed
+	// the connection in favour of another one.
+	Take func(*http.Request) (conn net.Conn, leave func() bool)
 	// Through wraps each connection that has become a WebSocket, for example with a simulated
 	// network; nil: not wrapped.
 	Through func(net.Conn) net.Conn
 }
 
-// Server serves WebSockets as a handler of an HTTP server that listens on a [connlimit.Pool].
+// Server serves WebSockets as a handler of an HTTP server.
 type Server struct {
 	cfg   Config
 	stop  chan struct{}
@@ -103,7 +105,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is for WebSockets with the subprotocol "+Protocol, http.StatusBadRequest)
 		return
 	}
-	socket := connlimit.Of(r.Context())
+	socket, leave := s.cfg.Take(r)
 	from := socket.RemoteAddr()
 	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // Of a proxy's client.
 		from = net.TCPAddrFromAddrPort(told)
@@ -114,7 +116,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many want to come in, or nobody may now: try again", http.StatusServiceUnavailable)
 		return
 	}
-	v := &visitor{Conn: newConn(socket.Conn), server: s}
+	v := &visitor{Conn: newConn(socket), server: s}
 	v.remote = from
 	through := s.cfg.Through
 	if through != nil {
@@ -134,7 +136,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.open(ws)
-	if !socket.Leave() { // It was closed in favour of another page.
+	if !leave() {
 		place.Abandon()
 		_ = v.failed(context.Canceled)
 		return
@@ -241,9 +243,6 @@ func (v *visitor) Open(context.Context) (driver.Conn, error) { return v.Conn, ni
 func (v *visitor) Close(code transport.Code, text string) {
 	v.server.works.Go(func() { v.Conn.Close(code, text) })
 }
-
-// Peers implements admission.Visitor.
-func (v *visitor) Peers() *udpbatch.Peers { return nil }
 
 // controlled counts a ping or a pong, and closes the connection above the rate. It is called on the
 // reading goroutine.

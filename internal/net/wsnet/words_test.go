@@ -13,9 +13,9 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/testing/nettest"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/web"
 )
 
 // A close frame holds the text up to its size, in whole characters and valid UTF-8.
@@ -195,7 +195,7 @@ func TestDatagramsOutOfTheirTime(t *testing.T) {
 // once, and its round trip is measured.
 func TestAConnectionThatHasEnded(t *testing.T) {
 	h := serve(t, nil)
-	c, err := connect(t.Context(), &DialConfig{URL: "ws://" + h.at + web.Path})
+	c, err := connect(t.Context(), &DialConfig{URL: "ws://" + h.at + endpoint.Path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/netloop/netloop/internal/certificate"
+	"github.com/netloop/netloop/internal/connlimit"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/testing/nettest"
 	"github.com/netloop/netloop/internal/transport"
@@ -76,6 +78,12 @@ type settings struct {
 	through func(net.Conn) net.Conn
 }
 
+// take is the Take of a server on a [connlimit.Pool].
+func take(r *http.Request) (net.Conn, func() bool) {
+	c := connlimit.Of(r.Context())
+	return c.Conn, c.Leave
+}
+
 func serve(t *testing.T, change func(*settings)) *host {
 	t.Helper()
 	h := &host{t: t, stats: new(transport.Stats)}
@@ -89,7 +97,7 @@ func serve(t *testing.T, change func(*settings)) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.sockets = New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle, Through: o.through})
+	h.sockets = New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle, Take: take, Through: o.through})
 	proxies, err := web.ParseProxies(o.proxies)
 	if err != nil {
 		t.Fatal(err)
@@ -368,7 +376,7 @@ func TestForeignPagesMayNotConnect(t *testing.T) {
 			header.Set("Origin", from)
 		}
 		//nolint:bodyclose // The library closes it.
-		ws, resp, err := websocket.Dial(t.Context(), "ws://"+h.at+web.Path, &websocket.DialOptions{Subprotocols: []string{Protocol}, HTTPHeader: header})
+		ws, resp, err := websocket.Dial(t.Context(), "ws://"+h.at+endpoint.Path, &websocket.DialOptions{Subprotocols: []string{Protocol}, HTTPHeader: header})
 		if err == nil {
 			_ = ws.CloseNow()
 		}
@@ -431,7 +439,7 @@ func TestDialsThatLeadNowhere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hang := func(context.Context) error { cancel(); time.Sleep(time.Millisecond); return nil }
 	h.admit.Store(&hang)
-	_, _, err = d.Dial(ctx, DialConfig{URL: "ws://" + h.at + web.Path, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
+	_, _, err = d.Dial(ctx, DialConfig{URL: "ws://" + h.at + endpoint.Path, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
 	if err != nil && !errors.Is(err, context.Canceled) { // The welcome may have been there first.
 		t.Error("a dial that is given up says", err)
 	}

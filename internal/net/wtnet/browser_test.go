@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/certificate"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/testing/nettest"
@@ -127,9 +128,9 @@ func TestARealBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash := sha256.Sum256(pair.Certificate[0])
-	first := play{URL: "https://" + h.listener.Addr().String() + Path, Hash: hash[:], Hello: say, Datagram: []byte{1 << 3, 1}}
+	first := play{URL: "https://" + h.listener.Addr().String() + endpoint.Path, Hash: hash[:], Hello: say, Datagram: []byte{1 << 3, 1}}
 	second, third := first, first
-	second.Leaves, third.URL = true, "https://"+closed.listener.Addr().String()+Path
+	second.Leaves, third.URL = true, "https://"+closed.listener.Addr().String()+endpoint.Path
 	b := browse(t, &[]play{first, second, third})
 	pages.Serves("http", b.pages.Listener.Addr())
 	b.open(t, program)

@@ -12,6 +12,7 @@ import (
 	"github.com/quic-go/quic-go/quicvarint"
 
 	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -43,7 +44,7 @@ func connect(ctx context.Context, conn *quic.Conn, host string) (*session, error
 	}
 	err = req.SendRequestHeader(&http.Request{
 		Method: http.MethodConnect, Proto: protocol, Host: host, Header: http.Header{},
-		URL: &url.URL{Scheme: "https", Host: host, Path: Path},
+		URL: &url.URL{Scheme: "https", Host: host, Path: endpoint.Path},
 	})
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 	"github.com/quic-go/quic-go/quicvarint"
 
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/testing/nettest"
@@ -72,7 +73,7 @@ func (r *raw) ask(t *testing.T, method, proto, path string, header ...string) (*
 // connect asks for a session.
 func (r *raw) connect(t *testing.T) *http3.RequestStream {
 	t.Helper()
-	s, status := r.ask(t, http.MethodConnect, protocol, Path)
+	s, status := r.ask(t, http.MethodConnect, protocol, endpoint.Path)
 	if status != http.StatusOK {
 		t.Fatal("the answer to a CONNECT is", status)
 	}
@@ -151,12 +152,12 @@ func TestOtherRequestsAreTurnedAway(t *testing.T) {
 	}{
 		{"another path", http.MethodConnect, protocol, "/", nil, 404, transport.DropRequest},
 		{"a page", http.MethodGet, "", "/index.html", nil, 404, transport.DropRequest},
-		{"another method", http.MethodPost, "", Path, nil, 405, transport.DropRequest},
-		{"another protocol", http.MethodConnect, "websocket", Path, nil, 405, transport.DropRequest},
-		{"a foreign page", http.MethodConnect, protocol, Path, []string{"Origin", "https://evil.example"}, 403, transport.DropOrigin},
-		{"a page of two origins", http.MethodConnect, protocol, Path, []string{"Origin", "https://example.org", "Origin", "https://evil.example"}, 403, transport.DropOrigin},
-		{"no page at all", http.MethodConnect, protocol, Path, []string{"Origin", "null"}, 403, transport.DropOrigin},
-		{"many headers", http.MethodGet, "", Path, []string{"X", strings.Repeat("x", maxHeader)}, 431, transport.DropRequest},
+		{"another method", http.MethodPost, "", endpoint.Path, nil, 405, transport.DropRequest},
+		{"another protocol", http.MethodConnect, "websocket", endpoint.Path, nil, 405, transport.DropRequest},
+		{"a foreign page", http.MethodConnect, protocol, endpoint.Path, []string{"Origin", "https://evil.example"}, 403, transport.DropOrigin},
+		{"a page of two origins", http.MethodConnect, protocol, endpoint.Path, []string{"Origin", "https://example.org", "Origin", "https://evil.example"}, 403, transport.DropOrigin},
+		{"no page at all", http.MethodConnect, protocol, endpoint.Path, []string{"Origin", "null"}, 403, transport.DropOrigin},
+		{"many headers", http.MethodGet, "", endpoint.Path, []string{"X", strings.Repeat("x", maxHeader)}, 431, transport.DropRequest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rawDial(t, h)
@@ -167,11 +168,11 @@ func TestOtherRequestsAreTurnedAway(t *testing.T) {
 			if n := h.stats.Dropped(c.drop) - before; n != 1 && c.status != 431 {
 				t.Error(n, "are counted")
 			}
-			s, status := r.ask(t, http.MethodConnect, protocolNewest, Path, "Origin", "https://example.org")
+			s, status := r.ask(t, http.MethodConnect, protocolNewest, endpoint.Path, "Origin", "https://example.org")
 			if status != http.StatusOK {
 				t.Fatal("a page that may come in is answered", status)
 			}
-			if _, status := r.ask(t, http.MethodConnect, protocol, Path); status != http.StatusTooManyRequests {
+			if _, status := r.ask(t, http.MethodConnect, protocol, endpoint.Path); status != http.StatusTooManyRequests {
 				t.Error("who asks for a second session is answered", status)
 			}
 			r.join(t, h, s.StreamID())

@@ -9,6 +9,7 @@ import (
 	"github.com/quic-go/quic-go/quicvarint"
 
 	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/transport"
@@ -91,7 +92,7 @@ func (r *request) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // judge returns the status of the answer and, unless it is 200, the reason to count.
 func (r *request) judge(req *http.Request) (status int, why transport.Drop) {
 	switch {
-	case req.URL.Path != Path:
+	case req.URL.Path != endpoint.Path:
 		return http.StatusNotFound, transport.DropRequest
 	case req.Method != http.MethodConnect || req.Proto != protocol && req.Proto != protocolNewest:
 		return http.StatusMethodNotAllowed, transport.DropRequest

@@ -13,9 +13,6 @@ import (
 // ALPN is HTTP/3, which browsers negotiate in TLS.
 const ALPN = http3.NextProtoH3
 
-// Path is the path of the only resource.
-const Path = "/netloop"
-
 // The numbers of draft-ietf-webtrans-http3, up to draft 15, and of RFC 9114.
 const (
 	settingEnableDraft06   = 0x2b603742 // drafts 02 to 06; Chromium and Firefox ask for it

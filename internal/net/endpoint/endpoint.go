@@ -1,6 +1,14 @@
-package transport
+// Package endpoint describes the ends of a connection: the site that limits of a client are charged
+// to, and the URL path of the server.
+package endpoint
 
-import "net/netip"
+import (
+	"net"
+	"net/netip"
+)
+
+// Path is the URL path of game connections, of WebTransport and of WebSocket.
+const Path = "/netloop"
 
 // ipv6Site is the length of the IPv6 prefix of one household or machine: with a shorter one
 // unrelated clients share a site, with a longer one a single client has many.
@@ -17,4 +25,15 @@ func Site(ip netip.Addr) netip.Prefix {
 	}
 	p, _ := ip.Prefix(bits) // For an invalid address, the zero value.
 	return p
+}
+
+// SiteOf returns the site of a connection's peer.
+func SiteOf(peer net.Addr) netip.Prefix {
+	switch a := peer.(type) {
+	case *net.UDPAddr:
+		return Site(a.AddrPort().Addr())
+	case *net.TCPAddr:
+		return Site(a.AddrPort().Addr())
+	}
+	return netip.Prefix{}
 }
