@@ -20,6 +20,9 @@ FILE      ?=# the capture for `make cubes`, plain or .xz; empty for a simulation
 # The parts of `make check`, in order.
 CHECKS := proofs modules race lint generated systems smoke image
 
+# Modules of development tools, with their own tests.
+TOOLS := bench scripts/mutate
+
 # The package with the longest tests starts first; the others run beside it.
 LONGEST := ./internal/e2e
 
@@ -77,10 +80,12 @@ load: build ## let bots play on a running server: ADDR=host:port ADMIN=host:port
 
 test: $(NODE_MODULES) ## vet, and all tests with few seeds and short simulations: 208 s on a fresh machine with two cores
 	go test -short -vet=all -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
+	@set -e; for dir in $(TOOLS); do go test -C $$dir -short -vet=all $(TESTFLAGS) ./...; done
 	@$(MAKE) --no-print-directory browser
 
 plain: $(NODE_MODULES) ## the tests of make test with servers on plain Go sockets, without internal/net/udpbatch: two minutes
 	NETLOOP_PLAIN_SOCKET=true go test -short -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
+	NETLOOP_PLAIN_SOCKET=true go test -C bench -short -vet=off $(TESTFLAGS) ./...
 
 browser: $(NODE_MODULES) ## the arena in Chromium, over WebTransport and WebSocket, and the client in Node: a minute
 	NETLOOP_BROWSER=1 go test -vet=off -count=1 -timeout 8m -v ./internal/browser
@@ -93,11 +98,11 @@ check: ## all that CI runs: full tests, race detector, linters, generated code, 
 	done
 
 modules: # go.mod lists the needed modules, and their checksums are unchanged.
-	go mod verify
-	go mod tidy -diff
+	@set -e; for dir in . $(TOOLS); do go mod -C $$dir verify; go mod -C $$dir tidy -diff; done
 
 proofs: $(NODE_MODULES) ## make test with all seeds, and simulations at full length: four minutes
 	go test -vet=all -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
+	@set -e; for dir in $(TOOLS); do go test -C $$dir -vet=all $(TESTFLAGS) ./...; done
 	@$(MAKE) --no-print-directory browser
 
 race: ## the tests with goroutines under the race detector
@@ -123,6 +128,7 @@ systems: # Windows and macOS compile, since waiting has other files there; encod
 	GOOS=windows go vet ./internal/clock
 	GOOS=darwin go build $(PORTABLE)
 	GOOS=darwin go vet ./internal/clock
+	@set -e; for dir in $(TOOLS); do GOOS=windows go vet -C $$dir ./...; GOOS=darwin go vet -C $$dir ./...; done
 	GOARCH=386 CGO_ENABLED=0 go test ./internal/wire ./internal/codec
 
 smoke: # The binaries start, play and exit.
@@ -136,7 +142,7 @@ verify: build ## the long tests: SEEDS=20000 seeds of each simulation, then a lo
 	bin/demo -duration $(SOAK) -- --verify 100
 
 lint: $(GOLANGCI) ## golangci-lint with gosec; govulncheck if its database is reachable; buf lint if npm is installed
-	$(GOLANGCI) run ./...
+	@set -e; for dir in . $(TOOLS); do (cd $$dir && $(CURDIR)/$(GOLANGCI) run ./...); done
 	@if curl -fsS -m 10 -o /dev/null https://vuln.go.dev/index/db.json 2>/dev/null; then \
 		$(MAKE) --no-print-directory $(GOVULNCHECK) && $(GOVULNCHECK) ./...; \
 	else echo "govulncheck: left out, its database cannot be reached"; fi
@@ -147,10 +153,12 @@ bench: ## all benchmarks with their allocations
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
 
 bench-floor: ## the cost of a client beside bare quic-go with the same datagrams: two cores, five minutes
-	go run ./scripts/floor $(ARGS)
+	go build -C bench -o $(CURDIR)/bin/bench
+	bin/bench $(ARGS)
 
 cost: ## measure the figures of docs/PERFORMANCE.md again: two quiet cores, twenty minutes
-	go run ./scripts/floor -cost docs/PERFORMANCE.md
+	go build -C bench -o $(CURDIR)/bin/bench
+	bin/bench -cost docs/PERFORMANCE.md
 
 cubes: ## bytes of state on the wire: FILE=capture of moving cubes, plain or .xz, else a simulation
 	@go run ./internal/testing/cubes/cmd -file "$(FILE)"
@@ -174,7 +182,8 @@ fuzz: ## each fuzz target for FUZZTIME=30s
 	done
 
 mutate: ## change 300 lines of all packages, one at a time, and list changes that no test notices: two hours
-	go run ./scripts/mutate $(MUTATE)
+	go build -C scripts/mutate -o $(CURDIR)/bin/mutate
+	bin/mutate $(MUTATE)
 
 metrics: ## write the table of docs/METRICS.md from internal/metrics/table.go
 	go generate ./internal/metrics

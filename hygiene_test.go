@@ -37,12 +37,12 @@ var notInCore = []string{
 // readsClock lists the packages that may call the clock of package time. All others get a clock as
 // a parameter.
 var readsClock = []string{
-	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
+	"app", "bench", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn lists the packages that may import a module. "" is the root package.
 var onlyIn = map[string][]string{
-	"github.com/quic-go/":                 {"internal/net/quicnet", "internal/net/wtnet", "scripts/floor"},
+	"github.com/quic-go/":                 {"internal/net/quicnet", "internal/net/wtnet", "bench"},
 	"github.com/charmbracelet/":           {"examples/cards/term"},
 	"github.com/coder/websocket":          {"internal/net/wsnet"},
 	"golang.org/x/net/":                   {"internal/net/udpbatch", "internal/net/quicnet"},
@@ -62,7 +62,7 @@ var onlyIn = map[string][]string{
 }
 
 // layers: a package imports only packages of lower layers, or of its own folder.
-var layers = []string{"internal proto clients", ".", "client", "loadtest netlooptest app", "examples", "cmd scripts"}
+var layers = []string{"internal proto clients", ".", "client", "loadtest netlooptest app", "examples", "bench cmd scripts"}
 
 // networkImports lists the packages of the module that each package of the network may import. They
 // belong to lower layers.

@@ -1,6 +1,6 @@
 // Command mutate is the program of `make mutate`: it changes one line of the runtime at a time,
 // runs the tests, and lists the changes that no test noticed. A change that no test notices is an
-// untested line: it needs a test, or is not needed itself.
+// untested line: it needs a test, or is not needed itself. It runs in the root of the repository.
 //
 // The flow:
 //

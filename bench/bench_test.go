@@ -314,7 +314,7 @@ func TestEachSectionIsWrittenWhenItIsMeasured(t *testing.T) {
 
 // The page of costs has a place for each measured section, and keeps the rest.
 func TestFiguresGoIntoTheirPlaceOnThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/PERFORMANCE.md")
+	page, err := os.ReadFile("../docs/PERFORMANCE.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Command floor is the program of `make bench-floor`: it measures a server's cost per client,
+// Command bench is the program of `make bench-floor`: it measures a server's cost per client,
 // beside a server of bare quic-go that exchanges as many datagrams of the same sizes.
 //
 // The flow:
@@ -47,10 +47,10 @@ func main() {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, errUsage):
-		fmt.Fprintln(os.Stderr, "floor:", err)
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "floor:", err)
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
@@ -100,10 +100,10 @@ const all = "peers,50 peers,200 flips,50 flips,200 arena,50 arena,200 traffic,50
 
 // parse reads the command line. The error names the expected value; help is written to out.
 func parse(args []string, out io.Writer) (o options, err error) {
-	flags := flag.NewFlagSet("floor", flag.ContinueOnError)
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {
-		fmt.Fprintln(out, "floor [flags] [-- flags of netloop's servers]: what a client costs, beside bare quic-go")
+		fmt.Fprintln(out, "bench [flags] [-- flags of netloop's servers]: what a client costs, beside bare quic-go")
 		flags.SetOutput(out)
 		flags.PrintDefaults()
 	}

@@ -36,7 +36,7 @@ func newBench(o options, about io.Writer) (*bench, error) {
 	if b.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
-	if b.dir, err = os.MkdirTemp("", "netloop-floor-"); err != nil {
+	if b.dir, err = os.MkdirTemp("", "netloop-bench-"); err != nil {
 		return nil, err
 	}
 	return b, os.WriteFile(b.tokens(), []byte("write "+adminToken+"\n"), 0o600)

@@ -1,0 +1,3 @@
+module github.com/netloop/netloop/scripts/mutate
+
+go 1.26.0
