@@ -53,7 +53,7 @@ func (c *Client) warn(m *schema.Method, err error) {
 }
 
 // ErrDoesNotFit is wrapped by the error of a message that exceeds a limit of its declaration or of
-// the wire: mostly a text that a player typed. [netloop.Clip] shortens a text.
+// the wire: mostly a text that a player typed. [netloop.Truncate] shortens a text.
 var ErrDoesNotFit = errors.New("the message does not fit")
 
 // payloadOf makes the payload in one layout, valid until the next call.

@@ -139,7 +139,7 @@ func (a *room) launch(t *netloop.Tick, c *netloop.Client, name string) {
 	if name == "" {
 		name = fmt.Sprintf("pilot %d", c.ID())
 	}
-	ship := Ship{Name: netloop.Clip(name, maxName)}
+	ship := Ship{Name: netloop.Truncate(name, maxName)}
 	ship.spawn(t)
 	a.ships.Of(c).ship = Ships.Spawn(t, ship, netloop.OwnedBy(c.ID()))
 }

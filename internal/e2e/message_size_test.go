@@ -168,7 +168,7 @@ func TestMaxMessageHoldsInEveryDirection(t *testing.T) {
 	}
 }
 
-func TestClipCutsBetweenCharacters(t *testing.T) {
+func TestTruncateCutsBetweenCharacters(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		n    int
@@ -177,8 +177,8 @@ func TestClipCutsBetweenCharacters(t *testing.T) {
 		{"", 0, ""}, {"abc", 3, "abc"}, {"abc", 2, "ab"}, {"abc", 0, ""}, {"abc", -1, ""},
 		{"für", 2, "f"}, {"für", 3, "fü"}, {"a😀b", 4, "a"}, {"a😀b", 5, "a😀"}, {"世界", 5, "世"}, {"世界", 6, "世界"},
 	} {
-		if got := netloop.Clip(c.text, c.n); got != c.want {
-			t.Errorf("Clip(%q, %d) = %q, want %q", c.text, c.n, got, c.want)
+		if got := netloop.Truncate(c.text, c.n); got != c.want {
+			t.Errorf("Truncate(%q, %d) = %q, want %q", c.text, c.n, got, c.want)
 		}
 	}
 }
