@@ -13,9 +13,9 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Listed is a room in a listing: its published Info and its seats. A listing shows all rooms at one
+// RoomListing is a room in a listing: its published Info and its seats. A listing shows all rooms at one
 // moment, at most 50 ms ago. Rooms that are locked, private or about to end are not listed.
-type Listed[I any] struct {
+type RoomListing[I any] struct {
 	Name, Kind string
 	Players    int // seats that are taken or reserved, without those of spectators
 	MaxClients int
@@ -23,7 +23,7 @@ type Listed[I any] struct {
 }
 
 // Free returns the number of free seats.
-func (l *Listed[I]) Free() int { return max(l.MaxClients-l.Players, 0) }
+func (l *RoomListing[I]) Free() int { return max(l.MaxClients-l.Players, 0) }
 
 // RoomFilter selects rooms of a listing. Only rooms that have published an I match; with struct{}
 // as I all rooms match.
@@ -37,7 +37,7 @@ type RoomFilter[I any] struct {
 	Limit int
 	// Where reports whether a room matches. It may run on any goroutine and repeatedly for the same
 	// room; it must depend on its argument alone and must not change it. Nil matches all.
-	Where func(Listed[I]) bool
+	Where func(RoomListing[I]) bool
 }
 
 const defaultListed = 100
@@ -143,11 +143,11 @@ func (r *Room) unpost() {
 }
 
 // picks returns the room's listing and reports whether the filter matches it. The Info is shared.
-func (f *RoomFilter[I]) picks(p *poster) (l Listed[I], ok bool) {
+func (f *RoomFilter[I]) picks(p *poster) (l RoomListing[I], ok bool) {
 	if p == nil || f.Kind != "" && f.Kind != p.kind || p.max-p.players < f.Free {
 		return l, false
 	}
-	l = Listed[I]{Name: p.name, Kind: p.kind, Players: p.players, MaxClients: p.max}
+	l = RoomListing[I]{Name: p.name, Kind: p.kind, Players: p.players, MaxClients: p.max}
 	switch info := p.info.(type) {
 	case *I:
 		l.Info = *info
@@ -166,8 +166,8 @@ func (f *RoomFilter[I]) picks(p *poster) (l Listed[I], ok bool) {
 }
 
 // list returns the rooms that match the filter.
-func (f *RoomFilter[I]) list(all []directory.Posted[poster]) []Listed[I] {
-	var picked []Listed[I]
+func (f *RoomFilter[I]) list(all []directory.Posted[poster]) []RoomListing[I] {
+	var picked []RoomListing[I]
 	most := f.Limit
 	if most == 0 {
 		most = defaultListed
@@ -184,7 +184,7 @@ func (f *RoomFilter[I]) list(all []directory.Posted[poster]) []Listed[I] {
 }
 
 // owned returns the listing with its own copy of the Info.
-func owned[I any](l Listed[I], p *poster) Listed[I] {
+func owned[I any](l RoomListing[I], p *poster) RoomListing[I] {
 	if v, ok, err := p.packed.OpenAs(reflect.TypeFor[I]()); ok && err == nil {
 		l.Info = schema.Open[I](v)
 	}
@@ -200,23 +200,23 @@ func checkInfo[I any](what string) {
 
 // RoomsWhere returns the rooms that match a filter, oldest first. It does no work on the rooms'
 // goroutines. Any goroutine may call it; from a tick use [ListRooms].
-func RoomsWhere[I any](s *Server, f RoomFilter[I]) []Listed[I] {
+func RoomsWhere[I any](s *Server, f RoomFilter[I]) []RoomListing[I] {
 	checkInfo[I]("RoomsWhere")
 	return f.list(s.board.List(s.clock.Now()))
 }
 
 // ListRooms lists rooms from a tick: then is called in EarlyUpdate of a later tick with the rooms
 // that match the filter, as by [Go], so that a replay gets the same list. It panics on a client.
-func ListRooms[I any](t *Tick, f RoomFilter[I], then func(*Tick, []Listed[I], error)) {
+func ListRooms[I any](t *Tick, f RoomFilter[I], then func(*Tick, []RoomListing[I], error)) {
 	s := t.server("ListRooms").server
 	checkInfo[I]("ListRooms")
-	Go(t, func(context.Context) ([]Listed[I], error) { return RoomsWhere(s, f), nil }, then)
+	Go(t, func(context.Context) ([]RoomListing[I], error) { return RoomsWhere(s, f), nil }, then)
 }
 
 // RoomChange is a room that is new or changed in a watched listing, or, if Gone is set, the last
 // listing of a room that matches no more.
 type RoomChange[I any] struct {
-	Room Listed[I]
+	Room RoomListing[I]
 	Gone bool
 }
 

@@ -24,7 +24,7 @@ func BenchmarkRoomsWhere(b *testing.B) {
 		}
 		board.Post(uint64(i), &poster{fmt.Sprint(i), "table", i % 4, 4, packed, &info})
 	}
-	f := RoomFilter[match]{Kind: "table", Free: 1, Where: func(l Listed[match]) bool { return l.Info.Map == "map 77" }}
+	f := RoomFilter[match]{Kind: "table", Free: 1, Where: func(l RoomListing[match]) bool { return l.Info.Map == "map 77" }}
 	for b.Loop() {
 		if got := f.list(board.List(time.Hour)); len(got) != 20 {
 			b.Fatalf("%d rooms are listed", len(got))

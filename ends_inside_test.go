@@ -224,7 +224,7 @@ func TestAFilterThatHangsIsLeftBehind(t *testing.T) {
 	release, asked := make(chan struct{}), make(chan struct{})
 	hangs := sync.OnceFunc(func() { close(asked); <-release })
 	s, err := New(Config{Offline: true, Watchdog: -1}, closedGame{&opening{fill: func(r *Room) error {
-		WatchRooms(r, RoomFilter[struct{}]{Where: func(Listed[struct{}]) bool { hangs(); return true }}, func(*Tick, []RoomChange[struct{}]) {})
+		WatchRooms(r, RoomFilter[struct{}]{Where: func(RoomListing[struct{}]) bool { hangs(); return true }}, func(*Tick, []RoomChange[struct{}]) {})
 		return nil
 	}}})
 	if err != nil {

@@ -81,7 +81,7 @@ func TestRoomsAreFoundByTypesOfTheSameLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	texts := RoomsWhere(s, RoomFilter[*wrapperspb.StringValue]{Where: func(l Listed[*wrapperspb.StringValue]) bool { return l.Info.Value == "hi" }})
+	texts := RoomsWhere(s, RoomFilter[*wrapperspb.StringValue]{Where: func(l RoomListing[*wrapperspb.StringValue]) bool { return l.Info.Value == "hi" }})
 	if len(texts) != 1 || texts[0].Name != "text" || texts[0].Info.Value != "hi" {
 		t.Fatalf("messages are listed as %v", texts)
 	}
@@ -90,7 +90,7 @@ func TestRoomsAreFoundByTypesOfTheSameLayout(t *testing.T) {
 		t.Errorf("a list is shared: %v", again)
 	}
 	hosts := RoomsWhere(s, RoomFilter[host]{})
-	owners := RoomsWhere(s, RoomFilter[owner]{Where: func(l Listed[owner]) bool { return l.Info.Name == "ann" }})
+	owners := RoomsWhere(s, RoomFilter[owner]{Where: func(l RoomListing[owner]) bool { return l.Info.Name == "ann" }})
 	if len(hosts) != 1 || len(owners) != 1 || owners[0].Info.Name != "ann" || hosts[0].Info.Name != "ann" {
 		t.Errorf("structs are listed as %v and %v", hosts, owners)
 	}
@@ -100,7 +100,7 @@ func TestRoomsAreFoundByTypesOfTheSameLayout(t *testing.T) {
 	if all := RoomsWhere(s, RoomFilter[struct{}]{Limit: 3}); len(all) != 3 {
 		t.Errorf("three of four are %d", len(all))
 	}
-	if full := (&Listed[host]{Players: 5, MaxClients: 3}); full.Free() != 0 {
+	if full := (&RoomListing[host]{Players: 5, MaxClients: 3}); full.Free() != 0 {
 		t.Errorf("a room with more players than seats has %d left", full.Free())
 	}
 }

@@ -28,7 +28,7 @@ type match struct {
 }
 
 // names are those of listed rooms.
-func names[I any](all []netloop.Listed[I]) string {
+func names[I any](all []netloop.RoomListing[I]) string {
 	var s []string
 	for _, l := range all {
 		s = append(s, l.Name)
@@ -75,7 +75,7 @@ func TestRoomsAreFoundByWhatTheyPublish(t *testing.T) {
 	check("of another kind", find(filter{Kind: "field"}), "")
 	check("with three seats", find(filter{Kind: "table", Free: 3}), "a c")
 	check("two at most", find(filter{Limit: 2}), "a b")
-	check("of a map", find(filter{Where: func(l netloop.Listed[match]) bool { return l.Info.Map > "a" && l.Players == 0 }}), "c")
+	check("of a map", find(filter{Where: func(l netloop.RoomListing[match]) bool { return l.Info.Map > "a" && l.Players == 0 }}), "c")
 	check("all", names(netloop.RoomsWhere(server, netloop.RoomFilter[struct{}]{Limit: -1})), " a b c other big")
 	check("that publish another type", names(netloop.RoomsWhere(server, netloop.RoomFilter[struct{ Host string }]{})), "other")
 
@@ -131,7 +131,7 @@ func TestWhatCannotBePublished(t *testing.T) {
 		says("Room.Publish: a e2e_test.huge takes", func() { tick.Room().Publish(tick, huge{make([]byte, netloop.MaxMessage)}) })
 		says("Room.Publish: use a plain struct", func() { tick.Room().Publish(tick, match{Mods: make([]uint8, 300)}) })
 		says("ListRooms: use a plain struct", func() {
-			netloop.ListRooms(tick, netloop.RoomFilter[int]{}, func(*netloop.Tick, []netloop.Listed[int], error) {})
+			netloop.ListRooms(tick, netloop.RoomFilter[int]{}, func(*netloop.Tick, []netloop.RoomListing[int], error) {})
 		})
 	})
 	s := netlooptest.New(t, script(func(*netloop.Room) {}))
@@ -146,9 +146,9 @@ func TestALobbyWatchesTheRooms(t *testing.T) {
 
 func playLobby(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	picks := func(l netloop.Listed[match]) bool { return l.Info.Round%2 == 0 }
+	picks := func(l netloop.RoomListing[match]) bool { return l.Info.Round%2 == 0 }
 	filter := netloop.RoomFilter[match]{Kind: "table", Free: 1, Where: picks}
-	known := map[string]netloop.Listed[match]{}
+	known := map[string]netloop.RoomListing[match]{}
 	said := ""
 	g := script(func(r *netloop.Room) {
 		if r.Spec().Name != "" {
@@ -170,7 +170,7 @@ func playLobby(t *testing.T, seed uint64) {
 		})
 		r.OnStart(func(tick *netloop.Tick) {
 			tick.AfterFunc(2*time.Second, func(tick *netloop.Tick) {
-				netloop.ListRooms(tick, filter, func(tick *netloop.Tick, all []netloop.Listed[match], err error) { said += fmt.Sprint(all, err) })
+				netloop.ListRooms(tick, filter, func(tick *netloop.Tick, all []netloop.RoomListing[match], err error) { said += fmt.Sprint(all, err) })
 			})
 		})
 	})
@@ -205,7 +205,7 @@ func playLobby(t *testing.T, seed uint64) {
 	w.Settle()
 	w.Step(60)
 	listed := netloop.RoomsWhere(serverOf(w), netloop.RoomFilter[match]{Kind: filter.Kind, Free: filter.Free, Limit: -1, Where: picks})
-	byName := func(a, b netloop.Listed[match]) int { return cmp.Compare(a.Name, b.Name) }
+	byName := func(a, b netloop.RoomListing[match]) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortFunc(listed, byName)
 	if got := slices.SortedFunc(maps.Values(known), byName); fmt.Sprint(got) != fmt.Sprint(listed) {
 		t.Errorf("the lobby knows %v, and there are %v", got, listed)
