@@ -302,11 +302,11 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	if s.CloseEmpty > maxCloseEmpty {
 		return s, ConfigError("Room.CloseEmpty", s.CloseEmpty, "use up to %v, or 0 for never", maxCloseEmpty)
 	}
-	if s.SameSubject == 0 {
-		s.SameSubject = TakeOver
+	if s.Duplicate == 0 {
+		s.Duplicate = DuplicateTakeOver
 	}
-	if s.SameSubject > AllowSeveral {
-		return s, ConfigError("Room.SameSubject", s.SameSubject, "use TakeOver, RefuseSecond or AllowSeveral")
+	if s.Duplicate > DuplicateAllow {
+		return s, ConfigError("Room.Duplicate", s.Duplicate, "use DuplicateTakeOver, DuplicateRefuse or DuplicateAllow")
 	}
 	if err := s.Rate.check("Room.Rate"); err != nil {
 		return s, err

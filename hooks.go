@@ -128,8 +128,8 @@ func (h *hooks) Drop(e *room.Client) { h.tell("OnDrop", h.onDrop, e) }
 
 // OnResume registers a function that is called when a client has returned over another connection,
 // before any message from it: after OnDrop, or without it if the server had not noticed the loss
-// yet. If another program of the same player has taken the client over ([SameSubject]), Client.Join
-// is that program's.
+// yet. If another program of the same player has taken the client over ([DuplicateTakeOver]),
+// Client.Join is that program's.
 func (r *Room) OnResume(fn func(*Tick, *Client)) {
 	if r.opens("OnResume") {
 		r.hooks.onResume = append(r.hooks.onResume, fn)

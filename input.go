@@ -57,8 +57,9 @@ var repeatPlace = panicguard.Place{Name: "NewInput.repeat"}
 // Handle sets the function that runs for the inputs of clients: at the start of each fixed step, in
 // the order of the clients' ids, once for each client after its first input has arrived. A client
 // that has lost its connection and may return gets the result of repeat, until another program
-// takes it over ([TakeOver]) and sends its own first input. The handler owns the input. A panic is
-// isolated, and costs the one input. Call Handle in [Game] Open; a second handler fails it.
+// takes it over ([DuplicateTakeOver]) and sends its own first input. The handler owns the input. A
+// panic is isolated, and costs the one input. Call Handle in [Game] Open; a second handler fails
+// it.
 func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	scratch := new(M)
 	r.handled(r.e.HandleInput(i.in, func(from *room.Client, due *input.Due) {

@@ -54,7 +54,7 @@ type RoomSpec struct {
 	SpectatorDelay time.Duration
 	// Private refuses clients that have neither a [Ticket] nor the room's Code, with the same
 	// answer as for a room that does not exist. A player with a client in the room gets in without
-	// them and takes that client over (SameSubject).
+	// them and takes that client over (Duplicate).
 	Private bool
 	// Code lets people meet in a private room: a client with this code as its client.Config Ticket
 	// gets in. Empty lets the server generate one, which [Room.Spec] returns: six letters and
@@ -70,9 +70,9 @@ type RoomSpec struct {
 	// in any case. So does a client if a newcomer needs its seat, and the client's player or
 	// address keeps more than a quarter of a full room by such clients.
 	KeepDropped time.Duration
-	// SameSubject is the policy for a newcomer whose player ([Join] Subject) is in the room
-	// already; zero means [TakeOver].
-	SameSubject SameSubject
+	// Duplicate is the policy for a newcomer whose player ([Join] Subject) is in the room
+	// already; zero means [DuplicateTakeOver].
+	Duplicate DuplicatePolicy
 	// MaxRewind limits the age of a client's view, see [Tick.View], at the time of the input that
 	// carried it; an older view counts as this old. Zero means 250 ms, less than zero disables
 	// rewinding; at most 1 s. An input is made half a round trip before its step, plus the time for
@@ -103,25 +103,25 @@ type RoomSpec struct {
 	packed schema.Parcel // of Params
 }
 
-// SameSubject is the policy for a newcomer whose player is in the room already: the game's OnAdmit
-// gave it the [Join] Subject of a client of the room, connected or not.
-type SameSubject uint8
+// DuplicatePolicy is the policy for a newcomer whose player is in the room already: the game's
+// OnAdmit gave it the [Join] Subject of a client of the room, connected or not.
+type DuplicatePolicy uint8
 
 // The policies for a player's second connection.
 const (
-	// TakeOver gives the newcomer the existing client with its id and objects, even if the room is
-	// full, locked or private: OnResume is called instead of OnJoin. The older connection is closed
-	// with [CodeReplaced]. Messages from the older connection that have not run, and unsent
-	// messages to it, are dropped. A ticket that the newcomer shows is used up.
+	// DuplicateTakeOver gives the newcomer the existing client with its id and objects, even if the
+	// room is full, locked or private: OnResume is called instead of OnJoin. The older connection
+	// is closed with [CodeReplaced]. Messages from the older connection that have not run, and
+	// unsent messages to it, are dropped. A ticket that the newcomer shows is used up.
 	//
 	// A client plays or watches for all of its life. To change from playing to watching or back, a
 	// player needs a free seat of that kind, or a ticket for one. The existing client then leaves
 	// with CodeReplaced, and the newcomer joins with the same id: OnLeave, OnJoin.
-	TakeOver = 1 + SameSubject(room.TakeOver)
-	// RefuseSecond refuses the newcomer with [CodeRefused].
-	RefuseSecond = 1 + SameSubject(room.Refuse)
-	// AllowSeveral admits the newcomer as a client of its own.
-	AllowSeveral = 1 + SameSubject(room.Allow)
+	DuplicateTakeOver DuplicatePolicy = iota + 1
+	// DuplicateRefuse refuses the newcomer with [CodeRefused].
+	DuplicateRefuse
+	// DuplicateAllow admits the newcomer as a client of its own.
+	DuplicateAllow
 )
 
 // Room is one loop and one game state, both owned by the room's goroutine: call methods in [Game]
@@ -207,7 +207,7 @@ func (r *Room) config(s *Server) room.Config {
 			Name: r.spec.Name, Kind: r.spec.Kind, Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate),
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
 			MaxSpectators: r.spec.MaxSpectators, SpectatorDelay: r.spec.SpectatorDelay, Private: r.spec.Private, Code: r.spec.Code,
-			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject - TakeOver), LostAfter: s.cfg.LostAfter,
+			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.Duplicate - DuplicateTakeOver), LostAfter: s.cfg.LostAfter,
 			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty, Sleep: r.spec.Sleep,
 		},
 		Schema: s.schema.s, Game: &r.hooks, Server: host{r}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,

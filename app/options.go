@@ -106,8 +106,8 @@ const (
 )
 
 // samePlayer are the values of same-player.
-var samePlayer = map[string]netloop.SameSubject{
-	"take-over": netloop.TakeOver, "refuse": netloop.RefuseSecond, "allow": netloop.AllowSeveral,
+var samePlayer = map[string]netloop.DuplicatePolicy{
+	"take-over": netloop.DuplicateTakeOver, "refuse": netloop.DuplicateRefuse, "allow": netloop.DuplicateAllow,
 }
 
 // check returns an error for the first invalid option. bad makes the error.
@@ -218,7 +218,7 @@ func (o *options) server() netloop.Config {
 			Budget:     o.ClientBudget,
 
 			KeepDropped: o.KeepDropped,
-			SameSubject: samePlayer[o.SamePlayer],
+			Duplicate:   samePlayer[o.SamePlayer],
 			MaxRewind:   o.MaxRewind,
 		},
 		LostAfter: o.LostAfter,

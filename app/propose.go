@@ -21,7 +21,7 @@ func (c *configuration) propose(spec netloop.RoomSpec) error {
 	o.KeepDropped, o.MaxRewind = max(o.KeepDropped, 0), max(o.MaxRewind, 0)
 	name := ""
 	for text, policy := range samePlayer {
-		if policy == spec.SameSubject {
+		if policy == spec.Duplicate {
 			name = text
 		}
 	}

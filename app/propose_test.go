@@ -21,7 +21,7 @@ func (p proposer) Spec() netloop.RoomSpec { return p.spec }
 func TestTheGameProposesDefaults(t *testing.T) {
 	spec := netloop.RoomSpec{
 		Name: "hall", Kind: "lobby", Rate: netloop.Hz(20), FixedRate: netloop.Hz(50), SendEvery: 2, MaxClients: 12, Budget: 900, KeepDropped: -1,
-		MaxRewind: 100 * time.Millisecond, SameSubject: netloop.AllowSeveral, CloseEmpty: time.Minute,
+		MaxRewind: 100 * time.Millisecond, Duplicate: netloop.DuplicateAllow, CloseEmpty: time.Minute,
 	}
 	room := func(env []string, args ...string) (got netloop.RoomSpec) {
 		t.Helper()
@@ -36,7 +36,7 @@ func TestTheGameProposesDefaults(t *testing.T) {
 		t.Errorf("the room is %+v, want %+v", got, spec)
 	}
 	want := spec
-	want.Rate, want.FixedRate, want.KeepDropped, want.SameSubject, want.SendEvery = netloop.Hz(60), netloop.Hz(60), 20*time.Second, netloop.TakeOver, 1
+	want.Rate, want.FixedRate, want.KeepDropped, want.Duplicate, want.SendEvery = netloop.Hz(60), netloop.Hz(60), 20*time.Second, netloop.DuplicateTakeOver, 1
 	got := room([]string{"NETLOOP_KEEP_DROPPED=20s"}, "--tick-rate", "60", "--fixed-rate", "0", "--same-player", "take-over",
 		"--config", write(t, "config.yaml", "send-every: 1\n"))
 	if got != want {
@@ -60,7 +60,7 @@ func TestTheGameProposesDefaults(t *testing.T) {
 // An invalid proposal is the game's mistake, and the error names the game.
 func TestAProposalThatCannotBeUsedIsTheGames(t *testing.T) {
 	for name, spec := range map[string]netloop.RoomSpec{
-		"send-every": {SendEvery: 61}, "keep-dropped": {KeepDropped: 2 * time.Hour}, "Room.Rate": {Rate: netloop.Hz(5000)}, "Room.SameSubject": {SameSubject: 9},
+		"send-every": {SendEvery: 61}, "keep-dropped": {KeepDropped: 2 * time.Hour}, "Room.Rate": {Rate: netloop.Hz(5000)}, "Room.Duplicate": {Duplicate: 9},
 	} {
 		r := command(t, proposer{newGame(), spec}, nil)
 		if r.exit != 2 {

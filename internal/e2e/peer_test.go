@@ -231,7 +231,7 @@ func TestClientsWithoutAnAddressShareNothing(t *testing.T) {
 
 // Who was thrown out in this tick already is told the first reason.
 func TestTheFirstReasonToThrowAClientOutCounts(t *testing.T) {
-	several := netloop.Config{Room: netloop.RoomSpec{SameSubject: netloop.AllowSeveral}}
+	several := netloop.Config{Room: netloop.RoomSpec{Duplicate: netloop.DuplicateAllow}}
 	p := newPeers(t, several, script(func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = "ann"; return nil })
 		r.On(netloop.Initialization, "test.kick", func(tick *netloop.Tick) {

@@ -22,14 +22,14 @@ func (s suggesting) Spec() netloop.RoomSpec { return s.spec }
 // Other rooms are as whoever opens them says, and replay as they were.
 func TestAGameProposesItsDefaultRoom(t *testing.T) {
 	seen := map[string]netloop.RoomSpec{}
-	proposal := netloop.RoomSpec{Kind: "lobby", Rate: netloop.Hz(20), MaxClients: 12, SameSubject: netloop.RefuseSecond, CloseEmpty: time.Minute}
+	proposal := netloop.RoomSpec{Kind: "lobby", Rate: netloop.Hz(20), MaxClients: 12, Duplicate: netloop.DuplicateRefuse, CloseEmpty: time.Minute}
 	g := suggesting{func(r *netloop.Room) { seen[r.Spec().Name] = r.Spec() }, proposal}
 	recorded := new(sheet)
-	w := netlooptest.New(t, g, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), SameSubject: netloop.TakeOver}),
+	w := netlooptest.New(t, g, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), Duplicate: netloop.DuplicateTakeOver}),
 		netlooptest.RecordRoom(func(netloop.RoomInfo) (io.WriteCloser, error) { return recorded, nil }))
 	main := seen[""]
 	if main.Kind != "lobby" || main.Rate != netloop.Hz(30) || main.FixedRate != netloop.Hz(30) || main.MaxClients != 12 ||
-		main.SameSubject != netloop.TakeOver || main.CloseEmpty != time.Minute {
+		main.Duplicate != netloop.DuplicateTakeOver || main.CloseEmpty != time.Minute {
 		t.Errorf("the default room is %+v", main)
 	}
 	openRoom(t, w, netloop.RoomSpec{Name: "a"})

@@ -25,7 +25,7 @@ type flooded struct {
 func newFlooded(t *testing.T, open func(*netloop.Room)) *flooded {
 	f := &flooded{clock: clock.NewVirtual(), ran: map[netloop.ClientID]int{}}
 	limits := netloop.RPCLimits{PerSecond: 10, Burst: 20, KickAfter: 30, Share: -1, ClientShare: -1}
-	f.bare = newBareAs(t, netloop.Config{RPC: limits, Room: netloop.RoomSpec{SameSubject: netloop.AllowSeveral}}, func(r *netloop.Room) {
+	f.bare = newBareAs(t, netloop.Config{RPC: limits, Room: netloop.RoomSpec{Duplicate: netloop.DuplicateAllow}}, func(r *netloop.Room) {
 		bareWords.Handle(r, func(_ *netloop.Tick, c *netloop.Client, _ word) error { f.ran[c.ID()]++; return nil })
 		if open != nil {
 			open(r)

@@ -304,9 +304,9 @@ func TestWhoIsNotKept(t *testing.T) {
 		"protocol":         {resume: newcomer(), end: transport.Closed{Code: transport.CodeProtocol}},
 		"silent":           {resume: newcomer(), silent: true, end: lostLink},
 		"no way back":      {end: lostLink},
-		"several":          {player: "ann", cfg: netloop.RoomSpec{SameSubject: netloop.AllowSeveral}, end: lostLink},
+		"several":          {player: "ann", cfg: netloop.RoomSpec{Duplicate: netloop.DuplicateAllow}, end: lostLink},
 		"nobody kept":      {resume: newcomer(), cfg: netloop.RoomSpec{KeepDropped: -1}, end: lostLink},
-		"refuses a second": {player: "ann", resume: newcomer(), cfg: netloop.RoomSpec{SameSubject: netloop.RefuseSecond}, end: lostLink, kept: true},
+		"refuses a second": {player: "ann", resume: newcomer(), cfg: netloop.RoomSpec{Duplicate: netloop.DuplicateRefuse}, end: lostLink, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newReturns(t, netloop.Config{Room: c.cfg})
@@ -499,7 +499,7 @@ func TestAPlayerLeavesAndComesAgainAtOnce(t *testing.T) {
 
 // A room may refuse a player's second connection, or admit it as a separate client.
 func TestASecondConnectionMayBeRefusedOrAllowed(t *testing.T) {
-	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{SameSubject: netloop.RefuseSecond}})
+	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{Duplicate: netloop.DuplicateRefuse}})
 	w.arrive("ann", nil)
 	_, _, err := w.ask("ann", nil)
 	var refused *transport.Refusal
@@ -508,7 +508,7 @@ func TestASecondConnectionMayBeRefusedOrAllowed(t *testing.T) {
 	}
 	w.arrive("bob", nil)
 
-	w = newReturns(t, netloop.Config{Room: netloop.RoomSpec{SameSubject: netloop.AllowSeveral}})
+	w = newReturns(t, netloop.Config{Room: netloop.RoomSpec{Duplicate: netloop.DuplicateAllow}})
 	first, _ := w.arrive("ann", nil)
 	w.arrive("ann", nil)
 	first.End(transport.Closed{Code: transport.CodeLeft})
