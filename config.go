@@ -81,8 +81,8 @@ type Config struct {
 	// program that keeps files passes a number above all that its earlier processes have used, as
 	// the server command does with --state-dir. At most 1<<62.
 	Incarnation uint64
-	// Room describes the default room. A game may propose values for its zero fields: see
-	// [Proposer].
+	// Room describes the default room. A game may have values for its zero fields: see
+	// [RoomDefaulter].
 	Room RoomSpec
 	// MaxRooms is the largest number of rooms, including the default one. Default 1024; at most 100
 	// 000.

@@ -109,7 +109,7 @@ type clockSource struct{ loop.Clock }
 func New(cfg Config, g Game) (*Server, error) {
 	var err error
 	if !cfg.recorded {
-		if cfg.Room, err = cfg.Room.proposed(g); err != nil {
+		if cfg.Room, err = cfg.Room.withDefaults(g); err != nil {
 			return nil, fmt.Errorf("netloop: %w", err)
 		}
 	}

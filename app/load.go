@@ -33,9 +33,9 @@ func newConfiguration(g netloop.Game) (*configuration, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := g.(netloop.Proposer); ok {
+	if p, ok := g.(netloop.RoomDefaulter); ok {
 		c.settings = all
-		if err := c.propose(p.Spec()); err != nil {
+		if err := c.setRoomDefaults(p.RoomDefaults()); err != nil {
 			return nil, err
 		}
 	}

@@ -20,7 +20,7 @@ type setting struct {
 	env  string // NETLOOP_ARENA_ROCKS
 	help string
 	from string // the source of the value: "" is the default
-	game bool   // the game has proposed the default
+	game bool   // the default is the game's
 	v    reflect.Value
 
 	// The value as text, by default and after load: for reload, which may not look at v while the

@@ -20,27 +20,27 @@ func (f *failing) Failed() bool               { return !f.passes }
 func (f *failing) Cleanup(fn func())          { f.ends = append(f.ends, fn) }
 func (f *failing) Logf(text string, a ...any) { f.logged = append(f.logged, fmt.Sprintf(text, a...)) }
 
-// proposing is a game that proposes the rates of its room.
-type proposing struct{ netloop.Game }
+// defaulting is a game with defaults for the rates of its room.
+type defaulting struct{ netloop.Game }
 
-func (proposing) Spec() netloop.RoomSpec {
+func (defaulting) RoomDefaults() netloop.RoomSpec {
 	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 7}
 }
 
 // A test that has failed prints each of its seeds once, however many worlds it has made with them,
-// and the fields of its room that the game has proposed.
+// and the fields of its room that have the game's defaults.
 func TestAFailedTestSaysItsSeedOnce(t *testing.T) {
 	f := &failing{TB: t}
 	for _, seed := range []uint64{5, 5, 6, 5} {
 		tellSeed(f, seed)
 	}
-	tellProposal(f, netloop.RoomSpec{MaxClients: 3}, proposing{})
-	tellProposal(f, netloop.RoomSpec{}, proposing{})
+	logRoomDefaults(f, netloop.RoomSpec{MaxClients: 3}, defaulting{})
+	logRoomDefaults(f, netloop.RoomSpec{}, defaulting{})
 	for _, end := range f.ends {
 		end()
 	}
 	if len(f.logged) != 3 || !strings.HasPrefix(f.logged[0], "seed 5:") || !strings.HasPrefix(f.logged[1], "seed 6:") ||
-		f.logged[2] != "netlooptest: Room leaves Rate to the game's Spec" {
+		f.logged[2] != "netlooptest: Room leaves Rate to the game's RoomDefaults" {
 		t.Errorf("it logs %q", f.logged)
 	}
 }
@@ -49,7 +49,7 @@ func TestAFailedTestSaysItsSeedOnce(t *testing.T) {
 func TestATestThatPassesSaysNoSeed(t *testing.T) {
 	f := &failing{TB: t, passes: true}
 	tellSeed(f, 5)
-	tellProposal(f, netloop.RoomSpec{MaxClients: 3}, proposing{})
+	logRoomDefaults(f, netloop.RoomSpec{MaxClients: 3}, defaulting{})
 	for _, end := range f.ends {
 		end()
 	}

@@ -66,9 +66,9 @@ func AllowPanics() Option { return func(o *options) { o.panics = true } }
 // seed is 1, or that in the environment variable NETLOOP_SEED.
 func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 
-// Room sets the default room's rates and limits. As at a server, a zero field is the game's
-// proposal, if it is a [netloop.Proposer], and else the default; a test that fails logs which
-// fields the game has proposed.
+// Room sets the default room's rates and limits. As at a server, a zero field has the game's
+// default, if it is a [netloop.RoomDefaulter], and else netloop's; a test that fails logs the
+// fields that have the game's.
 func Room(s netloop.RoomSpec) Option { return func(o *options) { o.cfg.Room = s } }
 
 // Limits bounds the cost of clients' messages for the room.
@@ -105,7 +105,7 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 		apply(&opt)
 	}
 	tellSeed(tb, opt.seed)
-	tellProposal(tb, opt.cfg.Room, g)
+	logRoomDefaults(tb, opt.cfg.Room, g)
 	opt.cfg.Seed = opt.seed
 	opt.cfg.Log = logger(tb, opt.panics)
 	w := &World{tb: tb, cfg: opt.cfg, net: memnet.New(opt.seed)}
@@ -183,18 +183,18 @@ func tellSeed(tb testing.TB, seed uint64) {
 	})
 }
 
-// tellProposal logs, if the test has failed, which fields of the room the game has proposed beside
-// those of the option Room.
-func tellProposal(tb testing.TB, room netloop.RoomSpec, g netloop.Game) {
-	p, proposes := g.(netloop.Proposer)
+// logRoomDefaults logs, if the test has failed, which fields of the room have the game's defaults
+// beside those of the option Room.
+func logRoomDefaults(tb testing.TB, room netloop.RoomSpec, g netloop.Game) {
+	p, ok := g.(netloop.RoomDefaulter)
 	asked := reflect.ValueOf(room)
-	if !proposes || asked.IsZero() {
+	if !ok || asked.IsZero() {
 		return
 	}
 	var names []string
-	proposal := reflect.ValueOf(p.Spec())
+	defaults := reflect.ValueOf(p.RoomDefaults())
 	for i := range asked.NumField() {
-		if f := asked.Type().Field(i); f.IsExported() && asked.Field(i).IsZero() && !proposal.Field(i).IsZero() {
+		if f := asked.Type().Field(i); f.IsExported() && asked.Field(i).IsZero() && !defaults.Field(i).IsZero() {
 			names = append(names, f.Name)
 		}
 	}
@@ -203,7 +203,7 @@ func tellProposal(tb testing.TB, room netloop.RoomSpec, g netloop.Game) {
 	}
 	tb.Cleanup(func() {
 		if tb.Failed() {
-			tb.Logf("netlooptest: Room leaves %s to the game's Spec", strings.Join(names, ", "))
+			tb.Logf("netlooptest: Room leaves %s to the game's RoomDefaults", strings.Join(names, ", "))
 		}
 	})
 }

@@ -79,7 +79,7 @@ func (g *Game) Config() any { return &g.cfg }
 // Schema implements netloop.Game.
 func (g *Game) Schema() *netloop.Schema { return Schema }
 
-// Spec implements netloop.Proposer: the lobby is large, and has little work.
+// RoomDefaults implements netloop.RoomDefaulter: the lobby is large, and has little work.
 func (g *Game) Spec() netloop.RoomSpec {
 	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 2000, Sleep: true}
 }

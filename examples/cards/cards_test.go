@@ -24,7 +24,7 @@ func game(file string, players int, turn time.Duration) *cards.Game {
 
 // world is a server with a game for tests.
 func world(t *testing.T, g *cards.Game) *netlooptest.World {
-	return netlooptest.New(t, g, netlooptest.Room(g.Spec()))
+	return netlooptest.New(t, g, netlooptest.Room(g.RoomDefaults()))
 }
 
 // until steps until a condition holds. Work is done meanwhile.

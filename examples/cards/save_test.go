@@ -39,7 +39,7 @@ func (l *logged) Logf(format string, args ...any) {
 func TestATableThatGoesOnElsewhereCloses(t *testing.T) {
 	g := game("", 2, 5*time.Second)
 	fails := &failing{logged: logged{TB: t}}
-	w := netlooptest.New(fails, g, netlooptest.Room(g.Spec()))
+	w := netlooptest.New(fails, g, netlooptest.Room(g.RoomDefaults()))
 	link := netlooptest.Link{Delay: 10 * time.Millisecond}
 	_, ann := seat(t, w, "ann", "oak", false, link)
 	_, bob := seat(t, w, "bob", "oak", false, link)
@@ -121,7 +121,7 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 	g, files := game("", 2, 5*time.Second), recordings{}
 	g.Config().(*cards.Config).Goal = 1
 	log := &logged{TB: t}
-	w := netlooptest.New(log, g, netlooptest.Room(g.Spec()), netlooptest.RecordRoom(files.open))
+	w := netlooptest.New(log, g, netlooptest.Room(g.RoomDefaults()), netlooptest.RecordRoom(files.open))
 	link := netlooptest.Link{Delay: 10 * time.Millisecond}
 	annClient, ann := seat(t, w, "ann", "oak", true, link)
 	if err := g.BreakStore(true); err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// proposer is a game that proposes the spec of its default room.
-type proposer struct {
+// defaulter is a game with defaults for the spec of its default room.
+type defaulter struct {
 	*game
 	spec netloop.RoomSpec
 }
 
-func (p proposer) Spec() netloop.RoomSpec { return p.spec }
+func (p defaulter) RoomDefaults() netloop.RoomSpec { return p.spec }
 
-// The game's proposal is the default of the settings, and printed as such; the operator's settings
-// take precedence, also if they equal the default without the game.
-func TestTheGameProposesDefaults(t *testing.T) {
+// The game's RoomDefaults are the defaults of the settings, and printed as such; the operator's
+// settings take precedence, also if they equal the default without the game.
+func TestTheGameHasRoomDefaults(t *testing.T) {
 	spec := netloop.RoomSpec{
 		Name: "hall", Kind: "lobby", Rate: netloop.Hz(20), FixedRate: netloop.Hz(50), SendEvery: 2, MaxClients: 12, Budget: 900, KeepDropped: -1,
 		MaxRewind: 100 * time.Millisecond, Duplicate: netloop.DuplicateAllow, CloseEmpty: time.Minute,
@@ -27,7 +27,7 @@ func TestTheGameProposesDefaults(t *testing.T) {
 		t.Helper()
 		g := newGame()
 		g.open = func(r *netloop.Room) error { got = r.Spec(); return nil }
-		if r := command(t, proposer{g, spec}, env, append([]string{"loop", "print"}, args...)...); r.exit != 0 {
+		if r := command(t, defaulter{g, spec}, env, append([]string{"loop", "print"}, args...)...); r.exit != 0 {
 			t.Fatalf("exit %d: %s", r.exit, r.stderr)
 		}
 		return got
@@ -43,7 +43,7 @@ func TestTheGameProposesDefaults(t *testing.T) {
 		t.Errorf("the room is %+v, want %+v", got, want)
 	}
 
-	r := command(t, proposer{newGame(), spec}, nil, "config", "--tick-rate", "30")
+	r := command(t, defaulter{newGame(), spec}, nil, "config", "--tick-rate", "30")
 	for _, line := range []string{
 		"tick-rate: 30 # --tick-rate", "fixed-rate: 50 # the game", "send-every: 2 # the game", "max-clients: 12 # the game", "client-budget: 900 # the game",
 		"keep-dropped: 0s # the game", "max-rewind: 100ms # the game", "same-player: allow # the game", "lost-after: 5s",
@@ -52,20 +52,20 @@ func TestTheGameProposesDefaults(t *testing.T) {
 			t.Errorf("%q is not printed:\n%s", line, r.stdout)
 		}
 	}
-	if r := command(t, proposer{newGame(), spec}, nil, "--help"); !strings.Contains(r.stdout, "or a fraction such as 30000/1001 (default 20)") {
+	if r := command(t, defaulter{newGame(), spec}, nil, "--help"); !strings.Contains(r.stdout, "or a fraction such as 30000/1001 (default 20)") {
 		t.Errorf("--help says nothing of it:\n%s", r.stdout)
 	}
 }
 
-// An invalid proposal is the game's mistake, and the error names the game.
-func TestAProposalThatCannotBeUsedIsTheGames(t *testing.T) {
+// Invalid RoomDefaults are the game's mistake, and the error names the game.
+func TestInvalidRoomDefaultsAreTheGames(t *testing.T) {
 	for name, spec := range map[string]netloop.RoomSpec{
 		"send-every": {SendEvery: 61}, "keep-dropped": {KeepDropped: 2 * time.Hour}, "Room.Rate": {Rate: netloop.Hz(5000)}, "Room.Duplicate": {Duplicate: 9},
 	} {
-		r := command(t, proposer{newGame(), spec}, nil)
+		r := command(t, defaulter{newGame(), spec}, nil)
 		if r.exit != 2 {
 			t.Errorf("%s: exit %d", name, r.exit)
 		}
-		oneLineOf(t, r.stderr, "the game's Spec: "+name)
+		oneLineOf(t, r.stderr, "the game's RoomDefaults: "+name)
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// suggesting is a game that proposes what its default room is like.
-type suggesting struct {
+// defaulting is a game with defaults for its room.
+type defaulting struct {
 	script
 	spec netloop.RoomSpec
 }
 
-func (s suggesting) Spec() netloop.RoomSpec { return s.spec }
+func (s defaulting) RoomDefaults() netloop.RoomSpec { return s.spec }
 
-// A game proposes its default room, of which the configuration overrules each field by itself.
+// The game's RoomDefaults are defaults, of which the configuration overrules each field by itself.
 // Other rooms are as whoever opens them says, and replay as they were.
-func TestAGameProposesItsDefaultRoom(t *testing.T) {
+func TestAGameHasDefaultsForItsRoom(t *testing.T) {
 	seen := map[string]netloop.RoomSpec{}
-	proposal := netloop.RoomSpec{Kind: "lobby", Rate: netloop.Hz(20), MaxClients: 12, Duplicate: netloop.DuplicateRefuse, CloseEmpty: time.Minute}
-	g := suggesting{func(r *netloop.Room) { seen[r.Spec().Name] = r.Spec() }, proposal}
+	defaults := netloop.RoomSpec{Kind: "lobby", Rate: netloop.Hz(20), MaxClients: 12, Duplicate: netloop.DuplicateRefuse, CloseEmpty: time.Minute}
+	g := defaulting{func(r *netloop.Room) { seen[r.Spec().Name] = r.Spec() }, defaults}
 	recorded := new(sheet)
 	w := netlooptest.New(t, g, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), Duplicate: netloop.DuplicateTakeOver}),
 		netlooptest.RecordRoom(func(netloop.RoomInfo) (io.WriteCloser, error) { return recorded, nil }))
@@ -45,8 +45,8 @@ func TestAGameProposesItsDefaultRoom(t *testing.T) {
 		t.Errorf("it replays as %+v, and was %+v", seen["a"], other)
 	}
 
-	bad := suggesting{func(*netloop.Room) {}, netloop.RoomSpec{MaxClients: -1}}
-	if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{MaxClients: 4}}, bad); err == nil || !strings.Contains(err.Error(), "the game's Spec: Room.MaxClients") {
-		t.Errorf("a proposal that cannot be used: %v", err)
+	bad := defaulting{func(*netloop.Room) {}, netloop.RoomSpec{MaxClients: -1}}
+	if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{MaxClients: 4}}, bad); err == nil || !strings.Contains(err.Error(), "the game's RoomDefaults: Room.MaxClients") {
+		t.Errorf("invalid RoomDefaults: %v", err)
 	}
 }
