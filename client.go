@@ -18,7 +18,7 @@ type Client struct {
 	room   *Room
 	join   *Join
 	groups []*ClientGroup // the groups that it is in
-	spawns Born           // the spawn key of the next object that its input spawns: see FromInput
+	spawns SpawnKey       // of the next object that its input spawns: see Tick.SpawnKey
 }
 
 // clientOf returns the only handle of a client; nil for none.

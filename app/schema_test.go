@@ -35,7 +35,7 @@ type everything struct {
 	Target netloop.Ref[everything]
 	Until  netloop.Deadline
 	Said   *timestamppb.Timestamp
-	Born   netloop.Born
+	Born   netloop.SpawnKey
 	Local  int `net:"-"`
 }
 
@@ -74,7 +74,7 @@ func TestSchemaOfCallsAsTypeScript(t *testing.T) {
 		Odds []float64
 	}
 	type plain struct {
-		Born netloop.Born
+		Born netloop.SpawnKey
 		X    float32
 	}
 	type still struct{ X float32 }

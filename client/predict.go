@@ -96,7 +96,7 @@ type predictor struct {
 	spare  unsafe.Pointer // *S
 	smooth time.Duration
 	snap   func(was, is unsafe.Pointer) bool
-	born   int // the offset of its netloop.Born, or -1
+	born   int // the offset of its netloop.SpawnKey, or -1
 
 	objects []*predicted // in the order in which they run
 	wrong   map[string]uint64

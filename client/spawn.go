@@ -13,11 +13,12 @@ import (
 
 // Spawn makes an object that the server is about to spawn, so that a shot appears as it is fired:
 // in a step function of [Predict], or elsewhere in FixedUpdate. Its class is predicted too, and its
-// state has a field of the type [netloop.Born], in which the server stores [netloop.FromInput].
+// state has a field of the type [netloop.SpawnKey], in which the server stores
+// [netloop.Tick.SpawnKey].
 //
 //	type Shot struct {
 //		Pos, Vel Vec
-//		Born     netloop.Born `net:"read=owner"`
+//		Key      netloop.SpawnKey `net:"read=owner"`
 //	}
 //
 //	client.Predict(c, Ships, Controls, func(s *Ship, t *netloop.Tick, in Control) {
@@ -45,13 +46,13 @@ func Spawn[S any](c *Client, k *netloop.Class[S], init S) *netloop.Object[S] {
 	case by == nil:
 		panic(fmt.Sprintf("client: Spawn: class %q is not predicted: call Predict for it", k.Name()))
 	case by.born < 0:
-		panic(fmt.Sprintf("client: Spawn: class %q needs a field of the type netloop.Born, which the server sets to netloop.FromInput", k.Name()))
+		panic(fmt.Sprintf("client: Spawn: class %q needs a field of the type netloop.SpawnKey, which the server sets to Tick.SpawnKey", k.Name()))
 	case c.now.Stage != netloop.FixedUpdate:
 		panic("client: Spawn works in FixedUpdate only, where steps have inputs")
 	}
 	b := birth{step: c.now.FixedStep, n: p.spawned, awaited: true, inStep: p.running > 0}
 	p.spawned++
-	*(*netloop.Born)(unsafe.Add(unsafe.Pointer(&init), by.born)) = netloop.Born{Step: b.step, N: b.n}
+	*(*netloop.SpawnKey)(unsafe.Add(unsafe.Pointer(&init), by.born)) = netloop.SpawnKey{Step: b.step, N: b.n}
 	return class.Wrap(c.spawn(by, b, unsafe.Pointer(&init)).o).(*netloop.Object[S])
 }
 
@@ -67,11 +68,11 @@ type birth struct {
 	unborn  bool  // the replay has not spawned it again yet
 }
 
-// bornField returns the offset of the field of type netloop.Born, or -1.
+// bornField returns the offset of the field of type netloop.SpawnKey, or -1.
 func bornField[S any]() int {
 	t := reflect.TypeFor[S]()
 	for i := range t.NumField() {
-		if f := t.Field(i); f.Type == reflect.TypeFor[netloop.Born]() {
+		if f := t.Field(i); f.Type == reflect.TypeFor[netloop.SpawnKey]() {
 			return int(f.Offset)
 		}
 	}
@@ -85,7 +86,7 @@ func (c *Client) spawn(by *predictor, b birth, init unsafe.Pointer) *predicted {
 	switch {
 	case d == nil:
 		if p.awaited >= maxAwaited {
-			panic(fmt.Sprintf("client: Spawn: %d objects wait for the server's: is netloop.FromInput stored there?", p.awaited))
+			panic(fmt.Sprintf("client: Spawn: %d objects wait for the server's: is Tick.SpawnKey stored there?", p.awaited))
 		}
 		live := newState(by.class.State)
 		by.copy(live, init)
@@ -138,7 +139,7 @@ func (c *Client) met(o *netvar.Object, tick uint64) bool {
 	if by == nil || by.born < 0 || o.Owner() != uint64(c.id) {
 		return false
 	}
-	born := (*netloop.Born)(unsafe.Add(o.Live(), by.born))
+	born := (*netloop.SpawnKey)(unsafe.Add(o.Live(), by.born))
 	d := by.find(born.Step, born.N)
 	if d == nil || !d.birth.awaited {
 		return false

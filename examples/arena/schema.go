@@ -66,7 +66,7 @@ type Shot struct {
 	X, Y    float32          `net:"quant=1/32"` // where it was fired
 	Heading float32          `net:"quant=1/256"`
 	End     netloop.Deadline // it is visible until then
-	Born    netloop.Born     `net:"read=owner"`
+	Born    netloop.SpawnKey `net:"read=owner"`
 }
 
 // PickupKind is the effect of a pickup.

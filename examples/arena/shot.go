@@ -21,7 +21,7 @@ func (s *Ship) Shot(t *netloop.Tick) Shot {
 
 // fire decides at once which ship a shot strikes, in the view of the shooting player.
 func (a *room) fire(t *netloop.Tick, from *netloop.Client, ship *netloop.Object[Ship], shot Shot) {
-	shot.Born = netloop.FromInput(t, from)
+	shot.Born = t.SpawnKey(from)
 	Shots.Spawn(t, shot, netloop.OwnedBy(from.ID()))
 	saw := t.View(from)
 	if o := shot.Strikes(t, from.ID(), At(t, Rocks, saw), At(t, Ships, saw)); o != nil {

@@ -39,11 +39,11 @@ func (r *race) fire(g *gunner) {
 }
 
 // born lists the shots that a side has, by their births.
-func born(t *netloop.Tick) (all []netloop.Born) {
+func born(t *netloop.Tick) (all []netloop.SpawnKey) {
 	for o := range shots.All(t) {
 		all = append(all, o.State().Born)
 	}
-	slices.SortFunc(all, func(a, b netloop.Born) int { return int(a.Step) - int(b.Step) })
+	slices.SortFunc(all, func(a, b netloop.SpawnKey) int { return int(a.Step) - int(b.Step) })
 	return all
 }
 
@@ -138,7 +138,7 @@ func TestShotsAreThereOnceWhateverIsReplayed(t *testing.T) {
 			r.Step(6)
 		}
 		r.Step(100)
-		var server, mine []netloop.Born
+		var server, mine []netloop.SpawnKey
 		r.Tick(func(t *netloop.Tick) { server = born(t) })
 		r.Look(g.Client, func(t *netloop.Tick) { mine = born(t) })
 		s := g.Stats().Prediction
@@ -295,7 +295,7 @@ func TestPredictSaysWhatIsWrong(t *testing.T) {
 	refuses("call Predict for it", func() { client.Spawn(c, shots, shot{}) })
 	client.Predict(c, racers, helm, step)
 	refuses("called twice", func() { client.Predict(c, racers, helm, step) })
-	refuses("needs a field of the type netloop.Born", func() { client.Spawn(c, racers, racer{}) })
+	refuses("needs a field of the type netloop.SpawnKey", func() { client.Spawn(c, racers, racer{}) })
 	client.Predict(c, shots, helm, func(*shot, *netloop.Tick, rudder) {})
 	refuses("works in FixedUpdate only", func() { client.Spawn(c, shots, shot{}) })
 	other := netlooptest.New(t, game{schema: predictedSchema}).Join("", nil, perfect)

@@ -38,7 +38,7 @@ type racer struct {
 type shot struct {
 	X, Y   float32 `net:"quant=1/256"`
 	VX, VY float32 `net:"quant=1/256"`
-	Born   netloop.Born
+	Born   netloop.SpawnKey
 }
 
 // steer is one step of a racer, on both sides. It reports whether it fires.
@@ -94,7 +94,7 @@ func newRace(t *testing.T, o ...netlooptest.Option) *race {
 			s := o.Edit(t)
 			if s.steer(t, in) && !r.deny {
 				one := s.shot()
-				one.Born = netloop.FromInput(t, from)
+				one.Born = t.SpawnKey(from)
 				for range 1 + r.twins {
 					shots.Spawn(t, one, netloop.OwnedBy(from.ID()))
 				}

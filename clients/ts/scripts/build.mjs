@@ -46,7 +46,7 @@ async function built(entry, options) {
 
 /**
  * The names of properties that nobody outside sees, which are made short: all but those of the API,
- * of the language, of what is used of the browser and of Node, and of netloop.Born in a state.
+ * of the language, of what is used of the browser and of Node, and of netloop.SpawnKey in a state.
  */
 async function internalNames() {
   const taken = new Set(["Step", "N", "unref"]);

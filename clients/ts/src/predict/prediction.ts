@@ -265,7 +265,7 @@ export class Prediction {
     const own = by.round({ ...state, [by.born!]: { Step: BigInt(step), N: birth.n } });
     let d = by.find(step, birth.n);
     if (!d) {
-      if (this.awaited >= MAX_AWAITED) throw new Error(`${this.awaited} objects of spawn wait for the server's: is netloop.FromInput stored there?`);
+      if (this.awaited >= MAX_AWAITED) throw new Error(`${this.awaited} objects of spawn wait for the server's: is Tick.SpawnKey stored there?`);
       const e = this.s.addLocal(by.className, own);
       d = new Predicted(by, e, 0, this.kept);
       d.birth = birth;

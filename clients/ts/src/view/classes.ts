@@ -159,7 +159,7 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     const by = prediction.by(this.name);
     const step = prediction.running || this.world.fixedStep; // A step that runs again does so before FixedUpdate.
     if (!by) throw new Error(`spawn ${this.name}: the class is not predicted`);
-    if (!by.born) throw new Error(`spawn ${this.name}: the schema names no field of the type netloop.Born`);
+    if (!by.born) throw new Error(`spawn ${this.name}: the schema names no field of the type netloop.SpawnKey`);
     if (step === undefined) throw new Error(`spawn ${this.name}: it works in FixedUpdate only, where steps have inputs`);
     return prediction.spawn(by, state, step);
   }
