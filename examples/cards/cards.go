@@ -80,7 +80,7 @@ func (g *Game) Config() any { return &g.cfg }
 func (g *Game) Schema() *netloop.Schema { return Schema }
 
 // RoomDefaults implements netloop.RoomDefaulter: the lobby is large, and has little work.
-func (g *Game) Spec() netloop.RoomSpec {
+func (g *Game) RoomDefaults() netloop.RoomSpec {
 	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 2000, Sleep: true}
 }
 
