@@ -52,7 +52,7 @@ type LinkStats struct {
 	InputEarly   time.Duration // from the newest input's arrival to its deadline; below 0 is late
 	InputMargin  time.Duration // the same, at least, for 95 of 100 inputs of the last second
 
-	Rewind       time.Duration // age of the client's newest view at its step, see [Tick.View]
+	Rewind       time.Duration // age of the client's newest view at its step, see [Tick.ViewMoment]
 	ViewsClamped uint64        // views that were moved into the allowed range
 }
 

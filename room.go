@@ -73,8 +73,8 @@ type RoomSpec struct {
 	// Duplicate is the policy for a newcomer whose player ([Join] Subject) is in the room
 	// already; zero means [DuplicateTakeOver].
 	Duplicate DuplicatePolicy
-	// MaxRewind limits the age of a client's view, see [Tick.View], at the time of the input that
-	// carried it; an older view counts as this old. Zero means 250 ms, less than zero disables
+	// MaxRewind limits the age of a client's view, see [Tick.ViewMoment], at the time of the input
+	// that carried it; an older view counts as this old. Zero means 250 ms, less than zero disables
 	// rewinding; at most 1 s. An input is made half a round trip before its step, plus the time for
 	// which inputs wait for their steps, and this age is limited to MaxRewind too. The total rewind
 	// is therefore at most twice MaxRewind.

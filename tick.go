@@ -121,19 +121,20 @@ func (t *Tick) Client(id ClientID) (*Client, bool) {
 	return clientOf(c), ok
 }
 
-// View returns the client's view at the time of the input that is handled now, for [Object.At]: the
-// moment at which the player aimed. In the handler of [Input] it is exact, for the client that sent
-// the input. Elsewhere it is the view of the input that ran last. For a step whose input is missed,
-// the view advances with time, as it does for all clients. Without any input there is no view.
+// ViewMoment returns the client's view at the time of the input that is handled now, for
+// [Object.At]: the moment at which the player aimed. In the handler of [Input] it is exact, for the
+// client that sent the input. Elsewhere it is the view of the input that ran last. For a step whose
+// input is missed, the view advances with time, as it does for all clients. Without any input there
+// is no view.
 //
 // The client's claim is limited to plausible views: the client has both snapshots, one follows the
 // other, they are not older than [RoomSpec] MaxRewind allows, and the view advances with time, give
 // or take an eighth of a second in each second. Any other view is replaced by the nearest plausible
 // one and counted, see [LinkStats]. It panics on a client.
-func (t *Tick) View(c *Client) View {
-	t.server("Tick.View")
-	c.need("Tick.View")
-	return View(c.e.View())
+func (t *Tick) ViewMoment(c *Client) Moment {
+	t.server("Tick.ViewMoment")
+	c.need("Tick.ViewMoment")
+	return Moment(c.e.View())
 }
 
 // AfterFunc calls fn once, at the start of Update of the first tick at which d of game time has

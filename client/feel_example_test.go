@@ -47,7 +47,7 @@ func (duelGame) Open(r *netloop.Room) error {
 		own := *figures.Of(from)
 		own.Edit(t).Step(t, in)
 		for other := range fencers.All(t) {
-			saw, ok := other.At(t.View(from)) // Where the shooter saw the other.
+			saw, ok := other.At(t.ViewMoment(from)) // Where the shooter saw the other.
 			if in.Fire && ok && other != own && math.Abs(float64(saw.X-own.State().X)) < 1 {
 				other.Edit(t).Hits++
 			}

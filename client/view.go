@@ -146,19 +146,19 @@ func (c *Client) ViewTime() time.Duration {
 	return c.views.at
 }
 
-// Viewed returns the snapshots between which this frame shows interpolated classes. Without such a
-// class both are the newest state. The zero View means no snapshot.
-func (c *Client) Viewed() netloop.View {
+// ViewMoment returns the snapshots between which this frame shows interpolated classes. Without
+// such a class both are the newest state. The zero Moment means no snapshot.
+func (c *Client) ViewMoment() netloop.Moment {
 	if !c.views.any {
 		tick := c.replica.Tick()
-		return netloop.View{From: tick, To: tick}
+		return netloop.Moment{From: tick, To: tick}
 	}
-	return netloop.View(c.views.moment)
+	return netloop.Moment(c.views.moment)
 }
 
 // inputView returns the view that the player sees while making an input now.
 func (c *Client) inputView() input.View {
-	v := c.Viewed()
+	v := c.ViewMoment()
 	return input.View{From: v.From, To: v.To, Alpha: float32(v.Alpha)}
 }
 

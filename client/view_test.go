@@ -63,7 +63,7 @@ func armada(tb testing.TB, n int) (*Client, []*netloop.Object[sailing]) {
 	for o := range Views(r.Client, ships) {
 		drawn = append(drawn, o)
 	}
-	if v := r.Viewed(); len(drawn) != n || v.From == v.To {
+	if v := r.ViewMoment(); len(drawn) != n || v.From == v.To {
 		tb.Fatalf("%d of %d ships are drawn, at %+v", len(drawn), n, v)
 	}
 	return r.Client, drawn

@@ -171,7 +171,7 @@ func TestShotsStrikeTheFirst(t *testing.T) {
 		}
 		struck := netloop.ClientID(0)
 		w.Tick(func(tick *netloop.Tick) {
-			shot, now := arena.Shot{X: 0, Y: 100}, netloop.View{}
+			shot, now := arena.Shot{X: 0, Y: 100}, netloop.Moment{}
 			if o := shot.Strikes(tick, players[0].ID(), arena.At(tick, arena.Rocks, now), arena.At(tick, arena.Ships, now)); o != nil {
 				struck = o.Owner()
 			}

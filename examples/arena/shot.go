@@ -23,7 +23,7 @@ func (s *Ship) Shot(t *netloop.Tick) Shot {
 func (a *room) fire(t *netloop.Tick, from *netloop.Client, ship *netloop.Object[Ship], shot Shot) {
 	shot.Born = t.SpawnKey(from)
 	Shots.Spawn(t, shot, netloop.OwnedBy(from.ID()))
-	saw := t.View(from)
+	saw := t.ViewMoment(from)
 	if o := shot.Strikes(t, from.ID(), At(t, Rocks, saw), At(t, Ships, saw)); o != nil {
 		strike := Strike{By: ship.Ref(), Ship: o.Ref(), Step: t.FixedStep()}
 		Struck.Send(t, netloop.To(from.ID(), o.Owner()), strike, netloop.WithState())
@@ -32,7 +32,7 @@ func (a *room) fire(t *netloop.Tick, from *netloop.Client, ship *netloop.Object[
 }
 
 // At returns the objects of a class as a player saw them, without those that have despawned since.
-func At[S any](t *netloop.Tick, k *netloop.Class[S], v netloop.View) iter.Seq2[*netloop.Object[S], S] {
+func At[S any](t *netloop.Tick, k *netloop.Class[S], v netloop.Moment) iter.Seq2[*netloop.Object[S], S] {
 	return func(yield func(*netloop.Object[S], S) bool) {
 		for o := range k.All(t) {
 			if s, ok := o.At(v); ok && !yield(o, s) {

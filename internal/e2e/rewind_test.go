@@ -57,7 +57,7 @@ func (g *shooter) Open(r *netloop.Room) error {
 		}
 		near := func(s runner) bool { return math.Abs(float64(s.X-in.At)) < 0.5 }
 		g.fired++
-		if s, ok := g.target.At(t.View(from)); ok && near(s) {
+		if s, ok := g.target.At(t.ViewMoment(from)); ok && near(s) {
 			g.hits++
 		}
 		if near(g.target.State()) {
@@ -157,7 +157,7 @@ func TestTheServerSeesWhatTheClientSaw(t *testing.T) {
 		})
 		compared, wrong := 0, 0
 		g.compare = func(t *netloop.Tick, from *netloop.Client, n uint32) {
-			view := t.View(from)
+			view := t.ViewMoment(from)
 			most := float32(view.To-view.From)*4/64 + 1.0/128 // A runner moves by 4 in a tick.
 			for ref, saw := range drawn[n] {
 				o, alive := ref.Get(t)
@@ -202,16 +202,16 @@ func TestAtTheEndsOfHistory(t *testing.T) {
 	w.Tick(func(*netloop.Tick) {
 		for _, at := range []struct {
 			o    *netloop.Object[runner]
-			v    netloop.View
+			v    netloop.Moment
 			want float32
 			ok   bool
 		}{
-			{o, netloop.View{From: 150, To: 152, Alpha: 0.25}, 150.5, true},
-			{o, netloop.View{}, 160, true},
-			{o, netloop.View{From: 10, To: 11}, 0, false},
-			{o, netloop.View{From: 8, To: 9}, 0, false},
-			{gone, netloop.View{From: 140, To: 141}, 0, false},
-			{gone, netloop.View{}, 0, false},
+			{o, netloop.Moment{From: 150, To: 152, Alpha: 0.25}, 150.5, true},
+			{o, netloop.Moment{}, 160, true},
+			{o, netloop.Moment{From: 10, To: 11}, 0, false},
+			{o, netloop.Moment{From: 8, To: 9}, 0, false},
+			{gone, netloop.Moment{From: 140, To: 141}, 0, false},
+			{gone, netloop.Moment{}, 0, false},
 		} {
 			if s, ok := at.o.At(at.v); ok != at.ok || s.X != at.want {
 				t.Errorf("at %+v X is %v, %v, want %v, %v", at.v, s.X, ok, at.want, at.ok)
@@ -219,8 +219,8 @@ func TestAtTheEndsOfHistory(t *testing.T) {
 		}
 	})
 	panics := map[string]func(*netloop.Tick, *netloop.Object[runner]){
-		"netloop: Object.At works on the server only": func(_ *netloop.Tick, o *netloop.Object[runner]) { o.At(netloop.View{From: 1, To: 2}) },
-		"netloop: Tick.View works on the server only": func(t *netloop.Tick, _ *netloop.Object[runner]) { t.View(nil) },
+		"netloop: Object.At works on the server only":       func(_ *netloop.Tick, o *netloop.Object[runner]) { o.At(netloop.Moment{From: 1, To: 2}) },
+		"netloop: Tick.ViewMoment works on the server only": func(t *netloop.Tick, _ *netloop.Object[runner]) { t.ViewMoment(nil) },
 	}
 	c.On(netloop.Update, "look", func(tick *netloop.Tick) {
 		for mine := range runners.All(tick) {
@@ -245,14 +245,14 @@ func TestAtTheEndsOfHistory(t *testing.T) {
 
 // Another program of the same player has not seen what the first one saw.
 func TestATakeOverBeginsWithoutAView(t *testing.T) {
-	var before, after netloop.View
+	var before, after netloop.Moment
 	resumed := false
 	w := netlooptest.New(t, game{schema: gallery, script: func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
-		r.OnResume(func(t *netloop.Tick, c *netloop.Client) { after, resumed = t.View(c), true })
+		r.OnResume(func(t *netloop.Tick, c *netloop.Client) { after, resumed = t.ViewMoment(c), true })
 		aims.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ aim) {
 			if !resumed {
-				before = t.View(from)
+				before = t.ViewMoment(from)
 			}
 		})
 	}})
@@ -261,7 +261,7 @@ func TestATakeOverBeginsWithoutAView(t *testing.T) {
 	w.Step(90)
 	w.Join("ann", nil, perfect)
 	w.Step(30)
-	if before == (netloop.View{}) || !resumed || after != (netloop.View{}) {
+	if before == (netloop.Moment{}) || !resumed || after != (netloop.Moment{}) {
 		t.Errorf("the first saw %+v, and the second, %v, %+v", before, resumed, after)
 	}
 }
@@ -275,11 +275,11 @@ func TestAtAllocatesNothing(t *testing.T) {
 	w.Step(90)
 	w.Tick(func(tick *netloop.Tick) {
 		for from := range tick.Clients() {
-			if tick.View(from) == (netloop.View{}) {
+			if tick.ViewMoment(from) == (netloop.Moment{}) {
 				t.Error("the client has seen nothing")
 			}
 			n := testing.AllocsPerRun(20, func() {
-				if s, ok := g.target.At(tick.View(from)); !ok || s.X == 0 {
+				if s, ok := g.target.At(tick.ViewMoment(from)); !ok || s.X == 0 {
 					t.Error("it was not there")
 				}
 			})
@@ -296,7 +296,7 @@ func BenchmarkAt(b *testing.B) {
 	w := netlooptest.New(b, g)
 	w.Step(200)
 	b.ReportAllocs()
-	v := netloop.View{From: 185, To: 186, Alpha: 0.5}
+	v := netloop.Moment{From: 185, To: 186, Alpha: 0.5}
 	for b.Loop() {
 		if s, ok := g.target.At(v); !ok || s.X == 0 {
 			b.Fatal("it was not there")

@@ -89,7 +89,7 @@ func (h past) life(w *netlooptest.World, r *rand.Rand, all []*netloop.Object[tra
 // look compares what a frame draws with what the server had at the two snapshots.
 func (h past) look(t *testing.T, c *client.Client, exact bool) (drawn int) {
 	t.Helper()
-	v := c.Viewed()
+	v := c.ViewMoment()
 	from, to := h[v.From], h[v.To]
 	if v.From == 0 || from == nil || to == nil {
 		return 0
@@ -123,7 +123,7 @@ func (h past) look(t *testing.T, c *client.Client, exact bool) (drawn int) {
 }
 
 // unbroken tells whether the client may see the train at all ticks around a view.
-func (h past) unbroken(ref netloop.Ref[train], v netloop.View) bool {
+func (h past) unbroken(ref netloop.Ref[train], v netloop.Moment) bool {
 	for tick := v.From; tick <= v.To; tick++ {
 		if _, ok := h[tick][ref]; !ok {
 			return false
@@ -386,7 +386,7 @@ func TestViewWithoutInterpolationIsTheNewestState(t *testing.T) {
 			}
 		}
 	})
-	if v, newest := c.Viewed(), c.Stats().Applied; v != (netloop.View{From: newest, To: newest}) || c.ViewTime() != c.TickRate().Period()*time.Duration(newest) && c.ViewTime() == 0 {
+	if v, newest := c.ViewMoment(), c.Stats().Applied; v != (netloop.Moment{From: newest, To: newest}) || c.ViewTime() != c.TickRate().Period()*time.Duration(newest) && c.ViewTime() == 0 {
 		t.Errorf("it sees %+v at %v, the newest is %d", v, c.ViewTime(), newest)
 	}
 	client.Interpolate(c, trains)

@@ -21,11 +21,11 @@ import (
 type aimer struct {
 	*pilots
 	*pilot
-	views []netloop.View  // accepted views, by input
-	back  []time.Duration // their distance from the step of the input
-	acked uint64          // it acknowledges all packets up to here
-	mute  bool            // it acknowledges no more packets
-	early time.Duration   // margin of an input before the deadline of its step
+	views []netloop.Moment // accepted views, by input
+	back  []time.Duration  // their distance from the step of the input
+	acked uint64           // it acknowledges all packets up to here
+	mute  bool             // it acknowledges no more packets
+	early time.Duration    // margin of an input before the deadline of its step
 }
 
 func newAimer(t testing.TB, cfg netloop.Config) *aimer {
@@ -41,7 +41,7 @@ func newAimer(t testing.TB, cfg netloop.Config) *aimer {
 
 func (a *aimer) open(r *netloop.Room) {
 	inputControls.Handle(r, func(t *netloop.Tick, from *netloop.Client, in steer) {
-		v := t.View(from)
+		v := t.ViewMoment(from)
 		a.views = append(a.views, v)
 		at := (float64(v.From) + v.Alpha*float64(v.To-v.From)) / 60
 		a.back = append(a.back, time.Duration((float64(t.FixedStep())/60-at)*float64(time.Second)))
@@ -62,7 +62,7 @@ func (a *aimer) silent() {
 }
 
 // see runs a tick with an input that was made with a view. It returns the accepted view.
-func (a *aimer) see(v input.View) netloop.View {
+func (a *aimer) see(v input.View) netloop.Moment {
 	a.t.Helper()
 	step := a.tick + 1
 	a.ring.Done(a.tick)
@@ -111,7 +111,7 @@ func TestAnHonestViewCounts(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
 	for n := range 250 {
 		said := a.lagging(4 + float64(n)*0.04) // It drifts by a twenty-fifth of the time.
-		if v := a.see(said); v != (netloop.View{From: said.From, To: said.To, Alpha: float64(said.Alpha)}) {
+		if v := a.see(said); v != (netloop.Moment{From: said.From, To: said.To, Alpha: float64(said.Alpha)}) {
 			t.Fatalf("%+v counts as %+v", said, v)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAViewLiesBetweenNeighbours(t *testing.T) {
 	// With each second snapshot there is none between.
 	a = newAimer(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: 2}})
 	from = a.tick&^1 - 10
-	if v := a.see(input.View{From: from, To: from + 2, Alpha: 0.75}); v != (netloop.View{From: from, To: from + 2, Alpha: 0.75}) {
+	if v := a.see(input.View{From: from, To: from + 2, Alpha: 0.75}); v != (netloop.Moment{From: from, To: from + 2, Alpha: 0.75}) {
 		t.Errorf("%+v counts", v)
 	}
 }
@@ -216,7 +216,7 @@ func TestAViewIsOfTheFirstSnapshotAtTheEarliest(t *testing.T) {
 	for !c.Peer().Has(first) {
 		first++
 	}
-	if v := a.see(a.lagging(10)); v != (netloop.View{From: first, To: first}) {
+	if v := a.see(a.lagging(10)); v != (netloop.Moment{From: first, To: first}) {
 		t.Errorf("%+v counts, and the first snapshot is that of tick %d", v, first)
 	}
 	a.wantClamped("unseen", 1)
@@ -261,7 +261,7 @@ func TestWhateverAClientSaysItsViewCanBeTrue(t *testing.T) {
 			v := a.see(said)
 			c, _ := a.room.Client(a.Session.ID())
 			switch back := a.back[len(a.back)-1]; {
-			case v == netloop.View{}:
+			case v == netloop.Moment{}:
 			case !c.Peer().Has(v.From) || !c.Peer().Has(v.To) || v.From > v.To || v.To >= a.tick || v.Alpha < 0 || v.Alpha >= 1:
 				t.Fatalf("seed %d: %+v counts as %+v", seed, said, v)
 			case c.Peer().HasBetween(v.From, v.To):
@@ -361,11 +361,11 @@ func TestTheViewOfAMissedInputMovesOn(t *testing.T) {
 // same player.
 func TestNoView(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
-	if v := a.see(input.View{}); v != (netloop.View{}) {
+	if v := a.see(input.View{}); v != (netloop.Moment{}) {
 		t.Errorf("%+v before the first", v)
 	}
 	a = newAimer(t, netloop.Config{Room: netloop.RoomSpec{MaxRewind: -1}})
-	if v := a.see(a.lagging(3)); v != (netloop.View{}) {
+	if v := a.see(a.lagging(3)); v != (netloop.Moment{}) {
 		t.Errorf("%+v where nobody looks back", v)
 	}
 }
