@@ -27,7 +27,7 @@ import (
 // When a snapshot contains an object's state at a step and it differs from the prediction for the
 // step, in any field, the client resets the object to that state and runs the steps after it again,
 // with the same inputs: step must depend on its arguments alone, and have no other effects. It may
-// look at other predicted objects by [Predicted], and make new ones by [Spawn]. Objects of all
+// look at other predicted objects by [PredictedState], and make new ones by [Spawn]. Objects of all
 // classes run in each step in the order of the calls of Predict, those of one class in the order of
 // their ids. Local fields, `net:"-"`, are not reset.
 //
@@ -137,10 +137,10 @@ func (p *prediction) of(class *netvar.Class) *predictor {
 	return nil
 }
 
-// Predicted returns the predicted state of an object as of the newest fixed step, or, in a step
-// function, as of the step that runs or runs again. It reports false for an object that is not
+// PredictedState returns the predicted state of an object as of the newest fixed step, or, in a
+// step function, as of the step that runs or runs again. It reports false for an object that is not
 // predicted.
-func Predicted[S any](c *Client, o *netloop.Object[S]) (S, bool) {
+func PredictedState[S any](c *Client, o *netloop.Object[S]) (S, bool) {
 	if d := c.prediction.objects[bridge.Netloop.Object(o)]; d != nil {
 		return *(*S)(d.live), true
 	}

@@ -49,7 +49,7 @@ func (r *race) view(t *testing.T, p *helmsman) (drawn, predicted racer) {
 		t.Fatal("the client has no racer")
 	}
 	drawn, shown := client.View(p.Client, o)
-	predicted, ours := client.Predicted(p.Client, o)
+	predicted, ours := client.PredictedState(p.Client, o)
 	if !shown || !ours {
 		t.Fatalf("shown %v, predicted %v", shown, ours)
 	}

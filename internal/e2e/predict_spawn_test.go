@@ -179,7 +179,7 @@ func TestWhatIsPredictedIsWhatTheClientOwns(t *testing.T) {
 	o := r.own(p.Client)
 	own := func(want bool) {
 		t.Helper()
-		if _, ok := client.Predicted(p.Client, o); ok != want {
+		if _, ok := client.PredictedState(p.Client, o); ok != want {
 			t.Errorf("predicted %v, want %v", ok, want)
 		}
 		drawn, shown := client.View(p.Client, o)

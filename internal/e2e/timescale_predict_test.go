@@ -62,7 +62,7 @@ func TestAChangeOfTheTimeScaleIsNotPredictedWrongly(t *testing.T) {
 				}
 				w.Look(c, func(tick *netloop.Tick) {
 					for o := range joggers.Owned(tick, c.ID()) {
-						if now, _ := client.Predicted(c, o); now.X != own.State().X {
+						if now, _ := client.PredictedState(c, o); now.X != own.State().X {
 							t.Errorf("seed %d, %v: in a pause the own object is at %v, and on the server at %v", seed, rates.Rate, now.X, own.State().X)
 						}
 					}

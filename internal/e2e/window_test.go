@@ -34,7 +34,7 @@ func TestWindowsCoverTwoSecondsOfPlay(t *testing.T) {
 			if n := after.Prediction.Mispredicted - before.Prediction.Mispredicted; n != 1 {
 				t.Errorf("the server has moved the object once, and %d corrections", n)
 			}
-			if own, _ := client.Predicted(c, r.own(c)); own.X != r.mine[c.ID()].State().X {
+			if own, _ := client.PredictedState(c, r.own(c)); own.X != r.mine[c.ID()].State().X {
 				t.Errorf("the object is at %v, and on the server at %v", own.X, r.mine[c.ID()].State().X)
 			}
 			made, missed, want := after.Inputs-before.Inputs, after.InputsMissed-before.InputsMissed, 3*x.hz

@@ -79,7 +79,7 @@ func (p *pilot) control(t *netloop.Tick) (in arena.Control) {
 		}
 		return in
 	}
-	me, ok := client.Predicted(p.client, p.ship)
+	me, ok := client.PredictedState(p.client, p.ship)
 	if !ok {
 		me = p.ship.State()
 	}
