@@ -44,14 +44,14 @@ func TestTheExampleOfTheDocsPlays(t *testing.T) {
 	won := map[int]bool{} // Two banks may answer in any order.
 	var refused *netloop.Refusal
 	for _, coins := range []int{5, 20} {
-		client.Ask(a, bids, Bid{coins}, func(_ *netloop.Tick, r Answer, err error) {
+		client.Call(a, bids, Bid{coins}, func(_ *netloop.Tick, r Answer, err error) {
 			if err != nil {
 				t.Error(err)
 			}
 			won[coins] = r.Won
 		})
 	}
-	client.Ask(a, bids, Bid{}, func(_ *netloop.Tick, _ Answer, err error) { _ = errors.As(err, &refused) })
+	client.Call(a, bids, Bid{}, func(_ *netloop.Tick, _ Answer, err error) { _ = errors.As(err, &refused) })
 	w.Step(30) // Long enough for a message that was lost.
 	w.Settle()
 	w.Step(30)

@@ -244,7 +244,7 @@ func TestAClientGoesOnWhereItWas(t *testing.T) {
 	r.arrives(s.at(1, 0)...)
 	r.arrives(r.reliable(word(1, 0), 1), r.reliable(word(2, 0), 2))
 	var answers []string
-	Ask(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, w rigWord, err error) { answers = append(answers, fmt.Sprint(w.N, err)) })
+	Call(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, w rigWord, err error) { answers = append(answers, fmt.Sprint(w.N, err)) })
 	r.served() // The call is sent, but not acknowledged.
 	r.Verify(func(err error) { answers = append(answers, fmt.Sprint("verified ", err)) })
 	playing := r.State().Phase
@@ -329,10 +329,10 @@ func TestAClientWhosePlaceIsGoneJoinsAnew(t *testing.T) {
 		})
 		r.clock.Advance(time.Hour)
 		r.arrives(s.at(36000, 0)...)
-		Ask(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, _ rigWord, err error) {
+		Call(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, _ rigWord, err error) {
 			var closed *netloop.Closed
 			note("call failed %v", errors.As(err, &closed) && closed.Code == netloop.CodeLost)
-			Ask(r.Client, rigAsk, rigWord{}, func(*netloop.Tick, rigWord, error) { note("call failed again") })
+			Call(r.Client, rigAsk, rigWord{}, func(*netloop.Tick, rigWord, error) { note("call failed again") })
 		})
 		r.breaks(netloop.CodeLost)
 		_ = Send(r.Client, rigWords, rigWord{})

@@ -106,7 +106,7 @@ func TestACallIsAnsweredOrRefused(t *testing.T) {
 	m := bridge.Netloop.Method(rigAsk).Queue
 	var got []string
 	ask := func() {
-		Ask(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, w rigWord, err error) { got = append(got, fmt.Sprint(w.N, " ", err)) })
+		Call(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, w rigWord, err error) { got = append(got, fmt.Sprint(w.N, " ", err)) })
 	}
 	answer := transport.Arrival{
 		Kind: transport.MessageArrived, Message: transport.Message{Method: m.ID, Reply: true, Call: 1}, Decoded: schema.Erase(rigWord{7}),
@@ -141,7 +141,7 @@ func TestRefusedCallsAreBoundedPerFrame(t *testing.T) {
 	refused := 0
 	ask := func(n int) {
 		for range n {
-			Ask(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, _ rigWord, err error) {
+			Call(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, _ rigWord, err error) {
 				if errors.Is(err, ErrTooManyCalls) {
 					refused++
 				}
@@ -169,7 +169,7 @@ func TestRefusedCallsAreBoundedPerFrame(t *testing.T) {
 }
 
 func ask1(r *rig) uint64 {
-	return ask(r.Client, rigAsk, rigWord{}, func(*netloop.Tick, rigWord, error) {}, nil)
+	return startCall(r.Client, rigAsk, rigWord{}, func(*netloop.Tick, rigWord, error) {}, nil)
 }
 
 // Requests of other goroutines without a Step are limited, and a call with an ended context is not

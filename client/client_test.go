@@ -68,7 +68,7 @@ func TestACloseIsToldOnceAndInALiveTick(t *testing.T) {
 		var heard []string
 		r.OnState(func(s State) { heard = append(heard, s.Phase.String()) })
 		r.On(netloop.PreUpdate, "panics", func(*netloop.Tick) {}, netloop.OnRemove(func() { panic("at the end") }))
-		Ask(r.Client, rigAsk, rigWord{}, func(tick *netloop.Tick, _ rigWord, err error) {
+		Call(r.Client, rigAsk, rigWord{}, func(tick *netloop.Tick, _ rigWord, err error) {
 			if heard = append(heard, tick.Stage().String()); !errors.As(err, new(*netloop.Closed)) {
 				t.Errorf("the call failed with %v", err)
 			}

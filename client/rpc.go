@@ -89,29 +89,29 @@ func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 	}
 }
 
-// Ask calls a method of the server. then gets the answer inside a later Step, in EarlyUpdate, or an
-// error: a *netloop.Refusal from the server, or of CodeUnknownMethod if the server's build does not
-// have the call, [ErrTimeout], an error that wraps [ErrDoesNotFit] if the request exceeds a limit,
-// as in [Send], [ErrTooManyCalls], or a *netloop.Closed when the client ended first, or its seat
-// was gone after a break ([Reconnect]). Call Ask from Step's goroutine. It panics when 1 024 calls
+// Call calls a method of the server. then gets the answer inside a later Step, in EarlyUpdate, or
+// an error: a *netloop.Refusal from the server, or of CodeUnknownMethod if the server's build does
+// not have the call, [ErrTimeout], an error that wraps [ErrDoesNotFit] if the request exceeds a
+// limit, as in [Send], [ErrTooManyCalls], or a *netloop.Closed when the client ended first, or its
+// seat was gone after a break ([Reconnect]). Use it on Step's goroutine. It panics when 1 024 calls
 // of one frame have been refused with ErrTooManyCalls, because then the game calls in a loop.
-func Ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o ...netloop.SendOption) {
-	ask(c, k, q, then, o)
+func Call[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o ...netloop.SendOption) {
+	startCall(c, k, q, then, o)
 }
 
-// ask returns the id of the call, 0 if it was refused.
-func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o []netloop.SendOption) uint64 {
+// startCall starts a call and returns the id of the call, 0 if it was refused.
+func startCall[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o []netloop.SendOption) uint64 {
 	answered := func(t *netloop.Tick, answer any, err error) {
 		var r R
 		if err == nil {
 			r = schema.Open[R](answer)
 		}
-		c.call("Ask", func() { then(t, r, err) })
+		c.call("Call", func() { then(t, r, err) })
 	}
 	m := bridge.Netloop.Method(k)
 	if len(c.calls.waiting) >= maxCalls {
 		if c.calls.refused++; c.calls.refused > maxCalls {
-			panic(fmt.Sprintf("client: asking %q: too many calls wait for their answers: ask again once some have come", m.Queue.Name))
+			panic(fmt.Sprintf("client: Call of %q: too many calls wait for their answers: call again once some have come", m.Queue.Name))
 		}
 		c.later(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
 		return 0
@@ -137,7 +137,7 @@ func (c *Client) sendError() error {
 }
 
 // Await calls a method of the server and waits for the answer, while another goroutine runs Step or
-// Run. In a callback it would wait for itself: use [Ask] there. When ctx ends it returns the
+// Run. In a callback it would wait for itself: use [Call] there. When ctx ends it returns the
 // context's error; a later answer is dropped and counted. The server is not told: it answers within
 // the call's [netloop.Timeout] at the latest. At most 1 024 calls may wait for their Step; one more
 // fails with [ErrTooManyCalls].
@@ -161,7 +161,7 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 				done <- answer{err: fmt.Errorf("client: Await: %s", strings.TrimPrefix(fmt.Sprint(v), "client: "))}
 			}
 		}()
-		id = ask(c, k, q, func(_ *netloop.Tick, r R, err error) { done <- answer{r, err} }, o)
+		id = startCall(c, k, q, func(_ *netloop.Tick, r R, err error) { done <- answer{r, err} }, o)
 	}) {
 		return answer{}.r, ErrTooManyCalls
 	}

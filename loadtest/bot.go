@@ -75,7 +75,7 @@ const (
 // calls have no latency.
 func Calls[Q, R any](m *Meter, perSecond float64, k *netloop.Call[Q, R], q func(*netloop.Tick) Q) {
 	m.schedule(perSecond, func(t *netloop.Tick, meant time.Duration, measured bool) {
-		client.Ask(m.client, k, q(t), func(_ *netloop.Tick, _ R, err error) { m.answered(meant, measured, err) })
+		client.Call(m.client, k, q(t), func(_ *netloop.Tick, _ R, err error) { m.answered(meant, measured, err) })
 	})
 }
 

@@ -296,7 +296,7 @@ func TestStandingsNameTheBest(t *testing.T) {
 	ann, bob := enter(w, "ann"), enter(w, "bob")
 	edit(w, bob, func(_ *netloop.Tick, s *arena.Ship) { s.Score = 7 })
 	var rows []arena.Standing
-	client.Ask(ann, arena.Standings, arena.StandingsQuery{Top: 1}, func(_ *netloop.Tick, r arena.StandingsReply, err error) {
+	client.Call(ann, arena.Standings, arena.StandingsQuery{Top: 1}, func(_ *netloop.Tick, r arena.StandingsReply, err error) {
 		if err != nil {
 			t.Error(err)
 		}

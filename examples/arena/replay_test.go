@@ -82,7 +82,7 @@ func (p *player) act(rng *rand.Rand) {
 		p.said++
 		client.Send(p.c, arena.Say, &arenav1.Say{Text: fmt.Sprintf("line %d", p.said)})
 	case 2:
-		client.Ask(p.c, arena.Standings, arena.StandingsQuery{Top: 5}, func(*netloop.Tick, arena.StandingsReply, error) {})
+		client.Call(p.c, arena.Standings, arena.StandingsQuery{Top: 5}, func(*netloop.Tick, arena.StandingsReply, error) {})
 	}
 }
 

@@ -136,7 +136,7 @@ func TestAMatchIsPlayed(t *testing.T) {
 		until(t, w, "the lobby", func() bool { return !b.Busy() && !b.View.AtTable })
 		var won cards.Won
 		_ = try(t, w, func(then func(error)) {
-			client.Ask(clients[i], cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, r cards.Won, err error) { won = r; then(err) })
+			client.Call(clients[i], cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, r cards.Won, err error) { won = r; then(err) })
 		})
 		if won.Played != 1 || won.Won == 1 != (i == int(winner)) {
 			t.Errorf("%s has won %d of %d", names[i], won.Won, won.Played)

@@ -59,7 +59,7 @@ func TestAFloodOfMovesIsRefused(t *testing.T) {
 	flood := true
 	c.On(netloop.Update, "test.flood", func(*netloop.Tick) {
 		for flood && c.Stats().Calls < 900 {
-			client.Ask(c, cards.Play, cards.Move{Card: 99}, func(_ *netloop.Tick, _ cards.Done, err error) {
+			client.Call(c, cards.Play, cards.Move{Card: 99}, func(_ *netloop.Tick, _ cards.Done, err error) {
 				switch r := (*netloop.Refusal)(nil); {
 				case errors.As(err, &r) && r.Code == netloop.CodeFlood:
 					floods++
@@ -89,7 +89,7 @@ func TestTheLobbyHasLimits(t *testing.T) {
 	var full int
 	for i := range 10 {
 		err := try(t, w, func(then func(error)) {
-			client.Ask(c, cards.Sit, cards.SitDown{Table: fmt.Sprint("table ", i)}, func(_ *netloop.Tick, _ cards.Place, err error) { then(err) })
+			client.Call(c, cards.Sit, cards.SitDown{Table: fmt.Sprint("table ", i)}, func(_ *netloop.Tick, _ cards.Place, err error) { then(err) })
 		})
 		if r := (*netloop.Refusal)(nil); errors.As(err, &r) && r.Code == netloop.CodeBusy {
 			full++

@@ -151,7 +151,7 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 		}
 		until(t, w, "the lobby", func() bool { return !b.Busy() && !b.View.AtTable })
 		_ = try(t, w, func(then func(error)) {
-			client.Ask(c, cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, r cards.Won, err error) {
+			client.Call(c, cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, r cards.Won, err error) {
 				won.Played, won.Won = won.Played+r.Played, won.Won+r.Won
 				then(err)
 			})

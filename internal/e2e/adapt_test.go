@@ -67,7 +67,7 @@ func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 	})
 	client.Send(c, shouts, shout{"ahoy"})
 	var names []string
-	client.Ask(c, mustered, muster{4}, func(_ *netloop.Tick, r roll, err error) { names = append(r.Names, fmt.Sprint(err)) })
+	client.Call(c, mustered, muster{4}, func(_ *netloop.Tick, r roll, err error) { names = append(r.Names, fmt.Sprint(err)) })
 	w.Step(5)
 	if got := fmt.Sprint(spawned, changed, heard, names); got != "[{[{bo} {cy}] anna 2.5}] [2.5] [back: ahoy] [ann  <nil>]" {
 		t.Errorf("it saw %s", got)
@@ -159,7 +159,7 @@ func TestNewerClientPlaysOnAnOlderServer(t *testing.T) {
 	client.Send(c, wave, flare{2})
 	var answers []string
 	ask := func(k *netloop.Call[muster, roll], q muster) {
-		client.Ask(c, k, q, func(_ *netloop.Tick, r roll, err error) {
+		client.Call(c, k, q, func(_ *netloop.Tick, r roll, err error) {
 			var refusal *netloop.Refusal
 			if errors.As(err, &refusal) {
 				answers = append(answers, fmt.Sprintf("%d %s", refusal.Code, refusal.Text))

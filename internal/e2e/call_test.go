@@ -30,7 +30,7 @@ func TestCallsAnswerRefuseAndFail(t *testing.T) {
 	c := play(t, w, bad)
 	ask := func(q pair) (answer string) {
 		done := false
-		client.Ask(c, add, q, func(_ *netloop.Tick, s sum, err error) {
+		client.Call(c, add, q, func(_ *netloop.Tick, s sum, err error) {
 			answer, done = fmt.Sprint(s.Sum, " ", err), true
 		})
 		w.Until(600, func() bool { return done })
@@ -48,7 +48,7 @@ func TestCallsAnswerRefuseAndFail(t *testing.T) {
 		}
 	}
 	var err error
-	client.Ask(c, add, pair{1, 1}, func(_ *netloop.Tick, _ sum, e error) { err = e })
+	client.Call(c, add, pair{1, 1}, func(_ *netloop.Tick, _ sum, e error) { err = e })
 	if closeErr := c.Close(); closeErr != nil {
 		t.Fatal(closeErr)
 	}
@@ -66,7 +66,7 @@ func TestUnansweredCallsTimeOut(t *testing.T) {
 	w.Cut(c)
 	start := w.Now()
 	var err error
-	client.Ask(c, quick, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e })
+	client.Call(c, quick, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e })
 	w.Until(60*11, func() bool { return err != nil })
 	if waited := w.Now() - start; !errors.Is(err, client.ErrTimeout) || waited < time.Second || waited > 2*time.Second {
 		t.Errorf("after %v: %v", waited, err)
@@ -134,7 +134,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 		}
 	}
 	for range 1024 + 10 {
-		client.Ask(c, add, pair{}, then)
+		client.Call(c, add, pair{}, then)
 	}
 	if n := c.Stats().Calls; n != 1024 {
 		t.Errorf("%d calls wait", n)
@@ -149,7 +149,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 		}
 	}()
 	for range 1025 {
-		client.Ask(c, add, pair{}, then)
+		client.Call(c, add, pair{}, then)
 	}
 }
 
@@ -210,10 +210,10 @@ func TestAskingAgainAfterEveryErrorEnds(t *testing.T) {
 		if failed++; failed > 100 {
 			panic("it asks for ever")
 		}
-		client.Ask(c, add, pair{}, again)
+		client.Call(c, add, pair{}, again)
 	}
-	client.Ask(c, add, pair{}, again)
-	client.Ask(c, add, pair{}, again)
+	client.Call(c, add, pair{}, again)
+	client.Call(c, add, pair{}, again)
 	w.Step(3)
 	if err := c.Close(); err != nil || failed != 2 {
 		t.Errorf("%d calls failed, %v", failed, err)

@@ -43,7 +43,7 @@ func TestPanicOfACallbackCostsNothingElse(t *testing.T) {
 	client.Handle(c, told, func(_ *netloop.Tick, m text) { heard = append(heard, m.N) })
 	var sums []int64
 	for n := range int64(3) {
-		client.Ask(c, add, pair{A: n}, func(_ *netloop.Tick, s sum, err error) {
+		client.Call(c, add, pair{A: n}, func(_ *netloop.Tick, s sum, err error) {
 			if n == 0 {
 				panic("a bad callback")
 			}
@@ -66,7 +66,7 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	w.Step(2) // In its very first frame a client may not know the tick yet.
 	var tick uint64
 	var verified error
-	client.Ask(c, add, pair{}, func(t *netloop.Tick, _ sum, _ error) { tick = t.Number() })
+	client.Call(c, add, pair{}, func(t *netloop.Tick, _ sum, _ error) { tick = t.Number() })
 	c.Verify(func(err error) { verified = err })
 	if err := c.Close(); err != nil {
 		t.Fatal(err)

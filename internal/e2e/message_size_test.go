@@ -81,7 +81,7 @@ func TestWhatDoesNotFitIsAnErrorOnAClient(t *testing.T) {
 	for want, m := range tooMuch {
 		says("Send", want, client.Send(c, typedLine, m))
 		var asked error
-		client.Ask(c, typedAsk, m, func(_ *netloop.Tick, _ typed, err error) { asked = err })
+		client.Call(c, typedAsk, m, func(_ *netloop.Tick, _ typed, err error) { asked = err })
 		w.Step(2)
 		says("Ask", want, asked)
 		unsent += 2
@@ -152,7 +152,7 @@ func TestMaxMessageHoldsInEveryDirection(t *testing.T) {
 	})
 	answer := func(n int) (size int, err error) {
 		done := false
-		client.Ask(c, typedAsk, typed{List: []int32{int32(n)}}, func(_ *netloop.Tick, r typed, e error) { size, err, done = len(r.Big), e, true })
+		client.Call(c, typedAsk, typed{List: []int32{int32(n)}}, func(_ *netloop.Tick, r typed, e error) { size, err, done = len(r.Big), e, true })
 		w.Until(60, func() bool { return done })
 		return size, err
 	}

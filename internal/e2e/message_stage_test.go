@@ -101,7 +101,7 @@ func TestSendAtAStageThatIsNotAllowedPanics(t *testing.T) {
 	})
 	panics("client", func() { client.Send(c, told, text{}, netloop.RunAt(netloop.Update)) })
 	panics("call", func() {
-		client.Ask(c, add, pair{}, func(*netloop.Tick, sum, error) { t.Error("it was answered") }, netloop.RunAt(netloop.PreUpdate))
+		client.Call(c, add, pair{}, func(*netloop.Tick, sum, error) { t.Error("it was answered") }, netloop.RunAt(netloop.PreUpdate))
 	})
 	if n := c.Stats().Calls; n != 0 {
 		t.Errorf("%d calls wait", n)

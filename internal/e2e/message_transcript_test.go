@@ -58,7 +58,7 @@ func TestTranscriptOfMessages(t *testing.T) {
 				client.Send(ann, echo, text{S: fmt.Sprint("ann's ", i)})
 			}
 			client.Send(bob, echo, text{S: "bob's one"})
-			client.Ask(bob, add, pair{A: 7}, func(tick *netloop.Tick, s sum, err error) {
+			client.Call(bob, add, pair{A: 7}, func(tick *netloop.Tick, s sum, err error) {
 				say(tick, "client %d is answered %d, %v", bob.ID(), s.Sum, err)
 			})
 		case 6:

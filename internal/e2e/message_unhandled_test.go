@@ -50,7 +50,7 @@ func TestSendSaysThatNobodyHandlesTheRPC(t *testing.T) {
 			}
 		}
 		var answer error
-		client.Ask(c, question, note{}, func(_ *netloop.Tick, _ note, err error) { answer = err })
+		client.Call(c, question, note{}, func(_ *netloop.Tick, _ note, err error) { answer = err })
 		w.Step(60)
 		if n := c.Stats().Unsent - before; len(ran) != len(handles[room]) || int(n) != len(notes)-len(handles[room]) {
 			t.Errorf("in room %q %v ran, and %d were counted as unsent", room, ran, n)

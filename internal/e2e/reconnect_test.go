@@ -163,7 +163,7 @@ func TestMessagesCrossBreaks(t *testing.T) {
 			}
 		}
 		if i%10 == 0 {
-			client.Ask(c, add, pair{int64(i), 1}, func(_ *netloop.Tick, s sum, err error) {
+			client.Call(c, add, pair{int64(i), 1}, func(_ *netloop.Tick, s sum, err error) {
 				if answers[int64(i)]++; err != nil || s.Sum != int64(i)+1 {
 					t.Errorf("%d + 1 = %d, %v", i, s.Sum, err)
 				}
@@ -222,7 +222,7 @@ func TestClientsFollowAServerThatRestarts(t *testing.T) {
 	r.wait(foreign, client.Playing)
 	r.Step(600)
 	failed := 0
-	client.Ask(c, add, pair{1, 2}, func(_ *netloop.Tick, _ sum, err error) {
+	client.Call(c, add, pair{1, 2}, func(_ *netloop.Tick, _ sum, err error) {
 		var closed *netloop.Closed
 		if failed++; !errors.As(err, &closed) || closed.Code != netloop.CodeLost {
 			t.Errorf("the call under way got %v", err)

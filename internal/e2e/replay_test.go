@@ -115,7 +115,7 @@ func recordMixed(t *testing.T, seed uint64, ticks int, meanwhile func(w *netloop
 			}
 			client.Send(c, echo, m, netloop.RunAt(stages[(n+i)%len(stages)]))
 			client.Send(c, loose, m)
-			client.Ask(c, add, pair{int64(n % 100), int64(i)}, func(*netloop.Tick, sum, error) {})
+			client.Call(c, add, pair{int64(n % 100), int64(i)}, func(*netloop.Tick, sum, error) {})
 		}
 		if n%9 == 0 {
 			if err := echo.Post(room, text{S: "posted", N: uint64(n)}); err != nil {

@@ -32,7 +32,7 @@ func (d *desk) open(t *testing.T, o ...netlooptest.Option) *netlooptest.World {
 // asked asks and returns where the answer will be.
 func asked(c *client.Client, k *netloop.Call[pair, sum]) *[]string {
 	got := new([]string)
-	client.Ask(c, k, pair{}, func(_ *netloop.Tick, s sum, err error) { *got = append(*got, fmt.Sprint(s.Sum, " ", err)) })
+	client.Call(c, k, pair{}, func(_ *netloop.Tick, s sum, err error) { *got = append(*got, fmt.Sprint(s.Sum, " ", err)) })
 	return got
 }
 
@@ -81,7 +81,7 @@ func TestHandleLaterMayAnswerAtOnce(t *testing.T) {
 	c := play(t, w, perfect)
 	var got []string
 	for a := range int64(3) {
-		client.Ask(c, add, pair{a, 5}, func(_ *netloop.Tick, s sum, err error) { got = append(got, fmt.Sprint(s.Sum, err)) })
+		client.Call(c, add, pair{a, 5}, func(_ *netloop.Tick, s sum, err error) { got = append(got, fmt.Sprint(s.Sum, err)) })
 	}
 	other := asked(c, quick) // What the handler before it has answered is no answer to this one.
 	w.Step(2)                // This frame sends, the next tick answers.

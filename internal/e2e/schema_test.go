@@ -125,7 +125,7 @@ func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
 	}
 	t.Logf("the tables take %d bytes", len(tables))
 	var answer int64
-	client.Ask(c, oldCall, message{Amount: 9}, func(_ *netloop.Tick, s sum, _ error) { answer = s.Sum })
+	client.Call(c, oldCall, message{Amount: 9}, func(_ *netloop.Tick, s sum, _ error) { answer = s.Sum })
 	w.Step(60)
 	score := int32(0)
 	w.Look(c, func(tick *netloop.Tick) {

@@ -146,7 +146,7 @@ func goes[Q any](p *Player, k *netloop.Call[Q, cards.Place], q Q, then func(erro
 // ask sends a call, and marks the player as busy until its answer.
 func ask[Q, R any](p *Player, k *netloop.Call[Q, R], q Q, then func(R, error)) {
 	p.asked = true
-	client.Ask(p.c, k, q, func(_ *netloop.Tick, r R, err error) {
+	client.Call(p.c, k, q, func(_ *netloop.Tick, r R, err error) {
 		p.asked = false
 		then(r, err)
 	})

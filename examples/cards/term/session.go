@@ -165,7 +165,7 @@ func (s *session) play(ctx context.Context, c *client.Client) (room string, err 
 
 // ask asks for the player's record.
 func (s *session) ask(c *client.Client) {
-	client.Ask(c, cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, w cards.Won, err error) {
+	client.Call(c, cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, w cards.Won, err error) {
 		if err == nil {
 			s.tell(record{w})
 		}
