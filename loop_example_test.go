@@ -125,8 +125,8 @@ func Example_prioritisedSystems() {
 		return func(t *netloop.Tick) { fmt.Printf(" %s after %v", name, t.Delta().Round(time.Millisecond)) }
 	}
 	x := newStand(func(r *netloop.Room) {
-		r.On(netloop.Update, "render", say("render"), netloop.Priority(netloop.Last), netloop.Every(2*tick))
-		r.On(netloop.Update, "physics", say("physics"), netloop.Priority(netloop.First), netloop.Every(3*tick))
+		r.On(netloop.Update, "render", say("render"), netloop.Priority(netloop.PriorityLast), netloop.Every(2*tick))
+		r.On(netloop.Update, "physics", say("physics"), netloop.Priority(netloop.PriorityFirst), netloop.Every(3*tick))
 	})
 	defer x.end()
 	x.run(7)

@@ -246,11 +246,11 @@ func WithContext(ctx context.Context) SystemOption {
 // Priorities within a stage. Any other int is valid too; systems with smaller ones run earlier, and
 // with equal ones in the order of registration.
 const (
-	First  = -2
-	Early  = -1
-	Normal = 0
-	Late   = 1
-	Last   = 2
+	PriorityFirst  = -2
+	PriorityEarly  = -1
+	PriorityNormal = 0
+	PriorityLate   = 1
+	PriorityLast   = 2
 )
 
 // Priority sets the system's position in its stage: before all systems of a greater number.

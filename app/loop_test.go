@@ -21,7 +21,7 @@ func looping() *game {
 	nothing := func(*netloop.Tick) {}
 	g.open = func(r *netloop.Room) error {
 		r.On(netloop.FixedUpdate, "ships", nothing)
-		r.On(netloop.FixedUpdate, "hits", nothing, netloop.After("ships"), netloop.Priority(netloop.First))
+		r.On(netloop.FixedUpdate, "hits", nothing, netloop.After("ships"), netloop.Priority(netloop.PriorityFirst))
 		r.On(netloop.Update, "scores", nothing, netloop.Every(time.Second))
 		r.On(netloop.Update, "weather", nothing, netloop.Every(50*time.Millisecond, netloop.CatchUp(3)), netloop.Before("scores"))
 		r.On(netloop.Update, "debug", nothing, netloop.Disabled(true))

@@ -73,7 +73,7 @@ func TestHandlerThatPanicsCostsOneMessage(t *testing.T) {
 func TestPanickingSystemIsIsolated(t *testing.T) {
 	ran := 0
 	w := open(t, func(r *netloop.Room) {
-		r.On(netloop.Update, "test.panic", func(*netloop.Tick) { panic("no") }, netloop.Priority(netloop.First))
+		r.On(netloop.Update, "test.panic", func(*netloop.Tick) { panic("no") }, netloop.Priority(netloop.PriorityFirst))
 		r.On(netloop.Update, "test.after", func(*netloop.Tick) { ran++ })
 	}, netlooptest.AllowPanics())
 	w.Step(10)

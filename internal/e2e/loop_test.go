@@ -60,7 +60,7 @@ func TestATreeIsChangedAndSet(t *testing.T) {
 	l.InsertBefore("b", x.system("before-b"))
 	l.InsertAfter("a", x.system("after-a"))
 	first := x.system("first", netloop.Before("room.timers"))
-	l.Append(first, x.system("last", netloop.Priority(netloop.Last)))
+	l.Append(first, x.system("last", netloop.Priority(netloop.PriorityLast)))
 	l.Replace("c", x.system("c2"))
 	x.tick(t, w, "a b c") // It is a value until it is Set.
 	set(t, l)
@@ -74,7 +74,7 @@ func TestATreeIsChangedAndSet(t *testing.T) {
 	l = x.room.Loop()
 	l.Disable("b", "after-a")
 	l.Remove("before-b")
-	l.Change("a", netloop.Priority(netloop.Late))
+	l.Change("a", netloop.Priority(netloop.PriorityLate))
 	set(t, l)
 	x.tick(t, w, "c2 a last")
 	l = x.room.Loop()
@@ -105,7 +105,7 @@ func TestANewSystemMayHaveTheNameOfOneThatIsTakenOut(t *testing.T) {
 	l.Remove("a")
 	set(t, l)
 	x.tick(t, w, "b c new a")
-	fresh.Change(netloop.Priority(netloop.First))
+	fresh.Change(netloop.Priority(netloop.PriorityFirst))
 	x.tick(t, w, "new a b c")
 	fresh.Remove()
 	x.tick(t, w, "b c")
@@ -116,9 +116,9 @@ func TestGroupsRunAsOneWhileTheirConditionHolds(t *testing.T) {
 	day, asked := true, 0
 	l := x.room.Loop()
 	ai := l.Group("ai", netloop.After("a"), netloop.Before("b"), netloop.RunIf(func(*netloop.Tick) bool { asked++; return day }))
-	ai.Append(x.system("act", netloop.After("think")), x.system("think", netloop.Priority(netloop.Last)))
+	ai.Append(x.system("act", netloop.After("think")), x.system("think", netloop.Priority(netloop.PriorityLast)))
 	ai.Group("senses", netloop.Before("think")).Append(x.system("look"), x.system("listen", netloop.Every(40*time.Millisecond)))
-	l.Append(x.system("whole", netloop.After("ai")), x.system("across", netloop.Before("look"), netloop.Priority(netloop.Late)))
+	l.Append(x.system("whole", netloop.After("ai")), x.system("across", netloop.Before("look"), netloop.Priority(netloop.PriorityLate)))
 	set(t, l)
 	x.tick(t, w, "a across look listen think act b c whole")
 	x.tick(t, w, "a across look think act b c whole")
@@ -151,7 +151,7 @@ func TestAGroupOfOpenOrdersItsSystems(t *testing.T) {
 		// The system is registered before its group.
 		r.On(netloop.Update, "inside", x.note("inside"), netloop.InSystemGroup("late"))
 		r.On(netloop.Update, "outside", x.note("outside"))
-		r.Group("late", netloop.Priority(netloop.Late))
+		r.Group("late", netloop.Priority(netloop.PriorityLate))
 	})
 	x.tick(t, w, "outside inside")
 }
@@ -271,7 +271,7 @@ func TestATreeIsPrintedAsItWillRun(t *testing.T) {
 			return nil
 		}
 		return x.note("asked")
-	}, netloop.Priority(netloop.First))
+	}, netloop.Priority(netloop.PriorityFirst))
 	x.tick(t, w, "asked a b c")
 	l := x.room.Loop()
 	l.Append(x.system("new", netloop.Before("b")))
@@ -306,14 +306,14 @@ func TestSystemsAndGroupsAreMoved(t *testing.T) {
 	move("c", "c a b", netloop.Before("a"))
 	move("c", "a c b", netloop.After("a")) // It forgets where it stood.
 	l := x.room.Loop()
-	l.Group("g", netloop.Priority(netloop.Late)).Append(x.system("d"), x.system("e"))
+	l.Group("g", netloop.Priority(netloop.PriorityLate)).Append(x.system("d"), x.system("e"))
 	set(t, l)
 	x.tick(t, w, "a c b d e")
 	move("b", "a c d b e", netloop.Before("e"))        // Into the group of e.
 	move("a", "d b e a c", netloop.InSystemGroup("g")) // And c is still after a.
 	move("g", "d b e a c", netloop.Before("c"))
 	move("d", "b e a c d", netloop.InSystemGroup(""))
-	move("e", "b a c d e", netloop.After("d"), netloop.Priority(netloop.First))
+	move("e", "b a c d e", netloop.After("d"), netloop.Priority(netloop.PriorityFirst))
 
 	for what, c := range map[string]struct {
 		change func(*netloop.Loop)

@@ -87,7 +87,7 @@ func TestMessagesRunBeforeSystems(t *testing.T) {
 	ran, frame, shown, handled, heard := map[netloop.Stage]uint64{}, uint64(0), map[netloop.Stage]uint64{}, 0, 0
 	w := open(t, func(r *netloop.Room) {
 		for _, s := range stages {
-			r.On(s, "test."+s.String(), func(tick *netloop.Tick) { ran[s] = tick.Number() }, netloop.Priority(netloop.First))
+			r.On(s, "test."+s.String(), func(tick *netloop.Tick) { ran[s] = tick.Number() }, netloop.Priority(netloop.PriorityFirst))
 		}
 		echo.Handle(r, func(tick *netloop.Tick, from *netloop.Client, m text) error {
 			if handled++; ran[tick.Stage()] == tick.Number() {
@@ -100,7 +100,7 @@ func TestMessagesRunBeforeSystems(t *testing.T) {
 	c := play(t, w, perfect)
 	c.On(netloop.Initialization, "test.frame", func(*netloop.Tick) { frame++ })
 	for _, s := range []netloop.Stage{netloop.PreUpdate, netloop.PostLateUpdate} {
-		c.On(s, "test."+s.String(), func(*netloop.Tick) { shown[s] = frame }, netloop.Priority(netloop.First))
+		c.On(s, "test."+s.String(), func(*netloop.Tick) { shown[s] = frame }, netloop.Priority(netloop.PriorityFirst))
 	}
 	client.Handle(c, told, func(tick *netloop.Tick, _ text) {
 		if heard++; shown[tick.Stage()] == frame {
@@ -130,10 +130,10 @@ func TestSystemsKeepTheirPlaceAroundBuiltins(t *testing.T) {
 		return func(*netloop.Tick) { ran = append(ran, name) }
 	}
 	w := open(t, func(r *netloop.Room) {
-		r.On(netloop.Update, "c", system("c"), netloop.Priority(netloop.Last))
+		r.On(netloop.Update, "c", system("c"), netloop.Priority(netloop.PriorityLast))
 		r.On(netloop.Update, "b", system("b"))
-		r.On(netloop.Update, "a", system("a"), netloop.Before("b"), netloop.Priority(netloop.Last))
-		r.On(netloop.Update, "d", system("d"), netloop.After("c"), netloop.Priority(netloop.First))
+		r.On(netloop.Update, "a", system("a"), netloop.Before("b"), netloop.Priority(netloop.PriorityLast))
+		r.On(netloop.Update, "d", system("d"), netloop.After("c"), netloop.Priority(netloop.PriorityFirst))
 	})
 	w.Step(1)
 	if got := strings.Join(ran, ""); got != "abcd" {

@@ -97,7 +97,7 @@ func TestASaveIsFinishedHoweverARoomEnds(t *testing.T) {
 							if tick.Number() == 5 {
 								panic("ouch")
 							}
-						}, netloop.Critical(), netloop.Priority(netloop.Last))
+						}, netloop.Critical(), netloop.Priority(netloop.PriorityLast))
 					}
 				})
 				g.also = func(r *netloop.Room, tick *netloop.Tick) {

@@ -54,9 +54,9 @@ func TestSystemsAreToldOfTheEnd(t *testing.T) {
 	}
 	b := newBare(t, func(r *netloop.Room) {
 		gone := system(r, "gone")
-		system(r, "late", netloop.Priority(netloop.Last))
+		system(r, "late", netloop.Priority(netloop.PriorityLast))
 		system(r, "panics")
-		system(r, "early", netloop.Priority(netloop.First))
+		system(r, "early", netloop.Priority(netloop.PriorityFirst))
 		r.OnStart(func(*netloop.Tick) { gone.Remove() })
 		r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) {
 			calls = append(calls, "left")
