@@ -137,12 +137,12 @@ type LeavePolicy uint8
 
 // The leave policies. By default the object despawns, after the room's OnLeave functions ran.
 const (
-	Despawn LeavePolicy = iota
-	Keep                // the object is kept, without an owner
+	LeaveDespawns LeavePolicy = iota
+	LeaveKeeps                // the object is kept, without an owner
 )
 
 // WhenOwnerLeaves sets the policy for when the object's owner leaves.
-func WhenOwnerLeaves(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == Keep } }
+func WhenOwnerLeaves(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == LeaveKeeps } }
 
 // Owner returns the client that owns the object, or 0.
 func (o *Object[S]) Owner() ClientID { return ClientID(o.o.Owner()) }

@@ -29,7 +29,7 @@ func (tb *table) show(t *netloop.Tick) {
 	}
 	for i, p := range players {
 		if i == len(tb.seats) {
-			tb.seats = append(tb.seats, Seats.Spawn(t, Seat{Place: uint8(i)}, netloop.WhenOwnerLeaves(netloop.Keep)))
+			tb.seats = append(tb.seats, Seats.Spawn(t, Seat{Place: uint8(i)}, netloop.WhenOwnerLeaves(netloop.LeaveKeeps)))
 		}
 		tb.showSeat(t, i, p)
 	}

@@ -81,7 +81,7 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 func TestObjectsMayOutliveTheirOwner(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
-			things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()), netloop.WhenOwnerLeaves(netloop.Keep))
+			things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()), netloop.WhenOwnerLeaves(netloop.LeaveKeeps))
 			things.Spawn(tick, thing{N: 2}, netloop.OwnedBy(c.ID()))
 			return nil
 		})

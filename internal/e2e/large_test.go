@@ -62,7 +62,7 @@ func (b *books) change(t *netloop.Tick) {
 	if len(b.list) == 0 || k == 0 && len(b.list) < 8 {
 		l := ledger{Lines: lines(b.rng, b.rng.IntN(1200))}
 		// A ledger stays without its owner, or the books would be wrong.
-		o := ledgers.Spawn(t, l, netloop.WhenOwnerLeaves(netloop.Keep))
+		o := ledgers.Spawn(t, l, netloop.WhenOwnerLeaves(netloop.LeaveKeeps))
 		b.list, b.want[o.Ref()] = append(b.list, o), l
 		return
 	}

@@ -109,9 +109,9 @@ func TestALeaverOwnsNothing(t *testing.T) {
 	var dead, kept, passed, passedKept *netloop.Object[thing]
 	w.Tick(func(tick *netloop.Tick) {
 		dead = things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(given))
-		kept = things.Spawn(tick, thing{N: 2}, netloop.OwnedBy(given), netloop.WhenOwnerLeaves(netloop.Keep))
+		kept = things.Spawn(tick, thing{N: 2}, netloop.OwnedBy(given), netloop.WhenOwnerLeaves(netloop.LeaveKeeps))
 		passed = things.Spawn(tick, thing{N: 3}, netloop.OwnedBy(gone))
-		passedKept = things.Spawn(tick, thing{N: 4}, netloop.OwnedBy(gone), netloop.WhenOwnerLeaves(netloop.Keep))
+		passedKept = things.Spawn(tick, thing{N: 4}, netloop.OwnedBy(gone), netloop.WhenOwnerLeaves(netloop.LeaveKeeps))
 	})
 	w.Step(2)
 	if dead.Alive() || !kept.Alive() || kept.Owner() != 0 {
@@ -140,7 +140,7 @@ func TestWhatOnLeaveSpawnsForTheLeaverGoesWithIt(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
 			things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()))
-			things.Spawn(tick, thing{N: 2}, netloop.OwnedBy(c.ID()), netloop.WhenOwnerLeaves(netloop.Keep))
+			things.Spawn(tick, thing{N: 2}, netloop.OwnedBy(c.ID()), netloop.WhenOwnerLeaves(netloop.LeaveKeeps))
 		})
 	})
 	leaver, stays := play(t, w, perfect), play(t, w, netlooptest.Link{})

@@ -152,7 +152,7 @@ func (s *simulation) spawn(t *netloop.Tick) *item {
 	it := &item{kind: kinds[s.rng.IntN(len(kinds))], sees: everyone, edited: true, lit: s.some(), texts: map[rights]string{}}
 	var o []netloop.SpawnOption
 	if it.keep = s.rng.IntN(2) == 0; it.keep {
-		o = append(o, netloop.WhenOwnerLeaves(netloop.Keep))
+		o = append(o, netloop.WhenOwnerLeaves(netloop.LeaveKeeps))
 	}
 	if s.rng.IntN(3) == 0 {
 		it.owner = s.someone()
