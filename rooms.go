@@ -56,7 +56,7 @@ var (
 
 // OpenRoom opens another room: it calls the game's Open and, if the server runs, starts to tick the
 // room on a goroutine of its own; otherwise Run starts it. Clients reach the room by its name. Any
-// goroutine may call it except that of a room, which calls the function [OpenRoom].
+// goroutine may call it except that of a room, which calls [Tick.OpenRoom].
 func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("netloop: OpenRoom: %w", err)
@@ -163,8 +163,8 @@ var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing}
 // called in EarlyUpdate of a later tick with the result, as by [Go]. The error is [ErrRoomExists],
 // [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or that of the game's Open. It panics on a
 // client.
-func OpenRoom(t *Tick, spec RoomSpec, then func(*Tick, RoomInfo, error)) {
-	s := t.server("OpenRoom").server
+func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
+	s := t.server("Tick.OpenRoom").server
 	unfit := spec.pack() // Now: the game may change the data later.
 	work := func(ctx context.Context) (opened, error) {
 		if unfit != nil {

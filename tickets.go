@@ -96,8 +96,8 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 // Reserve reserves seats of a room, as [Server.Reserve] does, from a tick: then is called in
 // EarlyUpdate of a later tick with one ticket for each seat, or none and the error, as by [Go]. It
 // panics on a client.
-func Reserve(t *Tick, name string, v Reservation, then func(*Tick, []Ticket, error)) {
-	s := t.server("Reserve").server
+func (t *Tick) Reserve(name string, v Reservation, then func(*Tick, []Ticket, error)) {
+	s := t.server("Tick.Reserve").server
 	Go(t, func(ctx context.Context) ([]Ticket, error) { return s.Reserve(ctx, name, v) }, then)
 }
 

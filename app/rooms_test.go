@@ -31,7 +31,7 @@ func tables(names ...string) *game {
 		}
 		r.OnStart(func(t *netloop.Tick) {
 			for _, name := range names {
-				netloop.OpenRoom(t, netloop.RoomSpec{Name: name, Kind: "table", Rate: netloop.Hz(20)}, func(*netloop.Tick, netloop.RoomInfo, error) {})
+				t.OpenRoom(netloop.RoomSpec{Name: name, Kind: "table", Rate: netloop.Hz(20)}, func(*netloop.Tick, netloop.RoomInfo, error) {})
 			}
 		})
 		return nil

@@ -184,7 +184,7 @@ func (l *lobby) open(t *netloop.Tick, from *netloop.Client, table string, privat
 	l.opened[from.ID()]++
 	spec := l.g.tableSpec(table)
 	spec.Private = private
-	netloop.OpenRoom(t, spec, func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
+	t.OpenRoom(spec, func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
 		if err != nil && !errors.Is(err, netloop.ErrRoomExists) {
 			l.forget(table)
 			reply.Send(t, Place{}, netloop.Refuse(netloop.CodeBusy, "there is no room for another table"))
@@ -201,7 +201,7 @@ func (l *lobby) forget(table string) {
 
 // seat reserves a seat at a table that may just be opened: the first request opens it.
 func (l *lobby) seat(t *netloop.Tick, table string, then func(*netloop.Tick, Place, error)) {
-	netloop.OpenRoom(t, l.g.tableSpec(table), func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
+	t.OpenRoom(l.g.tableSpec(table), func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
 		if err != nil && !errors.Is(err, netloop.ErrRoomExists) {
 			then(t, Place{}, netloop.Refuse(netloop.CodeBusy, "there is no room for another table"))
 			return
@@ -217,7 +217,7 @@ func (l *lobby) reserve(t *netloop.Tick, table string, v netloop.Reservation, th
 
 // ticketTo asks for a ticket to a room.
 func ticketTo(t *netloop.Tick, room string, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
-	netloop.Reserve(t, room, v, func(t *netloop.Tick, tickets []netloop.Ticket, err error) {
+	t.Reserve(room, v, func(t *netloop.Tick, tickets []netloop.Ticket, err error) {
 		if err != nil {
 			then(t, Place{}, err)
 			return

@@ -25,7 +25,7 @@ func houses(open func(*netloop.Room)) script {
 			}
 		})
 		echo.Handle(r, func(tick *netloop.Tick, c *netloop.Client, m text) error {
-			netloop.Reserve(tick, m.S, netloop.Reservation{}, func(tick *netloop.Tick, all []netloop.Ticket, err error) {
+			tick.Reserve(m.S, netloop.Reservation{}, func(tick *netloop.Tick, all []netloop.Ticket, err error) {
 				if err == nil {
 					c.Move(tick, all[0])
 				}

@@ -49,7 +49,7 @@ func TestRoomsHaveParameters(t *testing.T) {
 		r.OnStart(func(tick *netloop.Tick) {
 			spec := table("tick")
 			spec.Params = shared
-			netloop.OpenRoom(tick, spec, func(_ *netloop.Tick, _ netloop.RoomInfo, err error) {
+			tick.OpenRoom(spec, func(_ *netloop.Tick, _ netloop.RoomInfo, err error) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -103,7 +103,7 @@ func TestParametersThatCannotBe(t *testing.T) {
 			}
 			spec := table("tick")
 			spec.Params = make(chan int)
-			netloop.OpenRoom(tick, spec, func(_ *netloop.Tick, _ netloop.RoomInfo, err error) { failed = fmt.Sprint(err) })
+			tick.OpenRoom(spec, func(_ *netloop.Tick, _ netloop.RoomInfo, err error) { failed = fmt.Sprint(err) })
 		})
 	}))
 	for _, params := range []any{7, func() {}, large} {

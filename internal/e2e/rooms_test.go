@@ -207,7 +207,7 @@ func TestAGameOpensRoomsFromATick(t *testing.T) {
 			}
 			for i, spec := range []netloop.RoomSpec{table("a"), {Name: "b", Kind: "broken"}, {Name: "c", Kind: "panics"}, {Name: "d", SendEvery: 99}} {
 				tick.AfterFunc(time.Duration(i)*time.Second, func(tick *netloop.Tick) {
-					netloop.OpenRoom(tick, spec, func(tick *netloop.Tick, info netloop.RoomInfo, err error) {
+					tick.OpenRoom(spec, func(tick *netloop.Tick, info netloop.RoomInfo, err error) {
 						results[spec.Name] = err
 						if err == nil && (info.Spec.Kind != "table" || info.Spec.Budget == 0) {
 							t.Errorf("opened %+v", info)
@@ -217,7 +217,7 @@ func TestAGameOpensRoomsFromATick(t *testing.T) {
 			}
 			tick.AfterFunc(5*time.Second, func(tick *netloop.Tick) {
 				for _, name := range []string{"a", "e"} {
-					netloop.OpenRoom(tick, table(name), func(_ *netloop.Tick, _ netloop.RoomInfo, err error) { results[name+" again"] = err })
+					tick.OpenRoom(table(name), func(_ *netloop.Tick, _ netloop.RoomInfo, err error) { results[name+" again"] = err })
 				}
 			})
 		})
@@ -329,11 +329,11 @@ func TestEveryRoomReplays(t *testing.T) {
 		r.OnStart(func(tick *netloop.Tick) {
 			if r.Spec().Name == "" {
 				for i := range 3 {
-					netloop.OpenRoom(tick, table(fmt.Sprint(i)), func(tick *netloop.Tick, info netloop.RoomInfo, err error) {
+					tick.OpenRoom(table(fmt.Sprint(i)), func(tick *netloop.Tick, info netloop.RoomInfo, err error) {
 						things.Spawn(tick, thing{N: int32(info.Spec.MaxClients)})
 					})
 				}
-				netloop.OpenRoom(tick, table(""), func(tick *netloop.Tick, _ netloop.RoomInfo, err error) {
+				tick.OpenRoom(table(""), func(tick *netloop.Tick, _ netloop.RoomInfo, err error) {
 					if errors.Is(err, netloop.ErrRoomExists) {
 						things.Spawn(tick, thing{N: 1})
 					}

@@ -61,7 +61,7 @@ func TestATicketIsASeat(t *testing.T) {
 	openRoom(t, w, table("a")) // It has five seats.
 	var all []netloop.Ticket
 	w.Tick(func(tick *netloop.Tick) {
-		netloop.Reserve(tick, "a", netloop.Reservation{Seats: 3, TTL: time.Second}, func(_ *netloop.Tick, tickets []netloop.Ticket, err error) {
+		tick.Reserve("a", netloop.Reservation{Seats: 3, TTL: time.Second}, func(_ *netloop.Tick, tickets []netloop.Ticket, err error) {
 			if all = tickets; err != nil {
 				t.Error(err)
 			}
@@ -336,7 +336,7 @@ func TestReservationsReplay(t *testing.T) {
 	g := script(func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {
 			for seats := range 6 {
-				netloop.Reserve(tick, "a", netloop.Reservation{Seats: 1 + seats}, func(tick *netloop.Tick, all []netloop.Ticket, err error) {
+				tick.Reserve("a", netloop.Reservation{Seats: 1 + seats}, func(tick *netloop.Tick, all []netloop.Ticket, err error) {
 					n := int32(len(all))
 					if refused := (*netloop.Refusal)(nil); errors.As(err, &refused) && refused.Code == netloop.CodeFull {
 						n = -1
