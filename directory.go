@@ -13,8 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// RoomListing is a room in a listing: its published Info and its seats. A listing shows all rooms at one
-// moment, at most 50 ms ago. Rooms that are locked, private or about to end are not listed.
+// RoomListing is a room in a listing: its published Info and its seats. A listing shows all rooms
+// at one moment, at most 50 ms ago. Rooms that are locked, private or about to end are not listed.
 type RoomListing[I any] struct {
 	Name, Kind string
 	Players    int // seats that are taken or reserved, without those of spectators
@@ -198,19 +198,16 @@ func checkInfo[I any](what string) {
 	}
 }
 
-// RoomsWhere returns the rooms that match a filter, oldest first. It does no work on the rooms'
-// goroutines. Any goroutine may call it; from a tick use [ListRooms].
-func RoomsWhere[I any](s *Server, f RoomFilter[I]) []RoomListing[I] {
-	checkInfo[I]("RoomsWhere")
-	return f.list(s.board.List(s.clock.Now()))
-}
-
-// ListRooms lists rooms from a tick: then is called in EarlyUpdate of a later tick with the rooms
-// that match the filter, as by [Go], so that a replay gets the same list. It panics on a client.
-func ListRooms[I any](t *Tick, f RoomFilter[I], then func(*Tick, []RoomListing[I], error)) {
-	s := t.server("ListRooms").server
+// ListRooms returns the rooms that match a filter, oldest first. It does no work on the rooms'
+// goroutines. Any goroutine may call it. A tick calls it in work given to [Go], so that a recording
+// contains the list and a replay gets the same one:
+//
+//	netloop.Go(t, func(context.Context) ([]netloop.RoomListing[Match], error) {
+//		return netloop.ListRooms(server, filter), nil
+//	}, show)
+func ListRooms[I any](s *Server, f RoomFilter[I]) []RoomListing[I] {
 	checkInfo[I]("ListRooms")
-	Go(t, func(context.Context) ([]RoomListing[I], error) { return RoomsWhere(s, f), nil }, then)
+	return f.list(s.board.List(s.clock.Now()))
 }
 
 // RoomChange is a room that is new or changed in a watched listing, or, if Gone is set, the last

@@ -81,23 +81,23 @@ func TestRoomsAreFoundByTypesOfTheSameLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	texts := RoomsWhere(s, RoomFilter[*wrapperspb.StringValue]{Where: func(l RoomListing[*wrapperspb.StringValue]) bool { return l.Info.Value == "hi" }})
+	texts := ListRooms(s, RoomFilter[*wrapperspb.StringValue]{Where: func(l RoomListing[*wrapperspb.StringValue]) bool { return l.Info.Value == "hi" }})
 	if len(texts) != 1 || texts[0].Name != "text" || texts[0].Info.Value != "hi" {
 		t.Fatalf("messages are listed as %v", texts)
 	}
 	texts[0].Info.Value = "changed"
-	if again := RoomsWhere(s, RoomFilter[*wrapperspb.StringValue]{}); again[0].Info.Value != "hi" {
+	if again := ListRooms(s, RoomFilter[*wrapperspb.StringValue]{}); again[0].Info.Value != "hi" {
 		t.Errorf("a list is shared: %v", again)
 	}
-	hosts := RoomsWhere(s, RoomFilter[host]{})
-	owners := RoomsWhere(s, RoomFilter[owner]{Where: func(l RoomListing[owner]) bool { return l.Info.Name == "ann" }})
+	hosts := ListRooms(s, RoomFilter[host]{})
+	owners := ListRooms(s, RoomFilter[owner]{Where: func(l RoomListing[owner]) bool { return l.Info.Name == "ann" }})
 	if len(hosts) != 1 || len(owners) != 1 || owners[0].Info.Name != "ann" || hosts[0].Info.Name != "ann" {
 		t.Errorf("structs are listed as %v and %v", hosts, owners)
 	}
-	if others := RoomsWhere(s, RoomFilter[other]{}); len(others) != 0 {
+	if others := ListRooms(s, RoomFilter[other]{}); len(others) != 0 {
 		t.Errorf("other structs are listed as %v", others)
 	}
-	if all := RoomsWhere(s, RoomFilter[struct{}]{Limit: 3}); len(all) != 3 {
+	if all := ListRooms(s, RoomFilter[struct{}]{Limit: 3}); len(all) != 3 {
 		t.Errorf("three of four are %d", len(all))
 	}
 	if full := (&RoomListing[host]{Players: 5, MaxClients: 3}); full.Free() != 0 {
@@ -114,7 +114,7 @@ func TestAListIsBounded(t *testing.T) {
 		}
 	}
 	for limit, want := range map[int]int{0: 100, 1: 1, 100: 100, 101: 101, 102: 102, 200: 102, -1: 102} {
-		if got := len(RoomsWhere(s, RoomFilter[struct{}]{Limit: limit})); got != want {
+		if got := len(ListRooms(s, RoomFilter[struct{}]{Limit: limit})); got != want {
 			t.Errorf("a limit of %d lists %d rooms, want %d", limit, got, want)
 		}
 	}

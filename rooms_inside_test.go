@@ -356,7 +356,7 @@ func TestRoomsAreThereAtOnce(t *testing.T) {
 		}
 	}
 	var listed []string
-	for _, l := range RoomsWhere(s, RoomFilter[struct{}]{}) {
+	for _, l := range ListRooms(s, RoomFilter[struct{}]{}) {
 		listed = append(listed, l.Name)
 	}
 	if want := "[ a b]"; fmt.Sprint(listed) != want {

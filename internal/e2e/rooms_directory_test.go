@@ -70,16 +70,16 @@ func TestRoomsAreFoundByWhatTheyPublish(t *testing.T) {
 		}
 	}
 	type filter = netloop.RoomFilter[match]
-	find := func(f filter) string { return names(netloop.RoomsWhere(server, f)) }
+	find := func(f filter) string { return names(netloop.ListRooms(server, f)) }
 	check("those that publish a match", find(filter{}), "a b c")
 	check("of another kind", find(filter{Kind: "field"}), "")
 	check("with three seats", find(filter{Kind: "table", Free: 3}), "a c")
 	check("two at most", find(filter{Limit: 2}), "a b")
 	check("of a map", find(filter{Where: func(l netloop.RoomListing[match]) bool { return l.Info.Map > "a" && l.Players == 0 }}), "c")
-	check("all", names(netloop.RoomsWhere(server, netloop.RoomFilter[struct{}]{Limit: -1})), " a b c other big")
-	check("that publish another type", names(netloop.RoomsWhere(server, netloop.RoomFilter[struct{ Host string }]{})), "other")
+	check("all", names(netloop.ListRooms(server, netloop.RoomFilter[struct{}]{Limit: -1})), " a b c other big")
+	check("that publish another type", names(netloop.ListRooms(server, netloop.RoomFilter[struct{ Host string }]{})), "other")
 
-	b := netloop.RoomsWhere(server, filter{})[1]
+	b := netloop.ListRooms(server, filter{})[1]
 	if b.Kind != "table" || b.Players != 4 || b.MaxClients != 5 || b.Free() != 1 || b.Info.Map != "b" || !slices.Equal(b.Info.Mods, []uint8{1}) {
 		t.Errorf("listed %+v", b)
 	}
@@ -90,14 +90,14 @@ func TestRoomsAreFoundByWhatTheyPublish(t *testing.T) {
 	check("at once", find(filter{}), "a b c")
 	w.Step(30)
 	check("when some have gone", find(filter{}), "b")
-	if got := netloop.RoomsWhere(server, filter{})[0].Info; got.Round != 2 {
+	if got := netloop.ListRooms(server, filter{})[0].Info; got.Round != 2 {
 		t.Errorf("it publishes %+v", got)
 	}
 	w.Room("a").Tick(func(tick *netloop.Tick) { tick.Room().Lock(tick, false) })
 	w.Room("b").Tick(func(tick *netloop.Tick) { tick.Room().Publish(tick, nil) })
 	w.Step(30)
 	check("in the end", find(filter{}), "a")
-	if mods := netloop.RoomsWhere(server, filter{})[0].Info.Mods; mods[0] != 1 {
+	if mods := netloop.ListRooms(server, filter{})[0].Info.Mods; mods[0] != 1 {
 		t.Errorf("a list is shared: %v", mods)
 	}
 }
@@ -130,12 +130,10 @@ func TestWhatCannotBePublished(t *testing.T) {
 		says("Room.Publish: use a plain struct", func() { tick.Room().Publish(tick, struct{ C chan int }{}) })
 		says("Room.Publish: a e2e_test.huge takes", func() { tick.Room().Publish(tick, huge{make([]byte, netloop.MaxMessage)}) })
 		says("Room.Publish: use a plain struct", func() { tick.Room().Publish(tick, match{Mods: make([]uint8, 300)}) })
-		says("ListRooms: use a plain struct", func() {
-			netloop.ListRooms(tick, netloop.RoomFilter[int]{}, func(*netloop.Tick, []netloop.RoomListing[int], error) {})
-		})
+		says("ListRooms: use a plain struct", func() { netloop.ListRooms(tick.Room().Server(), netloop.RoomFilter[int]{}) })
 	})
 	s := netlooptest.New(t, script(func(*netloop.Room) {}))
-	says("RoomsWhere: use a plain struct", func() { netloop.RoomsWhere(serverOf(s), netloop.RoomFilter[func()]{}) })
+	says("ListRooms: use a plain struct", func() { netloop.ListRooms(serverOf(s), netloop.RoomFilter[func()]{}) })
 }
 
 // A lobby that watches knows of all rooms that its filter picks, whatever happens to them in
@@ -170,7 +168,9 @@ func playLobby(t *testing.T, seed uint64) {
 		})
 		r.OnStart(func(tick *netloop.Tick) {
 			tick.AfterFunc(2*time.Second, func(tick *netloop.Tick) {
-				netloop.ListRooms(tick, filter, func(tick *netloop.Tick, all []netloop.RoomListing[match], err error) { said += fmt.Sprint(all, err) })
+				s := tick.Room().Server()
+				list := func(context.Context) ([]netloop.RoomListing[match], error) { return netloop.ListRooms(s, filter), nil }
+				netloop.Go(tick, list, func(_ *netloop.Tick, all []netloop.RoomListing[match], err error) { said += fmt.Sprint(all, err) })
 			})
 		})
 	})
@@ -204,7 +204,7 @@ func playLobby(t *testing.T, seed uint64) {
 	}
 	w.Settle()
 	w.Step(60)
-	listed := netloop.RoomsWhere(serverOf(w), netloop.RoomFilter[match]{Kind: filter.Kind, Free: filter.Free, Limit: -1, Where: picks})
+	listed := netloop.ListRooms(serverOf(w), netloop.RoomFilter[match]{Kind: filter.Kind, Free: filter.Free, Limit: -1, Where: picks})
 	byName := func(a, b netloop.RoomListing[match]) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortFunc(listed, byName)
 	if got := slices.SortedFunc(maps.Values(known), byName); fmt.Sprint(got) != fmt.Sprint(listed) {
@@ -262,7 +262,7 @@ func TestARunningServerTellsWhoWatches(t *testing.T) {
 	if err := s.CloseRoom("watcher", 0, netloop.CodeGame, "over"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, func() bool { return len(netloop.RoomsWhere(s, netloop.RoomFilter[struct{}]{})) == 2 })
+	waitFor(t, func() bool { return len(netloop.ListRooms(s, netloop.RoomFilter[struct{}]{})) == 2 })
 	if err := s.CloseRoom("a", 0, netloop.CodeGame, "over"); err != nil {
 		t.Fatal(err)
 	}

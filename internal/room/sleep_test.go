@@ -32,7 +32,7 @@ func (b *bare) listed() int {
 	b.t.Helper()
 	time.Sleep(100 * time.Millisecond)
 	synctest.Wait()
-	for _, l := range netloop.RoomsWhere(b.s, netloop.RoomFilter[struct{}]{}) {
+	for _, l := range netloop.ListRooms(b.s, netloop.RoomFilter[struct{}]{}) {
 		return l.Players
 	}
 	b.t.Error("the room is not listed")
