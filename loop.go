@@ -187,8 +187,7 @@ func anchorOf(s *loop.Spec[*Tick]) (name string, behind int) {
 	return "", 0
 }
 
-// Disable keeps named systems or groups from running. They keep their names, their positions and
-// their timers.
+// Disable keeps named systems or groups from running, as [System.Disable] does.
 func (l *Loop) Disable(names ...string) {
 	for _, name := range names {
 		l.Change(name, Disabled(true))

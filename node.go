@@ -17,7 +17,6 @@ type Node struct {
 	// BuiltIn systems may only be used as anchors.
 	BuiltIn  bool
 	Disabled bool
-	Paused   bool
 	Priority int
 	// Before and After are its anchors.
 	Before, After []string
@@ -82,7 +81,7 @@ func (l *Loop) node(i int) Node {
 	it := &l.tree.Items[i]
 	s := &it.Spec
 	n := Node{
-		Name: s.Name, Group: s.Group, IsGroup: s.IsGroup, BuiltIn: s.BuiltIn != "", Disabled: s.Disabled, Paused: s.Paused, Priority: s.Priority,
+		Name: s.Name, Group: s.Group, IsGroup: s.IsGroup, BuiltIn: s.BuiltIn != "", Disabled: s.Disabled, Priority: s.Priority,
 		Before: slices.Clone(s.Before), After: slices.Clone(s.After), Stages: slices.Clone(s.Stages),
 		Periodic: s.Periodic, Period: s.Period, CatchUp: s.CatchUp, Scaled: s.Periodic && s.Scaled, Gap: s.Gap, Conditional: s.RunIf != nil, Critical: s.Critical,
 	}

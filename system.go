@@ -132,21 +132,18 @@ func (s *System) Remove(from ...Stage) {
 	}
 }
 
-// Pause keeps the system, or the group with all its members, from running, from the next
-// Initialization on, until [System.Resume]. The timers of a paused system stop, by both clocks:
-// after Resume, a call follows when the remainder of its period has passed, its Delta excludes the
-// pause, and no missed call is caught up. A member of a paused or disabled group does not run, even
-// if its own options permit it.
+// Disable keeps the system, or the group with all its members, from running, from the next
+// Initialization on, until [System.Enable]. The timers of a disabled system stop, by both clocks:
+// after Enable, a call follows when the remainder of its period has passed, its Delta excludes the
+// time in which it was disabled, and no missed call is caught up. A member of a disabled group does
+// not run, even if its own options permit it.
 //
 // Messages, timers of [Tick.AfterFunc] and the ticks themselves continue. To stop the time of a
 // whole room there is [Room.SetTimeScale].
-func (s *System) Pause() { s.Change(Paused(true)) }
+func (s *System) Disable() { s.Change(Disabled(true)) }
 
-// Resume lets a paused system or group run again from the next Initialization on.
-func (s *System) Resume() { s.Change(Paused(false)) }
-
-// Paused is [System.Pause], or Resume, as an option.
-func Paused(yes bool) SystemOption { return func(s *loop.Spec[*Tick]) { s.Paused = yes } }
+// Enable lets a disabled system or group run again from the next Initialization on.
+func (s *System) Enable() { s.Change(Disabled(false)) }
 
 // SystemOption is an option of [Room.On], [Room.Add] and [System.Change].
 type SystemOption func(*loop.Spec[*Tick])
@@ -170,9 +167,7 @@ func After(systems ...string) SystemOption {
 	return func(s *loop.Spec[*Tick]) { s.After = append(append([]string{}, s.After...), systems...) }
 }
 
-// Disabled keeps the system or group from running, or lets it run again: it keeps its name, its
-// position and its timer. The timer keeps running, so a system that was disabled for long is due at
-// once. [System.Pause] stops the timer instead.
+// Disabled is [System.Disable], or Enable, as an option.
 func Disabled(yes bool) SystemOption { return func(s *loop.Spec[*Tick]) { s.Disabled = yes } }
 
 // InSystemGroup adds the system to a group: see [Room.Group]. The group may be registered later

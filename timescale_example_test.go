@@ -9,7 +9,7 @@ import (
 type (
 	Asteroid  struct{ X float64 }           // replicated
 	Hourglass struct{}                      // a player has found one
-	Truce     struct{ Agreed bool }         // and then the asteroids are paused
+	Truce     struct{ Agreed bool }         // and then the asteroids are disabled
 	Bomb      struct{ At netloop.Deadline } // replicated
 )
 
@@ -55,16 +55,16 @@ func (skyGame) Open(r *netloop.Room) error {
 	group := r.Group("asteroids")
 	truce.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m Truce) error {
 		if m.Agreed {
-			group.Pause()
+			group.Disable()
 		} else {
-			group.Resume()
+			group.Enable()
 		}
 		return nil
 	})
 	return nil
 }
 
-// Slow motion for two seconds, and the pause of a group.
+// Slow motion for two seconds, and a group that is disabled.
 func ExampleRoom_SetTimeScale() {
 	if _, err := netloop.New(netloop.Config{}, skyGame{}); err != nil {
 		panic(err)

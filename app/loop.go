@@ -149,7 +149,7 @@ func dotOf(v loop.View) string {
 			}
 			style := ""
 			switch {
-			case s.Disabled || s.Paused || s.Quarantine > 0 || s.Pending:
+			case s.Disabled || s.Quarantine > 0 || s.Pending:
 				style = ", style=dashed"
 			case s.Place != loop.Body:
 				style = ", style=filled"

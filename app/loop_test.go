@@ -50,7 +50,7 @@ func TestLoopPrintShowsCostAndState(t *testing.T) {
 			{Name: "ships", Cost: &loop.DumpCost{Runs: 74040, Mean: 1234567, P50: 1100 * time.Microsecond, P99: 3500 * time.Microsecond}},
 			{Name: "scores", Periodic: true, Period: time.Second, Quarantine: 12, Panics: 3, Cost: &loop.DumpCost{Runs: 3, Mean: 900}},
 			{Name: "debug", Disabled: true, Pending: true},
-			{Name: "waves", Groups: []string{"ai"}, Paused: true, Periodic: true, Period: 3 * time.Second, Scaled: true, CatchUp: 2},
+			{Name: "waves", Groups: []string{"ai"}, Disabled: true, Periodic: true, Period: 3 * time.Second, Scaled: true, CatchUp: 2},
 			{Name: "dust", Periodic: true, Period: 100 * time.Millisecond, Gap: true},
 		}},
 		{Systems: []loop.DumpSystem{{Name: "new", Groups: []string{"ai", "far"}, Pending: true}}},

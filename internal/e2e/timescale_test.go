@@ -171,7 +171,7 @@ func TestScalesThatAreNonePanicWithTheRemedy(t *testing.T) {
 	})
 }
 
-func TestAGroupIsPausedAndResumed(t *testing.T) {
+func TestAGroupIsDisabledAndEnabled(t *testing.T) {
 	var ran []string
 	note := func(t *netloop.Tick) { ran = append(ran, fmt.Sprint(t.Number(), " ", t.Delta())) }
 	w := open(t, func(r *netloop.Room) {
@@ -181,12 +181,12 @@ func TestAGroupIsPausedAndResumed(t *testing.T) {
 		r.On(netloop.Update, "test.script", func(t *netloop.Tick) {
 			switch t.Number() {
 			case 2:
-				enemies.Pause()
-				if n, _ := r.Loop().Find("enemies"); !n.Paused || strings.Count(r.Loop().String(), "  paused\n") != 2 {
+				enemies.Disable()
+				if n, _ := r.Loop().Find("enemies"); !n.Disabled || strings.Count(r.Loop().String(), "  disabled\n") != 2 {
 					ran = append(ran, "not said")
 				}
 			case 9:
-				enemies.Resume()
+				enemies.Enable()
 			}
 		})
 	}, tenth)
@@ -197,7 +197,7 @@ func TestAGroupIsPausedAndResumed(t *testing.T) {
 	}
 	out := ""
 	w.Tick(func(tick *netloop.Tick) { out = tick.Room().Loop().String() })
-	if !strings.Contains(out, "  at least 250ms  -\n") || strings.Contains(out, "paused") {
+	if !strings.Contains(out, "  at least 250ms  -\n") || strings.Contains(out, "disabled") {
 		t.Error(out)
 	}
 }

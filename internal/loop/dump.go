@@ -48,9 +48,8 @@ type DumpSystem struct {
 	Critical bool `json:"critical,omitempty"`
 	// Pending is true if it, or a change of it, takes effect at the next Initialization.
 	Pending bool `json:"pending,omitempty"`
-	// Disabled, paused and quarantined systems do not run. Quarantine is the number of ticks left.
+	// Disabled and quarantined systems do not run. Quarantine is the number of ticks left.
 	Disabled   bool   `json:"disabled,omitempty"`
-	Paused     bool   `json:"paused,omitempty"`
 	Quarantine uint64 `json:"quarantine_ticks,omitempty"`
 	Panics     uint64 `json:"panics,omitempty"`
 	// Cost is the time of its calls at this stage since it was registered.
@@ -193,7 +192,6 @@ func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 		}
 		d.Conditional = d.Conditional || at.spec.RunIf != nil
 		d.Disabled = d.Disabled || at.spec.Disabled
-		d.Paused = d.Paused || at.spec.Paused
 		if at.flags.has(quarantined) {
 			d.Quarantine = max(d.Quarantine, at.fault.until-min(l.count+1, at.fault.until))
 		}

@@ -75,7 +75,6 @@ func (m moment) minus(o moment) moment { return moment{m[game] - o[game], m[scal
 type timing struct {
 	planned bool // it has been in effect, so its time has passed
 	queued  bool // it is in unplanned
-	woken   bool // it was disabled
 }
 
 // pass advances the time by a tick or by a step.
@@ -306,14 +305,14 @@ func (s *System[C]) unplan() {
 }
 
 // plan sets the timers of a system that has taken effect or was changed. A system that ran before
-// keeps the time that has passed since, except the time in which it was paused.
+// keeps the time that has passed since, except the time in which it was disabled.
 func (l *Loop[C]) plan(s *System[C]) {
 	l.resume(s)
 	old := s.timers
 	for kind := range s.timers {
 		s.timers[kind] = l.timer(s, kind, &old)
 	}
-	if s.paused {
+	if s.off {
 		s.stood = &[numKinds]moment{l.passed(perTick), l.passed(perStep)}
 	}
 }
@@ -346,9 +345,6 @@ func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 		since = now - t.period
 	}
 	if t.period > 0 {
-		if s.timing.woken && t.catchUp > 0 && now-since >= t.period {
-			since = now - (now-since)%t.period // Time in which it was off is not made up for.
-		}
 		if t.at = later(since, t.period); t.at <= passed[t.clock] {
 			t.at = now // It is overdue. In this very tick it would have been due in phase.
 		}
@@ -364,8 +360,8 @@ func (t *timer) since(clock int) time.Duration {
 	return t.at - t.period
 }
 
-// resume moves the timers of a system that was paused, or remains paused, by the length of the
-// pause: for the system that time has not passed.
+// resume moves the timers of a system that was disabled, or remains so, by the time in which it
+// was disabled: for the system that time has not passed.
 func (l *Loop[C]) resume(s *System[C]) {
 	if s.stood == nil {
 		return

@@ -69,8 +69,8 @@ func TestATableOfSystems(t *testing.T) {
 		{Stage: Update, Systems: []DumpSystem{
 			{Name: "plain", Cost: &DumpCost{Runs: 12, Mean: 1500, P50: 1000, P99: 2_000_000}},
 			{Name: "in", Groups: []string{"outer", "inner"}, Priority: -2, Before: []string{"a", "b"}, After: []string{"c"}, Conditional: true},
-			{Name: "<off>", Place: Tail, Disabled: true, Paused: true, Pending: true, Quarantine: 1, Panics: 1},
-			{Name: "once", Once: true, Paused: true, Panics: 3},
+			{Name: "<off>", Place: Tail, Disabled: true, Pending: true, Quarantine: 1, Panics: 1},
+			{Name: "once", Once: true, Disabled: true, Panics: 3},
 			{Name: "every", Periodic: true, Period: time.Second},
 			{Name: "catches", Periodic: true, Period: ms, Scaled: true, CatchUp: 1},
 			{Name: "gap", Periodic: true, Period: ms, Gap: true, Before: []string{"a"}},
@@ -82,8 +82,8 @@ func TestATableOfSystems(t *testing.T) {
 Update
   plain               body   0         -                          -                                     12     1.5µs  1.0µs  2000.0µs  ok
   outer / inner / in  body   -2        -                          before a, b; after c; on a condition  0      -      -      -         ok
-  <off>               tail   0         -                          disabled; paused                      0      -      -      -         pending, quarantined for 1 ticks, panicked 1 times
-  once                body   0         once a tick                paused                                0      -      -      -         panicked 3 times
+  <off>               tail   0         -                          disabled                              0      -      -      -         pending, quarantined for 1 ticks, panicked 1 times
+  once                body   0         once a tick                disabled                              0      -      -      -         panicked 3 times
   every               body   0         1s                         -                                     0      -      -      -         ok
   catches             body   0         1ms scaled, up to 1 times  -                                     0      -      -      -         ok
   gap                 body   0         at least 1ms               before a                              0      -      -      -         ok
@@ -110,7 +110,7 @@ func TestADumpSaysWhatKeepsASystemFromRunning(t *testing.T) {
 	inner.RunIf = func(n *Now) bool { panic("no answer") }
 	in := h.add(inner)
 	a := h.add(Spec[*Now]{Name: "a", Group: "inner", Scaled: true, Once: true, Ask: at(func(*Now) { panic("once") }, Update, FixedUpdate)})
-	if d := a.Dump(0); !d.Pending || strings.Join(d.Groups, " ") != "outer inner" || d.Scaled || d.Once || d.Disabled || d.Paused || !d.Conditional || d.Cost != nil {
+	if d := a.Dump(0); !d.Pending || strings.Join(d.Groups, " ") != "outer inner" || d.Scaled || d.Once || d.Disabled || !d.Conditional || d.Cost != nil {
 		t.Errorf("pending: %+v", d)
 	}
 	h.step() // The condition is asked in both stages, and the third time it is quarantined.
@@ -131,14 +131,9 @@ func TestADumpSaysWhatKeepsASystemFromRunning(t *testing.T) {
 		t.Errorf("a tick later: %+v", d)
 	}
 	h.set(in, func(s *Spec[*Now]) { s.Group, s.RunIf = "outer", nil })
-	h.set(outer, pause)
+	h.set(outer, disable)
 	h.step()
-	if d := a.Dump(Update); !d.Paused || d.Disabled || d.Conditional || d.Panics != 0 {
-		t.Errorf("in a paused group: %+v", d)
-	}
-	h.set(outer, func(s *Spec[*Now]) { s.Paused, s.Disabled = false, true })
-	h.step()
-	if d := a.Dump(Update); d.Paused || !d.Disabled {
+	if d := a.Dump(Update); !d.Disabled || d.Conditional || d.Panics != 0 {
 		t.Errorf("in a disabled group: %+v", d)
 	}
 }

@@ -88,9 +88,6 @@ func (s *DumpSystem) order() string {
 	if s.Disabled {
 		said = append(said, "disabled")
 	}
-	if s.Paused {
-		said = append(said, "paused")
-	}
 	if len(said) == 0 {
 		return "-"
 	}

@@ -98,7 +98,7 @@ func (l *Loop[C]) checkSettled(fail func(string, ...any)) {
 		for _, s := range l.rebuilt(k) {
 			off, careful := false, s.spec.Periodic
 			for at := s; at != nil; at = l.parent(at) {
-				off, careful = off || at.spec.Disabled || at.spec.Paused, careful || at.spec.RunIf != nil
+				off, careful = off || at.spec.Disabled, careful || at.spec.RunIf != nil
 			}
 			if !off {
 				want = append(want, fmt.Sprint(s.spec.Name, s.id, s.spec.Periodic && s.spec.Period > 0, careful))
@@ -255,7 +255,7 @@ func (c *churn) describe(s *Spec[*Now]) {
 	if c.some("condition", 4) {
 		s.RunIf = c.yes
 	}
-	s.Disabled, s.Paused = c.some("disabled", 6), c.some("paused", 6)
+	s.Disabled = c.some("disabled", 4)
 	if s.IsGroup {
 		return
 	}

@@ -211,21 +211,17 @@ func (g *System[C]) release(s *System[C]) {
 
 // arrive computes, when all groups are known, whether a system is off and its lists.
 func (l *Loop[C]) arrive(s *System[C]) {
-	off, paused := s.Removed(), false
+	off := s.Removed()
 	for at := s; at != nil; at = at.group {
-		off, paused = off || at.spec.Disabled || at.spec.Paused, paused || at.spec.Paused
+		off = off || at.spec.Disabled
 	}
 	if off {
 		s.unplan()
 	}
-	if s.off && !off && !s.paused {
-		s.timing.woken = true
+	if s.off != off {
 		l.queue(s)
 	}
-	if s.paused != paused {
-		l.queue(s)
-	}
-	s.off, s.paused = off, paused
+	s.off = off
 	s.member = s.places()
 	l.tally(s, 1)
 }

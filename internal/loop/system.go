@@ -97,9 +97,8 @@ type Spec[C any] struct {
 	RunIf func(C) bool
 	// Context removes the system when it ends: at the next Initialization.
 	Context context.Context
-	// Disabled systems and groups keep their name, place and timer, and do not run. Paused ones do
-	// not run either, and their timers are stopped.
-	Disabled, Paused bool
+	// Disabled systems and groups keep their name and place, and do not run. Their timers stop.
+	Disabled bool
 	// Once makes the system run in FixedUpdate once per tick, before the first step and only if
 	// there is one, hence before every system that runs per step. At other stages it has no effect.
 	Once bool
@@ -175,11 +174,10 @@ type System[C any] struct {
 	flags  flags
 	fns    [NumStages]func(C) // the answers of Ask
 	asked  stageSet           // stages for which Ask was called
-	off    bool               // it, or a group around it, is disabled or paused
-	paused bool               // it, or a group around it, is paused
+	off    bool               // it, or a group around it, is disabled
 	cond   condition[C]
 	timers [numKinds]timer
-	stood  *[numKinds]moment // the times at which it was paused
+	stood  *[numKinds]moment // the times at which it was disabled
 	timing timing
 	fault  fault
 	costs  [NumStages]*Histogram

@@ -68,10 +68,10 @@ func (h *harness) set(s *System[*Now], change func(*Spec[*Now])) {
 	}
 }
 
-func pause(s *Spec[*Now])  { s.Paused = true }
-func resume(s *Spec[*Now]) { s.Paused = false }
+func disable(s *Spec[*Now]) { s.Disabled = true }
+func enable(s *Spec[*Now])  { s.Disabled = false }
 
-func TestForAPausedGroupTimeStandsStill(t *testing.T) {
+func TestTheTimersOfADisabledGroupStop(t *testing.T) {
 	h := newHarness(t)
 	g := h.add(Spec[*Now]{Name: "g", IsGroup: true})
 	member := func(s Spec[*Now]) *System[*Now] { s.Group = "g"; return h.add(s) }
@@ -84,13 +84,13 @@ func TestForAPausedGroupTimeStandsStill(t *testing.T) {
 	h.Rescale(1, 2)
 	h.run(hz50, 0)
 	h.wantRan("1:20ms/10ms", "1:20ms/10ms", "1:20ms/10ms")
-	h.set(g, pause)
+	h.set(g, disable)
 	h.run(hz50, 0, 0, 0)
-	h.set(a, func(s *Spec[*Now]) { s.Paused = true; s.Period = 40 * ms }) // A change meanwhile.
+	h.set(a, func(s *Spec[*Now]) { s.Disabled = true; s.Period = 40 * ms }) // A change meanwhile.
 	h.run(hz50, 0, 30, 0)
 	h.wantRan()
-	h.set(g, resume)
-	h.set(a, resume)
+	h.set(g, enable)
+	h.set(a, enable)
 	// As if it were tick 2: at 40 ms c has had 4 steps, and 5 to wait for; a waits for 60 ms.
 	rec := h.run(hz50, 0)
 	h.wantRan("8:20ms/10ms", "8:20ms/10ms")
@@ -103,24 +103,9 @@ func TestForAPausedGroupTimeStandsStill(t *testing.T) {
 	}
 }
 
-func TestWhoIsDisabledTooStaysSoAndItsTimeGoesOn(t *testing.T) {
-	h := newHarness(t)
-	s := every("a", 100*ms, at(h.deltas, Update))
-	a := h.add(s)
-	h.run(hz50, 0)
-	h.set(a, func(s *Spec[*Now]) { s.Paused, s.Disabled = true, true })
-	h.run(hz50, 0, 0)
-	h.set(a, resume)
-	h.run(hz50, 0, 0)
-	h.wantRan()
-	h.set(a, func(s *Spec[*Now]) { s.Disabled = false })
-	h.run(hz50, 0, 0, 0) // It ran at 20 ms, and 40 of them do not count: due at 160 ms.
-	h.wantRan("8:100ms")
-}
-
-// Random pauses of a system, with changes and drops: its calls equal those of a system without
-// pauses, in a loop that did not tick meanwhile.
-func TestAPausedSystemDoesWhatItDoesWhereThatTimeIsMissing(t *testing.T) {
+// A system is disabled at random, with changes and drops: its calls equal those of a system that is
+// never disabled, in a loop that did not tick meanwhile.
+func TestADisabledSystemRunsAsIfThatTimeWereMissing(t *testing.T) {
 	for seed := range seeds(t, 100) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 3))
 		s := every("a", time.Duration(1+rnd.Int64N(int64(200*ms))), nil)
@@ -132,19 +117,19 @@ func TestAPausedSystemDoesWhatItDoesWhereThatTimeIsMissing(t *testing.T) {
 			s.Ask = at(func(n *Now) { *ran = append(*ran, n.Delta.String()+" "+n.ScaledDelta.String()) }, stage)
 			return h.add(s)
 		}
-		paused, other := newHarness(t), newHarness(t)
-		handle := add(paused, &got)
+		h, other := newHarness(t), newHarness(t)
+		handle := add(h, &got)
 		add(other, &want)
-		asleep := false
+		disabled := false
 		for i := range 60 {
 			if i > 0 && rnd.IntN(5) == 0 {
-				asleep = !asleep
-				paused.set(handle, func(s *Spec[*Now]) { s.Paused = asleep })
+				disabled = !disabled
+				h.set(handle, func(s *Spec[*Now]) { s.Disabled = disabled })
 			}
 			num, den := uint64(rnd.IntN(3)), uint64(1)
-			paused.Rescale(num, den)
-			paused.run(hz50, 0)
-			if !asleep {
+			h.Rescale(num, den)
+			h.run(hz50, 0)
+			if !disabled {
 				other.Rescale(num, den)
 				other.run(hz50, 0)
 			}
@@ -163,11 +148,11 @@ func TestAPausedSystemDoesWhatItDoesWhereThatTimeIsMissing(t *testing.T) {
 func TestALoopThatBeginsLateHasNotSleptBefore(t *testing.T) {
 	h := newHarness(t)
 	s := every("a", 50*ms, at(h.deltas, Update))
-	s.Paused, s.CatchUp = true, 9
+	s.Disabled, s.CatchUp = true, 9
 	a := h.add(s)
 	h.tick = 1000
 	h.run(hz50, 0, 0)
-	h.set(a, resume)
+	h.set(a, enable)
 	h.run(hz50, 0, 0, 0, 0, 0)
 	h.wantRan("1006:50ms")
 }
