@@ -90,8 +90,8 @@ import (
 // sent last, so that a slow drift is sent when it adds up. A change below the threshold is never
 // sent, and clients then differ from the server by less than the threshold for good.
 //
-// weight, from 1/64 to 64 and 1 by default, is the priority of a change of the field when a
-// client's changes exceed its budget: see [Weight]. An object counts with the largest weight among
+// weight, from 1/64 to 64 and 1 by default, is a factor of the object's priority when a client's
+// changes exceed its budget: see [Weight]. An object counts with the largest weight among
 // the readable fields with an unacknowledged last change, or among all readable fields if the
 // client does not have the object yet; a change of owner counts as 1. The object's other changed
 // fields are sent along. On a struct or array the weight applies to the fields inside that have

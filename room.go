@@ -184,7 +184,7 @@ func openRoom(s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error
 	}()
 	r.tick = Tick{now: &r.now, store: r.e.World(), timers: &r.timers, log: r.e.Log(), room: r}
 	r.reseed(seed)
-	r.weigh()
+	r.applyClassOptions()
 	r.restrict()
 	r.builtins()
 

@@ -27,7 +27,7 @@ func TestWhatBelongsIntoOpenIsRefusedLater(t *testing.T) {
 		"WatchRooms": func() {
 			WatchRooms(room, RoomFilter[struct{}]{}, func(*Tick, []RoomChange[struct{}]) { late() })
 		},
-		"Class.Weigh": func() { hiddenOnes.Weigh(room, func(*Client, *Object[hiddenState]) float64 { late(); return 1 }) },
+		"Class.WeightFor": func() { hiddenOnes.WeightFor(room, func(*Client, *Object[hiddenState]) float64 { late(); return 1 }) },
 	} {
 		log.Reset()
 		register()

@@ -12,12 +12,19 @@ import (
 // ClassOption is an option of [NewClass].
 type ClassOption func(*class)
 
-// Weight sets the priority of the objects of a class, from 1/64 to 64; the default is 1. When a
-// client's changes exceed its budget, the object with the largest weight × time since it was last
-// sent is sent first: an object of weight 4 is then sent four times as often as one of weight 1,
-// and each object is sent eventually. The tag weight of a field multiplies the weight while a
-// client lacks a change of that field: see [Class]. An overloaded server sheds objects that weigh
-// less than 1, whichever fields have changed: see [OverloadShedding].
+// Weight sets the weight of the objects of a class, from 1/64 to 64; the default is 1. While a
+// client's pending changes fit into its budget ([Client.SetBudget]), all of them are sent and
+// weights do nothing. Otherwise the objects with the largest product are sent first:
+//
+//	Weight × weight= × WeightFor × ticks since the object was last sent
+//
+// Weight is of the class; the tag weight= is of the field, the largest of those with a change that
+// the client lacks (see [Class]); [Class.WeightFor] is of the object and the client. An object of
+// weight 4 is therefore sent four times as often as one of weight 1, and each is sent eventually.
+// An object that has waited longer than [MinRate] allows is sent before all others.
+//
+// An overloaded server sheds the objects of a Weight less than 1, whatever the other factors: see
+// [OverloadShedding].
 func Weight(w float64) ClassOption {
 	if !(w >= netvar.MinWeight && w <= netvar.MaxWeight) {
 		panic(fmt.Sprintf("netloop: Weight(%v): use 1/64 to 64", w))
@@ -38,8 +45,8 @@ func MinRate(perSecond float64) ClassOption {
 
 const minMinRate, maxMinRate = 0.01, 1000
 
-// weigh applies the options of the classes to the world.
-func (r *Room) weigh() {
+// applyClassOptions applies the options of the classes to the world.
+func (r *Room) applyClassOptions() {
 	engine := r.e.Spec()
 	hertz := engine.Hertz()
 	for _, c := range r.schema.classes {
@@ -54,21 +61,15 @@ func (r *Room) weigh() {
 	}
 }
 
-// SetWeight overrides the weight of the class for one object: see [Weight]. A weight out of bounds
-// is clamped. It panics on a client.
-func (o *Object[S]) SetWeight(t *Tick, w float64) {
-	t.server("Object.SetWeight").e.World().SetWeight(o.o, w)
-}
-
-// Weigh registers a function that multiplies the weight of an object for one client, by its
-// distance for instance. The factor is from 0 to 1 024. The function is called only while a
-// client's pending changes exceed its budget, and only for objects with pending changes; it must
-// change no state. If it panics, it is not called again. Call Weigh in the game's Open.
-func (k *Class[S]) Weigh(r *Room, fn func(c *Client, o *Object[S]) float64) {
-	if !r.takes(k.c, "Class.Weigh") {
+// WeightFor registers a function that returns the factor of an object's [Weight] for one client, by
+// its distance for instance: from 0 to 1 024. The function is called only while a client's pending
+// changes exceed its budget, and only for objects with pending changes; it must change no state. If
+// it panics, it is not called again. Call WeightFor in the game's Open.
+func (k *Class[S]) WeightFor(r *Room, fn func(c *Client, o *Object[S]) float64) {
+	if !r.takes(k.c, "Class.WeightFor") {
 		return
 	}
-	place := panicguard.Place{Name: "Class.Weigh", Of: k.Name(), So: "the function is not asked again"}
+	place := panicguard.Place{Name: "Class.WeightFor", Of: k.Name(), So: "the function is not called again"}
 	stop := func(error) { r.e.World().SetFactor(k.c.nv, nil) }
 	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
 		factor = 1 //nolint:wastedassign // The result if fn panics.

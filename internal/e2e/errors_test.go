@@ -186,8 +186,8 @@ func TestBadRegistrationsAreSaidInPlainWords(t *testing.T) {
 				things.PlaceOn(netloop.NewGrid(r, netloop.GridSpec{Radius: 1}), func(*thing) (x, y, z float64) { return })
 			}
 		},
-		`Class.Weigh: class "thing" belongs to schema "elsewhere", but the room runs schema "test"`: func(r *netloop.Room) {
-			elsewhere.Weigh(r, func(*netloop.Client, *netloop.Object[thing]) float64 { return 1 })
+		`Class.WeightFor: class "thing" belongs to schema "elsewhere", but the room runs schema "test"`: func(r *netloop.Room) {
+			elsewhere.WeightFor(r, func(*netloop.Client, *netloop.Object[thing]) float64 { return 1 })
 		},
 		`class "thing": Reads("team"): no field is tagged read=team`: func(r *netloop.Room) {
 			things.Reads(r, "team", func(*netloop.Object[thing]) netloop.Target { return netloop.Everyone() })

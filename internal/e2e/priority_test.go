@@ -18,11 +18,12 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game of the tests of priorities: balls of three classes that all change in every tick.
+// The game of the tests of priorities: balls of four classes that all change in every tick.
 var (
 	crowdSchema = netloop.NewSchema("crowd", 1, 0)
 	balls       = netloop.NewClass[ball](crowdSchema, "ball")
 	stars       = netloop.NewClass[ball](crowdSchema, "star", netloop.Weight(4))
+	embers      = netloop.NewClass[ball](crowdSchema, "ember", netloop.Weight(0.9))
 	sparks      = netloop.NewClass[ball](crowdSchema, "spark", netloop.Weight(0.5), netloop.MinRate(4))
 )
 
@@ -48,7 +49,7 @@ func (g crowd) Open(r *netloop.Room) error {
 		}
 	})
 	r.On(netloop.Update, "crowd.move", func(t *netloop.Tick) {
-		for _, class := range []*netloop.Class[ball]{balls, stars, sparks} {
+		for _, class := range []*netloop.Class[ball]{balls, stars, embers, sparks} {
 			for o := range class.All(t) {
 				o.Edit(t).Y = int32(t.Rand().Uint32()) // nothing that could be predicted
 			}
@@ -111,7 +112,7 @@ func TestWeightAndDistanceOrderAShortBudget(t *testing.T) {
 	seeds.OneGoroutine(t)
 	var panics bool
 	w := netlooptest.New(t, crowd{balls: 60, stars: 20, sparks: 5, open: func(r *netloop.Room) {
-		balls.Weigh(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
+		balls.WeightFor(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
 			if panics {
 				panic("test")
 			}
@@ -154,25 +155,19 @@ func TestWeightAndDistanceOrderAShortBudget(t *testing.T) {
 func TestSheddingSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
 	var load time.Duration
 	var w *netlooptest.World
-	w = netlooptest.New(t, crowd{balls: 1, stars: 1, sparks: 1, open: func(r *netloop.Room) {
-		r.On(netloop.Update, "test.load", func(t *netloop.Tick) {
-			w.Spend(load)
-			if t.Number() == 20 {
-				for o := range balls.All(t) {
-					o.SetWeight(t, 0.9)
-				}
-			}
-		})
+	w = netlooptest.New(t, crowd{stars: 1, sparks: 1, open: func(r *netloop.Room) {
+		r.OnStart(func(t *netloop.Tick) { embers.Spawn(t, ball{}) })
+		r.On(netloop.Update, "test.load", func(*netloop.Tick) { w.Spend(load) })
 	}})
 	c := play(t, w, perfect)
 	w.Step(60)
-	ofBalls, ofStars, ofSparks := tally(c, balls), tally(c, stars), tally(c, sparks)
+	ofEmbers, ofStars, ofSparks := tally(c, embers), tally(c, stars), tally(c, sparks)
 	counts := func(ticks int) [3]int {
-		clear(ofBalls)
+		clear(ofEmbers)
 		clear(ofStars)
 		clear(ofSparks)
 		w.Step(ticks)
-		return [3]int{ofBalls[0], ofStars[0], ofSparks[0]}
+		return [3]int{ofEmbers[0], ofStars[0], ofSparks[0]}
 	}
 	w.Step(1)
 	if got := counts(120); got != [3]int{120, 120, 120} {
@@ -183,7 +178,7 @@ func TestSheddingSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
 	w.Step(60)
 	got := counts(240)
 	if got[0] < 3 || got[0] > 5 || got[1] != 120 || got[2] < 14 || got[2] > 18 {
-		t.Errorf("changes in 4 s of 60 ticks while shedding: %v; want 1 a second of the ball made light, half of the snapshots of the star, 4 a second of the spark", got)
+		t.Errorf("changes in 4 s of 60 ticks while shedding: %v; want 1 a second of the ember, half of the snapshots of the star, 4 a second of the spark", got)
 	}
 	load = 0
 	w.Until(20*60, func() bool { return c.Overload() == netloop.OverloadNone })
@@ -217,7 +212,7 @@ func TestBadPrioritiesAreRefused(t *testing.T) {
 		}
 	}
 	other := script(func(r *netloop.Room) {
-		balls.Weigh(r, func(*netloop.Client, *netloop.Object[ball]) float64 { return 1 })
+		balls.WeightFor(r, func(*netloop.Client, *netloop.Object[ball]) float64 { return 1 })
 	})
 	if _, err := netloop.New(netloop.Config{}, other); err == nil || !strings.Contains(err.Error(), `class "ball"`) {
 		t.Errorf("a class of another schema: %v", err)
@@ -245,7 +240,7 @@ func TestPrioritiesReplay(t *testing.T) {
 	var load time.Duration
 	spend := func() { w.Spend(load) }
 	game := crowd{balls: 60, stars: 20, sparks: 20, open: func(r *netloop.Room) {
-		balls.Weigh(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
+		balls.WeightFor(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
 			return float64(uint64(c.ID()) * uint64(o.State().X%7))
 		})
 		r.On(netloop.Update, "test.load", func(t *netloop.Tick) {

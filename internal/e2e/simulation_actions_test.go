@@ -76,7 +76,6 @@ var actions = []action{
 		g.budget = []int{60, 100, 200, 400, 2000}[s.rng.IntN(5)]
 		c.SetBudget(t, g.budget)
 	})},
-	{"change a weight", 10, onItem(func(s *simulation, t *netloop.Tick, it *item) { it.obj.SetWeight(t, 8*s.rng.Float64()) })},
 	{"explain", 15, func(s *simulation, t *netloop.Tick) { s.explain(t) }},
 	{"rest", 1, func(s *simulation, t *netloop.Tick) { // for longer than versions are kept
 		if s.rng.IntN(2) == 0 {

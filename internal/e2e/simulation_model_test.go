@@ -36,7 +36,6 @@ type object interface {
 	Owner() netloop.ClientID
 	SetOwner(*netloop.Tick, netloop.ClientID)
 	SetVisible(*netloop.Tick, netloop.Target)
-	SetWeight(*netloop.Tick, float64)
 	Invalidate(*netloop.Tick)
 	Despawn(*netloop.Tick)
 	Explain(*netloop.Tick, *netloop.Client, string) (netloop.Explanation, error)

@@ -97,7 +97,7 @@ func (*simulation) Schema() *netloop.Schema { return simSchema }
 func (s *simulation) Open(room *netloop.Room) error {
 	s.grid = netloop.NewGrid(room, netloop.GridSpec{Radius: gridRadius, Margin: gridMargin, Cell: gridCell})
 	walkers.PlaceOn(s.grid, func(w *walker) (x, y, z float64) { return float64(w.X), float64(w.Y), 0 })
-	walkers.Weigh(room, func(c *netloop.Client, o *netloop.Object[walker]) float64 {
+	walkers.WeightFor(room, func(c *netloop.Client, o *netloop.Object[walker]) float64 {
 		return float64(1+uint64(c.ID())%3) * float64(o.State().X+200) / 200
 	})
 	vaults.Reads(room, "side", func(o *netloop.Object[vault]) netloop.Target { return netloop.InGroup(s.sides[o.State().Side]) })

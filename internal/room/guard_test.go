@@ -44,8 +44,8 @@ func (g *carelessGame) Open(r *netloop.Room) error {
 	g.room = r
 	placedOnes.PlaceOn(netloop.NewGrid(r, netloop.GridSpec{Radius: 10}), func(*struct{ X float64 }) (x, y, z float64) { g.panic("Class.PlaceOn"); return })
 	secretOnes.Reads(r, "team", func(*netloop.Object[secretState]) netloop.Target { g.panic("Class.Reads"); return netloop.Target{} })
-	weighedOnes.Weigh(r, func(*netloop.Client, *netloop.Object[struct{ N int32 }]) float64 {
-		g.panic("Class.Weigh")
+	weighedOnes.WeightFor(r, func(*netloop.Client, *netloop.Object[struct{ N int32 }]) float64 {
+		g.panic("Class.WeightFor")
 		return 2
 	})
 	r.OnStart(func(t *netloop.Tick) {
@@ -153,9 +153,9 @@ func TestEveryHookIsGuarded(t *testing.T) {
 		lines[fmt.Sprint(name)] = append(lines[fmt.Sprint(name)], e.ContextMap())
 	}
 	for _, hook := range []string{
-		"VisibleTo", "Class.Reads", "Class.PlaceOn", "Class.Weigh", "OnAdmit", "OnJoin", "OnLeave", "OnDrain", "Go", "mishap",
+		"VisibleTo", "Class.Reads", "Class.PlaceOn", "Class.WeightFor", "OnAdmit", "OnJoin", "OnLeave", "OnDrain", "Go", "mishap",
 	} {
-		if hook == "Class.Weigh" { // It is not called again.
+		if hook == "Class.WeightFor" { // It is not called again.
 			if g.panics[hook] != 1 || len(lines[hook]) != 1 {
 				t.Errorf("%s: %d panics, %d lines", hook, g.panics[hook], len(lines[hook]))
 			}
@@ -175,7 +175,7 @@ func TestEveryHookIsGuarded(t *testing.T) {
 			t.Errorf("the scrape lacks %s", line)
 		}
 	}
-	for hook, class := range map[string]string{"VisibleTo": "hidden", "Class.Reads": "secret", "Class.PlaceOn": "placed", "Class.Weigh": "weighed"} {
+	for hook, class := range map[string]string{"VisibleTo": "hidden", "Class.Reads": "secret", "Class.PlaceOn": "placed", "Class.WeightFor": "weighed"} {
 		if len(lines[hook]) > 0 && lines[hook][0]["of"] != class {
 			t.Errorf("%s: the line names the class %v", hook, lines[hook][0]["of"])
 		}
