@@ -52,22 +52,13 @@ func (e *oneLine) EncodeEntry(ent zapcore.Entry, fields []zapcore.Field) (*buffe
 		return nil, err
 	}
 	line := strings.TrimSuffix(buf.String(), "\n")
-	if printable(line) {
+	if !strings.ContainsFunc(line, mustEscape) {
 		return buf, nil
 	}
 	buf.Reset()
 	buf.AppendBytes(appendEscaped(nil, line))
 	buf.AppendByte('\n')
 	return buf, nil
-}
-
-func printable(s string) bool {
-	for _, r := range s {
-		if mustEscape(r) {
-			return false
-		}
-	}
-	return true
 }
 
 // mustEscape reports control characters (C0, DEL and C1), line and paragraph separators, the marks
@@ -102,8 +93,6 @@ func noticeWith(enc zapcore.Encoder) func(n uint64) []byte {
 		if err != nil {
 			return nil
 		}
-		line := append([]byte(nil), buf.Bytes()...)
-		buf.Free()
-		return line
+		return buf.Bytes()
 	}
 }

@@ -186,19 +186,22 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
+// Lines that the output refuses, or that are longer than the buffer, are counted.
 func TestFailingOutputCounts(t *testing.T) {
-	l, err := New(Config{Out: broken{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 10 {
-		l.Slog().Info("lost")
-	}
-	if err := l.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if l.Dropped() != 10 {
-		t.Errorf("%d dropped, want 10", l.Dropped())
+	for _, cfg := range []Config{{Out: broken{}}, {Out: io.Discard, MaxPending: 1}} {
+		l, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			l.Slog().Info("lost")
+		}
+		if err := l.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if l.Dropped() != 10 {
+			t.Errorf("%d dropped with %+v, want 10", l.Dropped(), cfg)
+		}
 	}
 }
 
