@@ -115,19 +115,25 @@ func TestNothingIsWrittenAfterAnError(t *testing.T) {
 	})
 }
 
-// Pieces that are written while the output fails would follow a gap.
+// Pieces that are written while the output fails would follow a gap. A lossy Writer writes them.
 func TestWhatWaitsBehindAnErrorIsNotWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &output{open: make(chan struct{}), broken: map[int]bool{1: true}}
-		w := New(Config{Out: out, Limit: 100})
-		if _, err := fill(t, w, 3); err != nil {
-			t.Error(err)
-		}
-		close(out.open)
-		if err := w.Close(t.Context()); !errors.Is(err, errBroken) || out.Len() != 0 {
-			t.Errorf("%q was written, error %v", out, err)
-		}
-	})
+	for _, c := range []struct {
+		notice func(uint64) []byte
+		want   string
+		err    error
+	}{{nil, "", errBroken}, {missing, "00000000010000000002(1 missing)", nil}} {
+		synctest.Test(t, func(t *testing.T) {
+			out := &output{open: make(chan struct{}), broken: map[int]bool{1: true}}
+			w := New(Config{Out: out, Limit: 100, Notice: c.notice})
+			if _, err := fill(t, w, 3); err != nil {
+				t.Error(err)
+			}
+			close(out.open)
+			if err := w.Close(t.Context()); !errors.Is(err, c.err) || out.String() != c.want {
+				t.Errorf("%q was written, error %v, want %q, %v", out, err, c.want, c.err)
+			}
+		})
+	}
 }
 
 // A lossy Writer returns no error to its caller: all pieces are written, or counted and reported.
