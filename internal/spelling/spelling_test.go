@@ -6,10 +6,11 @@ import (
 )
 
 func TestTheNearestNameIsFound(t *testing.T) {
-	names := []string{"clients", "client", "duration", "addr", "port"}
+	names := []string{"clients", "client", "duration", "addr", "port", "interpolation"}
 	for wrote, want := range map[string]string{
 		"clinets": "clients", "client": "client", "CLIENTS": "clients", "duraton": "duration", "adr": "addr", "ddar": "",
-		"for": "", "": "", "something-else-that-is-long": "",
+		"for": "", "": "", "something-else-that-is-long": "", "clientx": "clients",
+		"xntxrpxlation": "interpolation", "interpolat": "interpolation", "xntxrpxlatixn": "", "interpola": "",
 	} {
 		if got := Nearest(wrote, names); got != want {
 			t.Errorf("%q is taken for %q, want %q", wrote, got, want)
@@ -21,7 +22,7 @@ func TestDistance(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"rocks", "rokcs", 1}, {"run", "rnu", 1}, {"same", "same", 0}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"rocks", "rokcs", 1}, {"run", "rnu", 1}, {"run", "urn", 1}, {"same", "same", 0}} {
 		if got := distance(tt.a, tt.b); got != tt.want || distance(tt.b, tt.a) != got {
 			t.Errorf("%q, %q: got %d, want %d", tt.a, tt.b, got, tt.want)
 		}
