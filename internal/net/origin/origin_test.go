@@ -26,10 +26,13 @@ func TestWhichPagesComeIn(t *testing.T) {
 	if scheme, host, err := proxied.Public("https://play.example/"); scheme != "https" || host != "play.example" || err != nil {
 		t.Fatal(scheme, host, err)
 	}
+	if scheme, host, err := proxied.Public("http://10.0.0.7"); scheme != "http" || host != "10.0.0.7" || err != nil {
+		t.Fatal(scheme, host, err)
+	}
 	here.Serves("http", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080})
 	everywhere.Serves("https", &net.TCPAddr{IP: net.IPv6zero, Port: 443})
 	lan.Serves("http", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 80})
-	lan.Serves("http", &net.UnixAddr{Name: "@"})
+	lan.Serves("https", &net.UnixAddr{Name: "@"})
 	for _, c := range []struct {
 		name         string
 		set          *Set
@@ -57,6 +60,7 @@ func TestWhichPagesComeIn(t *testing.T) {
 		{"own page by another local name", &here, "http://localhost:8080", "127.0.0.1:4433", true},
 		{"own page by IPv6", &here, "http://[::1]:8080", "[::1]:4433", true},
 		{"another page of this machine", &here, "http://localhost:3000", "localhost:4433", false},
+		{"a page of another machine", &here, "http://10.0.0.7:8080", "127.0.0.1:4433", false},
 		{"own page, but encrypted", &here, "https://localhost:8080", "localhost:4433", false},
 		{"a page of a foreign name that resolves to this machine", &here, "http://evil:8080", "evil:8080", false},
 		{"a page of a foreign name, though served to all", &open, "http://evil:8080", "evil:8080", false},
@@ -72,7 +76,7 @@ func TestWhichPagesComeIn(t *testing.T) {
 		{"own page of this machine, served to all", &everywhere, "https://localhost", "127.0.0.1", true},
 		{"own page by a local name, played elsewhere", &everywhere, "https://localhost", "game.example", false},
 		{"own page by its address, played by a name", &lan, "http://10.0.0.7", "game.example:4433", true},
-		{"a page at no port, where another is served without one", &lan, "http://game.example:0", "game.example", false},
+		{"a page at no port, where another is served without one", &lan, "https://game.example:0", "game.example", false},
 		{"a local page, where none is served", &lan, "http://localhost", "127.0.0.1", false},
 	} {
 		if got := c.set.Allows(c.origin, c.host); got != c.want {
@@ -90,5 +94,8 @@ func TestWhatIsNoOrigin(t *testing.T) {
 		if _, _, err := new(Set).Public(text); err == nil {
 			t.Errorf("%q is a URL of the server", text)
 		}
+	}
+	if _, _, err := new(Set).Public("ftp://example.org:21"); err == nil {
+		t.Error("the server has a URL without pages")
 	}
 }
