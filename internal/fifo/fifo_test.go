@@ -48,6 +48,9 @@ func TestQueuesAreListsInLittleMemory(t *testing.T) {
 			case 4:
 				n := rapid.IntRange(0, len(*list)).Draw(t, "n")
 				q.Truncate(&pool, n)
+				if pieces := len(q.pieces) - q.first; pieces != (q.off+n+pieceLen-1)/pieceLen {
+					t.Fatalf("%d pieces of %d items", pieces, n)
+				}
 				*list = (*list)[:n]
 			case 5:
 				q.Append(&pool, &queues[1-i])
