@@ -71,18 +71,15 @@ func (w *Watcher) run(told bool) {
 		if told {
 			period = pollWatched
 		}
-		poll := time.NewTimer(period)
 		select {
 		case <-events:
 			w.rest(events, failures)
 		case <-failures: //nolint:errcheck // Events were lost: read the files.
 			w.rest(events, failures)
-		case <-poll.C:
+		case <-time.After(period):
 		case <-w.done:
-			poll.Stop()
 			return
 		}
-		poll.Stop()
 		told = w.follow()
 		if now := w.content(); now != w.seen {
 			w.seen = now
@@ -101,13 +98,12 @@ func (w *Watcher) signs() (<-chan fsnotify.Event, <-chan error) {
 
 // rest waits for settle, so that writers finish, and drops the events meanwhile.
 func (w *Watcher) rest(events <-chan fsnotify.Event, failures <-chan error) {
-	over := time.NewTimer(settle)
-	defer over.Stop()
+	over := time.After(settle)
 	for {
 		select {
 		case <-events:
 		case <-failures: //nolint:errcheck // The files are read anyway.
-		case <-over.C:
+		case <-over:
 			return
 		case <-w.done:
 			return

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -119,7 +120,7 @@ func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 			if want != n.Load() {
 				write(t, path, strconv.FormatInt(want, 10))
 			}
-			time.Sleep(pollAlone + time.Second)
+			time.Sleep(5 * time.Second)
 			synctest.Wait()
 			if n.Load() != want {
 				t.Errorf("look %d: told %d times, want %d", i, n.Load(), want)
@@ -161,18 +162,49 @@ func TestWithEventsFilesAreLookedAtToo(t *testing.T) {
 func TestOnlyContentCounts(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "cert")
-	write(t, path, "old")
+	write(t, path, strings.Repeat("x", 1<<20)+"old")
 	w := &Watcher{paths: []string{path, dir + "/missing"}}
 	before := w.content()
+	write(t, path, strings.Repeat("x", 1<<20)+"new")
 	must(t, os.Chtimes(path, time.Time{}, time.Unix(1, 0)))
 	write(t, dir+"/other", "new")
 	if w.content() != before {
-		t.Error("the time of a file, or another file, counts")
+		t.Error("the time of a file, a byte beyond the first MiB, or another file counts")
 	}
 	must(t, os.Mkdir(dir+"/missing", 0o700))
 	if w.content() == before {
 		t.Error("a path that appears as an empty folder does not count")
 	}
+}
+
+// Of a folder with too many files only the first ones are read.
+func TestTheFilesOfAFolderAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 1025 {
+		write(t, filepath.Join(dir, strconv.Itoa(i)), "")
+	}
+	if n := len(names(dir)); n != 1024 {
+		t.Errorf("%d files are read", n)
+	}
+	if got := names(dir + "/missing"); got != nil {
+		t.Errorf("a missing folder has the files %q", got)
+	}
+}
+
+// The files are read a quarter of a second after the first event, and not at all after Close.
+func TestFilesAreReadAfterTheySettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &Watcher{done: make(chan struct{})}
+		for _, want := range []time.Duration{250 * time.Millisecond, 0} {
+			begin := time.Now()
+			if w.rest(nil, nil); time.Since(begin) != want {
+				t.Errorf("waited for %v, want %v", time.Since(begin), want)
+			}
+			if want > 0 {
+				close(w.done)
+			}
+		}
+	})
 }
 
 // Different names and contents have different hashes: the end of one file cannot be mistaken for
