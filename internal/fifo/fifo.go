@@ -87,9 +87,7 @@ func (q *Queue[T]) PopFront(p *Pool[T]) {
 	clear(front)
 	q.off += len(front)
 	q.n -= len(front)
-	if q.off == pieceLen || q.n == 0 {
-		q.drop(p)
-	}
+	q.drop(p)
 }
 
 // drop returns the first piece to the pool.

@@ -48,7 +48,7 @@ func TestQueuesAreListsInLittleMemory(t *testing.T) {
 			case 4:
 				n := rapid.IntRange(0, len(*list)).Draw(t, "n")
 				q.Truncate(&pool, n)
-				if pieces := len(q.pieces) - q.first; pieces != (q.off+n+pieceLen-1)/pieceLen {
+				if pieces := len(q.pieces) - q.first; pieces != (q.off+n+pieceLen-1)/pieceLen || n == 0 && pieces > 0 {
 					t.Fatalf("%d pieces of %d items", pieces, n)
 				}
 				*list = (*list)[:n]
@@ -107,8 +107,16 @@ func TestThePoolKeepsEnoughAndNotAll(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { burst(1000) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+	if n := testing.AllocsPerRun(10, func() {
+		for range 1000 {
+			q.Push(&pool)
+		}
+		q.Truncate(&pool, 0)
+	}); n != 0 {
+		t.Errorf("%v allocations, if the queue is truncated", n)
+	}
 	burst(2 * maxFree * pieceLen)
-	if len(pool.free) != maxFree {
+	if len(pool.free) != 512 {
 		t.Errorf("%d pieces are kept", len(pool.free))
 	}
 }
