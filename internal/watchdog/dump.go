@@ -30,13 +30,8 @@ type Dump struct {
 
 // Dump reads the stacks of all goroutines.
 func (w *Watchdog) Dump() Dump {
-	buf := make([]byte, 64<<10)
-	n := runtime.Stack(buf, true)
-	for n == len(buf) && len(buf) < maxStacks {
-		buf = make([]byte, 4*len(buf))
-		n = runtime.Stack(buf, true)
-	}
-	return arrange(string(buf[:n]), w.goroutine.Load())
+	buf := make([]byte, maxStacks)
+	return arrange(string(buf[:runtime.Stack(buf, true)]), w.goroutine.Load())
 }
 
 // arrange sorts the stacks of a dump.

@@ -71,13 +71,8 @@ func (w *Watchdog) Stage(s loop.Stage) { w.stage.Store(uint32(s)) }
 // reported hang, or nil.
 func (w *Watchdog) End() *Hang {
 	w.tick.Store(0)
-	if w.hook.Load() != nil {
-		w.hook.Store(nil)
-		w.allowed.Store(0)
-	}
-	if w.hung.Load() == nil {
-		return nil
-	}
+	w.hook.Store(nil)
+	w.allowed.Store(0)
 	return w.hung.Swap(nil)
 }
 

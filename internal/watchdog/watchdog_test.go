@@ -65,6 +65,23 @@ func TestTicksThatReturnAreNoHang(t *testing.T) {
 	if _, hung := off.Check(time.Hour); hung {
 		t.Error("a watchdog that is off reports")
 	}
+	strict := New(1)
+	strict.Begin(1, 0)
+	if _, hung := strict.Check(2); !hung {
+		t.Error("a watchdog with the least limit does not report")
+	}
+}
+
+// The line of a hang names the function that the loop has called, without its arguments.
+func TestTheCalledFunctionIsNamed(t *testing.T) {
+	for frame, want := range map[string]string{
+		"game.(*Room).Hang(0x1, 0x2)": "game.(*Room).Hang", "game.Hang": "game.Hang", "f(0x1)": "f", "(0x1)": "(0x1)",
+	} {
+		stack := "goroutine 1 [select]:\n" + frame + "\n\t/game.go:7 +0x1\nx/internal/loop.(*Loop[...]).Step(0x1)\n\t/loop.go:1"
+		if got := called(stack); got != want+" /game.go:7" {
+			t.Errorf("%q is called %q", frame, got)
+		}
+	}
 }
 
 // hang is a system that blocks until may is closed.
@@ -111,16 +128,16 @@ func TestDumpIsBounded(t *testing.T) {
 	for range 100 {
 		all += "\n" + stack("2", 100)
 	}
-	all += "\n" + stack("3", 10_000)
-	d := arrange(all, 3)
-	if len(d.Own) > maxOwn+10 || !strings.HasPrefix(d.Own, "goroutine 3 ") {
+	all += "\n" + stack("10", 10_000)
+	d := arrange(all, 10)
+	if len(d.Own) != 16<<10+len("\n...") || !strings.HasPrefix(d.Own, "goroutine 10 ") {
 		t.Errorf("its stack has %d bytes", len(d.Own))
 	}
-	if len(d.Others) > maxOthers || !strings.HasPrefix(d.Others, "goroutine 1 ") || d.Omitted == 0 {
+	if len(d.Others) > 64<<10 || !strings.HasPrefix(d.Others, "goroutine 1 ") || d.Omitted == 0 {
 		t.Errorf("the others have %d bytes, %d omitted", len(d.Others), d.Omitted)
 	}
 	for _, nothing := range []string{"", "x", "goroutine", "goroutine x [", "\n\n\n"} {
-		if d := arrange(nothing, 3); d.Own != "" || d.Function != "" {
+		if d := arrange(nothing, 1); d.Own != "" || d.Function != "" {
 			t.Errorf("%q: %+v", nothing, d)
 		}
 	}
@@ -166,8 +183,12 @@ func TestATickAfterAHookIsATick(t *testing.T) {
 	if h, hung := w.Check(time.Minute + limit); hung {
 		t.Fatalf("within the time that the hook is allowed: %+v", h)
 	}
-	if h := w.End(); h != nil {
-		t.Fatalf("End says %v", h)
+	h, hung := w.Check(time.Minute + limit + 1)
+	if want := (Hang{Hook: "OnDrain", For: time.Minute + limit + 1}); !hung || h != want || h.Error() != "OnDrain hangs: it has not returned for 1m10s" {
+		t.Fatalf("after that time: %+v, %v", h, hung)
+	}
+	if got := w.End(); got == nil || *got != h {
+		t.Fatalf("End says %v", got)
 	}
 	w.Begin(3, time.Hour)
 	if h, hung := w.Check(time.Hour + limit + 1); !hung || h != (Hang{Tick: 3, For: limit + 1}) {
@@ -175,13 +196,16 @@ func TestATickAfterAHookIsATick(t *testing.T) {
 	}
 }
 
-// Stacks that fill the space for others to the byte are all shown.
+// Stacks that fill the space to the byte are all shown.
 func TestADumpFillsItsSpaceToTheByte(t *testing.T) {
 	stack := func(n int) string { return "goroutine 1 [select]:" + strings.Repeat("x", n-21) }
-	half := maxOthers / 2
-	for _, c := range []struct{ last, omitted int }{{maxOthers - half - 2, 0}, {maxOthers - half - 1, 1}} {
-		if d := arrange(stack(half)+"\n\n"+stack(c.last), 7); d.Omitted != c.omitted || len(d.Others) > maxOthers {
+	const most, half = 64 << 10, 32 << 10
+	for _, c := range []struct{ last, omitted int }{{most - half - 2, 0}, {most - half - 1, 1}} {
+		if d := arrange(stack(half)+"\n\n"+stack(c.last), 7); d.Omitted != c.omitted || len(d.Others) > most {
 			t.Errorf("after %d bytes and a line, %d more: %d omitted", half, c.last, d.Omitted)
 		}
+	}
+	if own := stack(16 << 10); arrange(own, 1).Own != own {
+		t.Error("a stack that fits is cut")
 	}
 }
