@@ -66,6 +66,15 @@ func TestWhichCertificatesBrowsersPin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	leaf, err := x509.ParseCertificate(development.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"localhost", "127.0.0.1", "::1"} {
+		if err := leaf.VerifyHostname(host); err != nil {
+			t.Error(err)
+		}
+	}
 	written(t, cert, key, 0, 14*day)
 	short := loaded()
 	written(t, cert, key, 0, 14*day+time.Second)
@@ -91,7 +100,8 @@ func TestWhichCertificatesBrowsersPin(t *testing.T) {
 		want bool
 	}{
 		"development": {development, true}, "14 days": {short, true}, "more": {long, false}, "none": {tls.Certificate{}, false},
-		"RSA": {signed(&rsaKey.PublicKey, rsaKey), false}, "another curve": {signed(&p384.PublicKey, p384), false},
+		"nonsense": {tls.Certificate{Certificate: [][]byte{{1}}}, false},
+		"RSA":      {signed(&rsaKey.PublicKey, rsaKey), false}, "another curve": {signed(&p384.PublicKey, p384), false},
 	} {
 		if got := Given(c.pair, nil).Pinnable(); got != c.want {
 			t.Errorf("%s: %v", name, got)
@@ -185,6 +195,9 @@ func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
 			if loaded, failed := f.Counts(); loaded != 0 || failed != 1 || f.Hash() != before {
 				t.Errorf("loaded %d, failed %d", loaded, failed)
 			}
+			if f.retry != nil != (name == "not valid yet") {
+				t.Errorf("it is tried again: %v", f.retry != nil)
+			}
 			if text := f.log.String(); !strings.Contains(text, "the old one stays") || !strings.Contains(text, c.says) {
 				t.Errorf("%q is not in the log: %s", c.says, text)
 			}
@@ -212,6 +225,10 @@ func TestFilesThatCannotBeUsedAreAnError(t *testing.T) {
 	if _, err := Files(dir+"/none", dir+"/none", slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("no files are a certificate")
 	}
+	newKeeper("files", nil).reload(func() (pair tls.Certificate, err error) {
+		t.Error("without a first certificate there is a second one")
+		return pair, err
+	})
 }
 
 // A server that runs for a year always has a valid development certificate, each with a validity
@@ -224,15 +241,15 @@ func TestTheDevelopmentCertificateRenewsItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		hashes := map[[32]byte]bool{}
-		for range 60 {
-			time.Sleep(day)
+		for range 60 * 24 {
+			time.Sleep(time.Hour)
 			synctest.Wait()
 			pair, err := k.Get(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			leaf, err := x509.ParseCertificate(pair.Certificate[0])
-			if err != nil || time.Until(leaf.NotAfter) < renewBefore-2*renewCheck || leaf.NotAfter.Sub(leaf.NotBefore) >= 14*day {
+			if err != nil || time.Until(leaf.NotAfter) <= 2*day || leaf.NotAfter.Sub(leaf.NotBefore) >= 14*day {
 				t.Fatalf("on %v the certificate is valid until %v: %v", time.Now(), leaf.NotAfter, err)
 			}
 			hashes[k.Hash()] = true
@@ -288,9 +305,26 @@ func TestACertificateIsTriedAgainWhenItIsValid(t *testing.T) {
 		if loaded, failed := f.Counts(); f.Hash() == before || loaded != 1 || failed != 2 {
 			t.Errorf("after it: replaced %v, loaded %d, failed %d", f.Hash() != before, loaded, failed)
 		}
-		written(t, f.cert, f.key, 99*day, 100*day)
+		written(t, f.cert, f.key, 10*time.Minute, 90*day)
 		f.reload(f.load)
-		f.Close()
-		f.reload(f.load) // A closed Keeper does not try again.
+		time.Sleep(11 * time.Minute)
+		if loaded, _ := f.Counts(); loaded != 2 {
+			t.Errorf("after ten minutes: loaded %d", loaded)
+		}
+		written(t, f.cert, f.key, 99*day, 100*day)
+		may, closed := make(chan struct{}, 1), false
+		may <- struct{}{} // For the first load.
+		f.reload(func() (tls.Certificate, error) { <-may; return f.load() })
+		time.Sleep(2 * time.Hour)
+		go func() { f.Close(); closed = true }()
+		synctest.Wait()
+		if closed {
+			t.Error("Close does not wait for a load")
+		}
+		close(may)
+		synctest.Wait()
+		if f.reload(f.load); f.retry != nil {
+			t.Error("a closed Keeper tries again")
+		}
 	})
 }

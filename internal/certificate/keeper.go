@@ -138,9 +138,7 @@ func newHeld(pair tls.Certificate) *held {
 		return h
 	}
 	h.hash = sha256.Sum256(pair.Certificate[0])
-	if pair.Leaf == nil {
-		pair.Leaf, _ = x509.ParseCertificate(pair.Certificate[0]) // TLS reports the error.
-	}
+	pair.Leaf, _ = x509.ParseCertificate(pair.Certificate[0]) // TLS reports the error.
 	if pair.Leaf != nil {
 		h.from, h.until = pair.Leaf.NotBefore, pair.Leaf.NotAfter
 	}
