@@ -16,8 +16,6 @@ const (
 	HighestMicros = 60_000_000
 	// Digits is the number of significant decimal digits: percentiles within 0.1 %.
 	Digits = 3
-	// maxBuckets bounds the buckets that a decoder accepts: more than the geometry has.
-	maxBuckets = 1 << 15
 )
 
 // Histogram counts durations in microseconds. The zero value is empty and ready.
@@ -128,9 +126,6 @@ func (h *Histogram) UnmarshalJSON(b []byte) error {
 	if w.Highest != HighestMicros || w.Digits != Digits {
 		return fmt.Errorf("ticks: histogram with highest %d and %d digits, want %d and %d",
 			w.Highest, w.Digits, int64(HighestMicros), Digits)
-	}
-	if len(w.Counts) > maxBuckets {
-		return fmt.Errorf("ticks: histogram with %d buckets, at most %d exist", len(w.Counts), maxBuckets)
 	}
 	hdr, last := newHDR(), int64(-1)
 	for _, c := range w.Counts {
