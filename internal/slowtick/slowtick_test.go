@@ -97,6 +97,17 @@ func TestCostsAddUp(t *testing.T) {
 	})
 }
 
+// A system is named from a sixty-fourth of the tick on.
+func TestSmallSystemsAreAddedUp(t *testing.T) {
+	for systems, named := range map[int]int{64: 64, 65: 0} {
+		l := newLog(period, noGC)
+		l.Observe(tick(1, slices.Repeat([]time.Duration{time.Millisecond}, systems)...), &Facts{})
+		if r := l.Last().Ticks[0]; len(r.Systems) != named || r.Others.Systems != systems-named {
+			t.Errorf("of %d systems %d are named, %d added up", systems, len(r.Systems), r.Others.Systems)
+		}
+	}
+}
+
 func TestLastTicksAreKept(t *testing.T) {
 	l := newLog(period, noGC)
 	if r := l.Last(); len(r.Ticks) != 0 || encode(t, r.Ticks) != "[]" {
