@@ -164,7 +164,7 @@ func TestErrorsAreKnownAgain(t *testing.T) {
 		t.Errorf("a typed error: %v", inexact)
 	}
 	deep := sentinel
-	for range maxErrors {
+	for range 64 {
 		deep = fmt.Errorf("under: %w", deep)
 	}
 	if _, inexact := NewError(deep); inexact == nil {
