@@ -148,6 +148,25 @@ func TestRoomsAreListedInTheOrderOfOpening(t *testing.T) {
 	}
 }
 
+// After Close Wait returns once no room is open, and Opened is closed once none is being filled.
+func TestAClosedHallWaitsForItsRooms(t *testing.T) {
+	h := directory.New[int](2)
+	p, err := h.Reserve("a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Close()
+	h.Wait()
+	select {
+	case <-h.Opened():
+		t.Error("the room that is being filled is forgotten")
+	default:
+	}
+	p.Fill(1)
+	h.Leave("a")
+	<-h.Opened()
+}
+
 // Find waits for a room that is being filled, and not longer than its context.
 func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
 	for _, fills := range []bool{true, false} {
