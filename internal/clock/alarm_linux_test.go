@@ -48,4 +48,8 @@ func TestAnAlarmWithoutAContextCloses(t *testing.T) {
 	if err := a.close(); err != nil {
 		t.Error(err)
 	}
+	late := newAlarm() // Its wait ends after the clock.
+	if a.put(late); len(a.free) != 0 || late.file.Close() == nil {
+		t.Error("an alarm is left open")
+	}
 }

@@ -127,7 +127,6 @@ func (s *Sync) Server(local time.Duration) time.Duration {
 	wrong := target - s.server
 	if wrong >= SyncJump || wrong <= -SyncJump {
 		s.server = target
-		s.credit = 0
 		s.jumps++
 		return s.server
 	}

@@ -121,6 +121,9 @@ func TestNonsenseIsRefused(t *testing.T) {
 	if s.Ready() || s.RTT() != 0 {
 		t.Fatal("nonsense left a trace")
 	}
+	if !s.Sample(5, 7, 7, 5) {
+		t.Error("an exchange that takes no time is refused")
+	}
 }
 
 // settled returns a correct estimate that has been read at local 0.
