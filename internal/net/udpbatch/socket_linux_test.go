@@ -402,3 +402,16 @@ func TestAddressesKeepTheirZone(t *testing.T) {
 		t.Error("one address has two keys")
 	}
 }
+
+func TestAClosedSocketIsRefused(t *testing.T) {
+	conn, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(conn, Config{}); !errors.Is(err, net.ErrClosed) {
+		t.Error("a socket that is closed opens:", err)
+	}
+}
