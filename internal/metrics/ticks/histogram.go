@@ -68,14 +68,6 @@ func (h *Histogram) Clone() Histogram {
 	return Histogram{hdr: h.hdr.Clone()}
 }
 
-// Equal tells whether both hold the same counts.
-func (h *Histogram) Equal(o *Histogram) bool {
-	if h.Count() == 0 || o.Count() == 0 {
-		return h.Count() == o.Count()
-	}
-	return h.hdr.Equals(o.hdr)
-}
-
 // sub returns the counts of h beyond those of before. A bucket that shrank means that the two are
 // not of the same server run.
 func (h *Histogram) sub(before *Histogram) (Histogram, error) {

@@ -20,6 +20,15 @@ func encode(t testing.TB, s Snapshot) []byte {
 	return b
 }
 
+// text is a histogram as the wire has it: two with one text are equal.
+func text(t interface{ Fatal(...any) }, h *Histogram) string {
+	b, err := h.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 func TestDecodedEqualsEncoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Snapshot{
@@ -42,7 +51,7 @@ func TestDecodedEqualsEncoded(t *testing.T) {
 			got.Budget != s.Budget || got.Uptime != s.Uptime {
 			t.Fatalf("got %+v, want %+v", got, s)
 		}
-		if !got.Tick.Equal(&s.Tick) || !got.Lateness.Equal(&s.Lateness) {
+		if text(t, &got.Tick) != text(t, &s.Tick) || text(t, &got.Lateness) != text(t, &s.Lateness) {
 			t.Fatal("histograms differ after a round trip")
 		}
 	})
@@ -60,7 +69,7 @@ func TestWindowIsWhatWasRecordedBetween(t *testing.T) {
 	for range 1000 {
 		add(&s, time.Duration(rng.IntN(1e9)), time.Duration(rng.IntN(1e6)))
 	}
-	s.Uptime = 10 * time.Second
+	s.Uptime, s.DroppedTicks, s.Overruns = 10*time.Second, 1, 2
 	before, err := Decode(encode(t, s))
 	if err != nil {
 		t.Fatal(err)
@@ -70,15 +79,18 @@ func TestWindowIsWhatWasRecordedBetween(t *testing.T) {
 		add(&s, tick, late)
 		add(&want, tick, late)
 	}
-	s.Uptime, s.DroppedTicks = 30*time.Second, 3
+	s.Uptime, s.DroppedTicks, s.Overruns = 30*time.Second, 4, 7
 	window, err := s.Sub(&before)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if window.Ticks != 1200 || window.DroppedTicks != 3 || window.RateHz() != 60 {
-		t.Errorf("got %d ticks, %d dropped, %v Hz", window.Ticks, window.DroppedTicks, window.RateHz())
+	if window.Ticks != 1200 || window.DroppedTicks != 3 || window.Overruns != 5 || window.RateHz() != 60 {
+		t.Errorf("got %d ticks, %d dropped, %d overruns, %v Hz", window.Ticks, window.DroppedTicks, window.Overruns, window.RateHz())
 	}
-	if !window.Tick.Equal(&want.Tick) || !window.Lateness.Equal(&want.Lateness) {
+	if whole, err := s.Sub(&Snapshot{}); err != nil || text(t, &whole.Tick) != text(t, &s.Tick) {
+		t.Errorf("since the beginning: %+v, %v", whole, err)
+	}
+	if text(t, &window.Tick) != text(t, &want.Tick) || text(t, &window.Lateness) != text(t, &want.Lateness) {
 		t.Error("the window's histograms are not those of its records")
 	}
 	if window.Tick.Max() > 8*time.Millisecond*1001/1000 {
@@ -111,6 +123,24 @@ func TestEmptySaysZero(t *testing.T) {
 	if got, err := s.Sub(&s); err != nil || got.Tick.Count() != 0 {
 		t.Errorf("empty minus empty: %+v, %v", got, err)
 	}
+	if hz := (&Snapshot{Ticks: 1, Uptime: 1}).RateHz(); hz < 1e9-1 {
+		t.Errorf("a tick in a nanosecond is %v Hz", hz)
+	}
+}
+
+// The text of a histogram is what programs elsewhere read.
+func TestTheTextOfAHistogram(t *testing.T) {
+	const most = `{"highest":60000000,"digits":3,"counts":[[0,1],[1,1],[2048,1],[60000000,1]]}`
+	var h, again Histogram
+	for _, d := range []time.Duration{-1, time.Microsecond, 2049 * time.Microsecond, time.Hour} {
+		h.Record(d)
+	}
+	if got := text(t, &h); got != strings.Replace(most, "60000000,1]", "59998208,1]", 1) {
+		t.Error(got)
+	}
+	if err := again.UnmarshalJSON([]byte(most)); err != nil || text(t, &again) != text(t, &h) || again.Max() < time.Minute || again.Max() > 61*time.Second {
+		t.Errorf("%s, %v", text(t, &again), err)
+	}
 }
 
 func TestRestartBetweenSnapshotsIsAnError(t *testing.T) {
@@ -125,6 +155,14 @@ func TestRestartBetweenSnapshotsIsAnError(t *testing.T) {
 	if _, err := after.Sub(&before); err == nil {
 		t.Error("a bucket that shrank must be an error")
 	}
+	for name, before := range map[string]Snapshot{
+		"fewer ticks": {Ticks: 1}, "fewer overruns": {Overruns: 1}, "fewer dropped": {DroppedTicks: 1}, "less time": {Uptime: 1},
+		"fewer durations": {Tick: before.Tick}, "fewer delays": {Lateness: before.Tick},
+	} {
+		if _, err := new(Snapshot).Sub(&before); err == nil {
+			t.Errorf("%s than before must be an error", name)
+		}
+	}
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -138,7 +176,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"negative value": `{"tick_us":{"highest":60000000,"digits":3,"counts":[[-1,1]]}}`,
 		"no count":       `{"tick_us":{"highest":60000000,"digits":3,"counts":[[5,0]]}}`,
 		"overflow":       `{"tick_us":{"highest":60000000,"digits":3,"counts":[[5,9223372036854775807],[6,1]]}}`,
-		"too long":       strings.Repeat(" ", MaxEncoded+1),
+		"not a number":   `{"tick_us":{"highest":60000000,"digits":3,"counts":[["x",1]]}}`,
+		"too long":       strings.Repeat(" ", 4<<20-1) + "{}",
 	} {
 		if got, err := Decode([]byte(in)); err == nil {
 			t.Errorf("%s: accepted as %+v", name, got)
@@ -186,7 +225,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was decoded does not encode: %v", err)
 		}
-		if !again.Tick.Equal(&got.Tick) || !again.Lateness.Equal(&got.Lateness) {
+		if text(t, &again.Tick) != text(t, &got.Tick) || text(t, &again.Lateness) != text(t, &got.Lateness) {
 			t.Fatal("decoded, encoded and decoded differs")
 		}
 		if _, err := got.Sub(&again); err != nil {
