@@ -171,13 +171,9 @@ func prune(dir string) error {
 		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), suffix) {
 			continue
 		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // Another process has deleted it.
-		} else if err != nil {
-			return err
+		if info, err := e.Info(); err == nil { // Otherwise another process has deleted it.
+			files = append(files, file{e.Name(), info.Size()})
 		}
-		files = append(files, file{e.Name(), info.Size()})
 	}
 	// the newest first
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(b.name, a.name) })

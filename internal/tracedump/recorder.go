@@ -51,7 +51,6 @@ func (r *recorder) close() {
 	r.users--
 	if r.users == 0 {
 		r.trace.Stop()
-		r.trace = nil
 	}
 }
 

@@ -2,7 +2,9 @@ package tracedump
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -56,6 +58,11 @@ func TestGoToolTraceReadsTheFile(t *testing.T) {
 	if text := log.String(); !strings.Contains(text, all[0]) || !strings.Contains(text, "test.slow") || !strings.Contains(text, "40ms") {
 		t.Errorf("log: %s", text)
 	}
+	for path, others := range map[string]os.FileMode{all[0]: 0o077, dir: 0o007} {
+		if info, err := os.Stat(path); err != nil || info.Mode()&others != 0 {
+			t.Errorf("%v: others may read %s", err, path)
+		}
+	}
 	if testing.Short() { // The tool has to be compiled first.
 		if text, err := os.ReadFile(all[0]); err != nil || !bytes.HasPrefix(text, []byte("go 1.")) || !bytes.Contains(text, []byte("test.region")) {
 			t.Errorf("%v, the file begins with %.20q", err, text)
@@ -68,19 +75,24 @@ func TestGoToolTraceReadsTheFile(t *testing.T) {
 	}
 }
 
+// A file is written at most every half a minute, and none while another one waits.
 func TestFilesAreRateLimited(t *testing.T) {
-	dir := t.TempDir()
-	d, _ := dumper(t, dir, "a1")
-	at := time.Duration(0) // The first tick of a process counts too.
-	for n := range uint64(10) {
-		d.Slow(slow(n+1, at))
-		at += dumpEvery / 5
-	}
-	d.Close()
-	// Ticks 1 and 6 at most: the second may arrive while the first is written.
-	written, skipped, failed := d.Counts()
-	if written+skipped != 10 || written < 1 || written > 2 || failed != 0 || uint64(len(files(t, dir))) != written {
-		t.Errorf("%d written, %d skipped, %d failed", written, skipped, failed)
+	d := &Dumper{ticks: make(chan Tick, 1)}
+	for i, c := range []struct {
+		at    time.Duration
+		waits bool // the tick before
+		want  bool
+	}{
+		{at: 0, want: true}, {at: 30*time.Second - 1}, {at: 30 * time.Second, want: true}, {at: time.Minute, waits: true}, {at: time.Minute + 1, want: true},
+	} {
+		if !c.waits && len(d.ticks) > 0 {
+			<-d.ticks
+		}
+		_, before, _ := d.Counts()
+		d.Slow(slow(uint64(i), c.at))
+		if _, skipped, _ := d.Counts(); skipped == before != c.want {
+			t.Errorf("at %v skipped: %v", c.at, skipped != before)
+		}
 	}
 }
 
@@ -96,18 +108,22 @@ func TestTheOldestFilesGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	const mib64 = 64 << 20
+	if err := prune(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a directory: %v", err)
+	}
 	for name, c := range map[string]struct {
 		files int
 		size  int64
 		left  int
 	}{
-		"count": {files: 3 * maxFiles, size: 10, left: maxFiles},
-		"bytes": {files: 10, size: maxBytes / 4, left: 4},
-		"large": {files: 3, size: 2 * maxBytes, left: 1},
+		"count": {files: 60, size: 10, left: 20},
+		"bytes": {files: 10, size: mib64 / 4, left: 4},
+		"large": {files: 3, size: 2 * mib64, left: 1},
 	} {
 		dir := t.TempDir()
-		put(dir, "netloop-notes.txt", maxBytes)
-		put(dir, "other.trace", maxBytes)
+		put(dir, "netloop-notes.txt", mib64)
+		put(dir, "other.trace", mib64)
 		for i := range c.files {
 			put(dir, fmt.Sprintf("%s2026%04d%s", prefix, i, suffix), c.size)
 		}
@@ -118,6 +134,11 @@ func TestTheOldestFilesGo(t *testing.T) {
 		newest := filepath.Join(dir, fmt.Sprintf("%s2026%04d%s", prefix, c.files-1, suffix))
 		if len(all) != c.left+2 || all[len(all)-3] != newest {
 			t.Errorf("%s: %d files are left, want %d and two others: %v", name, len(all), c.left, all)
+		}
+		d, _ := dumper(t, dir, "a1")
+		d.Slow(slow(1, 0))
+		if d.Close(); len(files(t, dir)) != c.left+2 {
+			t.Errorf("%s: after one more %d files are left", name, len(files(t, dir)))
 		}
 	}
 }
@@ -157,6 +178,14 @@ func TestABadDirectoryIsAnError(t *testing.T) {
 	if _, err := Open(Config{Dir: file}); err == nil || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("a file: %v", err)
 	}
+	deep := t.TempDir()
+	for range 17 { // Almost as long as a path may be on Linux.
+		deep = filepath.Join(deep, strings.Repeat("x", 230))
+	}
+	deep = filepath.Join(deep, strings.Repeat("x", max(4090-len(deep)-1, 1)))
+	if _, err := Open(Config{Dir: deep}); err == nil || !strings.Contains(err.Error(), "directory") {
+		t.Errorf("a directory without room for a file's name: %v", err)
+	}
 	if trace.IsEnabled() {
 		t.Error("it records all the same")
 	}
@@ -170,8 +199,16 @@ func TestAFileThatCannotBeWrittenIsCounted(t *testing.T) {
 	}
 	d.Slow(slow(1, 0))
 	d.Close()
-	if written, _, failed := d.Counts(); written != 0 || failed != 1 || !strings.Contains(log.String(), "could not be written") {
+	if written, _, failed := d.Counts(); written != 0 || failed != 1 || !strings.Contains(log.String(), "could not be written") || strings.Contains(log.String(), os.ErrInvalid.Error()) {
 		t.Errorf("%d written, %d failed, log %s", written, failed, log)
+	}
+	dir = t.TempDir()
+	d, log = dumper(t, dir, "a1")
+	shared.trace.Stop() // Now there is no trace to write.
+	d.Slow(slow(1, 0))
+	d.Close()
+	if _, _, failed := d.Counts(); failed != 1 || len(files(t, dir)) != 0 {
+		t.Errorf("%d failed, files %v, log %s", failed, files(t, dir), log)
 	}
 }
 
