@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/netip"
 	"testing"
 
 	"github.com/netloop/netloop/internal/net/endpoint"
@@ -53,7 +54,10 @@ func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 		return c.(*Conn)
 	}
 	a, b := accept(), accept()
-	a.Work()()    // Now b has been quiet for longer.
+	a.Work()() // Now b has been quiet for longer.
+	if p.quiet.Len() != 2 {
+		t.Errorf("%d are quiet once the page is made", p.quiet.Len())
+	}
 	c := accept() // in the place of b
 	if all[1].closed != 1 || all[0].closed != 0 || closed != 1 {
 		t.Errorf("closed are %+v", all)
@@ -120,6 +124,22 @@ func TestABusySiteTakesNobodysPlace(t *testing.T) {
 	}
 	if !come(3) || all[0].closed != 1 {
 		t.Error("an equal of the quiet one is not let in")
+	}
+}
+
+// A busy connection is closed if its site has at least two more than the others.
+func TestABusySiteMakesRoomForClearlySmallerOnes(t *testing.T) {
+	for _, c := range []struct {
+		hosts, closes string
+		newcomer      byte
+	}{
+		{"\x01\x01\x01\x02", "\x01", 3}, {"\x01\x01\x02", "\x02", 3}, {"\x02\x01", "\x02", 1},
+	} {
+		p, all, come := full([]byte(c.hosts)...)
+		work(p, 1)
+		if !come(c.newcomer) || string(closed(all)) != c.closes {
+			t.Errorf("among %q a newcomer from %d closes %q, want %q", c.hosts, c.newcomer, closed(all), c.closes)
+		}
 	}
 }
 
@@ -220,6 +240,11 @@ func TestConnectionsOfASiteAreBounded(t *testing.T) {
 	if come(1) || !come(3) || p.sites[endpoint.SiteOf(all[1].RemoteAddr())] != 3 {
 		t.Errorf("a site has %d connections, at most 3 are allowed", p.sites[endpoint.SiteOf(all[1].RemoteAddr())])
 	}
+	p, all, come = full(1, 2)
+	p.cfg.Max, p.cfg.PerSite = 3, 1
+	if !come(1) || all[0].closed != 1 {
+		t.Errorf("a site that may have one closes %v", closed(all))
+	}
 }
 
 // A proxy's connection has no site until its client is known, and then the client's site, which has
@@ -238,10 +263,18 @@ func TestAProxysConnectionIsOfItsClientsSite(t *testing.T) {
 	if c.Belongs(at(1)) || !c.Belongs(at(5)) || !c.Belongs(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 1 || p.sites[endpoint.SiteOf(at(1))] != 2 {
 		t.Errorf("the sites have %v", p.sites)
 	}
-	if c.Leave(); p.sites[endpoint.SiteOf(at(5))] != 0 || !c.Belongs(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 0 {
+	if p.cfg.PerSite = 1; !c.Belongs(at(5)) || !c.Belongs(at(6)) || p.sites[endpoint.SiteOf(at(5))] != 0 || p.sites[endpoint.SiteOf(at(6))] != 1 {
+		t.Errorf("when its client is another, they have %v", p.sites)
+	}
+	if c.Leave(); p.sites[endpoint.SiteOf(at(6))] != 0 || !c.Belongs(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 0 {
 		t.Errorf("when it has left they have %v", p.sites)
 	}
 	if len(p.sites) != 2 { // Those of the hosts 1 and 7.
 		t.Errorf("a site without connections is kept: %v", p.sites)
+	}
+	p, all, come := full(9)
+	p.quiet.Front().Value.(*Conn).site, p.sites = netip.Prefix{}, map[netip.Prefix]int{}
+	if !come(3) || all[0].closed != 1 {
+		t.Error("a proxy's connection without a client keeps others out")
 	}
 }
