@@ -118,6 +118,7 @@ func TestAMoveLooksAtNoMoreThanItsReach(t *testing.T) {
 		{"an eye that goes", func() { x.MoveEye(middle, Cell{}, false) }, reach},
 		{"an eye that is nowhere", func() { x.MoveEye(middle, Cell{7, 7, 7}, false) }, 0},
 		{"an eye that comes", func() { x.MoveEye(middle, Cell{30, 30, 0}, true) }, near},
+		{"an eye that stays", func() { x.MoveEye(middle, Cell{30, 30, 0}, true) }, 0},
 		{"something new", func() { x.Seen(middle, none) }, near},
 		{"a thing's leap away from all eyes", func() { x.MoveThing(middle, Cell{500, 500, 0}) }, reach},
 		{"a leap to where no eye is near along X", func() { x.MoveThing(middle, Cell{500, 30, 0}) }, 0},

@@ -42,8 +42,8 @@ func TestBadPositionsLieInBorderCells(t *testing.T) {
 		{0, inf, 0, Cell{0, lastCell, 0}, true},
 		{0, 0, -inf, Cell{0, 0, firstCell}, true},
 		{1e300, -1e300, 0, Cell{lastCell, firstCell, 0}, true},
-		{2 * lastCell, 2 * firstCell, 0, Cell{lastCell, firstCell, 0}, false},
-		{2 * (lastCell + 1), 0, 0, Cell{lastCell, 0, 0}, true},
+		{2 * (1<<20 - 1), -2 * (1<<20 - 1), 0, Cell{lastCell, firstCell, 0}, false},
+		{2 << 20, 0, 0, Cell{lastCell, 0, 0}, true},
 	} {
 		if got, bad := s.Cell(c.x, c.y, c.z); got != c.want || bad != c.bad {
 			t.Errorf("(%v, %v, %v) lies in %v, bad %v", c.x, c.y, c.z, got, bad)
@@ -202,6 +202,9 @@ func walkAbout(t *testing.T, rng *rand.Rand) {
 func TestACellToAndFroIsNotSeenToComeAndGo(t *testing.T) {
 	for _, radius := range []float64{1, 2.5, 7, 10} {
 		s := shape(t, 2, radius, 2)
+		if z := s.Zone(Cell{}, Cell{1, 1, 1}); z != Inside {
+			t.Errorf("radius %v: a neighbour is in zone %d", radius, z)
+		}
 		for x := int32(-20); x < 20; x++ {
 			for y := int32(-20); y <= 20; y++ {
 				if a, b := s.Zone(Cell{}, Cell{x, y, 0}), s.Zone(Cell{}, Cell{x + 1, y, 0}); a == Inside && b == Outside || a == Outside && b == Inside {
@@ -209,6 +212,25 @@ func TestACellToAndFroIsNotSeenToComeAndGo(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestAThingAndAnEyeMeet: one of each find each other in a single cell, whose memory is used again
+// when the thing moves.
+func TestAThingAndAnEyeMeet(t *testing.T) {
+	x, met := New(shape(t, 2, 4, 4)), 0
+	x.RemoveThing(0)
+	x.AddThing(0, Cell{7, 7, 7})
+	x.MoveEye(0, Cell{7, 7, 7}, true)
+	if x.Settle(func(int, int) { met++ }); met != 1 {
+		t.Errorf("they meet %d times", met)
+	}
+	for at := range int32(3) {
+		x.MoveThing(0, Cell{at, 0, 0})
+		x.Settle(func(int, int) {})
+	}
+	if n := len(x.things.cells); n != 1 {
+		t.Errorf("a thing has been in one cell at a time, and %d are kept", n)
 	}
 }
 

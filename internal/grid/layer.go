@@ -140,9 +140,6 @@ func (l *layer) grow() {
 // around visits the cells with things in the box around a cell, either by a lookup of each cell or
 // by a scan of all used cells, whichever is cheaper. visit receives 1 + the first thing.
 func (l *layer) around(c Cell, reach int32, visit func(at Cell, first int32)) {
-	if len(l.used) == 0 {
-		return
-	}
 	low := Cell{max(c.X-reach, l.low.X), max(c.Y-reach, l.low.Y), max(c.Z-reach, l.low.Z)}
 	high := Cell{min(c.X+reach, l.high.X), min(c.Y+reach, l.high.Y), min(c.Z+reach, l.high.Z)}
 	if low.X > high.X || low.Y > high.Y || low.Z > high.Z {
