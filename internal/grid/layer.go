@@ -19,7 +19,7 @@ type layer struct {
 type cell struct {
 	at    Cell
 	next  int32 // 1 + the next cell of the bucket
-	first int32 // 1 + its first thing, 0 for a free cell
+	first int32 // 1 + its first thing
 	order int32 // its index in used
 }
 
@@ -125,7 +125,6 @@ func (l *layer) release(k int32) {
 	l.used[c.order], l.cells[last].order = last, c.order
 	l.used = l.used[:len(l.used)-1]
 	l.free = append(l.free, k)
-	*c = cell{}
 }
 
 func (l *layer) grow() {
