@@ -229,6 +229,14 @@ func TestAThingAndAnEyeMeet(t *testing.T) {
 		x.MoveThing(0, Cell{at, 0, 0})
 		x.Settle(func(int, int) {})
 	}
+	x.MoveThing(0, Cell{500, 0, 0})
+	x.Settle(func(int, int) {})
+	before, _ := x.Cost()
+	x.MoveEye(0, Cell{8, 8, 8}, true)
+	x.Settle(func(int, int) {})
+	if after, _ := x.Cost(); after != before {
+		t.Errorf("%d cells are looked at, where the only thing is far away", after-before)
+	}
 	if n := len(x.things.cells); n != 1 {
 		t.Errorf("a thing has been in one cell at a time, and %d are kept", n)
 	}
