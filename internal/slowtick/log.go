@@ -123,7 +123,6 @@ func (l *Log) bounds() {
 		k := &l.kept[i]
 		if !k.used {
 			l.floor, l.expires = 0, 0
-			return
 		}
 		l.floor, l.expires = min(l.floor, k.duration), min(l.expires, k.start+WorstFor)
 	}

@@ -103,8 +103,8 @@ func TestSmallSystemsAreAddedUp(t *testing.T) {
 	for systems, named := range map[int]int{64: 64, 65: 0} {
 		l := newLog(period, noGC)
 		l.Observe(tick(1, slices.Repeat([]time.Duration{time.Millisecond}, systems)...), &Facts{})
-		if r := l.Last().Ticks[0]; len(r.Systems) != named || r.Others.Systems != systems-named {
-			t.Errorf("of %d systems %d are named, %d added up", systems, len(r.Systems), r.Others.Systems)
+		if r := l.Last().Ticks[0]; len(r.Systems) != named || r.Others.Systems != systems-named || r.Blame.Name != "test.0" {
+			t.Errorf("of %d systems %d are named, %d added up, and %s is blamed", systems, len(r.Systems), r.Others.Systems, r.Blame.Name)
 		}
 	}
 }
@@ -179,14 +179,42 @@ func TestTheWorstOfAnHour(t *testing.T) {
 	}
 }
 
+// A tick is one of the worst for less than an hour, also if it took no time. Ticks that took equally
+// long are in order.
+func TestTheWorstAreForgottenAfterAnHour(t *testing.T) {
+	for name, c := range map[string]struct {
+		starts []time.Duration
+		costs  []time.Duration // the last one is that of the further ticks
+		want   []uint64
+	}{
+		"in order":   {[]time.Duration{0, 0, time.Minute, time.Hour}, []time.Duration{5}, []uint64{3, 4}},
+		"no time":    {[]time.Duration{0, 1, 2}, []time.Duration{0}, []uint64{1, 2, 3}},
+		"a full log": {append(make([]time.Duration, WorstTicks), time.Hour), append(slices.Repeat([]time.Duration{10}, WorstTicks), 5), []uint64{WorstTicks + 1}},
+	} {
+		l := newLog(period, noGC)
+		for i, start := range c.starts {
+			rec := tick(uint64(i+1), c.costs[min(i, len(c.costs)-1)])
+			rec.Start = start
+			l.Observe(rec, &Facts{})
+		}
+		var got []uint64
+		for _, r := range l.Worst().Ticks {
+			got = append(got, r.Tick)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: the worst are %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestObserveAllocatesNothing(t *testing.T) {
 	l := New(period)
-	rec := tick(0, make([]time.Duration, 200)...)
+	rec := tick(0, slices.Repeat([]time.Duration{time.Millisecond}, 40)...)
 	if n := testing.AllocsPerRun(2*LastTicks, func() {
 		rec.Tick++
 		rec.Start += time.Minute
 		rec.Duration += time.Microsecond // Always one of the worst.
-		rec.Systems[rec.Tick%200].Cost += time.Microsecond
+		rec.Systems[rec.Tick%40].Cost += time.Microsecond
 		l.Observe(rec, &Facts{})
 	}); n != 0 {
 		t.Errorf("%v allocations a tick", n)
