@@ -94,17 +94,14 @@ func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error
 
 // OpenInput decodes the input from its values. It allocates only strings, slices and a protobuf
 // message; scratch is the memory of M.
-func OpenInput[M any](c *InputCodec, v *codec.Values, scratch *M) (M, error) {
+func OpenInput[M any](c *InputCodec, v *codec.Values, scratch *M) (m M, err error) {
 	if c.codec.plan == nil {
-		m, err := c.codec.Decode(v.Blobs[0])
+		decoded, err := c.codec.Decode(v.Blobs[0])
 		if err != nil {
-			var none M
-			return none, err
+			return m, err
 		}
-		return m.(M), nil
+		return decoded.(M), nil
 	}
-	var none M
-	*scratch = none
 	c.codec.plan.Restore(unsafe.Pointer(scratch), v, nil)
 	return *scratch, nil
 }
