@@ -14,8 +14,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// Two builds of the client that know the world of game_test.go differently: one has other
-// fields in thing and no note, the other the reverse.
+// Two client builds whose schemas differ from the world of game_test.go: the first has other
+// fields in thing and no note, the second the reverse.
 type (
 	thingElsewhere struct {
 		Glow  float64
@@ -38,12 +38,12 @@ var (
 )
 
 // TestEveryBuildConvergesOverBadLinks plays random worlds with clients of three builds, and
-// compares what each can see with a mirror kept by the test.
+// compares the state of each with a mirror kept by the test.
 func TestEveryBuildConvergesOverBadLinks(t *testing.T) {
 	seeds.Each(t, 50, convergeBuilds)
 }
 
-// seen collects what a client of another build is told.
+// seen collects the watcher calls of a client of another build.
 type seen struct {
 	spawned, despawned int
 	last               map[*netloop.Object[thingElsewhere]]thingElsewhere
@@ -58,7 +58,7 @@ func (s *seen) watch(t *testing.T, c *client.Client) {
 		},
 		Change: func(_ *netloop.Tick, o *netloop.Object[thingElsewhere], old thingElsewhere) {
 			if old != s.last[o] || old == o.State() || o.State().Count < old.Count {
-				t.Errorf("told of a change from %+v to %+v, after %+v", old, o.State(), s.last[o])
+				t.Errorf("notified of a change from %+v to %+v, after %+v", old, o.State(), s.last[o])
 			}
 			s.last[o] = o.State()
 		},
@@ -97,7 +97,7 @@ func convergeBuilds(t *testing.T, seed uint64) {
 		t.Error(err)
 	}
 	if told.spawned-told.despawned != len(m.things) || len(told.last) != len(m.things) {
-		t.Errorf("told of %d spawns and %d despawns, %d things are left", told.spawned, told.despawned, len(m.things))
+		t.Errorf("notified of %d spawns and %d despawns, %d things are left", told.spawned, told.despawned, len(m.things))
 	}
 	for _, c := range clients {
 		agree(t, w, c)
@@ -107,8 +107,8 @@ func convergeBuilds(t *testing.T, seed uint64) {
 	}
 }
 
-// compareBuilds reports in what the clients of other builds differ from the mirror. Objects
-// come in the order of their ids, whatever the type of their Refs.
+// compareBuilds returns the differences between the clients of other builds and the mirror.
+// Objects are compared in the order of their ids, whatever the type of their Refs.
 func (m *churn) compareBuilds(w *netlooptest.World, less, other *client.Client) error {
 	var got, want []string
 	w.Look(less, func(t *netloop.Tick) {
@@ -136,8 +136,8 @@ func (m *churn) compareBuilds(w *netlooptest.World, less, other *client.Client) 
 	return nil
 }
 
-// churn is what the test knows of the server's objects: it makes every change
-// itself and does not ask the runtime.
+// churn is the test's copy of the server's objects. The test makes every change to both and does
+// not read the copy back from the runtime.
 type churn struct {
 	rng    *rand.Rand
 	things map[netloop.Ref[thing]]thing
@@ -146,7 +146,7 @@ type churn struct {
 	objN   map[netloop.Ref[note]]*netloop.Object[note]
 }
 
-// newChurn returns that of an empty world.
+// newChurn returns the copy of an empty world.
 func newChurn(seed uint64) *churn {
 	return &churn{
 		rng:    rand.New(rand.NewPCG(seed, 2)),
@@ -155,13 +155,13 @@ func newChurn(seed uint64) *churn {
 	}
 }
 
-// order returns the keys of a map in an order that the seed decides alone.
+// order returns the keys of a map in an order that depends on the seed alone.
 func order[S, V any](m map[netloop.Ref[S]]V) []netloop.Ref[S] {
 	return slices.SortedFunc(maps.Keys(m), netloop.Ref[S].Compare)
 }
 
-// change makes a few random changes. A thing's N counts its edits, so that an old
-// value after a newer one is seen.
+// change makes a few random changes. A thing's N counts its edits, so the test notices an old
+// value after a newer one.
 func (m *churn) change(t *netloop.Tick) {
 	for range m.rng.IntN(6) {
 		switch k := m.rng.IntN(20); {

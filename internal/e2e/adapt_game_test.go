@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// Clients of other builds on the server of one build. What the server declares:
+// Clients of other builds on the server of one build. The server declares:
 type (
 	serverBuild struct {
 		schema  *netloop.Schema
@@ -20,7 +20,7 @@ type (
 		muster  *netloop.Call[muster, roll]
 		started func(*netloop.Tick)
 		heard   []shout
-		minor   int // in force for who was admitted last
+		minor   int // minor version of the last admitted client
 	}
 	craft struct {
 		Fuel  int32
@@ -63,7 +63,7 @@ func newServerBuild() *serverBuild {
 
 func (b *serverBuild) Schema() *netloop.Schema { return b.schema }
 
-// Open hears every shout and shouts back, and answers musters.
+// Open records every shout, sends one back, and answers musters.
 func (b *serverBuild) Open(r *netloop.Room) error {
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 		b.minor = j.Minor
@@ -100,7 +100,7 @@ func enter(t *testing.T, w *netlooptest.World, s *netloop.Schema, l netlooptest.
 	return c
 }
 
-// agree asks for the digest of the server, whose layout it is of.
+// agree compares the client's state with the server's by digest, whose layout is the server's.
 func agree(t *testing.T, w *netlooptest.World, c *client.Client) {
 	t.Helper()
 	var verdict error
@@ -112,7 +112,7 @@ func agree(t *testing.T, w *netlooptest.World, c *client.Client) {
 	}
 }
 
-// withCrafts lets the game begin with a craft and its home.
+// withCrafts spawns a craft and its home in OnStart.
 func (b *serverBuild) withCrafts() *serverBuild {
 	b.started = func(t *netloop.Tick) {
 		home := b.buoys.Spawn(t, buoy{7})
@@ -121,18 +121,18 @@ func (b *serverBuild) withCrafts() *serverBuild {
 	return b
 }
 
-// whole is a shout of the server's build, where a test has one of its own.
+// whole returns a shout of the server's build, for tests with a shout type of their own.
 func whole(text string, loud int8, rank uint8) shout {
 	return shout{Loud: loud, Text: text, By: sailor{Rank: rank}}
 }
 
-// admits is a game that says when it is asked to admit somebody.
-type admits struct {
+// admitReporter is a game that reports each OnAdmit call.
+type admitReporter struct {
 	*serverBuild
 	asked func()
 }
 
-func (g admits) Open(r *netloop.Room) error {
+func (g admitReporter) Open(r *netloop.Room) error {
 	r.OnAdmit(func(context.Context, *netloop.Join) error { g.asked(); return nil })
 	return g.serverBuild.Open(r)
 }

@@ -19,7 +19,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// TestOlderClientPlaysOnANewerServer has fewer classes, methods and fields, in another order.
+// TestOlderClientPlaysOnANewerServer uses a client with fewer classes, methods and fields, in
+// another order.
 func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 	type sailor struct {
 		Name string `net:"max=8"`
@@ -43,7 +44,7 @@ func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 	w := netlooptest.New(t, b)
 	c := w.JoinAs(client.Config{Schema: old}, perfect)
 	var spawned, changed, heard []string
-	client.Watch(c, crafts, client.Watcher[craft]{ // Before it knows its server.
+	client.Watch(c, crafts, client.Watcher[craft]{ // Before it has the server's schema.
 		Spawn: func(_ *netloop.Tick, o *netloop.Object[craft]) { spawned = append(spawned, fmt.Sprint(o.State())) },
 		Change: func(_ *netloop.Tick, _ *netloop.Object[craft], old craft) {
 			changed = append(changed, fmt.Sprint(old.X))
@@ -56,7 +57,7 @@ func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 	}
 	w.Tick(func(tick *netloop.Tick) {
 		for o := range b.crafts.All(tick) {
-			o.Edit(tick).Fuel-- // Nothing that this client could see.
+			o.Edit(tick).Fuel-- // Fuel is not in this client's schema.
 		}
 	})
 	w.Step(3)
@@ -73,7 +74,7 @@ func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 		t.Errorf("it saw %s", got)
 	}
 	if len(b.heard) != 1 || b.heard[0] != whole("ahoy", 0, 0) {
-		t.Errorf("the server heard %+v", b.heard)
+		t.Errorf("the server got %+v", b.heard)
 	}
 	if s := c.Stats(); s.Unknown != 1 || s.Rejected != 0 || s.Unsent != 0 || s.Malformed != 0 {
 		t.Errorf("%d flares of no meaning here, %d rejected, %d unsent, %d malformed", s.Unknown, s.Rejected, s.Unsent, s.Malformed)
@@ -81,13 +82,13 @@ func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 	agree(t, w, c)
 }
 
-// TestNewerClientPlaysOnAnOlderServer has more classes, methods and fields.
+// TestNewerClientPlaysOnAnOlderServer uses a client with more classes, methods and fields.
 func TestNewerClientPlaysOnAnOlderServer(t *testing.T) {
 	type craft struct {
 		Shield  float64
 		Fuel    int32
 		X       float32 `net:"quant=1/16"`
-		Name    string  `net:"max=64"` // The server's 16 are in force.
+		Name    string  `net:"max=64"` // The server's limit of 16 applies.
 		Crew    []sailor
 		Home    netloop.Ref[buoy]
 		Moods   [3]int8
@@ -139,7 +140,7 @@ func TestNewerClientPlaysOnAnOlderServer(t *testing.T) {
 			s := o.State()
 			home, ok := s.Home.Get(tick)
 			if !ok || home.State().N != 7 || s.Shield != 0 || s.Pennant != "" || s.Fuel != 80 || s.Moods != [3]int8{1, 2, 3} || len(s.Crew) != 2 {
-				t.Errorf("it sees %+v at home %v", s, home)
+				t.Errorf("the client has %+v at home %v", s, home)
 			}
 			n++
 		}
@@ -155,7 +156,7 @@ func TestNewerClientPlaysOnAnOlderServer(t *testing.T) {
 	said := shout{Echo: true, Loud: 3, Text: "hi"}
 	said.By.Rank, said.By.Hat = 4, "red"
 	client.Send(c, shouts, said)
-	client.Send(c, shouts, shout{Text: strings.Repeat("x", 33)}) // This build would allow it.
+	client.Send(c, shouts, shout{Text: strings.Repeat("x", 33)}) // This build's limit is higher.
 	client.Send(c, wave, flare{2})
 	var answers []string
 	ask := func(k *netloop.Call[muster, roll], q muster) {
@@ -173,24 +174,24 @@ func TestNewerClientPlaysOnAnOlderServer(t *testing.T) {
 	ask(survey, muster{})
 	w.Step(5)
 	if len(b.heard) != 1 || b.heard[0] != whole("hi", 3, 4) {
-		t.Errorf("the server heard %+v", b.heard)
+		t.Errorf("the server got %+v", b.heard)
 	}
 	if len(heard) != 1 || heard[0].Text != "back: hi" || heard[0].Loud != 9 || heard[0].By.Name != "cook" || heard[0].Echo || heard[0].By.Hat != "" {
-		t.Errorf("it heard %+v", heard)
+		t.Errorf("it got %+v", heard)
 	}
 	want := `[15 the server has no method "survey" {0 5 [ann dog]} <nil> 7 no such watch]`
 	if got := fmt.Sprint(answers); got != want {
 		t.Errorf("answers %s\nwant    %s", got, want)
 	}
-	// Nobody here handles flares.
+	// No handler for flares here.
 	if s := c.Stats(); s.Unsent != 3 || s.Dropped != 0 || s.Rejected != 1 {
 		t.Errorf("%d unsent, %d dropped, %d rejected", s.Unsent, s.Dropped, s.Rejected)
 	}
 	agree(t, w, c)
 }
 
-// TestRenamedFieldKeepsItsName: a build that only renamed has the same fingerprint; one that
-// renamed and changed is matched by the old names.
+// TestRenamedFieldKeepsItsName: a build that only renamed a field has the same fingerprint. A
+// build that also changed something is matched by the old names.
 func TestRenamedFieldKeepsItsName(t *testing.T) {
 	type hand struct {
 		Grade uint8  `net:"name=Rank"`
@@ -225,18 +226,19 @@ func TestRenamedFieldKeepsItsName(t *testing.T) {
 	client.Send(c, calls, call{"ahoy", hand{3, "mate"}})
 	w.Step(5)
 	if len(b.heard) != 1 || b.heard[0] != (shout{Text: "ahoy", By: sailor{3, "mate"}}) {
-		t.Errorf("the server heard %+v", b.heard)
+		t.Errorf("the server got %+v", b.heard)
 	}
 	if len(heard) != 1 || heard[0] != (call{"back: ahoy", hand{2, "cook"}}) {
-		t.Errorf("it heard %+v", heard)
+		t.Errorf("it got %+v", heard)
 	}
 	agree(t, w, c)
 }
 
-// TestIncompatibleTypesAreRefusedByName: the client is told what differs, the game is never asked.
+// TestIncompatibleTypesAreRefusedByName: the client's error names the difference, and OnAdmit
+// does not run.
 func TestIncompatibleTypesAreRefusedByName(t *testing.T) {
 	b := newServerBuild()
-	w := netlooptest.New(t, admits{b, func() { t.Error("the game was asked to admit it") }})
+	w := netlooptest.New(t, admitReporter{b, func() { t.Error("the game was asked to admit it") }})
 	for _, c := range []struct {
 		want    string
 		declare func(*netloop.Schema)
@@ -270,13 +272,13 @@ func TestIncompatibleTypesAreRefusedByName(t *testing.T) {
 		refused := w.JoinAs(client.Config{Schema: s}, perfect)
 		w.Until(60, func() bool { return refused.Closed() != nil })
 		if got := refused.Closed(); got.Code != netloop.CodeSchemaMismatch || got.Text != c.want {
-			t.Errorf("told %v\nwant %s", got, c.want)
+			t.Errorf("got %v\nwant %s", got, c.want)
 		}
 	}
 }
 
-// TestOtherBuildOverQUIC plays an older client on a real server, and refuses one that does
-// not fit on Dial.
+// TestOtherBuildOverQUIC connects an older client to a real server, and an incompatible one,
+// whose Dial fails.
 func TestOtherBuildOverQUIC(t *testing.T) {
 	type craft struct {
 		Name string `net:"max=16"`
@@ -308,7 +310,7 @@ func TestOtherBuildOverQUIC(t *testing.T) {
 		}
 	})
 	if err := c.Run(run); err != nil || name != "anna" || heard != "back: ahoy" || verdict != nil {
-		t.Errorf("%v: it saw %q, heard %q, verified: %v", err, name, heard, verdict)
+		t.Errorf("%v: it has %q, got %q, verified: %v", err, name, heard, verdict)
 	}
 
 	bad := netloop.NewSchema("builds", 3, 1)
@@ -320,8 +322,8 @@ func TestOtherBuildOverQUIC(t *testing.T) {
 	}
 }
 
-// FuzzAdapt: whatever tables a server sends, the client adapts or has a typed error, and what
-// the tables make it decode harms nothing.
+// FuzzAdapt: for any tables of a server, the client adapts or returns a typed error, and decoding
+// by these tables does no harm.
 func FuzzAdapt(f *testing.F) {
 	opened := bridge.Netloop.Schema(newServerBuild().schema)
 	f.Fuzz(func(t *testing.T, tables, payload []byte) {

@@ -26,8 +26,8 @@ func stepper(tb testing.TB, s script) func() {
 	}
 }
 
-// still is a game of 50 empty systems and 1 000 objects that nobody edits.
-func still(r *netloop.Room) {
+// unchangedGame is a game of 50 empty systems and 1 000 objects that nobody edits.
+func unchangedGame(r *netloop.Room) {
 	for i := range 50 {
 		r.On(stages[i%len(stages)], fmt.Sprint("test.", i), func(*netloop.Tick) {})
 	}
@@ -38,18 +38,18 @@ func still(r *netloop.Room) {
 	})
 }
 
-func TestTickOfAStillRoomAllocatesNothing(t *testing.T) {
-	step := stepper(t, still)
+func TestTickOfAnUnchangedRoomAllocatesNothing(t *testing.T) {
+	step := stepper(t, unchangedGame)
 	for range 100 {
-		step() // The first ticks make the series of the metrics.
+		step() // The first ticks create the series of the metrics.
 	}
 	if n := testing.AllocsPerRun(300, step); n != 0 {
 		t.Errorf("a tick allocates %v times", n)
 	}
 }
 
-func BenchmarkTickOfAStillRoom(b *testing.B) {
-	step := stepper(b, still)
+func BenchmarkTickOfAnUnchangedRoom(b *testing.B) {
+	step := stepper(b, unchangedGame)
 	b.ReportAllocs()
 	for b.Loop() {
 		step()
@@ -58,7 +58,7 @@ func BenchmarkTickOfAStillRoom(b *testing.B) {
 
 func BenchmarkTickThatEditsEverything(b *testing.B) {
 	step := stepper(b, func(r *netloop.Room) {
-		still(r)
+		unchangedGame(r)
 		r.On(netloop.Update, "test.edit", func(t *netloop.Tick) {
 			for o := range things.All(t) {
 				o.Edit(t).N++
@@ -71,7 +71,7 @@ func BenchmarkTickThatEditsEverything(b *testing.B) {
 	}
 }
 
-// dropping is a stepper whose ticks come after so many dropped ones.
+// dropping returns a stepper whose ticks follow the given number of dropped ones.
 func dropping(tb testing.TB, server *netloop.Server) func(dropped uint64) {
 	in := bridge.Netloop.Server(server).Room
 	tick := uint64(0)
@@ -85,9 +85,9 @@ func dropping(tb testing.TB, server *netloop.Server) func(dropped uint64) {
 	}
 }
 
-// BenchmarkTickOfAStillRoomRecorded is to be compared with BenchmarkTickOfAStillRoom.
-func BenchmarkTickOfAStillRoomRecorded(b *testing.B) {
-	server, err := netloop.New(netloop.Config{Record: io.Discard}, script(still))
+// BenchmarkTickOfAnUnchangedRoomRecorded has BenchmarkTickOfAnUnchangedRoom as its base.
+func BenchmarkTickOfAnUnchangedRoomRecorded(b *testing.B) {
+	server, err := netloop.New(netloop.Config{Record: io.Discard}, script(unchangedGame))
 	if err != nil {
 		b.Fatal(err)
 	}

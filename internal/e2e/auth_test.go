@@ -18,8 +18,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// login makes the keys of a login service, and returns its signer and what a server named arena-1
-// is told of it.
+// login makes the keys of a login service, and returns its signer and the Auth of a server named
+// arena-1.
 func login(t *testing.T) (*token.Signer, netloop.Auth) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,8 +34,8 @@ func login(t *testing.T) (*token.Signer, netloop.Auth) {
 	return s, netloop.Auth{Keys: dir, Audience: "arena-1"}
 }
 
-// signed is a token of that service.
-func signed(t *testing.T, s *token.Signer, g token.Grant) string {
+// signedToken returns a token of that service.
+func signedToken(t *testing.T, s *token.Signer, g token.Grant) string {
 	t.Helper()
 	if g.Audience == "" {
 		g.Audience = "arena-1"
@@ -47,17 +47,17 @@ func signed(t *testing.T, s *token.Signer, g token.Grant) string {
 	return text
 }
 
-// now is the time of day in a world.
+// now returns the wall clock of a world.
 func now(w *netlooptest.World) (at time.Time) {
 	w.Tick(func(tick *netloop.Tick) { at = tick.Time() })
 	return at
 }
 
-// A token makes a client the player that it names, before the game is asked, and the game decides
-// last. A token that is not in order never reaches the game, and the client reads what is wrong.
+// A token makes a client the player that it names before OnAdmit runs, and OnAdmit decides last.
+// An invalid token never reaches the game, and the client gets the reason.
 func TestATokenNamesThePlayer(t *testing.T) {
 	service, auth := login(t)
-	stranger, _ := login(t)
+	otherService, _ := login(t)
 	asked := 0
 	var joined []string
 	w := open(t, func(r *netloop.Room) {
@@ -84,23 +84,23 @@ func TestATokenNamesThePlayer(t *testing.T) {
 	}
 	moderator := grant("anna")
 	moderator.Role = 1
-	anna := signed(t, service, moderator)
+	anna := signedToken(t, service, moderator)
 	other := func(change func(*token.Grant)) string {
 		g := grant("eve")
 		change(&g)
-		return signed(t, service, g)
+		return signedToken(t, service, g)
 	}
 	for i, c := range []struct {
 		token string
-		code  netloop.Code // 0 plays
+		code  netloop.Code // 0: admitted
 		text  string
 	}{
 		{anna, 0, ""},
 		{anna, netloop.CodeUnauthenticated, "the token was used before, and each is for one join: get a new one"},
-		{signed(t, service, grant("alias")), 0, ""},
-		{signed(t, service, grant("banned")), netloop.CodeRefused, "you are banned"},
+		{signedToken(t, service, grant("alias")), 0, ""},
+		{signedToken(t, service, grant("banned")), netloop.CodeRefused, "you are banned"},
 		{"", netloop.CodeUnauthenticated, "this server lets nobody in without a token: get one from the game's login service"},
-		{signed(t, stranger, grant("anna")), netloop.CodeUnauthenticated, "the token's signature is wrong: it was changed, or signed with another key of that name"},
+		{signedToken(t, otherService, grant("anna")), netloop.CodeUnauthenticated, "the token's signature is wrong: it was changed, or signed with another key of that name"},
 		{other(func(g *token.Grant) { g.From = at.Add(-4 * time.Minute) }), netloop.CodeUnauthenticated, "the token has expired 3m0s ago: get a new one"},
 		{other(func(g *token.Grant) { g.From = at.Add(time.Minute) }), netloop.CodeUnauthenticated, "the token is not valid for another 1m0s"},
 		{other(func(g *token.Grant) { g.Audience = "arena-2" }), netloop.CodeUnauthenticated, "the token is for another server (aud)"},
@@ -124,7 +124,7 @@ func TestATokenNamesThePlayer(t *testing.T) {
 	}
 }
 
-// A refused token costs no seat: whoever is in order gets the only one.
+// A refused token takes no seat: the next valid client gets the only one.
 func TestARefusedTokenTakesNoSeat(t *testing.T) {
 	service, auth := login(t)
 	w := open(t, func(*netloop.Room) {}, netlooptest.Auth(auth), netlooptest.Room(netloop.RoomSpec{MaxClients: 1}))
@@ -133,12 +133,13 @@ func TestARefusedTokenTakesNoSeat(t *testing.T) {
 		c := w.Join("nonsense", nil, perfect)
 		w.Until(60, func() bool { return c.Closed() != nil })
 	}
-	c := w.Join(signed(t, service, token.Grant{Subject: "anna", From: now(w), For: time.Minute}), nil, perfect)
+	c := w.Join(signedToken(t, service, token.Grant{Subject: "anna", From: now(w), For: time.Minute}), nil, perfect)
 	w.Until(60, func() bool { return c.State().Phase == client.Playing })
 }
 
-// What a token says is part of a recording: a game that goes by it replays to the same state.
-func TestWhatATokenSaysReplays(t *testing.T) {
+// The content of a token is part of a recording, so a game that uses it replays to the same
+// state.
+func TestTokenContentReplays(t *testing.T) {
 	service, auth := login(t)
 	g := script(func(r *netloop.Room) {
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
@@ -149,9 +150,9 @@ func TestWhatATokenSaysReplays(t *testing.T) {
 	var file bytes.Buffer
 	w := open(t, g, netlooptest.Auth(auth), netlooptest.Record(&file))
 	w.Step(1)
-	// It is when worlds begin. A look at the world's time would mark the recording.
+	// The start time of worlds. Reading the world's time would mark the recording.
 	from := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	c := w.Join(signed(t, service, token.Grant{Subject: "anna", Role: 7, From: from, For: time.Hour, Claims: map[string]any{
+	c := w.Join(signedToken(t, service, token.Grant{Subject: "anna", Role: 7, From: from, For: time.Hour, Claims: map[string]any{
 		"deep": map[string]any{"list": []any{1, "x", nil, true}},
 	}}), nil, perfect)
 	w.Until(60, func() bool { return c.State().Phase == client.Playing })
@@ -176,9 +177,9 @@ func TestWhatATokenSaysReplays(t *testing.T) {
 	}
 }
 
-// Over a real network: a server for everybody needs tokens or the word that it needs none, keys
-// count from the moment at which they are there, and the admin listener says who gets in.
-func TestOverTheNetworkTokensAreAskedFor(t *testing.T) {
+// On a real network a server with keys refuses clients without a valid token. A key is valid while
+// its file exists. The admin listener counts the tokens.
+func TestANetworkServerRequiresTokens(t *testing.T) {
 	service, auth := login(t)
 	s, _ := serveAs(t, script(func(*netloop.Room) {}), netloop.Config{Auth: auth})
 	dial := func(text string) error {
@@ -192,8 +193,8 @@ func TestOverTheNetworkTokensAreAskedFor(t *testing.T) {
 	}
 	players := 0
 	fresh := func(s *token.Signer) string {
-		players++ // Each is somebody else, or one would take over the place of the one before.
-		return signed(t, s, token.Grant{Subject: "player " + strconv.Itoa(players), From: time.Now(), For: time.Minute})
+		players++ // Another player each time: the same player would replace the earlier client.
+		return signedToken(t, s, token.Grant{Subject: "player " + strconv.Itoa(players), From: time.Now(), For: time.Minute})
 	}
 	wantRefused := func(text, want string) {
 		t.Helper()
@@ -212,11 +213,11 @@ func TestOverTheNetworkTokensAreAskedFor(t *testing.T) {
 	if err := token.GenerateKey(next); err != nil {
 		t.Fatal(err)
 	}
-	newcomer, err := token.LoadSigner(next + ".key")
+	newSigner, err := token.LoadSigner(next + ".key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, func() bool { return dial(fresh(newcomer)) == nil })
+	waitFor(t, func() bool { return dial(fresh(newSigner)) == nil })
 	if err := os.Remove(filepath.Join(auth.Keys, "login-1.pub")); err != nil {
 		t.Fatal(err)
 	}
@@ -231,8 +232,8 @@ func TestOverTheNetworkTokensAreAskedFor(t *testing.T) {
 	}
 }
 
-// A server that everybody reaches asks for tokens, or has been told not to: then it says so.
-func TestAnOpenServerSaysSo(t *testing.T) {
+// A public address needs keys or Auth.Insecure, and contradictory settings are refused.
+func TestPublicAddressesNeedKeysOrInsecure(t *testing.T) {
 	g := script(func(*netloop.Room) {})
 	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:4433", "example.com:4433", "nonsense"} {
 		_, err := netloop.New(netloop.Config{Listen: listen}, g)

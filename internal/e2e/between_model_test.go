@@ -21,64 +21,64 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The messages of rooms that play with each other.
+// The messages that rooms send each other.
 var (
 	between = netloop.NewSchema("between", 1, 0)
-	rumours = netloop.NewRPC[rumour](between, "rumour", netloop.ServerOnly(), netloop.AtStage(
+	rumours = netloop.NewRPC[roomMessage](between, "rumour", netloop.ServerOnly(), netloop.AtStage(
 		netloop.Update, netloop.Initialization, netloop.EarlyUpdate, netloop.FixedUpdate, netloop.PreUpdate, netloop.PreLateUpdate, netloop.PostLateUpdate))
-	known = netloop.NewClass[rumour](between, "known")
+	known = netloop.NewClass[roomMessage](between, "known")
 )
 
-// rumour is a message between rooms. Each has another N of its sender.
-type rumour struct {
-	From  uint32 // number of the room that has sent it; the program is 0
+// roomMessage is a message between rooms. N is unique per sender.
+type roomMessage struct {
+	From  uint32 // number of the sending room; 0 is the program
 	N     uint32
 	Stage uint8
 	Hops  uint8
 }
 
-// roomNumber tells rooms apart that have the same name one after another.
+// roomNumber distinguishes rooms that have the same name one after another.
 type roomNumber struct{ N uint32 }
 
-// gossipBook is what rooms have told of their messages.
-type gossipBook struct {
+// messageLog records the messages of all rooms.
+type messageLog struct {
 	t    *testing.T
 	sent map[[2]uint32]*posted // by sender and N
 	next map[uint32]uint32     // N, by sender
-	said map[uint32]string     // what each room has heard and was told, with the ticks
+	said map[uint32]string     // received messages and results of each room, with their ticks
 	last map[string]uint32     // the newest N of a sender in a room at a stage
 }
 
-// posted is what has become of one message.
+// posted is the outcome of one message.
 type posted struct {
 	asked, told bool
 	ran         int
 	err         error
 }
 
-func newGossipBook(t *testing.T) *gossipBook {
-	return &gossipBook{t: t, sent: map[[2]uint32]*posted{}, next: map[uint32]uint32{}, said: map[uint32]string{}, last: map[string]uint32{}}
+func newMessageLog(t *testing.T) *messageLog {
+	return &messageLog{t: t, sent: map[[2]uint32]*posted{}, next: map[uint32]uint32{}, said: map[uint32]string{}, last: map[string]uint32{}}
 }
 
-// gossips is a game of rooms that tell each other things at random.
-type gossips struct {
-	book   *gossipBook
+// gossipGame is a game whose rooms send each other random messages.
+type gossipGame struct {
+	book   *messageLog
 	server *netloop.Server
 }
 
-func (*gossips) Schema() *netloop.Schema { return between }
+func (*gossipGame) Schema() *netloop.Schema { return between }
 
-func (g *gossips) Open(r *netloop.Room) error {
+func (g *gossipGame) Open(r *netloop.Room) error {
 	book, self := g.book, roomNumber{1}
 	g.server = r.Server()
 	if err := r.Params(&self); err != nil {
 		return err
 	}
 	r.OnStart(func(tick *netloop.Tick) {
-		known.Spawn(tick, rumour{From: self.N})
+		known.Spawn(tick, roomMessage{From: self.N})
 		book.chat(tick, self.N)
 	})
-	rumours.HandleRoom(r, func(tick *netloop.Tick, from *netloop.Sender, m rumour) error {
+	rumours.HandleRoom(r, func(tick *netloop.Tick, from *netloop.Sender, m roomMessage) error {
 		book.ran(tick, self.N, from, m)
 		for o := range known.All(tick) {
 			o.Edit(tick).N += m.N
@@ -90,22 +90,22 @@ func (g *gossips) Open(r *netloop.Room) error {
 		case 0:
 			panic("a rumour too many")
 		case 1:
-			return errors.New("never heard of it")
+			return errors.New("refused by the test")
 		}
 		return nil
 	})
 	return nil
 }
 
-// chat lets a room send now and then.
-func (b *gossipBook) chat(tick *netloop.Tick, self uint32) {
+// chat lets a room send at random ticks.
+func (b *messageLog) chat(tick *netloop.Tick, self uint32) {
 	rng := tick.Rand()
 	many := 1 + rng.IntN(4)
 	switch rng.IntN(120) {
 	case 0:
-		many = 300 // More than one room may have waiting in another.
+		many = 300 // More than the limit of messages waiting in a room.
 	case 1:
-		many = 1030 // More than it may send.
+		many = 1030 // More than the limit of a sender.
 	}
 	to := roomNames[rng.IntN(len(roomNames))]
 	for range many {
@@ -117,18 +117,18 @@ func (b *gossipBook) chat(tick *netloop.Tick, self uint32) {
 	tick.AfterFunc(time.Duration(50+rng.IntN(3000))*time.Millisecond, func(tick *netloop.Tick) { b.chat(tick, self) })
 }
 
-// send sends a message, to a room or to the program, and asks what becomes of every second.
-func (b *gossipBook) send(tick *netloop.Tick, self uint32, to string, hops uint8) {
+// send sends a message to a room or to the program, and requests the result of every second one.
+func (b *messageLog) send(tick *netloop.Tick, self uint32, to string, hops uint8) {
 	b.next[self]++
 	stages := netloop.AllStages()
-	m := rumour{From: self, N: b.next[self], Stage: uint8(stages[tick.Rand().IntN(len(stages))]), Hops: hops}
+	m := roomMessage{From: self, N: b.next[self], Stage: uint8(stages[tick.Rand().IntN(len(stages))]), Hops: hops}
 	p := &posted{asked: m.N%2 == 0}
 	b.sent[[2]uint32{self, m.N}] = p
 	var then func(*netloop.Tick, error)
 	if p.asked {
 		then = func(tick *netloop.Tick, err error) {
 			if p.told {
-				b.t.Errorf("room %d is told of %d twice", self, m.N)
+				b.t.Errorf("room %d gets the result of %d twice", self, m.N)
 			}
 			p.told, p.err = true, err
 			b.said[self] += fmt.Sprint(tick.Number(), " of ", m.N, err, ";")
@@ -142,32 +142,32 @@ func (b *gossipBook) send(tick *netloop.Tick, self uint32, to string, hops uint8
 	rumours.SendRoom(tick, to, m, then, netloop.RunAt(netloop.Stage(m.Stage)))
 }
 
-// ran notes that a message has arrived: from whom it says, at the stage that was asked for, and
-// in the order in which they were sent.
-func (b *gossipBook) ran(tick *netloop.Tick, self uint32, from *netloop.Sender, m rumour) {
+// ran records an arrival, and checks the sender, the stage, and the order of that sender's
+// messages.
+func (b *messageLog) ran(tick *netloop.Tick, self uint32, from *netloop.Sender, m roomMessage) {
 	b.said[self] += fmt.Sprint(tick.Number(), tick.Stage(), from, m, ";")
 	b.once(m, fmt.Sprint(self, " ", m.Stage))
 	if tick.Stage() != netloop.Stage(m.Stage) {
 		b.t.Errorf("a message for %v runs at %v", netloop.Stage(m.Stage), tick.Stage())
 	}
 	if from == nil != (m.From == 0) || from != nil && (from.Kind == "table") != (m.From > 1) {
-		b.t.Errorf("room %d hears %+v from %+v", self, m, from)
+		b.t.Errorf("room %d got %+v from %+v", self, m, from)
 	}
 }
 
-// once notes that a message has come to where those of a sender keep their order.
-func (b *gossipBook) once(m rumour, where string) {
+// once checks that a message arrives once, and after the sender's earlier ones.
+func (b *messageLog) once(m roomMessage, where string) {
 	if p := b.sent[[2]uint32{m.From, m.N}]; p != nil {
 		p.ran++
 	}
 	line := fmt.Sprint(m.From, " in ", where)
 	if b.last[line] >= m.N {
-		b.t.Errorf("%d of room %d comes after %d", m.N, m.From, b.last[line])
+		b.t.Errorf("%d of room %d runs after %d", m.N, m.From, b.last[line])
 	}
 	b.last[line] = m.N
 }
 
-// sumOf adds up the series of a family of a server's metrics that have such a label.
+// sumOf adds up the series of a metric family that have the given label.
 func sumOf(t testing.TB, s *netloop.Server, family, label string) (n int) {
 	t.Helper()
 	rec := httptest.NewRecorder()
@@ -187,27 +187,27 @@ func sumOf(t testing.TB, s *netloop.Server, family, label string) (n int) {
 	return n
 }
 
-// Whatever rooms send each other and the program, while others are opened, close, drain and sleep,
-// each message runs exactly once or is counted as lost, and whoever asks is told which of both;
-// those of one sender keep their order. Each room's recording plays the same by itself.
+// While rooms are opened, closed, drained and asleep, each message between rooms and the program
+// runs exactly once or is counted as lost. The sender's callback gets the same result. Messages
+// of one sender keep their order. Each room's recording replays by itself.
 func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
 	played, ran, failed, slept := 0, 0, map[netloop.Code]int{}, 0
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 18))
-		g := &gossips{book: newGossipBook(t)}
+		g := &gossipGame{book: newMessageLog(t)}
 		book := g.book
 		files := map[uint32]*bytes.Buffer{1: {}}
 		w := netlooptest.New(t, g, netlooptest.Seed(seed), netlooptest.AllowPanics(), netlooptest.Record(files[1]),
 			netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), Sleep: seed%2 == 1}),
 			netlooptest.RecordRoom(func(netloop.RoomInfo) (io.WriteCloser, error) {
-				s := new(sheet)
+				s := new(memoryFile)
 				files[uint32(1+len(files))] = &s.Buffer
 				return s, nil
 			}))
 		server := g.server
-		if err := rumours.HandleServer(server, func(_ context.Context, from *netloop.Sender, m rumour) {
+		if err := rumours.HandleServer(server, func(_ context.Context, from *netloop.Sender, m roomMessage) {
 			if from == nil {
-				t.Errorf("the program gets %+v from nobody", m)
+				t.Errorf("the program gets %+v from an unknown sender", m)
 			}
 			book.once(m, "the program")
 		}); err != nil {
@@ -221,10 +221,10 @@ func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
 					Name: name, Kind: "table", Rate: netloop.Hz(uint64(5 + rng.IntN(55))), FixedRate: netloop.Hz(uint64(5 + rng.IntN(55))),
 					Sleep: rng.IntN(3) > 0, Params: roomNumber{number},
 				}
-				_, _ = w.OpenRoom(spec) // It may be there.
+				_, _ = w.OpenRoom(spec) // It may be open already.
 			case 2:
 				book.next[0]++
-				_ = rumours.PostRoom(t.Context(), server, name, rumour{N: book.next[0], Stage: uint8(netloop.Update)})
+				_ = rumours.PostRoom(t.Context(), server, name, roomMessage{N: book.next[0], Stage: uint8(netloop.Update)})
 			default:
 				if name != "" && rng.IntN(3) == 0 {
 					_ = server.CloseRoom(name, time.Duration(rng.IntN(500))*time.Millisecond, netloop.CodeGame, "over")
@@ -246,7 +246,7 @@ func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
 			case p.ran > 1:
 				t.Errorf("message %v ran %d times", id, p.ran)
 			case p.told && (p.err == nil) != (p.ran == 1):
-				t.Errorf("message %v ran %d times, and its sender was told %v", id, p.ran, p.err)
+				t.Errorf("message %v ran %d times, and its sender got %v", id, p.ran, p.err)
 			case p.told && p.err != nil && !errors.As(p.err, &refused):
 				t.Errorf("message %v: %v", id, p.err)
 			}
@@ -265,7 +265,7 @@ func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	})
-	// A few seeds under the race detector need not come upon everything.
+	// With the race detector there are too few seeds to reach every case.
 	if played < 3 {
 		return
 	}
@@ -274,12 +274,13 @@ func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
 	}
 }
 
-// replayEach plays the recording of each room by itself, which hears and is told the same.
-func replayEach(t *testing.T, g *gossips, files map[uint32]*bytes.Buffer) {
+// replayEach replays the recording of each room by itself, which must get the same messages and
+// results.
+func replayEach(t *testing.T, g *gossipGame, files map[uint32]*bytes.Buffer) {
 	t.Helper()
 	played := g.book.said
 	for number, file := range files {
-		g.book = newGossipBook(t)
+		g.book = newMessageLog(t)
 		p, err := netloop.NewReplay(netloop.Config{Log: slog.New(slog.DiscardHandler)}, g, file)
 		var last, tick netloop.ReplayTick
 		for err == nil {
@@ -288,12 +289,12 @@ func replayEach(t *testing.T, g *gossips, files map[uint32]*bytes.Buffer) {
 			}
 		}
 		rest, same := strings.CutPrefix(played[number], g.book.said[number])
-		// At its end a room is told what has come of its messages after the last tick.
+		// The end of a room delivers the results of messages after the last tick.
 		for end := range strings.SplitSeq(strings.TrimSuffix(rest, ";"), ";") {
 			same = same && (end == "" || strings.HasPrefix(end, fmt.Sprint(last.Tick, " of ")))
 		}
 		if !same || !errors.Is(err, io.EOF) {
-			t.Errorf("room %d: the replay ends with %v; beyond it was heard %.200q", number, err, rest)
+			t.Errorf("room %d: the replay ends with %v; the room then got %.200q", number, err, rest)
 		}
 	}
 }

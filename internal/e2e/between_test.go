@@ -14,13 +14,13 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// What rooms of these tests send each other.
+// The messages between the rooms of these tests.
 var (
 	letters = netloop.NewSchema("letters", 1, 0)
 	results = netloop.NewRPC[result](letters, "result", netloop.ServerOnly(), netloop.AtStage(netloop.PreUpdate, netloop.PostLateUpdate))
 	pings   = netloop.NewRPC[result](letters, "ping")
 	orders  = netloop.NewRPC[result](letters, "order")
-	// A client has these that does not know that it may not send them.
+	// A client whose build lacks the server-only mark of these.
 	forging      = netloop.NewSchema("letters", 1, 0)
 	forgedResult = netloop.NewRPC[result](forging, "result", netloop.AtStage(netloop.PreUpdate, netloop.PostLateUpdate))
 	_            = netloop.NewRPC[result](forging, "ping")
@@ -36,7 +36,7 @@ func openLetters(t *testing.T, fill script, o ...netlooptest.Option) *netlooptes
 	return netlooptest.New(t, game{letters, fill}, o...)
 }
 
-// refusedAs is the code of a refusal, 0 of what is none.
+// refusedAs returns the code of a refusal, or 0 for other errors.
 func refusedAs(err error) netloop.Code {
 	var refused *netloop.Refusal
 	if errors.As(err, &refused) {
@@ -45,9 +45,10 @@ func refusedAs(err error) netloop.Code {
 	return 0
 }
 
-// A table tells the lobby how its game went: once, at the stage that it asks for, as from itself,
-// with a copy of what it has; and it learns that it was heard. A lobby that sleeps wakes for it.
-func TestATableTellsTheLobby(t *testing.T) {
+// A table sends its result to the lobby. The message runs once, at the declared stage, with the
+// table as its sender and with a copy of the values; the sender learns that it ran. A sleeping
+// lobby wakes for it.
+func TestARoomMessageReachesTheLobbyOnce(t *testing.T) {
 	var heard []string
 	var told []error
 	w := openLetters(t, func(r *netloop.Room) {
@@ -67,21 +68,21 @@ func TestATableTellsTheLobby(t *testing.T) {
 	})
 	scores[1] = 7
 	if w.Step(1); w.Room("lobby").Asleep() {
-		t.Error("the lobby sleeps on")
+		t.Error("the lobby does not wake")
 	}
 	w.Step(4)
 	want := "lobby at PreUpdate: {a table} {one [1 2]},a at PostLateUpdate: {a table} {self [1 2]}"
 	if got := strings.Join(heard, ","); got != want {
-		t.Errorf("heard %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if fmt.Sprint(told, scores) != "[<nil> <nil>] [1 7]" {
-		t.Errorf("told %v; what was sent is %v", told, scores)
+		t.Errorf("results %v; sent %v", told, scores)
 	}
 }
 
-// A message that no handler gets is refused with a code that says why; so is one of a client for
-// which only rooms may ask, even if that client's build does not know.
-func TestMessagesThatNobodyGets(t *testing.T) {
+// A message that reaches no handler is refused with the code of its reason. So is a message from
+// a client that only rooms may send, even if the client's build lacks this mark.
+func TestUndeliverableRoomMessagesAreRefused(t *testing.T) {
 	handled := 0
 	w := openLetters(t, func(r *netloop.Room) {
 		results.HandleRoom(r, func(*netloop.Tick, *netloop.Sender, result) error { handled++; return nil })
@@ -118,8 +119,8 @@ func TestMessagesThatNobodyGets(t *testing.T) {
 	}
 }
 
-// A room that waits to hear of 1 024 messages sends no more of which it asks, and is told so.
-func TestWhoAsksAboutTooManyMessages(t *testing.T) {
+// A room with 1 024 pending results cannot request another one, and gets an error.
+func TestPendingRoomMessageResultsAreBounded(t *testing.T) {
 	heard, told := 0, map[string]int{}
 	w := openLetters(t, func(r *netloop.Room) {
 		results.HandleRoom(r, func(*netloop.Tick, *netloop.Sender, result) error { heard++; return nil })
@@ -142,12 +143,12 @@ func TestWhoAsksAboutTooManyMessages(t *testing.T) {
 	send("4", 10)
 	w.Step(120)
 	if want := fmt.Sprint(map[string]int{"<nil>": 1024, netloop.ErrTooMuchWork.Error(): 10}); fmt.Sprint(told) != want || heard != 1024 {
-		t.Errorf("%d were heard, told %v, want %s", heard, told, want)
+		t.Errorf("%d ran, results %v, want %s", heard, told, want)
 	}
 }
 
-// What cannot be sent or handled is said at once, by the name of the function.
-func TestWhatCannotBeSentToARoom(t *testing.T) {
+// Invalid messages and handlers panic or fail at once, with the name of the called function.
+func TestInvalidRoomMessagesPanic(t *testing.T) {
 	w := openLetters(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "misuse", func(tick *netloop.Tick) {
 			if tick.Number() != 2 {
@@ -196,10 +197,9 @@ func TestWhatCannotBeSentToARoom(t *testing.T) {
 	}
 }
 
-// Rooms that run on goroutines of their own and the program send each other messages to and fro;
-// what the rooms have sent at their very end reaches the program before Run returns, also past a
-// handler that panics.
-func TestRoomsAndTheProgramTalk(t *testing.T) {
+// Rooms on goroutines of their own and the program exchange messages. Messages that a room sends
+// in its last tick reach the program before Run returns, even after a panic of a handler.
+func TestRoomsAndTheServerExchangeMessages(t *testing.T) {
 	const tables = 8
 	var ended, scored atomic.Int32
 	done := make(chan struct{})

@@ -74,7 +74,7 @@ func TestUnansweredCallsTimeOut(t *testing.T) {
 }
 
 func TestAwaitEndsWithItsContext(t *testing.T) {
-	var d desk
+	var d deferredReplies
 	w := d.open(t)
 	c := play(t, w, perfect)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +83,7 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 		_, err := client.Await(ctx, c, add, pair{})
 		ended <- err
 	}()
-	for len(d.kept) == 0 { // The other goroutine asks whenever it gets to it.
+	for len(d.kept) == 0 { // The other goroutine asks at any time.
 		w.Step(1)
 	}
 	cancel()
@@ -101,8 +101,8 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAwaitReportsWhatCannotBeSent(t *testing.T) {
-	var d desk
+func TestAwaitReportsUnsendableCalls(t *testing.T) {
+	var d deferredReplies
 	w := d.open(t)
 	c := play(t, w, perfect)
 	ended := make(chan error)
@@ -123,8 +123,8 @@ func TestAwaitReportsWhatCannotBeSent(t *testing.T) {
 	}
 }
 
-func TestCallsThatWaitAreBounded(t *testing.T) {
-	var d desk
+func TestPendingCallsAreBounded(t *testing.T) {
+	var d deferredReplies
 	w := d.open(t, netlooptest.Limits(netloop.RPCLimits{Answers: 4096}))
 	c := play(t, w, perfect)
 	refused := 0
@@ -137,7 +137,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 		client.Call(c, add, pair{}, then)
 	}
 	if n := c.Stats().Calls; n != 1024 {
-		t.Errorf("%d calls wait", n)
+		t.Errorf("%d calls are pending", n)
 	}
 	w.Step(1)
 	if refused != 10 {
@@ -153,7 +153,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-func TestAClientThatDoesNotStepCountsWhatItLoses(t *testing.T) {
+func TestAClientThatDoesNotStepCountsLostMessages(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.tell", func(tick *netloop.Tick) {
 			for range 100 {
@@ -164,7 +164,7 @@ func TestAClientThatDoesNotStepCountsWhatItLoses(t *testing.T) {
 	c := play(t, w, netlooptest.Link{})
 	w.Step(2)
 	if s := c.Stats(); s.Rejected == 0 || s.Overflowed != 0 {
-		t.Errorf("%d messages nobody handles, %d overflowed", s.Rejected, s.Overflowed)
+		t.Errorf("%d unhandled messages, %d overflowed", s.Rejected, s.Overflowed)
 	}
 	w.Freeze(c)
 	w.Step(30)
@@ -173,32 +173,33 @@ func TestAClientThatDoesNotStepCountsWhatItLoses(t *testing.T) {
 	}
 }
 
-// A client that does not step for almost as long as it may is still there, and has every message.
+// A client that does not step for almost the whole timeout keeps its connection and gets every
+// message.
 func TestAClientThatDoesNotStepForLongKeepsItsMessages(t *testing.T) {
 	n := uint64(0)
 	w := open(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.tell", func(tick *netloop.Tick) {
 			if tick.Number()%60 == 0 {
 				n++
-				spawned.Send(tick, netloop.Everyone(), birth{N: n})
+				spawned.Send(tick, netloop.Everyone(), announcement{N: n})
 			}
 		})
 	})
 	c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond})
 	heard := uint64(0)
-	client.Handle(c, spawned, func(*netloop.Tick, birth) { heard++ })
+	client.Handle(c, spawned, func(*netloop.Tick, announcement) { heard++ })
 	w.Freeze(c)
 	w.Step(4 * 60)
 	w.Thaw(c)
 	w.Step(30)
 	if s := c.Stats(); c.Closed() != nil || heard != n || s.Overflowed != 0 {
-		t.Errorf("heard %d of %d, closed: %v, %d overflowed", heard, n, c.Closed(), s.Overflowed)
+		t.Errorf("got %d of %d, closed: %v, %d overflowed", heard, n, c.Closed(), s.Overflowed)
 	}
 }
 
-// A game that asks again whenever it gets no answer does so after the end, too.
-func TestAskingAgainAfterEveryErrorEnds(t *testing.T) {
-	var d desk
+// A game that repeats a call in its error callback does so at the end of the connection too.
+func TestRetriedCallsFailAfterTheEnd(t *testing.T) {
+	var d deferredReplies
 	w := d.open(t)
 	c := play(t, w, perfect)
 	failed := 0
@@ -220,6 +221,6 @@ func TestAskingAgainAfterEveryErrorEnds(t *testing.T) {
 	}
 	c.Step(0)
 	if failed != 4 {
-		t.Errorf("%d calls failed, want the two that were asked at the end too", failed)
+		t.Errorf("%d calls failed, want the two calls of the end too", failed)
 	}
 }

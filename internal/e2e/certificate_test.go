@@ -16,7 +16,7 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 )
 
-// renew writes a new certificate, with the key before it, and returns its hash.
+// renew writes the key and then a new certificate, and returns the certificate's hash.
 func renew(t *testing.T, certFile, keyFile string) [sha256.Size]byte {
 	t.Helper()
 	if err := certificate.WriteSelfSigned(certFile, keyFile); err != nil {
@@ -29,8 +29,8 @@ func renew(t *testing.T, certFile, keyFile string) [sha256.Size]byte {
 	return sha256.Sum256(pair.Certificate[0])
 }
 
-// greeted connects, and returns the hash of the certificate that the server has shown.
-func greeted(t *testing.T, addr string) (c *client.Client, hash [sha256.Size]byte) {
+// connectAndHash connects a client, and returns the hash of the server's certificate.
+func connectAndHash(t *testing.T, addr string) (c *client.Client, hash [sha256.Size]byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -48,24 +48,24 @@ func greeted(t *testing.T, addr string) (c *client.Client, hash [sha256.Size]byt
 	return c, hash
 }
 
-// A certificate that is renewed on disk is what newcomers see; who plays goes on to play.
-func TestACertificateIsRenewedAndNobodyIsDropped(t *testing.T) {
+// After a renewal on disk new connections get the new certificate; existing connections continue.
+func TestARenewedCertificateDropsNoClient(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	first := renew(t, certFile, keyFile)
 	registry := prometheus.NewRegistry()
 	s, _ := serveAs(t, script(func(*netloop.Room) {}), netloop.Config{CertFile: certFile, KeyFile: keyFile, Registerer: registry})
-	old, shown := greeted(t, s.Addr().String())
+	old, shown := connectAndHash(t, s.Addr().String())
 	if shown != first || s.CertHash() != first {
-		t.Fatal("the first client sees another certificate")
+		t.Fatal("the first client gets another certificate")
 	}
 	second := renew(t, certFile, keyFile)
 	waitFor(t, func() bool { return s.CertHash() == second })
-	newcomer, shown := greeted(t, s.Addr().String())
+	renewed, shown := connectAndHash(t, s.Addr().String())
 	if shown != second {
-		t.Error("a newcomer sees the old certificate")
+		t.Error("a new client gets the old certificate")
 	}
-	for _, c := range []*client.Client{old, newcomer} {
+	for _, c := range []*client.Client{old, renewed} {
 		before := c.Stats().Snapshots
 		waitFor(t, func() bool { c.Step(time.Millisecond); return c.Stats().Snapshots > before+10 || c.Closed() != nil })
 		if why := c.Closed(); why != nil {
@@ -89,9 +89,9 @@ func TestACertificateIsRenewedAndNobodyIsDropped(t *testing.T) {
 	}
 }
 
-// A program that chooses a certificate at each handshake is asked, and a certificate of its own
-// is shown.
-func TestCertificatesOfTheProgramAreShown(t *testing.T) {
+// The server uses the certificates of Config.TLS: GetCertificate at each handshake, or
+// Certificates.
+func TestCertificatesOfTLSConfigAreUsed(t *testing.T) {
 	pair, err := certificate.SelfSigned()
 	if err != nil {
 		t.Fatal(err)
@@ -101,8 +101,8 @@ func TestCertificatesOfTheProgramAreShown(t *testing.T) {
 		"given":  {Certificates: []tls.Certificate{pair}},
 	} {
 		s, _ := serveAs(t, script(func(*netloop.Room) {}), netloop.Config{TLS: conf})
-		if _, shown := greeted(t, s.Addr().String()); shown != sha256.Sum256(pair.Certificate[0]) {
-			t.Errorf("%s: clients see another", name)
+		if _, shown := connectAndHash(t, s.Addr().String()); shown != sha256.Sum256(pair.Certificate[0]) {
+			t.Errorf("%s: clients get another certificate", name)
 		}
 		if known := s.CertHash() == sha256.Sum256(pair.Certificate[0]); known != (name == "given") {
 			t.Errorf("%s: CertHash is %x", name, s.CertHash())

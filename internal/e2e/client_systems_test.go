@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// What a client registers wrongly is rejected, logged and said by Err, and costs nothing else,
-// before its first Step as later.
+// An invalid registration of a client is rejected, logged and returned by Err, and has no other
+// effect, before and after the first Step.
 func TestABadAnchorOfAClientIsRejectedAtAnyTime(t *testing.T) {
 	for _, when := range []string{"before the first Step", "later"} {
 		t.Run(when, func(t *testing.T) {
@@ -51,13 +51,13 @@ func TestABadAnchorOfAClientIsRejectedAtAnyTime(t *testing.T) {
 			if ran = slices.Compact(ran); good.Err() != nil || !slices.Equal(ran, []string{"good"}) || removed {
 				t.Errorf("%v; %v ran; OnRemove was called: %v", good.Err(), ran, removed)
 			}
-			again := c.On(netloop.Update, "bad", note("again")) // The name is free.
+			again := c.On(netloop.Update, "bad", note("again")) // The name is free again.
 			w.Step(1)
 			if again.Err() != nil || ran[len(ran)-1] != "again" {
 				t.Errorf("again: %v, %v", again.Err(), ran)
 			}
 			if bad.Change(netloop.After()); bad.Err() == nil {
-				t.Error("what was rejected can be changed")
+				t.Error("a rejected system can be changed")
 			}
 		})
 	}
@@ -87,17 +87,17 @@ func TestAClientHasAddAndGroups(t *testing.T) {
 	ran, on = nil, false
 	w.Step(1)
 	if !slices.Equal(ran, []string{"both at PreUpdate", "both at Update"}) {
-		t.Errorf("while the group's condition says no %q ran", ran)
+		t.Errorf("while the group's condition is false, %q ran", ran)
 	}
 	if bad := c.Add("none", nil); bad.Err() == nil || bad.Name() != "none" {
 		t.Errorf("%q without a function: %v", bad.Name(), bad.Err())
 	}
 	if bad := c.Group("drawing"); bad.Err() == nil {
-		t.Error("a group has the name of another")
+		t.Error("two groups have the same name")
 	}
 }
 
-func TestAClientHasALoopToo(t *testing.T) {
+func TestAClientHasALoop(t *testing.T) {
 	x := new(trees)
 	w := open(t, func(*netloop.Room) {})
 	c := play(t, w, perfect)
@@ -129,6 +129,6 @@ func TestClosingAClientRemovesItsSystems(t *testing.T) {
 		x.tick(t, w, "")
 	}
 	if !slices.Equal(told, []string{"a", "b"}) {
-		t.Errorf("told %v", told)
+		t.Errorf("got %v", told)
 	}
 }

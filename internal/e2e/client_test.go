@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestWatchTellsOfEachObjectOnce sets a watcher between two frames, while a
-// packet with another object is on its way into the next.
-func TestWatchTellsOfEachObjectOnce(t *testing.T) {
+// TestAWatcherIsCalledOncePerObject adds a watcher between two frames, while a packet with
+// another object is queued for the next one.
+func TestAWatcherIsCalledOncePerObject(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { things.Spawn(tick, thing{N: 1}) })
 	})
@@ -25,13 +25,13 @@ func TestWatchTellsOfEachObjectOnce(t *testing.T) {
 	})
 	w.Step(5)
 	if !slices.Equal(told, []int32{1, 2}) {
-		t.Errorf("told of %v", told)
+		t.Errorf("got %v", told)
 	}
 }
 
-// TestPanicOfACallbackCostsNothingElse lets one answer panic while others, and
-// a message, wait in the same frame.
-func TestPanicOfACallbackCostsNothingElse(t *testing.T) {
+// TestAPanicOfACallbackDoesNotAffectOtherCallbacks panics in the callback of one answer, with
+// other answers and a message in the same frame.
+func TestAPanicOfACallbackDoesNotAffectOtherCallbacks(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		add.Handle(r, func(tick *netloop.Tick, from *netloop.Client, q pair) (sum, error) {
 			told.Send(tick, netloop.To(from.ID()), text{N: uint64(q.A)})
@@ -52,18 +52,18 @@ func TestPanicOfACallbackCostsNothingElse(t *testing.T) {
 	}
 	w.Step(5)
 	if !slices.Equal(sums, []int64{1, 2}) || !slices.Equal(heard, []uint64{0, 1, 2}) {
-		t.Errorf("answered %v, heard %v", sums, heard)
+		t.Errorf("answered %v, got %v", sums, heard)
 	}
 }
 
-// TestCloseFailsWhatWaits hands a live tick to the callbacks of calls, and ends
-// a verification that is under way.
-func TestCloseFailsWhatWaits(t *testing.T) {
+// TestCloseFailsPendingCallsAndVerifications: the callbacks of pending calls get a valid tick,
+// and a pending Verify gets an error.
+func TestCloseFailsPendingCallsAndVerifications(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		add.Handle(r, func(*netloop.Tick, *netloop.Client, pair) (sum, error) { return sum{}, nil })
 	})
 	c := play(t, w, perfect)
-	w.Step(2) // In its very first frame a client may not know the tick yet.
+	w.Step(2) // In its first frame a client may not know the tick yet.
 	var tick uint64
 	var verified error
 	client.Call(c, add, pair{}, func(t *netloop.Tick, _ sum, _ error) { tick = t.Number() })
@@ -77,9 +77,9 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestVerifyAgainAndAgain asks anew with every answer, over a bad link too: no question waits for
-// much longer than the second for which a server lets a client wait.
-func TestVerifyAgainAndAgain(t *testing.T) {
+// TestRepeatedVerifyIsAnsweredInTime starts a new Verify in each callback, also over a bad link:
+// no request waits much longer than the server's second.
+func TestRepeatedVerifyIsAnsweredInTime(t *testing.T) {
 	for _, link := range []netlooptest.Link{perfect, bad} {
 		w := open(t, func(r *netloop.Room) {
 			r.OnStart(func(tick *netloop.Tick) { things.Spawn(tick, thing{N: 1}) })
@@ -102,14 +102,15 @@ func TestVerifyAgainAndAgain(t *testing.T) {
 		c.Verify(again)
 		w.Step(600)
 		if equal < 8 || equal > 40 {
-			t.Errorf("over %+v %d answers came in ten seconds", link, equal)
+			t.Errorf("over %+v %d answers in ten seconds", link, equal)
 		}
 	}
 }
 
-// TestChokeIsToldApartFromLoss: a client knows whether what it lacks was lost on the way or was
-// never sent, because its link or the server's end of it had no room.
-func TestChokeIsToldApartFromLoss(t *testing.T) {
+// TestHeldBackSnapshotsAreDistinguishedFromLostOnes: the client's statistics distinguish lost
+// snapshots from snapshots that were never sent, because the link or the server's send queue was
+// full.
+func TestHeldBackSnapshotsAreDistinguishedFromLostOnes(t *testing.T) {
 	const ticks = 600
 	run := func(l netlooptest.Link, every int, meanwhile func(w *netlooptest.World, c *client.Client, n int)) client.Stats {
 		w := netlooptest.New(t, game{explainSchema, func(r *netloop.Room) {
@@ -139,7 +140,7 @@ func TestChokeIsToldApartFromLoss(t *testing.T) {
 	}
 	delay := 20 * time.Millisecond
 	if s := run(netlooptest.Link{Delay: delay}, 1, nil); s.Lost != 0 || s.HeldBack != 0 || s.Snapshots < ticks {
-		t.Errorf("a sound link: %d lost, %d held back, %d snapshots", s.Lost, s.HeldBack, s.Snapshots)
+		t.Errorf("a good link: %d lost, %d held back, %d snapshots", s.Lost, s.HeldBack, s.Snapshots)
 	}
 	if s := run(netlooptest.Link{Delay: delay}, 3, nil); s.Lost != 0 || s.HeldBack != 0 || s.Snapshots < ticks/3 {
 		t.Errorf("every third tick: %d lost, %d held back, %d snapshots", s.Lost, s.HeldBack, s.Snapshots)
@@ -154,6 +155,6 @@ func TestChokeIsToldApartFromLoss(t *testing.T) {
 	}
 	s = run(perfect, 1, func(w *netlooptest.World, c *client.Client, n int) { w.Stall(c, n%100 < 40) })
 	if s.Lost != 0 || s.HeldBack < ticks/4 {
-		t.Errorf("a server that does not get to send: %d lost, %d held back, %d snapshots", s.Lost, s.HeldBack, s.Snapshots)
+		t.Errorf("a server that cannot send: %d lost, %d held back, %d snapshots", s.Lost, s.HeldBack, s.Snapshots)
 	}
 }

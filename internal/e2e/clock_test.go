@@ -13,8 +13,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// A client knows the server's game time to a millisecond in 99 of 100 frames, over a link with
-// jitter and with a clock as bad as they come, ten seconds after it has joined.
+// Ten seconds after the join a client estimates the server's game time to a millisecond in 99 of
+// 100 frames, over a link with jitter and with the worst clock drift.
 func TestAClientKnowsTheServersClockToAMillisecond(t *testing.T) {
 	for _, ppm := range []int{0, 200, -200} {
 		t.Run(fmt.Sprint(ppm), func(t *testing.T) {
@@ -37,15 +37,15 @@ func TestAClientKnowsTheServersClockToAMillisecond(t *testing.T) {
 	}
 }
 
-// Over real sockets of one machine a client's clock is that of the server, but for how late
-// threads wake. A frame may be late, as a tick may: the least lateness of each, in one window of
-// half a second, says what the clocks differ by. On a busy machine ticks are dropped, which moves
-// game time between a window's frames, so the best of several windows counts.
+// On loopback the client's clock equals the server's, except for late wake-ups of threads. Frames
+// and ticks may be late: the difference between the smallest latenesses in a window of half a
+// second is the clock error. On a busy machine ticks are dropped, which moves game time within a
+// window, so the best of several windows counts.
 func TestAClientKnowsTheServersClockOverLoopback(t *testing.T) {
 	const window, windows, most = 30, 20, 2 * time.Millisecond
 	began := time.Now()
 	var mu sync.Mutex
-	var ticks, frames []time.Duration // How long after its game time each runs.
+	var ticks, frames []time.Duration // Lateness after game time.
 	s, _ := serve(t, script(func(r *netloop.Room) {
 		r.On(netloop.EarlyUpdate, "test.tick", func(tick *netloop.Tick) {
 			mu.Lock()

@@ -1,21 +1,21 @@
 // Package e2e plays netloop as a game does: through the public API, from a client's Send to the
-// handler, and from an Edit to what another client is told. It has tests alone. A test that looks
-// into one package stands in that package; what stands here needs a server and its clients.
+// handler, and from an Edit to another client's watcher. It has only tests. A test of the
+// internals of one package belongs in that package; the tests here need a server and its clients.
 //
-// Most tests run on virtual time over package netlooptest, where a second takes milliseconds and a
-// link is as bad as the test wants it. Those that need real sockets serve on loopback
+// Most tests run on virtual time with package netlooptest, where a second takes milliseconds and
+// links can lose, delay and reorder packets. Tests that need real sockets use loopback
 // (loopback_test.go).
 //
-// Each file has one subject and bears its name, and files of one subject begin alike:
+// Each file has one subject and its name. Files of one subject have a common prefix:
 //
-//	adapt_*       clients of other builds on one server
-//	client_*      a client's callbacks, figures and systems
-//	explain_*     why a field was sent to a client, or was not
-//	grid_*        what is shown because it is near
-//	message_*     messages: order, stages, sizes, budgets, those that wait for their object
-//	priority_*    what goes first when not all fits
-//	simulation_*  random worlds with everything at once, compared with a model
-//	timescale_*   pauses and slow motion
+// \tadapt_* clients of other builds on one server
+// \tclient_* a client's callbacks, statistics and systems
+// \texplain_* reasons why a field was or was not sent to a client
+// \tgrid_* visibility by distance
+// \tmessage_* messages: order, stages, sizes, budgets, messages with state
+// \tpriority_* the order of changes within a short budget
+// \tsimulation_* random worlds with all features at once, compared with a model
+// \ttimescale_* pauses and slow motion
 //
-// The game that most tests play, and what all tests share, stands in game_test.go.
+// The game of most tests, and helpers of all tests, are in game_test.go.
 package e2e

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// draining is a server with a client in it that has been told to close, with some time for it.
+// draining returns a server with one client that is closing with the given drain time.
 func draining(t *testing.T, limit time.Duration) (s *netloop.Server, c *client.Client, done <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -19,21 +19,21 @@ func draining(t *testing.T, limit time.Duration) (s *netloop.Server, c *client.C
 	c = connect(t, s.Addr().String())
 	stepUntil(t, c, func() bool { return c.State().Phase == client.Playing })
 	if c.State().Closing != 0 {
-		t.Error("a server that stays says that it closes")
+		t.Error("a running server announces its end")
 	}
 	cancel()
 	return s, c, done
 }
 
-// stepUntil lets a client play until something is true.
+// stepUntil steps a client until done returns true.
 func stepUntil(t *testing.T, c *client.Client, done func() bool) {
 	t.Helper()
 	waitFor(t, func() bool { c.Step(5 * time.Millisecond); return done() })
 }
 
-// A server that drains tells its clients until when, refuses who comes now in so many words and at
-// once, and ends when the last one has left.
-func TestADrainTellsItsDeadlineAndEndsWithTheLastClient(t *testing.T) {
+// A draining server sends its clients the deadline, refuses new clients at once and with that
+// reason, and ends when the last client has left.
+func TestADrainAnnouncesItsDeadlineAndEndsWithTheLastClient(t *testing.T) {
 	const limit = 10 * time.Minute
 	s, c, done := draining(t, limit)
 	var told []client.State
@@ -41,7 +41,7 @@ func TestADrainTellsItsDeadlineAndEndsWithTheLastClient(t *testing.T) {
 	began := c.Now()
 	stepUntil(t, c, func() bool { return len(told) > 0 })
 	if got := told[0]; got.Phase != client.Playing || got.Closing < began+limit-time.Minute || got.Closing > c.Now()+limit {
-		t.Errorf("the client hears %+v at %v", got, c.Now())
+		t.Errorf("the client gets %+v at %v", got, c.Now())
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -49,16 +49,16 @@ func TestADrainTellsItsDeadlineAndEndsWithTheLastClient(t *testing.T) {
 	_, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: schema})
 	var refused *netloop.Refusal
 	if !errors.As(err, &refused) || refused.Code != netloop.CodeClosing {
-		t.Errorf("a newcomer hears %v", err)
+		t.Errorf("a new client gets %v", err)
 	}
-	if took := time.Since(asked); took > 3*time.Second { // A handshake that hangs takes longer.
-		t.Errorf("a newcomer was refused after %v", took)
+	if took := time.Since(asked); took > 3*time.Second { // A hanging handshake takes longer.
+		t.Errorf("a new client was refused after %v", took)
 	} else {
-		t.Logf("a newcomer was refused after %v", took)
+		t.Logf("a new client was refused after %v", took)
 	}
 	stepUntil(t, c, func() bool { return true })
 	if c.Closed() != nil {
-		t.Errorf("who plays was sent away: %v", c.Closed())
+		t.Errorf("a playing client was closed: %v", c.Closed())
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
@@ -69,17 +69,17 @@ func TestADrainTellsItsDeadlineAndEndsWithTheLastClient(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the server waits for nobody")
+		t.Fatal("the server waits without clients")
 	}
 }
 
-// Who is still there at the deadline is told that the server closes.
+// At the deadline the remaining clients are closed with the reason.
 func TestADrainEndsAtItsDeadline(t *testing.T) {
 	const limit = 200 * time.Millisecond
 	_, c, done := draining(t, limit)
 	stepUntil(t, c, func() bool { return c.Closed() != nil })
 	if why := c.Closed(); why.Code != netloop.CodeClosing || c.State().Closing != 0 {
-		t.Errorf("the client was told %v, and that the server closes at %v", why, c.State().Closing)
+		t.Errorf("the client was closed with %v, its deadline is %v", why, c.State().Closing)
 	}
 	if err := <-done; err != nil {
 		t.Error(err)

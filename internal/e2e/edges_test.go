@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// Whoever looks through objects, clients, records or systems may stop at any of them.
-func TestWhoLooksThroughThingsMayStop(t *testing.T) {
+// A loop over objects, clients, records or systems may stop at any of them.
+func TestIteratorsMayStopEarly(t *testing.T) {
 	var records *netloop.PerClient[int]
 	w := open(t, func(r *netloop.Room) { records = netloop.NewPerClient[int](r) })
 	a := play(t, w, perfect)
@@ -46,18 +46,18 @@ func TestWhoLooksThroughThingsMayStop(t *testing.T) {
 			break
 		}
 		if looked != 6 {
-			t.Errorf("looked at %d things, want one of each kind", looked)
+			t.Errorf("iterated over %d things, want one of each kind", looked)
 		}
 	})
 }
 
-// A grid and the answers that are owed belong to their room.
-func TestThingsOfAnotherRoomAreRefused(t *testing.T) {
+// A grid and a Reply belong to one room.
+func TestHandlesOfAnotherRoomAreRefused(t *testing.T) {
 	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	c := play(t, w, perfect)
 	grid := m.grid
-	openRoom(t, w, table("a")) // The game's grid is that of this room now.
+	openRoom(t, w, table("a")) // The game's grid belongs to this room now.
 	w.Tick(func(tick *netloop.Tick) {
 		if text := said(func() { m.grid.SetView(tick, server(t, tick, c)) }); !strings.Contains(text, "the grid belongs to another room") {
 			t.Errorf("recovered %q", text)
@@ -65,7 +65,7 @@ func TestThingsOfAnotherRoomAreRefused(t *testing.T) {
 		grid.SetView(tick, server(t, tick, c))
 	})
 
-	var d desk
+	var d deferredReplies
 	w = d.open(t)
 	openRoom(t, w, table("a"))
 	asked(play(t, w, perfect), add)
@@ -83,19 +83,19 @@ func TestThingsOfAnotherRoomAreRefused(t *testing.T) {
 	w.Tick(func(tick *netloop.Tick) { d.kept[0].Send(tick, sum{}, nil) })
 }
 
-// An object that everybody sees is asked about for nobody: to say so costs nothing.
-func TestEveryoneIsNoTarget(t *testing.T) {
+// Everyone as a target allocates no memory.
+func TestEveryoneAllocatesNoTarget(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	w.Tick(func(tick *netloop.Tick) {
 		o, all := things.Spawn(tick, thing{}), netloop.Everyone()
 		if n := testing.AllocsPerRun(10, func() { o.SetVisible(tick, all) }); n != 0 {
-			t.Errorf("an object that everybody sees gets a target, of %v allocations", n)
+			t.Errorf("VisibleTo with Everyone allocates %v times", n)
 		}
 	})
 }
 
-// Between two ticks of a replay its state can be looked at, and what was noted is there.
-func TestAReplayCanBeLookedAt(t *testing.T) {
+// Between two ticks a replay exposes its state and its notes.
+func TestAReplayExposesStateAndNotes(t *testing.T) {
 	g := script(func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { things.Spawn(tick, thing{}) })
 		r.On(netloop.Update, "count", func(tick *netloop.Tick) {
@@ -132,38 +132,38 @@ func TestAReplayCanBeLookedAt(t *testing.T) {
 			for o := range things.All(tick) {
 				looked++
 				if o.State().N != 1+n {
-					t.Errorf("after tick %d it has counted %d", 1+n, o.State().N)
+					t.Errorf("after tick %d the count is %d", 1+n, o.State().N)
 				}
 			}
 		})
 		if err != nil || looked != 1 || p.GameTime() != time.Duration(1+n)*10*time.Millisecond {
-			t.Errorf("looked at %d things at %v: %v", looked, p.GameTime(), err)
+			t.Errorf("read %d things at %v: %v", looked, p.GameTime(), err)
 		}
 	}
 }
 
-// A tick and a closed connection say what they are, for logs and failures.
-func TestATickSaysWhereItIs(t *testing.T) {
+// Tick and Closed have strings for logs and test failures.
+func TestTickAndClosedHaveStrings(t *testing.T) {
 	var text string
 	w := open(t, func(r *netloop.Room) {
 		r.On(netloop.PreUpdate, "say", func(tick *netloop.Tick) { text = tick.String() })
 	})
 	w.Step(3)
 	if text != "tick 3, PreUpdate" {
-		t.Errorf("it says %q", text)
+		t.Errorf("the text is %q", text)
 	}
 	game := netloop.CodeGame.String()
 	for want, c := range map[string]*netloop.Closed{
 		"netloop: closed: " + game: {Code: netloop.CodeGame, Text: game}, "netloop: closed: " + game + ": over": {Code: netloop.CodeGame, Text: "over"},
 	} {
 		if c.Error() != want {
-			t.Errorf("it says %q, want %q", c, want)
+			t.Errorf("the text is %q, want %q", c, want)
 		}
 	}
 }
 
-// A tree that is changed by names that it has not says so when it is set, whatever was to be done.
-func TestATreeNamesWhatItHasNot(t *testing.T) {
+// Set returns an error for a changed tree that names an unknown system, whatever the change.
+func TestTreeErrorsNameTheMissingSystem(t *testing.T) {
 	w := open(t, func(r *netloop.Room) { r.On(netloop.Update, "there", func(*netloop.Tick) {}) })
 	w.Tick(func(tick *netloop.Tick) {
 		made := func() *netloop.System { return netloop.NewSystem(netloop.Update, "new", func(*netloop.Tick) {}) }
@@ -187,17 +187,17 @@ func TestATreeNamesWhatItHasNot(t *testing.T) {
 			}
 		}
 		tree := tick.Room().Loop()
-		tree.Move("there", netloop.Priority(5)) // It names no other place, and stays in its group.
+		tree.Move("there", netloop.Priority(5)) // No new place: the node stays in its group.
 		if n, ok := tree.Find("there"); !ok || n.Priority != 5 || n.Group != "" {
-			t.Errorf("moved to nowhere it is %+v", n)
+			t.Errorf("moved without a place it is %+v", n)
 		}
 		if _, ok := tree.Find("x"); ok {
-			t.Error("a system is found that is not there")
+			t.Error("an unknown system is found")
 		}
 	})
 }
 
-// A closed room lets its clients go on for as long as it was told to; less than nothing is at once.
+// A closed room keeps its clients until its drain time is over; a negative one means at once.
 func TestAClosedRoomDrains(t *testing.T) {
 	for drain, lasts := range map[time.Duration]bool{2 * time.Second: true, 0: false, -time.Hour: false} {
 		var left []time.Duration
@@ -216,7 +216,7 @@ func TestAClosedRoomDrains(t *testing.T) {
 		}
 		w.Step(90)
 		if limit := max(drain, 0); r.Ended() == nil || len(left) != 1 || left[0] > limit || left[0] < limit-50*time.Millisecond {
-			t.Errorf("a drain of %v: the game was told of %v, and the room has ended with %v", drain, left, r.Ended())
+			t.Errorf("a drain of %v: OnDrain got %v, and the room has ended with %v", drain, left, r.Ended())
 		}
 	}
 }

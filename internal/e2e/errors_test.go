@@ -13,16 +13,16 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// What a game's author did wrong is said in one sentence: one prefix, who is asked or what is
-// declared, the path of the field, the problem, and what would be right. Which packages the
-// error has passed through is of no use to anybody.
+// An error about a mistake of the game's author is one sentence: one prefix, the called function
+// or declared name, the path of the field, the problem, and the right value. It does not contain
+// the internal packages that returned it.
 
 var (
 	begins = regexp.MustCompile(`^(netloop|client): `)
 	passed = regexp.MustCompile(`\b(netloop|client|codec|netvar|rpcqueue|loop|grid|transport|wire|recording|replay|admin|inside|quicnet|memnet): `)
 )
 
-// plainWords fails unless a text reads like that and has all of want.
+// plainWords fails unless a text has that form and contains all of want.
 func plainWords(t *testing.T, text string, want ...string) {
 	t.Helper()
 	if !begins.MatchString(text) || len(passed.FindAllString(text, -1)) != 1 || strings.Contains(text, "\n") {
@@ -35,7 +35,7 @@ func plainWords(t *testing.T, text string, want ...string) {
 	}
 }
 
-// said is what a function panics with.
+// said returns the message of a function's panic.
 func said(fn func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	fn()
@@ -61,12 +61,12 @@ type inner struct {
 
 type outer struct{ Inner inner }
 
-type knot struct {
+type recursive struct {
 	N    int32
-	Next []knot
+	Next []recursive
 }
 
-func TestBadDeclarationsAreSaidInPlainWords(t *testing.T) {
+func TestDeclarationErrorsAreOneSentence(t *testing.T) {
 	for want, fn := range map[string]func(*netloop.Schema){
 		`class "bad": field outer.Inner.Speed: quant=zero is not a positive step; write for instance quant=1/256`: declare[outer](),
 		`class "bad": field struct.A: quant=1/2000000000000 is no fraction of 1 to 1048575 over 1 to 1099511627775`: declare[struct {
@@ -127,7 +127,7 @@ func TestBadDeclarationsAreSaidInPlainWords(t *testing.T) {
 		`field struct.a: unexported field; export it`:                            declare[struct{ a int8 }](),
 		`field struct.A: chan int cannot be sent; use a plain struct`:            declare[struct{ A chan int }](),
 		`field struct.A: time.Time cannot be sent; use a Deadline`:               declare[struct{ A time.Time }](),
-		`contains itself; refer to other objects by Ref or by index`:             declare[knot](),
+		`contains itself; refer to other objects by Ref or by index`:             declare[recursive](),
 		`class "bad": int is not a struct`:                                       declare[int](),
 		`there is room for 15307; the largest field is B: give it a smaller max`: declare[tooLarge](),
 		`field A[].B lies in a slice or map`: declare[struct {
@@ -161,7 +161,7 @@ func TestBadDeclarationsAreSaidInPlainWords(t *testing.T) {
 	}
 }
 
-func TestBadRegistrationsAreSaidInPlainWords(t *testing.T) {
+func TestRegistrationErrorsAreOneSentence(t *testing.T) {
 	nothing := func(*netloop.Tick) {}
 	elsewhere := netloop.NewClass[thing](netloop.NewSchema("elsewhere", 1, 0), "thing")
 	for want, open := range map[string]func(*netloop.Room){
@@ -204,7 +204,7 @@ func TestBadRegistrationsAreSaidInPlainWords(t *testing.T) {
 	}
 }
 
-func TestBadUsesAreSaidInPlainWords(t *testing.T) {
+func TestUsageErrorsAreOneSentence(t *testing.T) {
 	w := open(t, func(*netloop.Room) {}, netlooptest.AllowPanics())
 	c := play(t, w, perfect)
 	group, grid := netloop.NewClientGroup(), (*netloop.Grid)(nil)
@@ -236,7 +236,7 @@ func TestBadUsesAreSaidInPlainWords(t *testing.T) {
 			plainWords(t, said(fn), want)
 		}
 		if group.Has(nil) {
-			t.Error("nil is in a group")
+			t.Error("a nil client is in a group")
 		}
 		_, err := o.Explain(tick, server(t, tick, c), "Y")
 		plainWords(t, fmt.Sprint(err), `class "thing" has no field "Y"; it has (owner), N, X, Tags, Other, Until`)
@@ -265,8 +265,8 @@ func TestBadUsesAreSaidInPlainWords(t *testing.T) {
 	}
 }
 
-// A room has 65 536 places; the game must bound what it spawns, and the panic says so.
-func TestSpawningBeyondTheRoomIsSaidInPlainWords(t *testing.T) {
+// A room has 65 536 slots. A game must limit its objects, and the panic says so.
+func TestSpawningTooManyObjectsPanicsInOneSentence(t *testing.T) {
 	w := open(t, func(*netloop.Room) {}, netlooptest.AllowPanics())
 	w.Tick(func(tick *netloop.Tick) {
 		for range 1 << 16 {

@@ -57,9 +57,9 @@ func TestExplainIsServedAsJSON(t *testing.T) {
 	}
 }
 
-// A question without a client, or without an object, lists what there is and says how to go on. The
-// list is bounded, and so is what a game puts into it.
-func TestExplainListsWhatItCanBeAskedFor(t *testing.T) {
+// A request without a client, or without an object, lists the clients or objects and the next
+// parameter. The list and the strings in it are bounded.
+func TestExplainListsClientsAndObjects(t *testing.T) {
 	joined := make(chan struct{})
 	s, _ := serve(t, game{explainSchema, func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {

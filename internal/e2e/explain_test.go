@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// A game of which each reason can be asked for: a dial has a field of each kind, a lamp is what
-// an overloaded server sheds, and a chart fits no packet.
+// A game in which each reason occurs: a dial has a field of each kind, a lamp has low weight and
+// is shed under overload, and a chart exceeds a packet.
 var (
 	explainSchema = netloop.NewSchema("explain", 1, 0)
 	dials         = netloop.NewClass[dialState](explainSchema, "dial")
@@ -34,7 +34,7 @@ type chart struct {
 	Cells []line `net:"max=1200"`
 }
 
-// asker plays with one client and asks for reasons.
+// asker plays with one client and explains its fields.
 type asker struct {
 	*netlooptest.World
 	t    *testing.T
@@ -53,7 +53,7 @@ func askerOf(t *testing.T, g netloop.Game, link netlooptest.Link, o ...netloopte
 	a.Tick(func(tick *netloop.Tick) { a.dial = dials.Spawn(tick, dialState{}) })
 	a.c = a.Join("", nil, link)
 	a.Until(600, func() bool { return a.c.State().Phase == client.Playing })
-	a.Step(30) // everything is acknowledged
+	a.Step(30) // all packets are acknowledged
 	return a
 }
 
@@ -84,7 +84,7 @@ func explain[S any](a *asker, o *netloop.Object[S], field string) (x netloop.Exp
 	return x
 }
 
-// want fails unless the dial's field has this reason now.
+// want fails unless the dial's field has this reason.
 func (a *asker) want(field string, r netloop.Reason) {
 	a.t.Helper()
 	if x := a.ask(field); x.Reason != r {
@@ -117,7 +117,7 @@ func TestExplainSentAndInFlight(t *testing.T) {
 		x.Baseline == 0 || x.Baseline >= x.Tick || x.Visible == 0 || x.Class != "dial" || x.Client != a.c.ID() || x.Object != a.dial.Ref().String() {
 		t.Errorf("%+v", x)
 	}
-	a.Step(3) // the second copy, and then nothing
+	a.Step(3) // the second copy, and no more
 	y := a.ask("Pos.X")
 	if y.Reason != netloop.ReasonInFlight || y.Changed != x.Changed || y.Copies != 2 || len(y.Packets) != 2 || y.Packets[0] != x.Packets[0] {
 		t.Errorf("%+v after %+v", y, x)
@@ -177,15 +177,14 @@ func TestExplainThresholdAndInterval(t *testing.T) {
 	a.want("Mode", netloop.ReasonSent)
 }
 
-// What was sent is still under way when the object changes again, and the answer goes on telling
-// of it.
-func TestExplainTellsOfTheVersionBefore(t *testing.T) {
+// An object changes again while a version is in flight: the explanation still has that version.
+func TestExplainReportsTheVersionInFlight(t *testing.T) {
 	a := newAsker(t, far, netlooptest.Room(netloop.RoomSpec{SendEvery: 3}))
 	for n := range 9 {
 		a.move()
 		a.Step(1)
 		x := a.ask("Pos.X")
-		if n < 3 { // the first snapshot that has it
+		if n < 3 { // the first snapshot with the change
 			continue
 		}
 		if x.Sent != x.Tick-x.Tick%3 || x.Version > x.Sent || x.Copies != 1 || len(x.Packets) != 1 {
@@ -194,12 +193,12 @@ func TestExplainTellsOfTheVersionBefore(t *testing.T) {
 	}
 }
 
-// A name means what lies in it, and of that what has changed last.
-func TestExplainTakesNamesOfStructsAndNone(t *testing.T) {
+// The name of a struct selects its most recently changed field.
+func TestExplainAcceptsStructNamesAndTheEmptyName(t *testing.T) {
 	a := newAsker(t, perfect)
 	a.Step(60)
 	if x := a.ask(""); x.Field == "(owner)" {
-		t.Error("of what came all at once the owner is explained")
+		t.Error("of fields that changed together the owner is explained")
 	}
 	a.change(func(_ *netloop.Tick, d *dialState) { d.Pos.Y++ })
 	a.Step(2)
@@ -233,7 +232,7 @@ func TestExplainTakesNamesOfStructsAndNone(t *testing.T) {
 	refused("is not in the room")
 }
 
-// Asking changes nothing: the bytes that leave are the same.
+// Explain has no side effects: the sent bytes are equal.
 func TestExplainChangesNothing(t *testing.T) {
 	play := func(ask bool) (sent int) {
 		a := newAsker(t, bad)
@@ -248,11 +247,11 @@ func TestExplainChangesNothing(t *testing.T) {
 		return int(a.c.Stats().Packets)
 	}
 	if without, with := play(false), play(true); without != with {
-		t.Errorf("%d packets when nobody asks, %d when somebody does", without, with)
+		t.Errorf("%d packets without Explain, %d with it", without, with)
 	}
 }
 
-// Every reason has a name of its own.
+// Every reason has its own name.
 func TestReasonsHaveNames(t *testing.T) {
 	var names []string
 	for r := netloop.ReasonDespawned; r <= netloop.ReasonNext; r++ {

@@ -24,7 +24,7 @@ func TestExplainNotDue(t *testing.T) {
 func TestExplainSlotBusy(t *testing.T) {
 	a := newAsker(t, perfect)
 	a.Stall(a.c, true)
-	a.Step(2) // the first of them takes the slot
+	a.Step(2) // the first snapshot takes the slot
 	a.move()
 	a.Step(1)
 	a.want("Pos.X", netloop.ReasonSlotBusy)
@@ -38,7 +38,7 @@ func TestExplainWindowClosed(t *testing.T) {
 	a.Cut(a.c)
 	a.Step(20)
 	a.change(func(_ *netloop.Tick, d *dialState) { d.Pad[0], d.Pad[40] = 1, 2 })
-	for range 60 { // Probes leave now and then; this fits none.
+	for range 60 { // Probes leave sometimes; this one is too large.
 		a.Step(1)
 		a.want("Pad", netloop.ReasonWindowClosed)
 	}
@@ -66,8 +66,8 @@ func TestExplainShed(t *testing.T) {
 	}
 }
 
-// crowded changes many dials in a tick.
-func (a *asker) crowded(n, budget int) (all []*netloop.Object[dialState]) {
+// spawnMoving spawns n dials and changes them all in each tick.
+func (a *asker) spawnMoving(n, budget int) (all []*netloop.Object[dialState]) {
 	a.Tick(func(tick *netloop.Tick) {
 		for range n {
 			var d dialState
@@ -90,7 +90,7 @@ func (a *asker) reasons(all []*netloop.Object[dialState]) map[netloop.Reason]int
 
 func TestExplainBudget(t *testing.T) {
 	a := newAsker(t, perfect)
-	all := a.crowded(40, 60)
+	all := a.spawnMoving(40, 60)
 	a.Step(1)
 	if n := a.reasons(all); n[netloop.ReasonSent] == 0 || n[netloop.ReasonBudget] == 0 || n[netloop.ReasonSent]+n[netloop.ReasonBudget] != 40 {
 		t.Error(n)
@@ -99,7 +99,7 @@ func TestExplainBudget(t *testing.T) {
 
 func TestExplainPackets(t *testing.T) {
 	a := newAsker(t, perfect)
-	all := a.crowded(2000, 1<<20)
+	all := a.spawnMoving(2000, 1<<20)
 	a.Step(1)
 	if n := a.reasons(all); n[netloop.ReasonSent] == 0 || n[netloop.ReasonPackets] == 0 || n[netloop.ReasonSent]+n[netloop.ReasonPackets] != 2000 {
 		t.Error(n)
@@ -136,8 +136,8 @@ func TestExplainStreamAndStreamFull(t *testing.T) {
 	a.Until(200, func() bool { return count()[netloop.ReasonNotEdited] == 12 })
 }
 
-// Between the poll and the snapshot a change may be neither on its way nor held back: what
-// carried it has just been found lost.
+// Between poll and snapshot a change may be neither in flight nor deferred: its packet has just
+// been counted as lost.
 func TestExplainNext(t *testing.T) {
 	seen := map[netloop.Reason]int{}
 	var a *asker

@@ -16,15 +16,16 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestAFaultOfAHandlerIsLoggedEveryTenSeconds posts what makes one handler panic and another
-// fail in every tick of 11 s: the log hears of each twice, and how often it was.
+// TestAFaultOfAHandlerIsLoggedEveryTenSeconds posts messages that make one handler panic and
+// another fail in every tick of 11 s: the log has two lines for each, with the number of
+// repetitions.
 func TestAFaultOfAHandlerIsLoggedEveryTenSeconds(t *testing.T) {
 	core, logs := logtest.New(zapcore.ErrorLevel)
 	var room *netloop.Room
 	s, err := netloop.New(netloop.Config{Log: logging.Slog(zap.New(core))}, script(func(r *netloop.Room) {
 		room = r
 		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { panic("as ever") })
-		told.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return errors.New("as ever") })
+		told.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return errors.New("refused") })
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func TestAFaultOfAHandlerIsLoggedEveryTenSeconds(t *testing.T) {
 	}
 }
 
-func TestHandlerThatPanicsCostsOneMessage(t *testing.T) {
+func TestAPanicOfAHandlerLosesOneMessage(t *testing.T) {
 	var got []uint64
 	w := open(t, func(r *netloop.Room) {
 		echo.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m text) error {
@@ -70,7 +71,7 @@ func TestHandlerThatPanicsCostsOneMessage(t *testing.T) {
 	}
 }
 
-func TestPanickingSystemIsIsolated(t *testing.T) {
+func TestAPanicOfASystemDoesNotStopOtherSystems(t *testing.T) {
 	ran := 0
 	w := open(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.panic", func(*netloop.Tick) { panic("no") }, netloop.Priority(netloop.PriorityFirst))
@@ -78,6 +79,6 @@ func TestPanickingSystemIsIsolated(t *testing.T) {
 	}, netlooptest.AllowPanics())
 	w.Step(10)
 	if ran != 10 {
-		t.Errorf("the system behind ran %d times of 10", ran)
+		t.Errorf("the next system ran %d times of 10", ran)
 	}
 }

@@ -21,21 +21,21 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestFieldsDescribeAClassOnEachSide: how a client draws is its own matter, so a build that
-// draws otherwise has the same fingerprint and plays.
+// TestFieldsDescribeAClassOnEachSide: interpolation is the client's own setting, so a build with
+// other settings has the same fingerprint and plays.
 func TestFieldsDescribeAClassOnEachSide(t *testing.T) {
-	type there struct {
+	type serverState struct {
 		Pos [2]float32 `net:"quant=1/8,threshold=0.5,interval=1s"`
 		Yaw float32    `net:"lerp=angle,read=owner"`
 		Bag []int16    `net:"weight=4"`
 	}
-	type here struct {
+	type clientState struct {
 		Pos [2]float32 `net:"quant=1/8"`
 		Yaw float32    `net:"lerp=none,read=owner"`
 		Bag []int16
 	}
 	a, b := netloop.NewSchema("field", 1, 0), netloop.NewSchema("field", 1, 0)
-	server, own := netloop.NewClass[there](a, "it"), netloop.NewClass[here](b, "it")
+	server, own := netloop.NewClass[serverState](a, "it"), netloop.NewClass[clientState](b, "it")
 	want := []netloop.Field{
 		{Name: "Pos[0]", Type: "float32", Lerp: netloop.LerpLinear, Interval: time.Second, Threshold: 0.5, Weight: 1},
 		{Name: "Pos[1]", Type: "float32", Lerp: netloop.LerpLinear, Interval: time.Second, Threshold: 0.5, Weight: 1},
@@ -51,7 +51,7 @@ func TestFieldsDescribeAClassOnEachSide(t *testing.T) {
 	w := netlooptest.New(t, game{schema: a})
 	c := w.JoinAs(client.Config{Schema: b}, perfect)
 	w.Until(60, func() bool { return c.State().Phase == client.Playing })
-	w.Tick(func(tick *netloop.Tick) { server.Spawn(tick, there{Yaw: 2}, netloop.OwnedBy(c.ID())) })
+	w.Tick(func(tick *netloop.Tick) { server.Spawn(tick, serverState{Yaw: 2}, netloop.OwnedBy(c.ID())) })
 	w.Step(2)
 	w.Look(c, func(tick *netloop.Tick) {
 		n := 0
@@ -66,8 +66,8 @@ func TestFieldsDescribeAClassOnEachSide(t *testing.T) {
 	})
 }
 
-// follow runs a game with one client over a bad link, makes the changes, one per tick, and
-// compares what the client then has with what the last one left.
+// follow runs a game with one client over a bad link, makes one change per tick, and compares the
+// client's final state with the last change.
 func follow[S any](t *testing.T, first S, changes []func(*S), same func(server, client S) bool, options ...netlooptest.Option) {
 	t.Helper()
 	schema := netloop.NewSchema("types", 1, 0)
@@ -113,7 +113,7 @@ func TestQuantisedTypesReachTheClient(t *testing.T) {
 	follow(t, body{}, changes, func(s, c body) bool {
 		return s.Pos == c.Pos && math.Abs(float64(s.Rot.W-c.Rot.W)) < 1e-3 && math.Abs(float64(s.Rot.V.Z-c.Rot.V.Z)) < 1e-3
 	})
-	// Out of its range it is the nearest in it.
+	// Values beyond the range become its nearest bound.
 	follow(t, body{}, []func(*body){func(b *body) { b.Pos.Z = 1000 }}, func(s, c body) bool { return s.Pos.Z == 1000 && c.Pos.Z == 100 }, netlooptest.AllowMisfits())
 }
 
@@ -172,7 +172,7 @@ func TestProtobufMessagesInStateReachTheClient(t *testing.T) {
 	}
 	follow(t, note{}, changes, func(s, c note) bool { return c.Last.GetText() == "19" && same(s, c) })
 	follow(t, note{Last: &arenav1.Said{Name: "x"}}, []func(*note){func(n *note) { n.Last = nil }}, func(s, c note) bool { return c.Last == nil })
-	// What cannot be encoded is nil there, not a stale value.
+	// A message that cannot be encoded becomes nil at the client, not a stale value.
 	follow(t, note{Last: &arenav1.Said{Name: "x"}}, []func(*note){func(n *note) { n.Last.Name = "\xff" }}, func(s, c note) bool { return c.Last == nil }, netlooptest.AllowMisfits())
 }
 
@@ -192,9 +192,9 @@ func TestOtherProtobufMessageInStateIsRefusedByName(t *testing.T) {
 	}
 }
 
-// Every tag that NewClass knows is in the documentation of Class, with an example and with what it
-// takes.
-func TestTheDocsOfClassNameEveryTag(t *testing.T) {
+// The documentation of Class lists every tag that NewClass accepts, with an example and its
+// values.
+func TestTheDocsOfClassDescribeEveryTag(t *testing.T) {
 	b, err := os.ReadFile("../../class.go")
 	if err != nil {
 		t.Fatal(err)
@@ -221,12 +221,12 @@ func TestTheDocsOfClassNameEveryTag(t *testing.T) {
 			t.Errorf("there is no example of %s", key)
 		}
 		if !regexp.MustCompile(`(?m)^//\t` + key + ` {2,}\S`).Match(b) {
-			t.Errorf("what %s takes is not said", key)
+			t.Errorf("the values of %s are not documented", key)
 		}
 	}
 }
 
-// Every type that a field may have reaches a client over a bad link, changed many times.
+// Each field type reaches a client over a bad link, with many changes.
 func TestEveryTypeReachesTheClient(t *testing.T) {
 	type mood uint8
 	type vec struct{ X, Y float32 }

@@ -11,16 +11,16 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// frameRates are clients and rooms: frames per second, ticks and fixed steps.
+// frameRates combines frames per second, ticks and fixed steps.
 var frameRates = []struct{ fps, ticks, steps int }{
 	{24, 60, 60}, {60, 60, 60}, {144, 60, 60}, {240, 60, 60},
 	{144, 20, 60}, {144, 60, 50}, {60, 30, 120}, {240, 20, 20},
 }
 
-// A client of any frame rate runs each fixed step once, in order and a few in a frame if it must,
-// with the tick, the time and the length that the step has on the server; outside of FixedUpdate it
-// sees its frame's own.
-func TestEachFixedStepOfAClientHasItsOwnTime(t *testing.T) {
+// At any frame rate a client runs each fixed step once and in order, several in a frame if
+// necessary, with the tick, time and length that the step has on the server. Outside of
+// FixedUpdate it has the values of its frame.
+func TestFixedStepsOfAClientHaveTheServersTimes(t *testing.T) {
 	type step struct {
 		tick                uint64
 		game, scaled, delta time.Duration
@@ -76,8 +76,8 @@ func TestEachFixedStepOfAClientHasItsOwnTime(t *testing.T) {
 	}
 }
 
-// What is drawn at FixedStep + Fraction moves evenly at any frame rate: by the time of each frame,
-// but for the 1 % by which the clock is corrected.
+// A value drawn at FixedStep + Fraction moves evenly at any frame rate: in proportion to frame
+// time, except for the 1 % by which the clock slews.
 func TestAClientDrawsEvenlyAtAnyFrameRate(t *testing.T) {
 	for _, r := range frameRates {
 		t.Run(fmt.Sprint(r), func(t *testing.T) {

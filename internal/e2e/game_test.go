@@ -10,8 +10,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game that the tests of this package play: what each test needs of it, the
-// test hooks in through script.
+// The game of most tests of this package. Each test adds its parts by a script.
 var (
 	schema = netloop.NewSchema("test", 1, 0)
 	things = netloop.NewClass[thing](schema, "thing")
@@ -22,7 +21,7 @@ var (
 	loose   = netloop.NewRPC[text](schema, "loose", netloop.Unreliable())
 	late    = netloop.NewRPC[text](schema, "late", netloop.AtStage(netloop.Initialization), netloop.LateDrop())
 	add     = netloop.NewCall[pair, sum](schema, "add")
-	spawned = netloop.NewRPC[birth](schema, "spawned")
+	spawned = netloop.NewRPC[announcement](schema, "spawned")
 	bulk    = netloop.NewRPC[parcel](schema, "bulk")
 	quick   = netloop.NewCall[pair, sum](schema, "quick", netloop.Timeout(time.Second))
 	cheer   = netloop.NewRPC[text](schema, "cheer", netloop.ForSpectators())
@@ -46,7 +45,7 @@ type text struct {
 	N uint64
 }
 
-type birth struct {
+type announcement struct {
 	Thing netloop.Ref[thing]
 	N     uint64
 }
@@ -64,7 +63,7 @@ type script func(r *netloop.Room)
 func (script) Schema() *netloop.Schema      { return schema }
 func (s script) Open(r *netloop.Room) error { s(r); return nil }
 
-// game is a script with a schema of its own, or with that alone.
+// game is a game with the given schema, and a script or none.
 type game struct {
 	schema *netloop.Schema
 	script
@@ -98,14 +97,13 @@ func play(t *testing.T, w *netlooptest.World, l netlooptest.Link) *client.Client
 	return c
 }
 
-// perfect is a link without delay; bad is one that nobody would want.
+// perfect is a link without delay; bad has delay, jitter, loss, reordering and duplicates.
 var (
 	perfect netlooptest.Link
 	bad     = netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.2, Duplicate: 0.1, Reorder: 0.1}
 )
 
-// verifyOnly skips what depends on the machine's timing unless the long proofs
-// were asked for.
+// verifyOnly skips a test that depends on the machine's timing unless `make verify` runs it.
 func verifyOnly(t *testing.T) {
 	t.Helper()
 	if os.Getenv("NETLOOP_VERIFY") == "" {
@@ -113,7 +111,7 @@ func verifyOnly(t *testing.T) {
 	}
 }
 
-// look returns what a client sees of a class, in the order of ids.
+// look returns a client's objects of a class, in the order of ids.
 func look[S any](w *netlooptest.World, c *client.Client, k *netloop.Class[S]) []S {
 	var all []S
 	w.Look(c, func(t *netloop.Tick) {

@@ -27,7 +27,7 @@ func TestTimersFollowGameTime(t *testing.T) {
 		})
 	})
 	w.Step(20)
-	// 7 ticks are 116.67 ms, and timers were set at 16.67 ms.
+	// 7 ticks are 116.67 ms; the timers were set at 16.67 ms.
 	if want := []uint64{2, 3, 8}; !slices.Equal(fired, want) && !slices.Equal(fired, []uint64{2, 3, 7}) {
 		t.Errorf("fired at ticks %v, want %v", fired, want)
 	}
@@ -44,26 +44,26 @@ func TestDeadlineCountsDownOnBothSides(t *testing.T) {
 	c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond})
 	w.Until(200, func() bool { return len(look(w, c, things)) == 1 })
 	w.Step(30)
-	var here, there time.Duration
+	var onServer, onClient time.Duration
 	w.Tick(func(tick *netloop.Tick) {
 		for o := range things.All(tick) {
-			here = o.State().Until.Left(tick)
+			onServer = o.State().Until.Left(tick)
 		}
 	})
 	w.Look(c, func(tick *netloop.Tick) {
 		for o := range things.All(tick) {
-			there = o.State().Until.Left(tick)
+			onClient = o.State().Until.Left(tick)
 		}
 	})
-	if here == 0 || there-here > 40*time.Millisecond || here-there > 40*time.Millisecond {
-		t.Errorf("left on the server %v, on the client %v", here, there)
+	if onServer == 0 || onClient-onServer > 40*time.Millisecond || onServer-onClient > 40*time.Millisecond {
+		t.Errorf("remaining on the server %v, on the client %v", onServer, onClient)
 	}
 }
 
-// TestWelcomeNamesTheRunningEpoch asks for an admission between two ticks: the
-// epoch of a room that has never dropped a tick must be in it too. On a machine that stands still
-// meanwhile the room drops some, and then the epoch is that of a later tick.
-func TestWelcomeNamesTheRunningEpoch(t *testing.T) {
+// TestWelcomeHasTheCurrentEpoch admits a client between two ticks: the welcome must have the
+// epoch even if the room has never dropped a tick. If the machine stalls meanwhile, the room
+// drops ticks, and the epoch is that of a later tick.
+func TestWelcomeHasTheCurrentEpoch(t *testing.T) {
 	ticked := make(chan struct{})
 	s, _ := serve(t, script(func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { tick.AfterFunc(0, func(*netloop.Tick) { close(ticked) }) })
@@ -79,8 +79,8 @@ func TestWelcomeNamesTheRunningEpoch(t *testing.T) {
 	}
 }
 
-// TestClientKnowsTheServersTickAtOnce looks at the estimate before the time
-// synchronisation has had its samples.
+// TestClientKnowsTheServersTickAtOnce reads the estimate before the time synchronisation has its
+// samples.
 func TestClientKnowsTheServersTickAtOnce(t *testing.T) {
 	const delay = 30 * time.Millisecond
 	w := open(t, func(*netloop.Room) {})
@@ -89,16 +89,15 @@ func TestClientKnowsTheServersTickAtOnce(t *testing.T) {
 	if c.Stats().Synced {
 		t.Fatal("it is synchronised already: the test looks too late")
 	}
-	var here uint64
-	w.Tick(func(tick *netloop.Tick) { here = tick.Number() })
-	if there := c.Stats().ServerTick; there+3 < here || there > here+1 {
-		t.Errorf("at tick %d the client estimates %d", here, there)
+	var onServer uint64
+	w.Tick(func(tick *netloop.Tick) { onServer = tick.Number() })
+	if onClient := c.Stats().ServerTick; onClient+3 < onServer || onClient > onServer+1 {
+		t.Errorf("at tick %d the client estimates %d", onServer, onClient)
 	}
 }
 
-// TestStepsKeepTheirPhaseAcrossDroppedTicks runs 50 Hz steps at 60 Hz in a room that stalls
-// again and again: what was dropped is real time that nothing represents, so ticks stay
-// contiguous, and with them the steps.
+// TestStepsKeepTheirPhaseAcrossDroppedTicks runs 50 Hz steps at 60 Hz in a room with repeated
+// stalls: dropped ticks are no game time, so ticks remain contiguous, and the steps with them.
 func TestStepsKeepTheirPhaseAcrossDroppedTicks(t *testing.T) {
 	var w *netlooptest.World
 	var steps, ticks, stalls uint64
@@ -117,7 +116,7 @@ func TestStepsKeepTheirPhaseAcrossDroppedTicks(t *testing.T) {
 				t.Fatalf("%d steps were run by tick %d, want %d", steps, ticks, want)
 			}
 			if ahead := tick.GameTime() - game; ahead < 0 || ahead >= time.Second/50 {
-				t.Fatalf("tick %d: game time is %v and the steps came to %v", ticks, tick.GameTime(), game)
+				t.Fatalf("tick %d: game time is %v and the steps are at %v", ticks, tick.GameTime(), game)
 			}
 			if ticks%40 == 0 {
 				stalls++
@@ -126,15 +125,15 @@ func TestStepsKeepTheirPhaseAcrossDroppedTicks(t *testing.T) {
 		})
 	}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(60), FixedRate: netloop.Hz(50)}))
 	w.Step(1200)
-	// 30 stalls of 70, 140 … ms: most of them drop ticks, and real time has gone on.
+	// 30 stalls of 70, 140 … ms: most of them drop ticks, while real time continues.
 	if behind := w.Now() - 20*time.Second; stalls != 30 || behind < 20*time.Second {
 		t.Fatalf("%d stalls, and real time is only %v ahead: nothing was dropped", stalls, behind)
 	}
 }
 
-// TestClientsHearOfTheEpochThatAStallHasMoved: after a stall the ticks that are left out are no
-// part of a client's time, which would otherwise be ahead of the server for good.
-func TestClientsHearOfTheEpochThatAStallHasMoved(t *testing.T) {
+// TestClientsReceiveTheEpochAfterAStall: ticks dropped after a stall are not counted by a client,
+// whose clock would otherwise remain ahead of the server.
+func TestClientsReceiveTheEpochAfterAStall(t *testing.T) {
 	stall := time.Duration(0)
 	var tick uint64
 	var w *netlooptest.World
@@ -147,16 +146,16 @@ func TestClientsHearOfTheEpochThatAStallHasMoved(t *testing.T) {
 	})
 	c := play(t, w, perfect)
 	w.Step(120)
-	apart := func() int64 { return int64(c.Stats().ServerTick) - int64(tick) }
-	before := apart()
+	distance := func() int64 { return int64(c.Stats().ServerTick) - int64(tick) }
+	before := distance()
 	stall = 2 * time.Second
-	w.Step(180) // Its ticks never go back: they wait for the server's.
-	if after, age := apart(), c.Stats().Age; max(after-before, before-after) > 2 || age > 100*time.Millisecond {
+	w.Step(180) // The client's ticks never go back: they wait for the server's.
+	if after, age := distance(), c.Stats().Age; max(after-before, before-after) > 2 || age > 100*time.Millisecond {
 		t.Errorf("three seconds after a stall of 2 s the client is %d ticks ahead, before it was %d; the age is %v", after, before, age)
 	}
 }
 
-// TestAnHourInARoomDropsNothing runs an hour of virtual time whose every tick fits.
+// TestAnHourInARoomDropsNothing runs an hour of virtual time in which no tick is too long.
 func TestAnHourInARoomDropsNothing(t *testing.T) {
 	minutes := 60
 	if testing.Short() {
@@ -167,13 +166,13 @@ func TestAnHourInARoomDropsNothing(t *testing.T) {
 	w = open(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.work", func(t *netloop.Tick) {
 			ticks++
-			// Each tick fits, some only just.
+			// Each tick fits into its period, some barely.
 			w.Spend(time.Duration(t.Rand().Int64N(int64(16 * time.Millisecond))))
 		})
 	})
 	w.Step(minutes * 60 * 60)
-	// The last tick began at its deadline, a period before its game time is over; the frame
-	// of clients is half a period later.
+	// The last tick began at its deadline, one period before its game time ends; a client's frame
+	// is half a period later.
 	if want := time.Duration(minutes) * time.Minute; ticks != minutes*3600 || w.Now() > want || w.Now() < want-time.Second/60 {
 		t.Errorf("%d ticks, and it is %v; want %v", ticks, w.Now(), want)
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestAPositionThatPanicsIsABadOne: it costs the room nothing.
-func TestAPositionThatPanicsIsABadOne(t *testing.T) {
+// TestAPanicOfAPositionFunctionIsABadPosition: the room continues.
+func TestAPanicOfAPositionFunctionIsABadPosition(t *testing.T) {
 	m := &gridGame{}
 	w := netlooptest.New(t, m, netlooptest.AllowPanics())
 	c := play(t, w, perfect)
-	s := spotted(c)
+	s := watchBodies(c)
 	w.Tick(func(tick *netloop.Tick) {
 		bodies.Spawn(tick, body{N: -1})
 		bodies.Spawn(tick, body{N: 7, X: 1})

@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// body lies on the grid of gridGame, a sign does not.
+// body is on the grid of gridGame, sign is not.
 type body struct {
 	N    int32
 	X, Y float32 `net:"quant=1/16"`
@@ -60,9 +60,9 @@ func (m *gridGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// spotted notes what a client is told of bodies.
-func spotted(c *client.Client) sighting {
-	s := sighting{}
+// watchBodies records a client's watcher calls for bodies.
+func watchBodies(c *client.Client) watcherCounts {
+	s := watcherCounts{}
 	client.Watch(c, bodies, client.Watcher[body]{
 		Spawn:   func(_ *netloop.Tick, o *netloop.Object[body]) { s[o.State().N] += "+" },
 		Despawn: func(_ *netloop.Tick, _ *netloop.Object[body], last body) { s[last.N] += "-" },
@@ -70,11 +70,11 @@ func spotted(c *client.Client) sighting {
 	return s
 }
 
-func TestAGridShowsWhatIsNear(t *testing.T) {
+func TestAGridShowsNearObjects(t *testing.T) {
 	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	c := play(t, w, perfect)
-	s := spotted(c)
+	s := watchBodies(c)
 	var o *netloop.Object[body]
 	w.Tick(func(tick *netloop.Tick) {
 		o = bodies.Spawn(tick, body{N: 100, X: 500})
@@ -89,13 +89,13 @@ func TestAGridShowsWhatIsNear(t *testing.T) {
 		}
 	}
 	s.want(t, "before", 100, "")
-	move(75, 55, 65, 55, 65) // comes near, and goes to and fro over the edge
+	move(75, 55, 65, 55, 65) // approaches, and crosses the edge twice
 	s.want(t, "near", 100, "+")
 	move(100)
-	s.want(t, "gone", 100, "+-")
+	s.want(t, "out of range", 100, "+-")
 	w.Tick(func(tick *netloop.Tick) { m.own[c.ID()].Edit(tick).X = 110 })
 	w.Step(2)
-	s.want(t, "gone after it", 100, "+-+")
+	s.want(t, "in range again", 100, "+-+")
 	s.want(t, "left behind", 101, "+-")
 	s.want(t, "itself", int32(c.ID()), "+")
 	w.Look(c, func(tick *netloop.Tick) {
@@ -116,12 +116,12 @@ func TestAGridShowsWhatIsNear(t *testing.T) {
 	s.want(t, "itself, which it owns", int32(c.ID()), "+")
 }
 
-// TestAGridAndATargetMustBothAdmit: whichever says yes first.
+// TestAGridAndATargetMustBothAdmit, whichever admits first.
 func TestAGridAndATargetMustBothAdmit(t *testing.T) {
 	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	c := play(t, w, perfect)
-	s := spotted(c)
+	s := watchBodies(c)
 	group := netloop.NewClientGroup()
 	var o *netloop.Object[body]
 	step := func(do func(tick *netloop.Tick, c *netloop.Client)) {
@@ -140,7 +140,7 @@ func TestAGridAndATargetMustBothAdmit(t *testing.T) {
 	step(func(tick *netloop.Tick, _ *netloop.Client) { o.Edit(tick).Y = 0 })
 	s.want(t, "near and no member", 100, "+-")
 	step(func(tick *netloop.Tick, _ *netloop.Client) { o.SetVisible(tick, netloop.Everyone()) })
-	s.want(t, "near and everybody's", 100, "+-+")
+	s.want(t, "near and visible to all", 100, "+-+")
 	step(func(tick *netloop.Tick, c *netloop.Client) {
 		o.SetVisible(tick, netloop.OwnerOf(o))
 		o.SetOwner(tick, c.ID())
@@ -152,8 +152,8 @@ func TestAGridAndATargetMustBothAdmit(t *testing.T) {
 	s.want(t, "despawned", 100, "+-+-")
 }
 
-// TestAGridOverBadLinks: clients and bodies wander, packets get lost; in the end each client has
-// what is near, the same as the server says, by value and by digest.
+// TestAGridOverBadLinks: clients and bodies move, packets are lost. In the end each client has
+// the near objects, equal to the server's by value and by digest.
 func TestAGridOverBadLinks(t *testing.T) {
 	var all []*netloop.Object[body]
 	m := &gridGame{open: func(r *netloop.Room, _ *netloop.Grid) {
@@ -237,8 +237,8 @@ func TestAGridReplays(t *testing.T) {
 	}
 }
 
-// TestAClientThatLeavesTakesItsEyesAlong: whoever comes after it does not see through them.
-func TestAClientThatLeavesTakesItsEyesAlong(t *testing.T) {
+// TestTheViewpointsOfALeaverAreRemoved: a later client does not get them.
+func TestTheViewpointsOfALeaverAreRemoved(t *testing.T) {
 	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	a := play(t, w, perfect)
@@ -252,10 +252,10 @@ func TestAClientThatLeavesTakesItsEyesAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Step(5)
-	// For who has left it does nothing.
+	// No effect for a client that has left.
 	w.Tick(func(tick *netloop.Tick) { m.grid.SetView(tick, record, netloop.ViewAt(500, 0, 0)) })
 	b := play(t, w, perfect)
-	s := spotted(b)
+	s := watchBodies(b)
 	w.Tick(func(tick *netloop.Tick) { bodies.Spawn(tick, body{N: 100, X: 500}) })
 	w.Step(3)
 	s.want(t, "b", 100, "")

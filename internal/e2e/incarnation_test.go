@@ -13,9 +13,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// Each room of a server has a larger number than all before it, also one that takes the name of a
-// room that has ended, and a server that follows another one goes on above.
-func TestIncarnationsGrow(t *testing.T) {
+// Each room of a server has a larger number than all earlier ones, also a room with the name of
+// an ended one. A later server continues with larger numbers.
+func TestIncarnationsIncrease(t *testing.T) {
 	var all []uint64
 	note := func(r *netloop.Room) { all = append(all, r.Incarnation()) }
 	w := open(t, note)
@@ -34,8 +34,8 @@ func TestIncarnationsGrow(t *testing.T) {
 	}
 }
 
-// Without a number in its configuration a server begins with the wall clock in microseconds, so
-// that one that starts later has larger numbers; and none exceeds an int64, which databases store.
+// Without a configured number a server starts with the wall clock in microseconds, so a later one
+// has larger numbers. No number exceeds an int64, the largest integer of databases.
 func TestIncarnationsBeginWithTheWallClock(t *testing.T) {
 	first := func(cfg netloop.Config) (n uint64) {
 		s, err := netloop.New(cfg, script(func(r *netloop.Room) { n = r.Incarnation() }))
@@ -57,10 +57,10 @@ func TestIncarnationsBeginWithTheWallClock(t *testing.T) {
 		t.Errorf("at %d: %d, then %d", before, a, b)
 	}
 	if n := first(netloop.Config{Incarnation: 77}); n != 77 {
-		t.Errorf("a server that is told 77 begins with %d", n)
+		t.Errorf("a server with the configured number 77 starts with %d", n)
 	}
 	if _, err := netloop.New(netloop.Config{Incarnation: 1<<62 + 1}, script(func(*netloop.Room) {})); err == nil {
-		t.Error("a number is taken that databases cannot store")
+		t.Error("a number beyond int64 is accepted")
 	}
 }
 

@@ -17,23 +17,22 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The model of inputs: clients with frames and clocks of their own play over random links that
-// break and come back, while the server drops ticks, and other programs of the same players take
-// clients over. The test notes the inputs that each program made for each step, and those that ran
-// in each step; they must agree.
+// The model of inputs. Clients with their own frame rates and clocks play over random links with
+// breaks, the server drops ticks, and second programs of the players replace clients. The test
+// compares the inputs that each program made for each step with the inputs that ran in it.
 type inputModel struct {
 	t        *testing.T
 	seed     uint64
 	rng      *rand.Rand
-	programs []*client.Client        // by their numbers
-	players  [3]int                  // the program that each plays with
-	made     map[madeInput][]control // more than one if the step was set back
+	programs []*client.Client        // by program number
+	players  [3]int                  // the program of each player
+	made     map[madeInput][]control // several if the step was set back
 	ran      map[netloop.ClientID]*ranInputs
 	absent   map[int]uint64 // by program
 	fires    map[int]int    // inputs with Fire that were made, by program
 	joins    map[netloop.ClientID]*netloop.Join
-	taken    int    // clients that were taken over, so many times
-	step     uint64 // that ran last
+	taken    int    // number of replaced clients
+	step     uint64 // the last step
 	from     netloop.ClientID
 }
 
@@ -43,13 +42,13 @@ type madeInput struct {
 	step    uint64
 }
 
-// ranInputs is what ran of one client.
+// ranInputs are the inputs of one client that ran.
 type ranInputs struct {
-	program         int     // that is the client
+	program         int     // the program of the client
 	step            uint64  // the last, 0 before the program's first
-	last            control // that ran, as it was made
+	last            control // the last input that ran, as it was made
 	fired           int     // times
-	missed          int     // in a row
+	missed          int     // consecutive misses
 	applied, absent uint64
 }
 
@@ -61,7 +60,7 @@ func (m *inputModel) handle(r *netloop.Room) {
 		return nil
 	})
 	r.OnResume(func(_ *netloop.Tick, c *netloop.Client) {
-		// Of an older program nothing is left, nor of one that has joined anew.
+		// The inputs of an earlier program, or of one that joined anew, do not count.
 		if s := m.ran[c.ID()]; m.joins[c.ID()] != c.Join() {
 			*s = ranInputs{program: m.program(c), applied: s.applied, absent: s.absent}
 			m.joins[c.ID()] = c.Join()
@@ -71,7 +70,7 @@ func (m *inputModel) handle(r *netloop.Room) {
 	r.On(netloop.FixedUpdate, "test.steps", func(t *netloop.Tick) {
 		for c := range t.Clients() {
 			if s := m.ran[c.ID()]; s.step > 0 && s.step != t.FixedStep() {
-				m.t.Fatalf("seed %d: nothing of client %d ran in step %d", m.seed, c.ID(), t.FixedStep())
+				m.t.Fatalf("seed %d: no input of client %d ran in step %d", m.seed, c.ID(), t.FixedStep())
 			}
 		}
 	})
@@ -98,7 +97,7 @@ func (m *inputModel) run(t *netloop.Tick, from *netloop.Client, in control) {
 		s.absent++
 		m.absent[s.program]++
 	}
-	if in.Step > s.last.Step { // It runs for the first time, in its step or later.
+	if in.Step > s.last.Step { // Runs for the first time, in its step or later.
 		all := m.made[madeInput{s.program, from.ID(), uint64(in.Step)}]
 		if i := slices.IndexFunc(all, func(c control) bool { return c.Turn == in.Turn && (!c.Fire || in.Fire) }); i < 0 || in.Step > uint32(s.step) || in.Missed > 0 {
 			m.t.Fatalf("seed %d: client %d, step %d: %+v ran, of %+v", m.seed, from.ID(), s.step, in, all)
@@ -115,7 +114,7 @@ func (m *inputModel) run(t *netloop.Tick, from *netloop.Client, in control) {
 	}
 }
 
-// program is the number of the program that is a client.
+// program returns the number of a client's program.
 func (m *inputModel) program(c *netloop.Client) (number int) {
 	if err := c.Join().Params(&number); err != nil {
 		m.t.Fatalf("seed %d: %v", m.seed, err)
@@ -123,7 +122,7 @@ func (m *inputModel) program(c *netloop.Client) (number int) {
 	return number
 }
 
-// join lets a player play with a new program, over some link, with some clock and frame rate.
+// join joins a new program of a player, with a random link, clock and frame rate.
 func (m *inputModel) join(w *netlooptest.World, player int) {
 	program := len(m.programs)
 	var o []netlooptest.ClientOption
@@ -160,7 +159,7 @@ func (m *inputModel) link() netlooptest.Link {
 	return l
 }
 
-// act does something to a player, or to the server; most of it does not last long.
+// act does one random thing to a player or the server, mostly for a short time.
 func (m *inputModel) act(w *netlooptest.World, player int) {
 	switch c := m.programs[m.players[player]]; m.rng.IntN(8) {
 	case 0:
@@ -181,11 +180,11 @@ func (m *inputModel) act(w *netlooptest.World, player int) {
 	}
 }
 
-// Whatever happens to links, connections, programs, frames, clocks and ticks, each client's inputs
-// run one in each fixed step and in order, from the first of the program that is the client, and
-// what runs is an input that the program made for the step or, late, for an earlier one, each once
-// and in order, or a repetition; every other step counts as missed. A recording of it replays.
-func TestInputsRunAsTheyWereMade(t *testing.T) {
+// Whatever happens to links, connections, programs, frames, clocks and ticks, one input of each
+// client runs in each fixed step, in order, from the program's first input on. Each is an input
+// that the program made for the step or, late, for an earlier one, each once and in order, or a
+// repetition; every other step counts as missed. A recording replays.
+func TestInputsFollowTheModel(t *testing.T) {
 	var played, applied, absent, taken uint64
 	for seed := range seeds.Of(t, 200) {
 		played++
@@ -198,9 +197,9 @@ func TestInputsRunAsTheyWereMade(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d steps ran with their input, %d without; %d clients were taken over", applied, absent, taken)
+	t.Logf("%d steps ran with their input, %d without; %d clients were replaced", applied, absent, taken)
 	if played >= 20 && (applied < absent || taken < played/2) {
-		t.Errorf("%d steps ran with their input, %d without; %d clients were taken over", applied, absent, taken)
+		t.Errorf("%d steps ran with their input, %d without; %d clients were replaced", applied, absent, taken)
 	}
 }
 
@@ -223,7 +222,7 @@ func (m *inputModel) play() {
 	w.Drain(0)
 	for program, c := range m.programs {
 		if told := c.Stats().InputsMissed; told > m.absent[program] {
-			m.t.Fatalf("seed %d: program %d is told of %d missed inputs, and %d were missed", m.seed, program, told, m.absent[program])
+			m.t.Fatalf("seed %d: program %d reports %d missed inputs, and %d were missed", m.seed, program, told, m.absent[program])
 		}
 	}
 	if m.seed%8 == 1 {
@@ -231,7 +230,7 @@ func (m *inputModel) play() {
 	}
 }
 
-// replay plays a recording again, whose inputs must run as they did.
+// replay replays a recording, in which the same inputs must run.
 func (m *inputModel) replay(file []byte) {
 	again := &inputModel{t: m.t, seed: m.seed, made: m.made, fires: m.fires, ran: map[netloop.ClientID]*ranInputs{}, absent: map[int]uint64{}, joins: map[netloop.ClientID]*netloop.Join{}}
 	p, err := netloop.NewReplay(netloop.Config{}, game{schema: steering, script: again.handle}, bytes.NewReader(file))

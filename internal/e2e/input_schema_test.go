@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// pilot is a game whose clients make inputs of one type, and which notes the last of them.
+// pilot is a game whose clients make inputs of one type, of which it stores the last.
 func pilot[M any](s *netloop.Schema, last *M) (game, *netloop.Input[M]) {
 	in := netloop.NewInput[M](s, nil)
 	return game{schema: s, script: func(r *netloop.Room) {
@@ -17,8 +17,8 @@ func pilot[M any](s *netloop.Schema, last *M) (game, *netloop.Input[M]) {
 	}}, in
 }
 
-// A client of another build makes inputs in the server's layout: fields are matched by their
-// names, one that the client lacks is zero, and one that the server lacks stays behind.
+// A client of another build makes inputs in the server's layout: fields are matched by name. A
+// field that the client lacks is zero; a field that the server lacks is not sent.
 func TestInputsOfAnotherBuildAreMatchedByName(t *testing.T) {
 	type newer struct {
 		Boost bool
@@ -44,9 +44,9 @@ func TestInputsOfAnotherBuildAreMatchedByName(t *testing.T) {
 	}
 }
 
-// Without an input on one of both sides a client makes none, and one whose type does not fit is
-// refused in plain words.
-func TestInputsOfOneSideAndOfOtherTypes(t *testing.T) {
+// If the client's or server's schema has no input, the client makes none. An input of an
+// incompatible type is refused with a plain error.
+func TestInputsMissingOnOneSideOrOfAnotherType(t *testing.T) {
 	schema := netloop.NewSchema("pilots", 1, 1)
 	var last struct{ Turn int8 }
 	g, _ := pilot(schema, &last)
@@ -67,7 +67,7 @@ func TestInputsOfOneSideAndOfOtherTypes(t *testing.T) {
 		refusedToo: "the input is {Turn int8} on the server, but proto arena.v1.Say on the client",
 	} {
 		if got := c.Closed(); got == nil || got.Code != netloop.CodeSchemaMismatch || got.Text != want {
-			t.Errorf("told %v\nwant %s", got, want)
+			t.Errorf("got %v\nwant %s", got, want)
 		}
 	}
 
@@ -85,7 +85,7 @@ func TestInputsOfOneSideAndOfOtherTypes(t *testing.T) {
 	}
 }
 
-// A protobuf message is an input as well, and one that is larger than inputs may be is not sent.
+// A protobuf message can be an input. A message beyond the limit of inputs is not sent.
 func TestAnInputMayBeAProtobufMessage(t *testing.T) {
 	schema := netloop.NewSchema("pilots", 1, 1)
 	var last *arenav1.Say
@@ -105,8 +105,8 @@ func TestAnInputMayBeAProtobufMessage(t *testing.T) {
 	}
 }
 
-// What is declared or used wrongly is said in plain words.
-func TestBadInputsAreSaidInPlainWords(t *testing.T) {
+// Errors of declarations and calls are plain sentences.
+func TestInputErrorsAreOneSentenceWithTheRemedy(t *testing.T) {
 	for want, fn := range map[string]func(*netloop.Schema){
 		`NewInput: message type int: use a struct`: func(s *netloop.Schema) { netloop.NewInput[int](s, nil) },
 		`NewInput: schema "s" has an input already`: func(s *netloop.Schema) {
@@ -138,7 +138,7 @@ func TestBadInputsAreSaidInPlainWords(t *testing.T) {
 		in := netloop.NewInput[struct{}](netloop.NewSchema("s", 1, 0), nil)
 		_, err := netloop.New(netloop.Config{}, game{netloop.NewSchema("other", 1, 0), func(r *netloop.Room) { open(r, in) }})
 		if err == nil {
-			t.Fatalf("no error says %s", want)
+			t.Fatalf("no error contains %s", want)
 		}
 		plainWords(t, err.Error(), want)
 	}

@@ -23,17 +23,16 @@ var (
 	})
 )
 
-// control is an input that says which step it is of.
+// control is an input with the number of its step.
 type control struct {
 	Step   uint32
 	Turn   int8
 	Fire   bool
-	Missed uint16 // by repeat alone
+	Missed uint16 // set by repeat only
 }
 
-// TestInputsRunOnceInTheirStep plays over a bad link and over a perfect one: each step has one
-// input of each client, in the order of their ids, and it is the one made for the step, or a
-// repetition.
+// TestInputsRunOnceInTheirStep plays over a bad and a perfect link. Each step runs one input of
+// each client, in the order of their ids: the input made for the step, or a repetition.
 func TestInputsRunOnceInTheirStep(t *testing.T) {
 	type ran struct {
 		step   uint64
@@ -80,9 +79,9 @@ func TestInputsRunOnceInTheirStep(t *testing.T) {
 	}
 }
 
-// What a client is told of its inputs counts as what leaves the room: a recording in which a packet
-// of inputs came at another time does not replay.
-func TestWhatIsToldOfInputsIsReplayed(t *testing.T) {
+// Input reports to a client are part of the checked output of a recording: a recording with an
+// input packet moved to another time does not replay.
+func TestInputReportsReplay(t *testing.T) {
 	var file bytes.Buffer
 	steer := game{schema: steering, script: func(r *netloop.Room) {
 		controls.Handle(r, func(*netloop.Tick, *netloop.Client, control) {})
@@ -111,8 +110,9 @@ func TestWhatIsToldOfInputsIsReplayed(t *testing.T) {
 	}
 }
 
-// A sample that panics makes no input for its step, is counted, and is asked again in the next.
-func TestASampleThatPanicsCostsOneInput(t *testing.T) {
+// A panic of the sample function makes no input for its step and is counted; the next step calls
+// it again.
+func TestAPanicOfASampleLosesOneInput(t *testing.T) {
 	var steps, missed []uint64
 	w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
 		controls.Handle(r, func(t *netloop.Tick, _ *netloop.Client, in control) {
@@ -135,8 +135,8 @@ func TestASampleThatPanicsCostsOneInput(t *testing.T) {
 	}
 }
 
-// Without a function for missed inputs a late input that a newer one has overtaken has no presses
-// to give: nothing panics, and the handler gets the inputs of a client in the order of their steps.
+// Without a repeat function, a late input that a newer one has overtaken is skipped without a
+// panic, and the handler gets a client's inputs in the order of their steps.
 func TestLateInputsWithoutRepeatAreSkipped(t *testing.T) {
 	schema := netloop.NewSchema("steering", 1, 0)
 	plain := netloop.NewInput[control](schema, nil)
@@ -149,7 +149,7 @@ func TestLateInputsWithoutRepeatAreSkipped(t *testing.T) {
 	w.Step(60)
 	w.Cut(c)
 	w.Step(12)
-	w.Heal(c) // The next datagram has the inputs of several steps that have run.
+	w.Heal(c) // The next datagram has the inputs of several past steps.
 	w.Step(60)
 	steps := slices.Compact(slices.Clone(ran))
 	if skipped := int(steps[len(steps)-1]-steps[0]) + 1 - len(steps); skipped < 5 || len(ran) < 90 || !slices.IsSorted(ran) {

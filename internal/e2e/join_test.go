@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-func TestJoinAndLeaveComeInPairs(t *testing.T) {
+func TestEachJoinHasOneLeave(t *testing.T) {
 	joined, left := map[netloop.ClientID]int{}, map[netloop.ClientID]int{}
 	var reasons []netloop.Code
 	w := open(t, func(r *netloop.Room) {
@@ -37,7 +37,7 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 				owned++
 			}
 			if owned != 1 {
-				t.Errorf("while the leaver leaves it owns %d objects, not 1", owned)
+				t.Errorf("in OnLeave the client owns %d objects, not 1", owned)
 			}
 		})
 	})
@@ -51,7 +51,7 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Drop(lost)
-	w.Step(60 * 30) // Longer than a client may be silent, and its place is kept.
+	w.Step(60 * 30) // Longer than the silence limit plus the reserved time.
 
 	if len(joined) != 5 || len(left) != 4 {
 		t.Errorf("%d joined and %d left", len(joined), len(left))
@@ -68,13 +68,13 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 		t.Errorf("they left because of %v, want %v", reasons, want)
 	}
 	if c := kicked.Closed(); c == nil || c.Code != netloop.CodeGame || c.Text != "enough" {
-		t.Errorf("the kicked client was told %v", c)
+		t.Errorf("the kicked client was closed with %v", c)
 	}
 	if c := refused.Closed(); c == nil || c.Code != netloop.CodeGame+1 || c.Text != "not today" {
-		t.Errorf("the refused client was told %v", c)
+		t.Errorf("the refused client was closed with %v", c)
 	}
 	if n := len(look(w, stays, things)); n != 1 {
-		t.Errorf("who stays sees %d objects, not its own alone", n)
+		t.Errorf("the remaining client has %d objects, not its own alone", n)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestObjectsMayOutliveTheirOwner(t *testing.T) {
 	})
 }
 
-func TestAdmissionRefusesInWords(t *testing.T) {
+func TestARefusedClientReceivesTheReason(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 			switch j.Token {
@@ -130,7 +130,7 @@ func TestAdmissionRefusesInWords(t *testing.T) {
 		c := w.Join(token, nil, perfect)
 		w.Until(60, func() bool { return c.Closed() != nil })
 		if got := c.Closed().Text; got != want {
-			t.Errorf("token %q was told %q, not %q", token, got, want)
+			t.Errorf("token %q got %q, not %q", token, got, want)
 		}
 	}
 	c := w.Join("secret", nil, perfect)
@@ -143,7 +143,7 @@ func TestFullRoomRefusesAndFreesSeats(t *testing.T) {
 	third := w.Join("", nil, perfect)
 	w.Until(60, func() bool { return third.Closed() != nil })
 	if third.Closed().Code != netloop.CodeFull {
-		t.Errorf("the third was told %v", third.Closed())
+		t.Errorf("the third was closed with %v", third.Closed())
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestFullRoomRefusesAndFreesSeats(t *testing.T) {
 	play(t, w, perfect)
 }
 
-func TestPerClientLivesFromBeforeJoinToAfterLeave(t *testing.T) {
+func TestPerClientRecordsExistFromBeforeJoinToAfterLeave(t *testing.T) {
 	var calls []string
 	w := open(t, func(r *netloop.Room) {
 		count := netloop.NewPerClient[int](r)
@@ -163,7 +163,7 @@ func TestPerClientLivesFromBeforeJoinToAfterLeave(t *testing.T) {
 		})
 		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
 			if *count.Of(c) != 7 {
-				t.Error("the record is gone before OnLeave")
+				t.Error("the record is deleted before OnLeave")
 			}
 			for other, n := range count.All(tick) {
 				if other != c || *n != 7 {
@@ -173,7 +173,7 @@ func TestPerClientLivesFromBeforeJoinToAfterLeave(t *testing.T) {
 			calls = append(calls, "leave")
 		})
 	})
-	for range 2 { // A second client starts with a fresh record.
+	for range 2 { // A second client gets a new record.
 		c := play(t, w, perfect)
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
@@ -185,11 +185,11 @@ func TestPerClientLivesFromBeforeJoinToAfterLeave(t *testing.T) {
 	}
 }
 
-// TestAJoinersStateComesWithProgress: 2 000 objects take many snapshots. The client hears how
-// many have come, plays when it has all of them, and no earlier.
-func TestAJoinersStateComesWithProgress(t *testing.T) {
+// TestAJoinerReportsItsProgress: 2 000 objects take many snapshots. The client reports the
+// received number, and plays as soon as it has all of them.
+func TestAJoinerReportsItsProgress(t *testing.T) {
 	for name, link := range map[string]netlooptest.Link{"perfect": perfect, "bad": bad} {
-		w := netlooptest.New(t, crowd{balls: 2000}, netlooptest.Room(netloop.RoomSpec{Budget: 1000}))
+		w := netlooptest.New(t, ballGame{balls: 2000}, netlooptest.Room(netloop.RoomSpec{Budget: 1000}))
 		w.Step(10)
 		c := w.Join("", nil, link)
 		var states []client.State
@@ -225,10 +225,10 @@ func TestAJoinersStateComesWithProgress(t *testing.T) {
 	}
 }
 
-// TestAnAdmissionThatEndsItsGoroutineIsRefused lets OnAdmit call runtime.Goexit, as the
-// FailNow of a test does, more often than there are seats. They are few, and the rate is low:
-// handshakes cost what a busy machine has not got, and an overloaded room refuses everybody.
-func TestAnAdmissionThatEndsItsGoroutineIsRefused(t *testing.T) {
+// TestGoexitInOnAdmitRefusesTheClient calls runtime.Goexit in OnAdmit, as FailNow of a test does,
+// more often than there are seats. The room has few seats and a low rate, because handshakes are
+// slow on a busy machine, and an overloaded room refuses every client.
+func TestGoexitInOnAdmitRefusesTheClient(t *testing.T) {
 	const seats = 8
 	asked := 0
 	s, _ := serveAs(t, script(func(r *netloop.Room) {
@@ -243,13 +243,13 @@ func TestAnAdmissionThatEndsItsGoroutineIsRefused(t *testing.T) {
 	defer cancel()
 	for range 2 * seats {
 		if _, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: schema}); err == nil {
-			t.Fatal("a client was admitted by nobody")
+			t.Fatal("a client was admitted")
 		}
 	}
 	connect(t, s.Addr().String())
 }
 
-// What a client says about itself reaches the game, and what does not fit is an error.
+// Parameters of a join reach the game; a value of another type is an error.
 func TestParamsReachTheGame(t *testing.T) {
 	var good struct{ Team string }
 	var bad struct{ Team int }

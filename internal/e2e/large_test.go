@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// A game whose values fit no packet: each ledger is a list of up to 12 kB.
+// A game with values larger than a packet: each ledger is a list of up to 12 kB.
 var (
 	largeSchema = netloop.NewSchema("large", 1, 0)
 	ledgers     = netloop.NewClass[ledger](largeSchema, "ledger")
@@ -45,7 +45,7 @@ func lines(rng *rand.Rand, n int) []line {
 	return list
 }
 
-// books are random edits of ledgers and the test's own copy of all that there are.
+// books makes random edits of ledgers and keeps the test's own copy.
 type books struct {
 	rng  *rand.Rand
 	list []*netloop.Object[ledger]
@@ -56,12 +56,12 @@ func newBooks(seed uint64) *books {
 	return &books{rng: rand.New(rand.NewPCG(seed, 9)), want: map[netloop.Ref[ledger]]ledger{}}
 }
 
-// change makes one random change: mostly a small one of a large value.
+// change makes one random change, mostly a small one of a large value.
 func (b *books) change(t *netloop.Tick) {
 	k := b.rng.IntN(20)
 	if len(b.list) == 0 || k == 0 && len(b.list) < 8 {
 		l := ledger{Lines: lines(b.rng, b.rng.IntN(1200))}
-		// A ledger stays without its owner, or the books would be wrong.
+		// A ledger survives its owner, so the copy needs no owners.
 		o := ledgers.Spawn(t, l, netloop.WhenOwnerLeaves(netloop.LeaveKeeps))
 		b.list, b.want[o.Ref()] = append(b.list, o), l
 		return
@@ -76,7 +76,7 @@ func (b *books) change(t *netloop.Tick) {
 		return
 	case 2:
 		o.SetOwner(t, netloop.ClientID(b.rng.IntN(3)))
-	case 3: // for some ticks only, or for good once there are no more changes
+	case 3: // hidden for some ticks, or for good once changes have ended
 		o.SetVisible(t, netloop.To())
 	case 4, 5, 6:
 		o.SetVisible(t, netloop.Everyone())
@@ -93,7 +93,7 @@ func (b *books) change(t *netloop.Tick) {
 	b.want[o.Ref()] = ledger{s.N, slices.Clone(s.Lines)}
 }
 
-// differs says in what a client differs from the books.
+// differs returns the first difference between a client and the books.
 func (b *books) differs(w *netlooptest.World, c *client.Client) (err error) {
 	w.Look(c, func(t *netloop.Tick) {
 		n := 0
@@ -110,8 +110,8 @@ func (b *books) differs(w *netlooptest.World, c *client.Client) (err error) {
 	return err
 }
 
-// A joiner is loading until the last of its large values has come.
-func TestJoinerLoadsUntilItsLargeValuesAreThere(t *testing.T) {
+// A joiner is loading until the last of its large values has arrived.
+func TestAJoinerLoadsUntilItsLargeValuesArrive(t *testing.T) {
 	w := netlooptest.New(t, game{schema: largeSchema})
 	b := newBooks(1)
 	for range 5 {
@@ -132,7 +132,7 @@ func TestJoinerLoadsUntilItsLargeValuesAreThere(t *testing.T) {
 	w.Until(600, func() bool { return c.State().Phase == client.Playing })
 }
 
-// A message WithState runs when the large object of which it speaks is there.
+// A message WithState runs once the large object that it refers to has arrived.
 func TestMessageWithStateWaitsForALargeObject(t *testing.T) {
 	var o *netloop.Object[ledger]
 	w := netlooptest.New(t, game{schema: largeSchema})
@@ -142,7 +142,7 @@ func TestMessageWithStateWaitsForALargeObject(t *testing.T) {
 		if it, ok := m.Ledger.Get(tick); ok && it.State().equal(o.State()) {
 			found++
 		} else {
-			t.Error("the message came before its object")
+			t.Error("the message ran before its object")
 		}
 	})
 	w.Until(600, func() bool { return c.State().Phase == client.Playing })
@@ -157,8 +157,8 @@ func TestMessageWithStateWaitsForALargeObject(t *testing.T) {
 	}
 }
 
-// While a client's stream is behind, its large values wait and the rest goes on.
-func TestLargeValuesWaitForAStreamThatIsBehind(t *testing.T) {
+// While a client's stream lags, its large values wait and other data is sent.
+func TestLargeValuesWaitForALaggingStream(t *testing.T) {
 	var counter *netloop.Object[ledger]
 	w := netlooptest.New(t, game{largeSchema, func(r *netloop.Room) {
 		r.OnStart(func(t *netloop.Tick) { counter = ledgers.Spawn(t, ledger{}) })
@@ -170,7 +170,7 @@ func TestLargeValuesWaitForAStreamThatIsBehind(t *testing.T) {
 	w.Until(600, func() bool { return c.State().Phase == client.Playing })
 	large := ledger{Lines: lines(rand.New(rand.NewPCG(1, 1)), 1000)}
 	w.Tick(func(tick *netloop.Tick) {
-		for range 8 { // 120 kB: more than half of what may wait
+		for range 8 { // 120 kB: more than half of the limit
 			ballasts.Send(tick, netloop.Everyone(), parcel{B: make([]byte, 15_000)})
 		}
 	})
@@ -227,7 +227,7 @@ func TestLargeStateReplays(t *testing.T) {
 	}
 }
 
-// The same over real sockets, once.
+// A large list over real sockets.
 func TestLargeListOverQUIC(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	list := lines(rng, 800)
@@ -262,7 +262,7 @@ func TestLargeListOverQUIC(t *testing.T) {
 			t.Errorf("%d lines", n)
 		}
 	case <-within:
-		t.Fatal("the list does not come")
+		t.Fatal("the list does not arrive")
 	}
 	select {
 	case records := <-edited:
@@ -270,6 +270,6 @@ func TestLargeListOverQUIC(t *testing.T) {
 			t.Errorf("%d large records", records)
 		}
 	case <-within:
-		t.Fatal("the change does not come")
+		t.Fatal("the change does not arrive")
 	}
 }

@@ -23,9 +23,9 @@ func steered(t *testing.T, l netlooptest.Link, seed uint64, o ...netlooptest.Cli
 	return w, c
 }
 
-// At any frame rate and on any link that can be played on, the server misses at most one input of a
-// thousand, with a lead that is no longer than the way, a few steps and twice the jitter.
-func TestTheLeadHoldsInputsInTime(t *testing.T) {
+// At any frame rate and on any playable link the server misses at most one input in a thousand.
+// The lead is at most the delay, a few steps and twice the jitter.
+func TestTheLeadKeepsInputsInTime(t *testing.T) {
 	seeds.OneGoroutine(t)
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -66,8 +66,8 @@ func TestTheLeadHoldsInputsInTime(t *testing.T) {
 	}
 }
 
-// A second of bad jitter lengthens the lead by little, and five seconds later the lead is back.
-func TestASpikeOfJitterIsPaidBack(t *testing.T) {
+// A second of high jitter lengthens the lead a little; after five seconds the lead is as before.
+func TestTheLeadShrinksAfterAJitterSpike(t *testing.T) {
 	const ms = time.Millisecond
 	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		l := netlooptest.Link{Delay: 20 * ms, Jitter: 2 * ms}
@@ -87,9 +87,9 @@ func TestASpikeOfJitterIsPaidBack(t *testing.T) {
 	})
 }
 
-// The lead follows a way that has become longer, or shorter, for good gradually, or by a jump if by
-// much; after five seconds inputs are in time.
-func TestTheLeadFollowsAnotherWay(t *testing.T) {
+// The lead follows a permanent change of the delay: gradually, or by a jump if the change is
+// large. After five seconds inputs are in time.
+func TestTheLeadFollowsTheRoundTrip(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		from, to time.Duration
@@ -102,7 +102,7 @@ func TestTheLeadFollowsAnotherWay(t *testing.T) {
 		before := cl.Stats()
 		w.Step(300)
 		after := cl.Stats()
-		// The server measures the same, but for the wait for a frame.
+		// The server's measurement equals the client's, except for the wait for a frame.
 		w.Tick(func(tick *netloop.Tick) {
 			for s := range tick.Clients() {
 				if margin := s.Link().InputMargin; margin < after.InputMargin-3*ms || margin > after.InputMargin+20*ms {
@@ -116,17 +116,16 @@ func TestTheLeadFollowsAnotherWay(t *testing.T) {
 	}
 }
 
-// However long a server stands still, the controls are back within a round trip, 100 ms and four
-// steps: from then on the server runs inputs that were made after the stall. No input runs that was
-// made for the time that the server has left out, but for those that it has before the client hears
-// of the stall.
+// After a server stall of any length, inputs take effect again within a round trip, 100 ms and
+// four steps: from then on the server runs inputs made after the stall. Inputs for dropped time
+// do not run, except for those that arrive before the client knows of the stall.
 func TestControlsAreBackSoonAfterAStall(t *testing.T) {
 	const way = 40 * time.Millisecond
 	for _, hz := range []uint64{20, 60, 240} {
 		for _, stall := range []time.Duration{200 * time.Millisecond, 330 * time.Millisecond, time.Second, 3 * time.Second, 8 * time.Second} {
 			t.Run(fmt.Sprint(hz, stall), func(t *testing.T) {
 				var w *netlooptest.World
-				made := map[uint32]time.Duration{} // by its number, which the input carries
+				made := map[uint32]time.Duration{} // by number, which the input contains
 				frame, last, stalled := time.Duration(0), uint32(0), false
 				type ranInput struct{ at, age time.Duration }
 				var ran []ranInput
@@ -152,7 +151,7 @@ func TestControlsAreBackSoonAfterAStall(t *testing.T) {
 				})
 				cl.On(netloop.Update, "test.frame", func(tick *netloop.Tick) {
 					if tick.GameTime() < frame {
-						t.Errorf("game time goes back from %v to %v", frame, tick.GameTime())
+						t.Errorf("game time moves back from %v to %v", frame, tick.GameTime())
 					}
 					frame = tick.GameTime()
 				})
@@ -190,8 +189,8 @@ func TestControlsAreBackSoonAfterAStall(t *testing.T) {
 	}
 }
 
-// Whatever a link does, a player's steps run as fast as the server's but for the slew: over 10 s by
-// a tenth of a second, until the lead jumps.
+// On any link a player's steps run at the server's speed, except for the slew: a tenth of a
+// second in 10 s, until the lead jumps.
 func TestStepsRunAsFastAsTheServers(t *testing.T) {
 	seeds.Each(t, 10, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -224,9 +223,9 @@ func TestStepsRunAsFastAsTheServers(t *testing.T) {
 	})
 }
 
-// A client that comes back, to its place or to a new one, or to another server, soon leads as
-// before.
-func TestAClientThatComesBackLeadsAsBefore(t *testing.T) {
+// A client that reconnects, to its old seat, a new one or another server, soon has the same lead
+// as before.
+func TestTheLeadIsRestoredAfterReconnecting(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for name, breaks := range map[string]func(w *netlooptest.World, c *client.Client){
 		"its place":      func(w *netlooptest.World, c *client.Client) { w.Break(c) },

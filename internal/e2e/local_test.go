@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// host is a server without a port, which runs until the test ends.
+// host returns a server without a port, which runs until the test ends.
 func host(t *testing.T, g netloop.Game) (s *netloop.Server, stop func(), done <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -17,7 +17,7 @@ func host(t *testing.T, g netloop.Game) (s *netloop.Server, stop func(), done <-
 	return s, cancel, done
 }
 
-// joinLocal lets a client in without a network, prepares it, and runs it until it is halted.
+// joinLocal connects a client in memory, prepares it, and runs it until halt is called.
 func joinLocal(t *testing.T, cfg client.Config, prepare ...func(*client.Client)) (c *client.Client, halt func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -27,7 +27,7 @@ func joinLocal(t *testing.T, cfg client.Config, prepare ...func(*client.Client))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() }) // It may have been closed.
+	t.Cleanup(func() { _ = c.Close() }) // It may be closed already.
 	for _, fn := range prepare {
 		fn(c)
 	}
@@ -35,7 +35,7 @@ func joinLocal(t *testing.T, cfg client.Config, prepare ...func(*client.Client))
 	ran := make(chan struct{})
 	go func() {
 		defer close(ran)
-		_ = c.Run(run) // Why it ended is read from Closed.
+		_ = c.Run(run) // The cause of the end is in Closed.
 	}()
 	halt = func() {
 		stop()
@@ -45,7 +45,7 @@ func joinLocal(t *testing.T, cfg client.Config, prepare ...func(*client.Client))
 	return c, halt
 }
 
-// localGame counts the clients that go.
+// localGame sends the close code of each leaving client to left.
 func localGame(left chan<- netloop.Code) script {
 	return func(r *netloop.Room) {
 		r.OnStart(func(t *netloop.Tick) { things.Spawn(t, thing{N: int32(len(r.Spec().Name))}) })
@@ -56,8 +56,8 @@ func localGame(left chan<- netloop.Code) script {
 	}
 }
 
-// A client plays in a server of its process without a port and without a network: any room, with
-// what it says about itself. Whoever closes, the other side learns why, and nothing is left.
+// A client joins any room of a server in its process without a port or a network, with its
+// parameters. When either side closes, the other one gets the reason, and no goroutine is leaked.
 func TestAClientPlaysWithoutANetwork(t *testing.T) {
 	left := make(chan netloop.Code, 2)
 	s, stop, done := host(t, localGame(left))
@@ -73,23 +73,23 @@ func TestAClientPlaysWithoutANetwork(t *testing.T) {
 		t.Errorf("the answer is %v, %v", got, err)
 	}
 	if _, err := client.Dial(t.Context(), "", client.Config{Schema: schema, Local: s, Room: "attic"}); err == nil {
-		t.Error("it is let into a room that is not there")
+		t.Error("it joined an unknown room")
 	}
 	halt() // Close must not run beside Step.
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
 	if code := <-left; code != netloop.CodeLeft {
-		t.Errorf("the server was told %v", code)
+		t.Errorf("the server got %v", code)
 	}
 	stop()
 	if code := closedWith(t, stays); code != netloop.CodeClosing {
-		t.Errorf("the client was told %v", code)
+		t.Errorf("the client got %v", code)
 	}
 	if err := ended(t, done); err != nil {
 		t.Error(err)
 	}
 	if _, err := client.Dial(t.Context(), "", client.Config{Schema: schema, Local: s}); err == nil {
-		t.Error("it is let into a server that has ended")
+		t.Error("it joined a server that has ended")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// trees is a world whose systems write down that they ran.
+// trees is a world whose systems record that they ran.
 type trees struct {
 	room *netloop.Room
 	ran  []string
@@ -24,7 +24,7 @@ func (x *trees) note(name string) func(*netloop.Tick) {
 	return func(*netloop.Tick) { x.ran = append(x.ran, name) }
 }
 
-// tick runs a tick and compares who ran.
+// tick runs a tick and compares the systems that ran.
 func (x *trees) tick(t *testing.T, w interface{ Step(int) }, want string) {
 	t.Helper()
 	x.ran = nil
@@ -62,13 +62,13 @@ func TestATreeIsChangedAndSet(t *testing.T) {
 	first := x.system("first", netloop.Before("room.timers"))
 	l.Append(first, x.system("last", netloop.Priority(netloop.PriorityLast)))
 	l.Replace("c", x.system("c2"))
-	x.tick(t, w, "a b c") // It is a value until it is Set.
+	x.tick(t, w, "a b c") // It has no effect before Set.
 	set(t, l)
 	x.tick(t, w, "first a after-a before-b b c2 last")
 	if l.Set() == nil {
 		t.Error("a tree was set twice")
 	}
-	first.Remove() // The handle is one like any other.
+	first.Remove() // The handle works like any other.
 	x.tick(t, w, "a after-a before-b b c2 last")
 
 	l = x.room.Loop()
@@ -84,11 +84,10 @@ func TestATreeIsChangedAndSet(t *testing.T) {
 
 	set(t, x.room.Loop().Default())
 	x.tick(t, w, "")
-	w.Step(3) // Messages, state and timers go on without them.
+	w.Step(3) // Messages, state and timers work without these systems.
 }
 
-// Of two systems of a name the tree that takes out the old one keeps the handle of the new one.
-// Nothing is too early to have something before it: not even what comes first in the tree.
+// A system can be inserted before the first system of the tree.
 func TestASystemMayComeBeforeAllOthers(t *testing.T) {
 	x, w := newTrees(t)
 	l := x.room.Loop()
@@ -97,7 +96,7 @@ func TestASystemMayComeBeforeAllOthers(t *testing.T) {
 	x.tick(t, w, "earliest a b c")
 }
 
-func TestANewSystemMayHaveTheNameOfOneThatIsTakenOut(t *testing.T) {
+func TestANewSystemMayHaveTheNameOfARemovedOne(t *testing.T) {
 	x, w := newTrees(t)
 	l := x.room.Loop()
 	fresh := netloop.NewSystem(netloop.Update, "a", x.note("new a"))
@@ -111,7 +110,7 @@ func TestANewSystemMayHaveTheNameOfOneThatIsTakenOut(t *testing.T) {
 	x.tick(t, w, "b c")
 }
 
-func TestGroupsRunAsOneWhileTheirConditionHolds(t *testing.T) {
+func TestGroupsRunTogetherWhileTheirConditionHolds(t *testing.T) {
 	x, w := newTrees(t)
 	day, asked := true, 0
 	l := x.room.Loop()
@@ -134,7 +133,7 @@ func TestGroupsRunAsOneWhileTheirConditionHolds(t *testing.T) {
 	set(t, l)
 	x.tick(t, w, "a across think act b c whole")
 
-	// A group goes with all that is in it, and a system may come in later.
+	// A group moves with all its members, and gets another system later.
 	x.room.On(netloop.Update, "dream", x.note("dream"), netloop.InSystemGroup("ai"), netloop.Before("think"))
 	x.tick(t, w, "a across dream think act b c whole")
 	l = x.room.Loop()
@@ -156,7 +155,7 @@ func TestAGroupOfOpenOrdersItsSystems(t *testing.T) {
 	x.tick(t, w, "outside inside")
 }
 
-func TestATreeThatIsWrongChangesNothing(t *testing.T) {
+func TestAnInvalidTreeChangesNothing(t *testing.T) {
 	x, w := newTrees(t)
 	for what, c := range map[string]struct {
 		change func(*netloop.Loop)
@@ -263,8 +262,8 @@ not placed yet
 	}
 }
 
-// What is printed is what runs: whatever waits for its Set is where it will be.
-func TestATreeIsPrintedAsItWillRun(t *testing.T) {
+// A printed tree shows the order in which systems will run, including systems that wait for Set.
+func TestATreeIsPrintedInExecutionOrder(t *testing.T) {
 	x, w := newTrees(t)
 	x.room.Add("asked", func(s netloop.Stage) func(*netloop.Tick) {
 		if s != netloop.Update {
@@ -294,7 +293,7 @@ func TestATreeIsPrintedAsItWillRun(t *testing.T) {
 	x.tick(t, w, "asked new b c a")
 }
 
-func TestSystemsAndGroupsAreMoved(t *testing.T) {
+func TestSystemsAndGroupsCanBeMoved(t *testing.T) {
 	x, w := newTrees(t)
 	move := func(name, want string, to ...netloop.SystemOption) {
 		t.Helper()
@@ -304,13 +303,13 @@ func TestSystemsAndGroupsAreMoved(t *testing.T) {
 		x.tick(t, w, want)
 	}
 	move("c", "c a b", netloop.Before("a"))
-	move("c", "a c b", netloop.After("a")) // It forgets where it stood.
+	move("c", "a c b", netloop.After("a")) // It drops its old position.
 	l := x.room.Loop()
 	l.Group("g", netloop.Priority(netloop.PriorityLate)).Append(x.system("d"), x.system("e"))
 	set(t, l)
 	x.tick(t, w, "a c b d e")
 	move("b", "a c d b e", netloop.Before("e"))        // Into the group of e.
-	move("a", "d b e a c", netloop.InSystemGroup("g")) // And c is still after a.
+	move("a", "d b e a c", netloop.InSystemGroup("g")) // c remains after a.
 	move("g", "d b e a c", netloop.Before("c"))
 	move("d", "b e a c d", netloop.InSystemGroup(""))
 	move("e", "b a c d e", netloop.After("d"), netloop.Priority(netloop.PriorityFirst))
@@ -333,7 +332,7 @@ func TestSystemsAndGroupsAreMoved(t *testing.T) {
 	}
 }
 
-func TestANodeHasHandleStateAndCost(t *testing.T) {
+func TestANodeReportsHandleStateAndCost(t *testing.T) {
 	x := new(trees)
 	w := open(t, func(r *netloop.Room) {
 		x.room = r
@@ -372,7 +371,7 @@ func TestANodeHasHandleStateAndCost(t *testing.T) {
 	if n := find(l, "fresh"); n.System != fresh || !n.Pending {
 		t.Errorf("to be added: %+v", n)
 	}
-	for range l.All() { // Whoever has found what it looks for stops.
+	for range l.All() { // A loop may stop early.
 		break
 	}
 	if n := find(l, "a"); !n.Pending || !n.Disabled || n.System.Name() != "a" || find(l, "b").Pending {
@@ -380,7 +379,7 @@ func TestANodeHasHandleStateAndCost(t *testing.T) {
 	}
 }
 
-func TestAllStagesAreThoseOfATickInOrder(t *testing.T) {
+func TestAllStagesListsTheStagesInOrder(t *testing.T) {
 	var ran []netloop.Stage
 	w := open(t, func(r *netloop.Room) {
 		r.Add("all", func(s netloop.Stage) func(*netloop.Tick) {
@@ -389,6 +388,6 @@ func TestAllStagesAreThoseOfATickInOrder(t *testing.T) {
 	})
 	w.Step(1)
 	if !slices.Equal(ran, netloop.AllStages()) {
-		t.Errorf("ran %v, and all are %v", ran, netloop.AllStages())
+		t.Errorf("ran %v, AllStages is %v", ran, netloop.AllStages())
 	}
 }

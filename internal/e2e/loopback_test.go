@@ -13,14 +13,14 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// serve runs a server on a free port until the test ends, or stop is called,
-// which returns what Run returned.
+// serve runs a server on a free port until the test ends or stop is called, which returns the
+// result of Run.
 func serve(t *testing.T, g netloop.Game, rate uint64) (s *netloop.Server, stop func() error) {
 	t.Helper()
 	return serveAs(t, g, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(rate)}})
 }
 
-// running runs a server on free ports, and returns it with what Run will return.
+// running runs a server on free ports, and returns a channel with the result of Run.
 func running(ctx context.Context, t *testing.T, cfg netloop.Config, g netloop.Game, prepare ...func(*netloop.Server)) (*netloop.Server, <-chan error) {
 	t.Helper()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
@@ -39,8 +39,8 @@ func running(ctx context.Context, t *testing.T, cfg netloop.Config, g netloop.Ga
 	return s, done
 }
 
-// serveAs is serve with a configuration; its addresses are any. prepare is called before
-// the server listens.
+// serveAs is serve with a configuration, whose addresses are replaced by free ones. prepare runs
+// before the server listens.
 func serveAs(t *testing.T, g netloop.Game, cfg netloop.Config, prepare ...func(*netloop.Server)) (s *netloop.Server, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -71,7 +71,7 @@ func start(t *testing.T, c *client.Client, prepare func(*client.Client)) *client
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = c.Run(run) // Why it ended is read from Closed.
+		_ = c.Run(run) // The cause of the end is in Closed.
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -80,7 +80,7 @@ func start(t *testing.T, c *client.Client, prepare func(*client.Client)) *client
 	return c
 }
 
-// connect connects a client that the test steps itself, or not.
+// connect connects a client without running it; the test may step it.
 func connect(t *testing.T, addr string) *client.Client {
 	t.Helper()
 	return connectTo(t, addr, schema)
@@ -102,7 +102,7 @@ func connectTo(t *testing.T, addr string, schema *netloop.Schema) *client.Client
 	return c
 }
 
-// waitFor waits until ok, for at most a minute.
+// waitFor waits until ok returns true, for at most a minute.
 func waitFor(t testing.TB, ok func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -112,13 +112,13 @@ func waitFor(t testing.TB, ok func() bool) {
 		select {
 		case <-poll.C:
 		case <-deadline:
-			t.Fatal("it did not come to pass within a minute")
+			t.Fatal("the condition was not met within a minute")
 		}
 	}
 }
 
-// unrun makes a server, and checks at the end that nothing of it is left.
-func unrun(t *testing.T, cfg netloop.Config, g netloop.Game) *netloop.Server {
+// newUnrunServer makes a server, and checks at the end of the test that it leaked nothing.
+func newUnrunServer(t *testing.T, cfg netloop.Config, g netloop.Game) *netloop.Server {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
 	t.Cleanup(func() {

@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// What the limits take at once fits the queues before them.
+// A burst within the rate limits fits into the queues behind them.
 func TestABurstWithinTheLimitsArrivesWhole(t *testing.T) {
 	for _, limits := range []netloop.RPCLimits{{}, {Burst: 5000}} {
 		const standard = 2000
@@ -23,7 +23,7 @@ func TestABurstWithinTheLimitsArrivesWhole(t *testing.T) {
 			echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { ran++; return nil })
 		}, netlooptest.Limits(limits))
 		c := play(t, w, perfect)
-		for range 2 { // The second half is warned about.
+		for range 2 { // The second burst exceeds the rate.
 			for range burst {
 				client.Send(c, echo, text{})
 			}
@@ -37,17 +37,17 @@ func TestABurstWithinTheLimitsArrivesWhole(t *testing.T) {
 
 const period = time.Second / 60
 
-// dear is a room whose messages take time: 100 µs each.
-type dear struct {
+// expensive is a room whose handlers take 100 µs each.
+type expensive struct {
 	spend   func(time.Duration)
 	now     func() time.Duration
 	ran     []string // of the tick
 	began   time.Duration
-	longest time.Duration // that the messages of a tick took
-	drained time.Duration // by those of the last tick
+	longest time.Duration // longest time of all messages of a tick
+	drained time.Duration // time of the messages of the last tick
 }
 
-func (d *dear) game(r *netloop.Room) {
+func (d *expensive) game(r *netloop.Room) {
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		things.Spawn(t, thing{}, netloop.OwnedBy(c.ID()))
 		return nil
@@ -69,15 +69,15 @@ func (d *dear) game(r *netloop.Room) {
 	}, netloop.After("rpc.drain"))
 }
 
-func newDear(t *testing.T, o ...netlooptest.Option) (*dear, *netlooptest.World) {
-	d := new(dear)
+func newExpensive(t *testing.T, o ...netlooptest.Option) (*expensive, *netlooptest.World) {
+	d := new(expensive)
 	w := open(t, d.game, o...)
 	d.spend, d.now = w.Spend, w.Now
 	return d, w
 }
 
-// warmUp lets the room learn what messages cost, from one client.
-func (d *dear) warmUp(w *netlooptest.World, c *client.Client) {
+// warmUp sends messages of one client until the room has measured their cost.
+func (d *expensive) warmUp(w *netlooptest.World, c *client.Client) {
 	for range 20 {
 		client.Send(c, echo, text{})
 		w.Step(1)
@@ -85,10 +85,10 @@ func (d *dear) warmUp(w *netlooptest.World, c *client.Client) {
 	d.longest = 0
 }
 
-// One client's burst costs the tick its share, everybody else's messages run in the tick in
-// which they arrive, and all of the burst runs in the end, in its order.
-func TestABurstOfDearMessagesLeavesTheTickItsTime(t *testing.T) {
-	d, w := newDear(t)
+// One client's burst takes only its share of each tick, messages of other clients run in the tick
+// of their arrival, and the whole burst runs in the end, in order.
+func TestABurstOfExpensiveMessagesIsSpreadOverTicks(t *testing.T) {
+	d, w := newExpensive(t)
 	quiet, flooder := play(t, w, perfect), play(t, w, perfect)
 	d.warmUp(w, quiet)
 	const burst = 1000
@@ -115,7 +115,7 @@ func TestABurstOfDearMessagesLeavesTheTickItsTime(t *testing.T) {
 		t.Errorf("messages took %v of a tick, want at most %v", d.longest, limit)
 	}
 	if len(flooded) != burst {
-		t.Errorf("%d of a burst of %d ran", len(flooded), burst)
+		t.Errorf("of the burst, %d of %d ran", len(flooded), burst)
 	}
 	for n, s := range flooded {
 		if s != fmt.Sprint("flood ", n) {
@@ -124,18 +124,18 @@ func TestABurstOfDearMessagesLeavesTheTickItsTime(t *testing.T) {
 	}
 }
 
-// Many clients at once take half of a tick and no more, and an early stage half of what is left
-// to those after it.
-func TestManyBurstsLeaveHalfOfTheTick(t *testing.T) {
-	d, w := newDear(t)
+// Bursts of many clients take half of a tick at most, and an early stage takes half of the budget
+// that remains for it and later stages.
+func TestManyBurstsTakeAtMostHalfOfATick(t *testing.T) {
+	d, w := newExpensive(t)
 	quiet := play(t, w, perfect)
 	d.warmUp(w, quiet)
-	var crowd []*client.Client
+	var flooders []*client.Client
 	for range 40 {
-		crowd = append(crowd, play(t, w, perfect))
+		flooders = append(flooders, play(t, w, perfect))
 	}
 	for n := range uint64(20) {
-		for _, c := range crowd {
+		for _, c := range flooders {
 			for range 10 {
 				client.Send(c, echo, text{S: "flood ", N: n}, netloop.RunAt(netloop.EarlyUpdate))
 			}
@@ -151,9 +151,9 @@ func TestManyBurstsLeaveHalfOfTheTick(t *testing.T) {
 	}
 }
 
-// A method that turns out to be dear costs few ticks too much: its price follows.
-func TestPricesFollowWhatMessagesTake(t *testing.T) {
-	d, w := newDear(t)
+// A method that becomes expensive makes few ticks too long: its price follows its cost.
+func TestPricesFollowTheCostOfMessages(t *testing.T) {
+	d, w := newExpensive(t)
 	flooder := play(t, w, perfect)
 	cheap := d.spend
 	d.spend = func(time.Duration) { cheap(time.Microsecond) }
@@ -176,9 +176,9 @@ func TestPricesFollowWhatMessagesTake(t *testing.T) {
 	}
 }
 
-// One message runs, however dear: nothing waits for ever.
-func TestAMessageDearerThanATickRuns(t *testing.T) {
-	d, w := newDear(t)
+// One message runs at any price, so no message waits forever.
+func TestAMessageLongerThanATickRuns(t *testing.T) {
+	d, w := newExpensive(t)
 	c, other := play(t, w, perfect), play(t, w, perfect)
 	spend := d.spend
 	d.spend = func(time.Duration) { spend(12 * time.Millisecond) }
@@ -198,10 +198,10 @@ func TestAMessageDearerThanATickRuns(t *testing.T) {
 	}
 }
 
-// A replay takes the prices of the recording, and not what messages take while it replays.
+// A replay uses the recorded prices, not the costs during the replay.
 func TestPricesReplay(t *testing.T) {
 	var file bytes.Buffer
-	d, w := newDear(t, netlooptest.Record(&file))
+	d, w := newExpensive(t, netlooptest.Record(&file))
 	c := play(t, w, perfect)
 	for range 200 {
 		client.Send(c, echo, text{})

@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// typed has a field for each limit that a tag sets.
+// typed has a field for each tag with a limit.
 type typed struct {
 	Text  string                  `net:"max=8"`
 	Bytes []byte                  `net:"max=8"`
@@ -35,10 +35,11 @@ var (
 	typedProto = netloop.NewRPC[*wrapperspb.BytesValue](sizeSchema, "proto")
 )
 
-// sized is a message with so many bytes in Big.
+// sized returns a message with n bytes in Big.
 func sized(n int) typed { return typed{Big: make([]byte, n)} }
 
-// tooMuch exceeds each limit by one, and says what the error must name.
+// tooMuch has messages that each exceed one limit by one, by the text that the error must
+// contain.
 var tooMuch = map[string]typed{
 	"Text":  {Text: strings.Repeat("x", 9)},
 	"Bytes": {Bytes: make([]byte, 9)},
@@ -65,9 +66,9 @@ func (g *sizeGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// A message that exceeds a limit is an error where a client sends it, whatever the tag, and
-// nothing is closed: a player's text is no mistake of the programmer's.
-func TestWhatDoesNotFitIsAnErrorOnAClient(t *testing.T) {
+// A message that exceeds a limit of any tag is an error of the client's Send, and the connection
+// remains open: a player's text is not a mistake of the programmer.
+func TestTooLargeMessagesAreErrorsOnAClient(t *testing.T) {
 	g := &sizeGame{}
 	w := netlooptest.New(t, g)
 	c := play(t, w, perfect)
@@ -125,20 +126,20 @@ func TestWhatDoesNotFitIsAnErrorOnAClient(t *testing.T) {
 	}
 }
 
-// There is one limit of a message, whoever sends it and whether it asks or answers.
-func TestMaxMessageHoldsInEveryDirection(t *testing.T) {
+// MaxMessage applies to both senders, to questions and to answers.
+func TestMaxMessageAppliesInEveryDirection(t *testing.T) {
 	g := &sizeGame{}
 	w := netlooptest.New(t, g)
 	c := play(t, w, perfect)
 	var got int
 	client.Handle(c, typedLine, func(_ *netloop.Tick, m typed) { got = len(m.Big) })
-	rest := netloop.MaxMessage // beside what is in Big
+	rest := netloop.MaxMessage // size of the rest of the message
 	for client.Send(c, typedLine, sized(rest)) != nil {
 		rest--
 	}
 	most := rest
 	if over := netloop.MaxMessage - most; over < 2 || over > 40 {
-		t.Fatalf("beside Big a message takes %d bytes", over)
+		t.Fatalf("without Big a message takes %d bytes", over)
 	}
 	w.Step(3)
 	if len(g.got) != 1 || len(g.got[0].Big) != most {

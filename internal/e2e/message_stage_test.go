@@ -11,17 +11,17 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestLossesOfTheLineage plays, from a client's Send to the handler, the ways in
-// which the designs before this one lost staged messages: two messages in one
-// packet, and fixed steps that are none, one or two in the tick that takes it.
-func TestLossesOfTheLineage(t *testing.T) {
+// TestStagedMessagesSurviveSharedPacketsAndTicksWithoutFixedSteps: staged messages arrive
+// although two share a packet, and although the tick that takes the packet has no fixed step, one
+// or two.
+func TestStagedMessagesSurviveSharedPacketsAndTicksWithoutFixedSteps(t *testing.T) {
 	const steady, half, double = 60, 30, 120 // Hz of fixed steps, at 60 ticks a second
 	for _, tt := range []struct {
 		name  string
 		fixed uint64
 		steps int // in the tick that takes the packet
 		sent  []netloop.Stage
-		want  []string // tick after the packet's, and stage
+		want  []string // ticks after the packet's tick, and stage
 	}{
 		{"FixedUpdate and Update, 1 step", steady, 1, []netloop.Stage{netloop.FixedUpdate, netloop.Update}, []string{"0 FixedUpdate A", "0 Update B"}},
 		{"FixedUpdate and Update, 0 steps", half, 0, []netloop.Stage{netloop.FixedUpdate, netloop.Update}, []string{"0 Update B", "1 FixedUpdate A"}},
@@ -36,7 +36,7 @@ func TestLossesOfTheLineage(t *testing.T) {
 			steps := map[uint64]int{}
 			w := open(t, func(r *netloop.Room) {
 				r.On(netloop.FixedUpdate, "test.step", func(tick *netloop.Tick) { steps[tick.Number()]++ })
-				// Registered before any message, and run before the poll.
+				// Registered before any message, and runs before the poll.
 				r.On(netloop.EarlyUpdate, "test.early", func(*netloop.Tick) {}, netloop.Before("transport.poll"))
 				echo.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, m text) error {
 					ran = append(ran, fmt.Sprint(tick.Number()-took, " ", tick.Stage(), " ", m.S))

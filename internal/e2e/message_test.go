@@ -37,7 +37,7 @@ func TestMessagesArriveInOrderExactlyOnce(t *testing.T) {
 	}
 }
 
-func TestUnreliableMessagesAreNeverSeenTwice(t *testing.T) {
+func TestUnreliableMessagesAreNeverDuplicated(t *testing.T) {
 	seen := map[uint64]int{}
 	w := open(t, func(r *netloop.Room) {
 		loose.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m text) error { seen[m.N]++; return nil })
@@ -58,7 +58,7 @@ func TestUnreliableMessagesAreNeverSeenTwice(t *testing.T) {
 	}
 }
 
-func TestTargetsNameWhoGetsIt(t *testing.T) {
+func TestTargetsSelectTheReceivers(t *testing.T) {
 	var send func(tick *netloop.Tick)
 	w := open(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.tell", func(tick *netloop.Tick) {
@@ -88,21 +88,21 @@ func TestTargetsNameWhoGetsIt(t *testing.T) {
 		to   netloop.Target
 		want []int
 	}{
-		"everyone":                  {netloop.Everyone(), []int{1, 1, 1}},
-		"to":                        {netloop.To(ids[2], ids[0]), []int{1, 0, 1}},
-		"to nobody":                 {netloop.To(), []int{0, 0, 0}},
-		"zero":                      {netloop.Target{}, []int{0, 0, 0}},
-		"except":                    {netloop.Except(ids[0]), []int{0, 1, 1}},
-		"owner":                     {netloop.OwnerOf(owned), []int{0, 1, 0}},
-		"owner of nobody's":         {netloop.OwnerOf(ofNobody), []int{0, 0, 0}},
-		"observers":                 {netloop.Observers(owned), []int{1, 1, 1}},
-		"observers of what is gone": {netloop.Observers(gone), []int{0, 0, 0}},
-		"observers but one":         {netloop.Observers(owned).Except(ids[1]), []int{1, 0, 1}},
-		"except twice":              {netloop.Except(ids[0]).Except(ids[2]), []int{0, 1, 0}},
-		"both":                      {netloop.Except(ids[2]).And(netloop.To(ids[1], ids[2])), []int{0, 1, 0}},
-		"either, once":              {netloop.OwnerOf(owned).Or(netloop.Where(first)).Or(netloop.To(ids[0])), []int{1, 1, 0}},
-		"nobody and all":            {netloop.To().And(netloop.Everyone()), []int{0, 0, 0}},
-		"where":                     {netloop.Where(func(c *netloop.Client) bool { return c.ID() == ids[2] }), []int{0, 0, 1}},
+		"everyone":                   {netloop.Everyone(), []int{1, 1, 1}},
+		"to":                         {netloop.To(ids[2], ids[0]), []int{1, 0, 1}},
+		"to none":                    {netloop.To(), []int{0, 0, 0}},
+		"zero":                       {netloop.Target{}, []int{0, 0, 0}},
+		"except":                     {netloop.Except(ids[0]), []int{0, 1, 1}},
+		"owner":                      {netloop.OwnerOf(owned), []int{0, 1, 0}},
+		"owner of an unowned object": {netloop.OwnerOf(ofNobody), []int{0, 0, 0}},
+		"observers":                  {netloop.Observers(owned), []int{1, 1, 1}},
+		"observers of a despawned":   {netloop.Observers(gone), []int{0, 0, 0}},
+		"observers but one":          {netloop.Observers(owned).Except(ids[1]), []int{1, 0, 1}},
+		"except twice":               {netloop.Except(ids[0]).Except(ids[2]), []int{0, 1, 0}},
+		"both":                       {netloop.Except(ids[2]).And(netloop.To(ids[1], ids[2])), []int{0, 1, 0}},
+		"either, once":               {netloop.OwnerOf(owned).Or(netloop.Where(first)).Or(netloop.To(ids[0])), []int{1, 1, 0}},
+		"none and all":               {netloop.To().And(netloop.Everyone()), []int{0, 0, 0}},
+		"where":                      {netloop.Where(func(c *netloop.Client) bool { return c.ID() == ids[2] }), []int{0, 0, 1}},
 	} {
 		clear(got)
 		send = func(tick *netloop.Tick) { told.Send(tick, c.to, text{}) }
@@ -125,10 +125,10 @@ func TestRefsResolveOnBothSides(t *testing.T) {
 		for o := range things.All(tick) {
 			other, ok := o.State().Other.Get(tick)
 			if (o.State().N == 2) != ok || ok && other.State().N != 1 {
-				t.Errorf("thing %d refers to %v, %v", o.State().N, other, ok)
+				t.Errorf("thing %d has a Ref to %v, %v", o.State().N, other, ok)
 			}
 			if _, ok := (netloop.Ref[note]{}).Get(tick); ok {
-				t.Error("the zero Ref refers to something")
+				t.Error("the zero Ref has an object")
 			}
 		}
 	}
@@ -136,9 +136,9 @@ func TestRefsResolveOnBothSides(t *testing.T) {
 	w.Look(c, check)
 }
 
-// TestMessagesThatCannotLeavePanic: the sender is the game itself, and silence
-// would hide it.
-func TestMessagesThatCannotLeavePanic(t *testing.T) {
+// TestUnsendableMessagesPanic: the game itself is the sender, and without a panic the mistake
+// would be hidden.
+func TestUnsendableMessagesPanic(t *testing.T) {
 	type long struct {
 		S string `net:"max=2000"`
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestTranscriptOfMessages writes down whole ticks of a room and the frames
-// of its two clients: messages of every stage, fixed steps that are none or one, a
-// budget that is too small, calls that are answered later, and a leaver.
+// TestTranscriptOfMessages prints whole ticks of a room and the frames of its two clients:
+// messages of every stage, ticks with no fixed step or one, a budget that is too small, calls
+// with later answers, and a leaver.
 func TestTranscriptOfMessages(t *testing.T) {
 	var log strings.Builder
 	say := func(tick *netloop.Tick, format string, a ...any) {

@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// A client that sends an RPC without a handler is told so, in each room and after each move. A
-// question is answered, as ever.
-func TestSendSaysThatNobodyHandlesTheRPC(t *testing.T) {
+// A client's Send of an RPC without a handler returns an error, in each room and after each move.
+// A call gets an error as its answer.
+func TestSendReportsAnUnhandledRPC(t *testing.T) {
 	type note struct{ N uint8 }
 	quiet := netloop.NewSchema("quiet", 1, 0)
 	var notes []*netloop.RPC[note]

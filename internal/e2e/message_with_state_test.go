@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// spawner spawns a thing every tick while it goes on, and tells of it at once.
+// spawner spawns a thing in every tick while it is on, and announces it by a message.
 type spawner struct {
 	on    bool
 	stage netloop.Stage
@@ -27,18 +27,18 @@ func (s *spawner) open(r *netloop.Room) {
 		}
 		s.n++
 		o := things.Spawn(tick, thing{N: int32(s.n)})
-		spawned.Send(tick, netloop.Everyone(), birth{o.Ref(), s.n}, s.o...)
+		spawned.Send(tick, netloop.Everyone(), announcement{o.Ref(), s.n}, s.o...)
 	})
 }
 
-// births is what a client hears: how many in order, and how many with their object.
-type births struct {
+// announcements records a client's messages: how many in order, and how many with their object.
+type announcements struct {
 	heard []uint64
 	found int
 }
 
-func (b *births) listen(c *client.Client) {
-	client.Handle(c, spawned, func(tick *netloop.Tick, m birth) {
+func (b *announcements) listen(c *client.Client) {
+	client.Handle(c, spawned, func(tick *netloop.Tick, m announcement) {
 		b.heard = append(b.heard, m.N)
 		if o, ok := m.Thing.Get(tick); ok && o.State().N == int32(m.N) {
 			b.found++
@@ -46,7 +46,7 @@ func (b *births) listen(c *client.Client) {
 	})
 }
 
-func (b *births) inOrder() bool {
+func (b *announcements) inOrder() bool {
 	for i, n := range b.heard {
 		if n != uint64(i+1) {
 			return false
@@ -66,17 +66,17 @@ func TestMessageWithStateFindsItsObject(t *testing.T) {
 				w := open(t, s.open)
 				// The jitter of datagrams lets the stream overtake the state.
 				c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond, Jitter: 30 * time.Millisecond})
-				var b births
+				var b announcements
 				b.listen(c)
 				s.on = true
 				w.Step(200)
 				s.on = false
 				w.Step(60)
 				if uint64(len(b.heard)) != s.n || !b.inOrder() {
-					t.Errorf("with state %v: heard %d of %d, in order %v", with, len(b.heard), s.n, b.inOrder())
+					t.Errorf("with state %v: got %d of %d, in order %v", with, len(b.heard), s.n, b.inOrder())
 				}
 				if with != (b.found == len(b.heard)) {
-					t.Errorf("with state %v: %d of %d objects were there", with, b.found, len(b.heard))
+					t.Errorf("with state %v: %d of %d objects were known", with, b.found, len(b.heard))
 				}
 				if st := c.Stats(); st.Held != 0 || st.Early != 0 {
 					t.Errorf("%d are held, %d ran early", st.Held, st.Early)
@@ -93,29 +93,29 @@ func TestMessagesWithStateUnderLoss(t *testing.T) {
 		l := bad
 		l.Loss = 0.1
 		c := play(t, w, l)
-		var b births
+		var b announcements
 		b.listen(c)
 		s.on = true
 		w.Step(300)
 		s.on = false
 		w.Until(600, func() bool { return uint64(len(b.heard)) == s.n })
 		if !b.inOrder() {
-			t.Errorf("seed %d: heard %v", seed+1, b.heard)
+			t.Errorf("seed %d: got %v", seed+1, b.heard)
 		}
-		// Of two copies of a new object both are lost once in a hundred; then the
-		// message does not wait for a third.
+		// Both copies of a new object are lost in one of a hundred cases. The message does not
+		// wait for a third copy.
 		if b.found < len(b.heard)*95/100 {
-			t.Errorf("seed %d: %d of %d objects were there", seed+1, b.found, len(b.heard))
+			t.Errorf("seed %d: %d of %d objects were known", seed+1, b.found, len(b.heard))
 		}
 	}
 }
 
-func TestHeldMessagesAreOvertakenAndKeepTheirOrder(t *testing.T) {
+func TestOtherMessagesOvertakeHeldOnes(t *testing.T) {
 	var ran []string
 	w := open(t, func(*netloop.Room) {})
 	c := play(t, w, perfect)
 	client.Handle(c, told, func(_ *netloop.Tick, m text) { ran = append(ran, fmt.Sprint(m.S, m.N)) })
-	w.Tick(func(tick *netloop.Tick) { // After the snapshot of its tick: they wait for the next.
+	w.Tick(func(tick *netloop.Tick) { // After this tick's snapshot: they wait for the next one.
 		for n := range uint64(3) {
 			told.Send(tick, netloop.Everyone(), text{S: "held", N: n}, netloop.WithState())
 			told.Send(tick, netloop.Everyone(), text{S: "free", N: n})
@@ -128,7 +128,7 @@ func TestHeldMessagesAreOvertakenAndKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// hold sends messages with state in a tick that is long before the next snapshot.
+// hold sends messages with state in a tick long before the next snapshot.
 func hold(t *testing.T, n int, size int) (w *netlooptest.World, c *client.Client, ran *[]uint64) {
 	t.Helper()
 	ran = new([]uint64)
@@ -150,7 +150,7 @@ func hold(t *testing.T, n int, size int) (w *netlooptest.World, c *client.Client
 	return w, c, ran
 }
 
-func TestWhatIsHeldIsBoundedInNumber(t *testing.T) {
+func TestHeldMessagesAreBoundedInNumber(t *testing.T) {
 	w, c, ran := hold(t, 300, 0)
 	w.Until(60, func() bool { return c.Stats().Held > 0 })
 	if s := c.Stats(); s.Held != 256 || s.Early != 44 || len(*ran) != 44 {
@@ -162,7 +162,7 @@ func TestWhatIsHeldIsBoundedInNumber(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
+func TestHeldMessagesAreBoundedInBytes(t *testing.T) {
 	w, c, ran := hold(t, 20, 6000)
 	w.Until(60, func() bool { return c.Stats().Held > 0 })
 	if s := c.Stats(); s.Held != 10 || s.Early != 10 || len(*ran) != 10 {
@@ -181,8 +181,8 @@ func TestOnlyTheServerSendsWithState(t *testing.T) {
 	client.Send(c, echo, text{}, netloop.WithState())
 }
 
-// A client of this build does not even send what the server would refuse.
-func TestAClientSendsNothingThatIsServerOnly(t *testing.T) {
+// The client refuses to send messages that the server would refuse.
+func TestAClientCannotSendServerOnlyMessages(t *testing.T) {
 	sc := netloop.NewSchema("server only", 1, 0)
 	inner := netloop.NewRPC[text](sc, "inner", netloop.ServerOnly())
 	w := netlooptest.New(t, game{schema: sc})
@@ -195,8 +195,8 @@ func TestAClientSendsNothingThatIsServerOnly(t *testing.T) {
 	client.Send(c, inner, text{})
 }
 
-// No snapshot follows the server's last words, so they do not wait for one.
-func TestWhatIsHeldRunsWhenTheConnectionEnds(t *testing.T) {
+// No snapshot follows the server's last messages, so they do not wait for one.
+func TestHeldMessagesRunWhenTheConnectionEnds(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond})
 	var ran []string
@@ -213,9 +213,9 @@ func TestWhatIsHeldRunsWhenTheConnectionEnds(t *testing.T) {
 	}
 }
 
-// A client that joins a large world gets it over many ticks. What it is told in OnJoin waits
-// for the object that it names, however far behind the client is in the rest.
-func TestMessageWithStateWaitsForWhatDidNotFit(t *testing.T) {
+// A joiner gets a large world over many ticks. A message of OnJoin waits for the object that it
+// names, even if most other objects have not arrived.
+func TestAMessageWithStateWaitsForADeferredObject(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {
 			for i := range 5000 {
@@ -224,13 +224,13 @@ func TestMessageWithStateWaitsForWhatDidNotFit(t *testing.T) {
 		})
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
 			o := things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()))
-			spawned.Send(tick, netloop.To(c.ID()), birth{o.Ref(), 1}, netloop.WithState())
+			spawned.Send(tick, netloop.To(c.ID()), announcement{o.Ref(), 1}, netloop.WithState())
 			return nil
 		})
 	})
 	w.Step(1)
 	c := w.JoinAs(client.Config{Schema: schema}, perfect)
-	var b births
+	var b announcements
 	b.listen(c)
 	waited := 0
 	w.Until(100, func() bool {

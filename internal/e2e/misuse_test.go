@@ -19,9 +19,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestAServerNamesMisusedState: in its log, with class, object and field, the same one at most
-// every ten seconds, and every one in a metric; but only if it is told to look.
-func TestAServerNamesMisusedState(t *testing.T) {
+// TestAServerLogsMisusedState: the log names class, object and field, the same one at most every
+// ten seconds; a metric counts each. Both only with the development checks.
+func TestAServerLogsMisusedState(t *testing.T) {
 	for _, check := range []bool{true, false} {
 		core, logs := zapobserver.New(zapcore.ErrorLevel)
 		var kept *note
@@ -57,7 +57,7 @@ func TestAServerNamesMisusedState(t *testing.T) {
 	}
 }
 
-// TestRefusedValuesReplay: whether values are refused is part of a recording.
+// TestRefusedValuesReplay: the setting of value checks is part of a recording.
 func TestRefusedValuesReplay(t *testing.T) {
 	var file bytes.Buffer
 	game := script(func(r *netloop.Room) {
@@ -74,7 +74,7 @@ func TestRefusedValuesReplay(t *testing.T) {
 		if options = append(options, netlooptest.Record(&file)); !refuse {
 			options = append(options, netlooptest.AllowMisfits())
 		}
-		w := netlooptest.New(deaf{t}, game, options...)
+		w := netlooptest.New(ignoreErrors{t}, game, options...)
 		play(t, w, perfect)
 		w.Step(100)
 		p, err := netloop.NewReplay(netloop.Config{}, game, bytes.NewReader(file.Bytes()))
@@ -91,19 +91,19 @@ func TestRefusedValuesReplay(t *testing.T) {
 	}
 }
 
-// deaf is a test that no misuse fails.
-type deaf struct{ testing.TB }
+// ignoreErrors is a test whose Errorf is ignored.
+type ignoreErrors struct{ testing.TB }
 
-func (deaf) Errorf(string, ...any) {}
+func (ignoreErrors) Errorf(string, ...any) {}
 
-func TestHooksBelongIntoOpen(t *testing.T) {
+func TestHooksRegisteredAfterOpenAreRefused(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.late", func(tick *netloop.Tick) {
 			r.OnJoin(func(*netloop.Tick, *netloop.Client) error {
-				t.Error("a hook that came too late ran")
+				t.Error("a hook registered after Open ran")
 				return nil
 			})
-			late := func(*netloop.Tick) { t.Error("a hook that came too late ran") }
+			late := func(*netloop.Tick) { t.Error("a hook registered after Open ran") }
 			r.OnStart(late)
 			r.OnAdmit(func(context.Context, *netloop.Join) error { late(nil); return nil })
 			r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { late(nil) })
@@ -139,7 +139,7 @@ func TestRegistrationErrorsFailOpen(t *testing.T) {
 	}
 }
 
-func TestTickThatOutlivesItsCallPanicsWithTheRemedy(t *testing.T) {
+func TestAStaleTickPanicsWithTheRemedy(t *testing.T) {
 	var kept *netloop.Tick
 	w := open(t, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.keep", func(tick *netloop.Tick) { kept = tick })
@@ -148,7 +148,7 @@ func TestTickThatOutlivesItsCallPanicsWithTheRemedy(t *testing.T) {
 	all := reflect.ValueOf(kept)
 	for i := range all.NumMethod() {
 		name, method := all.Type().Method(i).Name, all.Method(i)
-		if name == "String" { // It is for the text of failures.
+		if name == "String" { // String is for failure texts.
 			continue
 		}
 		args := make([]reflect.Value, method.Type().NumIn())

@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// After a move to another room of the same server, the room runs the client's first own input
-// within one round trip and three ticks after the client has joined it, whichever room is older.
+// After a move to another room of the server, the room runs the client's first own input within
+// one round trip and three ticks of the join, whether the new room is older or younger.
 func TestInputsRunSoonAfterAMove(t *testing.T) {
 	const ms = time.Millisecond
 	for _, delay := range []time.Duration{0, 30 * ms, 75 * ms} {

@@ -17,16 +17,16 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// gated is a server with tokens and the rooms "a" and "b", of which clients may move, the private
-// room "den" with the code HIDDEN, and an Opener that opens any room. It notes who joins.
+// gated is a server with tokens, the rooms "a" and "b", which clients may leave, the private room
+// "den" with the code HIDDEN, and an Opener that opens any room. It records joins.
 type gated struct {
 	t       *testing.T
 	server  *netloop.Server
 	service *token.Signer
-	scope   string // the room for which the tokens of enters are; empty: all
+	scope   string // the room of the tokens that enters uses; empty: all rooms
 
 	mu    sync.Mutex
-	asked []string          // names for which the game was asked to open a room
+	asked []string          // names of rooms that the game was asked to open
 	in    map[string]string // the newest client of each room
 }
 
@@ -34,7 +34,7 @@ func newGated(t *testing.T) *gated {
 	g := &gated{t: t, scope: "a", in: map[string]string{}}
 	var auth netloop.Auth
 	g.service, auth = login(t)
-	game := house{script: func(r *netloop.Room) {
+	game := roomsGame{script: func(r *netloop.Room) {
 		r.AllowMoves()
 		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
 			g.mu.Lock()
@@ -58,7 +58,7 @@ func newGated(t *testing.T) *gated {
 }
 
 func (g *gated) token(room string) string {
-	return signed(g.t, g.service, token.Grant{Subject: "ann", Room: room, Role: 3, From: time.Now(), For: time.Minute})
+	return signedToken(g.t, g.service, token.Grant{Subject: "ann", Room: room, Role: 3, From: time.Now(), For: time.Minute})
 }
 
 func (g *gated) ticket(room string, v netloop.Reservation) string {
@@ -70,7 +70,7 @@ func (g *gated) ticket(room string, v netloop.Reservation) string {
 	return string(all[0])
 }
 
-// enters is a client in room a.
+// enters joins a client to room a.
 func (g *gated) enters() (*nettest.Owner, *transport.Session, *netloopv1.Welcome) {
 	g.t.Helper()
 	d := &inproc.Dialer{Host: bridge.Netloop.Server(g.server).Local}
@@ -88,7 +88,7 @@ func (g *gated) enters() (*nettest.Owner, *transport.Session, *netloopv1.Welcome
 	return owner, s, w
 }
 
-// moves lets a client ask for a move, and then say any hello. It returns why the server refuses.
+// moves lets a client ask for a move, and then send any hello. It returns the server's refusal.
 func (g *gated) moves(ask string, say func(hello *netloopv1.Hello, w *netloopv1.Welcome)) error {
 	g.t.Helper()
 	owner, s, w := g.enters()
@@ -112,9 +112,10 @@ func (g *gated) moves(ask string, say func(hello *netloopv1.Hello, w *netloopv1.
 	}
 }
 
-// A client that moves is known by the ticket of moved alone. Any other hello on its connection is
-// checked like that of a newcomer: a token for one room opens no other one, and no Opener is asked.
-func TestATokenForOneRoomOpensNoOther(t *testing.T) {
+// Only the ticket of moved identifies a client that moves. Any other hello on its connection is
+// checked like that of a new client: a token for one room is refused in others, and no Opener
+// runs.
+func TestATokenForOneRoomIsRefusedInOthers(t *testing.T) {
 	g := newGated(t)
 	for what, c := range map[string]struct {
 		ask  string
@@ -123,7 +124,7 @@ func TestATokenForOneRoomOpensNoOther(t *testing.T) {
 	}{
 		"another room by its name":        {"anything", func(h *netloopv1.Hello, _ *netloopv1.Welcome) { h.Room = "b" }, netloop.CodeUnauthenticated},
 		"a room that the game would open": {"anything", func(h *netloopv1.Hello, _ *netloopv1.Welcome) { h.Room = "made up" }, netloop.CodeUnauthenticated},
-		"with a secret that nobody has issued": {"anything", func(h *netloopv1.Hello, _ *netloopv1.Welcome) {
+		"with an unknown secret": {"anything", func(h *netloopv1.Hello, _ *netloopv1.Welcome) {
 			h.Room, h.Resume = "b", &netloopv1.Resume{Token: make([]byte, 32)}
 		}, netloop.CodeUnauthenticated},
 		"with such a secret and the ticket of moved": {"anything", func(h *netloopv1.Hello, _ *netloopv1.Welcome) {
@@ -152,12 +153,12 @@ func TestATokenForOneRoomOpensNoOther(t *testing.T) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.asked) > 0 || len(g.in) != 1 {
-		t.Errorf("the game was asked to open %q, and the rooms have %v: want nobody outside of a", g.asked, g.in)
+		t.Errorf("the game was asked to open %q, and the rooms have %v: want clients in a only", g.asked, g.in)
 	}
 }
 
-// A token for all rooms opens one: a client that moves needs the ticket of moved, and nothing
-// beside it to come in by, or another token.
+// A token for all rooms is used once: a client that moves needs exactly the ticket of moved, or
+// another token.
 func TestATokenForAllRoomsIsUsedOnce(t *testing.T) {
 	g := newGated(t)
 	g.scope = ""
@@ -172,13 +173,14 @@ func TestATokenForAllRoomsIsUsedOnce(t *testing.T) {
 		var refused *transport.Refusal
 		err := g.moves("anything", func(h *netloopv1.Hello, _ *netloopv1.Welcome) { say(h) })
 		if !errors.As(err, &refused) || refused.Code != netloop.CodeUnauthenticated {
-			t.Errorf("%s: %v, want a refusal for want of a token", what, err)
+			t.Errorf("%s: %v, want a refusal because of the missing token", what, err)
 		}
 	}
 }
 
-// A ticket of the server's lets a client move whose token is for another room, as the player that
-// it is, into the kind of seat that was reserved. A token of its own lets it in anywhere, once.
+// A ticket from the server moves a client even if its token is for another room. The client
+// remains the same player and gets the reserved kind of seat. A new token admits it to any room,
+// once.
 func TestAMoveByATicketKeepsThePlayer(t *testing.T) {
 	g := newGated(t)
 	enters := func(what, room, want string, err error) {
@@ -198,7 +200,7 @@ func TestAMoveByATicketKeepsThePlayer(t *testing.T) {
 	watches := g.ticket("c", netloop.Reservation{Spectator: true})
 	enters("a seat to watch from", "c", "ann, role 3, watches true",
 		g.moves(watches, func(h *netloopv1.Hello, _ *netloopv1.Welcome) { h.Ticket = watches }))
-	once := signed(t, g.service, token.Grant{Subject: "bob", Room: "b", From: time.Now(), For: time.Minute})
+	once := signedToken(t, g.service, token.Grant{Subject: "bob", Room: "b", From: time.Now(), For: time.Minute})
 	say := func(h *netloopv1.Hello, _ *netloopv1.Welcome) { h.Room, h.Token = "b", once }
 	enters("a token for that room", "b", "bob, role 0, watches false", g.moves("anything", say))
 	var refused *transport.Refusal
@@ -207,9 +209,9 @@ func TestAMoveByATicketKeepsThePlayer(t *testing.T) {
 	}
 }
 
-// A client moves by itself only where the game lets it: elsewhere it is told that it may not, and
-// one that asks all the same breaks the protocol. The game itself may send it on.
-func TestClientsMoveWhereTheGameLetsThem(t *testing.T) {
+// A client asks for a move only if the game has allowed it. Otherwise Move returns an error, and
+// a client that asks nevertheless violates the protocol. The game itself may move the client.
+func TestClientsMoveOnlyWhereTheGameAllowsIt(t *testing.T) {
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		if r.Spec().Name == "open" {
 			r.AllowMoves()
@@ -220,7 +222,7 @@ func TestClientsMoveWhereTheGameLetsThem(t *testing.T) {
 	c := joinRoom(w, "shut")
 	w.Step(30)
 	if c.Move(seats(t, w, "open", netloop.Reservation{})[0]) == nil {
-		t.Error("a client may ask where the game has not said so")
+		t.Error("a client may ask for a move without AllowMoves")
 	}
 	w.Room("shut").Tick(func(tick *netloop.Tick) {
 		for other := range tick.Clients() {
@@ -248,6 +250,6 @@ func TestClientsMoveWhereTheGameLetsThem(t *testing.T) {
 	session.AskMove("anything")
 	session.Flush(0)
 	if a := owner.Find(t, "the end", nettest.Kind(transport.Gone)); a.Closed.Code != netloop.CodeProtocol {
-		t.Errorf("a client that asks all the same is closed with %v", a.Closed)
+		t.Errorf("a client that asks nevertheless is closed with %v", a.Closed)
 	}
 }

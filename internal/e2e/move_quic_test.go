@@ -8,9 +8,9 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// Over QUIC a client moves from room to room and back, on the connection that it has.
+// Over QUIC a client moves to another room and back over one connection.
 func TestAClientMovesOverQUIC(t *testing.T) {
-	s, _ := serve(t, houses(nil), 60)
+	s, _ := serve(t, lobbyGame(nil), 60)
 	if _, err := s.OpenRoom(t.Context(), table("table")); err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// houses is a lobby with tables: a client that says the name of a table by echo is sent there.
-func houses(open func(*netloop.Room)) script {
+// lobbyGame is a lobby with tables: the game moves a client to the table that it names by echo.
+func lobbyGame(open func(*netloop.Room)) script {
 	return func(r *netloop.Room) {
 		r.AllowMoves()
 		r.OnStart(func(tick *netloop.Tick) {
@@ -38,11 +38,12 @@ func houses(open func(*netloop.Room)) script {
 	}
 }
 
-// A client goes from room to room over one connection, sent by the game or by itself: it leaves one
-// and joins the other, its objects are those of the room where it is, and its watchers go on.
+// A client moves between rooms over one connection, by the game or by its own request: it leaves
+// one room and joins the other, its objects are those of its current room, and its watchers
+// remain.
 func TestAClientMoves(t *testing.T) {
 	var log []string
-	w := netlooptest.New(t, houses(func(r *netloop.Room) {
+	w := netlooptest.New(t, lobbyGame(func(r *netloop.Room) {
 		name := r.Spec().Name
 		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
 			log = append(log, fmt.Sprintf("join %q %v", name, c.Join().Ticket))
@@ -75,7 +76,7 @@ func TestAClientMoves(t *testing.T) {
 	w.Step(20)
 	w.Settle()
 	w.Step(120)
-	plays(t, "who was sent on", c, "table")
+	plays(t, "a moved client", c, "table")
 	if c.ID() == lobbyID || c.Stats().Drops != 0 || seen != 6 {
 		t.Errorf("id %d as before, %d breaks, %d objects: want another, none and 6", c.ID(), c.Stats().Drops, seen)
 	}
@@ -86,7 +87,7 @@ func TestAClientMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Step(120)
-	plays(t, "who went back", c, "")
+	plays(t, "a client moved back", c, "")
 	if seen != 1 {
 		t.Errorf("%d objects in the lobby", seen)
 	}
@@ -111,8 +112,8 @@ func TestAClientMoves(t *testing.T) {
 	}
 }
 
-// A room that does not take a client closes it with the reason: it has left the other.
-func TestAMoveThatIsRefused(t *testing.T) {
+// A room that refuses a moved client closes it with the reason, since it has left the other room.
+func TestARefusedMoveClosesTheClient(t *testing.T) {
 	for what, code := range map[string]netloop.Code{"unknown": netloop.CodeTicket, "refused": netloop.CodeGame, "gone": netloop.CodeTicket} {
 		t.Run(what, func(t *testing.T) {
 			left := 0
@@ -149,11 +150,11 @@ func TestAMoveThatIsRefused(t *testing.T) {
 	}
 }
 
-// A connection that breaks on the way costs nothing: the client comes with the same ticket.
+// A break during a move loses nothing: the client reconnects with the same ticket.
 func TestAMoveSurvivesABreak(t *testing.T) {
 	for after := range 12 {
 		joins := 0
-		w := netlooptest.New(t, houses(func(r *netloop.Room) {
+		w := netlooptest.New(t, lobbyGame(func(r *netloop.Room) {
 			r.OnJoin(func(*netloop.Tick, *netloop.Client) error {
 				if r.Spec().Name == "a" {
 					joins++
@@ -189,9 +190,9 @@ func TestAMoveSurvivesABreak(t *testing.T) {
 	}
 }
 
-// Who has lost its connection moves when it is back, and a room that ends right after it has sent
-// its clients on takes none of them along.
-func TestWhoIsSentOnOutlivesTheRoom(t *testing.T) {
+// A client without a connection moves once it has reconnected. A room that ends right after it
+// has moved its clients does not close them.
+func TestAMovedClientOutlivesTheRoom(t *testing.T) {
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		told.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, m text) error {
 			for c := range tick.Clients() {
@@ -208,13 +209,13 @@ func TestWhoIsSentOnOutlivesTheRoom(t *testing.T) {
 	client.Send(c, told, text{S: string(seats(t, w, "b", netloop.Reservation{})[0])})
 	w.Step(60)
 	if w.Room("a").Ended() == nil {
-		t.Error("the room goes on")
+		t.Error("the room has not ended")
 	}
-	plays(t, "who was sent on", c, "b")
+	plays(t, "a moved client", c, "b")
 
 	ticket := seats(t, w, "b", netloop.Reservation{TTL: time.Minute})[0]
 	w.Cut(away)
-	w.Step(6 * 60) // Now its room knows.
+	w.Step(6 * 60) // Now its room has noticed.
 	w.Tick(func(tick *netloop.Tick) {
 		for c := range tick.Clients() {
 			c.Move(tick, ticket)
@@ -222,11 +223,11 @@ func TestWhoIsSentOnOutlivesTheRoom(t *testing.T) {
 	})
 	w.Heal(away)
 	w.Step(6 * 60)
-	plays(t, "who came back", away, "b")
+	plays(t, "a reconnected client", away, "b")
 }
 
-// Who moves need not prove again who it is, and is the same player there.
-func TestWhoMovesIsKnown(t *testing.T) {
+// A moved client needs no new token, and is the same player.
+func TestAMovedClientIsTheSamePlayer(t *testing.T) {
 	subjects := map[string]string{}
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		r.AllowMoves()
@@ -250,16 +251,16 @@ func TestWhoMovesIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Step(60)
-		plays(t, "who moves", c, name)
+		plays(t, "a moved client", c, name)
 	}
 	if want := map[string]string{"": "ann1", "a": "ann1", "b": "ann1"}; fmt.Sprint(subjects) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", subjects, want)
 	}
 }
 
-// Every room replays whose clients came from others and went to others.
+// Rooms replay whose clients moved in and out.
 func TestMovesReplay(t *testing.T) {
-	g := houses(func(r *netloop.Room) {
+	g := lobbyGame(func(r *netloop.Room) {
 		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {
 			things.Spawn(tick, thing{N: int32(why.Code)})
 		})
@@ -269,7 +270,7 @@ func TestMovesReplay(t *testing.T) {
 		})
 	})
 	var lobby bytes.Buffer
-	tables := new(sheet)
+	tables := new(memoryFile)
 	w := netlooptest.New(t, g, netlooptest.Record(&lobby), netlooptest.RecordRoom(func(netloop.RoomInfo) (io.WriteCloser, error) { return tables, nil }))
 	if _, err := w.OpenRoom(table("a")); err != nil {
 		t.Fatal(err)
@@ -281,7 +282,7 @@ func TestMovesReplay(t *testing.T) {
 		w.Step(10)
 		w.Settle()
 		w.Step(40)
-		plays(t, "who moves", c, "a")
+		plays(t, "a moved client", c, "a")
 	}
 	w.Room("a").Drain(0, netloop.CodeGame, "over")
 	w.Step(30)
@@ -296,12 +297,12 @@ func TestMovesReplay(t *testing.T) {
 	}
 }
 
-// A connection breaks in a move. A client that makes no other one ends. Any other one shows its
-// ticket again over the next connection, and a refusal there that may pass does not end it.
-func TestAConnectionBreaksInAMove(t *testing.T) {
+// A connection breaks in a move. A client without Reconnect ends. Other clients show the ticket
+// again over the next connection, and a temporary refusal there does not end them.
+func TestAMoveContinuesOnANewConnection(t *testing.T) {
 	for off, want := range map[bool]netloop.Code{true: netloop.CodeLost, false: 0} {
 		asked := 0
-		w := netlooptest.New(t, houses(func(r *netloop.Room) {
+		w := netlooptest.New(t, lobbyGame(func(r *netloop.Room) {
 			r.OnAdmit(func(context.Context, *netloop.Join) error {
 				if r.Spec().Name != "a" {
 					return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestObserversAreExact: a message to who has an object reaches nobody who has not,
-// whatever was decided in the very tick of sending.
+// TestObserversAreExact: a message to an object's observers reaches no other client, even if the
+// observers changed in the tick of sending.
 func TestObserversAreExact(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	a, b := play(t, w, perfect), play(t, w, perfect)
@@ -37,13 +37,13 @@ func TestObserversAreExact(t *testing.T) {
 	})
 	w.Step(2)
 	if got[a.ID()] != "12" || got[b.ID()] != "34" {
-		t.Errorf("a was told %q, b %q", got[a.ID()], got[b.ID()])
+		t.Errorf("a got %q, b %q", got[a.ID()], got[b.ID()])
 	}
 }
 
-// TestObserversKnowWhatWasJustSpawned: an object of this very tick is on its way
-// to everyone, a client of this very tick is shown what exists.
-func TestObserversKnowWhatWasJustSpawned(t *testing.T) {
+// TestObserversIncludeObjectsOfTheSameTick: an object of this tick has all its viewers as
+// observers, and a client of this tick observes all existing visible objects.
+func TestObserversIncludeObjectsOfTheSameTick(t *testing.T) {
 	var old *netloop.Object[thing]
 	got := 0
 	w := open(t, func(r *netloop.Room) {
@@ -58,12 +58,12 @@ func TestObserversKnowWhatWasJustSpawned(t *testing.T) {
 	client.Handle(c, told, func(*netloop.Tick, text) { got++ })
 	w.Step(5)
 	if got != 2 {
-		t.Errorf("%d of 2 messages came", got)
+		t.Errorf("%d of 2 messages arrived", got)
 	}
 }
 
-// TestObserversOfWhatIsOnAGrid: those whom the grid shows it.
-func TestObserversOfWhatIsOnAGrid(t *testing.T) {
+// TestObserversOfAnObjectOnAGrid: the clients to which the grid shows it.
+func TestObserversOfAnObjectOnAGrid(t *testing.T) {
 	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	c := play(t, w, perfect)

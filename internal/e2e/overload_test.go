@@ -21,7 +21,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// heavy makes a world whose ticks take as long as load says, a busy game aside.
+// heavy makes a world whose ticks take as long as load says, beside the busy game.
 func heavy(t *testing.T, load *time.Duration, spec netloop.RoomSpec) *netlooptest.World {
 	t.Helper()
 	var w *netlooptest.World
@@ -39,8 +39,8 @@ func sent(w *netlooptest.World, c *client.Client, n int) uint64 {
 	return c.Stats().Snapshots - before
 }
 
-// TestOverloadedServerClimbsAndRecovers makes ticks longer than their period and then
-// short again: snapshots are halved, joins refused, and all of it ends by itself.
+// TestOverloadedServerClimbsAndRecovers makes ticks longer than their period and then short
+// again: snapshots are halved and joins refused until the load ends.
 func TestOverloadedServerClimbsAndRecovers(t *testing.T) {
 	for _, every := range []int{1, 2} {
 		var load time.Duration
@@ -53,10 +53,10 @@ func TestOverloadedServerClimbsAndRecovers(t *testing.T) {
 			t.Errorf("every %d: %d snapshots in 60 ticks before", every, n)
 		}
 
-		load = 20 * time.Millisecond // Of 16.7.
+		load = 20 * time.Millisecond // The period is 16.7 ms.
 		w.Step(120)
 		if got := c.Overload(); got != netloop.OverloadRefusing {
-			t.Fatalf("after two seconds of overload the client hears of %v", got)
+			t.Fatalf("after two seconds of overload the client gets %v", got)
 		}
 		if n := sent(w, c, 60); n != uint64(30/every) {
 			t.Errorf("every %d: %d snapshots in 60 ticks under overload", every, n)
@@ -64,7 +64,7 @@ func TestOverloadedServerClimbsAndRecovers(t *testing.T) {
 		late := w.Join("", nil, perfect)
 		w.Step(10)
 		if why := late.Closed(); why == nil || why.Code != netloop.CodeBusy || why.Text == "" {
-			t.Errorf("who came late was told %v", why)
+			t.Errorf("a late client was refused with %v", why)
 		}
 
 		load = 0
@@ -79,13 +79,13 @@ func TestOverloadedServerClimbsAndRecovers(t *testing.T) {
 			netloop.OverloadShedding, netloop.OverloadHalved, netloop.OverloadNone,
 		}
 		if !slices.Equal(told, want) {
-			t.Errorf("the client heard of %v", told)
+			t.Errorf("the client got %v", told)
 		}
 	}
 }
 
-// TestOneStallIsNoOverload: a long tick now and then costs ticks, and nothing else.
-func TestOneStallIsNoOverload(t *testing.T) {
+// TestASingleStallIsNoOverload: a long tick drops ticks and has no other effect.
+func TestASingleStallIsNoOverload(t *testing.T) {
 	var load time.Duration
 	w := heavy(t, &load, netloop.RoomSpec{})
 	c := play(t, w, perfect)
@@ -98,25 +98,24 @@ func TestOneStallIsNoOverload(t *testing.T) {
 	}
 }
 
-// TestJoinersHearOfTheOverload: who comes while the server is overloaded is told, and gets
-// the rate of the others.
-func TestJoinersHearOfTheOverload(t *testing.T) {
+// TestJoinersReceiveTheOverloadLevel: a client that joins during overload gets the level and the
+// snapshot rate of the others.
+func TestJoinersReceiveTheOverloadLevel(t *testing.T) {
 	var load time.Duration
 	w := heavy(t, &load, netloop.RoomSpec{})
 	load = 20 * time.Millisecond
-	w.Step(31) // A window, and the tick that the level enters.
+	w.Step(31) // A window, and the tick in which the level takes effect.
 	load = 14 * time.Millisecond
 	c := play(t, w, perfect)
 	if got := c.Overload(); got != netloop.OverloadHalved {
-		t.Errorf("the joiner hears of %v", got)
+		t.Errorf("the joiner gets %v", got)
 	}
 	if n := sent(w, c, 20); n != 10 {
 		t.Errorf("%d snapshots in 20 ticks", n)
 	}
 }
 
-// TestVanishedClientIsNoOverload: links that swallow everything move the ladder as little
-// as ones that never were.
+// TestVanishedClientIsNoOverload: clients behind black holes do not change the overload level.
 func TestVanishedClientIsNoOverload(t *testing.T) {
 	var load time.Duration
 	w := heavy(t, &load, netloop.RoomSpec{})
@@ -130,8 +129,8 @@ func TestVanishedClientIsNoOverload(t *testing.T) {
 	}
 }
 
-// TestFlushLagOfTheMedianClientCounts holds back what leaves for some of five clients until
-// the end of each window: of two that is theirs, of three it is the server's.
+// TestFlushLagOfTheMedianClientCounts delays the packets of some of five clients until the end of
+// each window: two slow clients do not count, three do.
 func TestFlushLagOfTheMedianClientCounts(t *testing.T) {
 	for held := range 6 {
 		var load time.Duration
@@ -142,7 +141,7 @@ func TestFlushLagOfTheMedianClientCounts(t *testing.T) {
 		for range 5 {
 			all = append(all, w.Join("", nil, perfect))
 		}
-		w.Step(30) // The first window: they join.
+		w.Step(30) // The first window, with the joins.
 		for range 3 {
 			for _, c := range all[:held] {
 				w.Stall(c, true)
@@ -153,7 +152,7 @@ func TestFlushLagOfTheMedianClientCounts(t *testing.T) {
 			}
 			w.Step(1)
 		}
-		w.Step(1) // The level enters the next tick.
+		w.Step(1) // The level takes effect in the next tick.
 		want := netloop.OverloadNone
 		if held >= 3 {
 			want = netloop.OverloadRefusing
@@ -164,7 +163,7 @@ func TestFlushLagOfTheMedianClientCounts(t *testing.T) {
 	}
 }
 
-// TestOverloadIsAnInputThatIsLoggedAndMeasured enters levels by hand.
+// TestOverloadIsAnInputThatIsLoggedAndMeasured sets levels directly.
 func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	registry := prometheus.NewRegistry()
@@ -201,8 +200,8 @@ func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 	}
 }
 
-// TestOverloadReplays records a server that climbs and descends, and replays it without any
-// load: what was given up is given up again, in the same ticks.
+// TestOverloadReplays records a server whose overload rises and falls, and replays it without
+// load: the same levels act in the same ticks.
 func TestOverloadReplays(t *testing.T) {
 	seeds.OneGoroutine(t)
 	var file bytes.Buffer
@@ -233,7 +232,7 @@ func TestOverloadReplays(t *testing.T) {
 		w.Step(1)
 	}
 	if highest != netloop.OverloadRefusing {
-		t.Fatalf("it climbed to %v only", highest)
+		t.Fatalf("it reached %v only", highest)
 	}
 	spend = func() {}
 	p, err := netloop.NewReplay(netloop.Config{}, script(game), &file)

@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// Both sides walk a class by owner, in id order.
-func TestOwnedWalksOneClientsObjectsOnBothSides(t *testing.T) {
+// Both sides iterate over a class by owner, in id order.
+func TestOwnedIteratesOneClientsObjectsOnBothSides(t *testing.T) {
 	var mine netloop.ClientID
 	w := open(t, func(r *netloop.Room) {
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
@@ -37,7 +37,7 @@ func TestOwnedWalksOneClientsObjectsOnBothSides(t *testing.T) {
 		t.Helper()
 		for side, got := range walk(by) {
 			if !slices.Equal(got, want) {
-				t.Errorf("side %d walks %v of client %d, want %v", side, got, by, want)
+				t.Errorf("side %d iterates over %v of client %d, want %v", side, got, by, want)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func TestOwnedWalksOneClientsObjectsOnBothSides(t *testing.T) {
 	check(mine, 11, 13)
 }
 
-// Both sides count a class, and find an object by its id.
+// Both sides count a class and find an object by its id.
 func TestLenAndGetOnBothSides(t *testing.T) {
 	var kept netloop.Ref[thing]
 	elsewhere := netloop.NewClass[thing](netloop.NewSchema("elsewhere", 1, 0), "thing")
@@ -91,9 +91,9 @@ func TestLenAndGetOnBothSides(t *testing.T) {
 	check([2]int{70, 69}, false)
 }
 
-// Who has left owns nothing: what it is given too late is what its leave would have made
-// of it.
-func TestALeaverOwnsNothing(t *testing.T) {
+// A client that has left owns no objects: an object assigned to it later gets the state that its
+// leave would have given it.
+func TestAClientThatHasLeftCannotOwnObjects(t *testing.T) {
 	var gone netloop.ClientID
 	w := open(t, func(r *netloop.Room) {
 		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error { gone = c.ID(); return nil })
@@ -123,7 +123,7 @@ func TestALeaverOwnsNothing(t *testing.T) {
 	w.Tick(func(tick *netloop.Tick) {
 		passed.SetOwner(tick, given)
 		passedKept.SetOwner(tick, given)
-		dead.SetOwner(tick, given) // of a despawned object it does nothing
+		dead.SetOwner(tick, given) // no effect on a despawned object
 		dead.SetVisible(tick, netloop.To(gone))
 	})
 	w.Step(2)
@@ -135,8 +135,8 @@ func TestALeaverOwnsNothing(t *testing.T) {
 	}
 }
 
-// What OnLeave spawns for the leaver goes with it.
-func TestWhatOnLeaveSpawnsForTheLeaverGoesWithIt(t *testing.T) {
+// Objects that OnLeave spawns for the leaver are treated like its others.
+func TestObjectsSpawnedInOnLeaveLeaveWithTheirOwner(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
 			things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()))

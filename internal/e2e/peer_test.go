@@ -23,8 +23,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// peers is a server whose clients are connections without a client behind them: the test sends
-// what no client would, and reads each frame that the server sends.
+// peers is a server with connections that have no client program: the test sends frames that no
+// client would send, and reads each frame that the server sends.
 type peers struct {
 	t    *testing.T
 	s    bridge.Server
@@ -45,7 +45,7 @@ func newPeers(t *testing.T, cfg netloop.Config, g netloop.Game) *peers {
 	return &peers{t: t, s: bridge.Netloop.Server(s), logs: logs, links: map[*transport.Session]*transport.Link{}}
 }
 
-// admit asks for admission from an address.
+// admit requests admission from an address.
 func (p *peers) admit(ctx context.Context, token, addr string) (*transport.Admission, error) {
 	hello := bridge.Netloop.Schema(p.s.Schema).Hello()
 	hello.Token = token
@@ -76,7 +76,7 @@ func (p *peers) step(n int) {
 	}
 }
 
-// flood lets a client have sent more than the limits of messages allow.
+// flood receives more messages of a client than the limits allow.
 func (p *peers) flood(s *transport.Session) {
 	p.t.Helper()
 	if !s.Inbox().Push(transport.Arrival{Kind: transport.Discarded, Session: s, Value: 1 << 20}) {
@@ -84,7 +84,7 @@ func (p *peers) flood(s *transport.Session) {
 	}
 }
 
-// say lets a client have sent a message.
+// say receives a message of a client.
 func (p *peers) say(s *transport.Session, m *declared.Method, call uint64, msg any) {
 	p.t.Helper()
 	a := transport.Arrival{
@@ -96,7 +96,7 @@ func (p *peers) say(s *transport.Session, m *declared.Method, call uint64, msg a
 	}
 }
 
-// heard returns the frames that have come to a client on its stream.
+// heard returns the frames on a client's stream.
 func (p *peers) heard(s *transport.Session) []transport.Arrival {
 	p.t.Helper()
 	inbox := transport.NewInbox(0, nil)
@@ -107,7 +107,7 @@ func (p *peers) heard(s *transport.Session) []transport.Arrival {
 	return inbox.Swap(nil)
 }
 
-// count is how many of them are of a kind.
+// count returns how many of them are of a kind.
 func count(all []transport.Arrival, kind transport.ArrivalKind) (n int) {
 	for i := range all {
 		if all[i].Kind == kind {
@@ -117,11 +117,11 @@ func count(all []transport.Arrival, kind transport.ArrivalKind) (n int) {
 	return n
 }
 
-// logged is how many lines of the log say something.
+// logged returns how many lines of the log have a message.
 func (p *peers) logged(message string) int { return p.logs.FilterMessage(message).Len() }
 
-// TestAScaleIsToldWhenItChanges: and not in each tick, nor when it is set to what it is.
-func TestAScaleIsToldWhenItChanges(t *testing.T) {
+// TestATimeScaleIsSentOnlyWhenItChanges, not in each tick and not when it is set to its value.
+func TestATimeScaleIsSentOnlyWhenItChanges(t *testing.T) {
 	p := newPeers(t, netloop.Config{}, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "test.scale", func(tick *netloop.Tick) {
 			switch tick.Number() {
@@ -143,12 +143,12 @@ func TestAScaleIsToldWhenItChanges(t *testing.T) {
 		}
 	}
 	if want := []uint64{5, 10}; !slices.Equal(told, want) && !slices.Equal(told, []uint64{6, 11}) {
-		t.Errorf("told in the ticks %v, want %v or the ones after", told, want)
+		t.Errorf("sent in the ticks %v, want %v or the ones after", told, want)
 	}
 }
 
-// A welcome says how often the room sends.
-func TestAWelcomeSaysTheRoomsPeriod(t *testing.T) {
+// A welcome has the room's snapshot interval.
+func TestAWelcomeHasTheSnapshotInterval(t *testing.T) {
 	p := newPeers(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: 3, Rate: netloop.Hz(20), FixedRate: netloop.Hz(40)}}, script(func(*netloop.Room) {}))
 	adm, err := p.admit(t.Context(), "", "here")
 	if err != nil {
@@ -159,7 +159,7 @@ func TestAWelcomeSaysTheRoomsPeriod(t *testing.T) {
 	}
 }
 
-// A client sends RPCs and questions, each as what it is, and no answers.
+// A client may send RPCs and questions, each in its own frame, and no answers.
 func TestAClientSendsNoAnswers(t *testing.T) {
 	p := newPeers(t, netloop.Config{}, script(func(*netloop.Room) {}))
 	adm, err := p.admit(t.Context(), "", "here")
@@ -174,17 +174,17 @@ func TestAClientSendsNoAnswers(t *testing.T) {
 		}
 		return b
 	}
-	birth, question := payload(&birth{}, rpc.In.Append), payload(&pair{}, call.In.Append)
+	announcement, question := payload(&announcement{}, rpc.In.Append), payload(&pair{}, call.In.Append)
 	for name, c := range map[string]struct {
 		m  transport.Message
 		ok bool
 	}{
-		"an RPC":               {transport.Message{Method: rpc.Queue.ID, Payload: birth}, true},
+		"an RPC":               {transport.Message{Method: rpc.Queue.ID, Payload: announcement}, true},
 		"a question":           {transport.Message{Method: call.Queue.ID, Call: 1, Payload: question}, true},
-		"an RPC with a number": {transport.Message{Method: rpc.Queue.ID, Call: 1, Payload: birth}, false},
+		"an RPC with a number": {transport.Message{Method: rpc.Queue.ID, Call: 1, Payload: announcement}, false},
 		"a question without":   {transport.Message{Method: call.Queue.ID, Payload: question}, false},
 		"an answer":            {transport.Message{Method: call.Queue.ID, Call: 1, Reply: true, Payload: question}, false},
-		"an RPC as an answer":  {transport.Message{Method: rpc.Queue.ID, Reply: true, Payload: birth}, false},
+		"an RPC as an answer":  {transport.Message{Method: rpc.Queue.ID, Reply: true, Payload: announcement}, false},
 		"of no method":         {transport.Message{Method: 60_000}, true}, // The queue counts it.
 	} {
 		if _, _, err := adm.Session.Decode(&c.m); (err == nil) != c.ok {
@@ -194,7 +194,7 @@ func TestAClientSendsNoAnswers(t *testing.T) {
 }
 
 // An OnAdmit function that takes longer than AdmitTimeout is ended by its context, and the client
-// is told so.
+// gets this reason.
 func TestAnAdmissionThatTakesTooLongIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeers(t, netloop.Config{AdmitTimeout: 3 * time.Second}, script(func(r *netloop.Room) {
@@ -209,9 +209,8 @@ func TestAnAdmissionThatTakesTooLongIsRefused(t *testing.T) {
 	})
 }
 
-// A client of which nothing is known, not even an address, shares no limit and no penalty with
-// others of the kind.
-func TestClientsWithoutAnAddressShareNothing(t *testing.T) {
+// Clients without a known address share no limit and no penalty.
+func TestClientsWithoutAnAddressShareNoLimits(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for addr, refused := range map[string]bool{"": false, "10.1.2.3:1": true} {
@@ -221,7 +220,7 @@ func TestClientsWithoutAnAddressShareNothing(t *testing.T) {
 		p.flood(s)
 		p.step(1)
 		if why, ok := s.Cause(); !ok || why.Code != netloop.CodeFlood {
-			t.Fatalf("a flooder is told %v", why)
+			t.Fatalf("a flooding client gets %v", why)
 		}
 		if _, err := p.admit(ended, "", addr); (err != nil) != refused { // It has no time to wait.
 			t.Errorf("from %q the next gets %v", addr, err)
@@ -229,8 +228,8 @@ func TestClientsWithoutAnAddressShareNothing(t *testing.T) {
 	}
 }
 
-// Who was thrown out in this tick already is told the first reason.
-func TestTheFirstReasonToThrowAClientOutCounts(t *testing.T) {
+// A client that was already closed in this tick keeps the first reason.
+func TestAClientIsClosedWithTheFirstReason(t *testing.T) {
 	several := netloop.Config{Room: netloop.RoomSpec{Duplicate: netloop.DuplicateAllow}}
 	p := newPeers(t, several, script(func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = "ann"; return nil })
@@ -246,14 +245,14 @@ func TestTheFirstReasonToThrowAClientOutCounts(t *testing.T) {
 	p.step(1)
 	for s, code := range map[*transport.Session]netloop.Code{first: netloop.CodeGame, second: netloop.CodeFlood} {
 		if why, ok := s.Cause(); !ok || why.Code != code {
-			t.Errorf("client %d was told %v, want %v", s.ID(), why, code)
+			t.Errorf("client %d got %v, want %v", s.ID(), why, code)
 		}
 	}
 }
 
-// What checks of a method refuse is answered if it was asked, and never otherwise; what the server
-// posts is the game's own, and is not checked.
-func TestOnlyQuestionsOfClientsAreRefusedInWords(t *testing.T) {
+// A check's refusal is sent as the answer of a call only. Messages posted by the server are the
+// game's own and are not checked.
+func TestOnlyRefusedCallsAreAnswered(t *testing.T) {
 	guarded := netloop.NewSchema("guarded", 1, 0)
 	secret := netloop.NewRPC[text](guarded, "secret", netloop.MinRole(5))
 	question := netloop.NewCall[text, text](guarded, "question", netloop.MinRole(5))
@@ -289,7 +288,7 @@ func TestOnlyQuestionsOfClientsAreRefusedInWords(t *testing.T) {
 	}
 }
 
-// Of two checks of a kind the one that is declared first decides.
+// Of two failed checks of a kind, the first declared one decides.
 func TestChecksOfAKindRunInTheOrderOfTheirDeclaration(t *testing.T) {
 	checked := netloop.NewSchema("checked", 1, 0)
 	no := func(why string) netloop.RPCOption {
@@ -309,7 +308,7 @@ func TestChecksOfAKindRunInTheOrderOfTheirDeclaration(t *testing.T) {
 	}
 }
 
-// A client may send the id of any object: one of another class is not found.
+// A client may send the id of any object. Get finds no object of another class.
 func TestARefToAnotherClassFindsNothing(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	c := play(t, w, perfect)
@@ -321,7 +320,7 @@ func TestARefToAnotherClassFindsNothing(t *testing.T) {
 	}
 	w.Tick(func(tick *netloop.Tick) {
 		other := notes.Spawn(tick, note{Text: "a note"}).Ref()
-		ref = *(*netloop.Ref[thing])(unsafe.Pointer(&other)) // As it comes off the wire.
+		ref = *(*netloop.Ref[thing])(unsafe.Pointer(&other)) // As decoded from the wire.
 		find(tick)
 	})
 	w.Step(3)
@@ -331,7 +330,7 @@ func TestARefToAnotherClassFindsNothing(t *testing.T) {
 	w.Look(c, find)
 }
 
-// An answer that fails for a reason which is not for the client's eyes is told to the log.
+// An answer's internal error is logged, not sent to the client.
 func TestTheReasonOfAnInternalErrorIsLogged(t *testing.T) {
 	answer := errors.New("the database is gone")
 	p := newPeers(t, netloop.Config{}, script(func(r *netloop.Room) {
@@ -351,11 +350,11 @@ func TestTheReasonOfAnInternalErrorIsLogged(t *testing.T) {
 	}
 	p.say(s, bridge.Netloop.Method(add), 1, &pair{})
 	if p.step(1); lines() != 1 {
-		t.Error("the log says nothing")
+		t.Error("the log has no line")
 	}
 	answer = netloop.Refuse(netloop.CodeGame, "not today")
 	p.say(s, bridge.Netloop.Method(add), 2, &pair{})
 	if p.step(1); lines() != 0 {
-		t.Error("the log tells what the client was told")
+		t.Error("the log has the text of the client's refusal")
 	}
 }

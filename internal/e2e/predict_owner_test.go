@@ -12,16 +12,17 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// An object that becomes the client's, or somebody else's, goes from the past to the future, or
-// back. The picture does so in the time of a correction, whatever the frame rate, also when the
-// object changes hands again meanwhile, or at once where that is asked for.
-func TestAnObjectThatChangesHandsIsDrawnEvenly(t *testing.T) {
+// An object with a new owner changes between interpolation, in the past, and prediction, in the
+// future. The drawn position moves there within the smoothing time, at any frame rate, even if
+// the owner changes again meanwhile; or at once if Smoothing says so.
+func TestAChangeOfOwnerIsDrawnSmoothly(t *testing.T) {
 	const speed = 60.0
-	// steps are how far the picture goes in each frame while the ship changes hands at these ticks.
+	// steps returns the drawn movement per frame while the ship's owner changes at the given
+	// ticks.
 	steps := func(fps int, hands []int, change func(*racer), o ...client.PredictOption) (all []float64) {
 		r := newRace(t)
 		r.frames = []netlooptest.ClientOption{netlooptest.FPS(fps)}
-		p := r.helmsman(netlooptest.Link{Delay: 75 * time.Millisecond}, o...)
+		p := r.steeringClient(netlooptest.Link{Delay: 75 * time.Millisecond}, o...)
 		client.Interpolate(p.Client, racers)
 		p.in.Thrust = speed * 0.6
 		r.touch(p, func(s *racer) { s.VX = speed })
@@ -30,7 +31,7 @@ func TestAnObjectThatChangesHandsIsDrawnEvenly(t *testing.T) {
 		p.On(netloop.PostLateUpdate, "draw", func(*netloop.Tick) {
 			s, shown := client.View(p.Client, own)
 			if !shown {
-				t.Fatal("it is not shown")
+				t.Fatal("it is not drawn")
 			}
 			all = append(all, float64(s.X)-last)
 			last = float64(s.X)
@@ -51,12 +52,12 @@ func TestAnObjectThatChangesHandsIsDrawnEvenly(t *testing.T) {
 			}
 			r.Step(1)
 		}
-		if drawn, at := r.view(t, p); apart(drawn, at) > speed/60 {
+		if drawn, at := r.view(t, p); distance(drawn, at) > speed/60 {
 			t.Errorf("in the end it is drawn at %v, and is at %v", drawn.X, at.X)
 		}
 		return all[1:]
 	}
-	// off is by how much the picture goes faster or slower than the ship, in the worst frame.
+	// off returns the largest difference between the drawn and the real speed of all frames.
 	off := func(fps int, steps []float64) (most float64) {
 		for _, s := range steps {
 			most = max(most, math.Abs(s-speed/float64(fps)))
@@ -79,27 +80,27 @@ func TestAnObjectThatChangesHandsIsDrawnEvenly(t *testing.T) {
 		}{
 			{"in 100 ms", giveAndTake, client.Smoothing(100 * time.Millisecond), nil, false},
 			{"to and fro", toAndFro, client.Smoothing(100 * time.Millisecond), nil, false},
-			{"too far", giveAndTake, client.Snap(func(was, is *racer) bool { return apart(*was, *is) > 5 }), nil, true},
+			{"too far", giveAndTake, client.Snap(func(was, is *racer) bool { return distance(*was, *is) > 5 }), nil, true},
 			{"a teleport", giveAndTake, client.Smoothing(time.Second), func(s *racer) { s.Jumps++ }, true},
 		} {
 			t.Run(fmt.Sprint(c.name, fps), func(t *testing.T) {
 				if got := off(fps, steps(fps, c.hands, c.by, c.o)); got > most != c.jumps {
-					t.Errorf("the picture goes %v faster or slower than the ship, want %v at most: %t", got, most, !c.jumps)
+					t.Errorf("the drawn speed differs by %v, want %v at most: %t", got, most, !c.jumps)
 				}
 			})
 		}
 	}
 }
 
-// The objects of a class run in the order of their ids, as on the server, in whatever order they
-// have become the client's.
+// Objects of a class are predicted in the order of their ids, as on the server, whatever the
+// order in which the client became their owner.
 func TestPredictedObjectsRunInTheServersOrder(t *testing.T) {
 	const many = 6
 	var ships []*netloop.Object[racer]
 	r := newRace(t)
 	c := r.Join("", nil, netlooptest.Link{})
 	client.Inputs(c, helm, func(*netloop.Tick) rudder { return rudder{} })
-	var ran []float32 // of a step, as Angle says
+	var ran []float32 // of a step, by Angle
 	step := uint64(0)
 	client.Predict(c, racers, helm, func(s *racer, t *netloop.Tick, _ rudder) {
 		if t.FixedStep() != step {

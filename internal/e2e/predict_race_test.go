@@ -10,21 +10,21 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// playing is a link that people play over, and farAway one of the other end of the world.
+// playing is a link with usual delay, jitter and loss; farAway has a long delay.
 var (
 	playing = netlooptest.Link{Delay: 75 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05}
 	farAway = netlooptest.Link{Delay: 125 * time.Millisecond, Jitter: 10 * time.Millisecond}
 )
 
-// helmsman is a client whose player does what the test says.
-type helmsman struct {
+// steeringClient is a client whose inputs the test sets.
+type steeringClient struct {
 	*client.Client
 	in rudder
 }
 
-// helmsman lets a client in, and waits until its first inputs have come and been applied.
-func (r *race) helmsman(l netlooptest.Link, o ...client.PredictOption) *helmsman {
-	p := &helmsman{Client: r.Join("", nil, l, r.frames...)}
+// steeringClient joins a client, and waits until its first inputs have run.
+func (r *race) steeringClient(l netlooptest.Link, o ...client.PredictOption) *steeringClient {
+	p := &steeringClient{Client: r.Join("", nil, l, r.frames...)}
 	client.Inputs(p.Client, helm, func(*netloop.Tick) rudder { return p.in })
 	client.Predict(p.Client, racers, helm, func(s *racer, t *netloop.Tick, in rudder) {
 		if s.steer(t, in) {
@@ -36,13 +36,13 @@ func (r *race) helmsman(l netlooptest.Link, o ...client.PredictOption) *helmsman
 	return p
 }
 
-// touch changes a helmsman's racer on the server.
-func (r *race) touch(p *helmsman, fn func(*racer)) {
+// touch changes a client's racer on the server.
+func (r *race) touch(p *steeringClient, fn func(*racer)) {
 	r.Tick(func(t *netloop.Tick) { fn(r.mine[p.ID()].Edit(t)) })
 }
 
-// view is the helmsman's racer as it is drawn, and as it is predicted.
-func (r *race) view(t *testing.T, p *helmsman) (drawn, predicted racer) {
+// view returns the client's own racer as drawn and as predicted.
+func (r *race) view(t *testing.T, p *steeringClient) (drawn, predicted racer) {
 	t.Helper()
 	o := r.own(p.Client)
 	if o == nil {
@@ -56,20 +56,20 @@ func (r *race) view(t *testing.T, p *helmsman) (drawn, predicted racer) {
 	return drawn, predicted
 }
 
-// server is the racer that the server has.
-func (r *race) server(p *helmsman) (s racer) {
+// server returns the server's state of the racer.
+func (r *race) server(p *steeringClient) (s racer) {
 	r.Tick(func(*netloop.Tick) { s = r.mine[p.ID()].State() })
 	return s
 }
 
-// apart is how far two racers are from each other.
-func apart(a, b racer) float64 { return math.Hypot(float64(a.X-b.X), float64(a.Y-b.Y)) }
+// distance returns the distance between two racers.
+func distance(a, b racer) float64 { return math.Hypot(float64(a.X-b.X), float64(a.Y-b.Y)) }
 
-// What the player does shows in the frame in which it is done, whatever the round trip, while the
-// confirmed state goes on as it was.
-func TestTheOwnShipReactsInTheSameFrame(t *testing.T) {
+// An input changes the drawn state in its own frame, at any round trip, while the confirmed state
+// is unchanged.
+func TestOwnObjectsReactInTheSameFrame(t *testing.T) {
 	r := newRace(t)
-	p := r.helmsman(farAway)
+	p := r.steeringClient(farAway)
 	before, _ := r.view(t, p)
 	p.in.Thrust = 100
 	r.Step(1)
@@ -86,21 +86,21 @@ func TestTheOwnShipReactsInTheSameFrame(t *testing.T) {
 	}
 }
 
-// A ship that rests, or that the server stuns, is in no packet. Over a link that loses packets it
-// is neither taken back to where it was, nor left wrong for long.
-func TestAShipAtRestIsNeitherRewoundNorLeftWrong(t *testing.T) {
+// A ship without changes, at rest or stunned, is in no packet. Over a link with loss it is
+// neither reset to an earlier state nor wrong for long.
+func TestUnsentUnchangedObjectsArePredictedCorrectly(t *testing.T) {
 	r := newRace(t)
-	p := r.helmsman(playing)
+	p := r.steeringClient(playing)
 	wrong := p.Stats().Prediction.Mispredicted
-	p.in = rudder{Thrust: 50} // It begins to move, goes, and stops: nobody touches it.
+	p.in = rudder{Thrust: 50} // It starts, moves and stops without a change by the server.
 	r.Step(120)
 	p.in = rudder{}
 	r.Step(900)
 	if s := p.Stats(); s.Prediction.Mispredicted-wrong > s.InputsMissed {
-		t.Errorf("of a ship that nobody touched %+v, %d inputs missed", s.Prediction, s.InputsMissed)
+		t.Errorf("without a change by the server %+v, %d inputs missed", s.Prediction, s.InputsMissed)
 	}
 
-	// It turns now and then, each time in one step: packets that are lost must not turn it back.
+	// It turns sometimes, each time in one step: lost packets must not undo the turn.
 	r.SetLink(p.Client, netlooptest.Link{Delay: 75 * time.Millisecond, Loss: 0.3})
 	before := p.Stats()
 	for range 60 {
@@ -116,7 +116,7 @@ func TestAShipAtRestIsNeitherRewoundNorLeftWrong(t *testing.T) {
 	}
 	r.SetLink(p.Client, playing)
 
-	// The server stuns it, which the client is told: it is wrong once, for each time.
+	// The server stuns it and sends that: one misprediction each time.
 	r.Step(60)
 	wrong, missed := p.Stats().Prediction.Mispredicted, p.Stats().InputsMissed
 	for range 5 {
@@ -131,11 +131,11 @@ func TestAShipAtRestIsNeitherRewoundNorLeftWrong(t *testing.T) {
 	}
 }
 
-// A ship in motion is put right by the first packet that has it, even where so many are lost that
-// no snapshot proves anything else.
-func TestAPushIsSeenWithTheFirstPacketThatHasIt(t *testing.T) {
+// The first packet with a moving ship corrects its prediction, even if so many packets are lost
+// that no whole snapshot arrives.
+func TestTheFirstPacketWithAServerChangeCorrectsThePrediction(t *testing.T) {
 	r := newRace(t)
-	p := r.helmsman(netlooptest.Link{Delay: 75 * time.Millisecond, Loss: 0.4})
+	p := r.steeringClient(netlooptest.Link{Delay: 75 * time.Millisecond, Loss: 0.4})
 	waited := 0
 	for range 10 {
 		r.touch(p, func(s *racer) { s.VX = 60 })
@@ -147,23 +147,23 @@ func TestAPushIsSeenWithTheFirstPacketThatHasIt(t *testing.T) {
 		r.touch(p, func(s *racer) { s.VX = 0 })
 		r.Step(60)
 	}
-	if waited > 90 { // Five ticks are the way, and each packet in between may be lost.
-		t.Errorf("ten pushes were seen after %d ticks in all", waited)
+	if waited > 90 { // Five ticks are the delay; any packet in between may be lost.
+		t.Errorf("ten pushes arrived after %d ticks in all", waited)
 	}
 }
 
-// What the server does to a ship in secret makes no packet at all when it only holds it: the client
-// sees itself go, and has to notice by a snapshot that says that there is nothing to say.
-func TestAShipThatTheServerHoldsIsHeldByTheClientToo(t *testing.T) {
+// A server that only holds a ship sends no record of it: the client predicts motion, and is
+// corrected by a snapshot without a record.
+func TestASnapshotWithoutARecordCorrectsThePrediction(t *testing.T) {
 	r := newRace(t)
-	p := r.helmsman(playing)
+	p := r.steeringClient(playing)
 	r.Step(10)
 	r.hold = true
 	place := r.server(p)
 	p.in = rudder{Thrust: 100}
 	r.Step(20)
-	if _, predicted := r.view(t, p); apart(predicted, place) == 0 {
-		t.Error("the client did not go")
+	if _, predicted := r.view(t, p); distance(predicted, place) == 0 {
+		t.Error("the client predicted no motion")
 	}
 	p.in = rudder{}
 	for range 60 {
@@ -174,8 +174,8 @@ func TestAShipThatTheServerHoldsIsHeldByTheClientToo(t *testing.T) {
 	}
 }
 
-// A correction is right in the state at once, and goes into the picture in a straight line.
-func TestACorrectionIsDrawnInTime(t *testing.T) {
+// A correction changes the predicted state at once, and the drawn state linearly.
+func TestCorrectionsAreSmoothedLinearly(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		o      []client.PredictOption
@@ -184,11 +184,11 @@ func TestACorrectionIsDrawnInTime(t *testing.T) {
 	}{
 		{"100 ms", nil, false, func(s *racer) { s.X += 5; s.Angle += 6 }},
 		{"at once", []client.PredictOption{client.Smoothing(0)}, true, func(s *racer) { s.X += 5 }},
-		{"too far", []client.PredictOption{client.Snap(func(was, is *racer) bool { return apart(*was, *is) > 4 })}, true, func(s *racer) { s.X += 5 }},
+		{"too far", []client.PredictOption{client.Snap(func(was, is *racer) bool { return distance(*was, *is) > 4 })}, true, func(s *racer) { s.X += 5 }},
 		{"a teleport", nil, true, func(s *racer) { s.X += 5; s.Jumps++ }},
 	} {
 		r := newRace(t)
-		p := r.helmsman(netlooptest.Link{Delay: 30 * time.Millisecond}, c.o...)
+		p := r.steeringClient(netlooptest.Link{Delay: 30 * time.Millisecond}, c.o...)
 		start, _ := r.view(t, p)
 		r.touch(p, c.change)
 		var steps []float64
@@ -206,11 +206,11 @@ func TestACorrectionIsDrawnInTime(t *testing.T) {
 			most = max(most, s)
 		}
 		if jumps := most > 4.9; jumps != c.jumps || wrong < 4.9 {
-			t.Errorf("%s: the picture goes %v in a frame, the state %v", c.name, steps, wrong)
+			t.Errorf("%s: drawn steps %v, state step %v", c.name, steps, wrong)
 		}
 		// six frames are 100 ms
 		if want := 5.0 / 6; !c.jumps && (most > want+0.1 || most < want-0.1) {
-			t.Errorf("%s: the picture goes %v in a frame, want %v", c.name, most, want)
+			t.Errorf("%s: the largest drawn step is %v, want %v", c.name, most, want)
 		}
 		if got, _ := r.view(t, p); got != r.server(p) {
 			t.Errorf("%s: drawn at %+v in the end, the server has it at %+v", c.name, got, r.server(p))
@@ -218,11 +218,11 @@ func TestACorrectionIsDrawnInTime(t *testing.T) {
 	}
 }
 
-// At 144 frames a second a ship moves evenly, though it is predicted 60 times.
-func TestAPredictedShipMovesEvenlyAtAnyFrameRate(t *testing.T) {
+// At 144 frames per second a ship is drawn evenly, though it is predicted 60 times.
+func TestPredictedMotionIsEvenAtAnyFrameRate(t *testing.T) {
 	r := newRace(t)
 	r.frames = []netlooptest.ClientOption{netlooptest.FPS(144)}
-	p := r.helmsman(netlooptest.Link{Delay: 30 * time.Millisecond})
+	p := r.steeringClient(netlooptest.Link{Delay: 30 * time.Millisecond})
 	r.touch(p, func(s *racer) { s.VX = 60 })
 	r.Step(60)
 	var xs []float64
@@ -238,6 +238,6 @@ func TestAPredictedShipMovesEvenlyAtAnyFrameRate(t *testing.T) {
 		least, most = min(least, xs[i]-xs[i-1]), max(most, xs[i]-xs[i-1])
 	}
 	if len(xs) < 60 || least <= 0 || most > least*1.5 {
-		t.Errorf("%d frames: it goes from %v to %v in one", len(xs), least, most)
+		t.Errorf("%d frames: steps from %v to %v", len(xs), least, most)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// gunner is a helmsman who fires, and what the watchers of shots have heard.
-type gunner struct {
-	*helmsman
+// shootingClient is a client that fires, and the watcher calls for its shots.
+type shootingClient struct {
+	*steeringClient
 	came, went []*netloop.Object[shot]
 }
 
-func (r *race) gunner(l netlooptest.Link) *gunner {
-	g := &gunner{helmsman: r.helmsman(l)}
+func (r *race) shootingClient(l netlooptest.Link) *shootingClient {
+	g := &shootingClient{steeringClient: r.steeringClient(l)}
 	client.Watch(g.Client, shots, client.Watcher[shot]{
 		Spawn:   func(_ *netloop.Tick, o *netloop.Object[shot]) { g.came = append(g.came, o) },
 		Despawn: func(_ *netloop.Tick, o *netloop.Object[shot], _ shot) { g.went = append(g.went, o) },
@@ -31,15 +31,15 @@ func (r *race) gunner(l netlooptest.Link) *gunner {
 	return g
 }
 
-// fire lets the player fire once.
-func (r *race) fire(g *gunner) {
+// fire sets Fire for one step.
+func (r *race) fire(g *shootingClient) {
 	g.in.Fire = true
 	r.Step(1)
 	g.in.Fire = false
 }
 
-// born lists the shots that a side has, by their births.
-func born(t *netloop.Tick) (all []netloop.SpawnKey) {
+// spawnKeys lists the shots of one side by their spawn keys.
+func spawnKeys(t *netloop.Tick) (all []netloop.SpawnKey) {
 	for o := range shots.All(t) {
 		all = append(all, o.State().Born)
 	}
@@ -47,11 +47,11 @@ func born(t *netloop.Tick) (all []netloop.SpawnKey) {
 	return all
 }
 
-// A shot is there in the frame in which it is fired, and goes on evenly when the server's has come:
-// it is one object for the game.
-func TestAShotAppearsAsItIsFired(t *testing.T) {
+// A shot appears in the frame of its input, and continues evenly when the server's object
+// arrives: it is one object for the game.
+func TestAPredictedSpawnAppearsInTheFrameOfItsInput(t *testing.T) {
 	r := newRace(t)
-	g := r.gunner(farAway)
+	g := r.shootingClient(farAway)
 	r.fire(g)
 	if len(g.came) != 1 || !g.came[0].Ref().IsZero() || g.came[0].Owner() != g.ID() {
 		t.Fatalf("%d shots in the frame", len(g.came))
@@ -61,19 +61,19 @@ func TestAShotAppearsAsItIsFired(t *testing.T) {
 	for range 60 {
 		s, shown := client.View(g.Client, one)
 		if !shown {
-			t.Fatal("it is not shown")
+			t.Fatal("it is not drawn")
 		}
 		xs = append(xs, float64(s.X))
 		r.Step(1)
 	}
 	for i := range xs[1:] {
 		if d := xs[i+1] - xs[i]; math.Abs(d-1) > 0.05 {
-			t.Errorf("frame %d: it goes %v", i, d)
+			t.Errorf("frame %d: it moves %v", i, d)
 		}
 	}
 	s := g.Stats().Prediction
 	if len(g.came) != 1 || len(g.went) != 0 || s.SpawnsMatched != 1 || s.SpawnsWithdrawn != 0 || s.Mispredicted != 0 {
-		t.Errorf("%d came, %d went, %+v", len(g.came), len(g.went), s)
+		t.Errorf("%d spawned, %d despawned, %+v", len(g.came), len(g.went), s)
 	}
 	var there *netloop.Object[shot]
 	r.Look(g.Client, func(t *netloop.Tick) { there, _ = one.Ref().Get(t) })
@@ -82,29 +82,29 @@ func TestAShotAppearsAsItIsFired(t *testing.T) {
 	}
 }
 
-// A shot of a step that runs again is fired from where the ship then is: the correction of the ship
-// is the shot's as well, and nothing is wrong when the server's comes.
-func TestAShotIsFiredAgainFromWhereTheShipWas(t *testing.T) {
+// A replayed step spawns the shot from the ship's corrected state: the ship's correction applies
+// to the shot too, and the server's object causes no misprediction.
+func TestAReplayedStepSpawnsFromTheCorrectedState(t *testing.T) {
 	r := newRace(t)
-	g := r.gunner(farAway)
+	g := r.shootingClient(farAway)
 	before := g.Stats().Prediction.Mispredicted
-	r.touch(g.helmsman, func(s *racer) { s.X += 10 })
+	r.touch(g.steeringClient, func(s *racer) { s.X += 10 })
 	r.fire(g)
 	r.Step(60)
 	if s := g.Stats().Prediction; s.Mispredicted != before+1 || s.SpawnsMatched != 1 || len(g.came) != 1 || len(g.went) != 0 {
-		t.Errorf("%+v, %d came, %d went", s, len(g.came), len(g.went))
+		t.Errorf("%+v, %d spawned, %d despawned", s, len(g.came), len(g.went))
 	}
 }
 
-// What the server does not spawn goes again, as soon as that is sure.
-func TestAShotThatTheServerDoesNotFireIsWithdrawn(t *testing.T) {
+// A spawn that the server does not make is removed as soon as that is certain.
+func TestAPredictedSpawnThatTheServerRefusesIsRemoved(t *testing.T) {
 	for _, l := range []netlooptest.Link{{}, farAway, playing} {
 		r := newRace(t)
-		g := r.gunner(l)
+		g := r.shootingClient(l)
 		r.deny = true
 		r.fire(g)
 		if len(g.came) != 1 || len(g.went) != 0 {
-			t.Fatalf("%v: %d came, %d went", l.Delay, len(g.came), len(g.went))
+			t.Fatalf("%v: %d spawned, %d despawned", l.Delay, len(g.came), len(g.went))
 		}
 		r.Step(64)
 		s := g.Stats().Prediction
@@ -120,62 +120,62 @@ func TestAShotThatTheServerDoesNotFireIsWithdrawn(t *testing.T) {
 	}
 }
 
-// Whatever becomes of packets and predictions, each shot is there once in the end, and none that
-// the server has not fired.
-func TestShotsAreThereOnceWhateverIsReplayed(t *testing.T) {
+// Despite lost packets and corrections, the client finally has each of the server's shots once,
+// and no other.
+func TestPredictedSpawnsExistOnceDespiteLossAndReplays(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for seed := range uint64(3) {
 		r := newRace(t, netlooptest.Seed(seed+1))
-		g := r.gunner(playing)
+		g := r.shootingClient(playing)
 		for i := range 60 {
 			r.fire(g)
 			switch i % 6 {
 			case 2:
-				r.touch(g.helmsman, func(s *racer) { s.VX += 3 })
+				r.touch(g.steeringClient, func(s *racer) { s.VX += 3 })
 			case 4:
-				r.touch(g.helmsman, func(s *racer) { s.Stunned = 6 })
+				r.touch(g.steeringClient, func(s *racer) { s.Stunned = 6 })
 			}
 			r.Step(6)
 		}
 		r.Step(100)
 		var server, mine []netloop.SpawnKey
-		r.Tick(func(t *netloop.Tick) { server = born(t) })
-		r.Look(g.Client, func(t *netloop.Tick) { mine = born(t) })
+		r.Tick(func(t *netloop.Tick) { server = spawnKeys(t) })
+		r.Look(g.Client, func(t *netloop.Tick) { mine = spawnKeys(t) })
 		s := g.Stats().Prediction
 		if !slices.Equal(server, mine) || len(server) < 30 {
 			t.Errorf("seed %d: the server has %v, the client %v", seed+1, server, mine)
 		}
 		if len(g.came)-len(g.went) != len(server) || s.SpawnsMatched < 30 || s.Replayed == 0 || s.SpawnsWithdrawn != uint64(len(g.went)) {
-			t.Errorf("seed %d: %d came, %d went, of %d; %+v", seed+1, len(g.came), len(g.went), len(server), s)
+			t.Errorf("seed %d: %d spawned, %d despawned, of %d; %+v", seed+1, len(g.came), len(g.went), len(server), s)
 		}
 	}
 }
 
-// What was spawned and is awaited goes with the place that the client had.
-func TestShotsGoWithTheServer(t *testing.T) {
+// Predicted spawns without a server object end with the client's seat.
+func TestPredictedSpawnsEndWithTheLostSeat(t *testing.T) {
 	r := newRace(t)
-	g := r.gunner(farAway)
+	g := r.shootingClient(farAway)
 	r.fire(g)
 	r.mine = map[netloop.ClientID]*netloop.Object[racer]{}
 	r.Restart(r.game)
 	r.Step(300)
 	if len(g.came) != 1 || len(g.went) != 1 {
-		t.Errorf("%d came, %d went", len(g.came), len(g.went))
+		t.Errorf("%d spawned, %d despawned", len(g.came), len(g.went))
 	}
 	before := g.Stats().Prediction
-	drawn, _ := r.view(t, g.helmsman)
+	drawn, _ := r.view(t, g.steeringClient)
 	g.in.Thrust = 100
 	r.Step(30)
-	after, _ := r.view(t, g.helmsman)
+	after, _ := r.view(t, g.steeringClient)
 	if s := g.Stats().Prediction; after.X <= drawn.X || s.Mispredicted != before.Mispredicted {
-		t.Errorf("the new racer goes from %v to %v, %+v", drawn.X, after.X, s)
+		t.Errorf("the new racer moves from %v to %v, %+v", drawn.X, after.X, s)
 	}
 }
 
-// What a client owns is predicted, as long as it owns it, and over a break of the connection.
-func TestWhatIsPredictedIsWhatTheClientOwns(t *testing.T) {
+// A client's objects are predicted while it owns them, also over a break of the connection.
+func TestOnlyOwnObjectsArePredicted(t *testing.T) {
 	r := newRace(t)
-	p := r.helmsman(netlooptest.Link{Delay: 40 * time.Millisecond})
+	p := r.steeringClient(netlooptest.Link{Delay: 40 * time.Millisecond})
 	o := r.own(p.Client)
 	own := func(want bool) {
 		t.Helper()
@@ -216,11 +216,11 @@ func TestWhatIsPredictedIsWhatTheClientOwns(t *testing.T) {
 	r.Step(20)
 	own(false)
 	if !slices.Equal(gone, []bool{false}) {
-		t.Errorf("shown as it despawns: %v", gone)
+		t.Errorf("drawn as it despawns: %v", gone)
 	}
 }
 
-// A step that does something else than the server's is found by its fields.
+// A client step that computes another state than the server's is reported with its fields.
 func TestMispredictionsAreCountedByField(t *testing.T) {
 	r := newRace(t)
 	c := r.Join("", nil, netlooptest.Link{Delay: 20 * time.Millisecond})
@@ -239,7 +239,7 @@ func TestMispredictionsAreCountedByField(t *testing.T) {
 	}
 }
 
-// A step function that panics costs its own object that step, and nobody anything else.
+// A panic of a step function skips that object's step and has no other effect.
 func TestAStepThatPanicsIsIsolated(t *testing.T) {
 	r := newRace(t, netlooptest.AllowPanics())
 	c := r.Join("", nil, perfect)
@@ -255,12 +255,12 @@ func TestAStepThatPanicsIsIsolated(t *testing.T) {
 	}
 }
 
-// An object of Spawn is taken over once. A game that gives two objects one birth, which is a bug of
-// it, shows its players one more than they have fired, and breaks nothing.
-func TestABirthThatTheServerGivesTwiceIsTakenOverOnce(t *testing.T) {
+// An object of Spawn is matched once. A game that gives two objects one spawn key, which is a
+// bug, shows its players one shot more than they fired.
+func TestASpawnKeyThatTheServerUsesTwiceIsMatchedOnce(t *testing.T) {
 	r := newRace(t)
-	g := r.gunner(farAway)
-	r.twins = 1
+	g := r.shootingClient(farAway)
+	r.duplicates = 1
 	for range 2 {
 		r.fire(g)
 		r.Step(60)
@@ -269,12 +269,12 @@ func TestABirthThatTheServerGivesTwiceIsTakenOverOnce(t *testing.T) {
 	r.fire(g)
 	r.Step(60)
 	if s := g.Stats().Prediction; s.SpawnsMatched != 2 || s.SpawnsWithdrawn != 1 || len(g.came) != 5 || len(g.went) != 1 {
-		t.Errorf("%+v, %d came, %d went", s, len(g.came), len(g.went))
+		t.Errorf("%+v, %d spawned, %d despawned", s, len(g.came), len(g.went))
 	}
 }
 
-// What is wrong with a call is said with the remedy.
-func TestPredictSaysWhatIsWrong(t *testing.T) {
+// Misuse of a function panics with the remedy.
+func TestMisusedPredictPanicsWithTheRemedy(t *testing.T) {
 	r := newRace(t)
 	c := r.Join("", nil, perfect)
 	plain := netloop.NewClass[racer](netloop.NewSchema("elsewhere", 1, 0), "racer")
@@ -302,8 +302,8 @@ func TestPredictSaysWhatIsWrong(t *testing.T) {
 	refuses("not declared as predicted", func() { client.Predict(other, plainDrifters, helm, func(*drifter, *netloop.Tick, rudder) {}) })
 }
 
-// A recorded run of a predicted class, whose state is rounded and whose shots are told by their
-// inputs, replays.
+// A recording with a predicted class, whose state is rounded and whose shots have spawn keys,
+// replays.
 func TestARunWithPredictedObjectsReplays(t *testing.T) {
 	var file bytes.Buffer
 	r := newRace(t, netlooptest.Record(&file))
@@ -321,7 +321,7 @@ func TestARunWithPredictedObjectsReplays(t *testing.T) {
 	}
 	ticks := 0
 	for ; err == nil; ticks++ {
-		_, err = p.Step() // Compares the digest of all that was sent.
+		_, err = p.Step() // Compares the digest of all sent bytes.
 	}
 	if !errors.Is(err, io.EOF) || ticks != 201 {
 		t.Errorf("tick %d: %v", ticks, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game of these tests: ships that their owners steer, and that fire shots.
+// The game of these tests: ships steered by their owners, which fire shots.
 var (
 	racing = netloop.NewSchema("racing", 1, 0)
 	helm   = netloop.NewInput(racing, func(last rudder, missed int) rudder {
@@ -41,7 +41,7 @@ type shot struct {
 	Born   netloop.SpawnKey
 }
 
-// steer is one step of a racer, on both sides. It reports whether it fires.
+// steer runs one step of a racer on either side. It reports whether the racer fires.
 func (s *racer) steer(t *netloop.Tick, in rudder) (fires bool) {
 	dt := float32(t.Delta().Seconds())
 	if s.Stunned > 0 {
@@ -59,7 +59,7 @@ func (s *racer) steer(t *netloop.Tick, in rudder) (fires bool) {
 	return in.Fire
 }
 
-// shot is what it fires.
+// shot returns the shot that the racer fires.
 func (s *racer) shot() shot { return shot{X: s.X, Y: s.Y, VX: 60 + s.VX, VY: s.VY} }
 
 func (s *shot) fly(t *netloop.Tick) {
@@ -67,15 +67,15 @@ func (s *shot) fly(t *netloop.Tick) {
 	s.X, s.Y = s.X+s.VX*dt, s.Y+s.VY*dt
 }
 
-// race is a server where each client has a racer from its join on.
+// race is a server where each client gets a racer in OnJoin.
 type race struct {
 	*netlooptest.World
-	mine   map[netloop.ClientID]*netloop.Object[racer]
-	frames []netlooptest.ClientOption // of the next client
-	hold   bool                       // the server holds all racers, and tells nobody
-	deny   bool                       // and lets none fire
-	twins  int                        // further shots for each, which have its birth
-	game   game
+	mine       map[netloop.ClientID]*netloop.Object[racer]
+	frames     []netlooptest.ClientOption // of the next client
+	hold       bool                       // the server ignores all inputs
+	deny       bool                       // the server spawns no shots
+	duplicates int                        // further shots with the same spawn key
+	game       game
 }
 
 func newRace(t *testing.T, o ...netlooptest.Option) *race {
@@ -95,7 +95,7 @@ func newRace(t *testing.T, o ...netlooptest.Option) *race {
 			if s.steer(t, in) && !r.deny {
 				one := s.shot()
 				one.Born = t.SpawnKey(from)
-				for range 1 + r.twins {
+				for range 1 + r.duplicates {
 					shots.Spawn(t, one, netloop.OwnedBy(from.ID()))
 				}
 			}
@@ -110,12 +110,12 @@ func newRace(t *testing.T, o ...netlooptest.Option) *race {
 	return r
 }
 
-// racerAt is what a player does in a step.
+// racerAt returns a player's input for a step.
 func racerAt(step uint64) rudder {
 	return rudder{Turn: int8(step/16%5) - 2, Thrust: int8(step / 64 % 3 * 20)}
 }
 
-// join lets a client in that steers and predicts.
+// join joins a client that steers and predicts.
 func (r *race) join(l netlooptest.Link, o ...client.PredictOption) *client.Client {
 	c := r.Join("", nil, l)
 	client.Inputs(c, helm, func(t *netloop.Tick) rudder { return racerAt(t.FixedStep()) })
@@ -123,7 +123,7 @@ func (r *race) join(l netlooptest.Link, o ...client.PredictOption) *client.Clien
 	return c
 }
 
-// own is the client's own racer, as it has it.
+// own returns the client's own racer.
 func (r *race) own(c *client.Client) (own *netloop.Object[racer]) {
 	r.Look(c, func(t *netloop.Tick) {
 		for o := range racers.Owned(t, c.ID()) {
@@ -133,10 +133,9 @@ func (r *race) own(c *client.Client) (own *netloop.Object[racer]) {
 	return own
 }
 
-// What a client predicts of a ship that nobody else touches is what the server makes of it, but for
-// inputs that the server has missed; also of the steps that run again when the server has left out
-// many ticks.
-func TestNothingIsPredictedWronglyButForMissedInputs(t *testing.T) {
+// A ship that only its owner changes is predicted correctly except for missed inputs, also in
+// steps that are replayed after the server has dropped many ticks.
+func TestOnlyMissedInputsCauseMispredictions(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for _, x := range []struct {
 		stall time.Duration

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// drifter is what a step moves by less than a unit or by more.
+// drifter has fields that a step changes by less or more than a quantum.
 type drifter struct {
 	X float32 `net:"quant=1/16"`
 }
@@ -29,9 +29,9 @@ func drift(t *netloop.Tick, class *netloop.Class[drifter], by float32) (before [
 	return before
 }
 
-// The live state of a predicted class is rounded at the end of each fixed step, and as it is
-// captured, so that every step begins with what a client can know. That of another class is not.
-func TestThePredictedStateIsThatOfTheWireAfterEachStep(t *testing.T) {
+// The live state of a predicted class is rounded at the end of each fixed step and at capture, so
+// every step begins with a state that a client can have. Other classes are not rounded.
+func TestPredictedStateIsRoundedAfterEachStep(t *testing.T) {
 	var steps [][]float32
 	var plain []float32
 	w := netlooptest.New(t, game{predictedSchema, func(r *netloop.Room) {
@@ -56,7 +56,7 @@ func TestThePredictedStateIsThatOfTheWireAfterEachStep(t *testing.T) {
 	}
 }
 
-// The system that rounds is there if a class is predicted.
+// The rounding system exists only if a class is predicted.
 func TestNothingIsRoundedWithoutAPredictedClass(t *testing.T) {
 	for want, schema := range map[bool]*netloop.Schema{true: predictedSchema, false: schema} {
 		var tree string

@@ -9,8 +9,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game of the tests of the tag weight: wrecks that gather dust in every tick, more than the
-// budget takes.
+// The game for the weight tag: wrecks whose dust changes in every tick and exceeds the budget.
 var (
 	yard   = netloop.NewSchema("yard", 1, 0)
 	wrecks = netloop.NewClass[wreck](yard, "wreck")
@@ -24,7 +23,7 @@ type wreck struct {
 	Loot   int32 `net:"weight=64,read=owner"`
 }
 
-// scrapyard is a world of some wrecks and a client with a short budget.
+// scrapyard is a world with wrecks and a client with a short budget.
 type scrapyard struct {
 	*netlooptest.World
 	wrecks []*netloop.Object[wreck]
@@ -41,12 +40,12 @@ func newScrapyard(t *testing.T, class *netloop.Class[wreck], n int) *scrapyard {
 	return s
 }
 
-// step is a tick in which dust falls everywhere, after which fn may do more.
+// step runs a tick that changes all dust and then calls fn.
 func (s *scrapyard) step(fn func(tick *netloop.Tick, i int, w *wreck)) {
 	s.Tick(func(tick *netloop.Tick) {
 		for i, o := range s.wrecks {
 			w := o.Edit(tick)
-			w.Dust = int32(tick.Rand().Uint32()) // nothing that could be predicted
+			w.Dust = int32(tick.Rand().Uint32()) // unpredictable
 			if fn != nil {
 				fn(tick, i, w)
 			}
@@ -55,9 +54,9 @@ func (s *scrapyard) step(fn func(tick *netloop.Tick, i int, w *wreck)) {
 	s.Step(1)
 }
 
-// TestTheWeightOfAFieldReachesTheClientFirst: while dust waits for its turn, what matters is there
-// at once.
-func TestTheWeightOfAFieldReachesTheClientFirst(t *testing.T) {
+// TestFieldsWithMoreWeightAreSentFirst: while dust waits for its turn, a heavy field arrives at
+// once.
+func TestFieldsWithMoreWeightAreSentFirst(t *testing.T) {
 	s := newScrapyard(t, wrecks, 60)
 	c := play(t, s.World, perfect)
 	var health int32
@@ -83,7 +82,7 @@ func TestTheWeightOfAFieldReachesTheClientFirst(t *testing.T) {
 				seen = n + 1
 			}
 		}
-		if seen == 0 || seen > 3 { // the budget may owe a record first
+		if seen == 0 || seen > 3 { // the budget may be overdrawn by a record
 			t.Errorf("round %d: the client sees the health after %d ticks", round, seen)
 		}
 	}
@@ -92,9 +91,9 @@ func TestTheWeightOfAFieldReachesTheClientFirst(t *testing.T) {
 	}
 }
 
-// TestAMinimumRateHoldsBesideTheWeightOfAField: where the most needed takes all that there is, the
-// least needed still goes as often as its class says.
-func TestAMinimumRateHoldsBesideTheWeightOfAField(t *testing.T) {
+// TestMinimumRatesHoldDespiteFieldWeights: while heavy fields take the whole budget, light ones
+// are still sent at the minimum rate of their class.
+func TestMinimumRatesHoldDespiteFieldWeights(t *testing.T) {
 	gaps := func(class *netloop.Class[wreck]) (longest uint64) {
 		s := newScrapyard(t, class, 60)
 		c := play(t, s.World, perfect)
@@ -121,9 +120,9 @@ func TestAMinimumRateHoldsBesideTheWeightOfAField(t *testing.T) {
 	}
 }
 
-// TestAWeightThatAClientMayNotReadRaisesNothing: the owner of a wreck hears of its loot at once,
-// the others of its dust no sooner than of that of any other.
-func TestAWeightThatAClientMayNotReadRaisesNothing(t *testing.T) {
+// TestTheWeightOfAnUnreadableFieldDoesNotCount: the owner of a wreck gets its loot at once; for
+// other clients the wreck's dust has no priority.
+func TestTheWeightOfAnUnreadableFieldDoesNotCount(t *testing.T) {
 	s := newScrapyard(t, wrecks, 60)
 	other, owner := play(t, s.World, perfect), play(t, s.World, perfect)
 	s.Tick(func(tick *netloop.Tick) { s.wrecks[7].SetOwner(tick, owner.ID()) })
@@ -143,7 +142,7 @@ func TestAWeightThatAClientMayNotReadRaisesNothing(t *testing.T) {
 	}
 	mean := sum64(ofOther) / 60
 	if n := float64(ofOther[7]); n < 0.7*mean || n > 1.3*mean {
-		t.Errorf("who may not read the loot has %.0f changes of that wreck, and %.1f of each", n, mean)
+		t.Errorf("a client that may not read the loot has %.0f changes of that wreck, and %.1f of each", n, mean)
 	}
 	if ofOwner[7] < 5*int(mean) {
 		t.Errorf("its owner has %d changes of it, and the other %.1f of each", ofOwner[7], mean)

@@ -18,25 +18,25 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game of the tests of priorities: balls of four classes that all change in every tick.
+// The game of the priority tests: balls of four classes that all change in every tick.
 var (
-	crowdSchema = netloop.NewSchema("crowd", 1, 0)
-	balls       = netloop.NewClass[ball](crowdSchema, "ball")
-	stars       = netloop.NewClass[ball](crowdSchema, "star", netloop.Weight(4))
-	embers      = netloop.NewClass[ball](crowdSchema, "ember", netloop.Weight(0.9))
-	sparks      = netloop.NewClass[ball](crowdSchema, "spark", netloop.Weight(0.5), netloop.MinRate(4))
+	ballSchema = netloop.NewSchema("crowd", 1, 0)
+	balls      = netloop.NewClass[ball](ballSchema, "ball")
+	stars      = netloop.NewClass[ball](ballSchema, "star", netloop.Weight(4))
+	embers     = netloop.NewClass[ball](ballSchema, "ember", netloop.Weight(0.9))
+	sparks     = netloop.NewClass[ball](ballSchema, "spark", netloop.Weight(0.5), netloop.MinRate(4))
 )
 
 type ball struct{ X, Y int32 }
 
-type crowd struct {
+type ballGame struct {
 	balls, stars, sparks int
 	open                 func(*netloop.Room)
 }
 
-func (crowd) Schema() *netloop.Schema { return crowdSchema }
+func (ballGame) Schema() *netloop.Schema { return ballSchema }
 
-func (g crowd) Open(r *netloop.Room) error {
+func (g ballGame) Open(r *netloop.Room) error {
 	r.OnStart(func(t *netloop.Tick) {
 		for i := range g.balls {
 			balls.Spawn(t, ball{X: int32(i)})
@@ -51,7 +51,7 @@ func (g crowd) Open(r *netloop.Room) error {
 	r.On(netloop.Update, "crowd.move", func(t *netloop.Tick) {
 		for _, class := range []*netloop.Class[ball]{balls, stars, embers, sparks} {
 			for o := range class.All(t) {
-				o.Edit(t).Y = int32(t.Rand().Uint32()) // nothing that could be predicted
+				o.Edit(t).Y = int32(t.Rand().Uint32()) // unpredictable
 			}
 		}
 	})
@@ -61,7 +61,7 @@ func (g crowd) Open(r *netloop.Room) error {
 	return nil
 }
 
-// tally counts the changes of a class that a client sees, by the X of the ball.
+// tally counts a client's changes of a class, by the X of the ball.
 func tally(c *client.Client, class *netloop.Class[ball]) map[int32]int {
 	n := map[int32]int{}
 	client.Watch(c, class, client.Watcher[ball]{Change: func(_ *netloop.Tick, o *netloop.Object[ball], _ ball) { n[o.State().X]++ }})
@@ -75,15 +75,15 @@ func sum64(n map[int32]int) (all float64) {
 	return all
 }
 
-// TestTheBudgetOfAClientIsKept: one of two clients may be sent less, and only that one is.
-func TestTheBudgetOfAClientIsKept(t *testing.T) {
-	w := netlooptest.New(t, crowd{balls: 200})
+// TestABudgetLimitsOneClient: a smaller budget for one of two clients limits only that one.
+func TestABudgetLimitsOneClient(t *testing.T) {
+	w := netlooptest.New(t, ballGame{balls: 200})
 	rich, poor := play(t, w, perfect), play(t, w, perfect)
 	w.Tick(func(t *netloop.Tick) {
 		c, _ := t.Client(poor.ID())
 		c.SetBudget(t, 100)
 	})
-	w.Step(60) // The debt of the first state is paid.
+	w.Step(60) // The overdraft of the first state is paid.
 	var bytes, whole int
 	poor.OnSnapshot(func(s client.Snapshot) { bytes += s.Bytes })
 	rich.OnSnapshot(func(s client.Snapshot) { whole += s.Bytes })
@@ -96,7 +96,7 @@ func TestTheBudgetOfAClientIsKept(t *testing.T) {
 	}
 	w.Tick(func(t *netloop.Tick) {
 		c, _ := t.Client(poor.ID())
-		c.SetBudget(t, 0) // The room's.
+		c.SetBudget(t, 0) // the room's
 	})
 	before := whole
 	bytes = 0
@@ -106,12 +106,12 @@ func TestTheBudgetOfAClientIsKept(t *testing.T) {
 	}
 }
 
-// TestWeightAndDistanceOrderAShortBudget: a weight of 4 is sent four times as often, and so is
-// what is four times as near; minimum rates hold beside both.
+// TestWeightAndDistanceOrderAShortBudget: objects of weight 4 are sent four times as often, and
+// so are objects at a quarter of the distance; minimum rates apply too.
 func TestWeightAndDistanceOrderAShortBudget(t *testing.T) {
 	seeds.OneGoroutine(t)
 	var panics bool
-	w := netlooptest.New(t, crowd{balls: 60, stars: 20, sparks: 5, open: func(r *netloop.Room) {
+	w := netlooptest.New(t, ballGame{balls: 60, stars: 20, sparks: 5, open: func(r *netloop.Room) {
 		balls.WeightFor(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
 			if panics {
 				panic("test")
@@ -150,12 +150,12 @@ func TestWeightAndDistanceOrderAShortBudget(t *testing.T) {
 	}
 }
 
-// TestSheddingSendsLightObjectsAtTheirMinimumRate: an overloaded server goes on sending what
-// weighs 1 or more, and the rest at its minimum rate, until it recovers.
-func TestSheddingSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
+// TestOverloadSendsLightObjectsAtTheirMinimumRate: an overloaded server sends objects of weight 1
+// or more as before, and lighter ones at their minimum rate, until it recovers.
+func TestOverloadSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
 	var load time.Duration
 	var w *netlooptest.World
-	w = netlooptest.New(t, crowd{stars: 1, sparks: 1, open: func(r *netloop.Room) {
+	w = netlooptest.New(t, ballGame{stars: 1, sparks: 1, open: func(r *netloop.Room) {
 		r.OnStart(func(t *netloop.Tick) { embers.Spawn(t, ball{}) })
 		r.On(netloop.Update, "test.load", func(*netloop.Tick) { w.Spend(load) })
 	}})
@@ -203,11 +203,11 @@ func TestBadPrioritiesAreRefused(t *testing.T) {
 			fn()
 		}()
 	}
-	if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{Budget: -1}}, crowd{}); err == nil || !strings.Contains(err.Error(), "Room.Budget: -1") {
+	if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{Budget: -1}}, ballGame{}); err == nil || !strings.Contains(err.Error(), "Room.Budget: -1") {
 		t.Errorf("a negative budget: %v", err)
 	}
 	for budget, ok := range map[int]bool{1: true, netvar.MaxBudget: true, netvar.MaxBudget + 1: false} {
-		if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{Budget: budget}}, crowd{}); (err == nil) != ok {
+		if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{Budget: budget}}, ballGame{}); (err == nil) != ok {
 			t.Errorf("a budget of %d: %v", budget, err)
 		}
 	}
@@ -219,8 +219,7 @@ func TestBadPrioritiesAreRefused(t *testing.T) {
 	}
 }
 
-// TestBytesByClassAndFieldAreMetrics: whoever scrapes a server sees what its classes and their
-// fields take.
+// TestBytesByClassAndFieldAreMetrics: the metrics have the bytes of each class and field.
 func TestBytesByClassAndFieldAreMetrics(t *testing.T) {
 	s, _ := serve(t, script(busy), 60)
 	dial(t, s.Addr().String(), nil)
@@ -232,14 +231,14 @@ func TestBytesByClassAndFieldAreMetrics(t *testing.T) {
 	})
 }
 
-// TestPrioritiesReplay: what a short budget, weights, distances and shedding let go is sent
-// again, byte for byte, when the room is replayed.
+// TestPrioritiesReplay: a replay sends the same bytes despite a short budget, weights, distances
+// and shedding.
 func TestPrioritiesReplay(t *testing.T) {
 	var file bytes.Buffer
 	var w *netlooptest.World
 	var load time.Duration
 	spend := func() { w.Spend(load) }
-	game := crowd{balls: 60, stars: 20, sparks: 20, open: func(r *netloop.Room) {
+	game := ballGame{balls: 60, stars: 20, sparks: 20, open: func(r *netloop.Room) {
 		balls.WeightFor(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
 			return float64(uint64(c.ID()) * uint64(o.State().X%7))
 		})
@@ -271,7 +270,7 @@ func TestPrioritiesReplay(t *testing.T) {
 	}
 	ticks := 0
 	for ; err == nil; ticks++ {
-		_, err = p.Step() // Compares the digest of all that was sent.
+		_, err = p.Step() // Compares the digest of all sent bytes.
 	}
 	if !errors.Is(err, io.EOF) || ticks != 401 {
 		t.Errorf("tick %d: %v", ticks, err)

@@ -58,7 +58,7 @@ func (f *readsGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// shownVessel is what a client shows of the only vessel.
+// shownVessel returns a client's only vessel.
 func shownVessel(t *testing.T, w *netlooptest.World, c *client.Client) (v vessel) {
 	t.Helper()
 	found := 0
@@ -87,7 +87,7 @@ func wantVessel(t *testing.T, who string, got, want vessel) {
 	}
 }
 
-// agreed lets every client compare its state with the server's by digest.
+// agreed compares the state of each client with the server's by digest.
 func agreed(t *testing.T, w *netlooptest.World, cs ...*client.Client) {
 	t.Helper()
 	n := 0
@@ -102,7 +102,7 @@ func agreed(t *testing.T, w *netlooptest.World, cs ...*client.Client) {
 	w.Until(60, func() bool { return n == len(cs) })
 }
 
-func TestFieldsAreReadByWhoTheirTagsName(t *testing.T) {
+func TestFieldsAreReadByTheirTagsReaders(t *testing.T) {
 	f := newReadsGame()
 	w := netlooptest.New(t, f)
 	a, b := play(t, w, perfect), play(t, w, perfect)
@@ -118,7 +118,7 @@ func TestFieldsAreReadByWhoTheirTagsName(t *testing.T) {
 	wantVessel(t, "the owner", shownVessel(t, w, a), owner)
 	wantVessel(t, "the mate", shownVessel(t, w, b), mate)
 
-	// The owner joins the team, the ship changes hands, the pumps open: each shows at once.
+	// A new team member, a new owner, a changed rule: each takes effect at once.
 	var told []vessel
 	client.Watch(a, vessels, client.Watcher[vessel]{Change: func(_ *netloop.Tick, o *netloop.Object[vessel], old vessel) {
 		told = append(told, old, o.State())
@@ -129,7 +129,7 @@ func TestFieldsAreReadByWhoTheirTagsName(t *testing.T) {
 	owner.Plan.Text = "north"
 	wantVessel(t, "the owner in the team", shownVessel(t, w, a), owner)
 	if len(told) != 2 || told[0] != before || told[1] != owner {
-		t.Errorf("the change was told as %+v", told)
+		t.Errorf("the watcher got the change %+v", told)
 	}
 	w.Tick(func(tick *netloop.Tick) { o.SetOwner(tick, b.ID()) })
 	w.Step(3)
@@ -145,7 +145,7 @@ func TestFieldsAreReadByWhoTheirTagsName(t *testing.T) {
 	owner.Fuel = 9
 	wantVessel(t, "at the pumps", shownVessel(t, w, a), owner)
 
-	w.Tick(func(tick *netloop.Tick) { // The vessel changes its team: the rule is asked again.
+	w.Tick(func(tick *netloop.Tick) { // A changed field of the vessel runs the rule again.
 		o.Edit(tick).Team = 2
 		o.Invalidate(tick)
 	})
@@ -156,8 +156,8 @@ func TestFieldsAreReadByWhoTheirTagsName(t *testing.T) {
 	agreed(t, w, a, b)
 }
 
-// TestRulesAreAskedOnlyWhenTold: not each tick, and once for all clients.
-func TestRulesAreAskedOnlyWhenTold(t *testing.T) {
+// TestReadRulesRunOnlyAfterInvalidate: not in each tick, and once for all clients.
+func TestReadRulesRunOnlyAfterInvalidate(t *testing.T) {
 	f := newReadsGame()
 	var o *netloop.Object[vessel]
 	f.open = func(r *netloop.Room) {
@@ -181,17 +181,17 @@ func TestRulesAreAskedOnlyWhenTold(t *testing.T) {
 			t.Errorf("step %d: asked %d times, want %d", i, f.asked, 2+i)
 		}
 	}
-	for team := 1; team <= 2; team++ { // Who is in a group is asked of the target that there is.
+	for team := 1; team <= 2; team++ { // A change of a group uses the existing target.
 		w.Tick(func(tick *netloop.Tick) { f.teams[team].Add(tick, server(t, tick, a)) })
 		w.Step(3)
 	}
 	if f.asked != 3 {
-		t.Error("asked though only a group changed")
+		t.Error("the rule ran though only a group changed")
 	}
 }
 
-// TestRulesHoldForJoiners: after OnJoin has run.
-func TestRulesHoldForJoiners(t *testing.T) {
+// TestReadRulesApplyToJoiners: after OnJoin has run.
+func TestReadRulesApplyToJoiners(t *testing.T) {
 	f := newReadsGame()
 	f.open = func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { vessels.Spawn(tick, newVessel(1)) })
@@ -213,8 +213,8 @@ func TestRulesHoldForJoiners(t *testing.T) {
 	agreed(t, w, a, b)
 }
 
-// TestRuleThatPanicsWithholds: the room goes on, and what nobody may judge nobody reads.
-func TestRuleThatPanicsWithholds(t *testing.T) {
+// TestAPanicOfAReadRuleHidesTheField: the room continues, and no client reads the field.
+func TestAPanicOfAReadRuleHidesTheField(t *testing.T) {
 	f := newReadsGame()
 	f.pumps = func(*netloop.Client) bool { panic("no") }
 	f.open = func(r *netloop.Room) {
@@ -232,8 +232,8 @@ func TestRuleThatPanicsWithholds(t *testing.T) {
 	}
 }
 
-// TestMasksConvergeOverBadLinks: owners, teams and values change all the time, and in the end
-// every client has what it may read.
+// TestMasksConvergeOverBadLinks: owners, teams and values change all the time, and finally each
+// client has exactly the values that it may read.
 func TestMasksConvergeOverBadLinks(t *testing.T) {
 	f := newReadsGame()
 	w := netlooptest.New(t, f)
@@ -276,7 +276,7 @@ func TestMasksConvergeOverBadLinks(t *testing.T) {
 	}
 }
 
-func TestRulesThatMakeNoSenseAreRefusedByName(t *testing.T) {
+func TestInvalidReadRulesAreRefusedByName(t *testing.T) {
 	missing := func(*netloop.Room) {}
 	both := func(r *netloop.Room) { _ = newReadsGame().Open(r) }
 	who := func(*netloop.Object[vessel]) netloop.Target { return netloop.Everyone() }
@@ -299,8 +299,8 @@ func TestRulesThatMakeNoSenseAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestMessagesHaveNoReaders: a tag there would promise what nobody keeps.
-func TestMessagesHaveNoReaders(t *testing.T) {
+// TestMessagesRefuseReadTags: messages do not implement the read tag.
+func TestMessagesRefuseReadTags(t *testing.T) {
 	defer func() {
 		if v := fmt.Sprint(recover()); !strings.Contains(v, "field Hint has read=owner, but who gets a message reads all of it") {
 			t.Errorf("panic %s", v)

@@ -12,9 +12,9 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// Dial returns when the game has decided: with a client that has been let in, or with its refusal
-// in words. It does not wait longer than its context lasts.
-func TestDialReturnsWhenTheGameHasDecided(t *testing.T) {
+// Dial returns after the game's decision, with an admitted client or the refusal, or when its
+// context ends.
+func TestDialReturnsAfterAdmission(t *testing.T) {
 	joined := make(chan netloop.ClientID, 1)
 	s, _ := serve(t, script(func(r *netloop.Room) {
 		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
@@ -40,19 +40,19 @@ func TestDialReturnsWhenTheGameHasDecided(t *testing.T) {
 			t.Errorf("client %d joined, and is %d", id, c.ID())
 		}
 	default:
-		t.Error("it returned before OnJoin was asked")
+		t.Error("it returned before OnJoin ran")
 	}
 	_ = c.Close()
 	_, err = dial(ctx, "cheat")
 	var refused *netloop.Refusal
 	if !errors.As(err, &refused) || refused.Code != netloop.CodeGame+4 || refused.Text != "not you" {
-		t.Errorf("who is refused reads %v", err)
+		t.Errorf("a refused client gets %v", err)
 	}
 }
 
-// A server that never runs decides nothing.
+// A server that does not run never decides.
 func TestDialWaitsNoLongerThanItsContext(t *testing.T) {
-	s := unrun(t, netloop.Config{Listen: "127.0.0.1:0"}, script(func(*netloop.Room) {}))
+	s := newUnrunServer(t, netloop.Config{Listen: "127.0.0.1:0"}, script(func(*netloop.Room) {}))
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +64,9 @@ func TestDialWaitsNoLongerThanItsContext(t *testing.T) {
 	}
 }
 
-// A client that is closed while it tries to come back leaves nothing behind, with a Dialer of its
-// own or a shared one, and a Dialer that is closed ends the attempts.
-func TestClosingAClientThatComesBackLeavesNothing(t *testing.T) {
+// Closing a client during reconnection leaks no goroutine, with its own or a shared Dialer, and
+// closing the Dialer ends its attempts.
+func TestClosingAReconnectingClientLeaksNothing(t *testing.T) {
 	leaks := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	d, err := client.NewDialer()
@@ -85,7 +85,7 @@ func TestClosingAClientThatComesBackLeavesNothing(t *testing.T) {
 		c, err := dial(ctx, s.Addr().String(), client.Config{Schema: schema, Tokens: func(ctx context.Context) (string, error) {
 			if tokens++; tokens > 1 {
 				asked <- struct{}{}
-				<-ctx.Done() // The dial hangs until it is told to end.
+				<-ctx.Done() // The dial hangs until its context ends.
 			}
 			return "", ctx.Err()
 		}})

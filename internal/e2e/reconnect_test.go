@@ -13,16 +13,16 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// returns is a world whose server notes who comes and goes, and has three things, one of which
-// moves.
-type returns struct {
+// reconnectWorld is a world whose server records joins and leaves, and which has three things;
+// one of them moves.
+type reconnectWorld struct {
 	*netlooptest.World
 	events []string // of the server
-	told   []string // that the client's watcher was told of
+	told   []string // watcher calls of the client
 }
 
-// home is the game of returns, with more of it.
-func (r *returns) home(more script) script {
+// home returns the game of returns with an addition.
+func (r *reconnectWorld) home(more script) script {
 	return func(room *netloop.Room) {
 		note := func(what string) func(*netloop.Tick, *netloop.Client) {
 			return func(_ *netloop.Tick, c *netloop.Client) { r.events = append(r.events, fmt.Sprint(what, " ", c.ID())) }
@@ -45,7 +45,7 @@ func (r *returns) home(more script) script {
 	}
 }
 
-func (r *returns) watch(c *client.Client) {
+func (r *reconnectWorld) watch(c *client.Client) {
 	client.Watch(c, things, client.Watcher[thing]{
 		Spawn: func(_ *netloop.Tick, o *netloop.Object[thing]) {
 			r.told = append(r.told, fmt.Sprint("spawn ", o.State().N))
@@ -56,26 +56,26 @@ func (r *returns) watch(c *client.Client) {
 	})
 }
 
-// returning is a world with one client that plays.
-func returning(t *testing.T, l netlooptest.Link, more script) (*returns, *client.Client) {
+// newReconnectWorld makes a world with one playing client.
+func newReconnectWorld(t *testing.T, l netlooptest.Link, more script) (*reconnectWorld, *client.Client) {
 	t.Helper()
-	r := new(returns)
+	r := new(reconnectWorld)
 	r.World = open(t, r.home(more))
 	c := play(t, r.World, l)
 	r.watch(c)
-	r.Step(60) // The server hears of it: who was never heard is not kept.
+	r.Step(60) // A client that never sent data is not reserved a seat.
 	return r, c
 }
 
-// wait steps until the client is in a phase, for a minute at most, and returns how long it took.
-func (r *returns) wait(c *client.Client, p client.Phase) time.Duration {
+// wait steps until the client is in a phase, for a minute at most, and returns the time.
+func (r *reconnectWorld) wait(c *client.Client, p client.Phase) time.Duration {
 	from := r.Now()
 	r.Until(60*60, func() bool { return c.State().Phase == p })
 	return r.Now() - from
 }
 
-// agrees checks that a client has what the server has.
-func (r *returns) agrees(t *testing.T, c *client.Client) {
+// agrees compares the state of a client with the server's.
+func (r *reconnectWorld) agrees(t *testing.T, c *client.Client) {
 	t.Helper()
 	verified := errors.New("not asked")
 	c.Verify(func(err error) { verified = err })
@@ -85,15 +85,15 @@ func (r *returns) agrees(t *testing.T, c *client.Client) {
 	}
 }
 
-// spawns are what a watcher is told of the world's things, and ends of their end.
+// spawns are the watcher calls for the world's things, ends those of their despawn.
 var (
 	spawns = []string{"spawn 0", "spawn 1", "spawn 2"}
 	ends   = []string{"despawn 0", "despawn 1", "despawn 2"}
 )
 
-// A black hole that ends before the client's place is gone costs it nothing: the same client goes
-// on. One that lasts longer makes a newcomer of it, whose watchers hear the end of what it had.
-func TestABlackHoleIsSurvived(t *testing.T) {
+// A client resumes after a black hole that is shorter than the reserved time of its seat. After a
+// longer one it joins anew, and its watchers get the despawns of its objects.
+func TestAClientResumesAfterABlackHole(t *testing.T) {
 	for _, x := range []struct {
 		lasts  time.Duration
 		link   netlooptest.Link
@@ -105,10 +105,10 @@ func TestABlackHoleIsSurvived(t *testing.T) {
 		{6 * time.Second, bad, []string{"join 1", "drop 1", "resume 1"}, spawns, 1},
 		{40 * time.Second, bad, []string{"join 1", "drop 1", "leave 1", "join 2"}, slices.Concat(spawns, ends, spawns), 2},
 	} {
-		r, c := returning(t, x.link, nil)
+		r, c := newReconnectWorld(t, x.link, nil)
 		r.Cut(c)
 		if took := r.wait(c, client.Reconnecting); took < 4900*time.Millisecond || took > 5200*time.Millisecond {
-			t.Errorf("it noticed after %v", took)
+			t.Errorf("it noticed the break after %v", took)
 		}
 		left := c.State().Left
 		r.Step(60)
@@ -117,15 +117,15 @@ func TestABlackHoleIsSurvived(t *testing.T) {
 		}
 		r.Step(60*int(x.lasts/time.Second) - 60*6)
 		r.Heal(c)
-		// A dial and its back-off may be under way.
+		// A dial and its back-off may be running.
 		if took := r.wait(c, client.Playing); took > 11*time.Second {
-			t.Errorf("it took %v to come back", took)
+			t.Errorf("it reconnected after %v", took)
 		}
 		r.Step(60)
 		r.agrees(t, c)
-		slices.Sort(r.told[len(r.told)-3:]) // What is new comes as it arrives.
+		slices.Sort(r.told[len(r.told)-3:]) // New objects arrive in any order.
 		if !slices.Equal(r.events, x.events) || !slices.Equal(r.told, x.told) || c.ID() != x.id {
-			t.Errorf("after %v client %d was told %q; the server: %q", x.lasts, c.ID(), r.told, r.events)
+			t.Errorf("after %v client %d got %q; the server: %q", x.lasts, c.ID(), r.told, r.events)
 		}
 		if s := c.Stats(); s.Drops != 1 || s.Resumes != uint64(2-x.id) {
 			t.Errorf("after %v: %d drops, %d resumes", x.lasts, s.Drops, s.Resumes)
@@ -133,18 +133,18 @@ func TestABlackHoleIsSurvived(t *testing.T) {
 	}
 }
 
-// Whatever connections break and whenever, reliable messages arrive once each and in their order,
-// both ways, and each call gets its one answer.
-func TestMessagesCrossBreaks(t *testing.T) {
+// Whatever connections break at any time, each reliable message arrives once and in order, in
+// both directions, and each call gets one answer.
+func TestMessagesSurviveReconnects(t *testing.T) {
 	var heard []uint64
 	var player *netloop.Client
-	sent, telling := uint64(0), false
-	r, c := returning(t, bad, func(room *netloop.Room) {
+	sent, watcherCall := uint64(0), false
+	r, c := newReconnectWorld(t, bad, func(room *netloop.Room) {
 		room.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error { player = c; return nil })
 		echo.Handle(room, func(_ *netloop.Tick, _ *netloop.Client, m text) error { heard = append(heard, m.N); return nil })
 		add.Handle(room, func(_ *netloop.Tick, _ *netloop.Client, q pair) (sum, error) { return sum{q.A + q.B}, nil })
 		room.On(netloop.Update, "tells", func(t *netloop.Tick) {
-			if t.Number()%3 == 0 && sent < 300 && telling {
+			if t.Number()%3 == 0 && sent < 300 && watcherCall {
 				sent++
 				told.Send(t, netloop.To(player.ID()), text{N: sent})
 			}
@@ -153,7 +153,7 @@ func TestMessagesCrossBreaks(t *testing.T) {
 	var got []uint64
 	answers := map[int64]int{}
 	client.Handle(c, told, func(_ *netloop.Tick, m text) { got = append(got, m.N) })
-	telling = true
+	watcherCall = true
 	n := uint64(0)
 	for i := range 1200 {
 		if i%4 == 0 {
@@ -180,39 +180,39 @@ func TestMessagesCrossBreaks(t *testing.T) {
 		want = append(want, i+1)
 	}
 	if !slices.Equal(heard, want) || !slices.Equal(got, want) {
-		t.Errorf("the server heard %v\nthe client %v", heard, got)
+		t.Errorf("the server got %v\nthe client %v", heard, got)
 	}
 	if len(answers) != 120 || slices.Max(slices.Collect(maps.Values(answers))) != 1 {
 		t.Errorf("of 120 calls %d were answered: %v", len(answers), answers)
 	}
 	if s := c.Stats(); s.Drops != 12 || s.Resumes != 12 || c.ID() != 1 || len(r.told) != 3 {
-		t.Errorf("%d drops, %d resumes, told %q", s.Drops, s.Resumes, r.told)
+		t.Errorf("%d drops, %d resumes, got %q", s.Drops, s.Resumes, r.told)
 	}
 	r.agrees(t, c)
 }
 
-// A client that hangs for long is given up by its server, and goes on where it was once it runs
-// again: what it has not asked for is not lost either.
-func TestAClientThatHangsGoesOn(t *testing.T) {
-	r, c := returning(t, perfect, nil)
+// A client that hangs for a long time is dropped by its server, and resumes once it runs again,
+// with no message lost.
+func TestAHangingClientResumes(t *testing.T) {
+	r, c := newReconnectWorld(t, perfect, nil)
 	r.Freeze(c)
 	r.Step(60 * 12)
 	if !slices.Equal(r.events, []string{"join 1", "drop 1"}) {
-		t.Errorf("meanwhile the server noted %q", r.events)
+		t.Errorf("meanwhile the server recorded %q", r.events)
 	}
 	r.Thaw(c)
 	r.wait(c, client.Reconnecting)
 	r.wait(c, client.Playing)
 	r.agrees(t, c)
 	if !slices.Equal(r.events, []string{"join 1", "drop 1", "resume 1"}) || !slices.Equal(r.told, spawns) {
-		t.Errorf("told %q; the server: %q", r.told, r.events)
+		t.Errorf("got %q; the server: %q", r.told, r.events)
 	}
 }
 
-// A server that was started anew knows nobody. Its clients join it as newcomers with a clean slate:
-// objects of the one before end, calls fail once, and time is the new server's.
-func TestClientsFollowAServerThatRestarts(t *testing.T) {
-	r, c := returning(t, bad, func(room *netloop.Room) {
+// A restarted server has no seats. Its clients join anew: old objects despawn, calls fail once,
+// and time is the new server's.
+func TestClientsJoinARestartedServer(t *testing.T) {
+	r, c := newReconnectWorld(t, bad, func(room *netloop.Room) {
 		// It never answers.
 		add.HandleLater(room, func(*netloop.Tick, *netloop.Client, pair, netloop.Reply[sum]) {})
 	})
@@ -225,7 +225,7 @@ func TestClientsFollowAServerThatRestarts(t *testing.T) {
 	client.Call(c, add, pair{1, 2}, func(_ *netloop.Tick, _ sum, err error) {
 		var closed *netloop.Closed
 		if failed++; !errors.As(err, &closed) || closed.Code != netloop.CodeLost {
-			t.Errorf("the call under way got %v", err)
+			t.Errorf("the pending call got %v", err)
 		}
 	})
 	r.Step(10)
@@ -240,16 +240,16 @@ func TestClientsFollowAServerThatRestarts(t *testing.T) {
 	}
 	slices.Sort(r.told[len(r.told)-3:])
 	if want := slices.Concat(spawns, ends, spawns); !slices.Equal(r.told, want) || len(r.events) != 2 {
-		t.Errorf("told %q; the server: %q", r.told, r.events)
+		t.Errorf("got %q; the server: %q", r.told, r.events)
 	}
 	r.agrees(t, c)
 	r.agrees(t, foreign)
 }
 
-// A client that was taken away without a word does not come back, and one that shall not come back
+// A client whose connection the server closed does not reconnect, and a client with Reconnect.Off
 // is closed by a break.
-func TestWhoDoesNotComeBack(t *testing.T) {
-	r, c := returning(t, perfect, nil)
+func TestClosedClientsDoNotReconnect(t *testing.T) {
+	r, c := newReconnectWorld(t, perfect, nil)
 	off := r.JoinAs(client.Config{Reconnect: client.Reconnect{Off: true}}, perfect)
 	r.wait(off, client.Playing)
 	r.Break(off)
@@ -259,6 +259,6 @@ func TestWhoDoesNotComeBack(t *testing.T) {
 		t.Errorf("closed %v", why)
 	}
 	if want := []string{"join 1", "join 2", "drop 1", "leave 2", "leave 1"}; !slices.Equal(slices.Sorted(slices.Values(r.events)), slices.Sorted(slices.Values(want))) {
-		t.Errorf("the server noted %q", r.events)
+		t.Errorf("the server recorded %q", r.events)
 	}
 }

@@ -22,7 +22,7 @@ func TestDamagedRecordingStopsAtTheLastWholeTick(t *testing.T) {
 	bad := bytes.Clone(file)
 	bad[len(bad)/2] ^= 1
 	ticks, err := replay(t, bad)
-	// A length that is damaged may look like the end of the file.
+	// A damaged length may look like the end of the file.
 	if len(ticks) == 0 || len(ticks) >= 50 || !errors.Is(err, recording.ErrCorrupt) && !errors.Is(err, recording.ErrTruncated) {
 		t.Errorf("damaged: %d ticks, error %v", len(ticks), err)
 	}
@@ -37,7 +37,7 @@ func TestDamagedRecordingStopsAtTheLastWholeTick(t *testing.T) {
 	}
 }
 
-// failing takes some writes and then none.
+// failing is a writer that fails after some writes.
 type failing struct{ left int }
 
 func (f *failing) Write(b []byte) (int, error) {
@@ -47,7 +47,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestARecordingThatFailsEndsAndTheRoomGoesOn(t *testing.T) {
+func TestAFailedRecordingDoesNotStopTheRoom(t *testing.T) {
 	w := open(t, mixed(nil), netlooptest.Record(&failing{left: 10}), netlooptest.AllowPanics())
 	c := play(t, w, perfect)
 	w.Step(60)
@@ -59,9 +59,9 @@ func TestARecordingThatFailsEndsAndTheRoomGoesOn(t *testing.T) {
 	}
 }
 
-// A recording in which ticks are missing, come twice, or begin with none is damaged, and its replay
-// says where.
-func TestARecordingOfTicksThatDoNotFollowIsDamaged(t *testing.T) {
+// A recording with missing or repeated ticks, or without a first one, is damaged, and its replay
+// reports the place.
+func TestARecordingWithATickGapIsDamaged(t *testing.T) {
 	file := recordMixed(t, 1, 30, nil)
 	for name, c := range map[string]struct {
 		change func(*loop.Input)
@@ -72,7 +72,7 @@ func TestARecordingOfTicksThatDoNotFollowIsDamaged(t *testing.T) {
 				in.Tick++
 			}
 		}, 9},
-		"a tick comes twice": {func(in *loop.Input) {
+		"a repeated tick": {func(in *loop.Input) {
 			if in.Tick >= 10 {
 				in.Tick--
 			}

@@ -12,10 +12,10 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// A client comes back to a room that has ended meanwhile. It is a newcomer: the game is asked to
-// open the room if the client brings a token that holds, and joins the client then. That a room was
-// private before keeps out no client that has its code.
-func TestAClientComesBackToARoomThatTheGameOpensAgain(t *testing.T) {
+// A client reconnects to a room that has ended meanwhile. It joins anew: the game is asked to
+// open the room if the client has a valid token, and the client then joins. If the old room was
+// private, its code still admits the client.
+func TestAClientReconnectsToAReopenedRoom(t *testing.T) {
 	service, auth := login(t)
 	for what, c := range map[string]struct {
 		tokens, private bool
@@ -31,7 +31,7 @@ func TestAClientComesBackToARoomThatTheGameOpensAgain(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			var asked []string
 			var joined, left int
-			game := house{script: func(r *netloop.Room) {
+			game := roomsGame{script: func(r *netloop.Room) {
 				r.OnJoin(func(*netloop.Tick, *netloop.Client) error { joined++; return nil })
 				r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { left++ })
 			}, asked: func(name string) (netloop.RoomSpec, error) {
@@ -55,7 +55,7 @@ func TestAClientComesBackToARoomThatTheGameOpensAgain(t *testing.T) {
 			w.Step(1)
 			at := now(w)
 			sign := func(context.Context) (string, error) {
-				return signed(t, service, token.Grant{Subject: "ann", Room: "oak", From: at, For: time.Minute}), nil
+				return signedToken(t, service, token.Grant{Subject: "ann", Room: "oak", From: at, For: time.Minute}), nil
 			}
 			switch {
 			case c.fresh:
@@ -72,14 +72,14 @@ func TestAClientComesBackToARoomThatTheGameOpensAgain(t *testing.T) {
 			r.Drain(0, netloop.CodeClosing, "over")
 			w.Step(30)
 			if r.Ended() == nil {
-				t.Fatal("the room goes on")
+				t.Fatal("the room has not ended")
 			}
 			w.Thaw(c1)
 			w.Step(2 * 60)
 			if c.code != 0 {
 				wasRefused(t, what, c1, c.code)
 				if len(asked) > 0 {
-					t.Errorf("the game was asked to open %q for a client that proves nothing", asked)
+					t.Errorf("the game was asked to open %q for a client without a valid token", asked)
 				}
 				return
 			}

@@ -22,9 +22,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// mixed is a game in which everything that enters a room ends up in its state: messages,
-// calls, posts, results, joins, drops, returns, leaves, round trips, the time of day and random
-// numbers.
+// mixed is a game whose state depends on all inputs of a room: messages, calls, posts, results,
+// joins, drops, returns, leaves, round trips, the time of day and random numbers.
 func mixed(room **netloop.Room) script {
 	return func(r *netloop.Room) {
 		if room != nil {
@@ -95,7 +94,7 @@ func mixed(room **netloop.Room) script {
 	}
 }
 
-// recordMixed plays the mixed game and returns its recording. Each tick, meanwhile may do more.
+// recordMixed plays the mixed game and returns its recording. meanwhile runs in each tick.
 func recordMixed(t *testing.T, seed uint64, ticks int, meanwhile func(w *netlooptest.World, tick int)) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -123,7 +122,7 @@ func recordMixed(t *testing.T, seed uint64, ticks int, meanwhile func(w *netloop
 			}
 		}
 		switch n {
-		case ticks / 8: // It comes back once it has heard nothing for long.
+		case ticks / 8: // It reconnects once it has been silent for long.
 			w.Break(clients[2])
 		case ticks / 3: // Another program of the same player.
 			clients[0] = w.Join("a", nil, bad)
@@ -162,14 +161,14 @@ func replay(t *testing.T, file []byte) (ticks []netloop.ReplayTick, err error) {
 }
 
 func TestReplayIsIdentical(t *testing.T) {
-	returns := map[bool]int{} // whether by another program
+	reconnectWorld := map[bool]int{} // by another program or not
 	seeds.Each(t, 10, func(t *testing.T, seed uint64) {
 		const ticks = 500
 		file := recordMixed(t, seed, ticks, nil)
 		edit(t, file, func(tick *recording.Tick) {
 			for _, a := range tick.Arrivals {
 				if a.Kind == transport.Joined && a.Conn > 1 {
-					returns[len(a.Entrance.Join) > 0]++
+					reconnectWorld[len(a.Entrance.Join) > 0]++
 				}
 			}
 		})
@@ -182,12 +181,12 @@ func TestReplayIsIdentical(t *testing.T) {
 			t.Fatalf("seed %d: a second replay differs, error %v", seed, err)
 		}
 	})
-	if returns[true] == 0 || returns[false] == 0 {
-		t.Errorf("%d clients came back, and %d were taken over", returns[false], returns[true])
+	if reconnectWorld[true] == 0 || reconnectWorld[false] == 0 {
+		t.Errorf("%d clients resumed, and %d were replaced", reconnectWorld[false], reconnectWorld[true])
 	}
 }
 
-// edit changes the ticks of a recording and writes it anew.
+// edit changes the ticks of a recording and writes it again.
 func edit(t *testing.T, file []byte, fn func(*recording.Tick)) []byte {
 	t.Helper()
 	in, head, err := recording.NewReader(bytes.NewReader(file))
@@ -216,7 +215,7 @@ func edit(t *testing.T, file []byte, fn func(*recording.Tick)) []byte {
 	return b.Bytes()
 }
 
-// Whatever fact of a tick is another one, the replay says so, and names the tick.
+// A replay reports each changed fact of a tick, with the tick.
 func TestReplayOfOtherInputsDiverges(t *testing.T) {
 	// Work runs in real time: on a busy machine all of it may end after the last tick.
 	file := recordMixed(t, 1, 300, func(w *netlooptest.World, _ int) { w.Settle() })
@@ -272,7 +271,7 @@ func TestReplayOfOtherInputsDiverges(t *testing.T) {
 			tick.Posts = nil
 			return had
 		},
-		"a result that nobody asked for": func(tick *recording.Tick) bool {
+		"an unexpected result": func(tick *recording.Tick) bool {
 			tick.Results = append(tick.Results, recording.Result{Work: 1 << 40})
 			return true
 		},
@@ -285,7 +284,7 @@ func TestReplayOfOtherInputsDiverges(t *testing.T) {
 		})
 		ticks, err := replay(t, bad)
 		var d *netloop.Divergence
-		// What is lost may show later: an acknowledgement when the next delta is made.
+		// A lost input may show later: an acknowledgement, when the next delta is encoded.
 		if !errors.As(err, &d) || d.Tick < at || d.Tick > at+20 || !strings.Contains(err.Error(), fmt.Sprint("at tick ", d.Tick)) {
 			t.Errorf("%s at tick %d: %d ticks, error %v", name, at, len(ticks), err)
 		}
@@ -300,14 +299,14 @@ var otherSchema = netloop.NewSchema("other", 1, 0)
 func (other) Schema() *netloop.Schema  { return otherSchema }
 func (other) Open(*netloop.Room) error { return nil }
 
-// otherBuild is a game of the same name that declares something else.
+// otherBuild is a game of the same name with another declaration.
 type otherBuild struct{ other }
 
 var otherBuildSchema = netloop.NewSchema(schema.Name(), 1, 0)
 
 func (otherBuild) Schema() *netloop.Schema { return otherBuildSchema }
 
-// What a recording cannot hold is named, and ends the replay at its tick.
+// An input that a recording cannot contain is named, and ends the replay at its tick.
 func TestUnrecordedInputIsNamed(t *testing.T) {
 	work := func(r *netloop.Room, at uint64, start func(t *netloop.Tick)) {
 		r.On(netloop.Update, "test.start", func(t *netloop.Tick) {
@@ -349,7 +348,7 @@ func TestUnrecordedInputIsNamed(t *testing.T) {
 			w := open(t, c.game, netlooptest.Record(&file))
 			play(t, w, perfect)
 			marked := uint64(0)
-			for marked == 0 { // Work comes when it comes.
+			for marked == 0 { // Work ends at any time.
 				w.Step(1)
 				edit(t, file.Bytes(), func(tick *recording.Tick) {
 					if marked == 0 && len(tick.Unrecorded) > 0 {

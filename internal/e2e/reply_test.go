@@ -12,13 +12,13 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// desk is a game that keeps the replies that it owes.
-type desk struct {
+// deferredReplies is a game that stores its unanswered replies.
+type deferredReplies struct {
 	kept []netloop.Reply[sum]
 	from []netloop.ClientID
 }
 
-func (d *desk) open(t *testing.T, o ...netlooptest.Option) *netlooptest.World {
+func (d *deferredReplies) open(t *testing.T, o ...netlooptest.Option) *netlooptest.World {
 	t.Helper()
 	keep := func(_ *netloop.Tick, from *netloop.Client, _ pair, reply netloop.Reply[sum]) {
 		d.kept, d.from = append(d.kept, reply), append(d.from, from.ID())
@@ -29,7 +29,7 @@ func (d *desk) open(t *testing.T, o ...netlooptest.Option) *netlooptest.World {
 	}, o...)
 }
 
-// asked asks and returns where the answer will be.
+// asked sends a call and returns the place of its answer.
 func asked(c *client.Client, k *netloop.Call[pair, sum]) *[]string {
 	got := new([]string)
 	client.Call(c, k, pair{}, func(_ *netloop.Tick, s sum, err error) { *got = append(*got, fmt.Sprint(s.Sum, " ", err)) })
@@ -44,18 +44,18 @@ func wantAnswer(t *testing.T, what string, got *[]string, want string) {
 }
 
 func TestHandleLaterAnswersInALaterTick(t *testing.T) {
-	var d desk
+	var d deferredReplies
 	w := d.open(t)
 	c := play(t, w, bad)
 	ok, refused, secret := asked(c, add), asked(c, add), asked(c, add)
 	w.Until(300, func() bool { return len(d.kept) == 3 })
-	w.Step(120) // Two seconds of thought.
+	w.Step(120) // Two seconds later.
 	w.Tick(func(tick *netloop.Tick) {
 		d.kept[0].Send(tick, sum{42}, nil)
 		d.kept[1].Send(tick, sum{}, netloop.Refuse(netloop.CodeGame, "not today"))
 		d.kept[2].Send(tick, sum{}, errors.New("the secret"))
 		if d.kept[0].Waiting(tick) {
-			t.Error("a call that was answered is still waited for")
+			t.Error("a call that was answered is still pending")
 		}
 	})
 	w.Until(300, func() bool { return c.Stats().Calls == 0 })
@@ -64,7 +64,7 @@ func TestHandleLaterAnswersInALaterTick(t *testing.T) {
 	wantAnswer(t, "an error", secret, "internal error")
 }
 
-func TestHandleLaterMayAnswerAtOnce(t *testing.T) {
+func TestHandleLaterMayAnswerInItsHandler(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		add.HandleLater(r, func(tick *netloop.Tick, _ *netloop.Client, q pair, reply netloop.Reply[sum]) {
 			switch q.A {
@@ -83,7 +83,7 @@ func TestHandleLaterMayAnswerAtOnce(t *testing.T) {
 	for a := range int64(3) {
 		client.Call(c, add, pair{a, 5}, func(_ *netloop.Tick, s sum, err error) { got = append(got, fmt.Sprint(s.Sum, err)) })
 	}
-	other := asked(c, quick) // What the handler before it has answered is no answer to this one.
+	other := asked(c, quick) // A reply belongs to the call of its own handler.
 	w.Step(2)                // This frame sends, the next tick answers.
 	wantAnswer(t, "a panic of another handler", other, "internal error")
 	if len(got) != 3 || got[0] != "5 <nil>" || !strings.Contains(got[1], "internal error") || got[2] != "2 <nil>" {
@@ -96,7 +96,7 @@ func TestHandleLaterMayAnswerAtOnce(t *testing.T) {
 }
 
 func TestACallIsAnsweredExactlyOnce(t *testing.T) {
-	var d desk
+	var d deferredReplies
 	w := d.open(t)
 	c := play(t, w, perfect)
 	got := asked(c, add)
@@ -113,8 +113,8 @@ func TestACallIsAnsweredExactlyOnce(t *testing.T) {
 	}
 }
 
-func TestAnswersOwedAreBoundedPerClient(t *testing.T) {
-	var d desk
+func TestUnansweredCallsAreBoundedPerClient(t *testing.T) {
+	var d deferredReplies
 	w := d.open(t, netlooptest.Limits(netloop.RPCLimits{Answers: 3}))
 	c, other := play(t, w, perfect), play(t, w, perfect)
 	var got []*[]string
@@ -124,7 +124,7 @@ func TestAnswersOwedAreBoundedPerClient(t *testing.T) {
 	calm := asked(other, quick)
 	w.Step(3)
 	if len(d.kept) != 4 {
-		t.Errorf("%d are owed, want 3 and 1", len(d.kept))
+		t.Errorf("%d are unanswered, want 3 and 1", len(d.kept))
 	}
 	for _, g := range got[3:] {
 		wantAnswer(t, "one beyond", g, "answers are owed already")
@@ -133,9 +133,9 @@ func TestAnswersOwedAreBoundedPerClient(t *testing.T) {
 	again := asked(c, quick)
 	w.Step(3)
 	if len(d.kept) != 5 {
-		t.Errorf("an answer made no room for another call: %q", *again)
+		t.Errorf("another call was refused after an answer: %q", *again)
 	}
-	w.Step(70) // Past the timeout of a second: all others count no more.
+	w.Step(70) // After the timeout of a second the others do not count.
 	wantAnswer(t, "another client's", calm, client.ErrTimeout.Error())
 	for range 3 {
 		asked(c, quick)
@@ -146,8 +146,8 @@ func TestAnswersOwedAreBoundedPerClient(t *testing.T) {
 	}
 }
 
-func TestALeaverIsOwedNothing(t *testing.T) {
-	var d desk
+func TestCallsOfALeaverNeedNoAnswer(t *testing.T) {
+	var d deferredReplies
 	w := d.open(t)
 	c, other := play(t, w, perfect), play(t, w, perfect)
 	asked(c, add)
@@ -165,11 +165,11 @@ func TestALeaverIsOwedNothing(t *testing.T) {
 		d.kept[1].Send(tick, sum{2}, nil)
 	})
 	w.Step(3)
-	wantAnswer(t, "who stayed", still, "2 <nil>")
+	wantAnswer(t, "the remaining client", still, "2 <nil>")
 }
 
 func TestALateAnswerIsDroppedAndCounted(t *testing.T) {
-	var d desk
+	var d deferredReplies
 	w := d.open(t)
 	c := play(t, w, netlooptest.Link{Delay: 100 * time.Millisecond})
 	got, slow := asked(c, quick), asked(c, add)
@@ -178,7 +178,7 @@ func TestALateAnswerIsDroppedAndCounted(t *testing.T) {
 	wantAnswer(t, "after its own timeout", got, client.ErrTimeout.Error())
 	w.Tick(func(tick *netloop.Tick) {
 		if !d.kept[0].Waiting(tick) { // Its second began when the question arrived.
-			t.Error("the server gave up before the client did")
+			t.Error("the server's timeout was before the client's")
 		}
 		d.kept[0].Send(tick, sum{1}, nil)
 	})
@@ -191,7 +191,7 @@ func TestALateAnswerIsDroppedAndCounted(t *testing.T) {
 	wantAnswer(t, "the default timeout", slow, client.ErrTimeout.Error())
 	w.Tick(func(tick *netloop.Tick) {
 		if d.kept[1].Waiting(tick) {
-			t.Error("the server waits for ever")
+			t.Error("the reply is still pending")
 		}
 		d.kept[1].Send(tick, sum{1}, nil) // Not sent: it would be late.
 	})

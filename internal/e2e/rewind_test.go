@@ -15,9 +15,9 @@ import (
 )
 
 var (
-	gallery = netloop.NewSchema("gallery", 1, 0)
-	runners = netloop.NewClass[runner](gallery, "runner")
-	aims    = netloop.NewInput(gallery, func(aim, int) aim { return aim{} })
+	rewindSchema = netloop.NewSchema("gallery", 1, 0)
+	runners      = netloop.NewClass[runner](rewindSchema, "runner")
+	aims         = netloop.NewInput(rewindSchema, func(aim, int) aim { return aim{} })
 )
 
 // runner is a target.
@@ -28,22 +28,22 @@ type runner struct {
 	Name  string  `net:"max=8"`
 }
 
-// aim is an input that says at what the player aims, and numbers it.
+// aim is an input with the position at which the player aims, and a number.
 type aim struct {
 	Fire bool
 	At   float32
 	N    uint32
 }
 
-// shooter is a game of one target, which runs to and fro at 20 in a second and can be hit within
-// half of one.
+// shooter is a game with one target, which runs back and forth at 20 units per second and is hit
+// within half a unit.
 type shooter struct {
 	target                 *netloop.Object[runner]
 	fired, hits, inPresent int
 	link                   netloop.LinkStats
 }
 
-func (*shooter) Schema() *netloop.Schema { return gallery }
+func (*shooter) Schema() *netloop.Schema { return rewindSchema }
 
 func (g *shooter) Open(r *netloop.Room) error {
 	r.OnStart(func(t *netloop.Tick) { g.target = runners.Spawn(t, runner{}) })
@@ -68,9 +68,9 @@ func (g *shooter) Open(r *netloop.Room) error {
 	return nil
 }
 
-// Who aims at what it sees hits it, whatever its link. In the present the target is elsewhere. No
-// view of an honest client counts as another, but over the worst link one of 1 000.
-func TestWhoAimsAtWhatItSeesHits(t *testing.T) {
+// A shot at the drawn target hits, over any link, and would miss in the present. No view of an
+// honest client is clamped, except one in 1 000 over the worst link.
+func TestRewindMakesShotsAtVisibleTargetsHit(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for _, c := range []struct {
 		link    netlooptest.Link
@@ -92,7 +92,7 @@ func TestWhoAimsAtWhatItSeesHits(t *testing.T) {
 			return aim{}
 		})
 		w.Step(1200)
-		t.Logf("%v, %d fps: of %d shots %d hit, without looking back %d; %d views clamped", c.link.Delay, c.fps, g.fired, g.hits, g.inPresent, g.link.ViewsClamped)
+		t.Logf("%v, %d fps: of %d shots %d hit, without rewind %d; %d views clamped", c.link.Delay, c.fps, g.fired, g.hits, g.inPresent, g.link.ViewsClamped)
 		if g.fired < 900 || g.hits*100 < g.fired*97 || g.inPresent*4 > g.fired {
 			t.Errorf("%+v: of %d shots %d hit, and %d would in the present", c.link, g.fired, g.hits, g.inPresent)
 		}
@@ -102,15 +102,15 @@ func TestWhoAimsAtWhatItSeesHits(t *testing.T) {
 	}
 }
 
-// bustle is a game of runners that come and go and change as they like.
-type bustle struct {
+// randomRunners is a game of runners that spawn, despawn and change at random.
+type randomRunners struct {
 	rng     *rand.Rand
 	compare func(t *netloop.Tick, from *netloop.Client, n uint32)
 }
 
-func (*bustle) Schema() *netloop.Schema { return gallery }
+func (*randomRunners) Schema() *netloop.Schema { return rewindSchema }
 
-func (g *bustle) Open(r *netloop.Room) error {
+func (g *randomRunners) Open(r *netloop.Room) error {
 	r.On(netloop.Update, "run", func(t *netloop.Tick) {
 		if g.rng.IntN(8) == 0 {
 			runners.Spawn(t, runner{X: g.rng.Float32() * 100, Name: "new"})
@@ -133,15 +133,15 @@ func (g *bustle) Open(r *netloop.Room) error {
 	return nil
 }
 
-// TestTheServerSeesWhatTheClientSaw plays random worlds: of each input that arrives, what the
-// server finds at its view is what the client had drawn of each object when it made the input, but
-// for the places of a view, of which there are 64 between two snapshots. At most one object in 200
-// is another, because its newest change was lost on the way, or it came between two places.
-func TestTheServerSeesWhatTheClientSaw(t *testing.T) {
+// TestRewindReturnsTheStatesThatTheClientDrew plays random worlds. For each input that arrives,
+// the server's state of each object at its view is the one that the client had drawn when it made
+// the input, up to the resolution of a view, 64 steps between two snapshots. At most one object
+// in 200 differs, because its newest change was lost, or arrived between two steps.
+func TestRewindReturnsTheStatesThatTheClientDrew(t *testing.T) {
 	seeds.OneGoroutine(t)
 	type drawing map[netloop.Ref[runner]]runner
 	for seed := range uint64(6) {
-		g := &bustle{rng: rand.New(rand.NewPCG(seed, 7))}
+		g := &randomRunners{rng: rand.New(rand.NewPCG(seed, 7))}
 		w := netlooptest.New(t, g, netlooptest.Seed(seed+1), netlooptest.Room(netloop.RoomSpec{SendEvery: 1 + int(seed)%3}))
 		c := w.Join("", nil, netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 10 * time.Millisecond, Reorder: 0.05, Loss: float64(seed%2) * 0.05}, netlooptest.FPS(40+30*int(seed%6)))
 		client.Interpolate(c, runners)
@@ -174,16 +174,16 @@ func TestTheServerSeesWhatTheClientSaw(t *testing.T) {
 		}
 		w.Step(600)
 		if compared < 1000 || wrong*200 > compared {
-			t.Errorf("seed %d: of %d objects %d are another", seed, compared, wrong)
+			t.Errorf("seed %d: of %d objects %d differ", seed, compared, wrong)
 		}
 	}
 }
 
-// What was not there yet, is not there any more or is not known any more has no state at a view;
-// nobody's view is the present; and a client has no history.
-func TestAtTheEndsOfHistory(t *testing.T) {
+// An object has no state at a view before its spawn, after its end, or beyond the history. The
+// view of no client is the present, and a client has no history.
+func TestAtReturnsNoStateBeyondTheHistory(t *testing.T) {
 	var o, gone *netloop.Object[runner]
-	w := netlooptest.New(t, game{schema: gallery, script: func(r *netloop.Room) {
+	w := netlooptest.New(t, game{schema: rewindSchema, script: func(r *netloop.Room) {
 		r.On(netloop.Update, "run", func(t *netloop.Tick) {
 			switch t.Number() {
 			case 10:
@@ -243,11 +243,11 @@ func TestAtTheEndsOfHistory(t *testing.T) {
 	}
 }
 
-// Another program of the same player has not seen what the first one saw.
-func TestATakeOverBeginsWithoutAView(t *testing.T) {
+// A second program of a player has not seen the first one's frames.
+func TestAReplacedClientStartsWithoutAView(t *testing.T) {
 	var before, after netloop.Moment
 	resumed := false
-	w := netlooptest.New(t, game{schema: gallery, script: func(r *netloop.Room) {
+	w := netlooptest.New(t, game{schema: rewindSchema, script: func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
 		r.OnResume(func(t *netloop.Tick, c *netloop.Client) { after, resumed = t.ViewMoment(c), true })
 		aims.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ aim) {
@@ -262,11 +262,11 @@ func TestATakeOverBeginsWithoutAView(t *testing.T) {
 	w.Join("ann", nil, perfect)
 	w.Step(30)
 	if before == (netloop.Moment{}) || !resumed || after != (netloop.Moment{}) {
-		t.Errorf("the first saw %+v, and the second, %v, %+v", before, resumed, after)
+		t.Errorf("the view of the first is %+v, and of the second, %v, %+v", before, resumed, after)
 	}
 }
 
-// Looking back allocates nothing: neither of whom the view is, nor at what it shows.
+// View and At allocate no memory.
 func TestAtAllocatesNothing(t *testing.T) {
 	g := new(shooter)
 	w := netlooptest.New(t, g)
@@ -276,11 +276,11 @@ func TestAtAllocatesNothing(t *testing.T) {
 	w.Tick(func(tick *netloop.Tick) {
 		for from := range tick.Clients() {
 			if tick.ViewMoment(from) == (netloop.Moment{}) {
-				t.Error("the client has seen nothing")
+				t.Error("the client has no view")
 			}
 			n := testing.AllocsPerRun(20, func() {
 				if s, ok := g.target.At(tick.ViewMoment(from)); !ok || s.X == 0 {
-					t.Error("it was not there")
+					t.Error("it has no state")
 				}
 			})
 			if n > 0 {
@@ -290,7 +290,7 @@ func TestAtAllocatesNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkAt looks back at an object that has changed in each of 128 ticks.
+// BenchmarkAt reads an object that has changed in each of 128 ticks.
 func BenchmarkAt(b *testing.B) {
 	g := new(shooter)
 	w := netlooptest.New(b, g)
@@ -299,7 +299,7 @@ func BenchmarkAt(b *testing.B) {
 	v := netloop.Moment{From: 185, To: 186, Alpha: 0.5}
 	for b.Loop() {
 		if s, ok := g.target.At(v); !ok || s.X == 0 {
-			b.Fatal("it was not there")
+			b.Fatal("it has no state")
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// A player changes from playing to watching and back, in one program after the other. The game is
-// told of a leave and a join each time, objects of the client that has left are gone, and the
-// recording of it replays.
-func TestAPlayerChangesItsRole(t *testing.T) {
+// A player changes from playing to spectating and back, with one program after the other. The
+// game gets a leave and a join each time, the objects of the client that left are despawned, and
+// the recording replays.
+func TestAPlayerChangesBetweenPlayingAndSpectating(t *testing.T) {
 	var told []string
 	g := script(func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
@@ -58,7 +58,7 @@ func TestAPlayerChangesItsRole(t *testing.T) {
 		fmt.Sprint("join ", id, false), fmt.Sprint("leave ", id, false, replaced), fmt.Sprint("join ", id, true),
 	}
 	if !slices.Equal(told, want) {
-		t.Errorf("the game was told %q, want %q", told, want)
+		t.Errorf("the game got %q, want %q", told, want)
 	}
 	told = nil
 	p, err := netloop.NewReplay(netloop.Config{}, g, &file)
@@ -66,6 +66,6 @@ func TestAPlayerChangesItsRole(t *testing.T) {
 		_, err = p.Step()
 	}
 	if !errors.Is(err, io.EOF) || !slices.Equal(told, want) {
-		t.Errorf("the replay was told %q: %v", told, err)
+		t.Errorf("the replay got %q: %v", told, err)
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// defaulting is a game with defaults for its room.
-type defaulting struct {
+// defaultingGame is a game with defaults for its room.
+type defaultingGame struct {
 	script
 	spec netloop.RoomSpec
 }
 
-func (s defaulting) RoomDefaults() netloop.RoomSpec { return s.spec }
+func (s defaultingGame) RoomDefaults() netloop.RoomSpec { return s.spec }
 
-// The game's RoomDefaults are defaults, of which the configuration overrules each field by itself.
-// Other rooms are as whoever opens them says, and replay as they were.
+// A game has defaults for its room, and each field of the configuration overrides one
+// field of it. Other rooms have the spec of their OpenRoom call, and replay with it.
 func TestAGameHasDefaultsForItsRoom(t *testing.T) {
 	seen := map[string]netloop.RoomSpec{}
 	defaults := netloop.RoomSpec{Kind: "lobby", Rate: netloop.Hz(20), MaxClients: 12, Duplicate: netloop.DuplicateRefuse, CloseEmpty: time.Minute}
-	g := defaulting{func(r *netloop.Room) { seen[r.Spec().Name] = r.Spec() }, defaults}
-	recorded := new(sheet)
+	g := defaultingGame{func(r *netloop.Room) { seen[r.Spec().Name] = r.Spec() }, defaults}
+	recorded := new(memoryFile)
 	w := netlooptest.New(t, g, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), Duplicate: netloop.DuplicateTakeOver}),
 		netlooptest.RecordRoom(func(netloop.RoomInfo) (io.WriteCloser, error) { return recorded, nil }))
 	main := seen[""]
@@ -45,8 +45,8 @@ func TestAGameHasDefaultsForItsRoom(t *testing.T) {
 		t.Errorf("it replays as %+v, and was %+v", seen["a"], other)
 	}
 
-	bad := defaulting{func(*netloop.Room) {}, netloop.RoomSpec{MaxClients: -1}}
+	bad := defaultingGame{func(*netloop.Room) {}, netloop.RoomSpec{MaxClients: -1}}
 	if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{MaxClients: 4}}, bad); err == nil || !strings.Contains(err.Error(), "the game's RoomDefaults: Room.MaxClients") {
-		t.Errorf("invalid RoomDefaults: %v", err)
+		t.Errorf("a proposal that cannot be used: %v", err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// A room that spins for half of its time, or panics again and again, moves the lateness of ticks of
-// the other rooms by at most 5 ms at the 99th percentile, on two cores. The least of several
-// windows counts, because other programs of the machine come in between.
-func TestARoomThatSpinsKeepsNoOtherWaiting(t *testing.T) {
+// A room that spins for half of its time, or panics repeatedly, changes the lateness of other
+// rooms' ticks by at most 5 ms at the 99th percentile, on two cores. The minimum over several
+// windows counts, because other programs disturb some of them.
+func TestABusyRoomDelaysNoOther(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it takes a quiet machine: NETLOOP_VERIFY=1")
 	}
@@ -40,7 +40,7 @@ func TestARoomThatSpinsKeepsNoOtherWaiting(t *testing.T) {
 			}
 		}, netloop.Critical())
 	}), 20)
-	// p99 is the lateness of the calm rooms that are opened for a window, beside another one.
+	// p99 returns the lateness of the calm rooms opened for a window, beside another room.
 	opened := 0
 	p99 := func(beside string) time.Duration {
 		clear(late)
@@ -63,7 +63,7 @@ func TestARoomThatSpinsKeepsNoOtherWaiting(t *testing.T) {
 			<-time.After(100 * time.Millisecond)
 		}
 		for _, name := range roomsOf(s)[1:] {
-			_ = s.CloseRoom(name, 0, netloop.CodeGame, "") // One that has failed has gone.
+			_ = s.CloseRoom(name, 0, netloop.CodeGame, "") // A failed room has already ended.
 		}
 		waitFor(t, func() bool { return len(roomsOf(s)) == 1 })
 		mu.Lock()

@@ -20,14 +20,14 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// match is what rooms of tests publish.
+// match is the published value of rooms.
 type match struct {
 	Map   string
 	Round int32
 	Mods  []uint8
 }
 
-// names are those of listed rooms.
+// names returns the names of listed rooms.
 func names[I any](all []netloop.RoomListing[I]) string {
 	var s []string
 	for _, l := range all {
@@ -36,9 +36,9 @@ func names[I any](all []netloop.RoomListing[I]) string {
 	return strings.Join(s, " ")
 }
 
-// Rooms are found by kind, free seats and what they publish, as they were at one moment; who gets a
-// list shares nothing with it. Rooms that are locked, private, or have ended are not found.
-func TestRoomsAreFoundByWhatTheyPublish(t *testing.T) {
+// Rooms are found by kind, free seats and published value, in one consistent list, which the
+// caller owns. Locked, private and ended rooms are not listed.
+func TestRoomsAreFoundByTheirPublishedValues(t *testing.T) {
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		switch name := r.Spec().Name; {
 		case name == "other":
@@ -89,7 +89,7 @@ func TestRoomsAreFoundByWhatTheyPublish(t *testing.T) {
 	w.Room("c").Drain(0, netloop.CodeGame, "over")
 	check("at once", find(filter{}), "a b c")
 	w.Step(30)
-	check("when some have gone", find(filter{}), "b")
+	check("after some have left", find(filter{}), "b")
 	if got := netloop.ListRooms(server, filter{})[0].Info; got.Round != 2 {
 		t.Errorf("it publishes %+v", got)
 	}
@@ -102,19 +102,19 @@ func TestRoomsAreFoundByWhatTheyPublish(t *testing.T) {
 	}
 }
 
-// serverOf is the server of a world.
+// serverOf returns the server of a world.
 func serverOf(w *netlooptest.World) (s *netloop.Server) {
 	w.Tick(func(tick *netloop.Tick) { s = tick.Room().Server() })
 	return s
 }
 
-// huge may hold more than a room shows.
+// huge may exceed the limit of published values.
 type huge struct {
 	B []byte `net:"max=20000"`
 }
 
-// What cannot be published or looked for is said at once.
-func TestWhatCannotBePublished(t *testing.T) {
+// An invalid published value or query panics or fails at once.
+func TestUnpublishableValuesPanicOrFail(t *testing.T) {
 	w := netlooptest.New(t, script(func(*netloop.Room) {}))
 	says := func(want string, fn func()) {
 		t.Helper()
@@ -136,8 +136,8 @@ func TestWhatCannotBePublished(t *testing.T) {
 	says("ListRooms: use a plain struct", func() { netloop.ListRooms(serverOf(s), netloop.RoomFilter[func()]{}) })
 }
 
-// A lobby that watches knows of all rooms that its filter picks, whatever happens to them in
-// which order; its replay is told the same, and finds the same by ListRooms.
+// A watching lobby has all rooms that its filter selects, whatever happens to them. Its replay
+// gets the same changes, and ListRooms returns the same.
 func TestALobbyWatchesTheRooms(t *testing.T) {
 	seeds.Each(t, 60, playLobby)
 }
@@ -158,7 +158,7 @@ func playLobby(t *testing.T, seed uint64) {
 		netloop.WatchRooms(r, filter, func(tick *netloop.Tick, changes []netloop.RoomChange[match]) {
 			for _, c := range changes {
 				if _, knew := known[c.Room.Name]; c.Gone && !knew {
-					t.Errorf("%q goes, and was not there", c.Room.Name)
+					t.Errorf("%q was removed but never added", c.Room.Name)
 				}
 				if known[c.Room.Name] = c.Room; c.Gone {
 					delete(known, c.Room.Name)
@@ -195,7 +195,7 @@ func playLobby(t *testing.T, seed uint64) {
 		case n < 8:
 			clients = append(clients, joinRoom(w, name))
 		case n < 9 && len(clients) > 0:
-			_ = clients[rng.IntN(len(clients))].Close() // One that is closed already stays so.
+			_ = clients[rng.IntN(len(clients))].Close() // It may be closed already.
 		default:
 			w.Room(name).Drain(0, netloop.CodeGame, "over")
 			open[name] = false
@@ -208,7 +208,7 @@ func playLobby(t *testing.T, seed uint64) {
 	byName := func(a, b netloop.RoomListing[match]) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortFunc(listed, byName)
 	if got := slices.SortedFunc(maps.Values(known), byName); fmt.Sprint(got) != fmt.Sprint(listed) {
-		t.Errorf("the lobby knows %v, and there are %v", got, listed)
+		t.Errorf("the lobby has %v, the list is %v", got, listed)
 	}
 	played := said
 	r, err := netloop.NewReplay(netloop.Config{}, g, &lobby)
@@ -219,13 +219,13 @@ func playLobby(t *testing.T, seed uint64) {
 		_, err = r.Step()
 	}
 	if !errors.Is(err, io.EOF) || said != played {
-		t.Errorf("the replay ends with %v, told %q, want %q", err, said, played)
+		t.Errorf("the replay ends with %v, got %q, want %q", err, said, played)
 	}
 }
 
-// A server that runs tells who watches of rooms that come and go, and nothing is left of a room
-// that watched when it has ended.
-func TestARunningServerTellsWhoWatches(t *testing.T) {
+// A running server notifies watchers of opened and closed rooms, and leaks nothing of a watching
+// room that has ended.
+func TestARunningServerNotifiesRoomWatchers(t *testing.T) {
 	told := make(chan string, 100)
 	s, _ := serve(t, script(func(r *netloop.Room) {
 		if r.Spec().Name == "a" {
@@ -245,11 +245,11 @@ func TestARunningServerTellsWhoWatches(t *testing.T) {
 			case one := <-told:
 				got = append(got, one)
 			case <-time.After(20 * time.Second):
-				t.Fatalf("told %q, want %q", got, want)
+				t.Fatalf("got %q, want %q", got, want)
 			}
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
-			t.Fatalf("told %q, want %q", got, want)
+			t.Fatalf("got %q, want %q", got, want)
 		}
 	}
 	if _, err := s.OpenRoom(context.Background(), netloop.RoomSpec{Name: "watcher"}); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// roomsModel plays a server whose rooms come and go at random, beside a list of what there should
-// be: rooms by name, and for each client the room that it got into.
+// roomsModel opens, joins, closes and drains the rooms of a server at random, and keeps the
+// expected result: rooms by name, and the room of each client.
 type roomsModel struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -41,7 +41,7 @@ var roomNames = []string{"", "a", "b", "c", "d"}
 // Clients join rooms by name and leave them, while rooms are opened, closed, drained and left empty
 // in any order. No room has more clients than seats, no client is in two, and each hears of
 // the end of its room, with the room's code and text, or why it got into none.
-func TestRoomsComeAndGo(t *testing.T) {
+func TestRoomsFollowTheModel(t *testing.T) {
 	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		m := &roomsModel{t: t, rng: rand.New(rand.NewPCG(seed, 16)), rooms: map[string]*modelRoom{}}
 		m.w = netlooptest.New(t, script(func(r *netloop.Room) {
@@ -58,12 +58,12 @@ func TestRoomsComeAndGo(t *testing.T) {
 			m.check()
 		}
 		m.w.Step(60)
-		m.checkAtRest()
+		m.checkSettled()
 		m.w.Drain(time.Duration(m.rng.IntN(2)) * time.Second)
 		m.w.Step(30)
 		for i, g := range m.guests {
 			if !g.left && g.c.Closed() == nil {
-				t.Errorf("client %d was told nothing of the end of the server", i)
+				t.Errorf("client %d got no reason at the end of the server", i)
 			}
 		}
 	})
@@ -165,9 +165,9 @@ func (m *roomsModel) check() {
 	}
 }
 
-// checkAtRest compares once everything has arrived that is under way: whoever is told nothing is in
-// the room that it has asked for.
-func (m *roomsModel) checkAtRest() {
+// checkSettled compares once all data in flight has arrived: a client without an error is in the
+// room that it requested.
+func (m *roomsModel) checkSettled() {
 	m.check()
 	for i, g := range m.guests {
 		in, there := m.ids[g.c.ID()]
@@ -178,17 +178,17 @@ func (m *roomsModel) checkAtRest() {
 				m.t.Errorf("client %d has left and is in room %q", i, in)
 			}
 		case why == nil && (!there || in != g.asked):
-			m.t.Errorf("client %d was told nothing, and asked for %q: it is in %q, %v", i, g.asked, in, there)
+			m.t.Errorf("client %d got no error, and requested %q: it is in %q, %v", i, g.asked, in, there)
 		case why != nil && there:
-			m.t.Errorf("client %d was told %v and is in room %q", i, why, in)
-		case why != nil && !mayBeTold(why, g.asked):
-			m.t.Errorf("client %d of room %q was told %v", i, g.asked, why)
+			m.t.Errorf("client %d got %v and is in room %q", i, why, in)
+		case why != nil && !isPossibleReason(why, g.asked):
+			m.t.Errorf("client %d of room %q got %v", i, g.asked, why)
 		}
 	}
 }
 
-// mayBeTold says whether a client of a room may have been told so.
-func mayBeTold(why *netloop.Closed, room string) bool {
+// isPossibleReason reports whether a client of a room may get a reason.
+func isPossibleReason(why *netloop.Closed, room string) bool {
 	texts := map[netloop.Code]string{
 		netloop.CodeGame: "the game is over", netloop.CodeGame + 1: "closed " + room, netloop.CodeGame + 2: "drained " + room,
 		netloop.CodeClosing: "nobody is in the room", netloop.CodeRoomUnknown: fmt.Sprintf("there is no room %q", room),

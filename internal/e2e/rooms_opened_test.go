@@ -15,37 +15,37 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// privately is a game that opens a private room for each name that a client asks for.
-type privately struct{ netloop.Game }
+// privateOpener is a game that opens a private room for each requested name.
+type privateOpener struct{ netloop.Game }
 
-func (privately) OpenFor(context.Context, string, *netloop.Join) (netloop.RoomSpec, error) {
+func (privateOpener) OpenFor(context.Context, string, *netloop.Join) (netloop.RoomSpec, error) {
 	return netloop.RoomSpec{Private: true, Code: "friend", MaxSpectators: 1}, nil
 }
 
-// A client for which the game opens a private room gets in, to play or to watch; the next client
-// that asks for the name needs its code.
-func TestTheClientForWhichAPrivateRoomIsOpenedGetsIn(t *testing.T) {
+// A client for which the game opens a private room joins it, as a player or spectator. The next
+// client that requests the name needs the room's code.
+func TestAClientJoinsThePrivateRoomOpenedForIt(t *testing.T) {
 	for _, watch := range []bool{false, true} {
 		var watches []bool
-		w := netlooptest.New(t, privately{script(func(r *netloop.Room) {
+		w := netlooptest.New(t, privateOpener{script(func(r *netloop.Room) {
 			r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error { watches = append(watches, c.Spectator()); return nil })
 		})})
 		link := netlooptest.Link{Delay: 5 * time.Millisecond}
 		first := w.JoinAs(client.Config{Room: "a", Spectate: watch}, link)
 		second := w.JoinAs(client.Config{Room: "a"}, link)
 		w.Step(30)
-		plays(t, "who asked first", first, "a")
-		wasRefused(t, "who asked next", second, netloop.CodeRoomUnknown)
+		plays(t, "the first client", first, "a")
+		wasRefused(t, "a client without the code", second, netloop.CodeRoomUnknown)
 		friend := w.JoinAs(client.Config{Ticket: "friend"}, link)
 		w.Step(30)
-		plays(t, "who has the code", friend, "a")
+		plays(t, "a client with the code", friend, "a")
 		if !slices.Equal(watches, []bool{watch, false}) {
-			t.Errorf("the clients watch: %v", watches)
+			t.Errorf("the clients are spectators: %v", watches)
 		}
 	}
 }
 
-// A room may be closed at any moment of its opening, before the server runs too.
+// A room can be closed at any time during its opening, also before the server runs.
 func TestARoomMayBeClosedWhileItIsOpened(t *testing.T) {
 	s, err := netloop.New(netloop.Config{Offline: true}, script(func(*netloop.Room) {}))
 	if err != nil {
@@ -67,7 +67,7 @@ func TestARoomMayBeClosedWhileItIsOpened(t *testing.T) {
 			_, err := s.OpenRoom(t.Context(), netloop.RoomSpec{Name: name})
 			opened <- err
 		}()
-		for s.CloseRoom(name, 0, netloop.CodeGame, "over") != nil { // It is not there yet.
+		for s.CloseRoom(name, 0, netloop.CodeGame, "over") != nil { // It is not open yet.
 			runtime.Gosched()
 		}
 		if err := <-opened; err != nil {
@@ -79,12 +79,13 @@ func TestARoomMayBeClosedWhileItIsOpened(t *testing.T) {
 		t.Error(err)
 	}
 	for info := range s.Rooms() {
-		t.Errorf("room %q is still there", info.Spec.Name)
+		t.Errorf("room %q is still open", info.Spec.Name)
 	}
 }
 
-// OnLeave and OnClose of a game learn why their room has ended; while it ticks there is no reason.
-func TestAGameLearnsWhyItsRoomHasEnded(t *testing.T) {
+// OnLeave and OnClose of a game get the reason of the room's end; before the end there is no
+// reason.
+func TestHooksReceiveTheReasonOfTheRoomsEnd(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end  func(w *netlooptest.World, r *netlooptest.PlayedRoom)
 		want netloop.Closed
@@ -95,7 +96,7 @@ func TestAGameLearnsWhyItsRoomHasEnded(t *testing.T) {
 		"the program": {func(w *netlooptest.World, _ *netlooptest.PlayedRoom) {
 			_ = serverOf(w).CloseRoom("a", 0, netloop.CodeGame, "over")
 		}, netloop.Closed{Code: netloop.CodeGame, Text: "over"}},
-		"nobody is there": {func(w *netlooptest.World, _ *netlooptest.PlayedRoom) {
+		"empty": {func(w *netlooptest.World, _ *netlooptest.PlayedRoom) {
 			w.Step(120)
 		}, netloop.Closed{Code: netloop.CodeClosing, Text: "nobody is in the room"}},
 	} {
@@ -116,7 +117,7 @@ func TestAGameLearnsWhyItsRoomHasEnded(t *testing.T) {
 			spec := table("a")
 			spec.CloseEmpty = time.Second
 			room := openRoom(t, w, spec)
-			stays := name != "nobody is there"
+			stays := name != "empty"
 			if stays {
 				joinRoom(w, "a")
 				w.Step(30)
@@ -124,13 +125,13 @@ func TestAGameLearnsWhyItsRoomHasEnded(t *testing.T) {
 			tt.end(w, room)
 			w.Step(30)
 			if closed == nil || *closed != tt.want || stays && (left == nil || *left != tt.want) {
-				t.Errorf("OnClose was told %v and OnLeave %v, want %v", closed, left, &tt.want)
+				t.Errorf("OnClose got %v and OnLeave %v, want %v", closed, left, &tt.want)
 			}
 		})
 	}
 }
 
-// A game whose Open panics does not end a program that replays a recording of it.
+// A panic of the game's Open is an error of the replay.
 func TestAReplayReportsAPanicOfOpen(t *testing.T) {
 	var file bytes.Buffer
 	w := netlooptest.New(t, script(func(*netloop.Room) {}), netlooptest.Record(&file))

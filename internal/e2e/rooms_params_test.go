@@ -13,16 +13,16 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// rules are the parameters of a room in tests.
+// rules are the room parameters of these tests.
 type rules struct {
 	Stakes int32
 	Packs  []uint8
 }
 
-// reading is a game whose rooms note by which rules they were opened.
+// reading is a game whose rooms record the parameters with which they were opened.
 func reading(t *testing.T, also func(*netloop.Room)) (script, map[string]rules) {
 	read := map[string]rules{}
-	var mu sync.Mutex // Rooms are opened side by side.
+	var mu sync.Mutex // Rooms are opened concurrently.
 	return func(r *netloop.Room) {
 		got := rules{Stakes: -1}
 		if err := r.Params(&got); err != nil {
@@ -32,14 +32,14 @@ func reading(t *testing.T, also func(*netloop.Room)) (script, map[string]rules) 
 		read[r.Spec().Name] = got
 		mu.Unlock()
 		if r.Spec().Params != nil {
-			t.Errorf("the parameters of %q are shared", r.Spec().Name)
+			t.Errorf("the caller's later changes reach the parameters of %q", r.Spec().Name)
 		}
 		also(r)
 	}, read
 }
 
-// The game's Open reads the parameters of its room, wherever it was opened: a copy of what they
-// were at that moment. A replay opens the room with the same.
+// The game's Open reads the parameters of its room for each way to open one. They are a copy made
+// at the call, and a replay has the same.
 func TestRoomsHaveParameters(t *testing.T) {
 	shared := &rules{Stakes: 3, Packs: []uint8{1, 2}}
 	g, read := reading(t, func(r *netloop.Room) {
@@ -57,13 +57,13 @@ func TestRoomsHaveParameters(t *testing.T) {
 			shared.Stakes, shared.Packs[1] = 99, 99
 		})
 	})
-	tables := map[string]*sheet{}
+	tables := map[string]*memoryFile{}
 	var mu sync.Mutex
 	w := netlooptest.New(t, g, netlooptest.Room(netloop.RoomSpec{Params: rules{Stakes: 1}}),
 		netlooptest.RecordRoom(func(info netloop.RoomInfo) (io.WriteCloser, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			tables[info.Spec.Name] = new(sheet)
+			tables[info.Spec.Name] = new(memoryFile)
 			return tables[info.Spec.Name], nil
 		}))
 	w.Step(2)
@@ -87,9 +87,9 @@ func TestRoomsHaveParameters(t *testing.T) {
 	}
 }
 
-// Parameters that cannot be encoded, or are too large, keep a room from opening, whoever opens
-// it; those of another type are an error of whoever reads them.
-func TestParametersThatCannotBe(t *testing.T) {
+// Parameters that cannot be encoded or are too large fail the opening, for each way to open a
+// room. Reading them as another type is an error.
+func TestInvalidParametersAreRefused(t *testing.T) {
 	failed := ""
 	large := rules{Packs: make([]uint8, netloop.MaxMessage+1)}
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
@@ -124,11 +124,11 @@ func TestParametersThatCannotBe(t *testing.T) {
 	}
 }
 
-// A client joins the room of a name, or has it made by what it asks for.
+// A client joins an open room, or the game opens one by the parameters of the request.
 func TestAClientJoinsOrCreatesWithParameters(t *testing.T) {
 	type wish struct{ Stakes int32 }
 	g, read := reading(t, func(*netloop.Room) {})
-	w := netlooptest.New(t, wishing{g, func(j *netloop.Join) (spec netloop.RoomSpec, err error) {
+	w := netlooptest.New(t, paramsOpener{g, func(j *netloop.Join) (spec netloop.RoomSpec, err error) {
 		var asked wish
 		if err := j.Params(&asked); err != nil || asked.Stakes > 100 {
 			return spec, netloop.Refuse(netloop.CodeInvalid, "such stakes are not played")
@@ -137,7 +137,7 @@ func TestAClientJoinsOrCreatesWithParameters(t *testing.T) {
 		spec.Params = rules{Stakes: asked.Stakes}
 		return spec, nil
 	}})
-	for _, stakes := range []int32{5, 7} { // The second finds the room of the first.
+	for _, stakes := range []int32{5, 7} { // The second client finds the first one's room.
 		w.JoinAs(client.Config{Room: "a", Join: wish{stakes}}, netlooptest.Link{})
 		w.Step(30)
 	}
@@ -156,16 +156,16 @@ func TestAClientJoinsOrCreatesWithParameters(t *testing.T) {
 		}
 	})
 	if why := refused.Closed(); why == nil || why.Code != netloop.CodeInvalid {
-		t.Errorf("who asks for too much is told %v", why)
+		t.Errorf("an excessive request is refused with %v", why)
 	}
 }
 
-// wishing is a game that opens rooms as clients wish.
-type wishing struct {
+// paramsOpener is a game that opens rooms by the parameters of client requests.
+type paramsOpener struct {
 	script
 	open func(*netloop.Join) (netloop.RoomSpec, error)
 }
 
-func (g wishing) OpenFor(_ context.Context, _ string, j *netloop.Join) (netloop.RoomSpec, error) {
+func (g paramsOpener) OpenFor(_ context.Context, _ string, j *netloop.Join) (netloop.RoomSpec, error) {
 	return g.open(j)
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// dialRoom connects a client to a room, and runs it.
+// dialRoom connects a client to a room and runs it.
 func dialRoom(t *testing.T, s *netloop.Server, name string) *client.Client {
 	t.Helper()
 	return start(t, enterRoom(t, s, name), nil)
 }
 
-// enterRoom connects a client to a room of a server. Whoever calls it runs the client.
+// enterRoom connects a client to a room of a server. The caller runs the client.
 func enterRoom(t *testing.T, s *netloop.Server, name string) *client.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -32,13 +32,13 @@ func enterRoom(t *testing.T, s *netloop.Server, name string) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() }) // It may have been closed.
+	t.Cleanup(func() { _ = c.Close() }) // It may be closed already.
 	return c
 }
 
-// With its rooms grows how many connections a server lets in: so many as all rooms have places, and
-// a few that are about to end.
-func TestRoomsBringTheirConnections(t *testing.T) {
+// The connection limit of a server grows with its rooms: the seats of all rooms, and some for
+// connections that are about to end.
+func TestTheConnectionLimitGrowsWithTheRooms(t *testing.T) {
 	s, _ := serveAs(t, script(func(*netloop.Room) {}), netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(30), MaxClients: 1}})
 	if _, err := s.OpenRoom(t.Context(), netloop.RoomSpec{Name: "big", Rate: netloop.Hz(30), MaxClients: 40}); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestRoomsBringTheirConnections(t *testing.T) {
 	}
 }
 
-// roomsOf are the names of a server's rooms.
+// roomsOf returns the names of a server's rooms.
 func roomsOf(s *netloop.Server) (names []string) {
 	for info := range s.Rooms() {
 		names = append(names, info.Spec.Name)
@@ -56,9 +56,9 @@ func roomsOf(s *netloop.Server) (names []string) {
 	return names
 }
 
-// A room that fails, in whatever way, ends alone: its clients are told, its name is free, and the
-// server serves the others, and ends in order.
-func TestARoomThatFailsEndsAlone(t *testing.T) {
+// A failed room, whatever the failure, ends alone: its clients get the reason, its name is free,
+// and the server continues with the other rooms and ends without an error.
+func TestAFailedRoomLeavesOtherRoomsRunning(t *testing.T) {
 	hang := make(chan struct{})
 	fails := map[string]func(){
 		"panics": func() { panic("ouch") }, "ends its goroutine": runtime.Goexit, "hangs": func() { <-hang },
@@ -83,15 +83,15 @@ func TestARoomThatFailsEndsAlone(t *testing.T) {
 		c := dialRoom(t, s, "a")
 		armed.Store(&how)
 		if code := closedWith(t, c); code != netloop.CodeInternal {
-			t.Errorf("a room %s: its client was told %v", how, code)
+			t.Errorf("a room %s: its client got %v", how, code)
 		}
 		waitFor(t, func() bool { return len(roomsOf(s)) == 1 })
 		if status, body := page(t, s, "/healthz"); status != http.StatusOK {
-			t.Errorf("a room %s: the server says %s", how, body)
+			t.Errorf("a room %s: the server's page has %s", how, body)
 		}
 	}
 	if stays.Closed() != nil {
-		t.Errorf("a client of another room was told %v", stays.Closed())
+		t.Errorf("a client of another room got %v", stays.Closed())
 	}
 	_, text := page(t, s, "/metrics")
 	for _, want := range []string{
@@ -108,9 +108,9 @@ func TestARoomThatFailsEndsAlone(t *testing.T) {
 	}
 }
 
-// Rooms that were opened before Run start with it, those of a server that runs at once, and all end
-// with it. What a room cannot save at the end of the server is an error of Run.
-func TestRoomsBeginAndEndWithTheServer(t *testing.T) {
+// Rooms opened before Run start with it, later rooms start at once, and all end with the server.
+// A room that cannot save at the server's end is an error of Run.
+func TestRoomsStartAndEndWithTheServer(t *testing.T) {
 	var closed atomic.Int64
 	g := script(func(r *netloop.Room) {
 		r.OnClose(func(context.Context) error {
@@ -140,21 +140,21 @@ func TestRoomsBeginAndEndWithTheServer(t *testing.T) {
 	open("after")
 	dialRoom(t, s, "after")
 	if got, want := roomsOf(s), []string{"", "before", "after"}; !slices.Equal(got, want) {
-		t.Errorf("the rooms are %q", got)
+		t.Errorf("the server has the rooms %q", got)
 	}
 	cancel()
 	if err := ended(t, done); err == nil || !strings.Contains(err.Error(), `room "before": the disk is full`) {
 		t.Errorf("Run: %v", err)
 	}
 	if closed.Load() != 3 || len(roomsOf(s)) != 0 {
-		t.Errorf("%d rooms were closed, and %q are left", closed.Load(), roomsOf(s))
+		t.Errorf("%d rooms were closed, and %q remain", closed.Load(), roomsOf(s))
 	}
 	if _, err := s.OpenRoom(t.Context(), table("late")); err == nil {
 		t.Error("a server that has ended opens a room")
 	}
 }
 
-// The end of the default room is that of the server, with all other rooms.
+// The end of the default room ends the server and all other rooms.
 func TestTheDefaultRoomEndsTheServer(t *testing.T) {
 	var over atomic.Bool
 	s, done := supervised(t.Context(), t, netloop.Config{}, script(func(r *netloop.Room) {
@@ -173,13 +173,13 @@ func TestTheDefaultRoomEndsTheServer(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	if code := closedWith(t, c); code != netloop.CodeClosing {
-		t.Errorf("a client of another room was told %v", code)
+		t.Errorf("a client of another room got %v", code)
 	}
 }
 
-// Rooms that have come and gone leave nothing behind: no goroutine, no series, and less than
-// 100 bytes each, which is what memory that is used again may differ by.
-func TestRoomsLeaveNothingBehind(t *testing.T) {
+// Ended rooms leave no goroutine, no series, and less than 100 bytes of heap each, the noise of a
+// reused heap.
+func TestEndedRoomsLeakNoResources(t *testing.T) {
 	rounds := 100
 	if os.Getenv("NETLOOP_VERIFY") != "" {
 		rounds = 10_000
@@ -196,7 +196,7 @@ func TestRoomsLeaveNothingBehind(t *testing.T) {
 			}
 			if i%10 == 9 || i == n-1 {
 				for j := range 10 {
-					// There may be fewer.
+					// The list may be shorter.
 					_ = s.CloseRoom(fmt.Sprint("a", j), 0, netloop.CodeGame, "")
 				}
 				for len(roomsOf(s)) > 1 {
@@ -205,9 +205,9 @@ func TestRoomsLeaveNothingBehind(t *testing.T) {
 			}
 		}
 	}
-	round(50) // What is made once, and grows to its size.
+	round(50) // One-time allocations of the server.
 	var before string
-	waitFor(t, func() bool { // The default room reports now and then.
+	waitFor(t, func() bool { // The default room reports from time to time.
 		_, before = page(t, s, "/metrics")
 		return strings.Contains(before, `netloop_room_clients{kind=""}`)
 	})
@@ -227,7 +227,7 @@ func TestRoomsLeaveNothingBehind(t *testing.T) {
 			t.Errorf("the series %s is new", series)
 		}
 	}
-	// Two are of the page that was read.
+	// Two belong to the page that was read.
 	waitFor(t, func() bool { return runtime.NumGoroutine() <= goroutines+2 })
 	t.Logf("%.1f bytes each", left)
 	if err := stop(); err != nil {

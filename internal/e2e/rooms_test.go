@@ -16,18 +16,18 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// house is a game with rooms of several kinds. Clients may ask for a room of any name that begins
-// with "open", in which nobody may stay away for long.
-type house struct {
+// roomsGame is a game with rooms of several kinds. Clients may request rooms whose names begin with
+// "open", in which seats are reserved only briefly.
+type roomsGame struct {
 	script
 	asked func(name string) (netloop.RoomSpec, error)
 }
 
-func (h house) OpenFor(_ context.Context, name string, _ *netloop.Join) (netloop.RoomSpec, error) {
+func (h roomsGame) OpenFor(_ context.Context, name string, _ *netloop.Join) (netloop.RoomSpec, error) {
 	return h.asked(name)
 }
 
-// table is a room for tests: small, and slower than the default one.
+// table returns the spec of a small test room with a lower rate than the default room.
 func table(name string) netloop.RoomSpec {
 	return netloop.RoomSpec{Name: name, Kind: "table", Rate: netloop.Hz(20), MaxClients: 5}
 }
@@ -41,14 +41,13 @@ func openRoom(t testing.TB, w *netlooptest.World, spec netloop.RoomSpec) *netloo
 	return r
 }
 
-// joinRoom lets a client ask for a room.
+// joinRoom joins a client to a room.
 func joinRoom(w *netlooptest.World, name string) *client.Client {
 	return w.JoinAs(client.Config{Room: name}, netlooptest.Link{Delay: 5 * time.Millisecond})
 }
 
-// Each room is opened for itself: its Open, its objects, its messages and its clients are those of
-// no other room.
-func TestRoomsShareNothing(t *testing.T) {
+// Each room has its own Open, objects, messages and clients.
+func TestRoomsAreIsolated(t *testing.T) {
 	opened := map[string]int{}
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		opened[r.Spec().Kind+" "+r.Spec().Name]++
@@ -86,12 +85,12 @@ func TestRoomsShareNothing(t *testing.T) {
 	w.Step(60)
 	for name := range clients {
 		if want := fmt.Sprint([]string{name + ":hi"}); fmt.Sprint(heard[name]) != want {
-			t.Errorf("in room %q was heard %q, want %s", name, heard[name], want)
+			t.Errorf("room %q got %q, want %s", name, heard[name], want)
 		}
 	}
 }
 
-// Rooms have rates of their own, and one in which time is spent keeps no other one waiting.
+// Rooms have their own rates, and a busy one does not delay others.
 func TestRoomsTickAtTheirOwnRates(t *testing.T) {
 	ticks := map[string]uint64{}
 	late := map[string]time.Duration{}
@@ -119,13 +118,13 @@ func TestRoomsTickAtTheirOwnRates(t *testing.T) {
 		}
 	}
 	if got := ticks["busy"]; got < 48 || got > 56 {
-		t.Errorf("the busy room ran %d ticks, want some 60 without those of its 400 ms, and 5 of these", got)
+		t.Errorf("the busy room ran %d ticks, want about 60 minus those of its 400 ms, plus 5", got)
 	}
 }
 
-// A room that ends tells its clients, and those who come too late; the others go on, and its
-// name is free.
-func TestARoomEndsAlone(t *testing.T) {
+// A room that ends closes its clients with the reason and refuses late ones. Other rooms
+// continue, and its name is free.
+func TestTheEndOfARoomDoesNotAffectOthers(t *testing.T) {
 	ends := map[string]func(*netlooptest.World, *netlooptest.PlayedRoom){
 		"it closes itself": func(_ *netlooptest.World, r *netlooptest.PlayedRoom) {
 			r.Tick(func(tick *netloop.Tick) { tick.Room().Close(tick, netloop.CodeGame, "over") })
@@ -153,45 +152,45 @@ func TestARoomEndsAlone(t *testing.T) {
 			entering := joinRoom(w, "a")
 			w.Step(60)
 			if why := guest.Closed(); why == nil || why.Code != netloop.CodeGame || why.Text != "over" {
-				t.Errorf("its client was told %v", why)
+				t.Errorf("its client got %v", why)
 			}
 			if entering.Closed() == nil {
-				t.Error("who came meanwhile was told nothing")
+				t.Error("a client that joined meanwhile got no reason")
 			}
 			if other.State().Phase != client.Playing || w.Ended() != nil {
-				t.Errorf("the default room ended with it: %v", w.Ended())
+				t.Errorf("the default room ended too: %v", w.Ended())
 			}
 			if r.Ended() == nil || r.Ended().Text != "over" || fmt.Sprint(left, saved) != "[over] [a]" {
 				t.Errorf("it ended with %v; left %q, saved %q", r.Ended(), left, saved)
 			}
 			if again := openRoom(t, w, table("a")); again == r || again.Ended() != nil {
-				t.Error("its name is not free")
+				t.Error("the name is still in use")
 			}
 			late := joinRoom(w, "a")
 			w.Step(60)
 			if late.State().Phase != client.Playing {
-				t.Errorf("the new room of the name lets nobody in: %v", late.Closed())
+				t.Errorf("the new room of the name refuses a client: %v", late.Closed())
 			}
 		})
 	}
 }
 
-// Whoever asks for a room that is not there is told so.
-func TestARoomThatIsNotThereIsRefused(t *testing.T) {
+// A request for an unknown room is refused with the reason.
+func TestAnUnknownRoomIsRefused(t *testing.T) {
 	w := netlooptest.New(t, script(func(*netloop.Room) {}))
 	c := joinRoom(w, "nowhere")
 	w.Step(30)
 	if why := c.Closed(); why == nil || why.Code != netloop.CodeRoomUnknown {
-		t.Errorf("told %v", why)
+		t.Errorf("got %v", why)
 	}
 	w.Tick(func(tick *netloop.Tick) {
 		if err := tick.Room().Server().CloseRoom("nowhere", 0, netloop.CodeGame, ""); err == nil {
-			t.Error("it could be closed")
+			t.Error("an unknown room was closed")
 		}
 	})
 }
 
-// A game opens rooms from a tick: the result comes in a later one, and says what went wrong.
+// A game opens rooms from a tick: a later tick gets the result, or the error.
 func TestAGameOpensRoomsFromATick(t *testing.T) {
 	results := map[string]error{}
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
@@ -237,16 +236,16 @@ func TestAGameOpensRoomsFromATick(t *testing.T) {
 	w.Drain(0)
 	w.Tick(func(tick *netloop.Tick) {
 		if _, err := tick.Room().Server().OpenRoom(t.Context(), table("x")); !errors.Is(err, netloop.ErrClosing) {
-			t.Errorf("a server that has ended opens a room: %v", err)
+			t.Errorf("an ended server opens a room: %v", err)
 		}
 	})
 }
 
-// A game may open the room that a client asks for. It is one room for all who ask, it goes when it
-// is empty, and nobody can fill the server with names.
-func TestClientsLetRoomsBeOpened(t *testing.T) {
+// A game may open the room that a client requests. It is one room for all requests of the name,
+// it ends when it is empty, and the number of rooms per address is limited.
+func TestOpenForOpensRequestedRooms(t *testing.T) {
 	asked := map[string]int{}
-	g := house{script: func(*netloop.Room) {}, asked: func(name string) (netloop.RoomSpec, error) {
+	g := roomsGame{script: func(*netloop.Room) {}, asked: func(name string) (netloop.RoomSpec, error) {
 		if asked[name]++; name == "no" {
 			return netloop.RoomSpec{}, netloop.Refuse(netloop.CodeRefused, "not today")
 		}
@@ -259,7 +258,7 @@ func TestClientsLetRoomsBeOpened(t *testing.T) {
 		t.Errorf("%v and %v; asked for %d times", a.State().Phase, b.State().Phase, asked["ours"])
 	}
 	if why := no.Closed(); why == nil || why.Code != netloop.CodeRefused || why.Text != "not today" {
-		t.Errorf("who is refused was told %v", why)
+		t.Errorf("a refused client got %v", why)
 	}
 	if r := w.Room("ours"); r.Ended() != nil {
 		t.Fatalf("it has ended with two clients: %v", r.Ended())
@@ -267,7 +266,7 @@ func TestClientsLetRoomsBeOpened(t *testing.T) {
 	_, _ = a.Close(), b.Close()
 	w.Step(90)
 	if r := w.Room("ours"); r.Ended() == nil || r.Ended().Code != netloop.CodeClosing {
-		t.Errorf("a second after the last has left it ended with %v", r.Ended())
+		t.Errorf("a second after the last leave it ended with %v", r.Ended())
 	}
 	var names []*client.Client
 	for i := range 50 {
@@ -281,12 +280,12 @@ func TestClientsLetRoomsBeOpened(t *testing.T) {
 		}
 	}
 	if opened := len(asked) - 2; opened < 25 || opened > 35 || refused < 15 {
-		t.Errorf("one address let %d rooms be opened at once, and was refused %d of 50 times", opened, refused)
+		t.Errorf("one address opened %d rooms at once, and %d of 50 requests were refused", opened, refused)
 	}
 }
 
-// At its end a server drains all rooms side by side.
-func TestAServerDrainsItsRoomsSideBySide(t *testing.T) {
+// A server that ends drains all rooms concurrently.
+func TestAServerDrainsItsRoomsConcurrently(t *testing.T) {
 	drains := 0
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		r.OnDrain(func(_ *netloop.Tick, left time.Duration) {
@@ -309,21 +308,20 @@ func TestAServerDrainsItsRoomsSideBySide(t *testing.T) {
 	w.Step(10)
 	for i, c := range guests {
 		if why := c.Closed(); why == nil || why.Code != netloop.CodeClosing {
-			t.Errorf("client %d was told %v", i, why)
+			t.Errorf("client %d got %v", i, why)
 		}
 	}
 }
 
-// sheet is a recording in memory that knows whether it was closed.
-type sheet struct {
+// memoryFile is a recording in memory that records its Close.
+type memoryFile struct {
 	bytes.Buffer
 	closed bool
 }
 
-func (s *sheet) Close() error { s.closed = true; return nil }
+func (s *memoryFile) Close() error { s.closed = true; return nil }
 
-// Every room is recorded for itself, and each recording replays, that of a room which opens others
-// among them.
+// Each room is recorded separately, and each recording replays, also of a room that opens others.
 func TestEveryRoomReplays(t *testing.T) {
 	g := script(func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {
@@ -342,19 +340,19 @@ func TestEveryRoomReplays(t *testing.T) {
 		})
 		r.On(netloop.Update, "roll", func(tick *netloop.Tick) {
 			for o := range things.All(tick) {
-				// So many that no two rooms agree by chance.
+				// So many that equal numbers in two rooms are no coincidence.
 				o.Edit(tick).X = float32(tick.Rand().IntN(1 << 20))
 			}
 		})
 		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error { things.Spawn(tick, thing{N: 7}); return nil })
 	})
 	var lobby bytes.Buffer
-	var opening sync.Mutex // Rooms are opened side by side.
-	tables := map[string]*sheet{}
+	var opening sync.Mutex // Rooms are opened concurrently.
+	tables := map[string]*memoryFile{}
 	w := netlooptest.New(t, g, netlooptest.Record(&lobby), netlooptest.RecordRoom(func(info netloop.RoomInfo) (io.WriteCloser, error) {
 		opening.Lock()
 		defer opening.Unlock()
-		s := new(sheet)
+		s := new(memoryFile)
 		tables[info.Spec.Name] = s
 		return s, nil
 	}))
@@ -368,7 +366,7 @@ func TestEveryRoomReplays(t *testing.T) {
 	w.Room("1").Drain(0, netloop.CodeGame, "over")
 	w.Step(30)
 	if !tables["1"].closed || tables["2"].closed {
-		t.Error("the recording of a room is closed when the room has ended")
+		t.Error("the recording was not closed with its room")
 	}
 	digests := map[uint64]string{}
 	replays := map[string]io.Reader{"lobby": &lobby}
@@ -395,13 +393,13 @@ func TestEveryRoomReplays(t *testing.T) {
 			t.Errorf("%s: %d ticks were recorded", name, last.Tick)
 		}
 		if other, same := digests[last.State]; same {
-			t.Errorf("rooms %s and %s have the same state: they draw the same random numbers", name, other)
+			t.Errorf("rooms %s and %s have the same state: their random numbers are equal", name, other)
 		}
 		digests[last.State] = name
 	}
 }
 
-// A hundred rooms of five clients play in one process, each to the end.
+// One hundred rooms of five clients each run in one process until they end.
 func TestAHundredRoomsOfFive(t *testing.T) {
 	seeds.OneGoroutine(t)
 	w := netlooptest.New(t, script(func(r *netloop.Room) {

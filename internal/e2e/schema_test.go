@@ -17,8 +17,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestGoldenFingerprint holds the schema of docs/WIRE.md to its text and fingerprint: a
-// client in another language has nothing else to go by.
+// TestGoldenFingerprint compares the schema of docs/WIRE.md with its text and fingerprint, on
+// which clients in other languages depend.
 func TestGoldenFingerprint(t *testing.T) {
 	type tag struct {
 		ID   uint16
@@ -46,7 +46,7 @@ func TestGoldenFingerprint(t *testing.T) {
 
 	block := func(name string) string { return golden.Text(t, "../../docs/WIRE.md", name) }
 	if want := strings.Join(strings.Fields(block("schema-fingerprint")), ""); got != want {
-		t.Errorf("the fingerprint is %s, and docs/WIRE.md says %s", got, want)
+		t.Errorf("the fingerprint is %s, and docs/WIRE.md has %s", got, want)
 	}
 	if sum := sha256.Sum256([]byte(block("schema-text"))); hex.EncodeToString(sum[:]) != got {
 		t.Errorf("the text of docs/WIRE.md has the fingerprint %x, not %s", sum, got)
@@ -72,19 +72,19 @@ func TestOtherSchemasAreRefusedByName(t *testing.T) {
 		refused := w.JoinAs(client.Config{Schema: c.schema}, perfect)
 		w.Until(60, func() bool { return refused.Closed() != nil })
 		if got := refused.Closed(); got.Code != netloop.CodeSchemaMismatch || !strings.Contains(got.Text, c.want) {
-			t.Errorf("told %v, which does not say %s", got, c.want)
+			t.Errorf("got %v, which does not contain %s", got, c.want)
 		}
 	}
 	lost := w.JoinAs(client.Config{Room: "attic"}, perfect)
 	w.Until(60, func() bool { return lost.Closed() != nil })
 	if lost.Closed().Code != netloop.CodeRoomUnknown {
-		t.Errorf("told %v", lost.Closed())
+		t.Errorf("got %v", lost.Closed())
 	}
 }
 
-// TestLargeSchemaGoesThroughTheHandshake matches 500 methods and 100 classes with a build
-// that has 50 fewer of them, and calls the last.
-func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
+// TestALargeSchemaFitsTheHandshake matches 500 methods and 100 classes with a build that lacks 50
+// of them, and calls the last one.
+func TestALargeSchemaFitsTheHandshake(t *testing.T) {
 	type state struct {
 		PositionX, PositionY, VelocityX, VelocityY float32 `net:"quant=1/256"`
 		Health, Armour, Ammunition, Score          int32
@@ -134,13 +134,13 @@ func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
 		}
 	})
 	if answer != 9 || score != 7 {
-		t.Errorf("it was answered %d and sees %d", answer, score)
+		t.Errorf("it got the answer %d and has %d", answer, score)
 	}
 	agree(t, w, c)
 }
 
-// TestOnlyAnotherFingerprintIsToldTheTables asks the server's handler as the transport does.
-func TestOnlyAnotherFingerprintIsToldTheTables(t *testing.T) {
+// TestTablesAreSentOnlyForAnotherFingerprint calls the server's handler directly.
+func TestTablesAreSentOnlyForAnotherFingerprint(t *testing.T) {
 	s, err := netloop.New(netloop.Config{}, newServerBuild())
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestSchemaTooLargeForItsTablesPanics(t *testing.T) {
 	}
 	defer func() {
 		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), `schema "endless" is too large`) {
-			t.Errorf("it says %v", v)
+			t.Errorf("the panic is %v", v)
 		}
 	}()
 	bridge.Netloop.Schema(s)

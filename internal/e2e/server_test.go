@@ -15,11 +15,11 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// A server that listened and is not run gives back all that it holds, once, and cannot be
-// used again. Who has connected meanwhile is told.
+// Close of a server that listened but did not run releases everything, once, and the server
+// cannot be used again. A client that has connected gets the reason.
 func TestAServerThatIsNotRunIsClosed(t *testing.T) {
 	started, closed, asked := 0, 0, make(chan struct{})
-	s := unrun(t, netloop.Config{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", TraceDir: t.TempDir()}, script(func(r *netloop.Room) {
+	s := newUnrunServer(t, netloop.Config{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", TraceDir: t.TempDir()}, script(func(r *netloop.Room) {
 		r.OnAdmit(func(context.Context, *netloop.Join) error { close(asked); return nil })
 		r.OnStart(func(*netloop.Tick) { started++ })
 		r.OnClose(func(context.Context) error { closed++; return nil })
@@ -45,11 +45,11 @@ func TestAServerThatIsNotRunIsClosed(t *testing.T) {
 	}
 	var told *netloop.Refusal
 	if err := <-dialled; !errors.As(err, &told) || told.Code != netloop.CodeClosing {
-		t.Errorf("the client was told %v", err)
+		t.Errorf("the client got %v", err)
 	}
 	again, err := net.ListenPacket("udp", s.Addr().String())
 	if err != nil {
-		t.Fatalf("the port is still taken: %v", err)
+		t.Fatalf("the port is still in use: %v", err)
 	}
 	_ = again.Close()
 	if s.Listen() == nil || s.Run(ctx) == nil {
@@ -59,7 +59,7 @@ func TestAServerThatIsNotRunIsClosed(t *testing.T) {
 
 func TestAServerThatDoesNotListenIsClosed(t *testing.T) {
 	closed := 0
-	s := unrun(t, netloop.Config{}, script(func(r *netloop.Room) {
+	s := newUnrunServer(t, netloop.Config{}, script(func(r *netloop.Room) {
 		r.OnClose(func(context.Context) error { closed++; return nil })
 	}))
 	if err := s.Close(); err != nil || closed != 1 || s.Addr() != nil {
@@ -67,11 +67,11 @@ func TestAServerThatDoesNotListenIsClosed(t *testing.T) {
 	}
 }
 
-// A server runs once, and Close leaves it alone meanwhile and after.
-func TestCloseLeavesAServerThatRunsAlone(t *testing.T) {
+// A server runs once, and Close has no effect during Run and after it.
+func TestCloseDoesNotAffectARunningServer(t *testing.T) {
 	ticked := make(chan struct{})
 	closed := 0
-	s := unrun(t, netloop.Config{Listen: "127.0.0.1:0"}, script(func(r *netloop.Room) {
+	s := newUnrunServer(t, netloop.Config{Listen: "127.0.0.1:0"}, script(func(r *netloop.Room) {
 		r.OnStart(func(*netloop.Tick) { close(ticked) })
 		r.OnClose(func(context.Context) error { closed++; return nil })
 	}))
@@ -94,13 +94,13 @@ func TestCloseLeavesAServerThatRunsAlone(t *testing.T) {
 	}
 }
 
-// A port that is taken is no end: the server may be run again, or closed.
-func TestAServerWhosePortIsTakenMayRunLater(t *testing.T) {
+// If the port is in use, Run returns an error, and the server may run again or be closed.
+func TestAServerCanRunAfterItsPortWasTaken(t *testing.T) {
 	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := unrun(t, netloop.Config{Listen: taken.LocalAddr().String()}, script(func(*netloop.Room) {}))
+	s := newUnrunServer(t, netloop.Config{Listen: taken.LocalAddr().String()}, script(func(*netloop.Room) {}))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if s.Run(ended) == nil {
@@ -112,23 +112,23 @@ func TestAServerWhosePortIsTakenMayRunLater(t *testing.T) {
 	}
 }
 
-// An address of the admin listener that cannot be used is named, and gives the port for clients
-// back: the server may be run once the address is free.
-func TestAnAdminAddressThatIsTakenGivesThePortBack(t *testing.T) {
+// A used address of the admin listener is an error with the address, and the port for clients is
+// released: the server may run once the address is free.
+func TestAUsedAdminAddressReleasesTheGamePort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := unrun(t, netloop.Config{Listen: "127.0.0.1:0", Admin: taken.Addr().String()}, script(func(*netloop.Room) {}))
+	s := newUnrunServer(t, netloop.Config{Listen: "127.0.0.1:0", Admin: taken.Addr().String()}, script(func(*netloop.Room) {}))
 	if err := s.Listen(); err == nil || !strings.Contains(err.Error(), "Admin") || !strings.Contains(err.Error(), taken.Addr().String()) {
 		t.Errorf("Listen: %v", err)
 	}
 	if s.Addr() != nil {
-		t.Errorf("it listens on %v all the same", s.Addr())
+		t.Errorf("it listens on %v nevertheless", s.Addr())
 	}
 	_ = taken.Close()
 	if err := s.Listen(); err != nil || s.AdminAddr() == nil {
-		t.Errorf("%v: the admin listener has %v", err, s.AdminAddr())
+		t.Errorf("%v: the admin listener is at %v", err, s.AdminAddr())
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -173,10 +173,10 @@ func TestServerOverQUIC(t *testing.T) {
 		t.Errorf("OnClose ran %d times", closed)
 	}
 	for c.Closed() == nil && ctx.Err() == nil {
-		_, _ = client.Await(ctx, c, add, pair{}) // It fails once the client has read the goodbye.
+		_, _ = client.Await(ctx, c, add, pair{}) // Fails once the close frame is read.
 	}
 	if why := c.Closed(); why == nil || why.Code != netloop.CodeClosing {
-		t.Errorf("the client was told %v", why)
+		t.Errorf("the client got %v", why)
 	}
 }
 
@@ -196,8 +196,9 @@ func TestPortInUseNamesTheAddress(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsToldToEndBeforeItBegins has nothing to drain.
-func TestAServerThatIsToldToEndBeforeItBegins(t *testing.T) {
+// TestACancelledServerEndsBeforeItsFirstTick: Run with a cancelled context has no clients to
+// drain.
+func TestACancelledServerEndsBeforeItsFirstTick(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var called []string

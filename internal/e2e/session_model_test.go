@@ -21,15 +21,15 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// The model of sessions: programs that come, break, come back, take each other over, are thrown
-// out and meet another server, all at random, while both sides number what they send. What each
-// side is promised is kept beside it, in the plainest way:
+// The model of sessions. Programs connect, break, reconnect, replace each other, are kicked and
+// meet a restarted server, all at random, while both sides number their messages. The test keeps
+// the expected state of each side:
 //
-//   - a life is a program's time as one client, from its joining until it cannot go on;
+//   - a life is a program's time as one client, from its join until it cannot resume;
 //   - in a life all reliable messages arrive once each and in order, in both directions, whatever
-//     connections break; at most the last of a life that ends are missing;
-//   - a client keeps its id, its object and its record for as long as it is in the room;
-//   - the game is told of each client: join, then drops and resumes in turn, then leave.
+//     connections break; at most the last ones of an ended life are missing;
+//   - a client keeps its id, its object and its record while it is in the room;
+//   - the game's hooks run for each client: join, then drops and resumes in turn, then leave.
 var (
 	lifeSchema = netloop.NewSchema("lives", 1, 0)
 	pawns      = netloop.NewClass[pawn](lifeSchema, "pawn")
@@ -48,26 +48,26 @@ const (
 	lifeLost  = time.Second
 )
 
-// lives is one run of the model.
-type lives struct {
-	t        *testing.T
-	seed     uint64
-	rng      *rand.Rand
-	net      *memnet.Network
-	game     *lifeGame
-	programs []*program
-	all      []*program // those too that are forgotten: something of them may be under way
-	born     uint32
+// sessionModel is one run of the model.
+type sessionModel struct {
+	t            *testing.T
+	seed         uint64
+	rng          *rand.Rand
+	net          *memnet.Network
+	game         *lifeGame
+	programs     []*program
+	all          []*program // also forgotten ones: their data may be in flight
+	programsMade uint32
 }
 
-func (w *lives) fatalf(format string, a ...any) {
+func (w *sessionModel) fatalf(format string, a ...any) {
 	w.t.Helper()
 	w.t.Fatalf("seed %d, tick %d: %s", w.seed, w.game.tick, fmt.Sprintf(format, a...))
 }
 
-// lifeGame is one instance of a server, and what it was promised.
+// lifeGame is one instance of a server, with its expected state.
 type lifeGame struct {
-	w      *lives
+	w      *sessionModel
 	server bridge.Server
 	base   time.Duration // of the network's time, at its start
 	tick   uint64
@@ -76,16 +76,16 @@ type lifeGame struct {
 	heard  map[[2]uint32]uint32 // the last message of each life
 	state  map[netloop.ClientID]string
 	kicked map[netloop.ClientID]bool
-	// How often somebody came as a player anew, and in which of these turns a secret was issued.
+	// How often each player joined anew, and at which of these counts a secret was issued.
 	turns, issued map[string]int
 }
 
-// lifeRecord is what the game keeps of a client.
+// lifeRecord is the game's record of a client.
 type lifeRecord struct {
-	join  *netloop.Join
-	lives uint32
-	sent  uint32
-	pawn  *netloop.Object[pawn]
+	join *netloop.Join
+	life uint32
+	sent uint32
+	pawn *netloop.Object[pawn]
 }
 
 func (*lifeGame) Schema() *netloop.Schema { return lifeSchema }
@@ -95,7 +95,7 @@ func (g *lifeGame) Open(r *netloop.Room) error {
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		g.become(c, "", "there")
-		delete(g.kicked, c.ID()) // A player who comes at once may get the id of before.
+		delete(g.kicked, c.ID()) // A player who rejoins at once may get the old id.
 		*g.perID.Of(c) = lifeRecord{join: c.Join(), pawn: pawns.Spawn(t, pawn{}, netloop.OwnedBy(c.ID()))}
 		return nil
 	})
@@ -110,7 +110,7 @@ func (g *lifeGame) Open(r *netloop.Room) error {
 		}
 		if record.join != c.Join() { // Another program.
 			record.join, record.sent = c.Join(), 0
-			record.lives++
+			record.life++
 		}
 	})
 	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
@@ -123,7 +123,7 @@ func (g *lifeGame) Open(r *netloop.Room) error {
 	upward.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m numbered) error {
 		life := [2]uint32{m.Program, m.Life}
 		if m.Seq != g.heard[life]+1 {
-			g.w.fatalf("program %d, life %d: message %d comes after %d", m.Program, m.Life, m.Seq, g.heard[life])
+			g.w.fatalf("program %d, life %d: message %d after %d", m.Program, m.Life, m.Seq, g.heard[life])
 		}
 		g.heard[life] = m.Seq
 		return nil
@@ -139,7 +139,7 @@ func (g *lifeGame) become(c *netloop.Client, from, to string) {
 	g.state[c.ID()] = to
 }
 
-// play moves the objects, and tells clients something.
+// play changes the objects and sends messages to clients.
 func (g *lifeGame) play(t *netloop.Tick) {
 	n := 0
 	for c := range t.Clients() {
@@ -153,14 +153,14 @@ func (g *lifeGame) play(t *netloop.Tick) {
 		record := g.perID.Of(c)
 		record.pawn.Edit(t).Moves++
 		record.sent++
-		downward.Send(t, netloop.To(c.ID()), numbered{Life: record.lives, Seq: record.sent})
+		downward.Send(t, netloop.To(c.ID()), numbered{Life: record.life, Seq: record.sent})
 	}
 	if n != len(g.state) || n != pawns.Len(t) {
 		g.w.fatalf("%d clients, %d in the mirror, %d objects", n, len(g.state), pawns.Len(t))
 	}
 }
 
-// sentTo is how many messages a client has been sent in its life.
+// sentTo returns the number of messages sent to a client in its life.
 func (g *lifeGame) sentTo(id uint64) (n uint32) {
 	g.w.look(func(t *netloop.Tick) {
 		if c, ok := t.Client(netloop.ClientID(id)); ok {
@@ -170,15 +170,15 @@ func (g *lifeGame) sentTo(id uint64) (n uint32) {
 	return n
 }
 
-func (w *lives) look(fn func(*netloop.Tick)) {
+func (w *sessionModel) look(fn func(*netloop.Tick)) {
 	room := w.game.server.Room
 	if err := room.Inspect(func() { fn(w.game.server.Tick.(*netloop.Tick)) }); err != nil {
 		w.fatalf("%v", err)
 	}
 }
 
-// start makes a server, the first one or another after the end of one.
-func (w *lives) start() {
+// start makes a new server.
+func (w *sessionModel) start() {
 	g := &lifeGame{w: w, base: w.net.Now(), heard: map[[2]uint32]uint32{}, state: map[netloop.ClientID]string{}, kicked: map[netloop.ClientID]bool{}, turns: map[string]int{}, issued: map[string]int{}}
 	s, err := netloop.New(netloop.Config{
 		Seed: w.seed, LostAfter: lifeLost,
@@ -189,7 +189,7 @@ func (w *lives) start() {
 	}
 	g.server = bridge.Netloop.Server(s)
 	g.server.UseClock(lifeClock{w.net})
-	w.net.Serve(lifeDoor{g.server.Handler, g})
+	w.net.Serve(lifeHandler{g.server.Handler, g})
 	w.game = g
 }
 
@@ -200,7 +200,7 @@ func (lifeClock) Wall() time.Time                                { return time.T
 func (lifeClock) WaitUntil(context.Context, time.Duration) error { return context.Canceled }
 
 // step runs a tick of the server and a frame of each program.
-func (w *lives) step() {
+func (w *sessionModel) step() {
 	g := w.game
 	g.tick++
 	in := g.server.Room.Timeline().Input(g.tick)
@@ -215,43 +215,43 @@ func (w *lives) step() {
 	}
 }
 
-// program is a client's program, and what it was promised.
+// program is a client's program, with its expected state.
 type program struct {
-	w       *lives
+	w       *sessionModel
 	number  uint32
 	subject string
 
 	conn    *memnet.Conn
 	session *transport.Session
 	inbox   *transport.Inbox
-	dialled int // connections, so that an answer to an older dial is known as one
+	dialled int // number of dials, to detect the answer of an older one
 	over    bool
 
-	secret, older []byte // of the newest welcome and the one before
-	game          *lifeGame
-	thrown        bool // its client was kicked, or has left
-	id            uint64
-	life          uint32
-	backlog       *transport.Backlog
-	replica       *netvar.Replica
-	sent, heard   uint32 // messages of this life
-	theirs        uint32 // the life that the server says
-	had, before   uint64 // reliable messages of the room, and those before this connection
-	accepted      bool
+	secret, older   []byte // of the newest and the previous welcome
+	game            *lifeGame
+	removedByServer bool // its client was kicked or has left
+	id              uint64
+	life            uint32
+	backlog         *transport.Backlog
+	replica         *netvar.Replica
+	sent, heard     uint32 // messages of this life
+	serverLife      uint32 // the life in the server's messages
+	had, before     uint64 // reliable messages of the room, and those before this connection
+	accepted        bool
 }
 
-func (w *lives) newProgram(subject string) *program {
-	w.born++
-	p := &program{w: w, number: w.born, subject: subject, inbox: transport.NewInbox(0, nil), backlog: new(transport.Backlog)}
+func (w *sessionModel) newProgram(subject string) *program {
+	w.programsMade++
+	p := &program{w: w, number: w.programsMade, subject: subject, inbox: transport.NewInbox(0, nil), backlog: new(transport.Backlog)}
 	w.programs, w.all = append(w.programs, p), append(w.all, p)
 	p.dial(nil)
 	return p
 }
 
-// dial connects, with a secret to come back or without one. The older connection is given up.
+// dial connects, with a resume secret or without. The older connection is dropped.
 func (p *program) dial(secret []byte) {
 	if p.session != nil && p.w.rng.IntN(2) == 0 {
-		p.conn.Drop() // Otherwise the server has to see which is the newer one.
+		p.conn.Drop() // Otherwise the server must detect the newer one.
 	}
 	p.session = nil
 	p.dialled++
@@ -268,8 +268,8 @@ func (p *program) dial(secret []byte) {
 	})
 }
 
-// holds tells whether nobody has come anew as its player since its secret was issued.
-func (p *program) holds() bool {
+// secretIsCurrent reports whether its player has not joined anew since its secret was issued.
+func (p *program) secretIsCurrent() bool {
 	return p.subject == "" || p.game.turns[p.subject] == p.game.issued[string(p.secret)]
 }
 
@@ -278,7 +278,7 @@ func decodeNumbered(m *transport.Message) (method, decoded any, err error) {
 	return nil, decoded, err
 }
 
-// welcomed takes a connection: the life goes on, or another one begins.
+// welcomed handles a welcome: the life continues, or a new one begins.
 func (p *program) welcomed(s *transport.Session, w *netloopv1.Welcome) {
 	if w.GetResumed() && (p.game != p.w.game || w.GetClientId() != p.id) {
 		p.w.fatalf("program %d of client %d comes back as client %d, same server: %v", p.number, p.id, w.GetClientId(), p.game == p.w.game)
@@ -288,7 +288,7 @@ func (p *program) welcomed(s *transport.Session, w *netloopv1.Welcome) {
 		p.replica.Resume()
 	} else {
 		p.life++
-		p.thrown = false
+		p.removedByServer = false
 		p.sent, p.heard, p.had = 0, 0, 0
 		p.backlog = new(transport.Backlog)
 		p.replica = netvar.NewReplica(bridge.Netloop.Schema(lifeSchema).Classes())
@@ -301,7 +301,7 @@ func (p *program) welcomed(s *transport.Session, w *netloopv1.Welcome) {
 	}
 }
 
-// frame takes what has arrived, and says something.
+// frame handles arrived data, and sends messages.
 func (p *program) frame() {
 	for _, a := range p.inbox.Swap(nil) {
 		if a.Session == p.session {
@@ -338,10 +338,10 @@ func (p *program) arrived(a *transport.Arrival) {
 		p.session.Received(p.had, a.Size)
 		m := declared.Open[numbered](a.Decoded)
 		if p.heard == 0 {
-			p.theirs = m.Life
+			p.serverLife = m.Life
 		}
-		if !p.accepted || m.Seq != p.heard+1 || m.Life != p.theirs {
-			p.w.fatalf("program %d: message %d of life %d comes after %d of %d", p.number, m.Seq, m.Life, p.heard, p.theirs)
+		if !p.accepted || m.Seq != p.heard+1 || m.Life != p.serverLife {
+			p.w.fatalf("program %d: message %d of life %d comes after %d of %d", p.number, m.Seq, m.Life, p.heard, p.serverLife)
 		}
 		p.heard = m.Seq
 	case transport.State:
@@ -352,17 +352,17 @@ func (p *program) arrived(a *transport.Arrival) {
 		}
 	case transport.Gone:
 		p.session = nil
-		p.over = p.over || a.Closed.Code == transport.CodeReplaced // Its player is elsewhere.
+		p.over = p.over || a.Closed.Code == transport.CodeReplaced // By another program.
 	}
 }
 
-// lifeDoor looks at each admission: whether who shows a secret comes back.
-type lifeDoor struct {
+// lifeHandler checks each admission: whether a client with a secret resumes.
+type lifeHandler struct {
 	transport.Handler
 	game *lifeGame
 }
 
-func (d lifeDoor) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+func (d lifeHandler) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
 	a, err := d.Handler.Admit(ctx, hello, remote)
 	secret := hello.GetResume().GetToken()
 	back := err == nil && a.Welcome.GetResumed()
@@ -379,8 +379,8 @@ func (d lifeDoor) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 		d.game.w.fatalf("the newest attempt is refused as an older one")
 	case overtaken:
 	case back && (owner == nil || owner.id != a.Welcome.GetClientId()):
-		d.game.w.fatalf("somebody comes back with a secret of nobody's")
-	case !back && owner != nil && bytes.Equal(secret, owner.secret) && !owner.thrown && owner.holds() && d.game.state[netloop.ClientID(owner.id)] != "":
+		d.game.w.fatalf("a client resumes with an unknown secret")
+	case !back && owner != nil && bytes.Equal(secret, owner.secret) && !owner.removedByServer && owner.secretIsCurrent() && d.game.state[netloop.ClientID(owner.id)] != "":
 		d.game.w.fatalf("program %d does not come back with its secret: %v", owner.number, err)
 	}
 	if err == nil {
@@ -392,60 +392,60 @@ func (d lifeDoor) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 	return a, err
 }
 
-// act does something to somebody.
-func (w *lives) act() {
+// act makes one random change.
+func (w *sessionModel) act() {
 	p := w.programs[w.rng.IntN(len(w.programs))]
 	if p.over {
 		return
 	}
 	switch w.rng.IntN(16) {
-	case 0, 1, 2: // The connection breaks, and the program knows.
+	case 0, 1, 2: // The connection breaks, and the program notices.
 		p.dial(p.secret)
-	case 3: // It breaks, and the program is away for some time, perhaps too long.
+	case 3: // It breaks, and the program is silent for a while, perhaps too long.
 		p.conn.Drop()
 		p.session = nil
-	case 4: // It comes back twice at once.
+	case 4: // It reconnects twice at once.
 		p.dial(p.secret)
 		p.dial(p.secret)
-	case 5: // The answer to its return is lost.
+	case 5: // The answer to its hello is lost.
 		p.dial(p.secret)
 		p.conn.Drop()
-	case 6: // Somebody has read an older secret.
-		thief := w.newProgram("")
-		if thief.conn.Drop(); len(p.older) > 0 {
-			thief.dial(p.older)
+	case 6: // An attacker has an older secret.
+		attacker := w.newProgram("")
+		if attacker.conn.Drop(); len(p.older) > 0 {
+			attacker.dial(p.older)
 		}
-	case 7: // The player starts another program, or two.
+	case 7: // The player starts one or two other programs.
 		for range 1 + w.rng.IntN(2) {
 			if p.subject != "" {
 				p.over = true
 				p = w.newProgram(p.subject)
 			}
 		}
-	case 8: // The game throws somebody out.
+	case 8: // The game kicks a client.
 		if c, ok := w.game.server.Room.Client(p.id); ok && p.game == w.game {
 			c.Kick(netloop.CodeKicked, "")
-			p.thrown, w.game.kicked[netloop.ClientID(p.id)] = true, true
+			p.removedByServer, w.game.kicked[netloop.ClientID(p.id)] = true, true
 		}
-	case 9: // It says goodbye.
+	case 9: // It closes the connection.
 		if p.session != nil {
 			p.session.Close(transport.CodeLeft, "")
-			p.thrown = true
+			p.removedByServer = true
 		}
 	case 10:
 		if w.rng.IntN(4) == 0 {
 			w.restart(w.rng.IntN(2) == 0)
 		}
 	}
-	for _, p := range w.programs { // Who is away comes back some time.
+	for _, p := range w.programs { // Disconnected programs reconnect at some time.
 		if p.session == nil && !p.over && w.rng.IntN(20) == 0 {
 			p.dial(p.secret)
 		}
 	}
 }
 
-// restart ends the server, with a word or without, and starts another.
-func (w *lives) restart(word bool) {
+// restart ends the server, with a close frame or without, and starts another one.
+func (w *sessionModel) restart(word bool) {
 	if word {
 		if err := w.game.server.Room.Finish(transport.CodeClosing, ""); err != nil {
 			w.fatalf("%v", err)
@@ -462,8 +462,8 @@ func (w *lives) restart(word bool) {
 	w.start()
 }
 
-// settle lets everybody who plays on be connected, say what there is to say and be quiet.
-func (w *lives) settle() {
+// settle lets every active program connect, send its remaining messages and be quiet.
+func (w *sessionModel) settle() {
 	alive, players := w.programs[:0], map[string]bool{"": false}
 	for _, p := range slices.Backward(slices.Clone(w.programs)) {
 		double := players[p.subject]
@@ -484,7 +484,7 @@ func (w *lives) settle() {
 		w.step()
 	}
 	for _, p := range w.programs {
-		p.over = true // It says nothing new.
+		p.over = true // It sends no new messages.
 	}
 	w.game.quiet = true
 	for range 2 * lifeRate {
@@ -506,8 +506,8 @@ func (w *lives) settle() {
 	}
 }
 
-// compare lets a program compare its state with the server's.
-func (w *lives) compare(p *program) {
+// compare compares the program's state with the server's.
+func (w *sessionModel) compare(p *program) {
 	for i := range 10 * lifeRate {
 		if i%(lifeRate+lifeRate/4) == 0 {
 			p.session.RequestDigest(4)
@@ -522,10 +522,11 @@ func (w *lives) compare(p *program) {
 	w.fatalf("program %d has another state", p.number)
 }
 
-// Whatever happens to connections, programs and servers, ids, objects and messages are as promised.
-func TestSessionsKeepTheirPromises(t *testing.T) {
+// Whatever happens to connections, programs and servers, ids, objects and messages are as in the
+// model.
+func TestSessionsFollowTheModel(t *testing.T) {
 	for seed := range seeds.Of(t, 200) {
-		w := &lives{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 13)), net: memnet.New(seed)}
+		w := &sessionModel{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 13)), net: memnet.New(seed)}
 		w.start()
 		for _, subject := range []string{"", "ann", "", "bob"} {
 			w.newProgram(subject)
@@ -540,8 +541,8 @@ func TestSessionsKeepTheirPromises(t *testing.T) {
 	}
 }
 
-// forget lets programs that are over go, once there are many.
-func (w *lives) forget() {
+// forget removes ended programs once there are many.
+func (w *sessionModel) forget() {
 	for i, p := range w.programs {
 		if len(w.programs) > 8 && p.over {
 			p.conn.Drop()

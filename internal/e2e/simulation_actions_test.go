@@ -8,14 +8,14 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// action is something that the game does in a tick.
+// action is a random change that the game makes in a tick.
 type action struct {
 	name   string
-	weight int // how often, to those of the others
+	weight int // relative frequency
 	do     func(s *simulation, t *netloop.Tick)
 }
 
-// The actions. Those that need an object, or a client in the room, do nothing without.
+// Actions that need an object or a client in the room do nothing without one.
 var actions = []action{
 	{"spawn", 60, func(s *simulation, t *netloop.Tick) {
 		if len(s.m.items) < s.most {
@@ -31,11 +31,11 @@ var actions = []action{
 	{"edit", 400, onItem((*simulation).edit)},
 	{"march", 4, (*simulation).march},
 	{"edit and despawn", 5, onItem(func(s *simulation, t *netloop.Tick, it *item) { s.edit(t, it); s.despawn(t, it) })},
-	{"own", 30, onItem(func(s *simulation, t *netloop.Tick, it *item) { s.own(t, it, s.someone()) })},
-	{"own and edit", 30, onItem(func(s *simulation, t *netloop.Tick, it *item) { s.own(t, it, s.someone()); s.edit(t, it) })},
+	{"own", 30, onItem(func(s *simulation, t *netloop.Tick, it *item) { s.own(t, it, s.randomClient()) })},
+	{"own and edit", 30, onItem(func(s *simulation, t *netloop.Tick, it *item) { s.own(t, it, s.randomClient()); s.edit(t, it) })},
 	{"own by turns", 10, onItem(func(s *simulation, t *netloop.Tick, it *item) {
 		owner := it.owner
-		s.own(t, it, s.someone())
+		s.own(t, it, s.randomClient())
 		s.later(t, s.rng.IntN(3), func(t *netloop.Tick) { s.own(t, it, owner) })
 	})},
 	{"own by a leaver", 3, onItem(func(s *simulation, t *netloop.Tick, it *item) { s.own(t, it, 1_000_000) })},
@@ -47,7 +47,7 @@ var actions = []action{
 		s.later(t, s.rng.IntN(4), func(t *netloop.Tick) { s.show(t, it, before) })
 	})},
 	{"grow, hide and show", 15, onItem(func(s *simulation, t *netloop.Tick, it *item) {
-		for range 6 { // which makes most tomes too large for a packet
+		for range 6 { // most tomes exceed a packet afterwards
 			s.edit(t, it)
 		}
 		s.later(t, 1+s.rng.IntN(3), func(t *netloop.Tick) { s.show(t, it, nobody) })
@@ -59,7 +59,7 @@ var actions = []action{
 		s.later(t, s.rng.IntN(4), func(t *netloop.Tick) { s.show(t, it, before) })
 	})},
 	{"let others in", 20, onItem(func(s *simulation, t *netloop.Tick, it *item) {
-		it.lit = s.some()
+		it.namedClients = s.some()
 		it.obj.Invalidate(t)
 	})},
 	{"change a group", 30, onClient((*simulation).regroup)},
@@ -77,14 +77,14 @@ var actions = []action{
 		c.SetBudget(t, g.budget)
 	})},
 	{"explain", 15, func(s *simulation, t *netloop.Tick) { s.explain(t) }},
-	{"rest", 1, func(s *simulation, t *netloop.Tick) { // for longer than versions are kept
+	{"rest", 1, func(s *simulation, t *netloop.Tick) { // for longer than the history of versions
 		if s.rng.IntN(2) == 0 {
 			s.idle = t.Number() + 130 + s.rng.Uint64N(40)
 		}
 	}},
 }
 
-// onItem does it to one of the objects.
+// onItem applies a function to a random object.
 func onItem(do func(s *simulation, t *netloop.Tick, it *item)) func(*simulation, *netloop.Tick) {
 	return func(s *simulation, t *netloop.Tick) {
 		if n := len(s.m.items); n > 0 {
@@ -93,16 +93,16 @@ func onItem(do func(s *simulation, t *netloop.Tick, it *item)) func(*simulation,
 	}
 }
 
-// onClient does it to one of the clients in the room.
+// onClient applies a function to a random client in the room.
 func onClient(do func(s *simulation, t *netloop.Tick, c *netloop.Client, g *guest)) func(*simulation, *netloop.Tick) {
 	return func(s *simulation, t *netloop.Tick) {
-		if c, ok := t.Client(s.someone()); ok {
+		if c, ok := t.Client(s.randomClient()); ok {
 			do(s, t, c, s.m.guest(c.ID()))
 		}
 	}
 }
 
-// pick returns one of a table by weight.
+// pick returns an entry of a table, by weight.
 func pick[D any](rng *rand.Rand, table []D, weight func(*D) int) *D {
 	all := 0
 	for i := range table {
@@ -117,7 +117,7 @@ func pick[D any](rng *rand.Rand, table []D, weight func(*D) int) *D {
 	panic("unreachable")
 }
 
-// act is the game's system: it does a few actions, and what earlier ones have left for this tick.
+// act is the game's system: it runs a few actions, and earlier ones that are due in this tick.
 func (s *simulation) act(t *netloop.Tick) {
 	due := s.due[t.Number()]
 	delete(s.due, t.Number())
@@ -137,7 +137,7 @@ func (s *simulation) act(t *netloop.Tick) {
 	}
 }
 
-// later does something some ticks later, or at once.
+// later runs a function some ticks later, or at once.
 func (s *simulation) later(t *netloop.Tick, ticks int, do func(t *netloop.Tick)) {
 	if ticks == 0 {
 		do(t)
@@ -148,13 +148,13 @@ func (s *simulation) later(t *netloop.Tick, ticks int, do func(t *netloop.Tick))
 }
 
 func (s *simulation) spawn(t *netloop.Tick) *item {
-	it := &item{kind: kinds[s.rng.IntN(len(kinds))], sees: everyone, edited: true, lit: s.some(), texts: map[rights]string{}}
+	it := &item{kind: kinds[s.rng.IntN(len(kinds))], sees: everyone, edited: true, namedClients: s.some(), texts: map[rights]string{}}
 	var o []netloop.SpawnOption
 	if it.keep = s.rng.IntN(2) == 0; it.keep {
 		o = append(o, netloop.WhenOwnerLeaves(netloop.LeaveKeeps))
 	}
 	if s.rng.IntN(3) == 0 {
-		it.owner = s.someone()
+		it.owner = s.randomClient()
 		o = append(o, netloop.OwnedBy(it.owner))
 	}
 	if s.rng.IntN(4) == 0 {
@@ -171,7 +171,7 @@ func (s *simulation) despawn(t *netloop.Tick, it *item) {
 	it.dead = true
 }
 
-// edit also tells who reads a vault that its side may be another.
+// edit also invalidates the read rules of a vault, whose group may change.
 func (s *simulation) edit(t *netloop.Tick, it *item) {
 	if it.dead {
 		return
@@ -183,8 +183,9 @@ func (s *simulation) edit(t *netloop.Tick, it *item) {
 	}
 }
 
-// march changes all objects, or those that everybody may read, in each tick for a while, mostly
-// undisturbed: so they are steady and go in runs, which all else disturbs again.
+// march changes all objects, or those that every client may read, in each tick for a while,
+// mostly without other changes: their encodings are then shared in runs, which other actions
+// split again.
 func (s *simulation) march(t *netloop.Tick) {
 	ticks, all := 10+s.rng.IntN(40), s.rng.IntN(2) == 0
 	if s.rng.IntN(4) > 0 {
@@ -217,7 +218,7 @@ func (s *simulation) show(t *netloop.Tick, it *item, to audience) {
 }
 
 func (s *simulation) regroup(t *netloop.Tick, c *netloop.Client, _ *guest) {
-	for range 1 + s.rng.IntN(2) { // within one tick it may be nothing
+	for range 1 + s.rng.IntN(2) { // the two changes of one tick may cancel out
 		n := s.rng.IntN(numSides)
 		if s.m.sides[n][c.ID()] {
 			s.sides[n].Remove(t, c)
@@ -229,24 +230,24 @@ func (s *simulation) regroup(t *netloop.Tick, c *netloop.Client, _ *guest) {
 	}
 }
 
-// look gives a client up to three viewpoints, at places and in walkers.
+// look gives a client up to three viewpoints, at positions and in walkers.
 func (s *simulation) look(t *netloop.Tick, c *netloop.Client, g *guest) {
 	var from []netloop.Viewpoint
-	g.looks = []eye{}
+	g.nextViewpoints = []viewpoint{}
 	for range s.rng.IntN(4) {
 		it := s.walker()
 		if it == nil || s.rng.IntN(2) == 0 {
-			e := eye{x: float64(coordinate(s.rng)), y: float64(coordinate(s.rng))}
-			from, g.looks = append(from, netloop.ViewAt(e.x, e.y, 0)), append(g.looks, e)
+			e := viewpoint{x: float64(coordinate(s.rng)), y: float64(coordinate(s.rng))}
+			from, g.nextViewpoints = append(from, netloop.ViewAt(e.x, e.y, 0)), append(g.nextViewpoints, e)
 			continue
 		}
 		from = append(from, netloop.ViewFrom(it.obj.(*netloop.Object[walker])))
-		g.looks = append(g.looks, eye{with: it})
+		g.nextViewpoints = append(g.nextViewpoints, viewpoint{with: it})
 	}
 	s.grid.SetView(t, c, from...)
 }
 
-// walker returns one of the items on the grid, if there is one.
+// walker returns a random item on the grid, or nil.
 func (s *simulation) walker() *item {
 	var all []*item
 	for _, it := range s.m.items {
@@ -260,8 +261,8 @@ func (s *simulation) walker() *item {
 	return all[s.rng.IntN(len(all))]
 }
 
-// someone returns a client in the room, or 0.
-func (s *simulation) someone() netloop.ClientID {
+// randomClient returns a random client in the room, or 0.
+func (s *simulation) randomClient() netloop.ClientID {
 	ids := s.inRoom()
 	if len(ids) == 0 || s.rng.IntN(6) == 0 {
 		return 0
@@ -269,7 +270,7 @@ func (s *simulation) someone() netloop.ClientID {
 	return ids[s.rng.IntN(len(ids))]
 }
 
-// some returns some of the clients in the room.
+// some returns random clients of the room.
 func (s *simulation) some() map[netloop.ClientID]bool {
 	some := map[netloop.ClientID]bool{}
 	for _, id := range s.inRoom() {
@@ -292,7 +293,7 @@ var (
 	nobody   = audience{netloop.To(), func(netloop.ClientID) bool { return false }}
 )
 
-// audience makes one for the item.
+// audience returns a random audience for the item.
 func (s *simulation) audience(it *item) audience {
 	n, other := s.rng.IntN(numSides), s.rng.IntN(numSides)
 	member := func(n int) func(id netloop.ClientID) bool {
@@ -301,7 +302,7 @@ func (s *simulation) audience(it *item) audience {
 	named := slices.Sorted(maps.Keys(s.some()))
 	named = named[:s.rng.IntN(len(named)+1)]
 	isNamed := func(id netloop.ClientID) bool { return slices.Contains(named, id) }
-	lit := audience{netloop.Where(func(c *netloop.Client) bool { return it.lit[c.ID()] }), func(id netloop.ClientID) bool { return it.lit[id] }}
+	namedClients := audience{netloop.Where(func(c *netloop.Client) bool { return it.namedClients[c.ID()] }), func(id netloop.ClientID) bool { return it.namedClients[id] }}
 	switch s.rng.IntN(8) {
 	case 0:
 		return nobody
@@ -312,7 +313,7 @@ func (s *simulation) audience(it *item) audience {
 	case 3:
 		return audience{netloop.InGroup(s.sides[n]), member(n)}
 	case 4:
-		return audience{netloop.InGroup(s.sides[n]).And(lit.target), func(id netloop.ClientID) bool { return member(n)(id) && it.lit[id] }}
+		return audience{netloop.InGroup(s.sides[n]).And(namedClients.target), func(id netloop.ClientID) bool { return member(n)(id) && it.namedClients[id] }}
 	case 5:
 		return audience{netloop.InGroup(s.sides[n]).Or(netloop.InGroup(s.sides[other])).Except(named...),
 			func(id netloop.ClientID) bool { return (member(n)(id) || member(other)(id)) && !isNamed(id) }}
@@ -321,7 +322,7 @@ func (s *simulation) audience(it *item) audience {
 			return audience{netloop.OwnerOf(it.obj), func(id netloop.ClientID) bool { return it.owner == id }}
 		}
 	case 7:
-		return lit
+		return namedClients
 	}
 	return everyone
 }

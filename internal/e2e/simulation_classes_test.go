@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// The classes of the simulation. Each has a count N, which never goes down; it does not go up with
-// each edit either, so that values go A, B, A. All numbers survive their quantisation.
+// The classes of the simulation. Each has a count N that never decreases, but does not increase
+// with each edit either, so values may go A, B, A. Quantisation changes none of the numbers.
 var (
 	simSchema = netloop.NewSchema("simulation", 1, 0)
 	walkers   = netloop.NewClass[walker](simSchema, "walker", netloop.Weight(2))
@@ -22,7 +22,7 @@ var (
 	tomes     = netloop.NewClass[tome](simSchema, "tome")
 )
 
-// walker lies on the grid.
+// walker is on the grid.
 type walker struct {
 	N    uint32
 	X, Y float32 `net:"quant=1/16"`
@@ -30,10 +30,10 @@ type walker struct {
 	Pack [2]int16 `net:"read=owner"`
 }
 
-// vault is not read by everybody.
+// vault has fields that not every client may read.
 type vault struct {
 	N    uint32
-	Side uint8 // who reads the plan: one of the clients' groups
+	Side uint8 // the group that may read the plan
 	Gold int32 `net:"read=owner"`
 	Plan struct {
 		Text string `net:"max=16"`
@@ -43,7 +43,7 @@ type vault struct {
 	Code uint16 `net:"read=guild"`
 }
 
-// chest holds what is diffed.
+// chest has a field of each type that is encoded as a difference.
 type chest struct {
 	N     uint32
 	Name  string           `net:"max=24"`
@@ -58,7 +58,7 @@ type ware struct {
 	Count int16
 }
 
-// boiler holds its changes back.
+// boiler has fields with a threshold and an interval.
 type boiler struct {
 	N    uint32
 	Slow uint32  `net:"interval=200ms"`
@@ -69,13 +69,13 @@ type boiler struct {
 // slowTicks are the ticks of boiler.Slow's interval.
 const slowTicks = 12
 
-// tome fits no packet, now and then.
+// tome sometimes exceeds a packet.
 type tome struct {
 	N     uint32
 	Pages []uint32 `net:"max=2000"`
 }
 
-// String is shorter than the pages.
+// String abbreviates the pages.
 func (t tome) String() string {
 	sum := crc32.NewIEEE()
 	for _, p := range t.Pages {
@@ -119,7 +119,7 @@ func (v *vault) change(rng *rand.Rand) {
 	}
 }
 
-// change works in place, so that an older copy which is aliased is changed too.
+// change works in place, so aliased older copies would change too.
 func (c *chest) change(rng *rand.Rand) {
 	switch rng.IntN(9) {
 	case 0:
@@ -182,15 +182,15 @@ func (t *tome) change(rng *rand.Rand) {
 	t.N += rng.Uint32N(2)
 }
 
-// rights say which fields of an object a client may read.
+// rights are the readers of an object to which a client belongs.
 type rights struct{ owner, side, guild bool }
 
-// allows says whether a field with the tag read=rule may be read.
+// allows reports whether a field with the tag read=rule may be read.
 func (r rights) allows(rule string) bool {
 	return rule == "" || rule == "all" || rule == "owner" && r.owner || rule == "side" && r.side || rule == "guild" && r.guild
 }
 
-// The kinds of the simulation: what it has to know of each class.
+// The kinds of the simulation: the model's view of each class.
 var kinds = []kind{
 	kindOf[walker]{class: walkers, change: (*walker).change, clone: func(w walker) walker { return w },
 		fresh: func(rng *rand.Rand) walker { return walker{X: coordinate(rng), Y: coordinate(rng)} },
@@ -235,8 +235,8 @@ var kinds = []kind{
 		clone: func(t tome) tome { t.Pages = slices.Clone(t.Pages); return t }},
 }
 
-// holdBoiler says what is captured of a boiler, of which last was: a drift when it adds up, and
-// Slow once its interval is over.
+// holdBoiler returns the captured state of a boiler with the last captured one: a drift beyond
+// its threshold, and Slow after its interval.
 func holdBoiler(it *item, last, now *boiler, tick uint64) {
 	if d := now.Heat - last.Heat; d > -2 && d < 2 {
 		now.Heat = last.Heat

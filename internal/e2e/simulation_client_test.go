@@ -14,52 +14,52 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// guest is a client: what it shall have, and what it was told.
+// guest is a client, with its expected state and its watcher calls.
 type guest struct {
 	c      *client.Client
 	number int
-	link   netlooptest.Link // without its bad moments
+	link   netlooptest.Link // without its events
 	budget int              // bytes per tick
 
-	// Kept by the model.
-	id    netloop.ClientID // 0 until it has joined
-	in    bool             // the room
-	eyes  []eye
-	looks []eye // from the next capture on, unless nil
-	views map[string][]view
+	// Set by the model.
+	id             netloop.ClientID // 0 until it has joined
+	in             bool             // in the room
+	viewpoints     []viewpoint
+	nextViewpoints []viewpoint // from the next capture on, unless nil
+	views          map[string][]view
 
-	// By what the client was told.
-	told             map[string]telling // by object, while it is spawned
-	lives            map[string]uint64  // by object: no lifetime before this tick is to be told
-	count            map[string]uint32  // by object: newest N
-	err              error              // the first
-	log              hash.Hash          // of all that was told
-	packets, records uint64             // that had come when it was told last
-	streamed         bool               // and whether that came with a record
+	// Set by the watchers.
+	told             map[string]watcherCall // by object, until its despawn
+	lives            map[string]uint64      // by object: the earliest tick of the next lifetime
+	count            map[string]uint32      // by object: newest N
+	err              error                  // the first
+	log              hash.Hash              // of all watcher calls
+	packets, records uint64                 // counts at the last watcher call
+	streamed         bool                   // whether that call's state came with a large record
 	tally            *coverage
 
 	gone   bool // it left or vanished
 	broken uint64
 	until  uint64
-	mend   func() // ends what is wrong with its link
+	mend   func() // ends the link's event
 }
 
-// telling is what a client is told of an object.
-type telling struct {
+// watcherCall is the content of a watcher call for an object.
+type watcherCall struct {
 	kind    kind
 	key     string
 	text    string
 	n       uint32
 	changed uint64
-	lives   []uint64 // the lifetime of which it is; of a large record it may not be sure
+	lives   []uint64 // the possible lifetimes of the value; a large record may have several
 }
 
 func (g *guest) fail(format string, a ...any) {
 	g.err = cmp.Or(g.err, fmt.Errorf("client %d, having applied tick %d: "+format, append([]any{g.id, g.c.Stats().Applied}, a...)...))
 }
 
-// spawned is told of an object that it does not have, and of each lifetime once.
-func (g *guest) spawned(now telling) {
+// spawned checks that the object is new, and its lifetime too.
+func (g *guest) spawned(now watcherCall) {
 	g.tally.spawns++
 	if _, twice := g.told[now.key]; twice {
 		g.fail("%s %s spawns twice", now.kind.name(), now.key)
@@ -69,30 +69,30 @@ func (g *guest) spawned(now telling) {
 	g.told[now.key] = now
 }
 
-// changed is told of an object that it has, within one lifetime.
-func (g *guest) changed(now telling, old string) {
+// changed checks that the object is known, in the same lifetime.
+func (g *guest) changed(now watcherCall, old string) {
 	g.tally.changes++
 	before, ok := g.told[now.key]
 	if !ok || !strings.HasSuffix(before.text, old) {
-		g.fail("%s %s changes from %.200s, was told %.200s", now.kind.name(), now.key, old, before.text)
+		g.fail("%s %s changes from %.200s, was %.200s", now.kind.name(), now.key, old, before.text)
 	}
 	if now.changed < before.changed {
-		g.fail("%s %s goes from version %d to %d", now.kind.name(), now.key, before.changed, now.changed)
+		g.fail("%s %s changes from version %d to %d", now.kind.name(), now.key, before.changed, now.changed)
 	}
 	g.check(&now, 0)
 	now.lives = slices.DeleteFunc(now.lives, func(since uint64) bool { return !slices.Contains(before.lives, since) })
 	if len(now.lives) == 0 {
-		g.fail("%s %s changes, which is told as the same lifetime as before, of %d", now.kind.name(), now.key, before.lives)
+		g.fail("%s %s changes in another lifetime than its last one, %d", now.kind.name(), now.key, before.lives)
 	}
 	g.told[now.key] = now
 }
 
-// despawned is told of an object that it has, and that it shall not have, or not in this lifetime.
-func (g *guest) despawned(now telling, last string) {
+// despawned checks that the object is known, and that the model hides it or has a new lifetime.
+func (g *guest) despawned(now watcherCall, last string) {
 	g.tally.despawns++
 	before, ok := g.told[now.key]
 	if !ok || !strings.HasSuffix(before.text, last) {
-		g.fail("%s %s despawns with %.200s, was told %.200s", now.kind.name(), now.key, last, before.text)
+		g.fail("%s %s despawns with %.200s, was %.200s", now.kind.name(), now.key, last, before.text)
 	}
 	applied := g.c.Stats().Applied
 	if v := g.between(now.key, applied, applied); len(v) > 0 && slices.Equal(before.lives, []uint64{v[0].since}) {
@@ -102,9 +102,9 @@ func (g *guest) despawned(now telling, last string) {
 	fmt.Fprintln(g.log, "-", now.key)
 }
 
-// check compares a value with the view of the tick that it came with, and finds out its lifetime,
-// which begins no earlier than since. What came over the stream may be of an earlier tick.
-func (g *guest) check(now *telling, since uint64) {
+// check compares a value with the expected one of its packet's tick, and finds its lifetime,
+// which begins at since at the earliest. A value from the stream may be of an earlier tick.
+func (g *guest) check(now *watcherCall, since uint64) {
 	fmt.Fprintln(g.log, now.key, now.text)
 	if now.n < g.count[now.key] {
 		g.fail("%s %s counts %d after %d", now.kind.name(), now.key, now.n, g.count[now.key])
@@ -135,21 +135,21 @@ func (g *guest) check(now *telling, since uint64) {
 	}
 }
 
-// differs compares all that the client has with the model, both ways.
+// differs compares all objects of the client with the model, in both directions.
 func (g *guest) differs(w *netlooptest.World) (err error) {
 	seen := map[string]string{}
 	w.Look(g.c, func(t *netloop.Tick) {
 		for _, k := range kinds {
 			k.has(t, func(key, text string) {
 				if told, ok := g.told[key]; !ok || told.text != text {
-					err = fmt.Errorf("client %d has %s %s as %.200s, was told %.200s", g.id, k.name(), key, text, told.text)
+					err = fmt.Errorf("client %d has %s %s as %.200s, its watcher got %.200s", g.id, k.name(), key, text, told.text)
 				}
 				seen[key] = text
 			})
 		}
 	})
 	if len(seen) != len(g.told) {
-		err = fmt.Errorf("client %d has %d objects, was told %d", g.id, len(seen), len(g.told))
+		err = fmt.Errorf("client %d has %d objects, its watchers got %d", g.id, len(seen), len(g.told))
 	}
 	for _, key := range slices.Sorted(maps.Keys(g.views)) {
 		v := g.newest(key)
@@ -165,7 +165,7 @@ func (g *guest) differs(w *netlooptest.World) (err error) {
 	return err
 }
 
-// rtt is no less than the round trip of the guest's link, with what waits in its router.
+// rtt returns an upper bound of the round trip of the guest's link, with its router's queue.
 func (g *guest) rtt() time.Duration {
 	rtt := 2 * (g.link.Delay + g.link.Jitter)
 	if g.link.Reorder > 0 {
@@ -177,8 +177,8 @@ func (g *guest) rtt() time.Duration {
 	return rtt
 }
 
-// rate is how many bytes of records the guest may be sent in a tick: its budget, or what its link
-// carries beside headers and acknowledgements.
+// rate returns the bytes of records that the guest may be sent in a tick: its budget, or its
+// link's bandwidth minus headers and acknowledgements.
 func (g *guest) rate() int {
 	if g.link.Bandwidth == 0 {
 		return g.budget
@@ -187,21 +187,22 @@ func (g *guest) rate() int {
 	return min(g.budget, g.link.Bandwidth/8/60-packet)
 }
 
-// bound is how many ticks the guest may take to have everything, once edits have stopped and its
-// link is well: a second, two round trips, and what is owed at that rate. Owed is at most all that
-// it may see, the end of what it has besides, and what the last large record has overdrawn.
+// bound returns the ticks that the guest may take to converge after the last edit with a healed
+// link: a second, two round trips, and the time for the unsent bytes at its rate. These are at
+// most all visible objects, the despawns of hidden ones, and the overdraft of the last large
+// record.
 func (g *guest) bound(m *model) int {
 	const tick = time.Second / 60
-	owed := m.largest
+	unsent := m.largest
 	for _, it := range m.items {
 		if g.newest(it.key).since > 0 {
-			owed += it.kind.sizeOf(it)
+			unsent += it.kind.sizeOf(it)
 		}
 	}
 	for key := range g.told {
 		if g.newest(key).since == 0 {
-			owed += recordSize
+			unsent += recordSize
 		}
 	}
-	return int((time.Second+2*g.rtt()+tick-1)/tick) + (owed+g.rate()-1)/g.rate()
+	return int((time.Second+2*g.rtt()+tick-1)/tick) + (unsent+g.rate()-1)/g.rate()
 }

@@ -8,14 +8,13 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// coverage is what simulations have come across, so that the test can say that they reach
-// everything.
+// coverage counts the cases that simulations have reached; the test requires all of them.
 type coverage struct {
 	actions, events           map[string]int
 	reasons                   map[netloop.Reason]int
 	spawns, changes, despawns int
 	verified                  int
-	late                      float64 // the largest share that a client took of its bound
+	late                      float64 // the largest fraction that a client took of its bound
 	stats                     client.Stats
 }
 
@@ -23,10 +22,10 @@ func newCoverage() *coverage {
 	return &coverage{actions: map[string]int{}, events: map[string]int{}, reasons: map[netloop.Reason]int{}}
 }
 
-// explain asks of one object why a field was sent to a client, or was not, and returns the answer.
+// explain calls Explain for a random object, field and client.
 func (s *simulation) explain(t *netloop.Tick) (x netloop.Explanation, it *item, g *guest) {
-	items := append(slices.Clone(s.m.items), s.m.buried[max(0, len(s.m.buried)-1):]...)
-	c, ok := t.Client(s.someone())
+	items := append(slices.Clone(s.m.items), s.m.removedItems[max(0, len(s.m.removedItems)-1):]...)
+	c, ok := t.Client(s.randomClient())
 	if !ok || !c.Connected() || len(items) == 0 {
 		return x, nil, nil
 	}
@@ -43,7 +42,7 @@ func (s *simulation) explain(t *netloop.Tick) (x netloop.Explanation, it *item, 
 	return x, it, s.m.guest(c.ID())
 }
 
-// explained compares an answer with the model, right after a tick.
+// explained compares an explanation with the model, right after a tick.
 func (s *simulation) explained(t *netloop.Tick) {
 	x, it, g := s.explain(t)
 	if it == nil {
@@ -71,11 +70,11 @@ func (s *simulation) explained(t *netloop.Tick) {
 		wrong = wrong || !has || !slices.Contains(told.lives, v.since)
 	}
 	if wrong {
-		s.t.Fatalf("%v, and the client shall have %+v, was told %+v", x, v, told)
+		s.t.Fatalf("%v, and the client shall have %+v, its watcher got %+v", x, v, told)
 	}
 }
 
-// ruleOf is the tag read= of a field.
+// ruleOf returns the read tag of a field.
 func ruleOf(k kind, field string) string {
 	for _, f := range k.fields() {
 		if f.Name == field {
@@ -85,14 +84,14 @@ func ruleOf(k kind, field string) string {
 	return ""
 }
 
-// notReached are the reasons that need what simulations do not have, or seldom: changes without
-// Edit, an overloaded server, snapshots of ten full packets, streams that are behind, and a look
-// at just the right moment.
+// notReached are reasons that the simulations reach rarely or never: changes without Edit, an
+// overloaded server, snapshots of ten full packets, lagging streams, and a call between poll and
+// snapshot.
 var notReached = []netloop.Reason{
 	netloop.ReasonUnnoticed, netloop.ReasonShed, netloop.ReasonPackets, netloop.ReasonStreamFull, netloop.ReasonNext,
 }
 
-// reachesEverything fails the test when its seeds leave something out.
+// reachesEverything fails the test if the seeds missed a case.
 func (c *coverage) reachesEverything(t *testing.T) {
 	t.Helper()
 	for _, a := range actions {

@@ -9,18 +9,18 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// kindOf is a kind whose state is an S.
+// kindOf is a kind with the state type S.
 type kindOf[S any] struct {
 	class  *netloop.Class[S]
 	fresh  func(*rand.Rand) S
 	change func(*S, *rand.Rand)
 	clone  func(S) S
 	count  func(*S) *uint32
-	hide   func(*S, rights)                          // what may not be read; nil: all may
-	hold   func(it *item, last, now *S, tick uint64) // what is not to be captured yet; nil: all is
+	hide   func(*S, rights)                          // zeroes unreadable fields, unless nil
+	hold   func(it *item, last, now *S, tick uint64) // restores fields not captured yet, unless nil
 	place  func(*S) (x, y float64)                   // nil: not on the grid
-	side   func(*S) int                              // whose group reads; nil: nobody's
-	size   func(*S) int                              // about, on the wire; nil: less than its text
+	side   func(*S) int                              // the group that may read; nil: none
+	size   func(*S) int                              // estimated bytes; nil: less than its text
 }
 
 func (k kindOf[S]) name() string            { return k.class.Name() }
@@ -34,7 +34,7 @@ func (k kindOf[S]) spawn(t *netloop.Tick, it *item, rng *rand.Rand, o []netloop.
 	it.obj, it.key, it.live, it.last = obj, obj.Ref().String(), &s, &s
 }
 
-// edit changes the object and the test's own copy in the same way, each for itself.
+// edit changes the object and the test's own copy in the same way, separately.
 func (k kindOf[S]) edit(t *netloop.Tick, it *item, seed uint64) {
 	k.change(it.obj.(*netloop.Object[S]).Edit(t), rand.New(rand.NewPCG(seed, 0)))
 	k.change(it.live.(*S), rand.New(rand.NewPCG(seed, 0)))
@@ -77,10 +77,10 @@ func (k kindOf[S]) sizeOf(it *item) int {
 	return recordSize + len(textOf(it.owner, *it.last.(*S)))
 }
 
-// recordSize is more than a record takes beside its values.
+// recordSize is an upper bound of a record's bytes without its values.
 const recordSize = 24
 
-// textOf is what the test compares: all of a state, and its owner. Nil and empty are the same.
+// textOf returns the compared text of an object: its state and owner. Nil and empty are equal.
 func textOf[S any](owner netloop.ClientID, s S) string { return fmt.Sprintf("owner %d %+v", owner, s) }
 
 func (k kindOf[S]) has(t *netloop.Tick, yield func(key, text string)) {
@@ -90,9 +90,9 @@ func (k kindOf[S]) has(t *netloop.Tick, yield func(key, text string)) {
 }
 
 func (k kindOf[S]) watch(g *guest) {
-	told := func(o *netloop.Object[S]) telling {
+	told := func(o *netloop.Object[S]) watcherCall {
 		s := o.State()
-		return telling{kind: k, key: o.Ref().String(), text: textOf(o.Owner(), s), n: *k.count(&s), changed: o.ChangedTick()}
+		return watcherCall{kind: k, key: o.Ref().String(), text: textOf(o.Owner(), s), n: *k.count(&s), changed: o.ChangedTick()}
 	}
 	client.Watch(g.c, k.class, client.Watcher[S]{
 		Spawn:   func(_ *netloop.Tick, o *netloop.Object[S]) { g.spawned(told(o)) },
@@ -102,7 +102,7 @@ func (k kindOf[S]) watch(g *guest) {
 }
 
 func (k kindOf[S]) audit(w *netlooptest.World, g *guest) {
-	rules := map[string]string{} // as ruleOf says
+	rules := map[string]string{} // as in ruleOf
 	for _, f := range k.class.Fields() {
 		rules[f.Name] = f.Read
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// event is something that happens to clients and their links between two ticks.
+// event is a change of clients or links between two ticks.
 type event struct {
 	name   string
 	weight int
 	do     func(s *simulation)
 }
 
-// The events. What happens to a link ends by itself, and one thing happens to it at a time.
+// Each event of a link ends by itself, and a link has one at a time.
 var events = []event{
 	{"join", 6, func(s *simulation) {
-		if s.here() < 4 && len(s.m.guests) < 7 {
+		if s.presentCount() < 4 && len(s.m.guests) < 7 {
 			s.join()
 		}
 	}},
@@ -33,8 +33,8 @@ var events = []event{
 		s.w.Drop(g.c)
 		g.gone = true
 	})},
-	// Its connection breaks, and it comes back by itself. It notices nothing but what it is told:
-	// unless the server has never heard of it, which keeps no place then.
+	// The connection breaks, and the client reconnects by itself, without a lost state or
+	// message: unless the server has received no data of it yet and so reserves no seat.
 	{"break", 6, onGuest(func(s *simulation, g *guest) {
 		if g.c.State().Phase == client.Playing && s.m.tick > g.broken+60 {
 			g.broken = s.m.tick
@@ -48,7 +48,7 @@ var events = []event{
 		s.lasts(g, 3+s.rng.Uint64N(40), func() { s.w.SetLink(g.c, g.link) })
 	})},
 	{"short silence", 6, onGuest(func(s *simulation, g *guest) { s.cut(g, 2+s.rng.Uint64N(30)) })},
-	// It lasts longer than versions are kept.
+	// Longer than the history of versions.
 	{"long silence", 3, onGuest(func(s *simulation, g *guest) { s.cut(g, 130+s.rng.Uint64N(90)) })},
 	{"stalled server", 3, onGuest(func(s *simulation, g *guest) {
 		s.w.Stall(g.c, true)
@@ -58,7 +58,7 @@ var events = []event{
 		s.w.Freeze(g.c)
 		s.lasts(g, 1+s.rng.Uint64N(20), func() { s.w.Thaw(g.c) })
 	})},
-	{"verify", 3, onGuest(func(s *simulation, g *guest) { // which may come to nothing on such links
+	{"verify", 3, onGuest(func(s *simulation, g *guest) { // may fail on such links
 		g.c.Verify(func(err error) {
 			if err == nil {
 				s.tally.verified++
@@ -67,7 +67,7 @@ var events = []event{
 	})},
 }
 
-// onGuest does it to one of the clients in the room whose link is as usual.
+// onGuest applies a function to a random client in the room whose link has no event.
 func onGuest(do func(s *simulation, g *guest)) func(*simulation) {
 	return func(s *simulation) {
 		g := s.m.guests[s.rng.IntN(len(s.m.guests))]
@@ -77,15 +77,15 @@ func onGuest(do func(s *simulation, g *guest)) func(*simulation) {
 	}
 }
 
-// disturb lets one of the events happen.
+// disturb runs a random event.
 func (s *simulation) disturb() {
 	e := pick(s.rng, events, func(e *event) int { return e.weight })
 	e.do(s)
 	s.tally.events[e.name]++
 }
 
-// here counts the clients that are there.
-func (s *simulation) here() (n int) {
+// presentCount counts the present clients.
+func (s *simulation) presentCount() (n int) {
 	for _, g := range s.m.guests {
 		if !g.gone {
 			n++
@@ -94,11 +94,11 @@ func (s *simulation) here() (n int) {
 	return n
 }
 
-// join lets a client come.
+// join joins a client.
 func (s *simulation) join() {
 	g := &guest{
 		number: len(s.m.guests), tally: s.tally, log: sha256.New(), budget: s.spec.Budget,
-		views: map[string][]view{}, told: map[string]telling{}, lives: map[string]uint64{}, count: map[string]uint32{},
+		views: map[string][]view{}, told: map[string]watcherCall{}, lives: map[string]uint64{}, count: map[string]uint32{},
 		link: netlooptest.Link{
 			Delay:     time.Duration(s.rng.IntN(80)) * time.Millisecond,
 			Jitter:    time.Duration(s.rng.IntN(2)*s.rng.IntN(30)) * time.Millisecond,
@@ -116,13 +116,14 @@ func (s *simulation) join() {
 	}
 }
 
-// cut makes a black hole of the client's link for a while, less than the connection's patience.
+// cut makes a black hole of the client's link for a while, shorter than the connection's idle
+// timeout.
 func (s *simulation) cut(g *guest, ticks uint64) {
 	s.w.Cut(g.c)
 	s.lasts(g, ticks, func() { s.w.Heal(g.c) })
 }
 
-// lasts says how long something is wrong with a link, and how it ends.
+// lasts sets the duration of a link's event, and the function that ends it.
 func (s *simulation) lasts(g *guest, ticks uint64, mend func()) {
 	g.until = s.m.tick + ticks
 	g.mend = func() {
@@ -131,7 +132,7 @@ func (s *simulation) lasts(g *guest, ticks uint64, mend func()) {
 	}
 }
 
-// mend ends what is over.
+// mend ends the events that are over.
 func (s *simulation) mend(tick uint64) {
 	for _, g := range s.m.guests {
 		if g.mend != nil && g.until <= tick && !g.gone {

@@ -9,16 +9,16 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// kind is a class of the simulation whose state has a type of its own.
+// kind is a class of the simulation with any state type.
 type kind interface {
 	name() string
 	fields() []netloop.Field
 	onGrid() bool
-	ruled() bool // not everybody reads everything
+	ruled() bool // some fields have read rules
 
 	spawn(t *netloop.Tick, it *item, rng *rand.Rand, o []netloop.SpawnOption)
 	edit(t *netloop.Tick, it *item, seed uint64)
-	step(t *netloop.Tick, it *item) // counts
+	step(t *netloop.Tick, it *item) // increments the count
 
 	capture(it *item, tick uint64)
 	position(it *item) (x, y float64)
@@ -26,7 +26,7 @@ type kind interface {
 	shown(it *item, r rights) string
 	sizeOf(it *item) int
 
-	has(t *netloop.Tick, yield func(key, text string)) // what a client has
+	has(t *netloop.Tick, yield func(key, text string)) // yields a client's objects
 	watch(g *guest)
 	audit(w *netlooptest.World, g *guest)
 }
@@ -41,60 +41,61 @@ type object interface {
 	Explain(*netloop.Tick, *netloop.Client, string) (netloop.Explanation, error)
 }
 
-// model is what each client shall have, from plain values that the simulation keeps: it makes every
-// change to both, and never asks the runtime what came of it.
+// model computes the expected state of each client from plain values of the simulation, which
+// makes every change in both and reads none back from the runtime.
 type model struct {
-	tick    uint64
-	items   []*item // in the order of their spawns
-	buried  []*item // despawned
-	guests  []*guest
-	sides   [numSides]map[netloop.ClientID]bool // the members of each group
-	guild   map[netloop.ClientID]bool           // by a function, which needs Invalidate
-	largest int                                 // record of all so far
+	tick         uint64
+	items        []*item // in the order of their spawns
+	removedItems []*item // despawned
+	guests       []*guest
+	sides        [numSides]map[netloop.ClientID]bool // the members of each group
+	guild        map[netloop.ClientID]bool           // by a function; needs Invalidate
+	largest      int                                 // size of the largest record so far
 }
 
 const numSides = 3
 
-// item is an object as the test knows it.
+// item is the test's copy of an object.
 type item struct {
-	kind  kind
-	obj   object
-	key   string
-	live  any // a pointer to what the game has made of it
-	last  any // to what was captured of it last
-	owner netloop.ClientID
-	keep  bool // when its owner leaves
-	sees  audience
-	lit   map[netloop.ClientID]bool // of an audience that is a function
+	kind         kind
+	obj          object
+	key          string
+	live         any // a pointer to the current state
+	last         any // a pointer to the state at its last capture
+	owner        netloop.ClientID
+	keep         bool // kept after its owner's leave
+	sees         audience
+	namedClients map[netloop.ClientID]bool // members of an audience by function
 
 	dead   bool
 	edited bool   // since the last capture
-	slow   uint64 // tick of its first capture, and see holdBoiler
+	slow   uint64 // tick of the first capture; see holdBoiler
 	x, y   float64
-	texts  map[rights]string // of what was captured last
+	texts  map[rights]string // of the last capture
 }
 
-// audience is a target, and what the test means by it.
+// audience is a target, and the test's own version of it.
 type audience struct {
 	target netloop.Target
 	admits func(id netloop.ClientID) bool
 }
 
-// view is what a client shall have of an object from a tick on, until the next view.
+// view is the expected state of an object at a client from a tick until the next view.
 type view struct {
 	tick   uint64
-	since  uint64 // since when it may see the object without a break, 0 = it may not
+	since  uint64 // the first tick of its visibility without a break, 0 = hidden
 	rights rights
 	text   string
 }
 
-// eye is a viewpoint on the grid, which goes along with an item or with none.
-type eye struct {
+// viewpoint is a viewpoint on the grid, at an item or at a position.
+type viewpoint struct {
 	with *item
 	x, y float64
 }
 
-// settle says what each client shall have at the end of a tick, right before netvar.snapshot.
+// settle computes the expected state of each client at the end of a tick, right before
+// netvar.snapshot.
 func (m *model) settle(tick uint64) {
 	m.tick = tick
 	for _, it := range m.items {
@@ -104,7 +105,7 @@ func (m *model) settle(tick uint64) {
 	}
 	for _, g := range m.guests {
 		if g.in {
-			g.settleEyes()
+			g.settleViewpoints()
 		}
 	}
 	for _, it := range m.items {
@@ -116,13 +117,13 @@ func (m *model) settle(tick uint64) {
 	}
 	m.items = slices.DeleteFunc(m.items, func(it *item) bool {
 		if it.dead {
-			m.buried = append(m.buried, it)
+			m.removedItems = append(m.removedItems, it)
 		}
 		return it.dead
 	})
 }
 
-// capture keeps what the snapshot shows of the item, and tells whether that may be new.
+// capture stores the state for the snapshot, and reports whether it may have changed.
 func (it *item) capture(tick uint64) (looked bool) {
 	if it.dead {
 		return false
@@ -130,7 +131,7 @@ func (it *item) capture(tick uint64) (looked bool) {
 	if it.slow == 0 {
 		it.slow = tick
 	}
-	looked = it.edited || it.kind.name() == boilers.Name() // which may have waited
+	looked = it.edited || it.kind.name() == boilers.Name() // its changes may have waited
 	if it.edited = false; looked {
 		it.kind.capture(it, tick)
 		clear(it.texts)
@@ -141,7 +142,7 @@ func (it *item) capture(tick uint64) (looked bool) {
 	return looked
 }
 
-// settleFor adds a view if it is another than before.
+// settleFor adds a view if it differs from the last one.
 func (m *model) settleFor(g *guest, it *item) {
 	before := g.newest(it.key)
 	v := view{tick: m.tick}
@@ -172,13 +173,13 @@ func (it *item) text(r rights) string {
 	return it.texts[r]
 }
 
-// The measures of the simulation's grid. Zones are of whole cells: nothing is seen beyond cells
-// whose gap is wider than radius and margin, and what is seen stays until then.
+// The measures of the simulation's grid. Zones consist of whole cells: an item becomes visible if
+// the gap between cells is within the radius, and hidden beyond radius and margin.
 const gridCell, gridRadius, gridMargin = 10.0, 40.0, 20.0
 
-// near says whether one of the eyes sees the item, which it did or did not before.
+// near reports whether one of the eyes sees the item; before is the last result.
 func (g *guest) near(it *item, before bool) bool {
-	for _, e := range g.eyes {
+	for _, e := range g.viewpoints {
 		gap := math.Hypot(cellsBetween(e.x, it.x), cellsBetween(e.y, it.y)) * gridCell
 		if gap <= gridRadius || before && gap <= gridRadius+gridMargin {
 			return true
@@ -191,14 +192,14 @@ func cellsBetween(a, b float64) float64 {
 	return max(0, math.Abs(math.Floor(a/gridCell)-math.Floor(b/gridCell))-1)
 }
 
-// settleEyes moves the eyes along with their items. Those whose item is despawned stay where they
-// were, and were nowhere if it was so when they were set.
-func (g *guest) settleEyes() {
-	if g.looks != nil {
-		g.eyes, g.looks = slices.DeleteFunc(g.looks, func(e eye) bool { return e.with != nil && e.with.dead }), nil
+// settleViewpoints moves the eyes with their items. An eye of a despawned item remains at its last
+// position; if the item was despawned before the eye was set, there is no eye.
+func (g *guest) settleViewpoints() {
+	if g.nextViewpoints != nil {
+		g.viewpoints, g.nextViewpoints = slices.DeleteFunc(g.nextViewpoints, func(e viewpoint) bool { return e.with != nil && e.with.dead }), nil
 	}
-	for i := range g.eyes {
-		if e := &g.eyes[i]; e.with != nil && !e.with.dead {
+	for i := range g.viewpoints {
+		if e := &g.viewpoints[i]; e.with != nil && !e.with.dead {
 			e.x, e.y = e.with.x, e.with.y
 		}
 	}
@@ -219,7 +220,7 @@ func (m *model) leave(id netloop.ClientID) {
 	}
 }
 
-// own gives the item to a client, or does with it what is done with what a leaver has.
+// own gives the item to a client; an absent client's item is kept or despawned like a leaver's.
 func (m *model) own(it *item, id netloop.ClientID) {
 	clear(it.texts)
 	switch {
@@ -232,7 +233,7 @@ func (m *model) own(it *item, id netloop.ClientID) {
 	}
 }
 
-// guest returns the client of that id, if it is in the room.
+// guest returns the client with an id, or nil if it is not in the room.
 func (m *model) guest(id netloop.ClientID) *guest {
 	for _, g := range m.guests {
 		if g.in && g.id == id {
@@ -242,7 +243,7 @@ func (m *model) guest(id netloop.ClientID) *guest {
 	return nil
 }
 
-// newest returns what the client shall have of an object as of the last tick.
+// newest returns the expected state of an object as of the last tick.
 func (g *guest) newest(key string) view {
 	if views := g.views[key]; len(views) > 0 {
 		return views[len(views)-1]
@@ -250,7 +251,7 @@ func (g *guest) newest(key string) view {
 	return view{}
 }
 
-// between yields what it should have had in the ticks from first to last, in order.
+// between returns the expected states in the ticks from first to last, in order.
 func (g *guest) between(key string, first, last uint64) []view {
 	views := g.views[key]
 	i := len(views)

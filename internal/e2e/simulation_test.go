@@ -13,20 +13,20 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// simulation plays random worlds with everything at once, over the in-memory transport and through
-// the public API alone.
+// simulation plays random worlds with all features at once, over the in-memory transport and the
+// public API.
 //
-//	kinds     the classes, their random edits, and who reads what: simulation_classes_test.go and
-//	          simulation_kind_test.go
-//	actions   what the game does in a tick: simulation_actions_test.go
-//	events    what becomes of links, and clients that come and go: simulation_links_test.go
-//	model     what each client shall have of that, from plain values: simulation_model_test.go
-//	guest     a client: each thing that it is told is compared with the model of the tick that
-//	          told it, and in the end all that it has: simulation_client_test.go
-//	coverage  what all simulations have come across, and what Explain says meanwhile:
-//	          simulation_coverage_test.go
+// \tkinds the classes, their random edits and readers: simulation_classes_test.go,
+// \t simulation_kind_test.go
+// \tactions changes of the game in a tick: simulation_actions_test.go
+// \tevents events of links and clients: simulation_links_test.go
+// \tmodel the expected state of each client, from plain values: simulation_model_test.go
+// \tguest a client: each watcher call is compared with the model of its tick, and
+// \t finally its whole state: simulation_client_test.go
+// \tcoverage the cases reached by all simulations, and checks of Explain:
+// \t simulation_coverage_test.go
 //
-// In the end edits stop and links heal, and each client has as many ticks as its bound says.
+// In the end edits stop and links heal, and each client must converge within its bound.
 type simulation struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -38,16 +38,17 @@ type simulation struct {
 	grid  *netloop.Grid
 	spec  netloop.RoomSpec
 	due   map[uint64][]func(*netloop.Tick)
-	most  int    // objects, about
-	idle  uint64 // the game rests until this tick
+	most  int    // approximate number of objects
+	idle  uint64 // the game makes no changes until this tick
 	over  bool   // the game has ended its edits
 }
 
-// maxSimulations is how many `make verify` plays: each takes ten times as long as a seed of the
+// maxSimulations bounds the seeds of `make verify`: each takes ten times as long as a seed of the
 // other properties.
 const maxSimulations = 2000
 
-// TestEveryClientConverges plays simulations. A failing one says how to play it alone.
+// TestEveryClientConverges plays simulations. A failed one prints the command that plays it
+// alone.
 func TestEveryClientConverges(t *testing.T) {
 	all, n := newCoverage(), 0
 	for seed := range seeds.Of(t, 200) {
@@ -62,8 +63,8 @@ func TestEveryClientConverges(t *testing.T) {
 	}
 }
 
-// TestASimulationIsTheSameEachTime: a seed is worth nothing otherwise.
-func TestASimulationIsTheSameEachTime(t *testing.T) {
+// TestASimulationIsDeterministic: otherwise a seed could not repeat a failure.
+func TestASimulationIsDeterministic(t *testing.T) {
 	play := func() (sums []string) {
 		s := newSimulation(t, 3, newCoverage())
 		s.run()
@@ -139,8 +140,8 @@ func (s *simulation) run() {
 		}
 	}
 	s.over = true
-	for left := slowTicks + 1; left > 0; left-- { // What an interval holds back is captured,
-		if len(s.due) > 0 { // once what was left for later is done.
+	for left := slowTicks + 1; left > 0; left-- { // Values held back by an interval are captured,
+		if len(s.due) > 0 { // after the last delayed action.
 			left = slowTicks + 1
 		}
 		s.step()
@@ -155,7 +156,7 @@ func (s *simulation) run() {
 	s.verify()
 }
 
-// step runs a tick, and fails at the first thing that is wrong.
+// step runs a tick, and fails at the first difference.
 func (s *simulation) step() {
 	s.w.Step(1)
 	s.check()
@@ -176,7 +177,7 @@ func (s *simulation) check() {
 	}
 }
 
-// heal ends what is wrong with the links, and gives each client as long as it may take.
+// heal ends the events of all links, and waits for each client until its bound.
 func (s *simulation) heal() {
 	bounds, waiting := map[*guest]int{}, 0
 	for _, g := range s.m.guests {
@@ -215,7 +216,7 @@ func (s *simulation) heal() {
 	}
 }
 
-// verify lets the runtime say the same: by digest, and in what it counts.
+// verify compares by the runtime's own digests and counters.
 func (s *simulation) verify() {
 	asked, agreed := 0, 0
 	for _, g := range s.m.guests {
@@ -241,7 +242,7 @@ func (s *simulation) verify() {
 		sum.Drops += stats.Drops
 		sum.Resumes += stats.Resumes
 		if stats.Drops != stats.Resumes && !g.gone {
-			s.t.Errorf("client %d was lost %d times, and went on %d times", g.id, stats.Drops, stats.Resumes)
+			s.t.Errorf("client %d was dropped %d times, and resumed %d times", g.id, stats.Drops, stats.Resumes)
 		}
 	}
 }

@@ -11,21 +11,20 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// Messages that wait for their turn, because a stage runs few of them, keep a room awake until the
-// last has run.
+// Messages that wait because of a stage's budget keep a room awake until the last one has run.
 func TestARoomStaysAwakeForWaitingMessages(t *testing.T) {
 	heard := 0
 	w := open(t, func(r *netloop.Room) {
 		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { heard++; return nil })
-	}, netlooptest.Room(dozing), netlooptest.Limits(netloop.RPCLimits{Budget: 1}))
+	}, netlooptest.Room(sleepingSpec), netlooptest.Limits(netloop.RPCLimits{Budget: 1}))
 	c := play(t, w, perfect)
-	const all = 60 // They take three seconds, and a room sleeps after one without anything new.
+	const all = 60 // They take three seconds; a room sleeps after an idle second.
 	for range all {
 		client.Send(c, echo, text{})
 	}
 	w.Step(all + 10)
 	if heard != all || w.Room("").Asleep() {
-		t.Errorf("%d of %d messages have run, and it sleeps: %v", heard, all, w.Room("").Asleep())
+		t.Errorf("%d of %d messages have run, asleep: %v", heard, all, w.Room("").Asleep())
 	}
 	w.Step(40)
 	if !w.Room("").Asleep() {
@@ -33,7 +32,7 @@ func TestARoomStaysAwakeForWaitingMessages(t *testing.T) {
 	}
 }
 
-// The room of a server that sleeps in real time wakes for what is due, though nobody rouses it.
+// A sleeping room of a server in real time wakes for its timers without other events.
 func TestARoomOfAServerWakesForATimer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	spec := table("a")
@@ -51,10 +50,10 @@ func TestARoomOfAServerWakesForATimer(t *testing.T) {
 		select {
 		case tick := <-ticks:
 			if tick < least {
-				t.Errorf("called in tick %d, want %d at the earliest", tick, least)
+				t.Errorf("called in tick %d, want %d or later", tick, least)
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatal("the timer is not called")
+			t.Fatal("the timer was not called")
 		}
 	}
 	cancel()
@@ -63,7 +62,7 @@ func TestARoomOfAServerWakesForATimer(t *testing.T) {
 	}
 }
 
-// A spectator that makes inputs has none of them run.
+// Inputs of a spectator do not run.
 func TestInputsOfSpectatorsAreDropped(t *testing.T) {
 	ran := map[netloop.ClientID]int{}
 	w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
@@ -78,16 +77,16 @@ func TestInputsOfSpectatorsAreDropped(t *testing.T) {
 	w.Step(60)
 	for i, watches := range []bool{false, true} {
 		if c := both[i]; c.State().Phase != client.Playing || (ran[c.ID()] > 0) == watches {
-			t.Errorf("%d inputs of a client ran that watches: %v", ran[c.ID()], watches)
+			t.Errorf("%d inputs of a client ran, spectator: %v", ran[c.ID()], watches)
 		}
 	}
 }
 
-// A room that is about to end keeps no seats any more, and says why.
-func TestARoomThatEndsKeepsNoSeats(t *testing.T) {
+// A room that is about to end refuses reservations, with the reason.
+func TestAnEndingRoomReservesNoSeats(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	openRoom(t, w, table("a"))
-	joinRoom(w, "a") // Without anybody it ends at once.
+	joinRoom(w, "a") // An empty room ends at once.
 	w.Step(30)
 	w.Room("a").Drain(5*time.Second, netloop.CodeGame, "over")
 	w.Step(5)

@@ -9,10 +9,10 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// seated is how many objects a table of cards has: itself, and who sits there.
+// seated is the number of objects of a table of cards: itself and its players.
 const seated = 5
 
-// asleepCost opens rooms of so many objects that sleep, and returns what heap and stack each takes.
+// asleepCost opens sleeping rooms with so many objects, and returns the heap and stack of each.
 func asleepCost(tb testing.TB, rooms, objects int) (heap, stacks float64) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -50,7 +50,7 @@ func asleepCost(tb testing.TB, rooms, objects int) (heap, stacks float64) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc, m.StackInuse
 	}
-	open(50) // What the server makes once, and grows to its size.
+	open(50) // One-time allocations of the server.
 	heap0, stacks0 := measure()
 	open(rooms)
 	heap1, stacks1 := measure()
@@ -61,8 +61,8 @@ func asleepCost(tb testing.TB, rooms, objects int) (heap, stacks float64) {
 	return float64(heap1-heap0) / float64(rooms), (float64(stacks1) - float64(stacks0)) / float64(rooms)
 }
 
-// A room of a few objects that sleeps takes at most 64 KiB, its goroutine's stack among it, so that
-// a thousand tables fit where one busy room does.
+// A sleeping room of a few objects takes at most 64 KiB, including its goroutine's stack, so a
+// thousand tables take as much as one busy room.
 func TestASleepingRoomIsSmall(t *testing.T) {
 	const most, rooms = 64 << 10, 200
 	heap, stacks := asleepCost(t, rooms, seated)
@@ -71,7 +71,7 @@ func TestASleepingRoomIsSmall(t *testing.T) {
 	}
 }
 
-// What a room takes that sleeps: B/room of heap and of stacks, by how many objects it has.
+// BenchmarkSleepingRoom reports the heap and stacks of a sleeping room, by its number of objects.
 func BenchmarkSleepingRoom(b *testing.B) {
 	for _, objects := range []int{0, seated, 60} {
 		b.Run(fmt.Sprintf("objects=%d", objects), func(b *testing.B) {

@@ -16,23 +16,23 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// dozing is a room at 20 Hz that may sleep.
-var dozing = netloop.RoomSpec{Rate: netloop.Hz(20), Sleep: true, KeepDropped: 30 * time.Second}
+// sleepingSpec is a room at 20 Hz that may sleep.
+var sleepingSpec = netloop.RoomSpec{Rate: netloop.Hz(20), Sleep: true, KeepDropped: 30 * time.Second}
 
-// sleepy is a game in such a room: it counts its ticks, and those that it is asked for.
-type sleepy struct {
+// sleepGame is a game in such a room: it records its ticks, and the ticks with scheduled calls.
+type sleepGame struct {
 	*netlooptest.World
 	ran    []uint64 // ticks
-	called []uint64 // in which a timer, a system with a period or a result was called
+	called []uint64 // ticks of timers, periodic systems and results
 	all    *netloop.Object[thing]
 	room   *netloop.Room
 	server *netloop.Server
 }
 
-func (s *sleepy) mark(t *netloop.Tick) { s.called = append(s.called, t.Number()) }
+func (s *sleepGame) mark(t *netloop.Tick) { s.called = append(s.called, t.Number()) }
 
-func newSleepy(t *testing.T, more script, o ...netlooptest.Option) *sleepy {
-	s := &sleepy{}
+func newSleepGame(t *testing.T, more script, o ...netlooptest.Option) *sleepGame {
+	s := &sleepGame{}
 	s.World = open(t, func(r *netloop.Room) {
 		s.room, s.server = r, r.Server()
 		r.On(netloop.Update, "test.count", func(t *netloop.Tick) { s.ran = append(s.ran, t.Number()) })
@@ -44,14 +44,15 @@ func newSleepy(t *testing.T, more script, o ...netlooptest.Option) *sleepy {
 		if more != nil {
 			more(r)
 		}
-	}, append([]netlooptest.Option{netlooptest.Room(dozing)}, o...)...)
+	}, append([]netlooptest.Option{netlooptest.Room(sleepingSpec)}, o...)...)
 	return s
 }
 
-func (s *sleepy) asleep() bool { return s.Room("").Asleep() }
+func (s *sleepGame) asleep() bool { return s.Room("").Asleep() }
 
-// fallAsleep steps until the room sleeps, and then for so many ticks in which it must stay asleep.
-func (s *sleepy) fallAsleep(t *testing.T, ticks int) {
+// fallAsleep steps until the room sleeps, and then for so many ticks, in which it must remain
+// asleep.
+func (s *sleepGame) fallAsleep(t *testing.T, ticks int) {
 	t.Helper()
 	s.Until(200, s.asleep)
 	n := len(s.ran)
@@ -61,25 +62,30 @@ func (s *sleepy) fallAsleep(t *testing.T, ticks int) {
 	}
 }
 
-// A room sleeps once its clients have all that there is, whatever their links, and each of what it
-// has to do wakes it: at once, or in the very tick in which it would have done it had it never
-// slept. The clients stay connected, their time goes on, they see what changes, and the digests
-// agree.
-func TestARoomSleepsUntilThereIsSomethingToDo(t *testing.T) {
-	causes := map[string]func(s *sleepy, c *client.Client) (ticks int){
-		"a message": func(s *sleepy, c *client.Client) int { client.Send(c, echo, text{N: 1}); return 6 },
-		"a client that comes": func(s *sleepy, _ *client.Client) int {
+// A room sleeps once its clients have acknowledged all state, over any link. Each kind of work
+// wakes it: at once, or in the same tick as in a room that never sleeps. The clients remain
+// connected, their time continues, they get changes, and the digests are equal.
+func TestARoomSleepsUntilItHasWork(t *testing.T) {
+	causes := map[string]func(s *sleepGame, c *client.Client) (ticks int){
+		"a message": func(s *sleepGame, c *client.Client) int { client.Send(c, echo, text{N: 1}); return 6 },
+		"a client that joins": func(s *sleepGame, _ *client.Client) int {
 			s.Join("", nil, perfect)
 			return 6
 		},
-		"a client that goes":                func(_ *sleepy, c *client.Client) int { _ = c.Close(); return 6 },
-		"a connection that breaks":          func(s *sleepy, c *client.Client) int { s.Break(c); return 6 },
-		"a link that falls silent":          func(s *sleepy, c *client.Client) int { s.Cut(c); return 120 },
-		"a question for the digest":         func(_ *sleepy, c *client.Client) int { c.Verify(func(error) {}); return 6 },
-		"a posted message":                  func(s *sleepy, _ *client.Client) int { _ = echo.Post(s.room, text{N: 1}); return 2 },
-		"a look between two ticks":          func(s *sleepy, _ *client.Client) int { s.Tick(func(t *netloop.Tick) { s.all.Edit(t).N++ }); return 2 },
-		"somebody who ends it from outside": func(s *sleepy, _ *client.Client) int { _ = s.server.CloseRoom("", 0, netloop.CodeGame, ""); return 2 },
-		"work that returns": func(s *sleepy, _ *client.Client) int {
+		"a client that leaves":      func(_ *sleepGame, c *client.Client) int { _ = c.Close(); return 6 },
+		"a connection that breaks":  func(s *sleepGame, c *client.Client) int { s.Break(c); return 6 },
+		"a link that falls silent":  func(s *sleepGame, c *client.Client) int { s.Cut(c); return 120 },
+		"a question for the digest": func(_ *sleepGame, c *client.Client) int { c.Verify(func(error) {}); return 6 },
+		"a posted message":          func(s *sleepGame, _ *client.Client) int { _ = echo.Post(s.room, text{N: 1}); return 2 },
+		"a look between two ticks": func(s *sleepGame, _ *client.Client) int {
+			s.Tick(func(t *netloop.Tick) { s.all.Edit(t).N++ })
+			return 2
+		},
+		"the server closes it": func(s *sleepGame, _ *client.Client) int {
+			_ = s.server.CloseRoom("", 0, netloop.CodeGame, "")
+			return 2
+		},
+		"work that returns": func(s *sleepGame, _ *client.Client) int {
 			s.Tick(func(t *netloop.Tick) {
 				netloop.Go(t, func(context.Context) (int, error) { return 1, nil }, func(t *netloop.Tick, _ int, _ error) { s.mark(t) })
 			})
@@ -89,7 +95,7 @@ func TestARoomSleepsUntilThereIsSomethingToDo(t *testing.T) {
 	}
 	for name, cause := range causes {
 		t.Run(name, func(t *testing.T) {
-			s := newSleepy(t, nil)
+			s := newSleepGame(t, nil)
 			c := play(t, s.World, netlooptest.Link{Delay: 30 * time.Millisecond})
 			other := play(t, s.World, bad)
 			s.fallAsleep(t, 200)
@@ -99,7 +105,7 @@ func TestARoomSleepsUntilThereIsSomethingToDo(t *testing.T) {
 			n := len(s.ran)
 			s.Step(cause(s, c))
 			if len(s.ran) == n {
-				t.Fatal("it sleeps on")
+				t.Fatal("it does not wake")
 			}
 			if s.Ended() != nil {
 				return
@@ -119,15 +125,15 @@ func TestARoomSleepsUntilThereIsSomethingToDo(t *testing.T) {
 	}
 }
 
-// What is due by time happens in a room that sleeps in the same ticks as in one that never does,
-// at all time scales, and no other tick is run for it.
+// Scheduled calls run in the same ticks in a sleeping room as in one that never sleeps, at all
+// time scales, and cause no other tick.
 func TestTimersWakeARoomInTheirTick(t *testing.T) {
 	const most = 3000
-	due := map[string]func(s *sleepy, r *netloop.Room, t *netloop.Tick){
-		"AfterFunc":       func(s *sleepy, _ *netloop.Room, t *netloop.Tick) { t.AfterFunc(33333*time.Millisecond, s.mark) },
-		"AfterFuncScaled": func(s *sleepy, _ *netloop.Room, t *netloop.Tick) { t.AfterFuncScaled(7777*time.Millisecond, s.mark) },
-		"At":              func(s *sleepy, _ *netloop.Room, t *netloop.Tick) { t.At(t.InScaled(9*time.Second), s.mark) },
-		"a deadline that a system looks at": func(s *sleepy, r *netloop.Room, t *netloop.Tick) {
+	due := map[string]func(s *sleepGame, r *netloop.Room, t *netloop.Tick){
+		"AfterFunc":       func(s *sleepGame, _ *netloop.Room, t *netloop.Tick) { t.AfterFunc(33333*time.Millisecond, s.mark) },
+		"AfterFuncScaled": func(s *sleepGame, _ *netloop.Room, t *netloop.Tick) { t.AfterFuncScaled(7777*time.Millisecond, s.mark) },
+		"At":              func(s *sleepGame, _ *netloop.Room, t *netloop.Tick) { t.At(t.InScaled(9*time.Second), s.mark) },
+		"a deadline that a system looks at": func(s *sleepGame, r *netloop.Room, t *netloop.Tick) {
 			at, scaled, done := t.In(20*time.Second), t.InScaled(20*time.Second), [2]bool{}
 			r.On(netloop.PostLateUpdate, "test.look", func(t *netloop.Tick) {
 				for i, d := range []netloop.Deadline{at, scaled} {
@@ -138,7 +144,7 @@ func TestTimersWakeARoomInTheirTick(t *testing.T) {
 				}
 			})
 		},
-		"more deadlines than are kept": func(s *sleepy, r *netloop.Room, t *netloop.Tick) {
+		"more deadlines than are kept": func(s *sleepGame, r *netloop.Room, t *netloop.Tick) {
 			var all []netloop.Deadline
 			for i := range 70 {
 				all = append(all, t.In(time.Duration(200+i)*100*time.Millisecond))
@@ -150,19 +156,19 @@ func TestTimersWakeARoomInTheirTick(t *testing.T) {
 				}
 			})
 		},
-		"a period": func(s *sleepy, r *netloop.Room, _ *netloop.Tick) {
+		"a period": func(s *sleepGame, r *netloop.Room, _ *netloop.Tick) {
 			r.On(netloop.Update, "test.period", s.mark, netloop.Every(11*time.Second))
 		},
-		"a period of scaled time": func(s *sleepy, r *netloop.Room, _ *netloop.Tick) {
+		"a period of scaled time": func(s *sleepGame, r *netloop.Room, _ *netloop.Tick) {
 			r.On(netloop.Update, "test.period", s.mark, netloop.Every(3*time.Second, netloop.Scaled()))
 		},
-		"a period of fixed steps": func(s *sleepy, r *netloop.Room, _ *netloop.Tick) {
+		"a period of fixed steps": func(s *sleepGame, r *netloop.Room, _ *netloop.Tick) {
 			r.On(netloop.FixedUpdate, "test.period", s.mark, netloop.Every(7*time.Second))
 		},
-		"a period that catches up": func(s *sleepy, r *netloop.Room, _ *netloop.Tick) {
+		"a period that catches up": func(s *sleepGame, r *netloop.Room, _ *netloop.Tick) {
 			r.On(netloop.Update, "test.period", s.mark, netloop.Every(11*time.Second, netloop.CatchUp(3)))
 		},
-		"a gap": func(s *sleepy, r *netloop.Room, _ *netloop.Tick) {
+		"a gap": func(s *sleepGame, r *netloop.Room, _ *netloop.Tick) {
 			r.On(netloop.Update, "test.period", s.mark, netloop.MinGap(13*time.Second))
 		},
 	}
@@ -171,10 +177,10 @@ func TestTimersWakeARoomInTheirTick(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var calls [2][]uint64
 			for i, sleeps := range []bool{false, true} {
-				spec := dozing
+				spec := sleepingSpec
 				spec.Sleep, spec.FixedRate = sleeps, netloop.Hz(7)
-				var s *sleepy
-				s = newSleepy(t, func(r *netloop.Room) {
+				var s *sleepGame
+				s = newSleepGame(t, func(r *netloop.Room) {
 					if !strings.Contains(name, "usual") {
 						r.OnStart(func(t *netloop.Tick) { t.AfterFunc(time.Second, func(t *netloop.Tick) { r.SetTimeScale(t, 1, 3) }) })
 					}
@@ -193,13 +199,13 @@ func TestTimersWakeARoomInTheirTick(t *testing.T) {
 	}
 }
 
-// A room that sleeps closes once nobody has been there for as long as its spec says, and lets a
-// client go whose place was kept.
-func TestARoomThatSleepsKeepsItsPromises(t *testing.T) {
+// A sleeping room closes after its spec's time without clients, and ends the reserved time of a
+// dropped client.
+func TestTimeoutsEndInASleepingRoom(t *testing.T) {
 	var dropped, left uint64
-	spec := dozing
+	spec := sleepingSpec
 	spec.CloseEmpty = time.Minute
-	s := newSleepy(t, func(r *netloop.Room) {
+	s := newSleepGame(t, func(r *netloop.Room) {
 		r.OnDrop(func(t *netloop.Tick, _ *netloop.Client) { dropped = t.Number() })
 		r.OnLeave(func(t *netloop.Tick, _ *netloop.Client, _ *netloop.Closed) { left = t.Number() })
 	}, netlooptest.Room(spec))
@@ -222,13 +228,13 @@ func TestARoomThatSleepsKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// A client that says nothing any more is dropped in its time, whether it has gone before its room
-// fell asleep or after that.
-func TestARoomThatSleepsLosesWhoIsSilent(t *testing.T) {
-	awake := 0 // for so many steps
+// A silent client is dropped in time, whether it became silent before or after its room fell
+// asleep.
+func TestASleepingRoomDropsSilentClients(t *testing.T) {
+	awake := 0 // number of steps before the room sleeps
 	for early := range 6 {
 		var dropped uint64
-		s := newSleepy(t, func(r *netloop.Room) {
+		s := newSleepGame(t, func(r *netloop.Room) {
 			r.OnDrop(func(t *netloop.Tick, _ *netloop.Client) { dropped = t.Number() })
 		})
 		c := play(t, s.World, perfect)
@@ -238,7 +244,7 @@ func TestARoomThatSleepsLosesWhoIsSilent(t *testing.T) {
 		}
 		awake = max(awake, steps)
 		s.Drop(c)
-		silent := uint64(s.GameTime() / dozing.Rate.Period())
+		silent := uint64(s.GameTime() / sleepingSpec.Rate.Period())
 		s.Step(130)
 		if want := silent + 100; dropped < want-2 || dropped > want+2 { // LostAfter is 5 s.
 			t.Errorf("%d steps before the room slept: it was dropped in tick %d, want %d", early, dropped, want)
@@ -246,8 +252,8 @@ func TestARoomThatSleepsLosesWhoIsSilent(t *testing.T) {
 	}
 }
 
-// What a room does that slept is in its recording: a replay does the same, tick by tick.
-func TestARoomThatSleptCanBeReplayed(t *testing.T) {
+// A recording contains the sleep of a room: a replay skips the same ticks.
+func TestASleepingRoomReplays(t *testing.T) {
 	var file bytes.Buffer
 	game := func(r *netloop.Room) {
 		mixed(nil)(r)
@@ -260,7 +266,7 @@ func TestARoomThatSleptCanBeReplayed(t *testing.T) {
 		}
 		r.OnStart(func(t *netloop.Tick) { t.AfterFunc(40*time.Second, func(*netloop.Tick) {}) })
 	}
-	w := netlooptest.New(t, script(game), netlooptest.Room(dozing), netlooptest.Record(&file))
+	w := netlooptest.New(t, script(game), netlooptest.Room(sleepingSpec), netlooptest.Record(&file))
 	c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.05})
 	slept := 0
 	for n := range uint64(5) {
@@ -298,8 +304,8 @@ func TestARoomThatSleptCanBeReplayed(t *testing.T) {
 	}
 }
 
-// A server's room sleeps in real time too: its goroutine waits until something comes, and what has
-// come is answered. It counts as asleep and not as hung, and the end of the server ends its sleep.
+// A server's room sleeps in real time too: its goroutine waits for an event and handles it. It
+// counts as asleep, not as hung, and the server's end wakes it.
 func TestARoomOfAServerSleepsAndWakes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	spec := table("a")
@@ -344,9 +350,9 @@ func TestARoomOfAServerSleepsAndWakes(t *testing.T) {
 	}
 }
 
-// Players who press nothing make an input in each step, and let their room sleep all the same. Who
-// presses something wakes it, and the input runs in its step.
-func TestPlayersWhoDoNothingLetARoomSleep(t *testing.T) {
+// Idle players make an input in each step, and their room sleeps nevertheless. The first other
+// input wakes it, and runs in its step.
+func TestIdleInputsDoNotWakeARoom(t *testing.T) {
 	type ran struct{ step, made uint64 }
 	var fired []ran
 	w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
@@ -355,7 +361,7 @@ func TestPlayersWhoDoNothingLetARoomSleep(t *testing.T) {
 				fired = append(fired, ran{t.FixedStep(), uint64(in.Step)})
 			}
 		})
-	}}, netlooptest.Room(dozing))
+	}}, netlooptest.Room(sleepingSpec))
 	pressed := false
 	c := w.Join("", nil, netlooptest.Link{Delay: 30 * time.Millisecond, Loss: 0.02})
 	client.Inputs(c, controls, func(t *netloop.Tick) control {
@@ -370,13 +376,13 @@ func TestPlayersWhoDoNothingLetARoomSleep(t *testing.T) {
 		w.Until(200, w.Room("").Asleep)
 		for range 100 {
 			if w.Step(1); !w.Room("").Asleep() {
-				t.Fatal("it woke up for nothing")
+				t.Fatal("it woke without a reason")
 			}
 		}
 		pressed = true
 		w.Step(40)
 		if w.Room("").Asleep() {
-			t.Error("it sleeps while somebody plays")
+			t.Error("it sleeps during an active player's inputs")
 		}
 		pressed = false
 		if len(fired) < 30 || fired[0].step != fired[0].made {
@@ -385,10 +391,9 @@ func TestPlayersWhoDoNothingLetARoomSleep(t *testing.T) {
 	}
 }
 
-// The clients of a room that sleeps miss nothing: what they draw stands still as it is, and no
-// frame counts as starved, on any link.
+// Clients of a sleeping room draw the last state, and no frame counts as starved, over any link.
 func TestClientsOfASleepingRoomDoNotStarve(t *testing.T) {
-	s := newSleepy(t, nil)
+	s := newSleepGame(t, nil)
 	var all []*client.Client
 	for _, link := range []netlooptest.Link{perfect, {Delay: 40 * time.Millisecond, Jitter: 10 * time.Millisecond}} {
 		c := play(t, s.World, link)

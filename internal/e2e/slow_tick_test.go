@@ -14,11 +14,11 @@ import (
 	"github.com/netloop/netloop/internal/slowtick"
 )
 
-// TestASlowTickIsBlamedAndTraced makes one tick slow by hanging it for a while, and finds it
-// among the worst, its system blamed, and a trace in the directory.
-func TestASlowTickIsBlamedAndTraced(t *testing.T) {
+// TestASlowTickIsReportedAndTraced makes one tick slow by a pause, and finds it among the
+// slowest, with its system as the cause and a trace file.
+func TestASlowTickIsReportedAndTraced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "traces")
-	h := hanging{may: make(chan struct{})}
+	h := hangingGame{may: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	s, done := supervised(ctx, t, netloop.Config{Watchdog: 100 * time.Millisecond, TraceDir: dir}, script(h.open))
 	h.hang.Store(true)
@@ -47,7 +47,7 @@ func TestASlowTickIsBlamedAndTraced(t *testing.T) {
 			t.Errorf("tick %d after %d", r.Tick, last.Ticks[i].Tick)
 		}
 	}
-	// Of this tick, or of one just before that a busy machine made slow.
+	// The trace is of this tick, or of one right before it that a busy machine made slow.
 	waitFor(t, func() bool {
 		_, body := page(t, s, "/metrics")
 		return strings.Contains(body, "\nnetloop_slow_tick_traces_total{outcome=\"written\"} 1\n")
@@ -71,7 +71,7 @@ func read(t *testing.T, s *netloop.Server, path string) (r slowtick.Report) {
 	return r
 }
 
-// A directory that cannot be used is an error of Listen, which takes no port then.
+// An unusable directory is an error of Listen, which then opens no port.
 func TestTraceDirMustBeUsable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

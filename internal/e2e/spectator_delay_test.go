@@ -19,20 +19,20 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// delayed is a room whose spectators see it two seconds, and so 60 ticks, later.
+// delayed is a room whose spectators see it with a delay of two seconds, 60 ticks.
 var delayed = netloop.RoomSpec{Rate: netloop.Hz(30), MaxSpectators: 4, SpectatorDelay: 2 * time.Second}
 
 const delayedTicks = 60
 
-// watch lets a spectator in.
+// watch joins a spectator.
 func watch(w *netlooptest.World, l netlooptest.Link) *client.Client {
 	return w.JoinAs(client.Config{Spectate: true}, l)
 }
 
-// witness is what a client has had: of each tick that it has whole, all that it sees.
-type witness map[uint64]string
+// statesByTick has a client's state of each tick that it received completely.
+type statesByTick map[uint64]string
 
-func (d witness) note(w *netlooptest.World, c *client.Client) {
+func (d statesByTick) note(w *netlooptest.World, c *client.Client) {
 	if c.State().Phase != client.Playing {
 		return
 	}
@@ -40,7 +40,7 @@ func (d witness) note(w *netlooptest.World, c *client.Client) {
 		var b strings.Builder
 		tick := uint64(0)
 		for o := range things.All(t) {
-			if s := o.State(); tick == 0 { // The first one says the tick.
+			if s := o.State(); tick == 0 { // The first one has the tick.
 				tick = uint64(s.N)
 			}
 			fmt.Fprintf(&b, "%v owner=%d %+v\n", o.Ref(), o.Owner(), o.State())
@@ -52,8 +52,8 @@ func (d witness) note(w *netlooptest.World, c *client.Client) {
 	})
 }
 
-// restless is a game in which things come, change and go at random. The first says the tick.
-func restless(seed uint64) script {
+// randomGame is a game with random spawns, changes and despawns. The first object has the tick.
+func randomGame(seed uint64) script {
 	return func(r *netloop.Room) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		var first *netloop.Object[thing]
@@ -81,16 +81,16 @@ func restless(seed uint64) script {
 	}
 }
 
-// Who watches with a delay has of each tick exactly what a player had of it, and over a link that
-// loses packets all that it is said to have, whenever it comes. It gets every message once, in
-// their order, and nothing before its time.
-func TestSpectatorsSeeARoomAsItWas(t *testing.T) {
+// A delayed spectator has exactly a player's state of each tick, and over a link with loss
+// finally all of the state that it reports as received. It gets every message once and in order,
+// not before the delay.
+func TestDelayedSpectatorsSeeTheRecordedStates(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
-		w := netlooptest.New(t, restless(seed), netlooptest.Room(delayed), netlooptest.Seed(seed))
+		w := netlooptest.New(t, randomGame(seed), netlooptest.Room(delayed), netlooptest.Seed(seed))
 		player := w.Join("", nil, perfect)
 		w.Step(30)
 		watchers := []*client.Client{watch(w, perfect), watch(w, bad)}
-		was, seen, verified := witness{}, witness{}, 0
+		was, seen, verified := statesByTick{}, statesByTick{}, 0
 		heard := make([][]uint64, 2)
 		for i, c := range watchers {
 			client.Handle(c, told, func(_ *netloop.Tick, m text) { heard[i] = append(heard[i], m.N) })
@@ -110,14 +110,14 @@ func TestSpectatorsSeeARoomAsItWas(t *testing.T) {
 				})
 			}
 			if newest := uint64(30 + n + 1); len(heard[0]) > 0 && slices.Max(heard[0])+delayedTicks > newest || seen[newest-delayedTicks+1] != "" {
-				t.Fatalf("seed %d: at tick %d it has heard up to %v", seed, newest, heard[0][len(heard[0])-1])
+				t.Fatalf("seed %d: at tick %d it has messages up to %v", seed, newest, heard[0][len(heard[0])-1])
 			}
 		}
 		compared := 0
 		for tick, what := range seen {
 			if then, ok := was[tick]; ok && tick > 0 {
 				if compared++; then != what {
-					t.Fatalf("seed %d: it sees of tick %d\n%swhere there was\n%s", seed, tick, what, then)
+					t.Fatalf("seed %d: its state of tick %d is\n%swant\n%s", seed, tick, what, then)
 				}
 			}
 		}
@@ -127,21 +127,22 @@ func TestSpectatorsSeeARoomAsItWas(t *testing.T) {
 		for i := range watchers {
 			for k, n := range heard[i] {
 				if n != heard[i][0]+uint64(k) {
-					t.Fatalf("seed %d: watcher %d has heard %d after %d", seed, i, n, heard[i][k-1])
+					t.Fatalf("seed %d: spectator %d got %d after %d", seed, i, n, heard[i][k-1])
 				}
 			}
 			if len(heard[i]) < 200 {
-				t.Errorf("seed %d: watcher %d has heard %d messages", seed, i, len(heard[i]))
+				t.Errorf("seed %d: spectator %d got %d messages", seed, i, len(heard[i]))
 			}
 		}
 	})
 }
 
-// The game knows a camera and none of those who watch: it lets them in by OnAdmit, says by the
-// camera what they see and hear, and is told nothing by them. They take no seat of a player's and
-// no more seats than there are, with tickets or without, and come back to theirs.
-func TestWhoWatchesWithADelayIsNobodyInTheRoom(t *testing.T) {
-	joined, admitted, asked, cameras := 0, 0, 0, 0
+// The game has one client for all delayed spectators, the feed, and does not know the spectators:
+// OnAdmit admits them, visibility and messages apply to the feed, and their messages are refused.
+// Spectators take no players' seats and at most their own, with or without tickets, and resume in
+// them.
+func TestDelayedSpectatorsAreNoClientsOfTheRoom(t *testing.T) {
+	joined, admitted, asked, feeds := 0, 0, 0, 0
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 			if j.Spectator {
@@ -157,7 +158,7 @@ func TestWhoWatchesWithADelayIsNobodyInTheRoom(t *testing.T) {
 		})
 		r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 			if joined++; c.Camera() {
-				cameras++
+				feeds++
 				if !c.Spectator() || !c.Join().Spectator || !c.Connected() || c.Link().Silent != 0 {
 					return netloop.Refuse(netloop.CodeRefused, "this is no spectator")
 				}
@@ -169,7 +170,7 @@ func TestWhoWatchesWithADelayIsNobodyInTheRoom(t *testing.T) {
 			n := 0
 			for c := range t.Clients() {
 				if c.Camera() {
-					echo.Send(t, netloop.To(c.ID()), text{S: "for those who watch"})
+					echo.Send(t, netloop.To(c.ID()), text{S: "for spectators"})
 				}
 				n++
 			}
@@ -190,7 +191,7 @@ func TestWhoWatchesWithADelayIsNobodyInTheRoom(t *testing.T) {
 		client.Send(c, cheer, text{})
 		w.Look(c, func(tick *netloop.Tick) {
 			for o := range things.All(tick) {
-				if o.State().N != 2 { // A player and the camera.
+				if o.State().N != 2 { // A player and the feed.
 					t.Errorf("%s sees %+v", what, o.State())
 				}
 			}
@@ -204,9 +205,9 @@ func TestWhoWatchesWithADelayIsNobodyInTheRoom(t *testing.T) {
 	w.Break(one)
 	w.Step(90)
 	plays(t, "a spectator that was away", one, "")
-	if joined != 2 || cameras != 1 || admitted != 2 || asked != 0 || heard == 0 || one.ID() != id {
-		t.Errorf("%d joined, %d cameras, %d spectators admitted, %d of their messages handled, %d of theirs heard, id %d and then %d",
-			joined, cameras, admitted, asked, heard, id, one.ID())
+	if joined != 2 || feeds != 1 || admitted != 2 || asked != 0 || heard == 0 || one.ID() != id {
+		t.Errorf("%d joined, %d feeds, %d spectators admitted, %d of their messages handled, %d messages to them, id %d and then %d",
+			joined, feeds, admitted, asked, heard, id, one.ID())
 	}
 	w.Tick(func(tick *netloop.Tick) {
 		for info := range tick.Room().Server().Rooms() {
@@ -217,9 +218,9 @@ func TestWhoWatchesWithADelayIsNobodyInTheRoom(t *testing.T) {
 	})
 }
 
-// A room that ends is seen to its end by those who watch, and then they are told what the players
-// were told. Its name is free before that.
-func TestSpectatorsSeeTheEndOfTheirRoom(t *testing.T) {
+// Delayed spectators see a room up to its end, and then get the close reason of the players. The
+// room's name is free before that.
+func TestDelayedSpectatorsSeeTheEndOfTheirRoom(t *testing.T) {
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		if r.Spec().Name == "" {
 			return
@@ -258,13 +259,13 @@ func TestSpectatorsSeeTheEndOfTheirRoom(t *testing.T) {
 		})
 	}
 	if text := wasRefused(t, "the spectator", watcher, netloop.CodeGame); text != "the match is over" || last != 100 || !goodbye {
-		t.Errorf("it has seen tick %d, heard of the end: %t, and was told %q", last, goodbye, text)
+		t.Errorf("it has tick %d, the announced end: %t, and the reason %q", last, goodbye, text)
 	}
 }
 
-// A room that sleeps is watched as it sleeps: who comes meanwhile sees it as it is, and what wakes
-// it is seen so much later.
-func TestSpectatorsWatchARoomThatSleeps(t *testing.T) {
+// A sleeping room has delayed spectators: new ones get its state, and later changes arrive after
+// the delay.
+func TestDelayedSpectatorsWatchASleepingRoom(t *testing.T) {
 	spec := delayed
 	spec.Sleep = true
 	ran := 0
@@ -291,15 +292,15 @@ func TestSpectatorsWatchARoomThatSleeps(t *testing.T) {
 		})
 		return n
 	}
-	plays(t, "who came early", early, "")
-	plays(t, "who came later", laterOn, "")
+	plays(t, "an early spectator", early, "")
+	plays(t, "a later spectator", laterOn, "")
 	if ran != before {
-		t.Errorf("who watches has kept the room awake for %d ticks", ran-before)
+		t.Errorf("the spectators kept the room awake for %d ticks", ran-before)
 	}
 	client.Send(player, echo, text{N: 7})
 	w.Step(delayedTicks - 5)
 	if n := sees(early) + sees(laterOn); n != 0 {
-		t.Errorf("they see %d too early", n)
+		t.Errorf("they have %d too early", n)
 	}
 	w.Step(20)
 	if a, b := sees(early), sees(laterOn); a != 7 || b != 7 {
@@ -307,14 +308,14 @@ func TestSpectatorsWatchARoomThatSleeps(t *testing.T) {
 	}
 }
 
-// What a camera is sent is part of a recording, and a replay sends it the same, for nobody.
-func TestARoomWithACameraReplays(t *testing.T) {
+// The feed's snapshots are part of a recording, and a replay makes the same without spectators.
+func TestARoomWithASpectatorFeedReplays(t *testing.T) {
 	var file bytes.Buffer
-	w := netlooptest.New(t, restless(1), netlooptest.Room(delayed), netlooptest.Record(&file))
+	w := netlooptest.New(t, randomGame(1), netlooptest.Room(delayed), netlooptest.Record(&file))
 	w.Join("", nil, bad)
 	watch(w, bad)
 	w.Step(200)
-	p, err := netloop.NewReplay(netloop.Config{}, restless(1), bytes.NewReader(file.Bytes()))
+	p, err := netloop.NewReplay(netloop.Config{}, randomGame(1), bytes.NewReader(file.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,15 +328,15 @@ func TestARoomWithACameraReplays(t *testing.T) {
 	}
 }
 
-// A server runs a screening beside its room, in real time, and ends it with itself: those who watch
-// hold it up for no longer than its DrainTimeout, and nothing is left behind.
-func TestAServerShowsItsRoomLater(t *testing.T) {
+// A server runs a spectator room beside its room, in real time, and ends it too: spectators delay
+// its end by DrainTimeout at most, and no goroutine is leaked.
+func TestAServerRunsASpectatorRoom(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cfg := netloop.Config{
 		Offline: true, DrainTimeout: 50 * time.Millisecond,
 		Room: netloop.RoomSpec{MaxSpectators: 1, SpectatorDelay: 300 * time.Millisecond},
 	}
-	s, done := supervised(ctx, t, cfg, restless(2))
+	s, done := supervised(ctx, t, cfg, randomGame(2))
 	var plays atomic.Bool
 	watcher, _ := joinLocal(t, client.Config{Local: s, Spectate: true}, func(c *client.Client) {
 		c.OnState(func(s client.State) { plays.Store(plays.Load() || s.Phase == client.Playing) })
@@ -346,18 +347,18 @@ func TestAServerShowsItsRoomLater(t *testing.T) {
 		t.Error(err)
 	}
 	if code := closedWith(t, watcher); code != netloop.CodeClosing {
-		t.Errorf("the spectator was told %v", code)
+		t.Errorf("the spectator got %v", code)
 	}
 }
 
-// A locked room lets in no spectator either that sees it later, and when it is open again it does.
-func TestALockedRoomKeepsDelayedSpectatorsOut(t *testing.T) {
+// A locked room refuses delayed spectators too, and admits them after it is unlocked.
+func TestALockedRoomRefusesDelayedSpectators(t *testing.T) {
 	w := netlooptest.New(t, script(func(*netloop.Room) {}), netlooptest.Room(delayed))
 	w.Step(30)
 	w.Tick(func(tick *netloop.Tick) { tick.Room().Lock(tick, true) })
-	stranger := watch(w, perfect)
+	refused := watch(w, perfect)
 	w.Step(30)
-	wasRefused(t, "a spectator of a locked room", stranger, netloop.CodeRefused)
+	wasRefused(t, "a spectator of a locked room", refused, netloop.CodeRefused)
 	w.Tick(func(tick *netloop.Tick) { tick.Room().Lock(tick, false) })
 	late := watch(w, perfect)
 	w.Step(delayedTicks + 30)

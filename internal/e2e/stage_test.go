@@ -29,7 +29,7 @@ func TestStagesRunInOrder(t *testing.T) {
 	}
 }
 
-func TestReplyLeavesInTheFlushOfTheSameTick(t *testing.T) {
+func TestAReplyIsSentInTheFlushOfTheSameTick(t *testing.T) {
 	for _, stage := range stages[1:] {
 		t.Run(stage.String(), func(t *testing.T) {
 			var ran uint64
@@ -47,11 +47,11 @@ func TestReplyLeavesInTheFlushOfTheSameTick(t *testing.T) {
 			var got text
 			client.Handle(c, told, func(_ *netloop.Tick, m text) { got = m })
 			client.Send(c, echo, text{S: "hello"}, netloop.RunAt(stage))
-			w.Step(1) // The client's frame comes after the server's tick: this one sends.
+			w.Step(1) // The client's frame runs after the server's tick: this one sends.
 			if ran != 0 {
-				t.Fatal("the server handled what was not sent yet")
+				t.Fatal("the server handled an unsent message")
 			}
-			w.Step(1) // The server handles and answers; the client's frame gets it.
+			w.Step(1) // The server handles it and answers; the client's frame gets the answer.
 			if got.S != "hello" || got.N != ran {
 				t.Errorf("handled at tick %d, but in its frame the client had %+v", ran, got)
 			}
@@ -59,7 +59,7 @@ func TestReplyLeavesInTheFlushOfTheSameTick(t *testing.T) {
 	}
 }
 
-func TestStateOfPreLateUpdateLeavesInThatTick(t *testing.T) {
+func TestStateOfPreLateUpdateIsSentInThatTick(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		var o *netloop.Object[thing]
 		r.OnStart(func(tick *netloop.Tick) { o = things.Spawn(tick, thing{}) })
@@ -75,14 +75,14 @@ func TestStateOfPreLateUpdateLeavesInThatTick(t *testing.T) {
 		w.Tick(func(tick *netloop.Tick) { now = int32(tick.Number()) })
 		for _, c := range clients {
 			if seen := look(w, c, things)[0].N; seen != now {
-				t.Fatalf("tick %d has left, and a client sees %d", now, seen)
+				t.Fatalf("after tick %d was sent, a client has %d", now, seen)
 			}
 		}
 	}
 }
 
-// TestMessagesRunBeforeSystems: at every stage, on both sides, a system sees what the messages of
-// its stage have done, however early it wants to run.
+// TestMessagesRunBeforeSystems: at every stage, on both sides, the messages of the stage run
+// before its systems of any priority.
 func TestMessagesRunBeforeSystems(t *testing.T) {
 	ran, frame, shown, handled, heard := map[netloop.Stage]uint64{}, uint64(0), map[netloop.Stage]uint64{}, 0, 0
 	w := open(t, func(r *netloop.Room) {
@@ -116,7 +116,7 @@ func TestMessagesRunBeforeSystems(t *testing.T) {
 	}
 }
 
-// answerStage is a stage at which told runs, now the one, now the other.
+// answerStage returns one of two stages of told, in turn.
 func answerStage(n int) netloop.Stage {
 	if n%2 == 0 {
 		return netloop.PreUpdate

@@ -12,9 +12,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// controlsDead plays over a link that changes, and returns for how long the controls were dead at
-// most: the longest time in which the server ran no newer input than before.
-func controlsDead(t *testing.T, seed uint64, change func(w *netlooptest.World, c *client.Client)) (dead time.Duration, presses, heard int) {
+// longestInputGap plays over a link that changes, and returns the longest time in which the server
+// ran no new input.
+func longestInputGap(t *testing.T, seed uint64, change func(w *netlooptest.World, c *client.Client)) (dead time.Duration, presses, heard int) {
 	t.Helper()
 	var w *netlooptest.World
 	last, newest := time.Duration(0), uint32(0)
@@ -43,9 +43,9 @@ func controlsDead(t *testing.T, seed uint64, change func(w *netlooptest.World, c
 	return dead, presses, heard
 }
 
-// When a path becomes longer, for good or for a while, the controls are dead for as long as it has
-// become longer, and one flush: the late inputs run. Each press runs, in time or late.
-func TestLateInputsAreNotLost(t *testing.T) {
+// If the delay of a path grows, for good or for a while, the server runs no new input for at most
+// that growth and one flush: late inputs run. Each press runs, in time or late.
+func TestLateInputsRun(t *testing.T) {
 	const ms = time.Millisecond
 	usual := netlooptest.Link{Delay: 40 * ms, Jitter: 2 * ms}
 	longer := func(by, span time.Duration) func(w *netlooptest.World, c *client.Client) {
@@ -69,19 +69,19 @@ func TestLateInputsAreNotLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			seeds.Each(t, 5, func(t *testing.T, seed uint64) {
-				dead, presses, heard := controlsDead(t, seed, x.change)
+				dead, presses, heard := longestInputGap(t, seed, x.change)
 				if dead > x.most || heard < presses-2 || heard > presses+2 {
-					t.Errorf("seed %d: the controls were dead for %v, want %v at most; of %d presses %d ran", seed, dead, x.most, presses, heard)
+					t.Errorf("seed %d: no new input for %v, want %v at most; of %d presses %d ran", seed, dead, x.most, presses, heard)
 				}
 			})
 		})
 	}
 }
 
-// A sleeping room hears a key after any time, at any rate, also if its client has come
-// back, or is another program of the player: the first input that is not idle wakes the room
-// and runs in its step.
-func TestASleepingRoomHearsAKey(t *testing.T) {
+// The first input that is not idle wakes a sleeping room and runs in its step: after any time, at
+// any rate, and also if its client has reconnected or was replaced by another program of the
+// player.
+func TestAnInputWakesASleepingRoom(t *testing.T) {
 	type play struct {
 		w   *netlooptest.World
 		c   *client.Client

@@ -22,7 +22,7 @@ import (
 	"github.com/netloop/netloop/internal/logging"
 )
 
-// supervised is running, and afterwards no goroutine is left.
+// supervised is running, with a check for leaked goroutines at the end.
 func supervised(ctx context.Context, t *testing.T, cfg netloop.Config, g netloop.Game) (*netloop.Server, <-chan error) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
@@ -45,7 +45,7 @@ func ended(t *testing.T, done <-chan error) error {
 	}
 }
 
-// closedWith waits until the client knows of its end, and returns the code.
+// closedWith waits until the client is closed, and returns the code.
 func closedWith(t *testing.T, c *client.Client) netloop.Code {
 	t.Helper()
 	waitFor(t, func() bool { return c.Closed() != nil })
@@ -67,9 +67,9 @@ func page(t *testing.T, s *netloop.Server, path string) (status int, body string
 	return resp.StatusCode, string(b)
 }
 
-// A system that ends the room's goroutine ends the server: with an error that names it, the
-// clients told, and the game saved.
-func TestASystemThatEndsItsGoroutineEndsTheServer(t *testing.T) {
+// A system that calls Goexit ends the server: the error names the system, clients get the reason,
+// and the game saves.
+func TestGoexitInASystemEndsTheServer(t *testing.T) {
 	var armed atomic.Bool
 	saved, left := 0, 0
 	s, done := supervised(t.Context(), t, netloop.Config{}, script(func(r *netloop.Room) {
@@ -91,11 +91,11 @@ func TestASystemThatEndsItsGoroutineEndsTheServer(t *testing.T) {
 		t.Errorf("OnClose ran %d times, OnLeave %d", saved, left)
 	}
 	if code := closedWith(t, c); code != netloop.CodeInternal {
-		t.Errorf("the client was told %v", code)
+		t.Errorf("the client got %v", code)
 	}
 }
 
-// clients is how many the server has.
+// clients returns the number of the server's clients.
 func clients(s *netloop.Server) (n int) {
 	for room := range s.Rooms() {
 		n = room.Clients
@@ -103,8 +103,8 @@ func clients(s *netloop.Server) (n int) {
 	return n
 }
 
-// Even what ends its goroutine while the room closes keeps Run from nothing.
-func TestAHookThatEndsItsGoroutineEndsTheServer(t *testing.T) {
+// Goexit in a hook of the room's end does not block Run.
+func TestGoexitInAHookEndsTheServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, done := supervised(ctx, t, netloop.Config{}, script(func(r *netloop.Room) {
 		r.OnClose(func(context.Context) error { runtime.Goexit(); return nil })
@@ -115,13 +115,13 @@ func TestAHookThatEndsItsGoroutineEndsTheServer(t *testing.T) {
 	}
 }
 
-// hanging is a game with a system that does not return, once it is told to, until it may.
-type hanging struct {
+// hangingGame is a game with a system that, when told, blocks until may is closed.
+type hangingGame struct {
 	hang atomic.Bool
 	may  chan struct{}
 }
 
-func (h *hanging) open(r *netloop.Room) {
+func (h *hangingGame) open(r *netloop.Room) {
 	r.On(netloop.PreUpdate, "test.hang", func(*netloop.Tick) {
 		if h.hang.Load() {
 			<-h.may
@@ -129,17 +129,17 @@ func (h *hanging) open(r *netloop.Room) {
 	})
 }
 
-// TestAHangIsNoticed hangs a tick, reads what is said of it, and lets it go on.
-func TestAHangIsNoticed(t *testing.T) {
+// TestAHangIsReported hangs a tick, reads the report, and lets the tick continue.
+func TestAHangIsReported(t *testing.T) {
 	core, logs := logtest.New(zapcore.WarnLevel)
-	h := hanging{may: make(chan struct{})}
+	h := hangingGame{may: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	s, done := supervised(ctx, t, netloop.Config{Log: logging.Slog(zap.New(core)), Watchdog: 100 * time.Millisecond}, script(h.open))
 	h.hang.Store(true)
 	waitFor(t, func() bool { return logs.FilterMessage("a tick hangs").Len() > 0 })
 	said := logs.FilterMessage("a tick hangs").All()[0].ContextMap()
-	if said["stage"] != "PreUpdate" || !strings.Contains(said["in"].(string), "hanging).open") || !strings.Contains(said["in"].(string), "supervise_test.go:") {
-		t.Errorf("it hangs in stage %v, in %v", said["stage"], said["in"])
+	if said["stage"] != "PreUpdate" || !strings.Contains(said["in"].(string), "hangingGame).open") || !strings.Contains(said["in"].(string), "supervise_test.go:") {
+		t.Errorf("reported stage %v, system %v", said["stage"], said["in"])
 	}
 	if !strings.Contains(said["stack"].(string), "chan receive") || said["goroutines"] == "" {
 		t.Errorf("stack %v\nothers %v", said["stack"], said["goroutines"])
@@ -150,12 +150,12 @@ func TestAHangIsNoticed(t *testing.T) {
 		}
 	}
 	if _, body := page(t, s, "/metrics"); !strings.Contains(body, "\nnetloop_hung_ticks_total 1\n") {
-		t.Error("the metrics do not count it")
+		t.Error("the metrics do not count the hang")
 	}
 	h.hang.Store(false)
 	close(h.may)
 	waitFor(t, func() bool { status, _ := page(t, s, "/readyz"); return status == http.StatusOK })
-	// The probes know a moment before the log does.
+	// The health page has it a moment before the log.
 	waitFor(t, func() bool { return logs.FilterMessage("a tick that hung has returned").Len() == 1 })
 	cancel()
 	if err := ended(t, done); err != nil {
@@ -163,10 +163,10 @@ func TestAHangIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAHangEndsTheServer: with WatchdogExit, and without it once the server is told to end.
+// TestAHangEndsTheServer: with WatchdogExit, or without it once the server's context has ended.
 func TestAHangEndsTheServer(t *testing.T) {
 	for _, exit := range []bool{true, false} {
-		h := hanging{may: make(chan struct{})}
+		h := hangingGame{may: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		s, done := supervised(ctx, t, netloop.Config{Watchdog: 100 * time.Millisecond, WatchdogExit: exit}, script(h.open))
 		c := dial(t, s.Addr().String(), nil)
@@ -179,16 +179,16 @@ func TestAHangEndsTheServer(t *testing.T) {
 			t.Errorf("exit %v: Run: %v", exit, err)
 		}
 		if code := closedWith(t, c); code != netloop.CodeInternal {
-			t.Errorf("exit %v: the client was told %v", exit, code)
+			t.Errorf("exit %v: the client got %v", exit, code)
 		}
-		close(h.may) // It comes back and ends, which the check for leaks waits for.
+		close(h.may) // It returns and ends, for the goroutine check.
 		defer cancel()
 	}
 }
 
-// TestAHookThatHangsEndsTheServer: what hangs while the room closes keeps Run from nothing,
-// and the log says which hook it is.
-func TestAHookThatHangsEndsTheServer(t *testing.T) {
+// TestAHangingHookEndsTheServer: a hook that hangs during the room's end does not block Run, and
+// the log names it.
+func TestAHangingHookEndsTheServer(t *testing.T) {
 	core, logs := logtest.New(zapcore.ErrorLevel)
 	ticked, may := make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -204,9 +204,9 @@ func TestAHookThatHangsEndsTheServer(t *testing.T) {
 	}
 	if said := logs.FilterMessage("a hook hangs").All(); len(said) != 1 || said[0].ContextMap()["hook"] != "OnDrain" ||
 		!strings.Contains(said[0].ContextMap()["stack"].(string), "chan receive") {
-		t.Errorf("the log says %v", said)
+		t.Errorf("the log has %v", said)
 	}
-	close(may) // It comes back and ends, which the check for leaks waits for.
+	close(may) // It returns and ends, for the goroutine check.
 }
 
 func TestWatchdogLimits(t *testing.T) {
@@ -218,8 +218,8 @@ func TestWatchdogLimits(t *testing.T) {
 	}
 }
 
-// TestAServerThatSavesIsHealthy lets the saving take a minute of virtual time, and too long.
-func TestAServerThatSavesIsHealthy(t *testing.T) {
+// TestASavingServerIsHealthy: saving takes a minute of virtual time, and then too long.
+func TestASavingServerIsHealthy(t *testing.T) {
 	leaks := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
@@ -229,7 +229,7 @@ func TestAServerThatSavesIsHealthy(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var s *netloop.Server
-	// The watchdog is off, because it would give up in the end.
+	// The watchdog is off, because it would end the server.
 	cfg := netloop.Config{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Watchdog: -1}
 	s, err := netloop.New(cfg, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "test.end", func(tick *netloop.Tick) {
@@ -261,13 +261,13 @@ func TestAServerThatSavesIsHealthy(t *testing.T) {
 	}
 }
 
-// TestAQuarantineIsNotedByHealth: it is said, and nobody should restart the server for it.
-func TestAQuarantineIsNotedByHealth(t *testing.T) {
+// TestHealthReportsAQuarantine, with a status that restarts no server.
+func TestHealthReportsAQuarantine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s, done := supervised(ctx, t, netloop.Config{}, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "test.broken", func(*netloop.Tick) { panic("as always") })
 	}))
-	waitFor(t, func() bool { // It comes back now and then, for three calls.
+	waitFor(t, func() bool { // It resumes sometimes, for three calls.
 		status, body := page(t, s, "/healthz")
 		return status == http.StatusOK && strings.Contains(body, "quarantined: 1")
 	})

@@ -12,19 +12,19 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// at50 is a room with ticks of 20 ms, and fixed steps of 10 ms.
+// at50 is a room with ticks of 20 ms and fixed steps of 10 ms.
 func at50() netlooptest.Option {
 	return netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(50), FixedRate: netloop.Hz(100)})
 }
 
-// journal writes down who ran when, and the delta.
-type journal []string
+// systemLog records the calls of systems with their time and delta.
+type systemLog []string
 
-func (j *journal) note(t *netloop.Tick) {
+func (j *systemLog) note(t *netloop.Tick) {
 	*j = append(*j, fmt.Sprintf("%d %v %v", t.Number(), t.Stage(), t.Delta()))
 }
 
-func (j *journal) want(t *testing.T, want ...string) {
+func (j *systemLog) want(t *testing.T, want ...string) {
 	t.Helper()
 	if !slices.Equal(*j, want) {
 		t.Errorf("ran %q, want %q", *j, want)
@@ -33,14 +33,14 @@ func (j *journal) want(t *testing.T, want ...string) {
 }
 
 func TestTheDefaultStageIsUpdate(t *testing.T) {
-	var ran journal
+	var ran systemLog
 	w := open(t, func(r *netloop.Room) { r.On(0, "test.system", ran.note) }, at50())
 	w.Step(1)
 	ran.want(t, "1 Update 20ms")
 }
 
 func TestChangeTakesEffectAtTheNextTickAndKeepsTheTimer(t *testing.T) {
-	var ran, others journal
+	var ran, others systemLog
 	var s *netloop.System
 	w := open(t, func(r *netloop.Room) {
 		s = r.On(netloop.Update, "test.system", ran.note, netloop.Every(100*time.Millisecond))
@@ -67,7 +67,7 @@ func TestChangeTakesEffectAtTheNextTickAndKeepsTheTimer(t *testing.T) {
 	}
 }
 
-// A change keeps the anchors that it does not name: of those before, and of those after.
+// A change keeps the anchors that it does not name, both Before and After.
 func TestAChangeKeepsTheAnchorsThatItDoesNotName(t *testing.T) {
 	x, w := newTrees(t)
 	l := x.room.Loop()
@@ -84,7 +84,7 @@ func TestAChangeKeepsTheAnchorsThatItDoesNotName(t *testing.T) {
 }
 
 func TestAChangeThatIsRejectedChangesNothing(t *testing.T) {
-	var ran journal
+	var ran systemLog
 	var s *netloop.System
 	w := open(t, func(r *netloop.Room) {
 		s = r.On(netloop.Update, "test.system", ran.note, netloop.Before("room.timers"))
@@ -110,7 +110,7 @@ func TestAChangeThatIsRejectedChangesNothing(t *testing.T) {
 	ran.want(t, "1 Update 20ms")
 }
 
-func TestTheNameOfABuiltInIsTaken(t *testing.T) {
+func TestNamesOfBuiltInsAreReserved(t *testing.T) {
 	_, err := netloop.New(netloop.Config{}, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "transport.poll", func(*netloop.Tick) {})
 	}))
@@ -121,7 +121,7 @@ func TestTheNameOfABuiltInIsTaken(t *testing.T) {
 
 // The same periods in all kinds of stages, over a stall that drops ticks.
 func TestPeriodsOfARoomCountDroppedTicks(t *testing.T) {
-	var every, caught, steps journal
+	var every, caught, steps systemLog
 	server, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50), FixedRate: netloop.Hz(100)}}, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "test.every", every.note, netloop.Every(60*time.Millisecond))
 		r.On(netloop.PreUpdate, "test.caught", caught.note, netloop.Every(30*time.Millisecond, netloop.CatchUp(2)))
@@ -140,7 +140,7 @@ func TestPeriodsOfARoomCountDroppedTicks(t *testing.T) {
 }
 
 func TestAContextCancelsARegistration(t *testing.T) {
-	var ran journal
+	var ran systemLog
 	removed := 0
 	ctx, cancel := context.WithCancel(context.Background())
 	w := open(t, func(r *netloop.Room) {
@@ -158,7 +158,7 @@ func TestAContextCancelsARegistration(t *testing.T) {
 	}
 }
 
-func TestASystemThatPanicsAgainAndAgainIsQuarantinedAndComesBack(t *testing.T) {
+func TestARepeatedlyPanickingSystemIsQuarantinedAndResumed(t *testing.T) {
 	calls := 0
 	var room *netloop.Room
 	w := open(t, func(r *netloop.Room) {
@@ -183,8 +183,8 @@ func TestASystemThatPanicsAgainAndAgainIsQuarantinedAndComesBack(t *testing.T) {
 	}
 }
 
-// The log says when a system stops running and when it runs again.
-func TestAQuarantineIsLoggedAtBothEnds(t *testing.T) {
+// The log has a line at the start and at the end of a quarantine.
+func TestStartAndEndOfAQuarantineAreLogged(t *testing.T) {
 	p := newPeers(t, netloop.Config{}, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "test.bad", func(tick *netloop.Tick) { panic("again") })
 	}))
@@ -192,10 +192,10 @@ func TestAQuarantineIsLoggedAtBothEnds(t *testing.T) {
 	first, began, ended := p.logged("a system panicked"), p.logged("a system is quarantined: it panicked again and again"),
 		p.logged("a system runs again after its quarantine")
 	if first != 1 || began != 1 || ended != 0 {
-		t.Errorf("after 60 ticks the log says %d, %d and %d times", first, began, ended)
+		t.Errorf("after 60 ticks the log has %d, %d and %d lines", first, began, ended)
 	}
 	p.step(100)
 	if n := p.logged("a system runs again after its quarantine"); n != 1 {
-		t.Errorf("after 160 ticks the log says %d times that it runs again", n)
+		t.Errorf("after 160 ticks the log has %d lines about its end", n)
 	}
 }

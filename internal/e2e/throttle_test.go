@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestThrottledFieldsReachTheClient: intervals are game time, whatever the rate of the room, and
-// what they hold back arrives without another edit.
+// TestThrottledFieldsReachTheClient: intervals are game time at any tick rate, and held back
+// values arrive without another edit.
 func TestThrottledFieldsReachTheClient(t *testing.T) {
 	type gauge struct {
 		Fast int32
@@ -43,7 +43,7 @@ func TestThrottledFieldsReachTheClient(t *testing.T) {
 		w.Step(1)
 	}
 	if fast != 40 || slow != 4 || heat != 5 {
-		t.Errorf("in 40 ticks the client saw %d, %d and %d changes, want 40, 4 and 5", fast, slow, heat)
+		t.Errorf("in 40 ticks the client got %d, %d and %d changes, want 40, 4 and 5", fast, slow, heat)
 	}
 	w.Until(12, func() bool {
 		var got gauge

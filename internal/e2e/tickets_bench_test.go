@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// crowds lets so many clients a second come by tickets, one after the other to each of a hundred
-// rooms, for a second, and returns those that came.
-func crowds(tb testing.TB, perSecond int) []*client.Client {
+// joinByTickets joins so many clients per second by tickets, in turn to each of a hundred rooms,
+// for a second, and returns those that joined.
+func joinByTickets(tb testing.TB, perSecond int) []*client.Client {
 	const rooms = 100
 	w := netlooptest.New(tb, script(func(*netloop.Room) {}), netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(50)}))
 	for i := range rooms {
@@ -31,24 +31,24 @@ func crowds(tb testing.TB, perSecond int) []*client.Client {
 	return all
 }
 
-// Five hundred clients a second come by tickets into a hundred rooms, and half a second after the
-// last one came all of them play.
-func TestFiveHundredJoinASecondByTicket(t *testing.T) {
+// Five hundred clients per second join a hundred rooms by tickets, and all of them play half a
+// second after the last one.
+func TestFiveHundredClientsJoinPerSecondByTicket(t *testing.T) {
 	perSecond := 500
 	if seeds.Race { // There is one goroutine.
 		perSecond = 50
 	}
-	for i, c := range crowds(t, perSecond) {
+	for i, c := range joinByTickets(t, perSecond) {
 		plays(t, fmt.Sprint("client ", i), c, fmt.Sprint(i%100))
 	}
 }
 
-// BenchmarkJoinByTicket is what one client costs that comes by a ticket and plays for about a
-// second, its own side and its share of a hundred rooms included.
+// BenchmarkJoinByTicket measures one client that joins by a ticket and plays for about a second,
+// including the client's side and its share of a hundred rooms.
 func BenchmarkJoinByTicket(b *testing.B) {
 	joined := 0
 	for b.Loop() {
-		joined += len(crowds(b, 500))
+		joined += len(joinByTickets(b, 500))
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(joined), "µs/join")
 }

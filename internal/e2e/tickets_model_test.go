@@ -12,19 +12,19 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// ticketModel plays tickets, parties, moves, locks, private rooms, spectators, sleep and messages
-// between rooms at random, beside what the rooms say of who is in.
+// ticketModel makes random tickets, parties, moves, locks, private rooms, spectators, sleep and
+// messages between rooms, and compares them with the joins and leaves of the rooms.
 type ticketModel struct {
 	t       *testing.T
 	rng     *rand.Rand
 	w       *netlooptest.World
 	parties []*modelParty
 	guests  []*modelTraveller
-	members map[int]map[netloop.ClientID]string // of each traveller: the rooms that have it
+	members map[int]map[netloop.ClientID]string // by traveller: the rooms of its clients
 	since   map[string]time.Duration            // when the room of a name was opened or has ended
 	server  *netloop.Server
-	words   []*modelWord // that rooms have sent each other, by number
-	slept   int          // rooms that slept when somebody looked
+	words   []*modelWord // sent between rooms, by number
+	slept   int          // number of sleeping rooms at the checks
 }
 
 // modelParty is a reservation.
@@ -34,22 +34,22 @@ type modelParty struct {
 	until     time.Duration
 	spectates bool
 	made      time.Duration
-	by        *modelTraveller // who has shown one of them last
-	inside    int             // clients that are in by one of its tickets
+	by        *modelTraveller // the last client that has shown one of them
+	inside    int             // clients that joined by its tickets
 }
 
-// modelTraveller is a client that comes, moves, breaks and leaves.
+// modelTraveller is a client that joins, moves, breaks and leaves.
 type modelTraveller struct {
 	c       *client.Client
-	gone    bool // by itself, or without a word
-	sure    bool // it has shown a ticket that was good
-	sent    bool // it was let go to another room, or asked for it
+	gone    bool // it left or vanished
+	sure    bool // it has shown a valid ticket
+	sent    bool // it was moved, or has requested a move
 	to      string
 	shownAt time.Duration
 }
 
-// who is what a traveller says of itself.
-type who struct{ N int }
+// joinParams is the parameter of a traveller's join.
+type joinParams struct{ N int }
 
 func newTicketModel(t *testing.T, seed uint64) *ticketModel {
 	m := &ticketModel{
@@ -60,17 +60,17 @@ func newTicketModel(t *testing.T, seed uint64) *ticketModel {
 	return m
 }
 
-// open fills a room that tells the model who comes and goes.
+// open sets up a room that reports joins and leaves to the model.
 func (m *ticketModel) open(r *netloop.Room) {
 	m.server = r.Server()
 	r.AllowMoves()
 	echo.HandleRoom(r, m.hear)
 	of := func(c *netloop.Client) (n int, p *modelParty) {
-		var said who
+		var said joinParams
 		if err := c.Join().Params(&said); err != nil {
 			m.t.Error(err)
 		}
-		var party who
+		var party joinParams
 		if has, err := c.Join().Reservation(&party); err != nil {
 			m.t.Error(err)
 		} else if has {
@@ -86,12 +86,12 @@ func (m *ticketModel) open(r *netloop.Room) {
 		m.members[n][c.ID()] = r.Spec().Name
 		if p != nil {
 			if p.inside++; p.inside > len(p.tickets) || p.room != r.Spec().Name || p.spectates != c.Spectator() {
-				m.t.Errorf("%d clients came by %d tickets for %q, now to %q", p.inside, len(p.tickets), p.room, r.Spec().Name)
+				m.t.Errorf("%d clients joined by %d tickets for %q, now to %q", p.inside, len(p.tickets), p.room, r.Spec().Name)
 			}
 		}
 		return nil
 	})
-	// Another one with its ticket may come back, if it has not been heard yet.
+	// Another program with the same ticket may resume, if the first one has not sent data yet.
 	r.OnResume(func(_ *netloop.Tick, c *netloop.Client) {
 		n, _ := of(c)
 		for _, rooms := range m.members {
@@ -105,7 +105,7 @@ func (m *ticketModel) open(r *netloop.Room) {
 	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
 		n, p := of(c)
 		if m.members[n][c.ID()] != r.Spec().Name {
-			m.t.Errorf("traveller %d leaves %q without having been there", n, r.Spec().Name)
+			m.t.Errorf("traveller %d leaves %q without a join", n, r.Spec().Name)
 		}
 		delete(m.members[n], c.ID())
 		if p != nil {
@@ -114,7 +114,7 @@ func (m *ticketModel) open(r *netloop.Room) {
 	})
 }
 
-// act does one thing at random.
+// act makes one random change.
 func (m *ticketModel) act() {
 	name := roomNames[m.rng.IntN(len(roomNames))]
 	switch m.rng.IntN(14) {
@@ -167,12 +167,12 @@ func (m *ticketModel) party() *modelParty {
 	return m.parties[m.rng.IntN(len(m.parties))]
 }
 
-// reserve keeps seats: all or none.
+// reserve reserves seats: all or none.
 func (m *ticketModel) reserve(name string) {
 	p := &modelParty{room: name, spectates: m.rng.IntN(4) == 0, made: m.w.Now()}
 	ttl := time.Duration(200+m.rng.IntN(4000)) * time.Millisecond
 	seats := 1 + m.rng.IntN(3)
-	v := netloop.Reservation{Seats: seats, TTL: ttl, Spectator: p.spectates, Params: who{len(m.parties)}}
+	v := netloop.Reservation{Seats: seats, TTL: ttl, Spectator: p.spectates, Params: joinParams{len(m.parties)}}
 	all, err := reserve(m.t, m.w, name, v)
 	if (err == nil) != (len(all) == seats) || err != nil && len(all) > 0 {
 		m.t.Errorf("%d tickets for %d seats: %v", len(all), seats, err)
@@ -183,12 +183,12 @@ func (m *ticketModel) reserve(name string) {
 	}
 }
 
-// come lets a client come, by a ticket of a party if there is one.
+// come joins a client, by a ticket of a party if there is one.
 func (m *ticketModel) come(cfg client.Config, p *modelParty) {
 	if len(m.guests) >= 30 {
 		return
 	}
-	cfg.Join = who{len(m.guests)}
+	cfg.Join = joinParams{len(m.guests)}
 	g := &modelTraveller{}
 	if p != nil {
 		m.show(g, p)
@@ -197,12 +197,12 @@ func (m *ticketModel) come(cfg client.Config, p *modelParty) {
 	m.guests = append(m.guests, g)
 }
 
-// show notes whether a ticket must be good: one of a party of one, whose time is not over for long
-// and that nobody has shown.
+// show records whether a ticket must be valid: of a party of one, not about to expire, and not
+// shown before.
 func (m *ticketModel) show(g *modelTraveller, p *modelParty) {
 	g.sure = len(p.tickets) == 1 && p.by == nil && p.until > m.w.Now()+time.Second && p.made > m.since[p.room]
 	if p.by != nil {
-		p.by.sure = false // Whoever of both is faster.
+		p.by.sure = false // Whichever is faster.
 	}
 	p.by = g
 	g.to, g.shownAt = string(p.tickets[0]), m.w.Now()
@@ -221,7 +221,7 @@ func (m *ticketModel) disturb() {
 	case 0, 1:
 		if p := m.party(); p != nil && g.c.State().Phase == client.Playing {
 			m.show(g, p)
-			g.sure = g.sure && !g.sent // Else the other ticket may come first.
+			g.sure = g.sure && !g.sent // Otherwise the other ticket may be first.
 			g.sent = true
 			if err := g.c.Move(p.tickets[0]); err != nil {
 				m.t.Errorf("a client that plays cannot move: %v", err)
@@ -230,7 +230,7 @@ func (m *ticketModel) disturb() {
 	case 2:
 		m.sendOn(g)
 	case 3:
-		g.sure = false // A client that is not in yet gives up.
+		g.sure = false // A client that has not joined yet gives up.
 		m.w.Break(g.c)
 	case 4:
 		g.gone = true
@@ -241,7 +241,7 @@ func (m *ticketModel) disturb() {
 	}
 }
 
-// sendOn lets the room of a client send it on.
+// sendOn lets the room of a client move it.
 func (m *ticketModel) sendOn(g *modelTraveller) {
 	p, r := m.party(), m.running(g.c.Room())
 	if p == nil || r == nil || g.c.State().Phase != client.Playing {
@@ -258,7 +258,7 @@ func (m *ticketModel) sendOn(g *modelTraveller) {
 	})
 }
 
-// check holds what must be true at any time.
+// check checks the invariants.
 func (m *ticketModel) check() {
 	m.checkWords()
 	m.w.Tick(func(tick *netloop.Tick) {
@@ -267,7 +267,7 @@ func (m *ticketModel) check() {
 				m.t.Errorf("room %q of %d and %d seats has %d players and %d spectators", info.Spec.Name, info.Spec.MaxClients, info.Spec.MaxSpectators, players, info.Spectators)
 			}
 			if info.Clients+info.Reserved > info.Spec.MaxClients+info.Spec.MaxSpectators {
-				m.t.Errorf("room %q has sold %d and %d seats: %+v", info.Spec.Name, info.Clients, info.Reserved, info.Spec)
+				m.t.Errorf("room %q has %d clients and %d reserved seats: %+v", info.Spec.Name, info.Clients, info.Reserved, info.Spec)
 			}
 		}
 	})
@@ -282,7 +282,7 @@ func (m *ticketModel) check() {
 			continue
 		}
 		if why.Code == netloop.CodeTicket || why.Code == netloop.CodeFull || why.Code == netloop.CodeRefused {
-			m.t.Errorf("traveller %d had a good ticket for %q: %v", n, roomOfTicket(g.to), why)
+			m.t.Errorf("traveller %d had a valid ticket for %q: %v", n, roomOfTicket(g.to), why)
 			g.sure = false
 		}
 	}
@@ -298,9 +298,9 @@ func roomOfTicket(ticket string) string {
 	return name
 }
 
-// Whatever clients, parties and rooms do, awake and asleep, no seat is sold twice, no ticket is
-// good for two, a good one is good, nobody is in two rooms, everybody hears of the end, and what
-// rooms tell each other is heard once, or counted.
+// Whatever clients, parties and rooms do, awake and asleep, no seat is used twice, no ticket
+// admits two clients, a valid ticket admits one, no client is in two rooms, each client gets its
+// close reason, and each message between rooms runs once or is counted as lost.
 func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 	played, in, slept, heard := 0, 0, 0, 0
 	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
@@ -319,20 +319,20 @@ func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 		m.w.Drain(time.Duration(m.rng.IntN(2)) * time.Second)
 		m.w.Step(200)
 		for n, g := range m.guests {
-			// One whose connection broke is told by refusals, and tries for a minute.
+			// A client without a connection gets refusals, and tries for a minute.
 			if !g.gone && g.c.Closed() == nil && g.c.State().Phase != client.Reconnecting {
-				t.Errorf("traveller %d was told nothing of the end: %v in %q", n, g.c.State().Phase, g.c.Room())
+				t.Errorf("traveller %d got no close reason: %v in %q", n, g.c.State().Phase, g.c.Room())
 			}
 			if len(m.members[n]) > 0 {
-				t.Errorf("traveller %d has never left %v", n, fmt.Sprint(m.members[n]))
+				t.Errorf("traveller %d did not leave %v", n, fmt.Sprint(m.members[n]))
 			}
 		}
 		heard += m.checkHeard()
 		slept += m.slept
 		played++
 	})
-	// A few seeds under the race detector need not come upon everything.
+	// With the race detector there are too few seeds to reach every case.
 	if played >= 20 && (in == 0 || slept == 0 || heard == 0) {
-		t.Errorf("%d came by a ticket, %d rooms slept, %d messages were heard", in, slept, heard)
+		t.Errorf("%d joined by a ticket, %d rooms slept, %d messages ran", in, slept, heard)
 	}
 }

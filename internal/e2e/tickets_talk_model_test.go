@@ -6,16 +6,16 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// modelWord is a message of one room to another.
+// modelWord is a message between rooms.
 type modelWord struct {
 	from, to string
 	sent     time.Duration
 	heard    int
-	over     bool // it was heard, or its sender was told that it is lost
-	woke     bool // the other room slept
+	over     bool // it ran, or its sender was notified of its loss
+	woke     bool // the receiving room slept
 }
 
-// talk lets a room tell another one something, and go on.
+// talk lets a room send a message to another one.
 func (m *ticketModel) talk(from string) {
 	r := m.running(from)
 	if r == nil {
@@ -30,38 +30,38 @@ func (m *ticketModel) talk(from string) {
 	r.Tick(func(tick *netloop.Tick) {
 		echo.SendRoom(tick, word.to, text{N: number}, func(_ *netloop.Tick, err error) {
 			if (err == nil) != (word.heard == 1) {
-				m.t.Errorf("message %d was heard %d times, and %q is told %v", number, word.heard, from, err)
+				m.t.Errorf("message %d ran %d times, and %q got %v", number, word.heard, from, err)
 			}
 			word.over = true
 		})
 	})
 }
 
-// hear notes that a room gets a message, from whom it says.
+// hear records an arriving message, and checks its sender.
 func (m *ticketModel) hear(tick *netloop.Tick, from *netloop.Sender, said text) error {
 	word := m.words[said.N]
 	word.heard++
 	word.over = true
 	if name := tick.Room().Spec().Name; from.Room != word.from || name != word.to {
-		m.t.Errorf("room %q hears from %q what %q has sent to %q", name, from.Room, word.from, word.to)
+		m.t.Errorf("room %q got from %q the message of %q to %q", name, from.Room, word.from, word.to)
 	}
 	return nil
 }
 
-// checkWords holds that a message is heard at once, if there is who hears it, also by a room that
-// sleeps: no room ticks less than ten times a second.
+// checkWords checks that a message to a running room arrives at once, also in a sleeping one: no
+// room has less than ten ticks per second.
 func (m *ticketModel) checkWords() {
 	for number, word := range m.words {
 		ended := m.since[word.to] > word.sent || m.since[word.from] > word.sent
 		if !word.over && !ended && m.w.Now()-word.sent > 300*time.Millisecond {
-			m.t.Errorf("message %d from %q to %q, asleep %v, is on its way for %v", number, word.from, word.to, word.woke, m.w.Now()-word.sent)
+			m.t.Errorf("message %d from %q to %q, asleep %v, is in flight for %v", number, word.from, word.to, word.woke, m.w.Now()-word.sent)
 			word.over = true
 		}
 	}
 }
 
-// checkSleep holds that a room in which nobody is and nothing happens sleeps, if it may: ten
-// ticks after the last one has left at the latest.
+// checkSleep checks that an empty, idle room sleeps, if it may, at most ten ticks after the last
+// leave.
 func (m *ticketModel) checkSleep() {
 	awake := map[string]bool{}
 	for look := range 2 {
@@ -82,18 +82,18 @@ func (m *ticketModel) checkSleep() {
 	}
 }
 
-// checkHeard holds that each message was heard once, or counted as lost, and returns how many were
-// heard.
+// checkHeard checks that each message ran once or was counted as lost, and returns the number
+// that ran.
 func (m *ticketModel) checkHeard() (heard int) {
 	for number, word := range m.words {
 		if word.heard > 1 {
-			m.t.Errorf("message %d was heard %d times", number, word.heard)
+			m.t.Errorf("message %d ran %d times", number, word.heard)
 		}
 		heard += word.heard
 	}
 	lost := sumOf(m.t, m.server, "netloop_queue_drops_total", `queue="room_message"`)
 	if heard+lost != len(m.words) {
-		m.t.Errorf("of %d messages %d were heard, and %d counted as lost", len(m.words), heard, lost)
+		m.t.Errorf("of %d messages %d ran, and %d counted as lost", len(m.words), heard, lost)
 	}
 	return heard
 }

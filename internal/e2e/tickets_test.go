@@ -14,14 +14,14 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// reserve keeps seats of a room, or says why not.
+// reserve reserves seats of a room, or returns the error.
 func reserve(t testing.TB, w *netlooptest.World, name string, v netloop.Reservation) (tickets []netloop.Ticket, err error) {
 	t.Helper()
 	w.Tick(func(tick *netloop.Tick) { tickets, err = tick.Room().Server().Reserve(t.Context(), name, v) })
 	return tickets, err
 }
 
-// seats is reserve for seats that are there.
+// seats is reserve, and fails the test on an error.
 func seats(t testing.TB, w *netlooptest.World, name string, v netloop.Reservation) []netloop.Ticket {
 	t.Helper()
 	tickets, err := reserve(t, w, name, v)
@@ -31,17 +31,17 @@ func seats(t testing.TB, w *netlooptest.World, name string, v netloop.Reservatio
 	return tickets
 }
 
-// joinBy lets a client come in by a ticket, or by the code of a private room.
+// joinBy joins a client by a ticket, or by the code of a private room.
 func joinBy(w *netlooptest.World, ticket netloop.Ticket) *client.Client {
 	return w.JoinAs(client.Config{Ticket: string(ticket)}, netlooptest.Link{Delay: 5 * time.Millisecond})
 }
 
-// wasRefused checks with which code a client was not let in.
+// wasRefused checks that a client was refused with a code.
 func wasRefused(t testing.TB, what string, c *client.Client, code netloop.Code) (text string) {
 	t.Helper()
 	why := c.Closed()
 	if why == nil || why.Code != code {
-		t.Errorf("%s: told %v, want %v", what, why, code)
+		t.Errorf("%s: got %v, want %v", what, why, code)
 		return ""
 	}
 	return why.Text
@@ -54,9 +54,9 @@ func plays(t testing.TB, what string, c *client.Client, room string) {
 	}
 }
 
-// A reserved seat is kept until its time is over, for whoever has the ticket, once; a party gets
-// all of its seats or none.
-func TestATicketIsASeat(t *testing.T) {
+// A reserved seat is kept until its time is over, for the ticket's owner, once. A party gets all
+// of its seats or none.
+func TestATicketReservesOneSeat(t *testing.T) {
 	w := netlooptest.New(t, script(func(*netloop.Room) {}))
 	openRoom(t, w, table("a")) // It has five seats.
 	var all []netloop.Ticket
@@ -78,23 +78,23 @@ func TestATicketIsASeat(t *testing.T) {
 		t.Errorf("three more of five seats: %d tickets, %v", len(none), err)
 	}
 	late := seats(t, w, "a", netloop.Reservation{Seats: 2, TTL: 100 * time.Millisecond})
-	stranger, holder := joinRoom(w, "a"), joinBy(w, all[0])
+	withoutTicket, holder := joinRoom(w, "a"), joinBy(w, all[0])
 	w.Step(30)
-	wasRefused(t, "a stranger in a room of reserved seats", stranger, netloop.CodeFull)
-	plays(t, "who has a ticket", holder, "a")
-	lucky := joinRoom(w, "a") // Two tickets have expired.
+	wasRefused(t, "a client without a ticket", withoutTicket, netloop.CodeFull)
+	plays(t, "a client with a ticket", holder, "a")
+	afterExpiry := joinRoom(w, "a") // Two tickets have expired.
 	again, expired, unknown := joinBy(w, all[0]), joinBy(w, late[0]), joinBy(w, all[0][1:])
 	elsewhere := joinBy(w, all[1]+"?")
 	w.Step(30)
-	plays(t, "who comes after tickets have expired", lucky, "a")
+	plays(t, "a client after the expiry", afterExpiry, "a")
 	texts := map[string]bool{}
 	for what, c := range map[string]*client.Client{"used": again, "expired": expired, "unknown": unknown, "of no room": elsewhere} {
 		texts[wasRefused(t, what, c, netloop.CodeTicket)] = true
 	}
 	if len(texts) != 1 {
-		t.Errorf("what is wrong with a ticket can be told from %v", texts)
+		t.Errorf("the texts reveal the ticket's fault: %v", texts)
 	}
-	w.Step(60) // Now the others have, too.
+	w.Step(60) // Now the others have expired too.
 	var rest []*client.Client
 	for range 4 {
 		rest = append(rest, joinRoom(w, "a"))
@@ -107,10 +107,10 @@ func TestATicketIsASeat(t *testing.T) {
 		}
 	}
 	if in != 3 {
-		t.Errorf("%d of 4 got the 3 seats that are left", in)
+		t.Errorf("%d of 4 got the 3 free seats", in)
 	}
 	if _, err := reserve(t, w, "nowhere", netloop.Reservation{}); err == nil {
-		t.Error("a seat of a room that is not there")
+		t.Error("a seat of an unknown room")
 	}
 	for _, wrong := range []netloop.Reservation{{Seats: -1}, {TTL: -1}, {TTL: 2 * time.Hour}, {Params: func() {}}, {Params: make([]byte, 20_000)}} {
 		if _, err := reserve(t, w, "a", wrong); err == nil {
@@ -119,8 +119,8 @@ func TestATicketIsASeat(t *testing.T) {
 	}
 }
 
-// The end of a room is that of its tickets, and another room of its name knows nothing of them.
-func TestTicketsEndWithTheirRoom(t *testing.T) {
+// Tickets end with their room, and are invalid in a later room of the name.
+func TestTicketsExpireWithTheirRoom(t *testing.T) {
 	w := netlooptest.New(t, script(func(*netloop.Room) {}))
 	r := openRoom(t, w, table("a"))
 	tickets := seats(t, w, "a", netloop.Reservation{Seats: 2})
@@ -135,8 +135,9 @@ func TestTicketsEndWithTheirRoom(t *testing.T) {
 	wasRefused(t, "its room is another", other, netloop.CodeTicket)
 }
 
-// Who was refused by the game may show the ticket again, and so may who never heard that it was in.
-func TestATicketIsUsedOnceItsClientIsIn(t *testing.T) {
+// A ticket remains valid after a refusal by the game, and until the server has received data of
+// the joined client.
+func TestATicketIsValidUntilItsClientHasJoined(t *testing.T) {
 	refuse := true
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
@@ -153,31 +154,31 @@ func TestATicketIsUsedOnceItsClientIsIn(t *testing.T) {
 	ticket := seats(t, w, "", netloop.Reservation{Params: struct{ Team int }{4}, TTL: time.Minute})[0]
 	first := joinBy(w, ticket)
 	w.Step(30)
-	wasRefused(t, "who was refused", first, netloop.CodeGame)
+	wasRefused(t, "a refused client", first, netloop.CodeGame)
 	refuse = false
 	far := netlooptest.Link{Delay: 100 * time.Millisecond}
-	unheard := w.JoinAs(client.Config{Ticket: string(ticket)}, far)
-	w.Step(20) // It is in, and its welcome is on the way.
-	w.Drop(unheard)
+	unacknowledged := w.JoinAs(client.Config{Ticket: string(ticket)}, far)
+	w.Step(20) // It has joined, and its welcome is in flight.
+	w.Drop(unacknowledged)
 	again := joinBy(w, ticket)
 	w.Step(60)
-	plays(t, "who shows it again", again, "")
+	plays(t, "a client with a ticket shown before", again, "")
 	w.Tick(func(tick *netloop.Tick) {
 		n := 0
 		for range tick.Clients() {
 			n++
 		}
 		if n != 1 {
-			t.Errorf("%d clients came by one ticket", n)
+			t.Errorf("%d clients joined by one ticket", n)
 		}
 	})
 	third := joinBy(w, ticket)
 	w.Step(30)
-	wasRefused(t, "who shows it when it is used", third, netloop.CodeTicket)
+	wasRefused(t, "a client with a used ticket", third, netloop.CodeTicket)
 }
 
-// A locked room lets in who has a ticket, and who comes back.
-func TestALockedRoom(t *testing.T) {
+// A locked room admits clients with a ticket, and returning ones.
+func TestALockedRoomAdmitsTicketsAndReturningClients(t *testing.T) {
 	w := netlooptest.New(t, script(func(*netloop.Room) {}))
 	inside := joinRoom(w, "")
 	ticket := seats(t, w, "", netloop.Reservation{TTL: time.Minute})[0]
@@ -192,22 +193,22 @@ func TestALockedRoom(t *testing.T) {
 	lock(true)
 	id := inside.ID()
 	w.Break(inside)
-	stranger, holder := joinRoom(w, ""), joinBy(w, ticket)
+	withoutTicket, holder := joinRoom(w, ""), joinBy(w, ticket)
 	w.Step(60)
-	wasRefused(t, "a stranger", stranger, netloop.CodeRefused)
-	plays(t, "who has a ticket", holder, "")
-	plays(t, "who comes back", inside, "")
+	wasRefused(t, "a client without a ticket", withoutTicket, netloop.CodeRefused)
+	plays(t, "a client with a ticket", holder, "")
+	plays(t, "a returning client", inside, "")
 	if inside.ID() != id {
-		t.Error("who comes back is another")
+		t.Error("the returning client is a new one")
 	}
 	lock(false)
 	late := joinRoom(w, "")
 	w.Step(30)
-	plays(t, "who comes when it is open again", late, "")
+	plays(t, "a client after Unlock", late, "")
 }
 
-// A private room is one that is not there for whoever has neither its code nor a ticket.
-func TestAPrivateRoom(t *testing.T) {
+// Without its code or a ticket, a private room looks like an unknown one.
+func TestAPrivateRoomIsHiddenWithoutItsCode(t *testing.T) {
 	w := netlooptest.New(t, script(func(*netloop.Room) {}))
 	spec := table("a")
 	spec.Private = true
@@ -228,7 +229,7 @@ func TestAPrivateRoom(t *testing.T) {
 	w.Step(30)
 	a, c := wasRefused(t, "by name", byName, netloop.CodeRoomUnknown), wasRefused(t, "of no room", nowhere, netloop.CodeRoomUnknown)
 	if want := fmt.Sprintf("there is no room %q", "a"); a != want || c == "" {
-		t.Errorf("%q and %q can be told apart", a, c)
+		t.Errorf("%q and %q differ", a, c)
 	}
 	plays(t, "by its code", byCode, "a")
 	plays(t, "by a ticket", byTicket, "a")
@@ -237,7 +238,7 @@ func TestAPrivateRoom(t *testing.T) {
 	w.Room("a").Drain(0, netloop.CodeGame, "over")
 	w.Step(5)
 	spec.Name, spec.Code = "again", code
-	openRoom(t, w, spec) // Its code is free with it.
+	openRoom(t, w, spec) // Its code is free too.
 	for _, wrong := range []netloop.RoomSpec{{Name: "x", Code: "x"}, {Name: "x", Private: true, Code: "a@b"}, {Name: "x", MaxSpectators: -1}} {
 		if _, err := w.OpenRoom(wrong); err == nil {
 			t.Errorf("opened %+v", wrong)
@@ -245,8 +246,8 @@ func TestAPrivateRoom(t *testing.T) {
 	}
 }
 
-// Whoever guesses tickets soon has to wait, and finds nothing out even with the right one.
-func TestGuessesAtTicketsCost(t *testing.T) {
+// A client that guesses tickets is soon limited, and then even the right ticket is refused.
+func TestGuessedTicketsAreRateLimited(t *testing.T) {
 	w := netlooptest.New(t, script(func(*netloop.Room) {}), netlooptest.Room(netloop.RoomSpec{MaxClients: 200}))
 	ticket := seats(t, w, "", netloop.Reservation{TTL: time.Minute})[0]
 	var guesses []*client.Client
@@ -263,7 +264,7 @@ func TestGuessesAtTicketsCost(t *testing.T) {
 		}
 	}
 	if busy < 6 || busy > 8 {
-		t.Errorf("%d of 40 guesses were not looked at, want those beyond 32", busy)
+		t.Errorf("%d of 40 guesses were not checked, want those beyond 32", busy)
 	}
 	wasRefused(t, "the right ticket after many guesses", right, netloop.CodeBusy)
 	w.Step(150)
@@ -272,7 +273,7 @@ func TestGuessesAtTicketsCost(t *testing.T) {
 	plays(t, "the right ticket when they are forgotten", later, "")
 }
 
-// Spectators have seats of their own, and only watch.
+// Spectators have their own seats, and no player's rights.
 func TestSpectatorsOnlyWatch(t *testing.T) {
 	heard := map[string]int{}
 	spectators := 0
@@ -283,7 +284,7 @@ func TestSpectatorsOnlyWatch(t *testing.T) {
 				spectators++
 			}
 			if c.Spectator() != c.Join().Spectator {
-				t.Error("client and join do not agree")
+				t.Error("client and join differ")
 			}
 			return nil
 		})
@@ -312,7 +313,7 @@ func TestSpectatorsOnlyWatch(t *testing.T) {
 	wasRefused(t, "a third spectator", third, netloop.CodeFull)
 	w.Step(30)
 	if want := fmt.Sprint(map[string]int{"the player": 2, "a spectator": 1, "one with a ticket": 1}); fmt.Sprint(heard) != want || spectators != 2 {
-		t.Errorf("heard %v of %d spectators, want %s", heard, spectators, want)
+		t.Errorf("got %v of %d spectators, want %s", heard, spectators, want)
 	}
 	w.Tick(func(tick *netloop.Tick) {
 		for info := range tick.Room().Server().Rooms() {
@@ -327,11 +328,11 @@ func TestSpectatorsOnlyWatch(t *testing.T) {
 	client.Send(one, echo, text{S: "back"})
 	w.Step(10)
 	if one.ID() != id || heard["back"] != 0 {
-		t.Error("a spectator that comes back plays")
+		t.Error("a returning spectator is a player")
 	}
 }
 
-// What a tick learns of reservations is recorded, and a replay does the same by it.
+// Reservations are part of a recording, and a replay has the same results.
 func TestReservationsReplay(t *testing.T) {
 	g := script(func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {

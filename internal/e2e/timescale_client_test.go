@@ -14,16 +14,16 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// stretch is scaled time from a game time on, as fractions know it.
+// stretch is a section of scaled time, from a game time on, in exact fractions.
 type stretch struct {
 	from     time.Duration
-	sum      *big.Rat // there
+	sum      *big.Rat // scaled time at its start
 	num, den int64
 }
 
 type history []stretch
 
-// at returns the scaled time at a game time that is not before the last stretch.
+// at returns the scaled time at a game time within or after the last stretch.
 func (h history) at(game time.Duration) time.Duration {
 	r := h[len(h)-1].exact(game)
 	return time.Duration(new(big.Int).Div(r.Num(), r.Denom()).Int64())
@@ -34,7 +34,7 @@ func (s stretch) exact(game time.Duration) *big.Rat {
 	return r.Add(s.sum, r.Mul(r, new(big.Rat).SetInt64(int64(game-s.from))))
 }
 
-// scaledWorld is a room that changes its scale at random when it is told to.
+// scaledWorld is a room whose scale the test changes at random.
 type scaledWorld struct {
 	*netlooptest.World
 	past history
@@ -50,7 +50,7 @@ func newScaledWorld(t *testing.T, seed uint64) *scaledWorld {
 	return w
 }
 
-// turn changes the scale, between two ticks.
+// turn changes the scale between two ticks.
 func (w *scaledWorld) turn(num, den int) {
 	w.Tick(func(tick *netloop.Tick) {
 		tick.Room().SetTimeScale(tick, num, den)
@@ -59,7 +59,7 @@ func (w *scaledWorld) turn(num, den int) {
 	})
 }
 
-// some changes the scale now and then, stalls, and ends with a scale that it returns.
+// some changes the scale at times, stalls, and returns the last scale.
 func (w *scaledWorld) some(ticks int) (num, den int) {
 	for range ticks {
 		if w.rnd.IntN(4) == 0 {
@@ -102,11 +102,11 @@ func TestClientsSeeTheServersScaledTimeOverABadLink(t *testing.T) {
 			same("a second or two after the last change")
 		}
 		joined := w.Join("", nil, netlooptest.Link{Delay: 100 * time.Millisecond})
-		// The first frame of the client comes before any from the room.
+		// The client's first frame comes before the first packet.
 		if w.Until(60, func() bool { return joined.ID() != 0 }); true {
 			w.Look(joined, func(tick *netloop.Tick) {
 				if num, den := tick.TimeScale(); den != 3 && num != 0 {
-					t.Errorf("seed %d: who has just joined is at %d/%d", seed, num, den)
+					t.Errorf("seed %d: a new client has the scale %d/%d", seed, num, den)
 				}
 			})
 		}
@@ -137,18 +137,18 @@ func TestDeadlinesInScaledTimeCountDownOnClients(t *testing.T) {
 		return left, server
 	}
 	if got, want := left(); got != want || got > 4100*time.Millisecond || got < 3900*time.Millisecond {
-		t.Errorf("%v are left after 2 s at half the speed, want %v", got, want)
+		t.Errorf("%v remain after 2 s at half the speed, want %v", got, want)
 	}
 	w.turn(0, 1)
 	w.Step(60)
 	before, want := left()
 	w.Step(600)
 	if after, _ := left(); before != want || after != before {
-		t.Errorf("%v are left, and %v after a pause of 10 s, want %v", before, after, want)
+		t.Errorf("%v remain, and %v after a pause of 10 s, want %v", before, after, want)
 	}
 }
 
-// A client's systems and timers keep the server's scale too.
+// A client's systems and timers follow the server's scale.
 func TestScaledSystemsAndTimersOfAClient(t *testing.T) {
 	w := newScaledWorld(t, 2)
 	c := play(t, w.World, perfect)
@@ -180,7 +180,7 @@ func TestScaledSystemsAndTimersOfAClient(t *testing.T) {
 	}
 }
 
-// The tick in which a replay asks for another scale diverges, also without a client.
+// A replay diverges in the tick in which it sets another scale, also without a client.
 func TestReplayWithAnotherScaleDiverges(t *testing.T) {
 	num := 1
 	game := script(func(r *netloop.Room) {

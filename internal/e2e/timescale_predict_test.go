@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game of these tests: joggers, who jog in scaled time.
+// The game of these tests: joggers, which move in scaled time.
 var (
 	slowMotion = netloop.NewSchema("slow motion", 1, 0)
 	strides    = netloop.NewInput(slowMotion, func(last stride, _ int) stride { return last })
@@ -29,10 +29,9 @@ func (j *jogger) jog(t *netloop.Tick, in stride) {
 	j.X += float32(in.Speed) * float32(t.ScaledDelta().Seconds())
 }
 
-// After a change of the time scale nothing is predicted wrongly: the steps that the client has run
-// ahead of it run again with the scale that the server has for them. A pause stops the own object
-// where the server has stopped it.
-func TestAChangeOfTheTimeScaleIsNotPredictedWrongly(t *testing.T) {
+// A change of the time scale causes no misprediction: the steps that the client has run ahead of
+// it are replayed with the server's scale. A pause stops the own object at the server's position.
+func TestAChangeOfTheTimeScaleCausesNoMisprediction(t *testing.T) {
 	const ms, speed = time.Millisecond, 100
 	for _, rates := range []netloop.RoomSpec{{Rate: netloop.Hz(60)}, {Rate: netloop.Hz(20), FixedRate: netloop.Hz(60)}, {Rate: netloop.Hz(60), FixedRate: netloop.Hz(20)}} {
 		seeds.Each(t, 5, func(t *testing.T, seed uint64) {

@@ -12,10 +12,10 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// tenth is a room whose ticks are 100 ms, and whose steps 50 ms.
+// tenth is a room with ticks of 100 ms and steps of 50 ms.
 var tenth = netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(10), FixedRate: netloop.Hz(20)})
 
-// scaleAt lets a room change its scale in the ticks of the given numbers.
+// scaleAt changes the scale in the ticks with the given numbers.
 func scaleAt(r *netloop.Room, scales map[uint64][2]int) {
 	r.On(netloop.PreUpdate, "test.scale", func(t *netloop.Tick) {
 		if s, ok := scales[t.Number()]; ok {
@@ -24,7 +24,7 @@ func scaleAt(r *netloop.Room, scales map[uint64][2]int) {
 	})
 }
 
-func TestScaledTimeIsStretchedAndNothingElseIs(t *testing.T) {
+func TestOnlyScaledTimeFollowsTheTimeScale(t *testing.T) {
 	var got []string
 	w := open(t, func(r *netloop.Room) {
 		scaleAt(r, map[uint64][2]int{1: {1, 2}, 2: {0, 1}, 3: {6, 2}})
@@ -71,7 +71,7 @@ func TestTimersOnBothClocks(t *testing.T) {
 			note := func(what string) func(*netloop.Tick) {
 				return func(t *netloop.Tick) { got = append(got, fmt.Sprint(t.Number(), " ", what)) }
 			}
-			// By then 100 ms are over, and 3 ticks stand still.
+			// 100 ms are over by then, and 3 ticks are paused.
 			tick.AfterFuncScaled(300*time.Millisecond, note("scaled 300"))
 			tick.AfterFuncScaled(200*time.Millisecond, note("scaled 200"))
 			tick.AfterFuncScaled(-5, func(t *netloop.Tick) {
@@ -95,7 +95,7 @@ func TestTimersOnBothClocks(t *testing.T) {
 	}
 }
 
-func TestATimerThatPanicsCostsNoOtherOnEitherClock(t *testing.T) {
+func TestAPanicOfATimerStopsNoOtherTimer(t *testing.T) {
 	var got []string
 	w := open(t, func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {
@@ -125,18 +125,18 @@ func TestDeadlinesOnBothClocks(t *testing.T) {
 			}
 		}
 		if tick.In(-time.Hour).Scaled() || !tick.InScaled(-time.Hour).Scaled() {
-			t.Error("a deadline in the past is of the wrong clock")
+			t.Error("a past deadline has the wrong clock")
 		}
 		for _, d := range []netloop.Deadline{tick.In(math.MaxInt64), tick.InScaled(math.MaxInt64)} {
 			if left := d.Left(tick); left != math.MaxInt64-100*time.Millisecond {
-				t.Errorf("%v are left of for ever", left)
+				t.Errorf("%v remain of forever", left)
 			}
 		}
 	})
 	w.Step(9) // 1 s: 200 ms and 8 halves of 100 ms are 600 ms of scaled time.
 	look(func(tick *netloop.Tick) {
 		if game.Left(tick) != 100*time.Millisecond || scaled.Left(tick) != 500*time.Millisecond {
-			t.Errorf("%v and %v are left, want 100ms and 500ms", game.Left(tick), scaled.Left(tick))
+			t.Errorf("%v and %v remain, want 100ms and 500ms", game.Left(tick), scaled.Left(tick))
 		}
 	})
 	w.Step(10)
@@ -147,7 +147,7 @@ func TestDeadlinesOnBothClocks(t *testing.T) {
 	})
 }
 
-func TestScalesThatAreNonePanicWithTheRemedy(t *testing.T) {
+func TestInvalidScalesPanicWithTheRemedy(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	w.Tick(func(tick *netloop.Tick) {
 		r := tick.Room()

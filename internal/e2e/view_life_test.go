@@ -20,10 +20,10 @@ type whistle struct {
 
 var whistles = netloop.NewRPC[whistle](railway, "whistle")
 
-// depot is a game whose trains are what a test does with them.
+// depot is a game whose trains the test controls.
 type depot struct {
 	rails
-	run func(*netloop.Tick) // in each tick, if there is one
+	run func(*netloop.Tick) // runs in each tick, unless nil
 }
 
 func (d *depot) Open(room *netloop.Room) error {
@@ -35,19 +35,19 @@ func (d *depot) Open(room *netloop.Room) error {
 	return nil
 }
 
-// ridden joins a client that draws trains, and steps until it plays.
-func ridden(w *netlooptest.World, l netlooptest.Link, fps int, o ...client.InterpolateOption) *client.Client {
+// joinDrawing joins a client that draws trains, and steps until it plays.
+func joinDrawing(w *netlooptest.World, l netlooptest.Link, fps int, o ...client.InterpolateOption) *client.Client {
 	c := w.Join("", nil, l, netlooptest.FPS(fps))
 	client.Interpolate(c, trains, o...)
 	w.Until(600, func() bool { return c.State().Phase == client.Playing })
 	return c
 }
 
-// past is what the server had at the end of each tick.
-type past map[uint64]map[netloop.Ref[train]]float64
+// serverStates has the server's state at the end of each tick.
+type serverStates map[uint64]map[netloop.Ref[train]]float64
 
-// life lets trains come, run, hop, hide, show themselves and go at random.
-func (h past) life(w *netlooptest.World, r *rand.Rand, all []*netloop.Object[train], hidden map[*netloop.Object[train]]bool) []*netloop.Object[train] {
+// changeTrains spawns, moves, teleports, hides, shows and despawns trains at random.
+func (h serverStates) changeTrains(w *netlooptest.World, r *rand.Rand, all []*netloop.Object[train], hidden map[*netloop.Object[train]]bool) []*netloop.Object[train] {
 	w.Tick(func(t *netloop.Tick) {
 		if len(all) < 40 && r.IntN(10) == 0 {
 			all = append(all, trains.Spawn(t, train{X: float64(r.IntN(100))}))
@@ -86,8 +86,8 @@ func (h past) life(w *netlooptest.World, r *rand.Rand, all []*netloop.Object[tra
 	return all
 }
 
-// look compares what a frame draws with what the server had at the two snapshots.
-func (h past) look(t *testing.T, c *client.Client, exact bool) (drawn int) {
+// look compares a frame's drawn positions with the server's states of its two snapshots.
+func (h serverStates) look(t *testing.T, c *client.Client, exact bool) (drawn int) {
 	t.Helper()
 	v := c.ViewMoment()
 	from, to := h[v.From], h[v.To]
@@ -106,7 +106,7 @@ func (h past) look(t *testing.T, c *client.Client, exact bool) (drawn int) {
 		switch want := a + (b-a)*v.Alpha; {
 		case !exact || !was && !is:
 		case was && is && b-a < 900 && s.X-want < 1e-6 && want-s.X < 1e-6:
-		case was && b-a > 900 && s.X == a: // It hops.
+		case was && b-a > 900 && s.X == a: // It teleports.
 		case is && !was && s.X == b, was && !is && s.X == a:
 		default:
 			if h.unbroken(o.Ref(), v) {
@@ -122,8 +122,8 @@ func (h past) look(t *testing.T, c *client.Client, exact bool) (drawn int) {
 	return drawn
 }
 
-// unbroken tells whether the client may see the train at all ticks around a view.
-func (h past) unbroken(ref netloop.Ref[train], v netloop.Moment) bool {
+// unbroken reports whether the client may see the train at all ticks around a view.
+func (h serverStates) unbroken(ref netloop.Ref[train], v netloop.Moment) bool {
 	for tick := v.From; tick <= v.To; tick++ {
 		if _, ok := h[tick][ref]; !ok {
 			return false
@@ -132,20 +132,20 @@ func (h past) unbroken(ref netloop.Ref[train], v netloop.Moment) bool {
 	return true
 }
 
-// What a frame draws is what the server makes of its own states at the same two ticks, of every
-// object and over links that delay, lose and reorder; and what comes, goes, hides and hops is never
-// in between.
-func TestWhatAFrameDrawsIsWhatTheServerHad(t *testing.T) {
+// A frame draws the server's interpolation of its states of the same two ticks, for each object,
+// over links that delay, lose and reorder. Spawned, despawned, hidden and teleported objects are
+// never drawn in between.
+func TestAFrameDrawsTheServersStates(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for seed := range uint64(4) {
 		for _, l := range []netlooptest.Link{{Delay: 25 * time.Millisecond}, {Delay: 40 * time.Millisecond, Jitter: 30 * time.Millisecond, Loss: 0.1, Duplicate: 0.05}} {
 			for _, every := range []int{1, 3} {
 				w := netlooptest.New(t, &depot{}, netlooptest.Seed(seed+1), netlooptest.Room(netloop.RoomSpec{SendEvery: every}))
-				h, r := past{}, rand.New(rand.NewPCG(seed, uint64(every)))
+				h, r := serverStates{}, rand.New(rand.NewPCG(seed, uint64(every)))
 				hidden := map[*netloop.Object[train]]bool{}
 				var all []*netloop.Object[train]
 				for range 60 {
-					all = h.life(w, r, all, hidden)
+					all = h.changeTrains(w, r, all, hidden)
 				}
 				c := w.Join("", nil, l, netlooptest.FPS(100))
 				client.Interpolate(c, trains)
@@ -158,7 +158,7 @@ func TestWhatAFrameDrawsIsWhatTheServerHad(t *testing.T) {
 					last = c.ViewTime()
 				})
 				for range 300 {
-					all = h.life(w, r, all, hidden)
+					all = h.changeTrains(w, r, all, hidden)
 				}
 				if s := c.Stats(); drawn < 1000 || s.Teleports == 0 || s.Malformed > 0 {
 					t.Errorf("seed %d, %+v: %d drawn, %+v", seed, l, drawn, s)
@@ -168,13 +168,13 @@ func TestWhatAFrameDrawsIsWhatTheServerHad(t *testing.T) {
 	}
 }
 
-// A message WithState runs in the first frame that shows the tick in which it was sent, and finds
-// its object drawn there; for a client that does not interpolate it runs with the state.
+// A message WithState runs in the first frame that draws the tick of its sending, with its
+// object. At a client without interpolation it runs with the state.
 func TestAMessageWithStateRunsWhenItsTickIsShown(t *testing.T) {
 	g := &depot{}
 	w := netlooptest.New(t, g, netlooptest.Room(netloop.RoomSpec{SendEvery: 3}))
 	link := netlooptest.Link{Delay: 30 * time.Millisecond, Jitter: 10 * time.Millisecond, Loss: 0.05}
-	shows, newest := ridden(w, link, 144), play(t, w, link)
+	shows, newest := joinDrawing(w, link, 144), play(t, w, link)
 	times, last, ran := map[uint64]time.Duration{}, time.Duration(0), [2]int{}
 	shows.On(netloop.PostLateUpdate, "test.last", func(*netloop.Tick) { last = shows.ViewTime() })
 	for i, c := range []*client.Client{shows, newest} {
@@ -186,7 +186,7 @@ func TestAMessageWithStateRunsWhenItsTickIsShown(t *testing.T) {
 			}
 			s, shown := client.View(c, o)
 			if !shown || s.X < float64(m.At) {
-				t.Errorf("client %d: whistle of tick %d: its train is at %v, shown %v", i, m.At, s.X, shown)
+				t.Errorf("client %d: whistle of tick %d: its train is at %v, drawn at %v", i, m.At, s.X, shown)
 			}
 			if i == 0 && (c.ViewTime() < times[m.At] || last >= times[m.At]) {
 				t.Errorf("whistle of %v runs at %v, the frame before showed %v", times[m.At], c.ViewTime(), last)
@@ -217,12 +217,12 @@ func TestAMessageWithStateRunsWhenItsTickIsShown(t *testing.T) {
 	}
 }
 
-// A server that stands still, is paused or runs in slow motion moves nothing back, and what is
-// shown does not jump: after the stall it goes on from where it has waited.
+// A stalled, paused or slow server does not move the view back, and positions do not jump: after
+// a stall the view continues from its last time.
 func TestStallsAndScalesDoNotMoveTheViewBack(t *testing.T) {
 	g := &rails{}
 	w := netlooptest.New(t, g)
-	c := ridden(w, netlooptest.Link{Delay: 30 * time.Millisecond}, 144)
+	c := joinDrawing(w, netlooptest.Link{Delay: 30 * time.Millisecond}, 144)
 	w.Step(120)
 	s, starved := draw(c, 60), c.Stats().Starved
 	scale := func(num, den int) {
@@ -240,7 +240,7 @@ func TestStallsAndScalesDoNotMoveTheViewBack(t *testing.T) {
 		w.Step(120)
 	}
 	if st := c.Stats(); s.back > 0 || st.ViewJumps > 0 || st.Starved == starved || st.ViewDelay > 150*time.Millisecond {
-		t.Errorf("after stalls %d frames go back, %d jumps, %v behind", s.back, st.ViewJumps, st.ViewDelay)
+		t.Errorf("after stalls %d frames moved back, %d jumps, %v behind", s.back, st.ViewJumps, st.ViewDelay)
 	}
 	s.uneven = 0
 	if w.Step(60); s.uneven > 0 {
@@ -248,11 +248,11 @@ func TestStallsAndScalesDoNotMoveTheViewBack(t *testing.T) {
 	}
 }
 
-// A client that comes back shows its objects all the while, first as they were; one whose server is
-// another shows nothing of the old one.
-func TestTheViewAfterABreak(t *testing.T) {
+// A reconnecting client continues to show its objects, at first with their old state. At another
+// server it shows none of the old ones.
+func TestTheViewContinuesAfterReconnecting(t *testing.T) {
 	w := netlooptest.New(t, &rails{})
-	c := ridden(w, netlooptest.Link{Delay: 30 * time.Millisecond}, 60)
+	c := joinDrawing(w, netlooptest.Link{Delay: 30 * time.Millisecond}, 60)
 	w.Step(120)
 	s := draw(c, 60)
 	shown, frames := 0, 0
@@ -265,7 +265,7 @@ func TestTheViewAfterABreak(t *testing.T) {
 	w.Break(c)
 	w.Step(240)
 	if st := c.Stats(); st.Resumes != 1 || shown != frames || s.back > 0 || st.ViewDelay > 100*time.Millisecond {
-		t.Errorf("%d resumes: shown in %d of %d frames, %d times back, %v behind", st.Resumes, shown, frames, s.back, st.ViewDelay)
+		t.Errorf("%d resumes: drawn in %d of %d frames, %d moved back, delay %v", st.Resumes, shown, frames, s.back, st.ViewDelay)
 	}
 	before := c.ViewTime()
 	w.Restart(&rails{})
@@ -276,16 +276,16 @@ func TestTheViewAfterABreak(t *testing.T) {
 	s.uneven = 0
 	w.Step(60)
 	if v := c.ViewTime(); shown != frames || v >= before || s.uneven > 5 {
-		t.Errorf("of the other server: shown in %d of %d frames, at %v after %v, %d uneven", shown, frames, v, before, s.uneven)
+		t.Errorf("of the other server: drawn in %d of %d frames, at %v after %v, %d uneven", shown, frames, v, before, s.uneven)
 	}
 }
 
-// While a server sends every other snapshot, and when it does so no more, what moves evenly is
-// drawn evenly, but for the moments of change.
-func TestAnOverloadedServersTrainIsDrawnEvenly(t *testing.T) {
+// Even motion is drawn evenly while a server sends every other snapshot, and afterwards, except
+// at the changes.
+func TestMotionIsDrawnEvenlyDuringOverload(t *testing.T) {
 	g := &rails{}
 	w := netlooptest.New(t, g)
-	c := ridden(w, netlooptest.Link{Delay: 30 * time.Millisecond}, 144)
+	c := joinDrawing(w, netlooptest.Link{Delay: 30 * time.Millisecond}, 144)
 	w.Step(120)
 	s := draw(c, 60)
 	level := netloop.OverloadNone
@@ -309,9 +309,9 @@ func TestAnOverloadedServersTrainIsDrawnEvenly(t *testing.T) {
 	}
 }
 
-// What has no room in the budget stands still, and then goes where it is; nothing goes back or
-// beyond what the server had.
-func TestWhatHasToWaitForRoomIsDrawnWhereItWas(t *testing.T) {
+// Objects without room in the budget are drawn at their last state, and later at the new one,
+// never back or beyond the server's.
+func TestDeferredObjectsAreDrawnAtTheirLastState(t *testing.T) {
 	w := netlooptest.New(t, &depot{}, netlooptest.Room(netloop.RoomSpec{Budget: 300}))
 	var all []*netloop.Object[train]
 	w.Tick(func(tick *netloop.Tick) {
@@ -319,7 +319,7 @@ func TestWhatHasToWaitForRoomIsDrawnWhereItWas(t *testing.T) {
 			all = append(all, trains.Spawn(tick, train{}))
 		}
 	})
-	c := ridden(w, netlooptest.Link{Delay: 30 * time.Millisecond, Loss: 0.05}, 100)
+	c := joinDrawing(w, netlooptest.Link{Delay: 30 * time.Millisecond, Loss: 0.05}, 100)
 	at, moved := map[netloop.Ref[train]]float64{}, 0
 	c.On(netloop.PostLateUpdate, "test.look", func(*netloop.Tick) {
 		for o, s := range client.Views(c, trains) {
@@ -344,16 +344,16 @@ func TestWhatHasToWaitForRoomIsDrawnWhereItWas(t *testing.T) {
 	}
 	for ref, x := range at {
 		if x < 100 {
-			t.Errorf("%v has come to %v", ref, x)
+			t.Errorf("%v is at %v", ref, x)
 		}
 	}
 }
 
-// While no snapshots come, a class that asks for it goes on for as long as it wants; others wait.
+// Without snapshots, a class with extrapolation continues for its configured time; others wait.
 func TestExtrapolationIsBounded(t *testing.T) {
 	for _, d := range []time.Duration{0, 50 * time.Millisecond} {
 		w := netlooptest.New(t, &rails{})
-		c := ridden(w, netlooptest.Link{Delay: 30 * time.Millisecond}, 144, client.Extrapolate(d))
+		c := joinDrawing(w, netlooptest.Link{Delay: 30 * time.Millisecond}, 144, client.Extrapolate(d))
 		w.Step(120)
 		var x float64
 		c.On(netloop.PostLateUpdate, "test.look", func(*netloop.Tick) {
@@ -373,8 +373,8 @@ func TestExtrapolationIsBounded(t *testing.T) {
 	}
 }
 
-// View serves what is not interpolated too, with the newest state; it allocates nothing.
-func TestViewWithoutInterpolationIsTheNewestState(t *testing.T) {
+// View returns the newest state of objects without interpolation, and allocates no memory.
+func TestViewWithoutInterpolationReturnsTheNewestState(t *testing.T) {
 	w := netlooptest.New(t, &rails{})
 	c := play(t, w, netlooptest.Link{Delay: 30 * time.Millisecond})
 	w.Step(60)
@@ -387,7 +387,7 @@ func TestViewWithoutInterpolationIsTheNewestState(t *testing.T) {
 		}
 	})
 	if v, newest := c.ViewMoment(), c.Stats().Applied; v != (netloop.Moment{From: newest, To: newest}) || c.ViewTime() != c.TickRate().Period()*time.Duration(newest) && c.ViewTime() == 0 {
-		t.Errorf("it sees %+v at %v, the newest is %d", v, c.ViewTime(), newest)
+		t.Errorf("View returns %+v at %v, the newest is %d", v, c.ViewTime(), newest)
 	}
 	client.Interpolate(c, trains)
 	w.Step(60)
@@ -412,7 +412,7 @@ func TestViewWithoutInterpolationIsTheNewestState(t *testing.T) {
 	})
 	w.Step(60)
 	if _, ok := client.View(c, o); ok || gone == 0 {
-		t.Errorf("after its end it is shown: %v, in %d frames", ok, gone)
+		t.Errorf("after its end it is drawn: %v, in %d frames", ok, gone)
 	}
 	defer func() {
 		want := `client: Interpolate: class "crate" belongs to another schema than Config.Schema`

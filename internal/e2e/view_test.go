@@ -22,9 +22,9 @@ var (
 	trains  = netloop.NewClass[train](railway, "train")
 )
 
-// rails is a game of a train that runs one unit in each tick once it may.
+// rails is a game with a train that moves by one unit per tick from a given tick on.
 type rails struct {
-	from   uint64 // the first tick in which it runs
+	from   uint64 // the first tick in which it moves
 	engine *netloop.Object[train]
 }
 
@@ -40,16 +40,16 @@ func (r *rails) Open(room *netloop.Room) error {
 	return nil
 }
 
-// drawings are what a client has drawn of the train, frame by frame.
+// drawings are a client's drawn positions of the train, by frame.
 type drawings struct {
-	worst, best float64 // speeds, as parts of the true one
+	worst, best float64 // speeds, relative to the real one
 	frames      int
 	last        float64
 	back        int
-	uneven      int // frames of a speed that is off by more than a clock is ever led
+	uneven      int // frames whose speed error exceeds the slew
 }
 
-// draw looks at the train in each frame from now on.
+// draw draws the train in each frame from now on.
 func draw(c *client.Client, rate float64) *drawings {
 	s := &drawings{worst: 1, best: 1, last: math.NaN()}
 	c.On(netloop.PostLateUpdate, "test.draw", func(t *netloop.Tick) {
@@ -71,9 +71,8 @@ func draw(c *client.Client, rate float64) *drawings {
 	return s
 }
 
-// At any frame rate, and whether each tick is sent or every third, what moves evenly is drawn
-// evenly.
-func TestWhatMovesEvenlyIsDrawnEvenly(t *testing.T) {
+// Even motion is drawn evenly at any frame rate, for snapshots of each tick or every third.
+func TestEvenMotionIsDrawnEvenly(t *testing.T) {
 	for _, fps := range []int{24, 60, 144, 240} {
 		for _, every := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%dfps/%d", fps, every), func(t *testing.T) {
@@ -94,10 +93,9 @@ func TestWhatMovesEvenlyIsDrawnEvenly(t *testing.T) {
 	}
 }
 
-// With 20 ms of jitter and 5 % of the datagrams lost, at most 1 % of the frames lack a neighbour
-// and are uneven because of it, at the price of a delay of what that takes; and nothing is drawn
-// that goes back.
-func TestFramesHaveBothNeighboursOverABadLink(t *testing.T) {
+// With 20 ms of jitter and 5 % loss, at most 1 % of the frames lack a snapshot and are uneven,
+// with the necessary delay, and no frame moves back.
+func TestFramesHaveBothSnapshotsOverABadLink(t *testing.T) {
 	seeds.OneGoroutine(t)
 	bad := netlooptest.Link{Delay: 65 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05}
 	for _, fps := range []int{24, 60, 144, 240} {
@@ -117,7 +115,7 @@ func TestFramesHaveBothNeighboursOverABadLink(t *testing.T) {
 				after := cl.Stats()
 				starved, drawn := after.Starved-before.Starved, after.Drawn-before.Drawn
 				if drawn < uint64(29*fps) || starved*100 > drawn || s.uneven*50 > s.frames || s.back > 0 || after.ViewJumps > 0 || after.ViewDelay > c.most {
-					t.Errorf("%d of %d frames lack a neighbour, %d are uneven, %d times back, %d jumps, %v behind", starved, drawn, s.uneven, s.back, after.ViewJumps, after.ViewDelay)
+					t.Errorf("%d of %d frames lack a snapshot, %d are uneven, %d times back, %d jumps, %v behind", starved, drawn, s.uneven, s.back, after.ViewJumps, after.ViewDelay)
 				}
 			})
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// sighting counts what a client is told of things, by their N.
-type sighting map[int32]string
+// watcherCounts counts a client's watcher calls for things, by their N.
+type watcherCounts map[int32]string
 
-func sight(c *client.Client) sighting {
-	s := sighting{}
+func watchThings(c *client.Client) watcherCounts {
+	s := watcherCounts{}
 	client.Watch(c, things, client.Watcher[thing]{
 		Spawn:   func(_ *netloop.Tick, o *netloop.Object[thing]) { s[o.State().N] += "+" },
 		Despawn: func(_ *netloop.Tick, _ *netloop.Object[thing], last thing) { s[last.N] += "-" },
@@ -21,14 +21,14 @@ func sight(c *client.Client) sighting {
 	return s
 }
 
-func (s sighting) want(t *testing.T, who string, n int32, told string) {
+func (s watcherCounts) want(t *testing.T, who string, n int32, told string) {
 	t.Helper()
 	if s[n] != told {
-		t.Errorf("%s: thing %d: told %q, want %q", who, n, s[n], told)
+		t.Errorf("%s: thing %d: got %q, want %q", who, n, s[n], told)
 	}
 }
 
-// server looks up the server's record of a client.
+// server returns the server's record of a client.
 func server(t *testing.T, tick *netloop.Tick, c *client.Client) *netloop.Client {
 	t.Helper()
 	s, ok := tick.Client(c.ID())
@@ -41,7 +41,7 @@ func server(t *testing.T, tick *netloop.Tick, c *client.Client) *netloop.Client 
 func TestVisibleToShowsAndHides(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	a, b := play(t, w, perfect), play(t, w, perfect)
-	sa, sb := sight(a), sight(b)
+	sa, sb := watchThings(a), watchThings(b)
 	var o *netloop.Object[thing]
 	w.Tick(func(tick *netloop.Tick) {
 		o = things.Spawn(tick, thing{N: 1}, netloop.VisibleTo(netloop.To(a.ID())))
@@ -49,7 +49,7 @@ func TestVisibleToShowsAndHides(t *testing.T) {
 		things.Spawn(tick, thing{N: 3}, netloop.VisibleTo(netloop.Everyone()))
 	})
 	w.Step(3)
-	w.Tick(func(tick *netloop.Tick) { // Hiding and showing in one tick is nothing.
+	w.Tick(func(tick *netloop.Tick) { // Hiding and showing in one tick has no effect.
 		o.SetVisible(tick, netloop.To())
 		o.SetVisible(tick, netloop.To(a.ID()))
 	})
@@ -75,9 +75,9 @@ func TestVisibleToShowsAndHides(t *testing.T) {
 	w.Until(60, func() bool { return agreed == 2 })
 }
 
-// TestTargetsAreAskedForJoiners: after OnJoin has run, so that a function may read
-// what the game knows of the client by then.
-func TestTargetsAreAskedForJoiners(t *testing.T) {
+// TestTargetFunctionsRunForJoiners: after OnJoin, so a function may use the game's data of the
+// client.
+func TestTargetFunctionsRunForJoiners(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		red := netloop.NewPerClient[bool](r)
 		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
@@ -90,14 +90,14 @@ func TestTargetsAreAskedForJoiners(t *testing.T) {
 		})
 	})
 	a, b := w.Join("red", nil, perfect), w.Join("blue", nil, perfect)
-	sa, sb := sight(a), sight(b)
+	sa, sb := watchThings(a), watchThings(b)
 	w.Step(5)
 	sa.want(t, "red", 1, "+")
 	sb.want(t, "blue", 1, "")
 }
 
-// TestTargetsAreNotAskedForLeavers: nothing of the room looks at a client that has gone.
-func TestTargetsAreNotAskedForLeavers(t *testing.T) {
+// TestTargetFunctionsDoNotRunForLeavers: no function gets a client that has left.
+func TestTargetFunctionsDoNotRunForLeavers(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	stays, leaves := play(t, w, perfect), play(t, w, perfect)
 	if err := leaves.Close(); err != nil {
@@ -113,12 +113,12 @@ func TestTargetsAreNotAskedForLeavers(t *testing.T) {
 	})
 	w.Step(3)
 	if !slices.Equal(asked, []netloop.ClientID{stays.ID()}) {
-		t.Errorf("asked for %v, and %d alone is there", asked, stays.ID())
+		t.Errorf("called for %v, and only %d is in the room", asked, stays.ID())
 	}
 }
 
-// TestFunctionsAreAskedOnlyWhenTold: not each tick.
-func TestFunctionsAreAskedOnlyWhenTold(t *testing.T) {
+// TestTargetFunctionsRunOnlyAfterInvalidate: not in each tick.
+func TestTargetFunctionsRunOnlyAfterInvalidate(t *testing.T) {
 	open, asked := false, 0
 	var o *netloop.Object[thing]
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
@@ -130,14 +130,14 @@ func TestFunctionsAreAskedOnlyWhenTold(t *testing.T) {
 		})
 	}))
 	a := play(t, w, perfect)
-	s := sight(a)
+	s := watchThings(a)
 	before := asked
 	open = true
 	w.Tick(func(tick *netloop.Tick) { o.Edit(tick).X++ })
 	w.Step(5)
 	s.want(t, "a", 1, "")
 	if asked != before {
-		t.Errorf("asked %d times without a reason", asked-before)
+		t.Errorf("called %d times without a reason", asked-before)
 	}
 	w.Tick(func(tick *netloop.Tick) { o.Invalidate(tick) })
 	w.Step(5)
@@ -150,7 +150,7 @@ func TestFunctionsAreAskedOnlyWhenTold(t *testing.T) {
 func TestOwnerOfFollowsTheOwner(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	a, b := play(t, w, perfect), play(t, w, perfect)
-	sa, sb := sight(a), sight(b)
+	sa, sb := watchThings(a), watchThings(b)
 	var o *netloop.Object[thing]
 	w.Tick(func(tick *netloop.Tick) {
 		o = things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(a.ID()))
@@ -165,9 +165,9 @@ func TestOwnerOfFollowsTheOwner(t *testing.T) {
 
 func TestGroupsShowAndHideTheirObjects(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
-	team, spies := netloop.NewClientGroup(), netloop.NewClientGroup()
+	team, otherTeam := netloop.NewClientGroup(), netloop.NewClientGroup()
 	a, b := play(t, w, perfect), play(t, w, perfect)
-	sa, sb := sight(a), sight(b)
+	sa, sb := watchThings(a), watchThings(b)
 	got := map[netloop.ClientID]int{}
 	for _, c := range []*client.Client{a, b} {
 		client.Handle(c, told, func(*netloop.Tick, text) { got[c.ID()]++ })
@@ -176,8 +176,8 @@ func TestGroupsShowAndHideTheirObjects(t *testing.T) {
 		team.Add(tick, server(t, tick, a))
 		team.Add(tick, server(t, tick, a)) // once is enough
 		things.Spawn(tick, thing{N: 1}, netloop.VisibleTo(netloop.InGroup(team)))
-		things.Spawn(tick, thing{N: 2}, netloop.VisibleTo(netloop.InGroup(team).And(netloop.InGroup(spies))))
-		things.Spawn(tick, thing{N: 3}, netloop.VisibleTo(netloop.To(b.ID()).Or(netloop.InGroup(spies)).Except(b.ID())))
+		things.Spawn(tick, thing{N: 2}, netloop.VisibleTo(netloop.InGroup(team).And(netloop.InGroup(otherTeam))))
+		things.Spawn(tick, thing{N: 3}, netloop.VisibleTo(netloop.To(b.ID()).Or(netloop.InGroup(otherTeam)).Except(b.ID())))
 		told.Send(tick, netloop.InGroup(team), text{})
 	})
 	w.Step(3)
@@ -187,10 +187,10 @@ func TestGroupsShowAndHideTheirObjects(t *testing.T) {
 		t.Errorf("the group's message reached %v", got)
 	}
 	w.Tick(func(tick *netloop.Tick) {
-		spies.Add(tick, server(t, tick, a))
-		spies.Add(tick, server(t, tick, b))
+		otherTeam.Add(tick, server(t, tick, a))
+		otherTeam.Add(tick, server(t, tick, b))
 		team.Add(tick, server(t, tick, b))
-		team.Remove(tick, server(t, tick, b)) // within one tick: nothing
+		team.Remove(tick, server(t, tick, b)) // within one tick: no effect
 	})
 	w.Step(3)
 	w.Tick(func(tick *netloop.Tick) {
@@ -198,7 +198,7 @@ func TestGroupsShowAndHideTheirObjects(t *testing.T) {
 		team.Remove(tick, server(t, tick, a))
 		team.Add(tick, server(t, tick, b))
 		if !team.Has(server(t, tick, b)) || team.Has(server(t, tick, a)) {
-			t.Error("the group does not know its members")
+			t.Error("the group lacks its members")
 		}
 	})
 	w.Step(3)
@@ -211,7 +211,7 @@ func TestGroupsShowAndHideTheirObjects(t *testing.T) {
 	}
 }
 
-// Who was added twice is in the group once, and gone with the first Remove.
+// A client added twice is in the group once, and leaves it with the first Remove.
 func TestAMemberIsInItsGroupOnce(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	a := play(t, w, perfect)
@@ -242,8 +242,8 @@ func TestGroupsPerClientAreBounded(t *testing.T) {
 	})
 }
 
-// TestTargetThatPanicsHides: the room goes on, and what nobody may judge nobody has.
-func TestTargetThatPanicsHides(t *testing.T) {
+// TestAPanicOfATargetFunctionHidesTheObject: the room continues, and no client gets the object.
+func TestAPanicOfATargetFunctionHidesTheObject(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {
 			things.Spawn(tick, thing{N: 1}, netloop.VisibleTo(netloop.Where(func(*netloop.Client) bool { panic("no") })))
@@ -251,13 +251,13 @@ func TestTargetThatPanicsHides(t *testing.T) {
 		})
 	}, netlooptest.AllowPanics())
 	c := w.Join("", nil, perfect)
-	s := sight(c)
+	s := watchThings(c)
 	w.Step(5)
 	s.want(t, "a", 1, "")
 	s.want(t, "a", 2, "+")
 }
 
-// Each value tells the tick of its capture, on both sides.
+// Each value has the tick of its capture, on both sides.
 func TestChangedIsTheServersTick(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	c := play(t, w, perfect)
@@ -270,7 +270,7 @@ func TestChangedIsTheServersTick(t *testing.T) {
 	var want []uint64
 	for n := range int32(3) {
 		w.Tick(func(tick *netloop.Tick) {
-			if want = append(want, tick.Number()+1); n == 0 { // captured in the tick that comes
+			if want = append(want, tick.Number()+1); n == 0 { // captured in the next tick
 				o = things.Spawn(tick, thing{})
 			} else {
 				o.Edit(tick).N = n
@@ -286,10 +286,9 @@ func TestChangedIsTheServersTick(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoMovesIsJudged: a change of a group asks the objects that name it about the client
-// that has come or gone, and about nobody else; the members of a group that nothing names cost
-// nothing.
-func TestOnlyWhoMovesIsJudged(t *testing.T) {
+// TestAGroupChangeJudgesOnlyItsMember: a change of a group judges only the objects that use it,
+// and only for the added or removed client. A group without objects costs no time.
+func TestAGroupChangeJudgesOnlyItsMember(t *testing.T) {
 	const objects, clients = 30, 8
 	asked := map[netloop.ClientID]int{}
 	count := netloop.Where(func(c *netloop.Client) bool { asked[c.ID()]++; return true })
@@ -305,7 +304,7 @@ func TestOnlyWhoMovesIsJudged(t *testing.T) {
 	for range clients {
 		all = append(all, play(t, w, perfect))
 	}
-	s := sight(all[3])
+	s := watchThings(all[3])
 	change := func(what string, times int, fn func(*netloop.Tick)) {
 		t.Helper()
 		clear(asked)
@@ -313,7 +312,7 @@ func TestOnlyWhoMovesIsJudged(t *testing.T) {
 		w.Step(3)
 		for i, c := range all {
 			if want := times * objects; i == 3 && asked[c.ID()] != want || i != 3 && asked[c.ID()] != 0 {
-				t.Errorf("%s: client %d of %d is asked about %d times, want %d of the fourth alone", what, i, clients, asked[c.ID()], want)
+				t.Errorf("%s: client %d of %d was judged %d times, want %d of the fourth alone", what, i, clients, asked[c.ID()], want)
 			}
 		}
 	}
@@ -325,5 +324,5 @@ func TestOnlyWhoMovesIsJudged(t *testing.T) {
 	})
 	change("another group", 0, func(tick *netloop.Tick) { other.Add(tick, server(t, tick, all[3])) })
 	change("added again", 1, func(tick *netloop.Tick) { club.Add(tick, server(t, tick, all[3])) })
-	s.want(t, "who moved", 0, "+-+")
+	s.want(t, "the group's new member", 0, "+-+")
 }

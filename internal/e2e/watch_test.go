@@ -12,14 +12,14 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// diary writes down what watchers are told, in their order.
-type diary struct{ lines []string }
+// callLog records watcher calls in order.
+type callLog struct{ lines []string }
 
-func (d *diary) note(who, what string, n int32) {
+func (d *callLog) note(who, what string, n int32) {
 	d.lines = append(d.lines, fmt.Sprint(who, " ", what, " ", n))
 }
 
-func (d *diary) watcher(who string) client.Watcher[thing] {
+func (d *callLog) watcher(who string) client.Watcher[thing] {
 	return client.Watcher[thing]{
 		Spawn:   func(_ *netloop.Tick, o *netloop.Object[thing]) { d.note(who, "spawn", o.State().N) },
 		Change:  func(_ *netloop.Tick, o *netloop.Object[thing], old thing) { d.note(who, "change", o.State().N) },
@@ -27,16 +27,16 @@ func (d *diary) watcher(who string) client.Watcher[thing] {
 	}
 }
 
-// told compares what was noted since the last call.
-func (d *diary) told(t *testing.T, want ...string) {
+// told compares the records since the last call.
+func (d *callLog) told(t *testing.T, want ...string) {
 	t.Helper()
 	if !slices.Equal(d.lines, want) {
-		t.Errorf("told %q, want %q", d.lines, want)
+		t.Errorf("got %q, want %q", d.lines, want)
 	}
 	d.lines = nil
 }
 
-// watched is a world with one client, and objects that the test changes.
+// watched is a world with one client and objects that the test changes.
 type watched struct {
 	*netlooptest.World
 	c       *client.Client
@@ -57,14 +57,14 @@ func newWatched(t *testing.T, objects int, o ...netlooptest.Option) *watched {
 	return w
 }
 
-// change lets the server change its objects, and the client hear of it.
+// change changes the server's objects and steps until the client has the changes.
 func (w *watched) change(fn func(*netloop.Tick)) {
 	w.Tick(fn)
 	w.Step(4)
 }
 
-func TestWatchersOfAClassAddUp(t *testing.T) {
-	w, d := newWatched(t, 1), &diary{}
+func TestSeveralWatchersOfAClassAreCalled(t *testing.T) {
+	w, d := newWatched(t, 1), &callLog{}
 	stopA := client.Watch(w.c, things, d.watcher("a"))
 	w.Step(1)
 	d.told(t, "a spawn 0")
@@ -74,7 +74,7 @@ func TestWatchersOfAClassAddUp(t *testing.T) {
 	w.change(func(tick *netloop.Tick) { w.objects[0].Edit(tick).N = 5 })
 	d.told(t, "a change 5", "b change 5")
 	stopA()
-	stopA() // Twice is nothing.
+	stopA() // A second call has no effect.
 	w.change(func(tick *netloop.Tick) { w.objects[0].Edit(tick).N = 6 })
 	d.told(t, "b change 6")
 	client.Watch(w.c, things, client.Watcher[thing]{Despawn: d.watcher("c").Despawn})
@@ -84,13 +84,13 @@ func TestWatchersOfAClassAddUp(t *testing.T) {
 	d.told(t, "c despawn 7")
 }
 
-func TestAWatcherThatIsStoppedHearsNothingMore(t *testing.T) {
-	w, d := newWatched(t, 3), &diary{}
+func TestAStoppedWatcherIsNotCalled(t *testing.T) {
+	w, d := newWatched(t, 3), &callLog{}
 	var stop, stopOther func()
 	stop = client.Watch(w.c, things, client.Watcher[thing]{
 		Spawn: func(_ *netloop.Tick, o *netloop.Object[thing]) {
 			d.note("a", "spawn", o.State().N)
-			if o.State().N == 1 { // In the midst of what exists.
+			if o.State().N == 1 { // During the calls for existing objects.
 				stop()
 			}
 		},
@@ -101,7 +101,7 @@ func TestAWatcherThatIsStoppedHearsNothingMore(t *testing.T) {
 
 	client.Watch(w.c, things, client.Watcher[thing]{Change: func(_ *netloop.Tick, o *netloop.Object[thing], _ thing) {
 		d.note("b", "change", o.State().N)
-		stopOther() // The next one in the list.
+		stopOther() // the next watcher in the list
 	}})
 	stopOther = client.Watch(w.c, things, client.Watcher[thing]{Change: d.watcher("c").Change})
 	client.Watch(w.c, things, client.Watcher[thing]{Change: d.watcher("d").Change})
@@ -109,16 +109,16 @@ func TestAWatcherThatIsStoppedHearsNothingMore(t *testing.T) {
 	w.change(func(tick *netloop.Tick) { w.objects[0].Edit(tick).N = 5 })
 	d.told(t, "b change 5", "d change 5")
 
-	// The watcher is stopped before the Step that would tell of what exists.
+	// The watcher is stopped before the Step with its calls for existing objects.
 	client.Watch(w.c, things, d.watcher("early"))()
 	w.Step(1)
 	d.told(t)
 }
 
-// A watcher that comes while others are told of a packet has seen what the packet led to: it is
-// told of each object once.
-func TestAWatcherOfACallbackIsToldOfEachObjectOnce(t *testing.T) {
-	w, d := newWatched(t, 1), &diary{}
+// A watcher added by the callback of another one, for a packet that was already applied, is
+// called once for each object.
+func TestAWatcherAddedInACallbackIsCalledOncePerObject(t *testing.T) {
+	w, d := newWatched(t, 1), &callLog{}
 	added := false
 	client.Watch(w.c, things, client.Watcher[thing]{Spawn: func(_ *netloop.Tick, o *netloop.Object[thing]) {
 		if o.State().N == 10 && !added {
@@ -137,9 +137,9 @@ func TestAWatcherOfACallbackIsToldOfEachObjectOnce(t *testing.T) {
 	d.told(t, "late change 8")
 }
 
-func TestTheNewsOfAPanickingWatcherReachTheOthers(t *testing.T) {
+func TestAPanicOfAWatcherDoesNotStopOtherWatchers(t *testing.T) {
 	var log strings.Builder
-	w, d := newWatched(t, 20), &diary{}
+	w, d := newWatched(t, 20), &callLog{}
 	c := w.JoinAs(client.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, perfect)
 	client.Watch(c, things, client.Watcher[thing]{
 		Spawn:  func(*netloop.Tick, *netloop.Object[thing]) { panic("a bad watcher") },
@@ -156,6 +156,6 @@ func TestTheNewsOfAPanickingWatcherReachTheOthers(t *testing.T) {
 		t.Errorf("%d panics are counted", n)
 	}
 	if n := strings.Count(log.String(), "a bad watcher"); n != 1 || !strings.Contains(log.String(), "watch_test.go") {
-		t.Errorf("%d lines of it: %s", n, log.String())
+		t.Errorf("%d log lines: %s", n, log.String())
 	}
 }

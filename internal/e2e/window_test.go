@@ -10,9 +10,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// At each rate of fixed steps, frame rate and round trip up to 2 s the client makes an input for
-// each step, the server runs them, and the own object is corrected when the server has moved it.
-func TestWindowsCoverTwoSecondsOfPlay(t *testing.T) {
+// At each step rate, frame rate and round trip up to 2 s the client makes an input for each step,
+// the server runs them, and a server change of the own object is corrected.
+func TestInputWindowsCoverTwoSeconds(t *testing.T) {
 	const ms = time.Millisecond
 	for _, x := range []struct {
 		hz  uint64

@@ -51,7 +51,7 @@ func TestPostRunsInATickWithoutAClient(t *testing.T) {
 	t.Error("posts are not bounded")
 }
 
-func TestGoHandsItsResultToALaterTick(t *testing.T) {
+func TestTheResultOfGoRunsInALaterTick(t *testing.T) {
 	release := make(chan struct{})
 	var result string
 	var asked, came uint64
@@ -102,6 +102,6 @@ func TestSettleMakesWorkRepeatable(t *testing.T) {
 	w.Settle()
 	w.Step(1)
 	if !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
-		t.Errorf("the results came as %v", got)
+		t.Errorf("the results are %v", got)
 	}
 }

@@ -302,7 +302,7 @@ func TestFactorIsAskedOnlyWhenTheBudgetIsShort(t *testing.T) {
 
 // While the world sheds, objects of a weight below 1 are sent at their minimum rate. Other objects,
 // and those that the client does not have yet, are not affected.
-func TestSheddingSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
+func TestOverloadSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
 	u := newRush(t, 3)
 	u.w.SetWeight(u.rocks[0], 0.5)
 	u.w.SetClassWeight(u.ship, 0.9, 4)
