@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// Two client builds whose schemas differ from the world of game_test.go: the first has other
+// Two client builds with schemas other than the world of game_test.go: the first has other
 // fields in thing and no note, the second the reverse.
 type (
 	thingElsewhere struct {

@@ -26,7 +26,7 @@ func stepper(tb testing.TB, s script) func() {
 	}
 }
 
-// unchangedGame is a game of 50 empty systems and 1 000 objects that nobody edits.
+// unchangedGame is a game of 50 empty systems and 1 000 objects without edits.
 func unchangedGame(r *netloop.Room) {
 	for i := range 50 {
 		r.On(stages[i%len(stages)], fmt.Sprint("test.", i), func(*netloop.Tick) {})
@@ -71,7 +71,7 @@ func BenchmarkTickThatEditsEverything(b *testing.B) {
 	}
 }
 
-// dropping returns a stepper whose ticks follow the given number of dropped ones.
+// dropping returns a stepper that drops the given number of ticks before each one.
 func dropping(tb testing.TB, server *netloop.Server) func(dropped uint64) {
 	in := bridge.Netloop.Server(server).Room
 	tick := uint64(0)

@@ -60,7 +60,7 @@ func newMessageLog(t *testing.T) *messageLog {
 	return &messageLog{t: t, sent: map[[2]uint32]*posted{}, next: map[uint32]uint32{}, said: map[uint32]string{}, last: map[string]uint32{}}
 }
 
-// gossipGame is a game whose rooms send each other random messages.
+// gossipGame is a game of rooms that send each other random messages.
 type gossipGame struct {
 	book   *messageLog
 	server *netloop.Server

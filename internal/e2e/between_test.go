@@ -20,7 +20,7 @@ var (
 	results = netloop.NewRPC[result](letters, "result", netloop.ServerOnly(), netloop.AtStage(netloop.PreUpdate, netloop.PostLateUpdate))
 	pings   = netloop.NewRPC[result](letters, "ping")
 	orders  = netloop.NewRPC[result](letters, "order")
-	// A client whose build lacks the server-only mark of these.
+	// A client of a build without the server-only mark of these.
 	forging      = netloop.NewSchema("letters", 1, 0)
 	forgedResult = netloop.NewRPC[result](forging, "result", netloop.AtStage(netloop.PreUpdate, netloop.PostLateUpdate))
 	_            = netloop.NewRPC[result](forging, "ping")

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// pilot is a game whose clients make inputs of one type, of which it stores the last.
+// pilot is a game with inputs of one type, which stores the last one.
 func pilot[M any](s *netloop.Schema, last *M) (game, *netloop.Input[M]) {
 	in := netloop.NewInput[M](s, nil)
 	return game{schema: s, script: func(r *netloop.Room) {

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// trees is a world whose systems record that they ran.
+// trees is a world with systems that record their calls.
 type trees struct {
 	room *netloop.Room
 	ran  []string

@@ -117,7 +117,7 @@ func waitFor(t testing.TB, ok func() bool) {
 	}
 }
 
-// newUnrunServer makes a server, and checks at the end of the test that it leaked nothing.
+// newUnrunServer makes a server, and checks at the end of the test that it has no leaks.
 func newUnrunServer(t *testing.T, cfg netloop.Config, g netloop.Game) *netloop.Server {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()

@@ -37,7 +37,7 @@ func TestABurstWithinTheLimitsArrivesWhole(t *testing.T) {
 
 const period = time.Second / 60
 
-// expensive is a room whose handlers take 100 µs each.
+// expensive is a room with handlers of 100 µs each.
 type expensive struct {
 	spend   func(time.Duration)
 	now     func() time.Duration

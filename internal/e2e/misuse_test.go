@@ -91,7 +91,7 @@ func TestRefusedValuesReplay(t *testing.T) {
 	}
 }
 
-// ignoreErrors is a test whose Errorf is ignored.
+// ignoreErrors is a test that ignores Errorf.
 type ignoreErrors struct{ testing.TB }
 
 func (ignoreErrors) Errorf(string, ...any) {}

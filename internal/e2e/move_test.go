@@ -258,7 +258,7 @@ func TestAMovedClientIsTheSamePlayer(t *testing.T) {
 	}
 }
 
-// Rooms replay whose clients moved in and out.
+// Recordings of rooms replay after clients moved in and out.
 func TestMovesReplay(t *testing.T) {
 	g := lobbyGame(func(r *netloop.Room) {
 		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {

@@ -21,7 +21,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// heavy makes a world whose ticks take as long as load says, beside the busy game.
+// heavy makes a world with the busy game and ticks as long as load.
 func heavy(t *testing.T, load *time.Duration, spec netloop.RoomSpec) *netlooptest.World {
 	t.Helper()
 	var w *netlooptest.World
@@ -200,7 +200,7 @@ func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 	}
 }
 
-// TestOverloadReplays records a server whose overload rises and falls, and replays it without
+// TestOverloadReplays records a server with rising and falling overload, and replays it without
 // load: the same levels act in the same ticks.
 func TestOverloadReplays(t *testing.T) {
 	seeds.OneGoroutine(t)

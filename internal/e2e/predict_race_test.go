@@ -16,7 +16,7 @@ var (
 	farAway = netlooptest.Link{Delay: 125 * time.Millisecond, Jitter: 10 * time.Millisecond}
 )
 
-// steeringClient is a client whose inputs the test sets.
+// steeringClient is a client with inputs set by the test.
 type steeringClient struct {
 	*client.Client
 	in rudder

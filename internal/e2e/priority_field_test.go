@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game for the weight tag: wrecks whose dust changes in every tick and exceeds the budget.
+// The game for the weight tag: wrecks with dust that changes in every tick and exceeds the budget.
 var (
 	yard   = netloop.NewSchema("yard", 1, 0)
 	wrecks = netloop.NewClass[wreck](yard, "wreck")

@@ -22,7 +22,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// mixed is a game whose state depends on all inputs of a room: messages, calls, posts, results,
+// mixed is a game with state that depends on all inputs of a room: messages, calls, posts, results,
 // joins, drops, returns, leaves, round trips, the time of day and random numbers.
 func mixed(room **netloop.Room) script {
 	return func(r *netloop.Room) {

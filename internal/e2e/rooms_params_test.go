@@ -19,7 +19,7 @@ type rules struct {
 	Packs  []uint8
 }
 
-// reading is a game whose rooms record the parameters with which they were opened.
+// reading is a game of rooms that record the parameters of their opening.
 func reading(t *testing.T, also func(*netloop.Room)) (script, map[string]rules) {
 	read := map[string]rules{}
 	var mu sync.Mutex // Rooms are opened concurrently.

@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// Close of a server that listened but did not run releases everything, once, and the server
+// Close of a server that listened but did not run releases all resources, once, and the server
 // cannot be used again. A client that has connected gets the reason.
 func TestAServerThatIsNotRunIsClosed(t *testing.T) {
 	started, closed, asked := 0, 0, make(chan struct{})

@@ -95,7 +95,7 @@ func (g *lifeGame) Open(r *netloop.Room) error {
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		g.become(c, "", "there")
-		delete(g.kicked, c.ID()) // A player who rejoins at once may get the old id.
+		delete(g.kicked, c.ID()) // A player that rejoins at once may get the old id.
 		*g.perID.Of(c) = lifeRecord{join: c.Join(), pawn: pawns.Spawn(t, pawn{}, netloop.OwnedBy(c.ID()))}
 		return nil
 	})

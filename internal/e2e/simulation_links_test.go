@@ -67,7 +67,7 @@ var events = []event{
 	})},
 }
 
-// onGuest applies a function to a random client in the room whose link has no event.
+// onGuest applies a function to a random client in the room without a link event.
 func onGuest(do func(s *simulation, g *guest)) func(*simulation) {
 	return func(s *simulation) {
 		g := s.m.guests[s.rng.IntN(len(s.m.guests))]

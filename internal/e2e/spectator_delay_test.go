@@ -19,7 +19,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// delayed is a room whose spectators see it with a delay of two seconds, 60 ticks.
+// delayed is a room with a spectator delay of two seconds, 60 ticks.
 var delayed = netloop.RoomSpec{Rate: netloop.Hz(30), MaxSpectators: 4, SpectatorDelay: 2 * time.Second}
 
 const delayedTicks = 60

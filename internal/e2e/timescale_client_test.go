@@ -34,7 +34,7 @@ func (s stretch) exact(game time.Duration) *big.Rat {
 	return r.Add(s.sum, r.Mul(r, new(big.Rat).SetInt64(int64(game-s.from))))
 }
 
-// scaledWorld is a room whose scale the test changes at random.
+// scaledWorld is a room with random changes of its scale.
 type scaledWorld struct {
 	*netlooptest.World
 	past history

@@ -20,7 +20,7 @@ type whistle struct {
 
 var whistles = netloop.NewRPC[whistle](railway, "whistle")
 
-// depot is a game whose trains the test controls.
+// depot is a game with trains controlled by the test.
 type depot struct {
 	rails
 	run func(*netloop.Tick) // runs in each tick, unless nil

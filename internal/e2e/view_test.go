@@ -46,7 +46,7 @@ type drawings struct {
 	frames      int
 	last        float64
 	back        int
-	uneven      int // frames whose speed error exceeds the slew
+	uneven      int // frames with a speed error beyond the slew
 }
 
 // draw draws the train in each frame from now on.
