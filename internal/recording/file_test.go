@@ -47,7 +47,7 @@ func readAll(b []byte) (records []string, err error) {
 	}
 }
 
-func TestAFileThatBreaksOffIsGoodUpToItsLastRecord(t *testing.T) {
+func TestATruncatedFileIsValidUpToItsLastRecord(t *testing.T) {
 	file := sample(t, "one", "", "three")
 	if got, err := readAll(file); !errors.Is(err, io.EOF) || !reflect.DeepEqual(got, []string{"one", "", "three"}) {
 		t.Fatalf("%q, error %v", got, err)
@@ -76,7 +76,7 @@ func TestAFileThatBreaksOffIsGoodUpToItsLastRecord(t *testing.T) {
 	}
 }
 
-func TestEveryDamagedByteIsNoticed(t *testing.T) {
+func TestEveryDamagedByteIsDetected(t *testing.T) {
 	file := sample(t, "one", "two", "three")
 	for i := range file {
 		bad := bytes.Clone(file)
@@ -120,7 +120,7 @@ func fullTick() Tick {
 	}
 }
 
-func TestTicksComeBack(t *testing.T) {
+func TestTicksRoundTrip(t *testing.T) {
 	want := fullTick()
 	b, err := AppendTick(nil, &want)
 	if err != nil {
@@ -195,11 +195,11 @@ func FuzzTick(f *testing.F) {
 	})
 }
 
-var rewrite = flag.Bool("rewrite", false, "write the seeds of the fuzz targets anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the seeds of the fuzz targets")
 
 // The seeds of the fuzz targets are recordings and ticks of the current format, otherwise fuzzing
 // would start at rejected input. go test ./internal/recording -run Seeds -rewrite rewrites them.
-func TestSeedsAreWhatIsWrittenToday(t *testing.T) {
+func TestFuzzSeedsHaveTheCurrentFormat(t *testing.T) {
 	tick := fullTick()
 	full, err := AppendTick(nil, &tick)
 	empty, _ := AppendTick(nil, new(Tick))
@@ -224,7 +224,7 @@ func TestSeedsAreWhatIsWrittenToday(t *testing.T) {
 			}
 		}
 		if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, seed) {
-			t.Errorf("%s is not what is written today, error %v; -rewrite writes it anew", path, err)
+			t.Errorf("%s differs from the current encoding, error %v; -rewrite rewrites it", path, err)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestASinkWritesEverythingInOrder(t *testing.T) {
+func TestASinkWritesAllRecordsInOrder(t *testing.T) {
 	var out bytes.Buffer
 	s := NewSink(&out)
 	var want []byte
@@ -21,17 +21,17 @@ func TestASinkWritesEverythingInOrder(t *testing.T) {
 		t.Fatalf("%d bytes of %d, error %v", out.Len(), len(want), err)
 	}
 	if _, err := s.Write([]byte{1}); err == nil {
-		t.Error("a closed sink takes more")
+		t.Error("a closed sink accepts more")
 	}
 }
 
-// stuck is an output that blocks.
-type stuck struct{ free chan struct{} }
+// blockedWriter is an output that blocks.
+type blockedWriter struct{ free chan struct{} }
 
-func (s stuck) Write(b []byte) (int, error) { <-s.free; return len(b), nil }
+func (s blockedWriter) Write(b []byte) (int, error) { <-s.free; return len(b), nil }
 
-func TestASinkIsBoundedAndNeverWaits(t *testing.T) {
-	out := stuck{make(chan struct{})}
+func TestASinkIsBoundedAndNeverBlocks(t *testing.T) {
+	out := blockedWriter{make(chan struct{})}
 	const limit = 1 << 16
 	s := newSink(out, limit)
 	block := make([]byte, limit/8)
@@ -50,7 +50,7 @@ func TestASinkIsBoundedAndNeverWaits(t *testing.T) {
 	}
 }
 
-func TestASinkTellsWhyItFailed(t *testing.T) {
+func TestASinkReportsTheCauseOfItsFailure(t *testing.T) {
 	s := NewSink(brokenWriter{})
 	for {
 		if _, err := s.Write([]byte{1}); err != nil {

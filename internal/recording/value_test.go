@@ -26,7 +26,7 @@ type inner struct {
 	next *inner
 }
 
-type everything struct {
+type allTypes struct {
 	B     bool
 	I     int
 	I8    int8
@@ -59,7 +59,7 @@ func roundTrip[T any](t interface{ Fatalf(string, ...any) }, v T) T {
 	return *got
 }
 
-func TestValuesComeBackExactly(t *testing.T) {
+func TestValuesRoundTripExactly(t *testing.T) {
 	text := rapid.StringN(0, 8, -1)
 	in := rapid.Custom(func(t *rapid.T) inner {
 		v := inner{n: rapid.Int16().Draw(t, "n"), text: text.Draw(t, "text")}
@@ -70,7 +70,7 @@ func TestValuesComeBackExactly(t *testing.T) {
 	})
 	anys := rapid.SampledFrom([]any{nil, true, "x", []byte{1}, []byte{}, 7, int8(-7), uint16(9), float32(0.5), math.Inf(1), time.Second, []any{1, nil}, []string{}, map[string]any{"a": 1.5}})
 	rapid.Check(t, func(t *rapid.T) {
-		v := everything{
+		v := allTypes{
 			B: rapid.Bool().Draw(t, "b"), I: rapid.Int().Draw(t, "i"), I8: rapid.Int8().Draw(t, "i8"), U64: rapid.Uint64().Draw(t, "u"),
 			F32: rapid.Float32().Draw(t, "f32"), F64: rapid.Float64().Draw(t, "f64"), S: text.Draw(t, "s"),
 			Bytes: rapid.SampledFrom([][]byte{nil, {}, {1, 2}}).Draw(t, "bytes"),
@@ -85,25 +85,25 @@ func TestValuesComeBackExactly(t *testing.T) {
 			v.Ptr = new(int) // A pointer to zero is not nil.
 		}
 		if got := roundTrip(t, v); !reflect.DeepEqual(got, v) {
-			t.Fatalf("%+v came back as %+v", v, got)
+			t.Fatalf("%+v was decoded as %+v", v, got)
 		}
 	})
 	rate := &netloopv1.Rate{Num: 60, Den: 1}
-	if got := roundTrip(t, everything{Proto: rate}); !proto.Equal(got.Proto, rate) {
-		t.Fatalf("%v came back as %v", rate, got.Proto)
+	if got := roundTrip(t, allTypes{Proto: rate}); !proto.Equal(got.Proto, rate) {
+		t.Fatalf("%v was decoded as %v", rate, got.Proto)
 	}
 	b, err := AppendValue(nil, rate)
 	again := new(netloopv1.Rate)
 	if err = errors.Join(err, ReadValue(b, again)); err != nil || !proto.Equal(again, rate) {
-		t.Fatalf("%v came back as %v, error %v", rate, again, err)
+		t.Fatalf("%v was decoded as %v, error %v", rate, again, err)
 	}
 	if got := roundTrip(t, math.NaN()); !math.IsNaN(got) {
-		t.Fatalf("NaN came back as %v", got)
+		t.Fatalf("NaN was decoded as %v", got)
 	}
 }
 
 // Equal values have equal bytes, for each order of a map.
-func TestMapsAreWrittenInOneOrder(t *testing.T) {
+func TestMapsAreWrittenInSortedOrder(t *testing.T) {
 	m := map[string]int{}
 	for i := range 100 {
 		m[fmt.Sprint(i)] = i
@@ -114,12 +114,12 @@ func TestMapsAreWrittenInOneOrder(t *testing.T) {
 	}
 	for range 10 {
 		if b, _ := AppendValue(nil, &m); string(b) != string(first) {
-			t.Fatal("the same map has other bytes")
+			t.Fatal("equal maps have different bytes")
 		}
 	}
 }
 
-func TestWhatStandsForSomethingIsRefusedByName(t *testing.T) {
+func TestUnsupportedValuesAreRefusedByName(t *testing.T) {
 	loop := &inner{}
 	loop.next = loop
 	type player struct {
@@ -146,7 +146,7 @@ func TestWhatStandsForSomethingIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestErrorsAreKnownAgain(t *testing.T) {
+func TestErrorsRoundTripForErrorsIs(t *testing.T) {
 	sentinel := errors.New("no such player")
 	err := fmt.Errorf("loading %d: %w", 7, errors.Join(sentinel, context.DeadlineExceeded))
 	e, inexact := NewError(err)
@@ -158,7 +158,7 @@ func TestErrorsAreKnownAgain(t *testing.T) {
 	case again.Error() != err.Error():
 		t.Errorf("text %q", again.Error())
 	case !errors.Is(&again, sentinel), !errors.Is(&again, context.DeadlineExceeded), errors.Is(&again, io.EOF), errors.Is(&again, context.Canceled):
-		t.Error("errors.Is finds others than before")
+		t.Error("errors.Is finds other errors than before")
 	}
 	if _, inexact := NewError(fmt.Errorf("asking: %w", &net.OpError{Op: "dial", Err: io.EOF})); inexact == nil || !strings.Contains(inexact.Error(), "*net.OpError") {
 		t.Errorf("a typed error: %v", inexact)
@@ -172,13 +172,13 @@ func TestErrorsAreKnownAgain(t *testing.T) {
 	}
 }
 
-// A slice of elements without bytes has at most MaxRecord of them: a short record must not cause a
-// long loop.
-func TestALongSliceOfNothingIsRefused(t *testing.T) {
+// A slice of elements without bytes has at most MaxRecord elements: a short record must not cause
+// a long loop.
+func TestALongSliceOfEmptyElementsIsRefused(t *testing.T) {
 	for _, n := range []uint64{MaxRecord + 1, math.MaxUint64 - 1} {
 		var v []struct{}
 		if err := ReadValue(wire.AppendUvarint(nil, n+1), &v); !errors.Is(err, wire.ErrShort) || len(v) != 0 {
-			t.Errorf("a length of %d makes %d elements, and says %v", n, len(v), err)
+			t.Errorf("a length of %d makes %d elements, error %v", n, len(v), err)
 		}
 	}
 }
