@@ -55,7 +55,7 @@ func TestTextCannotForgeLines(t *testing.T) {
 	})
 }
 
-func TestTextKeepsWhatWasSaid(t *testing.T) {
+func TestTextContainsAllFields(t *testing.T) {
 	got := run(t, Config{Format: "text"}, func(l *slog.Logger) {
 		l.Warn("chat\nFAKE \x1b[31mred\xff\u202e", "from", 7)
 	})
@@ -111,14 +111,14 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// blocked is an output that blocks until it is opened.
-type blocked struct {
+// blockedOutput is an output that blocks until it is opened.
+type blockedOutput struct {
 	open chan struct{}
 	mu   sync.Mutex
 	bytes.Buffer
 }
 
-func (b *blocked) Write(p []byte) (int, error) {
+func (b *blockedOutput) Write(p []byte) (int, error) {
 	<-b.open
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +129,7 @@ func (b *blocked) Write(p []byte) (int, error) {
 // either written or counted as dropped.
 func TestBlockedOutputNeverBlocksTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out := &blocked{open: make(chan struct{})}
+		out := &blockedOutput{open: make(chan struct{})}
 		l, err := New(Config{Out: out, MaxPending: 2000})
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestBlockedOutputNeverBlocksTheCaller(t *testing.T) {
 			t.Errorf("%d written + %d dropped, want %d", written, dropped, lines)
 		}
 		if !strings.Contains(out.String(), "log lines were dropped") {
-			t.Error("nothing says that lines are missing")
+			t.Error("no line reports the missing ones")
 		}
 		log.Info("after close")
 		if l.Dropped() != dropped+1 {
@@ -164,8 +164,8 @@ func TestBlockedOutputNeverBlocksTheCaller(t *testing.T) {
 	})
 }
 
-func TestCloseGivesUpWithItsContext(t *testing.T) {
-	out := &blocked{open: make(chan struct{})}
+func TestCloseReturnsWhenItsContextEnds(t *testing.T) {
+	out := &blockedOutput{open: make(chan struct{})}
 	l, err := New(Config{Out: out})
 	if err != nil {
 		t.Fatal(err)
@@ -182,13 +182,13 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-type broken struct{}
+type brokenOutput struct{}
 
-func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+func (brokenOutput) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 // Lines that the output refuses, or that are longer than the buffer, are counted.
 func TestFailingOutputCounts(t *testing.T) {
-	for _, cfg := range []Config{{Out: broken{}}, {Out: io.Discard, MaxPending: 1}} {
+	for _, cfg := range []Config{{Out: brokenOutput{}}, {Out: io.Discard, MaxPending: 1}} {
 		l, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
