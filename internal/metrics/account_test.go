@@ -13,7 +13,7 @@ import (
 // are kept, its shares of gauges are subtracted, and no other state remains.
 func TestRoomsAreAddedUp(t *testing.T) {
 	m, _ := newMetrics(t)
-	m.Account.Close("closed") // The account that every test has.
+	m.Account.Close("closed") // The account of every test.
 	room, _ := newServer()
 	a, b, c := m.Open("table"), m.Open("table"), m.Open("lobby")
 	for range 3 { // Reports replace each other.
@@ -36,7 +36,7 @@ func TestRoomsAreAddedUp(t *testing.T) {
 		`netloop_rooms_ended_total{code="the server is closing",kind="table"} 1`, `netloop_rooms_ended_total{code="game",kind="table"} 1`,
 		`netloop_queue_depth{queue="rpc_Update"} 3`)
 	if n := len(m.accounts); n != 1 {
-		t.Errorf("%d accounts are left", n)
+		t.Errorf("%d accounts remain", n)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestSpreadsRoundUp(t *testing.T) {
 	}
 	var s spread
 	if s.quantile(.5) != 0 {
-		t.Error("a spread of nothing has a median")
+		t.Error("an empty spread has a median")
 	}
 	s.add(-time.Second)
 	s.add(time.Hour)

@@ -171,7 +171,7 @@ func feed(m one, r Room) {
 	m.ObserveFlushLag(150 * time.Microsecond)
 }
 
-func TestScrapeSaysWhatWasFed(t *testing.T) {
+func TestAScrapeHasAllCountedValues(t *testing.T) {
 	m, clock := newMetrics(t)
 	room, server := newServer()
 	m.Serve(server)
@@ -266,7 +266,7 @@ func TestLabelSetsAreBounded(t *testing.T) {
 		`netloop_system_duration_seconds_count{stage="Update",system="x"} 2`)
 }
 
-func TestForeignNamesCannotBreakAScrape(t *testing.T) {
+func TestArbitraryNamesCannotBreakAScrape(t *testing.T) {
 	m, _ := newMetrics(t)
 	rec := record(1)
 	rec.Systems = []loop.SystemCost{{Name: "\xff", Stage: loop.Update, Runs: 1}, {Name: "idle", Stage: loop.Update}}
@@ -278,7 +278,7 @@ func TestForeignNamesCannotBreakAScrape(t *testing.T) {
 		t.Error("a system that did not run has a cost")
 	}
 	if strings.Contains(text, `system="others"`) {
-		t.Error("panics are counted that were not")
+		t.Error("panics are counted without a panic")
 	}
 }
 
@@ -298,7 +298,7 @@ func TestAlsoRegistersWithTheCaller(t *testing.T) {
 	}
 }
 
-func TestFedFromManyGoroutines(t *testing.T) {
+func TestMetricsMayBeCountedByManyGoroutines(t *testing.T) {
 	m, clock := newMetrics(t)
 	var wg sync.WaitGroup
 	wg.Go(func() { play(m, clock, 1, 300) })
@@ -321,7 +321,7 @@ func TestFedFromManyGoroutines(t *testing.T) {
 }
 
 // Names are netloop_, base units, and no label that grows with the number of clients.
-func TestNamesKeepTheRules(t *testing.T) {
+func TestSeriesNamesFollowTheConventions(t *testing.T) {
 	m, clock := newMetrics(t)
 	room, server := newServer()
 	m.Serve(server)
@@ -344,7 +344,7 @@ func TestNamesKeepTheRules(t *testing.T) {
 	}
 }
 
-func TestPromtoolFindsNothing(t *testing.T) {
+func TestPromtoolReportsNoProblem(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed (Debian package prometheus)")
@@ -371,7 +371,7 @@ func (failing) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("netloop_broken", "Broken.", nil, nil), io.ErrUnexpectedEOF)
 }
 
-func TestBrokenSeriesFailsTheScrapeLoudly(t *testing.T) {
+func TestABrokenSeriesFailsTheScrape(t *testing.T) {
 	m, _ := newMetrics(t)
 	m.registry.MustRegister(failing{})
 	var out strings.Builder

@@ -8,13 +8,13 @@ import (
 )
 
 // An invalid row would panic at a scrape, or never have a value.
-func TestRowsAreWhole(t *testing.T) {
+func TestRowsAreComplete(t *testing.T) {
 	for _, r := range table {
 		if n := len(strings.Fields(r.labels)); n > maxLabels {
 			t.Errorf("%s has %d labels, at most %d", r.name, n, maxLabels)
 		}
 		if total := strings.HasSuffix(r.name, "_total"); total != (r.kind == counter) {
-			t.Errorf("%s is a %s: a counter, and nothing else, ends in _total", r.name, r.kind)
+			t.Errorf("%s is a %s: only counters end in _total, and all of them", r.name, r.kind)
 		}
 		if s := r.source; s.into == nil && s.room == nil && s.scrape == nil {
 			t.Errorf("%s has no source", r.name)
@@ -23,7 +23,7 @@ func TestRowsAreWhole(t *testing.T) {
 }
 
 // A family has as many label sets as its most numerous label can have values.
-func TestNamesOfTheGameHaveMoreLabelSets(t *testing.T) {
+func TestLabelsWithNamesOfTheGameHaveMoreSets(t *testing.T) {
 	for labels, want := range map[string]int{
 		"": 1, "queue reason": maxOthers, "system stage": maxSystems, "class": maxClasses, "class field": maxFields,
 		"method stage outcome": maxRPCs,
@@ -34,7 +34,7 @@ func TestNamesOfTheGameHaveMoreLabelSets(t *testing.T) {
 	}
 }
 
-// Every counter of the world reaches its series, under its own reason. Exceptions are listed here.
+// Every counter of the world has a series, with its own reason, except for those listed here.
 func TestEveryCounterOfStateIsAMetric(t *testing.T) {
 	m, _ := newMetrics(t)
 	room := new(fakeRoom)
@@ -59,7 +59,7 @@ func TestEveryCounterOfStateIsAMetric(t *testing.T) {
 		"Shown":          `netloop_visibility_changes_total{change="shown"}`,
 		"Hidden":         `netloop_visibility_changes_total{change="hidden"}`,
 	}
-	inside := []string{ // of netvar's own tests and of the game's log, or known from others
+	inside := []string{ // for netvar's own tests and the game's log, or derived from others
 		"Objects", "Captured", "Versions", "Encoded", "Snapshots", "Packets", "Deltas", "InRuns", "Despawns", "Large", "Waited", "Ranked", "Planned",
 		"Judged", "Masked", "Acked", "Lost", "Overrun", "AckUnknown", "AckStale", "AckOverlapped",
 		"FullRequests", "DigestRequests", "Digests", "DigestSlots", "Hashed", "Resumes",
@@ -81,7 +81,7 @@ func TestEveryCounterOfStateIsAMetric(t *testing.T) {
 		name := v.Type().Field(i).Name
 		switch line, ok := series[name]; {
 		case ok && known[name], !ok && !known[name]:
-			t.Errorf("%s: is it a metric or not?", name)
+			t.Errorf("%s: it is neither a metric nor listed as an exception", name)
 		case ok:
 			expect(t, text, fmt.Sprintf("%s %d", line, v.Field(i).Uint()))
 		}

@@ -10,7 +10,7 @@ func TestTickRate(t *testing.T) {
 	m, clock := newMetrics(t)
 	rate := m.hertz
 	if rate() != 0 {
-		t.Error("a rate before the first tick")
+		t.Error("there is a rate before the first tick")
 	}
 	play(m, clock, 1, 6000)
 	if got := rate(); math.Abs(got-60) > 0.01 {
@@ -26,7 +26,7 @@ func TestTickRate(t *testing.T) {
 	}
 }
 
-func TestTicksWindowIsExact(t *testing.T) {
+func TestTheWindowOfTicksIsExact(t *testing.T) {
 	m, clock := newMetrics(t)
 	play(m, clock, 1, 100)
 	before := m.Ticks()

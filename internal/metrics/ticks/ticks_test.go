@@ -58,7 +58,7 @@ func TestDecodedEqualsEncoded(t *testing.T) {
 }
 
 // The window between two snapshots holds exactly the records between them.
-func TestWindowIsWhatWasRecordedBetween(t *testing.T) {
+func TestAWindowHasTheRecordsBetweenTwoSnapshots(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var s, want Snapshot
 	add := func(to *Snapshot, tick, late time.Duration) {
@@ -94,7 +94,7 @@ func TestWindowIsWhatWasRecordedBetween(t *testing.T) {
 		t.Error("the window's histograms are not those of its records")
 	}
 	if window.Tick.Max() > 8*time.Millisecond*1001/1000 {
-		t.Errorf("max %v comes from before the window", window.Tick.Max())
+		t.Errorf("max %v is from before the window", window.Tick.Max())
 	}
 }
 
@@ -115,7 +115,7 @@ func TestPercentileWithinAThousandth(t *testing.T) {
 	}
 }
 
-func TestEmptySaysZero(t *testing.T) {
+func TestAnEmptySnapshotIsZero(t *testing.T) {
 	var s Snapshot
 	if s.RateHz() != 0 || s.Tick.Percentile(99) != 0 || s.Tick.Max() != 0 || s.Tick.Count() != 0 {
 		t.Error("an empty snapshot must be all zero")
@@ -194,14 +194,14 @@ func TestRecordAllocatesNothing(t *testing.T) {
 }
 
 // The largest answer a server can give must be one that a client accepts.
-func TestFullestSnapshotFits(t *testing.T) {
+func TestTheLargestSnapshotFitsItsLimit(t *testing.T) {
 	var s Snapshot
 	for v := int64(0); v < HighestMicros; v += max(1, v/3000) {
 		s.Tick.Record(time.Duration(v) * time.Microsecond)
 		s.Lateness.Record(time.Duration(v) * time.Microsecond)
 	}
 	b := encode(t, s)
-	if len(b) > MaxEncoded/4 { // counts of one digit here, of up to nineteen there
+	if len(b) > MaxEncoded/4 { // counts here have one digit, at most nineteen in practice
 		t.Errorf("%d bytes leave no room for long counts", len(b))
 	}
 	if _, err := Decode(b); err != nil {
@@ -223,7 +223,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, err := Decode(encode(t, got))
 		if err != nil {
-			t.Fatalf("what was decoded does not encode: %v", err)
+			t.Fatalf("the decoded snapshot cannot be encoded: %v", err)
 		}
 		if text(t, &again.Tick) != text(t, &got.Tick) || text(t, &again.Lateness) != text(t, &got.Lateness) {
 			t.Fatal("decoded, encoded and decoded differs")
