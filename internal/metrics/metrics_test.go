@@ -259,7 +259,7 @@ func TestLabelSetsAreBounded(t *testing.T) {
 	}
 	m.Drops.Add(1, "q", "\xff")
 	Part{&Family{row: row{kind: gauge}, refused: m.Drops.refused}, m.Account}.Set(1) // It has room for none.
-	// It was there before.
+	// It existed before.
 	rec.Systems = []loop.SystemCost{{Name: "x", Stage: loop.Update, Runs: 1}}
 	m.ObserveTick(rec, budget)
 	expect(t, scrape(t, m), "netloop_metrics_series_refused_total 82",

@@ -9,7 +9,7 @@ import (
 // MaxOwed limits the stored accounts of senders that have left. An account is dropped once its
 // buckets are full again: after seconds, with the usual limits. Beyond MaxOwed, the account that
 // would be dropped next is evicted.
-const MaxOwed = 4096
+const MaxDebts = 4096
 
 // Holder identifies the account of a sender.
 type Holder struct {
@@ -27,11 +27,11 @@ type account struct {
 	Holder
 	users int // senders that use it
 
-	bucket  bucket
-	strikes bucket        // dropped messages
-	rung    Rung          // of the running episode
-	trouble time.Duration // when a limit was last exceeded
-	meters  []meter
+	bucket     bucket
+	strikes    bucket        // dropped messages
+	rung       Rung          // of the running episode
+	exceededAt time.Duration // when a limit was last exceeded
+	meters     []meter
 
 	until time.Duration // when all buckets are full again, after the last sender has left
 }
@@ -39,13 +39,13 @@ type account struct {
 // accounts stores the accounts of holders with a key.
 type accounts struct {
 	shared  map[string]*account // in use
-	owed    map[string]*account // of holders that have left
+	debts   map[string]*account // of holders that have left
 	order   []*account          // the same, by until
 	evicted uint64
 }
 
 func newAccounts() accounts {
-	return accounts{shared: map[string]*account{}, owed: map[string]*account{}}
+	return accounts{shared: map[string]*account{}, debts: map[string]*account{}}
 }
 
 // open returns the account for a new sender.
@@ -54,7 +54,7 @@ func (as *accounts) open(h Holder, now, kick time.Duration) *account {
 		a.users++
 		return a
 	}
-	a := as.owed[h.Key]
+	a := as.debts[h.Key]
 	switch {
 	case a == nil:
 		a = &account{Holder: h}
@@ -79,13 +79,13 @@ func (as *accounts) close(a *account, now time.Duration) {
 	}
 	if a.Shared {
 		delete(as.shared, a.Key)
-	} else if a.rung < Dropping || now-a.trouble >= calmFor {
+	} else if a.rung < Dropping || now-a.exceededAt >= calmFor {
 		// The debt of a method's limit may last for hours. Of senders that share a place, only one
 		// that was dropped may leave it to the others: the debt of its own limit does not affect
 		// senders that keep to that limit.
 		a.meters = nil
 	}
-	if other := as.owed[a.Key]; other != nil {
+	if other := as.debts[a.Key]; other != nil {
 		as.drop(other)
 		a.merge(other)
 	}
@@ -98,8 +98,8 @@ func (as *accounts) close(a *account, now time.Duration) {
 	}
 	i, _ := as.find(a)
 	as.order = slices.Insert(as.order, i, a)
-	as.owed[a.Key] = a
-	if len(as.order) > MaxOwed {
+	as.debts[a.Key] = a
+	if len(as.order) > MaxDebts {
 		as.drop(as.order[0])
 		as.evicted++
 	}
@@ -116,7 +116,7 @@ func (a *account) copied() *account {
 func (a *account) merge(o *account) {
 	a.bucket.full = max(a.bucket.full, o.bucket.full)
 	a.strikes.full = max(a.strikes.full, o.strikes.full)
-	a.rung, a.trouble = max(a.rung, o.rung), max(a.trouble, o.trouble)
+	a.rung, a.exceededAt = max(a.rung, o.rung), max(a.exceededAt, o.exceededAt)
 	if a.meters == nil {
 		a.meters = o.meters
 	}
@@ -133,7 +133,7 @@ func (as *accounts) expire(now time.Duration) {
 }
 
 func (as *accounts) drop(a *account) {
-	delete(as.owed, a.Key)
+	delete(as.debts, a.Key)
 	i, _ := as.find(a)
 	as.order = slices.Delete(as.order, i, i+1)
 }

@@ -46,7 +46,7 @@ func TestPushAndDispatchAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkPushAndDispatch shows the cost per message, decoding apart.
+// BenchmarkPushAndDispatch measures the cost per message without decoding.
 func BenchmarkPushAndDispatch(b *testing.B) {
 	q, m := warm(b)
 	b.ReportAllocs()

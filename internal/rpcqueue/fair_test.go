@@ -45,18 +45,18 @@ func TestABudgetIsSharedEqually(t *testing.T) {
 	}
 }
 
-func TestWhatABudgetLeavesWaitsInItsOrder(t *testing.T) {
+func TestMessagesBeyondABudgetWaitInOrder(t *testing.T) {
 	r, m := flood(t, 4, 3, 3, 3)
 	r.step(1)
 	r.wantRan("Update 1.0", "Update 1.1", "Update 2.0", "Update 3.0")
 	r.sent = []Item{{Method: m, From: 2, Msg: "2.3"}}
-	r.step(1) // The remainder rotates: this time to the second.
+	r.step(1) // The remainder rotates to the second sender.
 	r.wantRan("Update 1.2", "Update 2.1", "Update 2.2", "Update 3.1")
 	r.step(1)
 	r.wantRan("Update 3.2", "Update 2.3")
 }
 
-func TestABudgetSmallerThanTheSendersGoesRound(t *testing.T) {
+func TestABudgetSmallerThanTheNumberOfSendersRotates(t *testing.T) {
 	r, _ := flood(t, 2, 2, 2, 2, 2, 2)
 	var ran []string
 	for range 5 {
@@ -75,7 +75,7 @@ func TestABudgetSmallerThanTheSendersGoesRound(t *testing.T) {
 	}
 }
 
-func TestALeaverGivesItsShareBack(t *testing.T) {
+func TestTheShareOfALeaverIsReleased(t *testing.T) {
 	r, _ := flood(t, 4, 50, 3)
 	r.step(1)
 	if n := r.queue.Forget(1); n != 48 {
@@ -107,8 +107,9 @@ func TestSharingABudgetAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Messages run as if the sender that has taken least were searched anew each time.
-func TestSharingFollowsItsRule(t *testing.T) {
+// Messages run in the order in which a search for the sender with the least cost, before each
+// one, would find them.
+func TestSharingFollowsItsModel(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		methods := []*Method{method(0, "a"), method(1, "b"), method(2, "c")}
@@ -128,7 +129,7 @@ func TestSharingFollowsItsRule(t *testing.T) {
 			for range m.limits.Budget {
 				next := -1
 				for k := range waiting {
-					from := (k + start) % len(waiting) // From the one behind the last before on.
+					from := (k + start) % len(waiting) // From the sender after the last one.
 					if len(waiting[from]) > 0 && (next < 0 || took[from] < took[next]) {
 						next = from
 					}
@@ -148,7 +149,7 @@ func TestSharingFollowsItsRule(t *testing.T) {
 			}
 		}
 		if kept := m.senders.kept; slices.ContainsFunc(kept[:cap(kept)], func(it Item) bool { return it.Msg != nil }) {
-			t.Fatalf("seed %d: what has waited is kept", seed)
+			t.Fatalf("seed %d: a message that ran is kept", seed)
 		}
 		if line := m.senders.line; slices.ContainsFunc(line[:cap(line)], func(s *sender) bool { return s != nil }) {
 			t.Fatalf("seed %d: senders are kept", seed)
@@ -156,7 +157,7 @@ func TestSharingFollowsItsRule(t *testing.T) {
 	}
 }
 
-// No sender in a heap sorts before its parent, so that the first has taken least of all.
+// No sender in a heap sorts before its parent, so the first one has the least cost.
 func TestSinkKeepsAHeap(t *testing.T) {
 	const cursor = 7
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -171,7 +172,7 @@ func TestSinkKeepsAHeap(t *testing.T) {
 			sink(heap, cursor)
 			for i := 1; i <= n; i++ {
 				if compareTurns(heap[(i-1)/2], heap[i], cursor) >= 0 {
-					t.Fatalf("of %d senders the one at %d comes before its parent", n+1, i)
+					t.Fatalf("of %d senders the one at %d sorts before its parent", n+1, i)
 				}
 			}
 		}
@@ -179,7 +180,7 @@ func TestSinkKeepsAHeap(t *testing.T) {
 }
 
 // A drain that runs all messages uses no turn, also if they just fit.
-func TestWhatJustFitsTakesNoTurn(t *testing.T) {
+func TestADrainWithinItsBudgetTakesNoTurn(t *testing.T) {
 	for _, l := range []Limits{{Budget: 2}, {Time: us(20)}} {
 		m := newMetered(t, l, method(0, "m"))
 		m.SetPrices([]Price{{0, us(10)}})

@@ -102,7 +102,7 @@ func (r *room) poll() {
 	r.sent = nil
 }
 
-// hold pushes an item that holds something.
+// hold pushes an item with a size to account for.
 func (r *room) hold(it Item) Outcome {
 	it.Holds, it.Held = &r.held, 3
 	o := r.queue.Push(it)
@@ -146,7 +146,7 @@ func (r *room) count(o Outcome) (sum uint64) {
 	return sum
 }
 
-// nothingLost checks the account of the package comment.
+// nothingLost checks the equation of the package comment.
 func (r *room) nothingLost() error {
 	queued := uint64(0)
 	for _, s := range loop.Stages() {

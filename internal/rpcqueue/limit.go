@@ -294,10 +294,10 @@ const calmFor = 10 * time.Second
 
 // climb reports a rung once in an episode.
 func (l *limiter) climb(s *sender, to Rung) Rung {
-	if l.now-s.trouble >= calmFor {
+	if l.now-s.exceededAt >= calmFor {
 		s.rung = Calm
 	}
-	s.trouble = l.now
+	s.exceededAt = l.now
 	if to <= s.rung {
 		return Calm
 	}

@@ -79,7 +79,7 @@ func (q *limitedQueue) wantLimits(want ...string) {
 	}
 }
 
-func TestALimitGrantsItsBurstAndThenItsRate(t *testing.T) {
+func TestALimitAllowsItsBurstAndThenItsRate(t *testing.T) {
 	m := method(1, "m")
 	m.Limit = Bucket{PerSecond: 4, Burst: 3}
 	q := newLimited(t, Limits{}, m)
@@ -92,10 +92,10 @@ func TestALimitGrantsItsBurstAndThenItsRate(t *testing.T) {
 	}
 	q.wantTold("7 m drop", "8 m drop")
 	if n, _ := q.push(0, m, 10); n != 10 {
-		t.Errorf("nobody is limited, and had %d of 10", n)
+		t.Errorf("sender 0 is unlimited, and had %d of 10", n)
 	}
 	total := 0
-	for i := range 1000 { // Ten seconds; dropped messages cost no tokens.
+	for i := range 1000 { // Ten seconds; dropped messages use no tokens.
 		q.at(time.Hour + time.Duration(i)*10*time.Millisecond)
 		n, _ := q.push(7, m, 5)
 		total += n
@@ -137,7 +137,7 @@ func TestTheLadderWarnsDropsAndKicks(t *testing.T) {
 		t.Errorf("%d beyond, then %v", n, o)
 	}
 	q.wantTold("7 m drop")
-	if o := q.Push(Item{From: 7}); o != ClientLimited { // Garbage counts too.
+	if o := q.Push(Item{From: 7}); o != ClientLimited { // Undecodable messages count too.
 		t.Errorf("garbage is %v", o)
 	}
 	q.wantTold("7 (unknown) kick")
@@ -155,7 +155,7 @@ func TestAnEpisodeEndsAfterTenCalmSeconds(t *testing.T) {
 	q.at(now)
 	q.push(7, m, 25)
 	q.wantTold("7 m warn", "7 m drop")
-	for range 30 { // It hovers around its limit: no news.
+	for range 30 { // It hovers around its limit: no reports.
 		now += 9 * time.Second
 		q.at(now)
 		q.push(7, m, 12)
@@ -167,10 +167,10 @@ func TestAnEpisodeEndsAfterTenCalmSeconds(t *testing.T) {
 	q.wantTold("7 m warn")
 }
 
-func TestDropsAreForgottenAtTheRateOfTheSender(t *testing.T) {
+func TestCountedDropsDecayAtTheRateOfTheSender(t *testing.T) {
 	m := method(1, "m")
 	q := newLimited(t, Limits{Sender: Bucket{PerSecond: 10, Burst: 10}, Kick: 50}, m)
-	for i := range 1000 { // Twice its rate for 100 s: half is dropped, and as much forgotten.
+	for i := range 1000 { // Twice its rate for 100 s: half is dropped, and the count of drops decays as fast.
 		q.at(time.Hour + time.Duration(i)*100*time.Millisecond)
 		q.push(7, m, 2)
 	}
@@ -190,13 +190,13 @@ func TestADryRunCountsAndDropsNothing(t *testing.T) {
 	if n, _ := q.push(7, m, 10); n != 10 {
 		t.Errorf("%d of 10", n)
 	}
-	// One is fine, one warns, eight would be dropped; three of the ten are beyond the method's
-	// five.
+	// One is within the burst, one warns, eight would be dropped; three of the ten exceed the
+	// method's five.
 	q.wantLimits("client warn false 1", "client drop true 8", "client kick true 1", "method drop true 5")
 	q.wantTold("7 m warn", "7 m drop", "7 m kick")
 }
 
-func TestForgetFreesWhatALimitKnows(t *testing.T) {
+func TestForgetFreesTheStateOfLimits(t *testing.T) {
 	m := method(1, "m")
 	m.Limit = Bucket{PerSecond: 1, Burst: 1}
 	q := newLimited(t, Limits{Sender: Bucket{PerSecond: 100, Burst: 100}}, m)
@@ -238,7 +238,7 @@ func TestTheBoundsOfLimitsAreAllowed(t *testing.T) {
 	const (
 		hourly            = 1. / 3600
 		most              = 1 << 20 // of messages in a drain and of drops before a kick
-		mostAtOnce        = 1 << 16
+		maxAtOnce         = 1 << 16
 		lessThanOneAnHour = 1. / 3600.5
 	)
 	free := Bucket{PerSecond: 1, Burst: 1}
@@ -246,7 +246,7 @@ func TestTheBoundsOfLimitsAreAllowed(t *testing.T) {
 		limits Limits
 		ok     bool
 	}{
-		{Limits{Sender: Bucket{PerSecond: hourly, Burst: mostAtOnce}}, true},
+		{Limits{Sender: Bucket{PerSecond: hourly, Burst: maxAtOnce}}, true},
 		{Limits{Sender: Bucket{PerSecond: MaxPerSecond, Burst: 1}}, true},
 		{Limits{Sender: Bucket{PerSecond: MaxPerSecond + 1, Burst: 1}}, false},
 		{Limits{Sender: Bucket{PerSecond: lessThanOneAnHour, Burst: 1}}, false},
@@ -268,7 +268,7 @@ func TestTheBoundsOfLimitsAreAllowed(t *testing.T) {
 	if p := (Bucket{}).price(); p != 0 {
 		t.Errorf("a message costs %v of a bucket without a bottom", p)
 	}
-	for perTick, ok := range map[int]bool{mostAtOnce: true, mostAtOnce + 1: false} {
+	for perTick, ok := range map[int]bool{maxAtOnce: true, maxAtOnce + 1: false} {
 		if _, err := NewTable(&Method{ID: 1, Name: "m", PerTick: perTick}); (err == nil) != ok {
 			t.Errorf("%d a tick: error %v", perTick, err)
 		}
@@ -284,11 +284,11 @@ func TestOneMessageATickIsALimit(t *testing.T) {
 		t.Errorf("%d of one a tick, then %v", n, o)
 	}
 	if n := q.limits.meters; n != 1 {
-		t.Errorf("senders have %d meters for one limited method", n)
+		t.Errorf("there are %d meters for one limited method", n)
 	}
 }
 
-func TestWhatIsUnknownHasANameToo(t *testing.T) {
+func TestUnknownValuesHaveNames(t *testing.T) {
 	if s := Outcome(NumOutcomes).String(); s != "invalid" {
 		t.Errorf("an outcome that does not exist is %q", s)
 	}

@@ -6,24 +6,23 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// The ways in which the designs before this one lost messages. A and B arrive in
-// one packet, that is in one poll.
+// Cases in which earlier designs lost messages. A and B arrive in one packet, so in one poll.
 
-func lineage(t *testing.T, stageA, stageB loop.Stage) (r *room, a, b Item) {
+func twoMessages(t *testing.T, stageA, stageB loop.Stage) (r *room, a, b Item) {
 	all := loop.Stages()
 	ma, mb := method(1, "a", all[:]...), method(2, "b", all[:]...)
 	return newRoom(t, ma, mb), Item{Method: ma, From: 7, Stage: stageA, Msg: "A"}, Item{Method: mb, From: 7, Stage: stageB, Msg: "B"}
 }
 
-func TestLossOfFixedUpdateBesideUpdateWithOneStep(t *testing.T) {
-	r, a, b := lineage(t, loop.FixedUpdate, loop.Update)
+func TestFixedUpdateAndUpdateRunWithOneStep(t *testing.T) {
+	r, a, b := twoMessages(t, loop.FixedUpdate, loop.Update)
 	r.sent = []Item{a, b}
 	r.step(1)
 	r.wantRan("FixedUpdate A", "Update B")
 }
 
-func TestLossOfFixedUpdateBesideUpdateWithNoStep(t *testing.T) {
-	r, a, b := lineage(t, loop.FixedUpdate, loop.Update)
+func TestFixedUpdateWaitsBesideUpdateWithoutAStep(t *testing.T) {
+	r, a, b := twoMessages(t, loop.FixedUpdate, loop.Update)
 	r.sent = []Item{a, b}
 	r.step(0)
 	r.wantRan("Update B")
@@ -33,8 +32,8 @@ func TestLossOfFixedUpdateBesideUpdateWithNoStep(t *testing.T) {
 	r.wantRan("FixedUpdate A")
 }
 
-func TestLossOfFixedUpdateAloneWithNoStep(t *testing.T) {
-	r, a, _ := lineage(t, loop.FixedUpdate, 0)
+func TestFixedUpdateWaitsWithoutAStep(t *testing.T) {
+	r, a, _ := twoMessages(t, loop.FixedUpdate, 0)
 	r.sent = []Item{a}
 	r.step(0)
 	r.wantRan()
@@ -44,9 +43,9 @@ func TestLossOfFixedUpdateAloneWithNoStep(t *testing.T) {
 
 // The queue's system may run before the poll: messages that the poll then pushes for EarlyUpdate
 // are late, and not lost.
-func TestLossOfEarlyUpdateWithTheQueueBeforeThePoll(t *testing.T) {
-	r, a, _ := lineage(t, loop.EarlyUpdate, 0)
-	r.add("second poll", (*room).poll, loop.EarlyUpdate) // behind the drain
+func TestMessagesPolledAfterTheDrainOfEarlyUpdateAreLate(t *testing.T) {
+	r, a, _ := twoMessages(t, loop.EarlyUpdate, 0)
+	r.add("second poll", (*room).poll, loop.EarlyUpdate) // after the drain
 	early := a
 	late := a
 	late.Msg = "late"
@@ -75,8 +74,8 @@ func TestLossOfEarlyUpdateWithTheQueueBeforeThePoll(t *testing.T) {
 	}
 }
 
-func TestLossOfInitializationBesideUpdate(t *testing.T) {
-	r, a, b := lineage(t, loop.Initialization, loop.Update)
+func TestInitializationWaitsBesideUpdate(t *testing.T) {
+	r, a, b := twoMessages(t, loop.Initialization, loop.Update)
 	r.sent = []Item{a, b}
 	r.step(1)
 	r.wantRan("Update B")
@@ -84,8 +83,8 @@ func TestLossOfInitializationBesideUpdate(t *testing.T) {
 	r.wantRan("Initialization A")
 }
 
-func TestLossOfFixedUpdateWithTwoSteps(t *testing.T) {
-	r, a, _ := lineage(t, loop.FixedUpdate, 0)
+func TestAMessageRunsInOneOfTwoSteps(t *testing.T) {
+	r, a, _ := twoMessages(t, loop.FixedUpdate, 0)
 	r.sent = []Item{a}
 	r.step(2)
 	r.wantRan("FixedUpdate A")

@@ -31,7 +31,7 @@ func TestATableFindsItsMethods(t *testing.T) {
 		}
 	}
 	if _, ok := table.ByName("d"); ok {
-		t.Error("found a method that is none")
+		t.Error("found an unknown method")
 	}
 	if all := table.Methods(); !slices.Equal(all, []*Method{b, c, a, far}) {
 		t.Errorf("methods %v", all)
@@ -62,10 +62,10 @@ func TestABadMethodIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestStagesTravelInSteps(t *testing.T) {
+func TestStagesAreEncodedInSteps(t *testing.T) {
 	for i, s := range append([]loop.Stage{0}, slicesOfStages()...) {
 		if w := WireStage(s); w != uint32(10*i) {
-			t.Errorf("%v travels as %d", s, w)
+			t.Errorf("%v is encoded as %d", s, w)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestOutcomesHaveNames(t *testing.T) {
 
 // The error of a handler decides the outcome of its message: its reason, if it is one that a
 // handler may return, also when wrapped.
-func TestARejectionCountsAsItSays(t *testing.T) {
+func TestARejectionCountsUnderItsReason(t *testing.T) {
 	no := errors.New("no")
 	for o := range Outcome(NumOutcomes) {
 		want := Failed

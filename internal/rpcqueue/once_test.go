@@ -12,19 +12,19 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// traffic plays random messages and knows the possible outcomes of each.
+// traffic plays random messages and computes the possible outcomes of each.
 type traffic struct {
 	*room
 	rnd     *rand.Rand
 	methods []*Method
-	pushed  []*letter
-	last    map[lane]int // the newest letter that ran, per sender and stage
+	pushed  []*testMessage
+	last    map[senderStage]int // the newest letter that ran, per sender and stage
 	limits  Limits
 	wrong   error
 }
 
-// letter is a message that records its outcome.
-type letter struct {
+// testMessage is a message that records its outcome.
+type testMessage struct {
 	number int
 	from   uint64
 	stage  loop.Stage // the one it must run at
@@ -35,17 +35,16 @@ type letter struct {
 	gone   bool
 }
 
-type lane struct {
+type senderStage struct {
 	from  uint64
 	stage loop.Stage
 }
 
-// Random traffic: stages, fixed-step counts, handlers that queue, fail, reject and
-// panic, leavers, stages that fill up, budgets, and limits that drop, kick or run
-// dry. Every message that was accepted runs exactly once, at its stage, in the
-// order of its sender, and no later than the rules allow; or it is counted with a
-// reason.
-func TestExactlyOnceOrCounted(t *testing.T) {
+// Random traffic: stages, numbers of fixed steps, handlers that queue, fail, reject and panic,
+// leavers, full stages, budgets, and limits that drop, kick or count only. Every accepted message
+// runs exactly once, at its stage, in the order of its sender, and in time; or it is counted with
+// a reason.
+func TestMessagesRunExactlyOnceOrAreCounted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		x := newTraffic(t, rapid.Uint64().Draw(rt, "seed"))
 		burst := rapid.SampledFrom([]int{3, 30, 3000}).Draw(rt, "burst")
@@ -62,21 +61,21 @@ func TestExactlyOnceOrCounted(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		x.rnd = nil // handlers only note from now on
+		x.rnd = nil // handlers only record from now on
 		for range 3 {
 			x.step(1)
 		}
 		for x.waits() {
-			x.step(1) // A small budget needs some more.
+			x.step(1) // A small budget needs more ticks.
 		}
-		if err := errors.Join(x.wrong, x.nothingLost(), x.fates()); err != nil {
+		if err := errors.Join(x.wrong, x.nothingLost(), x.checkOutcomes()); err != nil {
 			rt.Fatal(err)
 		}
 	})
 }
 
 func newTraffic(t *testing.T, seed uint64) *traffic {
-	x := &traffic{rnd: rand.New(rand.NewPCG(seed, 1)), last: make(map[lane]int)}
+	x := &traffic{rnd: rand.New(rand.NewPCG(seed, 1)), last: make(map[senderStage]int)}
 	for id := range uint32(6) {
 		m := method(id, fmt.Sprint("m", id))
 		for _, s := range loop.Stages() {
@@ -158,7 +157,7 @@ func (x *traffic) waits() bool {
 func (x *traffic) write(bad bool) Item {
 	m := x.methods[x.rnd.IntN(len(x.methods))]
 	it := Item{Method: m, From: uint64(x.rnd.IntN(5))}
-	l := &letter{from: it.From, stage: m.Default()}
+	l := &testMessage{from: it.From, stage: m.Default()}
 	switch {
 	case bad:
 		it.Stage = loop.Stage(x.rnd.IntN(256))
@@ -173,7 +172,7 @@ func (x *traffic) write(bad bool) Item {
 }
 
 func (x *traffic) push(it Item) Outcome {
-	l := it.Msg.(*letter)
+	l := it.Msg.(*testMessage)
 	l.number, l.tick, l.in = len(x.pushed), x.tick, x.now.Stage
 	l.out = x.hold(it)
 	x.pushed = append(x.pushed, l)
@@ -194,9 +193,9 @@ func (x *traffic) fail(format string, a ...any) {
 }
 
 func (x *traffic) handle(it *Item) error {
-	l := it.Msg.(*letter)
+	l := it.Msg.(*testMessage)
 	l.ran++
-	// Late is exact: it is set if the stage of the letter had run on arrival.
+	// Late is exact: it is set if the stage of the message had run before its arrival.
 	due := l.tick
 	if l.out == Late || l.in == l.stage {
 		due++
@@ -213,7 +212,7 @@ func (x *traffic) handle(it *Item) error {
 	case l.out == Late && x.tick == l.tick:
 		x.fail("letter %d was late and ran at once", l.number)
 	}
-	from := lane{l.from, l.stage}
+	from := senderStage{l.from, l.stage}
 	if newest, ok := x.last[from]; ok && newest > l.number {
 		x.fail("letter %d ran after %d", l.number, newest)
 	}
@@ -256,8 +255,8 @@ func (x *traffic) leave(from uint64) {
 	}
 }
 
-// fates checks every letter when all have run.
-func (x *traffic) fates() error {
+// checkOutcomes checks every letter when all have run.
+func (x *traffic) checkOutcomes() error {
 	var outcomes [NumOutcomes]uint64
 	for _, l := range x.pushed {
 		outcomes[l.out]++

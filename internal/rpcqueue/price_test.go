@@ -78,7 +78,7 @@ func (m *metered) wantRan(t *testing.T, want ...string) {
 
 func us(n int) time.Duration { return time.Duration(n) * time.Microsecond }
 
-func TestADrainRunsWhatItsTimeAllows(t *testing.T) {
+func TestADrainRunsMessagesWithinItsTime(t *testing.T) {
 	m := newMetered(t, Limits{Time: us(100)}, method(0, "cheap"), method(1, "dear"))
 	m.SetPrices([]Price{{0, us(10)}, {1, us(40)}, {7, us(1)}})
 	m.send(0, 1, 10, 0)
@@ -95,7 +95,7 @@ func TestADrainRunsWhatItsTimeAllows(t *testing.T) {
 	}
 }
 
-func TestEverybodyGetsAnEqualTime(t *testing.T) {
+func TestSendersGetEqualTime(t *testing.T) {
 	m := newMetered(t, Limits{Time: us(100)}, method(0, "cheap"), method(1, "dear"))
 	m.SetPrices([]Price{{0, us(10)}, {1, us(40)}})
 	m.send(1, 1, 5, 0)
@@ -103,7 +103,7 @@ func TestEverybodyGetsAnEqualTime(t *testing.T) {
 	m.wantRan(t, "1", "2", "2", "2", "2", "2", "2") // 40 µs and 60 µs.
 }
 
-func TestASenderHasItsPartOfTheTick(t *testing.T) {
+func TestASenderIsLimitedToItsPartOfTheTick(t *testing.T) {
 	m := newMetered(t, Limits{Time: us(1000), SenderTime: us(30)}, method(0, "m", loop.Update, loop.PreUpdate))
 	m.SetPrices([]Price{{0, us(10)}})
 	m.send(0, 1, 5, 0)
@@ -125,7 +125,7 @@ func TestASenderHasItsPartOfTheTick(t *testing.T) {
 		t.Errorf("ran %q, want %q", ran, want)
 	}
 
-	// The cost of a drain that was cut short counts as well.
+	// The cost of a shortened drain counts too.
 	ran = nil
 	m.Begin(10, 0)
 	for range 4 {
@@ -159,7 +159,7 @@ func TestADrainLeavesHalfToLaterStages(t *testing.T) {
 	m.Begin(2, 0)
 	m.Forget(2)
 	if n := m.Drain(loop.PreUpdate, &ran); n != 10 {
-		t.Errorf("with nothing behind it PreUpdate ran %d, want 10", n)
+		t.Errorf("without later messages PreUpdate ran %d, want 10", n)
 	}
 	m.send(0, 2, 2, 0)
 	if n := m.Drain(loop.Update, &ran); n != 1 {
@@ -167,8 +167,8 @@ func TestADrainLeavesHalfToLaterStages(t *testing.T) {
 	}
 }
 
-// A message dearer than the whole time runs, alone, and soon, although others always have some.
-func TestADearMessageIsNotOvertakenForEver(t *testing.T) {
+// A message longer than the whole time runs alone and soon, although others are always waiting.
+func TestAnExpensiveMessageIsNotOvertakenForever(t *testing.T) {
 	m := newMetered(t, Limits{Time: us(100)}, method(0, "cheap"), method(1, "dear"))
 	m.SetPrices([]Price{{0, us(10)}, {1, us(500)}})
 	m.send(0, 1, 3, 0)
@@ -182,8 +182,8 @@ func TestADearMessageIsNotOvertakenForEver(t *testing.T) {
 	m.wantRan(t, "2")
 }
 
-// observe lets the tariff see messages of method 0 that take so long, and returns the price
-// that it tells then, or 0.
+// observe gives the tariff messages of method 0 with these durations, and returns its new price,
+// or 0.
 func (m *metered) observe(takes ...time.Duration) time.Duration {
 	for _, d := range takes {
 		m.send(0, 0, 1, d)
@@ -200,7 +200,7 @@ func (m *metered) observe(takes ...time.Duration) time.Duration {
 func repeat(d time.Duration, n int) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 
 // An unmeasured method has the tariff's initial price.
-func TestAFirstPriceIsNewsWhereItDiffers(t *testing.T) {
+func TestAFirstPriceIsReportedIfItDiffers(t *testing.T) {
 	for takes, want := range map[time.Duration]time.Duration{us(20): 20480, us(40): 0, us(60): 65536} {
 		m := newMetered(t, Limits{}, method(0, "m"))
 		if m.prices[0] != us(50) {
@@ -215,17 +215,17 @@ func TestAFirstPriceIsNewsWhereItDiffers(t *testing.T) {
 func TestAPriceIsTheMeanRoundedUp(t *testing.T) {
 	m := newMetered(t, Limits{}, method(0, "m"))
 	if p := m.observe(us(100)); p != 7<<14 { // In steps of a quarter of a power of two.
-		t.Errorf("the first message says %v", p)
+		t.Errorf("the first price is %v", p)
 	}
 	if p := m.observe(us(103), us(99), us(105), us(80)); p != 0 {
-		t.Errorf("about the same is news: %v", p)
+		t.Errorf("a similar cost changes the price: %v", p)
 	}
 	if p := m.observe(repeat(us(150), 8)...); p < us(150) || p > us(188) {
 		t.Errorf("150 µs cost %v", p)
 	}
 }
 
-func TestOneOutlierMakesNoPrice(t *testing.T) {
+func TestOneOutlierDoesNotChangeAPrice(t *testing.T) {
 	m := newMetered(t, Limits{}, method(0, "m"))
 	m.observe(us(20))
 	if p := m.observe(us(20), us(20), time.Second, us(20)); p != 0 {
@@ -268,11 +268,11 @@ func TestPricesRiseFastAndFallSlowly(t *testing.T) {
 		}
 	}
 	if p := m.prices[0]; p > us(25) || told > 10 {
-		t.Errorf("in the end the price is %v, told %d times", p, told)
+		t.Errorf("in the end the price is %v, changed %d times", p, told)
 	}
 }
 
-func TestWhatFailsIsMeasuredToo(t *testing.T) {
+func TestFailedMessagesAreMeasured(t *testing.T) {
 	for _, name := range []string{"fail", "panic"} {
 		m := newMetered(t, Limits{}, method(0, "m"))
 		m.OnPanic = func(*Item, any, []byte) { m.now += us(400) }
@@ -299,7 +299,7 @@ func TestPricesKeepTheirBounds(t *testing.T) {
 		t.Errorf("a price of an hour is %v", m.prices[0])
 	}
 	m.now = time.Hour
-	m.observe(-time.Hour) // A clock that moves back does no harm.
+	m.observe(-time.Hour) // A clock that moves back has no effect.
 	for range 40 {
 		if p := m.observe(repeat(time.Hour, 8)...); p > 2*MaxPrice {
 			t.Errorf("messages of an hour make a price of %v", p)
@@ -310,11 +310,11 @@ func TestPricesKeepTheirBounds(t *testing.T) {
 	}
 	for range 500 {
 		if p := m.observe(repeat(0, 8)...); p > 0 && p < MinPrice {
-			t.Errorf("messages of nothing make a price of %v", p)
+			t.Errorf("messages without cost make a price of %v", p)
 		}
 	}
 	if p := m.prices[0]; p > 2*MinPrice+MinPrice/4 {
-		t.Errorf("messages of nothing cost %v", p)
+		t.Errorf("messages without cost are measured as %v", p)
 	}
 }
 
@@ -326,8 +326,8 @@ func TestAPriceIsRoundedUpByAtMostAQuarter(t *testing.T) {
 	}
 }
 
-// Time between two drains counts for no message.
-func TestTimeBetweenDrainsIsNotAMessages(t *testing.T) {
+// Time between two drains is not measured.
+func TestTimeBetweenDrainsIsNotMeasured(t *testing.T) {
 	m := newMetered(t, Limits{}, method(0, "m"))
 	m.now = time.Hour
 	if p := m.observe(us(20)); p > us(25) {
@@ -335,7 +335,7 @@ func TestTimeBetweenDrainsIsNotAMessages(t *testing.T) {
 	}
 }
 
-// A message that costs somewhat less than half lowers the price in its time, not at once.
+// Messages of somewhat less than half the cost lower the price in time, not at once.
 func TestACheaperSampleCountsASixteenth(t *testing.T) {
 	m := newMetered(t, Limits{}, method(0, "m"))
 	for range 4 {
@@ -367,8 +367,8 @@ func TestATariffListsAMethodOnce(t *testing.T) {
 	}
 }
 
-// The half is for all later stages together, however few messages and many stages these are.
-func TestOneMessageOfALaterStageIsLeftItsPart(t *testing.T) {
+// The half is for all later stages together, however few their messages.
+func TestOneMessageOfALaterStageKeepsItsHalf(t *testing.T) {
 	m := newMetered(t, Limits{Time: us(100)}, method(0, "m", loop.Update, loop.PreUpdate, loop.PostLateUpdate))
 	m.SetPrices([]Price{{0, us(10)}})
 	for range 20 {

@@ -39,7 +39,7 @@ func TestEveryStageRunsItsMessagesInOrder(t *testing.T) {
 	r.wantRan("Initialization 0", "Initialization 1", "Initialization 2")
 }
 
-func TestABadMessageTouchesNoNeighbour(t *testing.T) {
+func TestABadMessageDoesNotAffectOthers(t *testing.T) {
 	m, silent := method(3, "m", loop.Update, loop.PreUpdate), method(5, "silent")
 	r := newRoom(t, m)
 	r.handleOnly(m, (*room).note, silent)
@@ -105,8 +105,8 @@ func TestALateMessageRunsNextTickOrIsDropped(t *testing.T) {
 	r.wantRan("PreUpdate next")
 }
 
-// With no fixed step FixedUpdate is over all the same once a later stage runs.
-func TestAStageThatWasLeftOutIsLateToo(t *testing.T) {
+// Without a fixed step, FixedUpdate is over once a later stage runs.
+func TestMessagesForASkippedStageAreLate(t *testing.T) {
 	ask, answer := method(1, "ask", loop.PreUpdate), method(2, "answer", loop.FixedUpdate)
 	r := newRoom(t, ask, answer)
 	var got Outcome
@@ -136,7 +136,7 @@ func TestBetweenTicksNothingIsLate(t *testing.T) {
 }
 
 // A message that a handler queues for its own stage runs in the next tick, also with LateDrop.
-func TestADrainTakesOnlyWhatWasQueuedWhenItBegan(t *testing.T) {
+func TestADrainRunsOnlyMessagesQueuedBeforeIt(t *testing.T) {
 	const many = 100
 	for _, lateDrop := range []bool{false, true} {
 		ping, pong := method(1, "ping"), method(2, "pong")
@@ -187,7 +187,7 @@ func TestAFullStageDropsAndCounts(t *testing.T) {
 	}
 }
 
-func TestAFloodLeavesTheOthersTheirShare(t *testing.T) {
+func TestAFloodDoesNotTakeTheShareOfOthers(t *testing.T) {
 	const capacity, share = 16384, 256
 	m := method(1, "m", loop.FixedUpdate)
 	r := newRoom(t, m)
@@ -209,7 +209,7 @@ func TestAFloodLeavesTheOthersTheirShare(t *testing.T) {
 	}
 }
 
-func TestAPanicCostsOneMessage(t *testing.T) {
+func TestAPanicLosesOneMessage(t *testing.T) {
 	m := method(1, "m")
 	r := newRoom(t)
 	r.handleOnly(m, func(r *room, it *Item) error {
@@ -225,7 +225,7 @@ func TestAPanicCostsOneMessage(t *testing.T) {
 	r.queue.OnPanic = func(it *Item, v any, stack []byte) {
 		told = append(told, fmt.Sprint(it.From, " ", v))
 		if !strings.Contains(string(stack), "queue_test.go") {
-			t.Errorf("the stack does not show where: %s", stack)
+			t.Errorf("the stack lacks the panicking function: %s", stack)
 		}
 	}
 	r.queue.OnError = func(it *Item, err error) { told = append(told, fmt.Sprint(it.From, " ", err)) }
@@ -243,7 +243,7 @@ func TestAPanicCostsOneMessage(t *testing.T) {
 }
 
 // If OnPanic panics too, the remaining messages still run.
-func TestAPanicOfOnPanicLosesNothing(t *testing.T) {
+func TestAPanicOfOnPanicLosesNoMessage(t *testing.T) {
 	m := method(1, "m")
 	table, err := NewTable(m)
 	if err != nil {
@@ -280,7 +280,7 @@ func TestAPanicOfOnPanicLosesNothing(t *testing.T) {
 	}
 }
 
-func TestALeaverIsForgottenAndCounted(t *testing.T) {
+func TestMessagesOfALeaverAreForgottenAndCounted(t *testing.T) {
 	m := method(1, "m", loop.FixedUpdate, loop.Update)
 	r := newRoom(t, m)
 	for i := range 9 {
@@ -291,13 +291,13 @@ func TestALeaverIsForgottenAndCounted(t *testing.T) {
 		t.Fatalf("forgot %d, counted %d", n, r.count(ClientGone))
 	}
 	if n := r.queue.Forget(0) + r.queue.Forget(2); n != 0 {
-		t.Fatalf("forgot %d of nobody", n)
+		t.Fatalf("forgot %d of an unknown sender", n)
 	}
 	r.step(1)
 	r.wantRan("FixedUpdate 0", "FixedUpdate 1", "FixedUpdate 3", "FixedUpdate 4", "FixedUpdate 6", "FixedUpdate 7")
 }
 
-func TestALeaverIsForgottenDuringADrain(t *testing.T) {
+func TestMessagesOfALeaverAreForgottenDuringADrain(t *testing.T) {
 	m := method(1, "m")
 	r := newRoom(t)
 	r.handleOnly(m, func(r *room, it *Item) error {
@@ -320,8 +320,8 @@ func TestALeaverIsForgottenDuringADrain(t *testing.T) {
 	r.wantRan("Update new of 3", "Update new of 1")
 }
 
-// The queue keeps no message that has run: it belongs to its handler.
-func TestTheQueueLetsGoOfWhatRan(t *testing.T) {
+// The queue drops its reference to a message that has run.
+func TestTheQueueReleasesMessagesThatRan(t *testing.T) {
 	m := method(1, "m")
 	r := newRoom(t, m)
 	freed := make(chan bool, 1)
@@ -343,7 +343,7 @@ func TestTheQueueLetsGoOfWhatRan(t *testing.T) {
 		default:
 		}
 	}
-	t.Fatal("the message is still held")
+	t.Fatal("the message is still referenced")
 }
 
 func TestMisuseIsRefused(t *testing.T) {
@@ -361,7 +361,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		func() {
 			defer func() {
 				if v := fmt.Sprint(recover()); !strings.Contains(v, "no such stage") {
-					t.Errorf("Drain of stage %d says %v", stage, v)
+					t.Errorf("Drain of stage %d panics with %v", stage, v)
 				}
 			}()
 			r.queue.Drain(stage, r)
