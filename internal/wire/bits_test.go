@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// numbers have all lengths, and all of the borders between the forms of a code.
+// numbers returns numbers of all lengths, and the borders between the forms of a code.
 func numbers() (list []uint64) {
 	for n := range 64 {
 		for d := range uint64(9) {
@@ -86,7 +86,7 @@ func TestBitsRoundTrip(t *testing.T) {
 
 // A Rice code of more than 64 bits is refused, by its gamma or by the result, and a code of 64 bits
 // is read.
-func TestRiceReadsNumbersOf64BitsAndNoMore(t *testing.T) {
+func TestRiceCodesAreLimitedTo64Bits(t *testing.T) {
 	read, refused := 0, 0
 	for k := range uint(MaxRice + 1) {
 		for zeros := uint(0); zeros <= 66; zeros++ {
@@ -184,7 +184,7 @@ func FuzzBitReader(f *testing.F) {
 					r.TakeBytes(nil, int(k)+1)
 				}
 				if r.Left() >= left {
-					t.Fatal("nothing was read")
+					t.Fatal("no bits were read")
 				}
 			}
 			if r.Err() != nil && (r.Len() != 0 || r.Rice(3) != 0 || r.Take(9) != 0) {

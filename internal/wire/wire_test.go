@@ -62,9 +62,8 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-// A length that overflows an int when multiplied by the size of its items is refused, for any size
-// of int.
-func TestCountDoesNotRunOver(t *testing.T) {
+// Count refuses a length that overflows an int when multiplied by the size of its items.
+func TestCountDoesNotOverflow(t *testing.T) {
 	const half = 1 << (bits.UintSize / 2)
 	for _, least := range []int{half, 2 * half, math.MaxInt, 0} {
 		r := NewReader(AppendUvarint(nil, half))
