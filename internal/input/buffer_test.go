@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// hz60 is the length of a step in most tests, and window is for how many of them inputs are held.
+// hz60 is the length of a step in most tests, and window the number of steps with stored inputs.
 const (
 	hz60   = time.Second / 60
 	window = 128
@@ -73,7 +73,7 @@ func (p *plainBuffer) take(steps []uint64, texts []string, generation uint8, don
 		}
 		if step+window > done {
 			p.came[step], p.waits[step] = true, texts[i]
-			delete(p.waits, step-min(step, window)) // It has the same place.
+			delete(p.waits, step-min(step, window)) // The same slot.
 			delete(p.came, step-min(step, window))
 		}
 	}
@@ -125,7 +125,8 @@ func (p *plainBuffer) status() (newest uint64, before uint16) {
 	return p.newest, before
 }
 
-// TestABufferFollowsTheModel brings random packets to a buffer, and runs steps, beside a plain one.
+// TestABufferFollowsTheModel gives random packets to a buffer, runs steps, and compares it with
+// the model.
 func TestABufferFollowsTheModel(t *testing.T) {
 	for seed := range seeds.Of(t, 300) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -196,7 +197,7 @@ func packetOf(f *Form, generation uint8, steps []uint64, texts []string) []byte 
 	return w.append(nil, MaxPacket, generation, list)
 }
 
-// bitsOf writes numbers of so many bits each; 0 bits is a len.
+// bitsOf writes numbers with the given bits each; 0 bits is a length.
 func bitsOf(parts ...[2]uint64) []byte {
 	var w wire.BitWriter
 	for _, p := range parts {
@@ -212,7 +213,7 @@ func bitsOf(parts ...[2]uint64) []byte {
 
 // Packets that no writer produces are malformed from the error on: steps below 1, invalid views,
 // undecodable messages, and a used extra leaf.
-func TestWhatNoWriterWritesIsMalformed(t *testing.T) {
+func TestInvalidPacketsAreMalformed(t *testing.T) {
 	plain, message := formOf(t, control{}), opaque()
 	head := func(step, older, gaps uint64) [][2]uint64 {
 		return [][2]uint64{{step, 16}, {older, 8}, {gaps, 1}, {0, 2}}
@@ -280,8 +281,8 @@ func TestWhatNoWriterWritesIsMalformed(t *testing.T) {
 	}
 }
 
-// A ring sends the inputs that the server may lack, and stores those that prediction needs.
-func TestARingSendsWhatMayHaveToCome(t *testing.T) {
+// A ring sends inputs that the server may lack, and stores those that prediction needs.
+func TestARingSendsUnconfirmedInputs(t *testing.T) {
 	f := opaque()
 	r := NewRing(f, hz60)
 	reader := NewReader(f, LeastRepeats)
@@ -343,8 +344,8 @@ func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 	want("beyond all that is kept", 30+2*window)
 }
 
-// An input is made once for each step, in ascending order, also without a status from the server: a
-// sleeping room sends none and reacts to the first key.
+// An input is made once for each step, in ascending order, also without a status from the server:
+// a sleeping room sends none, and the first key must wake it.
 func TestARingWantsEachInputOnce(t *testing.T) {
 	r := NewRing(opaque(), hz60)
 	r.Done(100)
@@ -360,7 +361,7 @@ func TestARingWantsEachInputOnce(t *testing.T) {
 		}
 	}
 	if r.Withdraw(150 + 1<<20); r.Wants(150 + 1<<20) {
-		t.Error("what cannot travel is made again")
+		t.Error("an unsendable input is made again")
 	}
 }
 
@@ -399,7 +400,7 @@ func TestInputsOfAnOlderGenerationDoNotRun(t *testing.T) {
 		}
 	}
 	if counts, _ := b.Take(reader, packetOf(f, 0, []uint64{140}, []string{"x0"}), 2+window); counts != (Counts{}) || b.Generation() != 0 {
-		t.Error("the generation before the present one is older for ever")
+		t.Error("the generation before the present one is older forever")
 	}
 }
 
@@ -460,7 +461,7 @@ func TestTheFirstInputMayBeLate(t *testing.T) {
 	}
 	b.Take(r, packetOf(f, 0, []uint64{500 - window}, []string{"a0"}), 500)
 	if b.Next(501, &d) {
-		t.Error("an input runs that is as old as a window")
+		t.Error("an input as old as the window runs")
 	}
 	b.Take(r, packetOf(f, 0, []uint64{501}, []string{"b0"}), 501)
 	if ok := b.Next(502, &d); !ok || string(d.Message) != "b0" || d.Own || d.Missed != 0 {
@@ -469,7 +470,7 @@ func TestTheFirstInputMayBeLate(t *testing.T) {
 }
 
 // A room may sleep while all inputs, waiting or late, are those of idle players.
-func TestAnInputThatWaitsIsNotStill(t *testing.T) {
+func TestOnlyIdleWaitingInputsAreStill(t *testing.T) {
 	f := opaque()
 	for text, want := range map[string]bool{"": true, "x": false} {
 		b, r := NewBuffer(window), NewReader(f, LeastRepeats)
@@ -482,7 +483,7 @@ func TestAnInputThatWaitsIsNotStill(t *testing.T) {
 	b, r := NewBuffer(window), NewReader(f, LeastRepeats)
 	b.Take(r, packetOf(f, 0, []uint64{7}, []string{"x0"}), 9)
 	if b.Still(9, nil) {
-		t.Error("a late input is still")
+		t.Error("a late input is idle")
 	}
 }
 
@@ -504,7 +505,7 @@ func TestWindowsCoverTwoSeconds(t *testing.T) {
 }
 
 // A packet that would be too large has as many of the newest inputs as fit.
-func TestAPacketKeepsToItsLimit(t *testing.T) {
+func TestAPacketIsWithinItsLimit(t *testing.T) {
 	f := opaque()
 	r, reader := NewRing(f, hz60), NewReader(f, LeastRepeats)
 	for step := uint64(1); step <= LeastRepeats; step++ {
@@ -562,8 +563,8 @@ func TestViewsAreRounded(t *testing.T) {
 	}
 }
 
-// Views that lie too far apart for a line are written by themselves.
-func TestViewsFarApartAreWrittenWhole(t *testing.T) {
+// Views too far apart for a line are written separately.
+func TestViewsFarApartAreWrittenSeparately(t *testing.T) {
 	f := opaque()
 	for _, ticks := range []uint64{maxAdvance/places - 1, maxAdvance / places, maxAdvance/places + 1} {
 		for _, forth := range []bool{false, true} {
@@ -579,7 +580,7 @@ func TestViewsFarApartAreWrittenWhole(t *testing.T) {
 					t.Fatalf("%d ticks apart: %v", ticks, r.Err())
 				}
 				if _, got, ok := r.Read(); !ok || got != want {
-					t.Errorf("%d ticks apart: %+v comes back as %+v, %v", ticks, want, got, r.Err())
+					t.Errorf("%d ticks apart: %+v is read as %+v, %v", ticks, want, got, r.Err())
 				}
 			}
 		}
@@ -587,7 +588,7 @@ func TestViewsFarApartAreWrittenWhole(t *testing.T) {
 }
 
 // The status of a buffer reports whether an input has arrived.
-func TestTheFirstInputIsTold(t *testing.T) {
+func TestTheStatusReportsTheFirstInput(t *testing.T) {
 	f := opaque()
 	b := NewBuffer(window)
 	if _, _, ok := b.Status(); ok {

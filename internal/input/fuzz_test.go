@@ -32,7 +32,7 @@ func FuzzPacket(f *testing.F) {
 			ring, again := NewRing(fm, hz60), NewBuffer(window)
 			fm.store(t, ring.Add(s.step, s.view), s.bytes())
 			if again.Take(r, ring.AppendPacket(nil, MaxPacket), s.step-1); again.slots[i] != *s {
-				t.Fatalf("step %d: %+v comes back as %+v", s.step, s, again.slots[i])
+				t.Fatalf("step %d: %+v is read as %+v", s.step, s, again.slots[i])
 			}
 		}
 		var due Due

@@ -233,7 +233,7 @@ func TestABufferTakesLittleMemory(t *testing.T) {
 
 // Of all steps with the same wire value the one nearest to the due step is taken: half of them
 // ahead is too far ahead, and as far behind is late.
-func TestStepsAreThoseNearestToWhatIsDue(t *testing.T) {
+func TestStepsAreTheNearestToTheDueStep(t *testing.T) {
 	const done, half = 100_000, 1 << 15
 	for step, want := range map[uint64]Counts{done + half: {Ahead: 1}, done + 1 - half: {Late: 1}, done + 1: {}, done: {Late: 1}} {
 		ring := NewRing(opaque(), hz60)
