@@ -166,7 +166,7 @@ var limitRows = map[string][]string{
 	},
 	"internal/rpcqueue": {
 		"messages that wait for one stage | {StageCapacity}; beyond it {SenderShare} of each sender",
-		"accounts of departed clients with a debt to a limit | {MaxOwed}",
+		"accounts of departed clients with a debt to a limit | {MaxDebts}",
 	},
 	"internal/schema": {
 		"… the time limit of each | {DefaultTimeout}",

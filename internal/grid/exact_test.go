@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestOneMoveSuspectsThePairsThatMatter: if a single thing or eye moves, appears or is removed, the
-// suspects are exactly the pairs that have become Inside or Outside, each once; for a new thing
-// they are the eyes that it is Inside of.
-func TestOneMoveSuspectsThePairsThatMatter(t *testing.T) {
+// TestAMoveSuspectsExactlyTheChangedPairs: if a single thing or eye moves, appears or is removed,
+// the suspects are exactly the pairs that have become Inside or Outside, each once; for a new
+// thing they are the eyes that it is Inside of.
+func TestAMoveSuspectsExactlyTheChangedPairs(t *testing.T) {
 	const n = 60
 	rng := rand.New(rand.NewPCG(4, 2))
 	s := shape(t, 2, 5, 4)
@@ -48,7 +48,7 @@ func TestOneMoveSuspectsThePairsThatMatter(t *testing.T) {
 	}
 	for id := range n {
 		if x.Seen(id, note); len(got) > 0 {
-			t.Fatalf("what is nowhere is seen: %v", got)
+			t.Fatalf("a removed thing is visible: %v", got)
 		}
 		x.AddThing(id, place())
 		var want [][2]int
@@ -94,9 +94,9 @@ func TestOneMoveSuspectsThePairsThatMatter(t *testing.T) {
 	}
 }
 
-// TestAMoveLooksAtNoMoreThanItsReach: a step visits the cells around its start, a leap also those
-// around its end, and a new thing only the cells near it.
-func TestAMoveLooksAtNoMoreThanItsReach(t *testing.T) {
+// TestAMoveVisitsOnlyCellsWithinItsReach: a step visits the cells around its start, a jump also
+// those around its end, and a new thing only the near cells.
+func TestAMoveVisitsOnlyCellsWithinItsReach(t *testing.T) {
 	x := New(shape(t, 50, 100, 100)) // near is 3, the reach 5
 	for i := range 60 * 60 {
 		at := Cell{int32(i % 60), int32(i / 60), 0}
@@ -130,7 +130,7 @@ func TestAMoveLooksAtNoMoreThanItsReach(t *testing.T) {
 		c.do()
 		x.Settle(none)
 		if after, _ := x.Cost(); after-before != uint64(c.want) {
-			t.Errorf("%s looks at %d cells, want %d", c.name, after-before, c.want)
+			t.Errorf("%s visits %d cells, want %d", c.name, after-before, c.want)
 		}
 	}
 }

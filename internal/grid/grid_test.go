@@ -23,13 +23,13 @@ func TestMeasuresAreChecked(t *testing.T) {
 		{10, 20, 9}, {1, 100, 100}, {1, 14, 2},
 	} {
 		if _, err := NewShape(bad[0], bad[1], bad[2]); err == nil {
-			t.Errorf("%v is taken", bad)
+			t.Errorf("%v is accepted", bad)
 		}
 	}
 	shape(t, 1, 1, 14)
 }
 
-func TestBadPositionsLieInBorderCells(t *testing.T) {
+func TestInvalidPositionsAreInBorderCells(t *testing.T) {
 	s := shape(t, 2, 4, 4)
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestBadPositionsLieInBorderCells(t *testing.T) {
 			for _, z := range []int32{firstCell, -1, 0, 1, lastCell} {
 				c := Cell{x, y, z}
 				if other, taken := words[c.word()]; taken {
-					t.Errorf("the cells %v and %v have one word", other, c)
+					t.Errorf("the cells %v and %v have the same word", other, c)
 				}
 				words[c.word()] = c
 			}
@@ -66,9 +66,10 @@ func TestBadPositionsLieInBorderCells(t *testing.T) {
 	}
 }
 
-// TestZonesKeepTheirPromise: things within the radius are Inside, things beyond it by more than the
-// margin and two cells are Outside, and things that are Outside are further than radius and margin.
-func TestZonesKeepTheirPromise(t *testing.T) {
+// TestZonesHaveTheirDistances: things within the radius are Inside, things beyond it by more than
+// the margin and two cells are Outside, and things that are Outside are further than radius and
+// margin.
+func TestZonesHaveTheirDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := shape(t, 3, 10, 4)
 	for range 100_000 {
@@ -116,9 +117,9 @@ func (m *world) judge(thing, eye int) {
 	}
 }
 
-// TestSuspectsAreAllThatMatter: things and eyes walk, jump, appear and disappear, in two and three
-// dimensions; a check of the suspects has the same result as a check of every pair.
-func TestSuspectsAreAllThatMatter(t *testing.T) {
+// TestSuspectsIncludeEveryChangedPair: things and eyes step, jump, appear and disappear, in two
+// and three dimensions. Checking the suspects gives the same result as checking every pair.
+func TestSuspectsIncludeEveryChangedPair(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { walkAbout(t, rand.New(rand.NewPCG(seed, 3))) })
 	}
@@ -197,9 +198,9 @@ func walkAbout(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// TestACellToAndFroIsNotSeenToComeAndGo: along an axis a step over an edge changes the gap by at
+// TestOneCellBackAndForthIsWithinTheMargin: along an axis a step over an edge changes the gap by at
 // most the least margin.
-func TestACellToAndFroIsNotSeenToComeAndGo(t *testing.T) {
+func TestOneCellBackAndForthIsWithinTheMargin(t *testing.T) {
 	for _, radius := range []float64{1, 2.5, 7, 10} {
 		s := shape(t, 2, radius, 2)
 		if z := s.Zone(Cell{}, Cell{1, 1, 1}); z != Inside {
@@ -242,10 +243,10 @@ func TestAThingAndAnEyeMeet(t *testing.T) {
 	}
 }
 
-// TestCostFollowsWhoChangesItsCell: 10 000 things and 200 eyes without a change of cell have no
+// TestTheCostFollowsChangesOfCells: 10 000 things and 200 eyes without a change of cell have no
 // cost, and each change costs the cells around it.
-func TestCostFollowsWhoChangesItsCell(t *testing.T) {
-	x := crowd(shape(t, 50, 100, 100), 10_000, 200)
+func TestTheCostFollowsChangesOfCells(t *testing.T) {
+	x := newIndex(shape(t, 50, 100, 100), 10_000, 200)
 	x.Settle(func(int, int) {})
 	cost := func() (uint64, uint64) {
 		cells, pairs := x.Cost()
@@ -258,7 +259,7 @@ func TestCostFollowsWhoChangesItsCell(t *testing.T) {
 		x.MoveThing(id, at)
 	}
 	if cells, pairs := cost(); cells != 0 || pairs != 0 {
-		t.Errorf("nobody left a cell: %d cells, %d pairs", cells, pairs)
+		t.Errorf("without a change of cell: %d cells, %d pairs", cells, pairs)
 	}
 	for id := range 100 {
 		at, _ := x.Thing(id * 100)
@@ -280,8 +281,8 @@ func TestCostFollowsWhoChangesItsCell(t *testing.T) {
 	}
 }
 
-// crowd spreads things and eyes over a plane of 40 × 40 cells.
-func crowd(s Shape, things, eyes int) *Index {
+// newIndex spreads things and eyes over a plane of 40 × 40 cells.
+func newIndex(s Shape, things, eyes int) *Index {
 	x := New(s)
 	for id := range things {
 		x.AddThing(id, Cell{int32(id % 40), int32(id / 40 % 40), 0})
@@ -292,8 +293,8 @@ func crowd(s Shape, things, eyes int) *Index {
 	return x
 }
 
-func TestWalkingDoesNotAllocate(t *testing.T) {
-	x := crowd(shape(t, 50, 100, 100), 1000, 50)
+func TestMovesDoNotAllocate(t *testing.T) {
+	x := newIndex(shape(t, 50, 100, 100), 1000, 50)
 	pairs := 0
 	suspect := func(int, int) { pairs++ }
 	step := 0
@@ -324,7 +325,7 @@ func TestWalkingDoesNotAllocate(t *testing.T) {
 
 // BenchmarkSettle: 10 000 things, 200 eyes, 1 % of both step into the next cell.
 func BenchmarkSettle(b *testing.B) {
-	x := crowd(shape(b, 50, 100, 100), 10_000, 200)
+	x := newIndex(shape(b, 50, 100, 100), 10_000, 200)
 	pairs := 0
 	suspect := func(int, int) { pairs++ }
 	x.Settle(suspect)

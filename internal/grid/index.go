@@ -54,7 +54,7 @@ func (x *Index) MoveEye(id int, to Cell, is bool) {
 // Settle calls suspect for pairs of which one or both have moved. Each pair that has become Inside
 // or Outside is among them, perhaps more than once, and so are some others.
 func (x *Index) Settle(suspect func(thing, eye int)) {
-	tell := func(thing, eye int) {
+	report := func(thing, eye int) {
 		x.suspected++
 		suspect(thing, eye)
 	}
@@ -62,7 +62,7 @@ func (x *Index) Settle(suspect func(thing, eye int)) {
 	// at their new cells.
 	for _, m := range x.movedThings {
 		m.to, m.is = x.things.at(int(m.id))
-		x.walk(&x.eyes, &m, func(eye int) { tell(int(m.id), eye) })
+		x.walk(&x.eyes, &m, func(eye int) { report(int(m.id), eye) })
 	}
 	x.movedThings = x.movedThings[:0]
 	for _, m := range x.movedEyes {
@@ -71,7 +71,7 @@ func (x *Index) Settle(suspect func(thing, eye int)) {
 		} else {
 			x.eyes.remove(int(m.id))
 		}
-		x.walk(&x.things, &m, func(thing int) { tell(thing, int(m.id)) })
+		x.walk(&x.things, &m, func(thing int) { report(thing, int(m.id)) })
 	}
 	x.movedEyes = x.movedEyes[:0]
 }

@@ -84,7 +84,7 @@ func (s *Shape) place(v float64) (at int32, bad bool) {
 
 // Zone returns the zone of two cells.
 func (s *Shape) Zone(a, b Cell) Zone {
-	x, y, z := apart(a.X, b.X), apart(a.Y, b.Y), apart(a.Z, b.Z)
+	x, y, z := cellsBetween(a.X, b.X), cellsBetween(a.Y, b.Y), cellsBetween(a.Z, b.Z)
 	switch gap := x*x + y*y + z*z; {
 	case gap <= s.inside:
 		return Inside
@@ -95,8 +95,8 @@ func (s *Shape) Zone(a, b Cell) Zone {
 	}
 }
 
-// apart returns the number of cells between two coordinates.
-func apart(a, b int32) float64 {
+// cellsBetween returns the number of cells between two coordinates.
+func cellsBetween(a, b int32) float64 {
 	return float64(max(0, max(a, b)-min(a, b)-1))
 }
 
