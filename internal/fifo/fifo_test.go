@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Two queues over one pool behave like lists under any operations; they hold no more pieces than
+// Two queues over one pool behave like lists under any operations. They hold no more pieces than
 // their items need, and no removed items.
-func TestQueuesAreListsInLittleMemory(t *testing.T) {
+func TestQueuesBehaveLikeListsInLittleMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var pool Pool[*int]
 		var queues [2]Queue[*int]
@@ -23,7 +23,7 @@ func TestQueuesAreListsInLittleMemory(t *testing.T) {
 					v := new(int)
 					at := q.Push(&pool)
 					if *at != nil {
-						t.Fatal("an item that is still to be filled in is not empty")
+						t.Fatal("a new item is not empty")
 					}
 					*at = v
 					*list = append(*list, v)
@@ -39,7 +39,7 @@ func TestQueuesAreListsInLittleMemory(t *testing.T) {
 			case 3:
 				front := q.Front()
 				if len(front) == 0 != (len(*list) == 0) || !slices.Equal(front, (*list)[:len(front)]) {
-					t.Fatalf("the first are %v, want them of %v", front, *list)
+					t.Fatalf("the front is %v of %v", front, *list)
 				}
 				if n := len(front); n > 0 {
 					q.PopFront(&pool)
@@ -86,13 +86,13 @@ func check(t *rapid.T, q *Queue[*int], want []*int) {
 	}
 	for i, p := range q.pieces[:cap(q.pieces)] {
 		if p != nil && (i < q.first || i >= len(q.pieces)) {
-			t.Fatal("a piece is kept that has gone")
+			t.Fatal("a removed piece is kept")
 		}
 	}
 }
 
 // Queues that have reached their size do not allocate, and the memory left by a burst is limited.
-func TestThePoolKeepsEnoughAndNotAll(t *testing.T) {
+func TestThePoolKeepsALimitedNumberOfPieces(t *testing.T) {
 	var pool Pool[int]
 	var q Queue[int]
 	burst := func(n int) {
