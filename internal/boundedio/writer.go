@@ -94,7 +94,7 @@ func (w *Writer) signal() {
 func (w *Writer) run() {
 	defer close(w.done)
 	var batch []byte
-	var told uint64 // reported by notices
+	var notices uint64 // reported by notices
 	for range w.wake {
 		for {
 			var pieces uint64
@@ -108,9 +108,9 @@ func (w *Writer) run() {
 			}
 			if _, err := w.cfg.Out.Write(batch); err != nil {
 				w.refused(pieces, err)
-			} else if missing := w.Lost() - told; missing > 0 {
+			} else if missing := w.Lost() - notices; missing > 0 {
 				if _, err := w.cfg.Out.Write(w.cfg.Notice(missing)); err == nil {
-					told += missing
+					notices += missing
 				}
 			}
 		}

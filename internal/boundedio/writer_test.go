@@ -43,7 +43,7 @@ func (o *output) Write(p []byte) (int, error) {
 
 func missing(n uint64) []byte { return fmt.Appendf(nil, "(%d missing)", n) }
 
-func TestEverythingIsWrittenWholeAndInOrder(t *testing.T) {
+func TestAllPiecesAreWrittenCompletelyAndInOrder(t *testing.T) {
 	for _, notice := range []func(uint64) []byte{nil, missing} {
 		var out output
 		w := New(Config{Out: &out, Limit: 1 << 20, Notice: notice})
@@ -80,7 +80,7 @@ func fill(t *testing.T, w *Writer, pieces int) (taken int, err error) {
 }
 
 // A caller never waits, and two buffers are all the memory in use.
-func TestAFullWriterEndsWithWhatItHasTaken(t *testing.T) {
+func TestAFullWriterWritesItsAcceptedPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &output{open: make(chan struct{})}
 		w := New(Config{Out: out, Limit: 100})
@@ -89,7 +89,7 @@ func TestAFullWriterEndsWithWhatItHasTaken(t *testing.T) {
 			t.Errorf("%d pieces were taken, %d bytes are held, error %v", taken, cap(w.pending), err)
 		}
 		close(out.open)
-		synctest.Wait() // There is room again, and it is too late.
+		synctest.Wait() // There is room again, but too late.
 		if n, err := w.Write([]byte("after a gap")); n != 0 || !errors.Is(err, ErrFull) {
 			t.Errorf("%d bytes were taken after a gap, error %v", n, err)
 		}
@@ -116,7 +116,7 @@ func TestNothingIsWrittenAfterAnError(t *testing.T) {
 }
 
 // Pieces that are written while the output fails would follow a gap. A lossy Writer writes them.
-func TestWhatWaitsBehindAnErrorIsNotWritten(t *testing.T) {
+func TestPendingPiecesAfterAnErrorAreNotWritten(t *testing.T) {
 	for _, c := range []struct {
 		notice func(uint64) []byte
 		want   string
@@ -137,7 +137,7 @@ func TestWhatWaitsBehindAnErrorIsNotWritten(t *testing.T) {
 }
 
 // A lossy Writer returns no error to its caller: all pieces are written, or counted and reported.
-func TestALossyWriterGoesOn(t *testing.T) {
+func TestALossyWriterContinuesAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &output{open: make(chan struct{})}
 		w := New(Config{Out: out, Limit: 100, Notice: missing})
@@ -169,7 +169,7 @@ func TestALossyWriterGoesOn(t *testing.T) {
 	})
 }
 
-func TestAClosedWriterTakesNoMore(t *testing.T) {
+func TestAClosedWriterRefusesPieces(t *testing.T) {
 	var out output
 	w := New(Config{Out: &out, Limit: 100})
 	for range 2 {
@@ -182,7 +182,7 @@ func TestAClosedWriterTakesNoMore(t *testing.T) {
 	}
 }
 
-func TestCloseGivesUpWithItsContext(t *testing.T) {
+func TestCloseReturnsWhenItsContextEnds(t *testing.T) {
 	out := &output{open: make(chan struct{})}
 	w := New(Config{Out: out, Limit: 100})
 	if _, err := w.Write([]byte("stuck")); err != nil {
@@ -210,7 +210,7 @@ func TestWritingAllocatesNothing(t *testing.T) {
 			synctest.Wait()
 		}
 		write()
-		write() // Both buffers are there now.
+		write() // Both buffers are allocated now.
 		if n := testing.AllocsPerRun(100, write); n != 0 || w.Lost() != 0 {
 			t.Errorf("%v allocations, %d lost", n, w.Lost())
 		}
