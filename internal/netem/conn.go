@@ -71,7 +71,7 @@ func newConn(socket net.PacketConn, open func() (net.PacketConn, error), cfg Con
 	return c
 }
 
-func tell(news chan struct{}) {
+func notify(news chan struct{}) {
 	select {
 	case news <- struct{}{}:
 	default:
@@ -115,7 +115,7 @@ func (c *Conn) take(socket net.PacketConn, b []byte, from net.Addr, err error) b
 	default:
 		c.failed = err
 	}
-	tell(c.received)
+	notify(c.received)
 	return err == nil
 }
 
@@ -191,7 +191,7 @@ func (c *Conn) WriteTo(b []byte, to net.Addr) (int, error) {
 	}
 	c.exchange.Out(c.now(), addr, b)
 	c.rebindLocked()
-	tell(c.toSend)
+	notify(c.toSend)
 	return len(b), nil
 }
 
@@ -303,7 +303,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deadline = t
-	tell(c.received)
+	notify(c.received)
 	return nil
 }
 

@@ -106,7 +106,7 @@ func TestAConnDelaysBothWays(t *testing.T) {
 			t.Error(err)
 		}
 		if s.LocalAddr().String() != c.LocalAddr().String() {
-			t.Error("its address is", c.LocalAddr())
+			t.Error("the address is", c.LocalAddr())
 		}
 		time.Sleep(time.Second)
 		s.mu.Lock()
@@ -136,9 +136,9 @@ func TestADeadlineEndsARead(t *testing.T) {
 	})
 }
 
-// TestCloseLetsTheLastWordsArrive checks that Close delivers sent datagrams, ends a read, and
+// TestCloseDeliversSentDatagrams checks that Close delivers sent datagrams, ends a read, and
 // refuses later calls.
-func TestCloseLetsTheLastWordsArrive(t *testing.T) {
+func TestCloseDeliversSentDatagrams(t *testing.T) {
 	for delay, want := range map[string]struct {
 		sent  int
 		after time.Duration
@@ -216,9 +216,9 @@ func TestARebindReplacesTheSocket(t *testing.T) {
 	})
 }
 
-// TestABrokenSocketIsSaid checks that a reader gets a socket's error after the earlier datagrams,
-// and no error of a replaced socket.
-func TestABrokenSocketIsSaid(t *testing.T) {
+// TestTheErrorOfABrokenSocketIsReturned checks that a reader gets a socket's error after the
+// earlier datagrams, and no error of a replaced socket.
+func TestTheErrorOfABrokenSocketIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, opened := sockets(Spec{}, 2)
 		defer c.Close()

@@ -32,12 +32,12 @@ type Config struct {
 type Exchange struct {
 	cfg     Config
 	flows   flows
-	in, out lane
+	in, out directionQueue
 	rebound bool // a client's address shall change
 }
 
-// lane holds the datagrams that wait in one direction.
-type lane struct {
+// directionQueue holds the datagrams that wait in one direction.
+type directionQueue struct {
 	Schedule[Packet]
 	d     Direction
 	bytes int
@@ -148,7 +148,7 @@ func (x *Exchange) Rebound() bool {
 }
 
 // pass decides the fate of a datagram of a flow.
-func (x *Exchange) pass(l *lane, f *flow, addr netip.AddrPort, now time.Duration, b []byte) {
+func (x *Exchange) pass(l *directionQueue, f *flow, addr netip.AddrPort, now time.Duration, b []byte) {
 	w, st := &x.cfg.Spec.Ways[l.d], x.cfg.Stats
 	damaged, where := f.damage[l.d].Float64(), f.damage[l.d].Uint64()
 	if w.Hole.has(now - f.began) {
@@ -188,7 +188,7 @@ func (x *Exchange) pass(l *lane, f *flow, addr netip.AddrPort, now time.Duration
 }
 
 // take returns the next datagram that has arrived.
-func (l *lane) take(now time.Duration) (p Packet, ok bool) {
+func (l *directionQueue) take(now time.Duration) (p Packet, ok bool) {
 	if p, _, ok = l.Pop(now); ok {
 		p.flow.waiting[l.d] -= len(p.Data)
 		l.bytes -= len(p.Data)

@@ -75,11 +75,11 @@ func traffic(t *testing.T, spec string, seed uint64, client bool, n int) (transc
 		}
 	}
 	if x.in.bytes != 0 || x.out.bytes != 0 || x.in.Len() != 0 || x.out.Len() != 0 {
-		t.Error("something is left:", x.in.bytes, x.out.bytes)
+		t.Error("datagrams remain:", x.in.bytes, x.out.bytes)
 	}
 	for f := range x.flows.all() {
 		if f.waiting != [directions]int{} {
-			t.Error("a flow still counts", f.waiting)
+			t.Error("a flow still counts waiting bytes", f.waiting)
 		}
 	}
 	var want uint64
@@ -123,9 +123,9 @@ func difference(a, b []byte) (n int) {
 
 const everything = "rtt=100ms,jitter=20ms,loss=5%,dup=3%,reorder=2%,corrupt=4%,rate=200kbit/s,buffer=50ms,hole=1s@2s,rebind=700ms"
 
-// TestEveryDatagramHasOneFate checks that each datagram is counted once as passed or lost, that
+// TestEveryDatagramIsCountedOnce checks that each datagram is counted once as passed or lost, that
 // passed datagrams arrive in as many copies as were counted, and that no others arrive.
-func TestEveryDatagramHasOneFate(t *testing.T) {
+func TestEveryDatagramIsCountedOnce(t *testing.T) {
 	for _, client := range []bool{false, true} {
 		_, st := traffic(t, everything, 1, client, 10_000)
 		for d := range Direction(directions) {
@@ -141,8 +141,9 @@ func TestEveryDatagramHasOneFate(t *testing.T) {
 	}
 }
 
-// TestTheSeedDecides checks that the same seed gives the same run, and another seed another run.
-func TestTheSeedDecides(t *testing.T) {
+// TestTheSeedDeterminesTheRun checks that the same seed gives the same run, and another seed
+// another run.
+func TestTheSeedDeterminesTheRun(t *testing.T) {
 	a, _ := traffic(t, everything, 7, false, 2000)
 	b, _ := traffic(t, everything, 7, false, 2000)
 	c, _ := traffic(t, everything, 8, false, 2000)
@@ -151,8 +152,9 @@ func TestTheSeedDecides(t *testing.T) {
 	}
 }
 
-// TestNoNetworkIsPerfect checks that the zero Spec passes all datagrams on at once and unchanged.
-func TestNoNetworkIsPerfect(t *testing.T) {
+// TestTheZeroSpecIsAPerfectNetwork checks that the zero Spec passes all datagrams on at once and
+// unchanged.
+func TestTheZeroSpecIsAPerfectNetwork(t *testing.T) {
 	x := NewExchange(Config{})
 	for n := range uint32(100) {
 		x.In(0, peer(0), payload(n))
@@ -166,8 +168,9 @@ func TestNoNetworkIsPerfect(t *testing.T) {
 	}
 }
 
-// TestUpIsTowardsTheServer checks that a server receives, and a client sends, the datagrams of Up.
-func TestUpIsTowardsTheServer(t *testing.T) {
+// TestUpIsTheDirectionToTheServer checks that a server receives, and a client sends, the
+// datagrams of Up.
+func TestUpIsTheDirectionToTheServer(t *testing.T) {
 	for _, c := range []struct {
 		client  bool
 		spec    string
@@ -202,13 +205,13 @@ func TestClientsShareNoBottleneck(t *testing.T) {
 	}
 	x.In(0, peer(1), make([]byte, 1000))
 	if p, ok := x.Receive(83 * ms); !ok {
-		t.Error("nothing has arrived")
+		t.Error("no datagram arrived")
 	} else if q, ok := x.Receive(83 * ms); !ok || p.Addr == q.Addr {
 		t.Error("the second client waits for the first one")
 	}
 }
 
-// TestAHoleIsCountedFromTheFirstDatagram checks the begin of a hole for each client, and its end.
+// TestAHoleIsCountedFromTheFirstDatagram checks the start of a hole for each client, and its end.
 func TestAHoleIsCountedFromTheFirstDatagram(t *testing.T) {
 	x := NewExchange(Config{Spec: parse(t, "up.hole=2s@1s")})
 	for n, began := range []time.Duration{0, 700 * ms} {
@@ -267,10 +270,10 @@ func TestARebindShowsAnotherPort(t *testing.T) {
 			}
 			taken[now] = true
 			if to := reaches(at, now); to != peer(n) {
-				t.Fatal("what goes to", now, "reaches", to)
+				t.Fatal("a datagram to", now, "reaches", to)
 			}
 			if to := reaches(at, old[n]); to.IsValid() && !taken[old[n]] && to == peer(n) {
-				t.Fatal("what goes to the old address", old[n], "reaches", to)
+				t.Fatal("a datagram to the old address", old[n], "reaches", to)
 			}
 			old[n] = now
 		}
@@ -285,15 +288,16 @@ func TestARebindShowsAnotherPort(t *testing.T) {
 	}
 	x.In(6*time.Second, stranger, payload(2))
 	if p, ok := x.Receive(6 * time.Second); !ok || p.Addr == stranger || reaches(6*time.Second, p.Addr) != stranger {
-		t.Error("a newcomer is shown as", p.Addr, ok)
+		t.Error("a new client is shown as", p.Addr, ok)
 	}
 	if to := reaches(6*time.Second, stranger); to != peer(7) {
-		t.Error("what goes to the older client reaches", to)
+		t.Error("a datagram to the older client reaches", to)
 	}
 }
 
-// TestAClientIsToldToRebind checks for one request in each period, on sent or received datagrams.
-func TestAClientIsToldToRebind(t *testing.T) {
+// TestARebindIsRequestedOncePerPeriod checks for one request in each period, on sent or received
+// datagrams.
+func TestARebindIsRequestedOncePerPeriod(t *testing.T) {
 	x := NewExchange(Config{Spec: parse(t, "rebind=2s"), Client: true})
 	var told []time.Duration
 	for at := time.Duration(0); at < 9*time.Second; at += 500 * ms {
@@ -302,7 +306,7 @@ func TestAClientIsToldToRebind(t *testing.T) {
 			told = append(told, at)
 		}
 		if x.Rebound() {
-			t.Fatal("told twice at", at)
+			t.Fatal("requested twice at", at)
 		}
 	}
 	want := []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.Second, 8 * time.Second}
@@ -311,15 +315,15 @@ func TestAClientIsToldToRebind(t *testing.T) {
 	}
 }
 
-// TestStrangersDoNotReachAClient checks that, as behind a router, a client receives only from peers
-// to which it has sent.
-func TestStrangersDoNotReachAClient(t *testing.T) {
+// TestUnknownPeersDoNotReachAClient checks that, as behind a router, a client receives only from
+// peers to which it has sent.
+func TestUnknownPeersDoNotReachAClient(t *testing.T) {
 	st := new(Stats)
 	x := NewExchange(Config{Client: true, Stats: st})
 	x.Out(0, peer(0), payload(1))
 	x.In(0, peer(1), payload(1))
 	if _, ok := x.Receive(0); ok || st.Get(Down, Unbound) != 1 || x.flows.recent.Len() != 1 {
-		t.Error("a stranger has got through")
+		t.Error("a datagram of an unknown peer arrived")
 	}
 }
 
@@ -362,7 +366,7 @@ func TestFlowsAreBounded(t *testing.T) {
 		t.Error(n, "flows")
 	}
 	if x.flows.byPeer[peer(0)] == nil || x.flows.byPeer[peer(100)] != nil || x.flows.byPeer[peer(101)] == nil {
-		t.Error("the wrong ones are forgotten")
+		t.Error("the wrong flows were dropped")
 	}
 	x.In(flowIdle+1, peer(5000), nil)
 	// Only flows opened after the first instant remain.
@@ -371,26 +375,26 @@ func TestFlowsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTheNetworkMayChange checks a change of the network for existing flows.
-func TestTheNetworkMayChange(t *testing.T) {
+// TestTheSpecMayChange checks a change of the network for existing flows.
+func TestTheSpecMayChange(t *testing.T) {
 	x := NewExchange(Config{})
 	x.In(0, peer(0), payload(1))
 	x.Set(parse(t, "rtt=100ms,down.hole=1h@0s"))
 	x.In(ms, peer(0), payload(2))
 	if _, ok := x.Receive(ms); !ok {
-		t.Error("what was under way is lost")
+		t.Error("a datagram in flight was lost")
 	}
 	if at, ok := x.in.Next(); !ok || at != 51*ms {
-		t.Error("the next comes at", at, ok)
+		t.Error("the next arrives at", at, ok)
 	}
 	x.Out(ms, peer(0), payload(3))
 	if _, ok := x.out.Next(); ok {
-		t.Error("something has left the hole")
+		t.Error("a datagram passed the hole")
 	}
 }
 
-// TestStatsSayWhatHappened checks the line of nonzero counts.
-func TestStatsSayWhatHappened(t *testing.T) {
+// TestStatsListNonzeroCounts checks the line of nonzero counts.
+func TestStatsListNonzeroCounts(t *testing.T) {
 	st := new(Stats)
 	st.add(Up, Passed)
 	st.add(Up, Passed)

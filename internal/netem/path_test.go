@@ -62,7 +62,7 @@ func TestRouterDropsBeyondItsBuffer(t *testing.T) {
 	}
 }
 
-func TestSharesAreAsAsked(t *testing.T) {
+func TestSharesMatchTheSpec(t *testing.T) {
 	const n = 200_000
 	p := NewPath(Link{Loss: 0.05, Duplicate: 0.02, Reorder: 0.1}, 7, 1)
 	var lost, twice, late float64
@@ -75,7 +75,7 @@ func TestSharesAreAsAsked(t *testing.T) {
 		case 2:
 			twice++
 			if tr.At[1] < tr.At[0] || tr.At[1] > tr.At[0]+duplicateDelay {
-				t.Fatal("the copy came", tr.At[1]-tr.At[0], "after")
+				t.Fatal("the copy arrived", tr.At[1]-tr.At[0], "after")
 			}
 		}
 		if tr.At[0] > 0 {
@@ -89,7 +89,7 @@ func TestSharesAreAsAsked(t *testing.T) {
 	}
 }
 
-func TestLostPacketsTakeTheirTimeAtTheBottleneck(t *testing.T) {
+func TestLostPacketsUseBandwidth(t *testing.T) {
 	p := NewPath(Link{Bandwidth: 80_000, Loss: 1}, 1, 1)
 	p.Send(0, 1000)
 	if p.Backlog(0) != 100*ms {
@@ -97,9 +97,9 @@ func TestLostPacketsTakeTheirTimeAtTheBottleneck(t *testing.T) {
 	}
 }
 
-// TestLuckOfOnePacketIsItsOwn checks that switching a feature on does not change the random results
-// of the others.
-func TestLuckOfOnePacketIsItsOwn(t *testing.T) {
+// TestRandomResultsOfFeaturesAreIndependent checks that switching a feature on does not change
+// the random results of the others.
+func TestRandomResultsOfFeaturesAreIndependent(t *testing.T) {
 	plain, busy := NewPath(Link{Loss: 0.3}, 3, 1), NewPath(Link{Loss: 0.3, Jitter: 5 * ms, Duplicate: 0.5, Reorder: 0.5}, 3, 1)
 	for i := range 1000 {
 		a, b := plain.Send(0, 100), busy.Send(0, 100)

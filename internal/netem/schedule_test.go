@@ -16,7 +16,7 @@ func TestEventsRunByTimeThenSequence(t *testing.T) {
 		i, at, ok := s.Pop(40)
 		if !ok {
 			if n != 1640 || s.Len() != 360 || !waits || next != 41 {
-				t.Fatal(n, "popped,", s.Len(), "left, the next at", next)
+				t.Fatal(n, "popped,", s.Len(), "remain, the next at", next)
 			}
 			return
 		}

@@ -56,7 +56,7 @@ func TestAStreamIsDelayedBothWays(t *testing.T) {
 			t.Errorf("down after %v and %v more", a, b)
 		}
 		write(t, client, "0")
-		// Two round trips and the way, of which 85 ms have passed.
+		// Two round trips and the delay, of which 85 ms have passed.
 		if took := reads(t, s, "0"); took != 4*way-10*time.Millisecond {
 			t.Errorf("the first bytes came up after %v more", took)
 		}
@@ -91,7 +91,8 @@ func TestALossDelaysAStream(t *testing.T) {
 	})
 }
 
-// A stream is no faster than its bottleneck, and a writer waits while too many bytes are under way.
+// A stream is no faster than its bottleneck, and a writer waits while too many bytes are in
+// flight.
 func TestAStreamHasABottleneck(t *testing.T) {
 	streamed(t, "rate=800kbit/s", func(t *testing.T, s *Stream, client net.Conn, _ *Stats) {
 		const size, pieces = 10_000, 60
@@ -115,8 +116,8 @@ func TestAStreamHasABottleneck(t *testing.T) {
 	})
 }
 
-// A deadline of the connection below ends a read only; an end follows all sent data, and Close ends
-// reads and writes at once.
+// A deadline of the underlying connection ends reads only. The end of the stream follows all sent
+// data. Close ends reads and writes at once.
 func TestAStreamEnds(t *testing.T) {
 	streamed(t, "rtt=100ms", func(t *testing.T, s *Stream, client net.Conn, _ *Stats) {
 		_ = s.SetReadDeadline(time.Now().Add(time.Second))
@@ -130,7 +131,7 @@ func TestAStreamEnds(t *testing.T) {
 			t.Errorf("after %v", took)
 		}
 		if _, err := s.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("behind the end: %v", err)
+			t.Errorf("after the end: %v", err)
 		}
 	})
 	streamed(t, "rtt=10s", func(t *testing.T, s *Stream, client net.Conn, _ *Stats) {
@@ -149,7 +150,7 @@ func TestAStreamEnds(t *testing.T) {
 	streamed(t, "loss=100%,hole=3s@0s", func(t *testing.T, s *Stream, client net.Conn, _ *Stats) {
 		write(t, s, "x")
 		if took := reads(t, client, "x"); took < 3*time.Second || took > 10*time.Second {
-			t.Errorf("where everything is lost a piece took %v", took)
+			t.Errorf("with every packet lost a piece took %v", took)
 		}
 	})
 }
