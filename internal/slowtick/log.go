@@ -91,7 +91,7 @@ func (l *Log) keep(r *Record) {
 	if r.Duration <= l.floor && r.Start < l.expires {
 		return
 	}
-	if i := l.victim(r); i >= 0 && l.worst[i].mu.TryLock() {
+	if i := l.slotFor(r); i >= 0 && l.worst[i].mu.TryLock() {
 		l.worst[i].record.copyFrom(r)
 		l.worst[i].mu.Unlock()
 		l.kept[i] = kept{used: true, start: r.Start, duration: r.Duration}
@@ -99,9 +99,9 @@ func (l *Log) keep(r *Record) {
 	l.bounds()
 }
 
-// victim returns the slot for a tick: a free one, an expired one, or that of the fastest of the
+// slotFor returns the slot for a tick: a free one, an expired one, or that of the fastest of the
 // worst if the tick is slower. -1 is none.
-func (l *Log) victim(r *Record) int {
+func (l *Log) slotFor(r *Record) int {
 	fastest := 0
 	for i := range l.kept {
 		if k := &l.kept[i]; !k.used || r.Start-k.start >= WorstFor {

@@ -31,7 +31,7 @@ func tick(n uint64, costs ...time.Duration) *loop.Record {
 	return rec
 }
 
-func TestARecordSaysWhatATickCost(t *testing.T) {
+func TestARecordHasTheCostsOfATick(t *testing.T) {
 	var reads uint64
 	l := newLog(period, func() GC { reads++; return GC{Cycles: reads - 1, CPU: 2, Pauses: 3} }) // The first read is of the time before.
 	rec := tick(9, 4*time.Millisecond, 20*time.Millisecond, time.Millisecond, 10*time.Microsecond, 20*time.Microsecond)
@@ -89,7 +89,7 @@ func TestCostsAddUp(t *testing.T) {
 		for _, s := range r.Systems {
 			sum += s.Cost
 			if s.Cost > r.Blame.Cost {
-				t.Fatalf("%v took longer than what is blamed, %v", s, r.Blame)
+				t.Fatalf("%v took longer than the blamed system, %v", s, r.Blame)
 			}
 		}
 		if sum != rec.Duration || len(r.Systems)+r.Others.Systems != len(costs) {
@@ -124,7 +124,7 @@ func TestLastTicksAreKept(t *testing.T) {
 }
 
 // The worst ticks are the first of all ticks younger than an hour, sorted by duration.
-func TestTheWorstAreKept(t *testing.T) {
+func TestTheSlowestTicksAreKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLog(period, noGC)
 		var all []Record
@@ -154,7 +154,7 @@ func TestTheWorstAreKept(t *testing.T) {
 	})
 }
 
-func TestTheWorstOfAnHour(t *testing.T) {
+func TestTheSlowestTicksOfAnHourAreKept(t *testing.T) {
 	l := newLog(period, noGC)
 	for n := range uint64(10_000) {
 		cost := time.Millisecond
@@ -175,7 +175,7 @@ func TestTheWorstOfAnHour(t *testing.T) {
 	late := tick(1_000_000, 2*time.Millisecond)
 	l.Observe(late, &Facts{})
 	if got := l.Worst().Ticks; len(got) != 1 || got[0].Tick != 1_000_000 {
-		t.Errorf("hours later %d ticks are left", len(got))
+		t.Errorf("hours later %d ticks remain", len(got))
 	}
 }
 
@@ -217,12 +217,12 @@ func TestObserveAllocatesNothing(t *testing.T) {
 		rec.Systems[rec.Tick%40].Cost += time.Microsecond
 		l.Observe(rec, &Facts{})
 	}); n != 0 {
-		t.Errorf("%v allocations a tick", n)
+		t.Errorf("%v allocations per tick", n)
 	}
 }
 
 // A tick that meets readers continues, whichever records they lock.
-func TestReadersNeverHoldUpATick(t *testing.T) {
+func TestReadersNeverDelayATick(t *testing.T) {
 	l := newLog(period, noGC)
 	for i := range LastTicks - 1 {
 		l.last[i].mu.Lock() // Readers in all slots but one.
@@ -245,7 +245,7 @@ func TestReadersNeverHoldUpATick(t *testing.T) {
 }
 
 // Ticks and readers at once, for the race detector.
-func TestTicksAndReadersAtOnce(t *testing.T) {
+func TestTicksAndReadersRunConcurrently(t *testing.T) {
 	l := New(period)
 	done := make(chan struct{})
 	var readers sync.WaitGroup
@@ -273,7 +273,7 @@ func TestTicksAndReadersAtOnce(t *testing.T) {
 	readers.Wait()
 }
 
-func TestGarbageCollectionsAreSeen(t *testing.T) {
+func TestGarbageCollectionsAreMeasured(t *testing.T) {
 	var c collector
 	c.read()
 	runtime.GC()
@@ -300,7 +300,7 @@ func TestAnIdleSystemIsNotBlamed(t *testing.T) {
 	rec := tick(1)
 	rec.Systems = []loop.SystemCost{{Name: "test.idle", Stage: loop.PreUpdate}}
 	if blame := l.Observe(rec, &Facts{}); blame != (System{}) {
-		t.Errorf("nothing ran, and %v is blamed", blame)
+		t.Errorf("no system ran, and %v is blamed", blame)
 	}
 	rec.Systems = append(rec.Systems, loop.SystemCost{Name: "test.ran", Stage: loop.Update, Runs: 1})
 	if blame := l.Observe(rec, &Facts{}); blame.Name != "test.ran" {
@@ -308,8 +308,8 @@ func TestAnIdleSystemIsNotBlamed(t *testing.T) {
 	}
 }
 
-// Figures of the collector that have not risen, or were corrected downwards, are nothing done.
-func TestNoCollectionIsNothing(t *testing.T) {
+// Counters of the collector that have not risen, or have fallen, count as no work.
+func TestUnchangedCollectorCountersAreZero(t *testing.T) {
 	now := GC{Cycles: 3, CPU: 5 * time.Millisecond, Pauses: time.Millisecond}
 	for _, was := range []GC{now, {Cycles: 3, CPU: time.Second, Pauses: time.Second}} {
 		if got := now.since(was); got != (GC{}) {
