@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A look at the paths leaves no file and no folder open.
-func TestALookLeavesNothingOpen(t *testing.T) {
+// Polling the paths leaves no file and no folder open.
+func TestPollingLeavesNoFileOpen(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "cert"), "new")
 	w := &Watcher{paths: []string{dir, filepath.Join(dir, "cert")}}

@@ -65,7 +65,7 @@ func (w *Watcher) Close() {
 
 // run waits for events or the timer, and reads the files.
 func (w *Watcher) run(told bool) {
-	events, failures := w.signs()
+	events, failures := w.channels()
 	for {
 		period := pollAlone
 		if told {
@@ -88,8 +88,8 @@ func (w *Watcher) run(told bool) {
 	}
 }
 
-// signs returns the channels of events and errors, nil without a notifier.
-func (w *Watcher) signs() (<-chan fsnotify.Event, <-chan error) {
+// channels returns the channels of events and errors, nil without a notifier.
+func (w *Watcher) channels() (<-chan fsnotify.Event, <-chan error) {
 	if w.notify == nil {
 		return nil, nil
 	}

@@ -33,7 +33,7 @@ func must(t *testing.T, err error) {
 }
 
 // Each way of changing a file's content is reported.
-func TestChangesAreTold(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		path        string // below a folder of the test
 		set, change func(t *testing.T, dir string)
@@ -89,19 +89,19 @@ func TestChangesAreTold(t *testing.T) {
 			w := Watch(func() { told <- struct{}{} }, filepath.Join(dir, c.path))
 			defer w.Close()
 			if !w.follow() {
-				t.Fatal("the system tells nothing here")
+				t.Fatal("the system has no events here")
 			}
 			c.change(t, dir)
 			select {
 			case <-told:
 			case <-time.After(patience):
-				t.Error("nothing was told")
+				t.Error("no change was reported")
 			}
 		})
 	}
 }
 
-// alone returns a watcher without events; with told it first expects some.
+// alone returns a watcher without events; with told, a watcher that expects some first.
 func alone(told bool, changed func(), paths ...string) *Watcher {
 	w := &Watcher{paths: paths, changed: changed, done: make(chan struct{})}
 	w.seen = w.content()
@@ -110,7 +110,7 @@ func alone(told bool, changed func(), paths ...string) *Watcher {
 }
 
 // Without events a change is detected by polling, and no change is reported twice.
-func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
+func TestWithoutEventsFilesArePolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "cert")
 		write(t, path, "old")
@@ -131,13 +131,13 @@ func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 		write(t, path, "later")
 		time.Sleep(time.Hour)
 		if n.Load() != 2 {
-			t.Errorf("told %d times after Close", n.Load()-2)
+			t.Errorf("reported %d times after Close", n.Load()-2)
 		}
 	})
 }
 
 // With events files are polled too, only less often.
-func TestWithEventsFilesAreLookedAtToo(t *testing.T) {
+func TestWithEventsFilesArePolledToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "cert")
 		var n atomic.Int64
@@ -147,7 +147,7 @@ func TestWithEventsFilesAreLookedAtToo(t *testing.T) {
 		time.Sleep(pollWatched - time.Second)
 		synctest.Wait()
 		if n.Load() != 0 {
-			t.Error("told before the time")
+			t.Error("reported too early")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -159,7 +159,7 @@ func TestWithEventsFilesAreLookedAtToo(t *testing.T) {
 
 // Only a change of content is reported, not one of a file's time, of its neighbours, or of the
 // bytes beyond maxBytes.
-func TestOnlyContentCounts(t *testing.T) {
+func TestOnlyChangesOfContentAreReported(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "cert")
 	write(t, path, strings.Repeat("x", 1<<20)+"old")
@@ -209,7 +209,7 @@ func TestFilesAreReadAfterTheySettle(t *testing.T) {
 
 // Different names and contents have different hashes: the end of one file cannot be mistaken for
 // the start of the next.
-func TestContentHasNoAmbiguity(t *testing.T) {
+func TestDifferentContentsHaveDifferentHashes(t *testing.T) {
 	dir := t.TempDir()
 	w := &Watcher{paths: []string{dir}}
 	write(t, dir+"/a", "")
@@ -218,12 +218,12 @@ func TestContentHasNoAmbiguity(t *testing.T) {
 	write(t, dir+"/a", "x")
 	write(t, dir+"/b", "")
 	if w.content() == one {
-		t.Error("two folders look the same")
+		t.Error("two different folders have one hash")
 	}
 }
 
 // Several events within settle cause one read.
-func TestSignsAreGathered(t *testing.T) {
+func TestSeveralEventsCauseOneRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cert")
 	told := make(chan struct{}, 1024)
 	w := Watch(func() { told <- struct{}{} }, path)
@@ -235,10 +235,10 @@ func TestSignsAreGathered(t *testing.T) {
 	select {
 	case <-told:
 	case <-time.After(patience):
-		t.Fatal("nothing was told")
+		t.Fatal("no change was reported")
 	}
 	w.Close()
 	if n := len(told); n > writes/4 {
-		t.Errorf("told %d times of %d writes", n+1, writes)
+		t.Errorf("reported %d times for %d writes", n+1, writes)
 	}
 }
