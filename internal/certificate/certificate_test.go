@@ -53,7 +53,7 @@ func replace(t *testing.T, path string, text []byte) {
 }
 
 // Browsers accept by hash only a certificate with an elliptic curve key and a short validity.
-func TestWhichCertificatesBrowsersPin(t *testing.T) {
+func TestPinnableCertificates(t *testing.T) {
 	cert, key := filepath.Join(t.TempDir(), "c"), filepath.Join(t.TempDir(), "k")
 	loaded := func() tls.Certificate {
 		pair, err := tls.LoadX509KeyPair(cert, key)
@@ -144,7 +144,7 @@ func TestTheCertificateFollowsItsFiles(t *testing.T) {
 		select {
 		case <-again.C:
 		case <-limit:
-			t.Fatal("the old certificate stays")
+			t.Fatal("the old certificate is still used")
 		}
 	}
 	f.Close()
@@ -161,10 +161,10 @@ func TestTheCertificateFollowsItsFiles(t *testing.T) {
 }
 
 // If new files are invalid, clients get the old certificate; it is logged and counted.
-func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
+func TestInvalidFilesDoNotReplaceACertificate(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, f *files)
-		says  string
+		damage func(t *testing.T, f *files)
+		says   string
 	}{
 		"half written": {func(t *testing.T, f *files) {
 			text, err := os.ReadFile(f.cert)
@@ -190,7 +190,7 @@ func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
 			f := keep(t, -day, day)
 			f.watch.Close() // The test triggers the reload.
 			before := f.Hash()
-			c.spoil(t, f)
+			c.damage(t, f)
 			f.reload(f.load)
 			if loaded, failed := f.Counts(); loaded != 0 || failed != 1 || f.Hash() != before {
 				t.Errorf("loaded %d, failed %d", loaded, failed)
@@ -209,21 +209,21 @@ func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
 func TestAnExpiredCertificateIsReplacedByAny(t *testing.T) {
 	f := keep(t, -9*day, -8*day)
 	if text := f.log.String(); !strings.Contains(text, "clients refuse the certificate") || !strings.Contains(text, "has expired on") {
-		t.Errorf("the start says %q", text)
+		t.Errorf("the log at the start has %q", text)
 	}
 	f.watch.Close()
 	before := f.Hash()
 	written(t, f.cert, f.key, -9*day, -7*day)
 	f.reload(f.load)
 	if f.Hash() == before {
-		t.Error("the old one stays")
+		t.Error("the old certificate is still used")
 	}
 }
 
-func TestFilesThatCannotBeUsedAreAnError(t *testing.T) {
+func TestInvalidFilesAreAnErrorAtTheStart(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Files(dir+"/none", dir+"/none", slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("no files are a certificate")
+		t.Error("missing files give a certificate")
 	}
 	newKeeper("files", nil).reload(func() (pair tls.Certificate, err error) {
 		t.Error("without a first certificate there is a second one")
@@ -265,7 +265,7 @@ func TestTheDevelopmentCertificateRenewsItself(t *testing.T) {
 	})
 }
 
-func TestACertificateOfTheCallerStays(t *testing.T) {
+func TestACertificateOfTheCallerIsNotReplaced(t *testing.T) {
 	pair, err := SelfSigned()
 	if err != nil {
 		t.Fatal(err)
@@ -276,13 +276,13 @@ func TestACertificateOfTheCallerStays(t *testing.T) {
 		t.Errorf("%v left, %v, of %s", left, known, k.Kind())
 	}
 	if _, known := Given(tls.Certificate{}, nil).Left(); known {
-		t.Error("no certificate has an end")
+		t.Error("a missing certificate has an expiry")
 	}
 }
 
 // A certificate that is not valid yet replaces the old one when it is, without another change of
 // its files; meanwhile it is logged once.
-func TestACertificateIsTriedAgainWhenItIsValid(t *testing.T) {
+func TestANotYetValidCertificateIsUsedOnceValid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &files{cert: filepath.Join(t.TempDir(), "cert.pem"), key: filepath.Join(t.TempDir(), "key.pem")}
 		written(t, f.cert, f.key, -day, 60*day)
