@@ -9,16 +9,16 @@ import (
 	"github.com/netloop/netloop/internal/testing/nodetest"
 )
 
-// alone leaves a test to make browser, which runs it by itself: it takes both cores for a minute,
-// and tests beside it would be late.
-func alone(t *testing.T) {
+// runSeparately skips a test unless make browser runs it separately: it needs both cores for a
+// minute, and would make other tests late.
+func runSeparately(t *testing.T) {
 	t.Helper()
 	if os.Getenv("NETLOOP_BROWSER") == "" {
 		t.Skip("make browser, and with it make test, runs it by itself")
 	}
 }
 
-// chromium is the program of the browser. The test is skipped where there is none.
+// chromium returns the path of the browser, or skips the test.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
@@ -30,10 +30,10 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// play runs a file of tests in Node, with the programs of netloop that it asks for.
+// play builds the programs of netloop and runs a file of tests in Node.
 func play(t *testing.T, file string, args ...string) {
 	t.Helper()
-	nodetest.Tool(t, "esbuild") // Where npm has installed nothing there may be no Node either.
+	nodetest.Tool(t, "esbuild") // Without npm's modules Node may be missing too.
 	bin := t.TempDir()
 	for to, programs := range map[string][]string{bin: {"./cmd/server", "./cmd/loadclient"}, filepath.Join(bin, "cards"): {"./examples/cards/server"}} {
 		args := append([]string{"build", "-o", to}, programs...)
@@ -47,24 +47,24 @@ func play(t *testing.T, file string, args ...string) {
 	t.Log(nodetest.RunIn(t, "internal/browser", "node", append(args, "--test", "--test-reporter=spec", file)...))
 }
 
-// The arena is played in a real browser, on the real server and beside its bots.
+// The arena in a real browser, with the real server and bots.
 func TestTheArenaInABrowser(t *testing.T) {
-	alone(t)
+	runSeparately(t)
 	t.Setenv("CHROMIUM", chromium(t))
 	nodetest.Tool(t, "playwright-core")
 	play(t, "arena.test.mjs")
 }
 
-// The card game is played in a real browser: lobby, table, watchers, and a server that comes back.
+// The card game in a real browser: lobby, table, spectators, and a restarted server.
 func TestTheCardsInABrowser(t *testing.T) {
-	alone(t)
+	runSeparately(t)
 	t.Setenv("CHROMIUM", chromium(t))
 	nodetest.Tool(t, "playwright-core")
 	play(t, "cards.test.mjs")
 }
 
-// The client that games embed plays in Node on the real server, over WebSocket.
+// The embedded client in Node with the real server, over WebSocket.
 func TestTheClientPlaysInNode(t *testing.T) {
-	alone(t)
+	runSeparately(t)
 	play(t, "node.test.mjs", "--experimental-websocket")
 }

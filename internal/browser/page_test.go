@@ -8,18 +8,18 @@ import (
 	"github.com/netloop/netloop/internal/testing/nodetest"
 )
 
-// pages are the examples' that are built.
+// pages are the examples with a built page.
 var pages = []string{"arena", "cards"}
 
-// The pages' types are strict, those of the schemas among them.
-func TestThePagesFitTheSchemas(t *testing.T) {
+// The types of the pages are strict, including those of the schemas.
+func TestThePagesMatchTheSchemas(t *testing.T) {
 	for _, page := range pages {
 		_ = nodetest.RunIn(t, "examples/"+page+"/web", nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
 	}
 }
 
-// What the servers' binaries have of the pages is what their sources make.
-func TestThePagesAreBuilt(t *testing.T) {
+// The pages in the servers' binaries are built from the current sources.
+func TestThePagesAreUpToDate(t *testing.T) {
 	nodetest.Tool(t, "esbuild")
 	for _, page := range pages {
 		web, out := "../../examples/"+page+"/web/", filepath.Join(t.TempDir(), "page.js")
@@ -29,13 +29,13 @@ func TestThePagesAreBuilt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(web + page + ".js"); err != nil || string(got) != string(want) {
-			t.Errorf("examples/%[1]s/web/%[1]s.js is not what its sources make (%[2]v): make web, and commit it", page, err)
+			t.Errorf("examples/%[1]s/web/%[1]s.js differs from the build of its sources (%[2]v): make web, and commit it", page, err)
 		}
 	}
 }
 
-// A ship flies in the page as it does on the server: TestThePageFliesAlike of the arena has the
+// A ship moves in the page as on the server: TestThePageFliesAlike of the arena checks the same
 // flights.
-func TestThePageSteersAlike(t *testing.T) {
+func TestThePageSimulatesLikeTheServer(t *testing.T) {
 	_ = nodetest.Node(t, "--test", nodetest.Bundle(t, "../../examples/arena/web/src/steer.test.ts"))
 }
