@@ -60,7 +60,7 @@ type LinkStats struct {
 func (c *Client) Link() LinkStats {
 	rtt, inFlight, window := c.e.Link()
 	inputs, early := c.e.InputStats()
-	rewind, clamped := c.e.SightStats()
+	rewind, clamped := c.e.ViewStats()
 	return LinkStats{
 		RTT: rtt, InFlight: inFlight, Window: window, Silent: c.e.Silent(),
 		Rewind: rewind, ViewsClamped: clamped,

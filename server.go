@@ -55,7 +55,7 @@ type Server struct {
 	room        *Room // the default one, which exists as long as the server
 	hall        *directory.Hall[*Room]
 	board       *directory.Board[poster]
-	desk        *room.Desk // messages from rooms to the program
+	desk        *room.ServerInbox // messages from rooms to the program
 	toll        directory.Toll[netip.Prefix]
 	guesses     directory.Toll[netip.Prefix] // tickets that matched no room
 	crew        crew
@@ -145,7 +145,7 @@ func New(cfg Config, g Game) (*Server, error) {
 
 // openDefault opens the default room.
 func (s *Server) openDefault() (err error) {
-	s.hall, s.board, s.desk = directory.New[*Room](s.cfg.MaxRooms), directory.NewBoard[poster](), room.NewDesk()
+	s.hall, s.board, s.desk = directory.New[*Room](s.cfg.MaxRooms), directory.NewBoard[poster](), room.NewServerInbox()
 	s.crew.over = make(chan struct{})
 	place, err := s.place(&s.cfg.Room)
 	if err != nil {

@@ -153,7 +153,7 @@ var limitRows = map[string][]string{
 		"acknowledgements of unsent packets, per client | {maxUnsentAcks}",
 		"posted messages | {maxPosts}",
 		"messages that a room sends to others | {maxMails}, and {bytes maxMailBytes}",
-		"messages of rooms that wait for a room, or for the program | {maxLetters}, of one room {lettersEach}, and {bytes maxWaiting} of all",
+		"messages of rooms that wait for a room, or for the program | {maxRoomMessages}, of one room {maxFromRoom}, and {bytes maxWaiting} of all",
 		"work given to `Go`, and messages to rooms of which something waits for the end | {maxAsync}",
 		"budget for records that a client saves up | {budgetTicks}, or the time of two snapshots",
 		"digests, per client | one request in {askEvery}, of {maxDigests} snapshots",

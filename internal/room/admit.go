@@ -26,7 +26,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		if err != nil {
 			return nil, err
 		}
-		return r.admission(&entrance{seat: at, who: r.seats.player(at), addr: remote}, conn, hello), nil
+		return r.admission(&admitted{seat: at, who: r.seats.player(at), addr: remote}, conn, hello), nil
 	}
 	shown, err := r.ticketOf(hello)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	if shown != nil {
 		defer r.seats.putBack(shown) // Unless it has become a seat.
 		join.Ticket, join.Reserved, join.Spectator = true, shown.params, shown.spectator
-	} else if otherwise, err = r.turnAway(hello); err != nil {
+	} else if otherwise, err = r.refuseNewcomer(hello); err != nil {
 		return nil, err
 	}
 	if err := r.vet(ctx, join); err != nil {
@@ -51,7 +51,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	if err != nil {
 		return nil, cmp.Or(otherwise, err)
 	}
-	return r.admission(&entrance{seat: at, join: join, who: join, instead: q.instead, addr: remote}, conn, hello), nil
+	return r.admission(&admitted{seat: at, join: join, who: join, evicts: q.evicts, addr: remote}, conn, hello), nil
 }
 
 // vet checks the token of a newcomer, asks the game, and applies penalties.
@@ -64,7 +64,7 @@ func (r *Room) vet(ctx context.Context, join *Join) error {
 	if err := r.askToAdmit(ctx, join); err != nil {
 		return r.Refusal("OnAdmit", err, join.Addr)
 	}
-	return r.letIn(ctx, join)
+	return r.applyPenalty(ctx, join)
 }
 
 // Knows reports whether a client has the secret of a seat, or a ticket, of this very room. Any
@@ -103,10 +103,10 @@ func (r *Room) Refusing() (code transport.Code, hear bool) {
 	return 0, true
 }
 
-// turnAway refuses a client without a ticket, unless the room admits all clients. Only admission
-// can determine whether a newcomer has a seat in the room as a player. If it may have one, turnAway
+// refuseNewcomer refuses a client without a ticket, unless the room admits all clients. Only admission
+// can determine whether a newcomer has a seat in the room as a player. If it may have one, refuseNewcomer
 // returns no error, and in otherwise the error for a newcomer without a seat.
-func (r *Room) turnAway(hello *netloopv1.Hello) (otherwise, err error) {
+func (r *Room) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error) {
 	players, dropped := r.seats.returning(r.spec.SameSubject)
 	if r.spec.Private && hello.GetTicket() == "" {
 		err = ErrUnknown(r.spec.Name) // The error must not reveal that the room exists.
@@ -171,7 +171,7 @@ func (r *Room) Refusal(hook string, err error, remote string) error {
 
 // admission creates a client's session config, its welcome, and the secret of its seat. conn counts
 // the client's connections.
-func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *transport.Admission {
+func (r *Room) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *transport.Admission {
 	resume := hello.GetResume()
 	e.resumable = resume != nil && r.spec.KeepDropped > 0
 	if e.join == nil {
@@ -214,7 +214,7 @@ func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *tran
 			ID: id, Conn: conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
 			Size: r.schema.Size, Limits: r.cfg.LinkLimits,
 			Moves: hello.GetMoves(), AskMoves: r.moves,
-			Sent: r.leaving.sender(id),
+			Sent: r.sent.sender(id),
 		},
 		Who: e.who,
 		Joined: func(session *transport.Session) {

@@ -39,30 +39,30 @@ func (r *Room) HandleCall(m *schema.Method, fn Asker) error {
 // HandleLater registers the handler of a call that is answered at once or in a later tick.
 func (r *Room) HandleLater(m *schema.Method, fn func(from *Client, msg any, o *Answer)) error {
 	return r.Handle(m, func(from *Client, it *rpcqueue.Item) error {
-		o := from.owe(m, it)
+		o := from.newAnswer(m, it)
 		if o == nil {
 			err := transport.Refuse(transport.CodeBusy, "%s: %d answers are owed already", m.Queue.Name, r.cfg.Answers)
 			from.refuse(it, err)
 			return err
 		}
-		r.owing = o
+		r.deferred = o
 		fn(from, it.Msg, o)
-		r.owing = nil
+		r.deferred = nil
 		return nil
 	})
 }
 
-// owe adds a pending answer, or returns nil if too many are pending. Answers that were sent or have
+// newAnswer adds a pending answer, or returns nil if too many are pending. Answers that were sent or have
 // timed out are removed once their slots are needed.
-func (c *Client) owe(m *schema.Method, it *rpcqueue.Item) *Answer {
-	if limit := c.room.cfg.Answers; len(c.owes) >= limit {
-		c.owes = slices.DeleteFunc(c.owes, func(o *Answer) bool { return !o.Waiting() })
-		if len(c.owes) >= limit {
+func (c *Client) newAnswer(m *schema.Method, it *rpcqueue.Item) *Answer {
+	if limit := c.room.cfg.Answers; len(c.answers) >= limit {
+		c.answers = slices.DeleteFunc(c.answers, func(o *Answer) bool { return !o.Waiting() })
+		if len(c.answers) >= limit {
 			return nil
 		}
 	}
 	o := &Answer{from: c, m: m, call: it.Call, life: c.life, until: c.room.now.GameTime + m.Timeout}
-	c.owes = append(c.owes, o)
+	c.answers = append(c.answers, o)
 	return o
 }
 

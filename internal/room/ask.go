@@ -23,7 +23,7 @@ type questions struct {
 	mu      sync.Mutex
 	waiting []question // under mu
 	// time by which earlier questions exceeded their budget; belongs to the room's goroutine
-	owed time.Duration
+	overrun time.Duration
 }
 
 // question is an inspection. It must not change the state.
@@ -69,8 +69,8 @@ func (q *questions) some() bool {
 // answer answers the waiting questions in their order, within the time budget.
 func (r *Room) answer(tick uint64) {
 	q := &r.questions
-	budget := questionTime - q.owed
-	if q.owed = max(0, -budget); budget <= 0 {
+	budget := questionTime - q.overrun
+	if q.overrun = max(0, -budget); budget <= 0 {
 		return
 	}
 	q.mu.Lock()
@@ -90,7 +90,7 @@ func (r *Room) answer(tick uint64) {
 		q.waiting[0] = question{}
 		q.waiting = q.waiting[1:]
 	}
-	q.owed = max(0, r.clock.Now()-began-budget)
+	q.overrun = max(0, r.clock.Now()-began-budget)
 }
 
 // View returns a description of the loop between two ticks.

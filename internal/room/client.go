@@ -45,13 +45,13 @@ type Client struct {
 	kicked    *transport.Closed
 	moving    string         // the ticket of its move to another room after this tick
 	ranges    []netvar.Range // scratch of acknowledged
-	owes      []*Answer      // pending answers
+	answers   []*Answer      // pending answers
 	refused   int            // calls answered without a handler, in the tick refusedIn
 	refusedIn uint64
 	inputs    *input.Buffer // nil before the first input
 	margins   *margins      // earliness of the last second's inputs; nil as inputs
 	early     time.Duration // how long before its deadline the newest input arrived
-	sight     sight
+	viewCheck viewCheck
 	toTell    bool   // its feedback on inputs has to be sent
 	unsent    uint64 // acknowledged ranges with packets that were never sent
 
@@ -127,7 +127,7 @@ func (c *Client) Move(ticket string) {
 
 // depart removes a moving client and tells its connection the ticket.
 func (r *Room) depart(c *Client) {
-	r.leaving.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
+	r.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
 	r.leave(c, &transport.Closed{Code: transport.CodeMoved})
 	r.seats.gone(c.session) // The end of this room no longer concerns the session.
 	c.session.Move(c.moving)
@@ -169,7 +169,7 @@ func (c *Client) observeLink() {
 }
 
 // join adds a client, or closes its connection if the game refuses it.
-func (r *Room) join(c *Client, e *entrance, s *transport.Session) {
+func (r *Room) join(c *Client, e *admitted, s *transport.Session) {
 	r.seats.take(c.seat, c.join.Spectator)
 	c.peer = r.world.NewPeer(r.now.Tick)
 	c.came = r.now.GameTime
@@ -217,7 +217,7 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 	r.world.ClosePeer(c.peer)
 	r.clients.remove(c)
 	r.game.Left(c)
-	c.joined, c.owes = false, nil
+	c.joined, c.answers = false, nil
 	r.emptySince = r.now.GameTime
 	r.seats.leave(c.seat)
 }

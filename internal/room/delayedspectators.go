@@ -65,7 +65,7 @@ func (r *Room) Screening() (*Room, error) {
 	}
 	s.r.moves = r.moves
 	s.mirror = netvar.NewMirror(s.r.world, r.world)
-	s.r.paces = func() (loop.Clock, loop.Schedule) { return s, s }
+	s.r.newSchedule = func() (loop.Clock, loop.Schedule) { return s, s }
 	for _, sys := range s.r.Systems() {
 		if _, err := s.loop.Add(loop.Spec[struct{}]{
 			Name: sys.Name, Place: sys.Place, Once: sys.Stage == 0, BuiltIn: sys.Without, Critical: true,
@@ -125,7 +125,7 @@ func (s *screening) between(now, then time.Duration, d *due) (in loop.Input, isD
 	line, next := s.r.Timeline(), s.last+1
 	tick := max(line.Due(s.epoch, then), next)
 	if s.r.sleep.asleep {
-		tick = s.r.restsUntil(tick)
+		tick = s.r.nextDue(tick)
 	}
 	if d.any && tick >= d.first.tick && !s.mustEnd(then, d) {
 		if tick = d.first.tick - 1; tick < next || s.r.sleep.asleep && !s.r.roused() {
@@ -162,7 +162,7 @@ func (s *screening) input(tick uint64, of loop.Epoch, now time.Duration) loop.In
 // WaitUntil implements loop.Clock: a longer wait ends if a spectator joins.
 func (s *screening) WaitUntil(ctx context.Context, at time.Duration) error {
 	if left := at - s.Now(); s.r.sleep.asleep || left > unwatched {
-		s.r.doze(ctx, left)
+		s.r.waitForWork(ctx, left)
 		return ctx.Err()
 	}
 	return s.Clock.WaitUntil(ctx, at)
@@ -179,7 +179,7 @@ func (s *screening) RunTimers() {
 		}
 	}
 	if !s.mirror.Show(s.r.now.Tick) {
-		s.r.stir() // The next tick shows the rest.
+		s.r.markActive() // The next tick shows the rest.
 	}
 }
 

@@ -161,8 +161,8 @@ func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
 // it was answered before.
 func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
 	r.guard.Panicked(handlerOf(it.Method), v, stack, "from", it.From)
-	o := r.owing
-	r.owing = nil
+	o := r.deferred
+	r.deferred = nil
 	switch c, ok := r.clients.get(it.From); {
 	case !ok || it.Call == 0, o != nil && o.sent:
 	case o != nil:
@@ -191,7 +191,7 @@ func (c *Client) mayRefuse() bool {
 	if c.refused++; c.refused <= maxRefusals {
 		return true
 	}
-	c.room.unsaid++
+	c.room.unanswered++
 	return false
 }
 

@@ -16,31 +16,31 @@ import (
 // of package netloop.
 
 const (
-	FirstTick     = firstTick
-	FloodPenalty  = floodPenalty
-	FloodSpacing  = floodSpacing
-	FloodWait     = floodWait
-	MaxAsync      = maxAsync
-	MaxDigests    = maxDigests
-	MaxEntering   = maxEntering
-	EnteringSlots = enteringSlots
-	FreeVisits    = freeVisits
-	ShortVisit    = shortVisit
-	VisitMemory   = visitMemory
-	MaxVisitors   = maxVisitors
-	MaxFulls      = maxFulls
-	MaxFloodWait  = maxFloodWait
-	MaxPenalties  = maxPenalties
-	MaxQuestions  = maxQuestions
-	MaxPosts      = maxPosts
-	MaxRefusals   = maxRefusals
-	MaxUnsentAcks = maxUnsentAcks
-	MaxMails      = maxMails
-	MaxMailBytes  = maxMailBytes
-	MaxLetters    = maxLetters
-	MaxWaiting    = maxWaiting
-	LettersEach   = lettersEach
-	StallNames    = stallNames
+	FirstTick       = firstTick
+	FloodPenalty    = floodPenalty
+	FloodSpacing    = floodSpacing
+	FloodWait       = floodWait
+	MaxAsync        = maxAsync
+	MaxDigests      = maxDigests
+	MaxEntering     = maxEntering
+	EnteringSlots   = enteringSlots
+	FreeVisits      = freeVisits
+	ShortVisit      = shortVisit
+	VisitMemory     = visitMemory
+	MaxVisitors     = maxVisitors
+	MaxFulls        = maxFulls
+	MaxFloodWait    = maxFloodWait
+	MaxPenalties    = maxPenalties
+	MaxQuestions    = maxQuestions
+	MaxPosts        = maxPosts
+	MaxRefusals     = maxRefusals
+	MaxUnsentAcks   = maxUnsentAcks
+	MaxMails        = maxMails
+	MaxMailBytes    = maxMailBytes
+	MaxRoomMessages = maxRoomMessages
+	MaxWaiting      = maxWaiting
+	MaxFromRoom     = maxFromRoom
+	StallNames      = stallNames
 )
 
 var ErrLeftBehind = errLeftBehind
@@ -53,9 +53,9 @@ type (
 	Mailed    = mailed
 )
 
-// LetterItem returns a message of another room, of the given size.
-func LetterItem(from string, size int) rpcqueue.Item {
-	return rpcqueue.Item{Held: 1, Holds: &letter{from: Sender{Room: from}, size: size}}
+// RoomMessageItem returns a message of another room, of the given size.
+func RoomMessageItem(from string, size int) rpcqueue.Item {
+	return rpcqueue.Item{Held: 1, Holds: &roomMessage{from: Sender{Room: from}, size: size}}
 }
 
 func (p *Posts) Add(it rpcqueue.Item) error       { return p.add(it) }
@@ -65,7 +65,7 @@ func (m *Mailed) Fits(tick uint64, size int) bool { return m.fits(tick, size) }
 
 func OutcomeCode(o rpcqueue.Outcome) transport.Code { return outcomeCode(o) }
 
-func (r *Room) DrainWith(p *loop.Pacer) error { r.told(); return r.drain(p) }
+func (r *Room) DrainWith(p *loop.Pacer) error { r.endCause(); return r.drain(p) }
 func (r *Room) Inbox() *transport.Inbox       { return r.inbox }
 func (r *Room) Penalties() *Penalties         { return &r.penalties }
 func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
@@ -90,7 +90,7 @@ func (c *Client) SendPeriod() time.Duration {
 
 func (r *Room) ReportEvery() uint64       { return r.reportEvery() }
 func (r *Room) Paced(in loop.Input) error { return r.paced(in) }
-func (r *Room) Leaving() *Outgoing        { return r.leaving }
+func (r *Room) Leaving() *Outgoing        { return r.sent }
 
 // StepDue returns when a step is due in an epoch.
 func (r *Room) StepDue(step uint64, e loop.Epoch) time.Duration {
@@ -136,8 +136,8 @@ func (p *penalties) Add(holder string, now time.Duration) { p.add(holder, now) }
 func (p *penalties) Turn(h rpcqueue.Holder, now time.Duration) (time.Duration, bool) {
 	return p.turn(h, now)
 }
-func (p *penalties) Dropped() uint64          { return p.dropped() }
-func (p *penalties) Held() (doors, order int) { return len(p.doors), len(p.order) }
+func (p *penalties) Dropped() uint64             { return p.dropped() }
+func (p *penalties) Held() (byHolder, order int) { return len(p.byHolder), len(p.order) }
 
 // PollAndDrain runs the parts of a tick that take messages from the inbox to their handlers.
 func (r *Room) PollAndDrain(tick uint64, gameTime time.Duration, s loop.Stage) {

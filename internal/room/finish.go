@@ -44,13 +44,13 @@ func (r *Room) Finish(code transport.Code, text string) (err error) {
 		r.finishAt.Store(new(r.clock.Now()))
 	}
 	steps := [...]func() error{
-		r.refuseMessages, r.leaveAll, r.turnOut, r.finishWork, r.endSystems, r.saveAll,
+		r.refuseMessages, r.leaveAll, r.closeSessions, r.finishWork, r.endSystems, r.saveAll,
 	}
 	for r.finished < len(steps) {
 		step := steps[r.finished]
 		r.finished++
 		err = errors.Join(err, step())
-		r.goOn()
+		r.exitIfGivenUp()
 	}
 	r.report()
 	r.tally.Close(code.Name())
@@ -60,7 +60,7 @@ func (r *Room) Finish(code transport.Code, text string) (err error) {
 // refuseMessages drops the messages that wait for a tick, and refuses later ones.
 func (r *Room) refuseMessages() error {
 	r.closePosts()
-	r.dropLetters()
+	r.dropQueued()
 	return nil
 }
 
@@ -75,8 +75,8 @@ func (r *Room) leaveAll() error {
 	})
 }
 
-// turnOut tells all connections of the room why it ends.
-func (r *Room) turnOut() error {
+// closeSessions tells all connections of the room why it ends.
+func (r *Room) closeSessions() error {
 	err := r.Inspect(func() { r.closeCamera(r.ended.Load()) })
 	why := r.ended.Load()
 	r.seats.close(why.Code, why.Text)
@@ -162,6 +162,6 @@ func (r *Room) Watched(hook string, allowed time.Duration) (ended func()) {
 		if h := r.watchdog.End(); h != nil {
 			r.log.Warn("a hook that hung has returned", "hook", hook)
 		}
-		r.goOn()
+		r.exitIfGivenUp()
 	}
 }

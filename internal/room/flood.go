@@ -51,14 +51,14 @@ const (
 
 // penalties stores the penalties of holders. Any goroutine may use it.
 type penalties struct {
-	mu    sync.Mutex
-	doors map[string]door // entries by holder
-	order []penalty       // oldest first; a renewed penalty is in it twice
-	early uint64          // penalties that ended early
+	mu       sync.Mutex
+	byHolder map[string]penaltyTimes // entries by holder
+	order    []penalty               // oldest first; a renewed penalty is in it twice
+	early    uint64                  // penalties that ended early
 }
 
-// door holds the times of a holder's penalty, by the server's clock.
-type door struct {
+// penaltyTimes holds the times of a holder's penalty, by the server's clock.
+type penaltyTimes struct {
 	until time.Duration // when the penalty ends
 	next  time.Duration // when the next waiting join may be admitted
 }
@@ -72,18 +72,18 @@ type penalty struct {
 func (p *penalties) add(holder string, now time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := p.doors[holder]
+	d := p.byHolder[holder]
 	if holder == "" || d.until == now+floodPenalty {
 		return
 	}
-	if p.doors == nil {
-		p.doors = map[string]door{}
+	if p.byHolder == nil {
+		p.byHolder = map[string]penaltyTimes{}
 	}
 	for len(p.order) > 0 && (p.order[0].until <= now || len(p.order) >= maxPenalties) {
 		p.dropLocked(now)
 	}
 	d.until = now + floodPenalty
-	p.doors[holder] = d
+	p.byHolder[holder] = d
 	p.order = append(p.order, penalty{holder, d.until})
 }
 
@@ -91,10 +91,10 @@ func (p *penalties) add(holder string, now time.Duration) {
 func (p *penalties) dropLocked(now time.Duration) {
 	old := p.order[0]
 	p.order = p.order[1:]
-	if p.doors[old.holder].until != old.until {
+	if p.byHolder[old.holder].until != old.until {
 		return // The penalty was renewed.
 	}
-	delete(p.doors, old.holder)
+	delete(p.byHolder, old.holder)
 	if old.until > now {
 		p.early++
 	}
@@ -104,7 +104,7 @@ func (p *penalties) dropLocked(now time.Duration) {
 func (p *penalties) turn(h rpcqueue.Holder, now time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := p.doors[h.Key]
+	d := p.byHolder[h.Key]
 	if d.until <= now {
 		return 0, true
 	}
@@ -113,7 +113,7 @@ func (p *penalties) turn(h rpcqueue.Holder, now time.Duration) (wait time.Durati
 		return 0, false
 	}
 	d.next = at + floodSpacing
-	p.doors[h.Key] = d
+	p.byHolder[h.Key] = d
 	return at - now, true
 }
 
@@ -127,10 +127,10 @@ func (p *penalties) dropped() uint64 {
 // errFlood refuses a client that was closed for flooding recently.
 var errFlood = &transport.Refusal{Code: transport.CodeFlood, Text: "too many messages came from you: try again in some seconds"}
 
-// letIn applies a client's penalty. While it waits, the client has no seat yet, and no longer
+// applyPenalty applies a client's penalty. While it waits, the client has no seat yet, and no longer
 // counts among the unadmitted connections: there are few of those per address, and a flooder's
 // neighbours would have none left.
-func (r *Room) letIn(ctx context.Context, j *Join) error {
+func (r *Room) applyPenalty(ctx context.Context, j *Join) error {
 	wait, ok := r.penalties.turn(j.holder(), r.clock.Now())
 	if !ok {
 		r.metrics.Drops.Add(1, "admission", "flood")

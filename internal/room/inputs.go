@@ -83,7 +83,7 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 	if fresh {
 		newest, _, _ := c.inputs.Status()
 		c.early = r.stepDue(newest) - a.At
-		c.sight.arrived(c.early)
+		c.viewCheck.arrived(c.early)
 		if ok { // All inputs since then arrived now.
 			newest = max(before+1, newest-min(newest, uint64(r.inputRepeats()-1)))
 		}
@@ -121,11 +121,11 @@ func (r *Room) applyInputs() {
 			c.toTell = true
 		}
 		if string(due.Message) != string(r.sleep.none) || len(due.Late) > 0 {
-			r.stir()
+			r.markActive()
 		}
-		c.look()
+		c.checkView()
 		r.applyInput(c, due)
-		r.goOn()
+		r.exitIfGivenUp()
 	}
 	r.from = nil
 }
@@ -149,7 +149,7 @@ func (c *Client) tellInputs() {
 	}
 	st := transport.InputStatus{Newest: newest, Before: before, Early: c.early, Missed: c.inputs.Missed(), Generation: c.inputs.Generation()}
 	c.session.TellInputs(st)
-	c.room.leaving.inputStatus(c.id, &st)
+	c.room.sent.inputStatus(c.id, &st)
 }
 
 // InputStats returns the outcome of a client's inputs, and how long before its deadline the newest

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A letter is a message of one room to another, or to the program around the server:
+// A room message is a message of one room to another, or to the program around the server:
 //
 //	Mail ──▶ Deliver ──▶ posts of the other room ──▶ takePosts ──▶ drainRPCs ──▶ its handler
 //	  │         │                   │                    │                          │
@@ -17,7 +17,7 @@ import (
 //	  └─────────┴───────────────────┴────────────────────┴──▶ lost                  │
 //	                                                            └──▶ settled ◀──────┘
 //
-// Each letter ends in one of two ways, once: its handler has run, or it is lost and counted. A
+// Each message ends in one of two ways, once: its handler has run, or it is lost and counted. A
 // sender that has asked receives the outcome as the result of work in one of its next ticks.
 
 // Sender is the room that has sent a message.
@@ -39,9 +39,9 @@ type Mail struct {
 	Then func(error)
 }
 
-// letter is the envelope of a message under way. Message queues call its Held once the handler has
+// roomMessage is the envelope of a message under way. Message queues call its Held once the handler has
 // returned.
-type letter struct {
+type roomMessage struct {
 	from    Sender
 	size    int // encoded size
 	sender  *Room
@@ -49,22 +49,22 @@ type letter struct {
 	receipt func(any, error)
 }
 
-var _ rpcqueue.Holds = (*letter)(nil)
+var _ rpcqueue.Holds = (*roomMessage)(nil)
 
-// letterOf returns the letter of a message; nil if no room has sent it.
-func letterOf(it *rpcqueue.Item) *letter {
-	l, _ := it.Holds.(*letter)
+// roomMessageOf returns the envelope of a message; nil if no room has sent it.
+func roomMessageOf(it *rpcqueue.Item) *roomMessage {
+	l, _ := it.Holds.(*roomMessage)
 	return l
 }
 
 // Limits of messages between rooms. The sender's tick pays only for the encoding, the receiver for
 // the rest: neither one room nor all rooms together can fill the queue of another.
 const (
-	maxMails     = 1024    // messages sent by a room in a tick
-	maxMailBytes = 1 << 20 // encoded bytes sent by a room in a tick
-	maxLetters   = 4096    // waiting for a tick of a room: one from each of as many tables
-	lettersEach  = 256     // waiting messages of one sender
-	maxWaiting   = 4 << 20 // encoded bytes of all waiting messages
+	maxMails        = 1024    // messages sent by a room in a tick
+	maxMailBytes    = 1 << 20 // encoded bytes sent by a room in a tick
+	maxRoomMessages = 4096    // waiting for a tick of a room: one from each of as many tables
+	maxFromRoom     = 256     // waiting messages of one sender
+	maxWaiting      = 4 << 20 // encoded bytes of all waiting messages
 )
 
 // mailed counts the messages that a room has sent in a tick.
@@ -87,7 +87,7 @@ func (m *mailed) fits(tick uint64, size int) bool {
 	return true
 }
 
-// Reasons for a lost letter.
+// Reasons for a lost message.
 var (
 	errNoRoom = transport.Refuse(transport.CodeRoomUnknown, "the room is not there, or has ended before it took the message")
 	errNoRest = transport.Refuse(transport.CodeBusy, "too many messages wait there")
@@ -102,9 +102,9 @@ func (r *Room) Mail(m Mail) bool {
 		r.metrics.Drops.Add(1, "async", "full")
 		return false
 	}
-	r.leaving.mail(m.To, m.Method.Queue.ID, m.Stage, payload)
+	r.sent.mail(m.To, m.Method.Queue.ID, m.Stage, payload)
 	fits := r.mailed.fits(r.in.Tick, len(payload))
-	l := &letter{from: Sender{r.spec.Name, r.spec.Kind}, size: len(payload), sender: r}
+	l := &roomMessage{from: Sender{r.spec.Name, r.spec.Kind}, size: len(payload), sender: r}
 	if m.Then != nil {
 		l.receipt = func(_ any, err error) { m.Then(err) }
 		l.number = r.async.expect(Work{New: newReceipt, Then: l.receipt})
@@ -130,7 +130,7 @@ func (r *Room) Mail(m Mail) bool {
 }
 
 // deliver queues a message at its receiver, or counts it as lost.
-func (l *letter) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
+func (l *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 	switch err := to(it); {
 	case err == nil:
 	case errors.Is(err, ErrFull):
@@ -148,17 +148,17 @@ func (l *letter) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 func newReceipt() any { return new(struct{}) }
 
 // Held implements rpcqueue.Holds: the handler has returned, or panicked.
-func (l *letter) Held(int) { l.settled(nil) }
+func (l *roomMessage) Held(int) { l.settled(nil) }
 
-// gone counts a letter as lost: its receiver does not exist, or has run its last tick. Any
+// gone counts the message as lost: its receiver does not exist, or has run its last tick. Any
 // goroutine may call it.
-func (l *letter) gone() {
+func (l *roomMessage) gone() {
 	l.sender.metrics.Drops.Add(1, "room_message", "room_gone")
 	l.settled(errNoRoom)
 }
 
 // settled reports the outcome to the sender, if it has asked. Any goroutine may call it.
-func (l *letter) settled(err error) {
+func (l *roomMessage) settled(err error) {
 	if l.receipt != nil {
 		l.sender.async.finish(result{l.number, newReceipt(), err, l.receipt, nil})
 		l.sender.rouse()
@@ -166,14 +166,14 @@ func (l *letter) settled(err error) {
 }
 
 // refused settles a message that the queue of its stage has rejected and counted.
-func (l *letter) refused(it *rpcqueue.Item, out rpcqueue.Outcome) {
+func (l *roomMessage) refused(it *rpcqueue.Item, out rpcqueue.Outcome) {
 	l.settled(transport.Refuse(outcomeCode(out), "%s: %s", it.Method.Name, out))
 }
 
-// dropLetters drops letters that wait for handlers after the room's last tick.
-func (r *Room) dropLetters() {
+// dropQueued drops messages of rooms that wait for handlers after the room's last tick.
+func (r *Room) dropQueued() {
 	r.rpcs.Each(func(it *rpcqueue.Item) {
-		if l := letterOf(it); l != nil {
+		if l := roomMessageOf(it); l != nil {
 			l.gone()
 		}
 	})
@@ -200,7 +200,7 @@ func (r *Room) HandleRoom(m *schema.Method, fn RoomHandler) error {
 
 // SenderOf returns the room that has sent a message; nil if none has.
 func SenderOf(it *rpcqueue.Item) *Sender {
-	if l := letterOf(it); l != nil {
+	if l := roomMessageOf(it); l != nil {
 		return &l.from
 	}
 	return nil

@@ -29,8 +29,8 @@ func TestWhatWaitsForARoomIsBounded(t *testing.T) {
 			from := fmt.Sprint("room ", rapid.IntRange(0, 40).Draw(t, "from"))
 			size := rapid.SampledFrom([]int{1, 100, 16 << 10, 1 << 20}).Draw(t, "size")
 			for range rapid.IntRange(1, 600).Draw(t, "many") {
-				fits := letters < room.MaxLetters && bytes+size <= room.MaxWaiting && each[from] < room.LettersEach
-				it := room.LetterItem(from, size)
+				fits := letters < room.MaxRoomMessages && bytes+size <= room.MaxWaiting && each[from] < room.MaxFromRoom
+				it := room.RoomMessageItem(from, size)
 				if from == "room 0" {
 					fits, it = posted < room.MaxPosts, rpcqueue.Item{}
 				}
@@ -51,7 +51,7 @@ func TestWhatWaitsForARoomIsBounded(t *testing.T) {
 		if got := len(q.Close()); got != posted+letters {
 			t.Fatalf("%d of %d were left", got, posted+letters)
 		}
-		if err := q.Add(room.LetterItem("late", 1)); !errors.Is(err, room.ErrEnded) {
+		if err := q.Add(room.RoomMessageItem("late", 1)); !errors.Is(err, room.ErrEnded) {
 			t.Fatalf("after the end: %v", err)
 		}
 	})

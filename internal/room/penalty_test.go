@@ -279,8 +279,8 @@ func TestPenaltiesAreBounded(t *testing.T) {
 		p.Add(fmt.Sprint(n), 0)
 		p.Add(fmt.Sprint(n), 0)
 	}
-	if doors, order := p.Held(); doors != room.MaxPenalties || order != room.MaxPenalties || p.Dropped() != 10 {
-		t.Errorf("%d and %d penalties, %d dropped", doors, order, p.Dropped())
+	if byHolder, order := p.Held(); byHolder != room.MaxPenalties || order != room.MaxPenalties || p.Dropped() != 10 {
+		t.Errorf("%d and %d penalties, %d dropped", byHolder, order, p.Dropped())
 	}
 	left := func(name string, now time.Duration) bool {
 		_, ok := p.Turn(rpcqueue.Holder{Key: name, Shared: true}, now)
@@ -291,8 +291,8 @@ func TestPenaltiesAreBounded(t *testing.T) {
 	}
 	p.Add("4000", room.FloodPenalty/2) // Renewed: the earlier penalty has no effect.
 	p.Add("x", room.FloodPenalty)
-	if doors, _ := p.Held(); doors != 2 || !left("4000", room.FloodPenalty) || p.Dropped() != 11 {
-		t.Errorf("%d penalties, %d dropped", doors, p.Dropped())
+	if byHolder, _ := p.Held(); byHolder != 2 || !left("4000", room.FloodPenalty) || p.Dropped() != 11 {
+		t.Errorf("%d penalties, %d dropped", byHolder, p.Dropped())
 	}
 	p.Add("", 0)
 	if left("", 0) {

@@ -16,7 +16,7 @@ func (r *Room) poll() {
 	r.arrived = 0
 	r.openCamera()
 	r.feed.arrivals(r.arrive)
-	r.startAnew()
+	r.startFull()
 	r.overdue()
 	r.takePosts()
 	r.takeResults()
@@ -44,9 +44,9 @@ func (r *Room) closeEmpty() {
 // takeArrival handles one arrival.
 func (r *Room) takeArrival(a *transport.Arrival) {
 	r.arrived++
-	r.echo(a.Kind)
+	r.markArrival(a.Kind)
 	if a.Kind == transport.Joined {
-		r.enter(a.Decoded.(*entrance), a.Session)
+		r.enter(a.Decoded.(*admitted), a.Session)
 		return
 	}
 	if a.Kind == transport.Gone {
@@ -133,19 +133,19 @@ func (r *Room) requestFull(c *Client) {
 		c.fullGap = min(2*c.fullGap, askSeldom)
 	}
 	c.fullFrom = now + c.fullGap
-	r.anew = append(r.anew, c)
+	r.fullRequests = append(r.fullRequests, c)
 }
 
-// startAnew starts the full states of the next clients, in the order of their requests.
-func (r *Room) startAnew() {
+// startFull starts the full states of the next clients, in the order of their requests.
+func (r *Room) startFull() {
 	n := 0
-	for left := maxFulls; n < len(r.anew) && left > 0; n++ {
-		if c := r.anew[n]; c.joined { // Otherwise it has left.
+	for left := maxFulls; n < len(r.fullRequests) && left > 0; n++ {
+		if c := r.fullRequests[n]; c.joined { // Otherwise it has left.
 			c.peer.RequestFull()
 			left--
 		}
 	}
-	r.anew = slices.Delete(r.anew, 0, n)
+	r.fullRequests = slices.Delete(r.fullRequests, 0, n)
 }
 
 // mayAsk reports whether a client may make a request, which is permitted from a game time on. It

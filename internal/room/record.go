@@ -34,7 +34,7 @@ func (r *Room) Record(w io.Writer, head recording.Head) error {
 	if err != nil {
 		return err
 	}
-	r.leaving = new(outgoing)
+	r.sent = new(outgoing)
 	r.feed = &recorder{network: network{r}, out: out}
 	return nil
 }
@@ -73,7 +73,7 @@ func (f *recorder) arrived(a *transport.Arrival) {
 	case a.Kind == transport.Inputs:
 		rec.State = slices.Clone(a.State)
 	case a.Kind == transport.Joined:
-		rec.Entrance = f.entrance(rec.Client, a.Decoded.(*entrance))
+		rec.Entrance = f.entrance(rec.Client, a.Decoded.(*admitted))
 	case a.Decoded != nil:
 		rec.Decoded = true
 		m := a.Method.(*schema.Method) // A decoded message has a method.
@@ -85,8 +85,8 @@ func (f *recorder) arrived(a *transport.Arrival) {
 }
 
 // entrance records how a client joined or resumed.
-func (f *recorder) entrance(id uint64, e *entrance) *recording.Entrance {
-	rec := &recording.Entrance{Resumable: e.resumable, Received: e.received, Kept: e.kept, Addr: e.addr, Instead: e.instead}
+func (f *recorder) entrance(id uint64, e *admitted) *recording.Entrance {
+	rec := &recording.Entrance{Resumable: e.resumable, Received: e.received, Kept: e.kept, Addr: e.addr, Instead: e.evicts}
 	if e.join == nil {
 		return rec
 	}
@@ -168,7 +168,7 @@ func (f *recorder) unrecorded(what string) {
 // worthless.
 func (f *recorder) end() {
 	t := &f.tick
-	t.State, t.Sent = f.r.world.StateDigest(), f.r.leaving.take()
+	t.State, t.Sent = f.r.world.StateDigest(), f.r.sent.take()
 	var err error
 	if f.buf, err = recording.AppendTick(f.buf[:0], t); err == nil {
 		err = f.out.Write(f.buf)
@@ -177,7 +177,7 @@ func (f *recorder) end() {
 		f.r.metrics.Drops.Add(1, "recording", "failed")
 		f.r.log.Error("the recording ends here", "tick", t.Input.Tick, "error", err)
 		f.r.feed = f.network
-		f.r.leaving.stop()
+		f.r.sent.stop()
 	}
 	clear(t.Arrivals) // Release the messages.
 	clear(t.Posts)

@@ -76,7 +76,7 @@ func (p *Replay) Step() (Replayed, error) {
 	// The error reports that the room closes itself, as the recorded room did.
 	_ = p.room.Step(in)
 	p.send()
-	done := Replayed{in.Tick, p.room.world.StateDigest(), p.room.leaving.take()}
+	done := Replayed{in.Tick, p.room.world.StateDigest(), p.room.sent.take()}
 	return done, p.compare(done)
 }
 

@@ -28,7 +28,7 @@ type connection struct{ client, conn uint64 }
 
 func newReplayer(r *Room) *replayer {
 	f := &replayer{r: r, sessions: map[connection]*transport.Session{}, links: map[*transport.Session]*transport.Link{}}
-	r.feed, r.leaving = f, new(outgoing)
+	r.feed, r.sent = f, new(outgoing)
 	r.async.recorded = map[uint64]Work{}
 	return f
 }
@@ -95,9 +95,9 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 		f.fail("client %d joins twice, or without a word", rec.Client)
 		return false
 	}
-	e := &entrance{
+	e := &admitted{
 		resumable: rec.Entrance.Resumable, received: rec.Entrance.Received, kept: rec.Entrance.Kept, addr: rec.Entrance.Addr,
-		instead: rec.Entrance.Instead,
+		evicts: rec.Entrance.Instead,
 	}
 	if len(rec.Entrance.Join) > 0 {
 		e.join = new(Join)
@@ -113,7 +113,7 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 	f.r.seats.replayed(e)
 	a.Decoded = e
 	session, link := transport.NewSession(transport.SessionConfig{
-		ID: rec.Client, Conn: rec.Conn, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.leaving.sender(rec.Client),
+		ID: rec.Client, Conn: rec.Conn, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.sent.sender(rec.Client),
 	})
 	a.Session, f.sessions[connection{rec.Client, rec.Conn}], f.links[session] = session, session, link
 	return true
@@ -151,7 +151,7 @@ func (f *replayer) posts() []rpcqueue.Item {
 		}
 		it := rpcqueue.Item{Method: &m.Queue, Stage: loop.Stage(rec.Stage), Msg: msg}
 		if rec.From != nil {
-			it.Holds = &letter{from: Sender(*rec.From), sender: f.r} // It has no receipt.
+			it.Holds = &roomMessage{from: Sender(*rec.From), sender: f.r} // It has no receipt.
 		}
 		f.items = append(f.items, it)
 	}

@@ -48,7 +48,7 @@ func (m measured) Depths(f metrics.Part) {
 }
 
 func (m measured) Drops(f metrics.Part) {
-	f.Set(m.unsaid, "rpc", "unanswered")
+	f.Set(m.unanswered, "rpc", "unanswered")
 	f.Set(m.rpcs.Evicted(), "accounts", "evicted")
 	f.Set(m.penalties.dropped(), "penalties", "evicted")
 }

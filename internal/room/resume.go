@@ -15,7 +15,7 @@ import (
 //
 //	transport.Gone, or silent ──▶ lost ──▶ drop ──▶ overdue ──▶ leave
 //	                                         │
-//	transport.Joined ──▶ enter ──▶ join      └──▶ comeBack
+//	transport.Joined ──▶ enter ──▶ join      └──▶ resume
 
 // presence holds a client's connection state. It belongs to the room's goroutine.
 type presence struct {
@@ -37,9 +37,9 @@ type presence struct {
 // enter accepts an admitted connection: as a new client, or as another connection of its client. A
 // client keeps its player and its role for life: a connection with another player or role makes the
 // client leave, and joins as a new client with the same id.
-func (r *Room) enter(e *entrance, s *transport.Session) {
+func (r *Room) enter(e *admitted, s *transport.Session) {
 	defer r.seats.entered(e.seat)
-	if before, ok := r.clients.get(e.instead); ok && before.dropped != nil {
+	if before, ok := r.clients.get(e.evicts); ok && before.dropped != nil {
 		r.metrics.Drops.Add(1, "seats", "yielded")
 		r.leave(before, before.dropped)
 	}
@@ -59,20 +59,20 @@ func (r *Room) enter(e *entrance, s *transport.Session) {
 		r.leave(c, why)
 		r.join(&Client{id: s.ID(), room: r, join: e.join, presence: presence{seat: e.seat}}, e, s)
 	default:
-		r.comeBack(c, e, s)
+		r.resume(c, e, s)
 	}
 }
 
 // disconnect closes the current connection, unless the client has lost it already.
 func (c *Client) disconnect(why *transport.Closed) {
 	if c.dropped == nil {
-		c.room.leaving.closed(c.id, why)
+		c.room.sent.closed(c.id, why)
 		c.session.Close(why.Code, why.Text)
 	}
 }
 
 // connect makes s the session of a client and starts its snapshots.
-func (c *Client) connect(e *entrance, s *transport.Session) {
+func (c *Client) connect(e *admitted, s *transport.Session) {
 	c.session, c.conn, c.resumable = s, s.Conn(), e.resumable
 	c.dropped, c.spoke, c.heard = nil, false, c.room.now.GameTime
 	c.room.seats.await(c.seat, false)
@@ -88,9 +88,9 @@ func (c *Client) connect(e *entrance, s *transport.Session) {
 	c.observeLink()
 }
 
-// comeBack resumes a client over another connection: of the same program, or of another program of
+// resume resumes a client over another connection: of the same program, or of another program of
 // the same player, which starts without the state of the first.
-func (r *Room) comeBack(c *Client, e *entrance, s *transport.Session) {
+func (r *Room) resume(c *Client, e *admitted, s *transport.Session) {
 	c.disconnect(&transport.Closed{Code: transport.CodeReplaced})
 	if e.join != nil {
 		c.startOver(e.join)
@@ -115,7 +115,7 @@ func (r *Room) comeBack(c *Client, e *entrance, s *transport.Session) {
 }
 
 // resumeKind returns the label under which a resume is counted.
-func resumeKind(e *entrance) string {
+func resumeKind(e *admitted) string {
 	switch {
 	case e.join != nil:
 		return "taken_over"
@@ -135,7 +135,7 @@ func (c *Client) startOver(j *Join) {
 	if c.inputs != nil {
 		c.inputs.Forget()
 	}
-	c.sight = sight{clamped: c.sight.clamped}
+	c.viewCheck = viewCheck{clamped: c.viewCheck.clamped}
 	c.room.rpcs.Forget(c.id)
 	c.room.rpcs.Enter(c.id, j.holder())
 }

@@ -184,32 +184,32 @@ type Room struct {
 	tally   *metrics.Account // this room's metrics
 
 	// The tick, in the order of the flow: arrivals, systems, departures.
-	feed       feed
-	inbox      *transport.Inbox
-	arrive     func(*transport.Arrival) // takeArrival
-	arrived    int                      // arrivals of the last poll
-	emptySince time.Duration            // game time of the last tick with a client in the room
-	anew       []*Client                // clients that wait for a full state, oldest request first
-	clients    clients
-	camera     camera // feed of the delayed spectators
-	rpcs       *rpcqueue.Queue[*Room]
+	feed         feed
+	inbox        *transport.Inbox
+	arrive       func(*transport.Arrival) // takeArrival
+	arrived      int                      // arrivals of the last poll
+	emptySince   time.Duration            // game time of the last tick with a client in the room
+	fullRequests []*Client                // clients that wait for a full state, oldest request first
+	clients      clients
+	camera       camera // feed of the delayed spectators
+	rpcs         *rpcqueue.Queue[*Room]
 	// measures the cost of messages: it affects decisions only through the feed
-	tariff   *rpcqueue.Tariff
-	prices   []rpcqueue.Price // scratch of the feed
-	from     *Client          // the client of the handled message, join or leave
-	owing    *Answer          // the answer that the running handler sends later
-	unsaid   uint64           // calls that reached no handler and got no answer
-	guard    panicguard.Guard // guards the game's functions on this goroutine
-	aside    panicguard.Guard // guards the game's functions on other goroutines
-	misuses  misuses
-	loop     Loop
-	now      *loop.Now
-	in       loop.Input // input of the running tick
-	world    *netvar.World
-	captured uint64    // the last tick with captured state
-	looks    []func()  // called after each snapshot
-	payload  []byte    // scratch of Encode
-	leaving  *outgoing // digests the sent data while recorded or replayed
+	tariff     *rpcqueue.Tariff
+	prices     []rpcqueue.Price // scratch of the feed
+	from       *Client          // the client of the handled message, join or leave
+	deferred   *Answer          // the answer that the running handler sends later
+	unanswered uint64           // calls that reached no handler and got no answer
+	guard      panicguard.Guard // guards the game's functions on this goroutine
+	aside      panicguard.Guard // guards the game's functions on other goroutines
+	misuses    misuses
+	loop       Loop
+	now        *loop.Now
+	in         loop.Input // input of the running tick
+	world      *netvar.World
+	captured   uint64    // the last tick with captured state
+	onSnapshot []func()  // called after each snapshot
+	payload    []byte    // scratch of Encode
+	sent       *outgoing // digests the sent data while recorded or replayed
 
 	inputs    inputs
 	async     async
@@ -235,18 +235,18 @@ type Room struct {
 	quarantined atomic.Int64 // systems: see reportFaults
 	questions   questions
 
-	load      overloaded
-	stall     stall
-	sleep     sleep
-	visits    visits
-	limits    panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
-	slow      *slowtick.Log                      // nil without Detail
-	earliness []time.Duration                    // scratch of reportMargins
-	flight    *tracedump.Dumper                  // writes traces of slow ticks; nil without traces
-	watchdog  *watchdog.Watchdog
-	paces     func() (loop.Clock, loop.Schedule) // the schedule of ticks
-	ended     atomic.Pointer[transport.Closed]   // reason for the end, set when it begins
-	finishAt  atomic.Pointer[time.Duration]      // when finish began; nil: not yet
+	load        overloaded
+	stall       stall
+	sleep       sleep
+	visits      visits
+	limits      panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
+	slow        *slowtick.Log                      // nil without Detail
+	earliness   []time.Duration                    // scratch of reportMargins
+	flight      *tracedump.Dumper                  // writes traces of slow ticks; nil without traces
+	watchdog    *watchdog.Watchdog
+	newSchedule func() (loop.Clock, loop.Schedule) // the schedule of ticks
+	ended       atomic.Pointer[transport.Closed]   // reason for the end, set when it begins
+	finishAt    atomic.Pointer[time.Duration]      // when finish began; nil: not yet
 }
 
 // New returns a room that is still to be filled and then opened by [Room.Open].
@@ -258,7 +258,7 @@ func New(cfg Config) (*Room, error) {
 	r.life.ctx, r.life.end = context.WithCancel(context.Background())
 	r.log = slog.New(&tickHandler{Handler: cfg.Log.Handler(), room: r})
 	r.guarded()
-	r.feed, r.arrive, r.paces = network{r}, r.takeArrival, r.byClock
+	r.feed, r.arrive, r.newSchedule = network{r}, r.takeArrival, r.byClock
 	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
 	r.inbox.MaxJoins = maxEntering
 	r.seats.playing.most, r.seats.watching.most = cfg.Spec.MaxClients, cfg.Spec.MaxSpectators

@@ -75,7 +75,7 @@ func (r *Room) account(rec *loop.Record) {
 	if rec.Tick%r.reportEvery() == 0 {
 		r.report()
 	}
-	r.settle()
+	r.trySleep()
 }
 
 // paced runs a tick that is due, with the overload level that enters it.
@@ -91,9 +91,9 @@ func (r *Room) Timeline() loop.Timeline {
 
 // run ticks the room until ctx ends or the room closes itself, and then ends it.
 func (r *Room) run(ctx context.Context) error {
-	clock, schedule := r.paces()
+	clock, schedule := r.newSchedule()
 	err := loop.Run(ctx, clock, schedule, r.paced)
-	end := r.told()
+	end := r.endCause()
 	r.EndAdmission(end.Why.Code, end.Why.Text)
 	if err == nil {
 		err = r.drain(schedule)
@@ -115,7 +115,7 @@ func (r *Room) byClock() (loop.Clock, loop.Schedule) {
 
 // Schedule returns the schedule of a screening, for a caller that drives it on its own goroutine.
 func (r *Room) Schedule() loop.Schedule {
-	_, schedule := r.paces()
+	_, schedule := r.newSchedule()
 	return schedule
 }
 

@@ -26,8 +26,8 @@ const (
 // its secret, or of the same player, takes the seat again.
 type seats struct {
 	mu       sync.Mutex
-	playing  places
-	watching places
+	playing  seatCount
+	watching seatCount
 	locked   bool    // only clients with a ticket or a seat are admitted
 	awaited  []*seat // seats of disconnected clients, in the order of their loss
 	tickets  map[secretID]*ticket
@@ -73,16 +73,16 @@ func (s *seats) refusedLocked() error {
 }
 
 // places counts the seats of one kind: of players, or of spectators.
-type places struct {
+type seatCount struct {
 	taken int
 	held  int // reserved for tickets, in addition
 	most  int
 }
 
-func (p *places) full() bool { return p.taken+p.held >= p.most }
+func (p *seatCount) full() bool { return p.taken+p.held >= p.most }
 
 // kindLocked returns the seats of a kind.
-func (s *seats) kindLocked(spectator bool) *places {
+func (s *seats) kindLocked(spectator bool) *seatCount {
 	if spectator {
 		return &s.watching
 	}
@@ -132,8 +132,8 @@ type request struct {
 	// free seat.
 	otherwise error
 	nextID    func() uint64
-	// instead is the client that loses its seat to this one: set by sit; 0 is none.
-	instead uint64
+	// evicts is the client that loses its seat to this one: set by sit; 0 is none.
+	evicts uint64
 }
 
 // sit gives a client its seat: that of its player, if the policy permits, that of its ticket, or a
@@ -165,7 +165,7 @@ func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 	case t == nil && kind.full() && !s.yieldLocked(q):
 		return nil, 0, errFull(kind.most)
 	}
-	return s.comeLocked(&seat{id: q.nextID()}, q)
+	return s.admitLocked(&seat{id: q.nextID()}, q)
 }
 
 // takeOverLocked gives a seat to another connection of its player. A connection with another role
@@ -175,11 +175,11 @@ func (s *seats) takeOverLocked(own *seat, q *request) (at *seat, conn uint64, er
 		return nil, 0, errFull(kind.most)
 	}
 	s.forgetLocked(own)
-	return s.comeLocked(own, q)
+	return s.admitLocked(own, q)
 }
 
-// comeLocked admits a connection to a seat, and assigns its ticket to that seat.
-func (s *seats) comeLocked(at *seat, q *request) (*seat, uint64, error) {
+// admitLocked admits a connection to a seat, and assigns its ticket to that seat.
+func (s *seats) admitLocked(at *seat, q *request) (*seat, uint64, error) {
 	redeems := s.redeemsLocked(q.ticket)
 	if redeems || at.ticket != nil && at.ticket.spectator != q.who.Spectator {
 		s.usedLocked(at) // An older ticket of the player is void.
@@ -223,7 +223,7 @@ func (s *seats) yieldLocked(q *request) bool {
 		if at.holder == most && at.yields(spectator) {
 			s.forgetLocked(at)
 			s.countLocked(at, spectator, false)
-			q.instead = at.id
+			q.evicts = at.id
 			break
 		}
 	}
@@ -363,7 +363,7 @@ func (s *seats) leave(at *seat) {
 }
 
 // replayed records that a recorded connection was admitted.
-func (s *seats) replayed(e *entrance) {
+func (s *seats) replayed(e *admitted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.seat.coming++
@@ -484,13 +484,13 @@ func (s *seats) awaitLocked(at *seat, awaited bool) {
 	at.awaited = awaited
 }
 
-// entrance is the result of an admission, new or resumed, for the tick that takes it.
-type entrance struct {
+// admitted is the result of an admission, new or resumed, for the tick that takes it.
+type admitted struct {
 	seat *seat
 	join *Join // nil: admitted by the secret of its seat, without asking the game
 	who  *Join // join, or that of the connection before
-	// instead is the dropped client that leaves for this one; 0 is none.
-	instead uint64
+	// evicts is the dropped client that leaves for this one; 0 is none.
+	evicts uint64
 	// The hello's data for a resume.
 	resumable bool   // it may resume later
 	received  uint64 // number of the room's reliable messages that it has received

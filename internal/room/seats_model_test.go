@@ -21,7 +21,7 @@ func TestEverySeatHasAnOwner(t *testing.T) {
 	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
 		m := &seatModel{
 			T: t, rng: rand.New(rand.NewPCG(seed, 3)), clients: map[*seat]*Join{},
-			s: seats{playing: places{most: 3}, watching: places{most: 2}},
+			s: seats{playing: seatCount{most: 3}, watching: seatCount{most: 2}},
 		}
 		for range 200 {
 			m.act()
@@ -54,7 +54,7 @@ type seatModel struct {
 	s             seats
 	now           time.Duration
 	ids           uint64
-	way           []*entrance // admitted, and not entered yet
+	way           []*admitted // admitted, and not entered yet
 	clients       map[*seat]*Join
 	tickets       []string
 	changed, full int
@@ -109,7 +109,7 @@ func (m *seatModel) admit() {
 		return
 	}
 	m.s.issue(at)
-	m.way = append(m.way, &entrance{seat: at, join: who})
+	m.way = append(m.way, &admitted{seat: at, join: who})
 }
 
 // enter simulates the room for a connection that enters.

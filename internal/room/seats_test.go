@@ -19,7 +19,7 @@ type benches struct {
 }
 
 func newBenches(t *testing.T) *benches {
-	return &benches{T: t, s: seats{playing: places{most: 2}, watching: places{most: 1}}, made: map[string]*ticket{}}
+	return &benches{T: t, s: seats{playing: seatCount{most: 2}, watching: seatCount{most: 1}}, made: map[string]*ticket{}}
 }
 
 func (b *benches) sit(who *Join, policy SameSubject, t *ticket) (*seat, uint64, error) {

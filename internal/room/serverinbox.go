@@ -10,28 +10,28 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Desk is the server inbox: it holds the messages of rooms to the program around the server. Any
+// ServerInbox is the server inbox: it holds the messages of rooms to the program around the server. Any
 // goroutine may use it; one delivers.
-type Desk struct {
+type ServerInbox struct {
 	posts posts
 	rest  []rpcqueue.Item // taken and not yet delivered; belongs to the delivering goroutine
 	woken chan struct{}   // size 1; signals a waiting message
 
 	mu       sync.Mutex
-	handlers map[*rpcqueue.Method]DeskHandler
+	handlers map[*rpcqueue.Method]ServerHandler
 	open     bool // delivery has begun: no handler may be added
 }
 
-// DeskHandler handles a message of a room.
-type DeskHandler func(ctx context.Context, from *Sender, msg any) error
+// ServerHandler handles a message of a room.
+type ServerHandler func(ctx context.Context, from *Sender, msg any) error
 
-// NewDesk returns an inbox without handlers.
-func NewDesk() *Desk {
-	return &Desk{woken: make(chan struct{}, 1), handlers: map[*rpcqueue.Method]DeskHandler{}}
+// NewServerInbox returns an inbox without handlers.
+func NewServerInbox() *ServerInbox {
+	return &ServerInbox{woken: make(chan struct{}, 1), handlers: map[*rpcqueue.Method]ServerHandler{}}
 }
 
 // Handle sets the function for messages of a method. It must not panic.
-func (d *Desk) Handle(m *rpcqueue.Method, fn DeskHandler) error {
+func (d *ServerInbox) Handle(m *rpcqueue.Method, fn ServerHandler) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -46,14 +46,14 @@ func (d *Desk) Handle(m *rpcqueue.Method, fn DeskHandler) error {
 	return nil
 }
 
-func (d *Desk) handler(m *rpcqueue.Method) DeskHandler {
+func (d *ServerInbox) handler(m *rpcqueue.Method) ServerHandler {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.handlers[m]
 }
 
 // Receive queues a message of a room, or returns the reason against it: see Mail.Deliver.
-func (d *Desk) Receive(it rpcqueue.Item) error {
+func (d *ServerInbox) Receive(it rpcqueue.Item) error {
 	if d.handler(it.Method) == nil {
 		return transport.Refuse(transport.CodeUnknownMethod, "the program does not handle %s", it.Method.Name)
 	}
@@ -68,7 +68,7 @@ func (d *Desk) Receive(it rpcqueue.Item) error {
 }
 
 // Deliver runs the handlers of all waiting messages, and returns when none is left.
-func (d *Desk) Deliver(ctx context.Context) {
+func (d *ServerInbox) Deliver(ctx context.Context) {
 	for {
 		if len(d.rest) == 0 {
 			d.rest = d.posts.take()
@@ -84,13 +84,13 @@ func (d *Desk) Deliver(ctx context.Context) {
 
 // deliver runs the handler of one message. The message is settled even if the handler ends its
 // goroutine.
-func (d *Desk) deliver(ctx context.Context, it *rpcqueue.Item) {
-	defer letterOf(it).settled(nil)
+func (d *ServerInbox) deliver(ctx context.Context, it *rpcqueue.Item) {
+	defer roomMessageOf(it).settled(nil)
 	_ = d.handler(it.Method)(ctx, SenderOf(it), it.Msg) // The handler reports its own error.
 }
 
 // Open reports whether the inbox has any handlers. From now on none can be added.
-func (d *Desk) Open() bool {
+func (d *ServerInbox) Open() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open = true
@@ -99,7 +99,7 @@ func (d *Desk) Open() bool {
 
 // Serve delivers until stop is closed, and then the remaining messages; ctx is passed to the
 // handlers.
-func (d *Desk) Serve(ctx context.Context, stop <-chan struct{}) {
+func (d *ServerInbox) Serve(ctx context.Context, stop <-chan struct{}) {
 	d.Deliver(ctx) // The goroutine before may have left some.
 	for {
 		select {

@@ -57,16 +57,16 @@ func (r *Room) rouse() {
 	}
 }
 
-// stir records that the running tick handles more than echoes.
-func (r *Room) stir() { r.sleep.moved = true }
+// markActive records that the running tick handles more than echoes.
+func (r *Room) markActive() { r.sleep.moved = true }
 
-// echo marks the tick as active, unless the arrival is an acknowledgement or an input: applyInputs
+// markArrival marks the tick as active, unless the arrival is an acknowledgement or an input: applyInputs
 // marks inputs.
-func (r *Room) echo(k transport.ArrivalKind) {
+func (r *Room) markArrival(k transport.ArrivalKind) {
 	switch k {
 	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:
 	default:
-		r.stir()
+		r.markActive()
 	}
 }
 
@@ -78,8 +78,8 @@ func (r *Room) Await(clock loop.TimerClock, at time.Duration) {
 	}
 }
 
-// settle puts the room to sleep after a tick, if permitted.
-func (r *Room) settle() {
+// trySleep puts the room to sleep after a tick, if permitted.
+func (r *Room) trySleep() {
 	s := &r.sleep
 	if s.alarm == nil {
 		return
@@ -87,7 +87,7 @@ func (r *Room) settle() {
 	for clock, now := range [2]time.Duration{r.in.GameTime, r.loop.Scale().At(r.in.GameTime)} {
 		s.moved = s.awaits[clock].pass(now) || s.moved
 	}
-	if s.moved || !r.settled() {
+	if s.moved || !r.idle() {
 		s.calm = r.in.GameTime
 	}
 	s.moved = false
@@ -109,9 +109,9 @@ func (r *Room) wake() {
 	}
 }
 
-// settled reports whether a tick without new arrivals would have no work to do.
-func (r *Room) settled() bool {
-	if r.ending || r.closing != nil || len(r.anew) > 0 || !r.filmed() || r.Overload() != overload.Normal || r.NextOverload() != 0 || !r.world.Still() {
+// idle reports whether a tick without new arrivals would have no work to do.
+func (r *Room) idle() bool {
+	if r.ending || r.closing != nil || len(r.fullRequests) > 0 || !r.filmed() || r.Overload() != overload.Normal || r.NextOverload() != 0 || !r.world.Still() {
 		return false
 	}
 	for _, stage := range loop.Stages() {
@@ -130,8 +130,8 @@ func (r *Room) roused() bool {
 	return r.sleep.looked || r.ending || r.end.Load() != nil || r.seats.changed.Load() || r.inbox.Roused() || r.queued.some() || r.async.some() || r.questions.some()
 }
 
-// restsUntil returns the first tick from next on that has to run.
-func (r *Room) restsUntil(next uint64) uint64 {
+// nextDue returns the first tick from next on that has to run.
+func (r *Room) nextDue(next uint64) uint64 {
 	if !r.sleep.asleep || r.roused() {
 		return next
 	}
@@ -184,7 +184,7 @@ func (r *Room) heardAt(arrival time.Duration) time.Duration {
 
 // Sleeps reports whether the room skips tick, which is the next one, because it has no work to do.
 // It belongs to the room's goroutine.
-func (r *Room) Sleeps(tick uint64) bool { return r.sleep.asleep && r.restsUntil(tick) > tick }
+func (r *Room) Sleeps(tick uint64) bool { return r.sleep.asleep && r.nextDue(tick) > tick }
 
 // Asleep reports whether the room sleeps. It belongs to the room's goroutine.
 func (r *Room) Asleep() bool { return r.sleep.asleep }
@@ -203,7 +203,7 @@ func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
 	for r.sleep.asleep && ctx.Err() == nil {
 		now := s.Now()
 		next := s.pacer.Upcoming(now)
-		due := r.restsUntil(next)
+		due := r.nextDue(next)
 		if due <= next {
 			s.pacer.SkipTo(next)
 			return s.Clock.WaitUntil(ctx, s.pacer.Due())
@@ -212,7 +212,7 @@ func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
 		if due != loop.Never {
 			wait = min(r.Timeline().Deadline(s.pacer.Epoch(), due-1)-now, wait)
 		}
-		r.doze(ctx, max(wait, 0))
+		r.waitForWork(ctx, max(wait, 0))
 	}
 	if r.sleep.asleep { // The room was told to end: the ticks until now are skipped.
 		s.pacer.SkipTo(s.pacer.Upcoming(s.Now()))
@@ -223,8 +223,8 @@ func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
 // longestSleep is the interval after which a room without any deadline checks again.
 const longestSleep = time.Hour
 
-// doze waits until the room is roused, but not longer than d.
-func (r *Room) doze(ctx context.Context, d time.Duration) {
+// waitForWork waits until the room is roused, but not longer than d.
+func (r *Room) waitForWork(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	select {

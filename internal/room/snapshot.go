@@ -19,14 +19,14 @@ func (r *Room) snapshot() {
 		}
 	}
 	r.film()
-	for _, look := range r.looks {
+	for _, look := range r.onSnapshot {
 		look()
 	}
 }
 
 // OnSnapshot calls fn right after each snapshot, once the views and read rights have been
 // evaluated. It must not change the state.
-func (r *Room) OnSnapshot(fn func()) { r.looks = append(r.looks, fn) }
+func (r *Room) OnSnapshot(fn func()) { r.onSnapshot = append(r.onSnapshot, fn) }
 
 // Limits of one snapshot to one client. The connection's pacing would hold back more packets; a
 // probe only tests whether the client answers.
@@ -60,10 +60,10 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	slot.Packets, first = c.peer.AppendSnapshot(slot.Packets[:0], tick, limit)
 	c.window.Sent(now, first, first+uint64(len(slot.Packets))-1, asProbe)
 	c.due = asProbe
-	c.room.leaving.packets(c.id, slot.Packets)
+	c.room.sent.packets(c.id, slot.Packets)
 	for _, record := range c.peer.Large() {
 		c.session.SendRecord(record)
-		c.room.leaving.record(c.id, record)
+		c.room.sent.record(c.id, record)
 	}
 }
 
@@ -84,7 +84,7 @@ func (r *Room) flush() {
 			c.session.PublishTimeScale(r.timeScale())
 		}
 		if c.kicked != nil {
-			r.leaving.closed(c.id, c.kicked)
+			r.sent.closed(c.id, c.kicked)
 			c.session.Close(c.kicked.Code, c.kicked.Text)
 		}
 		c.session.Flush(now)
@@ -103,7 +103,7 @@ func (r *Room) rescaled() bool {
 		return false
 	}
 	r.scale.Store(new(now))
-	r.leaving.timeScale(r.timeScale())
+	r.sent.timeScale(r.timeScale())
 	return true
 }
 

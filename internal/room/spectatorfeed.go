@@ -90,9 +90,9 @@ func (r *Room) film() {
 	var first uint64
 	slot.Packets, first = k.peer.AppendSnapshot(slot.Packets[:0], r.now.Tick, wholeShot)
 	large := k.peer.Large()
-	r.leaving.packets(k.id, slot.Packets)
+	r.sent.packets(k.id, slot.Packets)
 	for _, record := range large {
-		r.leaving.record(k.id, record)
+		r.sent.record(k.id, record)
 	}
 	if k.reel != nil {
 		k.shot.packets, k.shot.large = clones(slot.Packets), clones(large)
@@ -105,7 +105,7 @@ func (r *Room) film() {
 
 // hear adds a message to the running tick's shot.
 func (k *camera) hear(m transport.Message) {
-	if out := k.room.leaving; out != nil {
+	if out := k.room.sent; out != nil {
 		out.message(k.id, &m)
 	}
 	if k.reel == nil {
@@ -135,7 +135,7 @@ func (r *Room) keep() {
 	}
 	k.shot, k.said = shot{}, 0
 	if k.kicked != nil {
-		r.leaving.closed(k.id, k.kicked)
+		r.sent.closed(k.id, k.kicked)
 		r.closeCamera(k.kicked)
 	}
 }

@@ -87,8 +87,8 @@ func (r *Room) endWithServer() {
 // Ending returns the End that was set from outside; nil without one. Any goroutine may call it.
 func (r *Room) Ending() *End { return r.end.Load() }
 
-// told returns the End that ends the room: the one set from outside, or else the server's.
-func (r *Room) told() *End {
+// endCause returns the End that ends the room: the one set from outside, or else the server's.
+func (r *Room) endCause() *End {
 	if r.end.Load() == nil {
 		r.endWithServer()
 	}
@@ -150,9 +150,9 @@ func (r *Room) GiveUp(err error) {
 // GivenUp reports whether the room was given up. Any goroutine may call it.
 func (r *Room) GivenUp() bool { return r.life.givenUp.Load() }
 
-// goOn ends the goroutine of a room that was given up. The room calls it only with no function of
+// exitIfGivenUp ends the goroutine of a room that was given up. The room calls it only with no function of
 // the game on the stack.
-func (r *Room) goOn() {
+func (r *Room) exitIfGivenUp() {
 	if r.life.givenUp.Load() {
 		runtime.Goexit()
 	}
@@ -161,7 +161,7 @@ func (r *Room) goOn() {
 // LoopClock is the clock of the room's loop. The loop reads it after each system, and a room that
 // was given up ends there.
 func (r *Room) LoopClock() time.Duration {
-	r.goOn()
+	r.exitIfGivenUp()
 	return r.clock.Now()
 }
 
@@ -179,9 +179,9 @@ func (r *Room) live(ctx context.Context) {
 		if !alive {
 			return
 		}
-		err = r.died(recover())
+		err = r.failure(recover())
 		if !r.life.givenUp.Load() {
-			err = errors.Join(err, r.bury())
+			err = errors.Join(err, r.finishFailed())
 		}
 	}()
 	r.watchdog.Adopt()
@@ -192,9 +192,9 @@ func (r *Room) live(ctx context.Context) {
 // errGone is the error of a room that lost its goroutine while closing.
 var errGone = errors.New("netloop: the room's goroutine was ended by runtime.Goexit while the room was closing")
 
-// died logs and returns the cause of the goroutine's end: a panic outside of every system, or
+// failure logs and returns the cause of the goroutine's end: a panic outside of every system, or
 // runtime.Goexit, which FailNow of a test calls.
-func (r *Room) died(panicked any) error {
+func (r *Room) failure(panicked any) error {
 	where := r.now.System
 	if panicked != nil {
 		r.log.Error("the room panicked", "panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
@@ -206,9 +206,9 @@ func (r *Room) died(panicked any) error {
 	return fmt.Errorf("netloop: the room's goroutine has ended: system %q called runtime.Goexit", where)
 }
 
-// bury closes a room after the death of its goroutine: as after the panic of a critical system,
+// finishFailed closes a room after the death of its goroutine: as after the panic of a critical system,
 // clients are told and the game saves its state in any condition.
-func (r *Room) bury() error {
+func (r *Room) finishFailed() error {
 	_ = r.watchdog.End() // Forget a hang before the death.
 	r.EndAdmission(transport.CodeInternal, "the server has failed")
 	// Finish continues with the steps that have not begun.

@@ -22,8 +22,8 @@ import (
 // An honest client acknowledges the snapshots it shows in the datagram of the input, at the latest,
 // so only the third check depends on time taken.
 
-// sight is the checked view of a client. It belongs to the room's goroutine.
-type sight struct {
+// viewCheck is the checked view of a client. It belongs to the room's goroutine.
+type viewCheck struct {
 	known   bool
 	view    netvar.Moment // at the input that ran last; zero: unknown
 	back    time.Duration // its distance to the input's step
@@ -70,16 +70,16 @@ var clampNames = [clampReasons]string{"as_sent", "unseen", "apart", "old", "jump
 
 // View returns the moment that the client saw at the input that ran last. The zero Moment is
 // unknown.
-func (c *Client) View() netvar.Moment { return c.sight.view }
+func (c *Client) View() netvar.Moment { return c.viewCheck.view }
 
-// SightStats returns the distance of the last view from its step, and the number of clamped views.
-func (c *Client) SightStats() (back time.Duration, clamped uint64) {
-	return c.sight.back, c.sight.clamped
+// ViewStats returns the distance of the last view from its step, and the number of clamped views.
+func (c *Client) ViewStats() (back time.Duration, clamped uint64) {
+	return c.viewCheck.back, c.viewCheck.clamped
 }
 
 // arrived records how long before its step an input arrived. A late input counts as 0, as do the
 // first ones until the client's clock leads.
-func (s *sight) arrived(early time.Duration) {
+func (s *viewCheck) arrived(early time.Duration) {
 	early = max(early, 0)
 	if !s.heard {
 		s.heard, s.early = true, early
@@ -87,10 +87,10 @@ func (s *sight) arrived(early time.Duration) {
 	s.early += (early - s.early) / 16
 }
 
-// look sets the client's view for the input that runs now. Without an input, or without its view,
+// checkView sets the client's view for the input that runs now. Without an input, or without its view,
 // the last view moves on with time.
-func (c *Client) look() {
-	s, r := &c.sight, c.room
+func (c *Client) checkView() {
+	s, r := &c.viewCheck, c.room
 	if r.spec.MaxRewind <= 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (c *Client) look() {
 }
 
 // judge accepts or clamps a view.
-func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
+func (s *viewCheck) judge(c *Client, v netvar.Moment, now time.Duration) {
 	r, why := c.room, asSent
 	switch {
 	case !c.peer.Has(v.From) || !c.peer.Has(v.To):
@@ -137,11 +137,11 @@ func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
 // way returns how long before its step an input was made, within MaxRewind: half a round trip
 // before its arrival.
 func (c *Client) way() time.Duration {
-	return min(c.link.SRTT/2+c.sight.early, c.room.spec.MaxRewind)
+	return min(c.link.SRTT/2+c.viewCheck.early, c.room.spec.MaxRewind)
 }
 
 // follow reports whether a view may be so far back, and returns the accepted distance.
-func (s *sight) follow(now, back time.Duration) (to time.Duration, ok bool) {
+func (s *viewCheck) follow(now, back time.Duration) (to time.Duration, ok bool) {
 	if !s.known {
 		s.known, s.mid, s.judged, s.saved = true, back, now, maxJump
 		return back, true

@@ -425,7 +425,7 @@ func BenchmarkViewsOf200Clients(b *testing.B) {
 				bring()
 				p.step()
 			}
-			_, before := p.room.Clients()[0].SightStats()
+			_, before := p.room.Clients()[0].ViewStats()
 			took := make([]time.Duration, b.N)
 			for i := range took {
 				bring()
@@ -435,7 +435,7 @@ func BenchmarkViewsOf200Clients(b *testing.B) {
 			}
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "µs/tick-p50")
-			if _, clamped := p.room.Clients()[0].SightStats(); clamped > before {
+			if _, clamped := p.room.Clients()[0].ViewStats(); clamped > before {
 				b.Errorf("%d views were clamped", clamped-before)
 			}
 		})

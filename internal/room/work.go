@@ -282,7 +282,7 @@ func (r *Room) takeResults() {
 }
 
 func (r *Room) takeResult(res *result) {
-	r.stir()
+	r.markActive()
 	if res.of != nil {
 		res.of.waiting.Store(false)
 	} else {
@@ -294,13 +294,13 @@ func (r *Room) takeResult(res *result) {
 
 // posts queues messages of Post and of other rooms, within limits.
 type posts struct {
-	mu      sync.Mutex
-	items   []rpcqueue.Item // under mu
-	letters int             // messages of other rooms among items; under mu
-	bytes   int             // encoded size of these; under mu
-	each    map[string]int  // their number by sending room; under mu
-	closed  bool            // under mu
-	spare   []rpcqueue.Item // belongs to the room's goroutine
+	mu        sync.Mutex
+	items     []rpcqueue.Item // under mu
+	fromRooms int             // messages of other rooms among items; under mu
+	bytes     int             // encoded size of these; under mu
+	each      map[string]int  // their number by sending room; under mu
+	closed    bool            // under mu
+	spare     []rpcqueue.Item // belongs to the room's goroutine
 }
 
 const maxPosts = 1024 // a burst of ten seconds at 100 a second
@@ -339,17 +339,17 @@ func (p *posts) add(it rpcqueue.Item) error {
 	if p.closed {
 		return ErrEnded
 	}
-	l := letterOf(&it)
+	l := roomMessageOf(&it)
 	switch {
-	case l == nil && len(p.items)-p.letters >= maxPosts,
-		l != nil && (p.letters >= maxLetters || p.bytes+l.size > maxWaiting || p.each[l.from.Room] >= lettersEach):
+	case l == nil && len(p.items)-p.fromRooms >= maxPosts,
+		l != nil && (p.fromRooms >= maxRoomMessages || p.bytes+l.size > maxWaiting || p.each[l.from.Room] >= maxFromRoom):
 		return ErrFull
 	case l != nil:
 		if p.each == nil {
 			p.each = map[string]int{}
 		}
 		p.each[l.from.Room]++
-		p.letters++
+		p.fromRooms++
 		p.bytes += l.size
 	}
 	p.items = append(p.items, it)
@@ -362,7 +362,7 @@ func (p *posts) take() []rpcqueue.Item {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.items, p.spare = p.spare[:0], p.items
-	p.letters, p.bytes = 0, 0
+	p.fromRooms, p.bytes = 0, 0
 	clear(p.each)
 	return p.spare
 }
@@ -379,14 +379,14 @@ func (p *posts) close() (dropped []rpcqueue.Item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dropped = p.items
-	p.items, p.letters, p.closed = nil, 0, true
+	p.items, p.fromRooms, p.closed = nil, 0, true
 	return dropped
 }
 
 // closePosts drops the waiting messages, because no tick follows. Any goroutine may call it.
 func (r *Room) closePosts() {
 	for _, it := range r.queued.close() {
-		if l := letterOf(&it); l != nil {
+		if l := roomMessageOf(&it); l != nil {
 			l.gone()
 			continue
 		}
@@ -397,9 +397,9 @@ func (r *Room) closePosts() {
 // takePosts queues messages that other goroutines have posted.
 func (r *Room) takePosts() {
 	for _, it := range r.feed.posts() {
-		r.stir()
+		r.markActive()
 		out := r.rpcs.Push(it)
-		if l := letterOf(&it); l != nil && !out.Queued() {
+		if l := roomMessageOf(&it); l != nil && !out.Queued() {
 			l.refused(&it, out)
 		}
 	}
