@@ -143,7 +143,7 @@ var limitRows = map[string][]string{
 		"players thrown out with `CODE_FLOOD` | {floodPenalty}",
 		"joins without a subject from the address of an expelled client, for {floodPenalty} | each waits {floodWait}, and {floodSpacing} after the one before; {maxFloodWait} at most",
 		"such players and addresses | {maxPenalties}",
-		"seats of a full room that a player, or an address without one, keeps by dropped clients | 1/{heldShare}",
+		"seats of a full room that a player, or an address without one, keeps by dropped clients | 1/{seats.HeldShare}",
 		"joins and returns of all clients | {maxEntering}",
 		"… by the objects of the world | {enteringSlots}, or one client",
 		"delay buffer of a room's spectators | {bytes maxReel}",

@@ -26,9 +26,9 @@ type books struct {
 }
 
 // TestEveryQuestionIsAnsweredOnceOrItsAskerHasLeft: random calls at random stages, allowed or not,
-// from clients that join, flood, are kicked and leave, to handlers that refuse, fail, panic, answer
-// later, twice or never, with zero to two fixed steps. Each message that reached the room is in
-// exactly one count, and each call is answered exactly once while its caller is in the room.
+// from clients that join, flood, are kicked and leave, to handlers that refuse, fail, panic,
+// answer later, twice or never, with zero to two fixed steps. Each message that reached the room
+// is in exactly one count, and each call is answered exactly once while its caller is in the room.
 func TestEveryQuestionIsAnsweredOnceOrItsAskerHasLeft(t *testing.T) {
 	for seed := range seeds.Of(t, 100) {
 		b := newBooks(t, seed)

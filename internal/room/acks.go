@@ -7,14 +7,15 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// maxUnsentAcks is how many acknowledged ranges with packets that were never sent are accepted from
-// a client before it is kicked. An honest client sends none, because the connection protects each
-// byte of a datagram; a client with a broken build plays for some seconds, in which the metrics
-// show it.
+// maxUnsentAcks is how many acknowledged ranges with packets that were never sent are accepted
+// from a client before it is kicked. An honest client sends none, because the connection protects
+// each byte of a datagram; a client with a broken build plays for some seconds, in which the
+// metrics show it.
 const maxUnsentAcks = 1000
 
 // acknowledged handles the acknowledgements of a poll. Packets that were never sent cannot be
-// acknowledged: a client that tries is counted, harms only its own state, and is kicked in the end.
+// acknowledged: a client that tries is counted, harms only its own state, and is kicked in the
+// end.
 func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
 	c.window.Acked(now, ranges)
 	c.ranges = c.ranges[:0]

@@ -60,8 +60,8 @@ func TestAClientThatAcknowledgesWhatWasNeverSentIsKicked(t *testing.T) {
 		honest.exchange(t, theirs)
 		lying.exchange(t, its)
 	}
-	// Each of its datagrams names up to 32 ranges: the more false acknowledgements, the earlier the
-	// kick.
+	// Each of its datagrams names up to 32 ranges: the more false acknowledgements, the earlier
+	// the kick.
 	if lying.closed == nil || lying.closed.Code != netloop.CodeProtocol || lying.closed.Text == "" || n < room.MaxUnsentAcks/transport.MaxAckRanges {
 		t.Fatalf("after %d datagrams the client was told %+v", n, lying.closed)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
+	"github.com/netloop/netloop/internal/room/seats"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -22,11 +23,11 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
 	}
 	back := hello.GetResume()
-	if at, conn, err := r.seats.claim(back.GetToken(), back.GetAttempt()); at != nil || err != nil {
+	if at, conn, err := r.seats.Claim(back.GetToken(), back.GetAttempt()); at != nil || err != nil {
 		if err != nil {
 			return nil, err
 		}
-		return r.admission(&admitted{seat: at, who: r.seats.player(at), addr: remote}, conn, hello), nil
+		return r.admission(&admitted{seat: at, who: r.seats.Join(at), addr: remote}, conn, hello), nil
 	}
 	shown, err := r.ticketOf(hello)
 	if err != nil {
@@ -38,20 +39,20 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	}
 	var otherwise error
 	if shown != nil {
-		defer r.seats.putBack(shown) // Unless it has become a seat.
-		join.Ticket, join.Reserved, join.Spectator = true, shown.params, shown.spectator
+		defer r.seats.PutBack(shown) // Unless it has become a seat.
+		join.Ticket, join.Reserved, join.Spectator = true, shown.Params, shown.Spectator
 	} else if otherwise, err = r.refuseNewcomer(hello); err != nil {
 		return nil, err
 	}
 	if err := r.vet(ctx, join); err != nil {
 		return nil, cmp.Or(otherwise, err)
 	}
-	q := &request{who: join, policy: r.spec.SameSubject, ticket: shown, otherwise: otherwise, nextID: r.cfg.Server.NextID}
-	at, conn, err := r.seats.sit(q)
+	q := &seats.Request{Who: join, Policy: r.spec.SameSubject, Ticket: shown, Otherwise: otherwise, NextID: r.cfg.Server.NextID}
+	at, conn, err := r.seats.Assign(q)
 	if err != nil {
 		return nil, cmp.Or(otherwise, err)
 	}
-	return r.admission(&admitted{seat: at, join: join, who: join, evicts: q.evicts, addr: remote}, conn, hello), nil
+	return r.admission(&admitted{seat: at, join: join, who: join, evicts: q.Evicts, addr: remote}, conn, hello), nil
 }
 
 // vet checks the token of a newcomer, asks the game, and applies penalties.
@@ -70,19 +71,19 @@ func (r *Room) vet(ctx context.Context, join *Join) error {
 // Knows reports whether a client has the secret of a seat, or a ticket, of this very room. Any
 // goroutine may call it.
 func (r *Room) Knows(hello *netloopv1.Hello) bool {
-	return r.seats.knows(hello.GetResume().GetToken(), hello.GetTicket())
+	return r.seats.Knows(hello.GetResume().GetToken(), hello.GetTicket())
 }
 
-// ticketOf finds the ticket of a hello; nil if the hello has no ticket, or the room's code. A hello
-// with a resume secret may have the code of a room that was private before a crash of the server: a
-// room that is not private ignores an unknown ticket then.
-func (r *Room) ticketOf(hello *netloopv1.Hello) (*ticket, error) {
+// ticketOf finds the ticket of a hello; nil if the hello has no ticket, or the room's code. A
+// hello with a resume secret may have the code of a room that was private before a crash of the
+// server: a room that is not private ignores an unknown ticket then.
+func (r *Room) ticketOf(hello *netloopv1.Hello) (*seats.Ticket, error) {
 	text := hello.GetTicket()
 	if text == "" || r.spec.Code != "" && text == r.spec.Code {
 		return nil, nil
 	}
-	t, err := r.seats.show(text, r.clock.Now())
-	if errors.Is(err, ErrTicket) && !r.spec.Private && len(hello.GetResume().GetToken()) > 0 {
+	t, err := r.seats.Show(text, r.clock.Now())
+	if errors.Is(err, seats.ErrTicket) && !r.spec.Private && len(hello.GetResume().GetToken()) > 0 {
 		return nil, nil
 	}
 	return t, err
@@ -93,7 +94,7 @@ func (r *Room) ticketOf(hello *netloopv1.Hello) (*ticket, error) {
 // reports that it still reads the hello of some of them, because they may have a seat here or are
 // to be told the reason in words. Any goroutine may call it.
 func (r *Room) Refusing() (code transport.Code, hear bool) {
-	full, awaited := r.seats.full(r.spec.SameSubject, r.clock.Now())
+	full, awaited := r.seats.Full(r.spec.SameSubject, r.clock.Now())
 	switch {
 	case r.Overload() >= overload.Refusing:
 		return transport.CodeBusy, awaited
@@ -103,11 +104,11 @@ func (r *Room) Refusing() (code transport.Code, hear bool) {
 	return 0, true
 }
 
-// refuseNewcomer refuses a client without a ticket, unless the room admits all clients. Only admission
-// can determine whether a newcomer has a seat in the room as a player. If it may have one, refuseNewcomer
-// returns no error, and in otherwise the error for a newcomer without a seat.
+// refuseNewcomer refuses a client without a ticket, unless the room admits all clients. Only
+// admission can determine whether a newcomer has a seat in the room as a player. If it may have
+// one, refuseNewcomer returns no error, and in otherwise the error for a newcomer without a seat.
 func (r *Room) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error) {
-	players, dropped := r.seats.returning(r.spec.SameSubject)
+	players, dropped := r.seats.Returning(r.spec.SameSubject)
 	if r.spec.Private && hello.GetTicket() == "" {
 		err = ErrUnknown(r.spec.Name) // The error must not reveal that the room exists.
 		if players {
@@ -119,7 +120,7 @@ func (r *Room) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error) {
 	case code == 0:
 		return nil, nil
 	case code == transport.CodeFull:
-		return nil, errFull(r.spec.MaxClients)
+		return nil, seats.ErrFull(r.spec.MaxClients)
 	case dropped:
 		return errOverloaded, nil
 	}
@@ -133,12 +134,21 @@ func ErrUnknown(name string) error {
 	return transport.Refuse(transport.CodeRoomUnknown, "there is no room %q", name)
 }
 
+// Reserve reserves seats and returns one ticket for each: for all seats, or none. Any goroutine
+// may call it.
+func (r *Room) Reserve(res Reservation) ([]string, error) {
+	if why := r.refusing.Load(); why != nil {
+		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
+	}
+	return r.seats.Reserve(res, r.spec.Name, r.clock.Now())
+}
+
 // Lock stops or permits the admission of clients with neither a ticket nor a seat. Any goroutine
 // may call it and Locked.
-func (r *Room) Lock(locked bool) { r.seats.lock(locked) }
+func (r *Room) Lock(locked bool) { r.seats.Lock(locked) }
 
 // Locked reports whether the room is locked.
-func (r *Room) Locked() bool { return r.seats.isLocked() }
+func (r *Room) Locked() bool { return r.seats.Locked() }
 
 // minor returns the minor version of the schema that is in force with a client.
 func (r *Room) minor(hello *netloopv1.Hello) int {
@@ -169,8 +179,8 @@ func (r *Room) Refusal(hook string, err error, remote string) error {
 	return &transport.Refusal{Code: code, Text: text}
 }
 
-// admission creates a client's session config, its welcome, and the secret of its seat. conn counts
-// the client's connections.
+// admission creates a client's session config, its welcome, and the secret of its seat. conn
+// counts the client's connections.
 func (r *Room) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *transport.Admission {
 	resume := hello.GetResume()
 	e.resumable = resume != nil && r.spec.KeepDropped > 0
@@ -180,9 +190,9 @@ func (r *Room) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *tran
 	var secret []byte
 	var keep time.Duration
 	if e.resumable {
-		secret, keep = r.seats.issue(e.seat), r.spec.KeepDropped
+		secret, keep = r.seats.Issue(e.seat), r.spec.KeepDropped
 	}
-	id := e.seat.id
+	id := e.seat.ID
 	epoch := r.epoch.Load()
 	var scale *netloopv1.TimeScale
 	if *r.scale.Load() != loop.Unscaled {
@@ -219,7 +229,21 @@ func (r *Room) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *tran
 		Who: e.who,
 		Joined: func(session *transport.Session) {
 			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: r.clock.Now(), Decoded: e})
-			r.seats.enters(session)
+			r.seats.AddSession(session)
 		},
 	}
+}
+
+// admitted is the result of an admission, new or resumed, for the tick that takes it.
+type admitted struct {
+	seat *seats.Seat
+	join *Join // nil: admitted by the secret of its seat, without asking the game
+	who  *Join // join, or that of the connection before
+	// evicts is the dropped client that leaves for this one; 0 is none.
+	evicts uint64
+	// The hello's data for a resume.
+	resumable bool   // it may resume later
+	received  uint64 // number of the room's reliable messages that it has received
+	kept      bool   // it has its copies of the state
+	addr      string
 }

@@ -52,8 +52,8 @@ func (r *Room) HandleLater(m *schema.Method, fn func(from *Client, msg any, o *A
 	})
 }
 
-// newAnswer adds a pending answer, or returns nil if too many are pending. Answers that were sent or have
-// timed out are removed once their slots are needed.
+// newAnswer adds a pending answer, or returns nil if too many are pending. Answers that were sent
+// or have timed out are removed once their slots are needed.
 func (c *Client) newAnswer(m *schema.Method, it *rpcqueue.Item) *Answer {
 	if limit := c.room.cfg.Answers; len(c.answers) >= limit {
 		c.answers = slices.DeleteFunc(c.answers, func(o *Answer) bool { return !o.Waiting() })

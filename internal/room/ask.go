@@ -12,8 +12,8 @@ import (
 const (
 	// maxQuestions limits the questions that wait at once: people ask them, one at a time.
 	maxQuestions = 16
-	// questionTime limits the time for questions in a tick. A question that takes longer delays the
-	// next by so many ticks that the limit holds on average.
+	// questionTime limits the time for questions in a tick. A question that takes longer delays
+	// the next by so many ticks that the limit holds on average.
 	questionTime = time.Millisecond
 )
 

@@ -44,8 +44,8 @@ func (a *asking) ask(n int, takes time.Duration) {
 	}
 }
 
-// Questions take a millisecond of a tick, regardless of their number; a longer question uses up the
-// time of the ticks after it.
+// Questions take a millisecond of a tick, regardless of their number; a longer question uses up
+// the time of the ticks after it.
 func TestQuestionsTakeAMillisecondOfATick(t *testing.T) {
 	for takes, want := range map[time.Duration][]uint64{
 		0:                       {1, 1, 1, 1},

@@ -7,23 +7,9 @@ import (
 
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/room/seats"
 	"github.com/netloop/netloop/internal/transport"
 )
-
-// Join is a client's request to join.
-type Join struct {
-	Subject string         // the player, if admission has identified one
-	Claims  map[string]any // the other claims of its token
-	Token   string
-	Addr    string
-	Minor   int    // the minor version of the schema in force
-	Params  []byte // JSON
-
-	Ticket    bool   // it has a ticket
-	Spectator bool   // it asks to be a spectator
-	Reserved  []byte // the data of its ticket, JSON
-	Game      any    // the game's own view of it
-}
 
 // Client is one player's record on the server. Like the rest of the room's state it belongs to the
 // room's goroutine.
@@ -129,7 +115,7 @@ func (c *Client) Move(ticket string) {
 func (r *Room) depart(c *Client) {
 	r.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
 	r.leave(c, &transport.Closed{Code: transport.CodeMoved})
-	r.seats.gone(c.session) // The end of this room no longer concerns the session.
+	r.seats.RemoveSession(c.session) // The end of this room no longer concerns the session.
 	c.session.Move(c.moving)
 }
 
@@ -138,8 +124,8 @@ func (r *Room) depart(c *Client) {
 // bursts that its link could not take.
 const budgetTicks = 4
 
-// SetBudget sets how many bytes of object records the client is sent per tick, on average. 0 is the
-// budget of the room's Spec.
+// SetBudget sets how many bytes of object records the client is sent per tick, on average. 0 is
+// the budget of the room's Spec.
 func (c *Client) SetBudget(perTick int) {
 	if c.session == nil { // The spectator feed has no limit.
 		return
@@ -162,7 +148,7 @@ func (c *Client) observeLink() {
 		c.heard = max(c.heard, c.room.heardAt(link.LastArrival))
 		if !c.spoke {
 			c.spoke, c.known = true, true
-			c.room.seats.heard(c.seat, c.conn)
+			c.room.seats.Heard(c.seat, c.conn)
 		}
 	}
 	c.link = link
@@ -170,10 +156,10 @@ func (c *Client) observeLink() {
 
 // join adds a client, or closes its connection if the game refuses it.
 func (r *Room) join(c *Client, e *admitted, s *transport.Session) {
-	r.seats.take(c.seat, c.join.Spectator)
+	r.seats.Take(c.seat, c.join.Spectator)
 	c.peer = r.world.NewPeer(r.now.Tick)
 	c.came = r.now.GameTime
-	if r.visits.often(c.join.holder().Key, c.came) {
+	if r.visits.often(c.join.Holder().Key, c.came) {
 		c.peer.Slow()
 	}
 	c.peer.Handle = c
@@ -181,7 +167,7 @@ func (r *Room) join(c *Client, e *admitted, s *transport.Session) {
 	c.SetBudget(0)
 	r.game.Enter(c)
 	r.clients.add(c)
-	r.rpcs.Enter(c.id, c.join.holder())
+	r.rpcs.Enter(c.id, c.join.Holder())
 	c.joined = true
 	r.from = c
 	defer r.forget()
@@ -206,7 +192,7 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 	if why.Code == transport.CodeFlood {
 		r.penalise(c)
 	}
-	r.visits.left(c.join.holder().Key, c.came, r.now.GameTime)
+	r.visits.left(c.join.Holder().Key, c.came, r.now.GameTime)
 	r.from = c
 	defer r.forget()
 	r.game.Leave(c, why)
@@ -219,7 +205,7 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 	r.game.Left(c)
 	c.joined, c.answers = false, nil
 	r.emptySince = r.now.GameTime
-	r.seats.leave(c.seat)
+	r.seats.Leave(c.seat)
 }
 
 func (r *Room) forget() { r.from = nil }
@@ -242,8 +228,8 @@ func (r *Room) Client(id uint64) (*Client, bool) {
 	return r.clients.get(id)
 }
 
-// Clients returns the clients in the order of their ids, the spectator feed last. The returned list
-// does not change while clients leave.
+// Clients returns the clients in the order of their ids, the spectator feed last. The returned
+// list does not change while clients leave.
 func (r *Room) Clients() []*Client {
 	cs := &r.clients
 	if r.camera.Client == nil {
@@ -291,3 +277,23 @@ func (cs *clients) remove(c *Client) {
 		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1)
 	}
 }
+
+// The parts of package seats that callers of a room use.
+type (
+	Join        = seats.Join
+	Reservation = seats.Reservation
+	SameSubject = seats.SameSubject
+)
+
+// The policies for a second connection of a player.
+const (
+	TakeOver = seats.TakeOver
+	Refuse   = seats.Refuse
+	Allow    = seats.Allow
+)
+
+// ErrTicket is the error of each invalid ticket.
+var ErrTicket = seats.ErrTicket
+
+// TicketRoom returns the name of the room of a ticket; false if the text is not a ticket.
+func TicketRoom(ticket string) (string, bool) { return seats.TicketRoom(ticket) }

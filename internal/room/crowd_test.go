@@ -200,8 +200,8 @@ func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
 }
 
 // A player that repeatedly leaves and joins is sent the world slowly, except for the first times,
-// and so is a client that asks for the full state. A client that joins meanwhile for the first time
-// has it soon.
+// and so is a client that asks for the full state. A client that joins meanwhile for the first
+// time has it soon.
 func TestWhoComesOftenCatchesUpSlowly(t *testing.T) {
 	const objects = 3000
 	c := newCrowd(t, objects, 2, 1)

@@ -13,8 +13,8 @@ import (
 
 // A screening is the room of the delayed spectators of another room. It has seats, clients,
 // snapshots and a goroutine as each room, and no game: its world mirrors the data of the other
-// room's spectator feed, and its tick n is that room's tick n, after the delay. Its clients need no
-// special case: they are told an epoch that is later by the delay, from which they derive all
+// room's spectator feed, and its tick n is that room's tick n, after the delay. Its clients need
+// no special case: they are told an epoch that is later by the delay, from which they derive all
 // times.
 //
 //	camera ─▶ reel ─▶ Next: which tick ─▶ RunTimers: show ─▶ mirror ─▶ snapshot ─▶ spectators
@@ -95,8 +95,8 @@ func (usher) Ticked()                             {}
 // longer than that to be shown.
 const unwatched = time.Second
 
-// Next implements loop.Schedule: the next tick is that of the oldest shot, once that is old enough,
-// or an earlier one if a spectator needs a tick before.
+// Next implements loop.Schedule: the next tick is that of the oldest shot, once that is old
+// enough, or an earlier one if a spectator needs a tick before.
 func (s *screening) Next(now time.Duration) (in loop.Input, isDue bool, wait time.Duration) {
 	then := now - s.reel.delay
 	watched := len(s.r.clients.list) > 0 || s.r.roused()

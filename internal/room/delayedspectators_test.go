@@ -115,8 +115,8 @@ func (s *screened) watch() *guest {
 	return newGuest(adm)
 }
 
-// sent returns all data sent to a guest, and again shifted by 1 to 7 bits, so that a search finds a
-// text at any bit offset.
+// sent returns all data sent to a guest, and again shifted by 1 to 7 bits, so that a search finds
+// a text at any bit offset.
 func sent(g *guest) []byte {
 	var all []byte
 	_ = g.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error { all = append(all, b...); return nil })
@@ -129,8 +129,8 @@ func sent(g *guest) []byte {
 	return all
 }
 
-// No data of a tick is sent to delayed spectators before the delay has passed since the tick began,
-// neither state nor messages, however late ticks run; after the delay all of it is sent.
+// No data of a tick is sent to delayed spectators before the delay has passed since the tick
+// began, neither state nor messages, however late ticks run; after the delay all of it is sent.
 func TestNothingYoungerThanTheDelayLeaves(t *testing.T) {
 	kinds := [2]func(uint64) string{secret(1), secret(2)}
 	s := newScreened(t, vaultGame{kinds[0], kinds[1]})
@@ -228,8 +228,8 @@ func TestNobodyIsShownWhatHappensInOneTickASecond(t *testing.T) {
 	}
 }
 
-// The delay buffer is bounded. While it is full, the spectator feed gets no snapshots, and then one
-// with the changes since; the messages of that time are lost and counted.
+// The delay buffer is bounded. While it is full, the spectator feed gets no snapshots, and then
+// one with the changes since; the messages of that time are lost and counted.
 func TestAFullReelKeepsNoMore(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	const most = 4 << 10

@@ -157,8 +157,8 @@ func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
 	r.guard.Failed(handlerOf(it.Method), err, "from", it.From)
 }
 
-// handlerPanicked accounts for a handler's panic, and answers a call with an internal error, unless
-// it was answered before.
+// handlerPanicked accounts for a handler's panic, and answers a call with an internal error,
+// unless it was answered before.
 func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
 	r.guard.Panicked(handlerOf(it.Method), v, stack, "from", it.From)
 	o := r.deferred

@@ -98,8 +98,8 @@ func TestHandOverFromReadersToHandlerAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkHandOverFromReadersToHandler measures a message's way from the goroutine that read it to
-// its typed handler, without decoding.
+// BenchmarkHandOverFromReadersToHandler measures a message's way from the goroutine that read it
+// to its typed handler, without decoding.
 func BenchmarkHandOverFromReadersToHandler(b *testing.B) {
 	h := newHandover(b, 4)
 	for range 10 {

@@ -72,12 +72,12 @@ func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
 func (r *Room) Report()                       { r.report() }
 
 // Sessions returns the number of stored sessions.
-func (r *Room) Sessions() int { return len(r.seats.sessions) }
+func (r *Room) Sessions() int { return reflect.ValueOf(&r.seats).Elem().FieldByName("sessions").Len() }
 
 func (r *Room) WaitForWork()                   { r.async.quiet(time.Minute) }
 func (r *Room) Arrived() int                   { return r.arrived }
 func (r *Room) SetDry()                        { r.cfg.Limits.Dry = true }
-func (r *Room) SetMaxClients(n int)            { r.spec.MaxClients, r.seats.playing.most = n, n }
+func (r *Room) SetMaxClients(n int)            { r.spec.MaxClients, r.seats.Playing.Most = n, n }
 func (r *Room) SetSameSubject(p SameSubject)   { r.spec.SameSubject = p }
 func (c *Client) Kicked() *transport.Closed    { return c.kicked }
 func (c *Client) Unsent() uint64               { return c.unsent }

@@ -70,7 +70,7 @@ func (n network) vacate(why *transport.Closed) bool {
 			return false
 		}
 	}
-	return n.r.seats.vacate(n.r.clock.Now(), why)
+	return n.r.seats.Vacate(n.r.clock.Now(), why)
 }
 
 func (n network) posts() []rpcqueue.Item { return n.r.queued.take() }

@@ -8,9 +8,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// The end of a room, from its last tick on. Each end (by Close, CloseEmpty, an operator, the end of
-// the server, a panic, runtime.Goexit) runs these steps; only a room that hangs is given up instead
-// (supervise.go). Each wait has a bound:
+// The end of a room, from its last tick on. Each end (by Close, CloseEmpty, an operator, the end
+// of the server, a panic, runtime.Goexit) runs these steps; only a room that hangs is given up
+// instead (supervise.go). Each wait has a bound:
 //
 //	drain        ticks continue while clients are there: for the time of End
 //	closePosts   no wait: messages that no tick takes are refused, their senders told
@@ -34,9 +34,9 @@ const (
 // it.
 func (r *Room) Ended() *transport.Closed { return r.ended.Load() }
 
-// Finish ends a room that runs no more ticks: each client leaves and is told why, work is finished,
-// all systems are removed, and the game saves. A second call runs the steps that the first did not
-// begin because a step ended its goroutine.
+// Finish ends a room that runs no more ticks: each client leaves and is told why, work is
+// finished, all systems are removed, and the game saves. A second call runs the steps that the
+// first did not begin because a step ended its goroutine.
 func (r *Room) Finish(code transport.Code, text string) (err error) {
 	r.ending = true
 	r.refuse(code, text)
@@ -79,14 +79,14 @@ func (r *Room) leaveAll() error {
 func (r *Room) closeSessions() error {
 	err := r.Inspect(func() { r.closeCamera(r.ended.Load()) })
 	why := r.ended.Load()
-	r.seats.close(why.Code, why.Text)
+	r.seats.Close(why.Code, why.Text)
 	r.tellStall()
 	return err
 }
 
-// finishWork waits for the work that was given to Go, and passes its results to the game, which may
-// start more work meanwhile. After WorkGrace the context of all work ends, and new work fails at
-// once. In the end each result has been passed to the game: for work that ignores its context,
+// finishWork waits for the work that was given to Go, and passes its results to the game, which
+// may start more work meanwhile. After WorkGrace the context of all work ends, and new work fails
+// at once. In the end each result has been passed to the game: for work that ignores its context,
 // errLeftBehind.
 func (r *Room) finishWork() error {
 	err := r.resultsWithin(WorkGrace)
@@ -154,8 +154,8 @@ func (r *Room) saveAll() error {
 }
 
 // Watched makes the watchdog report a closing hook that does not return, and that may take longer
-// than a tick by allowed. The returned function marks the return of the hook; it ends the goroutine
-// of a room that was given up meanwhile.
+// than a tick by allowed. The returned function marks the return of the hook; it ends the
+// goroutine of a room that was given up meanwhile.
 func (r *Room) Watched(hook string, allowed time.Duration) (ended func()) {
 	r.watchdog.BeginHook(hook, allowed, r.clock.Now())
 	return func() {

@@ -153,9 +153,9 @@ func TestTheResultOfASaveMaySaveAgain(t *testing.T) {
 	})
 }
 
-// Work that ignores the end of its context is abandoned, counted and logged; the game gets an error
-// as its result before it closes, and a later result is dropped. Work that is started by a result
-// then fails at once.
+// Work that ignores the end of its context is abandoned, counted and logged; the game gets an
+// error as its result before it closes, and a later result is dropped. Work that is started by a
+// result then fails at once.
 func TestWorkThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string
@@ -198,8 +198,8 @@ func TestWorkThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	})
 }
 
-// An operator's drain is shortened to that of the server when the server ends; game and clients are
-// told again, and the operator's reason is kept.
+// An operator's drain is shortened to that of the server when the server ends; game and clients
+// are told again, and the operator's reason is kept.
 func TestTheEndOfTheServerShortensADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -2,38 +2,15 @@ package room
 
 import (
 	"context"
-	"net/netip"
 	"sync"
 	"time"
 
-	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
 
 // Penalties for clients that exceed the limits of messages. They apply to the player if admission
 // has named it, otherwise to the address, and outlive the connection.
-
-// holder returns the account that a client's messages are charged to.
-func (j *Join) holder() rpcqueue.Holder {
-	switch {
-	case j.Subject != "":
-		return rpcqueue.Holder{Key: "subject " + j.Subject, Shared: true}
-	case j.Addr != "":
-		return rpcqueue.Holder{Key: "address " + site(j.Addr)}
-	}
-	return rpcqueue.Holder{}
-}
-
-// site returns the part of a host:port that identifies one household or machine. A text that is not
-// an address is returned as it is.
-func site(addr string) string {
-	at, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return addr
-	}
-	return endpoint.Site(at.Addr()).String()
-}
 
 // A client that was closed with transport.CodeFlood has a penalty when it joins again: a player
 // with a name from admission is refused until its dropped messages are forgotten, by the usual
@@ -127,11 +104,11 @@ func (p *penalties) dropped() uint64 {
 // errFlood refuses a client that was closed for flooding recently.
 var errFlood = &transport.Refusal{Code: transport.CodeFlood, Text: "too many messages came from you: try again in some seconds"}
 
-// applyPenalty applies a client's penalty. While it waits, the client has no seat yet, and no longer
-// counts among the unadmitted connections: there are few of those per address, and a flooder's
-// neighbours would have none left.
+// applyPenalty applies a client's penalty. While it waits, the client has no seat yet, and no
+// longer counts among the unadmitted connections: there are few of those per address, and a
+// flooder's neighbours would have none left.
 func (r *Room) applyPenalty(ctx context.Context, j *Join) error {
-	wait, ok := r.penalties.turn(j.holder(), r.clock.Now())
+	wait, ok := r.penalties.turn(j.Holder(), r.clock.Now())
 	if !ok {
 		r.metrics.Drops.Add(1, "admission", "flood")
 		return errFlood
@@ -151,7 +128,7 @@ func (r *Room) applyPenalty(ctx context.Context, j *Join) error {
 
 // penalise starts a penalty for a client that floods.
 func (r *Room) penalise(c *Client) {
-	r.penalties.add(c.join.holder().Key, r.clock.Now())
+	r.penalties.add(c.join.Holder().Key, r.clock.Now())
 }
 
 // limited handles a client that exceeds its limits; the queue calls it once per rung and episode.

@@ -20,9 +20,9 @@ const (
 	kickAfter = 10_000
 )
 
-// A client that sends only empty frames is treated like a client that sends as many messages: it is
-// kicked within a second, by the limits of messages. A client that sends as many in a second as a
-// limit permits permanently is not kicked.
+// A client that sends only empty frames is treated like a client that sends as many messages: it
+// is kicked within a second, by the limits of messages. A client that sends as many in a second as
+// a limit permits permanently is not kicked.
 func TestAClientThatSendsEmptyFramesIsKicked(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	hostile, newer := b.join(), b.join()

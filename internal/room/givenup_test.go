@@ -30,8 +30,8 @@ type hangGame func(*netloop.Room)
 func (hangGame) Schema() *netloop.Schema      { return hangSchema }
 func (g hangGame) Open(r *netloop.Room) error { g(r); return nil }
 
-// hangs are functions of a game that others would follow on the same stack: open registers one that
-// hangs, and a second one; act lets two clients act.
+// hangs are functions of a game that others would follow on the same stack: open registers one
+// that hangs, and a second one; act lets two clients act.
 type hangs struct {
 	open func(r *netloop.Room, hang, next func())
 	act  func(b *bare, guests [2]*guest)

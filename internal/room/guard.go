@@ -21,8 +21,9 @@ func (r *Room) guarded() {
 	r.aside.Now = func() time.Duration { return r.clock.Now() }
 }
 
-// Call runs a hook of the game on the room's goroutine, and turns its panic into an error: a client
-// that makes a hook panic does not end the tick for others. A room that was given up calls no hook.
+// Call runs a hook of the game on the room's goroutine, and turns its panic into an error: a
+// client that makes a hook panic does not end the tick for others. A room that was given up calls
+// no hook.
 func (r *Room) Call(hook string, fn func() error) error {
 	if r.life.givenUp.Load() {
 		return errGivenUp

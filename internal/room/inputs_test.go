@@ -454,8 +454,8 @@ func TestTheMarginIsOfTheOldestNewInput(t *testing.T) {
 	}
 }
 
-// Malformed bytes, a packet of half its length, and a packet to a room without an input handler are
-// each counted.
+// Malformed bytes, a packet of half its length, and a packet to a room without an input handler
+// are each counted.
 func TestPacketsOfInputsThatMakeNoSense(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 1)
 	s := p.all[0]
@@ -509,8 +509,8 @@ func TestInputsAreReplayed(t *testing.T) {
 	}
 }
 
-// crowded is a room of 200 clients. bring delivers a packet of each, with seven inputs of which one
-// is new, and tick runs a tick.
+// crowded is a room of 200 clients. bring delivers a packet of each, with seven inputs of which
+// one is new, and tick runs a tick.
 func crowded(t testing.TB) (bring, tick func()) {
 	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 200}}, 200)
 	p.quiet = true

@@ -39,8 +39,8 @@ type Mail struct {
 	Then func(error)
 }
 
-// roomMessage is the envelope of a message under way. Message queues call its Held once the handler has
-// returned.
+// roomMessage is the envelope of a message under way. Message queues call its Held once the
+// handler has returned.
 type roomMessage struct {
 	from    Sender
 	size    int // encoded size

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// margins holds how early the inputs of a client arrived, over the last second: per packet with new
-// inputs, the margin of the oldest new one, which has the least time.
+// margins holds how early the inputs of a client arrived, over the last second: per packet with
+// new inputs, the margin of the oldest new one, which has the least time.
 type margins struct {
 	all [marginsKept]margin // ring buffer
 	n   uint64              // number of margins so far

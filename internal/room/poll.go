@@ -7,8 +7,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// poll is the system transport.poll: it takes all arrivals since the last tick, in their order, and
-// none that arrive meanwhile.
+// poll is the system transport.poll: it takes all arrivals since the last tick, in their order,
+// and none that arrive meanwhile.
 func (r *Room) poll() {
 	for _, c := range r.clients.list {
 		c.observeLink()
@@ -50,7 +50,7 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 		return
 	}
 	if a.Kind == transport.Gone {
-		r.seats.gone(a.Session)
+		r.seats.RemoveSession(a.Session)
 	}
 	c, ok := r.clients.get(a.Session.ID())
 	if !ok || c.session != a.Session || c.dropped != nil {
@@ -102,8 +102,8 @@ const (
 	maxDigests  = 4                // snapshots with a digest per request
 	maxFulls    = 1                // full states started in a tick, of all clients
 	maxEntering = 4                // clients that join or resume in a tick
-	// enteringSlots limits the objects of their worlds, together, unless it is only one client: the
-	// cost of a join grows with the world.
+	// enteringSlots limits the objects of their worlds, together, unless it is only one client:
+	// the cost of a join grows with the world.
 	enteringSlots = 5120 * maxEntering
 )
 

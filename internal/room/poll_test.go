@@ -91,8 +91,8 @@ func TestALeaverLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A joining client's first snapshot is sent in the tick of its join, independent of the turn of the
-// others.
+// A joining client's first snapshot is sent in the tick of its join, independent of the turn of
+// the others.
 func TestTheFirstSnapshotDoesNotWaitForItsTurn(t *testing.T) {
 	b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: 10}}, func(*netloop.Room) {})
 	b.step()

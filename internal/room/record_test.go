@@ -164,8 +164,8 @@ func TestARecorderLetsGoOfWhatItHasWritten(t *testing.T) {
 	b.lacks(`netloop_queue_drops_total{queue="recording",reason="failed"} 1`)
 }
 
-// A replayed room counts its seats as the recorded room did: each joined client has a seat until it
-// leaves.
+// A replayed room counts its seats as the recorded room did: each joined client has a seat until
+// it leaves.
 func TestAReplayCountsItsSeats(t *testing.T) {
 	game := bareGame(func(*netloop.Room) {})
 	var file bytes.Buffer

@@ -7,6 +7,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/room/seats"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -106,11 +107,11 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 			return false
 		}
 	}
-	e.seat = &seat{id: rec.Client}
+	e.seat = &seats.Seat{ID: rec.Client}
 	if c, ok := f.r.clients.get(rec.Client); ok {
 		e.seat = c.seat
 	}
-	f.r.seats.replayed(e)
+	f.r.seats.Replayed(e.seat, e.join)
 	a.Decoded = e
 	session, link := transport.NewSession(transport.SessionConfig{
 		ID: rec.Client, Conn: rec.Conn, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.sent.sender(rec.Client),

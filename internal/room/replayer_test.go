@@ -18,8 +18,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// followed is a recorded game; its recording is changed before it is replayed. In its first tick it
-// starts work that finishes in the third at the earliest.
+// followed is a recorded game; its recording is changed before it is replayed. In its first tick
+// it starts work that finishes in the third at the earliest.
 func followed(ran *int) bareGame {
 	return func(r *netloop.Room) {
 		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { *ran++; return nil })
@@ -29,8 +29,8 @@ func followed(ran *int) bareGame {
 	}
 }
 
-// recordFollowed records two ticks of a game, with a join in the first, and changes the second. The
-// result of the work is not in them.
+// recordFollowed records two ticks of a game, with a join in the first, and changes the second.
+// The result of the work is not in them.
 func recordFollowed(t *testing.T, change func(*recording.Tick)) []byte {
 	t.Helper()
 	var file bytes.Buffer

@@ -115,8 +115,8 @@ func (r *Room) observeTick(rec *loop.Record) {
 	}
 }
 
-// traced begins a tick's region in an execution trace, and returns its end. Without a running trace
-// it costs some nanoseconds.
+// traced begins a tick's region in an execution trace, and returns its end. Without a running
+// trace it costs some nanoseconds.
 func traced(tick uint64) func() {
 	if !trace.IsEnabled() {
 		return untraced

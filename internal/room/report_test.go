@@ -125,8 +125,8 @@ func TestSnapshotsThatCannotLeaveAreCounted(t *testing.T) {
 	}
 }
 
-// The counters of the room's goroutine are reported four times a second, and from the first tick of
-// a slow room on.
+// The counters of the room's goroutine are reported four times a second, and from the first tick
+// of a slow room on.
 func TestTheRoomReportsFourTimesASecond(t *testing.T) {
 	for rate, want := range map[netloop.Rate]uint64{netloop.Hz(60): 15, {Num: 30000, Den: 1001}: 7, netloop.Hz(5): 1, netloop.Hz(1): 1} {
 		b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{Rate: rate}}, func(*netloop.Room) {})

@@ -5,13 +5,14 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
+	"github.com/netloop/netloop/internal/room/seats"
 	"github.com/netloop/netloop/internal/transport"
 )
 
 // A client's connection may break while its player plays on. The client is dropped then: it keeps
-// its id, its objects and its unsent messages, and is sent no packets, until a connection takes its
-// seat again, with its secret or as the same player, or its time expires and it leaves. Silence is
-// treated like a broken connection: a program that hangs keeps its connection up.
+// its id, its objects and its unsent messages, and is sent no packets, until a connection takes
+// its seat again, with its secret or as the same player, or its time expires and it leaves.
+// Silence is treated like a broken connection: a program that hangs keeps its connection up.
 //
 //	transport.Gone, or silent ──▶ lost ──▶ drop ──▶ overdue ──▶ leave
 //	                                         │
@@ -19,7 +20,7 @@ import (
 
 // presence holds a client's connection state. It belongs to the room's goroutine.
 type presence struct {
-	seat      *seat
+	seat      *seats.Seat
 	conn      uint64             // number of the current connection of the client
 	resumable bool               // it has a secret, and can resume by itself
 	backlog   *transport.Backlog // nil: it never resumes by itself
@@ -35,10 +36,10 @@ type presence struct {
 }
 
 // enter accepts an admitted connection: as a new client, or as another connection of its client. A
-// client keeps its player and its role for life: a connection with another player or role makes the
-// client leave, and joins as a new client with the same id.
+// client keeps its player and its role for life: a connection with another player or role makes
+// the client leave, and joins as a new client with the same id.
 func (r *Room) enter(e *admitted, s *transport.Session) {
-	defer r.seats.entered(e.seat)
+	defer r.seats.Entered(e.seat)
 	if before, ok := r.clients.get(e.evicts); ok && before.dropped != nil {
 		r.metrics.Drops.Add(1, "seats", "yielded")
 		r.leave(before, before.dropped)
@@ -75,7 +76,7 @@ func (c *Client) disconnect(why *transport.Closed) {
 func (c *Client) connect(e *admitted, s *transport.Session) {
 	c.session, c.conn, c.resumable = s, s.Conn(), e.resumable
 	c.dropped, c.spoke, c.heard = nil, false, c.room.now.GameTime
-	c.room.seats.await(c.seat, false)
+	c.room.seats.Await(c.seat, false)
 	c.window = transport.NewWindow(c.room.sendPeriod())
 	c.link = transport.LinkFacts{}
 	c.due = true // The first snapshot does not wait for its turn.
@@ -125,8 +126,8 @@ func resumeKind(e *admitted) string {
 	return "bare"
 }
 
-// startOver resets a client's record for another program of the same player: messages and inputs of
-// the first program, and pending answers to it, are dropped.
+// startOver resets a client's record for another program of the same player: messages and inputs
+// of the first program, and pending answers to it, are dropped.
 func (c *Client) startOver(j *Join) {
 	c.join = j
 	c.life++
@@ -137,7 +138,7 @@ func (c *Client) startOver(j *Join) {
 	}
 	c.viewCheck = viewCheck{clamped: c.viewCheck.clamped}
 	c.room.rpcs.Forget(c.id)
-	c.room.rpcs.Enter(c.id, j.holder())
+	c.room.rpcs.Enter(c.id, j.Holder())
 }
 
 // tellRoom sends a client the room's current epoch, overload, closing time and time scale.
@@ -164,7 +165,7 @@ func (r *Room) lost(c *Client, why *transport.Closed) {
 	}
 	r.lostInStall(c, why)
 	c.dropped, c.until = why, r.now.GameTime+r.spec.KeepDropped
-	r.seats.await(c.seat, true)
+	r.seats.Await(c.seat, true)
 	r.from = c
 	defer r.forget()
 	r.game.Drop(c)

@@ -147,8 +147,8 @@ func texts(t *testing.T, g *guest) (sent []string, accepted, received uint64) {
 
 var lostLink = transport.Closed{Code: transport.CodeLost}
 
-// A client with a broken connection keeps its seat; over another connection it continues, as do the
-// messages in both directions.
+// A client with a broken connection keeps its seat; over another connection it continues, as do
+// the messages in both directions.
 func TestAClientComesBack(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, welcome := w.arrive("", newcomer())
@@ -424,8 +424,8 @@ func TestAPlayerTakesItsPlaceOver(t *testing.T) {
 	w.wantTold("drop", "resume")
 }
 
-// Waiting messages of the older program never run. Its false acknowledgements and its hello have no
-// effect on the new program either.
+// Waiting messages of the older program never run. Its false acknowledgements and its hello have
+// no effect on the new program either.
 func TestATakeOverDropsWhatTheOlderProgramHadSent(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, _ := w.arrive("ann", newcomer())

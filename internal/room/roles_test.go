@@ -187,8 +187,8 @@ func wantRefused(t *testing.T, what string, err error, code transport.Code) {
 	}
 }
 
-// A player's new program, without secret and ticket, takes its client over in a private room and in
-// a locked one. A stranger is told that the room does not exist.
+// A player's new program, without secret and ticket, takes its client over in a private room and
+// in a locked one. A stranger is told that the room does not exist.
 func TestAPlayerComesBackToAPrivateRoom(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{Private: true, Code: "code"}})
 	_, _, err := w.comes("ann", false, "")

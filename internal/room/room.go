@@ -30,6 +30,7 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/panicguard"
+	"github.com/netloop/netloop/internal/room/seats"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/slowtick"
@@ -39,8 +40,8 @@ import (
 )
 
 // Game is the interface through which a room calls its game. It is called on the room's goroutine,
-// except for Admit. An implementation runs each function of the game separately, below [Room.Call],
-// so that a panic ends that call alone.
+// except for Admit. An implementation runs each function of the game separately, below
+// [Room.Call], so that a panic ends that call alone.
 type Game interface {
 	// Admit accepts or rejects a join, on a goroutine of its own, and may fill in the Join.
 	Admit(ctx context.Context, j *Join) error
@@ -115,8 +116,8 @@ type Spec struct {
 	Private        bool   // only tickets and the code admit a client
 	Code           string // code of a private room
 	Budget         int    // in bytes per tick and client
-	// KeepDropped is for how long a client that has lost its connection may resume, in game time; 0
-	// or less is not at all.
+	// KeepDropped is for how long a client that has lost its connection may resume, in game time;
+	// 0 or less is not at all.
 	KeepDropped time.Duration
 	SameSubject SameSubject
 	LostAfter   time.Duration // silence after which a connection is lost, in game time
@@ -189,7 +190,7 @@ type Room struct {
 	arrive       func(*transport.Arrival) // takeArrival
 	arrived      int                      // arrivals of the last poll
 	emptySince   time.Duration            // game time of the last tick with a client in the room
-	fullRequests []*Client                // clients that wait for a full state, oldest request first
+	fullRequests []*Client                // clients that wait for a full state
 	clients      clients
 	camera       camera // feed of the delayed spectators
 	rpcs         *rpcqueue.Queue[*Room]
@@ -218,7 +219,7 @@ type Room struct {
 	ctx       context.Context // context of the game's work; ends with the room
 	cancel    context.CancelFunc
 	penalties penalties
-	seats     seats
+	seats     seats.Seats
 	shown     *Room // room of its delayed spectators; nil without
 	// of the newest tick, for admissions; zero before the first
 	epoch    atomic.Pointer[loop.Epoch]
@@ -242,7 +243,7 @@ type Room struct {
 	limits      panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
 	slow        *slowtick.Log                      // nil without Detail
 	earliness   []time.Duration                    // scratch of reportMargins
-	flight      *tracedump.Dumper                  // writes traces of slow ticks; nil without traces
+	flight      *tracedump.Dumper                  // writes traces of slow ticks; or nil
 	watchdog    *watchdog.Watchdog
 	newSchedule func() (loop.Clock, loop.Schedule) // the schedule of ticks
 	ended       atomic.Pointer[transport.Closed]   // reason for the end, set when it begins
@@ -261,11 +262,11 @@ func New(cfg Config) (*Room, error) {
 	r.feed, r.arrive, r.newSchedule = network{r}, r.takeArrival, r.byClock
 	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
 	r.inbox.MaxJoins = maxEntering
-	r.seats.playing.most, r.seats.watching.most = cfg.Spec.MaxClients, cfg.Spec.MaxSpectators
+	r.seats.Playing.Most, r.seats.Watching.Most = cfg.Spec.MaxClients, cfg.Spec.MaxSpectators
 	if r.delayed() { // They are in the delayed spectator room.
-		r.seats.watching.most = 0
+		r.seats.Watching.Most = 0
 	}
-	r.seats.rouse = r.rouse
+	r.seats.Rouse = r.rouse
 	r.prepareSleep()
 	r.world = netvar.NewWorld(r.schema.Classes())
 	r.world.OnClamp(func(class, field string) {
@@ -355,10 +356,10 @@ func (r *Room) Seats() int {
 
 // Places returns the number of players and spectators among them, and of reserved seats. Any
 // goroutine may call it.
-func (r *Room) Places() (players, spectators, reserved int) { return r.seats.count(r.clock.Now()) }
+func (r *Room) Places() (players, spectators, reserved int) { return r.seats.Count(r.clock.Now()) }
 
 // Players returns how many seats of players are taken or reserved. Any goroutine may call it.
-func (r *Room) Players() int { return r.seats.playersAt(r.clock.Now()) }
+func (r *Room) Players() int { return r.seats.Players(r.clock.Now()) }
 
 // Closing reports whether the room admits no more clients because it ends. Any goroutine may call
 // it.
@@ -374,8 +375,8 @@ func (r *Room) Finishing() (since time.Duration, ends bool) {
 	return r.clock.Now() - *at, true
 }
 
-// System is one of the systems that each room runs. They are ordinary systems with names, so a game
-// may place its own around them.
+// System is one of the systems that each room runs. They are ordinary systems with names, so a
+// game may place its own around them.
 type System struct {
 	Name    string
 	Stage   loop.Stage // 0: each of the seven

@@ -68,8 +68,7 @@ func (r *Room) account(rec *loop.Record) {
 	r.observeLoad(rec)
 	r.observeTick(rec)
 	r.reportFaults(rec)
-	r.seats.changed.Store(false)
-	r.seats.expire(r.clock.Now())
+	r.seats.Ticked(r.clock.Now())
 	r.cfg.Server.Ticked()
 	r.answer(rec.Tick)
 	if rec.Tick%r.reportEvery() == 0 {
@@ -167,8 +166,8 @@ func (r *Room) Lingers(now time.Duration) bool {
 	return now < r.end.Load().By && (len(r.clients.list) > 0 || r.async.pending > 0)
 }
 
-// Drain tells the game and the clients that the room ends within limit. It may be called again with
-// a shorter time.
+// Drain tells the game and the clients that the room ends within limit. It may be called again
+// with a shorter time.
 func (r *Room) Drain(limit time.Duration) error {
 	r.feed.drain(limit)
 	r.ending, r.closesIn, r.closesAt = true, limit, r.in.Start+limit

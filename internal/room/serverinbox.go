@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// ServerInbox is the server inbox: it holds the messages of rooms to the program around the server. Any
-// goroutine may use it; one delivers.
+// ServerInbox is the server inbox: it holds the messages of rooms to the program around the
+// server. Any goroutine may use it; one delivers.
 type ServerInbox struct {
 	posts posts
 	rest  []rpcqueue.Item // taken and not yet delivered; belongs to the delivering goroutine

@@ -31,8 +31,8 @@ type sleep struct {
 	awaits [2]instants   // in game time and in scaled time
 }
 
-// sleepAfter is the game time without activity after which a room with connected clients sleeps. By
-// then they have drawn all changes, and know the server's time.
+// sleepAfter is the game time without activity after which a room with connected clients sleeps.
+// By then they have drawn all changes, and know the server's time.
 const sleepAfter = time.Second
 
 // prepareSleep lets the room sleep if its spec has Sleep.
@@ -60,8 +60,8 @@ func (r *Room) rouse() {
 // markActive records that the running tick handles more than echoes.
 func (r *Room) markActive() { r.sleep.moved = true }
 
-// markArrival marks the tick as active, unless the arrival is an acknowledgement or an input: applyInputs
-// marks inputs.
+// markArrival marks the tick as active, unless the arrival is an acknowledgement or an input:
+// applyInputs marks inputs.
 func (r *Room) markArrival(k transport.ArrivalKind) {
 	switch k {
 	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:
@@ -127,7 +127,7 @@ func (r *Room) idle() bool {
 
 // roused reports whether work waits for the room.
 func (r *Room) roused() bool {
-	return r.sleep.looked || r.ending || r.end.Load() != nil || r.seats.changed.Load() || r.inbox.Roused() || r.queued.some() || r.async.some() || r.questions.some()
+	return r.sleep.looked || r.ending || r.end.Load() != nil || r.seats.Changed() || r.inbox.Roused() || r.queued.some() || r.async.some() || r.questions.some()
 }
 
 // nextDue returns the first tick from next on that has to run.
@@ -148,7 +148,7 @@ func (r *Room) nextDue(next uint64) uint64 {
 	if r.spec.CloseEmpty > 0 && len(r.clients.list) == 0 {
 		by(r.emptySince + r.spec.CloseEmpty)
 	}
-	if at := r.seats.expiry(); at < math.MaxInt64 { // Others are shown that its seat is free.
+	if at := r.seats.Expiry(); at < math.MaxInt64 { // Others are shown that its seat is free.
 		due = min(due, line.Due(r.in.Epoch, at)+1)
 	}
 	for _, c := range r.clients.list {
@@ -233,8 +233,8 @@ func (r *Room) waitForWork(ctx context.Context, d time.Duration) {
 	}
 }
 
-// instants are the moments of a clock that a game waits for: at most maxInstants in a list, and the
-// latest of the others.
+// instants are the moments of a clock that a game waits for: at most maxInstants in a list, and
+// the latest of the others.
 type instants struct {
 	list []time.Duration // sorted, each once
 	last time.Duration   // the latest that did not fit; until then the room does not sleep

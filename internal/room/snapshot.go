@@ -35,8 +35,8 @@ var (
 	probe         = netvar.Limit{Packets: 1, PacketSize: 100}
 )
 
-// encode encodes the client's snapshot, if its slot is free and its window is open. A snapshot that
-// cannot be sent is not encoded, and remains due.
+// encode encodes the client's snapshot, if its slot is free and its window is open. A snapshot
+// that cannot be sent is not encoded, and remains due.
 func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
 	slot := c.room.feed.slot(c)
@@ -67,8 +67,8 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	}
 }
 
-// flush is the system transport.flush: it passes each client's batch to its writer, and never waits
-// for the network.
+// flush is the system transport.flush: it passes each client's batch to its writer, and never
+// waits for the network.
 func (r *Room) flush() {
 	rescaled := r.rescaled()
 	now := r.clock.Now() // For the measurement of flush lag; no decision depends on it.

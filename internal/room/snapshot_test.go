@@ -14,8 +14,8 @@ type longText struct {
 
 var bareLong = netloop.NewClass[longText](bareSchema, "long")
 
-// While a client's stream is filled beyond half of its limit, records that do not fit into a packet
-// are held back, and counted.
+// While a client's stream is filled beyond half of its limit, records that do not fit into a
+// packet are held back, and counted.
 func TestRecordsAreHeldBackWhileTheStreamIsBehind(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()

@@ -65,7 +65,8 @@ func (r *Room) openCamera() {
 	}
 }
 
-// Camera reports whether the client is the spectator feed, which represents all delayed spectators.
+// Camera reports whether the client is the spectator feed, which represents all delayed
+// spectators.
 func (c *Client) Camera() bool { return c == c.room.camera.Client }
 
 // slot returns the slot of the client's snapshot, of its connection.

@@ -31,8 +31,8 @@ const (
 	stallNames = 16
 )
 
-// observeStall records ticks that were dropped before the one that begins, and logs a stall that is
-// over. last is the begin of the tick before.
+// observeStall records ticks that were dropped before the one that begins, and logs a stall that
+// is over. last is the begin of the tick before.
 func (r *Room) observeStall(in *loop.Input, last time.Duration) {
 	s := &r.stall
 	if in.Slept > 0 { // No tick was missed until then.

@@ -52,7 +52,7 @@ func (r *Room) over(err error) {
 		r.life.stop()
 		r.life.end()
 		r.tally.Close(transport.CodeInternal.Name())
-		r.endReel(r.seats.ended(), nil)
+		r.endReel(r.seats.Ended(), nil)
 		r.life.ended(err)
 	}
 }
@@ -125,18 +125,18 @@ func (r *Room) Watch() error {
 	return r.watchdog.Err()
 }
 
-// GiveUp abandons a room that hangs. Its clients are told at once. Work that was started with Go is
-// given WorkGrace to finish; then the room is over and its name is free, so that a successor loads
-// the room's saved state. The goroutine that hangs cannot be stopped. If it ever returns from the
-// game's function, it ends without calling another one, and its requests until then (work, messages
-// to rooms) are rejected.
+// GiveUp abandons a room that hangs. Its clients are told at once. Work that was started with Go
+// is given WorkGrace to finish; then the room is over and its name is free, so that a successor
+// loads the room's saved state. The goroutine that hangs cannot be stopped. If it ever returns
+// from the game's function, it ends without calling another one, and its requests until then
+// (work, messages to rooms) are rejected.
 func (r *Room) GiveUp(err error) {
 	if !r.life.givenUp.CompareAndSwap(false, true) {
 		return
 	}
 	const text = "the server hangs"
 	r.EndAdmission(transport.CodeInternal, text)
-	r.seats.close(transport.CodeInternal, text)
+	r.seats.Close(transport.CodeInternal, text)
 	r.closePosts()
 	go func() {
 		r.async.quiet(WorkGrace)
@@ -150,8 +150,8 @@ func (r *Room) GiveUp(err error) {
 // GivenUp reports whether the room was given up. Any goroutine may call it.
 func (r *Room) GivenUp() bool { return r.life.givenUp.Load() }
 
-// exitIfGivenUp ends the goroutine of a room that was given up. The room calls it only with no function of
-// the game on the stack.
+// exitIfGivenUp ends the goroutine of a room that was given up. The room calls it only with no
+// function of the game on the stack.
 func (r *Room) exitIfGivenUp() {
 	if r.life.givenUp.Load() {
 		runtime.Goexit()
@@ -165,8 +165,8 @@ func (r *Room) LoopClock() time.Duration {
 	return r.clock.Now()
 }
 
-// live runs the room to its end, and reports that end even if the room's goroutine panics or exits,
-// unless the process crashes.
+// live runs the room to its end, and reports that end even if the room's goroutine panics or
+// exits, unless the process crashes.
 func (r *Room) live(ctx context.Context) {
 	err := errGone
 	defer func() {
@@ -206,8 +206,8 @@ func (r *Room) failure(panicked any) error {
 	return fmt.Errorf("netloop: the room's goroutine has ended: system %q called runtime.Goexit", where)
 }
 
-// finishFailed closes a room after the death of its goroutine: as after the panic of a critical system,
-// clients are told and the game saves its state in any condition.
+// finishFailed closes a room after the death of its goroutine: as after the panic of a critical
+// system, clients are told and the game saves its state in any condition.
 func (r *Room) finishFailed() error {
 	_ = r.watchdog.End() // Forget a hang before the death.
 	r.EndAdmission(transport.CodeInternal, "the server has failed")

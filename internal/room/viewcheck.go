@@ -9,9 +9,9 @@ import (
 )
 
 // Each input carries the view of its client: the two snapshots between which the player saw the
-// world, at which it aimed. The game looks up the same moment in its objects' history. A client may
-// send any view, and would gain most from the past, where it knows how others have moved. So a view
-// is accepted as far as it is plausible, and otherwise clamped to the nearest plausible one:
+// world, at which it aimed. The game looks up the same moment in its objects' history. A client
+// may send any view, and would gain most from the past, where it knows how others have moved. So a
+// view is accepted as far as it is plausible, and otherwise clamped to the nearest plausible one:
 //
 //	unseen   one of the snapshots has not been acknowledged      the newest whole one before it
 //	apart    the client has a whole snapshot between the two     that neighbour, at the same time
@@ -19,8 +19,8 @@ import (
 //	jumped   further from its recent views than a client's       the limit
 //	         clock and its jumps explain
 //
-// An honest client acknowledges the snapshots it shows in the datagram of the input, at the latest,
-// so only the third check depends on time taken.
+// An honest client acknowledges the snapshots it shows in the datagram of the input, at the
+// latest, so only the third check depends on time taken.
 
 // viewCheck is the checked view of a client. It belongs to the room's goroutine.
 type viewCheck struct {
@@ -87,8 +87,8 @@ func (s *viewCheck) arrived(early time.Duration) {
 	s.early += (early - s.early) / 16
 }
 
-// checkView sets the client's view for the input that runs now. Without an input, or without its view,
-// the last view moves on with time.
+// checkView sets the client's view for the input that runs now. Without an input, or without its
+// view, the last view moves on with time.
 func (c *Client) checkView() {
 	s, r := &c.viewCheck, c.room
 	if r.spec.MaxRewind <= 0 {

@@ -222,8 +222,8 @@ func TestAViewIsOfTheFirstSnapshotAtTheEarliest(t *testing.T) {
 	a.wantClamped("unseen", 1)
 }
 
-// An input that was made earlier than half a round trip before its step, because the client's clock
-// leads, may look back further by that time; a late input has not waited.
+// An input that was made earlier than half a round trip before its step, because the client's
+// clock leads, may look back further by that time; a late input has not waited.
 func TestAnInputThatWaitsMayLookBackFurther(t *testing.T) {
 	for _, c := range []struct{ early, want time.Duration }{
 		{40 * time.Millisecond, 290 * time.Millisecond}, {-40 * time.Millisecond, 250 * time.Millisecond},

@@ -15,8 +15,8 @@ const (
 	maxVisitors = 4096
 )
 
-// visits stores the short visits of players, or else of addresses. The room's goroutine owns it: it
-// depends only on joins, leaves and game time, so that a replay has it as well.
+// visits stores the short visits of players, or else of addresses. The room's goroutine owns it:
+// it depends only on joins, leaves and game time, so that a replay has it as well.
 type visits struct {
 	of    map[string]visit
 	order []visitor // each of them once

@@ -36,8 +36,8 @@ type async struct {
 	pending int             // belongs to the room's goroutine
 	started uint64          // numbers the work; belongs to the room's goroutine
 
-	// recorded is set in a replay: work whose results are in the recording, by its number. A replay
-	// runs no work.
+	// recorded is set in a replay: work whose results are in the recording, by its number. A
+	// replay runs no work.
 	recorded map[uint64]Work
 	streams  map[uint64]*Stream // by number; a replay looks them up
 }
@@ -68,8 +68,8 @@ func (a *async) take() []result {
 	return a.spare
 }
 
-// maxAsync limits the work of a room that may run at once: each piece is a goroutine and, mostly, a
-// connection to another system.
+// maxAsync limits the work of a room that may run at once: each piece is a goroutine and, mostly,
+// a connection to another system.
 const maxAsync = 1024
 
 var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
@@ -212,8 +212,8 @@ func (a *async) close() (left []result) {
 	return left
 }
 
-// Stream registers work that pushes many results. It is not counted as running work, and the end of
-// the room does not wait for it. Only New and Then of w are used.
+// Stream registers work that pushes many results. It is not counted as running work, and the end
+// of the room does not wait for it. Only New and Then of w are used.
 func (r *Room) Stream(w Work) *Stream {
 	a := &r.async
 	a.started++

@@ -1,4 +1,4 @@
-package room
+package seats
 
 import (
 	"crypto/sha256"
@@ -13,27 +13,27 @@ import (
 // benches are seats for two players and one spectator, with the actions of a test.
 type benches struct {
 	*testing.T
-	s    seats
+	s    Seats
 	ids  uint64
-	made map[string]*ticket
+	made map[string]*Ticket
 }
 
 func newBenches(t *testing.T) *benches {
-	return &benches{T: t, s: seats{playing: seatCount{most: 2}, watching: seatCount{most: 1}}, made: map[string]*ticket{}}
+	return &benches{T: t, s: Seats{Playing: Count{Most: 2}, Watching: Count{Most: 1}}, made: map[string]*Ticket{}}
 }
 
-func (b *benches) sit(who *Join, policy SameSubject, t *ticket) (*seat, uint64, error) {
-	return b.s.sit(&request{who: who, policy: policy, ticket: t, nextID: func() uint64 { b.ids++; return b.ids }})
+func (b *benches) sit(who *Join, policy SameSubject, t *Ticket) (*Seat, uint64, error) {
+	return b.s.Assign(&Request{Who: who, Policy: policy, Ticket: t, NextID: func() uint64 { b.ids++; return b.ids }})
 }
 
 // enter lets the connection of a seat enter the room, as a client of a role.
-func (b *benches) enter(at *seat) {
-	b.s.take(at, at.who.Spectator)
-	b.s.entered(at)
+func (b *benches) enter(at *Seat) {
+	b.s.Take(at, at.who.Spectator)
+	b.s.Entered(at)
 }
 
 // sits admits a client, which must succeed.
-func (b *benches) sits(who *Join, t *ticket) *seat {
+func (b *benches) sits(who *Join, t *Ticket) *Seat {
 	b.Helper()
 	at, conn, err := b.sit(who, TakeOver, t)
 	if err != nil || conn != 1 {
@@ -52,11 +52,11 @@ func (b *benches) refused(what string, err error, want error) {
 	}
 }
 
-// reserve adds tickets of these names.
+// Reserve adds tickets of these names.
 func (b *benches) reserve(now, until time.Duration, spectator bool, names ...string) error {
-	var all []*ticket
+	var all []*Ticket
 	for _, name := range names {
-		t := &ticket{id: sha256.Sum256([]byte(name)), until: until, spectator: spectator}
+		t := &Ticket{id: sha256.Sum256([]byte(name)), until: until, Spectator: spectator}
 		b.made[name], all = t, append(all, t)
 	}
 	return b.s.reserve(all, now)
@@ -65,13 +65,13 @@ func (b *benches) reserve(now, until time.Duration, spectator bool, names ...str
 // counts checks the numbers of players, spectators and tickets.
 func (b *benches) counts(now time.Duration, want string) {
 	b.Helper()
-	if got := fmt.Sprint(b.s.count(now)); got != want {
+	if got := fmt.Sprint(b.s.Count(now)); got != want {
 		b.Errorf("at %v there are players, spectators and reserved seats: %s, want %s", now, got, want)
 	}
 }
 
-// A player's second connection is handled by the policy, and no more seats of a kind are given than
-// exist.
+// A player's second connection is handled by the policy, and no more seats of a kind are given
+// than exist.
 func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	b := newBenches(t)
 	first := b.sits(&Join{Subject: "ann"}, nil)
@@ -89,14 +89,14 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	b.enter(second)
 	b.counts(0, "2 0 0")
 	_, _, err = b.sit(&Join{Subject: "bob"}, TakeOver, nil)
-	b.refused("a third of two", err, errFull(2))
-	b.s.leave(second)
+	b.refused("a third of two", err, ErrFull(2))
+	b.s.Leave(second)
 	if at, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); at != first || err != nil {
 		t.Error("the second of a player was taken for the first")
 	}
 	b.enter(first)
-	b.s.leave(first)
-	b.s.leave(first) // Once is enough.
+	b.s.Leave(first)
+	b.s.Leave(first) // Once is enough.
 	b.counts(0, "0 0 0")
 	nobody, other := b.sits(&Join{}, nil), b.sits(&Join{}, nil)
 	if nobody == other {
@@ -108,17 +108,17 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 func TestATakeOverEndsTheOlderSecret(t *testing.T) {
 	b := newBenches(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
-	secret := b.s.issue(at)
+	secret := b.s.Issue(at)
 	if _, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); err != nil {
 		t.Fatal(err)
 	}
-	if again, _, err := b.s.claim(secret, 1); again != nil || err != nil {
+	if again, _, err := b.s.Claim(secret, 1); again != nil || err != nil {
 		t.Errorf("the older program finds seat %v: %v", again, err)
 	}
 }
 
-// A player that changes its role needs a free seat of that kind, and keeps the other seat until the
-// connection has entered the room.
+// A player that changes its role needs a free seat of that kind, and keeps the other seat until
+// the connection has entered the room.
 func TestAPlayerThatWatchesNow(t *testing.T) {
 	b := newBenches(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
@@ -130,13 +130,13 @@ func TestAPlayerThatWatchesNow(t *testing.T) {
 	b.counts(0, "0 1 0")
 	b.sits(&Join{Subject: "bob"}, nil)
 	_, _, err := b.sit(&Join{Subject: "bob", Spectator: true}, TakeOver, nil)
-	b.refused("a second spectator", err, errFull(1))
+	b.refused("a second spectator", err, ErrFull(1))
 	b.counts(0, "1 1 0")
 	// It leaves while its player joins again as a player: no stranger gets the seat.
 	if _, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.s.leave(at)
+	b.s.Leave(at)
 	b.counts(0, "2 1 0")
 	if again, conn, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); again != at || conn != 4 || err != nil {
 		t.Errorf("the next connection gets seat %v, connection %d: %v", again, conn, err)
@@ -145,57 +145,57 @@ func TestAPlayerThatWatchesNow(t *testing.T) {
 	b.counts(0, "2 1 0")
 	b.enter(at) // It was the last connection being admitted.
 	b.counts(0, "2 0 0")
-	b.s.leave(at)
+	b.s.Leave(at)
 	b.counts(0, "1 0 0")
 }
 
 // A ticket is a seat reserved until its time is over, for one client with it.
 func TestATicketKeepsASeat(t *testing.T) {
 	b := newBenches(t)
-	b.refused("three of two", b.reserve(0, 9, false, "x", "y", "z"), errFull(2))
+	b.refused("three of two", b.reserve(0, 9, false, "x", "y", "z"), ErrFull(2))
 	b.counts(0, "0 0 0")
 	if err := errors.Join(b.reserve(0, 10, false, "late"), b.reserve(0, 5, false, "soon"), b.reserve(0, 7, true, "watch")); err != nil {
 		t.Fatal(err)
 	}
 	b.counts(4, "0 0 3")
 	_, _, err := b.sit(&Join{}, TakeOver, nil)
-	b.refused("without a ticket", err, errFull(2))
-	if full, awaited := b.s.full(Refuse, 4); full || !awaited {
+	b.refused("without a ticket", err, ErrFull(2))
+	if full, awaited := b.s.Full(Refuse, 4); full || !awaited {
 		t.Error("nobody can come, or nobody is awaited, while there are tickets")
 	}
 	b.counts(5, "0 0 2") // A ticket expires at until.
-	_, err = b.s.show("soon", 4)
+	_, err = b.s.Show("soon", 4)
 	b.refused("one that has expired", err, ErrTicket)
 
 	// A running admission locks the ticket, and it does not expire meanwhile.
-	late, err := b.s.show("late", 6)
+	late, err := b.s.Show("late", 6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.s.show("late", 6)
+	_, err = b.s.Show("late", 6)
 	b.refused("one that is being shown", err, errShown)
 	b.counts(11, "0 0 1")
-	b.s.putBack(late)
-	b.s.putBack(late)
+	b.s.PutBack(late)
+	b.s.PutBack(late)
 	b.counts(9, "0 0 1")
 	b.counts(10, "0 0 0")
 	_, _, err = b.sit(&Join{}, TakeOver, late)
 	b.refused("one that expired on the way", err, ErrTicket)
 
-	b.s.lock(true)
+	b.s.Lock(true)
 	_, _, err = b.sit(&Join{}, TakeOver, nil)
 	b.refused("in a locked room", err, errLocked)
 	if err := b.reserve(20, 30, false, "in"); err != nil {
 		t.Fatal(err)
 	}
-	in, err := b.s.show("in", 20)
+	in, err := b.s.Show("in", 20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := b.sits(&Join{Subject: "ann"}, in)
 	b.counts(31, "1 0 0")
 	// Its welcome may be lost: the client that shows the ticket again gets the seat.
-	if _, err := b.s.show("in", 31); err != nil {
+	if _, err := b.s.Show("in", 31); err != nil {
 		t.Fatal(err)
 	}
 	again, conn, err := b.sit(&Join{Subject: "eve"}, TakeOver, in)
@@ -207,7 +207,7 @@ func TestATicketKeepsASeat(t *testing.T) {
 		t.Errorf("the seat is found by the name of its player before: %v", b.s.players)
 	}
 	// It leaves before it has sent data, so the ticket would be a seat again, but it has expired.
-	b.s.leave(at)
+	b.s.Leave(at)
 	b.counts(29, "0 0 1")
 	b.counts(30, "0 0 0")
 }
@@ -220,17 +220,17 @@ func TestATicketIsUsedUp(t *testing.T) {
 	}
 	a := b.made["a"]
 	at := b.sits(&Join{}, a)
-	b.s.heard(at, 0)
-	if _, err := b.s.show("a", 0); err != nil {
+	b.s.Heard(at, 0)
+	if _, err := b.s.Show("a", 0); err != nil {
 		t.Errorf("who was not heard cannot show it again: %v", err)
 	}
-	b.s.putBack(a)
-	b.s.heard(at, 1)
-	_, err := b.s.show("a", 0)
+	b.s.PutBack(a)
+	b.s.Heard(at, 1)
+	_, err := b.s.Show("a", 0)
 	b.refused("one that was used", err, ErrTicket)
 	_, _, err = b.sit(&Join{}, TakeOver, a)
 	b.refused("one that was used meanwhile", err, ErrTicket)
-	b.s.leave(at)
+	b.s.Leave(at)
 	b.counts(0, "0 0 0")
 }
 
@@ -246,18 +246,18 @@ func TestATicketComesBackWithItsSeat(t *testing.T) {
 	if _, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.s.leave(at)
+	b.s.Leave(at)
 	b.counts(0, "1 0 0")
 	b.enter(at)
-	b.s.leave(at)
+	b.s.Leave(at)
 	b.counts(0, "0 0 1")
 	if other := b.sits(&Join{Subject: "bob"}, b.made["a"]); other == at || b.made["a"].seat != other {
 		t.Error("the ticket is still another seat")
 	}
 }
 
-// A player in the room that shows a ticket uses it up: its reserved seat is free. The ticket counts
-// as the seat of its own player, and permits a change of role in a full room.
+// A player in the room that shows a ticket uses it up: its reserved seat is free. The ticket
+// counts as the seat of its own player, and permits a change of role in a full room.
 func TestATicketIsUsedInATakeOver(t *testing.T) {
 	b := newBenches(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
@@ -271,8 +271,8 @@ func TestATicketIsUsedInATakeOver(t *testing.T) {
 	}
 	b.enter(at)
 	b.counts(0, "1 1 0")
-	b.s.heard(at, 2)
-	_, err := b.s.show("a", 0)
+	b.s.Heard(at, 2)
+	_, err := b.s.Show("a", 0)
 	b.refused("a ticket that was used in a take-over", err, ErrTicket)
 
 	if err := b.reserve(0, 10, false, "b", "c"); err == nil {
@@ -282,7 +282,7 @@ func TestATicketIsUsedInATakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = b.sit(&Join{Subject: "bob"}, TakeOver, nil)
-	b.refused("a spectator without a ticket to play in a full room", err, errFull(2))
+	b.refused("a spectator without a ticket to play in a full room", err, ErrFull(2))
 	bob, _, err := b.sit(&Join{Subject: "bob"}, TakeOver, b.made["b"])
 	if err != nil {
 		t.Fatalf("a spectator whose seat to play is reserved: %v", err)
@@ -290,7 +290,7 @@ func TestATicketIsUsedInATakeOver(t *testing.T) {
 	b.counts(0, "2 1 0")
 	b.enter(bob)
 	b.counts(0, "2 0 0")
-	b.s.leave(bob)
+	b.s.Leave(bob)
 	b.counts(0, "1 0 1") // It has sent no data.
 }
 
@@ -300,13 +300,13 @@ func TestASecretIsGoodForOneConnection(t *testing.T) {
 	b := newBenches(t)
 	overtaken := transport.Refuse(transport.CodeReplaced, "a later connection was faster")
 	at := b.sits(&Join{}, nil)
-	first := b.s.issue(at)
+	first := b.s.Issue(at)
 	if len(first) != secretLen {
 		t.Fatalf("a secret of %d bytes", len(first))
 	}
 	nothing := func(what string, secret []byte) {
 		t.Helper()
-		if got, _, err := b.s.claim(secret, 0); got != nil || err != nil {
+		if got, _, err := b.s.Claim(secret, 0); got != nil || err != nil {
 			t.Errorf("%s finds %v, %v", what, got, err)
 		}
 	}
@@ -315,34 +315,34 @@ func TestASecretIsGoodForOneConnection(t *testing.T) {
 	nothing("a wrong secret", make([]byte, secretLen))
 	back := func(secret []byte, attempt, conn uint64) {
 		t.Helper()
-		if got, n, err := b.s.claim(secret, attempt); got != at || n != conn || err != nil {
+		if got, n, err := b.s.Claim(secret, attempt); got != at || n != conn || err != nil {
 			t.Errorf("attempt %d finds %v, connection %d, %v", attempt, got, n, err)
 		}
 		b.enter(at)
 	}
 	back(first, 3, 2)
-	second := b.s.issue(at)
-	_, _, err := b.s.claim(first, 3)
+	second := b.s.Issue(at)
+	_, _, err := b.s.Claim(first, 3)
 	b.refused("the same attempt again", err, overtaken)
-	_, _, err = b.s.claim(first, 2)
+	_, _, err = b.s.Claim(first, 2)
 	b.refused("one from before", err, overtaken)
 	back(first, 4, 3) // Its welcome was lost.
 	nothing("a secret that the client does not know", second)
-	b.s.issue(at)
-	b.s.heard(at, 2) // That was an older connection.
+	b.s.Issue(at)
+	b.s.Heard(at, 2) // That was an older connection.
 	back(first, 5, 4)
-	third := b.s.issue(at)
-	b.s.heard(at, 4)
-	_, _, err = b.s.claim(first, 6)
+	third := b.s.Issue(at)
+	b.s.Heard(at, 4)
+	_, _, err = b.s.Claim(first, 6)
 	b.refused("a secret that was given up", err, overtaken)
 	back(third, 0, 5)
-	fourth := b.s.issue(at)
-	b.s.heard(at, 5)
+	fourth := b.s.Issue(at)
+	b.s.Heard(at, 5)
 	nothing("one that was given up long ago", first)
 	if len(b.s.secrets) != 2 {
 		t.Errorf("%d secrets are kept of one seat", len(b.s.secrets))
 	}
-	b.s.leave(at)
+	b.s.Leave(at)
 	nothing("one of a seat that is free", fourth)
 	if len(b.s.secrets) != 0 {
 		t.Errorf("a free seat has %d secrets", len(b.s.secrets))
@@ -354,7 +354,7 @@ func TestWhetherARoomIsFull(t *testing.T) {
 	b := newBenches(t)
 	full := func(what string, policy SameSubject, want, wait bool) {
 		t.Helper()
-		if full, awaited := b.s.full(policy, 0); full != want || awaited != wait {
+		if full, awaited := b.s.Full(policy, 0); full != want || awaited != wait {
 			t.Errorf("%s: full %v, awaited %v", what, full, awaited)
 		}
 	}
@@ -363,19 +363,19 @@ func TestWhetherARoomIsFull(t *testing.T) {
 	full("one seat is left", TakeOver, false, false)
 	bob := b.sits(&Join{}, nil)
 	full("all are taken", TakeOver, true, false)
-	b.s.await(ann, true)
-	b.s.await(ann, true)
+	b.s.Await(ann, true)
+	b.s.Await(ann, true)
 	full("one has lost the connection", TakeOver, false, true)
-	b.s.await(ann, false)
-	b.s.await(ann, false)
+	b.s.Await(ann, false)
+	b.s.Await(ann, false)
 	full("and is back", TakeOver, true, false)
-	b.s.await(bob, true)
-	b.s.leave(bob)
+	b.s.Await(bob, true)
+	b.s.Leave(bob)
 	full("who was awaited has left", TakeOver, false, false)
 	b.sits(&Join{Subject: "eve"}, nil)
 	full("eve may take over", TakeOver, false, false)
 	full("and may not", Refuse, true, false)
-	b.s.leave(watch)
+	b.s.Leave(watch)
 	full("a spectator may come", Refuse, false, false)
 	if err := b.reserve(0, 9, true, "watch"); err != nil {
 		t.Fatal(err)
@@ -390,17 +390,17 @@ func TestNoSeatIsGivenInARoomThatEndsEmpty(t *testing.T) {
 	why := &transport.Closed{Code: transport.CodeClosing, Text: "nobody is in the room"}
 	want := transport.Refuse(transport.CodeClosing, "nobody is in the room")
 	at := b.sits(&Join{}, nil)
-	if b.s.vacate(0, why) {
+	if b.s.Vacate(0, why) {
 		t.Error("a room with a client is empty")
 	}
-	b.s.leave(at)
+	b.s.Leave(at)
 	if err := b.reserve(0, 10, false, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if b.s.vacate(9, why) {
+	if b.s.Vacate(9, why) {
 		t.Error("a room with a reserved seat is empty")
 	}
-	if !b.s.vacate(10, why) {
+	if !b.s.Vacate(10, why) {
 		t.Error("a room is not empty once its ticket has expired")
 	}
 	_, _, err := b.sit(&Join{}, TakeOver, nil)
@@ -410,7 +410,7 @@ func TestNoSeatIsGivenInARoomThatEndsEmpty(t *testing.T) {
 
 // A session that starts after the end of the room is told of it, as are present ones.
 func TestSessionsOfARoomThatHasEnded(t *testing.T) {
-	var s seats
+	var s Seats
 	session := func() (*transport.Session, *transport.Link) {
 		stats := new(transport.Stats)
 		return transport.NewSession(transport.SessionConfig{Inbox: transport.NewInbox(1, stats), Stats: stats, Clock: func() time.Duration { return 0 }})
@@ -418,12 +418,12 @@ func TestSessionsOfARoomThatHasEnded(t *testing.T) {
 	there, told := session()
 	gone, untold := session()
 	late, toldLate := session()
-	s.enters(there)
-	s.enters(gone)
-	s.gone(gone)
-	s.close(transport.CodeGame, "over")
-	s.close(transport.CodeInternal, "again")
-	s.enters(late)
+	s.AddSession(there)
+	s.AddSession(gone)
+	s.RemoveSession(gone)
+	s.Close(transport.CodeGame, "over")
+	s.Close(transport.CodeInternal, "again")
+	s.AddSession(late)
 	over := transport.Closed{Code: transport.CodeGame, Text: "over"}
 	for what, c := range map[string]struct {
 		link *transport.Link

@@ -1,4 +1,4 @@
-package room
+package seats
 
 import (
 	"crypto/rand"
@@ -19,8 +19,8 @@ import (
 //	             │ ▲               │                  │
 //	      expires  └── putBack ────┘    leave ────────┘
 //
-// A seated client that has sent no data may not know of its seat: its welcome may be lost. The seat
-// is then given to the client that shows the ticket again.
+// A seated client that has sent no data may not know of its seat: its welcome may be lost. The
+// seat is then given to the client that shows the ticket again.
 
 // Reservation describes the seats to reserve.
 type Reservation struct {
@@ -30,14 +30,14 @@ type Reservation struct {
 	Params    []byte // JSON, for the game's admission
 }
 
-// ticket is a reserved seat. It belongs to the mutex of the room's seats.
-type ticket struct {
+// Ticket is a reserved seat. It belongs to the mutex of the room's seats.
+type Ticket struct {
 	id        secretID
 	until     time.Duration // expiry, on the room's clock
-	spectator bool
-	params    []byte
+	Spectator bool
+	Params    []byte
 	shown     bool  // a client with it is being admitted
-	seat      *seat // the seat it was redeemed for
+	seat      *Seat // the seat it was redeemed for
 }
 
 // ticketSecret is the length of a ticket's secret.
@@ -52,45 +52,40 @@ func TicketRoom(ticket string) (name string, ok bool) {
 	return name, ok
 }
 
-// Reserve reserves seats and returns one ticket for each: for all seats, or none. Any goroutine may
-// call it.
-func (r *Room) Reserve(res Reservation) ([]string, error) {
-	if why := r.refusing.Load(); why != nil {
-		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
-	}
-	all := make([]*ticket, res.Seats)
+// Reserve reserves seats of a room and returns one ticket for each: for all seats, or none.
+func (s *Seats) Reserve(res Reservation, room string, now time.Duration) ([]string, error) {
+	all := make([]*Ticket, res.Seats)
 	texts := make([]string, res.Seats)
-	until := r.clock.Now() + res.TTL
 	for i := range all {
 		var secret [ticketSecret]byte
 		_, _ = rand.Read(secret[:]) // It never fails.
-		texts[i] = base64.RawURLEncoding.EncodeToString(secret[:]) + ticketMark + r.spec.Name
-		all[i] = &ticket{id: sha256.Sum256([]byte(texts[i])), until: until, spectator: res.Spectator, params: res.Params}
+		texts[i] = base64.RawURLEncoding.EncodeToString(secret[:]) + ticketMark + room
+		all[i] = &Ticket{id: sha256.Sum256([]byte(texts[i])), until: now + res.TTL, Spectator: res.Spectator, Params: res.Params}
 	}
-	return texts, r.seats.reserve(all, r.clock.Now())
+	return texts, s.reserve(all, now)
 }
 
 // ErrTicket is the error of each invalid ticket, so that a guess reveals no information.
 var ErrTicket = transport.Refuse(transport.CodeTicket, "the ticket is not known, has expired, or was used")
 
-// errShown is the error of a ticket that is shown again before its first admission has ended, as by
-// a client that has lost its connection meanwhile: it may try again.
+// errShown is the error of a ticket that is shown again before its first admission has ended, as
+// by a client that has lost its connection meanwhile: it may try again.
 var errShown = transport.Refuse(transport.CodeBusy, "somebody is coming in by this ticket: try again")
 
 // reserve adds tickets, if enough seats are free.
-func (s *seats) reserve(all []*ticket, now time.Duration) error {
+func (s *Seats) reserve(all []*Ticket, now time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
 	if err := s.refusedLocked(); err != nil {
 		return err
 	}
-	kind := s.kindLocked(all[0].spectator)
-	if kind.taken+kind.held+len(all) > kind.most {
-		return errFull(kind.most)
+	kind := s.kindLocked(all[0].Spectator)
+	if kind.taken+kind.held+len(all) > kind.Most {
+		return ErrFull(kind.Most)
 	}
 	if s.tickets == nil {
-		s.tickets = map[secretID]*ticket{}
+		s.tickets = map[secretID]*Ticket{}
 	}
 	for _, t := range all {
 		s.tickets[t.id] = t
@@ -103,16 +98,9 @@ func (s *seats) reserve(all []*ticket, now time.Duration) error {
 	return nil
 }
 
-// expire is expireLocked for a caller without the lock.
-func (s *seats) expire(now time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expireLocked(now)
-}
-
 // expireLocked frees the seats of expired tickets. It walks over all tickets only after the next
-// expiry time has passed.
-func (s *seats) expireLocked(now time.Duration) {
+// Expiry time has passed.
+func (s *Seats) expireLocked(now time.Duration) {
 	if len(s.tickets) == 0 || now < s.expires {
 		return
 	}
@@ -130,13 +118,13 @@ func (s *seats) expireLocked(now time.Duration) {
 }
 
 // dropLocked removes a ticket without a seat.
-func (s *seats) dropLocked(t *ticket) {
+func (s *Seats) dropLocked(t *Ticket) {
 	delete(s.tickets, t.id)
-	s.kindLocked(t.spectator).held--
+	s.kindLocked(t.Spectator).held--
 }
 
-// show finds the ticket of a client, and locks it until its admission has ended.
-func (s *seats) show(text string, now time.Duration) (*ticket, error) {
+// Show finds the ticket of a client, and locks it until its admission has ended.
+func (s *Seats) Show(text string, now time.Duration) (*Ticket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
@@ -151,8 +139,8 @@ func (s *seats) show(text string, now time.Duration) (*ticket, error) {
 	return t, nil
 }
 
-// putBack unlocks a ticket after a failed admission.
-func (s *seats) putBack(t *ticket) {
+// PutBack unlocks a ticket after a failed admission.
+func (s *Seats) PutBack(t *Ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.shown {
@@ -162,13 +150,13 @@ func (s *seats) putBack(t *ticket) {
 }
 
 // freeLocked lets a ticket expire again.
-func (s *seats) freeLocked(t *ticket) {
+func (s *Seats) freeLocked(t *Ticket) {
 	s.expires = min(s.expires, t.until)
 	s.changedLocked()
 }
 
-// expiry returns the time at which the next ticket expires, the maximum without any.
-func (s *seats) expiry() time.Duration {
+// Expiry returns the time at which the next ticket expires, the maximum without any.
+func (s *Seats) Expiry() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.tickets) == 0 {
@@ -178,30 +166,30 @@ func (s *seats) expiry() time.Duration {
 }
 
 // redeemsLocked reports whether a ticket is valid and has no seat yet; nil is no ticket.
-func (s *seats) redeemsLocked(t *ticket) bool {
+func (s *Seats) redeemsLocked(t *Ticket) bool {
 	return t != nil && s.tickets[t.id] == t && t.seat == nil
 }
 
 // seatLocked redeems a ticket for a seat.
-func (s *seats) seatLocked(t *ticket, at *seat) {
-	s.kindLocked(t.spectator).held--
+func (s *Seats) seatLocked(t *Ticket, at *Seat) {
+	s.kindLocked(t.Spectator).held--
 	t.seat, at.ticket = at, t
 }
 
 // returnLocked restores the ticket of a client that has left before any packet of it arrived: the
 // client may not know that it had joined.
-func (s *seats) returnLocked(at *seat) {
+func (s *Seats) returnLocked(at *Seat) {
 	t := at.ticket
 	if t == nil {
 		return
 	}
 	at.ticket, t.seat = nil, nil
-	s.kindLocked(t.spectator).held++
+	s.kindLocked(t.Spectator).held++
 	s.freeLocked(t)
 }
 
 // usedLocked removes the ticket of a client that has sent data.
-func (s *seats) usedLocked(at *seat) {
+func (s *Seats) usedLocked(at *Seat) {
 	if at.ticket != nil {
 		delete(s.tickets, at.ticket.id)
 		at.ticket = nil

@@ -1,4 +1,4 @@
-package room
+package seats
 
 import (
 	"crypto/rand"
@@ -11,53 +11,54 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// SameSubject is the policy for a second connection of a player who is in the room already.
-type SameSubject uint8
-
-// The policies.
-const (
-	TakeOver SameSubject = iota // the newcomer takes over the player's client
-	Refuse                      // the newcomer is refused
-	Allow                       // the newcomer is another client
-)
-
-// seats are the places of a room's clients, from their admission until they have left. Admissions
+// Seats are the places of a room's clients, from their admission until they have left. Admissions
 // use it on their own goroutines. A seat outlives the connections of its client: a connection with
 // its secret, or of the same player, takes the seat again.
-type seats struct {
+type Seats struct {
 	mu       sync.Mutex
-	playing  seatCount
-	watching seatCount
+	Playing  Count   // the seats of players; its Most is set before the first use
+	Watching Count   // the seats of spectators
 	locked   bool    // only clients with a ticket or a seat are admitted
-	awaited  []*seat // seats of disconnected clients, in the order of their loss
-	tickets  map[secretID]*ticket
+	awaited  []*Seat // seats of disconnected clients, in the order of their loss
+	tickets  map[secretID]*Ticket
 	expires  time.Duration // no ticket expires before
-	secrets  map[secretID]*seat
-	players  map[string]*seat                // by subject; under Allow each subject's first seat
+	secrets  map[secretID]*Seat
+	players  map[string]*Seat                // by subject; under Allow each subject's first seat
 	sessions map[*transport.Session]struct{} // sessions that have not ended
 	closed   *transport.Closed               // the room has ended
 	// set when an empty room ends: no seat is given any more
 	ending  *transport.Closed
 	changed atomic.Bool // a count has changed since the last tick
-	rouse   func()      // wakes the room, which shows others the change
+	Rouse   func()      // wakes the room, which shows others the change; nil: none
 }
 
 // changedLocked makes the room run a tick, which reports the free seats to others and updates the
 // next expiry of a ticket.
-func (s *seats) changedLocked() {
+func (s *Seats) changedLocked() {
 	s.changed.Store(true)
-	if s.rouse != nil {
-		s.rouse()
+	if s.Rouse != nil {
+		s.Rouse()
 	}
 }
 
-// vacate stops a room without taken or reserved seats from giving seats, and reports whether it had
-// none.
-func (s *seats) vacate(now time.Duration, why *transport.Closed) bool {
+// Changed reports whether a count has changed since the last tick.
+func (s *Seats) Changed() bool { return s.changed.Load() }
+
+// Ticked is called after each tick: it frees the seats of expired tickets.
+func (s *Seats) Ticked(now time.Duration) {
+	s.changed.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
-	if s.playing.taken+s.playing.held+s.watching.taken+s.watching.held > 0 {
+}
+
+// Vacate stops a room without taken or reserved seats from giving seats, and reports whether it
+// had none.
+func (s *Seats) Vacate(now time.Duration, why *transport.Closed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireLocked(now)
+	if s.Playing.taken+s.Playing.held+s.Watching.taken+s.Watching.held > 0 {
 		return false
 	}
 	s.ending = why
@@ -65,36 +66,36 @@ func (s *seats) vacate(now time.Duration, why *transport.Closed) bool {
 }
 
 // refusedLocked returns the error for seat requests of a room that ends; nil if it does not.
-func (s *seats) refusedLocked() error {
+func (s *Seats) refusedLocked() error {
 	if s.ending == nil {
 		return nil
 	}
 	return &transport.Refusal{Code: s.ending.Code, Text: s.ending.Text}
 }
 
-// places counts the seats of one kind: of players, or of spectators.
-type seatCount struct {
+// Count counts the seats of one kind: of players, or of spectators.
+type Count struct {
 	taken int
 	held  int // reserved for tickets, in addition
-	most  int
+	Most  int
 }
 
-func (p *seatCount) full() bool { return p.taken+p.held >= p.most }
+func (p *Count) full() bool { return p.taken+p.held >= p.Most }
 
 // kindLocked returns the seats of a kind.
-func (s *seats) kindLocked(spectator bool) *seatCount {
+func (s *Seats) kindLocked(spectator bool) *Count {
 	if spectator {
-		return &s.watching
+		return &s.Watching
 	}
-	return &s.playing
+	return &s.Playing
 }
 
-// seat is the place of one client. Except for its id it belongs to the mutex of its seats.
+// Seat is the place of one client. Except for its id it belongs to the mutex of its seats.
 //
 // A seat has owners: the client that the room has in it, and each connection that was admitted to
 // it and has not entered the room yet. The last owner to leave releases it.
-type seat struct {
-	id      uint64
+type Seat struct {
+	ID      uint64
 	subject string
 	conns   uint64 // number of connections so far, and so the number of the newest
 	attempt uint64 // number of the client's attempt that the newest connection was
@@ -107,12 +108,12 @@ type seat struct {
 	awaited bool   // its client has lost its connection
 	holder  string // the player of the newest join, or the address of a client without one
 
-	coming   int     // admitted connections that have not entered
+	entering int     // admitted connections that have not entered
 	taken    bool    // the room has a client in it
 	plays    bool    // it is counted among the playing seats
 	watches  bool    // it is counted among the watching seats; both while the role changes
 	watching bool    // the client in it is a spectator; valid while taken
-	ticket   *ticket // the ticket of the seat, until its client has sent data
+	ticket   *Ticket // the ticket of the seat, until its client has sent data
 	who      *Join   // join of the newest admission without a secret
 }
 
@@ -123,91 +124,91 @@ const secretLen = 32
 // the secret.
 type secretID [sha256.Size]byte
 
-// request is a request for a seat that admission has approved.
-type request struct {
-	who    *Join
-	policy SameSubject
-	ticket *ticket // nil: none
+// Request is a request for a seat that admission has approved.
+type Request struct {
+	Who    *Join
+	Policy SameSubject
+	Ticket *Ticket // nil: none
 	// otherwise is the error for a client that has neither a ticket nor a seat; nil lets it take a
 	// free seat.
-	otherwise error
-	nextID    func() uint64
-	// evicts is the client that loses its seat to this one: set by sit; 0 is none.
-	evicts uint64
+	Otherwise error
+	NextID    func() uint64
+	// evicts is the client that loses its seat to this one: set by Assign; 0 is none.
+	Evicts uint64
 }
 
-// sit gives a client its seat: that of its player, if the policy permits, that of its ticket, or a
-// free one. It counts the connection, which enters the room later.
-func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
+// Assign gives a client its seat: that of its player, if the policy permits, that of its ticket,
+// or a free one. It counts the connection, which enters the room later.
+func (s *Seats) Assign(q *Request) (at *Seat, conn uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refusedLocked(); err != nil {
 		return nil, 0, err
 	}
-	subject, spectator := q.who.Subject, q.who.Spectator
+	subject, spectator := q.Who.Subject, q.Who.Spectator
 	own := s.players[subject]
 	switch {
-	case subject == "" || own == nil || q.policy == Allow:
-	case q.policy == Refuse:
+	case subject == "" || own == nil || q.Policy == Allow:
+	case q.Policy == Refuse:
 		return nil, 0, transport.Refuse(transport.CodeRefused, "you are in the room already")
 	default:
 		return s.takeOverLocked(own, q)
 	}
-	switch t, kind := q.ticket, s.kindLocked(spectator); {
+	switch t, kind := q.Ticket, s.kindLocked(spectator); {
 	case t != nil && s.tickets[t.id] != t: // Its client has sent data meanwhile.
 		return nil, 0, ErrTicket
 	case t != nil && t.seat != nil:
 		return s.takeOverLocked(t.seat, q)
-	case t == nil && q.otherwise != nil:
-		return nil, 0, q.otherwise
+	case t == nil && q.Otherwise != nil:
+		return nil, 0, q.Otherwise
 	case t == nil && s.locked:
 		return nil, 0, errLocked
 	case t == nil && kind.full() && !s.yieldLocked(q):
-		return nil, 0, errFull(kind.most)
+		return nil, 0, ErrFull(kind.Most)
 	}
-	return s.admitLocked(&seat{id: q.nextID()}, q)
+	return s.admitLocked(&Seat{ID: q.NextID()}, q)
 }
 
 // takeOverLocked gives a seat to another connection of its player. A connection with another role
 // needs a free seat of that kind, or a ticket for one.
-func (s *seats) takeOverLocked(own *seat, q *request) (at *seat, conn uint64, err error) {
-	if kind := s.kindLocked(q.who.Spectator); !*own.counted(q.who.Spectator) && !s.redeemsLocked(q.ticket) && kind.full() {
-		return nil, 0, errFull(kind.most)
+func (s *Seats) takeOverLocked(own *Seat, q *Request) (at *Seat, conn uint64, err error) {
+	if kind := s.kindLocked(q.Who.Spectator); !*own.counted(q.Who.Spectator) && !s.redeemsLocked(q.Ticket) && kind.full() {
+		return nil, 0, ErrFull(kind.Most)
 	}
 	s.forgetLocked(own)
 	return s.admitLocked(own, q)
 }
 
 // admitLocked admits a connection to a seat, and assigns its ticket to that seat.
-func (s *seats) admitLocked(at *seat, q *request) (*seat, uint64, error) {
-	redeems := s.redeemsLocked(q.ticket)
-	if redeems || at.ticket != nil && at.ticket.spectator != q.who.Spectator {
+func (s *Seats) admitLocked(at *Seat, q *Request) (*Seat, uint64, error) {
+	redeems := s.redeemsLocked(q.Ticket)
+	if redeems || at.ticket != nil && at.ticket.Spectator != q.Who.Spectator {
 		s.usedLocked(at) // An older ticket of the player is void.
 	}
 	if redeems {
-		s.seatLocked(q.ticket, at)
+		s.seatLocked(q.Ticket, at)
 	}
-	if q.ticket != nil {
-		q.ticket.shown = false
+	if q.Ticket != nil {
+		q.Ticket.shown = false
 	}
-	s.nameLocked(at, q.who.Subject)
-	s.countLocked(at, q.who.Spectator, true)
-	at.who, at.holder, at.attempt = q.who, q.who.holder().Key, 0
+	s.nameLocked(at, q.Who.Subject)
+	s.countLocked(at, q.Who.Spectator, true)
+	at.who, at.holder, at.attempt = q.Who, q.Who.Holder().Key, 0
 	at.conns++
-	at.coming++
+	at.entering++
 	return at, at.conns, nil
 }
 
-// heldShare is the part of a room's seats, at least one, that one player or address may hold with
+// HeldShare is the part of a room's seats, at least one, that one player or address may hold with
 // disconnected clients when a newcomer needs a seat.
-const heldShare = 4
+const HeldShare = 4
 
 // yieldLocked frees a seat for a newcomer to a full room, if one player or address holds more than
-// its share with disconnected clients: otherwise an address could fill a room with connections that
-// vanish. Of the holder with the most such seats the client that was dropped first loses its seat,
-// but never to the same holder. The room removes that client when the newcomer enters.
-func (s *seats) yieldLocked(q *request) bool {
-	spectator := q.who.Spectator
+// its share with disconnected clients: otherwise an address could fill a room with connections
+// that vanish. Of the holder with the most such seats the client that was dropped first loses its
+// seat, but never to the same holder. The room removes that client when the newcomer enters.
+func (s *Seats) yieldLocked(q *Request) bool {
+	spectator := q.Who.Spectator
 	kind, held, most := s.kindLocked(spectator), map[string]int{}, ""
 	for _, at := range s.awaited {
 		if at.yields(spectator) {
@@ -216,14 +217,14 @@ func (s *seats) yieldLocked(q *request) bool {
 			}
 		}
 	}
-	if held[most] <= max(kind.most/heldShare, 1) || most == q.who.holder().Key {
+	if held[most] <= max(kind.Most/HeldShare, 1) || most == q.Who.Holder().Key {
 		return false
 	}
 	for _, at := range s.awaited {
 		if at.holder == most && at.yields(spectator) {
 			s.forgetLocked(at)
 			s.countLocked(at, spectator, false)
-			q.evicts = at.id
+			q.Evicts = at.ID
 			break
 		}
 	}
@@ -231,13 +232,13 @@ func (s *seats) yieldLocked(q *request) bool {
 }
 
 // yields reports whether a seat of a kind waits for its client, without a connection on its way.
-func (at *seat) yields(spectator bool) bool {
-	return at.awaited && at.coming == 0 && at.watching == spectator && *at.counted(spectator)
+func (at *Seat) yields(spectator bool) bool {
+	return at.awaited && at.entering == 0 && at.watching == spectator && *at.counted(spectator)
 }
 
 // nameLocked sets the player of a seat to that of the newest connection. A player with several
 // seats is found at the first.
-func (s *seats) nameLocked(at *seat, subject string) {
+func (s *Seats) nameLocked(at *Seat, subject string) {
 	if at.subject != subject && s.players[at.subject] == at {
 		delete(s.players, at.subject)
 	}
@@ -246,13 +247,13 @@ func (s *seats) nameLocked(at *seat, subject string) {
 		return
 	}
 	if s.players == nil {
-		s.players = map[string]*seat{}
+		s.players = map[string]*Seat{}
 	}
 	s.players[subject] = at
 }
 
 // counted returns the flag by which a seat is counted among the seats of a kind.
-func (at *seat) counted(spectator bool) *bool {
+func (at *Seat) counted(spectator bool) *bool {
 	if spectator {
 		return &at.watches
 	}
@@ -260,7 +261,7 @@ func (at *seat) counted(spectator bool) *bool {
 }
 
 // countLocked counts a seat among those of a kind, or stops counting it.
-func (s *seats) countLocked(at *seat, spectator, counts bool) {
+func (s *Seats) countLocked(at *Seat, spectator, counts bool) {
 	switch is := at.counted(spectator); {
 	case counts && !*is:
 		*is = true
@@ -275,13 +276,13 @@ func (s *seats) countLocked(at *seat, spectator, counts bool) {
 
 var errLocked = transport.Refuse(transport.CodeRefused, "the room is locked")
 
-func errFull(most int) error {
+func ErrFull(most int) error {
 	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
 }
 
-// claim finds the seat of a secret, and counts a connection of it. It refuses an attempt that a
+// Claim finds the seat of a secret, and counts a connection of it. It refuses an attempt that a
 // later one has overtaken.
-func (s *seats) claim(secret []byte, attempt uint64) (at *seat, conn uint64, err error) {
+func (s *Seats) Claim(secret []byte, attempt uint64) (at *Seat, conn uint64, err error) {
 	if len(secret) != secretLen {
 		return nil, 0, nil
 	}
@@ -301,25 +302,25 @@ func (s *seats) claim(secret []byte, attempt uint64) (at *seat, conn uint64, err
 	at.secret = secretID{}
 	at.attempt = attempt
 	at.conns++
-	at.coming++
+	at.entering++
 	return at, at.conns, nil
 }
 
-// knows reports whether a secret or a ticket is valid.
-func (s *seats) knows(secret []byte, ticket string) bool {
+// Knows reports whether a secret or a ticket is valid.
+func (s *Seats) Knows(secret []byte, ticket string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(secret) == secretLen && s.secrets[sha256.Sum256(secret)] != nil || s.tickets[sha256.Sum256([]byte(ticket))] != nil
 }
 
-// issue creates the secret of a seat's newest connection.
-func (s *seats) issue(at *seat) []byte {
+// Issue creates the secret of a seat's newest connection.
+func (s *Seats) Issue(at *Seat) []byte {
 	secret := make([]byte, secretLen)
 	_, _ = rand.Read(secret) // It never fails.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.secrets == nil {
-		s.secrets = map[secretID]*seat{}
+		s.secrets = map[secretID]*Seat{}
 	}
 	delete(s.secrets, at.secret)
 	at.secret = sha256.Sum256(secret)
@@ -327,9 +328,9 @@ func (s *seats) issue(at *seat) []byte {
 	return secret
 }
 
-// heard invalidates the secret of the connection before, and the ticket, once something has arrived
-// over the newest connection.
-func (s *seats) heard(at *seat, conn uint64) {
+// Heard invalidates the secret of the connection before, and the ticket, once something has
+// arrived over the newest connection.
+func (s *Seats) Heard(at *Seat, conn uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at.conns != conn {
@@ -342,16 +343,16 @@ func (s *seats) heard(at *seat, conn uint64) {
 	}
 }
 
-// take records that the room has a client in a seat.
-func (s *seats) take(at *seat, spectator bool) {
+// Take records that the room has a client in a seat.
+func (s *Seats) Take(at *Seat, spectator bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at.taken, at.watching = true, spectator
 }
 
-// leave records that the client of a seat has left. While another connection is being admitted to
+// Leave records that the client of a seat has left. While another connection is being admitted to
 // the seat, the seat is kept for it.
-func (s *seats) leave(at *seat) {
+func (s *Seats) Leave(at *Seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !at.taken {
@@ -362,33 +363,34 @@ func (s *seats) leave(at *seat) {
 	s.settleLocked(at)
 }
 
-// replayed records that a recorded connection was admitted.
-func (s *seats) replayed(e *admitted) {
+// Replayed records that a recorded connection was admitted to a seat, with a Join or by its
+// secret.
+func (s *Seats) Replayed(at *Seat, join *Join) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.seat.coming++
-	if e.join != nil {
-		s.countLocked(e.seat, e.join.Spectator, true)
+	at.entering++
+	if join != nil {
+		s.countLocked(at, join.Spectator, true)
 	}
 }
 
-// entered records that a connection that was admitted to a seat has entered the room, or was
+// Entered records that a connection that was admitted to a seat has entered the room, or was
 // rejected there.
-func (s *seats) entered(at *seat) {
+func (s *Seats) Entered(at *Seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at.coming--
+	at.entering--
 	s.settleLocked(at)
 }
 
 // settleLocked releases a seat without an owner. A seat that waits for no connection is no longer
 // counted for the role that its client does not have.
-func (s *seats) settleLocked(at *seat) {
+func (s *Seats) settleLocked(at *Seat) {
 	switch {
-	case at.coming > 0:
+	case at.entering > 0:
 	case at.taken:
 		s.countLocked(at, !at.watching, false)
-		if at.ticket != nil && at.ticket.spectator != at.watching {
+		if at.ticket != nil && at.ticket.Spectator != at.watching {
 			s.returnLocked(at) // The connection with the ticket was rejected.
 		}
 	default:
@@ -403,77 +405,77 @@ func (s *seats) settleLocked(at *seat) {
 }
 
 // forgetLocked invalidates the secrets of a seat.
-func (s *seats) forgetLocked(at *seat) {
+func (s *Seats) forgetLocked(at *Seat) {
 	delete(s.secrets, at.secret)
 	delete(s.secrets, at.before)
 	delete(s.secrets, at.spent)
 	at.secret, at.before, at.spent = secretID{}, secretID{}, secretID{}
 }
 
-// player returns the join of the newest admission to a seat.
-func (s *seats) player(at *seat) *Join {
+// Join returns the join of the newest admission to a seat.
+func (s *Seats) Join(at *Seat) *Join {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return at.who
 }
 
-// count returns the number of taken seats of players and of spectators, and of reserved seats.
-func (s *seats) count(now time.Duration) (players, spectators, reserved int) {
+// Count returns the number of taken seats of players and of spectators, and of reserved seats.
+func (s *Seats) Count(now time.Duration) (players, spectators, reserved int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
-	return s.playing.taken, s.watching.taken, s.playing.held + s.watching.held
+	return s.Playing.taken, s.Watching.taken, s.Playing.held + s.Watching.held
 }
 
-// playersAt returns how many seats of players are taken or reserved.
-func (s *seats) playersAt(now time.Duration) int {
+// Players returns how many seats of players are taken or reserved.
+func (s *Seats) Players(now time.Duration) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
-	return s.playing.taken + s.playing.held
+	return s.Playing.taken + s.Playing.held
 }
 
-// lock stops or permits the admission of clients with neither a ticket nor a seat.
-func (s *seats) lock(locked bool) {
+// Lock stops or permits the admission of clients with neither a ticket nor a seat.
+func (s *Seats) Lock(locked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.locked = locked
 }
 
-func (s *seats) isLocked() bool {
+func (s *Seats) Locked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.locked
 }
 
-// full reports whether no newcomer at all can get a seat, and whether a client with a seat is
+// Full reports whether no newcomer at all can get a seat, and whether a client with a seat is
 // awaited: one that has lost its connection, or the holder of a ticket.
-func (s *seats) full(policy SameSubject, now time.Duration) (full, awaited bool) {
+func (s *Seats) Full(policy SameSubject, now time.Duration) (full, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
-	awaited = len(s.awaited)+s.playing.held+s.watching.held > 0
+	awaited = len(s.awaited)+s.Playing.held+s.Watching.held > 0
 	takenOver := policy == TakeOver && len(s.players) > 0
-	return s.playing.full() && s.watching.full() && !awaited && !takenOver, awaited
+	return s.Playing.full() && s.Watching.full() && !awaited && !takenOver, awaited
 }
 
-// returning reports whether a newcomer may take over the client of its player, and whether such a
+// Returning reports whether a newcomer may take over the client of its player, and whether such a
 // room has a client that has lost its connection.
-func (s *seats) returning(policy SameSubject) (players, dropped bool) {
+func (s *Seats) Returning(policy SameSubject) (players, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	players = policy == TakeOver && len(s.players) > 0
 	return players, players && len(s.awaited) > 0
 }
 
-// await records whether the client of a seat has lost its connection.
-func (s *seats) await(at *seat, awaited bool) {
+// Await records whether the client of a seat has lost its connection.
+func (s *Seats) Await(at *Seat, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.awaitLocked(at, awaited)
 }
 
-func (s *seats) awaitLocked(at *seat, awaited bool) {
+func (s *Seats) awaitLocked(at *Seat, awaited bool) {
 	switch {
 	case awaited && !at.awaited:
 		s.awaited = append(s.awaited, at)
@@ -482,18 +484,4 @@ func (s *seats) awaitLocked(at *seat, awaited bool) {
 		s.awaited = slices.Delete(s.awaited, i, i+1)
 	}
 	at.awaited = awaited
-}
-
-// admitted is the result of an admission, new or resumed, for the tick that takes it.
-type admitted struct {
-	seat *seat
-	join *Join // nil: admitted by the secret of its seat, without asking the game
-	who  *Join // join, or that of the connection before
-	// evicts is the dropped client that leaves for this one; 0 is none.
-	evicts uint64
-	// The hello's data for a resume.
-	resumable bool   // it may resume later
-	received  uint64 // number of the room's reliable messages that it has received
-	kept      bool   // it has its copies of the state
-	addr      string
 }

@@ -1,10 +1,10 @@
-package room
+package seats
 
 import "github.com/netloop/netloop/internal/transport"
 
-// enters registers a new session. After the end of the room it closes the session with the reason,
-// because no tick will take it.
-func (s *seats) enters(session *transport.Session) {
+// AddSession registers a new session. After the end of the room it closes the session with the
+// reason, because no tick will take it.
+func (s *Seats) AddSession(session *transport.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed != nil {
@@ -17,15 +17,15 @@ func (s *seats) enters(session *transport.Session) {
 	s.sessions[session] = struct{}{}
 }
 
-// gone removes a session.
-func (s *seats) gone(session *transport.Session) {
+// RemoveSession removes a session.
+func (s *Seats) RemoveSession(session *transport.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, session)
 }
 
-// close ends all sessions of a room that has ended, including clients that are being admitted.
-func (s *seats) close(code transport.Code, text string) {
+// Close ends all sessions of a room that has ended, including clients that are being admitted.
+func (s *Seats) Close(code transport.Code, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed == nil {
@@ -37,8 +37,8 @@ func (s *seats) close(code transport.Code, text string) {
 	s.sessions = nil
 }
 
-// ended returns the reason that connected clients are told at the end of the room.
-func (s *seats) ended() *transport.Closed {
+// Ended returns the reason that connected clients are told at the end of the room.
+func (s *Seats) Ended() *transport.Closed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed == nil { // The room failed while closing.

@@ -1,4 +1,4 @@
-package room
+package seats
 
 import (
 	"cmp"
@@ -14,14 +14,15 @@ import (
 )
 
 // Connections are admitted, enter in any order, take over, change their role, show tickets and
-// leave. At no moment are more seats of a kind used than exist, and each counted seat has an owner:
-// a client, a connection being admitted, or a ticket. When all have left, all seats are free.
+// leave. At no moment are more seats of a kind used than exist, and each counted seat has an
+// owner: a client, a connection being admitted, or a ticket. When all have left, all seats are
+// free.
 func TestEverySeatHasAnOwner(t *testing.T) {
 	changed, full := 0, 0
 	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
 		m := &seatModel{
-			T: t, rng: rand.New(rand.NewPCG(seed, 3)), clients: map[*seat]*Join{},
-			s: seats{playing: seatCount{most: 3}, watching: seatCount{most: 2}},
+			T: t, rng: rand.New(rand.NewPCG(seed, 3)), clients: map[*Seat]*Join{},
+			s: Seats{Playing: Count{Most: 3}, Watching: Count{Most: 2}},
 		}
 		for range 200 {
 			m.act()
@@ -35,7 +36,7 @@ func TestEverySeatHasAnOwner(t *testing.T) {
 			m.leave(at)
 		}
 		m.check()
-		if p, w, held := m.s.count(time.Hour); p != 0 || w != 0 || held != 0 || len(m.s.tickets) != 0 || len(m.s.players) != 0 || len(m.s.secrets) != 0 || len(m.s.awaited) != 0 {
+		if p, w, held := m.s.Count(time.Hour); p != 0 || w != 0 || held != 0 || len(m.s.tickets) != 0 || len(m.s.players) != 0 || len(m.s.secrets) != 0 || len(m.s.awaited) != 0 {
 			t.Errorf("in the end %d play, %d watch, %d are reserved, with %d tickets, %d players, %d secrets, %d awaited",
 				p, w, held, len(m.s.tickets), len(m.s.players), len(m.s.secrets), len(m.s.awaited))
 		}
@@ -51,13 +52,19 @@ func TestEverySeatHasAnOwner(t *testing.T) {
 type seatModel struct {
 	*testing.T
 	rng           *rand.Rand
-	s             seats
+	s             Seats
 	now           time.Duration
 	ids           uint64
-	way           []*admitted // admitted, and not entered yet
-	clients       map[*seat]*Join
+	way           []*entry // admitted, and not entered yet
+	clients       map[*Seat]*Join
 	tickets       []string
 	changed, full int
+}
+
+// entry is an admitted connection.
+type entry struct {
+	seat *Seat
+	join *Join
 }
 
 func (m *seatModel) act() {
@@ -72,12 +79,12 @@ func (m *seatModel) act() {
 			m.enter(m.rng.IntN(len(m.way)))
 		}
 	default:
-		all := slices.SortedFunc(maps.Keys(m.clients), func(a, b *seat) int { return cmp.Compare(a.id, b.id) })
+		all := slices.SortedFunc(maps.Keys(m.clients), func(a, b *Seat) int { return cmp.Compare(a.ID, b.ID) })
 		if len(all) == 0 {
 			return
 		}
 		if at := all[m.rng.IntN(len(all))]; m.rng.IntN(2) == 0 {
-			m.s.heard(at, at.conns)
+			m.s.Heard(at, at.conns)
 		} else {
 			m.leave(at)
 		}
@@ -86,37 +93,37 @@ func (m *seatModel) act() {
 
 func (m *seatModel) reserve() {
 	name := fmt.Sprint("ticket ", len(m.tickets))
-	t := &ticket{id: sha256.Sum256([]byte(name)), until: m.now + time.Duration(m.rng.IntN(40)), spectator: m.rng.IntN(3) == 0}
-	if m.s.reserve([]*ticket{t}, m.now) == nil {
+	t := &Ticket{id: sha256.Sum256([]byte(name)), until: m.now + time.Duration(m.rng.IntN(40)), Spectator: m.rng.IntN(3) == 0}
+	if m.s.reserve([]*Ticket{t}, m.now) == nil {
 		m.tickets = append(m.tickets, name)
 	}
 }
 
 func (m *seatModel) admit() {
 	who := &Join{Subject: []string{"", "ann", "bob", "eve"}[m.rng.IntN(4)], Spectator: m.rng.IntN(2) == 0}
-	q := &request{who: who, policy: TakeOver, nextID: func() uint64 { m.ids++; return m.ids }}
+	q := &Request{Who: who, Policy: TakeOver, NextID: func() uint64 { m.ids++; return m.ids }}
 	if len(m.tickets) > 0 && m.rng.IntN(2) == 0 {
-		t, err := m.s.show(m.tickets[m.rng.IntN(len(m.tickets))], m.now)
+		t, err := m.s.Show(m.tickets[m.rng.IntN(len(m.tickets))], m.now)
 		if err != nil {
 			return
 		}
-		defer m.s.putBack(t)
-		q.ticket, who.Spectator = t, t.spectator
+		defer m.s.PutBack(t)
+		q.Ticket, who.Spectator = t, t.Spectator
 	}
-	at, _, err := m.s.sit(q)
+	at, _, err := m.s.Assign(q)
 	if err != nil {
 		m.full++
 		return
 	}
-	m.s.issue(at)
-	m.way = append(m.way, &admitted{seat: at, join: who})
+	m.s.Issue(at)
+	m.way = append(m.way, &entry{seat: at, join: who})
 }
 
 // enter simulates the room for a connection that enters.
 func (m *seatModel) enter(i int) {
 	e := m.way[i]
 	m.way = slices.Delete(m.way, i, i+1)
-	defer m.s.entered(e.seat)
+	defer m.s.Entered(e.seat)
 	if m.rng.IntN(4) == 0 {
 		return // The room rejects it.
 	}
@@ -127,21 +134,21 @@ func (m *seatModel) enter(i int) {
 		m.leave(e.seat)
 	}
 	m.clients[e.seat] = e.join
-	m.s.take(e.seat, e.join.Spectator)
+	m.s.Take(e.seat, e.join.Spectator)
 }
 
-func (m *seatModel) leave(at *seat) {
+func (m *seatModel) leave(at *Seat) {
 	delete(m.clients, at)
-	m.s.leave(at)
+	m.s.Leave(at)
 }
 
 func (m *seatModel) check() {
 	m.Helper()
-	players, spectators, _ := m.s.count(m.now)
-	if p, w := m.s.playing, m.s.watching; p.taken+p.held > p.most || w.taken+w.held > w.most || p.held < 0 || w.held < 0 {
-		m.Fatalf("of %d and %d seats are given away: %+v, %+v", p.most, w.most, p, w)
+	players, spectators, _ := m.s.Count(m.now)
+	if p, w := m.s.Playing, m.s.Watching; p.taken+p.held > p.Most || w.taken+w.held > w.Most || p.held < 0 || w.held < 0 {
+		m.Fatalf("of %d and %d seats are given away: %+v, %+v", p.Most, w.Most, p, w)
 	}
-	owned := map[*seat]bool{}
+	owned := map[*Seat]bool{}
 	for at := range m.clients {
 		owned[at] = true
 	}
