@@ -27,8 +27,8 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Counts:   &s.adminCounts,
 		Metrics:  s.metrics.Handler(s.log),
 		Ticks:    s.ticksPage,
-		Last:     func() any { return s.room.e.Slow().Last() },
-		Slow:     func() any { return s.room.e.Slow().Worst() },
+		Last:     func() any { return s.room.e.Stats.Slow().Last() },
+		Slow:     func() any { return s.room.e.Stats.Slow().Worst() },
 		Loop:     s.loopPage,
 		Explain:  s.explainPage,
 		Rooms:    s.roomsPage,
@@ -51,7 +51,7 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 // progress returns how long ago the newest tick ended, and the tick period. A room that saves runs
 // no more ticks and counts as alive for as long as the save may take.
 func (s *Server) progress() (since, period time.Duration) {
-	since, period = s.room.e.Progress()
+	since, period = s.room.e.Stats.Progress()
 	if saving, ends := s.room.e.Finishing(); ends && saving < room.WorkGrace+room.SaveTimeout {
 		return 0, period
 	}
@@ -129,7 +129,7 @@ func (m measured) Overload(f *metrics.Family) {
 // Quarantined implements metrics.Server.
 func (m measured) Quarantined(f *metrics.Family) { f.Set(uint64(m.s.quarantined())) }
 
-func (m measured) TimeScale(f *metrics.Family)   { f.SetFloat(m.s.room.e.Speed()) }
+func (m measured) TimeScale(f *metrics.Family)   { f.SetFloat(m.s.room.e.Scale.Speed()) }
 func (m measured) LogsDropped(f *metrics.Family) { f.Set(m.s.cfg.LogsDropped()) }
 
 func (m measured) Simulated(f *metrics.Family) {

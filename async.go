@@ -23,7 +23,7 @@ var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under wa
 // are delivered in the order in which works end. It panics on a client.
 func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, R, error)) {
 	r := t.server("Go")
-	started := r.e.Go(room.Work{
+	started := r.e.Async.Go(room.Work{
 		New: func() any { return new(R) },
 		Do: func(ctx context.Context, result any) (err error) {
 			*result.(*R), err = work(ctx)

@@ -35,7 +35,7 @@ func (t *Tick) InScaled(d time.Duration) Deadline {
 // await lets a room that sleeps wake when a deadline has passed.
 func (t *Tick) await(clock loop.TimerClock, at time.Duration) {
 	if t.room != nil && t.room.e != nil {
-		t.room.e.Await(clock, at)
+		t.room.e.Sleep.Await(clock, at)
 	}
 }
 

@@ -92,7 +92,7 @@ func (r *Room) Publish(t *Tick, info any) {
 
 // repost updates the room's entry on the board if it has changed in this tick.
 func (r *Room) repost() {
-	players := r.e.Players()
+	players := r.e.Admission.Players()
 	p := &r.posted
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,14 +104,16 @@ func (r *Room) repost() {
 
 // post puts the room on the board for the first time.
 func (r *Room) post() {
-	players := r.e.Players()
+	players := r.e.Admission.Players()
 	r.posted.mu.Lock()
 	defer r.posted.mu.Unlock()
 	r.postLocked(players)
 }
 
 // findable reports whether the room is listed.
-func (r *Room) findable() bool { return !r.spec.Private && !r.e.Locked() && !r.e.Closing() }
+func (r *Room) findable() bool {
+	return !r.spec.Private && !r.e.Admission.Locked() && !r.e.Admission.Closing()
+}
 
 func (r *Room) postLocked(players int) {
 	p := &r.posted
@@ -225,7 +227,7 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 		return
 	}
 	checkInfo[I]("WatchRooms")
-	stream := r.e.Stream(room.Work{
+	stream := r.e.Async.Stream(room.Work{
 		New:  func() any { return new([]RoomChange[I]) },
 		Then: func(changes any, _ error) { fn(&r.tick, *changes.(*[]RoomChange[I])) },
 	})

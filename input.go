@@ -62,7 +62,7 @@ var repeatPlace = panicguard.Place{Name: "NewInput.repeat"}
 // it.
 func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	scratch := new(M)
-	r.handled(r.e.HandleInput(i.in, func(from *room.Client, due *input.Due) {
+	r.handled(r.e.Inputs.Handle(i.in, func(from *room.Client, due *input.Due) {
 		m, err := schema.ReadInput(&i.in.InputCodec, due.Message, scratch)
 		if err != nil {
 			r.e.Log().Debug("an input cannot be read", "error", err)

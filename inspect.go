@@ -54,7 +54,7 @@ func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error)
 		return nil, err
 	}
 	if !query.Has("client") {
-		return r.e.Ask(ctx, func(uint64) any { return r.listClients() })
+		return r.e.Questions.Ask(ctx, func(uint64) any { return r.listClients() })
 	}
 	client, err := strconv.ParseUint(query.Get("client"), 10, 64)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error)
 	if !ok && query.Has("object") {
 		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "object: give slot and generation, such as 17.3; without it all objects are listed"}
 	}
-	v, err := r.e.Ask(ctx, func(uint64) any {
+	v, err := r.e.Questions.Ask(ctx, func(uint64) any {
 		c, ok := r.e.Client(client)
 		if !ok {
 			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", client, r.someClients())}

@@ -300,7 +300,7 @@ func (r *Room) Ended() *Closed {
 
 // Quarantined returns how many systems are disabled at present because they panicked repeatedly.
 // Any goroutine may call it.
-func (r *Room) Quarantined() int { return r.e.Quarantined() }
+func (r *Room) Quarantined() int { return r.e.Faults.Quarantined() }
 
 // Overload is how far a server reduces its work while it cannot keep up. Each level includes the
 // reductions of all lower levels.
@@ -317,7 +317,7 @@ const (
 
 // Overload returns the room's level of overload. The level changes between ticks only and is an
 // input of the tick, so a game may reduce its work by it. Any goroutine may call it.
-func (r *Room) Overload() Overload { return r.e.Overload() }
+func (r *Room) Overload() Overload { return r.e.Load.Level() }
 
 // reject collects the registration errors of Open, which fail it together; after Open it logs them.
 // The error does not begin with "netloop: ": Open's error and System.Err add that.

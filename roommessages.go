@@ -44,7 +44,7 @@ func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o 
 		if !ok {
 			return room.ErrEnded
 		}
-		return to.e.Receive(it)
+		return to.e.Mailbox.Receive(it)
 	})
 }
 
@@ -65,7 +65,7 @@ func (e *RPC[M]) mail(t *Tick, what, to string, m M, then func(*Tick, error), o 
 	if then != nil {
 		mail.Then = func(err error) { then(&r.tick, refusalOfWork(err)) }
 	}
-	if !r.e.Mail(mail) {
+	if !r.e.Mailbox.Send(mail) {
 		t.AfterFunc(0, func(t *Tick) { then(t, ErrTooMuchWork) })
 	}
 }
@@ -75,7 +75,7 @@ func (e *RPC[M]) mail(t *Tick, what, to string, m M, then func(*Tick, error), o 
 // Open. It replaces Handle: clients' messages of the kind do not run, and are counted as forbidden.
 // An error is counted and logged; the sender does not see it.
 func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) {
-	r.handled(r.e.HandleRoom(e.m, func(from *room.Sender, it *rpcqueue.Item) error {
+	r.handled(r.e.Messages.HandleRoom(e.m, func(from *room.Sender, it *rpcqueue.Item) error {
 		return fn(&r.tick, (*Sender)(from), schema.Open[M](it.Msg))
 	}))
 }

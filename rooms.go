@@ -191,12 +191,12 @@ func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 
 // info returns the room's description. Any goroutine may call it.
 func (r *Room) info() RoomInfo {
-	players, spectators, reserved := r.places()
-	return RoomInfo{Spec: r.spec, Clients: players + spectators, Spectators: spectators, Reserved: reserved, Locked: r.e.Locked()}
+	players, spectators, reserved := r.e.Admission.Count()
+	return RoomInfo{Spec: r.spec, Clients: players + spectators, Spectators: spectators, Reserved: reserved, Locked: r.e.Admission.Locked()}
 }
 
 // full reports whether all seats for players are taken.
-func (r *Room) full() bool { return r.e.Players() >= r.spec.MaxClients }
+func (r *Room) full() bool { return r.e.Admission.Players() >= r.spec.MaxClients }
 
 // Rooms iterates over the server's rooms, in the order in which they were opened. Any goroutine may
 // call it.
@@ -219,7 +219,7 @@ func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string
 	if !ok {
 		return errNoRoom(name)
 	}
-	r.e.End(room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)})
+	r.e.Supervisor.End(room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)})
 	return nil
 }
 
@@ -237,7 +237,7 @@ func (s *Server) begin(r *Room) {
 	case s.crew.ctx != nil:
 		r.begun = true
 		s.startScreening(r)
-		r.e.Start(s.crew.ctx, func(err error) { s.roomEnded(r, err) })
+		r.e.Supervisor.Start(s.crew.ctx, func(err error) { s.roomEnded(r, err) })
 	}
 }
 
@@ -357,12 +357,12 @@ func (s *Server) watch(ctx, run context.Context) {
 	for pause(ctx, room.WatchEvery(s.cfg.Watchdog)) {
 		for _, r := range s.hall.All() {
 			if r.screening != nil {
-				if err := r.screening.Watch(); err != nil {
-					r.screening.GiveUp(err)
+				if err := r.screening.Supervisor.Watch(); err != nil {
+					r.screening.Supervisor.GiveUp(err)
 				}
 			}
-			if err := r.e.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil || r.e.Closing()) {
-				r.e.GiveUp(err)
+			if err := r.e.Supervisor.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil || r.e.Admission.Closing()) {
+				r.e.Supervisor.GiveUp(err)
 			}
 		}
 	}
@@ -415,7 +415,7 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 // invite reserves a seat of a private room for the client for which it was opened, which has
 // neither a ticket nor the code. Another client that asks for the same name is refused.
 func (s *Server) invite(r *Room, hello *netloopv1.Hello) error {
-	tickets, err := r.seats(hello.GetSpectate()).Reserve(room.Reservation{Seats: 1, TTL: s.cfg.AdmitTimeout, Spectator: hello.GetSpectate()})
+	tickets, err := r.e.Admission.Reserve(room.Reservation{Seats: 1, TTL: s.cfg.AdmitTimeout, Spectator: hello.GetSpectate()})
 	if err == nil {
 		hello.Ticket = tickets[0]
 	}
@@ -516,11 +516,7 @@ func (s *Server) refusing() (code Code, hear bool) {
 	if _, opens := s.game.(Opener); opens || s.hall.Len() > 1 {
 		return 0, true
 	}
-	code, hear = s.room.e.Refusing()
-	if seats := s.room.screening; seats != nil && code == CodeFull {
-		return seats.Refusing()
-	}
-	return code, hear
+	return s.room.e.Admission.Refusing()
 }
 
 // host implements room.Server for one room of a server.

@@ -392,7 +392,7 @@ func TestRoomsAreThereAtOnce(t *testing.T) {
 			t.Errorf("%d seats of %.5q are reserved, and it is locked: %v", info.Reserved, info.Spec.Name, info.Locked)
 		}
 	}
-	s.room.e.Lock(true)
+	s.room.e.Admission.Lock(true)
 	for info := range s.Rooms() {
 		if info.Locked != (info.Spec.Name == "") {
 			t.Errorf("%.5q is locked: %v", info.Spec.Name, info.Locked)
@@ -463,7 +463,7 @@ func TestAnOperatorClosesRooms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.closePage(values); err == nil || !strings.Contains(err.Error(), want) || r.e.Closing() {
+		if _, err := s.closePage(values); err == nil || !strings.Contains(err.Error(), want) || r.e.Admission.Closing() {
 			t.Errorf("%q: %v, want %q", query, err, want)
 		}
 	}

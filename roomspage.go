@@ -32,7 +32,7 @@ func (s *Server) loopPage(ctx context.Context, query url.Values) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.e.AskView(ctx)
+	return r.e.Questions.AskView(ctx)
 }
 
 // ticksPage answers /ticks: exact counts of the ticks of all rooms, or the row of one.
@@ -63,15 +63,15 @@ func (s *Server) roomsPage(query url.Values) (any, error) {
 
 // row returns the room's row for operators. Any goroutine may call it.
 func (r *Room) row(now time.Duration) directory.Row {
-	f, state := r.e.Figures(), directory.StateOpen
+	f, state := r.e.Stats.Figures(), directory.StateOpen
 	switch {
 	case r.e.Watchdog().Err() != nil:
 		state = directory.StateHung
-	case r.e.Closing():
+	case r.e.Admission.Closing():
 		state = directory.StateClosing
 	}
 	return directory.Row{
-		Name: r.spec.Name, Kind: r.spec.Kind, State: state, Clients: f.Clients, Seats: r.e.Seats(), Max: r.spec.MaxClients,
+		Name: r.spec.Name, Kind: r.spec.Kind, State: state, Clients: f.Clients, Seats: r.e.Admission.Seats(), Max: r.spec.MaxClients,
 		Rate:  float64(r.spec.Rate.Num) / float64(r.spec.Rate.Den),
 		Ticks: f.Ticks, Overruns: f.Overruns, Dropped: f.Dropped, TickP50: f.P50, TickP99: f.P99, LateP99: f.LateP99,
 		Age: now - r.opened,

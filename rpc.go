@@ -49,7 +49,7 @@ func (e *RPC[M]) method() *schema.Method { return e.m }
 // for an answer. A panic loses this message only. from is nil for a message that the server itself
 // has posted ([RPC.Post]).
 func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
-	r.handled(r.e.Handle(e.m, func(from *room.Client, it *rpcqueue.Item) error {
+	r.handled(r.e.Messages.Handle(e.m, func(from *room.Client, it *rpcqueue.Item) error {
 		return fn(&r.tick, clientOf(from), schema.Open[M](it.Msg))
 	}))
 }
@@ -81,7 +81,7 @@ func (e *RPC[M]) Post(r *Room, m M) error {
 	if err := e.m.Belongs(r.schema.s); err != nil {
 		return fmt.Errorf("netloop: RPC.Post: %w", err)
 	}
-	err := r.e.Post(rpcqueue.Item{Method: &e.m.Queue, Msg: schema.Erase(m)})
+	err := r.e.Mailbox.Post(rpcqueue.Item{Method: &e.m.Queue, Msg: schema.Erase(m)})
 	if errors.Is(err, room.ErrEnded) {
 		return &Closed{CodeClosing, "the room has ended"}
 	}
@@ -100,7 +100,7 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	if err := e.m.Belongs(r.schema.s); err != nil {
 		panic("netloop: RPC.Send: " + err.Error())
 	}
-	out := transport.Message{Method: e.m.Queue.ID, Reliable: e.m.Queue.Reliable, Payload: r.e.Encode(e.m, schema.Erase(m))}
+	out := transport.Message{Method: e.m.Queue.ID, Reliable: e.m.Queue.Reliable, Payload: r.e.Messages.Encode(e.m, schema.Erase(m))}
 	send := schema.SendWith(o)
 	if !send.AllowedBy(e.m) {
 		panic(fmt.Sprintf("netloop: RPC.Send: method %q does not run at %s: its declaration allows %v", e.m.Queue.Name, send.Stage, e.m.Queue.Stages))
@@ -138,7 +138,7 @@ func (k *Call[Q, R]) method() *schema.Method { return k.m }
 // and arrives as "internal error", and so does an answer that exceeds [MaxMessage] or a limit of
 // its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
-	r.handled(r.e.HandleCall(k.m, func(from *room.Client, question any) (any, error) {
+	r.handled(r.e.Messages.HandleCall(k.m, func(from *room.Client, question any) (any, error) {
 		answer, err := fn(&r.tick, clientOf(from), schema.Open[Q](question))
 		if err != nil {
 			return nil, err
@@ -157,7 +157,7 @@ type Reply[R any] struct{ o *room.Answer }
 // with too many pending answers ([RPCLimits] Answers) is refused with [CodeBusy]. A panic answers
 // as it does in [Call.Handle].
 func (k *Call[Q, R]) HandleLater(r *Room, fn func(t *Tick, from *Client, q Q, reply Reply[R])) {
-	r.handled(r.e.HandleLater(k.m, func(from *room.Client, question any, o *room.Answer) {
+	r.handled(r.e.Messages.HandleLater(k.m, func(from *room.Client, question any, o *room.Answer) {
 		fn(&r.tick, clientOf(from), schema.Open[Q](question), Reply[R]{o})
 	}))
 }

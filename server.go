@@ -382,7 +382,7 @@ func (s *Server) openTraces() (err error) {
 	if s.flight, err = tracedump.Open(tracedump.Config{Dir: s.cfg.TraceDir, Name: name, Log: s.log}); err != nil {
 		return fmt.Errorf("netloop: TraceDir: %w", err)
 	}
-	s.room.e.Trace(s.flight)
+	s.room.e.Stats.Trace(s.flight)
 	return nil
 }
 
@@ -427,7 +427,7 @@ func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 	if err != nil {
 		return nil, err
 	}
-	adm, err := r.admits(hello).Admit(ctx, hello, remote)
+	adm, err := r.e.Admission.Admit(ctx, hello, remote)
 	if errors.Is(err, room.ErrTicket) {
 		a.s.chargeGuess(remote)
 	}

@@ -82,7 +82,7 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 	if !ok {
 		return nil, public(errNoRoom(name))
 	}
-	texts, err := r.seats(res.Spectator).Reserve(res)
+	texts, err := r.e.Admission.Reserve(res)
 	if err != nil {
 		return nil, public(err)
 	}
@@ -113,14 +113,11 @@ func public(err error) error {
 // are kept, and may return after a lost connection.
 func (r *Room) Lock(t *Tick, locked bool) {
 	t.server("Room.Lock")
-	r.e.Lock(locked)
-	if r.screening != nil {
-		r.screening.Lock(locked)
-	}
+	r.e.Admission.Lock(locked)
 }
 
 // Locked reports whether the room is locked. Any goroutine may call it.
-func (r *Room) Locked() bool { return r.e.Locked() }
+func (r *Room) Locked() bool { return r.e.Admission.Locked() }
 
 // Move moves the client to the room of a ticket, over its existing connection: it leaves this room
 // at the end of the tick, with [CodeMoved], and joins the other one as a newcomer with known [Join]
@@ -139,7 +136,7 @@ func (c *Client) Move(t *Tick, ticket Ticket) {
 // AllowMoves in [Game] Open.
 func (r *Room) AllowMoves() {
 	if r.opens("AllowMoves") {
-		r.e.AllowMoves()
+		r.e.Admission.AllowMoves()
 	}
 }
 

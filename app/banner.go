@@ -31,7 +31,7 @@ func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simul
 		devCert: cfg.CertFile == "",
 		cfg:     cfg,
 		network: network.String(),
-		stages:  bridge.Netloop.Server(s).Room.View().Stages,
+		stages:  bridge.Netloop.Server(s).Room.Questions.View().Stages,
 	}
 	_, err := io.WriteString(p.stdout, b.String())
 	return err

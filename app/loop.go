@@ -102,7 +102,7 @@ func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, e
 	if err != nil {
 		return loop.View{}, c.gameError(err)
 	}
-	return bridge.Netloop.Server(s).Room.View(), nil
+	return bridge.Netloop.Server(s).Room.Questions.View(), nil
 }
 
 // fetchLoop reads the loop of a running server.

@@ -146,7 +146,7 @@ var limitRows = map[string][]string{
 		"seats of a full room that a player, or an address without one, keeps by dropped clients | 1/{seats.HeldShare}",
 		"joins and returns of all clients | {maxEntering}",
 		"… by the objects of the world | {enteringSlots}, or one client",
-		"delay buffer of a room's spectators | {bytes maxReel}",
+		"delay buffer of a room's spectators | {bytes maxDelayBuffer}",
 		"deadlines that may wake a sleeping room | {maxInstants}",
 		"short visits of a player, or of an address | {freeVisits} of less than {shortVisit} within {visitMemory}",
 		"… players and addresses of such | {maxVisitors}",

@@ -35,7 +35,7 @@ func (w *World) newRoom(in bridge.Room) *PlayedRoom {
 	r := &PlayedRoom{w: w, in: in, name: in.Room.Spec().Name, pacer: loop.Pacer{Timeline: in.Room.Timeline()}, at: w.net.Now()}
 	r.pacer.Start(r.at, loop.FirstTick)
 	w.named[r.name] = r
-	in.Room.OnMisuse(func(text string) { w.tb.Errorf("netlooptest: %s", text) })
+	in.Room.Faults.OnMisuse(func(text string) { w.tb.Errorf("netlooptest: %s", text) })
 	w.rooms = append(w.rooms, r)
 	if s := in.Screening; s != nil {
 		w.rooms = append(w.rooms, &PlayedRoom{w: w, in: bridge.Room{Room: s, Ended: func(error) {}}, shows: s.Schedule(), at: r.at})
@@ -173,7 +173,7 @@ func (r *PlayedRoom) act() {
 		return
 	}
 	in.Wall = w.clock().Wall()
-	in.Overload = r.in.Room.NextOverload()
+	in.Overload = r.in.Room.Load.Next()
 	period := r.pacer.Timeline.Rate.Period()
 	r.frames, r.elapsed = true, period*time.Duration(1+in.Dropped)
 	if r.ended == nil {
@@ -193,7 +193,7 @@ func (r *PlayedRoom) screen() {
 		return
 	}
 	in.Wall = r.w.clock().Wall()
-	in.Overload = r.in.Room.NextOverload()
+	in.Overload = r.in.Room.Load.Next()
 	r.tick(in)
 	r.w.ticked = now
 }
@@ -209,7 +209,7 @@ func (r *PlayedRoom) sleep() {
 
 // Asleep reports whether the room sleeps, as its RoomSpec may allow: it skips its ticks while it is
 // idle.
-func (r *PlayedRoom) Asleep() bool { return r.in.Room.Asleep() }
+func (r *PlayedRoom) Asleep() bool { return r.in.Room.Sleep.Asleep() }
 
 // roomOf returns the room that sets the time of a client's frames: the client's room or the one
 // that it has asked for, if it exists, or else the default one.
@@ -242,19 +242,19 @@ func (r *PlayedRoom) tick(in loop.Input) {
 // drain begins the room's end, or shortens the time until then.
 func (r *PlayedRoom) drain(limit time.Duration, why netloop.Closed) {
 	r.w.tb.Helper()
-	r.in.Room.End(room.End{Why: transport.Closed{Code: why.Code, Text: why.Text}, Drain: limit})
+	r.in.Room.Supervisor.End(room.End{Why: transport.Closed{Code: why.Code, Text: why.Text}, Drain: limit})
 	r.hearEnd()
 }
 
 // hearEnd starts the drain if the room was told to end, or to end earlier.
 func (r *PlayedRoom) hearEnd() {
 	r.w.tb.Helper()
-	e := r.in.Room.Ending()
+	e := r.in.Room.Supervisor.Ending()
 	if r.ended != nil || e == r.draining {
 		return
 	}
 	r.draining = e
-	r.in.Room.EndAdmission(e.Why.Code, e.Why.Text)
+	r.in.Room.Admission.End(e.Why.Code, e.Why.Text)
 	if err := r.in.Room.Drain(max(e.By-r.w.net.Now(), 0)); err != nil {
 		r.w.tb.Fatalf("netlooptest: %v", err)
 	}
@@ -269,7 +269,7 @@ func (r *PlayedRoom) end(why netloop.Closed) {
 		return
 	}
 	r.ended = &why
-	r.in.Room.EndAdmission(why.Code, why.Text)
+	r.in.Room.Admission.End(why.Code, why.Text)
 	if err := r.in.Room.Finish(why.Code, why.Text); err != nil {
 		w.tb.Errorf("netlooptest: closing the room: %v", err)
 	}

@@ -332,7 +332,7 @@ var closing = netloop.Closed{Code: netloop.CodeClosing, Text: "the server is clo
 func (w *World) Settle() {
 	w.lookForRooms()
 	for _, r := range w.rooms {
-		r.in.Room.Settle()
+		r.in.Room.Async.Settle()
 	}
 }
 

@@ -93,7 +93,7 @@ type fakeRoom struct{ state netvar.Stats }
 
 func (r *fakeRoom) State() *netvar.Stats  { return &r.state }
 func (r *fakeRoom) Clients() int          { return 100 }
-func (r *fakeRoom) Reel() int             { return 0 }
+func (r *fakeRoom) DelayBuffer() int      { return 0 }
 func (r *fakeRoom) Dropped() int          { return 7 }
 func (r *fakeRoom) Depths(f Part)         { f.Set(3, "rpc_Update") }
 func (r *fakeRoom) Drops(f Part)          { f.Set(4, "rpc", "client_gone") }

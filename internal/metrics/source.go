@@ -22,7 +22,7 @@ type Room interface {
 	State() *netvar.Stats
 	Clients() int
 	Dropped() int
-	Reel() int
+	DelayBuffer() int
 	Depths(Part)
 	Drops(Part)
 	Messages(Part)

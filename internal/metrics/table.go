@@ -69,7 +69,7 @@ var table = []row{
 	{"room_clients", gauge, "kind", "Clients in the rooms of a kind.",
 		room(func(r Room, p Part) { p.Set(uint64(r.Clients()), p.Kind()) })},
 	{"spectator_delay_bytes", gauge, "", "Bytes in the delay buffers of spectators: see RoomSpec.SpectatorDelay.",
-		room(func(r Room, p Part) { p.Set(uint64(r.Reel())) })},
+		room(func(r Room, p Part) { p.Set(uint64(r.DelayBuffer())) })},
 	{"room_tick_duration_seconds", histogram, "kind", "Time that one tick took in a room of a kind.",
 		into(func(m *Metrics, f *Family) { m.kindDuration = f })},
 	{"room_tick_lateness_seconds", histogram, "kind", "Time from the deadline to the start of a tick, in a room of a kind.",

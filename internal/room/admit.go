@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -15,75 +16,104 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
+// Admission admits clients to a room. Any goroutine may use it. In a room with delayed spectators
+// it passes spectators on to the admission of the spectator room, see [Admission.route].
+type Admission struct {
+	*core
+	seats      seats.Seats
+	penalties  penalties
+	inbox      *transport.Inbox
+	load       *Load
+	scale      *TimeScale
+	handled    *atomic.Pointer[[]byte] // see Messages
+	spectators *Admission              // of the spectator room; nil without
+
+	moves    bool                             // its clients may ask to move
+	epoch    atomic.Pointer[loop.Epoch]       // of the newest tick; zero before the first
+	refusing atomic.Pointer[transport.Closed] // set once no client is admitted any more
+}
+
+// open creates the inbox and the seats.
+func (a *Admission) open() {
+	a.inbox = transport.NewInbox(a.cfg.Arrivals, a.cfg.Stats)
+	a.inbox.MaxJoins = maxEntering
+	a.seats.Playing.Most, a.seats.Watching.Most = a.spec.seats()
+	a.seats.Rouse = a.Sleep.rouse
+	a.epoch.Store(&loop.Epoch{})
+}
+
 // Admit admits or refuses a client with a fitting schema. The transport calls it on the
 // connection's own goroutine, after the frames of the handshake and before it reads any other byte
 // of the client.
-func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
-	if why := r.refusing.Load(); why != nil {
+func (a *Admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+	return a.route(hello).admit(ctx, hello, remote)
+}
+
+func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+	if why := a.refusing.Load(); why != nil {
 		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
 	}
 	back := hello.GetResume()
-	if at, conn, err := r.seats.Claim(back.GetToken(), back.GetAttempt()); at != nil || err != nil {
+	if at, conn, err := a.seats.Claim(back.GetToken(), back.GetAttempt()); at != nil || err != nil {
 		if err != nil {
 			return nil, err
 		}
-		return r.admission(&admitted{seat: at, who: r.seats.Join(at), addr: remote}, conn, hello), nil
+		return a.admission(&admitted{seat: at, who: a.seats.Join(at), addr: remote}, conn, hello), nil
 	}
-	shown, err := r.ticketOf(hello)
+	shown, err := a.ticketOf(hello)
 	if err != nil {
 		return nil, err
 	}
 	join := &Join{
 		Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(),
-		Minor: r.minor(hello), Spectator: hello.GetSpectate(),
+		Minor: a.minor(hello), Spectator: hello.GetSpectate(),
 	}
 	var otherwise error
 	if shown != nil {
-		defer r.seats.PutBack(shown) // Unless it has become a seat.
+		defer a.seats.PutBack(shown) // Unless it has become a seat.
 		join.Ticket, join.Reserved, join.Spectator = true, shown.Params, shown.Spectator
-	} else if otherwise, err = r.refuseNewcomer(hello); err != nil {
+	} else if otherwise, err = a.refuseNewcomer(hello); err != nil {
 		return nil, err
 	}
-	if err := r.vet(ctx, join); err != nil {
+	if err := a.vet(ctx, join); err != nil {
 		return nil, cmp.Or(otherwise, err)
 	}
-	q := &seats.Request{Who: join, Policy: r.spec.SameSubject, Ticket: shown, Otherwise: otherwise, NextID: r.cfg.Server.NextID}
-	at, conn, err := r.seats.Assign(q)
+	q := &seats.Request{Who: join, Policy: a.spec.SameSubject, Ticket: shown, Otherwise: otherwise, NextID: a.cfg.Server.NextID}
+	at, conn, err := a.seats.Assign(q)
 	if err != nil {
 		return nil, cmp.Or(otherwise, err)
 	}
-	return r.admission(&admitted{seat: at, join: join, who: join, evicts: q.Evicts, addr: remote}, conn, hello), nil
+	return a.admission(&admitted{seat: at, join: join, who: join, evicts: q.Evicts, addr: remote}, conn, hello), nil
 }
 
 // vet checks the token of a newcomer, asks the game, and applies penalties.
-func (r *Room) vet(ctx context.Context, join *Join) error {
-	if err := r.cfg.Identify(ctx, join); err != nil {
+func (a *Admission) vet(ctx context.Context, join *Join) error {
+	if err := a.cfg.Identify(ctx, join); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.AdmitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.AdmitTimeout)
 	defer cancel()
-	if err := r.askToAdmit(ctx, join); err != nil {
-		return r.Refusal("OnAdmit", err, join.Addr)
+	if err := a.askToAdmit(ctx, join); err != nil {
+		return a.Refusal("OnAdmit", err, join.Addr)
 	}
-	return r.applyPenalty(ctx, join)
+	return a.applyPenalty(ctx, join)
 }
 
-// Knows reports whether a client has the secret of a seat, or a ticket, of this very room. Any
-// goroutine may call it.
-func (r *Room) Knows(hello *netloopv1.Hello) bool {
-	return r.seats.Knows(hello.GetResume().GetToken(), hello.GetTicket())
+// knows reports whether a client has the secret of a seat, or a ticket, of this very room.
+func (a *Admission) knows(hello *netloopv1.Hello) bool {
+	return a.seats.Knows(hello.GetResume().GetToken(), hello.GetTicket())
 }
 
 // ticketOf finds the ticket of a hello; nil if the hello has no ticket, or the room's code. A
 // hello with a resume secret may have the code of a room that was private before a crash of the
 // server: a room that is not private ignores an unknown ticket then.
-func (r *Room) ticketOf(hello *netloopv1.Hello) (*seats.Ticket, error) {
+func (a *Admission) ticketOf(hello *netloopv1.Hello) (*seats.Ticket, error) {
 	text := hello.GetTicket()
-	if text == "" || r.spec.Code != "" && text == r.spec.Code {
+	if text == "" || a.spec.Code != "" && text == a.spec.Code {
 		return nil, nil
 	}
-	t, err := r.seats.Show(text, r.clock.Now())
-	if errors.Is(err, seats.ErrTicket) && !r.spec.Private && len(hello.GetResume().GetToken()) > 0 {
+	t, err := a.seats.Show(text, a.clock.Now())
+	if errors.Is(err, seats.ErrTicket) && !a.spec.Private && len(hello.GetResume().GetToken()) > 0 {
 		return nil, nil
 	}
 	return t, err
@@ -93,10 +123,19 @@ func (r *Room) ticketOf(hello *netloopv1.Hello) (*seats.Ticket, error) {
 // admission decides. The transport also asks before it spends resources on a connection. hear
 // reports that it still reads the hello of some of them, because they may have a seat here or are
 // to be told the reason in words. Any goroutine may call it.
-func (r *Room) Refusing() (code transport.Code, hear bool) {
-	full, awaited := r.seats.Full(r.spec.SameSubject, r.clock.Now())
+func (a *Admission) Refusing() (code transport.Code, hear bool) {
+	code, hear = a.refusal()
+	if code == transport.CodeFull && a.spectators != nil {
+		return a.spectators.refusal()
+	}
+	return code, hear
+}
+
+// refusal is Refusing for the seats of this admission alone.
+func (a *Admission) refusal() (code transport.Code, hear bool) {
+	full, awaited := a.seats.Full(a.spec.SameSubject, a.clock.Now())
 	switch {
-	case r.Overload() >= overload.Refusing:
+	case a.load.Level() >= overload.Refusing:
 		return transport.CodeBusy, awaited
 	case full:
 		return transport.CodeFull, true
@@ -107,20 +146,20 @@ func (r *Room) Refusing() (code transport.Code, hear bool) {
 // refuseNewcomer refuses a client without a ticket, unless the room admits all clients. Only
 // admission can determine whether a newcomer has a seat in the room as a player. If it may have
 // one, refuseNewcomer returns no error, and in otherwise the error for a newcomer without a seat.
-func (r *Room) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error) {
-	players, dropped := r.seats.Returning(r.spec.SameSubject)
-	if r.spec.Private && hello.GetTicket() == "" {
-		err = ErrUnknown(r.spec.Name) // The error must not reveal that the room exists.
+func (a *Admission) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error) {
+	players, dropped := a.seats.Returning(a.spec.SameSubject)
+	if a.spec.Private && hello.GetTicket() == "" {
+		err = ErrUnknown(a.spec.Name) // The error must not reveal that the room exists.
 		if players {
 			return err, nil
 		}
 		return nil, err
 	}
-	switch code, _ := r.Refusing(); {
+	switch code, _ := a.refusal(); {
 	case code == 0:
 		return nil, nil
 	case code == transport.CodeFull:
-		return nil, seats.ErrFull(r.spec.MaxClients)
+		return nil, seats.ErrFull(a.spec.MaxClients)
 	case dropped:
 		return errOverloaded, nil
 	}
@@ -136,23 +175,62 @@ func ErrUnknown(name string) error {
 
 // Reserve reserves seats and returns one ticket for each: for all seats, or none. Any goroutine
 // may call it.
-func (r *Room) Reserve(res Reservation) ([]string, error) {
-	if why := r.refusing.Load(); why != nil {
+func (a *Admission) Reserve(res Reservation) ([]string, error) {
+	a = a.of(res.Spectator)
+	if why := a.refusing.Load(); why != nil {
 		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
 	}
-	return r.seats.Reserve(res, r.spec.Name, r.clock.Now())
+	return a.seats.Reserve(res, a.spec.Name, a.clock.Now())
 }
 
 // Lock stops or permits the admission of clients with neither a ticket nor a seat. Any goroutine
 // may call it and Locked.
-func (r *Room) Lock(locked bool) { r.seats.Lock(locked) }
+func (a *Admission) Lock(locked bool) {
+	a.seats.Lock(locked)
+	if a.spectators != nil {
+		a.spectators.Lock(locked)
+	}
+}
 
 // Locked reports whether the room is locked.
-func (r *Room) Locked() bool { return r.seats.Locked() }
+func (a *Admission) Locked() bool { return a.seats.Locked() }
+
+// AllowMoves lets clients ask to move to another room. Call it before the first tick.
+func (a *Admission) AllowMoves() { a.moves = true }
+
+// Count returns the numbers of players and spectators in the room or being admitted, and of
+// reserved seats.
+func (a *Admission) Count() (players, spectators, reserved int) {
+	players, spectators, reserved = a.seats.Count(a.clock.Now())
+	if a.spectators != nil {
+		_, watching, kept := a.spectators.Count()
+		spectators, reserved = spectators+watching, reserved+kept
+	}
+	return players, spectators, reserved
+}
+
+// Seats returns the number of clients in the room or being admitted, without delayed spectators.
+func (a *Admission) Seats() int {
+	players, spectators, _ := a.seats.Count(a.clock.Now())
+	return players + spectators
+}
+
+// Players returns how many seats of players are taken or reserved.
+func (a *Admission) Players() int { return a.seats.Players(a.clock.Now()) }
+
+// vacate stops an empty room from giving seats, and reports whether no seat is taken or reserved.
+func (a *Admission) vacate(why *transport.Closed) bool {
+	if a.spectators != nil {
+		if _, _, reserved := a.spectators.Count(); reserved > 0 {
+			return false
+		}
+	}
+	return a.seats.Vacate(a.clock.Now(), why)
+}
 
 // minor returns the minor version of the schema that is in force with a client.
-func (r *Room) minor(hello *netloopv1.Hello) int {
-	return int(min(uint32(r.schema.Minor), hello.GetMinor()))
+func (a *Admission) minor(hello *netloopv1.Hello) int {
+	return int(min(uint32(a.schema.Minor), hello.GetMinor()))
 }
 
 // errAdmitGone is the error of an OnAdmit function that has ended its goroutine.
@@ -160,78 +238,116 @@ var errAdmitGone = errors.New("netloop: OnAdmit called runtime.Goexit")
 
 // askToAdmit asks the game on a goroutine of its own, so that a function that ends its goroutine
 // does not end the connection's.
-func (r *Room) askToAdmit(ctx context.Context, join *Join) error {
+func (a *Admission) askToAdmit(ctx context.Context, join *Join) error {
 	answer := make(chan error, 1) // One sender, one value.
 	go func() {
 		err := errAdmitGone
 		defer func() { answer <- err }()
-		err = r.game.Admit(ctx, join)
+		err = a.game.Admit(ctx, join)
 	}()
 	return <-answer
 }
 
-// Refusal turns an error of an admission hook into the refusal that the client reads.
-func (r *Room) Refusal(hook string, err error, remote string) error {
-	code, text := r.reason(hook, err, &r.aside, "client", remote)
-	if errors.Is(err, context.DeadlineExceeded) {
-		code, text = transport.CodeTimeout, "admission took too long"
-	}
-	return &transport.Refusal{Code: code, Text: text}
-}
-
 // admission creates a client's session config, its welcome, and the secret of its seat. conn
 // counts the client's connections.
-func (r *Room) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *transport.Admission {
+func (a *Admission) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *transport.Admission {
 	resume := hello.GetResume()
-	e.resumable = resume != nil && r.spec.KeepDropped > 0
+	e.resumable = resume != nil && a.spec.KeepDropped > 0
 	if e.join == nil {
 		e.received, e.kept = resume.GetReceived(), resume.GetKept()
 	}
 	var secret []byte
 	var keep time.Duration
 	if e.resumable {
-		secret, keep = r.seats.Issue(e.seat), r.spec.KeepDropped
+		secret, keep = a.seats.Issue(e.seat), a.spec.KeepDropped
 	}
 	id := e.seat.ID
-	epoch := r.epoch.Load()
+	epoch := a.epoch.Load()
 	var scale *netloopv1.TimeScale
-	if *r.scale.Load() != loop.Unscaled {
-		now := r.timeScale()
+	if !a.scale.isDefault() {
+		now := a.scale.message()
 		scale = &netloopv1.TimeScale{Num: now.Num, Den: now.Den, Tick: now.Tick, ScaledNs: uint64(now.At), Fraction: now.Fraction}
 	}
 	return &transport.Admission{
 		Welcome: &netloopv1.Welcome{
 			Protocol:    schema.ProtocolVersion,
-			Minor:       uint32(r.minor(hello)),
+			Minor:       uint32(a.minor(hello)),
 			ClientId:    id,
-			InstanceId:  r.cfg.Instance,
-			Room:        r.spec.Name,
-			TickRate:    &netloopv1.Rate{Num: r.spec.Rate.Num, Den: r.spec.Rate.Den},
-			FixedRate:   &netloopv1.Rate{Num: r.spec.Fixed.Num, Den: r.spec.Fixed.Den},
-			SendEvery:   uint32(r.spec.SendEvery),
+			InstanceId:  a.cfg.Instance,
+			Room:        a.spec.Name,
+			TickRate:    &netloopv1.Rate{Num: a.spec.Rate.Num, Den: a.spec.Rate.Den},
+			FixedRate:   &netloopv1.Rate{Num: a.spec.Fixed.Num, Den: a.spec.Fixed.Den},
+			SendEvery:   uint32(a.spec.SendEvery),
 			Epoch:       &netloopv1.Epoch{Tick: epoch.Tick, ServerNs: uint64(epoch.At)},
-			ServerNs:    uint64(r.clock.Now()),
-			Fingerprint: r.schema.Fingerprint(),
+			ServerNs:    uint64(a.clock.Now()),
+			Fingerprint: a.schema.Fingerprint(),
 			TimeScale:   scale,
 			ResumeToken: secret,
 			KeepNs:      uint64(keep),
 			Resumed:     e.join == nil,
 			Spectator:   e.who.Spectator,
-			Moves:       r.moves,
-			Handles:     *r.handles.Load(),
+			Moves:       a.moves,
+			Handles:     *a.handled.Load(),
 		},
 		Session: transport.SessionConfig{
-			ID: id, Conn: conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
-			Size: r.schema.Size, Limits: r.cfg.LinkLimits,
-			Moves: hello.GetMoves(), AskMoves: r.moves,
-			Sent: r.sent.sender(id),
+			ID: id, Conn: conn, Inbox: a.inbox, Clock: a.clock.Now, Stats: a.cfg.Stats, Decode: a.schema.Decode,
+			Size: a.schema.Size, Limits: a.cfg.LinkLimits,
+			Moves: hello.GetMoves(), AskMoves: a.moves,
+			Sent: a.sent.sender(id),
 		},
 		Who: e.who,
 		Joined: func(session *transport.Session) {
-			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: r.clock.Now(), Decoded: e})
-			r.seats.AddSession(session)
+			a.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: a.clock.Now(), Decoded: e})
+			a.seats.AddSession(session)
 		},
 	}
+}
+
+// End rejects all joins from now on, and tells the server. Any goroutine may call it.
+func (a *Admission) End(code transport.Code, text string) {
+	a.refuse(code, text)
+	a.cfg.Server.EndAdmission(code, text)
+}
+
+func (a *Admission) refuse(code transport.Code, text string) {
+	a.refusing.CompareAndSwap(nil, &transport.Closed{Code: code, Text: text})
+}
+
+// setEpoch stores the epoch of a tick, for welcomes.
+func (a *Admission) setEpoch(e loop.Epoch) {
+	if e != *a.epoch.Load() {
+		a.epoch.Store(new(e))
+	}
+}
+
+// Closing reports whether the room admits no more clients because it ends.
+func (a *Admission) Closing() bool { return a.refusing.Load() != nil }
+
+// applyPenalty applies a client's penalty. While it waits, the client has no seat yet, and no
+// longer counts among the unadmitted connections: there are few of those per address, and a
+// flooder's neighbours would have none left.
+func (a *Admission) applyPenalty(ctx context.Context, j *Join) error {
+	wait, ok := a.penalties.turn(j.Holder(), a.clock.Now())
+	if !ok {
+		a.metrics.Drops.Add(1, "admission", "flood")
+		return errFlood
+	}
+	if wait == 0 {
+		return nil
+	}
+	transport.Approved(ctx)
+	turn, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	<-turn.Done()
+	if ctx.Err() != nil {
+		return errFlood // The client has given up, or its admission had taken most of the time.
+	}
+	return nil
+}
+
+// penalise starts a penalty for a client that floods.
+func (a *Admission) penalise(c *Client) {
+	a.penalties.add(c.join.Holder().Key, a.clock.Now())
 }
 
 // admitted is the result of an admission, new or resumed, for the tick that takes it.
@@ -247,3 +363,23 @@ type admitted struct {
 	kept      bool   // it has its copies of the state
 	addr      string
 }
+
+// The parts of package seats that callers of a room use.
+type (
+	Join        = seats.Join
+	Reservation = seats.Reservation
+	SameSubject = seats.SameSubject
+)
+
+// The policies for a second connection of a player.
+const (
+	TakeOver = seats.TakeOver
+	Refuse   = seats.Refuse
+	Allow    = seats.Allow
+)
+
+// ErrTicket is the error of each invalid ticket.
+var ErrTicket = seats.ErrTicket
+
+// TicketRoom returns the name of the room of a ticket; false if the text is not a ticket.
+func TicketRoom(ticket string) (string, bool) { return seats.TicketRoom(ticket) }

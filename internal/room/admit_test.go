@@ -34,7 +34,7 @@ func TestSeatIsTakenAfterApproval(t *testing.T) {
 			slow <- err
 		}()
 		synctest.Wait()
-		if seats, code := f.room.Seats(), refusing(f); seats != 0 || code != 0 {
+		if seats, code := f.room.Admission.Seats(), refusing(f); seats != 0 || code != 0 {
 			t.Errorf("whoever waits for approval has %d seats, and newcomers are told %v", seats, code)
 		}
 		s := f.mustEnter("", "10.1.2.4:1")
@@ -42,7 +42,7 @@ func TestSeatIsTakenAfterApproval(t *testing.T) {
 		wantFull(t, <-slow)
 		_, err := f.enter("", "10.1.2.5:1")
 		wantFull(t, err)
-		if seats, code := f.room.Seats(), refusing(f); seats != 1 || code != netloop.CodeFull || asked != 2 {
+		if seats, code := f.room.Admission.Seats(), refusing(f); seats != 1 || code != netloop.CodeFull || asked != 2 {
 			t.Errorf("%d seats are taken, newcomers are told %v, and the game was asked %d times", seats, code, asked)
 		}
 		f.gone(s)
@@ -76,7 +76,7 @@ func TestFullRoomHearsWhoMayBelongThere(t *testing.T) {
 	}
 	s.End(transport.Closed{Code: netloop.CodeLost})
 	f.step()
-	if code, hear := f.room.Refusing(); code != 0 || !hear {
+	if code, hear := f.room.Admission.Refusing(); code != 0 || !hear {
 		t.Error("while a client is awaited, newcomers are told", code)
 	}
 	_, err = f.enter("", "10.1.2.4:1")
@@ -108,7 +108,7 @@ func TestFullRoomHearsWhoMayBelongThere(t *testing.T) {
 }
 
 func refusing(f *flooded) transport.Code {
-	code, _ := f.room.Refusing()
+	code, _ := f.room.Admission.Refusing()
 	return code
 }
 

@@ -25,8 +25,8 @@ type Answer struct {
 type Asker func(from *Client, msg any) (result any, err error)
 
 // HandleCall registers the handler of a call that is answered at once.
-func (r *Room) HandleCall(m *schema.Method, fn Asker) error {
-	return r.Handle(m, func(from *Client, it *rpcqueue.Item) error {
+func (q *Messages) HandleCall(m *schema.Method, fn Asker) error {
+	return q.Handle(m, func(from *Client, it *rpcqueue.Item) error {
 		result, err := fn(from, it.Msg)
 		if err != nil {
 			from.refuse(it, err)
@@ -37,17 +37,17 @@ func (r *Room) HandleCall(m *schema.Method, fn Asker) error {
 }
 
 // HandleLater registers the handler of a call that is answered at once or in a later tick.
-func (r *Room) HandleLater(m *schema.Method, fn func(from *Client, msg any, o *Answer)) error {
-	return r.Handle(m, func(from *Client, it *rpcqueue.Item) error {
+func (q *Messages) HandleLater(m *schema.Method, fn func(from *Client, msg any, o *Answer)) error {
+	return q.Handle(m, func(from *Client, it *rpcqueue.Item) error {
 		o := from.newAnswer(m, it)
 		if o == nil {
-			err := transport.Refuse(transport.CodeBusy, "%s: %d answers are owed already", m.Queue.Name, r.cfg.Answers)
+			err := transport.Refuse(transport.CodeBusy, "%s: %d answers are owed already", m.Queue.Name, q.cfg.Answers)
 			from.refuse(it, err)
 			return err
 		}
-		r.deferred = o
+		q.deferred = o
 		fn(from, it.Msg, o)
-		r.deferred = nil
+		q.deferred = nil
 		return nil
 	})
 }
@@ -110,7 +110,7 @@ func (o *Answer) Send(result any, err error) {
 
 // send sends a result, or an error if the result cannot be encoded.
 func (c *Client) send(m *schema.Method, call uint64, result any) error {
-	payload, err := c.room.encode(&m.Out, true, result)
+	payload, err := c.room.Messages.encode(&m.Out, true, result)
 	if err != nil {
 		c.refuseCall(m.Queue.ID, call, err)
 		return err
@@ -122,38 +122,30 @@ func (c *Client) send(m *schema.Method, call uint64, result any) error {
 // Encode returns the payload of a message, valid until the next call: sessions copy it. It panics
 // if the message exceeds the limits of its declaration or of the wire, because the sender is the
 // game itself.
-func (r *Room) Encode(m *schema.Method, msg any) []byte {
-	payload, err := r.encode(&m.In, m.Queue.Reliable, msg)
+func (q *Messages) Encode(m *schema.Method, msg any) []byte {
+	payload, err := q.encode(&m.In, m.Queue.Reliable, msg)
 	if err != nil {
 		panic(fmt.Sprintf("netloop: sending %q: %v", m.Queue.Name, err))
 	}
 	return payload
 }
 
-func (r *Room) encode(c *schema.Codec, reliable bool, msg any) ([]byte, error) {
-	payload, err := c.Append(r.payload[:0], msg)
+func (q *Messages) encode(c *schema.Codec, reliable bool, msg any) ([]byte, error) {
+	payload, err := c.Append(q.payload[:0], msg)
 	if err == nil {
 		err = transport.CheckPayload(len(payload), reliable)
 	}
 	if err == nil {
-		r.payload = payload
+		q.payload = payload
 	}
 	return payload, err
 }
 
 // Send sends a message to the client, with the flush of this tick.
 func (c *Client) Send(m transport.Message) {
-	if c.Camera() {
-		c.room.camera.hear(m)
+	if c.IsFeed() {
+		c.room.feed.send(m)
 	} else if c.session != nil { // nil once the feed's client has left.
 		c.session.Send(m)
 	}
-}
-
-// StateTick returns the tick of the first snapshot that holds the current state.
-func (r *Room) StateTick() uint64 {
-	if r.captured == r.now.Tick {
-		return r.now.Tick + 1 // Changes after the capture are part of the next snapshot.
-	}
-	return r.now.Tick
 }

@@ -17,9 +17,10 @@ const (
 	questionTime = time.Millisecond
 )
 
-// questions let other goroutines inspect the room's state: the room runs each inspection after its
+// Questions let other goroutines inspect the room's state: the room runs each inspection after its
 // next tick. Without a question it costs one lock.
-type questions struct {
+type Questions struct {
+	*core
 	mu      sync.Mutex
 	waiting []question // under mu
 	// time by which earlier questions exceeded their budget; belongs to the room's goroutine
@@ -36,13 +37,12 @@ type question struct {
 
 // Ask returns the result of look after the next tick, or after a later one if many ask. Any
 // goroutine may call it.
-func (r *Room) Ask(ctx context.Context, look func(tick uint64) any) (any, error) {
-	return r.ask(ctx, func(tick uint64, _ func() bool) (any, bool) { return look(tick), true })
+func (q *Questions) Ask(ctx context.Context, look func(tick uint64) any) (any, error) {
+	return q.ask(ctx, func(tick uint64, _ func() bool) (any, bool) { return look(tick), true })
 }
 
-func (r *Room) ask(ctx context.Context, look func(uint64, func() bool) (any, bool)) (any, error) {
+func (q *Questions) ask(ctx context.Context, look func(uint64, func() bool) (any, bool)) (any, error) {
 	answer := make(chan any, 1) // Size 1: a caller that no longer waits does not block the tick.
-	q := &r.questions
 	q.mu.Lock()
 	if len(q.waiting) >= maxQuestions {
 		q.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *Room) ask(ctx context.Context, look func(uint64, func() bool) (any, boo
 	}
 	q.waiting = append(q.waiting, question{look, answer})
 	q.mu.Unlock()
-	r.rouse()
+	q.Sleep.rouse()
 	select {
 	case v := <-answer:
 		return v, nil
@@ -60,15 +60,14 @@ func (r *Room) ask(ctx context.Context, look func(uint64, func() bool) (any, boo
 }
 
 // some reports whether a question waits. Any goroutine may call it.
-func (q *questions) some() bool {
+func (q *Questions) some() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting) > 0
 }
 
 // answer answers the waiting questions in their order, within the time budget.
-func (r *Room) answer(tick uint64) {
-	q := &r.questions
+func (q *Questions) answer(tick uint64) {
 	budget := questionTime - q.overrun
 	if q.overrun = max(0, -budget); budget <= 0 {
 		return
@@ -78,8 +77,8 @@ func (r *Room) answer(tick uint64) {
 	if len(q.waiting) == 0 {
 		return
 	}
-	began := r.clock.Now()
-	left := func() bool { return r.clock.Now()-began < budget }
+	began := q.clock.Now()
+	left := func() bool { return q.clock.Now()-began < budget }
 	for len(q.waiting) > 0 && left() {
 		w := q.waiting[0]
 		v, done := w.look(tick, left)
@@ -90,29 +89,29 @@ func (r *Room) answer(tick uint64) {
 		q.waiting[0] = question{}
 		q.waiting = q.waiting[1:]
 	}
-	q.overrun = max(0, r.clock.Now()-began-budget)
+	q.overrun = max(0, q.clock.Now()-began-budget)
 }
 
 // View returns a description of the loop between two ticks.
-func (r *Room) View() loop.View { return r.viewAt(r.in.Tick, r.loop.Dump()) }
+func (q *Questions) View() loop.View { return q.viewAt(q.in.Tick, q.loop.Dump()) }
 
 // lookAtOnce is the number of systems described between two reads of the clock: some 50 µs.
 const lookAtOnce = 32
 
 // AskView returns a description of the loop after the next tick, or gathered over several ticks if
 // it has many systems. Any goroutine may call it.
-func (r *Room) AskView(ctx context.Context) (any, error) {
+func (q *Questions) AskView(ctx context.Context) (any, error) {
 	var d loop.Dumper
-	v, err := r.ask(ctx, func(tick uint64, left func() bool) (any, bool) {
+	v, err := q.ask(ctx, func(tick uint64, left func() bool) (any, bool) {
 		if d == nil {
-			d = r.loop.Dumper()
+			d = q.loop.Dumper()
 		}
 		for more := true; more; {
 			if more = d.Take(lookAtOnce); more && !left() {
 				return nil, false
 			}
 		}
-		return r.viewAt(tick, nil), true
+		return q.viewAt(tick, nil), true
 	})
 	if err != nil {
 		return nil, err
@@ -122,9 +121,9 @@ func (r *Room) AskView(ctx context.Context) (any, error) {
 	return view, nil
 }
 
-func (r *Room) viewAt(tick uint64, stages []loop.DumpStage) loop.View {
+func (q *Questions) viewAt(tick uint64, stages []loop.DumpStage) loop.View {
 	return loop.View{
-		Tick: tick, Rate: r.spec.Rate.String(), FixedRate: r.spec.Fixed.String(),
-		Scale: r.loop.Scale().Speed(), Quarantined: r.loop.Quarantined(), Stages: stages,
+		Tick: tick, Rate: q.spec.Rate.String(), FixedRate: q.spec.Fixed.String(),
+		Scale: q.loop.Scale().Speed(), Quarantined: q.loop.Quarantined(), Stages: stages,
 	}
 }

@@ -17,7 +17,7 @@ func TestQuestionsWaitForATickUpToABound(t *testing.T) {
 	for range 2 {
 		seen := 0
 		ask := func() error {
-			_, err := b.room.Ask(gone, func(uint64) any { seen++; return nil })
+			_, err := b.room.Questions.Ask(gone, func(uint64) any { seen++; return nil })
 			return err
 		}
 		for range room.MaxQuestions {

@@ -30,15 +30,15 @@ func newAsking(t *testing.T) *asking {
 func (a *asking) ask(n int, takes time.Duration) {
 	a.t.Helper()
 	for range n {
-		begun := a.room.Questions()
+		begun := a.room.WaitingQuestions()
 		go func() {
-			v, err := a.room.Ask(a.t.Context(), func(tick uint64) any { a.clock.Advance(takes); return tick })
+			v, err := a.room.Questions.Ask(a.t.Context(), func(tick uint64) any { a.clock.Advance(takes); return tick })
 			if err != nil {
 				a.t.Error(err)
 			}
 			a.answers <- v.(uint64)
 		}()
-		for a.room.Questions() == begun {
+		for a.room.WaitingQuestions() == begun {
 			runtime.Gosched()
 		}
 	}
@@ -82,24 +82,24 @@ func TestALargeLoopIsDescribedOverSeveralTicks(t *testing.T) {
 	b.server.UseClock(&slow{virtual})
 	view := make(chan loop.View, 1)
 	go func() {
-		v, err := b.room.AskView(t.Context())
+		v, err := b.room.Questions.AskView(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
 		view <- v.(loop.View)
 	}()
-	for b.room.Questions() == 0 {
+	for b.room.WaitingQuestions() == 0 {
 		runtime.Gosched()
 	}
 	n := 0
-	for ; b.room.Questions() > 0; n++ {
+	for ; b.room.WaitingQuestions() > 0; n++ {
 		b.step()
 	}
 	got := <-view
 	if n < 10 || n > systems {
 		t.Errorf("it took %d ticks", n)
 	}
-	want := b.room.View()
+	want := b.room.Questions.View()
 	for i, stage := range want.Stages {
 		if len(got.Stages[i].Systems) != len(stage.Systems) {
 			t.Fatalf("%v has %d systems, want %d", stage.Stage, len(got.Stages[i].Systems), len(stage.Systems))

@@ -1,13 +1,10 @@
 package room
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/netvar"
-	"github.com/netloop/netloop/internal/room/seats"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -41,7 +38,7 @@ type Client struct {
 	toTell    bool   // its feedback on inputs has to be sent
 	unsent    uint64 // acknowledged ranges with packets that were never sent
 
-	came time.Duration // game time of its join
+	joinedAt time.Duration // game time of its join
 
 	// Game time from which on it may repeat a request: for the full state, for digests.
 	fullFrom, digestFrom time.Duration
@@ -75,7 +72,7 @@ func (c *Client) Connected() bool { return c.joined && c.kicked == nil && c.drop
 
 // Silent returns the game time since the client's last arrival.
 func (c *Client) Silent() time.Duration {
-	if c.Camera() {
+	if c.IsFeed() {
 		return 0
 	}
 	return c.room.now.GameTime - c.heard
@@ -111,14 +108,6 @@ func (c *Client) Move(ticket string) {
 	}
 }
 
-// depart removes a moving client and tells its connection the ticket.
-func (r *Room) depart(c *Client) {
-	r.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
-	r.leave(c, &transport.Closed{Code: transport.CodeMoved})
-	r.seats.RemoveSession(c.session) // The end of this room no longer concerns the session.
-	c.session.Move(c.moving)
-}
-
 // budgetTicks is for how many ticks a client's unused budget accumulates, or for the interval
 // between two snapshots of an overloaded server if that is longer. A longer time would permit
 // bursts that its link could not take.
@@ -142,158 +131,14 @@ func (c *Client) observeLink() {
 	if c.dropped != nil {
 		return
 	}
-	link := c.room.feed.link(c)
+	link := c.room.source.link(c)
 	if link.LastArrival != c.link.LastArrival {
 		c.window.Arrived(link.LastArrival)
 		c.heard = max(c.heard, c.room.heardAt(link.LastArrival))
 		if !c.spoke {
 			c.spoke, c.known = true, true
-			c.room.seats.Heard(c.seat, c.conn)
+			c.room.Admission.seats.Heard(c.seat, c.conn)
 		}
 	}
 	c.link = link
 }
-
-// join adds a client, or closes its connection if the game refuses it.
-func (r *Room) join(c *Client, e *admitted, s *transport.Session) {
-	r.seats.Take(c.seat, c.join.Spectator)
-	c.peer = r.world.NewPeer(r.now.Tick)
-	c.came = r.now.GameTime
-	if r.visits.often(c.join.Holder().Key, c.came) {
-		c.peer.Slow()
-	}
-	c.peer.Handle = c
-	c.connect(e, s)
-	c.SetBudget(0)
-	r.game.Enter(c)
-	r.clients.add(c)
-	r.rpcs.Enter(c.id, c.join.Holder())
-	c.joined = true
-	r.from = c
-	defer r.forget()
-	if err := r.game.Join(c); err != nil {
-		code, text := r.reason("OnJoin", err, &r.guard)
-		c.Kick(code, text)
-		return
-	}
-	s.Accept(0)
-	c.tellRoom()
-}
-
-// leave removes a client: exactly once for each that joined.
-func (r *Room) leave(c *Client, why *transport.Closed) {
-	if c.kicked != nil {
-		why = c.kicked
-	}
-	if c.dropped == nil { // Otherwise it was counted when it was dropped.
-		r.lostInStall(c, why)
-	}
-	// Set by the limits, by the game, or because its inbox was full.
-	if why.Code == transport.CodeFlood {
-		r.penalise(c)
-	}
-	r.visits.left(c.join.Holder().Key, c.came, r.now.GameTime)
-	r.from = c
-	defer r.forget()
-	r.game.Leave(c, why)
-	r.rpcs.Forget(c.id)
-	for o := range r.world.Owned(c.id) {
-		r.Disown(o)
-	}
-	r.world.ClosePeer(c.peer)
-	r.clients.remove(c)
-	r.game.Left(c)
-	c.joined, c.answers = false, nil
-	r.emptySince = r.now.GameTime
-	r.seats.Leave(c.seat)
-}
-
-func (r *Room) forget() { r.from = nil }
-
-// Disown keeps or despawns an object of an absent owner. An owner that has left must not keep any
-// object: an object assigned to it too late would never be removed.
-func (r *Room) Disown(o *netvar.Object) {
-	if r.game.Keeps(o) {
-		r.world.SetOwner(o, 0)
-		return
-	}
-	r.world.Despawn(o)
-}
-
-// Client returns the client with the id, if it is in the room.
-func (r *Room) Client(id uint64) (*Client, bool) {
-	if c := r.camera.Client; c != nil && id == CameraID {
-		return c, true
-	}
-	return r.clients.get(id)
-}
-
-// Clients returns the clients in the order of their ids, the spectator feed last. The returned
-// list does not change while clients leave.
-func (r *Room) Clients() []*Client {
-	cs := &r.clients
-	if r.camera.Client == nil {
-		return cs.list
-	}
-	if cs.filmed == nil {
-		cs.filmed = append(slices.Clip(cs.list), r.camera.Client)
-	}
-	return cs.filmed
-}
-
-// clients holds the clients of a room in the order of their ids. The room's goroutine owns it.
-type clients struct {
-	list   []*Client // clients with connections: all but the spectator feed
-	filmed []*Client // the list and the spectator feed; nil after a change
-	last   *Client   // last result of get: the messages of one packet have one sender
-}
-
-func (cs *clients) get(id uint64) (*Client, bool) {
-	if cs.last != nil && cs.last.id == id {
-		return cs.last, true
-	}
-	i, ok := cs.find(id)
-	if !ok {
-		return nil, false
-	}
-	cs.last = cs.list[i]
-	return cs.last, true
-}
-
-func (cs *clients) find(id uint64) (int, bool) {
-	return slices.BinarySearchFunc(cs.list, id, func(c *Client, id uint64) int { return cmp.Compare(c.id, id) })
-}
-
-func (cs *clients) add(c *Client) {
-	i, _ := cs.find(c.id)
-	cs.filmed = nil
-	cs.list = slices.Insert(cs.list, i, c)
-}
-
-func (cs *clients) remove(c *Client) {
-	cs.last, cs.filmed = nil, nil
-	if i, ok := cs.find(c.id); ok {
-		// A running iteration keeps its list.
-		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1)
-	}
-}
-
-// The parts of package seats that callers of a room use.
-type (
-	Join        = seats.Join
-	Reservation = seats.Reservation
-	SameSubject = seats.SameSubject
-)
-
-// The policies for a second connection of a player.
-const (
-	TakeOver = seats.TakeOver
-	Refuse   = seats.Refuse
-	Allow    = seats.Allow
-)
-
-// ErrTicket is the error of each invalid ticket.
-var ErrTicket = seats.ErrTicket
-
-// TicketRoom returns the name of the room of a ticket; false if the text is not a ticket.
-func TicketRoom(ticket string) (string, bool) { return seats.TicketRoom(ticket) }

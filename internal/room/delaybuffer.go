@@ -11,137 +11,139 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// reel is the delay buffer: data recorded for the spectator feed that the delayed spectators have
-// not been sent yet. The played room's goroutine adds to its end, the goroutine of the spectator
-// room takes from its head.
-type reel struct {
+// delayBuffer holds the data of the spectator feed until the delayed spectators are sent it. The
+// played room's goroutine adds to its end, the goroutine of the spectator room takes from its
+// head.
+type delayBuffer struct {
 	delay time.Duration
-	most  int    // in bytes: see maxReel
+	most  int    // in bytes: see maxDelayBuffer
 	rouse func() // wakes the spectator room
 
 	mu     sync.Mutex
-	shots  fifo.Queue[shot]
-	pool   fifo.Pool[shot]
+	ticks  fifo.Queue[delayedTick]
+	pool   fifo.Pool[delayedTick]
 	bytes  int
-	newest take // take of the newest shot added
-	ended  bool // the last shot has been added
+	newest stamp // of the newest tick added
+	ended  bool  // the last tick has been added
 }
 
-// shot holds the data of one tick for the spectator feed.
-type shot struct {
-	take
+// delayedTick holds the data of one tick for the spectator feed.
+type delayedTick struct {
+	stamp
 	packets, large [][]byte
 	messages       []transport.Message
-	scale          *loop.Scale       // nil: as in the shot before
-	end            *transport.Closed // nil: not the last shot
+	scale          *loop.Scale       // nil: as in the tick before
+	end            *transport.Closed // nil: not the last tick
 }
 
-// take identifies the tick of a shot.
-type take struct {
+// stamp is the number and the time of a tick.
+type stamp struct {
 	tick  uint64
 	at    time.Duration // begin of the tick
 	epoch loop.Epoch    // in force at that tick
 }
 
-// maxReel limits the bytes of a reel. While the reel is full, the feed gets neither snapshots nor
-// messages; the messages are lost, and the next snapshot holds all changes since.
-const maxReel = 64 << 20
+// maxDelayBuffer limits the bytes of a delay buffer. While the buffer is full, the feed gets
+// neither snapshots nor messages; the messages are lost, and the next snapshot holds all changes
+// since.
+const maxDelayBuffer = 64 << 20
 
-// shotSize is counted per shot and per message, beside their payload.
-const shotSize = 256
+// entrySize is counted per tick and per message, beside their payload.
+const entrySize = 256
 
-// size returns the bytes that the shot is counted as.
-func (s *shot) size() int {
-	n := shotSize
-	for _, b := range s.packets {
+// size returns the bytes that the tick is counted as.
+func (t *delayedTick) size() int {
+	n := entrySize
+	for _, b := range t.packets {
 		n += len(b)
 	}
-	for _, b := range s.large {
+	for _, b := range t.large {
 		n += len(b)
 	}
-	for i := range s.messages {
-		n += sizeOf(&s.messages[i])
+	for i := range t.messages {
+		n += sizeOf(&t.messages[i])
 	}
 	return n
 }
 
 // sizeOf returns the bytes that a message is counted as.
-func sizeOf(m *transport.Message) int { return shotSize + len(m.Payload) }
+func sizeOf(m *transport.Message) int { return entrySize + len(m.Payload) }
 
-// size returns the bytes of all waiting shots.
-func (l *reel) size() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.bytes
+// size returns the bytes of all waiting ticks.
+func (b *delayBuffer) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes
 }
 
-// takes reports whether the reel has room left after another first bytes.
-func (l *reel) takes(first int) bool { return l.size()+first < l.most }
+// hasSpace reports whether the buffer has space left after another n bytes.
+func (b *delayBuffer) hasSpace(n int) bool { return b.size()+n < b.most }
 
-// add appends a shot, which belongs to the reel from now on. Shots after the last one are dropped.
-func (l *reel) add(s shot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
+// add appends a tick, which belongs to the buffer from now on. Ticks after the last one are
+// dropped.
+func (b *delayBuffer) add(t delayedTick) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
 		return
 	}
-	if s.end != nil {
-		s.tick, s.epoch = l.newest.tick, l.newest.epoch
+	if t.end != nil {
+		t.tick, t.epoch = b.newest.tick, b.newest.epoch
 	}
-	l.newest = s.take
-	waits := l.shots.Len() == 0 || s.end != nil
-	l.ended = s.end != nil
-	l.bytes += s.size()
-	*l.shots.Push(&l.pool) = s
+	b.newest = t.stamp
+	waits := b.ticks.Len() == 0 || t.end != nil
+	b.ended = t.end != nil
+	b.bytes += t.size()
+	*b.ticks.Push(&b.pool) = t
 	if waits {
-		l.rouse()
+		b.rouse()
 	}
 }
 
-// due describes the shots that may be shown at some moment.
+// due describes the ticks that may be shown at some moment.
 type due struct {
-	any         bool // the reel holds at least one shot, due or not
-	first, last take // the oldest shot, and the newest due shot
-	count       int  // number of due shots
-	ended       bool // no shot will be added
+	any         bool  // the buffer holds at least one tick, due or not
+	first, last stamp // the oldest tick, and the newest due tick
+	count       int   // number of due ticks
+	ended       bool  // no tick will be added
 }
 
-// due counts the shots of ticks that began at the given time or before. After the end of the reel
-// all shots are due if watched is false: there is no spectator left to show them to.
-func (l *reel) due(at time.Duration, watched bool) (d due) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := l.shots.Len()
-	d.ended = l.ended
+// due counts the ticks that began at the given time or before. After the end of the played room
+// all ticks are due if watched is false: there is no spectator left to show them to.
+func (b *delayBuffer) due(at time.Duration, watched bool) (d due) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := b.ticks.Len()
+	d.ended = b.ended
 	if n == 0 {
 		return d
 	}
-	d.any, d.first = true, l.shots.At(0).take
-	if d.count = n; !l.ended || watched {
-		d.count = l.countLocked(at)
+	d.any, d.first = true, b.ticks.At(0).stamp
+	if d.count = n; !b.ended || watched {
+		d.count = b.countLocked(at)
 	}
 	if d.count > 0 {
-		d.last = l.shots.At(d.count - 1).take
+		d.last = b.ticks.At(d.count - 1).stamp
 	}
 	return d
 }
 
-// countLocked counts the shots of ticks that began at the given time or before: mostly none, or a
+// countLocked counts the ticks that began at the given time or before: mostly none, or a
 // few.
-func (l *reel) countLocked(at time.Duration) (n int) {
-	for n < l.shots.Len() && l.shots.At(n).at <= at {
+func (b *delayBuffer) countLocked(at time.Duration) (n int) {
+	for n < b.ticks.Len() && b.ticks.At(n).at <= at {
 		n++
 	}
 	return n
 }
 
-// take removes the oldest shot.
-func (l *reel) take() (s shot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.shots.Pop(&l.pool, &s)
-	l.bytes -= s.size()
-	return s
+// take removes the oldest tick.
+func (b *delayBuffer) take() (t delayedTick) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ticks.Pop(&b.pool, &t)
+	b.bytes -= t.size()
+	return t
 }
 
 // clones copies packets, because their memory is reused.

@@ -2,7 +2,8 @@ package room
 
 import (
 	"errors"
-	"log/slog"
+	"sync/atomic"
+	"time"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/panicguard"
@@ -14,17 +15,54 @@ import (
 // The path of a message, from the poll that finds it decoded to the end of its handler:
 //
 //	receive    puts it into the queue of its stage, which may refuse it
-//	drainRPCs  at that stage lets the queue run its waiting messages
+//	drain      at that stage lets the queue run its waiting messages
 //	Handle     below the queue: its sender, the checks of its declaration, the game's function
 //	failed     the function returns an error; panicked, it panics
 //	refuse     answers with an error, if the message was a call
 
+// Messages is a room's queue of messages, with their handlers.
+type Messages struct {
+	*core
+	queue *rpcqueue.Queue[struct{}]
+	// measures the cost of messages: it affects decisions only through the source
+	tariff     *rpcqueue.Tariff
+	prices     []rpcqueue.Price                   // scratch of priceChanges
+	handled    atomic.Pointer[[]byte]             // methods with a handler, as in a welcome
+	deferred   *Answer                            // the answer that the running handler sends later
+	unanswered uint64                             // calls that reached no handler and got no answer
+	payload    []byte                             // scratch of Encode
+	limits     panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
+	penalise   func(*Client)
+}
+
+// open creates the queue.
+func (q *Messages) open() error {
+	q.queue = rpcqueue.New[struct{}](q.schema.RPCs())
+	q.handled.Store(&[]byte{0})
+	q.queue.OnPanic, q.queue.OnError, q.queue.OnLimit = q.panicked, q.failed, q.limited
+	q.tariff = rpcqueue.NewTariff(q.schema.RPCs(), func() time.Duration { return q.clock.Now() })
+	q.queue.Tariff = q.tariff
+	return q.queue.SetLimits(q.cfg.Limits)
+}
+
+// begin starts a tick.
+func (q *Messages) begin(in *loop.Input) {
+	q.queue.Begin(in.Tick, in.GameTime)
+	q.queue.SetPrices(q.source.prices())
+}
+
+// priceChanges returns the changed costs of messages. The slice is valid until the next call.
+func (q *Messages) priceChanges() []rpcqueue.Price {
+	q.prices = q.tariff.Changes(q.prices[:0])
+	return q.prices
+}
+
 // receive queues a message for its stage. The queue counts a message that it rejects, and the
 // caller of a call is told the reason. Messages of a client that was kicked, or refused by OnJoin,
 // are dropped.
-func (r *Room) receive(c *Client, a *transport.Arrival) {
+func (q *Messages) receive(c *Client, a *transport.Arrival) {
 	if c.kicked != nil {
-		r.metrics.Drops.Add(1, "rpc", "kicked")
+		q.metrics.Drops.Add(1, "rpc", "kicked")
 		return
 	}
 	it := rpcqueue.Item{
@@ -34,12 +72,12 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 	name := rpcqueue.UnknownName
 	m, ok := a.Method.(*schema.Method)
 	if it.NoRoom { // Its method was not looked up before.
-		m, ok = r.schema.Method(a.Message.Method)
+		m, ok = q.schema.Method(a.Message.Method)
 	}
 	if ok {
 		it.Method, name = &m.Queue, m.Queue.Name
 	}
-	out := r.rpcs.Push(it)
+	out := q.queue.Push(it)
 	if out.Queued() {
 		a.Held = 0 // It is held until its handler has ended.
 		return
@@ -51,13 +89,13 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 
 // charge counts a client's meaningless data as messages without a method, so that the limits of
 // messages apply.
-func (r *Room) charge(c *Client, messages uint64) {
+func (q *Messages) charge(c *Client, messages uint64) {
 	if c.kicked != nil {
-		r.metrics.Drops.Add(messages, "rpc", "kicked")
+		q.metrics.Drops.Add(messages, "rpc", "kicked")
 		return
 	}
 	for range messages { // The inbox limits their number.
-		r.rpcs.Push(rpcqueue.Item{From: c.id})
+		q.queue.Push(rpcqueue.Item{From: c.id})
 	}
 }
 
@@ -76,40 +114,40 @@ func outcomeCode(o rpcqueue.Outcome) transport.Code {
 	return transport.CodeRefused
 }
 
-// drainRPCs is the system rpc.drain: it runs the messages of a stage.
-func (r *Room) drainRPCs(s loop.Stage) {
-	r.watchdog.Stage(s)
-	r.rpcs.Drain(s, r)
+// drain is the system rpc.drain: it runs the messages of a stage.
+func (q *Messages) drain(s loop.Stage) {
+	q.watchdog.Stage(s)
+	q.queue.Drain(s, struct{}{})
 }
 
 // Handler handles a message. From is nil for a message that the server itself has posted.
 type Handler func(from *Client, it *rpcqueue.Item) error
 
 // Handle registers the handler of a method.
-func (r *Room) Handle(m *schema.Method, fn Handler) error {
-	if err := m.Belongs(r.schema); err != nil {
+func (q *Messages) Handle(m *schema.Method, fn Handler) error {
+	if err := m.Belongs(q.schema); err != nil {
 		return err
 	}
-	return r.handle(m, func(_ *Room, it *rpcqueue.Item) error {
-		if r.life.givenUp.Load() {
+	return q.handle(m, func(_ struct{}, it *rpcqueue.Item) error {
+		if q.givenUp.Load() {
 			return errSenderLeft
 		}
 		if it.From == 0 {
 			return fn(nil, it)
 		}
-		from, ok := r.clients.get(it.From)
+		from, ok := q.clients.get(it.From)
 		if !ok {
 			return errSenderLeft
 		}
-		r.from = from
-		defer r.forget()
-		if err := r.permits(m, from, it); err != nil {
+		q.from = from
+		defer q.forget()
+		if err := q.permits(m, from, it); err != nil {
 			if it.Call != 0 {
 				from.refuse(it, err)
 			}
 			return err
 		}
-		if r.life.givenUp.Load() { // While a check ran.
+		if q.givenUp.Load() { // While a check ran.
 			return errSenderLeft
 		}
 		return fn(from, it)
@@ -117,53 +155,50 @@ func (r *Room) Handle(m *schema.Method, fn Handler) error {
 }
 
 // handle registers a handler, and records for welcomes that the method has one.
-func (r *Room) handle(m *schema.Method, fn rpcqueue.Handler[*Room]) error {
-	if err := r.rpcs.Handle(&m.Queue, fn); err != nil {
+func (q *Messages) handle(m *schema.Method, fn rpcqueue.Handler[struct{}]) error {
+	if err := q.queue.Handle(&m.Queue, fn); err != nil {
 		return err
 	}
-	id, old := m.Queue.ID-1, *r.handles.Load()
+	id, old := m.Queue.ID-1, *q.handled.Load()
 	now := make([]byte, max(len(old), int(id/8)+1))
 	copy(now, old)
 	now[id/8] |= 1 << (id % 8)
-	r.handles.Store(&now)
+	q.handled.Store(&now)
 	return nil
 }
 
 // permits runs the checks of a client's message.
-func (r *Room) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error {
-	if from.join.Spectator && !m.Spectators {
-		return errWatches
+func (q *Messages) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error {
+	if err := from.maySend(m); err != nil {
+		return err
 	}
 	for i := range m.Checks {
-		if err := m.Checks[i].Ask(r.cfg.Tick, from.Game, it.Msg); err != nil {
+		if err := m.Checks[i].Ask(q.cfg.Tick, from.Game, it.Msg); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// errWatches rejects a spectator's message of a method for players.
-var errWatches = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "you only watch")}
-
 // errSenderLeft rejects a message of a client that has left in the same drain.
 var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: transport.Refuse(transport.CodeLeft, "its client has left")}
 
-// handlerFailed logs a handler's error. A refusal is an ordinary answer of the game.
-func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
+// failed logs a handler's error. A refusal is an ordinary answer of the game.
+func (q *Messages) failed(it *rpcqueue.Item, err error) {
 	if _, refused := transport.Declined(err); refused {
-		r.log.Log(r.ctx, slog.LevelDebug, "a handler refused", "method", it.Method.Name, "from", it.From, "error", err)
+		q.log.Debug("a handler refused", "method", it.Method.Name, "from", it.From, "error", err)
 		return
 	}
-	r.guard.Failed(handlerOf(it.Method), err, "from", it.From)
+	q.guard.Failed(handlerOf(it.Method), err, "from", it.From)
 }
 
-// handlerPanicked accounts for a handler's panic, and answers a call with an internal error,
+// panicked accounts for a handler's panic, and answers a call with an internal error,
 // unless it was answered before.
-func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
-	r.guard.Panicked(handlerOf(it.Method), v, stack, "from", it.From)
-	o := r.deferred
-	r.deferred = nil
-	switch c, ok := r.clients.get(it.From); {
+func (q *Messages) panicked(it *rpcqueue.Item, v any, stack []byte) {
+	q.guard.Panicked(handlerOf(it.Method), v, stack, "from", it.From)
+	o := q.deferred
+	q.deferred = nil
+	switch c, ok := q.clients.get(it.From); {
 	case !ok || it.Call == 0, o != nil && o.sent:
 	case o != nil:
 		o.sent = true
@@ -191,7 +226,7 @@ func (c *Client) mayRefuse() bool {
 	if c.refused++; c.refused <= maxRefusals {
 		return true
 	}
-	c.room.unanswered++
+	c.room.Messages.unanswered++
 	return false
 }
 
@@ -204,4 +239,51 @@ func (c *Client) refuseCall(method uint32, call uint64, err error) {
 	c.session.Send(transport.Message{
 		Method: method, Call: call, Reply: true, Reliable: true, Code: uint32(declined.Code), Text: declined.Text,
 	})
+}
+
+// RoomHandler handles a message of another room; from is nil for a message posted by the program.
+type RoomHandler func(from *Sender, it *rpcqueue.Item) error
+
+// HandleRoom registers the handler of a method that clients do not send.
+func (q *Messages) HandleRoom(m *schema.Method, fn RoomHandler) error {
+	if err := m.Belongs(q.schema); err != nil {
+		return err
+	}
+	return q.handle(m, func(_ struct{}, it *rpcqueue.Item) error {
+		switch {
+		case it.From != 0:
+			return errForRooms
+		case q.givenUp.Load():
+			return errSenderLeft
+		}
+		return fn(SenderOf(it), it)
+	})
+}
+
+// errForRooms rejects a client's message of a method that is for rooms only.
+var errForRooms = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "it is for messages of rooms alone")}
+
+// limited handles a client that exceeds its limits; the queue calls it once per rung and episode.
+// The log has one line per rung in ten seconds for all clients, with the number of suppressed
+// lines, so that repeated connections cannot fill it.
+func (q *Messages) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) {
+	name := rpcqueue.UnknownName
+	if m != nil {
+		name = m.Name
+	}
+	dry := q.cfg.Limits.Dry
+	if kept, ok := q.limits.News(rung, q.now.GameTime); ok {
+		q.log.Warn("a client exceeds the limits of messages", "from", from, "method", name, "reached", rung.String(), "dry", dry, "unlogged_before", kept)
+	}
+	c, ok := q.clients.get(from)
+	if !ok || rung != rpcqueue.Kick || dry {
+		return
+	}
+	for _, other := range q.clients.list { // A player may have several connections.
+		same := c.join.Subject != "" && other.join.Subject == c.join.Subject
+		if (other == c || same) && other.kicked == nil {
+			other.kicked = &transport.Closed{Code: transport.CodeFlood, Text: "too many messages"}
+			q.penalise(other)
+		}
+	}
 }

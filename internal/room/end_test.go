@@ -33,9 +33,9 @@ func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.room.EndAdmission(transport.CodeGame, "over")
+	b.room.Admission.End(transport.CodeGame, "over")
 	var refusal *transport.Refusal
-	if _, err := b.room.Admit(context.Background(), hello(bareSchema), "here"); !errors.As(err, &refusal) || refusal.Code != transport.CodeGame || refusal.Text != "over" {
+	if _, err := b.room.Admission.Admit(context.Background(), hello(bareSchema), "here"); !errors.As(err, &refusal) || refusal.Code != transport.CodeGame || refusal.Text != "over" {
 		t.Errorf("who asks after the end of admission is told %v", err)
 	}
 	if err := b.room.Finish(transport.CodeGame, "over"); err != nil {
@@ -54,7 +54,7 @@ func TestARoomThatHasEndedLetsNobodyIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refusal *transport.Refusal
-	if _, err := b.room.Admit(context.Background(), hello(bareSchema), "here"); !errors.As(err, &refusal) || refusal.Text != "over" {
+	if _, err := b.room.Admission.Admit(context.Background(), hello(bareSchema), "here"); !errors.As(err, &refusal) || refusal.Text != "over" {
 		t.Errorf("told %v", err)
 	}
 }
@@ -84,19 +84,19 @@ func TestARoomThatIsGivenUpTellsItsClients(t *testing.T) {
 	})
 	in := b.join()
 	ends := make(chan error, 2)
-	b.room.Start(t.Context(), func(err error) { ends <- err })
+	b.room.Supervisor.Start(t.Context(), func(err error) { ends <- err })
 	for b.room.Watchdog().Hangs() == 0 { // The clock of the machine continues.
 		b.room.Watchdog().Check(time.Hour)
 	}
-	b.room.GiveUp(b.room.Watchdog().Err())
+	b.room.Supervisor.GiveUp(b.room.Watchdog().Err())
 	wasTold(t, "the client", in, transport.CodeInternal, "the server hangs")
 	if err := <-ends; err == nil {
 		t.Error("the room has ended as if nothing had been")
 	}
-	if _, err := b.room.Admit(context.Background(), hello(bareSchema), "here"); err == nil {
+	if _, err := b.room.Admission.Admit(context.Background(), hello(bareSchema), "here"); err == nil {
 		t.Error("somebody got in")
 	}
-	b.room.End(room.End{}) // Too late for any effect.
+	b.room.Supervisor.End(room.End{}) // Too late for any effect.
 	close(hang)
 	if len(ends) != 0 {
 		t.Error("the end was told twice")

@@ -65,19 +65,21 @@ func (m *Mailed) Fits(tick uint64, size int) bool { return m.fits(tick, size) }
 
 func OutcomeCode(o rpcqueue.Outcome) transport.Code { return outcomeCode(o) }
 
-func (r *Room) DrainWith(p *loop.Pacer) error { r.endCause(); return r.drain(p) }
-func (r *Room) Inbox() *transport.Inbox       { return r.inbox }
-func (r *Room) Penalties() *Penalties         { return &r.penalties }
-func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
-func (r *Room) Report()                       { r.report() }
+func (r *Room) DrainWith(p *loop.Pacer) error    { r.Supervisor.endCause(); return r.drain(p) }
+func (r *Room) Inbox() *transport.Inbox          { return r.Admission.inbox }
+func (r *Room) Penalties() *Penalties            { return &r.Admission.penalties }
+func (r *Room) Queue() *rpcqueue.Queue[struct{}] { return r.Messages.queue }
+func (r *Room) Report()                          { r.Stats.report() }
 
 // Sessions returns the number of stored sessions.
-func (r *Room) Sessions() int { return reflect.ValueOf(&r.seats).Elem().FieldByName("sessions").Len() }
+func (r *Room) Sessions() int {
+	return reflect.ValueOf(&r.Admission.seats).Elem().FieldByName("sessions").Len()
+}
 
-func (r *Room) WaitForWork()                   { r.async.quiet(time.Minute) }
+func (r *Room) WaitForWork()                   { r.Async.quiet(time.Minute) }
 func (r *Room) Arrived() int                   { return r.arrived }
 func (r *Room) SetDry()                        { r.cfg.Limits.Dry = true }
-func (r *Room) SetMaxClients(n int)            { r.spec.MaxClients, r.seats.Playing.Most = n, n }
+func (r *Room) SetMaxClients(n int)            { r.spec.MaxClients, r.Admission.seats.Playing.Most = n, n }
 func (r *Room) SetSameSubject(p SameSubject)   { r.spec.SameSubject = p }
 func (c *Client) Kicked() *transport.Closed    { return c.kicked }
 func (c *Client) Unsent() uint64               { return c.unsent }
@@ -88,19 +90,19 @@ func (c *Client) SendPeriod() time.Duration {
 	return time.Duration(reflect.ValueOf(c.window).Elem().FieldByName("period").Int())
 }
 
-func (r *Room) ReportEvery() uint64       { return r.reportEvery() }
+func (r *Room) ReportEvery() uint64       { return r.Stats.every() }
 func (r *Room) Paced(in loop.Input) error { return r.paced(in) }
-func (r *Room) Leaving() *Outgoing        { return r.sent }
+func (r *Room) Sent() *Outgoing           { return r.sent }
 
 // StepDue returns when a step is due in an epoch.
 func (r *Room) StepDue(step uint64, e loop.Epoch) time.Duration {
 	r.in.Epoch = e
-	return r.stepDue(step)
+	return r.Inputs.stepDue(step)
 }
 
 // Recorded names the data of the last tick that a room's recorder still refers to.
 func (r *Room) Recorded() string {
-	f, ok := r.feed.(*recorder)
+	f, ok := r.source.(*recorder)
 	if !ok {
 		return ""
 	}
@@ -141,23 +143,23 @@ func (p *penalties) Held() (byHolder, order int) { return len(p.byHolder), len(p
 
 // PollAndDrain runs the parts of a tick that take messages from the inbox to their handlers.
 func (r *Room) PollAndDrain(tick uint64, gameTime time.Duration, s loop.Stage) {
-	r.rpcs.Begin(tick, gameTime)
+	r.Messages.queue.Begin(tick, gameTime)
 	r.now.Tick, r.now.Stage = tick, loop.EarlyUpdate
 	r.poll()
 	r.now.Stage = s
-	r.rpcs.Drain(s, r)
+	r.Messages.queue.Drain(s, struct{}{})
 	r.now.Stage = 0
 }
 
-// Questions returns how many questions wait for an answer.
-func (r *Room) Questions() int {
-	r.questions.mu.Lock()
-	defer r.questions.mu.Unlock()
-	return len(r.questions.waiting)
+// WaitingQuestions returns how many questions wait for an answer.
+func (r *Room) WaitingQuestions() int {
+	r.Questions.mu.Lock()
+	defer r.Questions.mu.Unlock()
+	return len(r.Questions.waiting)
 }
 
-// SetReel limits the bytes of the room's reel.
-func (r *Room) SetReel(most int) { r.camera.reel.most = most }
+// SetDelayBuffer limits the bytes of the room's delay buffer.
+func (r *Room) SetDelayBuffer(most int) { r.feed.buffer.most = most }
 
-// Reel returns the bytes in the reel.
-func (r *Room) Reel() int { return r.camera.reel.size() }
+// DelayBuffer returns the bytes in the delay buffer.
+func (r *Room) DelayBuffer() int { return r.feed.size() }

@@ -2,38 +2,41 @@ package room
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
-// reportFaults logs the faults of systems: new panics, and the begin and the end of a quarantine.
-func (r *Room) reportFaults(rec *loop.Record) {
+// report logs the faults of systems: new panics, and the begin and the end of a quarantine.
+func (f *Faults) report(rec *loop.Record) {
 	for i := range rec.Panics {
 		p := &rec.Panics[i]
 		if p.First {
-			r.log.Error("a system panicked", "system", p.System, "stage", p.Stage.String(), "tick", rec.Tick, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+			f.log.Error("a system panicked", "system", p.System, "stage", p.Stage.String(), "tick", rec.Tick, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 		}
 		if p.Quarantine != 0 {
-			r.log.Error("a system is quarantined: it panicked again and again", "system", p.System, "stage", p.Stage.String(),
+			f.log.Error("a system is quarantined: it panicked again and again", "system", p.System, "stage", p.Stage.String(),
 				"tick", rec.Tick, "panic", fmt.Sprint(p.Value), "ticks", p.Quarantine)
 		}
 	}
 	for _, name := range rec.Released {
-		r.log.Warn("a system runs again after its quarantine", "system", name, "tick", rec.Tick)
+		f.log.Warn("a system runs again after its quarantine", "system", name, "tick", rec.Tick)
 	}
-	r.quarantined.Store(int64(r.loop.Quarantined()))
+	f.quarantined.Store(int64(f.loop.Quarantined()))
 }
 
 // Quarantined returns how many systems are suspended at present because they panicked repeatedly.
 // Any goroutine may call it.
-func (r *Room) Quarantined() int { return int(r.quarantined.Load()) }
+func (f *Faults) Quarantined() int { return int(f.quarantined.Load()) }
 
-// misuses reports the findings of the checks of Config.
-type misuses struct {
-	tell func(text string) // nil: the log
-	said panicguard.Throttle[misuse]
+// Faults reports faults of the game: panics of systems, and the findings of the checks of Config.
+type Faults struct {
+	*core
+	quarantined atomic.Int64      // systems; see report
+	tell        func(text string) // nil: the log
+	said        panicguard.Throttle[misuse]
 }
 
 // misuse is a kind of misuse of one field. There are at most two per field of the schema.
@@ -43,20 +46,20 @@ type misuse struct {
 	what  netvar.Misuse
 }
 
-// check enables the checks of the configuration in the world.
-func (r *Room) check() {
-	if cfg := &r.cfg; cfg.CheckEdits || cfg.CheckValues {
-		r.world.Check(cfg.CheckEdits, cfg.CheckValues, r.misused)
+// checkWorld enables the checks of the configuration in the world.
+func (f *Faults) checkWorld() {
+	if cfg := &f.cfg; cfg.CheckEdits || cfg.CheckValues {
+		f.world.Check(cfg.CheckEdits, cfg.CheckValues, f.misused)
 	}
 }
 
 // OnMisuse sets the function that is told of misuses, instead of the log.
-func (r *Room) OnMisuse(tell func(text string)) { r.misuses.tell = tell }
+func (f *Faults) OnMisuse(tell func(text string)) { f.tell = tell }
 
 // misused counts a misuse, and reports the same one at most every ten seconds of game time.
-func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
-	r.metrics.Misuses.Add(1, what.String())
-	kept, ok := r.misuses.said.News(misuse{o.Class(), field, what}, r.now.GameTime)
+func (f *Faults) misused(o *netvar.Object, field string, what netvar.Misuse) {
+	f.metrics.Misuses.Add(1, what.String())
+	kept, ok := f.said.News(misuse{o.Class(), field, what}, f.now.GameTime)
 	if !ok {
 		return
 	}
@@ -65,9 +68,9 @@ func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
 		text = fmt.Sprintf("has a value that does not fit %s, and is refused: clients keep the last one that did", o.Class().TypeOf(field))
 	}
 	text = fmt.Sprintf("field %s of %s %v %s", field, o.Class().Name(), o.ID(), text)
-	if r.misuses.tell != nil {
-		r.misuses.tell(text)
+	if f.tell != nil {
+		f.tell(text)
 		return
 	}
-	r.log.Error("state misused: "+text, "class", o.Class().Name(), "object", o.ID().String(), "field", field, "unlogged_before", kept)
+	f.log.Error("state misused: "+text, "class", o.Class().Name(), "object", o.ID().String(), "field", field, "unlogged_before", kept)
 }

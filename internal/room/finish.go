@@ -3,8 +3,11 @@ package room
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"time"
 
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -13,9 +16,9 @@ import (
 // instead (supervise.go). Each wait has a bound:
 //
 //	drain        ticks continue while clients are there: for the time of End
-//	closePosts   no wait: messages that no tick takes are refused, their senders told
+//	refuseMessages no wait: messages that no tick takes are refused, their senders told
 //	leaveAll     OnLeave of each client: the watchdog's limit for each
-//	finishWork   work given to Go and its results: WorkGrace for all of it, with a live context;
+//	finishAll    work given to Go and its results: WorkGrace for all of it, with a live context;
 //	             then cancelGrace for the rest to return; the remaining work is abandoned
 //	endSystems   OnRemove: WorkGrace, and the watchdog's limit
 //	saveAll      OnClose: SaveTimeout, and the watchdog's limit
@@ -34,17 +37,80 @@ const (
 // it.
 func (r *Room) Ended() *transport.Closed { return r.ended.Load() }
 
+// errDrained ends the last ticks of a room.
+var errDrained = errors.New("netloop: drained")
+
+// drain continues the ticks while clients or work are there, until the time of the End is over. If
+// another End shortens that time, game and clients are told again.
+func (r *Room) drain(schedule loop.Schedule) error {
+	if r.in.Tick == 0 {
+		return nil // Told to end before its first tick: there is no work to finish.
+	}
+	by := time.Duration(math.MaxInt64)
+	tell := func() error {
+		e := r.Supervisor.end.Load()
+		if e.By >= by {
+			return nil
+		}
+		by = e.By
+		return r.Drain(max(by-r.clock.Now(), 0))
+	}
+	if err := tell(); err != nil {
+		return err
+	}
+	err := loop.Run(context.Background(), r.clock, schedule, func(in loop.Input) error {
+		if err := tell(); err != nil {
+			return err
+		}
+		if err := r.paced(in); err != nil {
+			return err
+		}
+		if r.Lingers(in.Start) {
+			return nil
+		}
+		return errDrained
+	})
+	if errors.Is(err, errDrained) {
+		return nil
+	}
+	return err
+}
+
+// Lingers reports whether a drain still has clients or work to wait for. Finish waits for running
+// work too.
+func (r *Room) Lingers(now time.Duration) bool {
+	return now < r.Supervisor.end.Load().By && (len(r.clients.list) > 0 || r.Async.pending > 0)
+}
+
+// Drain tells the game and the clients that the room ends within limit. It may be called again
+// with a shorter time.
+func (r *Room) Drain(limit time.Duration) error {
+	r.source.drain(limit)
+	r.ending, r.closesIn, r.closesAt = true, limit, r.in.Start+limit
+	return r.Inspect(func() {
+		for _, c := range slices.Clone(r.clients.list) {
+			switch {
+			case c.dropped != nil: // It can no longer resume.
+				r.connections.leave(c, c.dropped)
+			case limit > 0:
+				c.session.PublishClosing(limit)
+			}
+		}
+		r.game.Drain(limit)
+	})
+}
+
 // Finish ends a room that runs no more ticks: each client leaves and is told why, work is
 // finished, all systems are removed, and the game saves. A second call runs the steps that the
 // first did not begin because a step ended its goroutine.
 func (r *Room) Finish(code transport.Code, text string) (err error) {
 	r.ending = true
-	r.refuse(code, text)
+	r.Admission.refuse(code, text)
 	if r.ended.CompareAndSwap(nil, &transport.Closed{Code: code, Text: text}) {
 		r.finishAt.Store(new(r.clock.Now()))
 	}
 	steps := [...]func() error{
-		r.refuseMessages, r.leaveAll, r.closeSessions, r.finishWork, r.endSystems, r.saveAll,
+		r.refuseMessages, r.leaveAll, r.closeSessions, r.Async.finishAll, r.endSystems, r.saveAll,
 	}
 	for r.finished < len(steps) {
 		step := steps[r.finished]
@@ -52,15 +118,15 @@ func (r *Room) Finish(code transport.Code, text string) (err error) {
 		err = errors.Join(err, step())
 		r.exitIfGivenUp()
 	}
-	r.report()
+	r.Stats.report()
 	r.tally.Close(code.Name())
 	return err
 }
 
 // refuseMessages drops the messages that wait for a tick, and refuses later ones.
 func (r *Room) refuseMessages() error {
-	r.closePosts()
-	r.dropQueued()
+	r.Mailbox.close()
+	r.Mailbox.dropQueued()
 	return nil
 }
 
@@ -69,7 +135,7 @@ func (r *Room) leaveAll() error {
 	return r.Inspect(func() {
 		for len(r.clients.list) > 0 {
 			ended := r.Watched("OnLeave", 0)
-			r.leave(r.clients.list[0], r.ended.Load())
+			r.connections.leave(r.clients.list[0], r.ended.Load())
 			ended()
 		}
 	})
@@ -77,61 +143,11 @@ func (r *Room) leaveAll() error {
 
 // closeSessions tells all connections of the room why it ends.
 func (r *Room) closeSessions() error {
-	err := r.Inspect(func() { r.closeCamera(r.ended.Load()) })
+	err := r.Inspect(func() { r.feed.leave(r.ended.Load()) })
 	why := r.ended.Load()
-	r.seats.Close(why.Code, why.Text)
-	r.tellStall()
+	r.Admission.seats.Close(why.Code, why.Text)
+	r.stall.report()
 	return err
-}
-
-// finishWork waits for the work that was given to Go, and passes its results to the game, which
-// may start more work meanwhile. After WorkGrace the context of all work ends, and new work fails
-// at once. In the end each result has been passed to the game: for work that ignores its context,
-// errLeftBehind.
-func (r *Room) finishWork() error {
-	err := r.resultsWithin(WorkGrace)
-	r.cancel()
-	err = errors.Join(err, r.resultsWithin(cancelGrace))
-	left := r.async.close()
-	r.leftBehind(left)
-	for _, res := range left {
-		ended := r.Watched("Go", 0)
-		err = errors.Join(err, r.Inspect(func() { r.takeResult(&res) }))
-		ended()
-	}
-	return err
-}
-
-// resultsWithin passes results to the game until no work is running, but not longer than limit.
-func (r *Room) resultsWithin(limit time.Duration) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	for ctx.Err() == nil {
-		came, idle := r.async.next()
-		if idle {
-			break
-		}
-		select {
-		case <-came:
-		case <-ctx.Done():
-			return err
-		}
-		ended := r.Watched("Go", 0)
-		err = errors.Join(err, r.Inspect(r.takeResults))
-		ended()
-	}
-	return err
-}
-
-// errLeftBehind is the result of work that the room no longer waits for at its end.
-var errLeftBehind = errors.New("netloop: the work ignores the end of its context: the room ends without it")
-
-// leftBehind counts and logs work that the room does not wait for.
-func (r *Room) leftBehind(left []result) {
-	if len(left) > 0 {
-		r.metrics.LeftBehind.Add(uint64(len(left)), "Go")
-		r.log.Error("work given to Go ignores the end of its context: the room ends without it", "works", len(left))
-	}
 }
 
 // endSystems tells each remaining system that it is removed.
@@ -142,7 +158,7 @@ func (r *Room) endSystems() error {
 	for i := range rec.Panics {
 		r.metrics.Panics.Add(1, rec.Panics[i].System)
 	}
-	r.reportFaults(rec)
+	r.Faults.report(rec)
 	return nil
 }
 
@@ -153,15 +169,12 @@ func (r *Room) saveAll() error {
 	return r.game.Close(ctx)
 }
 
-// Watched makes the watchdog report a closing hook that does not return, and that may take longer
-// than a tick by allowed. The returned function marks the return of the hook; it ends the
-// goroutine of a room that was given up meanwhile.
-func (r *Room) Watched(hook string, allowed time.Duration) (ended func()) {
-	r.watchdog.BeginHook(hook, allowed, r.clock.Now())
-	return func() {
-		if h := r.watchdog.End(); h != nil {
-			r.log.Warn("a hook that hung has returned", "hook", hook)
-		}
-		r.exitIfGivenUp()
+// Finishing returns for how long the room has been ending, by its clock, once it has run its last
+// tick. Any goroutine may call it.
+func (r *Room) Finishing() (since time.Duration, ends bool) {
+	at := r.finishAt.Load()
+	if at == nil {
+		return 0, false
 	}
+	return r.clock.Now() - *at, true
 }

@@ -31,7 +31,7 @@ func (c bubbleClock) WaitUntil(ctx context.Context, at time.Duration) error {
 func (b *bare) started(ctx context.Context) <-chan error {
 	b.server.UseClock(bubbleClock{time.Now()})
 	ends := make(chan error, 2)
-	b.room.Start(ctx, func(err error) { ends <- err })
+	b.room.Supervisor.Start(ctx, func(err error) { ends <- err })
 	return ends
 }
 
@@ -75,10 +75,10 @@ func TestASaveIsFinishedHoweverARoomEnds(t *testing.T) {
 		"Close":      {never, func(_ *bare, _ func(), r *netloop.Room, t *netloop.Tick) { r.Close(t, netloop.CodeGame, "over") }},
 		"CloseEmpty": {netloop.RoomSpec{CloseEmpty: 90 * time.Millisecond}, func(*bare, func(), *netloop.Room, *netloop.Tick) {}},
 		"an operator": {never, func(b *bare, _ func(), _ *netloop.Room, _ *netloop.Tick) {
-			b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
+			b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
 		}},
 		"an operator, later": {never, func(b *bare, _ func(), _ *netloop.Room, _ *netloop.Tick) {
-			b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}, Drain: 10 * time.Millisecond})
+			b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}, Drain: 10 * time.Millisecond})
 		}},
 		"the server": {never, func(_ *bare, stop func(), _ *netloop.Room, _ *netloop.Tick) { stop() }},
 		"a panic":    {never, func(*bare, func(), *netloop.Room, *netloop.Tick) { panic("ouch") }},
@@ -216,7 +216,7 @@ func TestTheEndOfTheServerShortensADrain(t *testing.T) {
 		b.join()
 		ends := b.started(ctx)
 		time.Sleep(time.Second)
-		b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing, Text: "maintenance"}, Drain: time.Hour})
+		b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing, Text: "maintenance"}, Drain: time.Hour})
 		time.Sleep(time.Minute)
 		if want := []string{"drain 1h0m0s"}; !slices.Equal(told, want) {
 			t.Errorf("told %q, want %q", told, want)
@@ -265,7 +265,7 @@ func TestAnEndGoesOnAfterGoexit(t *testing.T) {
 		g := b.join()
 		ends := b.started(t.Context())
 		time.Sleep(time.Second)
-		b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeGame, Text: "over"}})
+		b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeGame, Text: "over"}})
 		if err := <-ends; err == nil || !strings.Contains(err.Error(), "Goexit") {
 			t.Errorf("the room has ended with %v", err)
 		}
@@ -329,7 +329,7 @@ func TestARoomThatWasGivenUpRunsNothingMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHung(t, 0)
 		h.calls = nil
-		h.room.GiveUp(h.room.Watchdog().Err())
+		h.room.Supervisor.GiveUp(h.room.Watchdog().Err())
 		if err := <-h.ends; err == nil || !strings.Contains(err.Error(), "hangs") {
 			t.Errorf("the room has ended with %v", err)
 		}
@@ -344,7 +344,7 @@ func TestARoomThatWasGivenUpRunsNothingMore(t *testing.T) {
 				t.Errorf("the scrape lacks %s", line)
 			}
 		}
-		h.room.GiveUp(errors.New("again"))
+		h.room.Supervisor.GiveUp(errors.New("again"))
 		synctest.Wait()
 		if len(h.ends) > 0 {
 			t.Error("it has ended twice")
@@ -361,7 +361,7 @@ func TestARoomThatIsGivenUpFinishesItsSaves(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHung(t, takes)
 				began := time.Now()
-				h.room.GiveUp(h.room.Watchdog().Err())
+				h.room.Supervisor.GiveUp(h.room.Watchdog().Err())
 				if back {
 					close(h.may)
 				}

@@ -1,7 +1,6 @@
 package room
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -103,55 +102,3 @@ func (p *penalties) dropped() uint64 {
 
 // errFlood refuses a client that was closed for flooding recently.
 var errFlood = &transport.Refusal{Code: transport.CodeFlood, Text: "too many messages came from you: try again in some seconds"}
-
-// applyPenalty applies a client's penalty. While it waits, the client has no seat yet, and no
-// longer counts among the unadmitted connections: there are few of those per address, and a
-// flooder's neighbours would have none left.
-func (r *Room) applyPenalty(ctx context.Context, j *Join) error {
-	wait, ok := r.penalties.turn(j.Holder(), r.clock.Now())
-	if !ok {
-		r.metrics.Drops.Add(1, "admission", "flood")
-		return errFlood
-	}
-	if wait == 0 {
-		return nil
-	}
-	transport.Approved(ctx)
-	turn, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	<-turn.Done()
-	if ctx.Err() != nil {
-		return errFlood // The client has given up, or its admission had taken most of the time.
-	}
-	return nil
-}
-
-// penalise starts a penalty for a client that floods.
-func (r *Room) penalise(c *Client) {
-	r.penalties.add(c.join.Holder().Key, r.clock.Now())
-}
-
-// limited handles a client that exceeds its limits; the queue calls it once per rung and episode.
-// The log has one line per rung in ten seconds for all clients, with the number of suppressed
-// lines, so that repeated connections cannot fill it.
-func (r *Room) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) {
-	name := rpcqueue.UnknownName
-	if m != nil {
-		name = m.Name
-	}
-	dry := r.cfg.Limits.Dry
-	if kept, ok := r.limits.News(rung, r.now.GameTime); ok {
-		r.log.Warn("a client exceeds the limits of messages", "from", from, "method", name, "reached", rung.String(), "dry", dry, "unlogged_before", kept)
-	}
-	c, ok := r.clients.get(from)
-	if !ok || rung != rpcqueue.Kick || dry {
-		return
-	}
-	for _, other := range r.clients.list { // A player may have several connections.
-		same := c.join.Subject != "" && other.join.Subject == c.join.Subject
-		if (other == c || same) && other.kicked == nil {
-			other.kicked = &transport.Closed{Code: transport.CodeFlood, Text: "too many messages"}
-			r.penalise(other)
-		}
-	}
-}

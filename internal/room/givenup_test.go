@@ -139,10 +139,10 @@ func TestAPanicAfterTheHangIsRecovered(t *testing.T) {
 		})
 		ends := b.started(t.Context())
 		time.Sleep(time.Second)
-		b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
+		b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
 		time.Sleep(time.Second)
 		b.room.Watchdog().Check(time.Hour)
-		b.room.GiveUp(b.room.Watchdog().Err())
+		b.room.Supervisor.GiveUp(b.room.Watchdog().Err())
 		if err := <-ends; err == nil || !strings.Contains(err.Error(), "hangs") {
 			t.Errorf("the room has ended with %v", err)
 		}
@@ -193,10 +193,10 @@ func nothingFollows(t *testing.T, place hangs) {
 		place.act(b, guests)
 	}
 	time.Sleep(10 * time.Second)
-	b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
+	b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
 	time.Sleep(10 * time.Second)
 	b.room.Watchdog().Check(time.Hour)
-	b.room.GiveUp(b.room.Watchdog().Err())
+	b.room.Supervisor.GiveUp(b.room.Watchdog().Err())
 	if err := <-ends; err == nil {
 		t.Error("a room that hangs ends without an error")
 	}

@@ -17,17 +17,19 @@ import (
 // fixed step. At the begin of each step, one input of each client runs, in the order of the
 // clients' ids.
 
-// inputs is a room's processing of client inputs.
-type inputs struct {
+// Inputs is a room's processing of client inputs.
+type Inputs struct {
+	*core
 	declared *schema.Input // nil: clients send none
-	apply    InputHandler
+	handler  InputHandler
 	reader   *input.Reader
 	counts   input.Counts // outcomes of all inputs of all clients so far
 	views    [clampReasons]uint64
-	stepAt   time.Duration // game time of the running step
-	times    []tickTime    // cache by tick, of length netvar.Horizon
-	orphans  uint64        // packets without a handler
-	running  input.Due     // scratch
+	margins  []time.Duration // scratch of reportMargins
+	stepAt   time.Duration   // game time of the running step
+	times    []tickTime      // cache by tick, of length netvar.Horizon
+	orphans  uint64          // packets without a handler
+	running  input.Due       // scratch
 	place    panicguard.Place
 	due      [16]dueStep // cache by step: the newest inputs of all clients are for a few steps
 }
@@ -44,97 +46,96 @@ type InputHandler func(from *Client, due *input.Due)
 
 var errInputTwice = errors.New("Input.Handle is called twice in a room")
 
-// HandleInput sets the handler of client inputs.
-func (r *Room) HandleInput(in *schema.Input, fn InputHandler) error {
-	if err := in.Belongs(r.schema); err != nil {
+// Handle sets the handler of client inputs.
+func (p *Inputs) Handle(in *schema.Input, fn InputHandler) error {
+	if err := in.Belongs(p.schema); err != nil {
 		return err
 	}
-	if r.inputs.apply != nil {
+	if p.handler != nil {
 		return errInputTwice
 	}
-	r.inputs.apply = fn
+	p.handler = fn
 	return nil
 }
 
-// prepareInputs allocates the reader if the schema declares an input.
-func (r *Room) prepareInputs() {
-	in := &r.inputs
-	in.place = panicguard.Place{Kind: panicguard.Handler, Name: "input"}
-	if in.declared = r.schema.Input(); in.declared != nil {
-		in.reader, in.times = input.NewReader(in.declared.Form(), r.inputRepeats()), make([]tickTime, netvar.Horizon)
+// prepare allocates the reader if the schema declares an input.
+func (p *Inputs) prepare() {
+	p.place = panicguard.Place{Kind: panicguard.Handler, Name: "input"}
+	if p.declared = p.schema.Input(); p.declared != nil {
+		p.reader, p.times = input.NewReader(p.declared.Form(), p.repeats()), make([]tickTime, netvar.Horizon)
 	}
 }
 
-// inputRepeats is the most inputs in a packet of this room's clients.
-func (r *Room) inputRepeats() int { return input.Repeats(r.spec.Fixed.Period()) }
+// repeats is the most inputs in a packet of this room's clients.
+func (p *Inputs) repeats() int { return input.Repeats(p.spec.Fixed.Period()) }
 
-// takeInputs handles a packet of inputs.
-func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
-	if c.kicked != nil || r.inputs.apply == nil {
-		r.inputs.orphans++
+// take handles a packet of inputs.
+func (p *Inputs) take(c *Client, a *transport.Arrival) {
+	if c.kicked != nil || p.handler == nil {
+		p.orphans++
 		return
 	}
 	if c.inputs == nil {
-		c.inputs, c.margins = input.NewBuffer(input.Window(r.spec.Fixed.Period())), new(margins)
+		c.inputs, c.margins = input.NewBuffer(input.Window(p.spec.Fixed.Period())), new(margins)
 	}
 	before, _, ok := c.inputs.Status()
-	counts, fresh := c.inputs.Take(r.inputs.reader, a.State, r.now.FixedStep)
-	r.inputs.counts.Add(counts)
+	counts, fresh := c.inputs.Take(p.reader, a.State, p.now.FixedStep)
+	p.counts.Add(counts)
 	if fresh {
 		newest, _, _ := c.inputs.Status()
-		c.early = r.stepDue(newest) - a.At
+		c.early = p.stepDue(newest) - a.At
 		c.viewCheck.arrived(c.early)
 		if ok { // All inputs since then arrived now.
-			newest = max(before+1, newest-min(newest, uint64(r.inputRepeats()-1)))
+			newest = max(before+1, newest-min(newest, uint64(p.repeats()-1)))
 		}
-		c.margins.add(a.At, r.stepDue(newest)-a.At)
+		c.margins.add(a.At, p.stepDue(newest)-a.At)
 	}
 	c.toTell = true
 }
 
 // stepDue returns when the tick of a step is due.
-func (r *Room) stepDue(step uint64) time.Duration {
-	d := &r.inputs.due[step%uint64(len(r.inputs.due))]
-	if d.step != step || d.epoch != r.in.Epoch {
-		line := r.Timeline()
-		*d = dueStep{step, r.in.Epoch, line.Deadline(r.in.Epoch, line.StepTick(step))}
+func (p *Inputs) stepDue(step uint64) time.Duration {
+	d := &p.due[step%uint64(len(p.due))]
+	if d.step != step || d.epoch != p.in.Epoch {
+		line := p.Timeline()
+		*d = dueStep{step, p.in.Epoch, line.Deadline(p.in.Epoch, line.StepTick(step))}
 	}
 	return d.at
 }
 
-// applyInputs is the system input.apply: it runs one input of each client, at the begin of a fixed
+// apply is the system input.apply: it runs one input of each client, at the begin of a fixed
 // step.
-func (r *Room) applyInputs() {
-	r.inputs.stepAt = r.Timeline().StepTime(r.now.FixedStep)
-	for _, c := range r.clients.list {
+func (p *Inputs) apply() {
+	p.stepAt = p.Timeline().StepTime(p.now.FixedStep)
+	for _, c := range p.clients.list {
 		if c.inputs == nil || c.kicked != nil {
 			continue
 		}
-		due := &r.inputs.running
-		if !c.inputs.Next(r.now.FixedStep, due) {
+		due := &p.running
+		if !c.inputs.Next(p.now.FixedStep, due) {
 			continue
 		}
 		if due.Own {
-			r.inputs.counts.Applied++
+			p.counts.Applied++
 		} else {
-			r.inputs.counts.Missed++
+			p.counts.Missed++
 			c.toTell = true
 		}
-		if string(due.Message) != string(r.sleep.none) || len(due.Late) > 0 {
-			r.markActive()
+		if string(due.Message) != string(p.Sleep.none) || len(due.Late) > 0 {
+			p.Sleep.markActive()
 		}
 		c.checkView()
-		r.applyInput(c, due)
-		r.exitIfGivenUp()
+		p.applyOne(c, due)
+		p.exitIfGivenUp()
 	}
-	r.from = nil
+	p.from = nil
 }
 
-// applyInput runs one input. A panic affects only this input.
-func (r *Room) applyInput(c *Client, due *input.Due) {
-	defer r.guard.Recover(&r.inputs.place, nil)
-	r.from = c
-	r.inputs.apply(c, due)
+// applyOne runs one input. A panic affects only this input.
+func (p *Inputs) applyOne(c *Client, due *input.Due) {
+	defer p.guard.Recover(&p.place, nil)
+	p.from = c
+	p.handler(c, due)
 }
 
 // tellInputs sends a client the status of its inputs, if that has changed.
@@ -161,22 +162,22 @@ func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 	return c.inputs.Counts(), c.early
 }
 
-// inputSystem returns the system that runs inputs, in rooms with client inputs.
-func (r *Room) inputSystem() []System {
-	if r.inputs.declared == nil {
+// system returns the system that runs inputs, in rooms with client inputs.
+func (p *Inputs) system() []System {
+	if p.declared == nil {
 		return nil
 	}
-	return []System{{"input.apply", loop.FixedUpdate, loop.Head, func(loop.Stage) { r.applyInputs() }, "inputs of clients would do nothing"}}
+	return []System{{"input.apply", loop.FixedUpdate, loop.Head, func(loop.Stage) { p.apply() }, "inputs of clients would do nothing"}}
 }
 
 // Inputs implements metrics.Room.
 func (m measured) Inputs(f metrics.Part) {
-	c := &m.inputs.counts
+	c := &m.r.Inputs.counts
 	f.Set(c.Applied, "applied")
 	f.Set(c.Missed, "missed")
 	f.Set(c.Late, "late")
 	f.Set(c.Duplicate, "duplicate")
 	f.Set(c.Ahead, "ahead")
 	f.Set(c.Malformed, "malformed")
-	f.Set(m.inputs.orphans, "unhandled")
+	f.Set(m.r.Inputs.orphans, "unhandled")
 }

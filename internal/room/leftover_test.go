@@ -60,8 +60,8 @@ func TestComingAndGoingLeavesNothingBehind(t *testing.T) {
 		if noise := 20_000 / float64(c.rounds); left > 100+noise {
 			t.Errorf("%s: each of %d leaves %.0f bytes", name, c.rounds, left)
 		}
-		if len(w.room.Clients()) != 1 || w.room.Seats() != 1 {
-			t.Errorf("%s: %d clients on %d seats", name, len(w.room.Clients()), w.room.Seats())
+		if len(w.room.Clients()) != 1 || w.room.Admission.Seats() != 1 {
+			t.Errorf("%s: %d clients on %d seats", name, len(w.room.Clients()), w.room.Admission.Seats())
 		}
 		if n := runtime.NumGoroutine(); n > goroutines {
 			t.Errorf("%s: %d goroutines more", name, n-goroutines)

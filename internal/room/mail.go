@@ -20,6 +20,15 @@ import (
 // Each message ends in one of two ways, once: its handler has run, or it is lost and counted. A
 // sender that has asked receives the outcome as the result of work in one of its next ticks.
 
+// Mailbox holds the messages that are posted to a room, and sends messages to other rooms.
+type Mailbox struct {
+	*core
+	posts    posts
+	mailed   mailed
+	messages *Messages
+	async    *Async
+}
+
 // Sender is the room that has sent a message.
 type Sender struct {
 	Room string // its name
@@ -43,8 +52,8 @@ type Mail struct {
 // handler has returned.
 type roomMessage struct {
 	from    Sender
-	size    int // encoded size
-	sender  *Room
+	size    int    // encoded size
+	work    *Async // of the sender
 	number  uint64 // number of the work that waits for the outcome
 	receipt func(any, error)
 }
@@ -94,30 +103,30 @@ var (
 	errMails  = transport.Refuse(transport.CodeBusy, "the room has sent too many messages in this tick")
 )
 
-// Mail sends a message through Deliver. It panics if the message cannot be encoded. It reports
+// Send sends a message through Deliver. It panics if the message cannot be encoded. It reports
 // false, without sending the message, if a receipt is wanted and too much work is running.
-func (r *Room) Mail(m Mail) bool {
-	payload := r.Encode(m.Method, m.Msg)
-	if m.Then != nil && r.async.pending >= maxAsync {
-		r.metrics.Drops.Add(1, "async", "full")
+func (b *Mailbox) Send(m Mail) bool {
+	payload := b.messages.Encode(m.Method, m.Msg)
+	if m.Then != nil && b.async.pending >= maxAsync {
+		b.metrics.Drops.Add(1, "async", "full")
 		return false
 	}
-	r.sent.mail(m.To, m.Method.Queue.ID, m.Stage, payload)
-	fits := r.mailed.fits(r.in.Tick, len(payload))
-	l := &roomMessage{from: Sender{r.spec.Name, r.spec.Kind}, size: len(payload), sender: r}
+	b.sent.mail(m.To, m.Method.Queue.ID, m.Stage, payload)
+	fits := b.mailed.fits(b.in.Tick, len(payload))
+	l := &roomMessage{from: Sender{b.spec.Name, b.spec.Kind}, size: len(payload), work: b.async}
 	if m.Then != nil {
 		l.receipt = func(_ any, err error) { m.Then(err) }
-		l.number = r.async.expect(Work{New: newReceipt, Then: l.receipt})
+		l.number = b.async.expect(Work{New: newReceipt, Then: l.receipt})
 	}
-	if r.async.recorded != nil {
+	if b.async.recorded != nil {
 		return true // The outcome is recorded.
 	}
-	if r.life.givenUp.Load() {
-		r.metrics.Drops.Add(1, "room_message", "sender_gone")
+	if b.givenUp.Load() {
+		b.metrics.Drops.Add(1, "room_message", "sender_gone")
 		return true // The sender has ended: the outcome is not reported.
 	}
 	if !fits {
-		r.metrics.Drops.Add(1, "room_message", "too_many")
+		b.metrics.Drops.Add(1, "room_message", "too_many")
 		l.settled(errMails)
 		return true
 	}
@@ -134,12 +143,12 @@ func (l *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 	switch err := to(it); {
 	case err == nil:
 	case errors.Is(err, ErrFull):
-		l.sender.metrics.Drops.Add(1, "room_message", "queue_full")
+		l.work.metrics.Drops.Add(1, "room_message", "queue_full")
 		l.settled(errNoRest)
 	case errors.Is(err, ErrEnded):
 		l.gone()
 	default: // An error of the program.
-		l.sender.metrics.Drops.Add(1, "room_message", "no_handler")
+		l.work.metrics.Drops.Add(1, "room_message", "no_handler")
 		l.settled(err)
 	}
 }
@@ -153,15 +162,15 @@ func (l *roomMessage) Held(int) { l.settled(nil) }
 // gone counts the message as lost: its receiver does not exist, or has run its last tick. Any
 // goroutine may call it.
 func (l *roomMessage) gone() {
-	l.sender.metrics.Drops.Add(1, "room_message", "room_gone")
+	l.work.metrics.Drops.Add(1, "room_message", "room_gone")
 	l.settled(errNoRoom)
 }
 
 // settled reports the outcome to the sender, if it has asked. Any goroutine may call it.
 func (l *roomMessage) settled(err error) {
 	if l.receipt != nil {
-		l.sender.async.finish(result{l.number, newReceipt(), err, l.receipt, nil})
-		l.sender.rouse()
+		l.work.finish(result{l.number, newReceipt(), err, l.receipt, nil})
+		l.work.Sleep.rouse()
 	}
 }
 
@@ -171,30 +180,11 @@ func (l *roomMessage) refused(it *rpcqueue.Item, out rpcqueue.Outcome) {
 }
 
 // dropQueued drops messages of rooms that wait for handlers after the room's last tick.
-func (r *Room) dropQueued() {
-	r.rpcs.Each(func(it *rpcqueue.Item) {
+func (b *Mailbox) dropQueued() {
+	b.messages.queue.Each(func(it *rpcqueue.Item) {
 		if l := roomMessageOf(it); l != nil {
 			l.gone()
 		}
-	})
-}
-
-// RoomHandler handles a message of another room; from is nil for a message posted by the program.
-type RoomHandler func(from *Sender, it *rpcqueue.Item) error
-
-// HandleRoom registers the handler of a method that clients do not send.
-func (r *Room) HandleRoom(m *schema.Method, fn RoomHandler) error {
-	if err := m.Belongs(r.schema); err != nil {
-		return err
-	}
-	return r.handle(m, func(_ *Room, it *rpcqueue.Item) error {
-		switch {
-		case it.From != 0:
-			return errForRooms
-		case r.life.givenUp.Load():
-			return errSenderLeft
-		}
-		return fn(SenderOf(it), it)
 	})
 }
 
@@ -205,6 +195,3 @@ func SenderOf(it *rpcqueue.Item) *Sender {
 	}
 	return nil
 }
-
-// errForRooms rejects a client's message of a method that is for rooms only.
-var errForRooms = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "it is for messages of rooms alone")}

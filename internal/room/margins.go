@@ -50,20 +50,20 @@ func (c *Client) InputMargin() time.Duration {
 }
 
 // reportMargins reports how early the inputs of the room's clients arrive.
-func (r *Room) reportMargins() {
-	if r.inputs.declared == nil {
+func (p *Inputs) reportMargins() {
+	if p.declared == nil {
 		return
 	}
-	all := r.earliness[:0]
-	for _, c := range r.clients.list {
-		if x, ok := c.margins.least(r.in.Start); ok {
+	all := p.margins[:0]
+	for _, c := range p.clients.list {
+		if x, ok := c.margins.least(p.in.Start); ok {
 			all = append(all, x)
 		}
 	}
-	if r.earliness = all; len(all) == 0 {
-		r.tally.SetInputMargins(0, 0, false)
+	if p.margins = all; len(all) == 0 {
+		p.tally.SetInputMargins(0, 0, false)
 		return
 	}
 	slices.Sort(all)
-	r.tally.SetInputMargins(all[0], all[len(all)/2], true)
+	p.tally.SetInputMargins(all[0], all[len(all)/2], true)
 }

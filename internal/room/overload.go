@@ -10,88 +10,89 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// overloaded is a room's overload state. The level that was decided after one tick enters the next
+// Load is a room's overload state. The level that was decided after one tick enters the next
 // one as its input, and holds from there on.
-type overloaded struct {
+type Load struct {
+	*core
 	ladder *overload.Ladder
 	lags   []time.Duration // scratch of lag
 	level  atomic.Uint32   // level of the running tick; read by admissions and probes
 }
 
-// Overload returns the room's level of overload. It changes between ticks only, and is an input of
+// Level returns the room's level of overload. It changes between ticks only, and is an input of
 // the tick: a game may do less by it. Any goroutine may call it.
-func (r *Room) Overload() overload.Level { return overload.Level(r.load.level.Load()) }
+func (l *Load) Level() overload.Level { return overload.Level(l.level.Load()) }
 
 // shed reduces the sending of objects that weigh less than 1 while the server is overloaded: they
 // are sent as often as their class's MinRate says, or once a second.
-func (r *Room) shed() {
-	if r.Overload() >= overload.Shedding {
-		r.world.Shed(uint64(max(1, math.Floor(r.spec.Hertz()))))
+func (l *Load) shed() {
+	if l.Level() >= overload.Shedding {
+		l.world.Shed(uint64(max(1, math.Floor(l.spec.Hertz()))))
 	} else {
-		r.world.Shed(0)
+		l.world.Shed(0)
 	}
 }
 
-// NextOverload returns the level that enters the next tick.
-func (r *Room) NextOverload() uint8 { return uint8(r.load.ladder.Level()) }
+// Next returns the level that enters the next tick.
+func (l *Load) Next() uint8 { return uint8(l.ladder.Level()) }
 
-// beginOverload applies the level in a tick's input. It takes effect before the first stage.
-func (r *Room) beginOverload(in *loop.Input) {
-	was, now := r.Overload(), overload.Level(in.Overload)
+// begin applies the level in a tick's input. It takes effect before the first stage.
+func (l *Load) begin(in *loop.Input) {
+	was, now := l.Level(), overload.Level(in.Overload)
 	if now != overload.Normal {
-		r.metrics.OverloadedTicks.Add(1)
+		l.metrics.OverloadedTicks.Add(1)
 	}
 	if was == now {
 		return
 	}
-	r.load.level.Store(uint32(now))
-	r.shed()
+	l.level.Store(uint32(now))
+	l.shed()
 	if now > was {
-		r.log.Warn("overloaded: the server gives up more", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(r.clients.list))
+		l.log.Warn("overloaded: the server gives up more", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
 	} else {
-		r.log.Info("less overloaded: the server gives up less", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(r.clients.list))
+		l.log.Info("less overloaded: the server gives up less", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
 	}
-	for _, c := range r.clients.list {
-		c.window.SetPeriod(r.sendPeriod())
-		c.session.PublishOverload(r.overload())
+	for _, c := range l.clients.list {
+		c.window.SetPeriod(l.sendPeriod())
+		c.session.PublishOverload(l.message())
 	}
 }
 
-// overload returns the level as told to clients.
-func (r *Room) overload() transport.Overload {
-	return transport.Overload{Level: uint8(r.Overload()), SendEvery: uint32(r.sendEvery())}
+// message returns the level as told to clients.
+func (l *Load) message() transport.Overload {
+	return transport.Overload{Level: uint8(l.Level()), SendEvery: uint32(l.sendEvery())}
 }
 
 // sendEvery returns the number of ticks between two snapshots of a client.
-func (r *Room) sendEvery() int {
-	if r.Overload() >= overload.Halved {
-		return 2 * r.spec.SendEvery
+func (l *Load) sendEvery() int {
+	if l.Level() >= overload.Halved {
+		return 2 * l.spec.SendEvery
 	}
-	return r.spec.SendEvery
+	return l.spec.SendEvery
 }
 
 // sendPeriod returns the time between two snapshots of a client.
-func (r *Room) sendPeriod() time.Duration {
-	return r.spec.Rate.Period() * time.Duration(r.sendEvery())
+func (l *Load) sendPeriod() time.Duration {
+	return l.spec.Rate.Period() * time.Duration(l.sendEvery())
 }
 
-// observeLoad passes the cost of a tick to the ladder.
-func (r *Room) observeLoad(rec *loop.Record) {
+// observe passes the cost of a tick to the ladder.
+func (l *Load) observe(rec *loop.Record) {
 	s := overload.Sample{Duration: rec.Duration, Lateness: rec.Start - rec.Deadline}
-	if r.load.ladder.WindowEnds() {
-		s.FlushLag = r.medianFlushLag()
+	if l.ladder.WindowEnds() {
+		s.FlushLag = l.medianFlushLag()
 	}
-	r.load.ladder.Observe(s)
+	l.ladder.Observe(s)
 }
 
 // medianFlushLag returns the median over the clients with recent flushes: a client that has
 // vanished, or reads slowly, is no measure of the server.
-func (r *Room) medianFlushLag() time.Duration {
-	r.load.lags = r.load.lags[:0]
-	for _, c := range r.clients.list {
+func (l *Load) medianFlushLag() time.Duration {
+	l.lags = l.lags[:0]
+	for _, c := range l.clients.list {
 		if lag, ok := c.session.TakeFlushLag(); ok {
-			r.load.lags = append(r.load.lags, lag)
+			l.lags = append(l.lags, lag)
 		}
 	}
-	return overload.Median(r.load.lags)
+	return overload.Median(l.lags)
 }

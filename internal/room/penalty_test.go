@@ -158,7 +158,7 @@ func TestWhoComesFromAFloodersAddressWaits(t *testing.T) {
 		if wait := time.Since(begin); wait != room.FloodWait {
 			t.Errorf("after the penalty it waits until %v", wait)
 		}
-		if seats := f.room.Seats(); seats != 4 {
+		if seats := f.room.Admission.Seats(); seats != 4 {
 			t.Errorf("%d seats are taken, want 4", seats)
 		}
 	})
@@ -182,7 +182,7 @@ func TestWhoWaitsHoldsNoSeat(t *testing.T) {
 		if approved != 1 {
 			t.Errorf("the transport is told %d times that who waits is no stranger", approved)
 		}
-		if seats := r.Seats(); seats != 0 {
+		if seats := r.Admission.Seats(); seats != 0 {
 			t.Errorf("who waits has %d seats", seats)
 		}
 		f.mustEnter("", "10.1.2.4:1")
@@ -196,7 +196,7 @@ func TestWhoWaitsHoldsNoSeat(t *testing.T) {
 		if _, err := f.server.Handler.Admit(gone, hello(bareSchema), "10.1.2.3:1"); err == nil {
 			t.Error("who has given up was let in")
 		}
-		if seats := r.Seats(); seats != 1 {
+		if seats := r.Admission.Seats(); seats != 1 {
 			t.Errorf("%d seats are taken, want 1", seats)
 		}
 	})

@@ -191,7 +191,7 @@ func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
 	if ran != 0 || left != 1 {
 		t.Errorf("%d of its messages ran, and it left %d times", ran, left)
 	}
-	if n := b.room.Seats(); n != 0 {
+	if n := b.room.Admission.Seats(); n != 0 {
 		t.Errorf("%d seats are taken", n)
 	}
 }
@@ -204,7 +204,7 @@ func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(r *netloop.Room) {
 		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) error { ran++; return nil })
 	})
-	if err := b.room.Post(rpcqueue.Item{Method: &bridge.Netloop.Method(bareWords).Queue, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
+	if err := b.room.Mailbox.Post(rpcqueue.Item{Method: &bridge.Netloop.Method(bareWords).Queue, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
 		t.Fatal(err)
 	}
 	b.step()

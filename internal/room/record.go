@@ -13,8 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// recorder is the feed of a room that is recorded: it notes all facts of the network, and writes a
-// record after each tick.
+// recorder is the source of a room that is recorded: it notes all facts of the network, and writes
+// a record after each tick.
 type recorder struct {
 	network
 	out  *recording.Writer
@@ -35,7 +35,7 @@ func (r *Room) Record(w io.Writer, head recording.Head) error {
 		return err
 	}
 	r.sent = new(outgoing)
-	r.feed = &recorder{network: network{r}, out: out}
+	r.source = &recorder{network: network{r}, out: out}
 	return nil
 }
 
@@ -176,7 +176,7 @@ func (f *recorder) end() {
 	if err != nil {
 		f.r.metrics.Drops.Add(1, "recording", "failed")
 		f.r.log.Error("the recording ends here", "tick", t.Input.Tick, "error", err)
-		f.r.feed = f.network
+		f.r.source = f.network
 		f.r.sent.stop()
 	}
 	clear(t.Arrivals) // Release the messages.

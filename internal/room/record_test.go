@@ -154,11 +154,11 @@ func TestARecorderLetsGoOfWhatItHasWritten(t *testing.T) {
 		if held := b.room.Recorded(); held != "" {
 			t.Errorf("after tick %d: %s", b.tick, held)
 		}
-		b.room.Leaving().Take()
+		b.room.Sent().Take()
 	}
 	carry(s, nil)
 	b.step()
-	if sum := b.room.Leaving().Take(); sum != 0 {
+	if sum := b.room.Sent().Take(); sum != 0 {
 		t.Errorf("after the recording has failed it sums up %x", sum)
 	}
 	b.lacks(`netloop_queue_drops_total{queue="recording",reason="failed"} 1`)
@@ -173,13 +173,13 @@ func TestAReplayCountsItsSeats(t *testing.T) {
 	var want []int
 	s := b.join()
 	b.step()
-	want = append(want, b.room.Seats())
+	want = append(want, b.room.Admission.Seats())
 	b.join()
 	b.step()
-	want = append(want, b.room.Seats())
+	want = append(want, b.room.Admission.Seats())
 	s.End(transport.Closed{Code: netloop.CodeLost})
 	b.step()
-	want = append(want, b.room.Seats())
+	want = append(want, b.room.Admission.Seats())
 	in, _, err := recording.NewReader(bytes.NewReader(file.Bytes()))
 	if err != nil {
 		t.Fatal(err)
@@ -189,8 +189,8 @@ func TestAReplayCountsItsSeats(t *testing.T) {
 	again.server.UseClock(virtual)
 	p := room.NewReplay(again.room, in, virtual)
 	for tick, seats := range want {
-		if _, err := p.Step(); err != nil || again.room.Seats() != seats {
-			t.Errorf("after tick %d %d seats are taken, want %d: %v", tick+1, again.room.Seats(), seats, err)
+		if _, err := p.Step(); err != nil || again.room.Admission.Seats() != seats {
+			t.Errorf("after tick %d %d seats are taken, want %d: %v", tick+1, again.room.Admission.Seats(), seats, err)
 		}
 	}
 	if !slices.Equal(want, []int{1, 2, 1}) {

@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// replayer is the feed of a replayed room. A recorded fact that the room cannot process (a message
-// that its schema cannot decode, a result of work that it never started) ends the replay.
+// replayer is the source of a replayed room. A recorded fact that the room cannot process (a
+// message that its schema cannot decode, a result of work that it never started) ends the replay.
 type replayer struct {
 	r        *Room
 	tick     recording.Tick
@@ -29,8 +29,8 @@ type connection struct{ client, conn uint64 }
 
 func newReplayer(r *Room) *replayer {
 	f := &replayer{r: r, sessions: map[connection]*transport.Session{}, links: map[*transport.Session]*transport.Link{}}
-	r.feed, r.sent = f, new(outgoing)
-	r.async.recorded = map[uint64]Work{}
+	r.source, r.sent = f, new(outgoing)
+	r.Async.recorded = map[uint64]Work{}
 	return f
 }
 
@@ -111,10 +111,10 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 	if c, ok := f.r.clients.get(rec.Client); ok {
 		e.seat = c.seat
 	}
-	f.r.seats.Replayed(e.seat, e.join)
+	f.r.Admission.seats.Replayed(e.seat, e.join)
 	a.Decoded = e
 	session, link := transport.NewSession(transport.SessionConfig{
-		ID: rec.Client, Conn: rec.Conn, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.sent.sender(rec.Client),
+		ID: rec.Client, Conn: rec.Conn, Inbox: f.r.Admission.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.sent.sender(rec.Client),
 	})
 	a.Session, f.sessions[connection{rec.Client, rec.Conn}], f.links[session] = session, session, link
 	return true
@@ -152,7 +152,7 @@ func (f *replayer) posts() []rpcqueue.Item {
 		}
 		it := rpcqueue.Item{Method: &m.Queue, Stage: loop.Stage(rec.Stage), Msg: msg}
 		if rec.From != nil {
-			it.Holds = &roomMessage{from: Sender(*rec.From), sender: f.r} // It has no receipt.
+			it.Holds = &roomMessage{from: Sender(*rec.From), work: &f.r.Async} // It has no receipt.
 		}
 		f.items = append(f.items, it)
 	}
@@ -163,11 +163,11 @@ func (f *replayer) results() []result {
 	f.done = f.done[:0]
 	for i := range f.tick.Results {
 		rec := &f.tick.Results[i]
-		if !f.r.async.asked(rec.Work) {
+		if !f.r.Async.asked(rec.Work) {
 			f.fail("the result of work %d, which nobody has asked for", rec.Work)
 			continue
 		}
-		res, err := f.r.async.replayed(rec, recordedError(rec))
+		res, err := f.r.Async.replayed(rec, recordedError(rec))
 		if err != nil {
 			f.fail("the result of work %d: %v", rec.Work, err)
 			continue

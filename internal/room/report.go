@@ -1,9 +1,8 @@
 package room
 
 import (
-	"context"
-	"runtime/trace"
 	"strconv"
+	"time"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
@@ -13,18 +12,39 @@ import (
 	"github.com/netloop/netloop/internal/tracedump"
 )
 
-// reportEvery is the number of ticks between two reports of the room's plain counters to the
+// Stats are a room's figures for the metrics.
+type Stats struct {
+	*core
+	room   *Room
+	slow   *slowtick.Log     // nil without Detail
+	flight *tracedump.Dumper // writes traces of slow ticks; nil without traces
+}
+
+// Trace sets the recorder of slow ticks. Call it before the first tick.
+func (s *Stats) Trace(d *tracedump.Dumper) { s.flight = d }
+
+// Slow returns the log of slow ticks; nil without Detail. Any goroutine may read it.
+func (s *Stats) Slow() *slowtick.Log { return s.slow }
+
+// Figures returns a few numbers of the room. Any goroutine may call it.
+func (s *Stats) Figures() metrics.Figures { return s.tally.Figures() }
+
+// Progress returns how long ago the newest tick ended, and the tick period. Any goroutine may call
+// it.
+func (s *Stats) Progress() (since, period time.Duration) { return s.tally.Progress() }
+
+// every is the number of ticks between two reports of the room's plain counters to the
 // metrics: four reports a second, far more than scrapes.
-func (r *Room) reportEvery() uint64 {
-	return max(1, r.spec.Rate.Num/r.spec.Rate.Den/4)
+func (s *Stats) every() uint64 {
+	return max(1, s.spec.Rate.Num/s.spec.Rate.Den/4)
 }
 
 // measured is the view of a room that its goroutine reports: see metrics.Room.
-type measured struct{ *Room }
+type measured struct{ r *Room }
 
-func (m measured) State() *netvar.Stats { return m.world.Stats() }
+func (m measured) State() *netvar.Stats { return m.r.world.Stats() }
 func (m measured) Dropped() (n int) {
-	for _, c := range m.clients.list {
+	for _, c := range m.r.clients.list {
 		if c.dropped != nil {
 			n++
 		}
@@ -32,52 +52,47 @@ func (m measured) Dropped() (n int) {
 	return n
 }
 
-func (m measured) Reel() int {
-	if m.camera.reel == nil {
-		return 0
-	}
-	return m.camera.reel.size()
-}
+func (m measured) DelayBuffer() int { return m.r.feed.size() }
 
-func (m measured) Clients() int { return len(m.clients.list) }
+func (m measured) Clients() int { return len(m.r.clients.list) }
 
 func (m measured) Depths(f metrics.Part) {
 	for _, s := range loop.Stages() {
-		f.Set(uint64(m.rpcs.Depth(s)), stageQueues[s-1])
+		f.Set(uint64(m.r.Messages.queue.Depth(s)), stageQueues[s-1])
 	}
 }
 
 func (m measured) Drops(f metrics.Part) {
-	f.Set(m.unanswered, "rpc", "unanswered")
-	f.Set(m.rpcs.Evicted(), "accounts", "evicted")
-	f.Set(m.penalties.dropped(), "penalties", "evicted")
+	f.Set(m.r.Messages.unanswered, "rpc", "unanswered")
+	f.Set(m.r.Messages.queue.Evicted(), "accounts", "evicted")
+	f.Set(m.r.Admission.penalties.dropped(), "penalties", "evicted")
 }
 
 func (m measured) Messages(f metrics.Part) {
-	m.rpcs.Counts(func(method *rpcqueue.Method, s loop.Stage, o rpcqueue.Outcome, n uint64) {
+	m.r.Messages.queue.Counts(func(method *rpcqueue.Method, s loop.Stage, o rpcqueue.Outcome, n uint64) {
 		f.Set(n, method.Name, s.String(), o.String())
 	})
 }
 
-func (m measured) MessagesWaited(f metrics.Part) { f.Set(m.rpcs.Waited()) }
+func (m measured) MessagesWaited(f metrics.Part) { f.Set(m.r.Messages.queue.Waited()) }
 
 func (m measured) Limits(f metrics.Part) {
-	m.rpcs.LimitCounts(func(limit rpcqueue.Scope, did rpcqueue.Rung, dry bool, n uint64) {
+	m.r.Messages.queue.LimitCounts(func(limit rpcqueue.Scope, did rpcqueue.Rung, dry bool, n uint64) {
 		f.Set(n, limit.String(), did.String(), strconv.FormatBool(dry))
 	})
 }
 
 func (m measured) Bytes(f metrics.Part) {
-	for _, c := range m.schema.AllClasses() {
-		f.Set(m.world.SpentOn(c), c.Name())
+	for _, c := range m.r.schema.AllClasses() {
+		f.Set(m.r.world.SpentOn(c), c.Name())
 	}
-	f.Set(m.world.SpentOn(nil), "(despawned)")
+	f.Set(m.r.world.SpentOn(nil), "(despawned)")
 }
 
 // FieldBytes sets no series for a field without any bytes.
 func (m measured) FieldBytes(f metrics.Part) {
-	for _, c := range m.schema.AllClasses() {
-		for i, bytes := range m.world.SpentOnFields(c) {
+	for _, c := range m.r.schema.AllClasses() {
+		for i, bytes := range m.r.world.SpentOnFields(c) {
 			if bytes > 0 {
 				f.Set(bytes, c.Name(), c.FieldName(i))
 			}
@@ -94,36 +109,24 @@ var stageQueues = func() (names [loop.NumStages]string) {
 }()
 
 // report copies the room's plain counters to the metrics.
-func (r *Room) report() {
-	r.tally.Report(measured{r})
-	r.reportMargins()
+func (s *Stats) report() {
+	s.tally.Report(measured{s.room})
+	s.room.Inputs.reportMargins()
 }
 
-// observeTick records the cost of a tick, if the room has Detail, and requests its trace if the
+// observe records the cost of a tick, if the room has Detail, and requests its trace if the
 // tick took longer than its period.
-func (r *Room) observeTick(rec *loop.Record) {
-	if r.slow == nil {
+func (s *Stats) observe(rec *loop.Record) {
+	if s.slow == nil {
 		return
 	}
-	f := slowtick.Facts{Overload: uint8(r.Overload()), Clients: len(r.clients.list), Arrivals: r.arrived, Work: r.async.pending}
-	for i, s := range loop.Stages() {
-		f.Queues[i] = r.rpcs.Depth(s)
+	r := s.room
+	f := slowtick.Facts{Overload: uint8(r.Load.Level()), Clients: len(s.clients.list), Arrivals: r.arrived, Work: r.Async.pending}
+	for i, stage := range loop.Stages() {
+		f.Queues[i] = r.Messages.queue.Depth(stage)
 	}
-	blame := r.slow.Observe(rec, &f)
-	if d := r.flight; d != nil && rec.Duration > r.spec.Rate.Period() {
-		d.Slow(tracedump.Tick{Number: rec.Tick, Start: rec.Start, Wall: r.in.Wall, Duration: rec.Duration, System: blame.Name})
+	blame := s.slow.Observe(rec, &f)
+	if d := s.flight; d != nil && rec.Duration > s.spec.Rate.Period() {
+		d.Slow(tracedump.Tick{Number: rec.Tick, Start: rec.Start, Wall: s.in.Wall, Duration: rec.Duration, System: blame.Name})
 	}
 }
-
-// traced begins a tick's region in an execution trace, and returns its end. Without a running
-// trace it costs some nanoseconds.
-func traced(tick uint64) func() {
-	if !trace.IsEnabled() {
-		return untraced
-	}
-	ctx := context.Background()
-	trace.Logf(ctx, "tick", "%d", tick)
-	return trace.StartRegion(ctx, "tick").End
-}
-
-func untraced() {}

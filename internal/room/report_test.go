@@ -93,7 +93,7 @@ func TestEveryCounterOfTheServerIsAMetric(t *testing.T) {
 		`netloop_disconnects_total{code="kicked"} 1`, `netloop_queue_drops_total{queue="datagram",reason="stale"} 17`,
 		"netloop_logs_dropped_total 3", "netloop_hung_ticks_total 0", "netloop_overload_level 0", "netloop_systems_quarantined 0",
 	)
-	for b.room.Quarantined() == 0 && b.tick < 100 {
+	for b.room.Faults.Quarantined() == 0 && b.tick < 100 {
 		b.step()
 	}
 	panics := b.tick

@@ -166,8 +166,8 @@ func TestAClientComesBack(t *testing.T) {
 	w.step()
 	w.wantTold("join", "drop")
 	c := w.client()
-	if c == nil || c.Connected() || w.room.Seats() != 1 {
-		t.Fatalf("client %v, %d seats", c, w.room.Seats())
+	if c == nil || c.Connected() || w.room.Admission.Seats() != 1 {
+		t.Fatalf("client %v, %d seats", c, w.room.Admission.Seats())
 	}
 	w.send("d")
 	w.step()
@@ -268,14 +268,14 @@ func TestADroppedClientLeavesInTheEnd(t *testing.T) {
 	way := w.room.Inbox().Swap(nil) // But has not entered yet.
 	w.step()
 	w.wantTold("join", "drop", "leave: connection lost")
-	if w.client() != nil || w.room.Seats() != 1 {
+	if w.client() != nil || w.room.Admission.Seats() != 1 {
 		t.Error("it has not left, or its seat is not kept for the connection on its way")
 	}
 	if len(way) != 1 || !w.room.Inbox().Push(way[0]) {
 		t.Fatalf("%d arrivals were on their way", len(way))
 	}
 	w.step()
-	if w.room.Seats() != 0 {
+	if w.room.Admission.Seats() != 0 {
 		t.Error("its seat is kept for nobody")
 	}
 	if why, ok := late.Cause(); !ok || why.Code != transport.CodeLost {
@@ -406,8 +406,8 @@ func TestAPlayerTakesItsPlaceOver(t *testing.T) {
 	}
 	again, back := w.arrive("ann", newcomer())
 	w.wantTold("join", "resume")
-	if back.GetResumed() || back.GetClientId() != welcome.GetClientId() || w.room.Seats() != 1 {
-		t.Errorf("it is told %v, %d seats", back, w.room.Seats())
+	if back.GetResumed() || back.GetClientId() != welcome.GetClientId() || w.room.Admission.Seats() != 1 {
+		t.Errorf("it is told %v, %d seats", back, w.room.Admission.Seats())
 	}
 	if why, ok := g.Cause(); !ok || why.Code != transport.CodeReplaced {
 		t.Errorf("the older connection is told %v", why)
@@ -492,8 +492,8 @@ func TestAPlayerLeavesAndComesAgainAtOnce(t *testing.T) {
 	g.End(transport.Closed{Code: transport.CodeLeft, Remote: true})
 	again, back := w.arrive("ann", newcomer())
 	w.wantTold("join", "leave: left", "join")
-	if _, closing := again.Cause(); closing || w.client().ID() != back.GetClientId() || welcome.GetClientId() != back.GetClientId() || w.room.Seats() != 1 {
-		t.Errorf("closing %v, %d seats", closing, w.room.Seats())
+	if _, closing := again.Cause(); closing || w.client().ID() != back.GetClientId() || welcome.GetClientId() != back.GetClientId() || w.room.Admission.Seats() != 1 {
+		t.Errorf("closing %v, %d seats", closing, w.room.Admission.Seats())
 	}
 }
 

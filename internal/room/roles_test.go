@@ -44,7 +44,7 @@ var leftReplaced = "leave: " + netloop.CodeReplaced.String()
 // wantPlaces checks the numbers of players, spectators and reserved seats.
 func (w *returns) wantPlaces(players, spectators, reserved int) {
 	w.t.Helper()
-	p, s, r := w.room.Places()
+	p, s, r := w.room.Admission.Count()
 	if p != players || s != spectators || r != reserved {
 		w.t.Errorf("%d play, %d watch and %d seats are reserved, want %d, %d and %d", p, s, r, players, spectators, reserved)
 	}
@@ -194,7 +194,7 @@ func TestAPlayerComesBackToAPrivateRoom(t *testing.T) {
 	_, _, err := w.comes("ann", false, "")
 	wantRefused(t, "a player who is not there", err, netloop.CodeRoomUnknown)
 	w.mustCome("ann", false, "code")
-	w.room.Lock(true)
+	w.room.Admission.Lock(true)
 	w.mustCome("ann", false, "")
 	w.wantTold("join", "resume")
 	_, _, err = w.comes("eve", false, "")

@@ -84,15 +84,15 @@ func TestAPacedTickRunsAtTheLevelOfOverload(t *testing.T) {
 		r.On(netloop.Update, "test.slow", func(*netloop.Tick) { clock.now += 20 * time.Millisecond })
 	})
 	b.server.UseClock(clock)
-	for b.room.NextOverload() == 0 && b.tick < 600 {
+	for b.room.Load.Next() == 0 && b.tick < 600 {
 		b.step()
 	}
-	next := overload.Level(b.room.NextOverload())
-	if next == overload.Normal || b.room.Overload() != overload.Normal {
-		t.Fatalf("%v after %d ticks that take too long, and %v is next", b.room.Overload(), b.tick, next)
+	next := overload.Level(b.room.Load.Next())
+	if next == overload.Normal || b.room.Load.Level() != overload.Normal {
+		t.Fatalf("%v after %d ticks that take too long, and %v is next", b.room.Load.Level(), b.tick, next)
 	}
-	if err := b.room.Paced(b.room.Timeline().Input(b.tick + 1)); err != nil || b.room.Overload() != next {
-		t.Errorf("the next tick runs at %v, want %v: %v", b.room.Overload(), next, err)
+	if err := b.room.Paced(b.room.Timeline().Input(b.tick + 1)); err != nil || b.room.Load.Level() != next {
+		t.Errorf("the next tick runs at %v, want %v: %v", b.room.Load.Level(), next, err)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestARoomThatHasFailedIsNotDrained(t *testing.T) {
 func TestADrainLingersForClientsUntilItsLimit(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	b.server.UseClock(new(handClock))
-	b.room.End(room.End{Drain: time.Hour})
+	b.room.Supervisor.End(room.End{Drain: time.Hour})
 	if b.room.Lingers(0) {
 		t.Error("a drain waits for nobody")
 	}
@@ -152,15 +152,15 @@ func TestADrainLingersForClientsUntilItsLimit(t *testing.T) {
 	if !b.room.Lingers(time.Hour-1) || b.room.Lingers(time.Hour) {
 		t.Error("a drain does not wait for a client until its limit")
 	}
-	b.room.End(room.End{Drain: 2 * time.Hour})
+	b.room.Supervisor.End(room.End{Drain: 2 * time.Hour})
 	if !b.room.Lingers(time.Hour-1) || b.room.Lingers(time.Hour) {
 		t.Error("a drain becomes longer")
 	}
-	b.room.End(room.End{Drain: time.Minute, Why: transport.Closed{Text: "other"}})
-	if !b.room.Lingers(time.Minute-1) || b.room.Lingers(time.Minute) || b.room.Ending().Why.Text != "" {
-		t.Errorf("a drain that was shortened ends by %v, %q", b.room.Ending().By, b.room.Ending().Why.Text)
+	b.room.Supervisor.End(room.End{Drain: time.Minute, Why: transport.Closed{Text: "other"}})
+	if !b.room.Lingers(time.Minute-1) || b.room.Lingers(time.Minute) || b.room.Supervisor.Ending().Why.Text != "" {
+		t.Errorf("a drain that was shortened ends by %v, %q", b.room.Supervisor.Ending().By, b.room.Supervisor.Ending().Why.Text)
 	}
-	b.room.End(room.End{Drain: -1})
+	b.room.Supervisor.End(room.End{Drain: -1})
 	if b.room.Lingers(0) {
 		t.Error("a drain without any time waits")
 	}
@@ -171,9 +171,9 @@ func TestAnEndlessDrainLingers(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	b.join()
 	b.step()
-	b.room.End(room.End{Drain: math.MaxInt64})
+	b.room.Supervisor.End(room.End{Drain: math.MaxInt64})
 	if !b.room.Lingers(time.Hour) {
-		t.Errorf("it ends by %v", b.room.Ending().By)
+		t.Errorf("it ends by %v", b.room.Supervisor.Ending().By)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 //
 // Repeated data does not rouse the room: acknowledgements, and idle inputs.
 
-// sleep is the sleep state of a room. Except for alarm it belongs to the room's goroutine.
-type sleep struct {
+// Sleep is the sleep state of a room. Except for alarm it belongs to the room's goroutine.
+type Sleep struct {
 	alarm  chan struct{} // size 1, so that rouse never blocks; nil: the room never sleeps
 	asleep bool
 	looked bool          // the room was inspected from outside, and may have been changed
@@ -35,52 +35,52 @@ type sleep struct {
 // By then they have drawn all changes, and know the server's time.
 const sleepAfter = time.Second
 
-// prepareSleep lets the room sleep if its spec has Sleep.
-func (r *Room) prepareSleep() {
+// openSleep lets the room sleep if its spec has Sleep.
+func (r *Room) openSleep() {
 	if !r.spec.Sleep {
 		return
 	}
-	r.sleep.alarm = make(chan struct{}, 1)
-	r.inbox.Rouse = r.rouse
-	r.inbox.Idle = func([]byte) bool { return true } // Undeclared inputs are not read.
+	r.Sleep.alarm = make(chan struct{}, 1)
+	r.Admission.inbox.Rouse = r.Sleep.rouse
+	r.Admission.inbox.Idle = func([]byte) bool { return true } // Undeclared inputs are not read.
 	if in := r.schema.Input(); in != nil {
-		form, repeats := in.Form(), r.inputRepeats()
-		r.inbox.Idle, r.sleep.none = func(packet []byte) bool { return form.Idle(packet, repeats) }, form.None()
+		form, repeats := in.Form(), r.Inputs.repeats()
+		r.Admission.inbox.Idle, r.Sleep.none = func(packet []byte) bool { return form.Idle(packet, repeats) }, form.None()
 	}
 }
 
 // rouse ends the wait of a room that sleeps. Any goroutine may call it.
-func (r *Room) rouse() {
+func (s *Sleep) rouse() {
 	select {
-	case r.sleep.alarm <- struct{}{}:
+	case s.alarm <- struct{}{}:
 	default: // It is roused already, or never sleeps.
 	}
 }
 
 // markActive records that the running tick handles more than echoes.
-func (r *Room) markActive() { r.sleep.moved = true }
+func (s *Sleep) markActive() { s.moved = true }
 
 // markArrival marks the tick as active, unless the arrival is an acknowledgement or an input:
 // applyInputs marks inputs.
-func (r *Room) markArrival(k transport.ArrivalKind) {
+func (s *Sleep) markArrival(k transport.ArrivalKind) {
 	switch k {
 	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:
 	default:
-		r.markActive()
+		s.markActive()
 	}
 }
 
 // Await makes the room run the tick of a moment of a clock, even if only a system checks the time
 // in it.
-func (r *Room) Await(clock loop.TimerClock, at time.Duration) {
-	if r.spec.Sleep {
-		r.sleep.awaits[clock].add(at)
+func (s *Sleep) Await(clock loop.TimerClock, at time.Duration) {
+	if s.alarm != nil {
+		s.awaits[clock].add(at)
 	}
 }
 
 // trySleep puts the room to sleep after a tick, if permitted.
 func (r *Room) trySleep() {
-	s := &r.sleep
+	s := &r.Sleep
 	if s.alarm == nil {
 		return
 	}
@@ -92,47 +92,47 @@ func (r *Room) trySleep() {
 	}
 	s.moved = false
 	alone := !slices.ContainsFunc(r.clients.list, func(c *Client) bool { return c.dropped == nil })
-	if wait := r.in.GameTime - s.calm; wait == 0 || wait < sleepAfter && !alone || r.roused() || !r.inbox.Rest() {
+	if wait := r.in.GameTime - s.calm; wait == 0 || wait < sleepAfter && !alone || r.roused() || !r.Admission.inbox.Rest() {
 		return
 	}
 	s.asleep = true
-	r.report() // The last report may be a quarter of a second old.
+	r.Stats.report() // The last report may be a quarter of a second old.
 	r.tally.Sleep(true)
 }
 
 // wake ends a sleep at the begin of a tick.
 func (r *Room) wake() {
-	r.sleep.looked = false
-	if r.sleep.asleep {
-		r.sleep.asleep = false
+	r.Sleep.looked = false
+	if r.Sleep.asleep {
+		r.Sleep.asleep = false
 		r.tally.Sleep(false)
 	}
 }
 
 // idle reports whether a tick without new arrivals would have no work to do.
 func (r *Room) idle() bool {
-	if r.ending || r.closing != nil || len(r.fullRequests) > 0 || !r.filmed() || r.Overload() != overload.Normal || r.NextOverload() != 0 || !r.world.Still() {
+	if r.ending || r.closing != nil || len(r.requests.waiting) > 0 || !r.feed.settled() || r.Load.Level() != overload.Normal || r.Load.Next() != 0 || !r.world.Still() {
 		return false
 	}
 	for _, stage := range loop.Stages() {
-		if r.rpcs.Depth(stage) > 0 {
+		if r.Messages.queue.Depth(stage) > 0 {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(r.clients.list, func(c *Client) bool {
-		inputs := c.inputs != nil && !c.inputs.Still(r.now.FixedStep, r.sleep.none)
+		inputs := c.inputs != nil && !c.inputs.Still(r.now.FixedStep, r.Sleep.none)
 		return c.kicked != nil || inputs || c.dropped == nil && (c.due || c.toTell || !c.peer.Settled())
 	})
 }
 
 // roused reports whether work waits for the room.
 func (r *Room) roused() bool {
-	return r.sleep.looked || r.ending || r.end.Load() != nil || r.seats.Changed() || r.inbox.Roused() || r.queued.some() || r.async.some() || r.questions.some()
+	return r.Sleep.looked || r.ending || r.Supervisor.end.Load() != nil || r.Admission.seats.Changed() || r.Admission.inbox.Roused() || r.Mailbox.posts.some() || r.Async.some() || r.Questions.some()
 }
 
 // nextDue returns the first tick from next on that has to run.
 func (r *Room) nextDue(next uint64) uint64 {
-	if !r.sleep.asleep || r.roused() {
+	if !r.Sleep.asleep || r.roused() {
 		return next
 	}
 	due := r.loop.Due(next)
@@ -143,12 +143,13 @@ func (r *Room) nextDue(next uint64) uint64 {
 		}
 	}
 	by(r.game.TimersDue(r.loop.Scale()))
-	by(r.sleep.awaits[loop.GameClock].next())
-	by(r.loop.Scale().Until(r.sleep.awaits[loop.ScaledClock].next()))
+	by(r.Sleep.awaits[loop.GameClock].next())
+	by(r.loop.Scale().Until(r.Sleep.awaits[loop.ScaledClock].next()))
 	if r.spec.CloseEmpty > 0 && len(r.clients.list) == 0 {
-		by(r.emptySince + r.spec.CloseEmpty)
+		by(r.connections.emptySince + r.spec.CloseEmpty)
 	}
-	if at := r.seats.Expiry(); at < math.MaxInt64 { // Others are shown that its seat is free.
+	// The tick shows others that the seat of an expired ticket is free.
+	if at := r.Admission.seats.Expiry(); at < math.MaxInt64 {
 		due = min(due, line.Due(r.in.Epoch, at)+1)
 	}
 	for _, c := range r.clients.list {
@@ -175,19 +176,19 @@ func (c *Client) lastArrival() time.Duration {
 
 // heardAt returns the game time of an arrival since the last tick: that of this tick, except for
 // arrivals during a sleep.
-func (r *Room) heardAt(arrival time.Duration) time.Duration {
-	if r.in.Slept == 0 {
-		return r.now.GameTime
+func (c *core) heardAt(arrival time.Duration) time.Duration {
+	if c.in.Slept == 0 {
+		return c.now.GameTime
 	}
-	return r.now.GameTime - max(r.in.Start-arrival, 0)
+	return c.now.GameTime - max(c.in.Start-arrival, 0)
 }
 
 // Sleeps reports whether the room skips tick, which is the next one, because it has no work to do.
 // It belongs to the room's goroutine.
-func (r *Room) Sleeps(tick uint64) bool { return r.sleep.asleep && r.nextDue(tick) > tick }
+func (r *Room) Sleeps(tick uint64) bool { return r.Sleep.asleep && r.nextDue(tick) > tick }
 
 // Asleep reports whether the room sleeps. It belongs to the room's goroutine.
-func (r *Room) Asleep() bool { return r.sleep.asleep }
+func (s *Sleep) Asleep() bool { return s.asleep }
 
 // sleeper is the clock of a room: it waits for the next tick that has to run rather than for the
 // next tick.
@@ -200,7 +201,7 @@ type sleeper struct {
 // WaitUntil implements loop.Clock.
 func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
 	r := s.r
-	for r.sleep.asleep && ctx.Err() == nil {
+	for r.Sleep.asleep && ctx.Err() == nil {
 		now := s.Now()
 		next := s.pacer.Upcoming(now)
 		due := r.nextDue(next)
@@ -212,9 +213,9 @@ func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
 		if due != loop.Never {
 			wait = min(r.Timeline().Deadline(s.pacer.Epoch(), due-1)-now, wait)
 		}
-		r.waitForWork(ctx, max(wait, 0))
+		r.Sleep.waitForWork(ctx, max(wait, 0))
 	}
-	if r.sleep.asleep { // The room was told to end: the ticks until now are skipped.
+	if r.Sleep.asleep { // The room was told to end: the ticks until now are skipped.
 		s.pacer.SkipTo(s.pacer.Upcoming(s.Now()))
 	}
 	return s.Clock.WaitUntil(ctx, at)
@@ -224,11 +225,11 @@ func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
 const longestSleep = time.Hour
 
 // waitForWork waits until the room is roused, but not longer than d.
-func (r *Room) waitForWork(ctx context.Context, d time.Duration) {
+func (s *Sleep) waitForWork(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	select {
-	case <-r.sleep.alarm:
+	case <-s.alarm:
 	case <-ctx.Done():
 	}
 }

@@ -21,7 +21,7 @@ func sleeper(t *testing.T, spec netloop.RoomSpec, g bareGame) (*bare, <-chan err
 	ends := b.started(t.Context())
 	time.Sleep(10 * time.Second)
 	synctest.Wait()
-	if !b.room.Asleep() {
+	if !b.room.Sleep.Asleep() {
 		t.Fatal("it does not sleep")
 	}
 	return b, ends
@@ -42,7 +42,7 @@ func (b *bare) listed() int {
 // end ends the room.
 func (b *bare) end(ends <-chan error) {
 	b.t.Helper()
-	b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
+	b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
 	if err := <-ends; err != nil {
 		b.t.Error(err)
 	}
@@ -56,7 +56,7 @@ func TestReservationsOfARoomThatSleepsAreListed(t *testing.T) {
 			t.Fatalf("%d seats are listed as taken", n)
 		}
 		for i, ttl := range []time.Duration{10 * time.Second, 20 * time.Second} {
-			if _, err := b.room.Reserve(room.Reservation{Seats: 2, TTL: ttl}); err != nil {
+			if _, err := b.room.Admission.Reserve(room.Reservation{Seats: 2, TTL: ttl}); err != nil {
 				t.Fatal(err)
 			}
 			if n := b.listed(); n != 2*(i+1) {
@@ -69,7 +69,7 @@ func TestReservationsOfARoomThatSleepsAreListed(t *testing.T) {
 				t.Errorf("%d seats are listed as taken, want %d", n, want)
 			}
 		}
-		if !b.room.Asleep() {
+		if !b.room.Sleep.Asleep() {
 			t.Error("the room does not sleep after the last ticket has expired")
 		}
 		b.end(ends)
@@ -86,7 +86,7 @@ func TestATicketThatExpiresInItsAdmissionIsListedAsFree(t *testing.T) {
 				return errors.New("not today")
 			})
 		})
-		tickets, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: 2 * time.Second})
+		tickets, err := b.room.Admission.Reserve(room.Reservation{Seats: 1, TTL: 2 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func closesAfterReservations(t *testing.T, spec netloop.RoomSpec) {
 	if took := time.Since(began); took < 79*time.Second || took > 85*time.Second {
 		t.Errorf("it has closed after %v", took)
 	}
-	if _, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: time.Second}); err == nil {
+	if _, err := b.room.Admission.Reserve(room.Reservation{Seats: 1, TTL: time.Second}); err == nil {
 		t.Error("a seat of a room that has ended is reserved")
 	}
 }
@@ -183,7 +183,7 @@ func TestAReservationToWatchIsNoPlayer(t *testing.T) {
 				shown := make(chan error, 1)
 				if shows := b.server.Screening; shows != nil {
 					b.server.UseClock(clock)
-					shows.Start(t.Context(), func(err error) { shown <- err })
+					shows.Supervisor.Start(t.Context(), func(err error) { shown <- err })
 				} else {
 					shown <- nil
 				}
@@ -231,7 +231,7 @@ func TestAClientThatComesInADrainIsToldItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}, Drain: 10 * time.Second})
+		b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}, Drain: 10 * time.Second})
 		g := newGuest(adm)
 		time.Sleep(time.Second)
 		synctest.Wait()

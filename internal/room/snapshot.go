@@ -7,23 +7,6 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// snapshot is the system netvar.snapshot: it captures the edits since the last tick, and encodes
-// for each client the packets of its missing changes.
-func (r *Room) snapshot() {
-	r.world.Capture(r.now.Tick)
-	r.captured = r.now.Tick
-	turn := r.now.Tick%uint64(r.sendEvery()) == 0
-	for _, c := range r.clients.list {
-		if c.kicked == nil && c.dropped == nil && (turn || c.due) {
-			c.encode(r.now.Tick, r.in.Start)
-		}
-	}
-	r.film()
-	for _, look := range r.onSnapshot {
-		look()
-	}
-}
-
 // OnSnapshot calls fn right after each snapshot, once the views and read rights have been
 // evaluated. It must not change the state.
 func (r *Room) OnSnapshot(fn func()) { r.onSnapshot = append(r.onSnapshot, fn) }
@@ -39,7 +22,7 @@ var (
 // that cannot be sent is not encoded, and remains due.
 func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
-	slot := c.room.feed.slot(c)
+	slot := c.room.source.slot(c)
 	if slot == nil {
 		c.waits = WaitsForSlot
 		c.room.metrics.Deferred.Add(1, "slot_busy")
@@ -67,54 +50,41 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	}
 }
 
-// flush is the system transport.flush: it passes each client's batch to its writer, and never
-// waits for the network.
-func (r *Room) flush() {
-	rescaled := r.rescaled()
-	now := r.clock.Now() // For the measurement of flush lag; no decision depends on it.
-	for _, c := range r.clients.list {
-		if c.dropped != nil {
-			continue
-		}
-		c.tellInputs()
-		if r.in.EpochMoved {
-			c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
-		}
-		if rescaled {
-			c.session.PublishTimeScale(r.timeScale())
-		}
-		if c.kicked != nil {
-			r.sent.closed(c.id, c.kicked)
-			c.session.Close(c.kicked.Code, c.kicked.Text)
-		}
-		c.session.Flush(now)
-		if c.moving != "" && c.kicked == nil {
-			r.depart(c)
-		}
+// flush passes the client's batch to its writer, with the changes of the room that it has to know.
+func (c *Client) flush(now time.Duration, rescaled bool) {
+	r := c.room
+	c.tellInputs()
+	if r.in.EpochMoved {
+		c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
 	}
-	r.keep()
-}
-
-// rescaled reports, once, that the scale was changed, and updates it for all but the clients. The
-// flush calls it: a later change in the tick is told in the next.
-func (r *Room) rescaled() bool {
-	now := r.loop.Scale()
-	if now == *r.scale.Load() {
-		return false
+	if rescaled {
+		c.session.PublishTimeScale(r.Scale.message())
 	}
-	r.scale.Store(new(now))
-	r.sent.timeScale(r.timeScale())
-	return true
+	if c.kicked != nil {
+		r.sent.closed(c.id, c.kicked)
+		c.session.Close(c.kicked.Code, c.kicked.Text)
+	}
+	c.session.Flush(now)
+	if c.moving != "" && c.kicked == nil {
+		r.connections.depart(c)
+	}
 }
 
-// timeScale returns the scale as told to clients. A line begins at the game time of a tick.
-func (r *Room) timeScale() transport.TimeScale {
-	s := r.scale.Load()
-	return transport.TimeScale{Num: s.Num, Den: s.Den, Tick: r.Timeline().TickAt(s.From), At: s.To, Fraction: s.Frac}
+// slot returns the slot of the client's snapshot, of its connection.
+func (c *Client) slot() *transport.Slot {
+	if c.IsFeed() {
+		return &c.room.feed.slot
+	}
+	return c.session.Slot()
 }
 
-// Speed returns how many times as fast as game time scaled time runs. Any goroutine may call it.
-func (r *Room) Speed() float64 {
-	s := r.scale.Load()
-	return float64(s.Num) / float64(s.Den)
+// Captured returns the last tick with captured state.
+func (r *Room) Captured() uint64 { return r.captured }
+
+// StateTick returns the tick of the first snapshot that holds the current state.
+func (r *Room) StateTick() uint64 {
+	if r.captured == r.now.Tick {
+		return r.now.Tick + 1 // Changes after the capture are part of the next snapshot.
+	}
+	return r.now.Tick
 }

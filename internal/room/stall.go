@@ -10,6 +10,7 @@ import (
 // stall is a period in which ticks were dropped, until it is logged in one line: the machine
 // paused, or does not keep up. It belongs to the room's goroutine.
 type stall struct {
+	*core
 	dropped uint64 // ticks; 0 is no stall
 	begun   loop.Input
 	longest time.Duration // from the start of a tick to that of the next
@@ -31,15 +32,14 @@ const (
 	stallNames = 16
 )
 
-// observeStall records ticks that were dropped before the one that begins, and logs a stall that
+// observe records ticks that were dropped before the one that begins, and logs a stall that
 // is over. last is the begin of the tick before.
-func (r *Room) observeStall(in *loop.Input, last time.Duration) {
-	s := &r.stall
+func (s *stall) observe(in *loop.Input, last time.Duration) {
 	if in.Slept > 0 { // No tick was missed until then.
-		last = in.Deadline - r.spec.Rate.Period()*time.Duration(1+in.Dropped)
+		last = in.Deadline - s.spec.Rate.Period()*time.Duration(1+in.Dropped)
 	}
 	if s.dropped > 0 && (in.GameTime >= s.until || in.Dropped > 0 && in.GameTime-s.begun.GameTime >= stallLongest) {
-		r.tellStall()
+		s.report()
 	}
 	if in.Dropped == 0 {
 		return
@@ -55,9 +55,8 @@ func (r *Room) observeStall(in *loop.Input, last time.Duration) {
 	}
 }
 
-// lostInStall records a client that lost its connection during a stall.
-func (r *Room) lostInStall(c *Client, why *transport.Closed) {
-	s := &r.stall
+// lostClient records a client that lost its connection during a stall.
+func (s *stall) lostClient(c *Client, why *transport.Closed) {
 	if s.dropped == 0 || why.Code != transport.CodeLost {
 		return
 	}
@@ -66,13 +65,12 @@ func (r *Room) lostInStall(c *Client, why *transport.Closed) {
 	}
 }
 
-// tellStall logs a stall and resets it.
-func (r *Room) tellStall() {
-	s := &r.stall
+// report logs a stall and resets it.
+func (s *stall) report() {
 	if s.dropped == 0 {
 		return
 	}
-	r.log.Warn("ticks were dropped: the machine or a tick stood still, or the server does not keep up",
+	s.log.Warn("ticks were dropped: the machine or a tick stood still, or the server does not keep up",
 		"ticks", s.dropped, "before_tick", s.begun.Tick, "longest", s.longest, "clients_lost", s.lost, "lost", s.names)
-	*s = stall{}
+	*s = stall{core: s.core}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -16,14 +15,16 @@ import (
 // A room's goroutine may die or hang without reporting it: the server that has started the room
 // checks it at intervals.
 
-// life is the state of a room's goroutine, from Start on.
-type life struct {
-	over    atomic.Bool
-	givenUp atomic.Bool // set by GiveUp; its goroutine may still hang
-	ended   func(error)
-	stop    func() bool        // ends the watch of Start's context
-	ctx     context.Context    // ends once the room has been told to end
-	end     context.CancelFunc // cancels ctx
+// Supervisor starts and ends a room, and watches its goroutine.
+type Supervisor struct {
+	*core
+	room   *Room
+	end    atomic.Pointer[End] // set by End
+	over   atomic.Bool
+	report func(error)        // of Start
+	stop   func() bool        // ends the watch of Start's context
+	told   context.Context    // ends once the room has been told to end
+	tell   context.CancelFunc // cancels told
 }
 
 // End describes how the room is ended from outside.
@@ -37,72 +38,62 @@ type End struct {
 // called; then it closes the room. It calls ended once with the result, on some goroutine: if the
 // room is given up, before the room's goroutine has ended. The end of ctx leaves the clients
 // Config.DrainTimeout, even if a longer drain is running.
-func (r *Room) Start(ctx context.Context, ended func(error)) {
-	r.life.ended = ended
-	r.life.stop = context.AfterFunc(ctx, r.endWithServer)
+func (v *Supervisor) Start(ctx context.Context, ended func(error)) {
+	v.report = ended
+	v.stop = context.AfterFunc(ctx, v.endWithServer)
 	if ctx.Err() != nil {
-		r.endWithServer() // Before the first tick.
+		v.endWithServer() // Before the first tick.
 	}
-	go r.live(r.life.ctx)
+	go v.live(v.told)
 }
 
-// over reports the end of the room, once.
-func (r *Room) over(err error) {
-	if r.life.over.CompareAndSwap(false, true) {
-		r.life.stop()
-		r.life.end()
-		r.tally.Close(transport.CodeInternal.Name())
-		r.endReel(r.seats.Ended(), nil)
-		r.life.ended(err)
+// finished reports the end of the room, once.
+func (v *Supervisor) finished(err error) {
+	if v.over.CompareAndSwap(false, true) {
+		v.stop()
+		v.tell()
+		v.tally.Close(transport.CodeInternal.Name())
+		v.room.feed.end(v.room.Admission.seats.Ended(), nil)
+		v.report(err)
 	}
 }
 
 // End ends a room from outside: the room drains, and then tells its clients the reason. The first
 // call sets the reason. A later call can only shorten the drain. Any goroutine may call it, also
 // before Start.
-func (r *Room) End(e End) {
-	e.By = r.clock.Now()
+func (v *Supervisor) End(e End) {
+	e.By = v.clock.Now()
 	e.By += min(max(e.Drain, 0), math.MaxInt64-e.By)
 	for {
-		was := r.end.Load()
+		was := v.end.Load()
 		if was != nil {
 			if was.By <= e.By {
 				return
 			}
 			e.Why = was.Why
 		}
-		if r.end.CompareAndSwap(was, &e) {
+		if v.end.CompareAndSwap(was, &e) {
 			break
 		}
 	}
-	r.rouse()
-	r.life.end()
+	v.Sleep.rouse()
+	v.tell()
 }
 
 // endWithServer ends the room because its server ends.
-func (r *Room) endWithServer() {
-	r.End(End{Why: transport.Closed{Code: transport.CodeClosing, Text: "the server is closing"}, Drain: r.cfg.DrainTimeout})
+func (v *Supervisor) endWithServer() {
+	v.End(End{Why: transport.Closed{Code: transport.CodeClosing, Text: "the server is closing"}, Drain: v.cfg.DrainTimeout})
 }
 
 // Ending returns the End that was set from outside; nil without one. Any goroutine may call it.
-func (r *Room) Ending() *End { return r.end.Load() }
+func (v *Supervisor) Ending() *End { return v.end.Load() }
 
 // endCause returns the End that ends the room: the one set from outside, or else the server's.
-func (r *Room) endCause() *End {
-	if r.end.Load() == nil {
-		r.endWithServer()
+func (v *Supervisor) endCause() *End {
+	if v.end.Load() == nil {
+		v.endWithServer()
 	}
-	return r.end.Load()
-}
-
-// EndAdmission rejects all joins from now on, and tells the server. Any goroutine may call it.
-func (r *Room) EndAdmission(code transport.Code, text string) {
-	r.refuse(code, text)
-	r.cfg.Server.EndAdmission(code, text)
-}
-
-func (r *Room) refuse(code transport.Code, text string) {
-	r.refusing.CompareAndSwap(nil, &transport.Closed{Code: code, Text: text})
+	return v.end.Load()
 }
 
 // WatchEvery returns the interval of the watchdog's checks: a tenth of its limit, and at most a
@@ -111,18 +102,18 @@ func WatchEvery(limit time.Duration) time.Duration { return min(limit/10, time.S
 
 // Watch logs a tick or a closing hook that hangs, and returns the watchdog's error. One goroutine
 // calls it at intervals.
-func (r *Room) Watch() error {
-	if h, hung := r.watchdog.Check(r.clock.Now()); hung {
-		r.metrics.Hangs.Add(1)
-		d := r.watchdog.Dump()
-		rest := []any{"room", r.spec.Name, "for", h.For, "stack", d.Own, "goroutines", d.Others, "goroutines_omitted", d.Omitted}
+func (v *Supervisor) Watch() error {
+	if h, hung := v.watchdog.Check(v.clock.Now()); hung {
+		v.metrics.Hangs.Add(1)
+		d := v.watchdog.Dump()
+		rest := []any{"room", v.spec.Name, "for", h.For, "stack", d.Own, "goroutines", d.Others, "goroutines_omitted", d.Omitted}
 		if h.Hook != "" {
-			r.cfg.Log.Error("a hook hangs", append(rest, "hook", h.Hook)...)
+			v.cfg.Log.Error("a hook hangs", append(rest, "hook", h.Hook)...)
 		} else {
-			r.cfg.Log.Error("a tick hangs", append(rest, "tick", h.Tick, "stage", h.Stage.String(), "in", d.Function)...)
+			v.cfg.Log.Error("a tick hangs", append(rest, "tick", h.Tick, "stage", h.Stage.String(), "in", d.Function)...)
 		}
 	}
-	return r.watchdog.Err()
+	return v.watchdog.Err()
 }
 
 // GiveUp abandons a room that hangs. Its clients are told at once. Work that was started with Go
@@ -130,48 +121,30 @@ func (r *Room) Watch() error {
 // loads the room's saved state. The goroutine that hangs cannot be stopped. If it ever returns
 // from the game's function, it ends without calling another one, and its requests until then
 // (work, messages to rooms) are rejected.
-func (r *Room) GiveUp(err error) {
-	if !r.life.givenUp.CompareAndSwap(false, true) {
+func (v *Supervisor) GiveUp(err error) {
+	if !v.givenUp.CompareAndSwap(false, true) {
 		return
 	}
 	const text = "the server hangs"
-	r.EndAdmission(transport.CodeInternal, text)
-	r.seats.Close(transport.CodeInternal, text)
-	r.closePosts()
+	v.room.Admission.End(transport.CodeInternal, text)
+	v.room.Admission.seats.Close(transport.CodeInternal, text)
+	v.room.Mailbox.close()
 	go func() {
-		r.async.quiet(WorkGrace)
-		r.cancel()
-		r.async.quiet(cancelGrace)
-		r.leftBehind(r.async.close())
-		r.over(fmt.Errorf("netloop: %w", err))
+		v.room.Async.quiet(WorkGrace)
+		v.room.Async.cancel()
+		v.room.Async.quiet(cancelGrace)
+		v.room.Async.leftBehind(v.room.Async.close())
+		v.finished(fmt.Errorf("netloop: %w", err))
 	}()
-}
-
-// GivenUp reports whether the room was given up. Any goroutine may call it.
-func (r *Room) GivenUp() bool { return r.life.givenUp.Load() }
-
-// exitIfGivenUp ends the goroutine of a room that was given up. The room calls it only with no
-// function of the game on the stack.
-func (r *Room) exitIfGivenUp() {
-	if r.life.givenUp.Load() {
-		runtime.Goexit()
-	}
-}
-
-// LoopClock is the clock of the room's loop. The loop reads it after each system, and a room that
-// was given up ends there.
-func (r *Room) LoopClock() time.Duration {
-	r.exitIfGivenUp()
-	return r.clock.Now()
 }
 
 // live runs the room to its end, and reports that end even if the room's goroutine panics or
 // exits, unless the process crashes.
-func (r *Room) live(ctx context.Context) {
+func (v *Supervisor) live(ctx context.Context) {
 	err := errGone
 	defer func() {
-		if !r.life.givenUp.Load() { // Otherwise GiveUp reports the end, after the saves.
-			r.over(err)
+		if !v.givenUp.Load() { // Otherwise GiveUp reports the end, after the saves.
+			v.finished(err)
 		}
 	}()
 	alive := true
@@ -179,13 +152,13 @@ func (r *Room) live(ctx context.Context) {
 		if !alive {
 			return
 		}
-		err = r.failure(recover())
-		if !r.life.givenUp.Load() {
-			err = errors.Join(err, r.finishFailed())
+		err = v.failure(recover())
+		if !v.givenUp.Load() {
+			err = errors.Join(err, v.finishFailed())
 		}
 	}()
-	r.watchdog.Adopt()
-	err = r.run(ctx)
+	v.watchdog.Adopt()
+	err = v.room.run(ctx)
 	alive = false
 }
 
@@ -194,13 +167,13 @@ var errGone = errors.New("netloop: the room's goroutine was ended by runtime.Goe
 
 // failure logs and returns the cause of the goroutine's end: a panic outside of every system, or
 // runtime.Goexit, which FailNow of a test calls.
-func (r *Room) failure(panicked any) error {
-	where := r.now.System
+func (v *Supervisor) failure(panicked any) error {
+	where := v.now.System
 	if panicked != nil {
-		r.log.Error("the room panicked", "panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
+		v.log.Error("the room panicked", "panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
 		return fmt.Errorf("netloop: the room panicked: %v", panicked)
 	}
-	if err := r.loop.Err(); err != nil {
+	if err := v.loop.Err(); err != nil {
 		return fmt.Errorf("netloop: the room's goroutine has ended: %w", err)
 	}
 	return fmt.Errorf("netloop: the room's goroutine has ended: system %q called runtime.Goexit", where)
@@ -208,9 +181,9 @@ func (r *Room) failure(panicked any) error {
 
 // finishFailed closes a room after the death of its goroutine: as after the panic of a critical
 // system, clients are told and the game saves its state in any condition.
-func (r *Room) finishFailed() error {
-	_ = r.watchdog.End() // Forget a hang before the death.
-	r.EndAdmission(transport.CodeInternal, "the server has failed")
+func (v *Supervisor) finishFailed() error {
+	_ = v.watchdog.End() // Forget a hang before the death.
+	v.room.Admission.End(transport.CodeInternal, "the server has failed")
 	// Finish continues with the steps that have not begun.
-	return r.Finish(transport.CodeInternal, "the server has failed")
+	return v.room.Finish(transport.CodeInternal, "the server has failed")
 }

@@ -17,11 +17,11 @@ func TestTheScaleIsShown(t *testing.T) {
 		})
 	})
 	b.step()
-	if v := b.room.View(); v.Scale != "" || !b.scraped("netloop_time_scale 1") {
+	if v := b.room.Questions.View(); v.Scale != "" || !b.scraped("netloop_time_scale 1") {
 		t.Errorf("%q at first, or another gauge", v.Scale)
 	}
 	b.step()
-	if v := b.room.View(); v.Scale != "1/2" || !b.scraped("netloop_time_scale 0.5") {
+	if v := b.room.Questions.View(); v.Scale != "1/2" || !b.scraped("netloop_time_scale 0.5") {
 		t.Errorf("%q at a half, or another gauge", v.Scale)
 	}
 }

@@ -45,7 +45,7 @@ func TestWhoeverAsksForMisusesHearsOfThem(t *testing.T) {
 		r.OnStart(func(tick *netloop.Tick) { k.Spawn(tick, odd{"long"}) })
 	}})
 	var heard []string
-	b.room.OnMisuse(func(text string) { heard = append(heard, text) })
+	b.room.Faults.OnMisuse(func(text string) { heard = append(heard, text) })
 	b.step()
 	if len(heard) != 1 || !strings.Contains(heard[0], "field S of odd 0.1") || logs.Len() != 0 {
 		t.Errorf("heard %q, and the log has %v", heard, logs.All())

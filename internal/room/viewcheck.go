@@ -94,7 +94,7 @@ func (c *Client) checkView() {
 	if r.spec.MaxRewind <= 0 {
 		return
 	}
-	now := r.inputs.stepAt
+	now := r.Inputs.stepAt
 	v, missed := c.inputs.View()
 	switch {
 	case missed == 0 && v != input.View{}:
@@ -114,9 +114,9 @@ func (s *viewCheck) judge(c *Client, v netvar.Moment, now time.Duration) {
 		why = apart
 	}
 	if why != asSent {
-		v = c.around(r.viewedAt(v))
+		v = c.around(r.Inputs.viewedAt(v))
 	}
-	said := now - r.viewedAt(v)
+	said := now - r.Inputs.viewedAt(v)
 	back := said
 	if most := r.spec.MaxRewind + c.way(); back > most {
 		back, why = most, old
@@ -128,7 +128,7 @@ func (s *viewCheck) judge(c *Client, v netvar.Moment, now time.Duration) {
 		v = c.around(now - back)
 	}
 	s.view, s.back = v, back
-	r.inputs.views[why]++
+	r.Inputs.views[why]++
 	if why != asSent {
 		s.clamped++
 	}
@@ -175,14 +175,14 @@ func (c *Client) around(at time.Duration) netvar.Moment {
 	case to == 0:
 		return netvar.Moment{From: from, To: from}
 	}
-	older, newer := c.room.timeOf(from), c.room.timeOf(to)
+	older, newer := c.room.Inputs.timeOf(from), c.room.Inputs.timeOf(to)
 	return netvar.Moment{From: from, To: to, Alpha: float64(at-older) / float64(newer-older)}
 }
 
 // viewedAt returns the game time of a moment.
-func (r *Room) viewedAt(m netvar.Moment) time.Duration {
-	from := r.timeOf(m.From)
-	return from + time.Duration(m.Alpha*float64(r.timeOf(m.To)-from))
+func (p *Inputs) viewedAt(m netvar.Moment) time.Duration {
+	from := p.timeOf(m.From)
+	return from + time.Duration(m.Alpha*float64(p.timeOf(m.To)-from))
 }
 
 // tickTime is the game time of a tick.
@@ -193,17 +193,17 @@ type tickTime struct {
 
 // timeOf returns the game time of a tick. It caches results, because the views of all clients use
 // the same few ticks and the conversion takes a division.
-func (r *Room) timeOf(tick uint64) time.Duration {
-	k := &r.inputs.times[tick%netvar.Horizon]
+func (p *Inputs) timeOf(tick uint64) time.Duration {
+	k := &p.times[tick%netvar.Horizon]
 	if k.tick != tick {
-		*k = tickTime{tick, r.Timeline().GameTime(tick)}
+		*k = tickTime{tick, p.Timeline().GameTime(tick)}
 	}
 	return k.at
 }
 
 // Views implements metrics.Room.
 func (m measured) Views(f metrics.Part) {
-	for why, n := range m.inputs.views {
+	for why, n := range m.r.Inputs.views {
 		f.Set(n, clampNames[why])
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/recording"
-	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
 // Results of the game's work on other goroutines, and posted messages.
@@ -25,8 +24,12 @@ type Work struct {
 	Then func(result any, err error)
 }
 
-// async is the room's running work on other goroutines, with its results.
-type async struct {
+// Async is the room's running work on other goroutines, with its results.
+type Async struct {
+	*core
+	ctx    context.Context // of the work; ends with the room
+	cancel context.CancelFunc
+
 	mu      sync.Mutex
 	done    []result        // in the order of arrival; under mu
 	running map[uint64]Work // work with a goroutine, by its number; under mu
@@ -44,7 +47,7 @@ type async struct {
 
 // Stream is work on another goroutine that yields many results.
 type Stream struct {
-	r       *Room
+	of      *Async
 	number  uint64
 	work    Work
 	waiting atomic.Bool // a result waits for its tick
@@ -60,7 +63,7 @@ type result struct {
 }
 
 // take empties the list of results. The returned slice is valid until the next call.
-func (a *async) take() []result {
+func (a *Async) take() []result {
 	clear(a.spare) // Release the values.
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,10 +78,9 @@ const maxAsync = 1024
 var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
 
 // Go runs a piece of work on another goroutine. It reports false if too many are running.
-func (r *Room) Go(w Work) bool {
-	a := &r.async
+func (a *Async) Go(w Work) bool {
 	if a.pending >= maxAsync {
-		r.metrics.Drops.Add(1, "async", "full")
+		a.metrics.Drops.Add(1, "async", "full")
 		return false
 	}
 	number := a.expect(w)
@@ -86,11 +88,11 @@ func (r *Room) Go(w Work) bool {
 		return true
 	}
 	switch {
-	case !r.begins(number, w): // The room has ended or was given up: the result is dropped.
-		r.metrics.Drops.Add(1, "async", "room_gone")
+	case !a.begins(number, w): // The room has ended or was given up: the result is dropped.
+		a.metrics.Drops.Add(1, "async", "room_gone")
 		return true
-	case r.ctx.Err() != nil: // The room ends, and the time for its work has expired.
-		a.finish(result{number, w.New(), r.ctx.Err(), w.Then, nil})
+	case a.ctx.Err() != nil: // The room ends, and the time for its work has expired.
+		a.finish(result{number, w.New(), a.ctx.Err(), w.Then, nil})
 		return true
 	}
 	go func() {
@@ -98,15 +100,15 @@ func (r *Room) Go(w Work) bool {
 		err := errGoexit // Remains the error if the work calls runtime.Goexit.
 		defer func() {
 			a.finish(result{number, v, err, w.Then, nil})
-			r.rouse()
+			a.Sleep.rouse()
 		}()
-		err = r.CallAside("Go", func() error { return w.Do(r.ctx, v) })
+		err = a.CallAside("Go", func() error { return w.Do(a.ctx, v) })
 	}()
 	return true
 }
 
 // expect counts a piece of work as running and numbers it.
-func (a *async) expect(w Work) uint64 {
+func (a *Async) expect(w Work) uint64 {
 	a.pending++
 	a.started++
 	if a.recorded != nil {
@@ -117,11 +119,10 @@ func (a *async) expect(w Work) uint64 {
 
 // begins records that work gets a goroutine. It reports false once the room has ended or was given
 // up.
-func (r *Room) begins(number uint64, w Work) bool {
-	a := &r.async
+func (a *Async) begins(number uint64, w Work) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed || r.life.givenUp.Load() {
+	if a.closed || a.givenUp.Load() {
 		return false
 	}
 	if a.running == nil {
@@ -132,7 +133,7 @@ func (r *Room) begins(number uint64, w Work) bool {
 }
 
 // finish stores the result of a piece of work. Any goroutine may call it.
-func (a *async) finish(res result) {
+func (a *Async) finish(res result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -148,7 +149,7 @@ func (a *async) finish(res result) {
 
 // next returns a channel that is closed when a result can be taken. idle reports that there is
 // neither a result nor work with a goroutine.
-func (a *async) next() (came <-chan struct{}, idle bool) {
+func (a *Async) next() (came <-chan struct{}, idle bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.done) > 0 {
@@ -158,7 +159,7 @@ func (a *async) next() (came <-chan struct{}, idle bool) {
 }
 
 // changedLocked returns a channel that is closed at the next result.
-func (a *async) changedLocked() <-chan struct{} {
+func (a *Async) changedLocked() <-chan struct{} {
 	if a.changed == nil {
 		a.changed = make(chan struct{})
 	}
@@ -172,7 +173,7 @@ var closedChannel = func() <-chan struct{} {
 }()
 
 // busy returns a channel that is closed at the next result; nil if no work has a goroutine.
-func (a *async) busy() <-chan struct{} {
+func (a *Async) busy() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.running) == 0 {
@@ -182,7 +183,7 @@ func (a *async) busy() <-chan struct{} {
 }
 
 // quiet waits until no work has a goroutine, but not longer than limit. Any goroutine may call it.
-func (a *async) quiet(limit time.Duration) {
+func (a *Async) quiet(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	for {
@@ -200,7 +201,7 @@ func (a *async) quiet(limit time.Duration) {
 
 // close rejects all work and results from now on. It returns results for the running work, ordered
 // by number.
-func (a *async) close() (left []result) {
+func (a *Async) close() (left []result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
@@ -214,10 +215,9 @@ func (a *async) close() (left []result) {
 
 // Stream registers work that pushes many results. It is not counted as running work, and the end
 // of the room does not wait for it. Only New and Then of w are used.
-func (r *Room) Stream(w Work) *Stream {
-	a := &r.async
+func (a *Async) Stream(w Work) *Stream {
 	a.started++
-	s := &Stream{r: r, number: a.started, work: w}
+	s := &Stream{of: a, number: a.started, work: w}
 	if a.streams == nil {
 		a.streams = map[uint64]*Stream{}
 	}
@@ -228,25 +228,25 @@ func (r *Room) Stream(w Work) *Stream {
 // Push stores a result, a value as returned by New. It reports false while the result before still
 // waits for its tick, and after the room has ended. Any goroutine may call it.
 func (s *Stream) Push(value any) bool {
-	if s.r.ctx.Err() != nil || !s.waiting.CompareAndSwap(false, true) {
+	if s.of.ctx.Err() != nil || !s.waiting.CompareAndSwap(false, true) {
 		return false
 	}
-	s.r.async.finish(result{s.number, value, nil, s.work.Then, s})
-	s.r.rouse()
+	s.of.finish(result{s.number, value, nil, s.work.Then, s})
+	s.of.Sleep.rouse()
 	return true
 }
 
 // Ready reports whether Push would accept a result. Any goroutine may call it.
-func (s *Stream) Ready() bool { return s.r.ctx.Err() == nil && !s.waiting.Load() }
+func (s *Stream) Ready() bool { return s.of.ctx.Err() == nil && !s.waiting.Load() }
 
 // asked reports whether a replay expects a result of a piece of work.
-func (a *async) asked(number uint64) bool {
+func (a *Async) asked(number uint64) bool {
 	_, once := a.recorded[number]
 	return once || a.streams[number] != nil
 }
 
 // replayed decodes the result of a piece of work from its record.
-func (a *async) replayed(rec *recording.Result, failed error) (result, error) {
+func (a *Async) replayed(rec *recording.Result, failed error) (result, error) {
 	w, s := a.recorded[rec.Work], a.streams[rec.Work]
 	if s != nil {
 		w = s.work
@@ -257,15 +257,14 @@ func (a *async) replayed(rec *recording.Result, failed error) (result, error) {
 }
 
 // some reports whether a result waits. Any goroutine may call it.
-func (a *async) some() bool {
+func (a *Async) some() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.done) > 0
 }
 
 // Settle waits until all work is done, and sorts its results by the number of the work.
-func (r *Room) Settle() {
-	a := &r.async
+func (a *Async) Settle() {
 	for c := a.busy(); c != nil; c = a.busy() {
 		<-c
 	}
@@ -274,133 +273,70 @@ func (r *Room) Settle() {
 	slices.SortFunc(a.done, func(x, y result) int { return cmp.Compare(x.work, y.work) })
 }
 
-// takeResults passes finished results to the game.
-func (r *Room) takeResults() {
-	for _, res := range r.feed.results() {
-		r.takeResult(&res)
+// deliver passes finished results to the game.
+func (a *Async) deliver() {
+	for _, res := range a.source.results() {
+		a.deliverOne(&res)
 	}
 }
 
-func (r *Room) takeResult(res *result) {
-	r.markActive()
+func (a *Async) deliverOne(res *result) {
+	a.Sleep.markActive()
 	if res.of != nil {
 		res.of.waiting.Store(false)
 	} else {
-		r.async.pending--
+		a.pending--
 	}
 	// Call has logged the error.
-	_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil })
+	_ = a.Call("Go", func() error { res.then(res.value, res.err); return nil })
 }
 
-// posts queues messages of Post and of other rooms, within limits.
-type posts struct {
-	mu        sync.Mutex
-	items     []rpcqueue.Item // under mu
-	fromRooms int             // messages of other rooms among items; under mu
-	bytes     int             // encoded size of these; under mu
-	each      map[string]int  // their number by sending room; under mu
-	closed    bool            // under mu
-	spare     []rpcqueue.Item // belongs to the room's goroutine
-}
-
-const maxPosts = 1024 // a burst of ten seconds at 100 a second
-
-// The errors of Post.
-var (
-	ErrFull  = errors.New("netloop: the room's queue of posted messages is full")
-	ErrEnded = errors.New("netloop: the room has ended")
-)
-
-// Post queues a message of the server itself for one of the next ticks. Any goroutine may call it.
-func (r *Room) Post(it rpcqueue.Item) error {
-	err := r.Receive(it)
-	switch {
-	case errors.Is(err, ErrEnded):
-		r.metrics.Drops.Add(1, "post", "closed")
-	case errors.Is(err, ErrFull):
-		r.metrics.Drops.Add(1, "post", "full")
+// finish waits for the work that was given to Go, and passes its results to the game, which
+// may start more work meanwhile. After WorkGrace the context of all work ends, and new work fails
+// at once. In the end each result has been passed to the game: for work that ignores its context,
+// errLeftBehind.
+func (a *Async) finishAll() error {
+	err := a.deliverWithin(WorkGrace)
+	a.cancel()
+	err = errors.Join(err, a.deliverWithin(cancelGrace))
+	left := a.close()
+	a.leftBehind(left)
+	for _, res := range left {
+		ended := a.Watched("Go", 0)
+		err = errors.Join(err, a.Inspect(func() { a.deliverOne(&res) }))
+		ended()
 	}
 	return err
 }
 
-// Receive is Post for a message of another room, which counts a rejected message itself.
-func (r *Room) Receive(it rpcqueue.Item) error {
-	err := r.queued.add(it)
-	if err == nil {
-		r.rouse()
+// deliverWithin passes results to the game until no work is running, but not longer than limit.
+func (a *Async) deliverWithin(limit time.Duration) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	for ctx.Err() == nil {
+		came, idle := a.next()
+		if idle {
+			break
+		}
+		select {
+		case <-came:
+		case <-ctx.Done():
+			return err
+		}
+		ended := a.Watched("Go", 0)
+		err = errors.Join(err, a.Inspect(a.deliver))
+		ended()
 	}
 	return err
 }
 
-// add queues a message, if the limit of its kind permits.
-func (p *posts) add(it rpcqueue.Item) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return ErrEnded
-	}
-	l := roomMessageOf(&it)
-	switch {
-	case l == nil && len(p.items)-p.fromRooms >= maxPosts,
-		l != nil && (p.fromRooms >= maxRoomMessages || p.bytes+l.size > maxWaiting || p.each[l.from.Room] >= maxFromRoom):
-		return ErrFull
-	case l != nil:
-		if p.each == nil {
-			p.each = map[string]int{}
-		}
-		p.each[l.from.Room]++
-		p.fromRooms++
-		p.bytes += l.size
-	}
-	p.items = append(p.items, it)
-	return nil
-}
+// errLeftBehind is the result of work that the room no longer waits for at its end.
+var errLeftBehind = errors.New("netloop: the work ignores the end of its context: the room ends without it")
 
-// take empties the queue. The returned slice is valid until the next call.
-func (p *posts) take() []rpcqueue.Item {
-	clear(p.spare) // Release the messages.
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.items, p.spare = p.spare[:0], p.items
-	p.fromRooms, p.bytes = 0, 0
-	clear(p.each)
-	return p.spare
-}
-
-// some reports whether a message waits. Any goroutine may call it.
-func (p *posts) some() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.items) > 0
-}
-
-// close returns the waiting messages, and rejects later ones: no tick would take them.
-func (p *posts) close() (dropped []rpcqueue.Item) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	dropped = p.items
-	p.items, p.fromRooms, p.closed = nil, 0, true
-	return dropped
-}
-
-// closePosts drops the waiting messages, because no tick follows. Any goroutine may call it.
-func (r *Room) closePosts() {
-	for _, it := range r.queued.close() {
-		if l := roomMessageOf(&it); l != nil {
-			l.gone()
-			continue
-		}
-		r.metrics.Drops.Add(1, "post", "closed")
-	}
-}
-
-// takePosts queues messages that other goroutines have posted.
-func (r *Room) takePosts() {
-	for _, it := range r.feed.posts() {
-		r.markActive()
-		out := r.rpcs.Push(it)
-		if l := roomMessageOf(&it); l != nil && !out.Queued() {
-			l.refused(&it, out)
-		}
+// leftBehind counts and logs work that the room does not wait for.
+func (a *Async) leftBehind(left []result) {
+	if len(left) > 0 {
+		a.metrics.LeftBehind.Add(uint64(len(left)), "Go")
+		a.log.Error("work given to Go ignores the end of its context: the room ends without it", "works", len(left))
 	}
 }

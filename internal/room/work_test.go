@@ -174,7 +174,7 @@ func TestADrainEndsWhenItsWorkIsDone(t *testing.T) {
 			}
 		})
 	})
-	c.room.End(room.End{Drain: time.Minute})
+	c.room.Supervisor.End(room.End{Drain: time.Minute})
 	c.drain()
 	if waited := c.clock.Now().Round(time.Second); waited != time.Second || result != "saved <nil>" {
 		t.Errorf("the drain waited for %v, the work came to %q", waited, result)
@@ -188,7 +188,7 @@ func TestAPanicInOnDrainCostsNobodyTheDrain(t *testing.T) {
 		r.OnDrain(func(*netloop.Tick, time.Duration) { panic("in OnDrain") })
 		r.OnDrain(func(*netloop.Tick, time.Duration) { calls = append(calls, "told") })
 	})
-	c.room.End(room.End{Drain: time.Second})
+	c.room.Supervisor.End(room.End{Drain: time.Second})
 	c.join()
 	c.drain()
 	if waited := c.clock.Now(); waited < time.Second || len(calls) != 1 {

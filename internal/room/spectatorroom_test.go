@@ -233,13 +233,13 @@ func TestNobodyIsShownWhatHappensInOneTickASecond(t *testing.T) {
 func TestAFullReelKeepsNoMore(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	const most = 4 << 10
-	s.room.SetReel(most)
+	s.room.SetDelayBuffer(most)
 	s.watch()
 	largest := 0
 	for range 40 {
 		s.play(0)
 		s.show()
-		largest = max(largest, s.room.Reel())
+		largest = max(largest, s.room.DelayBuffer())
 	}
 	if largest < most/2 || largest > most+1<<10 {
 		t.Errorf("up to %d bytes wait where %d may", largest, most)
@@ -249,7 +249,7 @@ func TestAFullReelKeepsNoMore(t *testing.T) {
 			t.Errorf("the metrics do not say %s", line)
 		}
 	}
-	s.room.SetReel(1 << 20)
+	s.room.SetDelayBuffer(1 << 20)
 	for range 20 {
 		s.play(0)
 		s.show()

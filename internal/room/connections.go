@@ -3,7 +3,6 @@ package room
 import (
 	"time"
 
-	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/room/seats"
 	"github.com/netloop/netloop/internal/transport"
@@ -14,7 +13,7 @@ import (
 // its seat again, with its secret or as the same player, or its time expires and it leaves.
 // Silence is treated like a broken connection: a program that hangs keeps its connection up.
 //
-//	transport.Gone, or silent ──▶ lost ──▶ drop ──▶ overdue ──▶ leave
+//	transport.Gone, or silent ──▶ lost ──▶ drop ──▶ expire ──▶ leave
 //	                                         │
 //	transport.Joined ──▶ enter ──▶ join      └──▶ resume
 
@@ -35,21 +34,33 @@ type presence struct {
 	until   time.Duration     // game time at which a dropped client leaves
 }
 
+// connections are the joins, resumes and leaves of a room's clients.
+type connections struct {
+	*core
+	room       *Room
+	seats      *seats.Seats
+	admission  *Admission
+	messages   *Messages
+	stall      *stall
+	visits     visits
+	emptySince time.Duration // game time of the last tick with a client in the room
+}
+
 // enter accepts an admitted connection: as a new client, or as another connection of its client. A
 // client keeps its player and its role for life: a connection with another player or role makes
 // the client leave, and joins as a new client with the same id.
-func (r *Room) enter(e *admitted, s *transport.Session) {
-	defer r.seats.Entered(e.seat)
-	if before, ok := r.clients.get(e.evicts); ok && before.dropped != nil {
-		r.metrics.Drops.Add(1, "seats", "yielded")
-		r.leave(before, before.dropped)
+func (cs *connections) enter(e *admitted, s *transport.Session) {
+	defer cs.seats.Entered(e.seat)
+	if before, ok := cs.clients.get(e.evicts); ok && before.dropped != nil {
+		cs.metrics.Drops.Add(1, "seats", "yielded")
+		cs.leave(before, before.dropped)
 	}
-	c, ok := r.clients.get(s.ID())
+	c, ok := cs.clients.get(s.ID())
 	switch {
 	case !ok && e.join == nil: // Its time expired during the admission.
 		s.Close(transport.CodeLost, "the place was given up: join again")
 	case !ok:
-		r.join(&Client{id: s.ID(), room: r, join: e.join, presence: presence{seat: e.seat}}, e, s)
+		cs.join(&Client{id: s.ID(), room: cs.room, join: e.join, presence: presence{seat: e.seat}}, e, s)
 	case c.kicked != nil:
 		s.Close(c.kicked.Code, c.kicked.Text)
 	case s.Conn() < c.conn: // A newer connection has entered before.
@@ -57,10 +68,10 @@ func (r *Room) enter(e *admitted, s *transport.Session) {
 	case e.join != nil && (e.join.Spectator != c.join.Spectator || e.join.Subject != c.join.Subject):
 		why := &transport.Closed{Code: transport.CodeReplaced}
 		c.disconnect(why)
-		r.leave(c, why)
-		r.join(&Client{id: s.ID(), room: r, join: e.join, presence: presence{seat: e.seat}}, e, s)
+		cs.leave(c, why)
+		cs.join(&Client{id: s.ID(), room: cs.room, join: e.join, presence: presence{seat: e.seat}}, e, s)
 	default:
-		r.resume(c, e, s)
+		cs.resume(c, e, s)
 	}
 }
 
@@ -76,8 +87,8 @@ func (c *Client) disconnect(why *transport.Closed) {
 func (c *Client) connect(e *admitted, s *transport.Session) {
 	c.session, c.conn, c.resumable = s, s.Conn(), e.resumable
 	c.dropped, c.spoke, c.heard = nil, false, c.room.now.GameTime
-	c.room.seats.Await(c.seat, false)
-	c.window = transport.NewWindow(c.room.sendPeriod())
+	c.room.Admission.seats.Await(c.seat, false)
+	c.window = transport.NewWindow(c.room.Load.sendPeriod())
 	c.link = transport.LinkFacts{}
 	c.due = true // The first snapshot does not wait for its turn.
 	if c.resumable && c.backlog == nil {
@@ -91,7 +102,7 @@ func (c *Client) connect(e *admitted, s *transport.Session) {
 
 // resume resumes a client over another connection: of the same program, or of another program of
 // the same player, which starts without the state of the first.
-func (r *Room) resume(c *Client, e *admitted, s *transport.Session) {
+func (cs *connections) resume(c *Client, e *admitted, s *transport.Session) {
 	c.disconnect(&transport.Closed{Code: transport.CodeReplaced})
 	if e.join != nil {
 		c.startOver(e.join)
@@ -100,7 +111,7 @@ func (r *Room) resume(c *Client, e *admitted, s *transport.Session) {
 	c.connect(e, s)
 	c.before = c.received
 	c.peer.Resume(e.kept)
-	r.metrics.Resumes.Add(1, resumeKind(e))
+	cs.metrics.Resumes.Add(1, resumeKind(e))
 	if c.backlog != nil {
 		s.AwaitPeer()
 	}
@@ -110,9 +121,9 @@ func (r *Room) resume(c *Client, e *admitted, s *transport.Session) {
 		return
 	}
 	c.tellRoom()
-	r.from = c
-	defer r.forget()
-	r.game.Resume(c)
+	cs.from = c
+	defer cs.forget()
+	cs.game.Resume(c)
 }
 
 // resumeKind returns the label under which a resume is counted.
@@ -137,64 +148,124 @@ func (c *Client) startOver(j *Join) {
 		c.inputs.Forget()
 	}
 	c.viewCheck = viewCheck{clamped: c.viewCheck.clamped}
-	c.room.rpcs.Forget(c.id)
-	c.room.rpcs.Enter(c.id, j.Holder())
+	c.room.Messages.queue.Forget(c.id)
+	c.room.Messages.queue.Enter(c.id, j.Holder())
 }
 
 // tellRoom sends a client the room's current epoch, overload, closing time and time scale.
 func (c *Client) tellRoom() {
 	r := c.room
 	c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
-	if r.Overload() != overload.Normal {
-		c.session.PublishOverload(r.overload())
+	if r.Load.Level() != overload.Normal {
+		c.session.PublishOverload(r.Load.message())
 	}
 	if left := r.closesAt - r.in.Start; r.ending && left > 0 {
 		c.session.PublishClosing(left)
 	}
-	if *r.scale.Load() != loop.Unscaled {
-		c.session.PublishTimeScale(r.timeScale())
+	if !r.Scale.isDefault() {
+		c.session.PublishTimeScale(r.Scale.message())
 	}
 }
 
 // lost handles the end of a client's connection: the client is dropped if it may resume, otherwise
 // it leaves.
-func (r *Room) lost(c *Client, why *transport.Closed) {
-	if !r.keeps(c, why) {
-		r.leave(c, why)
+func (cs *connections) lost(c *Client, why *transport.Closed) {
+	if !cs.mayResume(c, why) {
+		cs.leave(c, why)
 		return
 	}
-	r.lostInStall(c, why)
-	c.dropped, c.until = why, r.now.GameTime+r.spec.KeepDropped
-	r.seats.Await(c.seat, true)
-	r.from = c
-	defer r.forget()
-	r.game.Drop(c)
+	cs.stall.lostClient(c, why)
+	c.dropped, c.until = why, cs.now.GameTime+cs.spec.KeepDropped
+	cs.seats.Await(c.seat, true)
+	cs.from = c
+	defer cs.forget()
+	cs.game.Drop(c)
 }
 
-// keeps reports whether a client may resume after the end of its connection.
-func (r *Room) keeps(c *Client, why *transport.Closed) bool {
+// mayResume reports whether a client may resume after the end of its connection.
+func (cs *connections) mayResume(c *Client, why *transport.Closed) bool {
 	broken := why.Code == transport.CodeLost || why.Code == transport.CodeTimeout
-	returns := c.resumable || c.join.Subject != "" && r.spec.SameSubject == TakeOver
-	return r.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !r.ending
+	returns := c.resumable || c.join.Subject != "" && cs.spec.SameSubject == TakeOver
+	return cs.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !cs.room.ending
 }
 
-// overdue removes dropped clients after their time, and closes silent connections. A client that
+// expire removes dropped clients after their time, and closes silent connections. A client that
 // hangs is sent the reason, in case it reads again.
-func (r *Room) overdue() {
-	for _, c := range r.clients.list {
-		switch now := r.now.GameTime; {
+func (cs *connections) expire() {
+	for _, c := range cs.clients.list {
+		switch now := cs.now.GameTime; {
 		case c.dropped != nil && c.kicked != nil:
-			r.leave(c, c.kicked)
+			cs.leave(c, c.kicked)
 		case c.dropped != nil && c.backlog != nil && c.backlog.Overflowed():
-			r.leave(c, &transport.Closed{Code: transport.CodeSlow, Text: "more messages waited for it than are kept"})
+			cs.leave(c, &transport.Closed{Code: transport.CodeSlow, Text: "more messages waited for it than are kept"})
 		case c.dropped != nil && now >= c.until:
-			r.leave(c, c.dropped)
-		case c.dropped == nil && c.kicked == nil && now-c.heard >= r.spec.LostAfter:
-			why := &transport.Closed{Code: transport.CodeTimeout, Text: "nothing was heard for " + r.spec.LostAfter.String()}
+			cs.leave(c, c.dropped)
+		case c.dropped == nil && c.kicked == nil && now-c.heard >= cs.spec.LostAfter:
+			why := &transport.Closed{Code: transport.CodeTimeout, Text: "nothing was heard for " + cs.spec.LostAfter.String()}
 			c.disconnect(why)
-			r.lost(c, why)
+			cs.lost(c, why)
 		}
 	}
+}
+
+// depart removes a moving client and tells its connection the ticket.
+func (cs *connections) depart(c *Client) {
+	cs.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
+	cs.leave(c, &transport.Closed{Code: transport.CodeMoved})
+	cs.seats.RemoveSession(c.session) // The end of this room no longer concerns the session.
+	c.session.Move(c.moving)
+}
+
+// join adds a client, or closes its connection if the game refuses it.
+func (cs *connections) join(c *Client, e *admitted, s *transport.Session) {
+	cs.seats.Take(c.seat, c.join.Spectator)
+	c.peer = cs.world.NewPeer(cs.now.Tick)
+	c.joinedAt = cs.now.GameTime
+	if cs.visits.often(c.join.Holder().Key, c.joinedAt) {
+		c.peer.Slow()
+	}
+	c.peer.Handle = c
+	c.connect(e, s)
+	c.SetBudget(0)
+	cs.game.Enter(c)
+	cs.clients.add(c)
+	cs.messages.queue.Enter(c.id, c.join.Holder())
+	c.joined = true
+	cs.from = c
+	defer cs.forget()
+	if err := cs.game.Join(c); err != nil {
+		code, text := cs.reason("OnJoin", err, &cs.guard)
+		c.Kick(code, text)
+		return
+	}
+	s.Accept(0)
+	c.tellRoom()
+}
+
+// leave removes a client: exactly once for each that joined.
+func (cs *connections) leave(c *Client, why *transport.Closed) {
+	if c.kicked != nil {
+		why = c.kicked
+	}
+	if c.dropped == nil { // Otherwise it was counted when it was dropped.
+		cs.stall.lostClient(c, why)
+	}
+	// Set by the limits, by the game, or because its inbox was full.
+	if why.Code == transport.CodeFlood {
+		cs.admission.penalise(c)
+	}
+	cs.visits.left(c.join.Holder().Key, c.joinedAt, cs.now.GameTime)
+	cs.from = c
+	defer cs.forget()
+	cs.game.Leave(c, why)
+	cs.messages.queue.Forget(c.id)
+	cs.disownAll(c)
+	cs.world.ClosePeer(c.peer)
+	cs.clients.remove(c)
+	cs.game.Left(c)
+	c.joined, c.answers = false, nil
+	cs.emptySince = cs.now.GameTime
+	cs.seats.Leave(c.seat)
 }
 
 // arrivedReliable counts a client's reliable message and acknowledges it from time to time.

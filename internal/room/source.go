@@ -8,15 +8,15 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// feed is the source of a tick's outside facts. No other fact but those of the feed and the
-// loop.Input may affect a decision of the room. There are three feeds:
+// source is the origin of a tick's outside facts. No other fact but those of the source and the
+// loop.Input may affect a decision of the room. There are three sources:
 //
 //	network    the arrivals from the network
 //	*recorder  the same, and records them (record.go)
-//	*replayer  the facts of a recording (replay.go)
+//	*replayer  the facts of a recording (replayer.go)
 //
 // The functions are in the order of the tick. All run on the room's goroutine.
-type feed interface {
+type source interface {
 	// begin is called before a tick, with its input.
 	begin(in *loop.Input)
 	// prices returns the changed costs of messages, which hold from this tick on. The slice is
@@ -44,7 +44,7 @@ type feed interface {
 	unrecorded(what string)
 }
 
-// network is the feed of a played room.
+// network is the source of a played room.
 type network struct{ r *Room }
 
 func (network) begin(*loop.Input)   {}
@@ -55,31 +55,23 @@ func (network) unrecorded(string)   {}
 func (network) link(c *Client) transport.LinkFacts { return c.session.LinkFacts() }
 
 func (n network) prices() []rpcqueue.Price {
-	n.r.prices = n.r.tariff.Changes(n.r.prices[:0])
-	return n.r.prices
+	return n.r.Messages.priceChanges()
 }
 
 func (n network) arrivals(fn func(*transport.Arrival)) {
-	n.r.inbox.LimitJoins(entering(n.r.world.Slots()))
-	n.r.inbox.Each(fn)
+	n.r.Admission.inbox.LimitJoins(entering(n.r.world.Slots()))
+	n.r.Admission.inbox.Each(fn)
 }
 
-func (n network) vacate(why *transport.Closed) bool {
-	if shown := n.r.shown; shown != nil {
-		if _, _, reserved := shown.Places(); reserved > 0 {
-			return false
-		}
-	}
-	return n.r.seats.Vacate(n.r.clock.Now(), why)
-}
+func (n network) vacate(why *transport.Closed) bool { return n.r.Admission.vacate(why) }
 
-func (n network) posts() []rpcqueue.Item { return n.r.queued.take() }
-func (n network) results() []result      { return n.r.async.take() }
+func (n network) posts() []rpcqueue.Item { return n.r.Mailbox.posts.take() }
+func (n network) results() []result      { return n.r.Async.take() }
 
 // slot is called when the snapshot is encoded and not at the poll, so that a busy machine's writer
 // has the tick's time to empty it.
 func (n network) slot(c *Client) *transport.Slot {
-	if l := n.r.camera.reel; l != nil && c.Camera() && !l.takes(0) {
+	if c.IsFeed() && !n.r.feed.hasSpace() {
 		return nil
 	}
 	return c.slot()

@@ -1,0 +1,145 @@
+package room
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Game is the interface through which a room calls its game. It is called on the room's goroutine,
+// except for Admit. An implementation runs each function of the game separately, below
+// [Room.Call], so that a panic ends that call alone.
+type Game interface {
+	// Admit accepts or rejects a join, on a goroutine of its own, and may fill in the Join.
+	Admit(ctx context.Context, j *Join) error
+	// Start is called at Initialization of the first tick.
+	Start()
+	// RunTimers calls the timers that are due in this tick.
+	RunTimers()
+	// TimersDue returns the game time of the next timer, given the scale of scaled time.
+	TimersDue(loop.Scale) time.Duration
+	// Enter creates the game's handle of a client before Join is called with it. The client's Join
+	// comes from an admission or from a recording.
+	Enter(c *Client)
+	// Join is called once a client has joined. An error closes its connection.
+	Join(c *Client) error
+	// Drop is called when a client has lost its connection and may resume.
+	Drop(c *Client)
+	// Resume is called when a client is connected again after a Drop, or has been taken over by
+	// another program of the same player and has that program's Join.
+	Resume(c *Client)
+	// Move is called when a client's address has changed in its Join.
+	Move(c *Client)
+	// Leave is called when a client leaves, while its objects still exist.
+	Leave(c *Client, why *transport.Closed)
+	// Left is called after a client has left.
+	Left(c *Client)
+	// Keeps reports whether an object is kept when its owner leaves.
+	Keeps(o *netvar.Object) bool
+	// Drain is called when the room is about to end; left is the remaining time.
+	Drain(left time.Duration)
+	// Close is called after the last tick.
+	Close(ctx context.Context) error
+
+	// AppendJoin appends the recorded form of a Join, and ReadJoin decodes it.
+	AppendJoin(b []byte, j *Join) ([]byte, error)
+	ReadJoin(b []byte, j *Join) error
+}
+
+// Server is a room's view of its server.
+type Server interface {
+	// NextID allocates a client id.
+	NextID() uint64
+	// EndAdmission rejects all joins from now on.
+	EndAdmission(code transport.Code, text string)
+	// Ticked is called after each tick, on the room's goroutine.
+	Ticked()
+}
+
+// Loop is a room's view of a loop.Loop, independent of the argument of its systems.
+type Loop interface {
+	Follow(loop.Timeline)
+	Step(loop.Input) (*loop.Record, error)
+	End() *loop.Record
+	Err() error
+	Scale() loop.Scale
+	Due(next uint64) uint64
+	Quarantined() int
+	Dump() []loop.DumpStage
+	Dumper() loop.Dumper
+}
+
+// Spec describes a room. Its rates are fixed for the life of the room.
+type Spec struct {
+	Name        string
+	Kind        string // a label of some metrics
+	Rate, Fixed loop.Rate
+	SendEvery   int // ticks between two snapshots
+	MaxClients  int
+	// MaxSpectators limits the spectators, in addition to MaxClients.
+	MaxSpectators int
+	// SpectatorDelay is the delay with which spectators see the room; 0 is none.
+	SpectatorDelay time.Duration
+	Private        bool   // only tickets and the code admit a client
+	Code           string // code of a private room
+	Budget         int    // in bytes per tick and client
+	// KeepDropped is for how long a client that has lost its connection may resume, in game time;
+	// 0 or less is not at all.
+	KeepDropped time.Duration
+	SameSubject SameSubject
+	LostAfter   time.Duration // silence after which a connection is lost, in game time
+	MaxRewind   time.Duration // see viewcheck.go; 0 or less: no rewinds
+	CloseEmpty  time.Duration // an empty room closes after this game time; 0 or less is never
+	Sleep       bool          // the room skips idle ticks: see sleep.go
+}
+
+// Hertz returns the tick rate as a number.
+func (s *Spec) Hertz() float64 { return float64(s.Rate.Num) / float64(s.Rate.Den) }
+
+// Config is the configuration of a room.
+type Config struct {
+	Spec   Spec
+	Schema *schema.Schema
+	Game   Game
+	Server Server
+	// Identify determines the player of a join, before the game is asked. Like the game's answer
+	// its error may be a refusal. It runs on the connection's own goroutine.
+	Identify func(context.Context, *Join) error
+	// Tick is the game's own view of the running tick; it is passed to the checks of a
+	// schema.Method.
+	Tick any
+	// Loop has the systems; Now is its report of the running tick and system.
+	Loop Loop
+	Now  *loop.Now
+
+	Clock    loop.Clock
+	Log      *slog.Logger
+	Metrics  *metrics.Metrics
+	Stats    *transport.Stats
+	Instance []byte // id of the server process: it tells clients of a restart
+
+	Limits   rpcqueue.Limits // limits of messages
+	Answers  int             // limit of pending answers per client
+	Arrivals int             // limit of a client's arrivals that wait for a poll
+	// LinkLimits bounds the messages of a client before they are decoded.
+	LinkLimits transport.Limits
+
+	AdmitTimeout time.Duration
+	DrainTimeout time.Duration
+	Watchdog     time.Duration // below 0: none
+	WatchdogExit bool
+	CheckEdits   bool
+	CheckValues  bool
+	// Detail keeps ticks in detail (slowtick), which takes 2 MiB.
+	Detail bool
+
+	// Closed returns the error of a room that has closed itself.
+	Closed func(transport.Code, string) error
+}

@@ -1,0 +1,154 @@
+package room
+
+import (
+	"context"
+	"runtime/trace"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Step runs one tick: the loop runs the systems of the room and of the game, stage by stage.
+func (r *Room) Step(in loop.Input) error {
+	r.begin(in)
+	end := traced(in.Tick)
+	rec, err := r.loop.Step(in)
+	end()
+	r.account(rec)
+	if err != nil {
+		r.closing = &transport.Closed{Code: transport.CodeInternal, Text: err.Error()}
+	}
+	if r.closing != nil {
+		return r.cfg.Closed(r.closing.Code, r.closing.Text)
+	}
+	return nil
+}
+
+// begin passes the input of a tick to the parts of the room that depend on it.
+func (r *Room) begin(in loop.Input) {
+	r.wake()
+	r.stall.observe(&in, r.in.Start)
+	r.in = in
+	if r.closesIn > 0 {
+		r.closesIn, r.closesAt = 0, in.Start+r.closesIn
+	}
+	r.source.begin(&r.in)
+	r.Admission.setEpoch(in.Epoch)
+	r.Load.begin(&in)
+	r.Messages.begin(&in)
+	r.watchdog.Begin(in.Tick, in.Start)
+}
+
+// Systems lists the systems of each tick, in the order of the stages.
+func (r *Room) Systems() []System {
+	run := func(fn func()) func(loop.Stage) { return func(loop.Stage) { fn() } }
+	all := append([]System{
+		{StartSystem, loop.Initialization, loop.Head, run(r.game.Start), "OnStart functions would not run"},
+		{"transport.poll", loop.EarlyUpdate, loop.Head, run(r.poll), "nothing from clients would reach the room"},
+		{"rpc.drain", 0, loop.Head, r.Messages.drain, "messages would wait for ever"},
+		{TimersSystem, loop.Update, loop.Head, run(r.game.RunTimers), "Tick.AfterFunc would call nothing"},
+		{"netvar.snapshot", loop.PreLateUpdate, loop.Tail, run(r.snapshot), "clients would see no state"},
+		{"transport.flush", loop.PostLateUpdate, loop.Tail, run(r.flush), "nothing would reach clients"},
+	}, r.Inputs.system()...)
+	if r.world.Rounds() {
+		all = append(all, System{"netvar.round", loop.FixedUpdate, loop.Tail, run(r.world.Round), "clients would predict from other values than the server goes on from"})
+	}
+	return all
+}
+
+// poll is the system transport.poll: it takes all arrivals since the last tick, in their order,
+// and none that arrive meanwhile.
+func (r *Room) poll() {
+	for _, c := range r.clients.list {
+		c.observeLink()
+	}
+	r.arrived = 0
+	r.feed.join(r)
+	r.source.arrivals(r.arrive)
+	r.requests.start()
+	r.connections.expire()
+	r.Mailbox.deliver()
+	r.Async.deliver()
+	r.closeEmpty()
+}
+
+// snapshot is the system netvar.snapshot: it captures the edits since the last tick, and encodes
+// for each client the packets of its missing changes.
+func (r *Room) snapshot() {
+	r.world.Capture(r.now.Tick)
+	r.captured = r.now.Tick
+	turn := r.now.Tick%uint64(r.Load.sendEvery()) == 0
+	for _, c := range r.clients.list {
+		if c.kicked == nil && c.dropped == nil && (turn || c.due) {
+			c.encode(r.now.Tick, r.in.Start)
+		}
+	}
+	r.feed.snapshot()
+	for _, fn := range r.onSnapshot {
+		fn()
+	}
+}
+
+// flush is the system transport.flush: it passes each client's batch to its writer, and never
+// waits for the network.
+func (r *Room) flush() {
+	rescaled := r.Scale.changed()
+	now := r.clock.Now() // For the measurement of flush lag; no decision depends on it.
+	for _, c := range r.clients.list {
+		if c.dropped == nil {
+			c.flush(now, rescaled)
+		}
+	}
+	r.feed.store()
+}
+
+// account reports the cost and the faults of a tick.
+func (r *Room) account(rec *loop.Record) {
+	if h := r.watchdog.End(); h != nil {
+		r.log.Warn("a tick that hung has returned", "tick", h.Tick, "took", rec.Duration)
+	}
+	for _, name := range rec.Cancelled {
+		r.source.unrecorded("the end of the context of system " + name)
+	}
+	r.source.end()
+	r.tally.ObserveTick(rec, r.spec.Rate.Period())
+	r.Load.observe(rec)
+	r.Stats.observe(rec)
+	r.Faults.report(rec)
+	r.Admission.seats.Ticked(r.clock.Now())
+	r.cfg.Server.Ticked()
+	r.Questions.answer(rec.Tick)
+	if rec.Tick%r.Stats.every() == 0 {
+		r.Stats.report()
+	}
+	r.trySleep()
+}
+
+// System is one of the systems that each room runs. They are ordinary systems with names, so a
+// game may place its own around them.
+type System struct {
+	Name    string
+	Stage   loop.Stage // 0: each of the seven
+	Place   loop.Place
+	Run     func(loop.Stage)
+	Without string // the consequence of its absence
+}
+
+// The systems that are the game's own.
+const (
+	StartSystem  = "room.start"
+	TimersSystem = "room.timers"
+)
+
+// traced begins a tick's region in an execution trace, and returns its end. Without a running
+// trace it costs some nanoseconds.
+func traced(tick uint64) func() {
+	if !trace.IsEnabled() {
+		return untraced
+	}
+	ctx := context.Background()
+	trace.Logf(ctx, "tick", "%d", tick)
+	return trace.StartRegion(ctx, "tick").End
+}
+
+func untraced() {}
