@@ -402,6 +402,11 @@ func TestInputsOfAnOlderGenerationDoNotRun(t *testing.T) {
 	if counts, _ := b.Take(reader, packetOf(f, 0, []uint64{140}, []string{"x0"}), 2+window); counts != (Counts{}) || b.Generation() != 0 {
 		t.Error("the generation before the present one is older forever")
 	}
+	b = NewBuffer(window) // Only the first step has an input.
+	b.Take(reader, packetOf(f, 1, []uint64{1}, []string{"x0"}), 0)
+	if counts, _ := b.Take(reader, packetOf(f, 0, []uint64{1}, []string{"x0"}), 0); counts != (Counts{Late: 1}) {
+		t.Errorf("of the generation before %+v", counts)
+	}
 }
 
 // The newest late input runs unchanged in the next step without an input, once, and then counts as
