@@ -154,3 +154,15 @@ func TestAStreamEnds(t *testing.T) {
 		}
 	})
 }
+
+// A stream without Stats counts for itself.
+func TestAStreamCountsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		s := NewStream(server, Config{}, 1)
+		write(t, s, "a")
+		reads(t, client, "a")
+		_ = s.Close()
+		_ = client.Close()
+	})
+}
