@@ -223,6 +223,10 @@ func TestAConnectionThatHasEnded(t *testing.T) {
 	if rtt := c.RTT(); !kernelIsMute() && (rtt <= 0 || rtt%time.Microsecond != 0) {
 		t.Errorf("the kernel, which counts in microseconds, says %v", rtt)
 	}
+	mute := new(Conn) // Its socket is not TCP.
+	if mute.rtt.Store(7); mute.RTT() != 7 {
+		t.Errorf("without the kernel's round trip it is %v", mute.RTT())
+	}
 	c.Close(transport.CodeLeft, "bye")
 	if c.Context().Err() == nil || c.Closed() != (transport.Closed{Code: transport.CodeLeft, Text: "bye"}) {
 		t.Errorf("it has ended with %+v", c.Closed())
