@@ -485,3 +485,35 @@ func TestAStreamIsReadToItsEnd(t *testing.T) {
 type readOnly struct{ c *conn }
 
 func (r readOnly) Read(b []byte) (int, error) { return r.c.Read(b) }
+
+// A direction holds 64 KiB, a writer waits for room, and the first end of a direction counts.
+func TestADirectionIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, writes := newPipe(), 0
+		go func() {
+			for _, size := range []int{64<<10 - 1, 1, 1} {
+				if _, err := p.write(make([]byte, size)); err != nil {
+					t.Error(err)
+				}
+				writes++
+			}
+		}()
+		for _, want := range []int{2, 3} {
+			if synctest.Wait(); writes != want {
+				t.Errorf("%d pieces are written, want %d", writes, want)
+			}
+			if n, err := p.read(make([]byte, 1), true); n != 1 || err != nil {
+				t.Error(n, err)
+			}
+		}
+		p.end(io.EOF)
+		p.end(net.ErrClosed)
+		if all, err := io.ReadAll(reader{p}); len(all) != 64<<10-1 || err != nil {
+			t.Errorf("%d bytes are left, %v", len(all), err)
+		}
+	})
+}
+
+type reader struct{ *pipe }
+
+func (r reader) Read(b []byte) (int, error) { return r.read(b, true) }
