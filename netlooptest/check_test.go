@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/netlooptest"
@@ -120,5 +121,14 @@ func TestAHookThatPanicsFailsTheTest(t *testing.T) {
 			l.want(t, "netlooptest: a hook panicked")
 		}
 		l.want(t)
+	}
+}
+
+// A room has the spec that the option gives.
+func TestARoomHasItsSpec(t *testing.T) {
+	w := netlooptest.New(t, game{}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(20)}))
+	w.Step(20)
+	if now := w.Now(); now < time.Second-50*time.Millisecond || now > time.Second+50*time.Millisecond {
+		t.Errorf("20 ticks of a room of 20 Hz take %v", now)
 	}
 }
