@@ -136,3 +136,18 @@ func TestAdmissionsAreCharged(t *testing.T) {
 	_, err = (admitter{s}).Admit(t.Context(), &netloopv1.Hello{}, "1.2.3.4:5")
 	refusedWith(t, "a place in a server that drains", err, CodeClosing)
 }
+
+// A server without ports opens its admin port once, however often Listen is called.
+func TestAServerWithoutPortsListensOnce(t *testing.T) {
+	s := newStill(t, Config{Offline: true, Admin: "127.0.0.1:0"}, closedGame{new(opening)})
+	var at [2]net.Addr
+	for i := range at {
+		if err := s.Listen(); err != nil {
+			t.Fatal(err)
+		}
+		at[i] = s.AdminAddr()
+	}
+	if at[0] == nil || at[0].String() != at[1].String() {
+		t.Errorf("it listens at %v and then at %v", at[0], at[1])
+	}
+}
