@@ -1,9 +1,11 @@
 package driver
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -434,6 +436,56 @@ func TestARunWithoutAWelcomeEnds(t *testing.T) {
 			if closed != c.want {
 				t.Errorf("%s: it is closed with %v, want %v", name, closed, c.want)
 			}
+		}
+	})
+}
+
+// batched is a wire that sends datagrams in batches.
+type batched struct {
+	*nettest.Wire
+	flushes, hurries atomic.Int64
+}
+
+func (b *batched) Flush() { b.flushes.Add(1) }
+func (b *batched) Hurry() { b.hurries.Add(1) }
+
+// The datagrams of a flush leave in one batch, which the connection is told of before.
+func TestDatagramsLeaveInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &batched{Wire: nettest.NewWire()}
+		session, link := transport.NewSession(transport.SessionConfig{ID: 1, Inbox: nettest.NewOwner(nil).Arrivals, Limits: transport.DefaultLimits})
+		if err := link.Welcome(nettest.Welcome(1)); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, b.Cut)
+		go func() {
+			synctest.Wait()
+			flushes, hurries := b.flushes.Load(), b.hurries.Load()
+			for range 2 {
+				session.Send(transport.Message{Method: 2})
+			}
+			session.Flush(0)
+			synctest.Wait()
+			if f, h := b.flushes.Load()-flushes, b.hurries.Load()-hurries; f != 1 || h != 1 {
+				t.Errorf("of one flush of the session there are %d, announced %d times", f, h)
+			}
+		}()
+		Run(Config{Conn: b, Link: link, Clock: func() time.Duration { return 0 }, Chunks: new(Chunks)})
+	})
+}
+
+// A server waits for its goroutines until a second after its deadline.
+func TestAServerWaitsAMomentLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for takes, want := range map[time.Duration]bool{0: true, 90 * time.Second: true, 2*time.Minute - 1: true, 2*time.Minute + 1: false} {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute-time.Second)
+			began := time.Now()
+			got := WaitUntil(ctx, func() { time.Sleep(takes) })
+			if took := time.Since(began); got != want || took != min(takes, 2*time.Minute) {
+				t.Errorf("for goroutines of %v it waits %v, and says %v", takes, took, got)
+			}
+			cancel()
+			time.Sleep(time.Second)
 		}
 	})
 }

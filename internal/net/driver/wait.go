@@ -19,12 +19,10 @@ func WaitUntil(ctx context.Context, wait func()) bool {
 		return true
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(CloseGrace)
-	defer grace.Stop()
 	select {
 	case <-done:
 		return true
-	case <-grace.C:
+	case <-time.After(CloseGrace):
 		return false
 	}
 }
