@@ -123,13 +123,11 @@ func (h *Hall[R]) endLocked() {
 	if !h.closed {
 		return
 	}
-	open := 0
+	open := false
 	for _, p := range h.places {
-		if p.open {
-			open++
-		}
+		open = open || p.open
 	}
-	if open == 0 {
+	if !open {
 		closeOnce(h.ended)
 	}
 	if len(h.places) == 0 {

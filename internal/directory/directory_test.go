@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -150,11 +151,27 @@ func TestRoomsAreListedInTheOrderOfOpening(t *testing.T) {
 
 // After Close Wait returns once no room is open, and Opened is closed once none is being filled.
 func TestAClosedHallWaitsForItsRooms(t *testing.T) {
-	h := directory.New[int](2)
-	p, err := h.Reserve("a", "")
-	if err != nil {
-		t.Fatal(err)
+	h := directory.New[int](1)
+	reserve := func() *directory.Place[int] {
+		t.Helper()
+		p, err := h.Reserve("a", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
 	}
+	get := func(want bool) {
+		t.Helper()
+		if room, ok := h.Get("a"); ok != want || ok && room != 1 {
+			t.Errorf("the open room is %d, %v", room, ok)
+		}
+	}
+	get(false)
+	reserve().Fill(1)
+	get(true)
+	h.Leave("a") // The server goes on without rooms.
+	p := reserve()
+	get(false)
 	h.Close()
 	h.Wait()
 	select {
@@ -165,6 +182,27 @@ func TestAClosedHallWaitsForItsRooms(t *testing.T) {
 	p.Fill(1)
 	h.Leave("a")
 	<-h.Opened()
+}
+
+// Wait waits for the rooms that are open.
+func TestAClosedHallWaitsForOpenRooms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, over := directory.New[int](1), false
+		p, err := h.Reserve("a", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Fill(1)
+		h.Close()
+		go func() { h.Wait(); over = true }()
+		if synctest.Wait(); over {
+			t.Error("it does not wait")
+		}
+		h.Leave("a")
+		if synctest.Wait(); !over {
+			t.Error("it waits for ever")
+		}
+	})
 }
 
 // Find waits for a room that is being filled, and not longer than its context.
@@ -216,7 +254,7 @@ func TestTheTollIsPaidBySite(t *testing.T) {
 		at   time.Duration
 		want int
 	}{
-		{1, 0, directory.RoomBurst}, {1, directory.RoomGap - 1, 0}, {1, directory.RoomGap, 1}, {2, directory.RoomGap, directory.RoomBurst},
+		{1, 0, 32}, {1, directory.RoomGap - 1, 0}, {1, directory.RoomGap, 1}, {2, directory.RoomGap, directory.RoomBurst},
 		{1, 5 * directory.RoomGap, 4}, {1, time.Hour, directory.RoomBurst},
 	} {
 		if toll.Owes(c.site, c.at) != (c.want == 0) {
@@ -229,8 +267,13 @@ func TestTheTollIsPaidBySite(t *testing.T) {
 			t.Errorf("site %d at %v owes nothing after it has had all", c.site, c.at)
 		}
 	}
+	toll.Refund(1)
+	if got := pay(1, time.Hour); got != 1 {
+		t.Errorf("after a refund site 1 may have %d", got)
+	}
 	var full directory.Toll[int]
-	for site := range directory.MaxSites {
+	full.Refund(-1) // It has paid nothing.
+	for site := range 4096 {
 		if !full.Pay(site, 0) {
 			t.Fatalf("site %d is refused", site)
 		}

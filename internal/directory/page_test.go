@@ -102,7 +102,7 @@ func TestQueriesAreBounded(t *testing.T) {
 			t.Errorf("%q gives more than %d rooms", query, q.Limit)
 		}
 	}
-	if q, _ := directory.ParseQuery(url.Values{}); q.Limit != directory.DefaultRows {
+	if q, _ := directory.ParseQuery(url.Values{}); q.Limit != 100 {
 		t.Errorf("a page has %d rooms", q.Limit)
 	}
 }
