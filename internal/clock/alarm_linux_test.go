@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 type refusing struct{}
@@ -45,11 +47,65 @@ func TestAnAlarmWithoutAContextCloses(t *testing.T) {
 	if len(a.free) != 1 {
 		t.Skip("this system has no timerfd")
 	}
+	free, late := a.free[0], newAlarm() // The wait of the second ends after the clock.
 	if err := a.close(); err != nil {
 		t.Error(err)
 	}
-	late := newAlarm() // Its wait ends after the clock.
-	if a.put(late); len(a.free) != 0 || late.file.Close() == nil {
+	if a.put(late); len(a.free) != 0 || free.file.Close() == nil || late.file.Close() == nil {
 		t.Error("an alarm is left open")
+	}
+	begin := time.Now()
+	if a.wait(t.Context(), 2*time.Millisecond); time.Since(begin) < 2*time.Millisecond {
+		t.Errorf("without alarms a wait ends after %v", time.Since(begin))
+	}
+}
+
+// An alarm waits for its time, or not at all once its context has ended, and forgets its context
+// when it gets another one and when it is closed.
+func TestAnAlarmFollowsOneContext(t *testing.T) {
+	al := newAlarm()
+	begin := time.Now()
+	if !al.wait(t.Context(), 2*time.Millisecond) || time.Since(begin) < 2*time.Millisecond {
+		t.Errorf("it has waited for %v", time.Since(begin))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	al.ended = ctx.Done() // Its end came before the wait.
+	if !al.wait(ctx, time.Hour) {
+		t.Error("the end of a context makes the alarm unusable")
+	}
+	forgets := 0
+	for n, ends := range []func(){func() { al.follow(t.Context(), t.Context().Done()) }, func() { _ = al.close() }} {
+		al.forget()
+		al.forget = func() bool { forgets++; return true }
+		if ends(); forgets != n+1 {
+			t.Errorf("%d contexts are forgotten, want %d", forgets, n+1)
+		}
+	}
+}
+
+// A clock keeps 64 alarms, and does without where the system has no more.
+func TestAlarmsAreBounded(t *testing.T) {
+	a := new(alarms)
+	for range 65 {
+		a.put(newAlarm())
+	}
+	if len(a.free) != 64 {
+		t.Errorf("%d alarms are kept", len(a.free))
+	}
+	if err := a.close(); err != nil {
+		t.Error(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := unix.Rlimit{Max: limit.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	al := newAlarm()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || al != nil {
+		t.Errorf("without descriptors there is the alarm %v; %v", al, err)
 	}
 }

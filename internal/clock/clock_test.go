@@ -132,6 +132,7 @@ func TestTheVirtualClockMovesOnlyWhenMoved(t *testing.T) {
 		t.Fatalf("begins at %v, %v", v.Now(), v.Wall())
 	}
 	v.Advance(time.Second)
+	v.Advance(0)
 	v.Set(3 * time.Second)
 	v.Set(2 * time.Second) // the past
 	if err := v.WaitUntil(t.Context(), 5*time.Second); err != nil {

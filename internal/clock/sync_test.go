@@ -107,7 +107,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{10 * ms, 0, 0, 9 * ms},              // received before it was sent
 		{0, 5 * ms, 4 * ms, 9 * ms},          // answered before it arrived
 		{0, 5 * ms, 15 * ms, 9 * ms},         // the answer took longer than the exchange
-		{0, 0, 0, maxSyncRTT + 1},            // slower than any link
+		{0, 0, 0, 10*time.Second + 1},        // slower than any link
 		{0, -1 << 63, 1<<63 - 1, 9 * ms},     // overflows
 		{-1 << 63, 0, 0, 1<<63 - 1},          // overflows
 		{1<<63 - 1, 0, 0, -1 << 63},          // overflows
@@ -121,8 +121,10 @@ func TestNonsenseIsRefused(t *testing.T) {
 	if s.Ready() || s.RTT() != 0 {
 		t.Fatal("nonsense left a trace")
 	}
-	if !s.Sample(5, 7, 7, 5) {
-		t.Error("an exchange that takes no time is refused")
+	for _, x := range [][4]time.Duration{{5, 7, 7, 5}, {0, 0, 0, 10 * time.Second}, {-1 << 61, -1 << 61, -1 << 61, -1 << 61}, {1 << 61, 1 << 61, 1 << 61, 1 << 61}} {
+		if !new(Sync).Sample(x[0], x[1], x[2], x[3]) {
+			t.Errorf("%v was refused", x)
+		}
 	}
 }
 
@@ -195,6 +197,19 @@ func TestAClockThatWasSetIsKnownAtOnce(t *testing.T) {
 		}
 		if e := p.server(at) - s.Server(at); e.Abs() > 50*time.Microsecond {
 			t.Errorf("set by %v: off by %v later", by, e)
+		}
+	}
+}
+
+// A round trip may be negative by 10 ms: the clocks may drift apart by so much over the window.
+func TestALittleDriftIsNoClockThatWasSet(t *testing.T) {
+	s := new(Sync)
+	for _, c := range []struct {
+		ahead  time.Duration
+		usable uint64
+	}{{0, 1}, {10 * time.Millisecond, 2}, {10*time.Millisecond + 1, 1}} {
+		if !s.Sample(0, c.ahead, c.ahead, 0) || s.usable != c.usable {
+			t.Errorf("when the server's clock is ahead by %v, %d exchanges are used, want %d", c.ahead, s.usable, c.usable)
 		}
 	}
 }

@@ -61,10 +61,8 @@ func (timers) close() error { return nil }
 
 // waitTimer waits for d or for the end of ctx with a timer of the runtime.
 func waitTimer(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
