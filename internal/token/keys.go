@@ -26,14 +26,7 @@ const (
 type Keys struct{ byID map[string]ed25519.PublicKey }
 
 // IDs returns the names of the keys, sorted.
-func (k *Keys) IDs() []string {
-	ids := make([]string, 0, len(k.byID))
-	for id := range k.byID {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (k *Keys) IDs() []string { return slices.Sorted(maps.Keys(k.byID)) }
 
 // equal reports whether both have the same keys by the same names.
 func (k *Keys) equal(other *Keys) bool {

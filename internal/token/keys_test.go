@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -81,6 +82,32 @@ func TestKeysAreReadFromFiles(t *testing.T) {
 	if _, err := LoadKeys(filepath.Dir(write("h/same.pem", read("login-1.pub")))); err == nil || !strings.Contains(err.Error(), "rename one") {
 		t.Errorf("two of a name: %v", err)
 	}
+	many, most := filepath.Dir(write("i/1.pub", read("login-1.pub"))), 256
+	for n := 2; n <= most; n++ {
+		write(fmt.Sprintf("i/%d.pub", n), read("login-1.pub"))
+	}
+	if keys, err := LoadKeys(many); err != nil || len(keys.IDs()) != most {
+		t.Errorf("of %d keys: %v", most, err)
+	}
+	write("i/more.pub", read("login-1.pub"))
+	if _, err := LoadKeys(many); err == nil || !strings.Contains(err.Error(), "257 keys are there, and at most 256 may be") {
+		t.Errorf("of one more: %v", err)
+	}
+	padded := read("login-1.pub") // A file is read up to 16 KiB.
+	for spaces, reads := range map[int]bool{16<<10 - len(padded): true, 16<<10 - len(padded) - 1: false} {
+		if _, err := LoadKeys(write("padded.pub", padded+strings.Repeat(" ", spaces)+"x")); (err == nil) != reads {
+			t.Errorf("after %d spaces: %v", spaces, err)
+		}
+	}
+	if _, err := NewVerifier(filepath.Join(dir, "nothing"), "arena-1"); err == nil {
+		t.Error("a server starts without keys")
+	}
+	open, _ := os.ReadDir("/proc/self/fd") // Elsewhere there is none.
+	for _, fd := range open {
+		if file, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(file, dir) {
+			t.Errorf("%s is open", file)
+		}
+	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "nothing"):                        "no such file",
 		filepath.Join(dir, "login-1.pub"):                    "only the private one can sign",
@@ -135,8 +162,8 @@ func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "bad.pub"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.Reload(); err == nil {
-		t.Error("a bad file was not noticed")
+	if changed, err := v.Reload(); changed || err == nil {
+		t.Errorf("with a bad file: %v, %v", changed, err)
 	}
 	if changed, err := v.Reload(); changed || err != nil {
 		t.Errorf("the same bad file is told again: %v, %v", changed, err)

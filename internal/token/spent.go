@@ -24,7 +24,7 @@ type spentID [16]byte
 
 func newSpentID(key []byte, jti string) spentID {
 	sum := sha256.Sum256(append(append(make([]byte, 0, len(key)+len(jti)), key...), jti...))
-	return spentID(sum[:16])
+	return spentID(sum[:])
 }
 
 // usage is the result of an attempt to use a token.

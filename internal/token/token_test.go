@@ -169,6 +169,8 @@ func TestClaimsAreLookedAtOneByOne(t *testing.T) {
 		"a room that is a number":       {map[string]any{"room": 1}, Claims},
 		"a role in words":               {map[string]any{"role": "admin"}, Claims},
 		"half a role":                   {map[string]any{"role": 0.5}, Claims},
+		"the largest role":              {map[string]any{"role": 1 << 30}, Fine},
+		"a role beyond it":              {map[string]any{"role": 1<<30 + 1}, Claims},
 		"a role beyond all whole roles": {map[string]any{"role": int64(1) << 31}, Claims},
 	} {
 		who, err := v.Verify(login.token(t, c.change), "lobby", noon)
@@ -369,6 +371,12 @@ func TestSignedTokensAreAccepted(t *testing.T) {
 // An explanation continues after an error, and tells an operator more than a client.
 func TestExplainGoesOnAfterWhatIsWrong(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
+	strange := jwtOf(t, map[string]any{"alg": "EdDSA", "kid": login.id, "crit": []string{"b64"}}, claims(nil), login.sign)
+	for _, f := range Explain(strange, Want{Keys: login.verifier(t).Keys()}) {
+		if f.What == "kid" || f.What == "signature" {
+			t.Errorf("the signature of a token with extensions is checked: %+v", f)
+		}
+	}
 	text := login.token(t, map[string]any{"aud": "arena-2", "exp": noon.Add(-3 * time.Minute).Unix()})
 	var wrong, fine []string
 	for _, f := range Explain(text, Want{Keys: login.verifier(t).Keys(), Audience: "arena-1", AnyRoom: true, Now: noon}) {
@@ -394,6 +402,7 @@ func TestExplainGoesOnAfterWhatIsWrong(t *testing.T) {
 		{map[string]any{"aud": nil}, "aud: the token does not say for which server it is (aud)"},
 		{map[string]any{"jti": nil}, "jti: the token has no id of 1 to 256 bytes (jti), so nobody could tell whether it was used before"},
 		{map[string]any{"role": nil}, ""},
+		{map[string]any{"room": nil}, ""},
 	} {
 		wrong, fine = nil, nil
 		for _, f := range Explain(login.token(t, c.change), Want{Keys: login.verifier(t).Keys(), Audience: "arena-1", Room: "lobby", Now: noon}) {
