@@ -118,9 +118,7 @@ func (al *alarm) wait(ctx context.Context, d time.Duration) bool {
 	if done := ctx.Done(); done != al.ended {
 		al.follow(ctx, done)
 	}
-	if al.file.SetReadDeadline(time.Now().Add(d)) != nil {
-		return false
-	}
+	_ = al.file.SetReadDeadline(time.Now().Add(d)) // Without one the read fails.
 	if ctx.Err() != nil {
 		return true // It may have ended before the deadline was set, which then outlived it.
 	}

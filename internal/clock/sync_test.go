@@ -215,8 +215,13 @@ func TestALittleDriftIsNoClockThatWasSet(t *testing.T) {
 }
 
 func TestAnEarlierLocalTimeReadsTheSame(t *testing.T) {
-	s, _ := settled()
+	s, p := settled()
 	at := s.Server(time.Second)
+	p.offset += time.Minute
+	p.exchange(s, time.Second)
+	if got := s.Server(time.Second); got != at {
+		t.Fatalf("%v at the same time, want %v", got, at)
+	}
 	if got := s.Server(time.Millisecond); got != at {
 		t.Fatalf("%v, want %v", got, at)
 	}
