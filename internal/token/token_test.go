@@ -169,6 +169,8 @@ func TestClaimsAreLookedAtOneByOne(t *testing.T) {
 		"a room that is a number":       {map[string]any{"room": 1}, Claims},
 		"a role in words":               {map[string]any{"role": "admin"}, Claims},
 		"half a role":                   {map[string]any{"role": 0.5}, Claims},
+		"the end of the year 9999":      {map[string]any{"exp": int64(253402300799)}, TooLong},
+		"the year 10000":                {map[string]any{"exp": int64(253402300800)}, Claims},
 		"the largest role":              {map[string]any{"role": 1 << 30}, Fine},
 		"a role beyond it":              {map[string]any{"role": 1<<30 + 1}, Claims},
 		"a role beyond all whole roles": {map[string]any{"role": int64(1) << 31}, Claims},
@@ -371,10 +373,24 @@ func TestSignedTokensAreAccepted(t *testing.T) {
 // An explanation continues after an error, and tells an operator more than a client.
 func TestExplainGoesOnAfterWhatIsWrong(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
-	strange := jwtOf(t, map[string]any{"alg": "EdDSA", "kid": login.id, "crit": []string{"b64"}}, claims(nil), login.sign)
-	for _, f := range Explain(strange, Want{Keys: login.verifier(t).Keys()}) {
-		if f.What == "kid" || f.What == "signature" {
-			t.Errorf("the signature of a token with extensions is checked: %+v", f)
+	for name, c := range map[string]struct {
+		header map[string]any
+		sign   func(string) []byte
+		want   []Finding // without their texts
+	}{
+		"extensions":      {map[string]any{"alg": "EdDSA", "kid": login.id, "crit": []string{"b64"}}, login.sign, []Finding{{What: "alg", Wrong: Algorithm}}},
+		"another key":     {map[string]any{"alg": "EdDSA", "kid": "x"}, login.sign, []Finding{{What: "alg"}, {What: "kid", Wrong: UnknownKey}}},
+		"a bad signature": {login.header(), func(string) []byte { return make([]byte, 64) }, []Finding{{What: "alg"}, {What: "kid"}, {What: "signature", Wrong: Signature}}},
+	} {
+		var got []Finding
+		for _, f := range Explain(jwtOf(t, c.header, claims(nil), c.sign), Want{Keys: login.verifier(t).Keys()}) {
+			if f.What == "aud" {
+				break
+			}
+			got = append(got, Finding{What: f.What, Wrong: f.Wrong})
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 	text := login.token(t, map[string]any{"aud": "arena-2", "exp": noon.Add(-3 * time.Minute).Unix()})
