@@ -86,9 +86,9 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, []byte, error) {
 	in := &Reader{r: bufio.NewReaderSize(r, 1<<16)}
 	var begin [len(magic)]byte
-	if n, err := io.ReadFull(in.r, begin[:]); err != nil {
+	if _, err := io.ReadFull(in.r, begin[:]); err != nil {
 		switch {
-		case n == 0 && errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF):
 			return nil, nil, fmt.Errorf("%w: it is empty", ErrNotRecording)
 		case !errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, nil, err
@@ -124,8 +124,8 @@ func (r *Reader) Next() ([]byte, error) {
 
 func (r *Reader) read(limit int) ([]byte, error) {
 	var head [prefix]byte
-	if n, err := io.ReadFull(r.r, head[:]); err != nil {
-		if n > 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := io.ReadFull(r.r, head[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, ErrTruncated
 		}
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -33,8 +34,10 @@ func sample(tb testing.TB, records ...string) []byte {
 }
 
 // readAll returns the records up to the first error, which is io.EOF at a clean end.
-func readAll(b []byte) (records []string, err error) {
-	r, _, err := NewReader(bytes.NewReader(b))
+func readAll(b []byte) (records []string, err error) { return readFrom(bytes.NewReader(b)) }
+
+func readFrom(from io.Reader) (records []string, err error) {
+	r, _, err := NewReader(from)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +61,9 @@ func TestATruncatedFileIsValidUpToItsLastRecord(t *testing.T) {
 	}
 	whole := -1
 	for cut := range len(file) {
+		if _, err := readFrom(io.MultiReader(bytes.NewReader(file[:cut]), iotest.ErrReader(errBroken))); !errors.Is(err, errBroken) {
+			t.Fatalf("a read that fails at %d: %v", cut, err)
+		}
 		got, err := readAll(file[:cut])
 		if n, ok := ends[cut]; ok {
 			whole = n

@@ -215,6 +215,9 @@ func TestTheDecoderBoundsTheDepth(t *testing.T) {
 		if err := read(most - 1); err != nil {
 			t.Errorf("%T, %d levels: %v", c.v, most-1, err)
 		}
+		if _, err := AppendValue(nil, c.v); err != nil {
+			t.Errorf("%T, %d levels: %v", c.v, most-1, err)
+		}
 		if err := read(most + 1); !errors.Is(err, errDepth) {
 			t.Errorf("%T, %d levels: error %v", c.v, most+1, err)
 		}
