@@ -6,10 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -148,6 +151,9 @@ func TestRoomsAreClosedByWhoMayWrite(t *testing.T) {
 			t.Errorf("%s: %d %q", name, status, body)
 		}
 	}
+	if n := cfg.Counts.Host.Load(); n != 2 {
+		t.Errorf("%d pages of elsewhere were counted", n)
+	}
 	if len(st.closed) > 0 {
 		t.Errorf("closed %v", st.closed)
 	}
@@ -233,6 +239,13 @@ func TestBadTokenFilesAreSaid(t *testing.T) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
+	longest := strings.Repeat("read "+readToken[:16]+"\n", 64)
+	longest += strings.Repeat("#\n", (64<<10-len(longest))/2)
+	for text, want := range map[string]bool{longest: true, longest + "#": false} {
+		if _, err := parseTokens([]byte(text)); (err == nil) != want {
+			t.Errorf("a file of %d bytes: %v", len(text), err)
+		}
+	}
 	if _, err := OpenTokens("none", slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("no file has tokens")
 	}
@@ -300,4 +313,26 @@ func TestProfilesAreServed(t *testing.T) {
 			t.Errorf("%s: %d %.60q", path, status, body)
 		}
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _ = ask("heap?gc=1")
+	if runtime.ReadMemStats(&after); after.NumGC == before.NumGC {
+		t.Error("nothing is collected before the profile")
+	}
+}
+
+// A recording takes half a minute, or the seconds that are asked for.
+func TestRecordingsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for query, want := range map[string]time.Duration{
+			"": 30 * time.Second, "?seconds=60": time.Minute, "?seconds=60.000001": 0, "?seconds=0.000000001": 1, "?seconds=0.0000000001": 0,
+		} {
+			began, stopped := time.Now(), false
+			w := httptest.NewRecorder()
+			timed(w, httptest.NewRequest(http.MethodGet, "/"+query, nil), defaultProfile, func() error { return nil }, func() { stopped = true })
+			if took := time.Since(began); took != want || stopped != (want > 0) || (w.Code == http.StatusOK) != (want > 0) {
+				t.Errorf("%q takes %v, stopped %v, with status %d", query, took, stopped, w.Code)
+			}
+		}
+	})
 }

@@ -108,4 +108,7 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
+	if ask(); <-answers != (answer{http.StatusOK, "made"}) {
+		t.Error("pages that have been made still count")
+	}
 }

@@ -75,10 +75,8 @@ func timed(w http.ResponseWriter, r *http.Request, standard time.Duration, start
 		text(w, http.StatusServiceUnavailable, err.Error()+": try again later\n")
 		return
 	}
-	over := time.NewTimer(length)
-	defer over.Stop()
 	select {
-	case <-over.C:
+	case <-time.After(length):
 	case <-r.Context().Done():
 	}
 	stop()
