@@ -2,13 +2,16 @@ package recording
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -76,7 +79,8 @@ func TestATruncatedFileIsValidUpToItsLastRecord(t *testing.T) {
 		if cut < len(magic) {
 			want = ErrNotRecording
 		}
-		if !errors.Is(err, want) || len(got) != max(whole, 0) {
+		after := fmt.Sprintf("after %d ticks", whole)
+		if !errors.Is(err, want) || len(got) != max(whole, 0) || whole >= 0 && !strings.HasSuffix(err.Error(), after) {
 			t.Fatalf("cut at %d: %q, error %v", cut, got, err)
 		}
 	}
@@ -94,12 +98,27 @@ func TestEveryDamagedByteIsDetected(t *testing.T) {
 }
 
 func TestRecordsAreBounded(t *testing.T) {
-	w, err := NewWriter(io.Discard, nil)
+	var file bytes.Buffer
+	w, err := NewWriter(&file, make([]byte, 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write(make([]byte, MaxRecord+1)); !errors.Is(err, ErrTooLarge) {
+	sizes := []int{1<<16 + 1, 16 << 20}
+	for _, size := range sizes {
+		if err := w.Write(make([]byte, size)); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	got, err := readAll(file.Bytes())
+	if !errors.Is(err, io.EOF) || len(got) != len(sizes) || len(got[0]) != sizes[0] || len(got[1]) != sizes[1] {
+		t.Errorf("%d records are read, error %v", len(got), err)
+	}
+	if err := w.Write(make([]byte, 16<<20+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("error %v", err)
+	}
+	long := binary.LittleEndian.AppendUint32(sample(t), 16<<20+1)
+	if _, err := readAll(append(long, 1, 2, 3, 4)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a length beyond the bound: %v", err)
 	}
 	if _, err := NewWriter(io.Discard, make([]byte, MaxHead+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("error %v", err)
@@ -140,6 +159,25 @@ func TestTicksRoundTrip(t *testing.T) {
 		if ReadTick(b[:n], &got) == nil {
 			t.Fatalf("a tick of which %d bytes are missing was read", len(b)-n)
 		}
+	}
+}
+
+// A layout names each field and each type, also those that types refer to, down to maxDepth.
+func TestALayoutNamesAllTypes(t *testing.T) {
+	text := func(of reflect.Type) string {
+		var b strings.Builder
+		describe(&b, of, 0)
+		return b.String()
+	}
+	const want = "struct A mapstringsliceptrint8 At structtime.Time;"
+	if got := text(reflect.TypeFor[struct {
+		A  map[string][]*int8
+		At time.Time
+	}]()); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if n := strings.Count(text(reflect.TypeFor[nestedStruct]()), " Next "); n != 1+maxDepth/2 {
+		t.Errorf("a type that refers to itself is described %d times", n)
 	}
 }
 

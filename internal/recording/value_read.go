@@ -37,7 +37,7 @@ func (d *decoder) value(v reflect.Value, depth int) {
 		v.Set(reflect.ValueOf(at))
 		return
 	case t == bytesType:
-		if n, ok := d.length(1); ok {
+		if n, ok := d.length(); ok {
 			v.SetBytes(append([]byte{}, d.r.Bytes(n)...))
 		}
 		return
@@ -90,12 +90,12 @@ func (d *decoder) unsigned(v reflect.Value) {
 }
 
 // length decodes the length of a slice or a map; it reports false for nil.
-func (d *decoder) length(least int) (int, bool) {
+func (d *decoder) length() (int, bool) {
 	n := d.r.Uvarint()
 	if n == 0 || d.r.Err() != nil {
 		return 0, false
 	}
-	if n--; n > MaxRecord || int(n)*least > d.r.Len() {
+	if n--; n > MaxRecord {
 		d.r.Fail(wire.ErrShort)
 		return 0, false
 	}
@@ -128,18 +128,9 @@ func (d *decoder) composite(v reflect.Value, depth int) {
 	}
 }
 
-// least returns the minimum encoded size of a value of the type.
-func least(t reflect.Type) int {
-	if t.Size() == 0 {
-		return 0
-	}
-	return 1
-}
-
 // slice decodes a slice element by element, because its length is not trusted.
 func (d *decoder) slice(v reflect.Value, depth int) {
-	elem := v.Type().Elem()
-	n, ok := d.length(least(elem))
+	n, ok := d.length()
 	if !ok {
 		return
 	}
@@ -152,7 +143,7 @@ func (d *decoder) slice(v reflect.Value, depth int) {
 }
 
 func (d *decoder) dict(v reflect.Value, depth int) {
-	n, ok := d.length(least(v.Type().Key()))
+	n, ok := d.length()
 	if !ok {
 		return
 	}

@@ -160,6 +160,12 @@ func TestErrorsRoundTripForErrorsIs(t *testing.T) {
 	case !errors.Is(&again, sentinel), !errors.Is(&again, context.DeadlineExceeded), errors.Is(&again, io.EOF), errors.Is(&again, context.Canceled):
 		t.Error("errors.Is finds other errors than before")
 	}
+	var none error
+	for _, exact := range []error{fmt.Errorf("%w and %w", sentinel, io.EOF), fmt.Errorf("nothing: %w", none)} {
+		if _, inexact := NewError(exact); inexact != nil {
+			t.Errorf("%v: %v", exact, inexact)
+		}
+	}
 	if _, inexact := NewError(fmt.Errorf("asking: %w", &net.OpError{Op: "dial", Err: io.EOF})); inexact == nil || !strings.Contains(inexact.Error(), "*net.OpError") {
 		t.Errorf("a typed error: %v", inexact)
 	}
@@ -224,5 +230,49 @@ func TestTheDecoderBoundsTheDepth(t *testing.T) {
 	}
 	if err := ReadValue([]byte(strings.Repeat("\x02", maxDepth)+"\x00"), new(nestedSlice)); err != nil {
 		t.Errorf("a slice at the bound: %v", err)
+	}
+}
+
+// The encoder does the same.
+func TestTheEncoderBoundsTheDepth(t *testing.T) {
+	values, keys := nestedMap(nil), nestedKey(nil)
+	for n := 1; n <= maxDepth+1; n++ {
+		under := keys
+		values, keys = nestedMap{7: values}, nestedKey{&under: true} // A key is two levels.
+		for most, v := range map[int]any{maxDepth: &values, maxDepth / 2: &keys} {
+			if _, err := AppendValue(nil, v); (err == nil) != (n <= most) {
+				t.Errorf("%T, %d levels: %v", v, n, err)
+			}
+		}
+	}
+}
+
+// The decoder refuses bytes that no value has, and says why.
+func TestWhatNoEncoderWritesIsRefused(t *testing.T) {
+	list := byte(1 + slices.Index(plain, reflect.TypeFor[[]any]()))
+	for _, c := range []struct {
+		v    any
+		b    []byte
+		want error
+	}{
+		{new(bool), []byte{2}, errTag},
+		{new(int8), wire.AppendZigzag(nil, 128), errRange},
+		{new(uint8), wire.AppendUvarint(nil, 256), errRange},
+		{new(func()), []byte{1}, errTag},
+		{new(error), []byte{1, 1}, errTag},
+		{new(any), []byte{byte(len(plain)) + 1}, errTag},
+		{new(map[any]bool), []byte{2, list, 1, 1}, errTag},
+		{new(map[uint8]bool), []byte{3, 1, 1}, wire.ErrShort},
+		{new([]byte), []byte{3, 1}, wire.ErrShort},
+		{new([]string), []byte{3, 1, 'x'}, wire.ErrShort},
+		{new(time.Time), []byte{1, 9}, nil},
+		{new(*netloopv1.Rate), []byte{1, 1, 0xff}, nil},
+	} {
+		if err := ReadValue(c.b, c.v); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%x as a %T: %v, want %v", c.b, c.v, err, c.want)
+		}
+	}
+	if _, err := AppendValue(nil, &netloopv1.Hello{Room: "\xff"}); err == nil {
+		t.Error("a message that cannot be encoded is written")
 	}
 }
