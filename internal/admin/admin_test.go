@@ -1,13 +1,17 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -274,5 +278,89 @@ func TestHeadersAreBounded(t *testing.T) {
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status %d", resp.StatusCode)
+	}
+}
+
+// The limits of a listener are those of docs/LIMITS.md and of the comments.
+func TestTheListenersLimits(t *testing.T) {
+	s, err := Listen((&state{}).config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	type limits struct {
+		read, write, idle, ask, stall time.Duration
+		header, conns, pages          int
+	}
+	got := limits{s.http.ReadTimeout, s.http.WriteTimeout, s.http.IdleTimeout, askTimeout, stallFloor, s.http.MaxHeaderBytes, maxConns, maxPages}
+	if want := (limits{5 * time.Second, 15 * time.Second, 2 * time.Minute, 3 * time.Second, 2 * time.Second, 8 << 10, 64, 32}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// An answer has one text, one kind, and the time after which to ask again if it is worth it.
+func TestAnswersAreWhole(t *testing.T) {
+	var s state
+	var log bytes.Buffer
+	cfg := s.config()
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s.since.Store(int64(3 * time.Second))
+	var busy sync.Mutex
+	busy.Lock()
+	closes := closeRoom(cfg)
+	const plain, binary = "text/plain; charset=utf-8", "application/octet-stream"
+	for name, c := range map[string]struct {
+		page              http.HandlerFunc
+		query             string
+		status            int
+		kind, body, waits string
+	}{
+		"a tick that lasts":     {func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg) }, "", 503, plain, "no tick ended for 3s, limit 2s\n", ""},
+		"a room without a name": {closes, "", 400, plain, "room: give a name\n", ""},
+		"a room that closes":    {closes, "?room=den", 200, plain, "it closes\n", ""},
+		"no JSON":               {func(w http.ResponseWriter, _ *http.Request) { asJSON(w, math.NaN()) }, "", 500, plain, "json: unsupported value: NaN\n", ""},
+		"a large page":          {func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &busy, nil) }, "", 503, plain, "somebody else reads the ticks: try again\n", "1"},
+		"a busy profile": {func(w http.ResponseWriter, r *http.Request) {
+			timed(w, r, 0, func() error { return errors.New("it runs") }, nil)
+		}, "", 503, plain, "it runs: try again later\n", ""},
+		"a short recording":   {func(w http.ResponseWriter, r *http.Request) { timed(w, r, 0, func() error { return nil }, func() {}) }, "", 200, binary, "", ""},
+		"a profile":           {profile, "", 200, binary, "\x1f\x8b", ""},
+		"a profile as a text": {profile, "?debug=1", 200, plain, "goroutine profile:", ""},
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/"+c.query, nil)
+		r.SetPathValue("name", "goroutine")
+		c.page(w, r)
+		h := w.Header()
+		if w.Code != c.status || h.Get("Content-Type") != c.kind || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Retry-After") != c.waits {
+			t.Errorf("%s: %d %v", name, w.Code, h)
+		}
+		if body := w.Body.String(); body != c.body && (c.status != 200 || !strings.HasPrefix(body, c.body)) {
+			t.Errorf("%s: %q", name, body)
+		}
+	}
+	if n := strings.Count(log.String(), "a room is closed"); n != 1 || !strings.Contains(log.String(), "room=den") {
+		t.Errorf("the log says %s", &log)
+	}
+}
+
+// A server that is never served, and one that cannot listen, close their tokens: no goroutine is
+// left.
+func TestTokensAreClosedWithTheServer(t *testing.T) {
+	for at, listens := range map[string]bool{"127.0.0.1:0": true, "nonsense": false} {
+		tokens, err := OpenTokens(tokenFile(t, "read "+readToken), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := (&state{}).config()
+		cfg.Listen, cfg.Tokens = at, tokens
+		s, err := Listen(cfg)
+		if (err == nil) != listens {
+			t.Fatal(err)
+		}
+		if listens {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

@@ -74,19 +74,19 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 	base := start(t, cfg)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	type answer struct {
-		status int
-		body   string
+		status      int
+		body, waits string
 	}
 	answers := make(chan answer, 2*maxPages)
 	ask := func() {
 		resp, err := client.Get(base + "/metrics")
 		if err != nil {
-			answers <- answer{0, err.Error()}
+			answers <- answer{0, err.Error(), ""}
 			return
 		}
 		b, _ := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		answers <- answer{resp.StatusCode, string(b)}
+		answers <- answer{resp.StatusCode, string(b), resp.Header.Get("Retry-After")}
 	}
 	for range maxPages {
 		go ask()
@@ -96,7 +96,7 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 	}
 	hang(t, base, "", 3*maxConns)
 	go ask()
-	if a := <-answers; a.status != http.StatusServiceUnavailable || cfg.Counts.Busy.Load() != 1 {
+	if a := <-answers; a.status != http.StatusServiceUnavailable || a.waits != "1" || cfg.Counts.Busy.Load() != 1 {
 		t.Errorf("one page too many: %+v", a)
 	}
 	if status, _ := get(t, base+"/healthz"); status != http.StatusOK {
@@ -104,11 +104,11 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 	}
 	close(free)
 	for range maxPages {
-		if a := <-answers; a != (answer{http.StatusOK, "made"}) {
+		if a := <-answers; a != (answer{http.StatusOK, "made", ""}) {
 			t.Errorf("%+v", a)
 		}
 	}
-	if ask(); <-answers != (answer{http.StatusOK, "made"}) {
+	if ask(); <-answers != (answer{http.StatusOK, "made", ""}) {
 		t.Error("pages that have been made still count")
 	}
 }
