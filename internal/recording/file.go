@@ -61,10 +61,8 @@ func (w *Writer) write(before, record []byte, limit int) error {
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(record)))
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, checksum(record))
 	w.buf = append(w.buf, record...)
-	if _, err := w.w.Write(w.buf); err != nil {
-		return err
-	}
-	return nil
+	_, err := w.w.Write(w.buf)
+	return err
 }
 
 // checksum covers the length too, so that a record that lost its end is detected even if zeros

@@ -32,7 +32,6 @@ func (d *decoder) value(v reflect.Value, depth int) {
 		var at time.Time
 		if err := at.UnmarshalBinary(d.r.Block(MaxRecord)); err != nil {
 			d.r.Fail(err)
-			return
 		}
 		v.Set(reflect.ValueOf(at))
 		return
@@ -75,7 +74,6 @@ func (d *decoder) signed(v reflect.Value) {
 	n := d.r.Zigzag()
 	if v.OverflowInt(n) {
 		d.r.Fail(errRange)
-		return
 	}
 	v.SetInt(n)
 }
@@ -84,7 +82,6 @@ func (d *decoder) unsigned(v reflect.Value) {
 	n := d.r.Uvarint()
 	if v.OverflowUint(n) {
 		d.r.Fail(errRange)
-		return
 	}
 	v.SetUint(n)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
 	"github.com/netloop/netloop/internal/wire"
@@ -112,16 +113,27 @@ func TestMapsAreWrittenInSortedOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	message := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for name := range m {
+		message.Fields[name] = structpb.NewNullValue()
+	}
+	inMessage, err := AppendValue(nil, message)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 10 {
 		if b, _ := AppendValue(nil, &m); string(b) != string(first) {
 			t.Fatal("equal maps have different bytes")
+		}
+		if b, _ := AppendValue(nil, message); string(b) != string(inMessage) {
+			t.Fatal("equal messages have different bytes")
 		}
 	}
 }
 
 func TestUnsupportedValuesAreRefusedByName(t *testing.T) {
-	loop := &inner{}
-	loop.next = loop
+	loop, list, slice := &inner{}, []any{nil}, nestedSlice{nil}
+	loop.next, list[0], slice[0] = loop, list, slice
 	type player struct {
 		Name string
 		Conn any
@@ -136,7 +148,10 @@ func TestUnsupportedValuesAreRefusedByName(t *testing.T) {
 		{&map[string]any{"conn": make(chan int)}, "[conn] of type chan int"},
 		{&struct{ E error }{io.EOF}, ".E of type *errors.errorString"},
 		{&struct{ X any }{struct{ A int }{1}}, ".X of type struct { A int }"},
+		{&struct{ X fmt.Stringer }{time.Second}, ".X of type time.Duration"},
 		{loop, "nests too deep, or refers to itself"},
+		{&list, "nests too deep, or refers to itself"},
+		{&slice, "nests too deep, or refers to itself"},
 	} {
 		_, err := AppendValue(nil, c.v)
 		var v *ValueError
