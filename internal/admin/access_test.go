@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -217,6 +218,9 @@ func TestOtherMachinesNeedTokens(t *testing.T) {
 		}
 	}
 	base := start(t, (&state{}).config())
+	if status, _ := asking(t, base+"/metrics", "Authorization", "Bearer "+readToken); status != http.StatusOK {
+		t.Errorf("with a token that nobody asks for: %d", status)
+	}
 	if status, body := get(t, base+"/debug/pprof/heap"); status != http.StatusForbidden || !strings.Contains(body, "--admin-token-file") {
 		t.Errorf("a profile without tokens: %d %q", status, body)
 	}
@@ -246,8 +250,11 @@ func TestBadTokenFilesAreSaid(t *testing.T) {
 			t.Errorf("a file of %d bytes: %v", len(text), err)
 		}
 	}
-	if _, err := OpenTokens("none", slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("no file has tokens")
+	if _, err := OpenTokens("none", slog.New(slog.DiscardHandler)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a file: %v", err)
+	}
+	if _, err := ReadToken("none", false); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a file: %v", err)
 	}
 	if got, err := ReadToken(tokenFile(t, "# read nothing\nwrite "+writeToken+"\nread "+readToken), false); err != nil || got != writeToken {
 		t.Errorf("the first token is %q, %v", got, err)
@@ -286,6 +293,9 @@ func TestTokensFollowTheirFile(t *testing.T) {
 		t.Error("a token that was taken away is good")
 	}
 	tokens.Close()
+	if !strings.Contains(log.String(), "the admin tokens were replaced") {
+		t.Errorf("the log says %s", &log)
+	}
 	if err := os.WriteFile(path, []byte("read"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -321,6 +331,14 @@ func TestProfilesAreServed(t *testing.T) {
 	}
 }
 
+// withDeadline records the deadline of an answer.
+type withDeadline struct {
+	*httptest.ResponseRecorder
+	at time.Time
+}
+
+func (w *withDeadline) SetWriteDeadline(at time.Time) error { w.at = at; return nil }
+
 // A recording takes half a minute, or the seconds that are asked for.
 func TestRecordingsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -328,10 +346,13 @@ func TestRecordingsAreBounded(t *testing.T) {
 			"": 30 * time.Second, "?seconds=60": time.Minute, "?seconds=60.000001": 0, "?seconds=0.000000001": 1, "?seconds=0.0000000001": 0,
 		} {
 			began, stopped := time.Now(), false
-			w := httptest.NewRecorder()
+			w := &withDeadline{ResponseRecorder: httptest.NewRecorder()}
 			timed(w, httptest.NewRequest(http.MethodGet, "/"+query, nil), defaultProfile, func() error { return nil }, func() { stopped = true })
 			if took := time.Since(began); took != want || stopped != (want > 0) || (w.Code == http.StatusOK) != (want > 0) {
 				t.Errorf("%q takes %v, stopped %v, with status %d", query, took, stopped, w.Code)
+			}
+			if want > 0 && w.at.Sub(began) != want+writeTimeout {
+				t.Errorf("%q must be written within %v", query, w.at.Sub(began))
 			}
 		}
 	})

@@ -153,9 +153,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.http.Shutdown(grace) != nil {
 		_ = s.http.Close() // the remaining clients have had their time
 	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("admin: serve: %w", err)
-	}
+	<-failed // With http.ErrServerClosed.
 	return nil
 }
 

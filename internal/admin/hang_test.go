@@ -1,11 +1,16 @@
 package admin
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/netloop/netloop/internal/testing/nettest"
 )
 
 // hang opens connections that send say, or no bytes, and then stop.
@@ -71,6 +76,7 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 		<-free
 		_, _ = io.WriteString(w, "made")
 	})
+	cfg.Ready = func() (string, error) { begun <- struct{}{}; <-free; return "", nil }
 	base := start(t, cfg)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	type answer struct {
@@ -78,8 +84,8 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 		body, waits string
 	}
 	answers := make(chan answer, 2*maxPages)
-	ask := func() {
-		resp, err := client.Get(base + "/metrics")
+	ask := func(page string) {
+		resp, err := client.Get(base + page)
 		if err != nil {
 			answers <- answer{0, err.Error(), ""}
 			return
@@ -88,14 +94,15 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 		_ = resp.Body.Close()
 		answers <- answer{resp.StatusCode, string(b), resp.Header.Get("Retry-After")}
 	}
+	go ask("/readyz")
 	for range maxPages {
-		go ask()
+		go ask("/metrics")
 	}
-	for range maxPages {
+	for range maxPages + 1 {
 		<-begun
 	}
 	hang(t, base, "", 3*maxConns)
-	go ask()
+	go ask("/metrics")
 	if a := <-answers; a.status != http.StatusServiceUnavailable || a.waits != "1" || cfg.Counts.Busy.Load() != 1 {
 		t.Errorf("one page too many: %+v", a)
 	}
@@ -103,12 +110,42 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 		t.Errorf("a probe meanwhile: %d", status)
 	}
 	close(free)
-	for range maxPages {
-		if a := <-answers; a != (answer{http.StatusOK, "made", ""}) {
+	for range maxPages + 1 {
+		if a := <-answers; a != (answer{http.StatusOK, "made", ""}) && a != (answer{http.StatusOK, "ready\n", ""}) {
 			t.Errorf("%+v", a)
 		}
 	}
-	if ask(); <-answers != (answer{http.StatusOK, "made", ""}) {
+	if ask("/metrics"); <-answers != (answer{http.StatusOK, "made", ""}) {
 		t.Error("pages that have been made still count")
 	}
+}
+
+// A server that stops gives answers under way two seconds, and then closes their connections.
+func TestAnswersAreGivenAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, over := make(chan struct{}), make(chan time.Time, 1)
+		pipes := make(nettest.Pipes)
+		s := &Server{listener: pipes, http: &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			close(begun)
+			<-r.Context().Done()
+		})}}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			if err := s.Serve(ctx); err != nil {
+				t.Error(err)
+			}
+			over <- time.Now()
+		}()
+		c := pipes.Dial()
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		<-begun
+		stopped := time.Now()
+		cancel()
+		if took := (<-over).Sub(stopped); took != 2*time.Second {
+			t.Errorf("it stops after %v", took)
+		}
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the connection is left: %v", err)
+		}
+	})
 }
