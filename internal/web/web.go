@@ -141,10 +141,8 @@ func connsFor(files uint64, err error) int {
 
 // addrOf returns the address of a TCP peer.
 func addrOf(at net.Addr) netip.AddrPort {
-	if tcp, ok := at.(*net.TCPAddr); ok {
-		return tcp.AddrPort()
-	}
-	return netip.AddrPort{}
+	tcp, _ := at.(*net.TCPAddr) // Of another address it is the zero value.
+	return tcp.AddrPort()
 }
 
 // http1 returns HTTP/1.1 alone: a WebSocket needs it, and it has no streams to bound.
@@ -211,9 +209,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.http.Shutdown(grace) != nil {
 		_ = s.http.Close() // The remaining clients have had their time.
 	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("web: serve: %w", err)
-	}
+	<-failed // With http.ErrServerClosed.
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -25,6 +27,7 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/origin"
+	"github.com/netloop/netloop/internal/testing/nettest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -249,13 +252,13 @@ func TestBrowsersMayDoLittle(t *testing.T) {
 // An invalid host is refused, so it is in no header and on no page.
 func TestWhatIsNoHostIsRefused(t *testing.T) {
 	at := start(t, config())
-	for _, host := range []string{"a b", "x;script-src *", "<b>", `"`, "a/b", "a,b", "é", strings.Repeat("a", 300), "[::1", ":8000"} {
+	for _, host := range []string{"a b", "x;script-src *", "<b>", `"`, "a/b", "a,b", "é", strings.Repeat("a", 260), "[::1", ":8000"} {
 		resp := raw(t, at, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
 		if !strings.HasPrefix(resp, "HTTP/1.1 400 ") || strings.Contains(resp, "<!doctype") {
 			t.Errorf("%q: %.60q", host, resp)
 		}
 	}
-	for _, host := range []string{"a", "a.b:1", "A-b_c.example.", "10.0.0.1:80", "[fe80::1]:80"} {
+	for _, host := range []string{"a", "a.b:1", "A-b_c.example.", strings.Repeat("a", 253) + ":65535", "10.0.0.1:80", "[fe80::1]:80"} {
 		if resp := raw(t, at, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(resp, "HTTP/1.1 200 ") {
 			t.Errorf("%q: %.60q", host, resp)
 		}
@@ -368,6 +371,16 @@ func TestTheServersOwnPage(t *testing.T) {
 	}
 }
 
+// damaged are pages of which one cannot be read.
+type damaged struct{ fstest.MapFS }
+
+func (d damaged) ReadFile(name string) ([]byte, error) {
+	if name == "game.js" {
+		return nil, errors.New(name + " is damaged")
+	}
+	return d.MapFS.ReadFile(name)
+}
+
 // Invalid pages are reported when the server starts, with a remedy.
 func TestWhatCannotBeServed(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -382,6 +395,7 @@ func TestWhatCannotBeServed(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"no index.html at its top":  func(c *Config) { c.Files = fstest.MapFS{"web/index.html": {}} },
 		"more than 4096 files":      func(c *Config) { c.Files = many },
+		"game.js is damaged":        func(c *Config) { c.Files = damaged{pages()} },
 		"is in use: stop what":      func(c *Config) { c.Listen = taken.Addr().String() },
 		"cannot listen on \"127.0.": func(c *Config) { c.Listen = "127.0.0.1:99999" },
 	} {
@@ -509,8 +523,8 @@ func TestConnectionsComeAtARate(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c) // Until the server has closed it, too.
 		_ = c.Close()
 	}
-	if n := cfg.Counts.Conns.Load(); n != 0 {
-		t.Errorf("%d have made room for others", n)
+	if n, fast := cfg.Counts.Conns.Load(), cfg.Counts.Rate.Load(); n != 0 || fast != 1 {
+		t.Errorf("%d have made room for others, and %d were too fast", n, fast)
 	}
 }
 
@@ -635,4 +649,34 @@ func TestAListenerThatFailsEndsItsServer(t *testing.T) {
 	if _, err := io.Copy(io.Discard, c); err != nil {
 		t.Errorf("a connection is left: %v", err)
 	}
+}
+
+// A server that stops gives answers under way two seconds, and then closes their connections.
+func TestAnswersAreGivenAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, over := make(chan struct{}), make(chan time.Time, 1)
+		pipes := make(nettest.Pipes)
+		s := &Server{listener: pipes, http: &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			close(begun)
+			<-r.Context().Done()
+		})}}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			if err := s.Serve(ctx); err != nil {
+				t.Error(err)
+			}
+			over <- time.Now()
+		}()
+		c := pipes.Dial()
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		<-begun
+		stopped := time.Now()
+		cancel()
+		if took := (<-over).Sub(stopped); took != 2*time.Second {
+			t.Errorf("it stops after %v", took)
+		}
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the connection is left: %v", err)
+		}
+	})
 }
