@@ -203,6 +203,10 @@ func TestHeadsOfOtherLayoutsAreRefused(t *testing.T) {
 	if got, err := ReadHead(b); err != nil || !reflect.DeepEqual(got, h) {
 		t.Fatalf("%+v, error %v", got, err)
 	}
+	broken := Head{Config: []byte("{")}
+	if _, err := broken.Append(nil); err == nil {
+		t.Error("a head that is no JSON is written")
+	}
 	h.Layout++
 	b, _ = h.Append(nil)
 	for _, bad := range [][]byte{b, nil, []byte("{"), []byte("[]"), fmt.Appendf(nil, `{"Layout":"%d","Seed":"x"}`, Layout())} {

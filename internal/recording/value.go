@@ -111,9 +111,7 @@ type encoder struct{ b []byte }
 func refuse(v reflect.Value, why string) *ValueError { return &ValueError{Type: v.Type(), Why: why} }
 
 func within(err *ValueError, path string) *ValueError {
-	if err != nil {
-		err.Path = path + err.Path
-	}
+	err.Path = path + err.Path
 	return err
 }
 

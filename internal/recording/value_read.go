@@ -22,10 +22,7 @@ type decoder struct{ r wire.Reader }
 
 func (d *decoder) value(v reflect.Value, depth int) {
 	if depth > maxDepth {
-		d.r.Fail(errDepth)
-	}
-	if d.r.Err() != nil {
-		return
+		d.r.Fail(errDepth) // From here on it reads zeros, and the value ends.
 	}
 	switch t := v.Type(); {
 	case t == timeType:

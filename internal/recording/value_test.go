@@ -69,7 +69,7 @@ func TestValuesRoundTripExactly(t *testing.T) {
 		}
 		return v
 	})
-	anys := rapid.SampledFrom([]any{nil, true, "x", []byte{1}, []byte{}, 7, int8(-7), uint16(9), float32(0.5), math.Inf(1), time.Second, []any{1, nil}, []string{}, map[string]any{"a": 1.5}})
+	anys := rapid.SampledFrom([]any{nil, true, "x", []byte{1}, []byte{}, 7, int8(-7), uint16(9), float32(0.5), math.Inf(1), time.Second, []any{1, nil}, []string{}, map[string]any{"a": 1.5}, map[string]string{"a": "b"}})
 	rapid.Check(t, func(t *rapid.T) {
 		v := allTypes{
 			B: rapid.Bool().Draw(t, "b"), I: rapid.Int().Draw(t, "i"), I8: rapid.Int8().Draw(t, "i8"), U64: rapid.Uint64().Draw(t, "u"),
@@ -148,6 +148,7 @@ func TestUnsupportedValuesAreRefusedByName(t *testing.T) {
 		{&map[string]any{"conn": make(chan int)}, "[conn] of type chan int"},
 		{&struct{ E error }{io.EOF}, ".E of type *errors.errorString"},
 		{&struct{ X any }{struct{ A int }{1}}, ".X of type struct { A int }"},
+		{&struct{ T time.Time }{time.Now().In(time.FixedZone("", 1<<21))}, ".T of type time.Time"},
 		{&struct{ X fmt.Stringer }{time.Second}, ".X of type time.Duration"},
 		{loop, "nests too deep, or refers to itself"},
 		{&list, "nests too deep, or refers to itself"},
