@@ -100,7 +100,7 @@ func (l *Loop[C]) nested(s *System[C]) error {
 func (l *Loop[C]) cycle(s *System[C]) error {
 	shaped := l.shaped
 	if s != nil {
-		if !l.bears(s) {
+		if !l.mayCloseCycle(s) {
 			return nil // It adds no edge to any path.
 		}
 		shaped = append(l.shaped[:len(l.shaped):len(l.shaped)], s)
@@ -122,15 +122,15 @@ func (l *Loop[C]) cycle(s *System[C]) error {
 		path[0], path[len(path)-2], strings.Join(path, " before "))
 }
 
-// bears reports whether a cycle could run through a new description.
-func (l *Loop[C]) bears(s *System[C]) bool {
+// mayCloseCycle reports whether a cycle could run through a new description.
+func (l *Loop[C]) mayCloseCycle(s *System[C]) bool {
 	return s.shaped() || s.spec.IsGroup || slices.ContainsFunc(l.shaped, func(o *System[C]) bool {
 		return slices.Contains(o.spec.Before, s.spec.Name) || slices.Contains(o.spec.After, s.spec.Name)
 	})
 }
 
-// whole checks every description against the others.
-func (l *Loop[C]) whole() error {
+// checkAll checks every description against the others.
+func (l *Loop[C]) checkAll() error {
 	// misplaced walks up the groups, so nested is checked first.
 	for _, check := range [...]func(*System[C]) error{l.nested, l.misplaced} {
 		var errs []error
@@ -180,7 +180,7 @@ func (l *Loop[C]) findCycle(shaped []*System[C]) []string {
 	for _, h := range heads {
 		later[h] = append(later[h], tails...)
 	}
-	w := way{later: later, state: make(map[string]int)}
+	w := graphSearch{later: later, state: make(map[string]int)}
 	for _, o := range shaped {
 		for at := o; at != nil; at = l.parent(at) {
 			if w.walk(at.spec.Name) {
@@ -191,8 +191,8 @@ func (l *Loop[C]) findCycle(shaped []*System[C]) []string {
 	return nil
 }
 
-// way is a depth-first search of a graph.
-type way struct {
+// graphSearch is a depth-first search of a graph.
+type graphSearch struct {
 	later map[string][]string
 	state map[string]int // 1: on the path, 2: done
 	path  []string
@@ -200,7 +200,7 @@ type way struct {
 }
 
 // walk reports whether a cycle is reachable from this name.
-func (w *way) walk(name string) bool {
+func (w *graphSearch) walk(name string) bool {
 	switch w.state[name] {
 	case 1:
 		w.cycle = append(slices.Clone(w.path[slices.Index(w.path, name):]), name)

@@ -48,8 +48,8 @@ func benchmarkSteps(b *testing.B, l *Loop[*Now]) {
 	}
 }
 
-// BenchmarkDispatch shows the cost per system, its duration measured and its
-// panics isolated.
+// BenchmarkDispatch measures the cost per system, including its time measurement and the
+// isolation of panics.
 func BenchmarkDispatch(b *testing.B) {
 	const n = 1000
 	benchmarkSteps(b, filled(b, n, Update))
@@ -65,7 +65,7 @@ func BenchmarkStepOf50Systems(b *testing.B) { benchmarkSteps(b, filled(b, 50, Up
 
 func BenchmarkStepOfNothing(b *testing.B) { benchmarkSteps(b, filled(b, 0)) }
 
-// BenchmarkClockRead is the floor: one read per system boundary.
+// BenchmarkClockRead measures the lower bound: one clock read per system boundary.
 func BenchmarkClockRead(b *testing.B) {
 	clock := monotonic()
 	for b.Loop() {
@@ -79,8 +79,8 @@ func BenchmarkRegistration(b *testing.B) {
 	}
 }
 
-// manyPeriodic returns a loop of n systems with periods such that due of them run in a tick of 20
-// ms.
+// manyPeriodic returns a loop of n systems with periods, of which due systems run in each tick of
+// 20 ms.
 func manyPeriodic(tb testing.TB, n, due int) *Loop[*Now] {
 	tb.Helper()
 	now := new(Now)
@@ -151,7 +151,7 @@ func BenchmarkScan10DueOf10000(b *testing.B) {
 
 // The aim is a tenth, the measured value a twentieth. Beside other tests, which share the caches, a
 // third is enough.
-func TestFindingTheDueCostsATenthOfAScan(t *testing.T) {
+func TestFindingDueSystemsTakesATenthOfAScan(t *testing.T) {
 	most := 0.33
 	if os.Getenv("NETLOOP_VERIFY") != "" {
 		most = 0.1
@@ -168,7 +168,7 @@ func TestFindingTheDueCostsATenthOfAScan(t *testing.T) {
 		return clock() - start
 	}
 	best := 1.0
-	for range 20 { // The best of many: a busy machine only makes it worse.
+	for range 20 { // The minimum of many runs: other processes only add time.
 		best = min(best, float64(measure(found.turn))/float64(measure(scanned.scan)))
 	}
 	if best > most {

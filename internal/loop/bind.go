@@ -84,17 +84,17 @@ func (l *Loop[C]) bindList(k int) {
 		}
 	}
 	heap.Init(&ready)
-	last := make(map[*System[C]]standing) // by group
+	last := make(map[*System[C]]position) // by group
 	for len(ready.index) > 0 {
 		n := &nodes[heap.Pop(&ready).(int)]
 		at := last[n.sys.group]
 		if at.turn == 0 || at.key.compare(n.eff) < 0 {
-			at = standing{key: n.eff}
+			at = position{key: n.eff}
 		}
 		at.turn++
 		last[n.sys.group] = at
 		if n.sys.rebound == nil {
-			n.sys.rebound = new([numLists]standing)
+			n.sys.rebound = new([numLists]position)
 			l.bound = append(l.bound, n.sys)
 		}
 		n.sys.rebound[k] = at
@@ -129,16 +129,16 @@ func (l *Loop[C]) graph(k int) (nodes []node[C]) {
 		}
 	}
 	for _, s := range l.anchored {
-		if !s.stands(k) {
+		if !s.inList(k) {
 			continue
 		}
 		for _, name := range s.before {
-			if o := l.names[name]; o != nil && o.stands(k) {
+			if o := l.names[name]; o != nil && o.inList(k) {
 				link(s, o, true)
 			}
 		}
 		for _, name := range s.after {
-			if o := l.names[name]; o != nil && o.stands(k) {
+			if o := l.names[name]; o != nil && o.inList(k) {
 				link(o, s, false)
 			}
 		}
@@ -146,8 +146,8 @@ func (l *Loop[C]) graph(k int) (nodes []node[C]) {
 	return nodes
 }
 
-// stands reports whether the system, or a member of the group, is in list k.
-func (s *System[C]) stands(k int) bool { return s.member.has(k) || s.counts[k] > 0 }
+// inList reports whether the system, or a member of the group, is in list k.
+func (s *System[C]) inList(k int) bool { return s.member.has(k) || s.counts[k] > 0 }
 
 // solve computes the effective key: a system that asked to run before another takes its key if that
 // is earlier, and so does each system that must run before a system that moved in this way. A

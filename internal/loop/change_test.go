@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// crowd is a loop of n systems at Update beside a handful with anchors, as a room has.
-type crowd struct {
+// manySystems is a loop of n systems at Update beside a handful with anchors, as a room has.
+type manySystems struct {
 	*Loop[*Now]
 	tb    testing.TB
 	specs []Spec[*Now]
@@ -16,10 +16,10 @@ type crowd struct {
 	next  int
 }
 
-func newCrowd(tb testing.TB, n int, describe func(*Spec[*Now])) *crowd {
+func newManySystems(tb testing.TB, n int, describe func(*Spec[*Now])) *manySystems {
 	tb.Helper()
 	now := new(Now)
-	c := &crowd{Loop: New(now, now, monotonic()), tb: tb}
+	c := &manySystems{Loop: New(now, now, monotonic()), tb: tb}
 	c.Follow(hz50)
 	ask := at(func(*Now) {}, Update)
 	for _, s := range []Spec[*Now]{
@@ -34,7 +34,7 @@ func newCrowd(tb testing.TB, n int, describe func(*Spec[*Now])) *crowd {
 	for i := range n {
 		s := Spec[*Now]{Name: fmt.Sprint("object ", i), Ask: ask}
 		if describe(&s); s.Group == "" {
-			s.Priority = i % 3 // So that a new system is in the middle.
+			s.Priority = i % 3 // A new system is in the middle.
 		}
 		c.specs, c.all = append(c.specs, s), append(c.all, nil)
 		c.enter(i)
@@ -45,7 +45,7 @@ func newCrowd(tb testing.TB, n int, describe func(*Spec[*Now])) *crowd {
 	return c
 }
 
-func (c *crowd) enter(i int) {
+func (c *manySystems) enter(i int) {
 	var err error
 	if c.all[i], err = c.Add(c.specs[i]); err != nil {
 		c.tb.Fatal(err)
@@ -53,7 +53,7 @@ func (c *crowd) enter(i int) {
 }
 
 // swap removes one system and adds it again, and so settles two changes.
-func (c *crowd) swap() {
+func (c *manySystems) swap() {
 	c.next = (c.next + 7919) % len(c.all)
 	c.all[c.next].Remove()
 	c.prepare()
@@ -73,7 +73,7 @@ func BenchmarkChange(b *testing.B) {
 			describe func(*Spec[*Now])
 		}{{"plain", plain}, {"periodic", periodic}, {"in a group", grouped}} {
 			b.Run(fmt.Sprint(kind.name, " among ", n), func(b *testing.B) {
-				c := newCrowd(b, n, kind.describe)
+				c := newManySystems(b, n, kind.describe)
 				b.ReportAllocs()
 				for b.Loop() {
 					c.swap()
@@ -89,7 +89,7 @@ func BenchmarkStep(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) { benchmarkSteps(b, filled(b, n, Update)) })
 		b.Run(fmt.Sprint(n, " due"), func(b *testing.B) {
-			c := newCrowd(b, n, func(s *Spec[*Now]) { s.Periodic, s.Period = true, 20*ms })
+			c := newManySystems(b, n, func(s *Spec[*Now]) { s.Periodic, s.Period = true, 20*ms })
 			b.ReportAllocs()
 			for tick := uint64(2); b.Loop(); tick++ {
 				if _, err := c.Step(hz50.Input(tick)); err != nil {
@@ -102,11 +102,11 @@ func BenchmarkStep(b *testing.B) {
 
 // The allocations of one change do not depend on the number of systems, and its time is a small
 // part of a rebuild's: some thousandth, and a hundredth if others move in memory.
-func TestOneChangeCostsNoRebuild(t *testing.T) {
-	const n, most = 10_000, 8 << 10 // bytes: of two changes some 3 KB
+func TestOneChangeNeedsNoRebuild(t *testing.T) {
+	const n, most = 10_000, 8 << 10 // bytes; two changes use about 3 KB
 	for name, describe := range map[string]func(*Spec[*Now]){"plain": plain, "periodic": periodic, "in a group": grouped} {
 		t.Run(name, func(t *testing.T) {
-			c := newCrowd(t, n, describe)
+			c := newManySystems(t, n, describe)
 			for range 10 {
 				c.swap() // Its memory grows once.
 			}
@@ -118,10 +118,10 @@ func TestOneChangeCostsNoRebuild(t *testing.T) {
 			}
 			runtime.ReadMemStats(&after)
 			if bytes := (after.TotalAlloc - before.TotalAlloc) / rounds; bytes > most {
-				t.Errorf("a system that goes and comes again costs %d bytes, want at most %d", bytes, most)
+				t.Errorf("removing and adding a system takes %d bytes, want at most %d", bytes, most)
 			}
 			clock, one, all := monotonic(), time.Hour, time.Hour
-			for range 10 { // The best of many: a busy machine only makes it worse.
+			for range 10 { // The minimum of many runs: other processes only add time.
 				start := clock()
 				c.swap()
 				one = min(one, clock()-start)

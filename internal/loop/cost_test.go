@@ -8,7 +8,7 @@ import (
 )
 
 // Buckets follow one another without a gap, and each is within an eighth of its durations.
-func TestABucketStandsForItsDurations(t *testing.T) {
+func TestBucketsAreContiguousAndExactToAnEighth(t *testing.T) {
 	last := 0
 	for d := time.Duration(0); d < 1<<36; d += max(1, d/64) {
 		b := bucketOf(d)
@@ -16,7 +16,7 @@ func TestABucketStandsForItsDurations(t *testing.T) {
 			t.Fatalf("%d is in bucket %d, after %d", d, b, last)
 		}
 		if off := middle(b) - d; off > d/8 || -off > d/8 {
-			t.Fatalf("%d stands for %d", middle(b), d)
+			t.Fatalf("the middle of the bucket is %d for %d", middle(b), d)
 		}
 		last = b
 	}
@@ -28,7 +28,7 @@ func TestABucketStandsForItsDurations(t *testing.T) {
 		}
 	}
 	if got := middle(139); got != 60<<30 { // 56 to 64
-		t.Errorf("the last bucket stands for %d", got)
+		t.Errorf("the middle of the last bucket is %d", got)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestQuantilesOfAHistogram(t *testing.T) {
 	}
 }
 
-func TestABucketThatIsFullStaysFull(t *testing.T) {
+func TestAFullBucketDoesNotOverflow(t *testing.T) {
 	h := new(Histogram)
 	h.buckets[2] = math.MaxUint32 - 1
 	for range 3 {

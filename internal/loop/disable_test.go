@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// gap is a system with a least distance between its calls.
+// gap is a system with a minimum time between its calls.
 func gap(name string, d time.Duration, ask func(Stage) func(*Now)) Spec[*Now] {
 	s := every(name, d, ask)
 	s.Gap = true
 	return s
 }
 
-func TestAGapIsMeasuredFromCallToCallWithoutAPhase(t *testing.T) {
+func TestAGapHasNoPhase(t *testing.T) {
 	h := newHarness(t)
 	h.add(gap("a", 50*ms, at(h.deltas, Update)))
 	h.run(hz50, make([]uint64, 9)...)
-	h.wantRan("1:20ms", "4:60ms", "7:60ms") // Where Every would make up for the 10 ms in tick 6.
+	h.wantRan("1:20ms", "4:60ms", "7:60ms") // Every would catch up the 10 ms in tick 6.
 	rec := h.run(hz50, 30)
 	h.wantRan("10:660ms")
 	if h.run(hz50, 0, 0, 0); len(h.ran) != 1 || rec.Systems[0].Missed > 0 {
@@ -26,7 +26,7 @@ func TestAGapIsMeasuredFromCallToCallWithoutAPhase(t *testing.T) {
 	}
 }
 
-func TestAGapBeginsWithACallAndNotWithATurnThatWasRefused(t *testing.T) {
+func TestAGapStartsWithACallNotWithASkippedTurn(t *testing.T) {
 	h := newHarness(t)
 	s := gap("a", 50*ms, at(h.deltas, Update, PreUpdate))
 	s.RunIf = func(n *Now) bool { return n.Tick >= 3 && n.Tick != 6 }
@@ -51,7 +51,7 @@ func TestAGapInScaledTimeAndInSteps(t *testing.T) {
 }
 
 // With a period of 0 the system is always due.
-func TestAGapOfNothingIsEveryTick(t *testing.T) {
+func TestAGapOfZeroIsEveryTick(t *testing.T) {
 	h := newHarness(t)
 	h.add(gap("a", 0, at(h.deltas, Update)))
 	h.run(hz50, 0, 0)
@@ -145,7 +145,7 @@ func TestADisabledSystemRunsAsIfThatTimeWereMissing(t *testing.T) {
 	}
 }
 
-func TestALoopThatBeginsLateHasNotSleptBefore(t *testing.T) {
+func TestALoopThatStartsLateHasNotSlept(t *testing.T) {
 	h := newHarness(t)
 	s := every("a", 50*ms, at(h.deltas, Update))
 	s.Disabled, s.CatchUp = true, 9
@@ -157,7 +157,7 @@ func TestALoopThatBeginsLateHasNotSleptBefore(t *testing.T) {
 	h.wantRan("1006:50ms")
 }
 
-func TestALoopThatBeginsLateOwesNoStepsOfBefore(t *testing.T) {
+func TestALoopThatStartsLateSkipsEarlierSteps(t *testing.T) {
 	h := newHarness(t)
 	s := every("a", 30*ms, at(h.deltas, FixedUpdate))
 	s.CatchUp = 9
@@ -172,7 +172,7 @@ func TestALoopThatBeginsLateOwesNoStepsOfBefore(t *testing.T) {
 	h.wantRan("1002:30ms")
 }
 
-func TestAPanicLeavesNobodyElseItsDeltas(t *testing.T) {
+func TestAPanicDoesNotLeakItsDeltas(t *testing.T) {
 	h := newHarness(t)
 	h.add(scaledEvery("a", 60*ms, at(func(n *Now) { h.times(n); panic("each time") }, Update)))
 	h.add(Spec[*Now]{Name: "b", Ask: at(h.times, Update)})

@@ -9,7 +9,7 @@ import (
 
 // No system with a period runs in a tick before Due, and one does in that tick: on either clock, in
 // either kind of passes, at any speed, after dropped ticks, and after removals.
-func TestDueIsTheFirstTickInWhichSomethingRuns(t *testing.T) {
+func TestDueIsTheFirstTickWithARun(t *testing.T) {
 	waited, never := 0, 0
 	for seed := range uint64(seeds(t, 300)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -41,17 +41,17 @@ func TestDueIsTheFirstTickInWhichSomethingRuns(t *testing.T) {
 			for last := min(due, h.tick+300); h.tick+1 < last; {
 				waited++
 				if h.run(tl, 0); len(h.ran) > 0 {
-					t.Fatalf("seed %d: tick %d ran %v, and %d was said to be the first", seed, h.tick, h.ran, due)
+					t.Fatalf("seed %d: tick %d ran %v, but Due is %d", seed, h.tick, h.ran, due)
 				}
 			}
 			if h.tick+1 == due {
 				if h.run(tl, 0); len(h.ran) == 0 {
-					t.Fatalf("seed %d: nothing ran in tick %d, which was said to be the first", seed, due)
+					t.Fatalf("seed %d: no system ran in tick %d, which is Due", seed, due)
 				}
 			}
 		}
 	}
 	if waited < 1000 || never < 10 {
-		t.Errorf("it waited %d ticks, and never %d times: it does not reach both", waited, never)
+		t.Errorf("it waited %d ticks, and Never was returned %d times: both cases must occur", waited, never)
 	}
 }

@@ -93,7 +93,7 @@ type dumper[C any] struct {
 // member is a system in a list. Its order consists of the standings from the outermost group around
 // it to itself, which do not change as the loop runs.
 type member struct {
-	order []standing
+	order []position
 	DumpSystem
 }
 
@@ -126,9 +126,9 @@ func (d *dumper[C]) add(s *System[C]) {
 		if !s.member.has(k) || !s.in(stageOf(k)) {
 			continue
 		}
-		var order []standing
+		var order []position
 		for at := s; at != nil; at = at.inEffect() {
-			order = append(order, at.standing(k))
+			order = append(order, at.position(k))
 		}
 		slices.Reverse(order)
 		d.members[k] = append(d.members[k], member{order, d.loop.dump(s, stageOf(k))})
@@ -154,7 +154,7 @@ func (d *dumper[C]) Stages() []DumpStage {
 
 // inOrder appends the systems of list k.
 func (d *dumper[C]) inOrder(dump []DumpSystem, k int) []DumpSystem {
-	slices.SortFunc(d.members[k], func(a, b member) int { return slices.CompareFunc(a.order, b.order, standing.compare) })
+	slices.SortFunc(d.members[k], func(a, b member) int { return slices.CompareFunc(a.order, b.order, position.compare) })
 	for i := range d.members[k] {
 		dump = append(dump, d.members[k][i].DumpSystem)
 	}

@@ -20,7 +20,7 @@ func (h *harness) faulty(name string, bad func(tick uint64) bool) *System[*Now] 
 	}, Update)})
 }
 
-func TestPanicsInARowLeadToQuarantineWithBackOffAndAnEnd(t *testing.T) {
+func TestConsecutivePanicsCauseAQuarantineWithBackOff(t *testing.T) {
 	h := newHarness(t)
 	h.faulty("bad", func(tick uint64) bool { return tick <= 600 })
 	h.add(Spec[*Now]{Name: "good"})
@@ -67,7 +67,7 @@ func TestPanicsInARowLeadToQuarantineWithBackOffAndAnEnd(t *testing.T) {
 	}
 }
 
-func TestALongCalmEndsAnEpisode(t *testing.T) {
+func TestAnEpisodeEndsAfterCalmTicks(t *testing.T) {
 	h := newHarness(t)
 	h.faulty("bad", func(tick uint64) bool { return tick <= 3 || tick == 700 || tick > 1400 })
 	var news, quarantines []uint64
@@ -91,9 +91,9 @@ func TestALongCalmEndsAnEpisode(t *testing.T) {
 	}
 }
 
-// A system that keeps panicking is tried ever more rarely, until the longest quarantine: the
-// quarantines, though longer than a calm, do not end the episode.
-func TestQuarantinesGrowUpToTheLongestAndStayThere(t *testing.T) {
+// A system that keeps panicking runs ever more rarely, up to the longest quarantine. The
+// quarantines, though longer than calmTicks, do not end the episode.
+func TestQuarantinesGrowUpToTheMaximum(t *testing.T) {
 	h := newHarness(t)
 	h.faulty("bad", func(uint64) bool { return true })
 	var quarantines []uint64
@@ -116,9 +116,8 @@ func TestQuarantinesGrowUpToTheLongestAndStayThere(t *testing.T) {
 	}
 }
 
-// Panics that are longer apart than a calm are no row, although no call between them
-// succeeded.
-func TestALongCalmEndsARow(t *testing.T) {
+// Panics more than calmTicks apart are not consecutive, although no call between them succeeded.
+func TestPanicsFarApartAreNotConsecutive(t *testing.T) {
 	h := newHarness(t)
 	h.Follow(at60)
 	h.add(every("bad", at60.GameTime(calmTicks+2), at(func(n *Now) { h.note(n); panic("always") }, Update)))
@@ -133,7 +132,7 @@ func TestALongCalmEndsARow(t *testing.T) {
 	}
 }
 
-func TestASuccessEndsARowOfPanics(t *testing.T) {
+func TestASuccessfulCallResetsTheCountOfPanics(t *testing.T) {
 	h := newHarness(t)
 	h.faulty("bad", func(tick uint64) bool { return tick%3 != 0 })
 	for range 30 {
@@ -145,7 +144,7 @@ func TestASuccessEndsARowOfPanics(t *testing.T) {
 	}
 }
 
-func TestTheQuarantineOfWhatCatchesUpIsCounted(t *testing.T) {
+func TestMissedCatchUpCallsOfAQuarantineAreCounted(t *testing.T) {
 	h := newHarness(t)
 	s := every("bad", 10*ms, at(func(*Now) { panic("no") }, Update))
 	s.CatchUp = 2
@@ -225,10 +224,10 @@ func TestGoexitInASystemClosesTheLoopByName(t *testing.T) {
 			}
 			var exit *ExitError
 			if err := h.Err(); !errors.As(err, &exit) || exit.System != "leaver" || exit.Stage != PreUpdate && name != "onremove" {
-				t.Fatalf("error %v does not name system and stage", err)
+				t.Fatalf("error %v does not contain the system and the stage", err)
 			}
 			if h.now.Stage != 0 || h.now.System != "" || slices.Contains(h.ran, "next") {
-				t.Fatalf("the tick went on: %+v, ran %v", *h.now, h.ran)
+				t.Fatalf("the tick continued: %+v, ran %v", *h.now, h.ran)
 			}
 			if _, err := h.stepRecord(); !errors.As(err, &exit) {
 				t.Fatalf("the next Step says %v", err)
@@ -237,14 +236,14 @@ func TestGoexitInASystemClosesTheLoopByName(t *testing.T) {
 	}
 }
 
-func TestAContextThatEndsRemovesAtInitialization(t *testing.T) {
+func TestAnEndedContextRemovesAtInitialization(t *testing.T) {
 	h := newHarness(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	told := 0
 	a := h.add(Spec[*Now]{Name: "a", Context: ctx, OnRemove: func() { told++ }})
 	h.add(Spec[*Now]{Name: "stop", Ask: at(func(n *Now) {
 		if n.Tick == 2 {
-			cancel() // In a tick: the tick runs to its end as it is.
+			cancel() // In a tick, which runs to its end.
 		}
 	}, EarlyUpdate)})
 	h.step()
@@ -256,18 +255,18 @@ func TestAContextThatEndsRemovesAtInitialization(t *testing.T) {
 	if !a.Removed() || told != 1 {
 		t.Fatalf("removed %v, told %d times", a.Removed(), told)
 	}
-	// Between ticks, before it has ever run, and with a context that ended before.
+	// Between ticks, before the first run, and with a context that has ended.
 	ctx, cancel = context.WithCancel(context.Background())
 	h.add(Spec[*Now]{Name: "a", Context: ctx})
 	cancel()
 	h.step()
 	h.wantRan()
-	h.add(Spec[*Now]{Name: "a"}) // The name is free.
+	h.add(Spec[*Now]{Name: "a"}) // The name is free again.
 	h.step()
 	h.wantRan("a")
 }
 
-func TestAContextThatEndedBeforeItWasGivenAllowsNoMoreCall(t *testing.T) {
+func TestAContextThatHasEndedAllowsNoCall(t *testing.T) {
 	h := newHarness(t)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -285,7 +284,7 @@ func TestAContextThatEndedBeforeItWasGivenAllowsNoMoreCall(t *testing.T) {
 	}
 }
 
-func TestRunIfIsAskedRightBeforeTheCall(t *testing.T) {
+func TestRunIfRunsRightBeforeTheCall(t *testing.T) {
 	h := newHarness(t)
 	open := false
 	h.add(Spec[*Now]{Name: "opens", Ask: at(func(n *Now) { open = n.Tick == 2 }, Update)})
@@ -303,10 +302,10 @@ func TestRunIfIsAskedRightBeforeTheCall(t *testing.T) {
 	h.step()
 	h.wantRan("a")
 	h.step()
-	h.wantRan("a") // In PreUpdate: it was still open.
+	h.wantRan("a") // In PreUpdate: the condition was still true.
 }
 
-func TestAConditionThatPanicsIsNoAndQuarantines(t *testing.T) {
+func TestAPanicOfAConditionIsFalseAndQuarantines(t *testing.T) {
 	h := newHarness(t)
 	asked := 0
 	h.add(Spec[*Now]{Name: "a", RunIf: func(*Now) bool { asked++; panic("no answer") }})

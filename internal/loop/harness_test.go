@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// seeds is how many cases a property over seeds tries: few by default,
-// NETLOOP_SEEDS in the long run.
+// seeds returns the number of cases for a property: few by default, NETLOOP_SEEDS in the long
+// run.
 func seeds(tb testing.TB, few int) int {
 	tb.Helper()
 	text := os.Getenv("NETLOOP_SEEDS")
@@ -55,10 +55,10 @@ func at(fn func(*Now), stages ...Stage) func(Stage) func(*Now) {
 	}
 }
 
-// note is a system that writes down its name.
+// note is a system that records its name.
 func (h *harness) note(n *Now) { h.ran = append(h.ran, n.System) }
 
-// add registers a system; without an Ask it notes its runs in Update.
+// add registers a system; without an Ask it records its runs in Update.
 func (h *harness) add(s Spec[*Now]) *System[*Now] {
 	h.tb.Helper()
 	sys, err := h.try(s)

@@ -50,7 +50,7 @@ type entry[C any] struct {
 	cost    *Histogram
 	pos     int32
 	id      int32 // of sys
-	careful bool  // it has a condition or a period
+	checked bool  // it has a condition or a period
 }
 
 // part returns the part of the list for timed or other systems.
@@ -181,7 +181,7 @@ func (s *System[C]) entry(stage Stage, pos int32) entry[C] {
 	}
 	return entry[C]{
 		fn: s.fns[stage.index()], sys: s, cost: *cost, pos: pos, id: s.id,
-		careful: s.conditional() || s.spec.Periodic,
+		checked: s.conditional() || s.spec.Periodic,
 	}
 }
 

@@ -14,7 +14,7 @@ type modelSystem struct {
 	name     string
 	answers  stageSet // of its Ask
 	priority int
-	stages   stageSet // asked for
+	stages   stageSet // requested
 	disabled bool
 	waits    bool // pending or changed
 	leaving  bool
@@ -35,17 +35,17 @@ func (s *modelSystem) runs(stage Stage) bool {
 type model struct {
 	h       *harness
 	rnd     *rand.Rand
-	all     []*modelSystem // as asked for, in order of registration
+	all     []*modelSystem // as requested, in order of registration
 	leaving []*modelSystem // left out by Set
 	order   []*modelSystem // in effect
 	stage   Stage
 	frozen  []*modelSystem // the remaining systems of the running stage
 	wrong   string
-	told    int // OnRemove
+	told    int // calls of OnRemove
 	removed int
 }
 
-// Changes at random moments of a tick: no system is skipped, repeated or lost, removed or
+// After random changes during ticks, no system is skipped, repeated or lost, removed and
 // quarantined systems do not run, and the others run in order.
 func TestRandomChangesDuringTicksFollowTheModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -203,7 +203,7 @@ func (m *model) set() {
 	}
 }
 
-// change asks for something at random.
+// change makes a random request.
 func (m *model) change() {
 	k := m.rnd.IntN(3 + 2*len(m.all))
 	switch {

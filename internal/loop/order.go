@@ -32,23 +32,23 @@ func (s *System[C]) key() key {
 	return key{place: place, priority: s.spec.Priority, seq: s.seq}
 }
 
-// standing is the position of a system or group within its group, in one list: its key, or the
+// position is the position of a system or group within its group, in one list: its key, or the
 // position that its anchors require.
-type standing struct {
+type position struct {
 	key
 	turn int32 // order among equal keys; 0 without anchors
 }
 
-func (a standing) compare(b standing) int {
+func (a position) compare(b position) int {
 	return cmp.Or(a.key.compare(b.key), cmp.Compare(a.turn, b.turn))
 }
 
-// standing returns the position in list k.
-func (s *System[C]) standing(k int) standing {
+// position returns the position in list k.
+func (s *System[C]) position(k int) position {
 	if s.bound != nil && s.bound[k].turn != 0 {
 		return s.bound[k]
 	}
-	return standing{key: s.own}
+	return position{key: s.own}
 }
 
 // compare orders two systems in list k. A group is ordered as one system.
@@ -56,7 +56,7 @@ func compare[C any](a, b *System[C], k int) int {
 	if a.group != b.group {
 		a, b = beside(a, b, (*System[C]).inEffect)
 	}
-	return a.standing(k).compare(b.standing(k))
+	return a.position(k).compare(b.position(k))
 }
 
 // inEffect returns the group around the system as of the last settle.

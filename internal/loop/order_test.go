@@ -36,29 +36,29 @@ func TestOrderIsPriorityThenRegistration(t *testing.T) {
 	}.run(t).wantRan("d", "first", "early", "a", "b", "late", "last", "c")
 }
 
-func TestNoPriorityPassesABuiltIn(t *testing.T) {
+func TestPrioritiesDoNotPassBuiltIns(t *testing.T) {
 	specs{
 		spec("flush", Tail, First), spec("poll", Head, Last),
 		spec("a", Body, -1000), spec("b", Body, 1000),
 	}.run(t).wantRan("poll", "a", "b", "flush")
 }
 
-func TestAnAnchorGoesBeyondABuiltIn(t *testing.T) {
+func TestAnchorsPassBuiltIns(t *testing.T) {
 	specs{
 		spec("flush", Tail, 0), spec("poll", Head, 0), spec("a", Body, First), spec("b", Body, 0),
 		after(spec("log", Body, First), "flush"), before(spec("spy", Body, Last), "poll"),
 	}.run(t).wantRan("spy", "poll", "a", "b", "flush", "log")
 }
 
-// A system behind one built-in of the tail is not behind the next.
-func TestAnAnchorGoesNoFurtherThanItSays(t *testing.T) {
+// A system after one built-in of the tail may run before the next one.
+func TestAnAnchorMovesNoFurtherThanNecessary(t *testing.T) {
 	specs{
 		spec("poll", Head, 0), spec("drain", Head, 0), spec("snapshot", Tail, 0), spec("flush", Tail, 0),
 		after(spec("x", Body, Last), "snapshot"), before(spec("y", Body, First), "drain"), spec("z", Body, 0),
 	}.run(t).wantRan("poll", "y", "drain", "z", "snapshot", "x", "flush")
 }
 
-func TestBeforeTakesThePlaceOfItsAnchor(t *testing.T) {
+func TestBeforeRunsDirectlyBeforeItsAnchor(t *testing.T) {
 	specs{
 		spec("a", Body, 0), spec("b", Body, 0), spec("c", Body, 0), before(spec("x", Body, Last), "b"),
 	}.run(t).wantRan("a", "x", "b", "c")
@@ -66,20 +66,20 @@ func TestBeforeTakesThePlaceOfItsAnchor(t *testing.T) {
 
 // A system moved to the front moves along the systems that must precede it, so that the anchor
 // keeps its own position.
-func TestBeforeBringsAlongWhatItWaitsFor(t *testing.T) {
+func TestBeforeMovesItsPredecessorsToo(t *testing.T) {
 	specs{
 		spec("poll", Head, 0), spec("a", Body, First), spec("w", Body, Last),
 		after(before(spec("x", Body, 0), "poll"), "w"),
 	}.run(t).wantRan("w", "x", "poll", "a")
 }
 
-func TestAfterDoesNotPullItsAnchor(t *testing.T) {
+func TestAfterDoesNotMoveItsAnchor(t *testing.T) {
 	specs{
 		after(spec("x", Body, First), "z"), spec("a", Body, 0), spec("b", Body, 0), spec("z", Body, Last),
 	}.run(t).wantRan("a", "b", "z", "x")
 }
 
-func TestNothingPullsTheTail(t *testing.T) {
+func TestNoAnchorMovesTheTail(t *testing.T) {
 	specs{
 		spec("a", Body, First), spec("b", Body, 0), spec("flush", Tail, 0),
 		before(after(spec("x", Body, 0), "flush"), "a"),
@@ -107,7 +107,7 @@ func TestUnknownAnchorNamesBoth(t *testing.T) {
 	}
 }
 
-func TestAnchorsMayFollowUntilCheck(t *testing.T) {
+func TestAnchorsMayBeRegisteredUntilCheck(t *testing.T) {
 	h := newHarness(t)
 	h.add(before(spec("a", Body, Last), "b"))
 	h.add(after(spec("c", Body, 0), "missing", "gone"))
@@ -125,7 +125,7 @@ func TestAnchorsMayFollowUntilCheck(t *testing.T) {
 	h.wantRan("a", "b", "missing", "gone", "c")
 }
 
-func TestARemovedAnchorStopsBinding(t *testing.T) {
+func TestARemovedAnchorHasNoEffect(t *testing.T) {
 	h := newHarness(t)
 	b := h.add(spec("b", Body, Last))
 	h.add(after(spec("a", Body, First), "b"))
@@ -240,7 +240,7 @@ func checkOrder(rt *rapid.T, accepted specs, named map[string]bool, ran []string
 		for _, b := range free[i+1:] { // b was registered later
 			swap := band[b.Place] < band[a.Place] || b.Place == a.Place && b.Priority < a.Priority
 			if swap == (pos[a.Name] < pos[b.Name]) {
-				rt.Fatalf("%s and %s stand in the wrong order: %v", a.Name, b.Name, ran)
+				rt.Fatalf("%s and %s are in the wrong order: %v", a.Name, b.Name, ran)
 			}
 		}
 	}
@@ -271,8 +271,8 @@ func TestAnAnchorOnItselfIsACycle(t *testing.T) {
 	}
 }
 
-// However often a system is changed, a loop looks for cycles through it once.
-func TestChangesLeaveNothingBehind(t *testing.T) {
+// However often a system is changed, a loop searches cycles through it once.
+func TestRepeatedChangesAreCheckedOnce(t *testing.T) {
 	h := newHarness(t)
 	first, plain := h.add(Spec[*Now]{Name: "first"}), h.add(Spec[*Now]{Name: "plain"})
 	second := h.add(Spec[*Now]{Name: "second", After: []string{"first"}})
@@ -285,13 +285,13 @@ func TestChangesLeaveNothingBehind(t *testing.T) {
 			}
 		}
 		if len(h.shaped) != 1 || h.shaped[0] != second {
-			t.Fatalf("after %d changes cycles are looked for through %d systems, want 1", n+1, len(h.shaped))
+			t.Fatalf("after %d changes cycles are searched through %d systems, want 1", n+1, len(h.shaped))
 		}
 		h.step()
 	}
 	spec := first.Spec()
 	spec.Before = []string{"plain"}
 	if err := first.Change(spec); err != nil || len(h.shaped) != 2 {
-		t.Errorf("cycles are looked for through %d systems, want 2: %v", len(h.shaped), err)
+		t.Errorf("cycles are searched through %d systems, want 2: %v", len(h.shaped), err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/clock"
 )
 
-// pace runs all ticks due at now and returns the inputs and the time of the next tick. Running
-// takes no time.
+// pace runs all ticks due at now and returns their inputs and the time of the next tick, in no
+// time.
 func pace(p *Pacer, now time.Duration) (ran []Input, wait time.Duration) {
 	for {
 		in, due, w := p.Next(now)
@@ -22,7 +22,7 @@ func pace(p *Pacer, now time.Duration) (ran []Input, wait time.Duration) {
 	}
 }
 
-func TestTheFirstTickIsDueAtOnce(t *testing.T) {
+func TestTheFirstTickIsDueImmediately(t *testing.T) {
 	p := Pacer{Timeline: at60}
 	p.Start(5*time.Second, FirstTick)
 	ran, wait := pace(&p, 5*time.Second)
@@ -38,7 +38,7 @@ func TestALongGapDoesNotBurst(t *testing.T) {
 	p := Pacer{Timeline: at60}
 	p.Start(0, FirstTick)
 	pace(&p, 0)
-	ran, _ := pace(&p, 10*time.Second) // 600 ticks have become due
+	ran, _ := pace(&p, 10*time.Second) // 600 ticks are due
 	if len(ran) != DefaultBurst {
 		t.Fatalf("%d ticks ran back to back, want %d", len(ran), DefaultBurst)
 	}
@@ -79,8 +79,8 @@ func TestTheEpochMovesByWholeTicks(t *testing.T) {
 	for range 10_000 {
 		now += time.Duration(rnd.Int64N(int64(time.Second)))
 		pace(&p, now)
-		// Tick n is due where tick n + dropped was due at first, to the nanosecond
-		// that the two roundings leave open.
+		// Tick n is due at the original deadline of tick n + dropped, within the nanosecond of
+		// the two roundings.
 		e := p.Epoch()
 		want := p.Timeline.Deadline(Epoch{1, 1234}, e.Tick+p.Dropped())
 		if d := e.At - want; d < -1 || d > 1 {
@@ -89,7 +89,7 @@ func TestTheEpochMovesByWholeTicks(t *testing.T) {
 	}
 }
 
-func TestAClockThatStandsBeforeStartWaits(t *testing.T) {
+func TestAClockBeforeStartWaits(t *testing.T) {
 	p := Pacer{Timeline: at60}
 	p.Start(time.Second, FirstTick)
 	if _, due, wait := p.Next(0); due || wait != time.Second {
@@ -97,7 +97,7 @@ func TestAClockThatStandsBeforeStartWaits(t *testing.T) {
 	}
 }
 
-// stallClock is virtual; every step may take long.
+// stallClock is a virtual clock; each step may take long.
 type stallClock struct {
 	clock.Virtual
 	waited func(now time.Duration)
@@ -108,8 +108,8 @@ func (c *stallClock) WaitUntil(ctx context.Context, at time.Duration) error {
 	return c.Virtual.WaitUntil(ctx, at)
 }
 
-// runHours runs at a rate until the virtual time is over, with a stall now and
-// then, and checks the account whenever Run waits.
+// runHours runs at a rate until the virtual time is over, with stalls, and checks the counts
+// whenever Run waits.
 func runHours(t *testing.T, rate Rate, hours time.Duration, stall func() time.Duration) *Pacer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -118,10 +118,10 @@ func runHours(t *testing.T, rate Rate, hours time.Duration, stall func() time.Du
 	var next uint64 = FirstTick
 	c := &stallClock{}
 	c.waited = func(now time.Duration) {
-		// floor(elapsed * rate) + 1, second by second, so that 64 bits do.
+		// floor(elapsed * rate) + 1, second by second, so that 64 bits suffice.
 		s, ns := uint64(now/time.Second), uint64(now%time.Second)
-		whole, rest := s*rate.Num/rate.Den, s*rate.Num%rate.Den
-		want := whole + (rest*second+ns*rate.Num)/(rate.Den*second) + 1
+		checkAll, rest := s*rate.Num/rate.Den, s*rate.Num%rate.Den
+		want := checkAll + (rest*second+ns*rate.Num)/(rate.Den*second) + 1
 		if got := p.Executed() + p.Dropped(); got != want {
 			t.Fatalf("rate %v: %d executed and %d dropped at %v, want %v together", rate, p.Executed(), p.Dropped(), now, want)
 		}
@@ -158,8 +158,8 @@ func stalls(r Rate, rnd *rand.Rand) func() time.Duration {
 	}
 }
 
-// Every rate runs for some minutes, or a day with NETLOOP_SEEDS=1440 and more; three run
-// for a day always, two of them for an hour in a short run.
+// Every rate runs for some minutes, or a day with NETLOOP_SEEDS=1440 and more. Three rates always
+// run for a day, in a short run two of them for an hour.
 func TestExecutedPlusDroppedIsElapsedTimesRate(t *testing.T) {
 	const day = 24 * time.Hour
 	long := day
@@ -175,7 +175,7 @@ func TestExecutedPlusDroppedIsElapsedTimesRate(t *testing.T) {
 	for i, r := range rates {
 		p := runHours(t, r, max(some, spans[r]), stalls(r, rand.New(rand.NewPCG(3, uint64(i)))))
 		if r.Num/r.Den >= 20 && p.Dropped() == 0 {
-			t.Fatalf("rate %v: the stalls dropped nothing, so nothing was tested", r)
+			t.Fatalf("rate %v: the stalls dropped no tick", r)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func flowOf(kind, clock int) int { return kind + numKinds*clock }
 
 // flow is one of them with its waiting timers.
 type flow[C any] struct {
-	passage
+	flowTime
 	heap   []waiting[C] // a binary heap, the earliest first
 	pushed int          // since the last sweep
 	swept  int          // timers left by the last sweep
@@ -78,7 +78,7 @@ type timing struct {
 }
 
 // pass advances the time by a tick or by a step.
-func (c *passage) pass(now time.Duration) {
+func (c *flowTime) pass(now time.Duration) {
 	c.done, c.now = c.now, now
 	c.turn++
 }
@@ -170,19 +170,19 @@ func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 	if t.fresh && t.catchUp == 0 {
 		t.at = now
 	}
-	owed := 1
+	dueCalls := 1
 	if !t.gap {
-		owed += int((now - t.at) / t.period)
-		t.at = later(t.at+t.period*time.Duration(owed-1), t.period)
+		dueCalls += int((now - t.at) / t.period)
+		t.at = later(t.at+t.period*time.Duration(dueCalls-1), t.period)
 	}
 	t.calls = 1
 	if t.catchUp > 0 {
-		t.calls = min(owed, t.catchUp)
+		t.calls = min(dueCalls, t.catchUp)
 	}
 	if s.flags.has(quarantined) {
 		t.calls = 0
 	}
-	missed := t.missable(owed - t.calls)
+	missed := t.missable(dueCalls - t.calls)
 	for _, stage := range Stages() {
 		k := stage.list()
 		if !s.listed.has(k) || kindOf(stage) != kind || s.gone.has(stage) {
@@ -313,7 +313,7 @@ func (l *Loop[C]) plan(s *System[C]) {
 		s.timers[kind] = l.timer(s, kind, &old)
 	}
 	if s.off {
-		s.stood = &[numKinds]moment{l.passed(perTick), l.passed(perStep)}
+		s.disabledAt = &[numKinds]moment{l.passed(perTick), l.passed(perStep)}
 	}
 }
 
@@ -363,16 +363,16 @@ func (t *timer) since(clock int) time.Duration {
 // resume moves the timers of a system that was disabled, or remains so, by the time in which it
 // was disabled: for the system that time has not passed.
 func (l *Loop[C]) resume(s *System[C]) {
-	if s.stood == nil {
+	if s.disabledAt == nil {
 		return
 	}
 	for kind := range s.timers {
 		t := &s.timers[kind]
-		slept := l.passed(kind).minus(s.stood[kind])
+		slept := l.passed(kind).minus(s.disabledAt[kind])
 		t.ran = t.ran.plus(slept)
 		t.at = later(t.at, slept[t.clock])
 	}
-	s.stood = nil
+	s.disabledAt = nil
 }
 
 // inKind reports whether the system runs in a stage of the kind of passes.

@@ -29,7 +29,7 @@ func (h *harness) run(t Timeline, dropped ...uint64) *Record {
 	return rec
 }
 
-// deltas is a system that writes down when it ran and its delta.
+// deltas is a system that records the times of its runs and their deltas.
 func (h *harness) deltas(n *Now) {
 	h.ran = append(h.ran, fmt.Sprintf("%d:%v", n.Tick, n.Delta))
 }
@@ -41,11 +41,11 @@ func every(name string, d time.Duration, ask func(Stage) func(*Now)) Spec[*Now] 
 // hz50 has ticks of exactly 20 ms, and fixed steps of 10 ms.
 var hz50 = Timeline{Rate: Hz(50), Fixed: Hz(100)}
 
-func TestEveryIsCalledOnceWhenDueWithTheTimeSinceItsLastRun(t *testing.T) {
+func TestEveryRunsOnceWhenDueWithTheTimeSinceItsLastRun(t *testing.T) {
 	h := newHarness(t)
 	h.add(every("a", 50*ms, at(h.deltas, Update)))
 	h.run(hz50, make([]uint64, 9)...)
-	// At once, then at the first ticks beyond 50, 100 and 150 ms of it.
+	// At once, then in the first ticks after 50, 100 and 150 ms.
 	h.wantRan("1:20ms", "4:60ms", "6:40ms", "9:60ms")
 }
 
@@ -55,18 +55,18 @@ func TestEveryCountsDroppedTicks(t *testing.T) {
 	h.add(every("zero", 0, at(h.deltas, PreUpdate)))
 	h.run(hz50, 0, 0, 7, 0)
 	h.wantRan("1:20ms", "1:20ms", "2:20ms", "3:160ms", "3:180ms", "4:20ms", "4:20ms")
-	// The stall was one call, and the phase is as before: 70, 120 … 220, 270 ms.
+	// One call for the stall, and the phase is unchanged: 70, 120 … 220, 270 ms.
 	h.run(hz50, 0, 0, 0)
 	h.wantRan("5:20ms", "6:20ms", "7:20ms", "7:60ms")
 }
 
-func TestCatchUpRunsUpToNTimesEachWithThePeriodAndTheRestIsCounted(t *testing.T) {
+func TestCatchUpRunsUpToNTimesAndCountsMissedPeriods(t *testing.T) {
 	h := newHarness(t)
 	a := every("a", 8*ms, at(h.deltas, Update))
 	a.CatchUp = 5
 	h.add(a)
 	h.run(hz50, 0)
-	h.wantRan() // The first period has to pass.
+	h.wantRan() // The first period must pass first.
 	h.run(hz50, 0, 0)
 	h.wantRan("2:8ms", "2:8ms", "3:8ms", "3:8ms", "3:8ms")
 	rec := h.run(hz50, 4) // 100 ms: 12.5 periods.
@@ -79,7 +79,7 @@ func TestCatchUpRunsUpToNTimesEachWithThePeriodAndTheRestIsCounted(t *testing.T)
 }
 
 // A turn that is missed is one, in however many stages the system would have run.
-func TestATurnThatIsMissedCountsOnce(t *testing.T) {
+func TestAMissedTurnCountsOnce(t *testing.T) {
 	h := newHarness(t)
 	a := every("a", 10*ms, at(h.deltas, PreUpdate, Update, PostLateUpdate))
 	a.CatchUp = 1
@@ -94,7 +94,7 @@ func TestATurnThatIsMissedCountsOnce(t *testing.T) {
 	}
 }
 
-func TestCallsThatAPanicInterruptedAreMade(t *testing.T) {
+func TestCatchUpContinuesAfterAPanic(t *testing.T) {
 	h := newHarness(t)
 	a := every("a", 5*ms, at(func(n *Now) {
 		h.deltas(n)
@@ -112,8 +112,7 @@ func TestCallsThatAPanicInterruptedAreMade(t *testing.T) {
 	}
 }
 
-// In FixedUpdate a period counts steps: a system there must not notice how many
-// of them a tick has.
+// In FixedUpdate a period counts steps, whatever the number of steps per tick.
 func TestEveryInFixedUpdateCountsSteps(t *testing.T) {
 	h := newHarness(t)
 	var steps []string
@@ -128,13 +127,13 @@ func TestEveryInFixedUpdateCountsSteps(t *testing.T) {
 	}
 	b.Remove()
 	steps = nil
-	// Five dropped ticks are ten steps that will never run: they count as time.
+	// Five dropped ticks are ten steps that never run: they count as time.
 	h.run(hz50, 5, 0)
 	if want := []string{"5:110ms", "6:10ms"}; !slices.Equal(steps, want) {
 		t.Fatalf("steps %v, want %v", steps, want)
 	}
 	steps = nil
-	h.run(hz50, 1, 1) // So does one, which is two.
+	h.run(hz50, 1, 1) // One dropped tick counts too, as two steps.
 	if want := []string{"9:50ms", "10:10ms", "11:30ms"}; !slices.Equal(steps, want) {
 		t.Fatalf("steps %v, want %v", steps, want)
 	}
@@ -188,12 +187,12 @@ func TestChangeKeepsTheTimer(t *testing.T) {
 	change(func(s *Spec[*Now]) { s.Stages = []Stage{PreUpdate} })
 	h.run(hz50, 0, 0, 0)
 	h.wantRan("9:80ms")
-	// And so they do in steps: 8 steps of 10 ms.
+	// In steps too: 8 steps of 10 ms.
 	h.run(hz50, 0, 0)
 	change(func(s *Spec[*Now]) { s.Stages = []Stage{FixedUpdate} })
 	h.run(hz50, 0, 0)
 	h.wantRan("13:80ms")
-	// A period that is over already: once, at once.
+	// A period that is over already: one call at once.
 	h.run(hz50, 0, 0)
 	change(func(s *Spec[*Now]) { s.Stages = []Stage{Update}; s.Period, s.CatchUp = 2*ms, 5 })
 	rec := h.run(hz50, 0)
@@ -210,18 +209,18 @@ func TestChangeKeepsTheTimer(t *testing.T) {
 	h.wantRan("20:40ms")
 }
 
-// A period that a change lets end with the tick before has ended without a call: its phase
-// begins anew with the call that makes up for it.
-func TestAPeriodThatWasOverWhenItWasChangedBeginsAnew(t *testing.T) {
+// A period that a change ends in the past tick has ended without a call: its phase restarts with
+// the late call.
+func TestAPeriodEndedByAChangeRestarts(t *testing.T) {
 	h := newHarness(t)
 	a := h.add(every("a", time.Second, at(h.deltas, Update)))
 	h.run(hz50, 0, 0, 0, 0)
-	h.set(a, func(s *Spec[*Now]) { s.Period = 60 * ms }) // Of which 60 ms have passed at 80 ms.
+	h.set(a, func(s *Spec[*Now]) { s.Period = 60 * ms }) // 60 ms have passed at 80 ms.
 	h.run(hz50, 0, 0, 0, 0)
 	h.wantRan("5:80ms", "8:60ms")
 }
 
-func TestAPlainSystemThatGetsAPeriodHasRunInTheLastTick(t *testing.T) {
+func TestANewPeriodStartsAtTheLastTick(t *testing.T) {
 	h := newHarness(t)
 	a := h.add(Spec[*Now]{Name: "a", Ask: at(h.deltas, Update)})
 	h.run(hz50, 0, 0)
@@ -310,11 +309,11 @@ func TestPeriodsAddUp(t *testing.T) {
 				missed += c.Missed
 			}
 			if last < before {
-				rt.Fatalf("time went back from %v to %v", before, last)
+				rt.Fatalf("time moved back from %v to %v", before, last)
 			}
 		}
-		if owed := int((last - base) / period); ran && calls+missed != owed {
-			rt.Fatalf("%d calls and %d missed in %v, want %d", calls, missed, elapsed, owed)
+		if dueCalls := int((last - base) / period); ran && calls+missed != dueCalls {
+			rt.Fatalf("%d calls and %d missed in %v, want %d", calls, missed, elapsed, dueCalls)
 		}
 		if ran && (sum > elapsed || elapsed-sum >= period && elapsed-sum >= 2*time.Second) {
 			rt.Fatalf("the deltas add up to %v in %v", sum, elapsed)

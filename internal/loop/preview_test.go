@@ -19,7 +19,7 @@ func placed(stages []DumpStage) string {
 	return strings.Join(all, ", ")
 }
 
-func TestAPreviewShowsWhereSystemsWouldRunAndAsksNoneOfTheGames(t *testing.T) {
+func TestAPreviewShowsTheOrderWithoutAskingSystems(t *testing.T) {
 	h := newHarness(t)
 	asked := 0
 	ask := func(stages ...Stage) func(Stage) func(*Now) {
@@ -34,7 +34,7 @@ func TestAPreviewShowsWhereSystemsWouldRunAndAsksNoneOfTheGames(t *testing.T) {
 	h.add(Spec[*Now]{Name: "named", Ask: ask(Update), Stages: []Stage{PostLateUpdate}})
 	tree, before := h.Tree(), asked
 	for i := range tree.Items {
-		// It would have to be asked for EarlyUpdate once more, and Update it has never been.
+		// A preview asks neither for EarlyUpdate again nor for Update the first time.
 		if it := &tree.Items[i]; it.Spec.Name == "narrow" {
 			it.Spec.Stages, it.Changed = []Stage{EarlyUpdate, PreUpdate, Update}, true
 		}
@@ -57,7 +57,7 @@ func TestAPreviewShowsWhereSystemsWouldRunAndAsksNoneOfTheGames(t *testing.T) {
 	if asked != before || waits.asked != 0 {
 		t.Errorf("a preview asked %d times", asked-before)
 	}
-	// The stages of a system are known after Ask has run for all of them, even if it names none.
+	// The stages of a system are known after Ask has run for all of them, even if there are none.
 	h.step()
 	if got := placed(h.Preview(h.Tree())); !strings.Contains(got, "Update waits") || strings.Contains(got, "unset") {
 		t.Errorf("shown: %s", got)
@@ -103,7 +103,7 @@ not placed yet
 	}
 }
 
-func TestADumpSaysWhatKeepsASystemFromRunning(t *testing.T) {
+func TestADumpHasTheReasonsWhyASystemDoesNotRun(t *testing.T) {
 	h := newHarness(t)
 	outer := h.add(Spec[*Now]{Name: "outer", IsGroup: true})
 	inner := group("inner", "outer")
@@ -113,7 +113,7 @@ func TestADumpSaysWhatKeepsASystemFromRunning(t *testing.T) {
 	if d := a.Dump(0); !d.Pending || strings.Join(d.Groups, " ") != "outer inner" || d.Scaled || d.Once || d.Disabled || !d.Conditional || d.Cost != nil {
 		t.Errorf("pending: %+v", d)
 	}
-	h.step() // The condition is asked in both stages, and the third time it is quarantined.
+	h.step() // The condition runs in both stages; its third panic quarantines it.
 	h.set(in, func(s *Spec[*Now]) { s.Group = "" })
 	if d := in.Dump(0); !d.Pending {
 		t.Errorf("its change waits: %+v", d)
@@ -138,7 +138,7 @@ func TestADumpSaysWhatKeepsASystemFromRunning(t *testing.T) {
 	}
 }
 
-func TestADumpHasTheCostsOfWhatRan(t *testing.T) {
+func TestADumpHasTheCostsOfSystems(t *testing.T) {
 	h := newHarness(t)
 	a := h.add(Spec[*Now]{Name: "a", Ask: at(func(n *Now) { h.time += time.Duration(n.Tick) * ms }, Update)})
 	for tick, want := range []*DumpCost{
@@ -153,6 +153,6 @@ func TestADumpHasTheCostsOfWhatRan(t *testing.T) {
 		}
 	}
 	if d := a.Dump(PreUpdate); d.Cost != nil {
-		t.Errorf("where it does not run: %+v", d.Cost)
+		t.Errorf("in another stage: %+v", d.Cost)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rebuilt returns the systems of list k in the order of the package comment, computed from all of
-// them at once: a topological sort, group by group, that always takes the least ready one. It
-// shares no code with settle.
+// rebuilt computes list k in the order of the package comment from all systems at once: a
+// topological sort, group by group, that always takes the least ready one. It shares no code with
+// settle.
 func (l *Loop[C]) rebuilt(k int) []*System[C] {
 	members := make(map[*System[C]][]*System[C]) // by group
 	seen := make(map[*System[C]]bool)
@@ -25,7 +25,7 @@ func (l *Loop[C]) rebuilt(k int) []*System[C] {
 			members[l.parent(at)] = append(members[l.parent(at)], at)
 		}
 	}
-	later := make(map[*System[C]][]*System[C]) // anchors between those beside each other
+	later := make(map[*System[C]][]*System[C]) // anchors between neighbours
 	pulls := make(map[[2]*System[C]]bool)
 	waits := make(map[*System[C]]int)
 	link := func(from, to *System[C], pull bool) {
@@ -96,12 +96,12 @@ func (l *Loop[C]) checkSettled(fail func(string, ...any)) {
 		x := &l.lists[k]
 		var want, got []string
 		for _, s := range l.rebuilt(k) {
-			off, careful := false, s.spec.Periodic
+			off, checked := false, s.spec.Periodic
 			for at := s; at != nil; at = l.parent(at) {
-				off, careful = off || at.spec.Disabled, careful || at.spec.RunIf != nil
+				off, checked = off || at.spec.Disabled, checked || at.spec.RunIf != nil
 			}
 			if !off {
-				want = append(want, fmt.Sprint(s.spec.Name, s.id, s.spec.Periodic && s.spec.Period > 0, careful))
+				want = append(want, fmt.Sprint(s.spec.Name, s.id, s.spec.Periodic && s.spec.Period > 0, checked))
 			}
 		}
 		if len(x.slots) > len(l.systems) {
@@ -130,7 +130,7 @@ func (l *Loop[C]) checkSettled(fail func(string, ...any)) {
 			if e.fn == nil || e.cost != e.sys.costs[stageOf(k).index()] {
 				fail("%s in list %d is half an entry", e.sys.spec.Name, k)
 			}
-			got = append(got, fmt.Sprint(e.sys.spec.Name, e.id, timed, e.careful))
+			got = append(got, fmt.Sprint(e.sys.spec.Name, e.id, timed, e.checked))
 		}
 		if !slices.Equal(got, want) {
 			fail("list %d holds %v, want %v", k, got, want)
@@ -142,7 +142,7 @@ func (l *Loop[C]) checkSettled(fail func(string, ...any)) {
 	l.checkKnown(fail)
 }
 
-// checkKnown checks the data that a settle stores for the next one.
+// checkKnown checks the state that settle keeps for its next run.
 func (l *Loop[C]) checkKnown(fail func(string, ...any)) {
 	inside, counts := make(map[*System[C]]int), make(map[*System[C]][numLists]int32)
 	anchored, named := 0, make(map[string]bool)
@@ -195,7 +195,7 @@ func (l *Loop[C]) checkKnown(fail func(string, ...any)) {
 	}
 }
 
-// checkPlanned looks at the heaps: every timer that runs is in its own once.
+// checkPlanned checks the heaps: every running timer is in its own heap once.
 func (l *Loop[C]) checkPlanned(fail func(string, ...any)) {
 	for kind := range l.flows {
 		f, waits := &l.flows[kind], 0
@@ -239,7 +239,7 @@ func (c *churn) some(what string, n int) bool { return rapid.IntRange(0, n-1).Dr
 
 func (c *churn) name(what string) string { return rapid.SampledFrom(c.names).Draw(c.T, what) }
 
-// describe generates a description that may be refused.
+// describe generates a description, valid or not.
 func (c *churn) describe(s *Spec[*Now]) {
 	s.Priority = rapid.IntRange(-1, 1).Draw(c.T, "priority")
 	s.Before, s.After, s.Group, s.RunIf, s.Stages = nil, nil, "", nil, nil
@@ -302,7 +302,7 @@ func (c *churn) ask() {
 			tree.Items = slices.Delete(tree.Items, i, i+1)
 		case 1:
 			spec := tree.Items[i].Spec
-			tree.Items[i] = Item[*Now]{Spec: spec} // Another of the same name.
+			tree.Items[i] = Item[*Now]{Spec: spec} // Another system of the same name.
 		default:
 			c.describe(&tree.Items[i].Spec)
 			tree.Items[i].Changed = true
@@ -311,9 +311,9 @@ func (c *churn) ask() {
 	}
 }
 
-// Incremental changes, with groups, anchors, places, periods and trees, give the same lists as a
+// Incremental changes of groups, anchors, places, periods and trees give the same lists as a
 // rebuild.
-func TestChangesAreSettledAsARebuildWould(t *testing.T) {
+func TestIncrementalChangesEqualARebuild(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &churn{harness: newHarness(t), T: rt, yes: func(*Now) bool { return true }}
 		for i := range rapid.IntRange(4, 20).Draw(rt, "names") {

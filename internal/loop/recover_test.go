@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A successful call ends only a row of panics: a stage that the system has left within that very
+// A successful call ends only the panics in a row: a stage that the system has left within that
 // call remains left.
-func TestACallThatSucceedsForgetsOnlyItsPanics(t *testing.T) {
+func TestASuccessfulCallResetsOnlyPanics(t *testing.T) {
 	h := newHarness(t)
 	var s *System[*Now]
 	s = h.add(Spec[*Now]{Name: "s", Ask: at(func(n *Now) {
@@ -29,7 +29,7 @@ func TestACallThatSucceedsForgetsOnlyItsPanics(t *testing.T) {
 
 // Anchors added by a change count for all later changes: a cycle is refused at the change that
 // closes it.
-func TestAnchorsThatAChangeBringsCloseNoCircle(t *testing.T) {
+func TestACycleByTheAnchorsOfAChangeIsRefused(t *testing.T) {
 	for _, stepped := range []bool{false, true} {
 		for _, first := range []Spec[*Now]{{After: []string{"b"}}, {Before: []string{"b"}}} {
 			for _, second := range []Spec[*Now]{{After: []string{"a"}}, {Before: []string{"a"}}} {
@@ -51,8 +51,8 @@ func TestAnchorsThatAChangeBringsCloseNoCircle(t *testing.T) {
 	}
 }
 
-// A system that changes itself while it is asked for its functions is asked again.
-func TestASystemMayChangeItselfWhenItIsAsked(t *testing.T) {
+// A system that changes itself in its Ask is asked again.
+func TestASystemMayChangeItselfInItsAsk(t *testing.T) {
 	h := newHarness(t)
 	var s *System[*Now]
 	changed := false
@@ -74,8 +74,8 @@ func TestASystemMayChangeItselfWhenItIsAsked(t *testing.T) {
 	}
 }
 
-// A system that a new tree leaves out is not asked any more, not even for a change that waited.
-func TestWhoIsLeftOutIsNotAsked(t *testing.T) {
+// A system removed by a new tree is not asked any more, not even for an earlier change.
+func TestASystemRemovedByATreeIsNotAsked(t *testing.T) {
 	h := newHarness(t)
 	asked := 0
 	s := h.add(Spec[*Now]{Name: "s", Stages: []Stage{Update}, Ask: func(Stage) func(*Now) { asked++; return func(*Now) {} }})

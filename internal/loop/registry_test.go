@@ -30,7 +30,7 @@ func TestABadSpecIsRefused(t *testing.T) {
 	}
 }
 
-func TestRemovalActsLaterInTheSameStage(t *testing.T) {
+func TestARemovalTakesEffectWithinTheStage(t *testing.T) {
 	h := newHarness(t)
 	var b *System[*Now]
 	h.add(Spec[*Now]{Name: "a", Ask: at(func(n *Now) { h.note(n); b.Remove() }, Update)})
@@ -39,11 +39,11 @@ func TestRemovalActsLaterInTheSameStage(t *testing.T) {
 	h.step()
 	h.wantRan("a", "c")
 	if !b.Removed() {
-		t.Fatal("b does not say that it was removed")
+		t.Fatal("Removed of b is false")
 	}
 }
 
-func TestASystemMayRemoveItselfAndNobodyIsSkipped(t *testing.T) {
+func TestASystemThatRemovesItselfSkipsNoOther(t *testing.T) {
 	h := newHarness(t)
 	var a *System[*Now]
 	a = h.add(Spec[*Now]{Name: "a", Ask: at(func(n *Now) { h.note(n); a.Remove() }, Update)})
@@ -70,7 +70,7 @@ func TestAnAdditionWaitsForTheNextInitialization(t *testing.T) {
 	h.wantRan("new", "adder", "new")
 }
 
-func TestANameTakenOverWithinATickRunsOnce(t *testing.T) {
+func TestANameReusedWithinATickRunsOnce(t *testing.T) {
 	h := newHarness(t)
 	var old *System[*Now]
 	h.add(Spec[*Now]{Name: "a", Ask: at(func(*Now) {
@@ -95,18 +95,18 @@ func TestRemovalFromOneStageKeepsTheOthers(t *testing.T) {
 	h.step()
 	h.wantRan("a")
 	if a.Removed() || told != 0 {
-		t.Fatal("removed altogether although a stage is left")
+		t.Fatal("removed from all stages although one remains")
 	}
 	a.Remove(PreUpdate)
 	a.Remove()
 	if !a.Removed() || told != 1 {
-		t.Fatalf("removed: %v, told %d times; want true and once", a.Removed(), told)
+		t.Fatalf("removed: %v, %d calls of OnRemove; want true and once", a.Removed(), told)
 	}
 	h.step()
 	h.wantRan()
 }
 
-func TestAStageRemovedBeforeTheFirstTickIsNotAskedFor(t *testing.T) {
+func TestAskIsNotCalledForAStageRemovedEarly(t *testing.T) {
 	h := newHarness(t)
 	var asked []Stage
 	a := h.add(Spec[*Now]{Name: "a", Ask: func(s Stage) func(*Now) { asked = append(asked, s); return h.note }})
@@ -121,7 +121,7 @@ func TestAStageRemovedBeforeTheFirstTickIsNotAskedFor(t *testing.T) {
 	}
 }
 
-func TestRemovalWhilePendingNeverRuns(t *testing.T) {
+func TestAPendingSystemThatIsRemovedNeverRuns(t *testing.T) {
 	h := newHarness(t)
 	told := false
 	a := h.add(Spec[*Now]{Name: "a", OnRemove: func() { told = true }})
@@ -133,7 +133,7 @@ func TestRemovalWhilePendingNeverRuns(t *testing.T) {
 	}
 }
 
-func TestWhatAskAddsWaitsAndWhatItRemovesDoesNotRun(t *testing.T) {
+func TestSystemsAddedInAskWaitAndRemovedOnesDoNotRun(t *testing.T) {
 	h := newHarness(t)
 	b := h.add(Spec[*Now]{Name: "b"})
 	h.add(Spec[*Now]{Name: "a", Ask: func(s Stage) func(*Now) {
@@ -161,7 +161,7 @@ func TestRemoveOfNoStagePanics(t *testing.T) {
 	a.Remove(9)
 }
 
-func TestALoopHoldsMaxSystems(t *testing.T) {
+func TestALoopHasAtMostMaxSystems(t *testing.T) {
 	h := newHarness(t)
 	var one *System[*Now]
 	for i := range MaxSystems {
@@ -175,7 +175,7 @@ func TestALoopHoldsMaxSystems(t *testing.T) {
 	h.add(Spec[*Now]{Name: "more"})
 }
 
-func TestAtTheEndAllAreToldOnceInOrder(t *testing.T) {
+func TestTheEndCallsOnRemoveOnceInOrder(t *testing.T) {
 	h := newHarness(t)
 	var told []string
 	tell := func(s Spec[*Now]) Spec[*Now] {
@@ -204,7 +204,7 @@ func TestAtTheEndAllAreToldOnceInOrder(t *testing.T) {
 	}
 	h.add(tell(Spec[*Now]{Name: "last"})) // It has never run.
 	rec := h.End()
-	// Set has given those in its tree other places in the order of registration.
+	// Set has registered the systems of its tree in the tree's order.
 	if want := []string{"gone", "left out", "a", "panics", "b", "g", "last"}; !slices.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
@@ -215,7 +215,7 @@ func TestAtTheEndAllAreToldOnceInOrder(t *testing.T) {
 		t.Errorf("told again: %v", told)
 	}
 	if rec, err := h.stepRecord(); err == nil || len(h.ran)+len(rec.Panics) > 0 {
-		t.Errorf("a loop that has ended ran %v and tells again of %v", h.ran, rec.Panics)
+		t.Errorf("a loop that has ended ran %v and called OnRemove again: %v", h.ran, rec.Panics)
 	}
 }
 
@@ -226,11 +226,11 @@ func TestALoopMayEndInATick(t *testing.T) {
 	h.step()
 	h.wantRan("a", "b is removed")
 	if _, err := h.stepRecord(); err == nil {
-		t.Error("the loop goes on")
+		t.Error("the loop continues")
 	}
 }
 
-func TestAChangeThatIsRefusedChangesNothing(t *testing.T) {
+func TestARefusedChangeHasNoEffect(t *testing.T) {
 	h := newHarness(t)
 	a, removed, left := h.add(Spec[*Now]{Name: "a"}), h.add(Spec[*Now]{Name: "removed"}), h.add(Spec[*Now]{Name: "left"})
 	h.step()
@@ -251,7 +251,7 @@ func TestAChangeThatIsRefusedChangesNothing(t *testing.T) {
 }
 
 // A refused tree leaves the anchors unchanged, and so the systems that may be added to them.
-func TestATreeThatIsRefusedLeavesTheAnchors(t *testing.T) {
+func TestARefusedTreeKeepsTheAnchors(t *testing.T) {
 	h := newHarness(t)
 	a := h.add(Spec[*Now]{Name: "a"})
 	b := h.add(Spec[*Now]{Name: "b", After: []string{"a"}})
@@ -270,9 +270,9 @@ func TestATreeThatIsRefusedLeavesTheAnchors(t *testing.T) {
 	}
 }
 
-// After any two requests since a tree was taken it is out of date, even if the second undoes the
+// A tree is outdated after any two requests since Loop.Tree, even if the second one undoes the
 // first.
-func TestATreeIsRefusedAfterAnyTwoChanges(t *testing.T) {
+func TestAnOutdatedTreeIsRefused(t *testing.T) {
 	ask := map[string]func(h *harness) error{
 		"add": func(h *harness) error { _, err := h.try(Spec[*Now]{Name: "b"}); return err },
 		"remove": func(h *harness) error {
@@ -302,18 +302,18 @@ func TestATreeIsRefusedAfterAnyTwoChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			if h.Set(tree) == nil {
-				t.Errorf("%s and %s: the tree that was taken before was set", one, two)
+				t.Errorf("%s and %s: an outdated tree was set", one, two)
 			}
 		}
 	}
 }
 
-func TestRejectTellsOfEachOnce(t *testing.T) {
+func TestRejectReturnsEachSystemOnce(t *testing.T) {
 	h := newHarness(t)
 	told := 0
 	tell := func() { told++ }
 	gone := h.add(Spec[*Now]{Name: "gone", After: []string{"nobody"}})
-	// The first is misplaced because the second is rejected, after it.
+	// The first is misplaced because the second one, its anchor, is rejected.
 	second := h.add(Spec[*Now]{Name: "second", After: []string{"first"}, OnRemove: tell})
 	first := h.add(Spec[*Now]{Name: "first", Before: []string{"nobody"}, OnRemove: tell})
 	good := h.add(Spec[*Now]{Name: "good"})
@@ -328,7 +328,7 @@ func TestRejectTellsOfEachOnce(t *testing.T) {
 	h.Reject(func(err error) { t.Error(err) })
 }
 
-func TestCheckTellsNothingOfATickBefore(t *testing.T) {
+func TestCheckReturnsNoPanicOfATick(t *testing.T) {
 	h := newHarness(t)
 	h.add(Spec[*Now]{Name: "a", Ask: at(func(*Now) { panic("in its call") }, Update)})
 	h.step()
@@ -337,10 +337,10 @@ func TestCheckTellsNothingOfATickBefore(t *testing.T) {
 	}
 }
 
-func TestASystemWaitsOnceHoweverOftenItIsChanged(t *testing.T) {
+func TestRepeatedChangesOfASystemArePendingOnce(t *testing.T) {
 	h := newHarness(t)
 	a := h.add(Spec[*Now]{Name: "a"})
-	for _, waiting := range [][2]int{{1, 0}, {0, 1}} { // It has not taken effect yet, and it has.
+	for _, waiting := range [][2]int{{1, 0}, {0, 1}} { // Before it takes effect, and afterwards.
 		for i := range 3 {
 			h.set(a, func(s *Spec[*Now]) { s.Priority = i })
 		}
@@ -351,9 +351,8 @@ func TestASystemWaitsOnceHoweverOftenItIsChanged(t *testing.T) {
 	}
 }
 
-// A new system reuses the id of a removed one, so that additions and removals do not grow the
-// memory.
-func TestWhoComesTakesThePlaceOfWhoHasGone(t *testing.T) {
+// A new system reuses the id of a removed one, so additions and removals do not grow the memory.
+func TestIdsOfRemovedSystemsAreReused(t *testing.T) {
 	h := newHarness(t)
 	for range 50 {
 		a := h.add(Spec[*Now]{Name: "a"})
@@ -362,7 +361,7 @@ func TestWhoComesTakesThePlaceOfWhoHasGone(t *testing.T) {
 		h.step()
 	}
 	if len(h.systems) != 1 || len(h.free) != 1 {
-		t.Errorf("%d places, of which %d are free, after one system at a time", len(h.systems), len(h.free))
+		t.Errorf("%d ids, %d of them free, after one system at a time", len(h.systems), len(h.free))
 	}
 }
 

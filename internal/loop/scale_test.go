@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// exact computes scaled time in fractions: the sum of stretches, each at its speed.
+// exact computes scaled time in fractions: the sum of sections, each with its speed.
 type exact struct {
 	sum      *big.Rat
 	from     time.Duration
@@ -29,13 +29,13 @@ func (e *exact) turn(t time.Duration, num, den uint64) {
 	e.from, e.num, e.den = t, num, den
 }
 
-// floor is the greatest whole number of nanoseconds that is not beyond it.
+// floor returns the largest whole number of nanoseconds up to it.
 func (e *exact) floor(t time.Duration) time.Duration {
 	r := e.at(t)
 	return time.Duration(new(big.Int).Div(r.Num(), r.Denom()).Int64())
 }
 
-// speed draws a scale; some are 0, 1 and the most that there is.
+// speed returns a random scale; some are 0, 1 and the maximum.
 func speed(rnd *rand.Rand) (num, den uint64) {
 	switch rnd.IntN(6) {
 	case 0:
@@ -49,9 +49,9 @@ func speed(rnd *rand.Rand) (num, den uint64) {
 	return rnd.Uint64N(MaxScale*den + 1), den
 }
 
-// The denominators are up to 30, so the true times are multiples of 1/lcm(1 … 30),
-// 4.3e-13 ns: at some million changes the line would still be the floor of them.
-func TestScaledTimeIsTheFloorOfTheTrueOneHoweverOftenItChanges(t *testing.T) {
+// The denominators are up to 30, so the true times are multiples of 1/lcm(1 … 30), 4.3e-13 ns:
+// after a million changes the result is still their floor.
+func TestScaledTimeIsTheFloorOfTheExactTime(t *testing.T) {
 	for seed := range seeds(t, 20) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 1))
 		want, s, now := newExact(), Unscaled, time.Duration(0)
@@ -69,7 +69,7 @@ func TestScaledTimeIsTheFloorOfTheTrueOneHoweverOftenItChanges(t *testing.T) {
 	}
 }
 
-func TestAThousandChangesBetweenAThirdAndOneLoseNothing(t *testing.T) {
+func TestAThousandChangesOfTheScaleLoseNoTime(t *testing.T) {
 	s, now := Unscaled, time.Duration(0)
 	for range 1000 { // A nanosecond at a third, 2 at one: 3 000 ns make 2 000 and 1 000 thirds.
 		s = s.turned(now, 1, 3)
@@ -89,7 +89,7 @@ func TestAThousandChangesBetweenAThirdAndOneLoseNothing(t *testing.T) {
 	}
 }
 
-func TestScaledTimeStandsStillAtTheEndOfTimeAndBeforeItsLineBegins(t *testing.T) {
+func TestScaledTimeIsConstantAtItsBounds(t *testing.T) {
 	s := Unscaled.turned(time.Hour, MaxScale, 1)
 	for _, tt := range []struct{ at, want time.Duration }{
 		{-1, time.Hour}, {0, time.Hour}, {time.Hour, time.Hour}, {time.Hour + 1, time.Hour + MaxScale},
@@ -119,7 +119,7 @@ func TestScalesOutOfRangeAreRefused(t *testing.T) {
 	}
 }
 
-// times is a system that writes down its tick and both of its deltas.
+// times is a system that records its tick and both of its deltas.
 func (h *harness) times(n *Now) {
 	h.ran = append(h.ran, fmt.Sprintf("%d:%v/%v", n.Tick, n.Delta, n.ScaledDelta))
 }
@@ -130,7 +130,7 @@ func scaledEvery(name string, d time.Duration, ask func(Stage) func(*Now)) Spec[
 	return s
 }
 
-func TestAScaleActsFromTheNextTickSoThatAllSystemsOfATickSeeOne(t *testing.T) {
+func TestAScaleTakesEffectInTheNextTick(t *testing.T) {
 	h := newHarness(t)
 	h.add(Spec[*Now]{Name: "ask", Ask: at(func(n *Now) {
 		if n.Tick == 2 {
@@ -145,21 +145,21 @@ func TestAScaleActsFromTheNextTickSoThatAllSystemsOfATickSeeOne(t *testing.T) {
 	h.run(hz50, 0, 0, 0)
 	h.wantRan("1:1/1 20ms 20ms", "1:1/1 20ms 20ms", "2:1/1 40ms 20ms", "2:1/1 40ms 20ms", "3:1/2 50ms 10ms", "3:1/2 50ms 10ms")
 	h.run(hz50, 0)
-	for kind := range h.kinds { // The lines go on: each turn would round.
+	for kind := range h.kinds { // The times continue exactly: each new section would round.
 		if k := h.kinds[kind]; k.flow.From != 40*ms || k.even.From != 40*ms {
-			t.Errorf("kind %d runs on %+v", kind, k)
+			t.Errorf("kind %d has %+v", kind, k)
 		}
 	}
 	if s := h.Rescale(1, 2); s != h.scale {
-		t.Errorf("the same scale again is another line: %+v", s)
+		t.Errorf("the same scale again starts another section: %+v", s)
 	}
 	h.Rescale(0, 7)
 	if s := h.Rescale(1, 2); s != h.scale || h.Scale() != h.scale {
-		t.Errorf("a change that was taken back is another line: %+v", s)
+		t.Errorf("a change that was undone starts another section: %+v", s)
 	}
 }
 
-func TestAPauseHoldsScaledPeriodsAndTheirPhaseForAsLongAsItLasts(t *testing.T) {
+func TestAPauseStopsScaledPeriods(t *testing.T) {
 	h := newHarness(t)
 	h.add(scaledEvery("a", 50*ms, at(h.times, Update)))
 	c := scaledEvery("c", 50*ms, at(h.times, FixedUpdate))
@@ -179,7 +179,7 @@ func TestAPauseHoldsScaledPeriodsAndTheirPhaseForAsLongAsItLasts(t *testing.T) {
 	}
 	h.Rescale(1, 1)
 	pause := time.Duration(ticks) * 20 * ms
-	h.run(hz50, 0, 0) // As at 50 ms of steps and at 70 of ticks, had there been no pause.
+	h.run(hz50, 0, 0) // As at 50 ms of steps and at 70 of ticks without a pause.
 	h.wantRan(fmt.Sprintf("%d:%v/50ms", ticks+3, 50*ms+pause), fmt.Sprintf("%d:%v/60ms", ticks+4, 60*ms+pause))
 }
 
@@ -192,7 +192,7 @@ func TestScaledPeriodsAtSixteenTimes(t *testing.T) {
 	h.add(scaledEvery("a", 100*ms, at(h.times, PreUpdate)))
 	h.run(hz50, 0)
 	h.wantRan("1:20ms/320ms")
-	// 640 ms, and c counts from 320: 3 periods. A has its phase from 320 ms on.
+	// 640 ms, and c counts from 320: 3 periods. a has its phase from 320 ms on.
 	rec := h.run(hz50, 0)
 	h.wantRan("2:20ms/320ms", "2:20ms/100ms", "2:0s/100ms")
 	for _, s := range rec.Systems {
@@ -202,10 +202,10 @@ func TestScaledPeriodsAtSixteenTimes(t *testing.T) {
 	}
 }
 
-func TestOtherClocksDeltaOfWhoCatchesUpInGameTime(t *testing.T) {
+func TestScaledDeltaOfACatchUpInGameTime(t *testing.T) {
 	h := newHarness(t)
 	h.Rescale(1, 2)
-	c := every("c", 5*ms, at(h.times, PreUpdate, Update)) // Both stages see the same.
+	c := every("c", 5*ms, at(h.times, PreUpdate, Update)) // Both stages have the same deltas.
 	c.CatchUp = 2
 	h.add(c)
 	h.run(hz50, 0, 0)
@@ -221,12 +221,12 @@ func TestAnotherClockCountsTheTimeSinceTheLastCall(t *testing.T) {
 	if err := s.Change(scaledEvery("a", 30*ms, nil)); err != nil {
 		t.Fatal(err)
 	}
-	h.run(hz50, 0, 0, 0) // It ran at 10 ms of scaled time, and is due at 40: in tick 4.
+	h.run(hz50, 0, 0, 0) // It ran at 10 ms of scaled time and is due at 40: in tick 4.
 	h.wantRan("4:60ms/30ms")
 }
 
-// modelScaled runs a loop over ticks, steps, dropped ticks and changes of scale, and
-// holds it against fractions.
+// modelScaled runs a loop over ticks, steps, dropped ticks and changes of scale, and computes the
+// expected times in fractions.
 type modelScaled struct {
 	h           *harness
 	rnd         *rand.Rand
@@ -317,8 +317,8 @@ func TestScaledTimeDeltasAndPeriodsFollowFractions(t *testing.T) {
 	}
 }
 
-// At a scale of 1 a scaled period is as any other.
-func TestScaledPeriodsAtOneAreThoseOfGameTime(t *testing.T) {
+// At a scale of 1 a scaled period equals any other one.
+func TestScaledPeriodsAtScaleOneEqualGameTime(t *testing.T) {
 	for seed := range seeds(t, 20) {
 		m := newModelScaled(t, seed)
 		period := time.Duration(1 + m.rnd.Int64N(int64(time.Second)))
@@ -367,7 +367,7 @@ func TestALoopWithoutATimelineScalesTheSumOfItsDeltas(t *testing.T) {
 	frame(1100*ms, time.Hour)
 	h.wantRan()
 	if h.now.ScaledTime != 0 {
-		t.Errorf("scaled time %v: it is what the server says, also backwards", h.now.ScaledTime)
+		t.Errorf("scaled time %v: want the server's, also backwards", h.now.ScaledTime)
 	}
 }
 
@@ -388,7 +388,7 @@ func BenchmarkTickScaled(b *testing.B) {
 	}
 }
 
-func TestATimerMovesBetweenTicksAndStepsByWhatHasPassedInEach(t *testing.T) {
+func TestATimerKeepsItsElapsedTimeBetweenTicksAndSteps(t *testing.T) {
 	h := newHarness(t)
 	s := h.add(every("a", 100*ms, at(h.deltas, Update, FixedUpdate)))
 	h.set(s, func(s *Spec[*Now]) { s.Stages = []Stage{Update} })
@@ -396,15 +396,15 @@ func TestATimerMovesBetweenTicksAndStepsByWhatHasPassedInEach(t *testing.T) {
 	h.run(line, 0, 0, 0, 0)
 	h.wantRan("1:20ms")
 	h.set(s, func(s *Spec[*Now]) { s.Stages = []Stage{FixedUpdate} })
-	h.run(line, 0, 0, 0) // 60 ms had passed, and a step of 50 makes it 110, in tick 5.
+	h.run(line, 0, 0, 0) // 60 ms had passed, and a step of 50 makes 110, in tick 5.
 	h.wantRan("5:110ms")
 	h.set(s, func(s *Spec[*Now]) { s.Stages = []Stage{Update} })
-	// The phase is that of steps: 10 ms over at 100 ms, which were ticks 5 to 7's 140.
+	// The phase is that of steps: 10 ms past 100 ms, which were the 140 ms of ticks 5 to 7.
 	h.run(line, 0, 0, 0, 0, 0)
 	h.wantRan("12:100ms")
 }
 
-func TestWhoGetsAPeriodCountsFromTheTickBefore(t *testing.T) {
+func TestANewScaledPeriodStartsAtTheLastTick(t *testing.T) {
 	h := newHarness(t)
 	s := h.add(Spec[*Now]{Name: "a", Ask: at(h.times, Update)})
 	h.run(hz50, 0, 0, 0)
@@ -414,9 +414,9 @@ func TestWhoGetsAPeriodCountsFromTheTickBefore(t *testing.T) {
 	h.wantRan("5:40ms/20ms")
 }
 
-// TestUntilIsTheFirstTimeAtWhichScaledTimeHasCome: not a nanosecond earlier or later, also behind a
-// change of speed in the middle of a nanosecond of scaled time.
-func TestUntilIsTheFirstTimeAtWhichScaledTimeHasCome(t *testing.T) {
+// TestUntilIsTheFirstGameTimeOfAScaledTime: not a nanosecond earlier or later, also after a
+// change of speed within a nanosecond of scaled time.
+func TestUntilIsTheFirstGameTimeOfAScaledTime(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		s := Scale{Num: rnd.Uint64N(16), Den: 1 + rnd.Uint64N(7), From: time.Duration(rnd.IntN(30)), To: time.Duration(rnd.IntN(30)), Frac: rnd.Uint64()}
@@ -425,10 +425,10 @@ func TestUntilIsTheFirstTimeAtWhichScaledTimeHasCome(t *testing.T) {
 		switch {
 		case until == never:
 			if s.Num > 0 || at <= s.To {
-				t.Fatalf("%+v never comes to %v", s, at)
+				t.Fatalf("%+v never reaches %v", s, at)
 			}
 		case s.At(until) < at, until < s.From, until > s.From && s.At(until-1) >= at:
-			t.Fatalf("%+v comes to %d first at %d, and that is said to be %d", s, at, s.At(until), until)
+			t.Fatalf("%+v reaches %d first at %d, and Until returns %d", s, at, s.At(until), until)
 		}
 	}
 }

@@ -24,8 +24,8 @@ func TestStagesAndPlacesHaveNames(t *testing.T) {
 	}
 }
 
-// The sets of stages and lists: FixedUpdate has the list of Once systems before its own.
-func TestListsStandInTheOrderOfTheirStages(t *testing.T) {
+// FixedUpdate has the list of Once systems before its own.
+func TestListsAreInTheOrderOfTheirStages(t *testing.T) {
 	for k, want := range []Stage{Initialization, EarlyUpdate, FixedUpdate, FixedUpdate, PreUpdate, Update, PreLateUpdate, PostLateUpdate} {
 		if got := stageOf(k); got != want || k != onceList && want.list() != k {
 			t.Errorf("list %d is of %v, whose list is %d; want %v", k, got, got.list(), want)

@@ -138,7 +138,7 @@ func (x *list[C]) dueAt(n int) int32 {
 func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
 	defer l.isolate(list, &done)
 	if l.timed {
-		l.owed(stage, list)
+		l.runDue(stage, list)
 	}
 	for {
 		for l.at < len(list.always) {
@@ -147,8 +147,8 @@ func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
 				break
 			}
 			l.at++
-			if e.careful || e.sys.flags != 0 {
-				l.carefully(stage, list, e)
+			if e.checked || e.sys.flags != 0 {
+				l.callChecked(stage, list, e)
 				continue
 			}
 			row := l.row(list, e)
@@ -163,7 +163,7 @@ func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
 		l.until = list.dueAt(l.next)
 		if e := list.last(&l.walker); l.may(stage, e) {
 			l.timed, l.left = true, e.sys.timers[kindOf(stage)].calls
-			l.owed(stage, list)
+			l.runDue(stage, list)
 		}
 	}
 }
@@ -176,8 +176,8 @@ func (x *list[C]) last(w *walker) *entry[C] {
 	return &x.always[w.at-1]
 }
 
-// carefully calls a system that has flags, a condition or a period of 0.
-func (l *Loop[C]) carefully(stage Stage, list *list[C], e *entry[C]) {
+// callChecked calls a system that has flags, a condition or a period of 0.
+func (l *Loop[C]) callChecked(stage Stage, list *list[C], e *entry[C]) {
 	if !l.may(stage, e) {
 		return
 	}
@@ -188,8 +188,8 @@ func (l *Loop[C]) carefully(stage Stage, list *list[C], e *entry[C]) {
 	l.call(stage, list, e)
 }
 
-// owed makes the remaining calls of the system that is due.
-func (l *Loop[C]) owed(stage Stage, list *list[C]) {
+// runDue makes the remaining calls of the system that is due.
+func (l *Loop[C]) runDue(stage Stage, list *list[C]) {
 	e := list.last(&l.walker)
 	s, kind := e.sys, kindOf(stage)
 	t := &s.timers[kind]
@@ -208,7 +208,7 @@ func (l *Loop[C]) owed(stage Stage, list *list[C]) {
 // may reports whether the system runs in this pass.
 func (l *Loop[C]) may(stage Stage, e *entry[C]) bool {
 	s := e.sys
-	return !s.gone.has(stage) && !s.flags.has(quarantined) && (!e.careful || l.open(s))
+	return !s.gone.has(stage) && !s.flags.has(quarantined) && (!e.checked || l.open(s))
 }
 
 // call runs a system that has flags, a condition or a period.
@@ -334,8 +334,8 @@ func (l *Loop[C]) guard(s *System[C], fn func()) {
 	finished = true
 }
 
-// passage is the time of a flow.
-type passage struct {
+// flowTime is the time of a flow.
+type flowTime struct {
 	now  time.Duration
 	done time.Duration // the time up to which a system without a period has run
 	turn uint64        // ticks, or steps

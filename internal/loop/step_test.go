@@ -28,7 +28,7 @@ func TestStepOf50EmptySystemsAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestAPanicCostsOnlyTheSystemThatPanics(t *testing.T) {
+func TestAPanicSkipsOnlyItsSystem(t *testing.T) {
 	h := newHarness(t)
 	var nilMap map[string]int
 	h.add(Spec[*Now]{Name: "a"})
@@ -48,7 +48,7 @@ func TestAPanicCostsOnlyTheSystemThatPanics(t *testing.T) {
 				t.Errorf("tick %d: panic %d is the first of its episode: %v", tick, i, p.First)
 			}
 			if p.First && !strings.Contains(string(p.Stack), "step_test.go") {
-				t.Errorf("the stack of %s does not show where: %s", p.System, p.Stack)
+				t.Errorf("the stack of %s lacks the panicking function: %s", p.System, p.Stack)
 			}
 		}
 		want := []string{"PreUpdate c twice", "Update b assignment to entry in nil map", "Update c twice"}
@@ -69,7 +69,7 @@ func TestThePanicOfACriticalSystemClosesTheLoop(t *testing.T) {
 	}
 	h.wantRan()
 	if h.now.Stage != 0 || h.now.System != "" {
-		t.Fatalf("a call is still alive: %+v", *h.now)
+		t.Fatalf("the call is still valid: %+v", *h.now)
 	}
 	if _, again := h.stepRecord(); !errors.Is(again, err) || len(h.ran) != 0 {
 		t.Fatalf("the closed loop ran %v with error %v", h.ran, again)
@@ -128,9 +128,9 @@ func TestPanicsBeyondTheLimitAreCounted(t *testing.T) {
 	}
 }
 
-func TestACallKnowsWhatItMayKnow(t *testing.T) {
+func TestNowHasTheFactsOfEachStage(t *testing.T) {
 	h := newHarness(t)
-	in := Timeline{Rate: Hz(30), Fixed: Hz(75)}.Input(11) // steps 26 and 27, half a step beyond
+	in := Timeline{Rate: Hz(30), Fixed: Hz(75)}.Input(11) // steps 26 and 27, and half a step
 	in.Wall = time.Unix(1, 2)
 	var seen []string
 	see := func(n *Now) {
@@ -157,7 +157,7 @@ func TestACallKnowsWhatItMayKnow(t *testing.T) {
 	}
 }
 
-func TestOnceRunsBeforeTheFirstFixedStepOrNotAtAll(t *testing.T) {
+func TestOnceRunsOnlyBeforeAFixedStep(t *testing.T) {
 	h := newHarness(t)
 	h.add(Spec[*Now]{Name: "step", Place: Head, Ask: at(h.note, FixedUpdate)})
 	h.add(Spec[*Now]{Name: "once", Once: true, Place: Tail, Ask: at(h.note, FixedUpdate, Update)})
@@ -172,7 +172,7 @@ func TestOnceRunsBeforeTheFirstFixedStepOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestTheRecordAddsUp(t *testing.T) {
+func TestTheTimesOfARecordAddUp(t *testing.T) {
 	h := newHarness(t)
 	spend := func(d time.Duration) func(*Now) { return func(*Now) { h.time += d } }
 	h.add(Spec[*Now]{Name: "a", Ask: at(spend(3*time.Millisecond), FixedUpdate, Update)})
@@ -198,7 +198,7 @@ func TestTheRecordAddsUp(t *testing.T) {
 }
 
 // The time of a condition that returns false counts for the stage only.
-func TestTheTimeOfARefusalIsNotTheNextSystems(t *testing.T) {
+func TestTheTimeOfAConditionIsNotCharged(t *testing.T) {
 	h := newHarness(t)
 	h.add(Spec[*Now]{Name: "refused", RunIf: func(*Now) bool { h.time += time.Second; return false }})
 	h.add(Spec[*Now]{Name: "next"})
@@ -208,10 +208,10 @@ func TestTheTimeOfARefusalIsNotTheNextSystems(t *testing.T) {
 	}
 	h.wantRan("next")
 	if refused, next := rec.Systems[0].Cost, rec.Systems[1].Cost; refused != 0 || next != time.Microsecond {
-		t.Errorf("the refused system cost %v and the next %v, want 0 and a clock read, 1µs", refused, next)
+		t.Errorf("the skipped system took %v and the next one %v, want 0 and a clock read, 1µs", refused, next)
 	}
 	if rec.Stages[Update.index()] < time.Second {
-		t.Errorf("the stage took %v, and the condition alone 1s", rec.Stages[Update.index()])
+		t.Errorf("the stage took %v, want at least 1s of the condition", rec.Stages[Update.index()])
 	}
 }
 
@@ -224,7 +224,7 @@ func TestStepFromWithinASystemIsRefused(t *testing.T) {
 	}
 }
 
-func TestCheckWithinATickChangesNothing(t *testing.T) {
+func TestCheckWithinATickHasNoEffect(t *testing.T) {
 	h := newHarness(t)
 	h.add(Spec[*Now]{Name: "a", Ask: at(func(n *Now) {
 		h.note(n)

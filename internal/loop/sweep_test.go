@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A sweep leaves a heap of the timers that still run, and waits until as many were pushed as it
-// has left.
-func TestASweepLeavesAHeapOfTheTimersThatRun(t *testing.T) {
+// A sweep leaves a heap of the running timers. The next one waits for as many pushes as timers
+// remained.
+func TestASweepLeavesAHeapOfRunningTimers(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 4))
 	var f flow[*Now]
 	s := new(System[*Now])
@@ -20,7 +20,7 @@ func TestASweepLeavesAHeapOfTheTimersThatRun(t *testing.T) {
 		}
 		for i := range f.heap {
 			if i > 0 && f.heap[(i-1)/2].at > f.heap[i].at {
-				t.Fatalf("the heap is none at %d", i)
+				t.Fatalf("the heap order is violated at %d", i)
 			}
 		}
 	}
@@ -36,7 +36,7 @@ func TestASweepLeavesAHeapOfTheTimersThatRun(t *testing.T) {
 	swept(101)
 	for last := time.Duration(0); len(f.heap) > 0; f.drop() {
 		if f.heap[0].at < last {
-			t.Fatalf("%d comes after %d", f.heap[0].at, last)
+			t.Fatalf("%d follows %d", f.heap[0].at, last)
 		}
 		last = f.heap[0].at
 	}
@@ -46,7 +46,7 @@ func TestASweepLeavesAHeapOfTheTimersThatRun(t *testing.T) {
 	for range minSweep {
 		push(1)
 	}
-	swept(minSweep) // A small heap waits for longer.
+	swept(minSweep) // A small heap waits longer.
 	push(1)
 	swept(0)
 }

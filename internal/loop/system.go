@@ -170,17 +170,17 @@ type System[C any] struct {
 	pending, changed, leaving, removed bool
 	err                                error // from Reject
 
-	gone   stageSet // stages at which it does not run, even if it is listed
-	flags  flags
-	fns    [NumStages]func(C) // the answers of Ask
-	asked  stageSet           // stages for which Ask was called
-	off    bool               // it, or a group around it, is disabled
-	cond   condition[C]
-	timers [numKinds]timer
-	stood  *[numKinds]moment // the times at which it was disabled
-	timing timing
-	fault  fault
-	costs  [NumStages]*Histogram
+	gone       stageSet // stages at which it does not run, even if it is listed
+	flags      flags
+	fns        [NumStages]func(C) // the answers of Ask
+	asked      stageSet           // stages for which Ask was called
+	off        bool               // it, or a group around it, is disabled
+	cond       condition[C]
+	timers     [numKinds]timer
+	disabledAt *[numKinds]moment // the times at which it was disabled
+	timing     timing
+	fault      fault
+	costs      [NumStages]*Histogram
 
 	// The sort keys of the lists, and its positions in them.
 	id            int32      // its index in Loop.systems; -1: it is not in effect
@@ -188,8 +188,8 @@ type System[C any] struct {
 	nth           int        // its index in group.inside
 	own           key
 	before, after []string
-	bound         *[numLists]standing // own moved by anchors; nil without anchors
-	rebound       *[numLists]standing // the next bound, while it is computed
+	bound         *[numLists]position // own moved by anchors; nil without anchors
+	rebound       *[numLists]position // the next bound, while it is computed
 	member        listSet             // its lists
 	listed        listSet             // the lists that contain it: none while it is off
 	timed         bool                // the lists of its stages
@@ -327,7 +327,7 @@ func (s *System[C]) Change(spec Spec[C]) error {
 	s.spec = next.spec
 	err := l.fits(s)
 	if err == nil && spec.Group != old.Group && l.sealed {
-		err = l.whole() // Other systems may be inside it.
+		err = l.checkAll() // Other systems may be inside it.
 	}
 	if err != nil {
 		s.spec = old

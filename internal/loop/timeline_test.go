@@ -19,7 +19,7 @@ func TestAnHourAt60HzIs216000Ticks(t *testing.T) {
 	}
 }
 
-func TestTheFirstTickEndsOnePeriodIn(t *testing.T) {
+func TestTheFirstTickEndsAfterOnePeriod(t *testing.T) {
 	if at60.GameTime(0) != 0 || at60.GameTime(1) != 16_666_666 || at60.FixedSteps(1) != 1 {
 		t.Fatalf("game time %v and %v, %d steps", at60.GameTime(0), at60.GameTime(1), at60.FixedSteps(1))
 	}
@@ -30,7 +30,7 @@ func TestTheFirstTickEndsOnePeriodIn(t *testing.T) {
 	}
 }
 
-// 50 Hz steps at 60 Hz: five steps in every six ticks, for ever.
+// 50 Hz steps at 60 Hz: five steps in every six ticks, forever.
 func TestFixedStepsKeepTheirPhase(t *testing.T) {
 	tl := Timeline{Rate: Hz(60), Fixed: Hz(50)}
 	for _, from := range []uint64{0, 6, 216_000, 6 << 40} {
@@ -44,8 +44,8 @@ func TestFixedStepsKeepTheirPhase(t *testing.T) {
 	}
 }
 
-// Results at tick 2^40, which is 580 years of 60 Hz, are as exact as at tick 1: they equal those of
-// unbounded integers.
+// Results at tick 2^40, after 580 years at 60 Hz, are exact: they equal those of unbounded
+// integers.
 func TestArithmeticAtTick2To40(t *testing.T) {
 	const at = 1 << 40
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestArithmeticAtTick2To40(t *testing.T) {
 	}
 }
 
-// rateGen makes rates from one a minute to a thousand a second and beyond.
+// rateGen generates rates from one a minute to a thousand a second and beyond.
 func rateGen() *rapid.Generator[Rate] {
 	return rapid.Custom(func(t *rapid.T) Rate {
 		part := rapid.OneOf(rapid.Uint64Range(1, 1000), rapid.Uint64Range(1, MaxRatePart))
@@ -163,7 +163,7 @@ func TestDueIsTheInverseOfDeadline(t *testing.T) {
 	})
 }
 
-func TestAStepIsOfTheTickThatRunsIt(t *testing.T) {
+func TestStepTickIsTheTickThatRunsTheStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		part := rapid.Uint64Range(1, 1000)
 		rate := func(name string) Rate { return Rate{part.Draw(t, name), part.Draw(t, name+" den")} }
@@ -174,7 +174,7 @@ func TestAStepIsOfTheTickThatRunsIt(t *testing.T) {
 			t.Fatalf("step %d is of tick %d, which ends with %d, after %d", step, tick, tl.FixedSteps(tick), tl.FixedSteps(tick-1))
 		}
 		if at := tl.StepTime(step); at > tl.GameTime(tick) {
-			t.Fatalf("step %d, of %v, has come after its tick, of %v", step, at, tl.GameTime(tick))
+			t.Fatalf("step %d, at %v, is after its tick, at %v", step, at, tl.GameTime(tick))
 		}
 	})
 }
@@ -206,7 +206,7 @@ func TestRatesAreChecked(t *testing.T) {
 	}
 }
 
-func TestRatesReadWell(t *testing.T) {
+func TestRatesHaveReadableStrings(t *testing.T) {
 	for _, c := range []struct {
 		r      Rate
 		text   string

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Of 100 timers at seven times 90 are stopped: those hold no memory, and the others run in the
-// order of time and registration, each once.
-func TestStoppedTimersHoldNothing(t *testing.T) {
+// 90 of 100 timers at seven times are stopped: they hold no memory, and the others run in the
+// order of time and registration, once each.
+func TestStoppedTimersHoldNoMemory(t *testing.T) {
 	var fired []int
 	var ts Timers[int]
 	var stop []*Timer[int]
@@ -43,8 +43,8 @@ func TestStoppedTimersHoldNothing(t *testing.T) {
 	}
 }
 
-// Calls by scaled time wait for it, and run after those of game time in a tick. A call delayed by a
-// running call does not run at once, and after a panic the remaining calls run in the next tick.
+// Calls by scaled time wait for it, and run after those of game time in a tick. A call delayed by
+// a running call runs later, and after a panic the remaining calls run in the next tick.
 func TestTimersOfBothClocks(t *testing.T) {
 	var fired []string
 	var ts Timers[string]
@@ -68,13 +68,13 @@ func TestTimersOfBothClocks(t *testing.T) {
 		t.Errorf("called %v, want %v", fired, want)
 	}
 	if done.Stop() {
-		t.Error("a call that is done was stopped")
+		t.Error("a call that ran was stopped")
 	}
 }
 
-// When a clock is set, its waiting calls keep their delays and order, and those of the other clock
-// are unchanged.
-func TestTimersFollowAClockThatIsSet(t *testing.T) {
+// When a clock is set, its pending calls keep their delays and order, and those of the other
+// clock are unchanged.
+func TestTimersFollowASetClock(t *testing.T) {
 	var fired []string
 	var ts Timers[string]
 	note := func(name string) func(string) { return func(string) { fired = append(fired, name) } }

@@ -79,8 +79,8 @@ func dump(w *strings.Builder, stages []DumpStage) {
 	}
 }
 
-// Whole ticks with periods in every kind of stage, 0, 1 and 2 fixed steps, ticks
-// that were dropped, a condition, a quarantine, a change and a tree.
+// Whole ticks with periods in every kind of stage, 0, 1 and 2 fixed steps, dropped ticks, a
+// condition, a quarantine, a change and a tree.
 func TestTranscriptOfPeriods(t *testing.T) {
 	var log strings.Builder
 	for _, fixed := range []uint64{30, 50} {

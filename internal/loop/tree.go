@@ -46,7 +46,7 @@ func (l *Loop[C]) Set(t Tree[C]) error {
 	}
 	undo := l.undo()
 	l.register(t.Items)
-	if err := l.whole(); err != nil {
+	if err := l.checkAll(); err != nil {
 		undo()
 		return err
 	}

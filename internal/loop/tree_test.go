@@ -11,7 +11,7 @@ import (
 
 func group(name, in string) Spec[*Now] { return Spec[*Now]{Name: name, IsGroup: true, Group: in} }
 
-func TestAGroupGoesWithItsMembers(t *testing.T) {
+func TestRemovingAGroupRemovesItsMembers(t *testing.T) {
 	h := newHarness(t)
 	var told []string
 	tell := func(s Spec[*Now]) Spec[*Now] {
@@ -32,10 +32,10 @@ func TestAGroupGoesWithItsMembers(t *testing.T) {
 	}
 	h.step()
 	h.wantRan("c")
-	h.add(Spec[*Now]{Name: "g"}) // The names are free.
+	h.add(Spec[*Now]{Name: "g"}) // The names are free again.
 }
 
-func TestGroupsAreNestedOnlySoDeep(t *testing.T) {
+func TestTheDepthOfGroupsIsLimited(t *testing.T) {
 	h := newHarness(t)
 	in := ""
 	for i := range MaxDepth + 1 {
@@ -47,7 +47,7 @@ func TestGroupsAreNestedOnlySoDeep(t *testing.T) {
 	wantNames(t, err, "deep", in)
 	_, err = h.try(group("self", "self"))
 	wantNames(t, err, "self")
-	if err := h.Check(); err != nil { // From now on anchors are looked for, up all groups.
+	if err := h.Check(); err != nil { // From now on anchors are searched in all parent groups.
 		t.Fatal(err)
 	}
 	self := group("self", "self")
@@ -59,21 +59,21 @@ func TestGroupsAreNestedOnlySoDeep(t *testing.T) {
 	wantNames(t, h.Set(tree), "self")
 }
 
-func TestAMoveIntoAGroupIsCheckedForEverybody(t *testing.T) {
+func TestAMoveIntoAGroupChecksAllMembers(t *testing.T) {
 	h := newHarness(t)
 	h.add(group("g", ""))
 	inner := h.add(group("inner", ""))
 	h.add(Spec[*Now]{Name: "a", Group: "inner", Before: []string{"g"}})
 	h.step()
 	spec := inner.Spec()
-	spec.Group = "g" // Then a must run before its own group.
+	spec.Group = "g" // Then a would have to run before its own group.
 	wantNames(t, inner.Change(spec), "a", "g")
 	if inner.Spec().Group != "" {
-		t.Fatal("the change that was refused was made")
+		t.Fatal("the refused change was made")
 	}
 }
 
-func TestAGroupWhoseConditionPanicsIsQuarantined(t *testing.T) {
+func TestAPanicOfAGroupsConditionQuarantinesTheGroup(t *testing.T) {
 	h := newHarness(t)
 	g := group("g", "")
 	g.RunIf = func(n *Now) bool {
@@ -99,7 +99,7 @@ func TestAGroupWhoseConditionPanicsIsQuarantined(t *testing.T) {
 
 // For any accepted nesting and anchors: members of a group are contiguous and every anchor holds,
 // between the groups if it crosses their border.
-func TestGroupsStandTogetherAndAnchorsHold(t *testing.T) {
+func TestGroupsAreContiguousAndAnchorsHold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHarness(t)
 		if err := h.Check(); err != nil { // From now on Add checks all anchors.
@@ -143,7 +143,7 @@ func TestGroupsStandTogetherAndAnchorsHold(t *testing.T) {
 				}
 			}
 			if to >= 0 && to-from+1 != count {
-				rt.Fatalf("%s does not stand together: %v", s, ran)
+				rt.Fatalf("the members of %s are not contiguous: %v", s, ran)
 			}
 			return from, to
 		}
@@ -166,9 +166,9 @@ func TestGroupsStandTogetherAndAnchorsHold(t *testing.T) {
 	})
 }
 
-// A condition that returns ends the row of panics of its group, and not that of a system: a panic
-// there comes from the call.
-func TestAConditionThatIsMetEndsTheRowOfItsGroupOnly(t *testing.T) {
+// A condition that returns ends only the panics in a row of its group, not of a system, whose
+// panics are in its calls.
+func TestASuccessfulConditionResetsPanicsOfItsGroupOnly(t *testing.T) {
 	h := newHarness(t)
 	g := group("g", "")
 	g.RunIf = func(n *Now) bool {
@@ -194,8 +194,9 @@ func TestAConditionThatIsMetEndsTheRowOfItsGroupOnly(t *testing.T) {
 	}
 }
 
-// An anchor on a group without members has no effect; it applies from the first member to the last.
-func TestAnAnchorOfAGroupBindsWhileItHasMembers(t *testing.T) {
+// An anchor on a group without members has no effect; it applies from the first member to the
+// last one.
+func TestAnAnchorOnAGroupAppliesWhileItHasMembers(t *testing.T) {
 	h := newHarness(t)
 	g := group("g", "")
 	g.After = []string{"late"}
@@ -220,7 +221,7 @@ func TestAnAnchorOfAGroupBindsWhileItHasMembers(t *testing.T) {
 }
 
 // A refused tree returns an error and changes no system.
-func TestATreeThatIsWrongIsRefused(t *testing.T) {
+func TestAnInvalidTreeIsRefused(t *testing.T) {
 	ask := at(func(*Now) {}, Update)
 	for name, edit := range map[string]func(h *harness, tree *Tree[*Now]){
 		"a name that is there twice": func(_ *harness, tree *Tree[*Now]) {
@@ -274,10 +275,10 @@ func TestATreeThatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
-func TestATreeHoldsMaxSystems(t *testing.T) {
+func TestATreeHasAtMostMaxSystems(t *testing.T) {
 	h := newHarness(t)
 	for n, tooLarge := range map[int]bool{MaxSystems: false, MaxSystems + 1: true} {
-		// None has a name, which is refused later.
+		// They have no names, which is refused later.
 		err := h.Set(Tree[*Now]{Items: make([]Item[*Now], n)})
 		if err == nil || strings.Contains(err.Error(), "too large") != tooLarge {
 			t.Errorf("a tree of %d is too large: %v", n, !tooLarge)
