@@ -8,14 +8,14 @@
 //
 // Each file has one subject and its name. Files of one subject have a common prefix:
 //
-// \tadapt_* clients of other builds on one server
-// \tclient_* a client's callbacks, statistics and systems
-// \texplain_* reasons why a field was or was not sent to a client
-// \tgrid_* visibility by distance
-// \tmessage_* messages: order, stages, sizes, budgets, messages with state
-// \tpriority_* the order of changes within a short budget
-// \tsimulation_* random worlds with all features at once, compared with a model
-// \ttimescale_* pauses and slow motion
+//	adapt_*       clients of other builds on one server
+//	client_*      a client's callbacks, statistics and systems
+//	explain_*     reasons why a field was or was not sent to a client
+//	grid_*        visibility by distance
+//	message_*     messages: order, stages, sizes, budgets, messages with state
+//	priority_*    the order of changes within a short budget
+//	simulation_*  random worlds with all features at once, compared with a model
+//	timescale_*   pauses and slow motion
 //
 // The game of most tests, and helpers of all tests, are in game_test.go.
 package e2e

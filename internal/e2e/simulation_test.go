@@ -16,15 +16,15 @@ import (
 // simulation plays random worlds with all features at once, over the in-memory transport and the
 // public API.
 //
-// \tkinds the classes, their random edits and readers: simulation_classes_test.go,
-// \t simulation_kind_test.go
-// \tactions changes of the game in a tick: simulation_actions_test.go
-// \tevents events of links and clients: simulation_links_test.go
-// \tmodel the expected state of each client, from plain values: simulation_model_test.go
-// \tguest a client: each watcher call is compared with the model of its tick, and
-// \t finally its whole state: simulation_client_test.go
-// \tcoverage the cases reached by all simulations, and checks of Explain:
-// \t simulation_coverage_test.go
+//	kinds     the classes, their random edits and readers: simulation_classes_test.go and
+//	          simulation_kind_test.go
+//	actions   changes of the game in a tick: simulation_actions_test.go
+//	events    events of links and clients: simulation_links_test.go
+//	model     the expected state of each client, from plain values: simulation_model_test.go
+//	guest     a client: each watcher call is compared with the model of its tick, and finally
+//	          its whole state: simulation_client_test.go
+//	coverage  the cases reached by all simulations, and checks of Explain:
+//	          simulation_coverage_test.go
 //
 // In the end edits stop and links heal, and each client must converge within its bound.
 type simulation struct {
