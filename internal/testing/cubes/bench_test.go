@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// lossy is a whole field with 5 % of the packets lost, and the acknowledged frame 100 ms old or
-// more.
+// lossy is the report of a whole field with 5 % packet loss, and acknowledged frames of 100 ms or
+// older.
 var lossy = sync.OnceValues(func() (*Report, error) {
 	begin := time.Now()
 	return Run(NewField(DefaultSeed, DefaultFrames), Options{Loss: 0.05, Seed: 1, Clock: func() time.Duration { return time.Since(begin) }})
 })
 
-// BenchmarkCubes prints what each coder takes for the field: kbit/s and the bits per cube and
-// update, whether the cube has changed or not. Published is where Glenn Fiedler's "Snapshot
-// Compression" (2015) ends for 901 cubes at 60 Hz; its motion is another one. The time per
-// operation says nothing.
+// BenchmarkCubes prints the size of the field for each coder: kbit/s, and bits per cube and
+// update, whether the cube has changed or not. Published is the final figure of Glenn Fiedler's
+// "Snapshot Compression" (2015) for 901 cubes at 60 Hz, with another motion. The time per
+// operation is meaningless.
 func BenchmarkCubes(b *testing.B) {
 	r, err := lossy()
 	if err != nil {
@@ -25,7 +25,7 @@ func BenchmarkCubes(b *testing.B) {
 	for i := range r.Sizes {
 		s := &r.Sizes[i]
 		b.Run("coder="+s.Coder, func(b *testing.B) {
-			for b.Loop() { // Nothing is left to do: the report has it all.
+			for b.Loop() { // The report has the result already.
 			}
 			b.ReportMetric(r.Kbits(s), "kbit/s")
 			b.ReportMetric(r.BitsPerCube(s), "bits/cube")
@@ -35,14 +35,14 @@ func BenchmarkCubes(b *testing.B) {
 		})
 	}
 	b.Run("published=SnapshotCompression", func(b *testing.B) {
-		for b.Loop() { // There is nothing to run.
+		for b.Loop() { // The result is known already.
 		}
 		b.ReportMetric(256, "kbit/s")
 		b.ReportMetric(256_000.0/Rate/Count, "bits/cube")
 	})
 }
 
-// BenchmarkSimulation is the cost of a frame of the field.
+// BenchmarkSimulation measures the cost of a frame of the field.
 func BenchmarkSimulation(b *testing.B) {
 	f := NewField(DefaultSeed, 1<<30)
 	var frame Frame

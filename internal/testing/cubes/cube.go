@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The shape of a frame, and what its integers may be. Layout, ranges and steps are those of Glenn
-// Fiedler's data compression challenge of 2015.
+// The shape of a frame and the ranges of its integers. Layout, ranges and steps are those of
+// Glenn Fiedler's data compression challenge of 2015.
 const (
 	Count = 901 // cubes in a frame: the player's, and a field of 30 × 30
 
@@ -16,7 +16,7 @@ const (
 	MostZ        = 8191
 	MostSmallest = 511 // of each of the smallest three: 9 bits
 
-	Delay = 6 // frames from the sending of one to its acknowledgement: 100 ms
+	Delay = 6 // frames between sending and acknowledgement: 100 ms
 
 	cubeBytes  = 8 * 4
 	frameBytes = Count * cubeBytes
@@ -24,13 +24,13 @@ const (
 
 // Cube is one cube of a frame, in the integers of a capture.
 type Cube struct {
-	Largest  int32    // which of x, y, z, w is the largest of the unit quaternion: 0..3
+	Largest  int32    // index of the largest component of the unit quaternion: 0..3 for x, y, z, w
 	Smallest [3]int32 // the other three, from -1/√2 as 0 to 1/√2 as MostSmallest
 	Position [3]int32 // in steps: x and y from -MostXY to MostXY, z from 0 to MostZ
-	Touched  bool     // by the player, of late, directly or by way of others
+	Touched  bool     // recently moved by the player, directly or through others
 }
 
-// Frame is all cubes at one time.
+// Frame has all cubes at one time.
 type Frame [Count]Cube
 
 // unpack reads a frame from its frameBytes bytes: for each cube largest, a, b, c, x, y, z and

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Arbitrary bytes end in an error or as frames that are these bytes again; there is no panic, and
-// nothing is out of its range.
+// Arbitrary bytes give an error, or frames that encode to the same bytes; there is no panic, and
+// every value is in its range.
 func FuzzCapture(f *testing.F) {
 	f.Add(make([]byte, frameBytes+1))
 	f.Add(pack(&newWander(1).frame))
@@ -32,7 +32,7 @@ func FuzzCapture(f *testing.F) {
 		if again, err := unpacked(bytes.NewReader(b)); err == nil {
 			plain, _ := io.ReadAll(io.LimitReader(again, int64(len(whole))))
 			if !bytes.Equal(plain, whole) {
-				t.Error("a frame is not what was read")
+				t.Error("a frame encodes to other bytes")
 			}
 		}
 	})

@@ -11,11 +11,11 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// Source yields frames in their order, and after the last io.EOF.
+// Source yields frames in order, and io.EOF after the last one.
 type Source interface{ Next(*Frame) error }
 
-// maxFrames bounds a capture to ten minutes, a gigabyte: a few kilobytes of xz can hold any number
-// of frames.
+// maxFrames limits a capture to ten minutes, a gigabyte: a few kilobytes of xz can contain any
+// number of frames.
 const maxFrames = 10 * 60 * Rate
 
 // File is a capture in a file. It is not safe for concurrent use.
@@ -29,7 +29,7 @@ type File struct {
 
 var xzMagic = []byte("\xfd7zXZ\x00")
 
-// Open opens a capture, plain or compressed with xz, which its first bytes tell.
+// Open opens a capture, plain or compressed with xz, as its first bytes show.
 func Open(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -42,9 +42,9 @@ func Open(path string) (*File, error) {
 	return &File{file: file, in: in, most: maxFrames}, nil
 }
 
-// unpacked takes the compression off, if there is one. What it reads is bounded by who reads it;
-// the dictionary is what the file says, at most 4 GiB of address space of which no more is touched
-// than is read.
+// unpacked decompresses the file if it is compressed. The reader of the frames limits the read
+// bytes. The file chooses the size of the dictionary, at most 4 GiB of address space, of which
+// only the used part takes memory.
 func unpacked(file io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(file, 1<<16)
 	if head, _ := in.Peek(len(xzMagic)); !bytes.Equal(head, xzMagic) {
@@ -53,7 +53,7 @@ func unpacked(file io.Reader) (io.Reader, error) {
 	return xz.NewReader(in)
 }
 
-// Next implements Source. Every field has been checked; after an error the file is of no use.
+// Next implements Source. Every field is checked; after an error the file is unusable.
 func (f *File) Next(to *Frame) error {
 	switch n, err := io.ReadFull(f.in, f.frame[:]); {
 	case err == io.EOF && f.read > 0:

@@ -13,7 +13,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// pack is the reverse of unpack.
+// pack is the inverse of unpack.
 func pack(f *Frame) []byte {
 	var b []byte
 	for _, c := range f {
@@ -84,7 +84,7 @@ func TestACaptureIsReadPlainAndCompressed(t *testing.T) {
 	}
 }
 
-func TestABadCaptureIsRefusedWithItsFault(t *testing.T) {
+func TestAnInvalidCaptureIsRefusedWithItsFault(t *testing.T) {
 	good := pack(new(Frame))
 	with := func(cube, field int, v int32) []byte {
 		b := append(bytes.Clone(good), good...)
@@ -123,11 +123,11 @@ func TestABadCaptureIsRefusedWithItsFault(t *testing.T) {
 		}
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "nothing")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
-// A few kilobytes of xz hold as many frames as one likes.
+// A few kilobytes of xz can contain any number of frames.
 func TestACaptureIsBounded(t *testing.T) {
 	f, err := openBytes(t, compressed(t, make([]byte, 12*frameBytes)))
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/netloop/netloop/internal/testing/rigid"
 )
 
-// The scene: a player's cube falls beside a field of small ones, and is then driven about in it.
-// For some seconds at a time it draws those that are near, so that they tumble along and over each
-// other, and then lets them fall and come to rest. The numbers are chosen for as many cubes to
-// move, as far, as in captures: see docs/PERFORMANCE.md.
+// The scene: a player's cube falls beside a field of small ones and is then driven about in it.
+// For some seconds at a time it attracts near cubes, which tumble along and over each other, and
+// then releases them. The constants give as many moving cubes, and as much motion, as in
+// captures: see docs/PERFORMANCE.md.
 const (
 	fieldSide  = 30
 	smallSide  = 0.4
@@ -21,34 +21,34 @@ const (
 	playerFar  = 14 // metres from the middle at which the player turns back
 
 	drawFar    = 6   // metres from the player
-	drawHeight = 2.2 // metres above the ground to which cubes are drawn
+	drawHeight = 2.2 // metres above the ground to which cubes are attracted
 	drawForce  = 25  // m/s²
 
-	driveForce  = 0.05 // part of what lacks to the wanted speed that a step adds
-	driveTorque = 0.04 // and of the spin of a wheel of that speed
+	driveForce  = 0.05 // fraction of the missing speed that a step adds
+	driveTorque = 0.04 // the same for the spin of a wheel of that speed
 )
 
-// The field whose figures are nearest to those of the capture by which the scene was chosen, and as
-// many frames as it has.
+// The seed whose field is nearest to the reference capture in all figures, and the length of that
+// capture.
 const (
 	DefaultSeed   = 2
 	DefaultFrames = 2838
 )
 
-// Field is the scene, simulated. It belongs to one goroutine.
+// Field is the simulated scene. It belongs to one goroutine.
 type Field struct {
 	world  rigid.World
 	random *rand.Rand
 	frame  Frame
-	left   int // frames
+	left   int // remaining frames
 
-	goal  rigid.Vec // the speed that the player tries to have
+	goal  rigid.Vec // the player's wanted speed
 	until int       // steps until the next goal
 	draws bool
-	turns int // steps until it begins or stops to draw
+	turns int // steps until it starts or stops attracting
 }
 
-// NewField makes a source of so many frames. The same seed makes the same frames, on every machine.
+// NewField returns a source of so many frames. A seed gives the same frames on every machine.
 func NewField(seed uint64, frames int) *Field {
 	f := &Field{random: rand.New(rand.NewPCG(seed, Count)), left: frames}
 	f.world.Bodies = make([]rigid.Body, 0, Count)
@@ -63,7 +63,7 @@ func NewField(seed uint64, frames int) *Field {
 	return f
 }
 
-// Next implements Source. The first frame is the scene before anything has moved.
+// Next implements Source. The first frame is the scene before any motion.
 func (f *Field) Next(to *Frame) error {
 	if f.left == 0 {
 		return io.EOF
@@ -80,12 +80,12 @@ func (f *Field) Next(to *Frame) error {
 	return nil
 }
 
-// drive pushes the player's cube and rolls it towards its goal, and draws the others or not.
+// drive pushes the player's cube, rolls it towards its goal, and attracts the others or not.
 func (f *Field) drive() {
 	p := &f.world.Bodies[0]
 	if f.until--; f.until < 0 {
 		f.until = 15 + f.random.IntN(120)
-		f.goal = f.someGoal(p.Pos)
+		f.goal = f.randomGoal(p.Pos)
 	}
 	if f.turns--; f.turns < 0 {
 		if f.draws = !f.draws; f.draws {
@@ -103,10 +103,10 @@ func (f *Field) drive() {
 	p.Push(force, torque)
 }
 
-// someGoal is a speed in some direction, inwards if the player is far outside, or at times no
-// speed.
-func (f *Field) someGoal(at rigid.Vec) rigid.Vec {
-	// metres per second; the conversion keeps product and sum apart
+// randomGoal returns a random speed and direction, inwards if the player is far outside, or at
+// times zero.
+func (f *Field) randomGoal(at rigid.Vec) rigid.Vec {
+	// metres per second; the conversion keeps product and sum separate
 	speed := 2.5 + float64(5*f.random.Float64())
 	to := rigid.Vec{X: f.random.Float64()*2 - 1, Y: f.random.Float64()*2 - 1}
 	switch {
@@ -118,7 +118,7 @@ func (f *Field) someGoal(at rigid.Vec) rigid.Vec {
 	return to.Scale(speed / to.Length())
 }
 
-// draw pulls the small cubes that are near to a place.
+// draw attracts the small cubes near a position.
 func (f *Field) draw(to rigid.Vec) {
 	for i := range f.world.Bodies[1:] {
 		b := &f.world.Bodies[1+i]

@@ -10,9 +10,9 @@ import (
 )
 
 // The short form of `make cubes`: every frame through server and client. The field is the same on
-// every machine, so a hash says whether it still is the one of which docs/PERFORMANCE.md has the
-// figures.
-func TestTheFieldIsDecodedExactlyAndTheSameEverywhere(t *testing.T) {
+// every machine; the hash detects a change of the field behind the figures in
+// docs/PERFORMANCE.md.
+func TestTheFieldIsDeterministicAndDecodedExactly(t *testing.T) {
 	const frames, want = 420, 0x9cb318933b2365ed
 	h := fnv.New64a()
 	for src := NewField(DefaultSeed, frames); ; {
@@ -35,16 +35,17 @@ func TestTheFieldIsDecodedExactlyAndTheSameEverywhere(t *testing.T) {
 	noLargerThanTheBitPacker(t, r)
 }
 
-// noLargerThanTheBitPacker: what any game gets is not larger than what was written for these cubes.
+// noLargerThanTheBitPacker checks that the general coder is not larger than one written for these
+// cubes.
 func noLargerThanTheBitPacker(t *testing.T, r *Report) {
 	t.Helper()
-	ours, theirs := r.Kbits(size(r, "default")), r.Kbits(size(r, "fiedler"))
-	if t.Logf("%.1f kbit/s, the bit packer %.1f", ours, theirs); ours > theirs {
-		t.Errorf("%.1f kbit/s, want at most the %.1f of the bit packer", ours, theirs)
+	netloopSize, bitPacker := r.Kbits(size(r, "default")), r.Kbits(size(r, "fiedler"))
+	if t.Logf("%.1f kbit/s, the bit packer %.1f", netloopSize, bitPacker); netloopSize > bitPacker {
+		t.Errorf("%.1f kbit/s, want at most the %.1f of the bit packer", netloopSize, bitPacker)
 	}
 }
 
-func TestSeedsMakeFields(t *testing.T) {
+func TestOtherSeedsGiveOtherFields(t *testing.T) {
 	var frames [2]Frame
 	for seed := range frames {
 		f := NewField(uint64(seed), 200)
@@ -59,10 +60,10 @@ func TestSeedsMakeFields(t *testing.T) {
 	}
 }
 
-// A whole field resembles the capture by which it was chosen, in the share of cubes that change and
-// in what others' coders take: of that capture 0.113, and 543, 421 and 286 kbit/s. On a machine
-// with nothing else to do a frame takes no more than 300 µs.
-func TestAFieldIsLikeACapture(t *testing.T) {
+// A whole field resembles the reference capture, in the fraction of changed cubes and in the
+// sizes of others' coders: 0.113, and 543, 421 and 286 kbit/s for the capture. On an idle machine
+// a frame takes at most 300 µs.
+func TestAFieldResemblesACapture(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it simulates 47 s of 901 cubes: NETLOOP_VERIFY=1 runs it")
 	}

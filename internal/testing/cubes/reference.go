@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// coder is one that is known from elsewhere, as far as its size goes: how many bits it takes for a
-// frame, given the one that was acknowledged and the one that was acknowledged Delay frames before.
+// coder is the size of a published coder: the bits of a frame, given the acknowledged frame and
+// the one acknowledged Delay frames before.
 type coder struct {
 	name string
 	bits func(now, base, before *Frame) int
@@ -21,14 +21,14 @@ var coders = []coder{
 }
 
 const (
-	// Position and rotation as float32 and the flag.
+	// Position and rotation as float32, and the flag.
 	rawBits = 3*32 + 4*32 + 1
-	// The smallest three, the position as the article bounds it, and the flag.
+	// The smallest three, the position with the ranges of the article, and the flag.
 	quantisedBits = smallestBits + 18 + 18 + 14 + 1
 	smallestBits  = 2 + 3*9
 )
 
-// absoluteBits takes a bit per cube that says whether it has changed, and then all of it.
+// absoluteBits takes a bit per cube for a change, and then the whole cube.
 func absoluteBits(now, base, _ *Frame) int {
 	n := Count
 	for i := range now {
@@ -39,8 +39,8 @@ func absoluteBits(now, base, _ *Frame) int {
 	return n
 }
 
-// varintBits takes a bit per cube, a byte that says which fields have changed, flag included, and
-// for each of these a zigzag varint of the difference.
+// varintBits takes a bit per cube, a byte with the changed fields, including the flag, and for
+// each of these a zigzag varint of the difference.
 func varintBits(now, base, _ *Frame) int {
 	n := Count
 	for i := range now {
@@ -66,8 +66,9 @@ func varint(now, base int32) int {
 func zigzag(d int32) uint32 { return uint32(d<<1 ^ d>>31) }
 
 // fiedlerBits is the bit packer of Fiedler's challenge of 2015: the changed cubes by the steps
-// between their indices, positions against an estimate, the smallest three against the baseline,
-// both in three sizes. The format is public; this counts its bits and is no copy of its code.
+// between their indices, positions against an estimate, and the smallest three against the
+// baseline, both in three sizes. The format is public; this function counts its bits and is no
+// copy of its code.
 func fiedlerBits(now, base, before *Frame) int {
 	changed, indices, cubes, last := 0, 0, 0, -1
 	for i := range now {
@@ -89,7 +90,7 @@ func fiedlerBits(now, base, before *Frame) int {
 	return 1 + Count + cubes
 }
 
-// indexBits is a prefix and as many bits as the steps of that size need.
+// indexBits takes a prefix and the bits of the steps of that size.
 func indexBits(step int) int {
 	switch {
 	case step == 1:
@@ -109,8 +110,8 @@ func indexBits(step int) int {
 	}
 }
 
-// estimatedBits is for the position: after as much movement again as there was up to the baseline,
-// less some drag, and downwards some more, but not into the ground.
+// estimatedBits is for the position. The estimate continues the movement up to the baseline,
+// minus drag and gravity, but not into the ground.
 func estimatedBits(now, base, before *Cube) int {
 	if now.Position == base.Position {
 		return 0
@@ -150,8 +151,8 @@ func rotationBits(now, base *Cube) int {
 	}
 }
 
-// sizedBits takes for each number the least of three sizes that it fits; a larger size begins where
-// the smaller one ends.
+// sizedBits takes for each number the smallest of three sizes that it fits; a larger size starts
+// at the end of the smaller one.
 func sizedBits(d [3]uint32, small, medium, large int) (n int) {
 	for _, v := range d {
 		switch {

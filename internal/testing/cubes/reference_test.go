@@ -2,8 +2,8 @@ package cubes
 
 import "testing"
 
-// What the other coders take for one change, counted by hand from their formats.
-func TestOtherCodersTakeTheirBits(t *testing.T) {
+// The sizes of one change in the other coders, counted by hand from their formats.
+func TestSizesOfTheOtherCoders(t *testing.T) {
 	still := new(Frame)
 	for i := range still {
 		still[i] = Cube{Smallest: [3]int32{100, 100, 100}, Position: [3]int32{1000, 1000, 105}}
@@ -16,7 +16,7 @@ func TestOtherCodersTakeTheirBits(t *testing.T) {
 		return &f
 	}
 	one := []int{5}
-	const listed = 1 + 8 + 10 // that it is a list, of how many, the first index
+	const listed = 1 + 8 + 10 // a list flag, its length, the first index
 	for _, c := range []struct {
 		name                      string
 		now                       *Frame
@@ -41,8 +41,8 @@ func TestOtherCodersTakeTheirBits(t *testing.T) {
 	}
 }
 
-// With many changes a bit for each cube is less than a list.
-func TestManyIndicesAreBits(t *testing.T) {
+// With many changes a bit per cube is shorter than a list.
+func TestManyIndicesAreEncodedAsBits(t *testing.T) {
 	var base, now Frame
 	for i := range base {
 		base[i].Position[2] = 105
@@ -54,7 +54,7 @@ func TestManyIndicesAreBits(t *testing.T) {
 	}
 }
 
-// The estimate moves on with what moved, minus drag and gravity, and stops at the ground.
+// The estimate continues the last movement, minus drag and gravity, and stops at the ground.
 func TestTheEstimateFollowsTheMovement(t *testing.T) {
 	before := &Cube{Position: [3]int32{0, 0, 500}}
 	base := &Cube{Position: [3]int32{100, -100, 400}}

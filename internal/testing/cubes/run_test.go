@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// wander yields cubes of which some make random steps, and every value of a field comes up.
+// wander yields cubes of which some make random steps. Every value of a field occurs.
 type wander struct {
 	random *rand.Rand
 	left   int
@@ -23,7 +23,7 @@ func newWander(frames int) *wander {
 	return w
 }
 
-// scatter gives the cube any values.
+// scatter sets random values of the cube.
 func (w *wander) scatter(c *Cube) {
 	c.Largest = w.random.Int32N(4)
 	for i := range 3 {
@@ -74,16 +74,16 @@ func TestEveryFrameIsDecodedExactly(t *testing.T) {
 	if r.Frames != 300 || r.ChangedShare() < 0.5 || r.ChangedShare() > 0.7 {
 		t.Errorf("%d frames, %.2f of the cubes change", r.Frames, r.ChangedShare())
 	}
-	ours, absolute := size(r, "default"), size(r, "absolute")
+	netloopSize, absolute := size(r, "default"), size(r, "absolute")
 	if r.Packets < 3*r.Frames/2 {
-		t.Errorf("%d packets carried %d frames; more must change, so that most need two", r.Packets, r.Frames)
+		t.Errorf("%d packets for %d frames; most frames must need two", r.Packets, r.Frames)
 	}
-	if ours.Bytes == 0 || ours.Bytes > absolute.Bytes {
-		t.Errorf("the records take %.0f kbit/s, with whole cubes %.0f", r.Kbits(ours), r.Kbits(absolute))
+	if netloopSize.Bytes == 0 || netloopSize.Bytes > absolute.Bytes {
+		t.Errorf("the records take %.0f kbit/s, with whole cubes %.0f", r.Kbits(netloopSize), r.Kbits(absolute))
 	}
 }
 
-func TestAllThatWasLostComesLater(t *testing.T) {
+func TestLostChangesArriveLater(t *testing.T) {
 	r, err := Run(newWander(300), Options{Loss: 0.2, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestAllThatWasLostComesLater(t *testing.T) {
 	}
 }
 
-// wrong yields a frame in which a cube is where none can be.
+// wrong yields a frame with an invalid position of a cube.
 type wrong struct{ *wander }
 
 func (w wrong) Next(to *Frame) error {
@@ -102,12 +102,12 @@ func (w wrong) Next(to *Frame) error {
 	return err
 }
 
-func TestARunFailsWhereItMust(t *testing.T) {
+func TestARunFailsOnInvalidInput(t *testing.T) {
 	for _, c := range []struct {
 		src  Source
 		want string
 	}{
-		{wrong{newWander(10)}, "frame 0: cube 5 is"},
+		{wrong{newWander(10)}, "frame 0: the client has"},
 		{newWander(Delay), "6 frames, of which the first 6 do not count"},
 	} {
 		if _, err := Run(c.src, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -10,18 +10,18 @@ import (
 	"github.com/netloop/netloop/internal/testing/nodetest"
 )
 
-// scriptFigures are what clients/ts/test/crowd.ts prints.
+// scriptFigures are the figures printed by clients/ts/test/crowd.ts.
 type scriptFigures struct {
 	Frames, Packets, Digests                 int
 	PacketP50, PacketP99, FrameP50, FrameP99 float64 // milliseconds
 	GarbagePerPacket, Growth                 float64 // bytes
 }
 
-// record writes what a client has received of a crowd that rolls, which is the hardest, with a
-// snapshot in each tick and acknowledgements that come three ticks later.
+// record writes the packets of a client with rolling cubes, the most expensive motion, with a
+// snapshot in each tick and acknowledgements three ticks later.
 func record(tb testing.TB, ticks int) (path string) {
 	tb.Helper()
-	c := newCrowd(tb, 2, true, far)
+	c := newMovingCubes(tb, 2, true, far)
 	var all []byte
 	for i := range ticks {
 		if i%100 == 0 {
@@ -39,11 +39,12 @@ func record(tb testing.TB, ticks int) (path string) {
 	return path
 }
 
-// playScript lets the reader in TypeScript play a crowd in Node.
+// playScript lets the TypeScript reader play them in Node.
 func playScript(tb testing.TB, ticks int) (f scriptFigures) {
 	tb.Helper()
 	script := nodetest.Bundle(tb, "test/crowd.ts")
-	// With one thread code is compiled when it is warm, and not when another thread gets to it.
+	// With one thread, code is compiled when it is hot, and not at a time that depends on another
+	// thread.
 	out := nodetest.Node(tb, "--expose-gc", "--single-threaded", "--max-semi-space-size=512", script, record(tb, ticks))
 	if err := json.Unmarshal([]byte(out), &f); err != nil {
 		tb.Fatalf("%v: %s", err, out)
@@ -51,24 +52,24 @@ func playScript(tb testing.TB, ticks int) (f scriptFigures) {
 	return f
 }
 
-// A page that plays has no breaks for its garbage: packets make next to none, and nothing stays. It
-// was nine times as much while each number that was read could become an object.
-func TestTypeScriptReaderMakesNoGarbage(t *testing.T) {
+// A page has no garbage collection pauses: packets allocate almost no memory, and none is
+// retained. It was nine times as much while each read number could become an object.
+func TestTheTypeScriptReaderAllocatesLittle(t *testing.T) {
 	f := playScript(t, 300)
 	t.Logf("%+v", f)
 	if f.Digests < 2 {
 		t.Errorf("%d digests agree", f.Digests)
 	}
 	if f.GarbagePerPacket > 3000 || f.Growth > 512<<10 {
-		t.Errorf("a packet makes %.0f bytes of garbage, and %.0f stay", f.GarbagePerPacket, f.Growth)
+		t.Errorf("a packet allocates %.0f bytes, of which %.0f are retained", f.GarbagePerPacket, f.Growth)
 	}
 }
 
-// BenchmarkTypeScriptReader prints what 250 rolling cubes cost a page at 60 snapshots a second, in
-// a minute of play.
+// BenchmarkTypeScriptReader prints the cost of 250 rolling cubes for a page at 60 snapshots a
+// second, over a minute.
 func BenchmarkTypeScriptReader(b *testing.B) {
 	f := playScript(b, 3600)
-	b.ReportMetric(0, "ns/op") // Node has measured the rest.
+	b.ReportMetric(0, "ns/op") // Node has measured it.
 	b.ReportMetric(f.PacketP50, "ms/packet-p50")
 	b.ReportMetric(f.PacketP99, "ms/packet-p99")
 	b.ReportMetric(f.FrameP50, "ms/frame-p50")
@@ -78,8 +79,8 @@ func BenchmarkTypeScriptReader(b *testing.B) {
 	b.ReportMetric(float64(f.Packets)/float64(f.Frames), "packets/frame")
 }
 
-// BenchmarkTypeScriptReaderInChromium prints what they cost a page of a real browser that draws 60
-// frames a second, and nothing else: a minute of play.
+// BenchmarkTypeScriptReaderInChromium prints the cost for a page of a real browser that only
+// draws 60 frames a second, over a minute.
 func BenchmarkTypeScriptReaderInChromium(b *testing.B) {
 	nodetest.Tool(b, "playwright-core")
 	out := nodetest.RunIn(b, "internal/browser", "node", "crowd.mjs", nodetest.Bundle(b, "test/crowdpage.ts"), record(b, 3720))

@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// Example returns an example of a page: the bytes of the block behind the line "<!-- golden: name
-// -->". It is hexadecimal, and what follows a # is a comment. Lines that begin with "bits" hold
-// bits in the order of the stream; together they are bytes, lowest bit first, of which the last is
-// filled with zeros.
+// Example returns the bytes of the block after the line "<!-- golden: name -->" of a page. The
+// block is hexadecimal, with comments after #. Lines that begin with "bits" contain bits in the
+// order of the stream; together they form bytes, lowest bit first, and zeros fill the last one.
 func Example(tb testing.TB, page, name string) []byte {
 	tb.Helper()
 	var out []byte
@@ -45,7 +44,7 @@ func Example(tb testing.TB, page, name string) []byte {
 	return out
 }
 
-// Text returns the block behind the line "<!-- golden: name -->" of a page as it is.
+// Text returns the block after the line "<!-- golden: name -->" of a page unchanged.
 func Text(tb testing.TB, page, name string) string {
 	tb.Helper()
 	b, err := os.ReadFile(page)

@@ -1,9 +1,9 @@
-// Package golden compares what a test has made with a file that is committed. A test that
-// imports it has the flag -rewrite, which writes the file anew:
+// Package golden compares results of a test with a committed file. A test that imports it has the
+// flag -rewrite, which rewrites the file:
 //
 //	go test ./internal/metrics -rewrite
 //
-// It is for tests alone.
+// It is for tests only.
 package golden
 
 import (
@@ -17,8 +17,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// Check fails the test if the file at path does not hold got. With -rewrite it writes it,
-// so that git shows what has changed.
+// Check fails the test if the file at path differs from got. With -rewrite it writes the file, so
+// git shows the difference.
 func Check(tb testing.TB, path, got string) {
 	tb.Helper()
 	if *rewrite {
@@ -32,11 +32,11 @@ func Check(tb testing.TB, path, got string) {
 		tb.Fatalf("%v: a new file is made by go test -rewrite", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		tb.Errorf("%s differs (-want +got); if that is meant, run go test -rewrite in this package:\n%s", path, diff)
+		tb.Errorf("%s differs (-want +got); if that is intended, run go test -rewrite in this package:\n%s", path, diff)
 	}
 }
 
-// CheckPart is Check for what a file holds between two marks; the rest of the file is a person's.
+// CheckPart is Check for the part of a file between two marks.
 func CheckPart(tb testing.TB, path, begin, end, got string) {
 	tb.Helper()
 	text, err := os.ReadFile(path)
@@ -46,7 +46,7 @@ func CheckPart(tb testing.TB, path, begin, end, got string) {
 	head, rest, begins := strings.Cut(string(text), begin)
 	_, tail, ends := strings.Cut(rest, end)
 	if !begins || !ends {
-		tb.Errorf("%s has no place for what is made: it stands between %q and %q", path, begin, end)
+		tb.Errorf("%s lacks the marks of the generated part: %q and %q", path, begin, end)
 		return
 	}
 	Check(tb, path, head+begin+got+end+tail)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fake notes what Check says instead of failing.
+// fake records the failures of Check.
 type fake struct {
 	testing.TB
 	said string
@@ -19,7 +19,7 @@ func (f *fake) Errorf(format string, a ...any) { f.said += format }
 
 func (f *fake) Fatalf(format string, a ...any) { f.said += format }
 
-func TestADifferenceIsSaidAndRewriteMakesIt(t *testing.T) {
+func TestCheckReportsADifferenceAndRewriteStoresIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file.txt")
 	defer func(was bool) { *rewrite = was }(*rewrite)
 	for _, step := range []struct {
@@ -42,11 +42,11 @@ func TestADifferenceIsSaidAndRewriteMakesIt(t *testing.T) {
 		}
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "two\n" {
-		t.Errorf("the file holds %q: %v", b, err)
+		t.Errorf("the file has %q: %v", b, err)
 	}
 }
 
-func TestAPartIsMadeAndTheRestStays(t *testing.T) {
+func TestCheckPartRewritesOnlyItsPart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(path, []byte("before[old]after"), 0o600); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestAPartIsMadeAndTheRestStays(t *testing.T) {
 	}{
 		{false, "[", "old", "", "before[old]after"},
 		{false, "[", "new", "differs", "before[old]after"},
-		{true, "{", "new", "no place", "before[old]after"},
+		{true, "{", "new", "lacks the marks", "before[old]after"},
 		{true, "[", "new", "", "before[new]after"},
 	} {
 		f := &fake{TB: t}
@@ -69,7 +69,7 @@ func TestAPartIsMadeAndTheRestStays(t *testing.T) {
 			t.Errorf("%+v: said %q", step, f.said)
 		}
 		if b, err := os.ReadFile(path); err != nil || string(b) != step.left {
-			t.Errorf("%+v: the file holds %q: %v", step, b, err)
+			t.Errorf("%+v: the file has %q: %v", step, b, err)
 		}
 	}
 }

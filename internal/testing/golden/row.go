@@ -32,18 +32,18 @@ func Row(tb testing.TB, page, begin string, bounds ...any) string {
 	return row
 }
 
-// rowOf finds a row with this beginning and any bounds.
+// rowOf matches a row with this beginning and any bounds.
 func rowOf(begin string) *regexp.Regexp {
 	parts := strings.Split("| "+begin, "%v")
 	for i := range parts {
 		parts[i] = regexp.QuoteMeta(parts[i])
 	}
 	last := len(parts) - 1
-	if last > 0 && parts[last] == "" { // Nothing follows the last bound but the rest of the row.
+	if last > 0 && parts[last] == "" { // The rest of the row follows the last bound.
 		parts[last] = `\b`
 	}
 	return regexp.MustCompile(`\n` + strings.Join(parts, boundOnAPage))
 }
 
-// boundOnAPage matches the results of Written.
+// boundOnAPage matches the output of Written.
 const boundOnAPage = `\d+(?: \d{3})*(?:\.\d+)?(?: (?:bytes|KiB|MiB|ns|µs|ms|min|h|s)\b)?`

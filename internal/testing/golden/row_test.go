@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestARowNamesTheBoundsOfTheCode(t *testing.T) {
+func TestRowComparesTheBoundsOfTheCode(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	text := "| of | at most |\n|---|---|\n| queue | 16 384 of 64 KiB, 50 ms each | dropped |\n"
 	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
@@ -27,11 +27,11 @@ func TestARowNamesTheBoundsOfTheCode(t *testing.T) {
 	}
 	f := &fake{TB: t}
 	if Row(f, page, "another queue | "); f.said == "" {
-		t.Error("a row that is not there holds")
+		t.Error("a missing row matches")
 	}
 }
 
-func TestRewritingPutsTheBoundsOfTheCodeIntoARow(t *testing.T) {
+func TestRewriteSetsTheBoundsOfARow(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	const before = "| of | at most |\n|---|---|\n| queue | 16 384 of 64 KiB, 5 each | dropped |\n| other | 16 384 of 64 KiB |\n"
 	if err := os.WriteFile(page, []byte(before), 0o600); err != nil {
@@ -40,7 +40,7 @@ func TestRewritingPutsTheBoundsOfTheCodeIntoARow(t *testing.T) {
 	f := &fake{TB: t}
 	Row(f, page, "queue | %v of %v, %v each", 7, Bytes(3<<20), 50*time.Millisecond)
 	if b, err := os.ReadFile(page); err != nil || string(b) != before || f.said == "" {
-		t.Errorf("without being asked it says %q and leaves %q: %v", f.said, b, err)
+		t.Errorf("without -rewrite it reports %q and the page is %q: %v", f.said, b, err)
 	}
 	defer func(was bool) { *rewrite = was }(*rewrite)
 	*rewrite = true
@@ -52,6 +52,6 @@ func TestRewritingPutsTheBoundsOfTheCodeIntoARow(t *testing.T) {
 	}
 	f = &fake{TB: t}
 	if Row(f, page, "queue | of %v", 1); f.said == "" {
-		t.Error("a row that says something else is taken for the one that is meant")
+		t.Error("a row with another text matches")
 	}
 }

@@ -1,5 +1,5 @@
-// Package nettest is what tests of carriers share: an owner of sessions that collects what arrives,
-// and waits for what a network brings when it likes. It is for tests alone.
+// Package nettest has helpers for tests of transports: an owner of sessions that collects
+// arrivals, and waits for network events. It is for tests only.
 package nettest
 
 import (
@@ -10,21 +10,21 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Patience bounds the waits of tests; nothing measures against it.
+// Patience limits the waits of tests; no test measures with it.
 const Patience = 20 * time.Second
 
-// Owner owns sessions. One goroutine has it.
+// Owner owns sessions. It belongs to one goroutine.
 type Owner struct {
 	Arrivals *transport.Inbox
-	Seen     []transport.Arrival // all that has arrived, as far as somebody has polled
+	Seen     []transport.Arrival // all arrivals that were polled
 }
 
-// NewOwner makes an owner whose arrivals are counted, unless stats are nil.
+// NewOwner makes an owner with counted arrivals, unless stats is nil.
 func NewOwner(stats *transport.Stats) *Owner {
 	return &Owner{Arrivals: transport.NewInbox(0, stats)}
 }
 
-// Poll takes what has arrived.
+// Poll collects new arrivals.
 func (o *Owner) Poll() { o.Seen = append(o.Seen, o.Arrivals.Swap(nil)...) }
 
 // Find polls until an arrival satisfies ok.
@@ -71,17 +71,17 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-end:
-			t.Fatal("waited in vain for ", what)
+			t.Fatal("timed out waiting for ", what)
 		}
 	}
 }
 
-// Hello is one of a client whose schema is that of every server under test.
+// Hello returns a client's hello with the schema of every server under test.
 func Hello() *netloopv1.Hello {
 	return &netloopv1.Hello{Protocol: transport.ProtocolVersion, Schema: "test"}
 }
 
-// Welcome is the answer to it.
+// Welcome returns the answer to it.
 func Welcome(id uint64) *netloopv1.Welcome {
 	return &netloopv1.Welcome{
 		Protocol: transport.ProtocolVersion, ClientId: id,

@@ -13,15 +13,15 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Wire is a connection of which the test is the other end. It is a carrier.Conn.
+// Wire is a connection with the test at the other end. It is a carrier.Conn.
 type Wire struct {
 	Addr   atomic.Pointer[net.UDPAddr]
 	Trip   atomic.Int64 // the round trip
 	Grams  chan []byte
-	Stream chan []byte        // an empty piece ends it, and nil breaks it off
-	Rest   []byte             // of the piece that is being read
-	Slow   time.Duration      // takes every write, every datagram and every close
-	Inside atomic.Int64       // how many of them are under way
+	Stream chan []byte        // an empty piece ends the stream, nil breaks it
+	Rest   []byte             // of the piece being read
+	Slow   time.Duration      // duration of every write, datagram and close
+	Inside atomic.Int64       // number of running ones
 	Cut    context.CancelFunc // ends the connection
 	ctx    context.Context
 
@@ -30,14 +30,14 @@ type Wire struct {
 	Sent     [][]byte
 	Ended    bool               // the stream, by CloseWrite
 	Closes   []transport.Closed // every call of Close
-	Deadline time.Time          // of what is read
-	Until    time.Time          // of what is written
+	Deadline time.Time          // of reads
+	Until    time.Time          // of writes
 	WroteBy  time.Time          // Until, at the last write
-	Fails    error              // of what is written and sent
-	Why      transport.Closed   // how the connection has ended by itself
+	Fails    error              // error of writes and datagrams
+	Why      transport.Closed   // the reason of an end by itself
 }
 
-// NewWire makes a connection from an address of another machine.
+// NewWire makes a connection from an address of another host.
 func NewWire() *Wire {
 	w := &Wire{Grams: make(chan []byte, 64), Stream: make(chan []byte, 64), Why: transport.Closed{Code: transport.CodeLost, Text: "torn"}}
 	w.ctx, w.Cut = context.WithCancel(context.Background())
@@ -45,10 +45,10 @@ func NewWire() *Wire {
 	return w
 }
 
-// ErrGone is the error of a wire that has been cut.
+// ErrGone is the error of a wire that was cut.
 var ErrGone = errors.New("the wire has ended")
 
-// next waits for a piece of the stream, unless there is one.
+// next waits for a piece of the stream, if there is none.
 func (w *Wire) next() error {
 	if len(w.Rest) > 0 {
 		return nil
@@ -90,7 +90,7 @@ func (w *Wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// takes lets something take its time.
+// takes waits for Slow.
 func (w *Wire) takes() {
 	w.Inside.Add(1)
 	time.Sleep(w.Slow)
@@ -183,12 +183,13 @@ func (w *Wire) Close(code transport.Code, text string) {
 	w.takes()
 }
 
-// Merged is a wire on which one goroutine reads both, as on a socket. It is a carrier.Merged.
+// Merged is a wire on which one goroutine reads stream and datagrams, as on a socket. It is a
+// carrier.Merged.
 type Merged struct {
 	*Wire
-	Broken error // of a datagram that was announced
+	Broken error // of an announced datagram
 
-	gram []byte // that was announced
+	gram []byte // announced
 }
 
 // Next implements carrier.Merged.

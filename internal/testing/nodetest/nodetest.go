@@ -1,5 +1,5 @@
-// Package nodetest runs the TypeScript of clients/ts in Node. It is for tests: those of the client
-// itself, and those of the server that compare it with the reader of state in TypeScript.
+// Package nodetest runs the TypeScript of clients/ts in Node, for tests of the client and for
+// tests that compare the server with the TypeScript reader of state.
 package nodetest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Root is the folder of the repository.
+// Root returns the folder of the repository.
 func Root(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.Getwd()
@@ -29,8 +29,8 @@ func Root(tb testing.TB) string {
 	}
 }
 
-// Tool is a program that npm has installed. Where it is not, or where Node is not, the test is
-// skipped: Go alone builds netloop, and make installs what is missing.
+// Tool returns the path of a program installed by npm. Without it, or without Node, the test is
+// skipped: Go alone builds netloop, and make installs the modules.
 func Tool(tb testing.TB, name string) string {
 	tb.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
@@ -43,7 +43,7 @@ func Tool(tb testing.TB, name string) string {
 	return path
 }
 
-// Bundle makes one file of a TypeScript file of clients/ts and of what that imports.
+// Bundle bundles a TypeScript file of clients/ts with its imports.
 func Bundle(tb testing.TB, entry string) string {
 	tb.Helper()
 	out := filepath.Join(tb.TempDir(), strings.TrimSuffix(filepath.Base(entry), ".ts")+".mjs")
@@ -52,7 +52,7 @@ func Bundle(tb testing.TB, entry string) string {
 	return out
 }
 
-// Node runs a bundled file, and fails the test if that fails. It returns what was printed.
+// Node runs a bundled file, and fails the test if it fails. It returns the output.
 func Node(tb testing.TB, args ...string) string {
 	tb.Helper()
 	return Run(tb, "node", args...)
@@ -64,8 +64,8 @@ func Run(tb testing.TB, name string, args ...string) string {
 	return RunIn(tb, "clients/ts", name, args...)
 }
 
-// RunIn runs a command in a folder of the repository, and fails the test if that fails. It returns
-// what was printed.
+// RunIn runs a command in a folder of the repository, and fails the test if it fails. It returns
+// the output.
 func RunIn(tb testing.TB, dir, name string, args ...string) string {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), name, args...) //nolint:gosec // Tests name it.

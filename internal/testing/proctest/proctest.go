@@ -1,5 +1,5 @@
-// Package proctest is for tests that start programs of their own beside what they measure, and
-// count what a thread has had of a core.
+// Package proctest is for tests that start separate programs beside a measurement, and measure
+// the CPU time of a thread.
 package proctest
 
 import (
@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// Command returns a test of a test's program as a program of its own, at the lowest priority where
-// there is the program nice: its own work shall not be what the others wait for.
+// Command returns a test of a test binary as a separate program, at the lowest priority if the
+// program nice exists: its work must not delay the measured one.
 func Command(t *testing.T, program, test string) *exec.Cmd {
 	t.Helper()
 	args := []string{program, "-test.run", "^" + test + "$", "-test.v"}
 	if _, err := exec.LookPath("nice"); err == nil {
 		args = append([]string{"nice", "-n", "19"}, args...)
 	}
-	// The program ends in order, when its input does.
+	// The program ends by itself at the end of its input.
 	return exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
 }
 
-// Start starts a program that ends when its input does. Calling stop ends it, and returns what it
-// has said behind a word, to the end of that line.
+// Start starts a program that ends with its input. stop ends it, and returns the rest of the
+// output line after word.
 func Start(t *testing.T, cmd *exec.Cmd, word string) (stop func() string) {
 	t.Helper()
 	stdin, err := cmd.StdinPipe()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEcho is the program that is started.
+// TestEcho is the started program.
 func TestEcho(t *testing.T) {
 	if os.Getenv("NETLOOP_ECHO") == "" {
 		t.Skip("TestAProgramEndsWithItsInput starts it")
@@ -16,7 +16,7 @@ func TestEcho(t *testing.T) {
 	fmt.Printf("before\nSAID %q %v and more\nafter\n", said, err)
 }
 
-// A program that was started ends with its input, and what it said behind the word is returned.
+// A started program ends with its input, and its output after the word is returned.
 func TestAProgramEndsWithItsInput(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -25,6 +25,6 @@ func TestAProgramEndsWithItsInput(t *testing.T) {
 	cmd := Command(t, self, "TestEcho")
 	cmd.Env = append(os.Environ(), "NETLOOP_ECHO=1")
 	if said := Start(t, cmd, "SAID ")(); said != `"" <nil> and more` {
-		t.Errorf("the program said %q", said)
+		t.Errorf("the program printed %q", said)
 	}
 }

@@ -57,7 +57,7 @@ func zigzag(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }
 type bitReader struct {
 	bits   []bool
 	at     int
-	trends int // how many leaves were moving, for whoever asks whether a test has come this far
+	trends int // number of moving leaves, for tests of coverage
 }
 
 func newBitReader(b []byte, padding int) *bitReader {

@@ -1,11 +1,11 @@
 package refdecoder
 
-// Cut shortens a packet so that it ends behind some of its records, at most n, all of which are
-// sound by themselves. With random bits behind a sound header it makes packets that nobody would
-// write and that still come far. It returns nil if not even one record is sound.
+// Cut shortens a packet to at most n of its records, all of them valid. With random bits after a
+// valid header it makes unusual packets of which many records are valid. It returns nil if no
+// record is valid.
 func (r *Reader) Cut(packet []byte, n int) (cut []byte) {
 	var err error
-	size := 0 // bits of the sound records
+	size := 0 // bits of the valid records
 	head := 0 // bytes before them
 	func() {
 		defer caught(&err)

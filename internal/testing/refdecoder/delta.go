@@ -9,7 +9,7 @@ import (
 
 // Deltas.
 
-// difference says what a delta leads from.
+// difference has the versions that a delta starts from.
 type difference struct {
 	base    *Version
 	older   *Version // nil if there is none
@@ -19,7 +19,7 @@ type difference struct {
 	ahead   uint64 // and from base to version
 }
 
-// difference reads a delta and returns the version that it leads to.
+// difference reads a delta and returns the new version.
 func (r *bitReader) difference(c *Class, d *difference) *Version {
 	v := &Version{Tick: d.version, Owner: d.base.Owner, Fields: slices.Clone(d.base.Fields)}
 	moving := make([]bool, 1+len(c.Leaves)) // leaf 0 is the owner
@@ -86,13 +86,13 @@ func (r *bitReader) mask(n int) (mask []bool) {
 	return mask
 }
 
-// past is what a leaf was; older and oldest are nil unless it is moving.
+// past has the earlier values of a leaf; older and oldest are nil unless it is moving.
 type past struct {
 	base          Value
 	older, oldest *Value
 }
 
-// moving tells whether leaf i of the class is.
+// moving reports whether leaf i of the class is moving.
 func (d *difference) moving(l *Leaf, i int) bool {
 	base, older := d.base.Fields[i].Number, d.older.Fields[i].Number
 	if base == older && d.oldest != nil && l.stepped() {
@@ -101,7 +101,7 @@ func (d *difference) moving(l *Leaf, i int) bool {
 	return l.moving(older, base)
 }
 
-// moving tells whether the leaf has a trend from older to base.
+// moving reports whether the leaf has a trend from older to base.
 func (l *Leaf) moving(older, base uint64) bool {
 	switch {
 	case older == base:
@@ -161,7 +161,7 @@ func (r *bitReader) leaf(l *Leaf, d *difference, was past, run *run) Value {
 	return v
 }
 
-// line is the place of a number on its line.
+// line is the position of a number on its line.
 func (l *Leaf) line(n uint64) int64 {
 	switch {
 	case l.float() && l.Kind == kindFloat32:
@@ -177,7 +177,7 @@ func (l *Leaf) line(n uint64) int64 {
 	return int64(n)
 }
 
-// unline is the inverse of line. A place where no number lies is a value that no field holds.
+// unline is the inverse of line. A position without a number becomes a value that no field has.
 func (l *Leaf) unline(at int64) uint64 {
 	switch {
 	case l.float() && l.Kind == kindFloat32:
@@ -195,7 +195,7 @@ func (l *Leaf) unline(at int64) uint64 {
 	return uint64(at)
 }
 
-// expected is where on its line a number is expected, and how sure that is.
+// expected is the expected position of a number on its line, and its certainty.
 type expected struct {
 	at     int64
 	moving bool
@@ -220,7 +220,7 @@ func (l *Leaf) expected(d *difference, was past) expected {
 	return e
 }
 
-// expected is where a whole number is expected that was at these places.
+// expected is the expected position of a whole number with these earlier positions.
 func (d *difference) expected(base, older int64, oldest *int64) expected {
 	by := base - older
 	s := shift(by, d.ahead, d.span)
@@ -249,7 +249,7 @@ func (d *difference) expected(base, older int64, oldest *int64) expected {
 	return e
 }
 
-// expectedFloat is where a float is expected.
+// expectedFloat is the expected position of a float.
 func (l *Leaf) expectedFloat(d *difference, was past) expected {
 	b, o := l.Float(was.base), l.Float(*was.older)
 	start := l.line(was.base.Number)
@@ -307,12 +307,12 @@ func shift(by int64, ahead, span uint64) int64 {
 	return n.Int64()
 }
 
-// run are the numbers of bits of the distances of neighbouring leaves of one kind and step.
+// run has the numbers of bits of the distances of neighbouring leaves of one kind and step.
 type run []int
 
 func sameRun(a, b *Leaf) bool { return a.Kind == b.Kind && a.Num == b.Num && a.Den == b.Den }
 
-// distance reads a distance from where a number is expected.
+// distance reads a distance from an expected position.
 func (r *bitReader) distance(past *run, d *difference, e expected) int64 {
 	f := 0
 	if d.span > 0 && !e.bent {

@@ -2,20 +2,20 @@ package refdecoder
 
 import "encoding/binary"
 
-// Digest compares what the reader shows with what the server says.
+// Digest is the result of comparing the reader's objects with the server's digest.
 type Digest int
 
 // The results of a comparison.
 const (
-	Unknown Digest = iota // there was no digest, or it said nothing
+	Unknown Digest = iota // no digest, or an undecided one
 	Equal
 	Unequal
 )
 
-// Sum is the digest of everything that is shown.
+// Sum is the digest of all objects.
 func (r *Reader) Sum() uint64 { return r.digest() }
 
-// digest is that of everything that is shown.
+// digest is the digest of all objects.
 func (r *Reader) digest() uint64 {
 	var all []byte
 	for _, o := range r.Objects() {
@@ -26,7 +26,7 @@ func (r *Reader) digest() uint64 {
 	return hash(all)
 }
 
-// hashed are the bytes of which the value of one object is made.
+// hashed returns the bytes whose hash is the value of one object.
 func (o *Object) hashed(c *Class) []byte {
 	b := binary.AppendUvarint(nil, uint64(o.Class))
 	if o.Mask != nil {

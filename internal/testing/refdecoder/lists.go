@@ -15,7 +15,7 @@ func (r *byteReader) list(l *Leaf) (v Value) {
 	return v
 }
 
-// checkKeys refuses keys of a map or set that do not rise.
+// checkKeys refuses keys of a map or set that do not ascend.
 func (l *Leaf) checkKeys(v Value) {
 	if l.Kind != kindMap {
 		return
@@ -37,7 +37,7 @@ func (l *Leaf) compareKeys(a, b Value) int {
 	return cmp.Compare(a.Number, b.Number)
 }
 
-// listDifference reads what leads from the elements of base to the new ones.
+// listDifference reads the edits of a list, and returns the new elements.
 func (r *byteReader) listDifference(l *Leaf, base Value) (v Value) {
 	old := base.Elements
 	next := func(n uint64) [][]Value {
@@ -121,7 +121,7 @@ func (r *byteReader) difference(l *Leaf, old Value) Value {
 	return r.value(l)
 }
 
-// isNumber tells whether the leaf is a number: an integer, a reference, an instant or a float.
+// isNumber reports whether the leaf is a number: an integer, a reference, an instant or a float.
 func (l *Leaf) isNumber() bool {
 	return l.Kind >= kindInt8 && l.Kind <= kindInstant || l.ranged()
 }

@@ -14,7 +14,7 @@ type header struct {
 	snapshot
 }
 
-// snapshot is what all packets of a snapshot say alike.
+// snapshot is the part that all packets of a snapshot have in common.
 type snapshot struct {
 	tick                  uint64
 	count                 int
@@ -25,7 +25,7 @@ type snapshot struct {
 	digest                uint64
 }
 
-// header reads all of a packet up to its bits. near is the tick that its own is near to.
+// header reads a packet up to its bits. near is a tick near to the packet's own.
 func (r *byteReader) header(near uint64) (h header, padding int) {
 	if c := r.u8(); c != coder {
 		refuse("coder %d", c)
@@ -61,7 +61,8 @@ func (r *byteReader) header(near uint64) (h header, padding int) {
 	return h, int(flags >> 5)
 }
 
-// widen finds the 64-bit tick of these low bits that is nearest to another one. None is negative.
+// widen returns the 64-bit tick with these low bits that is nearest to another one, and is not
+// negative.
 func widen(low uint32, near uint64) uint64 {
 	by := int64(int32(low - uint32(near)))
 	tick := near + uint64(by)
@@ -74,7 +75,7 @@ func widen(low uint32, near uint64) uint64 {
 	return tick
 }
 
-// before is tick − n, which is at least 1.
+// before returns tick − n, which must be at least 1.
 func before(tick, n uint64) uint64 {
 	if n >= tick {
 		refuse("a tick before 1")
@@ -84,13 +85,13 @@ func before(tick, n uint64) uint64 {
 
 // Records.
 
-// context is what the records of one packet are relative to.
+// context is the state to which the records of one packet are relative.
 type context struct {
 	tick     uint64
 	at, span uint64
 	bent     bool
-	slot     int64 // of the record before
-	full     bool  // that one was a full record
+	slot     int64 // of the last record
+	full     bool  // the last record was full
 }
 
 func (r *bitReader) context(tick uint64) (x context) {
@@ -110,7 +111,7 @@ func (r *bitReader) context(tick uint64) (x context) {
 	return x
 }
 
-// gap reads how many slots lie between two records.
+// gap reads the number of slots between two records.
 func (r *bitReader) gap() uint64 {
 	if !r.bit() {
 		return 0
@@ -122,8 +123,7 @@ func (r *bitReader) gap() uint64 {
 	return n + 1
 }
 
-// record reads one record and returns the object that it makes of the one that is shown in its
-// slot, nil where there is none.
+// record reads one record and returns the new object for its slot, nil for none.
 func (r *bitReader) record(x *context, classes []Class, shown map[int64]*Object) *Object {
 	gap := r.gap()
 	if gap >= uint64(maxSlots-1-x.slot) {
@@ -137,7 +137,7 @@ func (r *bitReader) record(x *context, classes []Class, shown map[int64]*Object)
 	return o
 }
 
-// rest reads all of a record behind its gap.
+// rest reads a record after its gap.
 func (r *bitReader) rest(x *context, classes []Class, old *Object) *Object {
 	x.full = false
 	switch {

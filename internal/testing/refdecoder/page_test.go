@@ -10,7 +10,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// The examples of docs/WIRE.md, read with what the page says of them.
+// The examples of docs/WIRE.md, compared with their descriptions on the page.
 
 func example(t *testing.T, name string) []byte {
 	t.Helper()
@@ -100,7 +100,7 @@ func TestPagePackets(t *testing.T) {
 		x, y, armed      int64
 		text             string
 		changed          uint64
-		owner            uint64 // of slot 1; 99 if it is gone
+		owner            uint64 // of slot 1; 99 if it was despawned
 		y1               int64
 	}{
 		{"state-full", 1, 100, 0, 256, -128, 1, "ann", 100, 0, 0},
@@ -142,7 +142,7 @@ func TestPageMaskedPacket(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got, want := r.Objects()[0].hashed(&r.Classes[0]), example(t, "digest-masked"); string(got) != string(want) {
-		t.Errorf("the digest is made of %x, want %x", got, want)
+		t.Errorf("the digest is the hash of %x, want %x", got, want)
 	}
 	if v := r.Objects()[0].Newest(); !Same(v.Fields, []Value{number(5), number(0), text(""), number(-2)}) || v.Owner != 7 {
 		t.Errorf("%+v", *v)
@@ -170,7 +170,7 @@ func readMessage(t *testing.T, leaves []Leaf, name string) []Value {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if got := AppendFields(nil, leaves, fields); string(got) != string(b) {
-		t.Errorf("%s: written again it is %x", name, got)
+		t.Errorf("%s: it encodes to %x", name, got)
 	}
 	return fields
 }

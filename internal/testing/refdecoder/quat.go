@@ -4,7 +4,7 @@ import (
 	"math/big"
 )
 
-// steps takes a word apart: which of the four components is the largest, and the others.
+// steps splits a word into the index of the largest of the four components, and the others.
 func (l *Leaf) steps(word uint64) (largest int, s [3]int64) {
 	n := l.Max
 	for i := range s {
@@ -37,7 +37,7 @@ func (l *Leaf) rest(s [3]int64) int64 {
 	return 2*l.m()*l.m() - s[0]*s[0] - s[1]*s[1] - s[2]*s[2]
 }
 
-// isWord tells whether a reader takes the word.
+// isWord reports whether a reader accepts the word.
 func (l *Leaf) isWord(word uint64) bool {
 	if word == 0 {
 		return true
@@ -74,7 +74,7 @@ func (l *Leaf) wordDifference(base, difference uint64) uint64 {
 	return l.word(largest, s)
 }
 
-// turned are the three components of a word when another one, or the same, is left out.
+// turned returns the three components of a word when another one, or the same, is left out.
 func (l *Leaf) turned(word uint64, leftOut int) (s [3]int64) {
 	at, three := l.steps(word)
 	largest := new(big.Int)

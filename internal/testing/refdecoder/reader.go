@@ -9,25 +9,25 @@ import (
 
 const horizon = 128 // ticks for which versions are stored
 
-// Version is what a reader stores of an object as of one tick.
+// Version is the state of an object as of one tick.
 type Version struct {
 	Tick, Owner uint64
 	Fields      []Value
 }
 
-// Object is an object that the server has shown.
+// Object is a visible object.
 type Object struct {
 	ID       uint64
 	Class    int
 	Lifetime uint64
-	Mask     []bool // which leaves may be read; nil is all
+	Mask     []bool // the readable leaves; nil is all
 	Versions []*Version
 }
 
-// Newest is the version that is shown.
+// Newest returns the current version.
 func (o *Object) Newest() *Version { return o.Versions[len(o.Versions)-1] }
 
-// next is a copy of o that a later version may be added to.
+// next returns a copy of o for a later version.
 func (o *Object) next(version uint64) *Object {
 	if o == nil {
 		refuse("a delta of what is not shown")
@@ -40,7 +40,7 @@ func (o *Object) next(version uint64) *Object {
 	return &next
 }
 
-// version is the newest one up to a tick, or nil.
+// version returns the newest one up to a tick, or nil.
 func (o *Object) version(tick uint64) (newest *Version) {
 	for _, v := range o.Versions {
 		if v.Tick <= tick {
@@ -66,7 +66,7 @@ func (o *Object) dropBefore(tick uint64) {
 	}
 }
 
-// checkMask refuses values of leaves that may not be read.
+// checkMask refuses values of unreadable leaves.
 func (o *Object) checkMask(c *Class) {
 	for i := range o.Mask {
 		if !o.Mask[i] && !same(o.Newest().Fields[i], c.Leaves[i].zero()) {
@@ -75,18 +75,18 @@ func (o *Object) checkMask(c *Class) {
 	}
 }
 
-// Event is the beginning or the end of a lifetime.
+// Event is the start or the end of a lifetime.
 type Event struct {
 	Spawn  bool
 	Object *Object
 }
 
-// Result says what became of a packet.
+// Result is the outcome of a packet.
 type Result struct {
 	ID, Tick  uint64
 	Ack       bool // it is to be acknowledged
 	Repeated  bool // it was applied before
-	Whole     bool // now all packets of its snapshot are applied
+	Whole     bool // all packets of its snapshot are applied
 	Behind    uint64
 	Left      uint64
 	Total     uint64
@@ -98,24 +98,24 @@ type Result struct {
 	Trends    int    // leaves that were moving
 }
 
-// Reader is a client as the page has it.
+// Reader is a client as described on the page.
 type Reader struct {
 	Classes []Class
-	Tick    uint64 // the newest that was applied; before the first packet what StartAt said
+	Tick    uint64 // the newest applied one; before the first packet that of the welcome
 
 	applied bool
 	shown   map[int64]*Object
 	arrived map[int]bool // packets of the snapshot of Tick, by index
-	now     snapshot     // what they say
+	now     snapshot     // their common part
 	large   uint64       // the last large record
 }
 
-// NewReader makes a reader that shows nothing, at the server's tick by welcome.
+// NewReader makes a reader without objects, at the tick of the welcome.
 func NewReader(classes []Class, tick uint64) *Reader {
 	return &Reader{Classes: classes, Tick: tick, shown: map[int64]*Object{}, arrived: map[int]bool{}}
 }
 
-// Objects lists what is shown in rising order of slots.
+// Objects lists all objects in ascending order of slots.
 func (r *Reader) Objects() (all []*Object) {
 	for _, slot := range slices.Sorted(maps.Keys(r.shown)) {
 		all = append(all, r.shown[slot])
@@ -123,7 +123,7 @@ func (r *Reader) Objects() (all []*Object) {
 	return all
 }
 
-// Apply checks a packet wholly, and then applies it wholly.
+// Apply checks the whole packet, and then applies it.
 func (r *Reader) Apply(packet []byte) (res Result, err error) {
 	defer caught(&err)
 	in := &byteReader{packet}
@@ -165,7 +165,7 @@ func (r *Reader) Apply(packet []byte) (res Result, err error) {
 	return res, nil
 }
 
-// reach notes that something of a tick is applied.
+// reach records that data of a tick was applied.
 func (r *Reader) reach(tick uint64) {
 	if !r.applied || tick > r.Tick {
 		r.applied, r.Tick = true, tick
@@ -173,7 +173,7 @@ func (r *Reader) reach(tick uint64) {
 	}
 }
 
-// commit makes objects what is shown in their slots, nil for nothing.
+// commit stores objects in their slots; nil removes one.
 func (r *Reader) commit(changes map[int64]*Object) (events []Event) {
 	for _, slot := range slices.Sorted(maps.Keys(changes)) {
 		old, o := r.shown[slot], changes[slot]
@@ -190,7 +190,7 @@ func (r *Reader) commit(changes map[int64]*Object) (events []Event) {
 	return events
 }
 
-// ApplyLarge applies a record that has come over the stream.
+// ApplyLarge applies a record from the stream.
 func (r *Reader) ApplyLarge(record []byte) (id uint64, events []Event, err error) {
 	defer caught(&err)
 	in := &byteReader{record}

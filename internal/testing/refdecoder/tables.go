@@ -18,7 +18,7 @@ type Class struct {
 	Leaves []Leaf
 }
 
-// Leaf is one leaf of a flattened struct: what the tables say of its type.
+// Leaf is one leaf of a flattened struct, with its type.
 type Leaf struct {
 	Name      string
 	Kind      netloopv1.TypeKind
@@ -66,7 +66,7 @@ func ReadTables(b []byte) (classes []Class, err error) {
 	defer caught(&err)
 	var tables netloopv1.SchemaTables
 	if proto.Unmarshal(b, &tables) != nil {
-		return nil, errors.New("plain: bytes that are no SchemaTables")
+		return nil, errors.New("plain: the bytes are no SchemaTables")
 	}
 	for _, c := range tables.GetClasses() {
 		for _, other := range classes {
@@ -116,13 +116,13 @@ func flatten(leaves []Leaf, path string, t *netloopv1.Type, level int) []Leaf {
 		return leavesOf(leaves, path, t.GetFields(), level)
 	case kindArray:
 		if t.GetMax() == 0 {
-			flatten(nil, path, t.GetElement(), level+1) // sound also where there is none of it
+			flatten(nil, path, t.GetElement(), level+1) // must be valid also if there is none of it
 		}
 		for i := range t.GetMax() {
 			before := len(leaves)
 			leaves = flatten(leaves, path+"["+strconv.Itoa(int(i))+"]", t.GetElement(), level+1)
 			if len(leaves) == before {
-				break // nothing, however often
+				break // no leaves, however many
 			}
 		}
 		return leaves
@@ -141,7 +141,7 @@ func flatten(leaves []Leaf, path string, t *netloopv1.Type, level int) []Leaf {
 	return append(leaves, l)
 }
 
-// checkType refuses a type without what its kind needs, or with what it has not.
+// checkType refuses a type that lacks a part of its kind, or has another part.
 func checkType(path string, t *netloopv1.Type) {
 	need := func(ok bool, what string) {
 		if !ok {
@@ -197,13 +197,13 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-// stepped tells whether the leaf is a float in steps.
+// stepped reports whether the leaf is a float in steps.
 func (l *Leaf) stepped() bool { return l.Den != 0 }
 
-// ranged tells whether it also has a range.
+// ranged reports whether it also has a range.
 func (l *Leaf) ranged() bool { return l.Kind == kindRange32 || l.Kind == kindRange64 }
 
-// float tells whether the leaf is a float without steps.
+// float reports whether the leaf is a float without steps.
 func (l *Leaf) float() bool {
 	return (l.Kind == kindFloat32 || l.Kind == kindFloat64) && !l.stepped()
 }

@@ -9,15 +9,15 @@ import (
 
 // Value is the value of a leaf. It is never changed once it is made.
 type Value struct {
-	// Number is the value of an integer, an instant as its nanoseconds travel, a bool, the id of a
-	// reference, a float in steps as the number of steps, any other float as its bit pattern,
-	// and a quaternion as its word. What has a sign is in two's complement.
+	// Number is the value of an integer, a bool, an instant in nanoseconds, the id of a
+	// reference, a float in steps as the number of steps, any other float as its bit pattern, and
+	// a quaternion as its word. Signed values are in two's complement.
 	Number uint64
-	// Bytes are those of a string, a byte string, a byte array or a protobuf message.
+	// Bytes is the content of a string, a byte string, a byte array or a protobuf message.
 	Bytes []byte
-	// Present tells a protobuf message from none.
+	// Present is true for a protobuf message, and false for none.
 	Present bool
-	// Elements are those of a slice, map or set, each with its leaves.
+	// Elements are the elements of a slice, map or set, each with its leaves.
 	Elements [][]Value
 }
 
@@ -106,7 +106,7 @@ func (l *Leaf) Float(v Value) float64 {
 	return f
 }
 
-// readValue reads a value in its whole form.
+// value reads a value in its whole form.
 func (r *byteReader) value(l *Leaf) Value {
 	switch l.Kind {
 	case kindBool:

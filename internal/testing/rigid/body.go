@@ -1,15 +1,14 @@
 package rigid
 
-// Body is a cube. A cube has the same inertia about every axis, which is what keeps the solver
-// short.
+// Body is a cube. A cube has the same inertia about every axis, which keeps the solver short.
 type Body struct {
-	Pos  Vec // of its middle, in metres
+	Pos  Vec // of its centre, in metres
 	Rot  Quat
 	Vel  Vec
 	Spin Vec // radians per second
-	// Asleep tells that it has come to rest. It does not move until something hits it.
+	// Asleep means that it is at rest. It does not move until another body hits it.
 	Asleep bool
-	// Touched tells that a body marked as Touches has moved it of late, directly or by way of
+	// Touched means that a body marked as Touches has moved it recently, directly or through
 	// others.
 	Touched bool
 	// Touches makes a body mark those that it moves, and keeps it awake.
@@ -19,11 +18,11 @@ type Body struct {
 	perMass float64 // 1 ÷ mass
 	perTurn float64 // 1 ÷ moment of inertia
 	axes    [3]Vec
-	calm    int // steps without much movement
-	still   int // steps of a touched one without any push
+	calm    int // steps with little movement
+	still   int // steps of a touched one without a push
 }
 
-// masses returns what impulses do to the body: nothing to one that sleeps.
+// masses returns the factors of impulses, 0 for a sleeping body.
 func (b *Body) masses() (perMass, perTurn float64) {
 	if b.Asleep {
 		return 0, 0
@@ -31,10 +30,10 @@ func (b *Body) masses() (perMass, perTurn float64) {
 	return b.perMass, b.perTurn
 }
 
-// velocity returns that of the point r away from the middle.
+// velocity returns the velocity of the point r relative to the centre.
 func (b *Body) velocity(r Vec) Vec { return b.Vel.Add(b.Spin.cross(r)) }
 
-// push applies an impulse at the point r away from the middle.
+// push applies an impulse at the point r relative to the centre.
 func (b *Body) push(impulse, r Vec) {
 	if !b.Asleep {
 		b.Vel = b.Vel.Add(impulse.Scale(b.perMass))

@@ -2,11 +2,11 @@ package rigid
 
 import "math"
 
-// margin is by how much bodies may still be apart to count as touching: contacts then do not come
-// and go while a cube lies still.
+// margin is the distance up to which bodies count as touching: contacts of a resting cube then do
+// not flicker.
 const margin = 0.01
 
-// touch is the contact of two bodies, or of one with the ground, for one step.
+// touch is a contact of two bodies, or of one with the ground, in one step.
 type touch struct {
 	a, b   int32 // b is ground, or larger than a
 	normal Vec   // from a to b
@@ -15,7 +15,7 @@ type touch struct {
 
 const ground = -1
 
-// point is one point of a contact, and what the solver knows of it.
+// point is one point of a contact, with the state of the solver.
 type point struct {
 	at    Vec // in the world
 	local Vec // in the frame of a, to find it again in the next step
@@ -39,7 +39,7 @@ func collideGround(t *touch, body *Body) bool {
 	return len(t.points) > 0
 }
 
-// axis is the separating axis with the least overlap so far.
+// axis is the separating axis with the smallest overlap so far.
 type axis struct {
 	overlap float64
 	normal  Vec // from a to b

@@ -1,5 +1,5 @@
-// Package rigid lets cubes fall, tumble, push each other and come to rest on a plane: as much of
-// physics as a workload for replication needs, and no more. It is no engine for games.
+// Package rigid simulates cubes that fall, tumble, push each other and stop on a plane: as much
+// physics as a workload for replication needs. It is no engine for games.
 //
 // A step of a World, in order:
 //

@@ -1,19 +1,20 @@
 package rigid
 
-// The grid finds what may touch: cubes of the small size are in the cell of their middle, and a
-// cell is as wide as such a cube at most, so only neighbouring cells matter. Larger cubes look at
-// everything.
+// The grid finds candidates for contacts: small cubes are in the cell of their centre, and a cell
+// is at most as wide as such a cube, so only neighbouring cells matter. Larger cubes are compared
+// with every body.
 const (
 	cell  = 0.75 // metres
 	cells = 88   // in each direction: 66 m
 )
 
-// cellOf returns the column or row of a coordinate. Beyond the edge everything is in the last one.
+// cellOf returns the column or row of a coordinate. Coordinates beyond the edge are in the last
+// one.
 func cellOf(v float64) int { return min(max(int(v/cell+cells/2), 0), cells-1) }
 
 func (b *Body) large() bool { return mul(2*b.half, 1.7320508) > cell }
 
-// fill puts all small bodies into their cells, the first one first.
+// fill puts all small bodies into their cells, in order.
 func (w *World) fill() {
 	for i := range w.heads {
 		w.heads[i] = -1
@@ -26,8 +27,8 @@ func (w *World) fill() {
 	}
 }
 
-// pair finds all contacts of bodies that are awake, in an order that only their numbers and places
-// decide.
+// pair finds all contacts of awake bodies, in an order that depends only on their numbers and
+// positions.
 func (w *World) pair() {
 	w.fill()
 	for i := range w.Bodies {
@@ -61,7 +62,7 @@ func (w *World) neighbours(i int) {
 	}
 }
 
-// meet adds the contact of body i, which is awake, with another. Of two that are awake the one with
+// meet adds the contact of the awake body i with another one. Of two awake bodies the one with
 // the lower number meets the other, but a large one meets all.
 func (w *World) meet(i, j int) {
 	a, b := &w.Bodies[i], &w.Bodies[j]
@@ -82,7 +83,7 @@ func (w *World) meet(i, j int) {
 	}
 }
 
-// touch returns a contact without points, in memory of an earlier one.
+// touch returns a contact without points, in reused memory.
 func (w *World) touch() *touch {
 	if len(w.touches) == cap(w.touches) {
 		w.touches = append(w.touches, touch{})

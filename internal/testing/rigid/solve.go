@@ -1,16 +1,16 @@
 package rigid
 
 const (
-	rounds   = 3     // of impulses in a step: few, so that piles take their time to come to rest
-	correct  = 0.2   // part of a penetration that a step takes away
-	slop     = 0.005 // metres of penetration that are left alone, so that contacts stay
-	outward  = 3.0   // metres per second at which penetrations are taken away, at most
+	rounds   = 3     // of impulses in a step: few, so that piles need time to settle
+	correct  = 0.2   // fraction of a penetration that a step corrects
+	slop     = 0.005 // metres of penetration that are not corrected, so that contacts persist
+	outward  = 3.0   // metres per second, the maximum of that correction
 	friction = 0.5
-	same     = 0.05 // metres within which a point of contact is that of the step before
+	same     = 0.05 // metres within which a point of contact equals one of the last step
 )
 
-// prepare computes what does not change during a step, and applies the impulses of the step before,
-// which are nearly those of this one while cubes lie on each other.
+// prepare computes the constants of a step, and applies the impulses of the last step, which are
+// nearly the same for stacked cubes.
 func (w *World) prepare(t *touch) {
 	a, b := &w.Bodies[t.a], w.other(t)
 	old := w.before(t)
@@ -28,7 +28,7 @@ func (w *World) prepare(t *touch) {
 		}
 		p.mass, p.massU, p.massV = inertia(a, b, p, t.normal), inertia(a, b, p, u), inertia(a, b, p, v)
 		p.wantedOut = min(mul(correct/dt, max(p.depth-slop, 0)), outward)
-		if p.depth < 0 { // Apart: it may come so near as to touch.
+		if p.depth < 0 { // Apart: it may approach up to a contact.
 			p.wantedOut = p.depth / dt
 		}
 		impulse := t.normal.Scale(p.push).Add(u.Scale(p.along)).Add(v.Scale(p.across))
@@ -37,7 +37,7 @@ func (w *World) prepare(t *touch) {
 	}
 }
 
-// inertia returns the mass that an impulse along n at the point p meets.
+// inertia returns the effective mass for an impulse along n at the point p.
 func inertia(a, b *Body, p *point, n Vec) float64 {
 	am, at := a.masses()
 	bm, bt := b.masses()
@@ -45,8 +45,8 @@ func inertia(a, b *Body, p *point, n Vec) float64 {
 	return 1 / (am + bm + mul(at, ca.Dot(ca)) + mul(bt, cb.Dot(cb)))
 }
 
-// solve changes velocities so that the points of a contact part no less than they should, and slide
-// no more than friction lets them.
+// solve changes velocities so that contact points separate, and slide within the limit of
+// friction.
 func (w *World) solve(t *touch) {
 	a, b := &w.Bodies[t.a], w.other(t)
 	u, v := tangents(t.normal)

@@ -5,8 +5,8 @@ import "math"
 // Vec is a point or a direction.
 type Vec struct{ X, Y, Z float64 }
 
-// mul rounds the product: without that some machines would fuse it with a sum that follows, and
-// get another result.
+// mul rounds the product: otherwise some machines would fuse it with a following sum, with
+// another result.
 func mul(a, b float64) float64 { return float64(a * b) }
 
 func (a Vec) Add(b Vec) Vec       { return Vec{a.X + b.X, a.Y + b.Y, a.Z + b.Z} }
@@ -28,7 +28,7 @@ func (a Vec) unit() Vec {
 	return Vec{a.X / l, a.Y / l, a.Z / l}
 }
 
-// tangents returns two directions that are at right angles to the unit vector n and to each other.
+// tangents returns two directions perpendicular to the unit vector n and to each other.
 func tangents(n Vec) (Vec, Vec) {
 	across := Vec{X: 1}
 	if math.Abs(n.X) > 0.7 {
@@ -54,7 +54,7 @@ func (q Quat) turn(spin Vec, dt float64) Quat {
 	return Quat{q.X / l, q.Y / l, q.Z / l, q.W / l}
 }
 
-// axes returns the directions in which the sides of a rotated cube look.
+// axes returns the normals of the sides of a rotated cube.
 func (q Quat) axes() [3]Vec {
 	xx, yy, zz := mul(q.X, q.X), mul(q.Y, q.Y), mul(q.Z, q.Z)
 	xy, xz, yz := mul(q.X, q.Y), mul(q.X, q.Z), mul(q.Y, q.Z)

@@ -8,11 +8,11 @@ import (
 const (
 	dt      = 1.0 / 60
 	gravity = 9.81
-	drag    = 0.998 // what is left of speed and spin after a step
+	drag    = 0.998 // fraction of speed and spin after a step
 	fastest = 10.0  // metres per second: beyond that small cubes would pass through each other
 
 	calmSpeed = 0.04 // metres or radians per second below which a body is calm
-	calmSteps = 240  // of them, and it sleeps
+	calmSteps = 240  // such steps put it to sleep
 	wakeSpeed = 0.1  // at which a body wakes those that it touches
 	stillFor  = 12   // steps below wakeSpeed, and a body no longer counts as touched
 )
@@ -25,10 +25,10 @@ type World struct {
 	old     []touch // of the step before, by a and b
 	heads   [cells * cells]int32
 	next    []int32
-	plane   Body // the ground, asleep for ever
+	plane   Body // the ground, always asleep
 }
 
-// Add adds a cube at rest: it wakes when something hits it.
+// Add adds a cube at rest, which wakes when another body hits it.
 func (w *World) Add(side, mass float64, pos Vec) *Body {
 	b := Body{Pos: pos, Rot: Quat{W: 1}, Asleep: true, half: side / 2, perMass: 1 / mass, perTurn: 6 / (mass * side * side)}
 	b.axes = b.Rot.axes()
@@ -38,7 +38,7 @@ func (w *World) Add(side, mass float64, pos Vec) *Body {
 	return &w.Bodies[len(w.Bodies)-1]
 }
 
-// Push applies an impulse and one that turns, between steps.
+// Push applies an impulse and an angular impulse, between steps.
 func (b *Body) Push(impulse, turn Vec) {
 	b.wake()
 	b.Vel = b.Vel.Add(impulse.Scale(b.perMass))
@@ -52,7 +52,7 @@ func (w *World) other(t *touch) *Body {
 	return &w.Bodies[t.b]
 }
 
-// before returns the points of the same contact in the step before.
+// before returns the points of the same contact in the last step.
 func (w *World) before(t *touch) []point {
 	i, ok := slices.BinarySearchFunc(w.old, t, order)
 	if !ok {
@@ -63,7 +63,7 @@ func (w *World) before(t *touch) []point {
 
 func order(x touch, y *touch) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) }
 
-// Step moves everything by a 60th of a second.
+// Step advances all bodies by a 60th of a second.
 func (w *World) Step() {
 	for i := range w.Bodies {
 		if b := &w.Bodies[i]; !b.Asleep {
@@ -89,7 +89,7 @@ func (w *World) Step() {
 	}
 }
 
-// rouse wakes a body that another one hits, and marks whom a touched one moves.
+// rouse wakes a body hit by another one, and marks the bodies that a touched one moves.
 func (w *World) rouse(t *touch) {
 	if t.b == ground {
 		return
@@ -111,7 +111,7 @@ func (b *Body) lively() bool {
 	return !b.Asleep && (b.Vel.Dot(b.Vel) > wakeSpeed*wakeSpeed || mul(b.Spin.Dot(b.Spin), b.half*b.half) > wakeSpeed*wakeSpeed)
 }
 
-// move integrates, and puts the body to sleep when it has been calm for long enough.
+// move integrates, and puts the body to sleep after enough calm steps.
 func (b *Body) move() {
 	if b.Asleep {
 		return

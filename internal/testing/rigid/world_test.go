@@ -11,14 +11,14 @@ func run(w *World, seconds float64) {
 	}
 }
 
-// tilted returns a cube that is turned and falls.
+// tilted adds a rotated cube that falls.
 func tilted(w *World, height float64) *Body {
 	b := w.Add(0.4, 1, Vec{Z: height})
 	b.Push(Vec{}, Vec{X: 0.05, Y: 0.03, Z: 0.02})
 	return b
 }
 
-func TestACubeFallsTumblesAndComesToRestOnASide(t *testing.T) {
+func TestACubeFallsAndStopsOnASide(t *testing.T) {
 	var w World
 	b := tilted(&w, 2)
 	run(&w, 12)
@@ -33,7 +33,7 @@ func TestACubeFallsTumblesAndComesToRestOnASide(t *testing.T) {
 		flat = max(flat, math.Abs(a.Z))
 	}
 	if flat < 0.999 {
-		t.Errorf("it lies on an edge: no axis is upright, the nearest has %.4f", flat)
+		t.Errorf("it is on an edge: no axis is upright, the nearest has %.4f", flat)
 	}
 	at := *b
 	run(&w, 5)
@@ -53,7 +53,7 @@ func TestFrictionStopsASlidingCube(t *testing.T) {
 	}
 }
 
-func TestAPileStands(t *testing.T) {
+func TestAPileIsStable(t *testing.T) {
 	var w World
 	for i := range 4 {
 		w.Add(0.4, 1, Vec{Z: 0.2 + 0.41*float64(i)}).Push(Vec{Z: -0.1}, Vec{})
@@ -76,7 +76,7 @@ func TestCubesDoNotPassThroughEachOther(t *testing.T) {
 	for i := range w.Bodies {
 		a := &w.Bodies[i]
 		if low := a.Pos.Z - a.reach(Vec{Z: 1}); low < -0.05 {
-			t.Errorf("cube %d is %.2f m in the ground", i, -low)
+			t.Errorf("cube %d is %.2f m below the ground", i, -low)
 		}
 		for j := range i {
 			if d := a.Pos.Sub(w.Bodies[j].Pos).Length(); d < 0.33 {
@@ -86,7 +86,7 @@ func TestCubesDoNotPassThroughEachOther(t *testing.T) {
 	}
 }
 
-func TestAHitWakesAndMarks(t *testing.T) {
+func TestAHitWakesAndMarksABody(t *testing.T) {
 	var w World
 	w.Bodies = make([]Body, 0, 4)
 	big := w.Add(2, 40, Vec{Z: 1})
@@ -97,17 +97,17 @@ func TestAHitWakesAndMarks(t *testing.T) {
 	big.Push(Vec{X: 200}, Vec{})
 	run(&w, 0.5)
 	if first.Asleep || !first.Touched || second.Asleep || !second.Touched {
-		t.Errorf("what it pushes is not awake and marked: %+v, %+v", *first, *second)
+		t.Errorf("the pushed cubes are not awake and marked: %+v, %+v", *first, *second)
 	}
 	if !apart.Asleep || apart.Touched {
-		t.Error("a cube that nothing has hit is awake")
+		t.Error("a cube without a hit is awake")
 	}
 	run(&w, 20)
 	if first.Touched || second.Touched || !first.Asleep || !second.Asleep {
-		t.Errorf("they have not come to rest: %+v, %+v", *first, *second)
+		t.Errorf("they are not at rest: %+v, %+v", *first, *second)
 	}
 	if big.Asleep {
-		t.Error("the one that touches sleeps")
+		t.Error("the touching one sleeps")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestSidesOfContact(t *testing.T) {
 	}
 }
 
-func TestTheSameCallsGiveTheSameBits(t *testing.T) {
+func TestTheSimulationIsDeterministic(t *testing.T) {
 	var worlds [2]World
 	for i := range worlds {
 		for k := range 20 {

@@ -1,13 +1,13 @@
-// Package seeds says how many seeds a property is tried with, by one rule for all packages:
+// Package seeds chooses the seeds of properties, by one rule for all packages:
 //
-//	go test            as many as the property asks for
+//	go test            as many as the property requests
 //	go test -short     a tenth of them
 //	go test -race      again a tenth: the detector finds races between goroutines, not in values;
-//	                   OneGoroutine leaves a simulation out
+//	                   OneGoroutine skips a simulation
 //	NETLOOP_SEEDS=n    seeds 1 to n, however the test is run
-//	NETLOOP_SEED=n     seed n alone, to play again what has failed
+//	NETLOOP_SEED=n     only seed n, to repeat a failure
 //
-// It is for tests alone.
+// It is for tests only.
 package seeds
 
 import (
@@ -17,8 +17,7 @@ import (
 	"testing"
 )
 
-// Of returns the seeds that a property is tried with: 1 to n, unless the run asks for another
-// number of them.
+// Of returns the seeds of a property: 1 to n, unless the run requests another number.
 func Of(tb testing.TB, n int) iter.Seq[uint64] {
 	tb.Helper()
 	first, last := uint64(1), few(uint64(max(n, 1)), testing.Short(), Race)
@@ -34,8 +33,8 @@ func Of(tb testing.TB, n int) iter.Seq[uint64] {
 	}
 }
 
-// Each tries a property with each of its seeds, until one fails. Each is a test of its own, so what
-// it has made is let go of before the next.
+// Each tests a property with each of its seeds, until one fails. Each seed is a subtest, so its
+// resources are released before the next one.
 func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
 	t.Helper()
 	for seed := range Of(t, n) {
@@ -45,7 +44,7 @@ func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
 	}
 }
 
-// few is how many of n seeds are left in a short run, and under the race detector.
+// few returns how many of n seeds remain in a short run, and under the race detector.
 func few(n uint64, short, race bool) uint64 {
 	if short {
 		n /= 10
@@ -56,20 +55,20 @@ func few(n uint64, short, race bool) uint64 {
 	return max(n, 1)
 }
 
-// Long returns how many seeds a property of long simulations is tried with: n, however the test is
-// run, or more if NETLOOP_SEEDS asks for more than n of them. One is worth so many short ones.
+// Long returns the number of seeds for long simulations: n, however the test is run, or more if
+// NETLOOP_SEEDS is much larger. One of them counts as worth short ones.
 func Long(tb testing.TB, n, worth int) uint64 {
 	tb.Helper()
 	wanted, _ := number(tb, "NETLOOP_SEEDS")
 	return max(uint64(n), wanted/uint64(worth))
 }
 
-// OneGoroutine leaves a long simulation out under the race detector, which finds nothing where
-// there is one goroutine.
+// OneGoroutine skips a long simulation under the race detector, which cannot find a race in one
+// goroutine.
 func OneGoroutine(tb testing.TB) {
 	tb.Helper()
 	if Race {
-		tb.Skip("it has one goroutine: there is nothing to detect")
+		tb.Skip("it has one goroutine, so there is no race to detect")
 	}
 }
 

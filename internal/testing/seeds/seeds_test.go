@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAShortRunKeepsATenthAndTheRaceDetectorATenthOfThat(t *testing.T) {
+func TestShortAndRaceRunsUseATenthOfTheSeeds(t *testing.T) {
 	for _, c := range []struct {
 		n           uint64
 		short, race bool
@@ -25,8 +25,8 @@ func TestAShortRunKeepsATenthAndTheRaceDetectorATenthOfThat(t *testing.T) {
 	}
 }
 
-// Both variables act, whatever the property asks for, and one seed is stronger than their number.
-func TestTheEnvironmentSaysWhichSeeds(t *testing.T) {
+// Both variables apply to every property, and a single seed overrides their number.
+func TestTheEnvironmentOverridesTheSeeds(t *testing.T) {
 	t.Setenv("NETLOOP_SEEDS", "3")
 	if got := slices.Collect(Of(t, 200)); !slices.Equal(got, []uint64{1, 2, 3}) {
 		t.Errorf("of NETLOOP_SEEDS=3: %v", got)
@@ -37,9 +37,9 @@ func TestTheEnvironmentSaysWhichSeeds(t *testing.T) {
 	}
 }
 
-// A long simulation is played as often as it asks, and more often only if very many seeds are
-// wanted.
-func TestLongSimulationsArePlayedAFewTimes(t *testing.T) {
+// A long simulation runs as often as requested, and more often only if very many seeds are
+// requested.
+func TestLongSimulationsUseFewSeeds(t *testing.T) {
 	for wanted, want := range map[string]uint64{"1": 4, "200": 4, "250": 5, "20000": 400} {
 		t.Setenv("NETLOOP_SEEDS", wanted)
 		if got := Long(t, 4, 50); got != want {
@@ -48,8 +48,8 @@ func TestLongSimulationsArePlayedAFewTimes(t *testing.T) {
 	}
 }
 
-// What a seed has made is let go of before the next one begins.
-func TestEachSeedIsATestOfItsOwn(t *testing.T) {
+// The resources of a seed are released before the next one starts.
+func TestEachSeedIsASubtest(t *testing.T) {
 	t.Setenv("NETLOOP_SEEDS", "3")
 	var order []string
 	Each(t, 200, func(t *testing.T, seed uint64) {

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-func TestWhatCannotBeUsedIsRefused(t *testing.T) {
+func TestInvalidFlagsAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"x y":         `"x" is one word too many`,
-		"-frames 9 x": `"x" is one word too many`,
+		"x y":         `"x" is not a flag`,
+		"-frames 9 x": `"x" is not a flag`,
 		"-frames -1":  "-frames: -1 cannot be used: use more than 6, or 0 for all",
 		"-frames 6":   "-frames: 6 cannot be used",
 		"-frames all": `"all" for flag -frames`,

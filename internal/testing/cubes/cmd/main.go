@@ -1,4 +1,4 @@
-// Command cmd prints what the state coder and others take for a capture of moving cubes.
+// Command cmd prints the size of a capture of moving cubes for the state coder and for others.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// parse reads the command line. The error says what is expected; help goes to out.
+// parse reads the command line. The error names the valid values; help is printed to out.
 func parse(args []string, out io.Writer) (path string, frames int, err error) {
 	flags := flag.NewFlagSet("cubes", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -43,14 +43,14 @@ func parse(args []string, out io.Writer) (path string, frames int, err error) {
 	case err != nil:
 		return "", 0, fmt.Errorf("%w: -help lists the flags", err)
 	case flags.NArg() > 0:
-		return "", 0, fmt.Errorf("%q is one word too many: there are only the flags -file and -frames", flags.Arg(0))
+		return "", 0, fmt.Errorf("%q is not a flag: use -file and -frames", flags.Arg(0))
 	case frames != 0 && frames <= cubes.Delay:
 		return "", 0, fmt.Errorf("-frames: %d cannot be used: use more than %d, or 0 for all", frames, cubes.Delay)
 	}
 	return path, frames, nil
 }
 
-// run prints a line for each coder to out, and to about what was measured.
+// run prints a line for each coder to out, and a description of the input to about.
 func run(out, about io.Writer, path string, frames int) error {
 	begin := time.Now()
 	opt := cubes.Options{Frames: frames, Clock: func() time.Duration { return time.Since(begin) }}

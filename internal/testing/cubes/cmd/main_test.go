@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/cubes"
 )
 
-// write makes a capture of cubes that all lie in the origin, where they may.
+// write writes a capture of cubes that are all in the origin, a valid position.
 func write(t *testing.T, frames int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "capture")
@@ -36,26 +36,26 @@ func TestEachCoderHasOneLine(t *testing.T) {
 		}
 	}
 	if !strings.Contains(about.String(), "10 frames of 901 cubes, each decoded exactly") {
-		t.Errorf("it says %q about the run", about.String())
+		t.Errorf("the description of the run is %q", about.String())
 	}
 }
 
 func TestABadFileIsAnError(t *testing.T) {
 	var out, about bytes.Buffer
 	if err := run(&out, &about, filepath.Join(t.TempDir(), "nothing"), 0); err == nil || out.Len() > 0 {
-		t.Errorf("a file that is not there: %v, and it prints %q", err, out.String())
+		t.Errorf("a missing file: %v, and it prints %q", err, out.String())
 	}
 	if err := run(&out, &about, write(t, 3), 0); err == nil || out.Len() > 0 {
 		t.Errorf("three frames: %v, and it prints %q", err, out.String())
 	}
 }
 
-func TestWithoutAFileTheCubesAreSimulated(t *testing.T) {
+func TestWithoutAFileCubesAreSimulated(t *testing.T) {
 	var out, about bytes.Buffer
 	if err := run(&out, &about, "", 30); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(out.String(), "coder=default kbit/s=") || !strings.HasPrefix(about.String(), "30 frames of 901 cubes") {
-		t.Errorf("it prints %q and says %q", out.String(), about.String())
+		t.Errorf("it prints %q and describes %q", out.String(), about.String())
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/rigid"
 )
 
-// mover is a cube as a game would declare it that keeps its rotations as quaternions, in the steps
+// mover is a cube as a game would declare it that stores rotations as quaternions, in the steps
 // of a capture.
 type mover struct {
 	X, Y float32    `net:"quant=1/512,range=-32:32"`
@@ -20,21 +20,21 @@ type mover struct {
 	Rot  [4]float32 `net:"quat=9"`
 }
 
-// crowd is 250 cubes that are all driven about, with one client at 30 Hz whose acknowledgements
-// come some ticks later.
-type crowd struct {
+// movingCubes is 250 moving cubes with one client at 30 Hz, and acknowledgements that arrive some
+// ticks later.
+type movingCubes struct {
 	world   rigid.World
 	random  *rand.Rand
 	goals   []rigid.Vec
 	speed   float64
-	rolls   bool // or else they glide and turn about their upright axis
+	rolls   bool // otherwise they glide and turn about their vertical axis
 	steps   int
 	state   *netvar.World
 	peer    *netvar.Peer
 	replica *netvar.Replica
 	objects []*netvar.Object
 	packets [][]byte
-	acks    []netvar.Range // as many as ticks pass
+	acks    []netvar.Range // in flight
 	tick    uint64
 	bytes   int // of whole packets
 }
@@ -43,17 +43,17 @@ const (
 	crowdSize = 250
 	crowdRate = 30
 
-	near, far = 1, 3 // ticks that an acknowledgement takes: 33 and 100 ms
+	near, far = 1, 3 // delay of an acknowledgement in ticks: 33 and 100 ms
 )
 
-func newCrowd(tb testing.TB, speed float64, rolls bool, late int) *crowd {
+func newMovingCubes(tb testing.TB, speed float64, rolls bool, late int) *movingCubes {
 	tb.Helper()
 	class, err := netvar.NewClass("mover", reflect.TypeFor[mover]())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	table := netvar.NewTable(class)
-	c := &crowd{random: rand.New(rand.NewPCG(1, crowdSize)), speed: speed, rolls: rolls, goals: make([]rigid.Vec, crowdSize), acks: make([]netvar.Range, late),
+	c := &movingCubes{random: rand.New(rand.NewPCG(1, crowdSize)), speed: speed, rolls: rolls, goals: make([]rigid.Vec, crowdSize), acks: make([]netvar.Range, late),
 		state: netvar.NewWorld(table), replica: netvar.NewReplica(table)}
 	c.peer = c.state.NewPeer(1)
 	c.world.Bodies = make([]rigid.Body, 0, crowdSize)
@@ -64,9 +64,9 @@ func newCrowd(tb testing.TB, speed float64, rolls bool, late int) *crowd {
 	return c
 }
 
-// drive is a step of the simulation. Every two seconds a cube takes another direction, inwards at
-// the edge.
-func (c *crowd) drive() {
+// drive runs a step of the simulation. Every two seconds a cube gets another direction, inwards
+// at the edge.
+func (c *movingCubes) drive() {
 	for i := range c.world.Bodies {
 		b, goal := &c.world.Bodies[i], &c.goals[i]
 		if (c.steps+i)%120 == 0 || c.steps == 0 {
@@ -87,8 +87,9 @@ func (c *crowd) drive() {
 	c.steps++
 }
 
-// step is a tick: two steps of the simulation and a snapshot. It returns how many cubes have moved.
-func (c *crowd) step(tb testing.TB) (moved int) {
+// step runs a tick: two steps of the simulation and a snapshot. It returns the number of moved
+// cubes.
+func (c *movingCubes) step(tb testing.TB) (moved int) {
 	c.drive()
 	c.drive()
 	c.tick++
@@ -120,8 +121,9 @@ func (c *crowd) step(tb testing.TB) (moved int) {
 	return moved
 }
 
-// measure plays ten seconds and returns the kB/s of whole packets and the share of cubes that move.
-func (c *crowd) measure(tb testing.TB) (kilobytes, moving float64) {
+// measure plays ten seconds and returns the kB/s of whole packets and the fraction of moving
+// cubes.
+func (c *movingCubes) measure(tb testing.TB) (kilobytes, moving float64) {
 	const ticks = 10 * crowdRate
 	for range 30 {
 		c.step(tb)
@@ -134,9 +136,9 @@ func (c *crowd) measure(tb testing.TB) (kilobytes, moving float64) {
 	return float64(c.bytes) / ticks * crowdRate / 1000, float64(moved) / ticks / crowdSize
 }
 
-// same compares what the client has with what the server has captured, which is what a capture of
-// it would be.
-func (c *crowd) same(t *testing.T) {
+// same compares the client's cubes with those captured by the server, in the integers of a
+// capture.
+func (c *movingCubes) same(t *testing.T) {
 	for i, o := range c.objects {
 		got, ok := c.replica.Get(o.ID())
 		if !ok {
@@ -145,25 +147,25 @@ func (c *crowd) same(t *testing.T) {
 		g, w := (*mover)(got.Live()), (*mover)(o.Live())
 		const half = 0.5/Steps + 1e-6
 		if math.Abs(float64(g.X-w.X)) > half || math.Abs(float64(g.Y-w.Y)) > half || math.Abs(float64(g.Z-w.Z)) > half {
-			t.Errorf("cube %d is at %v, want %v", i, *g, *w)
+			t.Errorf("cube %d has the position %v, want %v", i, *g, *w)
 		}
 		dot := 0.0
 		for j := range g.Rot {
 			dot += float64(g.Rot[j]) * float64(w.Rot[j])
 		}
 		if math.Abs(dot) < 0.99999 {
-			t.Errorf("cube %d is turned by %v, want %v", i, g.Rot, w.Rot)
+			t.Errorf("cube %d has the rotation %v, want %v", i, g.Rot, w.Rot)
 		}
 	}
 }
 
-// 250 cubes that all glide at 2 m/s, turn, and bump into each other.
-func TestACrowdIsSmall(t *testing.T) {
-	c := newCrowd(t, 2, false, far)
+// 250 cubes glide at 2 m/s, turn, and collide.
+func TestMovingCubesTakeAtMost20KBPerSecond(t *testing.T) {
+	c := newMovingCubes(t, 2, false, far)
 	kilobytes, moving := c.measure(t)
 	c.same(t)
 	t.Logf("%.1f kB/s, %.3f of the cubes move", kilobytes, moving)
-	if moving < 0.97 { // Some are caught between two others for a moment.
+	if moving < 0.97 { // Some are between two others for a moment.
 		t.Errorf("%.3f of the cubes move, want all", moving)
 	}
 	if kilobytes > 20 {
@@ -171,16 +173,16 @@ func TestACrowdIsSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkCrowd prints what 250 moving cubes cost a client at 30 Hz, whole packets. Published for
-// others are 10 to 185 kB/s.
-func BenchmarkCrowd(b *testing.B) {
+// BenchmarkMovingCubes prints the size of 250 moving cubes for a client at 30 Hz, in whole packets.
+// Published figures of other servers are 10 to 185 kB/s.
+func BenchmarkMovingCubes(b *testing.B) {
 	for _, set := range []struct {
 		speed float64
 		rolls bool
 		late  int
 	}{{2, false, near}, {2, false, far}, {4, false, near}, {4, false, far}, {2, true, near}, {2, true, far}} {
 		b.Run(fmt.Sprintf("speed=%v/rolls=%v/ack=%dms", set.speed, set.rolls, set.late*1000/crowdRate), func(b *testing.B) {
-			c := newCrowd(b, set.speed, set.rolls, set.late)
+			c := newMovingCubes(b, set.speed, set.rolls, set.late)
 			kilobytes, moving := c.measure(b)
 			for b.Loop() {
 				c.step(b)
