@@ -125,8 +125,7 @@ func (p *plainBuffer) status() (newest uint64, before uint16) {
 	return p.newest, before
 }
 
-// TestABufferFollowsTheModel gives random packets to a buffer, runs steps, and compares it with
-// the model.
+// TestABufferFollowsTheModel compares a buffer with the model over random packets and steps.
 func TestABufferFollowsTheModel(t *testing.T) {
 	for seed := range seeds.Of(t, 300) {
 		rng := rand.New(rand.NewPCG(seed, 5))
