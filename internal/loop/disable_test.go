@@ -86,12 +86,12 @@ func TestTheTimersOfADisabledGroupStop(t *testing.T) {
 	h.wantRan("1:20ms/10ms", "1:20ms/10ms", "1:20ms/10ms")
 	h.set(g, disable)
 	h.run(hz50, 0, 0, 0)
-	h.set(a, func(s *Spec[*Now]) { s.Disabled = true; s.Period = 40 * ms }) // A change meanwhile.
+	h.set(a, func(s *Spec[*Now]) { s.Disabled = true; s.Period = 40 * ms }) // A change.
 	h.run(hz50, 0, 30, 0)
 	h.wantRan()
 	h.set(g, enable)
 	h.set(a, enable)
-	// As if it were tick 2: at 40 ms c has had 4 steps, and 5 to wait for; a waits for 60 ms.
+	// As in tick 2: at 40 ms c has had 4 steps and waits for 5 more; a waits for 60 ms.
 	rec := h.run(hz50, 0)
 	h.wantRan("8:20ms/10ms", "8:20ms/10ms")
 	h.run(hz50, 0)

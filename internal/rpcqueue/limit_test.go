@@ -170,7 +170,7 @@ func TestAnEpisodeEndsAfterTenCalmSeconds(t *testing.T) {
 func TestCountedDropsDecayAtTheRateOfTheSender(t *testing.T) {
 	m := method(1, "m")
 	q := newLimited(t, Limits{Sender: Bucket{PerSecond: 10, Burst: 10}, Kick: 50}, m)
-	for i := range 1000 { // Twice its rate for 100 s: half is dropped, and the count decays as fast.
+	for i := range 1000 { // Twice its rate: half is dropped, and the count decays as fast.
 		q.at(time.Hour + time.Duration(i)*100*time.Millisecond)
 		q.push(7, m, 2)
 	}
