@@ -167,7 +167,7 @@ links: ## bots over a table of bad links: loss, jitter, holes, slow routers; fou
 	NETLOOP_VERIFY=1 go test -count=1 -run TestBotsPlayOnEveryBadLink -v $(TESTFLAGS) ./cmd/loadclient
 
 feel: ## the figures of docs/NETCODE.md over four networks, in memory and over real sockets, and over changing paths: four minutes
-	NETLOOP_VERIFY=1 go test -count=1 -run 'TestFeel$$|TestFeelOfAPathThatChanges' -v $(TESTFLAGS) ./loadtest
+	NETLOOP_VERIFY=1 go test -count=1 -run 'TestFeel$$|TestFeelOfAChangingPath' -v $(TESTFLAGS) ./loadtest
 
 lateness: ## the lateness of ticks beside cyclictest (Debian's rt-tests), idle and busy: two minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestWakeUpBesideCyclictest -v $(TESTFLAGS) ./internal/clock

@@ -9,8 +9,8 @@
 // # The flow
 //
 //	ramp        clients connect, evenly over --ramp, --per-socket of them to a UDP socket
-//	warm-up     they play, nothing is counted
-//	measure     they play, everything is counted; /ticks of the server's admin listener is read
+//	warm-up     they play without measurement
+//	measure     they play and are measured; /ticks of the server's admin listener is read
 //	            before and after
 //	verify      every client that reads its state compares a digest of it with the server's
 //	goodbye     they leave

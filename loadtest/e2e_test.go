@@ -180,16 +180,16 @@ func TestBotsPlayARealServer(t *testing.T) {
 		}
 	}
 	if !strings.Contains(stdout, "OK: every client connected") {
-		t.Errorf("the summary does not say that all is well:\n%s", stdout)
+		t.Errorf("the summary does not report success:\n%s", stdout)
 	}
 	if !strings.Contains(stderr, "measuring") {
 		t.Errorf("no progress on stderr:\n%s", stderr)
 	}
 }
 
-// Bots that only acknowledge play on: the server has their inputs and calls, and sends them as many
-// snapshots as the others, which alone compare their state.
-func TestBotsMayPlayWithoutLooking(t *testing.T) {
+// Bots that only acknowledge continue to play: the server gets their inputs and calls, and sends
+// them as many snapshots as the others, which alone compare their state.
+func TestBotsMayPlayWithoutComparingState(t *testing.T) {
 	g := newWatched()
 	s, stop := serve(t, netloop.Config{}, g)
 	code, r, stderr := result(t, t.Context(), s, "--clients", "4", "--verify", "1", "--warmup", "500ms", "--duration", "1s", "--per-socket", "3")
@@ -209,8 +209,8 @@ func TestBotsMayPlayWithoutLooking(t *testing.T) {
 	}
 }
 
-// Clients whose frames begin at their own times are all added while others play, and play.
-func TestFramesMayBeginAtTheirOwnTimes(t *testing.T) {
+// Clients with frames at separate times join while others play, and play.
+func TestFramesMayStartAtSeparateTimes(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, newWatched())
 	_, r, stderr := result(t, t.Context(), s, "--clients", "12", "--ramp", "300ms", "--duration", "500ms", "--exact-frames")
 	if want := (loadtest.Clients{Wanted: 12, Connected: 12, Verifying: 12}); r.Clients != want || !r.Converged {
@@ -260,14 +260,14 @@ func TestAClosingServerLosesEveryClient(t *testing.T) {
 		t.Errorf("exit %d, %+v, converged %v", code, r.Clients, r.Converged)
 	}
 	if !strings.Contains(stderr, "3 of 3 clients lost the connection: 3× the server is closing") {
-		t.Errorf("stderr does not say why: %s", stderr)
+		t.Errorf("stderr lacks the reason: %s", stderr)
 	}
 }
 
-// moody is an arena that breaks each client's first connection, as a network may.
-type moody struct{ *arena.Game }
+// breakingArena is an arena that breaks each client's first connection.
+type breakingArena struct{ *arena.Game }
 
-func (g moody) Open(r *netloop.Room) error {
+func (g breakingArena) Open(r *netloop.Room) error {
 	left := 3
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		if left--; left >= 0 {
@@ -278,9 +278,9 @@ func (g moody) Open(r *netloop.Room) error {
 	return g.Game.Open(r)
 }
 
-// A bot whose connection breaks reconnects, and the run succeeds: the break is counted and no
+// A bot reconnects after a break, and the run succeeds: the break is counted, and there is no
 // failure. Without --reconnect the bot is lost.
-func TestBotsComeBack(t *testing.T) {
+func TestBotsReconnect(t *testing.T) {
 	for _, c := range []struct {
 		flag, duration string
 		code           int
@@ -289,7 +289,7 @@ func TestBotsComeBack(t *testing.T) {
 		{"--reconnect=true", "3s", 0, loadtest.Clients{Wanted: 3, Connected: 3, Verifying: 3, Drops: 3}},
 		{"--reconnect=false", "500ms", 99, loadtest.Clients{Wanted: 3, Connected: 3, Verifying: 3, Disconnected: 3}},
 	} {
-		s, _ := serve(t, netloop.Config{}, moody{arena.New()})
+		s, _ := serve(t, netloop.Config{}, breakingArena{arena.New()})
 		code, stdout, _ := load(t, t.Context(), "--addr", s.Addr().String(), "--clients", "3", "--ramp", "0s", "--warmup", "700ms",
 			"--duration", c.duration, "--out", "json", c.flag)
 		var r loadtest.Result
@@ -303,18 +303,18 @@ func TestBotsComeBack(t *testing.T) {
 	}
 }
 
-func TestAFullServerIsSaid(t *testing.T) {
+func TestAFullServerIsReported(t *testing.T) {
 	s, _ := serve(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 2}}, newWatched())
 	code, r, stderr := result(t, t.Context(), s, "--clients", "5", "--duration", "100ms")
 	if want := (loadtest.Clients{Wanted: 5, Connected: 2, Verifying: 2, Failed: 3}); code != 99 || r.Clients != want || !r.Converged {
 		t.Errorf("exit %d, %+v, converged %v", code, r.Clients, r.Converged)
 	}
 	if !strings.Contains(stderr, "3 of 5 clients did not connect: 3× refused: full") {
-		t.Errorf("stderr does not say why: %s", stderr)
+		t.Errorf("stderr lacks the reason: %s", stderr)
 	}
 }
 
-// A server that refuses is running: the error suggests a remedy for the refusal, and no other.
+// A refusal comes from a running server: the error suggests the remedy for the refusal only.
 func TestTheRemedyFitsTheRefusal(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, refusing{arena.New()})
 	at := "--addr=" + s.Addr().String()
@@ -355,11 +355,11 @@ func TestAnInterruptEndsTheRunEarly(t *testing.T) {
 		t.Errorf("exit %d, %+v", code, r.Clients)
 	}
 	if r.Snapshots.Received == 0 || !strings.Contains(stderr, "interrupted") {
-		t.Errorf("%d snapshots measured, said %q", r.Snapshots.Received, stderr)
+		t.Errorf("%d snapshots measured, output %q", r.Snapshots.Received, stderr)
 	}
 }
 
-func TestAnotherGamesServerIsSaid(t *testing.T) {
+func TestAServerOfAnotherGameIsReported(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, otherGame{})
 	code, stdout, stderr := load(t, t.Context(), "--addr", s.Addr().String(), "--quiet")
 	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "schema mismatch") {
@@ -374,7 +374,7 @@ var otherSchema = netloop.NewSchema("other", 1, 0)
 func (otherGame) Schema() *netloop.Schema  { return otherSchema }
 func (otherGame) Open(*netloop.Room) error { return nil }
 
-func TestASilentAddressIsSaid(t *testing.T) {
+func TestASilentAddressIsReported(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +386,7 @@ func TestASilentAddressIsSaid(t *testing.T) {
 	}
 }
 
-func TestASilentAdminIsSaidAtOnce(t *testing.T) {
+func TestASilentAdminListenerIsReportedAtOnce(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, newWatched())
 	code, stdout, stderr := load(t, t.Context(), "--addr", s.Addr().String(), "--admin", "http://"+s.Addr().String())
 	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "--admin") {

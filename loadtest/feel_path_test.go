@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game of these rows: each player holds a stick and presses a button now and then.
+// The game of these rows: each player holds a stick and sometimes presses a button.
 var (
 	pathSchema = netloop.NewSchema("path", 1, 0)
 	sticks     = netloop.NewInput(pathSchema, func(last stick, _ int) stick {
@@ -35,7 +35,7 @@ func (g pathGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// change is a path whose one-way delay is from at first and then to, for a while or, if while is 0,
+// change is a path whose one-way delay changes from from to to, for a while or, if while is 0,
 // permanently.
 type change struct {
 	from, to, while time.Duration
@@ -64,7 +64,7 @@ func (x change) String() string {
 type controlled struct {
 	client         *client.Client
 	newest         uint64        // step whose input has run
-	ran            time.Duration // when
+	ran            time.Duration // at this time
 	dead           time.Duration // the longest time without a newer input
 	presses, heard int
 }
@@ -98,7 +98,7 @@ func changePath(t *testing.T, x change, seed uint64) (f pathFeel) {
 	}}, netlooptest.Seed(seed))
 	link := netlooptest.Link{Delay: x.from, Jitter: 2 * time.Millisecond}
 	var all []*controlled
-	press := false // No press while one may be under way when they are counted.
+	press := false // No press whose input could be in flight when they are counted.
 	for _, fps := range frameRates {
 		p := &controlled{client: w.Join("", nil, link, netlooptest.FPS(fps))}
 		client.Inputs(p.client, sticks, func(tick *netloop.Tick) stick {
@@ -158,9 +158,9 @@ func (f *pathFeel) row(x change) string {
 		float64(f.missed)/float64(n), ms(f.leadBefore), ms(f.lead))
 }
 
-// When a path becomes longer, permanently or for a while, the controls are dead for the added delay
-// and one flush; no press is lost; and after 10 s the lead is that of the new path.
-func TestFeelOfAPathThatChanges(t *testing.T) {
+// When a path becomes longer, permanently or for a while, the server runs no new input for the
+// added delay and one flush. No press is lost, and after 10 s the lead is that of the new path.
+func TestFeelOfAChangingPath(t *testing.T) {
 	seeds.OneGoroutine(t)
 	rows := pathHeader
 	for _, x := range changes {

@@ -61,7 +61,7 @@ func inMemory(t *testing.T, g netloop.Game, n network, seed uint64, length time.
 		r.Play(bot.New(), c, w.GameTime)
 		all = append(all, c)
 	}
-	w.Step(60 * 10) // Until the clocks agree.
+	w.Step(60 * 10) // Until the clocks are synchronised.
 	r.Begin()
 	begin(all)
 	w.Step(int(60 * length.Seconds()))
@@ -115,8 +115,8 @@ func overSockets(t *testing.T, n network, seed uint64, length time.Duration) loa
 	return loadtest.End(all...)
 }
 
-// timed is an arena that knows its true game time: no tick begins before its time, and the earliest
-// of some ticks is hardly late.
+// timed is an arena that measures its true game time: no tick starts early, and the earliest of
+// some ticks is hardly late.
 type timed struct {
 	*arena.Game
 	now  func() time.Duration
@@ -196,7 +196,7 @@ func TestFeelOfABadNetwork(t *testing.T) {
 	if testing.Short() {
 		length = 20 * time.Second
 	}
-	g := &judged{Game: arena.New()}
+	g := &judgedArena{Game: arena.New()}
 	f, players := inMemory(t, g, n, 2, length, g.begin)
 	t.Logf("\n%s\n%s", feelHeader, feelRow("memory ", n, &f))
 	if *f.Reaction.P99 > 0 {
@@ -223,15 +223,15 @@ func TestFeelOfABadNetwork(t *testing.T) {
 	g.judge(t, players)
 }
 
-// judged is an arena that counts the respawns of ships, and mispredictions.
-type judged struct {
+// judgedArena is an arena that counts the respawns of ships, and mispredictions.
+type judgedArena struct {
 	*arena.Game
 	hulls  map[netloop.Ref[arena.Ship]]uint8
 	fallen uint64
 	before map[string]uint64 // mispredictions before the measurement
 }
 
-func (g *judged) Open(r *netloop.Room) error {
+func (g *judgedArena) Open(r *netloop.Room) error {
 	g.hulls = make(map[netloop.Ref[arena.Ship]]uint8)
 	r.On(netloop.PostLateUpdate, "test.fallen", func(t *netloop.Tick) {
 		for o := range arena.Ships.All(t) {
@@ -262,15 +262,15 @@ func wrong(players []*client.Client) map[string]uint64 {
 }
 
 // begin discards the first inputs, which arrive too late until the lead is known.
-func (g *judged) begin(players []*client.Client) { g.fallen, g.before = 0, wrong(players) }
+func (g *judgedArena) begin(players []*client.Client) { g.fallen, g.before = 0, wrong(players) }
 
 // judge requires that all mispredictions are explained by missed inputs and by other players. Those
 // change hull, score and shield, and the position only at a respawn.
-func (g *judged) judge(t *testing.T, players []*client.Client) {
+func (g *judgedArena) judge(t *testing.T, players []*client.Client) {
 	t.Helper()
 	all := wrong(players)
 	late := all["late"] - g.before["late"]
-	t.Logf("%d ships have started anew; predicted wrongly: %v, and before that %v", g.fallen, all, g.before)
+	t.Logf("%d ships have respawned; mispredictions: %v, before the measurement: %v", g.fallen, all, g.before)
 	for field, n := range all {
 		allowed := late
 		switch field {
@@ -280,7 +280,7 @@ func (g *judged) judge(t *testing.T, players []*client.Client) {
 			allowed += g.fallen
 		}
 		if n -= g.before[field]; n > allowed {
-			t.Errorf("%s was predicted wrongly %d times, of which late inputs and what others did explain %d", field, n, allowed)
+			t.Errorf("%d mispredictions of %s, of which late inputs and other players explain %d", n, field, allowed)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// The records of frames and workers are added up, each by the change of its client's counters since
-// the frame before, and reported per minute of play, per frame and per datagram.
-func TestFeelingsAreAddedUp(t *testing.T) {
+// The records of frames and workers are added up, each by the change of its client's counters
+// since its last frame, and reported per minute of play, per frame and per datagram.
+func TestFeelRecordsAreAddedUp(t *testing.T) {
 	stats := func(n uint64) *client.Stats {
 		return &client.Stats{
 			ViewDelay: 50 * time.Millisecond, Drawn: 8 * n, Starved: 2 * n, Inputs: 100 * n, InputBytes: 700 * n, InputPackets: 50 * n,
@@ -20,7 +20,7 @@ func TestFeelingsAreAddedUp(t *testing.T) {
 	a, b := newFeelings(), newFeelings()
 	a.frame(stats(3), stats(2))
 	b.frame(stats(7), stats(6))
-	anew, before := stats(7), stats(7) // It has joined anew, and drawn no frame.
+	anew, before := stats(7), stats(7) // A new client that has drawn no frame.
 	anew.InputsMissed = 3
 	b.frame(anew, before)
 	record(b.clock, 2*time.Millisecond)
@@ -58,9 +58,9 @@ func TestFeelingsAreAddedUp(t *testing.T) {
 	}
 }
 
-// A bot's reports are bounded as all samples are, ratios are rounded to a hundred-thousandth, and
+// A bot's reports have the bounds of all samples, ratios are rounded to a hundred-thousandth, and
 // ratios without samples are unknown.
-func TestFeelingsOutOfRange(t *testing.T) {
+func TestFeelRecordsOutOfRange(t *testing.T) {
 	f := newFeelings()
 	if got := f.result(1, time.Minute); got.Reaction != (Spread{}) || got.Correction != (Spread{}) {
 		t.Errorf("of nothing %+v", got)
@@ -79,7 +79,7 @@ func TestFeelingsOutOfRange(t *testing.T) {
 	}
 	for want, a := range map[float64]float64{0.33333: 1. / 3, 0.66667: 2. / 3} {
 		if x := ratio(a, 1); *x != want {
-			t.Errorf("%v is told as %v", a, *x)
+			t.Errorf("%v is reported as %v", a, *x)
 		}
 	}
 	for i := range 1000 {

@@ -10,16 +10,16 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// nobody is a bot that never plays.
-type nobody struct{}
+// idleBot is a bot that never plays.
+type idleBot struct{}
 
 var nothing = netloop.NewSchema("nothing", 1, 0)
 
-func (nobody) Schema() *netloop.Schema      { return nothing }
-func (nobody) Join(int) any                 { return nil }
-func (nobody) Start(*client.Client, *Meter) {}
+func (idleBot) Schema() *netloop.Schema      { return nothing }
+func (idleBot) Join(int) any                 { return nil }
+func (idleBot) Start(*client.Client, *Meter) {}
 
-func TestBadFlagsAreNamed(t *testing.T) {
+func TestErrorsNameInvalidFlags(t *testing.T) {
 	for _, c := range []struct{ args, names string }{
 		{"--clinets 5", "--clinets, did you mean --clients?: loadclient --help"},
 		{"run --clinets 5", "--clinets, did you mean --clients?: loadclient --help"},
@@ -58,7 +58,7 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		{"--simulate los=5%", `--simulate: "los" is not a key`},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), append([]string{"/usr/bin/loadclient"}, strings.Fields(c.args)...), &stdout, &stderr, nobody{})
+		code := execute(t.Context(), append([]string{"/usr/bin/loadclient"}, strings.Fields(c.args)...), &stdout, &stderr, idleBot{})
 		said := stderr.String()
 		if code != exitUsage || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.names) || !strings.HasPrefix(said, "loadclient: ") {
 			t.Errorf("%s: exit %d, said %q", c.args, code, said)
@@ -72,7 +72,7 @@ func TestBadFlagsAreNamed(t *testing.T) {
 func TestHelpListsTheFlags(t *testing.T) {
 	for _, args := range []string{"--help", "run --help"} {
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), append([]string{"loadclient"}, strings.Fields(args)...), &stdout, &stderr, nobody{})
+		code := execute(t.Context(), append([]string{"loadclient"}, strings.Fields(args)...), &stdout, &stderr, idleBot{})
 		if code != exitOK || stderr.Len() > 0 {
 			t.Errorf("%s: exit %d, said %q", args, code, stderr.String())
 		}
@@ -98,8 +98,7 @@ func TestAdminMayLackItsScheme(t *testing.T) {
 	}
 }
 
-// The number of verifying clients is that of --verify, at most all, spread evenly and in their own
-// order.
+// The number of verifying clients is --verify, at most all. They are spread evenly and in order.
 func TestVerifyingClientsAreSpreadEvenly(t *testing.T) {
 	for clients := 1; clients <= 40; clients++ {
 		for asked := 0; asked <= clients+1; asked++ {

@@ -24,8 +24,8 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// The attacks of a flooder. Each sends as fast as its connection permits, and reconnects as soon as
-// the server has kicked it.
+// The attacks of a flooding client. Each sends as fast as its connection permits, and reconnects
+// as soon as the server has kicked it.
 var attacks = map[string]func() transport.Message{
 	"standings": func() transport.Message {
 		return call(bridge.Netloop.Method(arena.Standings).Queue.ID, 0, 5)
@@ -118,9 +118,9 @@ func (f *flooder) connect(ctx context.Context) error {
 	return nil
 }
 
-// floodInputs sends as many datagrams as a client may in the long run, each with as many inputs as
-// fit. Every shot claims to have seen another moment. Steps are random, so that the server waits
-// for some of them. Noise is unreadable, from the start or in the middle.
+// floodInputs sends as many datagrams as a client may send permanently, each with as many inputs
+// as fit. Every shot has another view. Steps are random, so some inputs wait on the server. Noise
+// is undecodable, from the start or in the middle.
 func floodInputs(s *transport.Session, attack string, clock func() time.Duration) {
 	in := bridge.Netloop.Input(arena.Controls)
 	ring := input.NewRing(in.Form(), time.Second/60)
@@ -143,11 +143,11 @@ func floodInputs(s *transport.Session, attack string, clock func() time.Duration
 	time.Sleep(1700 * time.Microsecond) // 590 a second
 }
 
-// TestFlooder is the flooding program of TestOneFloodCostsNobodyATick.
+// TestFlooder is the flooding program of TestAFloodDelaysNoTick.
 func TestFlooder(t *testing.T) {
 	addr, attack, n := os.Getenv("NETLOOP_FLOOD_ADDR"), os.Getenv("NETLOOP_FLOOD"), os.Getenv("NETLOOP_FLOODERS")
 	if addr == "" {
-		t.Skip("TestOneFloodCostsNobodyATick starts it")
+		t.Skip("TestAFloodDelaysNoTick starts it")
 	}
 	count, err := strconv.Atoi(n)
 	if err != nil {
@@ -227,11 +227,11 @@ func waitUntil(t *testing.T, done func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatal("it does not happen")
+	t.Fatal("the condition was not met in time")
 }
 
-// flood starts the flooders, at the lowest priority: the healthy clients shall not wait for the
-// flooders' own work.
+// flood starts flooding clients at the lowest priority, so that their own work does not delay the
+// healthy clients.
 func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -243,23 +243,23 @@ func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
 	return proctest.Start(t, cmd, "FLOOD ")
 }
 
-// play runs so many healthy clients, and measures their figures and the server's. Further arguments
-// are flags.
+// play runs so many healthy clients, and measures their figures and the server's. Further
+// arguments are flags.
 func (p programs) play(t *testing.T, addr, admin string, clients int, d time.Duration, flags ...string) (r loadtest.Result) {
 	t.Helper()
 	args := []string{"run", "--addr", addr, "--admin", "http://" + admin, "--clients", strconv.Itoa(clients),
 		"--ramp", (time.Duration(clients) * 25 * time.Millisecond).String(), "--warmup", "1s", "--duration", d.String(), "--out", "json", "--quiet"}
 	cmd := exec.CommandContext(t.Context(), p.loadclient, append(args, flags...)...)
-	out, _ := cmd.Output() // Its findings are in the result.
+	out, _ := cmd.Output() // The result has its findings.
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v in %q", err, out)
 	}
 	return r
 }
 
-// TestOneFloodCostsNobodyATick measures with real programs the cost of floods: 20 healthy clients
-// with and without flooders, the server on one core and on all.
-func TestOneFloodCostsNobodyATick(t *testing.T) {
+// TestAFloodDelaysNoTick measures with real programs the effect of floods: 20 healthy clients
+// with and without flooding ones, the server on one core and on all.
+func TestAFloodDelaysNoTick(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")
 	}
@@ -288,8 +288,8 @@ func TestOneFloodCostsNobodyATick(t *testing.T) {
 	}
 }
 
-// report prints the cost of a run beyond a calm one, and fails the test if one flooder costs too
-// much.
+// report prints the difference between a run and a calm one, and fails the test if one flooding
+// client has too much effect.
 func report(t *testing.T, pinned bool, attack string, n int, calm, r *loadtest.Result, said string) {
 	t.Helper()
 	ms := func(v *float64) float64 {
@@ -312,7 +312,7 @@ func report(t *testing.T, pinned bool, attack string, n int, calm, r *loadtest.R
 		return
 	}
 	if late := max(ms(calm.Generator.Lateness.P99), ms(r.Generator.Lateness.P99)); !(late < 5) {
-		t.Logf("not judged: the healthy clients themselves were late by %.1f ms", late)
+		t.Logf("not judged: the healthy clients were late by %.1f ms", late)
 		return
 	}
 	if count(r.Server.Overruns) > 0 || tick > 1 || age > 5 {

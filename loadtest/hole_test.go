@@ -21,10 +21,10 @@ import (
 	"github.com/netloop/netloop/loadtest"
 )
 
-// TestOneBlackHoleCostsNobodyATick measures with real programs the cost of a client whose network
-// loses all packets for 8 s, and which then reconnects: beside 99 others, before, during and after,
-// in turns, and the least of each over windows of 2 s, because the machine has other work.
-func TestOneBlackHoleCostsNobodyATick(t *testing.T) {
+// TestABlackHoleDelaysNoTick measures with real programs the effect of a client that loses its
+// network for 8 s and then reconnects: on 99 others, before, during and after, in turns. The
+// minimum over windows of 2 s counts, because the machine has other work.
+func TestABlackHoleDelaysNoTick(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")
 	}
@@ -42,7 +42,8 @@ func TestOneBlackHoleCostsNobodyATick(t *testing.T) {
 	var least [len(names)]float64 // of the 99th percentiles of ticks, in milliseconds
 	for range turns {
 		file := filepath.Join(t.TempDir(), "holed.json")
-		// It connects within the first second, and its hole begins 1 s after the window before.
+		// It connects within the first second, and its hole starts 1 s after the preceding
+		// window.
 		holed := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--clients", "1", "--ramp", "0s", "--warmup", "0s",
 			"--duration", (3*hole + 4*time.Second).String(), "--simulate", "hole="+hole.String()+"@"+(hole+2*time.Second).String(),
 			"--out", "json="+file, "--quiet")
@@ -62,27 +63,27 @@ func TestOneBlackHoleCostsNobodyATick(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		_ = holed.Wait() // Its findings are in the result.
+		_ = holed.Wait() // The result has its findings.
 		var r loadtest.Result
 		if text, err := os.ReadFile(file); err != nil || json.Unmarshal(text, &r) != nil {
 			t.Fatalf("%v in %q", err, text)
 		}
 		if r.Simulated.Down["hole"] == 0 || r.Clients.Drops != 1 || r.Clients.Resumes != 1 || !r.Converged {
-			t.Errorf("the client in the hole came to %+v, converged %v, %v", r.Clients, r.Converged, r.Simulated)
+			t.Errorf("the client in the hole: %+v, converged %v, %v", r.Clients, r.Converged, r.Simulated)
 		}
 	}
 	others := end()
 	late := others.Generator.Lateness.P99
 	if others.Clients.Disconnected+others.Clients.Drops > 0 || late == nil {
-		t.Fatalf("those beside the hole came to %+v", others.Clients)
+		t.Fatalf("the others: %+v", others.Clients)
 	}
 	t.Logf("the least tick p99 %v the hole: %.2f ms", names, least)
 	if *late >= 5 {
-		t.Logf("not judged: the other clients themselves were late by %.1f ms", *late)
+		t.Logf("not judged: the other clients were late by %.1f ms", *late)
 		return
 	}
 	if more := max(least[1], least[2]) - least[0]; more > 0.5 {
-		t.Errorf("the hole moves the 99th percentile of ticks by %.2f ms", more)
+		t.Errorf("the hole changes the 99th percentile of ticks by %.2f ms", more)
 	}
 }
 
@@ -99,7 +100,7 @@ func p99OfTicks(t *testing.T, admin string, d time.Duration) float64 {
 	return during.Tick.Percentile(99).Seconds() * 1e3
 }
 
-// readTicks reads the server's account of its ticks.
+// readTicks reads the server's tick statistics.
 func readTicks(t *testing.T, admin string) ticks.Snapshot {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+admin+"/ticks", http.NoBody)
@@ -124,7 +125,7 @@ func readTicks(t *testing.T, admin string) ticks.Snapshot {
 }
 
 // playOn runs so many clients until end is called, which returns their result. They are connected
-// when it returns.
+// when playOn returns.
 func (p programs) playOn(t *testing.T, addr string, clients int) (end func() loadtest.Result) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--clients", strconv.Itoa(clients),
@@ -137,7 +138,7 @@ func (p programs) playOn(t *testing.T, addr string, clients int) (end func() loa
 	time.Sleep(4 * time.Second) // They connect over 2 s.
 	return func() (r loadtest.Result) {
 		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait() // Its findings are in the result.
+		_ = cmd.Wait() // The result has its findings.
 		if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
 			t.Fatalf("%v in %q", err, out.String())
 		}
@@ -145,10 +146,10 @@ func (p programs) playOn(t *testing.T, addr string, clients int) (end func() loa
 	}
 }
 
-// TestWhoReadsNothingCostsNobodyASnapshot measures with real programs the effect of 20 clients,
-// which keep their connections up and read no data, on 80 other clients: the snapshots of the worst
-// of the 80, with and without them, in turn, and the most of each.
-func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
+// TestAClientThatDoesNotReadDelaysNoSnapshotOfOthers measures with real programs the effect of 20
+// clients that keep their connections and read no data on 80 others: the snapshots of the worst
+// of the 80, with and without them, in turn, the maximum of each.
+func TestAClientThatDoesNotReadDelaysNoSnapshotOfOthers(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")
 	}
@@ -159,17 +160,17 @@ func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
 	}
 	addr, admin, stop := p.serve(t, false)
 	defer stop()
-	var most [2]float64 // snapshots a second of the client that gets the fewest: alone, beside
+	var most [2]float64 // snapshots per second of the client that gets the fewest: alone, beside
 	for turn := range 6 {
 		beside := turn % 2
-		end := func() string { return "nobody" }
+		end := func() string { return "no client" }
 		if beside == 1 {
-			end = deafen(t, program, addr, 20)
+			end = startSilentReaders(t, program, addr, 20)
 		}
-		r := p.play(t, addr, admin, 80, 13*time.Second) // Longer than a stuck stream may last.
+		r := p.play(t, addr, admin, 80, 13*time.Second) // Longer than the limit of a stuck stream.
 		said := end()
 		if r.Snapshots.Rate.Min == nil || r.Clients.Failed+r.Clients.Disconnected+r.Clients.Drops > 0 || r.Server.Tick.P99 == nil {
-			t.Fatalf("beside %s the load came to %+v", said, r)
+			t.Fatalf("beside %s: %+v", said, r)
 		}
 		t.Logf("each of 80 gets %.2f snapshots/s or more, tick p99 %.2f ms, beside %s", *r.Snapshots.Rate.Min, *r.Server.Tick.P99, said)
 		most[beside] = max(most[beside], *r.Snapshots.Rate.Min)
@@ -179,8 +180,8 @@ func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
 	}
 }
 
-// deafen starts clients that read no data, at the lowest priority.
-func deafen(t *testing.T, program, addr string, clients int) (stop func() string) {
+// startSilentReaders starts clients that do not read, at the lowest priority.
+func startSilentReaders(t *testing.T, program, addr string, clients int) (stop func() string) {
 	t.Helper()
 	hello, err := transport.AppendHello(nil, bridge.Netloop.Schema(arena.Schema).Hello())
 	if err != nil {

@@ -22,32 +22,32 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// The memory that a connected client costs the server is measured with a nearly empty room, in a
-// process of its own, and clients in another.
+// The memory per client on the server is measured with a nearly empty room in one process and the
+// clients in another.
 
 const (
-	crowdRate   = 20 // ticks a second
-	crowdThings = 20 // objects that change in every tick
+	memoryRate    = 20 // ticks a second
+	memoryObjects = 20 // objects that change in every tick
 )
 
 type thing struct{ X, Y, VX, VY float32 }
 
 var (
-	crowdSchema = netloop.NewSchema("crowd", 1, 0)
-	things      = netloop.NewClass[thing](crowdSchema, "thing")
+	memorySchema = netloop.NewSchema("memory", 1, 0)
+	things       = netloop.NewClass[thing](memorySchema, "thing")
 )
 
-type crowdGame struct{}
+type memoryGame struct{}
 
-func (crowdGame) Schema() *netloop.Schema { return crowdSchema }
+func (memoryGame) Schema() *netloop.Schema { return memorySchema }
 
-func (crowdGame) Open(r *netloop.Room) error {
+func (memoryGame) Open(r *netloop.Room) error {
 	r.OnStart(func(t *netloop.Tick) {
-		for range crowdThings {
+		for range memoryObjects {
 			things.Spawn(t, thing{VX: t.Rand().Float32(), VY: t.Rand().Float32()})
 		}
 	})
-	r.On(netloop.Update, "crowd.move", func(t *netloop.Tick) {
+	r.On(netloop.Update, "memory.move", func(t *netloop.Tick) {
 		for o := range things.All(t) {
 			s := o.Edit(t)
 			s.X, s.Y = s.X+s.VX, s.Y+s.VY
@@ -56,7 +56,7 @@ func (crowdGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// TestCrowd is the clients' program of TestMemoryOfAClient: they acknowledge the received state,
+// TestCrowd is the clients' program of TestMemoryOfAClient: they acknowledge the received state
 // until the program's input ends.
 func TestCrowd(t *testing.T) {
 	addr, n := os.Getenv("NETLOOP_CROWD_ADDR"), 0
@@ -77,7 +77,7 @@ func TestCrowd(t *testing.T) {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
 	inbox := transport.NewInbox(0, nil)
-	schema := bridge.Netloop.Schema(crowdSchema)
+	schema := bridge.Netloop.Schema(memorySchema)
 	replicas := map[*transport.Session]*netvar.Replica{}
 	var spare []transport.Arrival
 	for ctx.Err() == nil {
@@ -93,7 +93,7 @@ func TestCrowd(t *testing.T) {
 			r.StartAt(w.Epoch.Tick)
 			replicas[s] = r
 		} else {
-			time.Sleep(time.Second / crowdRate)
+			time.Sleep(time.Second / memoryRate)
 		}
 		spare = inbox.Swap(spare)
 		for i := range spare {
@@ -111,16 +111,16 @@ func TestCrowd(t *testing.T) {
 	_ = d.Close()
 }
 
-// mostPerClient is the most memory per additional client on the server, in bytes, including the
-// memory that its garbage collector leaves unused at GOGC=100.
+// mostPerClient is the maximum memory per additional client on the server, in bytes, including
+// the unused memory of its garbage collector at GOGC=100.
 const mostPerClient = 180_000
 
-// TestMemoryOfAClient measures the cost of 400 additional real connections to a server that has 100
-// already, and with them has used all of its code once: the resident memory of its process, the
+// TestMemoryOfAClient measures 400 additional real connections to a server that has 100 already,
+// and has used all of its code once with them: the resident memory of its process, the
 // goroutines' stacks, and the heap. NETLOOP_MEMPROFILE names a file for a profile of the heap.
 func TestMemoryOfAClient(t *testing.T) {
 	if os.Getenv("NETLOOP_MEMORY_SERVER") != "" {
-		serveCrowd(t)
+		serveMemory(t)
 		return
 	}
 	if os.Getenv("NETLOOP_VERIFY") == "" {
@@ -151,9 +151,9 @@ func TestMemoryOfAClient(t *testing.T) {
 	}
 }
 
-// serveCrowd is the measured program.
-func serveCrowd(t *testing.T) {
-	s, err := netloop.New(netloop.Config{Listen: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(crowdRate), MaxClients: 1000}}, crowdGame{})
+// serveMemory is the measured program.
+func serveMemory(t *testing.T) {
+	s, err := netloop.New(netloop.Config{Listen: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(memoryRate), MaxClients: 1000}}, memoryGame{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,9 +165,9 @@ func serveCrowd(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	const few, more = 100, 400
-	leaveFew := crowd(t, s, few)
+	leaveFew := connectClients(t, s, few)
 	before := measureMemory()
-	leaveMore := crowd(t, s, more)
+	leaveMore := connectClients(t, s, more)
 	after := measureMemory()
 	if file := os.Getenv("NETLOOP_MEMPROFILE"); file != "" {
 		writeProfile(t, file)
@@ -187,9 +187,9 @@ func serveCrowd(t *testing.T) {
 	}
 }
 
-// crowd connects so many clients, from a process of their own, and waits until the garbage of their
-// handshakes is collected.
-func crowd(t *testing.T, s *netloop.Server, n int) (leave func() string) {
+// connectClients connects so many clients from a separate process, and waits until the garbage of
+// their handshakes is collected.
+func connectClients(t *testing.T, s *netloop.Server, n int) (leave func() string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -201,7 +201,7 @@ func crowd(t *testing.T, s *netloop.Server, n int) (leave func() string) {
 	leave = proctest.Start(t, cmd, "CAME ")
 	for deadline := time.Now().Add(2 * time.Minute); players(s) < n; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d clients came", players(s), n)
+			t.Fatalf("%d of %d clients connected", players(s), n)
 		}
 	}
 	time.Sleep(5 * time.Second)

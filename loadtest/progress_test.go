@@ -10,7 +10,7 @@ import (
 
 // The line of progress gives the number of players and the figures since the last line, and omits
 // figures without samples.
-func TestTheLineTellsWhatThereIs(t *testing.T) {
+func TestTheProgressLineOmitsMissingFigures(t *testing.T) {
 	w, _ := bench()
 	r := w.run
 	r.clock, r.workers = clock.NewSystem(), []*worker{w}

@@ -56,7 +56,7 @@ func TestSamplesOutOfRangeAreClamped(t *testing.T) {
 }
 
 // The sum of samples over any distribution among workers equals that of one histogram.
-func TestMergingLosesNothing(t *testing.T) {
+func TestMergingLosesNoSample(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples := rapid.SliceOfN(rapid.Int64Range(0, int64(2*time.Minute)), 1, 200).Draw(t, "samples")
 		workers := rapid.IntRange(1, 5).Draw(t, "workers")
@@ -82,7 +82,7 @@ func TestMergingLosesNothing(t *testing.T) {
 func TestWindowIncludesItsStartOnly(t *testing.T) {
 	var w window
 	if w.holds(0) {
-		t.Error("a window holds something before it is opened")
+		t.Error("a closed window records")
 	}
 	w.open(10, 20)
 	for at, want := range map[time.Duration]bool{9: false, 10: true, 19: true, 20: false} {
@@ -93,7 +93,7 @@ func TestWindowIncludesItsStartOnly(t *testing.T) {
 	w.end(15)
 	w.end(17)
 	if w.holds(15) || w.length() != 5 {
-		t.Error("a window that ended early goes on")
+		t.Error("a window that ended early still records")
 	}
 }
 
@@ -118,7 +118,7 @@ func TestTallyIsBounded(t *testing.T) {
 	}
 }
 
-func TestReasonsComeMostFrequentFirst(t *testing.T) {
+func TestReasonsAreSortedByFrequency(t *testing.T) {
 	sum := tally{}
 	for _, text := range []string{"b", "a", "b", "c", "d", "d", "d"} {
 		sum.add(text)
@@ -127,10 +127,10 @@ func TestReasonsComeMostFrequentFirst(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := because(nil); got != "" {
-		t.Errorf("no reasons read %q", got)
+		t.Errorf("without reasons the text is %q", got)
 	}
 	if got := reason(fmt.Errorf("dial: %w", netloop.Refuse(netloop.CodeFull, "64 players"))); got != "refused: "+(&netloop.Refusal{Code: netloop.CodeFull, Text: "64 players"}).Error() {
-		t.Errorf("a refusal reads %q", got)
+		t.Errorf("the text of a refusal is %q", got)
 	}
 	for want, err := range map[string]error{
 		"x":                                   errors.New("x"),
@@ -160,7 +160,7 @@ func TestRateIsPerClient(t *testing.T) {
 		}
 	}
 	if clientRate(nil, time.Second) != (ClientRate{}) || clientRate([]uint64{1}, 0) != (ClientRate{}) {
-		t.Error("a rate of nobody, or of no time, is null")
+		t.Error("a rate without clients, or without time, is null")
 	}
 }
 
@@ -205,9 +205,9 @@ func TestRemedies(t *testing.T) {
 	}
 	asked := netloop.Refuse(netloop.CodeUnauthenticated, "the token has expired")
 	if got := remedy(asked, true); got != "" {
-		t.Errorf("who has shown a token is told more than what is wrong with it: %q", got)
+		t.Errorf("a client with a token gets more than the error: %q", got)
 	}
 	if got := remedy(asked, false); !strings.HasPrefix(got, ": pass --token-key and --token-audience") {
-		t.Errorf("who has none is told %q", got)
+		t.Errorf("a client without a token gets %q", got)
 	}
 }

@@ -54,7 +54,7 @@ func feelOf(f *feelings) {
 		m.reacted(0, i/19)
 		m.corrected(0, float64(i)/2)
 	}
-	m.hit(2*time.Hour, false) // After the window, as are the next two records.
+	m.hit(2*time.Hour, false) // After the window, like the next two records.
 	m.reacted(2*time.Hour, 60)
 	m.corrected(2*time.Hour, 99)
 }
@@ -69,7 +69,7 @@ func account(n uint64) *ticks.Snapshot {
 	return s
 }
 
-func TestJSONNamesStay(t *testing.T) {
+func TestJSONNamesAreStable(t *testing.T) {
 	r := made()
 	r.Server = serverResult(account(600), account(1800), func(text string) { t.Error(text) })
 	text, err := json.MarshalIndent(r.Result, "", "  ")
@@ -80,7 +80,7 @@ func TestJSONNamesStay(t *testing.T) {
 }
 
 // Unknown values are null, and every name is present.
-func TestJSONOfNothingIsNull(t *testing.T) {
+func TestJSONOfUnknownValuesIsNull(t *testing.T) {
 	r := &report{rec: newRecorder(), tick: frame}
 	r.Clients.Wanted = 2
 	r.fill(nil)
@@ -111,11 +111,11 @@ func TestSummaryOfABadRun(t *testing.T) {
 	golden.Check(t, "testdata/bad.txt", b.String())
 }
 
-func TestEachShortfallIsSaid(t *testing.T) {
+func TestEachShortfallIsReported(t *testing.T) {
 	if got := made().shortfalls(); len(got) != 0 {
-		t.Fatalf("a good run falls short: %q", got)
+		t.Fatalf("a good run has shortfalls: %q", got)
 	}
-	for name, spoil := range map[string]func(*report){
+	for name, damage := range map[string]func(*report){
 		"did not connect": func(r *report) { r.Clients.Wanted++ },
 		"lost the":        func(r *report) { r.Clients.Disconnected++ },
 		"1 of 2 clients could not find their state equal to the": func(r *report) { r.converged--; r.fill([]uint64{1, 1}) },
@@ -123,7 +123,7 @@ func TestEachShortfallIsSaid(t *testing.T) {
 		"interrupted": func(r *report) { r.interrupted = true },
 	} {
 		r := made()
-		spoil(r)
+		damage(r)
 		if got := r.shortfalls(); len(got) != 1 || !strings.Contains(got[0], name) {
 			t.Errorf("%s: %q", name, got)
 		}

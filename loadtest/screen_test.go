@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestATerminalRenewsItsLine(t *testing.T) {
+func TestATerminalOverwritesItsLine(t *testing.T) {
 	var b strings.Builder
 	s := &screen{w: &b, terminal: true}
 	s.progress("one")
@@ -18,7 +18,7 @@ func TestATerminalRenewsItsLine(t *testing.T) {
 	}
 }
 
-func TestElsewhereEveryLineStays(t *testing.T) {
+func TestAFileKeepsEveryLine(t *testing.T) {
 	var b strings.Builder
 	s := newScreen(&b, false)
 	s.progress("one")
@@ -29,7 +29,7 @@ func TestElsewhereEveryLineStays(t *testing.T) {
 	}
 }
 
-func TestQuietSaysNotesOnly(t *testing.T) {
+func TestQuietPrintsOnlyNotes(t *testing.T) {
 	var b strings.Builder
 	s := newScreen(&b, true)
 	s.progress("one")

@@ -33,17 +33,17 @@ func (g *named) Open(r *netloop.Room) error {
 	return g.Game.Open(r)
 }
 
-// proving is a bot with tokens of its own.
-type proving struct {
+// tokenBot is a bot with tokens of its own.
+type tokenBot struct {
 	loadtest.Bot
 	tokens []string
 }
 
-func (b proving) Token(n int) string { return b.tokens[n] }
+func (b tokenBot) Token(n int) string { return b.tokens[n] }
 
-// Bots show tokens to a server that requires them: made with a key, or the bot's own. Without any
+// Bots send tokens to a server that requires them: made with a key, or their own. Without a token
 // the load test suggests a remedy.
-func TestBotsProveWhoTheyAre(t *testing.T) {
+func TestBotsSendTokens(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "login-1")
 	if err := token.GenerateKey(name); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestBotsProveWhoTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := proving{Bot: bot.New()}
+	own := tokenBot{Bot: bot.New()}
 	for _, subject := range []string{"anna", "bob"} {
 		text, err := signer.Sign(token.Grant{Subject: subject, Audience: "arena-1", From: time.Now(), For: time.Minute})
 		if err != nil {

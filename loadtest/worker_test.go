@@ -23,7 +23,7 @@ func bench() (*worker, *player) {
 	return w, p
 }
 
-func TestIntervalsEndWhereTheWindowHoldsTheirEnd(t *testing.T) {
+func TestIntervalsAreCountedByTheirEnd(t *testing.T) {
 	w, p := bench()
 	for _, ms := range []int{900, 985, 1001, 1030, 1990, 2001, 2020} {
 		w.snapshot(p, time.Duration(ms)*time.Millisecond, 100)
@@ -95,12 +95,12 @@ func TestFramesAndSnapshotsAllocateNothing(t *testing.T) {
 	}
 }
 
-// With --exact-frames a worker with clients sleeps until the next frame; a worker without any waits
-// for the first.
-func TestExactFramesAreWaitedForByTheirTime(t *testing.T) {
+// With --exact-frames a worker with clients sleeps until the next frame; a worker without clients
+// waits for the first one.
+func TestExactFramesAreStartedAtTheirTime(t *testing.T) {
 	w, p := bench()
 	if w.sleep != nil || newWorker(&run{opts: options{exact: true}, clock: clock.NewSystem()}).sleep == nil {
-		t.Error("frames are exact without --exact-frames, or with it they are not")
+		t.Error("frames are exact without --exact-frames, or not exact with it")
 	}
 	var slept []time.Duration
 	w.sleep = func(until time.Duration) { slept = append(slept, until) }
@@ -125,7 +125,7 @@ func calls(m *Meter, s schedule, times ...time.Duration) []time.Duration {
 	return meant
 }
 
-// The schedule is open: a late frame makes all due calls, and none is moved.
+// The schedule is open: a late frame makes all due calls, at their scheduled times.
 func TestLateFramesDoNotMoveTheSchedule(t *testing.T) {
 	w, p := bench()
 	ms := time.Millisecond
@@ -135,7 +135,7 @@ func TestLateFramesDoNotMoveTheSchedule(t *testing.T) {
 	}
 	for i, at := range got {
 		if want := (900 + time.Duration(i)*100) * ms; at != want {
-			t.Errorf("call %d was meant at %v, want %v", i, at, want)
+			t.Errorf("call %d was scheduled at %v, want %v", i, at, want)
 		}
 	}
 	// Those scheduled from 1 s until before 2 s are measured.
@@ -144,7 +144,7 @@ func TestLateFramesDoNotMoveTheSchedule(t *testing.T) {
 	}
 }
 
-func TestWhatAStallSwallowsIsIntendedButNotSent(t *testing.T) {
+func TestCallsSkippedByAStallCountAsIntended(t *testing.T) {
 	w, p := bench()
 	got := calls(&p.meter, schedule{next: time.Second, period: time.Millisecond}, 1500*time.Millisecond)
 	if len(got) != maxBurst || w.rec.sent != maxBurst || w.rec.intended != 501 {
@@ -171,9 +171,9 @@ func TestOnlyMeasuredAnswersCount(t *testing.T) {
 	}
 }
 
-// A call that a bot begins inside the measured window is counted with its latency, and its counts
-// there are in the report; before and after the window neither is.
-func TestBotsBeginCallsAndCount(t *testing.T) {
+// A call that a bot starts in the measured window is counted with its latency, and its counts are
+// in the report; before and after the window they are not.
+func TestCallsAndCountsOfBotsAreReported(t *testing.T) {
 	w, p := bench()
 	m := &p.meter
 	for _, c := range []struct {
@@ -197,7 +197,7 @@ func TestBotsBeginCallsAndCount(t *testing.T) {
 	}
 }
 
-func TestCallsRefusesARateThatIsNone(t *testing.T) {
+func TestCallsRefusesInvalidRates(t *testing.T) {
 	_, p := bench()
 	for _, rate := range []float64{0, -1, maxCallRate + 1} {
 		func() {
@@ -211,9 +211,9 @@ func TestCallsRefusesARateThatIsNone(t *testing.T) {
 	}
 }
 
-// Every sample reaches the line of progress exactly once, whether or not the worker runs between a
-// request and its collection.
-func TestProgressSeesEverySampleOnce(t *testing.T) {
+// Every sample reaches the line of progress exactly once, whether or not the worker runs between
+// a request and its collection.
+func TestProgressCountsEverySampleOnce(t *testing.T) {
 	w, p := bench()
 	sum, clean, at := newLive(), newLive(), time.Duration(0)
 	for i := range 20 {
@@ -246,7 +246,7 @@ func TestAClientSettlesOnce(t *testing.T) {
 	}
 }
 
-// A returning client is counted once for each break, and as away until it is back or closed.
+// A returning client is counted once per break, and as away until it is back or closed.
 func TestBreaksAreCounted(t *testing.T) {
 	w, p := bench()
 	for i, s := range []struct {

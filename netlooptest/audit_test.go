@@ -88,9 +88,9 @@ func toggle(b *bank, t *netloop.Tick, c *client.Client) {
 	}
 }
 
-// TestAuditFindsNothingWhereTheRulesHold: over bad links, with owners, members, visibility and
-// values that change all the time, by packets and by the stream.
-func TestAuditFindsNothingWhereTheRulesHold(t *testing.T) {
+// TestAuditReportsNoLeakOfCorrectRules: over bad links, with constant changes of owners, members,
+// visibility and values, by packets and by the stream.
+func TestAuditReportsNoLeakOfCorrectRules(t *testing.T) {
 	b := newBank()
 	w := netlooptest.New(t, b)
 	bad := netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.2, Duplicate: 0.1, Reorder: 0.1}
@@ -148,8 +148,8 @@ func TestAuditFindsNothingWhereTheRulesHold(t *testing.T) {
 	}
 }
 
-// TestAuditFindsWhatARuleGivesAway: by class, object, field and client, a bounded number of times.
-func TestAuditFindsWhatARuleGivesAway(t *testing.T) {
+// TestAuditReportsLeaksOfARule: by class, object, field and client, a bounded number of times.
+func TestAuditReportsLeaksOfARule(t *testing.T) {
 	b := newBank()
 	b.who = func(*netloop.Object[vault]) netloop.Target { return netloop.Everyone() }
 	l := &listener{TB: t}
@@ -178,9 +178,9 @@ func TestAuditFindsWhatARuleGivesAway(t *testing.T) {
 	}
 }
 
-// TestAuditKnowsAClientThatHasNotHeardYetWhoItIs: the client owns an object from the tick on in
-// which it joins, and over a slow link it is told later that it is in the room.
-func TestAuditKnowsAClientThatHasNotHeardYetWhoItIs(t *testing.T) {
+// TestAuditKnowsAJoiningClient: the client owns an object from the tick of its join on, and over
+// a slow link it learns of its join later.
+func TestAuditKnowsAJoiningClient(t *testing.T) {
 	b := newBank()
 	b.joined = func(tick *netloop.Tick, c *netloop.Client) error {
 		vaults.Spawn(tick, vault{Coins: 7, Trap: [2]int8{1, 2}}, netloop.OwnedBy(c.ID()))
@@ -194,9 +194,9 @@ func TestAuditKnowsAClientThatHasNotHeardYetWhoItIs(t *testing.T) {
 	l.want(t)
 }
 
-// TestAuditFindsAForgottenInvalidate: a rule that the server did not evaluate again, and an object
-// that should have been hidden.
-func TestAuditFindsAForgottenInvalidate(t *testing.T) {
+// TestAuditReportsAForgottenInvalidate: a rule that the server did not evaluate again, and an
+// object that should have been hidden.
+func TestAuditReportsAForgottenInvalidate(t *testing.T) {
 	for name, forget := range map[string]bool{"forgotten": true, "not forgotten": false} {
 		member := true
 		b := newBank()
@@ -228,18 +228,18 @@ func TestAuditFindsAForgottenInvalidate(t *testing.T) {
 	}
 }
 
-// quitter is a test that records its end.
-type quitter struct {
+// fatalRecorder is a test that records its end.
+type fatalRecorder struct {
 	testing.TB
 	why string
 }
 
-func (q *quitter) Fatalf(format string, a ...any) {
+func (q *fatalRecorder) Fatalf(format string, a ...any) {
 	q.why = fmt.Sprintf(format, a...)
 	runtime.Goexit()
 }
 
-func TestAuditThatMissesSomethingEndsTheTest(t *testing.T) {
+func TestAnAuditWithMissingDataFailsTheTest(t *testing.T) {
 	b := newBank()
 	for want, misuse := range map[string]func(w *netlooptest.World){
 		"Audit belongs right after Join": func(w *netlooptest.World) {
@@ -252,7 +252,7 @@ func TestAuditThatMissesSomethingEndsTheTest(t *testing.T) {
 			netlooptest.Audit(w, c, openVaults, b.permits)
 		},
 	} {
-		q := &quitter{TB: t}
+		q := &fatalRecorder{TB: t}
 		w := netlooptest.New(q, b)
 		done := make(chan struct{})
 		go func() {
@@ -265,17 +265,17 @@ func TestAuditThatMissesSomethingEndsTheTest(t *testing.T) {
 	}
 }
 
-// An audit continues over all connections of its client, and at a restarted server: permitted
-// fields are no leak there, and others are.
+// An audit follows its client over all connections and to a restarted server: permitted fields
+// are no leak there, and others are.
 func TestAuditFollowsAClient(t *testing.T) {
 	b := newBank()
 	l := &listener{TB: t}
 	w := netlooptest.New(l, b)
 	c := w.Join("", nil, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.1})
-	var not netloop.ClientID // the client that is not asked for
+	var not netloop.ClientID // no client with this id may be audited
 	netlooptest.Audit(w, c, vaults, func(tick *netloop.Tick, to *netloop.Client, o *netloop.Object[vault], field string) bool {
 		if to.ID() == not {
-			t.Fatal("it is asked for another client")
+			t.Fatal("it is called for another client")
 		}
 		return b.permits(tick, to, o, field)
 	})
@@ -298,7 +298,7 @@ func TestAuditFollowsAClient(t *testing.T) {
 	if s := c.Stats(); s.Drops != 3 || s.Resumes != 3 || s.Malformed > 0 {
 		t.Fatalf("%+v", s)
 	}
-	// There another, nearer client gets this one's former id.
+	// There another, nearer client gets the old id of this one.
 	other, was := w.Join("", nil, netlooptest.Link{}), c.ID()
 	w.Step(60)
 	not = was
@@ -320,7 +320,7 @@ func TestAuditFollowsAClient(t *testing.T) {
 	w.Tick(func(tick *netloop.Tick) { vaults.Spawn(tick, vault{Hint: "everybody hears it"}) })
 	w.Step(1)
 	if said := strings.Join(l.heard, "\n"); !strings.Contains(said, "is sent field Hint of vault 3.1, which it may not read") {
-		t.Errorf("of a leak it says %q", said)
+		t.Errorf("a leak is reported as %q", said)
 	}
 	l.heard = nil
 }

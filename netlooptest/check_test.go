@@ -55,7 +55,8 @@ func (l *listener) want(t *testing.T, want ...string) {
 
 const remedy = " was changed without Edit: change state only through the pointer that Edit returns, in the call that asked for it, and copy a slice or map before you keep it"
 
-// TestAFieldChangedWithoutEditFailsTheTest: named by class, object and field, once for many ticks.
+// TestAFieldChangedWithoutEditFailsTheTest: named by class, object and field, once for many
+// ticks.
 func TestAFieldChangedWithoutEditFailsTheTest(t *testing.T) {
 	l := &listener{TB: t}
 	w := netlooptest.New(l, game{})

@@ -32,7 +32,7 @@ func (m match) Open(r *netloop.Room) error {
 	return nil
 }
 
-// Fatalf records the failure, and ends the goroutine as that of a test does.
+// Fatalf records the failure, and ends the goroutine like that of a test.
 func (l *listener) Fatalf(format string, a ...any) {
 	l.Errorf(format, a...)
 	panic(l)
@@ -50,8 +50,8 @@ func (l *listener) fails(t *testing.T, fn func(), want string) {
 	fn()
 }
 
-// A room that the game closes has ended in order: the test continues, and sees the reason that
-// clients were told.
+// A room closed by the game has ended in order: the test continues, and gets the close reason of
+// the clients.
 func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 	var calls []string
 	l := &listener{TB: t}
@@ -72,7 +72,7 @@ func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 		t.Errorf("it ended with %v", e)
 	}
 	if why := c.Closed(); why == nil || why.Text != "red has won" {
-		t.Errorf("the client was told %v", why)
+		t.Errorf("the client got %v", why)
 	}
 	late := w.Join("", nil, netlooptest.Link{})
 	w.Step(10)
@@ -101,7 +101,7 @@ func TestACriticalPanicFailsTheTest(t *testing.T) {
 	l.fails(t, func() { w.Step(1) }, `netlooptest: tick 1: netloop: closed: internal error: system "heart" panicked in Update: stops`)
 }
 
-func TestDrainEndsTheServerAsTheEndOfRunDoes(t *testing.T) {
+func TestDrainEndsTheServerLikeTheEndOfRun(t *testing.T) {
 	var calls []string
 	w := netlooptest.New(t, match{calls: &calls})
 	stays, goes := w.Join("", nil, netlooptest.Link{}), w.Join("", nil, netlooptest.Link{})
@@ -116,7 +116,7 @@ func TestDrainEndsTheServerAsTheEndOfRunDoes(t *testing.T) {
 	}
 	w.Step(2)
 	if why := stays.Closed(); why == nil || why.Code != netloop.CodeClosing || w.Ended() == nil || w.Ended().Code != netloop.CodeClosing {
-		t.Errorf("the client was told %v, the room ended with %v", why, w.Ended())
+		t.Errorf("the client got %v, the room ended with %v", why, w.Ended())
 	}
 	if want := []string{"drain 1s", "leave ", "leave the server is closing", "close"}; !slices.Equal(calls, want) {
 		t.Errorf("called %q, want %q", calls, want)
@@ -131,7 +131,7 @@ func TestDrainEndsTheServerAsTheEndOfRunDoes(t *testing.T) {
 	}
 }
 
-// At the end of the test the server ends, as if its Run had ended.
+// The server ends with the test, as if its Run had ended.
 func TestTheServerEndsWithTheTest(t *testing.T) {
 	var calls []string
 	t.Run("", func(t *testing.T) {
@@ -144,8 +144,8 @@ func TestTheServerEndsWithTheTest(t *testing.T) {
 	}
 }
 
-// A name is taken as long as its room exists, and free when the room has ended.
-func TestARoomIsOpenedUnderAFreeName(t *testing.T) {
+// A name is in use while its room exists, and free after the room's end.
+func TestARoomCannotBeOpenedUnderAUsedName(t *testing.T) {
 	var calls []string
 	w := netlooptest.New(t, match{calls: &calls})
 	open := func(want error) *netlooptest.PlayedRoom {
@@ -162,7 +162,7 @@ func TestARoomIsOpenedUnderAFreeName(t *testing.T) {
 	first.Drain(0, netloop.CodeGame, "the round is over")
 	w.Step(2)
 	if why := first.Ended(); why == nil || why.Text != "the round is over" || w.Room("table") != first {
-		t.Errorf("the room that has ended last did so with %v", why)
+		t.Errorf("the last room ended with %v", why)
 	}
 	second, ticks := open(nil), 0
 	if w.Room("table") != second || second == first {
@@ -176,7 +176,7 @@ func TestARoomIsOpenedUnderAFreeName(t *testing.T) {
 	}
 }
 
-// A recording is of one server: a world that records cannot begin another.
+// A recording is of one server: a recording world cannot restart it.
 func TestARecordedServerIsNotStartedAgain(t *testing.T) {
 	var calls []string
 	l := &listener{TB: t}
@@ -184,7 +184,7 @@ func TestARecordedServerIsNotStartedAgain(t *testing.T) {
 	l.fails(t, func() { w.Restart(match{calls: &calls}) }, "netlooptest: Restart: a recording is of one server")
 }
 
-func TestUntilSaysHowTheClientsAre(t *testing.T) {
+func TestUntilReportsTheStateOfClients(t *testing.T) {
 	var calls []string
 	l := &listener{TB: t}
 	w := netlooptest.New(l, match{calls: &calls, room: func(r *netloop.Room) {

@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// A client of 144 frames a second runs each at its time, between the ticks and while a tick takes
-// long. Frames of a client that hangs are skipped, and the next one has the whole time.
+// A client of 144 frames per second runs each at its time, also between ticks and during a long
+// tick. A hanging client skips frames, and its next one has the whole time.
 func TestFramesComeAtTheirRate(t *testing.T) {
 	w := netlooptest.New(t, game{})
 	c := w.Join("", nil, netlooptest.Link{}, netlooptest.FPS(144))
@@ -37,8 +37,8 @@ func TestFramesComeAtTheirRate(t *testing.T) {
 	}
 }
 
-// A client's clock is off and drifts, and its frames follow its own second; its estimate of the
-// server's time is still right.
+// A client's clock has an offset and a drift, and its frames follow its own clock; its estimate
+// of the server's time is still right.
 func TestAClientHasItsOwnClock(t *testing.T) {
 	w := netlooptest.New(t, game{})
 	c := w.Join("", nil, netlooptest.Link{}, netlooptest.FPS(100), netlooptest.ClientClock(time.Hour, 200))
@@ -58,7 +58,7 @@ func TestAClientHasItsOwnClock(t *testing.T) {
 	}
 }
 
-func TestFramesOfNoRateAreRefused(t *testing.T) {
+func TestInvalidFrameRatesAreRefused(t *testing.T) {
 	w := netlooptest.New(t, game{})
 	for _, ppm := range []int{10_000, -10_000} {
 		w.Join("", nil, netlooptest.Link{}, netlooptest.ClientClock(0, ppm))
@@ -66,25 +66,25 @@ func TestFramesOfNoRateAreRefused(t *testing.T) {
 	for _, o := range []netlooptest.ClientOption{
 		netlooptest.FPS(0), netlooptest.FPS(-1), netlooptest.ClientClock(-1, 0), netlooptest.ClientClock(0, 10_001), netlooptest.ClientClock(0, -10_001),
 	} {
-		l := &stopper{TB: t}
+		l := &stopRecorder{TB: t}
 		w := netlooptest.New(l, game{})
 		func() {
 			defer func() { _ = recover() }()
 			w.Join("", nil, netlooptest.Link{}, o)
 		}()
 		if l.stopped == "" {
-			t.Error("the test goes on")
+			t.Error("the test continues")
 		}
 	}
 }
 
-// stopper is a test that records why it was stopped.
-type stopper struct {
+// stopRecorder is a test that records why it was stopped.
+type stopRecorder struct {
 	testing.TB
 	stopped string
 }
 
-func (s *stopper) Fatalf(format string, a ...any) {
+func (s *stopRecorder) Fatalf(format string, a ...any) {
 	s.stopped = fmt.Sprintf(format, a...)
 	panic(s.stopped)
 }

@@ -27,9 +27,9 @@ func (defaulting) RoomDefaults() netloop.RoomSpec {
 	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 7}
 }
 
-// A test that has failed prints each of its seeds once, however many worlds it has made with them,
-// and the fields of its room that have the game's defaults.
-func TestAFailedTestSaysItsSeedOnce(t *testing.T) {
+// A failed test prints each of its seeds once, however many worlds it has made with them, and the
+// fields of its room that have the game's defaults.
+func TestAFailedTestPrintsItsSeedOnce(t *testing.T) {
 	f := &failing{TB: t}
 	for _, seed := range []uint64{5, 5, 6, 5} {
 		tellSeed(f, seed)
@@ -45,8 +45,8 @@ func TestAFailedTestSaysItsSeedOnce(t *testing.T) {
 	}
 }
 
-// A test that has passed prints neither.
-func TestATestThatPassesSaysNoSeed(t *testing.T) {
+// A passed test prints neither.
+func TestAPassedTestPrintsNoSeed(t *testing.T) {
 	f := &failing{TB: t, passes: true}
 	tellSeed(f, 5)
 	logRoomDefaults(f, netloop.RoomSpec{MaxClients: 3}, defaulting{})

@@ -89,11 +89,11 @@ func (d *deaf) connect(ctx context.Context, tr *quic.Transport, to net.Addr) err
 	}
 }
 
-// TestDeaf is the program of loadtest's TestWhoReadsNothingCostsNobodyASnapshot.
+// TestDeaf is the program of loadtest's TestAClientThatDoesNotReadDelaysNoSnapshotOfOthers.
 func TestDeaf(t *testing.T) {
 	addr := os.Getenv("NETLOOP_DEAF")
 	if addr == "" {
-		t.Skip("TestWhoReadsNothingCostsNobodyASnapshot starts it")
+		t.Skip("TestAClientThatDoesNotReadDelaysNoSnapshotOfOthers starts it")
 	}
 	first, err := hex.DecodeString(os.Getenv("NETLOOP_DEAF_HELLO"))
 	if err != nil {
