@@ -1,6 +1,5 @@
 // The wire schema of netloop. docs/WIRE.md is normative on the layout around
-// it: how frames are cut from the stream, how datagrams are filled, and which
-// limits hold.
+// it: the frames of the stream, the content of datagrams, and the limits.
 //
 // Compatibility: field numbers are never reused, unknown fields are skipped by
 // every reader, and a change that an old reader cannot skip needs a new
@@ -29,12 +28,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Stage names the stage of the receiver's tick at which a message wants to run.
-// The gaps leave room for stages between these.
+// Stage is the requested stage of the receiver's tick for a message. The gaps
+// leave numbers for later stages.
 type Stage int32
 
 const (
-	// No wish: the method's default stage.
+	// The method's default stage.
 	Stage_STAGE_UNSPECIFIED Stage = 0
 	// Additions and changes of systems take effect.
 	Stage_STAGE_INITIALIZATION Stage = 10
@@ -42,7 +41,7 @@ const (
 	Stage_STAGE_EARLY_UPDATE Stage = 20
 	// The simulation.
 	Stage_STAGE_FIXED_UPDATE Stage = 30
-	// What Update relies on.
+	// Preparations for Update.
 	Stage_STAGE_PRE_UPDATE Stage = 40
 	// Game logic.
 	Stage_STAGE_UPDATE Stage = 50
@@ -103,15 +102,15 @@ func (Stage) EnumDescriptor() ([]byte, []int) {
 	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{0}
 }
 
-// Code says why a connection was closed, a join refused, or a call rejected.
-// As an application error code of QUIC it has the same value. Codes from 1000
-// on belong to the game.
+// Code is the reason why a connection was closed, a join refused, or a call
+// rejected. As an application error code of QUIC it has the same value. Codes
+// from 1000 on belong to the game.
 type Code int32
 
 const (
 	// No reason was given.
 	Code_CODE_UNSPECIFIED Code = 0
-	// The peer left of its own will.
+	// The peer closed the connection.
 	Code_CODE_LEFT Code = 1
 	// The server is closing.
 	Code_CODE_CLOSING Code = 2
@@ -125,35 +124,35 @@ const (
 	Code_CODE_ROOM_UNKNOWN Code = 6
 	// The game refused the join or the call.
 	Code_CODE_REFUSED Code = 7
-	// There is no room for another client.
+	// All seats are taken.
 	Code_CODE_FULL Code = 8
-	// The peer broke the protocol.
+	// The peer violated the protocol.
 	Code_CODE_PROTOCOL Code = 9
 	// The peer sent more than it may.
 	Code_CODE_FLOOD Code = 10
-	// The peer did not read what was sent to it: its outbound queue is full.
+	// The peer did not read: its outbound queue is full.
 	Code_CODE_SLOW Code = 11
 	// The peer did not answer in time.
 	Code_CODE_TIMEOUT Code = 12
-	// The connection was lost without a word.
+	// The connection was lost without a close frame.
 	Code_CODE_LOST Code = 13
-	// An error that is the server's own business.
+	// An internal error of the server.
 	Code_CODE_INTERNAL Code = 14
-	// The method is not known.
+	// The method is unknown.
 	Code_CODE_UNKNOWN_METHOD Code = 15
 	// The method does not allow the stage, or the stage does not exist.
 	Code_CODE_STAGE_NOT_ALLOWED Code = 16
-	// The request cannot be understood or is out of bounds.
+	// The request cannot be decoded or is out of bounds.
 	Code_CODE_INVALID Code = 17
 	// A queue of the receiver is full, or the server is overloaded.
 	Code_CODE_BUSY Code = 18
-	// The token is missing, or not one that the server accepts.
+	// The token is missing, or the server does not accept it.
 	Code_CODE_UNAUTHENTICATED Code = 19
-	// Another connection of the same player has taken its place.
+	// Another connection of the same player has replaced it.
 	Code_CODE_REPLACED Code = 20
-	// The ticket is not known, has expired, or was used.
+	// The ticket is unknown, has expired, or was used.
 	Code_CODE_TICKET Code = 21
-	// The game has sent the client on to another room: the text is the ticket.
+	// The game has moved the client to another room: the text is the ticket.
 	Code_CODE_MOVED Code = 22
 	// The first code that belongs to the game.
 	Code_CODE_GAME Code = 1000
@@ -242,7 +241,7 @@ func (Code) EnumDescriptor() ([]byte, []int) {
 	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{1}
 }
 
-// TypeKind tells types apart.
+// TypeKind is the kind of a type.
 type TypeKind int32
 
 const (
@@ -385,7 +384,7 @@ func (TypeKind) EnumDescriptor() ([]byte, []int) {
 	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{2}
 }
 
-// MethodKind tells the kinds of methods apart.
+// MethodKind is the kind of a method.
 type MethodKind int32
 
 const (
@@ -438,20 +437,20 @@ func (MethodKind) EnumDescriptor() ([]byte, []int) {
 	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{3}
 }
 
-// OverloadLevel says how much a server gives up while it cannot keep up. What a
-// level gives up, all higher ones give up too.
+// OverloadLevel is the level of an overloaded server. Each level includes the
+// restrictions of the lower ones.
 type OverloadLevel int32
 
 const (
-	// Not set: nothing is given up.
+	// Not set: no restrictions.
 	OverloadLevel_OVERLOAD_LEVEL_UNSPECIFIED OverloadLevel = 0
-	// Nothing is given up.
+	// No restrictions.
 	OverloadLevel_OVERLOAD_LEVEL_NORMAL OverloadLevel = 1
 	// Every client gets half of the snapshots.
 	OverloadLevel_OVERLOAD_LEVEL_HALVED OverloadLevel = 2
 	// Objects of low priority may be missing from snapshots.
 	OverloadLevel_OVERLOAD_LEVEL_SHEDDING OverloadLevel = 3
-	// Nobody else may join.
+	// No client may join.
 	OverloadLevel_OVERLOAD_LEVEL_REFUSING OverloadLevel = 4
 )
 
@@ -503,7 +502,7 @@ func (OverloadLevel) EnumDescriptor() ([]byte, []int) {
 // Hello is the first frame of a client.
 type Hello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The protocol version that the client speaks; this schema is version 1.
+	// The protocol version of the client; this schema is version 1.
 	Protocol uint32 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	// The name of the game's schema.
 	Schema string `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
@@ -511,8 +510,8 @@ type Hello struct {
 	Major uint32 `protobuf:"varint,3,opt,name=major,proto3" json:"major,omitempty"`
 	// The schema's minor version: the smaller of both is in force.
 	Minor uint32 `protobuf:"varint,4,opt,name=minor,proto3" json:"minor,omitempty"`
-	// A fingerprint of the schema's tables; equal fingerprints mean equal tables,
-	// and any other one that the server sends its own.
+	// A fingerprint of the schema's tables. Equal fingerprints mean equal tables;
+	// for another one the server sends its tables.
 	Fingerprint []byte `protobuf:"bytes,5,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// The room to join; empty is the default room.
 	Room string `protobuf:"bytes,7,opt,name=room,proto3" json:"room,omitempty"`
@@ -522,12 +521,12 @@ type Hello struct {
 	Token string `protobuf:"bytes,9,opt,name=token,proto3" json:"token,omitempty"`
 	// The client's build, for logs.
 	Build string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
-	// Set by a client that may want to come back over another connection, and then
-	// to come back; unset by one that never does.
+	// Set by a client that may resume over another connection, and for the resume
+	// itself; unset otherwise.
 	Resume *Resume `protobuf:"bytes,11,opt,name=resume,proto3" json:"resume,omitempty"`
-	// A seat that is reserved, or the code of a private room: it names the room.
+	// The ticket of a reserved seat, or the code of a private room. It names the room.
 	Ticket string `protobuf:"bytes,13,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	// Whether the client comes to watch.
+	// Whether the client joins as a spectator.
 	Spectate bool `protobuf:"varint,14,opt,name=spectate,proto3" json:"spectate,omitempty"`
 	// Whether the client can move to another room over this connection.
 	Moves bool `protobuf:"varint,15,opt,name=moves,proto3" json:"moves,omitempty"`
@@ -665,17 +664,17 @@ func (x *Hello) GetDatagram() uint64 {
 	return 0
 }
 
-// Resume says where a client goes on whose connection has broken.
+// Resume is the state of a client after a break of its connection.
 type Resume struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The secret of the last Welcome; empty on the first connection.
 	Token []byte `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
-	// How many reliable messages of the server it has had, over all connections.
+	// The number of the server's reliable messages that it received, over all connections.
 	Received uint64 `protobuf:"varint,2,opt,name=received,proto3" json:"received,omitempty"`
 	// Whether it has kept its copies of the replicated state.
 	Kept bool `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
-	// Counts the client's attempts to connect, from 1: one that has been overtaken on
-	// the way by a later one is refused. Unset is not counted.
+	// The number of the client's connection attempt, from 1: an attempt that arrives
+	// after a later one is refused. Unset is not counted.
 	Attempt       uint64 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -739,8 +738,8 @@ func (x *Resume) GetAttempt() uint64 {
 	return 0
 }
 
-// SchemaTables lists what the server's schema declares. A client with another
-// schema matches it by name, and speaks the server's.
+// SchemaTables lists the declarations of the server's schema. A client with
+// another schema matches them by name, and uses the server's layout.
 type SchemaTables struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replicated classes; the index in the list is the class's id.
@@ -914,14 +913,14 @@ func (x *FieldTable) GetType() *Type {
 	return nil
 }
 
-// Type says how a value travels.
+// Type is the encoding of a value.
 type Type struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is.
+	// The kind.
 	Kind TypeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=netloop.v1.TypeKind" json:"kind,omitempty"`
-	// The most bytes of a string or of bytes, of a protobuf message in a field, the
-	// most elements of a slice or map; the
-	// length of a byte array or an array; the bits of a quaternion.
+	// The maximum number of bytes of a string, of bytes, or of a protobuf message in a
+	// field; the maximum number of elements of a slice or map; the length of a byte array
+	// or an array; the bits of a quaternion.
 	Max uint32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
 	// Only of a quantised float: its step is step_num / step_den.
 	StepNum uint64 `protobuf:"varint,3,opt,name=step_num,json=stepNum,proto3" json:"step_num,omitempty"`
@@ -933,9 +932,9 @@ type Type struct {
 	Fields []*FieldTable `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The full name of a protobuf message.
 	Proto string `protobuf:"bytes,7,opt,name=proto,proto3" json:"proto,omitempty"`
-	// Only of a float with a range: its fewest steps.
+	// Only of a float with a range: its lowest value, in steps.
 	Low int64 `protobuf:"zigzag64,8,opt,name=low,proto3" json:"low,omitempty"`
-	// And its most.
+	// Only of a float with a range: its highest value, in steps.
 	High          int64 `protobuf:"zigzag64,9,opt,name=high,proto3" json:"high,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1039,11 +1038,11 @@ type MethodTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The method's name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What kind of method it is.
+	// The kind of the method.
 	Kind MethodKind `protobuf:"varint,2,opt,name=kind,proto3,enum=netloop.v1.MethodKind" json:"kind,omitempty"`
 	// The stages that the method allows; the first is its default.
 	Stages []Stage `protobuf:"varint,5,rep,packed,name=stages,proto3,enum=netloop.v1.Stage" json:"stages,omitempty"`
-	// Whether it travels on the stream (reliable, ordered) or in datagrams.
+	// Whether it is sent on the stream (reliable, ordered) or in datagrams.
 	Reliable bool `protobuf:"varint,6,opt,name=reliable,proto3" json:"reliable,omitempty"`
 	// The type of the message.
 	Message *Type `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
@@ -1128,7 +1127,7 @@ func (x *MethodTable) GetReply() *Type {
 // SchemaPart is a part of the server's tables.
 type SchemaPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many bytes all parts together carry; the same in each.
+	// The bytes of all parts together; the same in each.
 	Size uint32 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
 	// The next bytes of the encoded SchemaTables.
 	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
@@ -1180,7 +1179,7 @@ func (x *SchemaPart) GetData() []byte {
 	return nil
 }
 
-// SchemaAccepted says that the client can play by the server's tables.
+// SchemaAccepted confirms that the client can use the server's tables.
 type SchemaAccepted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1276,9 +1275,9 @@ func (x *Rate) GetDen() uint64 {
 // server_ns + gameTime(n) - gameTime(tick).
 type Epoch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tick that the epoch names.
+	// The tick of the epoch.
 	Tick uint64 `protobuf:"varint,1,opt,name=tick,proto3" json:"tick,omitempty"`
-	// When that tick is due, in nanoseconds of the server's monotonic clock.
+	// The time at which that tick is due, in nanoseconds of the server's monotonic clock.
 	ServerNs      uint64 `protobuf:"varint,2,opt,name=server_ns,json=serverNs,proto3" json:"server_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1328,7 +1327,7 @@ func (x *Epoch) GetServerNs() uint64 {
 	return 0
 }
 
-// Welcome is the server's answer to a Hello that it accepts.
+// Welcome is the server's answer to an accepted Hello.
 type Welcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The protocol version in force.
@@ -1339,38 +1338,38 @@ type Welcome struct {
 	ClientId uint64 `protobuf:"varint,3,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	// The server's instance: changes when the server restarts.
 	InstanceId []byte `protobuf:"bytes,4,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
-	// The room that the client is in.
+	// The client's room.
 	Room string `protobuf:"bytes,5,opt,name=room,proto3" json:"room,omitempty"`
 	// The room's tick rate.
 	TickRate *Rate `protobuf:"bytes,6,opt,name=tick_rate,json=tickRate,proto3" json:"tick_rate,omitempty"`
 	// The room's rate of fixed steps.
 	FixedRate *Rate `protobuf:"bytes,7,opt,name=fixed_rate,json=fixedRate,proto3" json:"fixed_rate,omitempty"`
-	// A snapshot is sent every so many ticks.
+	// The number of ticks from one snapshot to the next.
 	SendEvery uint32 `protobuf:"varint,8,opt,name=send_every,json=sendEvery,proto3" json:"send_every,omitempty"`
 	// The epoch at the time of joining.
 	Epoch *Epoch `protobuf:"bytes,9,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The server's monotonic time when it wrote this frame.
 	ServerNs uint64 `protobuf:"varint,10,opt,name=server_ns,json=serverNs,proto3" json:"server_ns,omitempty"`
-	// The fingerprint of the schema that the server serves.
+	// The fingerprint of the server's schema.
 	Fingerprint []byte `protobuf:"bytes,11,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// The time scale at the time of joining; unset while scaled time is game time.
 	TimeScale *TimeScale `protobuf:"bytes,12,opt,name=time_scale,json=timeScale,proto3" json:"time_scale,omitempty"`
-	// The secret with which this client comes back over another connection; empty if it
-	// cannot. It holds until it is used.
+	// The secret with which this client resumes over another connection; empty if it
+	// cannot. It is valid for one use.
 	ResumeToken []byte `protobuf:"bytes,13,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
-	// For how long the server keeps the client's place after its connection has broken.
+	// The time for which the server keeps the client's seat after a break.
 	KeepNs uint64 `protobuf:"varint,14,opt,name=keep_ns,json=keepNs,proto3" json:"keep_ns,omitempty"`
-	// Whether the client is back: it goes on where its last connection broke.
+	// Whether the client has resumed: it continues from its last connection.
 	Resumed bool `protobuf:"varint,15,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	// To a client that moves: the number of the server's first datagram that belongs to the
 	// new session.
 	Datagram uint64 `protobuf:"varint,16,opt,name=datagram,proto3" json:"datagram,omitempty"`
-	// Whether the client watches.
+	// Whether the client is a spectator.
 	Spectator bool `protobuf:"varint,17,opt,name=spectator,proto3" json:"spectator,omitempty"`
 	// Whether the client may ask to move over this connection.
 	Moves bool `protobuf:"varint,18,opt,name=moves,proto3" json:"moves,omitempty"`
-	// Which methods the room's game handles: method n is bit (n - 1) % 8 of byte (n - 1) / 8, and
-	// bits beyond the end are 0. Empty if the server does not say.
+	// The methods that the room's game handles: method n is bit (n - 1) % 8 of byte (n - 1) / 8, and
+	// bits beyond the end are 0. Empty if unknown.
 	Handles       []byte `protobuf:"bytes,19,opt,name=handles,proto3" json:"handles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1539,12 +1538,12 @@ func (x *Welcome) GetHandles() []byte {
 	return nil
 }
 
-// Refused is the server's answer to a Hello that it does not accept.
+// Refused is the server's answer to a refused Hello.
 type Refused struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why.
+	// The reason.
 	Code Code `protobuf:"varint,1,opt,name=code,proto3,enum=netloop.v1.Code" json:"code,omitempty"`
-	// Why, for people.
+	// The reason as text.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1597,22 +1596,22 @@ func (x *Refused) GetText() string {
 // Message is one RPC, one question of a call, or one answer to it.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The method's id: its place in the server's method table, counted from one.
+	// The method's id: its index in the server's method table, counted from one.
 	Method uint32 `protobuf:"varint,1,opt,name=method,proto3" json:"method,omitempty"`
-	// The stage that the sender wishes; unspecified is the method's default.
+	// The requested stage; unspecified is the method's default.
 	Stage Stage `protobuf:"varint,2,opt,name=stage,proto3,enum=netloop.v1.Stage" json:"stage,omitempty"`
-	// The call that it belongs to; zero for a one-way message.
+	// The number of its call; zero for a one-way message.
 	Call uint64 `protobuf:"varint,3,opt,name=call,proto3" json:"call,omitempty"`
 	// Whether it answers the call.
 	Reply bool `protobuf:"varint,4,opt,name=reply,proto3" json:"reply,omitempty"`
-	// Only in an answer: why there is no result; unspecified means that there is one.
+	// Only in an answer: the reason of a missing result; unspecified with a result.
 	Code Code `protobuf:"varint,5,opt,name=code,proto3,enum=netloop.v1.Code" json:"code,omitempty"`
-	// Only in an answer without a result: why, for people.
+	// Only in an answer without a result: the reason as text.
 	Text string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
 	// The encoded message.
 	Payload []byte `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
-	// Server to client: the tick whose state the client shall have before the
-	// message runs; zero if it may run at once.
+	// Server to client: the message runs after the client has the state of this tick;
+	// zero means at once.
 	Tick          uint64 `protobuf:"varint,8,opt,name=tick,proto3" json:"tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1704,12 +1703,12 @@ func (x *Message) GetTick() uint64 {
 	return 0
 }
 
-// DigestRequest asks the server for proof of the replicated state.
+// DigestRequest requests digests of the replicated state.
 type DigestRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many of the next snapshots shall carry a digest.
+	// The number of the next snapshots that have a digest.
 	Snapshots uint32 `protobuf:"varint,1,opt,name=snapshots,proto3" json:"snapshots,omitempty"`
-	// Asks for the full state: a complete digest did not match.
+	// Requests the full state: a complete digest did not match.
 	FullState     bool `protobuf:"varint,2,opt,name=full_state,json=fullState,proto3" json:"full_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1759,12 +1758,12 @@ func (x *DigestRequest) GetFullState() bool {
 	return false
 }
 
-// Overload says that the server gives up more, or less, from now on.
+// Overload announces a new overload level.
 type Overload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How much.
+	// The level.
 	Level OverloadLevel `protobuf:"varint,1,opt,name=level,proto3,enum=netloop.v1.OverloadLevel" json:"level,omitempty"`
-	// A snapshot is sent every so many ticks, as in Welcome; never zero.
+	// The number of ticks from one snapshot to the next, as in Welcome; never zero.
 	SendEvery     uint32 `protobuf:"varint,2,opt,name=send_every,json=sendEvery,proto3" json:"send_every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1814,19 +1813,19 @@ func (x *Overload) GetSendEvery() uint32 {
 	return 0
 }
 
-// TimeScale says how fast the room's scaled time runs, beginning where it has
-// come to: see docs/WIRE.md.
+// TimeScale is the speed of the room's scaled time from a tick on: see
+// docs/WIRE.md.
 type TimeScale struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Scaled time runs num/den times as fast as game time: at most 16 times.
 	Num uint64 `protobuf:"varint,1,opt,name=num,proto3" json:"num,omitempty"`
 	// The denominator, from 1 to 1 000 000.
 	Den uint64 `protobuf:"varint,2,opt,name=den,proto3" json:"den,omitempty"`
-	// The tick at whose game time it begins; zero is the start of the room.
+	// It begins at the game time of this tick; zero is the start of the room.
 	Tick uint64 `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
-	// The scaled time there, in whole nanoseconds.
+	// The scaled time at its beginning, in whole nanoseconds.
 	ScaledNs uint64 `protobuf:"varint,4,opt,name=scaled_ns,json=scaledNs,proto3" json:"scaled_ns,omitempty"`
-	// What it has beyond them, in parts of a nanosecond: 2 to the power of -64 each.
+	// The remaining fraction, in units of 2 to the power of -64 nanoseconds.
 	Fraction      uint64 `protobuf:"varint,5,opt,name=fraction,proto3" json:"fraction,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1900,9 +1899,9 @@ func (x *TimeScale) GetFraction() uint64 {
 // Close is the last frame of its sender.
 type Close struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why.
+	// The reason.
 	Code Code `protobuf:"varint,1,opt,name=code,proto3,enum=netloop.v1.Code" json:"code,omitempty"`
-	// Why, for people.
+	// The reason as text.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1952,7 +1951,7 @@ func (x *Close) GetText() string {
 	return ""
 }
 
-// StateApplied acknowledges the records of state that came over the stream.
+// StateApplied acknowledges the records of state from the stream.
 type StateApplied struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the last one that was applied; all before it were.
@@ -1998,10 +1997,10 @@ func (x *StateApplied) GetRecord() uint64 {
 	return 0
 }
 
-// Frame is what the stream carries, each prefixed by its length as a varint.
+// Frame is the unit of the stream, each prefixed by its length as a varint.
 type Frame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exactly one; a frame whose kind the reader does not know is skipped.
+	// Exactly one; a reader skips frames of unknown kinds.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -2297,7 +2296,7 @@ type Frame_TimeScale struct {
 }
 
 type Frame_Accepted struct {
-	// Server to client: the room has taken the client in, or back.
+	// Server to client: the client has joined the room, or resumed.
 	Accepted *Accepted `protobuf:"bytes,14,opt,name=accepted,proto3,oneof"`
 }
 
@@ -2307,17 +2306,17 @@ type Frame_MessagesReceived struct {
 }
 
 type Frame_Closing struct {
-	// Server to client: it will close.
+	// Server to client: it is about to close.
 	Closing *Closing `protobuf:"bytes,16,opt,name=closing,proto3,oneof"`
 }
 
 type Frame_Move struct {
-	// Client to server: it wants to move to another room.
+	// Client to server: a request to move to another room.
 	Move *Move `protobuf:"bytes,17,opt,name=move,proto3,oneof"`
 }
 
 type Frame_Moved struct {
-	// Server to client, last frame of a session: the client shall move to another room.
+	// Server to client, last frame of a session: the client must move to another room.
 	Moved *Move `protobuf:"bytes,18,opt,name=moved,proto3,oneof"`
 }
 
@@ -2360,7 +2359,7 @@ func (*Frame_Moved) isFrame_Kind() {}
 // Move names the room by a ticket.
 type Move struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What Hello.ticket is then.
+	// The value of Hello.ticket after the move.
 	Ticket        string `protobuf:"bytes,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2403,10 +2402,11 @@ func (x *Move) GetTicket() string {
 	return ""
 }
 
-// Accepted says that the client is in the room.
+// Accepted confirms that the client is in the room.
 type Accepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many reliable messages of the client the server has had, over all connections.
+	// The number of the client's reliable messages that the server received, over all
+	// connections.
 	Received      uint64 `protobuf:"varint,1,opt,name=received,proto3" json:"received,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2449,10 +2449,10 @@ func (x *Accepted) GetReceived() uint64 {
 	return 0
 }
 
-// MessagesReceived lets the sender of reliable messages forget those that have arrived.
+// MessagesReceived lets the sender of reliable messages drop the received ones.
 type MessagesReceived struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many have arrived, over all connections.
+	// The number of received messages, over all connections.
 	Messages      uint64 `protobuf:"varint,1,opt,name=messages,proto3" json:"messages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2495,11 +2495,11 @@ func (x *MessagesReceived) GetMessages() uint64 {
 	return 0
 }
 
-// Closing says that the server refuses newcomers, and when it closes the connections of those
-// who are still there. Who leaves before is waited for no longer.
+// Closing announces that the server refuses new clients, and the time at which it closes the
+// remaining connections. It ends earlier once all clients have left.
 type Closing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Until then, from when the server wrote this frame.
+	// The remaining time when the server wrote this frame.
 	LeftNs        uint64 `protobuf:"varint,1,opt,name=left_ns,json=leftNs,proto3" json:"left_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2542,10 +2542,10 @@ func (x *Closing) GetLeftNs() uint64 {
 	return 0
 }
 
-// AckRanges names the state packets that were received and decoded.
+// AckRanges lists the received and decoded state packets.
 type AckRanges struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The highest id that is acknowledged.
+	// The highest acknowledged id.
 	Newest uint64 `protobuf:"varint,1,opt,name=newest,proto3" json:"newest,omitempty"`
 	// Lengths of alternating runs, from newest downwards: acknowledged, missing,
 	// acknowledged, and so on. None is zero, their number is odd and at most 63,
@@ -2599,7 +2599,7 @@ func (x *AckRanges) GetRuns() []uint32 {
 	return nil
 }
 
-// TimeRequest asks for the server's time.
+// TimeRequest requests the server's time.
 type TimeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client's monotonic time when it sent the request.
@@ -2709,19 +2709,19 @@ func (x *TimeReply) GetSentNs() uint64 {
 	return 0
 }
 
-// InputStatus tells a client what has become of its inputs.
+// InputStatus reports the arrival of a client's inputs.
 type InputStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The newest fixed step for which an input has come, in time or not.
+	// The newest fixed step with a received input, in time or not.
 	Newest uint64 `protobuf:"varint,1,opt,name=newest,proto3" json:"newest,omitempty"`
-	// Which of the 16 steps before it have an input that has come: bit n is newest − 1 − n.
+	// The steps before it with a received input, of the last 16: bit n is newest − 1 − n.
 	Before uint32 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
-	// How long before the deadline of its tick the input of the newest step came, in microseconds;
-	// negative if it was late.
+	// The time from the arrival of the newest step's input to the deadline of its tick, in
+	// microseconds; negative if it was late.
 	EarlyUs int64 `protobuf:"zigzag64,3,opt,name=early_us,json=earlyUs,proto3" json:"early_us,omitempty"`
-	// How many fixed steps have run without their input, over all connections.
+	// The number of fixed steps that ran without their input, over all connections.
 	Missed uint64 `protobuf:"varint,4,opt,name=missed,proto3" json:"missed,omitempty"`
-	// The generation of the inputs that newest and before speak of, modulo 4.
+	// The generation of the inputs of newest and before, modulo 4.
 	Generation    uint32 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2792,12 +2792,12 @@ func (x *InputStatus) GetGeneration() uint32 {
 	return 0
 }
 
-// Datagram is what a QUIC datagram carries.
+// Datagram is the content of a QUIC datagram.
 type Datagram struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Numbered from one, per connection and direction.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// Client to server: which state packets have arrived.
+	// Client to server: the received state packets.
 	Acks *AckRanges `protobuf:"bytes,2,opt,name=acks,proto3" json:"acks,omitempty"`
 	// Client to server.
 	TimeRequest *TimeRequest `protobuf:"bytes,3,opt,name=time_request,json=timeRequest,proto3" json:"time_request,omitempty"`
@@ -2807,12 +2807,12 @@ type Datagram struct {
 	State []byte `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	// Both ways: unreliable messages.
 	Messages []*Message `protobuf:"bytes,6,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Client to server, while it hears nothing: means nothing. A server that has restarted
+	// Client to server, while it receives no data: meaningless bytes. A restarted server
 	// answers only packets that are larger than its answer.
 	Padding []byte `protobuf:"bytes,7,opt,name=padding,proto3" json:"padding,omitempty"`
 	// Client to server: the newest inputs, in the coding that docs/WIRE.md describes.
 	Inputs []byte `protobuf:"bytes,8,opt,name=inputs,proto3" json:"inputs,omitempty"`
-	// Server to client: which inputs have come.
+	// Server to client: the received inputs.
 	InputStatus   *InputStatus `protobuf:"bytes,9,opt,name=input_status,json=inputStatus,proto3" json:"input_status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
