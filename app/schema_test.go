@@ -88,8 +88,8 @@ func TestSchemaOfCallsAsTypeScript(t *testing.T) {
 		t.Fatalf("exit %d: %s", r.exit, r.stderr)
 	}
 	for _, want := range []string{
-		"/** What \"ask\" carries. */\nexport interface Question {\n  /** uint8 */\n  N: number;\n}\n",
-		"/** What \"ask\" carries. */\nexport interface Answer {\n  /** string max=12 */\n  Text: string;\n  /** []float64 max=64 */\n  Odds: Array<number>;\n}\n",
+		"/** The payload of \"ask\". */\nexport interface Question {\n  /** uint8 */\n  N: number;\n}\n",
+		"/** The payload of \"ask\". */\nexport interface Answer {\n  /** string max=12 */\n  Text: string;\n  /** []float64 max=64 */\n  Odds: Array<number>;\n}\n",
 		`    "ask": { question: Question; answer: Answer };` + "\n",
 		`    "mirror": { question: Question; answer: Question };` + "\n",
 		`    "ask": { stages: [50], message: "{N uint8;}", answer: "{Text string max=12;Odds []float64 max=64;}", timeoutMs: 1500 },` + "\n",

@@ -122,7 +122,7 @@ func (t *typeScript) message(of string, c *Codec) string {
 		return ""
 	}
 	layout := c.plan.Layout()
-	return fmt.Sprintf("/** What %q carries. */\n", of) + t.declare(name, layout.Fields, nil)
+	return fmt.Sprintf("/** The payload of %q. */\n", of) + t.declare(name, layout.Fields, nil)
 }
 
 // messageName returns the type of a message. One Go type has one name.
@@ -260,7 +260,7 @@ func writeLimits(b *strings.Builder, name string, layout codec.Type) {
 func (t *typeScript) value() string {
 	var b strings.Builder
 	s := t.schema
-	fmt.Fprintf(&b, "/** What connect takes as its schema. */\nexport const schema: Schema<%s> = {\n", t.name("the game", s.Name))
+	fmt.Fprintf(&b, "/** The schema for connect. */\nexport const schema: Schema<%s> = {\n", t.name("the game", s.Name))
 	fmt.Fprintf(&b, "  name: %q,\n  major: %d,\n  minor: %d,\n  classes: {\n", s.Name, s.Major, s.Minor)
 	for _, c := range s.classes {
 		writeClass(&b, c, slices.Contains(t.schema.predicted, c))

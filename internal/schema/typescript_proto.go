@@ -33,7 +33,7 @@ func (t *typeScript) proto(d protoreflect.MessageDescriptor) {
 	}
 	t.protos[full] = "" // It may contain itself.
 	var b strings.Builder
-	fmt.Fprintf(&b, "/** The protobuf message %s. What is not set has its zero value. */\nexport interface %s {\n", full, t.protoName(d))
+	fmt.Fprintf(&b, "/** The protobuf message %s. Unset fields have their zero values. */\nexport interface %s {\n", full, t.protoName(d))
 	table := fmt.Sprintf("    %q: [\n", full)
 	for i := range d.Fields().Len() {
 		f := d.Fields().Get(i)

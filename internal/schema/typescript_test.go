@@ -59,7 +59,7 @@ func TestProtobufFieldsAreToldToPages(t *testing.T) {
 			t.Errorf("%s is a %s, want %s", f.Name(), got, want.typ)
 		}
 	}
-	want := "/** The protobuf message old.Ship. What is not set has its zero value. */\nexport interface Ship {\n" +
+	want := "/** The protobuf message old.Ship. Unset fields have their zero values. */\nexport interface Ship {\n" +
 		"  crew?: Crew;\n  nextShip?: Ship;\n  guns: Array<bigint>;\n  hull?: Uint8Array;\n  mass?: number;\n  afloat?: boolean;\n}\n\n"
 	if got := ts.protos["old.Ship"]; got != want {
 		t.Errorf("it is declared as\n%swant\n%s", got, want)

@@ -3,7 +3,7 @@
 import type { Schema } from "../src/index.js";
 import { protobufCodecs } from "../src/protobuf.js";
 
-/** The protobuf message google.protobuf.ListValue. What is not set has its zero value. */
+/** The protobuf message google.protobuf.ListValue. Unset fields have their zero values. */
 export interface ListValue {
   values: Array<Value>;
 }
@@ -14,24 +14,24 @@ export const NullValue = {
 } as const;
 export type NullValue = number;
 
-/** The protobuf message google.protobuf.Struct. What is not set has its zero value. */
+/** The protobuf message google.protobuf.Struct. Unset fields have their zero values. */
 export interface Struct {
   fields: Array<FieldsEntry>;
 }
 
-/** The protobuf message google.protobuf.Struct.FieldsEntry. What is not set has its zero value. */
+/** The protobuf message google.protobuf.Struct.FieldsEntry. Unset fields have their zero values. */
 export interface FieldsEntry {
   key: string;
   value?: Value;
 }
 
-/** The protobuf message google.protobuf.Timestamp. What is not set has its zero value. */
+/** The protobuf message google.protobuf.Timestamp. Unset fields have their zero values. */
 export interface Timestamp {
   seconds: bigint;
   nanos: number;
 }
 
-/** The protobuf message google.protobuf.Value. What is not set has its zero value. */
+/** The protobuf message google.protobuf.Value. Unset fields have their zero values. */
 export interface Value {
   nullValue?: NullValue;
   numberValue?: number;
@@ -125,13 +125,13 @@ export interface Everything2 {
   Born: { Step: bigint; N: number };
 }
 
-/** What "tell" carries. */
+/** The payload of "tell". */
 export interface Ask {
   /** string max=128 */
   Text: string;
 }
 
-/** What "input" carries. */
+/** The payload of "input". */
 export interface Unnamed {
   /** bool */
   Fire: boolean;
@@ -161,7 +161,7 @@ export const limits = {
   "ask": { Text: 128 },
 } as const;
 
-/** What connect takes as its schema. */
+/** The schema for connect. */
 export const schema: Schema<EveryThing> = {
   name: "every-thing",
   major: 3,

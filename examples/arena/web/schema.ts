@@ -3,13 +3,13 @@
 import type { Schema } from "@netloop/client";
 import { protobufCodecs } from "@netloop/client/protobuf";
 
-/** The protobuf message arena.v1.Said. What is not set has its zero value. */
+/** The protobuf message arena.v1.Said. Unset fields have their zero values. */
 export interface Said {
   name: string;
   text: string;
 }
 
-/** The protobuf message arena.v1.Say. What is not set has its zero value. */
+/** The protobuf message arena.v1.Say. Unset fields have their zero values. */
 export interface Say {
   text: string;
 }
@@ -82,13 +82,13 @@ export interface Pickup {
   Kind: number;
 }
 
-/** What "enter" carries. */
+/** The payload of "enter". */
 export interface Entry {
   /** string max=16 */
   Name: string;
 }
 
-/** What "struck" carries. */
+/** The payload of "struck". */
 export interface Strike {
   /** ref */
   By: number;
@@ -98,19 +98,19 @@ export interface Strike {
   Step: bigint;
 }
 
-/** What "standings" carries. */
+/** The payload of "standings". */
 export interface StandingsQuery {
   /** uint8 */
   Top: number;
 }
 
-/** What "standings" carries. */
+/** The payload of "standings". */
 export interface StandingsReply {
   /** []{Name string max=16; Score int32} max=10 */
   Rows: Array<{ Name: string; Score: number }>;
 }
 
-/** What "input" carries. */
+/** The payload of "input". */
 export interface Control {
   /** bool */
   Thrust: boolean;
@@ -146,7 +146,7 @@ export const limits = {
   "enter": { Name: 16 },
 } as const;
 
-/** What connect takes as its schema. */
+/** The schema for connect. */
 export const schema: Schema<Arena> = {
   name: "arena",
   major: 1,

@@ -68,7 +68,7 @@ export interface Seat {
   Score: number;
 }
 
-/** What "lobby.sit" carries. */
+/** The payload of "lobby.sit". */
 export interface SitDown {
   /** string max=24 */
   Table: string;
@@ -78,7 +78,7 @@ export interface SitDown {
   Watch: boolean;
 }
 
-/** What "lobby.sit" carries. */
+/** The payload of "lobby.sit". */
 export interface Place {
   /** string max=64 */
   Room: string;
@@ -86,11 +86,11 @@ export interface Place {
   Ticket: string;
 }
 
-/** What "lobby.record" carries. */
+/** The payload of "lobby.record". */
 export interface RecordQuery {
 }
 
-/** What "lobby.record" carries. */
+/** The payload of "lobby.record". */
 export interface Won {
   /** uint32 */
   Played: number;
@@ -98,11 +98,11 @@ export interface Won {
   Won: number;
 }
 
-/** What "table.leave" carries. */
+/** The payload of "table.leave". */
 export interface GetUp {
 }
 
-/** What "table.play" carries. */
+/** The payload of "table.play". */
 export interface Move {
   /** uint8 */
   Card: number;
@@ -110,11 +110,11 @@ export interface Move {
   Suit: number;
 }
 
-/** What "table.play" carries. */
+/** The payload of "table.play". */
 export interface Done {
 }
 
-/** What "table.draw" carries. */
+/** The payload of "table.draw". */
 export interface DrawOne {
 }
 
@@ -145,7 +145,7 @@ export const limits = {
   "lobby.sit": { Table: 24 },
 } as const;
 
-/** What connect takes as its schema. */
+/** The schema for connect. */
 export const schema: Schema<Cards> = {
   name: "cards",
   major: 1,
