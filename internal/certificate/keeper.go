@@ -127,7 +127,7 @@ func (k *Keeper) stopRetryLocked() {
 // refuse logs and counts a new certificate that cannot be used.
 func (k *Keeper) refuse(err error) {
 	k.failed.Add(1)
-	k.log.Error("the new certificate cannot be used, and the old one stays", "error", err.Error(), "old_valid_until", k.Until().UTC().Format(time.DateTime))
+	k.log.Error("the new certificate cannot be used, and the old one is still used", "error", err.Error(), "old_valid_until", k.Until().UTC().Format(time.DateTime))
 }
 
 func (k *Keeper) keep(pair tls.Certificate) { k.held.Store(newHeld(pair)) }
