@@ -6,8 +6,8 @@
 //
 //	server --addr-file F     writes its real addresses to F once it is ready
 //	loadclient --addr ...    live progress on stderr, the summary on stdout
-//	again, without a report  while somebody plays beside the bots, in a browser
-//	interrupt to the server  it must say goodbye to its clients and exit 0
+//	again, without a report  while another player is connected, in a browser
+//	interrupt to the server  it must close its clients and exit 0
 package main
 
 import (
@@ -134,7 +134,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	if err := bots(ctx, o, at, o.duration).Run(); err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() > 0 {
-			return exit.ExitCode(), errors.New("the load client was not satisfied: see its report")
+			return exit.ExitCode(), errors.New("the load client reports a shortfall: see its report")
 		}
 		return 1, fmt.Errorf("load client: %w", err)
 	}
@@ -154,12 +154,12 @@ func bots(ctx context.Context, o options, at addresses, duration time.Duration) 
 	}, o.extra...)...)
 }
 
-// readers returns the number of bots that read and check their state. The others acknowledge it,
-// and play on: a hundred reading bots do not fit beside their server on two slow cores.
+// readers returns the number of bots that read and check their state. The others acknowledge it
+// and continue to play: a hundred reading bots and their server need more than two slow cores.
 func readers(clients int) int { return (clients + 3) / 4 }
 
-// halfTheCores leaves the other half to the bots, unless the environment sets the server's number.
-// Both programs use every core by default, and on a machine that runs both they then interrupt each
+// halfTheCores leaves half of the cores to the bots, unless the environment sets the server's
+// number. By default both programs use every core, and on one machine they then interrupt each
 // other in the middle of a tick: on two cores the tick's p99 was 7 to 11 ms instead of 5, and the
 // snapshot interval's 26 ms instead of 24.
 func halfTheCores(env []string) []string {
@@ -169,8 +169,8 @@ func halfTheCores(env []string) []string {
 	return append(env, "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/2)))
 }
 
-// program returns the path of one of our programs, with a separator, because a bare name would be
-// looked up in PATH.
+// program returns the path of a program of netloop, with a separator, because a bare name would
+// be searched in PATH.
 func program(bin, name string) string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
@@ -178,7 +178,7 @@ func program(bin, name string) string {
 	return filepath.Clean(bin) + string(filepath.Separator) + name
 }
 
-// command returns one of our programs on this terminal. The end of ctx interrupts it.
+// command returns a program of netloop on this terminal. The end of ctx interrupts it.
 func command(ctx context.Context, bin, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program(bin, name), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

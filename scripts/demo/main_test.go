@@ -28,7 +28,7 @@ func bins(t *testing.T) string {
 	return dir
 }
 
-func TestWhatCannotBeUsedIsRefusedBeforeAnythingStarts(t *testing.T) {
+func TestInvalidFlagsAreRefusedBeforeTheStart(t *testing.T) {
 	bin := bins(t)
 	for args, want := range map[string]string{
 		"foo":                  `"foo" is one word too many`,
@@ -48,7 +48,7 @@ func TestWhatCannotBeUsedIsRefusedBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
-func TestProgramsAreNotLookedForInPath(t *testing.T) {
+func TestProgramsAreNotSearchedInPath(t *testing.T) {
 	for _, bin := range []string{".", "", "./", "bin"} {
 		if path := program(bin, "server"); filepath.Base(path) == path {
 			t.Errorf("%q gives %q", bin, path)
@@ -56,7 +56,7 @@ func TestProgramsAreNotLookedForInPath(t *testing.T) {
 	}
 }
 
-func TestFlagsOfTheLoadClientGoBehindTwoDashes(t *testing.T) {
+func TestFlagsOfTheLoadClientFollowTwoDashes(t *testing.T) {
 	o, err := parse([]string{"-bin", bins(t), "-clients", "5", "--", "--ramp", "1s"}, new(bytes.Buffer))
 	if err != nil || o.clients != 5 || !slices.Equal(o.extra, []string{"--ramp", "1s"}) {
 		t.Errorf("%+v, %v", o, err)
@@ -68,7 +68,7 @@ func TestFlagsOfTheLoadClientGoBehindTwoDashes(t *testing.T) {
 }
 
 // The bots continue while the server has more players than them, and end with the last player.
-func TestBotsStayWhileSomebodyPlays(t *testing.T) {
+func TestBotsContinueWhileAnotherPlayerIsConnected(t *testing.T) {
 	answers := []string{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "# TYPE netloop_clients gauge\nnetloop_clients_dropped 9\nnetloop_clients %s\n", answers[0])
@@ -85,10 +85,10 @@ func TestBotsStayWhileSomebodyPlays(t *testing.T) {
 		return played
 	}
 	if plays("0") || plays("") || plays("3", "1", "1", "0") {
-		t.Error("bots play on for nobody")
+		t.Error("bots continue without other players")
 	}
 	if !plays("1", "1", "1", "1", "101", "102", "100") || len(answers) != 0 {
-		t.Error("bots do not play on until the last has gone:", answers)
+		t.Error("bots do not continue until the last player has left:", answers)
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// askEvery is the interval at which the server is asked for other players.
+// askEvery is the interval of requests for the number of players.
 const askEvery = 2 * time.Second
 
 // stay continues the bots after the measurement, while another player is connected. play runs them
 // until its context ends.
 func stay(ctx context.Context, admin string, bots int, every time.Duration, play func(context.Context)) {
-	if !somebody(ctx, admin, every) {
+	if !otherPlayer(ctx, admin, every) {
 		return
 	}
 	fmt.Println("\nsomebody plays, so the bots go on until the page is closed; Ctrl-C ends it now")
@@ -44,20 +44,20 @@ func stay(ctx context.Context, admin string, bots int, every time.Duration, play
 	}
 }
 
-// looks is the number of times that the server is asked for other players after the bots have left:
-// it notices the last disconnections a few ticks later.
-const looks = 4
+// requestsAfter is the number of requests after the bots have left: the server notices the last
+// disconnections a few ticks later.
+const requestsAfter = 4
 
-// somebody reports whether a client remains when the bots have left.
-func somebody(ctx context.Context, admin string, every time.Duration) bool {
-	for range looks {
+// otherPlayer reports whether a client remains after the bots have left.
+func otherPlayer(ctx context.Context, admin string, every time.Duration) bool {
+	for range requestsAfter {
 		if n, err := players(ctx, admin); err != nil || n == 0 {
 			return false
 		}
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(every / looks):
+		case <-time.After(every / requestsAfter):
 		}
 	}
 	return true
@@ -80,5 +80,5 @@ func players(ctx context.Context, admin string) (n int, err error) {
 			return strconv.Atoi(value)
 		}
 	}
-	return 0, errors.New("the server does not say how many play")
+	return 0, errors.New("the server does not report its number of players")
 }
