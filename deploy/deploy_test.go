@@ -22,7 +22,7 @@ import (
 	"github.com/netloop/netloop/internal/metrics"
 )
 
-// debian finds a program of Debian's prometheus package, or skips and says so.
+// debian returns the path of a program of Debian's prometheus package, or skips the test.
 func debian(t *testing.T, program string) string {
 	t.Helper()
 	p, err := exec.LookPath(program)
@@ -47,9 +47,9 @@ func TestPromtoolAcceptsTheConfiguration(t *testing.T) {
 	}
 }
 
-// An alert on a series that no server has would be silent for ever; one on the buckets of
-// a histogram would be silent where native histograms replace them.
-func TestAlertsAskForSeriesThatExist(t *testing.T) {
+// An alert on a missing series would never fire. An alert on the buckets of a histogram would not
+// fire where native histograms replace them.
+func TestAlertsUseExistingSeries(t *testing.T) {
 	text, err := os.ReadFile("prometheus/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -73,12 +73,12 @@ func TestAlertsAskForSeriesThatExist(t *testing.T) {
 	for _, name := range names {
 		histogram := strings.HasSuffix(name, "_seconds") && !slices.Contains(gauges, name)
 		if !slices.Contains(exist, name) || histogram {
-			t.Errorf("alerts.yml asks for %s, which is no counter or gauge of the server", name)
+			t.Errorf("alerts.yml uses %s, which is no counter or gauge of the server", name)
 		}
 	}
 }
 
-// A real Prometheus, with the configuration that is shipped, scrapes a running server.
+// A real Prometheus with the shipped configuration scrapes a running server.
 func TestPrometheusScrapesARunningServer(t *testing.T) {
 	program := debian(t, "prometheus")
 	target := serve(t)
@@ -118,7 +118,7 @@ func TestPrometheusScrapesARunningServer(t *testing.T) {
 		}
 	}()
 
-	// Another process gets ready in its own time: ask until it is, or until the limit.
+	// Another process starts in its own time: ask until it is ready, or until the limit.
 	limit := time.After(30 * time.Second)
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
@@ -155,7 +155,7 @@ func TestPromtoolAcceptsARunningServersMetrics(t *testing.T) {
 	}
 }
 
-// query asks Prometheus for one number.
+// query returns one number from Prometheus.
 func query(web, expr string) (float64, error) {
 	resp, err := http.Get("http://" + web + "/api/v1/query?query=" + url.QueryEscape(expr))
 	if err != nil {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the container image of the Dockerfile with Debian's buildah, starts it as its own user with its own command line, and lets
-# bots play on it for 5 s. Nothing is pulled: each base image that the Dockerfile names is made here, of the machine's Go and
-# busybox. Modules come from the machine's module cache, which is filled first. It needs root; elsewhere it says why it is skipped.
+# bots play on it for 5 s. No image is pulled: each base image of the Dockerfile is made here from the machine's Go and
+# busybox. Modules come from the machine's module cache, which is filled first. It needs root; elsewhere it prints the reason and skips.
 #
 #   deploy/image.sh BIN    # BIN is the folder with the programs server and loadclient
 set -euo pipefail
@@ -52,14 +52,14 @@ sed -n 's/^FROM \([^ ]*\).*/\1/p' Dockerfile | sort -u | while read -r image; do
 	[ "$image" = scratch ] || base "docker.io/library/$image"
 done
 
-# Go and its caches are the machine's, mounted: copies of Go took a minute, and the second run compiles nothing.
+# Go and its caches are mounted from the machine: copying Go took a minute, and the second run compiles no package.
 began=$SECONDS
 buildah bud --quiet --pull-never --volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOMODCACHE):/go/pkg/mod" --volume "$(go env GOCACHE):/root/.cache/go-build" --tag netloop . >/dev/null
 container=$(buildah from --pull-never netloop)
 root=$(buildah mount "$container")
 echo "image: built in $((SECONDS - began)) s, $(du -sm "$root" | cut -f1) MB"
 
-# The image's own user, entry point and command run. Flags behind them only replace its ports with free ones.
+# The image's own user, entry point and command run. Further flags only replace its ports with free ones.
 config() { buildah inspect --type image --format "$1" netloop; }
 [ "$(config '{{.OCIv1.Config.User}}')" = 65532:65532 ] || { echo "image: it does not run as 65532:65532" >&2; exit 1; }
 readarray -t command < <(config '{{range .OCIv1.Config.Entrypoint}}{{println .}}{{end}}{{range .OCIv1.Config.Cmd}}{{println .}}{{end}}' | sed '/^$/d')
@@ -73,7 +73,7 @@ for _ in $(seq 150); do [ -s "$work/run/addr.json" ] || sleep 0.1; done
 address() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" "$work/run/addr.json"; }
 fail() { echo "image: $*" >&2; cat "$work/log" >&2; exit 1; }
 
-# Status 99 says that this machine was too busy for the bots, which is no fault of the image.
+# Status 99: this machine was too busy for the bots, which is no fault of the image.
 status=0
 "$bin/loadclient" run --addr "$(address listen)" --admin "http://$(address admin)" --clients 5 --duration 5s \
 	--token-key "$work/login-1.key" --token-audience arena-1 || status=$?

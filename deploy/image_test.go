@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// buildInputs lists the files that `go build ./cmd/server` reads from this repository,
-// slash-separated and relative to its root, for the system that the image is built on.
+// buildInputs lists the files of this repository that `go build ./cmd/server` reads,
+// slash-separated and relative to its root, for the system of the image.
 func buildInputs(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Module", "./cmd/server")
@@ -74,7 +74,7 @@ func ignoreRules(t *testing.T) (rules []ignoreRule) {
 	return rules
 }
 
-// lines reads a file's lines without blank ones and comments.
+// lines returns a file's lines without blank ones and comments.
 func lines(t *testing.T, name string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Clean(name))
@@ -110,8 +110,8 @@ func TestTheImageIsBuiltFromAllFilesThatTheServerNeeds(t *testing.T) {
 	}
 }
 
-// copiedSources reports whether the COPY lines of the Dockerfile bring a file of the repository
-// to the same place below the build stage's folder.
+// copiedSources reports whether the COPY lines of the Dockerfile copy a file of the repository to
+// the same path below the build stage's folder.
 func copiedSources(t *testing.T) func(file string) bool {
 	t.Helper()
 	var sources []string
@@ -138,7 +138,8 @@ func copiedSources(t *testing.T) func(file string) bool {
 	}
 }
 
-// The toolchain of the image never downloads another one, so it must be as new as go.mod asks.
+// The toolchain of the image never downloads another one, so it must be as new as go.mod
+// requires.
 func TestTheImageIsBuiltWithTheGoOfGoMod(t *testing.T) {
 	var wanted, got string
 	for _, line := range lines(t, "../go.mod") {
@@ -152,6 +153,6 @@ func TestTheImageIsBuiltWithTheGoOfGoMod(t *testing.T) {
 		}
 	}
 	if wanted == "" || got != wanted {
-		t.Errorf("the Dockerfile builds with Go %q, and go.mod asks for %q", got, wanted)
+		t.Errorf("the Dockerfile builds with Go %q, and go.mod requires %q", got, wanted)
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 )
 
-// joining is a page whose script opens the server's WebSocket.
+// joining is a page with a script that opens the server's WebSocket.
 var joining = fstest.MapFS{
 	"index.html": {Data: []byte(`<!doctype html><title>netloop</title><script type="module" src="join.js"></script>`)},
 	"join.js": {Data: []byte(`const {webSocket} = await (await fetch("/connect.json")).json();
@@ -36,7 +36,7 @@ globalThis.socket = new WebSocket(webSocket, "netloop.1");`)},
 // address of nginx and of the admin listener.
 func behindNginx(t *testing.T) (at, admin string) {
 	t.Helper()
-	program := "/usr/sbin/nginx" // Users who are not root have it on no path.
+	program := "/usr/sbin/nginx" // It is in no path of ordinary users.
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("needs nginx: apt-get install nginx")
 	}
@@ -72,7 +72,7 @@ func behindNginx(t *testing.T) (at, admin string) {
 		"/etc/ssl/play.example.org/cert.pem", certFile, "/etc/ssl/play.example.org/key.pem", keyFile,
 	).Replace(string(site))
 	if strings.Count(text, s.WebAddr().String()) < 2 {
-		t.Fatal("the site does not lead to the server")
+		t.Fatal("the site has no address of the server")
 	}
 	conf := filepath.Join(dir, "nginx.conf")
 	temp := ""
@@ -151,9 +151,9 @@ func asks(t *testing.T, at, from, path string, headers ...string) (status int, b
 	return resp.StatusCode, body
 }
 
-// Behind nginx with TLS, as the site of this folder sets it up, pages find the server at the
-// proxy's URL, its own pages may connect and foreign ones may not, and each player has the limits
-// of its own site: more come in than one site may have.
+// Behind nginx with TLS and the site of this folder, pages find the server at the proxy's URL.
+// Its own pages may connect and foreign ones may not. Each player has the limits of its own
+// address: more clients connect than one address may.
 func TestBehindNginx(t *testing.T) {
 	at, _ := behindNginx(t)
 	if _, body := asks(t, at, "127.0.0.1", "/connect.json", "Connection: close"); !strings.Contains(body, `"webSocket":"wss://`+at+`/netloop"`) {
@@ -168,11 +168,11 @@ func TestBehindNginx(t *testing.T) {
 	for n := range 2 * perSite {
 		from := fmt.Sprintf("127.0.1.%d", n+1)
 		if status := join(from, "Origin: https://"+at); status != http.StatusSwitchingProtocols {
-			t.Errorf("a page is answered %d at %s", status, from)
+			t.Errorf("a page gets %d at %s", status, from)
 		}
 	}
 	if status := join("127.0.2.1", "Origin: https://evil.example"); status != http.StatusForbidden {
-		t.Errorf("a foreign page is answered %d", status)
+		t.Errorf("a foreign page gets %d", status)
 	}
 	refused := 0
 	for n := range 2 * perSite { // The server ignores these headers of a client.
@@ -185,7 +185,7 @@ func TestBehindNginx(t *testing.T) {
 	}
 }
 
-// A real browser loads the page through nginx, and its WebSocket comes in.
+// A real browser loads the page through nginx, and its WebSocket connects.
 func TestABrowserBehindNginx(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it takes seconds to start a browser")
@@ -221,5 +221,5 @@ func TestABrowserBehindNginx(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatal("the page's WebSocket does not come in")
+	t.Fatal("the page's WebSocket does not connect")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// empty is a game in which nothing happens: ticks run all the same.
+// empty is a game without systems and objects; its ticks run nevertheless.
 type empty struct{ schema *netloop.Schema }
 
 func (g empty) Schema() *netloop.Schema  { return g.schema }
