@@ -23,7 +23,7 @@ func enter(w *netlooptest.World, name string) *client.Client {
 	return c
 }
 
-// hold makes the returned control a player's input from now on.
+// hold sets a player's input from now on to the returned control.
 func hold(c *client.Client) *arena.Control {
 	in := new(arena.Control)
 	arena.Play(c, func(*netloop.Tick) arena.Control { return *in })
@@ -69,15 +69,15 @@ func TestShipFliesWhereItIsSteered(t *testing.T) {
 	w.Step(20)
 	seen := ship(w, bob, ann)
 	if seen.Name != "ann" || seen.X < 1050 || math.Abs(float64(seen.Y-1000)) > 1 {
-		t.Errorf("after a second of thrust to the right bob sees %+v", seen)
+		t.Errorf("after a second of thrust to the right bob has %+v", seen)
 	}
 	if seen.Thrust {
-		t.Error("the thrust is still on")
+		t.Error("the thrust has not ended")
 	}
 }
 
-// The own ship is drawn at the position of its player's inputs, which the server reaches a while
-// later; and a move over an edge of the arena is not interpolated.
+// The own ship is drawn at the position of its player's inputs, which the server reaches later. A
+// move over an edge of the arena is not interpolated.
 func TestArenaHasNoEdges(t *testing.T) {
 	w := game(t, 0)
 	ann, bob := enter(w, "ann"), enter(w, "bob")
@@ -97,7 +97,7 @@ func TestArenaHasNoEdges(t *testing.T) {
 		}
 	}
 	if s := ship(w, ann, ann); s.X > 400 {
-		t.Errorf("what leaves on the right is at %v", s.X)
+		t.Errorf("a ship beyond the right edge is at %v", s.X)
 	}
 }
 
@@ -121,19 +121,18 @@ func TestShotsHitAndScore(t *testing.T) {
 		w.Step(59)
 	}
 	if s := ship(w, bob, ann); s.Score != 3 {
-		t.Errorf("bob sees that ann has scored %d", s.Score)
+		t.Errorf("at bob, ann's score is %d", s.Score)
 	}
 	if s := ship(w, ann, bob); s.Hull != 3 || s.Score != -1 {
-		t.Errorf("ann sees that bob is %+v", s)
+		t.Errorf("at ann, bob's ship is %+v", s)
 	}
 	if told[ann.ID()] != 2 || told[bob.ID()] != 2 {
-		t.Errorf("they were told of %v hits, by id", told)
+		t.Errorf("they got %v hits, by id", told)
 	}
 }
 
-// A falling ship still acts: the player's inputs count until the ship has fallen, and then it
-// respawns.
-func TestWhoFallsStillFires(t *testing.T) {
+// A falling ship still acts: the player's inputs count until the ship has fallen and respawns.
+func TestAFallingShipStillFires(t *testing.T) {
 	w := game(t, 0)
 	ann, bob := enter(w, "ann"), enter(w, "bob")
 	first, second := hold(ann), hold(bob)
@@ -150,12 +149,12 @@ func TestWhoFallsStillFires(t *testing.T) {
 	second.Fire = false
 	w.Step(60)
 	if a, b := ship(w, bob, ann), ship(w, ann, bob); a.Hull != 2 || b.Hull != 3 || b.Score != -1 {
-		t.Errorf("ann's ship is %+v, and bob's that fell %+v", a, b)
+		t.Errorf("ann's ship is %+v, and bob's fallen one is %+v", a, b)
 	}
 }
 
 // A shot passes through no object: of two ships and a rock in a line it strikes the first.
-func TestShotsStrikeTheFirst(t *testing.T) {
+func TestShotsHitTheFirstObject(t *testing.T) {
 	w := game(t, 1)
 	players := []*client.Client{enter(w, "ann"), enter(w, "bob"), enter(w, "cid")}
 	w.Step(60 * 3) // Until the shields are down.
@@ -166,7 +165,7 @@ func TestShotsStrikeTheFirst(t *testing.T) {
 				r.X, r.Y, r.VX, r.VY = rock, 100, 0, 0
 			}
 		})
-		for i, c := range players { // At 0, 100 and 200, and 4 aside.
+		for i, c := range players { // At 0, 100 and 200, and 4 beside the line.
 			edit(w, c, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Hull = float32(i)*100, 104, 3 })
 		}
 		struck := netloop.ClientID(0)
@@ -186,8 +185,8 @@ func TestShotsStrikeTheFirst(t *testing.T) {
 	}
 }
 
-// A shot shows in the frame in which it is fired, and once, at any latency of the server.
-func TestAShotShowsAtOnce(t *testing.T) {
+// A shot appears in the frame of its input, and once, at any latency of the server.
+func TestAShotAppearsInTheFrameOfItsInput(t *testing.T) {
 	w := game(t, 0)
 	ann := enter(w, "ann")
 	in := hold(ann)
@@ -201,11 +200,11 @@ func TestAShotShowsAtOnce(t *testing.T) {
 	w.Step(1)
 	in.Fire = false
 	if spawned != 1 {
-		t.Fatalf("%d shots are seen in the frame in which one is fired", spawned)
+		t.Fatalf("%d shots appear in the frame of the input", spawned)
 	}
 	w.Step(60)
 	if st := ann.Stats().Prediction; spawned != 1 || gone != 1 || st.SpawnsMatched != 1 {
-		t.Errorf("%d shots have come and %d have gone; %+v", spawned, gone, st)
+		t.Errorf("%d shots spawned, %d despawned; %+v", spawned, gone, st)
 	}
 }
 
@@ -226,9 +225,9 @@ func TestShotsAreBounded(t *testing.T) {
 			}
 		})
 	}
-	// Each fires one in 250 ms, which is visible for less.
+	// Each fires one per 250 ms, which is visible for less.
 	if most > 8 || len(ever) < 8*6 || len(ever) > 8*9 {
-		t.Errorf("in two seconds 8 ships fired %d shots, of which at most %d glowed", len(ever), most)
+		t.Errorf("in two seconds 8 ships fired %d shots, of which at most %d were visible", len(ever), most)
 	}
 }
 
@@ -252,12 +251,12 @@ func TestPickupsAreCollected(t *testing.T) {
 	})
 }
 
-func TestPickupsComeByThemselves(t *testing.T) {
+func TestPickupsRespawn(t *testing.T) {
 	w := netlooptest.New(t, arena.New())
 	w.Step(60 * 20)
 	w.Tick(func(tick *netloop.Tick) {
 		if n := len(slices.Collect(arena.Pickups.All(tick))); n != 12 {
-			t.Errorf("after 20 s %d pickups wait", n)
+			t.Errorf("after 20 s there are %d pickups", n)
 		}
 	})
 }
@@ -291,7 +290,7 @@ func TestChatReachesEveryoneInOrder(t *testing.T) {
 	}
 }
 
-func TestStandingsNameTheBest(t *testing.T) {
+func TestStandingsListTheBestPlayers(t *testing.T) {
 	w := game(t, 0)
 	ann, bob := enter(w, "ann"), enter(w, "bob")
 	edit(w, bob, func(_ *netloop.Tick, s *arena.Ship) { s.Score = 7 })
@@ -331,9 +330,10 @@ func TestALongNameIsCutBetweenCharacters(t *testing.T) {
 	})
 }
 
-// TestWhoLooksOnGetsAShipLater checks that a watching client sees the others, has no ship, steers
-// none and cannot chat; with Enter it gets one ship, under the given name, and no second one.
-func TestWhoLooksOnGetsAShipLater(t *testing.T) {
+// TestASpectatorGetsAShipByEnter checks that a watching client sees the others, has no ship,
+// steers none and cannot chat. With Enter it gets one ship, under the given name, and no second
+// one.
+func TestASpectatorGetsAShipByEnter(t *testing.T) {
 	w := game(t, 0)
 	enter(w, "ann")
 	eve := w.Join("", arena.JoinParams{Name: "unused", Watch: true}, link)
@@ -353,17 +353,17 @@ func TestWhoLooksOnGetsAShipLater(t *testing.T) {
 	client.Send(eve, arena.Say, &arenav1.Say{Text: "hello"})
 	w.Step(60)
 	if got := names(); !slices.Equal(got, []string{"ann"}) || heard != 0 {
-		t.Errorf("somebody who looks on sees %v, and was heard %d times", got, heard)
+		t.Errorf("a watching client has %v, and sent %d lines", got, heard)
 	}
 	client.Send(eve, arena.Enter, arena.Entry{Name: "eve"})
 	client.Send(eve, arena.Enter, arena.Entry{Name: "again"})
 	w.Step(60)
 	if got := names(); !slices.Equal(got, []string{"ann", "eve"}) {
-		t.Errorf("after it has entered there are %v", got)
+		t.Errorf("after Enter the ships are %v", got)
 	}
 	client.Send(eve, arena.Say, &arenav1.Say{Text: "hello"})
 	w.Step(60)
 	if s := ship(w, eve, eve); s.VX == 0 && s.VY == 0 || heard != 1 {
-		t.Errorf("its ship is %+v, and it was heard %d times", s, heard)
+		t.Errorf("its ship is %+v, and it sent %d lines", s, heard)
 	}
 }

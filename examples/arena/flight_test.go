@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the flights that the page's tests read anew")
+var rewrite = flag.Bool("rewrite", false, "write the flights that the page's tests read")
 
 // flight is a step of a ship's flight, as the page's test reads it.
 type flight struct {
@@ -27,9 +27,9 @@ type path struct {
 
 func pathOf(s Ship) path { return path{s.X, s.Y, s.VX, s.VY, s.Heading, s.Leaps, s.Thrust, s.Turn} }
 
-// TestThePageFliesAlike checks that the flights with which steer.test.ts compares the page's
-// steering are those of the present game.
-func TestThePageFliesAlike(t *testing.T) {
+// TestThePageHasTheGamesFlights checks that the flights in steer.test.ts, which the page's
+// steering must equal, are those of the current game.
+func TestThePageHasTheGamesFlights(t *testing.T) {
 	file := filepath.Join("web", "testdata", "flights.json")
 	rng := rand.New(rand.NewPCG(1, 1))
 	var flights []flight
@@ -47,7 +47,7 @@ func TestThePageFliesAlike(t *testing.T) {
 		flights = append(flights, flight{was, pathOf(s)})
 	}
 	if over == 0 {
-		t.Error("no flight leads over an edge")
+		t.Error("no flight crosses an edge")
 	}
 	if *rewrite {
 		b, err := json.Marshal(flights)
@@ -67,6 +67,6 @@ func TestThePageFliesAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(kept, flights) {
-		t.Errorf("%s is of another game: go test -run TestThePageFliesAlike ./examples/arena -rewrite", file)
+		t.Errorf("%s is outdated: go test -run TestThePageHasTheGamesFlights ./examples/arena -rewrite", file)
 	}
 }

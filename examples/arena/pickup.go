@@ -35,7 +35,7 @@ func (a *room) collect(t *netloop.Tick) {
 		p := o.State()
 		for ship := range Ships.All(t) {
 			seen := ship.State()
-			if dx, dy := way(seen.X, p.X), way(seen.Y, p.Y); seen.Hull == 0 || dx*dx+dy*dy >= (shipRadius+pickupRadius)*(shipRadius+pickupRadius) {
+			if dx, dy := distance(seen.X, p.X), distance(seen.Y, p.Y); seen.Hull == 0 || dx*dx+dy*dy >= (shipRadius+pickupRadius)*(shipRadius+pickupRadius) {
 				continue
 			}
 			s := ship.Edit(t)

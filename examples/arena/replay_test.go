@@ -65,7 +65,7 @@ func (b bank) Open(r *netloop.Room) error {
 	return nil
 }
 
-// player is a client that acts at times.
+// player is a client that acts at random times.
 type player struct {
 	c    *client.Client
 	in   *arena.Control
@@ -141,7 +141,7 @@ func TestReplayOfTheArenaIsIdentical(t *testing.T) {
 			states[tick.State] = true
 		}
 		if n != ticks || len(states) < ticks*9/10 {
-			t.Fatalf("seed %d: %d ticks were replayed, with %d states; want %d, and a game in which something happens", seed+1, n, len(states), ticks)
+			t.Fatalf("seed %d: %d ticks were replayed, with %d states; want %d, and changing states", seed+1, n, len(states), ticks)
 		}
 		t.Logf("seed %d: %d ticks, %d bytes", seed+1, n, len(file))
 	}

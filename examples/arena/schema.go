@@ -25,7 +25,7 @@ var Controls = netloop.NewInput(Schema, func(last Control, _ int) Control {
 
 // Messages. Entering, chatting and asking for the standings are game logic, and run in Update.
 var (
-	// No player types faster.
+	// Faster than any player.
 	Say       = netloop.NewRPC[*arenav1.Say](Schema, "say", netloop.Limit(2, 10))
 	Said      = netloop.NewRPC[*arenav1.Said](Schema, "said")
 	Enter     = netloop.NewRPC[Entry](Schema, "enter", netloop.Limit(1, 3))

@@ -39,8 +39,8 @@ func wrap(x *float32, by float32) (over bool) {
 	return true
 }
 
-// way returns the shorter distance from a to b along one side of the arena.
-func way(a, b float32) float32 {
+// distance returns the shorter distance from a to b along one side of the arena.
+func distance(a, b float32) float32 {
 	switch d := b - a; {
 	case d > Size/2:
 		return d - Size
@@ -85,8 +85,8 @@ func (s *Ship) fly(dt float32) {
 	}
 }
 
-// fallTime is how long a ship without a hull still flies: longer than its player's inputs and the
-// news of the loss take, so that the player's inputs until then count.
+// fallTime is how long a ship without a hull still flies: longer than the latency of its player's
+// inputs and of the loss, so that the player's inputs until then count.
 const fallTime = 400 * time.Millisecond
 
 func (s *Ship) fallen(t *netloop.Tick) bool { return s.Hull == 0 && s.Falls.Passed(t) }

@@ -66,7 +66,7 @@ func (s Shot) Strikes(t *netloop.Tick, by netloop.ClientID, rocks iter.Seq2[*net
 // meets reports whether the line of a shot passes within r of a position, and the distance along
 // the line.
 func (s *Shot) meets(sin, cos, x, y, r float32) (ahead float32, ok bool) {
-	dx, dy := way(s.X, x), way(s.Y, y)
+	dx, dy := distance(s.X, x), distance(s.Y, y)
 	ahead = dx*cos + dy*sin
 	aside := dy*cos - dx*sin
 	return ahead, ahead > 0 && aside*aside < r*r

@@ -37,7 +37,7 @@ func until(t *testing.T, w *netlooptest.World, what string, done func() bool) {
 		w.Step(2)
 		w.Settle()
 	}
-	t.Fatalf("it never came to pass: %s", what)
+	t.Fatalf("timed out: %s", what)
 }
 
 // guest joins a player to the lobby.
@@ -84,9 +84,9 @@ func refused(t *testing.T, err error, text string) {
 	}
 }
 
-// Three players move through the lobby to one table and play a match over bad links, each over one
-// connection. Each reads its own hand alone, and none the pile; one loses the connection, is away,
-// and returns to its cards. In the end one has won, and the lobby has the record.
+// Three players move through the lobby to one table and play a match over bad links, each over
+// one connection. Each reads only its own hand, and none the pile. One loses the connection, is
+// away, and returns to its cards. In the end one has won, and the lobby has the record.
 func TestAMatchIsPlayed(t *testing.T) {
 	w := world(t, game("", 3, 5*time.Second))
 	link := netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.02}
@@ -106,7 +106,7 @@ func TestAMatchIsPlayed(t *testing.T) {
 		}
 		for _, s := range b.View.Seats {
 			if (len(s.Hand) > 0) != (s.Player == names[i]) || s.Cards == 0 {
-				t.Errorf("%s sees %v of the %d cards of %s", names[i], s.Hand, s.Cards, s.Player)
+				t.Errorf("%s reads %v of the %d cards of %s", names[i], s.Hand, s.Cards, s.Player)
 			}
 		}
 	}
@@ -147,8 +147,9 @@ func TestAMatchIsPlayed(t *testing.T) {
 	}
 }
 
-// A player who loses the connection during the move to a table still arrives, and takes one seat.
-func TestAConnectionBreaksOnTheWayToATable(t *testing.T) {
+// A player that loses the connection during the move to a table still arrives, and takes one
+// seat.
+func TestAMoveToATableSurvivesABreak(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	c, b := guest(t, w, "ann", netlooptest.Link{Delay: 50 * time.Millisecond})
 	leaves := false
@@ -156,18 +157,18 @@ func TestAConnectionBreaksOnTheWayToATable(t *testing.T) {
 	b.Sit(cards.SitDown{Table: "oak"}, func(error) {})
 	until(t, w, "the way", func() bool { return leaves })
 	if b.View.AtTable {
-		t.Fatal("it is there already")
+		t.Fatal("it has arrived already")
 	}
 	w.Break(c)
 	until(t, w, "the table", func() bool { return b.View.AtTable && !b.Busy() && b.View.Place == 0 })
 	if c.Room() != "table/oak" || len(b.View.Seats) != 1 {
-		t.Errorf("it sits in %q at %+v", c.Room(), b.View.Seats)
+		t.Errorf("it is in %q at %+v", c.Room(), b.View.Seats)
 	}
 }
 
-// A table without players sleeps, and a match that was left in the middle continues in another
-// server with the same database: the same hands, the same turn, and for its players alone.
-func TestATableGoesOnAfterARestart(t *testing.T) {
+// A table without players sleeps, and an interrupted match continues in another server with the
+// same database: with the same hands and turn, and only for its players.
+func TestATableContinuesAfterARestart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cards.db")
 	var before [2][]cards.Card
 	var table cards.Table

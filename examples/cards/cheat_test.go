@@ -26,7 +26,7 @@ func TestCheatsAreRefused(t *testing.T) {
 	attempt := func(do func(then func(error))) {
 		r := (*netloop.Refusal)(nil)
 		if err := try(t, w, do); !errors.As(err, &r) || r.Code != netloop.CodeRefused {
-			t.Fatalf("it was answered %v", err)
+			t.Fatalf("the answer is %v", err)
 		}
 		count[r.Text]++
 	}
@@ -48,8 +48,8 @@ func TestCheatsAreRefused(t *testing.T) {
 	}
 }
 
-// Of a flood of moves the table handles few, the rest is refused and counted, and the other players
-// continue.
+// Of a flood of moves the table handles few. The rest is refused and counted, and the other
+// players continue.
 func TestAFloodOfMovesIsRefused(t *testing.T) {
 	w := world(t, game("", 2, time.Second))
 	_, ann := seat(t, w, "ann", "oak", true, netlooptest.Link{})
@@ -75,10 +75,10 @@ func TestAFloodOfMovesIsRefused(t *testing.T) {
 	flood = false
 	until(t, w, "the answers", func() bool { return c.Stats().Calls == 0 })
 	if most := 200 + 100*int((w.Now()-from)/time.Second+1); looked > most || floods < looked {
-		t.Errorf("%d moves were looked at, and %d were refused as a flood", looked, floods)
+		t.Errorf("%d moves were handled, and %d were refused as a flood", looked, floods)
 	}
 	if c.Closed() != nil && c.Closed().Code != netloop.CodeFlood {
-		t.Errorf("it was told %v", c.Closed())
+		t.Errorf("it was closed with %v", c.Closed())
 	}
 }
 
@@ -107,7 +107,7 @@ func TestTheLobbyHasLimits(t *testing.T) {
 		c := w.JoinAs(client.Config{Token: name}, netlooptest.Link{})
 		until(t, w, "the refusal", func() bool { return c.Closed() != nil })
 		if why := c.Closed(); why.Code != netloop.CodeRefused {
-			t.Errorf("%q was told %v", name, why)
+			t.Errorf("%q got %v", name, why)
 		}
 	}
 }

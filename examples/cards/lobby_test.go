@@ -32,9 +32,9 @@ func TestTheLobbyListsTables(t *testing.T) {
 	until(t, w, "the table goes", func() bool { return len(looker.View.Listings) == 0 })
 }
 
-// Every player who asks for any table finds a seat, at as few tables as possible, however many ask
-// at once.
-func TestWhoPlaysAnywhereSitsTogether(t *testing.T) {
+// Each request for any table gets a seat, at as few tables as possible, however many are sent at
+// once.
+func TestPlayersOfAnyTableShareTables(t *testing.T) {
 	w := world(t, game("", 4, time.Hour))
 	var all []*bot.Bot
 	for i := range 22 {
@@ -57,7 +57,7 @@ func TestWhoPlaysAnywhereSitsTogether(t *testing.T) {
 		at[b.View.Table.Name]++
 	}
 	if len(at) != 6 {
-		t.Errorf("22 players sit at the tables %v", at)
+		t.Errorf("22 players are at the tables %v", at)
 	}
 }
 
@@ -84,13 +84,13 @@ func TestAPrivateTableOpensByItsCode(t *testing.T) {
 	}
 	until(t, w, "the refusal", func() bool { return eve.Closed() != nil })
 	if why := eve.Closed(); why.Code.String() != "ticket" && why.Text == "" {
-		t.Errorf("it was told %v", why)
+		t.Errorf("it was closed with %v", why)
 	}
 }
 
 // A spectator sees the table, but no hand; takes no player's seat, cannot play, and can return to
 // the lobby.
-func TestWatchersSeeNoHands(t *testing.T) {
+func TestSpectatorsReadNoHands(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	_, ann := seat(t, w, "ann", "oak", false, netlooptest.Link{})
 	c, eve := guest(t, w, "eve", netlooptest.Link{})
@@ -101,10 +101,10 @@ func TestWatchersSeeNoHands(t *testing.T) {
 	ann.Plays, bob.Plays = true, true
 	until(t, w, "some turns", func() bool { return eve.View.Table.Turns > 6 })
 	if eve.View.Place >= 0 || slices.ContainsFunc(eve.View.Seats, func(s cards.Seat) bool { return len(s.Hand) > 0 || s.Cards == 0 }) {
-		t.Errorf("who watches sees %+v", eve.View.Seats)
+		t.Errorf("a spectator has %+v", eve.View.Seats)
 	}
 	if err := try(t, w, func(then func(error)) { eve.Draw(then) }); err == nil {
-		t.Error("who watches has drawn a card")
+		t.Error("a spectator has drawn a card")
 	}
 	if err := try(t, w, eve.Leave); err != nil {
 		t.Error(err)
@@ -113,8 +113,8 @@ func TestWatchersSeeNoHands(t *testing.T) {
 	refused(t, try(t, w, func(then func(error)) { eve.Sit(cards.SitDown{Table: "elm", Watch: true}, then) }), "there is no such table")
 }
 
-// With a delay, spectators see each turn that much later, and none earlier.
-func TestWatchersSeeLater(t *testing.T) {
+// With a delay, spectators get each turn that much later, and none earlier.
+func TestSpectatorsAreDelayed(t *testing.T) {
 	g := game("", 2, time.Hour)
 	const delay = 5 * time.Second
 	g.Config().(*cards.Config).Delay = delay
@@ -125,7 +125,7 @@ func TestWatchersSeeLater(t *testing.T) {
 	_, bob := seat(t, w, "bob", "oak", true, netlooptest.Link{})
 	sit(t, w, eve, cards.SitDown{Table: "oak", Watch: true})
 	if eve.View.Table.Turns > 0 {
-		t.Errorf("at once there are %d turns to be seen", eve.View.Table.Turns)
+		t.Errorf("there are already %d turns", eve.View.Table.Turns)
 	}
 	made := map[string]time.Duration{} // When ann saw a turn, by its round and number.
 	turn := func(b *bot.Bot) string { return fmt.Sprint(b.View.Table.Round, " ", b.View.Table.Turns) }
@@ -140,13 +140,13 @@ func TestWatchersSeeLater(t *testing.T) {
 	seen := 0
 	until(t, w, "the last of them", func() bool {
 		at, ok := made[turn(eve)]
-		// Ann has seen it a snapshot and two frames after it was made, at most.
+		// Ann gets it at most a snapshot and two frames after the move.
 		if seen++; ok && w.Now()-at < delay-200*time.Millisecond {
-			t.Fatalf("turn %s is seen after %v", turn(eve), w.Now()-at)
+			t.Fatalf("turn %s arrives after %v", turn(eve), w.Now()-at)
 		}
 		return turn(eve) == last
 	})
 	if seen < 10 {
-		t.Errorf("it was all seen after %d looks", seen)
+		t.Errorf("all turns arrived after %d steps", seen)
 	}
 }

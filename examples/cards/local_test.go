@@ -40,7 +40,7 @@ func TestAWholeMatchIsPlayedWithoutANetwork(t *testing.T) {
 		t.Helper()
 		for begun := time.Now(); slices.ContainsFunc(all, func(b *bot.Bot) bool { return !done(b) }); {
 			if time.Since(begun) > time.Minute {
-				t.Fatalf("it never came to pass: %s", what)
+				t.Fatalf("timed out: %s", what)
 			}
 			for _, c := range clients {
 				c.Step(time.Millisecond)
@@ -75,7 +75,7 @@ func TestAWholeMatchIsPlayedWithoutANetwork(t *testing.T) {
 	for i := range all {
 		for p, seat := range scores[i] {
 			if seat.Score != scores[0][p].Score || seat.Player != scores[0][p].Player {
-				t.Errorf("player %d sees the scores %+v, and the first %+v", i, scores[i], scores[0])
+				t.Errorf("player %d has the scores %+v, and the first %+v", i, scores[i], scores[0])
 			}
 			if i == 0 && seat.Score >= 40 {
 				won++

@@ -40,7 +40,7 @@ func TestAMatchFollowsTheRules(t *testing.T) {
 				t.Fatalf("a refused %v changes the match", c)
 			case err != nil && rng.IntN(8) == 0:
 				if (m.draw(player, rng) == nil) != (player == before.Turn) {
-					t.Fatal("somebody else draws")
+					t.Fatal("another player draws")
 				}
 			}
 		}
@@ -64,7 +64,7 @@ func copied(t *testing.T, m *Match) *Match {
 }
 
 // An invalid stored match is refused.
-func TestADamagedMatchIsNotPlayed(t *testing.T) {
+func TestADamagedMatchIsRefused(t *testing.T) {
 	whole := newMatch([]string{"ann", "bob"}, 100, rand.New(rand.NewPCG(1, 1)))
 	if err := whole.check(); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestADamagedMatchIsNotPlayed(t *testing.T) {
 	} {
 		m := copied(t, whole)
 		if damage(m); m.check() == nil {
-			t.Errorf("%s: it is played", name)
+			t.Errorf("%s: it was accepted", name)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func plain(err error) error {
 // saved takes the outcome of a save.
 func (tb *table) saved(t *netloop.Tick, o outcome, err error) {
 	if o.Superseded {
-		t.Log().Error("a table goes on elsewhere", "error", err)
+		t.Log().Error("a newer room has the table", "error", err)
 		t.Room().Close(t, netloop.CodeInternal, "the table goes on elsewhere")
 		return
 	}

@@ -35,8 +35,8 @@ func (l *logged) Logf(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// A table whose row belongs to a newer room closes, because its moves could not be stored.
-func TestATableThatGoesOnElsewhereCloses(t *testing.T) {
+// A table with a row of a newer room closes, because its moves cannot be stored.
+func TestATableOfANewerRoomCloses(t *testing.T) {
 	g := game("", 2, 5*time.Second)
 	fails := &failing{logged: logged{TB: t}}
 	w := netlooptest.New(fails, g, netlooptest.Room(g.RoomDefaults()))
@@ -114,8 +114,8 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// A database that refuses writes for a while loses no data: the table continues, the result of its
-// match is stored once that is possible, and no other match begins before. The recording of the
+// A database that refuses writes for a while loses no data: the table continues, the result of
+// its match is stored as soon as possible, and no other match begins before. The recording of the
 // table replays, without a lobby and a database.
 func TestAFailedSaveIsTriedAgain(t *testing.T) {
 	g, files := game("", 2, 5*time.Second), recordings{}
@@ -158,7 +158,7 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 		})
 	}
 	if won.Played < 2 || won.Played != 2*won.Won {
-		t.Errorf("both together have won %d of %d", won.Won, won.Played)
+		t.Errorf("both have won %d of %d", won.Won, won.Played)
 	}
 	p, err := netloop.NewReplay(netloop.Config{}, replayed(2, 1), bytes.NewReader(files["table/oak"].Bytes()))
 	for err == nil {
@@ -176,9 +176,9 @@ func replayed(players, goal int) *cards.Game {
 	return g
 }
 
-// A player who waits for a match and rejoins as a spectator does not wait any more: no match is
-// dealt to a player without a seat.
-func TestAPlayerWhoWatchesIsDealtNoCards(t *testing.T) {
+// A player that rejoins as a spectator does not wait for a match any more: a player without a
+// seat gets no cards.
+func TestASpectatorIsDealtNoCards(t *testing.T) {
 	w := world(t, game("", 2, 5*time.Second))
 	link := netlooptest.Link{Delay: 10 * time.Millisecond}
 	seat(t, w, "ann", "oak", false, link)

@@ -25,7 +25,7 @@ func TestAnOlderRoomDoesNotSaveOverANewerOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.load(t.Context(), newer); err == nil || errors.Is(err, errSuperseded) {
-		t.Fatalf("the newer room reads what is no match: %v", err) // It owns the table.
+		t.Fatalf("the newer room reads an invalid match: %v", err) // It owns the table.
 	}
 	refused := func(when string) {
 		t.Helper()
@@ -88,13 +88,13 @@ func TestAbandonedMatchesAreDeleted(t *testing.T) {
 	}
 }
 
-// A panic before a save begins leaves no save under way, so that the next one can begin.
-func TestAPanicBeforeASaveLeavesNone(t *testing.T) {
-	tb := &table{g: New(nil), unsaved: true} // Without a match there is nothing to store.
+// After a panic before a save begins no save is under way, so the next one can begin.
+func TestAPanicBeforeASaveDoesNotBlockSaves(t *testing.T) {
+	tb := &table{g: New(nil), unsaved: true} // Without a match there is no state to store.
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("it does not panic")
+				t.Error("no panic")
 			}
 		}()
 		tb.save(nil)
@@ -104,9 +104,9 @@ func TestAPanicBeforeASaveLeavesNone(t *testing.T) {
 	}
 }
 
-// A table that cannot be stored at the end of its room is tried again for 8 s, and not at all once
-// a newer room has loaded it.
-func TestTheEndOfATableTriesAgain(t *testing.T) {
+// A table that cannot be stored at the end of its room is retried for 8 s, and not at all once a
+// newer room has loaded it.
+func TestTheFinalSaveOfATableIsRetried(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mended      time.Duration // when the database works again; 0 is never
 		newer       bool          // the table has a newer room, and the database works

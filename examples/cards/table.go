@@ -163,12 +163,12 @@ func (tb *table) turn(t *netloop.Tick, from *netloop.Client, do func(player int)
 	if err := do(p); err != nil {
 		return said(err)
 	}
-	tb.went(t)
+	tb.afterTurn(t)
 	return nil
 }
 
-// went follows every turn, of a player or of the timer.
-func (tb *table) went(t *netloop.Tick) {
+// afterTurn follows every turn, of a player or of the timer.
+func (tb *table) afterTurn(t *netloop.Tick) {
 	if tb.match.Phase == Over {
 		tb.wait = slices.DeleteFunc(slices.Clone(tb.match.Players), func(p string) bool { return tb.here[p] == nil })
 	}
@@ -210,8 +210,8 @@ func (tb *table) begin(t *netloop.Tick) {
 	tb.show(t)
 }
 
-// remind sets the timer of the next turn. An absent player gets less time, but a returning player
-// has the rest of the full time: leaving and returning gains none.
+// remind sets the timer of the next turn. An absent player gets less time. A returning player
+// gets the rest of the full time, so leaving gains no time.
 func (tb *table) remind(t *netloop.Tick) {
 	tb.timer.Stop()
 	tb.table.Edit(t).Until = tb.until
@@ -254,7 +254,7 @@ func (tb *table) late(t *netloop.Tick) {
 		return
 	}
 	if tb.match.draw(tb.match.Turn, t.Rand()) == nil {
-		tb.went(t)
+		tb.afterTurn(t)
 	}
 }
 

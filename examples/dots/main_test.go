@@ -12,8 +12,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// TestDotMoves plays the game over a bad link: the dot moves on the server, and
-// the client sees where it went.
+// TestDotMoves plays the game over a bad link: the dot moves on the server and at the client.
 func TestDotMoves(t *testing.T) {
 	w := netlooptest.New(t, Game{})
 	c := w.Join("", nil, netlooptest.Link{Delay: 30 * time.Millisecond, Loss: 0.1})
@@ -36,7 +35,7 @@ func TestDotMoves(t *testing.T) {
 	client.Watch(c, Dots, client.Watcher[Dot]{Spawn: func(_ *netloop.Tick, o *netloop.Object[Dot]) { got = o.State() }})
 	w.Step(1)
 	if got.X-want.X > 1.0/8 || want.X-got.X > 1.0/8 || got.Score != want.Score {
-		t.Errorf("the client sees %+v, the server has %+v", got, want)
+		t.Errorf("the client has %+v, the server has %+v", got, want)
 	}
 }
 

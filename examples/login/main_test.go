@@ -72,8 +72,8 @@ func login(t *testing.T, url, name, password string) (status int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// A player who logs in plays under that name, and without a login there is no token.
-func TestWhoLogsInPlays(t *testing.T) {
+// A player with a login plays under that name, and without a login there is no token.
+func TestALoginGivesAToken(t *testing.T) {
 	private, file := keys(t)
 	handler, err := service(private, "arena-1")
 	if err != nil {

@@ -34,8 +34,8 @@ func TestThePagesAreUpToDate(t *testing.T) {
 	}
 }
 
-// A ship moves in the page as on the server: TestThePageFliesAlike of the arena checks the same
-// flights.
+// A ship moves in the page as on the server: TestThePageHasTheGamesFlights of the arena checks
+// the same flights.
 func TestThePageSimulatesLikeTheServer(t *testing.T) {
 	_ = nodetest.Node(t, "--test", nodetest.Bundle(t, "../../examples/arena/web/src/steer.test.ts"))
 }

@@ -70,14 +70,14 @@ func TestPilotsPlay(t *testing.T) {
 			t.Errorf("a pilot sees %d other ships and %d rocks, want 5 and 100", len(p.ships.all), len(p.rocks.all))
 		}
 	}
-	t.Logf("score %d, %d shots seen, %d lines heard, %d hits confirmed and %d not", score, shots, heard, hits, misses)
+	t.Logf("score %d, %d shots seen, %d lines received, %d hits confirmed and %d not", score, shots, heard, hits, misses)
 	// All six receive each line; a pilot sends one in about a minute.
 	if score < 20 || shots < 3 || heard < 6*6 {
-		t.Errorf("score %d, %d shots seen, %d lines heard", score, shots, heard)
+		t.Errorf("score %d, %d shots seen, %d lines received", score, shots, heard)
 	}
 }
 
-func TestTheSameSeedsFlyTheSame(t *testing.T) {
+func TestPilotsAreDeterministic(t *testing.T) {
 	_, one, _ := fly(t, 3, 10)
 	_, two, _ := fly(t, 3, 10)
 	if !slices.Equal(one, two) {
@@ -85,8 +85,8 @@ func TestTheSameSeedsFlyTheSame(t *testing.T) {
 	}
 }
 
-// The arena wraps around: the distance is the shortest, and its end is correct.
-func TestApartIsTheShortWay(t *testing.T) {
+// The arena wraps around: the distance is the shortest one.
+func TestApartIsTheShortestDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.Float64Range(0, arena.Size-1).Draw(t, "a")
 		b := rapid.Float64Range(0, arena.Size-1).Draw(t, "b")
@@ -95,12 +95,12 @@ func TestApartIsTheShortWay(t *testing.T) {
 			t.Fatalf("apart(%v, %v) = %v", a, b, d)
 		}
 		if there := math.Mod(b+d+arena.Size, arena.Size); math.Abs(there-a) > 1e-6 && math.Abs(there-a) < arena.Size-1e-6 {
-			t.Fatalf("from %v by %v one comes to %v, not %v", b, d, there, a)
+			t.Fatalf("%v plus %v is %v, not %v", b, d, there, a)
 		}
 	})
 }
 
-func TestDecidingCostsNoGarbage(t *testing.T) {
+func TestDecisionsAllocateNothing(t *testing.T) {
 	p := &pilot{rand: rand.New(rand.NewPCG(1, 1))}
 	me := arena.Ship{Heading: 1}
 	if n := testing.AllocsPerRun(100, func() { p.course(me); p.nearest(me) }); n != 0 {

@@ -19,7 +19,7 @@ type feel interface {
 // hitLimit is how long a pilot waits for the server's confirmation of a hit.
 const hitLimit = 2 * time.Second
 
-// senses holds the state of a pilot's measurements.
+// senses has the state of a pilot's measurements.
 type senses struct {
 	frame   int
 	heading float32 // as drawn in the last frame

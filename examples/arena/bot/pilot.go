@@ -21,7 +21,7 @@ const (
 	forward   = 0.8  // the engine runs only below this error of the heading
 	rockSense = 160  // distance from a rock's edge
 	fireRange = 700
-	fireNear  = 10 // distance of the line of fire from a ship's middle
+	fireNear  = 10 // distance of the line of fire from a ship's centre
 	turnRate  = 3  // of a ship, in a second
 )
 
@@ -48,7 +48,7 @@ type pilot struct {
 	left   bool // of the turn
 }
 
-// meet and part separate the pilot's own ship from the others.
+// meet and part distinguish the pilot's own ship from the others.
 func (p *pilot) meet(o *netloop.Object[arena.Ship]) {
 	if o.Owner() == p.client.ID() {
 		p.ship = o

@@ -108,10 +108,10 @@ func (p *Player) look(t *netloop.Tick) {
 func (p *Player) Busy() bool { return p.asked || p.leaves || p.View.State.Phase != client.Playing }
 
 // Sit asks the lobby for a seat, and moves there. then is called with the error that prevents it.
-func (p *Player) Sit(q cards.SitDown, then func(error)) { goes(p, cards.Sit, q, then) }
+func (p *Player) Sit(q cards.SitDown, then func(error)) { goTo(p, cards.Sit, q, then) }
 
 // Leave moves back to the lobby.
-func (p *Player) Leave(then func(error)) { goes(p, cards.Leave, cards.GetUp{}, then) }
+func (p *Player) Leave(then func(error)) { goTo(p, cards.Leave, cards.GetUp{}, then) }
 
 // Play plays a card. With an eight it names the suit.
 func (p *Player) Play(c cards.Card, suit cards.Suit, then func(error)) {
@@ -133,8 +133,8 @@ func (p *Player) move(ticket string) error {
 	return err
 }
 
-// goes asks for a ticket, and moves with it over the existing connection.
-func goes[Q any](p *Player, k *netloop.Call[Q, cards.Place], q Q, then func(error)) {
+// goTo asks for a ticket, and moves with it over the existing connection.
+func goTo[Q any](p *Player, k *netloop.Call[Q, cards.Place], q Q, then func(error)) {
 	ask(p, k, q, func(at cards.Place, err error) {
 		if err == nil {
 			err = p.move(at.Ticket)

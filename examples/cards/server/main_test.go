@@ -26,7 +26,7 @@ import (
 	"github.com/netloop/netloop/examples/cards/bot"
 )
 
-// serves makes the test's own program the server: the real one, in a process of its own.
+// serves makes the test's own program a real server, in a separate process.
 const serves = "CARDS_TEST_SERVES"
 
 func TestMain(m *testing.M) {
@@ -71,7 +71,7 @@ func launch(t *testing.T, database, listen string, flags ...string) (server *exe
 		}
 		t.Log(lines.Text())
 	}
-	t.Fatal("it does not serve")
+	t.Fatal("it did not start")
 	return nil, ""
 }
 
@@ -80,7 +80,7 @@ type seen struct {
 	hand  []cards.Card
 	place int
 	table cards.Table
-	calm  int // frames without a change, or a move under way
+	calm  int // frames without a change, or with a move under way
 }
 
 // player is a running client.
@@ -165,12 +165,12 @@ func until(ctx context.Context, t *testing.T, all []*player, what string, holds 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("it does not come to pass: %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 	}
 }
 
-// playTurns lets the players play a few turns, and returns their views in a quiet moment after
+// playTurns lets the players play a few turns, and returns their views in a quiet frame after
 // them.
 func playTurns(ctx context.Context, t *testing.T, all []*player) (before []*seen) {
 	t.Helper()
@@ -189,9 +189,9 @@ func playTurns(ctx context.Context, t *testing.T, all []*player) (before []*seen
 	return before
 }
 
-// A server with many tables is told to end in the middle of their matches, and started again: every
-// table continues, with every hand unchanged.
-func TestEveryTableGoesOnAfterASignal(t *testing.T) {
+// A server with many tables gets a signal in the middle of their matches, and is started again:
+// every table continues with every hand unchanged.
+func TestEveryTableContinuesAfterASignal(t *testing.T) {
 	tables := 100
 	if testing.Short() {
 		tables = 4
@@ -227,8 +227,8 @@ func TestEveryTableGoesOnAfterASignal(t *testing.T) {
 	}
 }
 
-// A server is told to end, and players play on while it drains: the row of each table has every
-// turn that any of its players has seen.
+// A server gets a signal, and players continue while it drains: the row of each table has every
+// turn that any of its players received.
 func TestEveryTableIsStoredAfterADrain(t *testing.T) {
 	tables := 52
 	if testing.Short() {
@@ -289,10 +289,10 @@ func matches(t *testing.T, database string) map[string]*cards.Match {
 	return all
 }
 
-// A server is killed in the middle of matches, and started again. The same clients return to their
-// tables without the lobby: the first client of each makes the server open the table again, and
-// every hand is unchanged.
-func TestPlayersComeBackToTheirTablesAfterACrash(t *testing.T) {
+// A server is killed in the middle of matches, and started again. The same clients return to
+// their tables without the lobby: the first client of each makes the server open the table again,
+// and every hand is unchanged.
+func TestPlayersReturnToTheirTablesAfterACrash(t *testing.T) {
 	const tables = 4
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -321,7 +321,7 @@ func TestPlayersComeBackToTheirTablesAfterACrash(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("all %d players sit at their tables after %v", len(all), time.Since(began).Round(100*time.Millisecond))
+	t.Logf("all %d players are at their tables after %v", len(all), time.Since(began).Round(100*time.Millisecond))
 	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
 		t.Error(err)
 	}

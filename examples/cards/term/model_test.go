@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/examples/cards/player"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the screens of testdata anew")
+var rewrite = flag.Bool("rewrite", false, "write the screens of testdata")
 
 // card makes a card of a rank from 0 for the ace.
 func card(rank int, s cards.Suit) cards.Card { return cards.Card(13*int(s) + rank) }
@@ -138,7 +138,7 @@ func TestScreens(t *testing.T) {
 			}
 		}
 		if want, err := os.ReadFile(file); err != nil || string(want) != got {
-			t.Errorf("%s is not what %s has (-rewrite makes it so): %v\n%s", name, file, err, got)
+			t.Errorf("%s differs from %s (-rewrite updates it): %v\n%s", name, file, err, got)
 		}
 	}
 }

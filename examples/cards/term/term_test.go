@@ -44,14 +44,14 @@ func (s *screen) shows(t *testing.T, text string) {
 		}
 		s.mu.Unlock()
 		if time.Now().After(end) {
-			t.Fatalf("the screen never shows %q:\n%s", text, all)
+			t.Fatalf("the screen did not show %q:\n%s", text, all)
 		}
 	}
 }
 
 // The program plays on a server: it shows the lobby, takes a seat, waits for a second player, plays
 // a turn, and moves back; when the server closes it reports that, and a key ends it.
-func TestTheProgramPlays(t *testing.T) {
+func TestTheTerminalProgramPlays(t *testing.T) {
 	g := cards.New(nil)
 	g.Config().(*cards.Config).Players = 2
 	server, err := netloop.New(netloop.Config{Offline: true}, g)
