@@ -93,8 +93,8 @@ var ErrBusy = room.ErrFull
 
 // Send sends a message to clients, with the flush of this tick. It panics if the message cannot be
 // sent, because it exceeds a limit that its tags set, or [MaxMessage], or [MaxUnreliable] for an
-// unreliable RPC. The panic costs the running system its call: shorten a composed text with [Truncate].
-// It panics with an RPC of another schema, and on a client: use client.Send there.
+// unreliable RPC. The panic costs the running system its call: shorten a composed text with
+// [Truncate]. It panics with an RPC of another schema, and on a client: use client.Send there.
 func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	r := t.server("RPC.Send")
 	if err := e.m.Belongs(r.schema.s); err != nil {

@@ -40,7 +40,7 @@ const (
 	MaxUnreliable = transport.MaxDatagramPayload // 1 086: of an [Unreliable] RPC
 )
 
-// Truncate cuts a text to at most n bytes, the unit of the tag max, without splitting a character: use
-// it for a player's text before it is stored in a field or a message. A text that is short enough
-// is returned as it is.
+// Truncate cuts a text to at most n bytes, the unit of the tag max, without splitting a character:
+// use it for a player's text before it is stored in a field or a message. A text that is short
+// enough is returned as it is.
 func Truncate(s string, n int) string { return codec.Clip(s, n) }
