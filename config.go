@@ -174,6 +174,7 @@ const (
 	maxMaxRooms         = 100_000
 	defaultAllClients   = 10_000
 	maxAllClients       = 100_000
+	defaultCloseEmpty   = 30 * time.Second // invented names must not fill the server
 	maxCloseEmpty       = time.Hour
 	maxMaxClients       = 10_000
 	maxSendEvery        = 60
@@ -262,6 +263,9 @@ func (c Config) validate() (Config, error) {
 		rand.Read(b[:]) // Never fails.
 		c.Seed = binary.LittleEndian.Uint64(b[:])
 	}
+	if c.Room.CloseEmpty == 0 {
+		c.Room.CloseEmpty = NeverClose
+	}
 	var roomErr, rpcErr error
 	c.Room, roomErr = c.Room.validate()
 	c.RPC, rpcErr = c.RPC.validate()
@@ -299,8 +303,11 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	if s.MaxRewind > maxMaxRewind {
 		return s, ConfigError("Room.MaxRewind", s.MaxRewind, "use 0 for %v, up to %v, or less than 0 for none", defaultMaxRewind, maxMaxRewind)
 	}
+	if s.CloseEmpty == 0 {
+		s.CloseEmpty = defaultCloseEmpty
+	}
 	if s.CloseEmpty > maxCloseEmpty {
-		return s, ConfigError("Room.CloseEmpty", s.CloseEmpty, "use up to %v, or 0 for never", maxCloseEmpty)
+		return s, ConfigError("Room.CloseEmpty", s.CloseEmpty, "use 0 for %v, up to %v, or NeverClose", defaultCloseEmpty, maxCloseEmpty)
 	}
 	if s.Duplicate == 0 {
 		s.Duplicate = DuplicateTakeOver

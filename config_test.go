@@ -29,7 +29,7 @@ func TestAConfigurationIsCompleted(t *testing.T) {
 		Listen: "127.0.0.1:4433", MaxRooms: 1024, MaxClients: 10_000, AdmitTimeout: 5 * time.Second, LostAfter: 5 * time.Second, Watchdog: 10 * time.Second,
 		Room: RoomSpec{
 			Rate: Hz(60), FixedRate: Hz(60), SendEvery: 1, MaxClients: 256, Budget: 11_000,
-			KeepDropped: 20 * time.Second, MaxRewind: 250 * time.Millisecond, Duplicate: DuplicateTakeOver,
+			KeepDropped: 20 * time.Second, MaxRewind: 250 * time.Millisecond, Duplicate: DuplicateTakeOver, CloseEmpty: NeverClose,
 		},
 		RPC: RPCLimits{PerSecond: 1000, Burst: 2000, KickAfter: 10_000, Budget: 4096, Share: 0.5, ClientShare: 0.05, Answers: 256},
 	}
@@ -41,7 +41,7 @@ func TestAConfigurationIsCompleted(t *testing.T) {
 		Log: got.Log, LogsDropped: func() uint64 { return 9 },
 		Room: RoomSpec{
 			Rate: Hz(30), FixedRate: Hz(50), SendEvery: 2, MaxClients: 5, Budget: 12,
-			KeepDropped: -1, MaxRewind: -1, Duplicate: DuplicateRefuse,
+			KeepDropped: -1, MaxRewind: -1, Duplicate: DuplicateRefuse, CloseEmpty: time.Minute,
 		},
 		RPC: RPCLimits{PerSecond: 1, Burst: 2, KickAfter: 3, Budget: 4, Share: 0.25, ClientShare: 0.125, Answers: 5},
 	}
@@ -108,7 +108,7 @@ func keys() []bounded {
 		{"Room.Budget", of(RoomSpec{Budget: 1}, RoomSpec{Budget: 1 << 20}), of(RoomSpec{Budget: -1}, RoomSpec{Budget: 1<<20 + 1})},
 		{"Room.KeepDropped", of(RoomSpec{KeepDropped: hour}), of(RoomSpec{KeepDropped: hour + 1})},
 		{"Room.MaxRewind", of(RoomSpec{MaxRewind: time.Second}), of(RoomSpec{MaxRewind: time.Second + 1})},
-		{"Room.CloseEmpty", of(RoomSpec{CloseEmpty: hour}, RoomSpec{CloseEmpty: -1}), of(RoomSpec{CloseEmpty: hour + 1})},
+		{"Room.CloseEmpty", of(RoomSpec{CloseEmpty: hour}, RoomSpec{CloseEmpty: NeverClose}), of(RoomSpec{CloseEmpty: hour + 1})},
 		{"Room.Duplicate", of(RoomSpec{Duplicate: DuplicateAllow}), of(RoomSpec{Duplicate: DuplicateAllow + 1})},
 		{"Room.SendEvery", of(RoomSpec{SendEvery: 60}), of(RoomSpec{SendEvery: -1}, RoomSpec{SendEvery: 61})},
 		{"Room.MaxClients", of(RoomSpec{MaxClients: 1}, RoomSpec{MaxClients: 10_000}), of(RoomSpec{MaxClients: -1}, RoomSpec{MaxClients: 10_001})},

@@ -80,8 +80,8 @@ type RoomSpec struct {
 	// is therefore at most twice MaxRewind.
 	MaxRewind time.Duration
 	// CloseEmpty is the game time after which an empty room closes by itself. If a seat is reserved
-	// then, or a client is joining, the time starts anew. Zero or less means never; at most an
-	// hour.
+	// then, or a client is joining, the time starts anew. Zero means 30 s, and for the default room
+	// [NeverClose], like any value below zero; at most an hour.
 	CloseEmpty time.Duration
 	// Sleep lets the room skip its ticks while it is idle. A room is idle when no message of its
 	// clients, no posted function and no result of work is pending, no timer, Deadline or system
@@ -102,6 +102,9 @@ type RoomSpec struct {
 
 	packed schema.Parcel // of Params
 }
+
+// NeverClose is the [RoomSpec] CloseEmpty of a room that does not close while it is empty.
+const NeverClose time.Duration = -1
 
 // DuplicatePolicy is the policy for a newcomer whose player is in the room already: the game's
 // OnAdmit gave it the [Join] Subject of a client of the room, connected or not.

@@ -25,15 +25,11 @@ type Opener interface {
 	// OpenFor returns the spec of the room for a client that asks for a name, or refuses the
 	// client, usually with [CodeRoomUnknown]. It runs on its own goroutine and may block until ctx
 	// ends ([Config] AdmitTimeout). j is complete except for the results of the room's OnAdmit. The
-	// room gets the name that was asked for; if CloseEmpty is zero, it is 30 s. The client for
-	// which a Private room is opened gets in, others need its Code or a [Ticket]. A site (an IPv4
-	// address, an IPv6 /56) may open 32 rooms at once, and then one more a second.
+	// room gets the name that was asked for. The client for which a Private room is opened gets in,
+	// others need its Code or a [Ticket]. A site (an IPv4 address, an IPv6 /56) may open 32 rooms
+	// at once, and then one more a second.
 	OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, error)
 }
-
-// emptyFor is the default CloseEmpty of rooms that clients ask for, so that invented names do not
-// fill the server.
-const emptyFor = 30 * time.Second
 
 // RoomInfo describes a room of a running server.
 type RoomInfo struct {
@@ -469,9 +465,6 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *r
 		return nil, false, s.room.e.Refusal("OpenFor", err, asked.Addr)
 	}
 	spec.Name = name
-	if spec.CloseEmpty == 0 {
-		spec.CloseEmpty = emptyFor
-	}
 	r, err = s.OpenRoom(within, spec)
 	if errors.Is(err, ErrRoomExists) {
 		s.toll.Refund(siteOf(asked.Addr)) // Another client was charged for the room.

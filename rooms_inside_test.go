@@ -160,8 +160,8 @@ func TestOneClientOpensAPrivateRoom(t *testing.T) {
 }
 
 // A server with the largest number of rooms refuses programs and clients. A client that asks for a
-// room which the game opens gets it under the requested name, with a CloseEmpty of half a minute
-// unless the game sets another.
+// room which the game opens gets it under the requested name, with the default CloseEmpty unless
+// the game sets another.
 func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 	var s *Server
 	var asked []string
@@ -200,7 +200,7 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 	for _, c := range []struct {
 		name, kind string
 		empty      time.Duration
-	}{{"a", "table", 30 * time.Second}, {"ours", "", time.Second}, {"there", "first", 0}} {
+	}{{"a", "table", 30 * time.Second}, {"ours", "", time.Second}, {"there", "first", 30 * time.Second}} {
 		r, err := ask(c.name)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)

@@ -15,7 +15,7 @@ var limitRows = map[string][]string{
 		"rooms | {defaultMaxRooms}",
 		"… the parameters of one | {bytes MaxMessage}",
 		"… the published info of one | {bytes MaxMessage}",
-		"… such a room without anybody | {emptyFor}",
+		"a room without anybody, other than the default one | {defaultCloseEmpty}",
 		"clients of all rooms | {defaultAllClients}",
 		"connections that were let in | {defaultMaxClients + spareConns}: the clients of all rooms and {spareConns} more",
 		"silence of a client | {defaultLostAfter}",

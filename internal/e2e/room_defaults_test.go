@@ -34,7 +34,7 @@ func TestAGameHasDefaultsForItsRoom(t *testing.T) {
 	}
 	openRoom(t, w, netloop.RoomSpec{Name: "a"})
 	other := seen["a"]
-	if other.Kind != "" || other.Rate != netloop.Hz(60) || other.CloseEmpty != 0 {
+	if other.Kind != "" || other.Rate != netloop.Hz(60) || other.CloseEmpty != 30*time.Second {
 		t.Errorf("another room is %+v", other)
 	}
 	w.Step(3)

@@ -110,7 +110,7 @@ func (m *roomsModel) open(name string) {
 	m.opened++
 	spec := netloop.RoomSpec{
 		Name: name, Rate: netloop.Hz(uint64(10 + m.rng.IntN(50))), MaxClients: 1 + m.rng.IntN(3),
-		CloseEmpty: time.Duration(m.rng.IntN(3)) * time.Second, KeepDropped: -1,
+		CloseEmpty: []time.Duration{netloop.NeverClose, time.Second, 2 * time.Second}[m.rng.IntN(3)], KeepDropped: -1,
 	}
 	r, err := m.w.OpenRoom(spec)
 	switch known := m.rooms[name]; {
