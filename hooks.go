@@ -24,7 +24,7 @@ type hooks struct {
 	onResume  []func(*Tick, *Client)
 	onLeave   []func(*Tick, *Client, *Closed)
 	onDrain   []func(*Tick, time.Duration)
-	onClose   []func(context.Context) error
+	onClose   []func(context.Context, *Closed) error
 	perClient []interface {
 		make(ClientID)
 		free(ClientID)
@@ -205,10 +205,12 @@ func (h *hooks) Drain(left time.Duration) {
 }
 
 // OnClose registers a function that is called after the last tick, when all systems have been
-// removed (see [OnRemove]): save here. [Room.Ended] returns the reason. The error of Run includes
-// the errors of these functions. The context ends 60 s after the first of them was called, for all
-// of them together.
-func (r *Room) OnClose(fn func(ctx context.Context) error) {
+// removed (see [OnRemove]): save here. why is the reason for the end: the code and text of
+// [Room.Close] or [Server.CloseRoom], [CodeClosing] for an empty room that closed or a server that
+// ends, and [CodeInternal] for a room that has failed, whose state may be half changed. The error
+// of Run includes the errors of these functions. The context ends 60 s after the first of them was
+// called, for all of them together.
+func (r *Room) OnClose(fn func(ctx context.Context, why *Closed) error) {
 	if r.opens("OnClose") {
 		r.hooks.onClose = append(r.hooks.onClose, fn)
 	}
@@ -216,10 +218,12 @@ func (r *Room) OnClose(fn func(ctx context.Context) error) {
 
 // Close implements room.Game.
 func (h *hooks) Close(ctx context.Context) (err error) {
+	ended := h.room.e.Ended()
+	why := &Closed{ended.Code, ended.Text}
 	for _, fn := range h.onClose {
-		ended := h.room.e.Watched("OnClose", room.SaveTimeout)
-		err = errors.Join(err, h.room.e.Call("OnClose", func() error { return fn(ctx) }))
-		ended()
+		done := h.room.e.Watched("OnClose", room.SaveTimeout)
+		err = errors.Join(err, h.room.e.Call("OnClose", func() error { return fn(ctx, why) }))
+		done()
 	}
 	return err
 }

@@ -290,17 +290,6 @@ func (r *Room) Close(t *Tick, c Code, why string) {
 	r.e.Close(c, why)
 }
 
-// Ended returns why the room has ended, for OnLeave, OnRemove and OnClose, and nil while it ticks:
-// the code and text of [Room.Close] or [Server.CloseRoom], [CodeClosing] for an empty room that
-// closed or a server that ends, and [CodeInternal] for a room that has failed; its state may be
-// half changed then. Any goroutine may call it.
-func (r *Room) Ended() *Closed {
-	if why := r.e.Ended(); why != nil {
-		return &Closed{why.Code, why.Text}
-	}
-	return nil
-}
-
 // Quarantined returns how many systems are disabled at present because they panicked repeatedly.
 // Any goroutine may call it.
 func (r *Room) Quarantined() int { return r.e.Faults.Quarantined() }

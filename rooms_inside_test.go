@@ -285,7 +285,7 @@ func TestWhatASiteMayCostIsCounted(t *testing.T) {
 func TestARoomThatCannotBeRecordedIsNotOpened(t *testing.T) {
 	var closed atomic.Int64
 	g := closedGame{&opening{fill: func(r *Room) error {
-		r.OnClose(func(context.Context) error { closed.Add(1); return nil })
+		r.OnClose(func(context.Context, *Closed) error { closed.Add(1); return nil })
 		return nil
 	}}}
 	broken := errors.New("the disk is full")

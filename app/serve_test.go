@@ -72,7 +72,7 @@ func TestServesUntilItsContextEnds(t *testing.T) {
 	g.open = func(r *netloop.Room) error {
 		bots = g.config.(*settingsStruct).Bots
 		r.On(netloop.FixedUpdate, "shooter.move", func(*netloop.Tick) {})
-		r.OnClose(func(context.Context) error { saved = true; return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { saved = true; return nil })
 		return nil
 	}
 	file := filepath.Join(t.TempDir(), "addr.json")
@@ -167,7 +167,7 @@ func TestRunTimeFailureExitsWithOne(t *testing.T) {
 		},
 		"not saved": func(r *netloop.Room) error {
 			r.On(netloop.Update, "shooter.end", func(t *netloop.Tick) { t.Room().Close(t, netloop.CodeClosing, "over") })
-			r.OnClose(func(context.Context) error { return errors.New("no more\nmaps") })
+			r.OnClose(func(context.Context, *netloop.Closed) error { return errors.New("no more\nmaps") })
 			return nil
 		},
 		"its goroutine ended": func(r *netloop.Room) error {

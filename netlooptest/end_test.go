@@ -25,7 +25,7 @@ func (m match) Open(r *netloop.Room) error {
 	note := func(format string, a ...any) { *m.calls = append(*m.calls, fmt.Sprintf(format, a...)) }
 	r.OnDrain(func(_ *netloop.Tick, left time.Duration) { note("drain %v", left) })
 	r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { note("leave %s", why.Text) })
-	r.OnClose(func(context.Context) error { note("close"); return nil })
+	r.OnClose(func(context.Context, *netloop.Closed) error { note("close"); return nil })
 	if m.room != nil {
 		m.room(r)
 	}

@@ -126,7 +126,7 @@ type stuck struct{}
 func (stuck) Schema() *netloop.Schema { return schema }
 
 func (stuck) Open(r *netloop.Room) error {
-	r.OnClose(func(context.Context) error {
+	r.OnClose(func(context.Context, *netloop.Closed) error {
 		<-make(chan struct{}) // Not even when its time is over.
 		return nil
 	})

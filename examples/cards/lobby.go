@@ -37,7 +37,7 @@ func (g *Game) openLobby(r *netloop.Room) (err error) {
 	if g.store, err = openStore(g.cfg.Database); err != nil {
 		return fmt.Errorf("the database: %w", err)
 	}
-	r.OnClose(func(context.Context) error { return g.store.close() })
+	r.OnClose(func(context.Context, *netloop.Closed) error { return g.store.close() })
 	r.OnStart(g.forget)
 	l := &lobby{g: g, opened: map[netloop.ClientID]int{}}
 	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { delete(l.opened, c.ID()) })
@@ -84,7 +84,7 @@ func (g *Game) invite(r *netloop.Room) {
 		playing.Go(func() { g.host(ctx, r.Server(), g.cfg.Bots) })
 	})
 	r.OnDrain(func(*netloop.Tick, time.Duration) { stop() }) // The drain does not wait for bots.
-	r.OnClose(func(context.Context) error { stop(); playing.Wait(); return nil })
+	r.OnClose(func(context.Context, *netloop.Closed) error { stop(); playing.Wait(); return nil })
 }
 
 // list shows a change of the server's tables to the clients in the lobby.

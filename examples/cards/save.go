@@ -102,7 +102,7 @@ func (tb *table) keep() func(context.Context) error {
 const closeAttempts = 6
 
 // close stores the final state of the table.
-func (tb *table) close(ctx context.Context) (err error) {
+func (tb *table) close(ctx context.Context, _ *netloop.Closed) (err error) {
 	if tb.unsaved && tb.match != nil {
 		keep := tb.keep()
 		for n := range closeAttempts {

@@ -108,7 +108,7 @@ func TestHooksRegisteredAfterOpenAreRefused(t *testing.T) {
 			r.OnAdmit(func(context.Context, *netloop.Join) error { late(nil); return nil })
 			r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { late(nil) })
 			r.OnDrain(func(*netloop.Tick, time.Duration) { late(nil) })
-			r.OnClose(func(context.Context) error { late(nil); return nil })
+			r.OnClose(func(context.Context, *netloop.Closed) error { late(nil); return nil })
 			defer func() {
 				if v, _ := recover().(string); !strings.Contains(v, "Open") {
 					t.Errorf("NewPerClient recovered %q", v)

@@ -83,8 +83,7 @@ func TestARoomMayBeClosedWhileItIsOpened(t *testing.T) {
 	}
 }
 
-// OnLeave and OnClose of a game get the reason of the room's end; before the end there is no
-// reason.
+// OnLeave and OnClose of a game get the reason of the end of the room.
 func TestHooksReceiveTheReasonOfTheRoomsEnd(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end  func(w *netlooptest.World, r *netlooptest.PlayedRoom)
@@ -106,13 +105,8 @@ func TestHooksReceiveTheReasonOfTheRoomsEnd(t *testing.T) {
 				if r.Spec().Name != "a" {
 					return
 				}
-				r.On(netloop.Update, "test.look", func(*netloop.Tick) {
-					if why := r.Ended(); why != nil {
-						t.Errorf("a room that ticks has ended: %v", why)
-					}
-				})
-				r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { left = r.Ended() })
-				r.OnClose(func(context.Context) error { closed = r.Ended(); return nil })
+				r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { left = why })
+				r.OnClose(func(_ context.Context, why *netloop.Closed) error { closed = why; return nil })
 			}))
 			spec := table("a")
 			spec.CloseEmpty = time.Second

@@ -113,7 +113,7 @@ func TestAFailedRoomLeavesOtherRoomsRunning(t *testing.T) {
 func TestRoomsStartAndEndWithTheServer(t *testing.T) {
 	var closed atomic.Int64
 	g := script(func(r *netloop.Room) {
-		r.OnClose(func(context.Context) error {
+		r.OnClose(func(context.Context, *netloop.Closed) error {
 			if closed.Add(1); r.Spec().Name == "before" {
 				return fmt.Errorf("the disk is full")
 			}

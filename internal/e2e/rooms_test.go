@@ -143,7 +143,7 @@ func TestTheEndOfARoomDoesNotAffectOthers(t *testing.T) {
 			var left, saved []string
 			w := netlooptest.New(t, script(func(r *netloop.Room) {
 				r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { left = append(left, why.Text) })
-				r.OnClose(func(context.Context) error { saved = append(saved, r.Spec().Name); return nil })
+				r.OnClose(func(context.Context, *netloop.Closed) error { saved = append(saved, r.Spec().Name); return nil })
 			}))
 			r := openRoom(t, w, table("a"))
 			guest, other := joinRoom(w, "a"), joinRoom(w, "")

@@ -22,7 +22,7 @@ func TestAServerThatIsNotRunIsClosed(t *testing.T) {
 	s := newUnrunServer(t, netloop.Config{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", TraceDir: t.TempDir()}, script(func(r *netloop.Room) {
 		r.OnAdmit(func(context.Context, *netloop.Join) error { close(asked); return nil })
 		r.OnStart(func(*netloop.Tick) { started++ })
-		r.OnClose(func(context.Context) error { closed++; return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { closed++; return nil })
 	}))
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestAServerThatIsNotRunIsClosed(t *testing.T) {
 func TestAServerThatDoesNotListenIsClosed(t *testing.T) {
 	closed := 0
 	s := newUnrunServer(t, netloop.Config{}, script(func(r *netloop.Room) {
-		r.OnClose(func(context.Context) error { closed++; return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { closed++; return nil })
 	}))
 	if err := s.Close(); err != nil || closed != 1 || s.Addr() != nil {
 		t.Errorf("Close: %v, OnClose ran %d times, listens on %v", err, closed, s.Addr())
@@ -73,7 +73,7 @@ func TestCloseDoesNotAffectARunningServer(t *testing.T) {
 	closed := 0
 	s := newUnrunServer(t, netloop.Config{Listen: "127.0.0.1:0"}, script(func(r *netloop.Room) {
 		r.OnStart(func(*netloop.Tick) { close(ticked) })
-		r.OnClose(func(context.Context) error { closed++; return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { closed++; return nil })
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -145,7 +145,7 @@ func TestServerOverQUIC(t *testing.T) {
 			things.Spawn(tick, thing{N: int32(c.ID())})
 			return nil
 		})
-		r.OnClose(func(context.Context) error { closed++; return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { closed++; return nil })
 	}), 60)
 
 	seen := make(chan int32, 1)
@@ -205,7 +205,7 @@ func TestACancelledServerEndsBeforeItsFirstTick(t *testing.T) {
 	_, done := running(ctx, t, netloop.Config{}, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "test.tick", func(*netloop.Tick) { called = append(called, "tick") })
 		r.OnDrain(func(*netloop.Tick, time.Duration) { called = append(called, "drain") })
-		r.OnClose(func(context.Context) error { called = append(called, "close"); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { called = append(called, "close"); return nil })
 	}))
 	if err := ended(t, done); err != nil || !slices.Equal(called, []string{"close"}) {
 		t.Errorf("%v, called %v", err, called)

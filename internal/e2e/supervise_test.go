@@ -79,7 +79,7 @@ func TestGoexitInASystemEndsTheServer(t *testing.T) {
 			}
 		})
 		r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { left++ })
-		r.OnClose(func(context.Context) error { saved++; return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { saved++; return nil })
 	}))
 	c := dial(t, s.Addr().String(), nil)
 	waitFor(t, func() bool { return clients(s) == 1 })
@@ -107,7 +107,7 @@ func clients(s *netloop.Server) (n int) {
 func TestGoexitInAHookEndsTheServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, done := supervised(ctx, t, netloop.Config{}, script(func(r *netloop.Room) {
-		r.OnClose(func(context.Context) error { runtime.Goexit(); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { runtime.Goexit(); return nil })
 	}))
 	cancel()
 	if err := ended(t, done); err == nil || !strings.Contains(err.Error(), "Goexit") {
@@ -237,7 +237,7 @@ func TestASavingServerIsHealthy(t *testing.T) {
 				cancel()
 			}
 		})
-		r.OnClose(func(context.Context) error {
+		r.OnClose(func(context.Context, *netloop.Closed) error {
 			virtual.Advance(time.Minute)
 			if status, body := page(t, s, "/healthz"); status != http.StatusOK {
 				t.Errorf("after a minute: %d %q", status, body)

@@ -51,7 +51,7 @@ func (g *saving) open(r *netloop.Room) {
 			func(_ *netloop.Tick, s string, err error) { g.calls = append(g.calls, fmt.Sprint(s, " ", err)) })
 		g.also(r, tick)
 	})
-	r.OnClose(func(context.Context) error { g.calls = append(g.calls, "closed"); return nil })
+	r.OnClose(func(context.Context, *netloop.Closed) error { g.calls = append(g.calls, "closed"); return nil })
 }
 
 // wait waits for a time, unless its context ends.
@@ -173,7 +173,7 @@ func TestWorkThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 					})
 				})
 			})
-			r.OnClose(func(context.Context) error { calls = append(calls, "closed"); return nil })
+			r.OnClose(func(context.Context, *netloop.Closed) error { calls = append(calls, "closed"); return nil })
 		})
 		b.step()
 		began := time.Now()
@@ -210,7 +210,7 @@ func TestTheEndOfTheServerShortensADrain(t *testing.T) {
 				told = append(told, "drain "+left.Round(time.Second).String())
 			})
 			r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { told = append(told, "leave "+why.Text) })
-			r.OnClose(func(context.Context) error { told = append(told, "closed"); return nil })
+			r.OnClose(func(context.Context, *netloop.Closed) error { told = append(told, "closed"); return nil })
 		})
 		b.join()
 		b.join()
@@ -260,7 +260,7 @@ func TestAnEndGoesOnAfterGoexit(t *testing.T) {
 					func(_ *netloop.Tick, n int, err error) { calls = append(calls, fmt.Sprint(n, " ", err)) })
 				runtime.Goexit()
 			})
-			r.OnClose(func(context.Context) error { calls = append(calls, "closed"); return nil })
+			r.OnClose(func(context.Context, *netloop.Closed) error { calls = append(calls, "closed"); return nil })
 		})
 		g := b.join()
 		ends := b.started(t.Context())
@@ -314,7 +314,7 @@ func newHung(t *testing.T, saves time.Duration) *hung {
 		}
 		r.OnDrain(func(*netloop.Tick, time.Duration) { call("OnDrain") })
 		r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { call("OnLeave") })
-		r.OnClose(func(context.Context) error { call("OnClose"); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { call("OnClose"); return nil })
 	})
 	h.join()
 	h.ends = h.started(t.Context())

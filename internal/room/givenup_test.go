@@ -46,8 +46,8 @@ var allHangs = map[string]hangs{
 		r.OnJoin(func(*netloop.Tick, *netloop.Client) error { next(); hang(); return nil })
 	}},
 	"OnClose": {open: func(r *netloop.Room, hang, next func()) {
-		r.OnClose(func(context.Context) error { hang(); return nil })
-		r.OnClose(func(context.Context) error { next(); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { hang(); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { next(); return nil })
 	}},
 	"RunIf": {open: func(r *netloop.Room, hang, next func()) {
 		r.On(netloop.Update, "test.system", func(*netloop.Tick) { next() },

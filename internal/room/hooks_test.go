@@ -41,8 +41,8 @@ func TestTheWatchdogSeesTheHooksOfTheEnd(t *testing.T) {
 					netloop.Go(tick, func(context.Context) (int, error) { return 1, nil }, func(*netloop.Tick, int, error) { look(0) })
 				}
 			})
-			r.OnClose(func(context.Context) error { look(room.SaveTimeout); return nil })
-			r.OnClose(func(context.Context) error { look(room.SaveTimeout); return nil })
+			r.OnClose(func(context.Context, *netloop.Closed) error { look(room.SaveTimeout); return nil })
+			r.OnClose(func(context.Context, *netloop.Closed) error { look(room.SaveTimeout); return nil })
 		})
 		b.server.UseClock(clock)
 		b.join()
@@ -71,7 +71,7 @@ func TestOnCloseFunctionsShareSixtySeconds(t *testing.T) {
 	var ends []time.Time
 	c := newClosing(t, func(r *netloop.Room) {
 		for range 2 {
-			r.OnClose(func(ctx context.Context) error {
+			r.OnClose(func(ctx context.Context, _ *netloop.Closed) error {
 				end, _ := ctx.Deadline()
 				ends = append(ends, end)
 				return nil

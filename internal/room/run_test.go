@@ -27,7 +27,7 @@ func TestWorkOfTheLastLeaveIsFinished(t *testing.T) {
 					calls = append(calls, s)
 				})
 		})
-		r.OnClose(func(context.Context) error { calls = append(calls, "closed"); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { calls = append(calls, "closed"); return nil })
 	})
 	s := b.join()
 	b.step()
@@ -62,7 +62,7 @@ func TestSystemsAreToldOfTheEnd(t *testing.T) {
 			calls = append(calls, "left")
 			system(r, "waits")
 		})
-		r.OnClose(func(context.Context) error { calls = append(calls, "closed"); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { calls = append(calls, "closed"); return nil })
 	})
 	b.join()
 	b.step()
@@ -129,7 +129,7 @@ func TestARoomThatHasFailedIsNotDrained(t *testing.T) {
 		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {
 			calls = append(calls, "leave: "+why.Code.String())
 		})
-		r.OnClose(func(context.Context) error { calls = append(calls, "close"); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { calls = append(calls, "close"); return nil })
 	})
 	b.server.UseClock(clock.NewVirtual())
 	b.join()
@@ -182,7 +182,7 @@ func TestTheEndOfARoomIsTimed(t *testing.T) {
 	var b *bare
 	clock := new(handClock)
 	b = newBare(t, func(r *netloop.Room) {
-		r.OnClose(func(context.Context) error {
+		r.OnClose(func(context.Context, *netloop.Closed) error {
 			clock.now += 7
 			return nil
 		})

@@ -149,7 +149,7 @@ func closesAfterReservations(t *testing.T, spec netloop.RoomSpec) {
 	var closed atomic.Bool
 	spec.Sleep, spec.CloseEmpty = true, 20*time.Second
 	b := newBareAs(t, netloop.Config{Room: spec}, func(r *netloop.Room) {
-		r.OnClose(func(context.Context) error { closed.Store(true); return nil })
+		r.OnClose(func(context.Context, *netloop.Closed) error { closed.Store(true); return nil })
 	})
 	ends := b.started(t.Context())
 	time.Sleep(10 * time.Second)
