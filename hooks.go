@@ -32,7 +32,8 @@ type hooks struct {
 }
 
 // OnStart registers a function that is called once, at Initialization of the first tick, before any
-// client can join: spawn the first objects here.
+// client can join: spawn the first objects here. A panic in it is logged and counted, and the room
+// continues.
 func (r *Room) OnStart(fn func(*Tick)) {
 	if r.opens("OnStart") {
 		r.hooks.onStart = append(r.hooks.onStart, fn)
@@ -42,7 +43,8 @@ func (r *Room) OnStart(fn func(*Tick)) {
 // Start implements room.Game.
 func (h *hooks) Start() {
 	for _, fn := range h.onStart {
-		fn(&h.room.tick)
+		// The error is logged.
+		_ = h.room.e.Call("OnStart", func() error { fn(&h.room.tick); return nil })
 		if h.room.e.GivenUp() {
 			return
 		}

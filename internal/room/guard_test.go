@@ -53,6 +53,7 @@ func (g *carelessGame) Open(r *netloop.Room) error {
 			weighedOnes.Spawn(t, struct{ N int32 }{})
 		}
 	})
+	r.OnStart(func(*netloop.Tick) { g.panic("OnStart") })
 	mishap.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) error { g.panic("mishap"); return nil })
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		if c.Join().Token == "OnJoin" {
@@ -153,9 +154,9 @@ func TestEveryHookIsGuarded(t *testing.T) {
 		lines[fmt.Sprint(name)] = append(lines[fmt.Sprint(name)], e.ContextMap())
 	}
 	for _, hook := range []string{
-		"VisibleTo", "Class.Reads", "Class.PlaceOn", "Class.WeightFor", "OnAdmit", "OnJoin", "OnLeave", "OnDrain", "Go", "mishap",
+		"VisibleTo", "Class.Reads", "Class.PlaceOn", "Class.WeightFor", "OnAdmit", "OnJoin", "OnLeave", "OnDrain", "Go", "mishap", "OnStart",
 	} {
-		if hook == "Class.WeightFor" { // It is not called again.
+		if hook == "Class.WeightFor" || hook == "OnStart" { // They are not called again.
 			if g.panics[hook] != 1 || len(lines[hook]) != 1 {
 				t.Errorf("%s: %d panics, %d lines", hook, g.panics[hook], len(lines[hook]))
 			}
