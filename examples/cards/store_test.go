@@ -140,7 +140,7 @@ func TestTheFinalSaveOfATableIsRetried(t *testing.T) {
 				}
 				tb := &table{g: g, key: tableKey{"table/oak", 1}, match: &Match{}, unsaved: true}
 				began := time.Now()
-				err := tb.close(t.Context(, nil))
+				err := tb.close(t.Context(), nil)
 				if took := time.Since(began); took < tt.least || took > tt.most || (err == nil) != tt.stored || errors.Is(err, errSuperseded) != tt.newer {
 					t.Errorf("it has ended after %v: %v", took, err)
 				}
