@@ -3,6 +3,11 @@ package netloop
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -17,7 +22,8 @@ var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under wa
 // for work that OnLeave or a result starts then, and delivers the results before OnClose. Then the
 // context ends. Work that does not return within a second after that is abandoned: its result is an
 // error, netloop_left_behind_total counts it, and the room continues with OnClose. work must not
-// touch the room; a panic in it becomes its error.
+// touch the room ([Config] CheckEdits finds calls of [Object.State]); a panic in it becomes its
+// error.
 //
 // At most 1 024 works of a room are under way at once; a further one gets [ErrTooMuchWork]. Results
 // are delivered in the order in which works end. It panics on a client.
@@ -26,6 +32,7 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 	started := r.e.Async.Go(room.Work{
 		New: func() any { return new(R) },
 		Do: func(ctx context.Context, result any) (err error) {
+			defer r.asides.enter()()
 			*result.(*R), err = work(ctx)
 			return workRefused(err)
 		},
@@ -53,4 +60,43 @@ func refusalOfWork(err error) error {
 		return &Refusal{r.Code, r.Text}
 	}
 	return err
+}
+
+// asides are the goroutines that run functions of a game beside its room, which must not read
+// objects. A room has them with Config.CheckEdits; the methods do nothing without.
+type asides struct {
+	running atomic.Int64 // State looks at its goroutine only while there are some
+	ids     sync.Map     // of goroutineID
+}
+
+// enter adds the running goroutine until the returned function is called.
+func (a *asides) enter() (leave func()) {
+	if a == nil {
+		return func() {}
+	}
+	id := goroutineID()
+	a.ids.Store(id, true)
+	a.running.Add(1)
+	return func() {
+		a.running.Add(-1)
+		a.ids.Delete(id)
+	}
+}
+
+// check panics on one of these goroutines.
+func (a *asides) check() {
+	if a.running.Load() == 0 {
+		return
+	}
+	if _, aside := a.ids.Load(goroutineID()); aside {
+		panic("netloop: Object.State: this goroutine is not the room's: read the state in the tick, and pass a copy to the work")
+	}
+}
+
+// goroutineID returns the number of the running goroutine, as a stack trace shows it.
+func goroutineID() uint64 {
+	var b [64]byte
+	id, _, _ := strings.Cut(strings.TrimPrefix(string(b[:runtime.Stack(b[:], false)]), "goroutine "), " ")
+	n, _ := strconv.ParseUint(id, 10, 64)
+	return n
 }

@@ -119,7 +119,8 @@ type Config struct {
 	// Recording costs some per cent of the CPU. Empty is none.
 	TraceDir string
 	// CheckEdits makes the server look for fields that a game changed without Edit, through a
-	// pointer or a slice that it kept, and name them in the log. It is for development: every
+	// pointer or a slice that it kept, and name them in the log; and [Object.State] panics beside
+	// the room's goroutine. It is for development: every
 	// object is compared with its last capture in every tick, which costs more than a snapshot of a
 	// world with little movement. Clients see no difference.
 	CheckEdits bool

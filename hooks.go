@@ -74,7 +74,8 @@ func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
 		Spectator: asked.Spectator, params: asked.Params, reserved: asked.Reserved,
 	}
 	for _, fn := range h.onAdmit {
-		if err := h.room.e.CallAside("OnAdmit", func() error { return fn(ctx, j) }); err != nil {
+		admit := func() error { defer h.room.asides.enter()(); return fn(ctx, j) }
+		if err := h.room.e.CallAside("OnAdmit", admit); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ type Object[S any] struct {
 	keep bool // is kept when its owner leaves
 
 	readers []Target // on a server: by the rules of its class, see Class.Reads
+	asides  *asides  // on a server with Config.CheckEdits
 }
 
 // wrap returns the only typed handle of an object.
@@ -29,8 +30,15 @@ func wrap[S any](o *netvar.Object) *Object[S] {
 }
 
 // State returns a copy of the object's state. Slices and maps in it are shared with
-// the object: copy them before changing them.
-func (o *Object[S]) State() S { return *(*S)(o.o.Live()) }
+// the object: copy them before changing them. On a server only the room's goroutine may call it;
+// with [Config] CheckEdits, and in package netlooptest, it panics in work given to [Go] and in
+// OnAdmit.
+func (o *Object[S]) State() S {
+	if o.asides != nil {
+		o.asides.check()
+	}
+	return *(*S)(o.o.Live())
+}
 
 // Edit returns the object's state for changes, and marks the object as changed. The pointer may be
 // used until the running call of game code returns; a later change through it may never be sent.

@@ -152,6 +152,7 @@ type Room struct {
 	begun     bool          // under the mutex of the server's crew
 	opening   bool
 	errs      []error // registrations rejected while Open runs
+	asides    *asides // nil without Config.CheckEdits
 }
 
 // Closed is the reason why a room ended before its server was told to, why a client has left, or,
@@ -173,6 +174,9 @@ func (c *Closed) Error() string {
 func openRoom(s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error) {
 	r := &Room{server: s, schema: s.schema, spec: spec, number: number, seed: seed, opened: s.clock.Now(), opening: true}
 	r.hooks.room = r
+	if s.cfg.CheckEdits {
+		r.asides = new(asides)
+	}
 	r.systems = registry{loop.New(&r.tick, &r.now, func() time.Duration { return r.e.LoopClock() }), r.reject}
 	if r.e, err = room.New(r.config(s)); err != nil {
 		return nil, err
