@@ -258,7 +258,7 @@ func TestLabelSetsAreBounded(t *testing.T) {
 		m.Drops.Add(1, "q", strings.Repeat("x", i))
 	}
 	m.Drops.Add(1, "q", "\xff")
-	Part{&Family{row: row{kind: gauge}, refused: m.Drops.refused}, m.Account}.Set(1) // It has room for none.
+	Part{&Family{row: row{kind: gauge}, refused: m.Drops.refused}, m.Account}.Set(1) // no room
 	// It existed before.
 	rec.Systems = []loop.SystemCost{{Name: "x", Stage: loop.Update, Runs: 1}}
 	m.ObserveTick(rec, budget)

@@ -33,7 +33,8 @@ func tick(n uint64, costs ...time.Duration) *loop.Record {
 
 func TestARecordHasTheCostsOfATick(t *testing.T) {
 	var reads uint64
-	l := newLog(period, func() GC { reads++; return GC{Cycles: reads - 1, CPU: 2, Pauses: 3} }) // The first read is of the time before.
+	// The first read is of the time before.
+	l := newLog(period, func() GC { reads++; return GC{Cycles: reads - 1, CPU: 2, Pauses: 3} })
 	rec := tick(9, 4*time.Millisecond, 20*time.Millisecond, time.Millisecond, 10*time.Microsecond, 20*time.Microsecond)
 	rec.Systems = append(rec.Systems, loop.SystemCost{Name: "test.idle", Stage: loop.PreUpdate})
 	rec.Dropped, rec.FixedSteps = 2, 3
@@ -179,8 +180,8 @@ func TestTheSlowestTicksOfAnHourAreKept(t *testing.T) {
 	}
 }
 
-// A tick is one of the worst for less than an hour, also if it took no time. Ticks that took equally
-// long are in order.
+// A tick is one of the worst for less than an hour, also if it took no time. Ticks of the same
+// duration are in order.
 func TestTheWorstAreForgottenAfterAnHour(t *testing.T) {
 	for name, c := range map[string]struct {
 		starts []time.Duration

@@ -156,7 +156,7 @@ func (r *reader) await() {
 		return
 	}
 	r.some = false
-	_ = errors.Join(r.pollRaw.Control(r.arm), r.pollRaw.Read(r.arrived)) // Both fail only when over.
+	_ = errors.Join(r.pollRaw.Control(r.arm), r.pollRaw.Read(r.arrived)) // Fail only once closed.
 	r.next = time.Now()
 	r.pausing = r.next.Sub(now) < quiet
 }
