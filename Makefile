@@ -31,7 +31,7 @@ LONGEST := ./internal/e2e
 RACE := $(shell go env CGO_ENABLED)
 RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
 	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/panicguard ./internal/directory ./internal/logging ./internal/metrics \
-	./internal/netem ./internal/connlimit ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
+	./internal/netem ./internal/connlimit ./internal/room/... ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
 
 # Modules for tests of the TypeScript client. Without npm these tests are skipped.
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)

@@ -13,12 +13,12 @@ import (
 
 // Answer is the pending answer to a client's call. It belongs to the room's goroutine.
 type Answer struct {
-	from  *Client
-	m     *schema.Method
-	call  uint64
-	life  uint64        // of the client at the time of the call
-	until time.Duration // game time at which the client's call times out
-	sent  bool
+	from    *Client
+	m       *schema.Method
+	call    uint64
+	program uint64        // of the client at the time of the call
+	until   time.Duration // game time at which the client's call times out
+	sent    bool
 }
 
 // Asker handles a call and answers it at once, with a result or an error.
@@ -61,7 +61,7 @@ func (c *Client) newAnswer(m *schema.Method, it *rpcqueue.Item) *Answer {
 			return nil
 		}
 	}
-	o := &Answer{from: c, m: m, call: it.Call, life: c.life, until: c.room.now.GameTime + m.Timeout}
+	o := &Answer{from: c, m: m, call: it.Call, program: c.program, until: c.room.now.GameTime + m.Timeout}
 	c.answers = append(c.answers, o)
 	return o
 }
@@ -78,7 +78,7 @@ func (o *Answer) Waiting() bool {
 }
 
 // there reports whether the calling program is still the client, connected or not.
-func (o *Answer) there() bool { return o.from.joined && o.life == o.from.life }
+func (o *Answer) there() bool { return o.from.joined && o.program == o.from.program }
 
 var errAnsweredTwice = errors.New("it has answered a call twice")
 

@@ -25,7 +25,7 @@ type presence struct {
 	backlog   *transport.Backlog // nil: it never resumes by itself
 	received  uint64             // reliable messages received over all connections
 	before    uint64             // messages received over earlier connections
-	life      uint64             // counts the programs that have been this client
+	program   uint64             // counts the programs that have been this client
 
 	heard   time.Duration     // game time of the last arrival
 	spoke   bool              // something has arrived over this connection
@@ -141,7 +141,7 @@ func resumeKind(e *admitted) string {
 // of the first program, and pending answers to it, are dropped.
 func (c *Client) startOver(j *Join) {
 	c.join = j
-	c.life++
+	c.program++
 	c.unsent = 0
 	c.backlog, c.received = nil, 0
 	if c.inputs != nil {

@@ -6,8 +6,8 @@
 // reads the room's core (core.go: configuration, time, world, clients):
 //
 //	Admission      admit.go       who may join; seats and tickets are in package seats
-//	connections    resume.go      clients join, are dropped, resume and leave
-//	requests       requests.go    digests and full states that clients ask for
+//	connections    connections.go clients join, are dropped, resume and leave
+//	requests       poll.go        digests and full states that clients ask for
 //	Messages       dispatch.go    the path of a message: queue, handler, answer
 //	Mailbox        mail.go        posted messages, and messages between rooms
 //	Work           work.go        work on other goroutines, and its results

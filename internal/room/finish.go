@@ -15,13 +15,13 @@ import (
 // of the server, a panic, runtime.Goexit) runs these steps; only a room that hangs is given up
 // instead (supervise.go). Each wait has a bound:
 //
-//	drain        ticks continue while clients are there: for the time of End
-//	refuseMessages no wait: messages that no tick takes are refused, their senders told
-//	leaveAll     OnLeave of each client: the watchdog's limit for each
-//	finishAll    work given to Go and its results: WorkGrace for all of it, with a live context;
-//	             then cancelGrace for the rest to return; the remaining work is abandoned
-//	endSystems   OnRemove: WorkGrace, and the watchdog's limit
-//	saveAll      OnClose: SaveTimeout, and the watchdog's limit
+//	drain           ticks continue while clients are there: for the time of End
+//	refuseMessages  no wait: messages that no tick takes are refused, their senders told
+//	leaveAll        OnLeave of each client: the watchdog's limit for each
+//	finishAll       work given to Go and its results: WorkGrace for all of it, with a live
+//	                context; then cancelGrace for the rest, then it is abandoned
+//	endSystems      OnRemove: WorkGrace, and the watchdog's limit
+//	saveAll         OnClose: SaveTimeout, and the watchdog's limit
 
 const (
 	// WorkGrace is how long the end of a room waits for work given to Go before it cancels it.

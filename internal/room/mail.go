@@ -2,6 +2,7 @@ package room
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/rpcqueue"
@@ -11,7 +12,7 @@ import (
 
 // A room message is a message of one room to another, or to the program around the server:
 //
-//	Mail ──▶ Deliver ──▶ posts of the other room ──▶ takePosts ──▶ drainRPCs ──▶ its handler
+//	Send ──▶ Deliver ──▶ posts of the other room ──▶ its poll ──▶ rpc.drain ──▶ its handler
 //	  │         │                   │                    │                          │
 //	too many  gone, full      the room ends        not queued                      Held
 //	  └─────────┴───────────────────┴────────────────────┴──▶ lost                  │
@@ -62,8 +63,8 @@ var _ rpcqueue.Holds = (*roomMessage)(nil)
 
 // roomMessageOf returns the envelope of a message; nil if no room has sent it.
 func roomMessageOf(it *rpcqueue.Item) *roomMessage {
-	l, _ := it.Holds.(*roomMessage)
-	return l
+	e, _ := it.Holds.(*roomMessage)
+	return e
 }
 
 // Limits of messages between rooms. The sender's tick pays only for the encoding, the receiver for
@@ -113,10 +114,10 @@ func (b *Mailbox) Send(m Mail) bool {
 	}
 	b.sent.mail(m.To, m.Method.Queue.ID, m.Stage, payload)
 	fits := b.mailed.fits(b.in.Tick, len(payload))
-	l := &roomMessage{from: Sender{b.spec.Name, b.spec.Kind}, size: len(payload), work: b.async}
+	e := &roomMessage{from: Sender{b.spec.Name, b.spec.Kind}, size: len(payload), work: b.async}
 	if m.Then != nil {
-		l.receipt = func(_ any, err error) { m.Then(err) }
-		l.number = b.async.expect(Work{New: newReceipt, Then: l.receipt})
+		e.receipt = func(_ any, err error) { m.Then(err) }
+		e.number = b.async.expect(Work{New: newReceipt, Then: e.receipt})
 	}
 	if b.async.recorded != nil {
 		return true // The outcome is recorded.
@@ -127,29 +128,29 @@ func (b *Mailbox) Send(m Mail) bool {
 	}
 	if !fits {
 		b.metrics.Drops.Add(1, "room_message", "too_many")
-		l.settled(errMails)
+		e.settled(errMails)
 		return true
 	}
 	msg, err := m.Method.In.Decode(payload) // Rooms share no memory.
 	if err != nil {
 		panic("netloop: a message that was just encoded cannot be decoded: " + err.Error())
 	}
-	l.deliver(m.Deliver, rpcqueue.Item{Method: &m.Method.Queue, Stage: m.Stage, Msg: msg, Held: 1, Holds: l})
+	e.deliver(m.Deliver, rpcqueue.Item{Method: &m.Method.Queue, Stage: m.Stage, Msg: msg, Held: 1, Holds: e})
 	return true
 }
 
 // deliver queues a message at its receiver, or counts it as lost.
-func (l *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
+func (e *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 	switch err := to(it); {
 	case err == nil:
 	case errors.Is(err, ErrFull):
-		l.work.metrics.Drops.Add(1, "room_message", "queue_full")
-		l.settled(errNoRest)
+		e.work.metrics.Drops.Add(1, "room_message", "queue_full")
+		e.settled(errNoRest)
 	case errors.Is(err, ErrEnded):
-		l.gone()
+		e.gone()
 	default: // An error of the program.
-		l.work.metrics.Drops.Add(1, "room_message", "no_handler")
-		l.settled(err)
+		e.work.metrics.Drops.Add(1, "room_message", "no_handler")
+		e.settled(err)
 	}
 }
 
@@ -157,41 +158,154 @@ func (l *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 func newReceipt() any { return new(struct{}) }
 
 // Held implements rpcqueue.Holds: the handler has returned, or panicked.
-func (l *roomMessage) Held(int) { l.settled(nil) }
+func (e *roomMessage) Held(int) { e.settled(nil) }
 
 // gone counts the message as lost: its receiver does not exist, or has run its last tick. Any
 // goroutine may call it.
-func (l *roomMessage) gone() {
-	l.work.metrics.Drops.Add(1, "room_message", "room_gone")
-	l.settled(errNoRoom)
+func (e *roomMessage) gone() {
+	e.work.metrics.Drops.Add(1, "room_message", "room_gone")
+	e.settled(errNoRoom)
 }
 
 // settled reports the outcome to the sender, if it has asked. Any goroutine may call it.
-func (l *roomMessage) settled(err error) {
-	if l.receipt != nil {
-		l.work.finish(result{l.number, newReceipt(), err, l.receipt, nil})
-		l.work.Sleep.rouse()
+func (e *roomMessage) settled(err error) {
+	if e.receipt != nil {
+		e.work.finish(result{e.number, newReceipt(), err, e.receipt, nil})
+		e.work.Sleep.rouse()
 	}
 }
 
 // refused settles a message that the queue of its stage has rejected and counted.
-func (l *roomMessage) refused(it *rpcqueue.Item, out rpcqueue.Outcome) {
-	l.settled(transport.Refuse(outcomeCode(out), "%s: %s", it.Method.Name, out))
+func (e *roomMessage) refused(it *rpcqueue.Item, out rpcqueue.Outcome) {
+	e.settled(transport.Refuse(outcomeCode(out), "%s: %s", it.Method.Name, out))
 }
 
 // dropQueued drops messages of rooms that wait for handlers after the room's last tick.
 func (b *Mailbox) dropQueued() {
 	b.messages.queue.Each(func(it *rpcqueue.Item) {
-		if l := roomMessageOf(it); l != nil {
-			l.gone()
+		if e := roomMessageOf(it); e != nil {
+			e.gone()
 		}
 	})
 }
 
 // SenderOf returns the room that has sent a message; nil if none has.
 func SenderOf(it *rpcqueue.Item) *Sender {
-	if l := roomMessageOf(it); l != nil {
-		return &l.from
+	if e := roomMessageOf(it); e != nil {
+		return &e.from
 	}
 	return nil
+}
+
+// posts queues messages of Post and of other rooms, within limits.
+type posts struct {
+	mu        sync.Mutex
+	items     []rpcqueue.Item // under mu
+	fromRooms int             // messages of other rooms among items; under mu
+	bytes     int             // encoded size of these; under mu
+	each      map[string]int  // their number by sending room; under mu
+	closed    bool            // under mu
+	spare     []rpcqueue.Item // belongs to the room's goroutine
+}
+
+const maxPosts = 1024 // a burst of ten seconds at 100 a second
+
+// The errors of Post.
+var (
+	ErrFull  = errors.New("netloop: the room's queue of posted messages is full")
+	ErrEnded = errors.New("netloop: the room has ended")
+)
+
+// Post queues a message of the server itself for one of the next ticks. Any goroutine may call it.
+func (b *Mailbox) Post(it rpcqueue.Item) error {
+	err := b.Receive(it)
+	switch {
+	case errors.Is(err, ErrEnded):
+		b.metrics.Drops.Add(1, "post", "closed")
+	case errors.Is(err, ErrFull):
+		b.metrics.Drops.Add(1, "post", "full")
+	}
+	return err
+}
+
+// Receive is Post for a message of another room, which counts a rejected message itself.
+func (b *Mailbox) Receive(it rpcqueue.Item) error {
+	err := b.posts.add(it)
+	if err == nil {
+		b.Sleep.rouse()
+	}
+	return err
+}
+
+// add queues a message, if the limit of its kind permits.
+func (p *posts) add(it rpcqueue.Item) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrEnded
+	}
+	e := roomMessageOf(&it)
+	switch {
+	case e == nil && len(p.items)-p.fromRooms >= maxPosts,
+		e != nil && (p.fromRooms >= maxRoomMessages || p.bytes+e.size > maxWaiting || p.each[e.from.Room] >= maxFromRoom):
+		return ErrFull
+	case e != nil:
+		if p.each == nil {
+			p.each = map[string]int{}
+		}
+		p.each[e.from.Room]++
+		p.fromRooms++
+		p.bytes += e.size
+	}
+	p.items = append(p.items, it)
+	return nil
+}
+
+// take empties the queue. The returned slice is valid until the next call.
+func (p *posts) take() []rpcqueue.Item {
+	clear(p.spare) // Release the messages.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.items, p.spare = p.spare[:0], p.items
+	p.fromRooms, p.bytes = 0, 0
+	clear(p.each)
+	return p.spare
+}
+
+// some reports whether a message waits. Any goroutine may call it.
+func (p *posts) some() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.items) > 0
+}
+
+// close returns the waiting messages, and rejects later ones: no tick would take them.
+func (p *posts) close() (dropped []rpcqueue.Item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	dropped = p.items
+	p.items, p.fromRooms, p.closed = nil, 0, true
+	return dropped
+}
+
+// close drops the waiting messages, because no tick follows. Any goroutine may call it.
+func (b *Mailbox) close() {
+	for _, it := range b.posts.close() {
+		if e := roomMessageOf(&it); e != nil {
+			e.gone()
+			continue
+		}
+		b.metrics.Drops.Add(1, "post", "closed")
+	}
+}
+
+// deliver queues messages that other goroutines have posted.
+func (b *Mailbox) deliver() {
+	for _, it := range b.source.posts() {
+		b.Sleep.markActive()
+		out := b.messages.queue.Push(it)
+		if e := roomMessageOf(&it); e != nil && !out.Queued() {
+			e.refused(&it, out)
+		}
+	}
 }

@@ -30,9 +30,13 @@ const (
 	sentMail
 )
 
-// begin starts an entry.
-func (o *outgoing) begin(tag byte, id uint64) {
+// begin starts an entry. It reports false if no digest is made.
+func (o *outgoing) begin(tag byte, id uint64) bool {
+	if o == nil || o.stopped {
+		return false
+	}
 	o.buf = wire.AppendUvarint(append(o.buf[:0], tag), id)
+	return true
 }
 
 func (o *outgoing) end() { o.sum = crc64.Update(o.sum, crcTable, o.buf) }
@@ -46,10 +50,9 @@ func (o *outgoing) sender(id uint64) func(transport.Message) {
 }
 
 func (o *outgoing) message(id uint64, m *transport.Message) {
-	if o.stopped {
+	if !o.begin(sentMessage, id) {
 		return
 	}
-	o.begin(sentMessage, id)
 	flags := byte(0)
 	if m.Reply {
 		flags |= 1
@@ -68,30 +71,26 @@ func (o *outgoing) message(id uint64, m *transport.Message) {
 }
 
 func (o *outgoing) packets(id uint64, packets [][]byte) {
-	if o == nil || o.stopped {
-		return
-	}
 	for _, p := range packets {
-		o.begin(sentPacket, id)
-		o.buf = wire.AppendBytes(o.buf, p)
-		o.end()
+		if o.begin(sentPacket, id) {
+			o.buf = wire.AppendBytes(o.buf, p)
+			o.end()
+		}
 	}
 }
 
 func (o *outgoing) record(id uint64, record []byte) {
-	if o == nil || o.stopped {
+	if !o.begin(sentRecord, id) {
 		return
 	}
-	o.begin(sentRecord, id)
 	o.buf = wire.AppendBytes(o.buf, record)
 	o.end()
 }
 
 func (o *outgoing) closed(id uint64, why *transport.Closed) {
-	if o == nil || o.stopped {
+	if !o.begin(sentClose, id) {
 		return
 	}
-	o.begin(sentClose, id)
 	o.buf = wire.AppendString(wire.AppendUvarint(o.buf, uint64(why.Code)), why.Text)
 	o.end()
 }
@@ -99,10 +98,9 @@ func (o *outgoing) closed(id uint64, why *transport.Closed) {
 // timeScale digests a change of the time scale, also in a room without clients: later ticks depend
 // on it.
 func (o *outgoing) timeScale(s transport.TimeScale) {
-	if o == nil || o.stopped {
+	if !o.begin(sentTimeScale, 0) {
 		return
 	}
-	o.begin(sentTimeScale, 0)
 	for _, v := range [...]uint64{s.Num, s.Den, s.Tick, uint64(s.At), s.Fraction} {
 		o.buf = wire.AppendUvarint(o.buf, v)
 	}
@@ -110,10 +108,9 @@ func (o *outgoing) timeScale(s transport.TimeScale) {
 }
 
 func (o *outgoing) inputStatus(id uint64, s *transport.InputStatus) {
-	if o == nil || o.stopped {
+	if !o.begin(sentInputStatus, id) {
 		return
 	}
-	o.begin(sentInputStatus, id)
 	for _, v := range [...]uint64{s.Newest, uint64(s.Before), uint64(s.Early), s.Missed, uint64(s.Generation)} {
 		o.buf = wire.AppendUvarint(o.buf, v)
 	}
@@ -122,10 +119,9 @@ func (o *outgoing) inputStatus(id uint64, s *transport.InputStatus) {
 
 // mail digests a message to another room.
 func (o *outgoing) mail(to string, method uint32, stage loop.Stage, payload []byte) {
-	if o == nil || o.stopped {
+	if !o.begin(sentMail, uint64(method)) {
 		return
 	}
-	o.begin(sentMail, uint64(method))
 	o.buf = wire.AppendString(append(o.buf, byte(stage)), to)
 	o.buf = wire.AppendBytes(o.buf, payload)
 	o.end()

@@ -91,9 +91,7 @@ func (f *spectatorFeed) snapshot() {
 
 // send adds a message to the data of the running tick.
 func (f *spectatorFeed) send(m transport.Message) {
-	if f.sent != nil {
-		f.sent.message(FeedID, &m)
-	}
+	f.sent.message(FeedID, &m)
 	if f.buffer == nil {
 		return
 	}

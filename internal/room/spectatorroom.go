@@ -222,41 +222,16 @@ func (s *spectatorRoom) Admit(ctx context.Context, j *Join) error { return s.of.
 
 // The rest of Game is empty: there is no game.
 
-// Start implements Game.
-func (*spectatorRoom) Start() {}
-
-// Enter implements Game.
-func (*spectatorRoom) Enter(*Client) {}
-
-// Join implements Game.
-func (*spectatorRoom) Join(*Client) error { return nil }
-
-// Drop implements Game.
-func (*spectatorRoom) Drop(*Client) {}
-
-// Resume implements Game.
-func (*spectatorRoom) Resume(*Client) {}
-
-// Move implements Game.
-func (*spectatorRoom) Move(*Client) {}
-
-// Leave implements Game.
-func (*spectatorRoom) Leave(*Client, *transport.Closed) {}
-
-// Left implements Game.
-func (*spectatorRoom) Left(*Client) {}
-
-// Keeps implements Game.
-func (*spectatorRoom) Keeps(*netvar.Object) bool { return false }
-
-// Drain implements Game.
-func (*spectatorRoom) Drain(time.Duration) {}
-
-// Close implements Game.
-func (*spectatorRoom) Close(context.Context) error { return nil }
-
-// AppendJoin implements Game.
+func (*spectatorRoom) Start()                                       {}
+func (*spectatorRoom) Enter(*Client)                                {}
+func (*spectatorRoom) Join(*Client) error                           { return nil }
+func (*spectatorRoom) Drop(*Client)                                 {}
+func (*spectatorRoom) Resume(*Client)                               {}
+func (*spectatorRoom) Move(*Client)                                 {}
+func (*spectatorRoom) Leave(*Client, *transport.Closed)             {}
+func (*spectatorRoom) Left(*Client)                                 {}
+func (*spectatorRoom) Keeps(*netvar.Object) bool                    { return false }
+func (*spectatorRoom) Drain(time.Duration)                          {}
+func (*spectatorRoom) Close(context.Context) error                  { return nil }
 func (*spectatorRoom) AppendJoin(b []byte, _ *Join) ([]byte, error) { return b, nil }
-
-// ReadJoin implements Game.
-func (*spectatorRoom) ReadJoin([]byte, *Join) error { return nil }
+func (*spectatorRoom) ReadJoin([]byte, *Join) error                 { return nil }

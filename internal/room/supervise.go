@@ -31,7 +31,7 @@ type Supervisor struct {
 type End struct {
 	Why   transport.Closed
 	Drain time.Duration // for how long the clients may play on
-	By    time.Duration // end of the drain, on the room's clock; set by Room.End
+	By    time.Duration // end of the drain, on the room's clock; set by Supervisor.End
 }
 
 // Start runs the room on a goroutine of its own, until ctx ends, the room closes itself, or End is

@@ -19,7 +19,7 @@ const (
 // it depends only on joins, leaves and game time, so that a replay has it as well.
 type visits struct {
 	of    map[string]visit
-	order []visitor // each of them once
+	order []visitExpiry // each of them once
 }
 
 type visit struct {
@@ -27,8 +27,8 @@ type visit struct {
 	until time.Duration // when the entry expires
 }
 
-// visitor is the earliest time at which the visits of a holder may be forgotten.
-type visitor struct {
+// visitExpiry is the earliest time at which the visits of a holder may be forgotten.
+type visitExpiry struct {
 	holder string
 	until  time.Duration
 }
@@ -44,7 +44,7 @@ func (v *visits) left(holder string, came, now time.Duration) {
 	}
 	one, until := v.of[holder], now+visitMemory
 	if one.count == 0 {
-		v.order = append(v.order, visitor{holder, until})
+		v.order = append(v.order, visitExpiry{holder, until})
 	}
 	v.of[holder] = visit{count: one.count + 1, until: until}
 	if len(v.order) > maxVisitors {
@@ -59,7 +59,7 @@ func (v *visits) forget(now time.Duration) {
 		first := v.order[0]
 		v.order = v.order[1:]
 		if one := v.of[first.holder]; one.until > now {
-			v.order = append(v.order, visitor{first.holder, one.until})
+			v.order = append(v.order, visitExpiry{first.holder, one.until})
 		} else {
 			delete(v.of, first.holder)
 		}

@@ -12,8 +12,6 @@ import (
 	"github.com/netloop/netloop/internal/recording"
 )
 
-// Results of the game's work on other goroutines, and posted messages.
-
 // Work is a piece of the game's work on another goroutine.
 type Work struct {
 	// New allocates the result: a pointer to a value that a recording can store.
@@ -147,31 +145,6 @@ func (a *Async) finish(res result) {
 	}
 }
 
-// next returns a channel that is closed when a result can be taken. idle reports that there is
-// neither a result nor work with a goroutine.
-func (a *Async) next() (came <-chan struct{}, idle bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.done) > 0 {
-		return closedChannel, false
-	}
-	return a.changedLocked(), len(a.running) == 0
-}
-
-// changedLocked returns a channel that is closed at the next result.
-func (a *Async) changedLocked() <-chan struct{} {
-	if a.changed == nil {
-		a.changed = make(chan struct{})
-	}
-	return a.changed
-}
-
-var closedChannel = func() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
 // busy returns a channel that is closed at the next result; nil if no work has a goroutine.
 func (a *Async) busy() <-chan struct{} {
 	a.mu.Lock()
@@ -179,7 +152,10 @@ func (a *Async) busy() <-chan struct{} {
 	if len(a.running) == 0 {
 		return nil
 	}
-	return a.changedLocked()
+	if a.changed == nil {
+		a.changed = make(chan struct{})
+	}
+	return a.changed
 }
 
 // quiet waits until no work has a goroutine, but not longer than limit. Any goroutine may call it.
@@ -291,7 +267,7 @@ func (a *Async) deliverOne(res *result) {
 	_ = a.Call("Go", func() error { res.then(res.value, res.err); return nil })
 }
 
-// finish waits for the work that was given to Go, and passes its results to the game, which
+// finishAll waits for the work that was given to Go, and passes its results to the game, which
 // may start more work meanwhile. After WorkGrace the context of all work ends, and new work fails
 // at once. In the end each result has been passed to the game: for work that ignores its context,
 // errLeftBehind.
@@ -314,14 +290,15 @@ func (a *Async) deliverWithin(limit time.Duration) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	for ctx.Err() == nil {
-		came, idle := a.next()
-		if idle {
-			break
-		}
-		select {
-		case <-came:
-		case <-ctx.Done():
-			return err
+		if came := a.busy(); !a.some() {
+			if came == nil {
+				return err
+			}
+			select {
+			case <-came:
+			case <-ctx.Done():
+				return err
+			}
 		}
 		ended := a.Watched("Go", 0)
 		err = errors.Join(err, a.Inspect(a.deliver))

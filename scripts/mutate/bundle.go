@@ -57,6 +57,7 @@ var users = map[string][]string{
 	"internal/netem":         {"internal/net/memnet", "internal/net/quicnet"},
 	"internal/netvar":        {"docs", "internal/e2e"},
 	"internal/room":          {"docs", "internal/e2e"},
+	"internal/room/seats":    {"internal/room", "internal/e2e"},
 	"internal/overload":      {"internal/room"},
 	"internal/connlimit":     {"internal/web", "internal/net/wsnet"},
 	"internal/recording":     {"internal/room", "internal/e2e"},

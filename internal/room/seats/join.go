@@ -22,7 +22,7 @@ type Join struct {
 	Game      any    // the game's own view of it
 }
 
-// SameSubject is the policy for a second connection of a player who is in the room already.
+// SameSubject is the policy for the second connection of a player in the room.
 type SameSubject uint8
 
 // The policies.
