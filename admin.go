@@ -52,7 +52,7 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 // no more ticks and counts as alive for as long as the save may take.
 func (s *Server) progress() (since, period time.Duration) {
 	since, period = s.room.e.Stats.Progress()
-	if saving, ends := s.room.e.Finishing(); ends && saving < room.WorkGrace+room.SaveTimeout {
+	if saving, ends := s.room.e.Shutdown.Finishing(); ends && saving < room.WorkGrace+room.SaveTimeout {
 		return 0, period
 	}
 	return since, period

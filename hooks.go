@@ -221,7 +221,7 @@ func (r *Room) OnClose(fn func(ctx context.Context, why *Closed) error) {
 
 // Close implements room.Game.
 func (h *hooks) Close(ctx context.Context) (err error) {
-	ended := h.room.e.Ended()
+	ended := h.room.e.Shutdown.Ended()
 	why := &Closed{ended.Code, ended.Text}
 	for _, fn := range h.onClose {
 		done := h.room.e.Watched("OnClose", room.SaveTimeout)

@@ -35,7 +35,7 @@ func TestWhatBelongsIntoOpenIsRefusedLater(t *testing.T) {
 			t.Errorf("the log has %q, want %q", log.String(), want)
 		}
 	}
-	if err := errors.Join(room.e.Step(room.e.Timeline().Input(1)), room.e.Drain(time.Second)); err != nil {
+	if err := errors.Join(room.e.Step(room.e.Timeline().Input(1)), room.e.Shutdown.Drain(time.Second)); err != nil {
 		t.Fatal(err)
 	}
 }

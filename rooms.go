@@ -80,7 +80,7 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	}
 	if err := s.recordRoom(r); err != nil { // OnClose releases the resources of Open.
 		defer r.unpost()
-		err = errors.Join(err, r.e.Finish(CodeInternal, "the room cannot be recorded"))
+		err = errors.Join(err, r.e.Shutdown.Finish(CodeInternal, "the room cannot be recorded"))
 		if r.screening != nil {
 			r.screening.Discard()
 		}

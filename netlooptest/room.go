@@ -234,7 +234,7 @@ func (r *PlayedRoom) tick(in loop.Input) {
 		w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
 	case err != nil:
 		r.end(*closed)
-	case r.draining != nil && !r.in.Room.Lingers(in.Start):
+	case r.draining != nil && !r.in.Room.Shutdown.Lingers(in.Start):
 		r.end(netloop.Closed{Code: r.draining.Why.Code, Text: r.draining.Why.Text})
 	}
 }
@@ -255,7 +255,7 @@ func (r *PlayedRoom) hearEnd() {
 	}
 	r.draining = e
 	r.in.Room.Admission.End(e.Why.Code, e.Why.Text)
-	if err := r.in.Room.Drain(max(e.By-r.w.net.Now(), 0)); err != nil {
+	if err := r.in.Room.Shutdown.Drain(max(e.By-r.w.net.Now(), 0)); err != nil {
 		r.w.tb.Fatalf("netlooptest: %v", err)
 	}
 }
@@ -270,7 +270,7 @@ func (r *PlayedRoom) end(why netloop.Closed) {
 	}
 	r.ended = &why
 	r.in.Room.Admission.End(why.Code, why.Text)
-	if err := r.in.Room.Finish(why.Code, why.Text); err != nil {
+	if err := r.in.Room.Shutdown.Finish(why.Code, why.Text); err != nil {
 		w.tb.Errorf("netlooptest: closing the room: %v", err)
 	}
 	if r != w.main {

@@ -447,7 +447,7 @@ func (w *sessionModel) act() {
 // restart ends the server, with a close frame or without, and starts another one.
 func (w *sessionModel) restart(word bool) {
 	if word {
-		if err := w.game.server.Room.Finish(transport.CodeClosing, ""); err != nil {
+		if err := w.game.server.Room.Shutdown.Finish(transport.CodeClosing, ""); err != nil {
 			w.fatalf("%v", err)
 		}
 		if len(w.game.state) > 0 {

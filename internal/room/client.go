@@ -136,7 +136,7 @@ func (c *Client) observeLink() {
 	link := c.room.source.link(c)
 	if link.LastArrival != c.link.LastArrival {
 		c.window.Arrived(link.LastArrival)
-		c.heard = max(c.heard, c.room.heardAt(link.LastArrival))
+		c.heard = max(c.heard, c.heardAt(link.LastArrival))
 		if !c.spoke {
 			c.spoke, c.known = true, true
 			c.room.Admission.seats.Heard(c.seat, c.conn)

@@ -159,7 +159,7 @@ func (c *Client) tellRoom() {
 	if r.Load.Level() != overload.Normal {
 		c.session.PublishOverload(r.Load.message())
 	}
-	if left := r.closesAt - r.in.Start; r.ending && left > 0 {
+	if left := r.Shutdown.closesAt - r.in.Start; r.Shutdown.ending && left > 0 {
 		c.session.PublishClosing(left)
 	}
 	if !r.Scale.isDefault() {
@@ -186,7 +186,7 @@ func (cs *connections) lost(c *Client, why *transport.Closed) {
 func (cs *connections) mayResume(c *Client, why *transport.Closed) bool {
 	broken := why.Code == transport.CodeLost || why.Code == transport.CodeTimeout
 	returns := c.resumable || c.join.Subject != "" && cs.spec.SameSubject == TakeOver
-	return cs.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !cs.room.ending
+	return cs.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !cs.room.Shutdown.ending
 }
 
 // expire removes dropped clients after their time, and closes silent connections. A client that
@@ -206,6 +206,24 @@ func (cs *connections) expire() {
 			cs.lost(c, why)
 		}
 	}
+}
+
+// closeEmpty closes a room that has been empty for the time of its spec. The time restarts while a
+// seat is reserved or a client is being admitted.
+func (cs *connections) closeEmpty() {
+	if cs.spec.CloseEmpty <= 0 || len(cs.clients.list) > 0 {
+		cs.emptySince = cs.now.GameTime
+		return
+	}
+	if cs.now.GameTime-cs.emptySince < cs.spec.CloseEmpty {
+		return
+	}
+	why := &transport.Closed{Code: transport.CodeClosing, Text: "nobody is in the room"}
+	if !cs.source.vacate(why) {
+		cs.emptySince = cs.now.GameTime
+		return
+	}
+	cs.room.Close(why.Code, why.Text)
 }
 
 // depart removes a moving client and tells its connection the ticket.

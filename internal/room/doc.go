@@ -18,7 +18,8 @@
 //	Questions      ask.go         inspection by other goroutines
 //	Stats, Faults  report.go      the cost of a tick, faults of systems
 //	Supervisor     supervise.go   the room's goroutine
+//	Shutdown       finish.go      the end of the room
 //
 // source.go is the origin of a tick's outside facts: the network, or a recording. run.go paces the
-// ticks, finish.go ends the room.
+// ticks.
 package room

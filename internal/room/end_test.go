@@ -38,7 +38,7 @@ func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
 	if _, err := b.room.Admission.Admit(context.Background(), hello(bareSchema), "here"); !errors.As(err, &refusal) || refusal.Code != transport.CodeGame || refusal.Text != "over" {
 		t.Errorf("who asks after the end of admission is told %v", err)
 	}
-	if err := b.room.Finish(transport.CodeGame, "over"); err != nil {
+	if err := b.room.Shutdown.Finish(transport.CodeGame, "over"); err != nil {
 		t.Fatal(err)
 	}
 	late := newGuest(admitted)
@@ -50,7 +50,7 @@ func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
 // A room that was not told to refuse refuses joins once it has ended.
 func TestARoomThatHasEndedLetsNobodyIn(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
-	if err := b.room.Finish(transport.CodeGame, "over"); err != nil {
+	if err := b.room.Shutdown.Finish(transport.CodeGame, "over"); err != nil {
 		t.Fatal(err)
 	}
 	var refusal *transport.Refusal

@@ -66,7 +66,7 @@ func (m *Mailed) Fits(tick uint64, size int) bool { return m.fits(tick, size) }
 
 func OutcomeCode(o rpcqueue.Outcome) transport.Code { return outcomeCode(o) }
 
-func (r *Room) DrainWith(p *loop.Pacer) error    { r.Supervisor.endCause(); return r.drain(p) }
+func (r *Room) DrainWith(p *loop.Pacer) error    { r.Supervisor.endCause(); return r.Shutdown.drain(p) }
 func (r *Room) Inbox() *transport.Inbox          { return r.Admission.inbox }
 func (r *Room) Penalties() *Penalties            { return &r.Admission.penalties }
 func (r *Room) Queue() *rpcqueue.Queue[struct{}] { return r.Messages.queue }

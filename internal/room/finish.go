@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -33,39 +34,52 @@ const (
 	SaveTimeout = 60 * time.Second
 )
 
+// Shutdown ends a room.
+type Shutdown struct {
+	*core
+	room     *Room
+	closing  *transport.Closed                // the reason, set by Room.Close or a critical panic
+	ending   bool                             // dropped clients can no longer resume
+	closesIn time.Duration                    // a drain announced after the last tick; 0: none
+	closesAt time.Duration                    // once ending, when the room ends at the latest
+	begun    int                              // number of begun steps of Finish
+	ended    atomic.Pointer[transport.Closed] // reason for the end, set when it begins
+	finishAt atomic.Pointer[time.Duration]    // when Finish began; nil: not yet
+}
+
 // Ended returns why the room ends, once its last tick has run; nil before. Any goroutine may call
 // it.
-func (r *Room) Ended() *transport.Closed { return r.ended.Load() }
+func (d *Shutdown) Ended() *transport.Closed { return d.ended.Load() }
 
 // errDrained ends the last ticks of a room.
 var errDrained = errors.New("netloop: drained")
 
 // drain continues the ticks while clients or work are there, until the time of the End is over. If
 // another End shortens that time, game and clients are told again.
-func (r *Room) drain(schedule loop.Schedule) error {
-	if r.in.Tick == 0 {
+func (d *Shutdown) drain(schedule loop.Schedule) error {
+	if d.in.Tick == 0 {
 		return nil // Told to end before its first tick: there is no work to finish.
 	}
 	by := time.Duration(math.MaxInt64)
 	tell := func() error {
-		e := r.Supervisor.end.Load()
+		e := d.room.Supervisor.end.Load()
 		if e.By >= by {
 			return nil
 		}
 		by = e.By
-		return r.Drain(max(by-r.clock.Now(), 0))
+		return d.Drain(max(by-d.clock.Now(), 0))
 	}
 	if err := tell(); err != nil {
 		return err
 	}
-	err := loop.Run(context.Background(), r.clock, schedule, func(in loop.Input) error {
+	err := loop.Run(context.Background(), d.clock, schedule, func(in loop.Input) error {
 		if err := tell(); err != nil {
 			return err
 		}
-		if err := r.paced(in); err != nil {
+		if err := d.room.paced(in); err != nil {
 			return err
 		}
-		if r.Lingers(in.Start) {
+		if d.Lingers(in.Start) {
 			return nil
 		}
 		return errDrained
@@ -78,103 +92,110 @@ func (r *Room) drain(schedule loop.Schedule) error {
 
 // Lingers reports whether a drain still has clients or work to wait for. Finish waits for running
 // work too.
-func (r *Room) Lingers(now time.Duration) bool {
-	return now < r.Supervisor.end.Load().By && (len(r.clients.list) > 0 || r.Async.pending > 0)
+func (d *Shutdown) Lingers(now time.Duration) bool {
+	return now < d.room.Supervisor.end.Load().By && (len(d.clients.list) > 0 || d.room.Async.pending > 0)
 }
 
 // Drain tells the game and the clients that the room ends within limit. It may be called again
 // with a shorter time.
-func (r *Room) Drain(limit time.Duration) error {
-	r.source.drain(limit)
-	r.ending, r.closesIn, r.closesAt = true, limit, r.in.Start+limit
-	return r.Inspect(func() {
-		for _, c := range slices.Clone(r.clients.list) {
+func (d *Shutdown) Drain(limit time.Duration) error {
+	d.source.drain(limit)
+	d.ending, d.closesIn, d.closesAt = true, limit, d.in.Start+limit
+	return d.Inspect(func() {
+		for _, c := range slices.Clone(d.clients.list) {
 			switch {
 			case c.dropped != nil: // It can no longer resume.
-				r.connections.leave(c, c.dropped)
+				d.room.connections.leave(c, c.dropped)
 			case limit > 0:
 				c.session.PublishClosing(limit)
 			}
 		}
-		r.game.Drain(limit)
+		d.game.Drain(limit)
 	})
+}
+
+// begin starts a tick: the time of a drain that was announced before counts from its start.
+func (d *Shutdown) begin(start time.Duration) {
+	if d.closesIn > 0 {
+		d.closesIn, d.closesAt = 0, start+d.closesIn
+	}
 }
 
 // Finish ends a room that runs no more ticks: each client leaves and is told why, work is
 // finished, all systems are removed, and the game saves. A second call runs the steps that the
 // first did not begin because a step ended its goroutine.
-func (r *Room) Finish(code transport.Code, text string) (err error) {
-	r.ending = true
-	r.Admission.refuse(code, text)
-	if r.ended.CompareAndSwap(nil, &transport.Closed{Code: code, Text: text}) {
-		r.finishAt.Store(new(r.clock.Now()))
+func (d *Shutdown) Finish(code transport.Code, text string) (err error) {
+	d.ending = true
+	d.room.Admission.refuse(code, text)
+	if d.ended.CompareAndSwap(nil, &transport.Closed{Code: code, Text: text}) {
+		d.finishAt.Store(new(d.clock.Now()))
 	}
 	steps := [...]func() error{
-		r.refuseMessages, r.leaveAll, r.closeSessions, r.Async.finishAll, r.endSystems, r.saveAll,
+		d.refuseMessages, d.leaveAll, d.closeSessions, d.room.Async.finishAll, d.endSystems, d.saveAll,
 	}
-	for r.finished < len(steps) {
-		step := steps[r.finished]
-		r.finished++
+	for d.begun < len(steps) {
+		step := steps[d.begun]
+		d.begun++
 		err = errors.Join(err, step())
-		r.exitIfGivenUp()
+		d.exitIfGivenUp()
 	}
-	r.Stats.report()
-	r.tally.Close(code.Name())
+	d.room.Stats.report()
+	d.tally.Close(code.Name())
 	return err
 }
 
 // refuseMessages drops the messages that wait for a tick, and refuses later ones.
-func (r *Room) refuseMessages() error {
-	r.Mailbox.close()
-	r.Mailbox.dropQueued()
+func (d *Shutdown) refuseMessages() error {
+	d.room.Mailbox.close()
+	d.room.Mailbox.dropQueued()
 	return nil
 }
 
 // leaveAll lets each client leave.
-func (r *Room) leaveAll() error {
-	return r.Inspect(func() {
-		for len(r.clients.list) > 0 {
-			ended := r.Watched("OnLeave", 0)
-			r.connections.leave(r.clients.list[0], r.ended.Load())
+func (d *Shutdown) leaveAll() error {
+	return d.Inspect(func() {
+		for len(d.clients.list) > 0 {
+			ended := d.Watched("OnLeave", 0)
+			d.room.connections.leave(d.clients.list[0], d.ended.Load())
 			ended()
 		}
 	})
 }
 
 // closeSessions tells all connections of the room why it ends.
-func (r *Room) closeSessions() error {
-	err := r.Inspect(func() { r.feed.leave(r.ended.Load()) })
-	why := r.ended.Load()
-	r.Admission.seats.Close(why.Code, why.Text)
-	r.stall.report()
+func (d *Shutdown) closeSessions() error {
+	err := d.Inspect(func() { d.room.feed.leave(d.ended.Load()) })
+	why := d.ended.Load()
+	d.room.Admission.seats.Close(why.Code, why.Text)
+	d.room.stall.report()
 	return err
 }
 
 // endSystems tells each remaining system that it is removed.
-func (r *Room) endSystems() error {
-	ended := r.Watched("OnRemove", WorkGrace)
-	rec := r.loop.End()
+func (d *Shutdown) endSystems() error {
+	ended := d.Watched("OnRemove", WorkGrace)
+	rec := d.loop.End()
 	ended()
 	for i := range rec.Panics {
-		r.metrics.Panics.Add(1, rec.Panics[i].System)
+		d.metrics.Panics.Add(1, rec.Panics[i].System)
 	}
-	r.Faults.report(rec)
+	d.room.Faults.report(rec)
 	return nil
 }
 
 // saveAll lets the game save.
-func (r *Room) saveAll() error {
+func (d *Shutdown) saveAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), SaveTimeout)
 	defer cancel()
-	return r.game.Close(ctx)
+	return d.game.Close(ctx)
 }
 
 // Finishing returns for how long the room has been ending, by its clock, once it has run its last
 // tick. Any goroutine may call it.
-func (r *Room) Finishing() (since time.Duration, ends bool) {
-	at := r.finishAt.Load()
+func (d *Shutdown) Finishing() (since time.Duration, ends bool) {
+	at := d.finishAt.Load()
 	if at == nil {
 		return 0, false
 	}
-	return r.clock.Now() - *at, true
+	return d.clock.Now() - *at, true
 }

@@ -144,7 +144,7 @@ func TestTheResultOfASaveMaySaveAgain(t *testing.T) {
 		})
 		b.join()
 		b.step()
-		if err := b.room.Finish(netloop.CodeClosing, "bye"); err != nil {
+		if err := b.room.Shutdown.Finish(netloop.CodeClosing, "bye"); err != nil {
 			t.Fatal(err)
 		}
 		if want := []int{1, 2, 3, 4}; !slices.Equal(saved, want) {
@@ -177,7 +177,7 @@ func TestWorkThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 		})
 		b.step()
 		began := time.Now()
-		if err := b.room.Finish(netloop.CodeClosing, "bye"); err != nil {
+		if err := b.room.Shutdown.Finish(netloop.CodeClosing, "bye"); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took != room.WorkGrace+time.Second {

@@ -101,7 +101,7 @@ func (g *carelessGame) provoke(b *bare) {
 		if err := mishap.Post(g.room, struct{ N uint64 }{}); err != nil {
 			b.t.Fatal(err)
 		}
-		if err := b.room.Drain(0); err != nil {
+		if err := b.room.Shutdown.Drain(0); err != nil {
 			b.t.Fatal(err)
 		}
 		if err := b.inspect(g.populate); err != nil {

@@ -48,13 +48,13 @@ func TestTheWatchdogSeesTheHooksOfTheEnd(t *testing.T) {
 		b.join()
 		b.join()
 		b.step()
-		if err := b.room.Drain(0); err != nil {
+		if err := b.room.Shutdown.Drain(0); err != nil {
 			t.Fatal(err)
 		}
 		b.step() // Ticks continue while clients may finish.
 		clock.now += time.Hour
 		look(0)
-		if err := b.room.Finish(netloop.CodeClosing, "the end"); err != nil {
+		if err := b.room.Shutdown.Finish(netloop.CodeClosing, "the end"); err != nil {
 			t.Fatal(err)
 		}
 		var want []string

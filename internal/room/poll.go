@@ -7,24 +7,6 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// closeEmpty closes a room that has been empty for the time of its spec. The time restarts while a
-// seat is reserved or a client is being admitted.
-func (r *Room) closeEmpty() {
-	if r.spec.CloseEmpty <= 0 || len(r.clients.list) > 0 {
-		r.connections.emptySince = r.now.GameTime
-		return
-	}
-	if r.now.GameTime-r.connections.emptySince < r.spec.CloseEmpty {
-		return
-	}
-	why := &transport.Closed{Code: transport.CodeClosing, Text: "nobody is in the room"}
-	if !r.source.vacate(why) {
-		r.connections.emptySince = r.now.GameTime
-		return
-	}
-	r.Close(why.Code, why.Text)
-}
-
 // takeArrival handles one arrival.
 func (r *Room) takeArrival(a *transport.Arrival) {
 	r.arrived++

@@ -26,7 +26,7 @@ func TestADrainIsReplayed(t *testing.T) {
 	var file bytes.Buffer
 	b := newBareAs(t, netloop.Config{Record: &file}, game)
 	b.step()
-	if err := b.room.Drain(3 * time.Second); err != nil {
+	if err := b.room.Shutdown.Drain(3 * time.Second); err != nil {
 		t.Fatal(err)
 	}
 	b.step()

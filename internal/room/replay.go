@@ -69,7 +69,7 @@ func (p *Replay) Step() (Replayed, error) {
 	}
 	p.clock.Set(in.Start)
 	if rec.Drain {
-		if err := p.room.Drain(rec.DrainLimit); err != nil {
+		if err := p.room.Shutdown.Drain(rec.DrainLimit); err != nil {
 			return Replayed{}, err
 		}
 	}

@@ -582,7 +582,7 @@ func TestNobodyComesBackToARoomThatEnds(t *testing.T) {
 	stays, _ := w.arrive("", newcomer())
 	dropped.End(lostLink)
 	w.step()
-	if err := w.room.Drain(time.Second); err != nil {
+	if err := w.room.Shutdown.Drain(time.Second); err != nil {
 		t.Fatal(err)
 	}
 	w.wantTold("join", "join", "drop", "leave: connection lost")

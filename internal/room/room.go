@@ -2,8 +2,6 @@ package room
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
@@ -29,6 +27,7 @@ type Room struct {
 	Stats      Stats
 	Faults     Faults
 	Supervisor Supervisor
+	Shutdown   Shutdown
 
 	connections connections
 	requests    requests
@@ -40,15 +39,6 @@ type Room struct {
 	captured    uint64                             // the last tick with captured state
 	onSnapshot  []func()                           // called after each snapshot
 	newSchedule func() (loop.Clock, loop.Schedule) // starts the schedule of ticks
-
-	// The end, see finish.go.
-	closing  *transport.Closed                // the reason, set by Close or a critical panic
-	ending   bool                             // dropped clients can no longer resume
-	closesIn time.Duration                    // a drain announced after the last tick; 0: none
-	closesAt time.Duration                    // once ending, when the room ends at the latest
-	finished int                              // number of begun steps of Finish
-	ended    atomic.Pointer[transport.Closed] // reason for the end, set when it begins
-	finishAt atomic.Pointer[time.Duration]    // when Finish began; nil: not yet
 }
 
 // New returns a room that is still to be filled and then started.
@@ -93,7 +83,7 @@ func (r *Room) assemble() {
 		core: c, room: r, seats: &r.Admission.seats, admission: &r.Admission, messages: &r.Messages, stall: &r.stall,
 	}
 	r.feed = spectatorFeed{core: c, load: &r.Load, current: &r.Scale}
-	r.Supervisor = Supervisor{core: c, room: r}
+	r.Supervisor, r.Shutdown = Supervisor{core: c, room: r}, Shutdown{core: c, room: r}
 	r.Supervisor.told, r.Supervisor.tell = context.WithCancel(context.Background())
 }
 

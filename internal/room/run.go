@@ -22,11 +22,11 @@ func (r *Room) run(ctx context.Context) error {
 	end := r.Supervisor.endCause()
 	r.Admission.End(end.Why.Code, end.Why.Text)
 	if err == nil {
-		err = r.drain(schedule)
+		err = r.Shutdown.drain(schedule)
 	}
-	why := cmp.Or(r.closing, &end.Why)
-	closeErr := r.Finish(why.Code, why.Text)
-	if r.closing != nil && r.closing.Code == transport.CodeClosing {
+	why := cmp.Or(r.Shutdown.closing, &end.Why)
+	closeErr := r.Shutdown.Finish(why.Code, why.Text)
+	if r.Shutdown.closing != nil && r.Shutdown.closing.Code == transport.CodeClosing {
 		err = nil
 	}
 	return errors.Join(err, closeErr)
@@ -34,8 +34,8 @@ func (r *Room) run(ctx context.Context) error {
 
 // Close ends the room after this tick. The first reason counts.
 func (r *Room) Close(code transport.Code, text string) {
-	if r.closing == nil {
-		r.closing = &transport.Closed{Code: code, Text: text}
+	if r.Shutdown.closing == nil {
+		r.Shutdown.closing = &transport.Closed{Code: code, Text: text}
 	}
 }
 

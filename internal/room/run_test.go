@@ -31,7 +31,7 @@ func TestWorkOfTheLastLeaveIsFinished(t *testing.T) {
 	})
 	s := b.join()
 	b.step()
-	if err := b.room.Finish(transport.CodeClosing, "bye"); err != nil {
+	if err := b.room.Shutdown.Finish(transport.CodeClosing, "bye"); err != nil {
 		t.Fatal(err)
 	}
 	if len(calls) != 2 || calls[0] != "saved" || calls[1] != "closed" {
@@ -66,7 +66,7 @@ func TestSystemsAreToldOfTheEnd(t *testing.T) {
 	})
 	b.join()
 	b.step()
-	if err := b.room.Finish(transport.CodeClosing, "bye"); err != nil {
+	if err := b.room.Shutdown.Finish(transport.CodeClosing, "bye"); err != nil {
 		t.Error(err)
 	}
 	if want := []string{"gone", "left", "late", "panics", "early", "waits", "closed"}; !slices.Equal(calls, want) {
@@ -144,24 +144,24 @@ func TestADrainLingersForClientsUntilItsLimit(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	b.server.UseClock(new(handClock))
 	b.room.Supervisor.End(room.End{Drain: time.Hour})
-	if b.room.Lingers(0) {
+	if b.room.Shutdown.Lingers(0) {
 		t.Error("a drain waits for nobody")
 	}
 	b.join()
 	b.step()
-	if !b.room.Lingers(time.Hour-1) || b.room.Lingers(time.Hour) {
+	if !b.room.Shutdown.Lingers(time.Hour-1) || b.room.Shutdown.Lingers(time.Hour) {
 		t.Error("a drain does not wait for a client until its limit")
 	}
 	b.room.Supervisor.End(room.End{Drain: 2 * time.Hour})
-	if !b.room.Lingers(time.Hour-1) || b.room.Lingers(time.Hour) {
+	if !b.room.Shutdown.Lingers(time.Hour-1) || b.room.Shutdown.Lingers(time.Hour) {
 		t.Error("a drain becomes longer")
 	}
 	b.room.Supervisor.End(room.End{Drain: time.Minute, Why: transport.Closed{Text: "other"}})
-	if !b.room.Lingers(time.Minute-1) || b.room.Lingers(time.Minute) || b.room.Supervisor.Ending().Why.Text != "" {
+	if !b.room.Shutdown.Lingers(time.Minute-1) || b.room.Shutdown.Lingers(time.Minute) || b.room.Supervisor.Ending().Why.Text != "" {
 		t.Errorf("a drain that was shortened ends by %v, %q", b.room.Supervisor.Ending().By, b.room.Supervisor.Ending().Why.Text)
 	}
 	b.room.Supervisor.End(room.End{Drain: -1})
-	if b.room.Lingers(0) {
+	if b.room.Shutdown.Lingers(0) {
 		t.Error("a drain without any time waits")
 	}
 }
@@ -172,7 +172,7 @@ func TestAnEndlessDrainLingers(t *testing.T) {
 	b.join()
 	b.step()
 	b.room.Supervisor.End(room.End{Drain: math.MaxInt64})
-	if !b.room.Lingers(time.Hour) {
+	if !b.room.Shutdown.Lingers(time.Hour) {
 		t.Errorf("it ends by %v", b.room.Supervisor.Ending().By)
 	}
 }
@@ -188,13 +188,13 @@ func TestTheEndOfARoomIsTimed(t *testing.T) {
 		})
 	})
 	b.server.UseClock(clock)
-	if since, ends := b.room.Finishing(); ends || since != 0 {
+	if since, ends := b.room.Shutdown.Finishing(); ends || since != 0 {
 		t.Errorf("before its end it has been ending for %v, %v", since, ends)
 	}
-	if err := b.room.Finish(transport.CodeClosing, "bye"); err != nil {
+	if err := b.room.Shutdown.Finish(transport.CodeClosing, "bye"); err != nil {
 		t.Fatal(err)
 	}
-	if since, ends := b.room.Finishing(); !ends || since != 7 {
+	if since, ends := b.room.Shutdown.Finishing(); !ends || since != 7 {
 		t.Errorf("it has been ending for %v, %v", since, ends)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -101,17 +102,17 @@ func (r *Room) trySleep() {
 }
 
 // wake ends a sleep at the begin of a tick.
-func (r *Room) wake() {
-	r.Sleep.looked = false
-	if r.Sleep.asleep {
-		r.Sleep.asleep = false
-		r.tally.Sleep(false)
+func (s *Sleep) wake(tally *metrics.Account) {
+	s.looked = false
+	if s.asleep {
+		s.asleep = false
+		tally.Sleep(false)
 	}
 }
 
 // idle reports whether a tick without new arrivals would have no work to do.
 func (r *Room) idle() bool {
-	if r.ending || r.closing != nil || len(r.requests.waiting) > 0 || !r.feed.settled() || r.Load.Level() != overload.Normal || r.Load.Next() != 0 || !r.world.Still() {
+	if r.Shutdown.ending || r.Shutdown.closing != nil || len(r.requests.waiting) > 0 || !r.feed.settled() || r.Load.Level() != overload.Normal || r.Load.Next() != 0 || !r.world.Still() {
 		return false
 	}
 	for _, stage := range loop.Stages() {
@@ -127,7 +128,7 @@ func (r *Room) idle() bool {
 
 // roused reports whether work waits for the room.
 func (r *Room) roused() bool {
-	return r.Sleep.looked || r.ending || r.Supervisor.end.Load() != nil || r.Admission.seats.Changed() || r.Admission.inbox.Roused() || r.Mailbox.posts.some() || r.Async.some() || r.Questions.some()
+	return r.Sleep.looked || r.Shutdown.ending || r.Supervisor.end.Load() != nil || r.Admission.seats.Changed() || r.Admission.inbox.Roused() || r.Mailbox.posts.some() || r.Async.some() || r.Questions.some()
 }
 
 // nextDue returns the first tick from next on that has to run.
@@ -176,11 +177,12 @@ func (c *Client) lastArrival() time.Duration {
 
 // heardAt returns the game time of an arrival since the last tick: that of this tick, except for
 // arrivals during a sleep.
-func (c *core) heardAt(arrival time.Duration) time.Duration {
-	if c.in.Slept == 0 {
-		return c.now.GameTime
+func (c *Client) heardAt(arrival time.Duration) time.Duration {
+	r := c.room
+	if r.in.Slept == 0 {
+		return r.now.GameTime
 	}
-	return c.now.GameTime - max(c.in.Start-arrival, 0)
+	return r.now.GameTime - max(r.in.Start-arrival, 0)
 }
 
 // Sleeps reports whether the room skips tick, which is the next one, because it has no work to do.

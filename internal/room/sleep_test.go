@@ -270,7 +270,7 @@ func TestAMessageToARoomThatEndsIsAnswered(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.room.Finish(netloop.CodeClosing, "bye"); err != nil {
+	if err := b.room.Shutdown.Finish(netloop.CodeClosing, "bye"); err != nil {
 		t.Fatal(err)
 	}
 	if heard != 1 || !b.scraped(`netloop_queue_drops_total{queue="room_message",reason="room_gone"} 1`) {

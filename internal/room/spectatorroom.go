@@ -143,7 +143,7 @@ func (s *spectatorRoom) between(now, then time.Duration, d *due) (in loop.Input,
 // mustEnd reports whether the spectator room ends and the next stored tick is far away: the end
 // does not wait for that tick.
 func (s *spectatorRoom) mustEnd(then time.Duration, d *due) bool {
-	return s.r.ending && d.first.at-then > time.Second
+	return s.r.Shutdown.ending && d.first.at-then > time.Second
 }
 
 // input returns the input of the next tick, in an epoch of the other room.

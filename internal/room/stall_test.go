@@ -118,7 +118,7 @@ func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
 		session.End(transport.Closed{Code: netloop.CodeLost})
 	}
 	s.calm(1)
-	if err := s.room.Finish(netloop.CodeClosing, ""); err != nil {
+	if err := s.room.Shutdown.Finish(netloop.CodeClosing, ""); err != nil {
 		t.Fatal(err)
 	}
 	if said := fmt.Sprint(s.lines()); said != "[300 1203 33ms 20 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16]]" {

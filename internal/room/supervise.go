@@ -185,5 +185,5 @@ func (v *Supervisor) finishFailed() error {
 	_ = v.watchdog.End() // Forget a hang before the death.
 	v.room.Admission.End(transport.CodeInternal, "the server has failed")
 	// Finish continues with the steps that have not begun.
-	return v.room.Finish(transport.CodeInternal, "the server has failed")
+	return v.room.Shutdown.Finish(transport.CodeInternal, "the server has failed")
 }

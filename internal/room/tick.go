@@ -16,22 +16,20 @@ func (r *Room) Step(in loop.Input) error {
 	end()
 	r.account(rec)
 	if err != nil {
-		r.closing = &transport.Closed{Code: transport.CodeInternal, Text: err.Error()}
+		r.Shutdown.closing = &transport.Closed{Code: transport.CodeInternal, Text: err.Error()}
 	}
-	if r.closing != nil {
-		return r.cfg.Closed(r.closing.Code, r.closing.Text)
+	if r.Shutdown.closing != nil {
+		return r.cfg.Closed(r.Shutdown.closing.Code, r.Shutdown.closing.Text)
 	}
 	return nil
 }
 
 // begin passes the input of a tick to the parts of the room that depend on it.
 func (r *Room) begin(in loop.Input) {
-	r.wake()
+	r.Sleep.wake(r.tally)
 	r.stall.observe(&in, r.in.Start)
 	r.in = in
-	if r.closesIn > 0 {
-		r.closesIn, r.closesAt = 0, in.Start+r.closesIn
-	}
+	r.Shutdown.begin(in.Start)
 	r.source.begin(&r.in)
 	r.Admission.setEpoch(in.Epoch)
 	r.Load.begin(&in)
@@ -69,7 +67,7 @@ func (r *Room) poll() {
 	r.connections.expire()
 	r.Mailbox.deliver()
 	r.Async.deliver()
-	r.closeEmpty()
+	r.connections.closeEmpty()
 }
 
 // snapshot is the system netvar.snapshot: it captures the edits since the last tick, and encodes

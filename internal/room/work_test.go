@@ -153,7 +153,7 @@ func (c *closing) drain() {
 
 func (c *closing) finish() {
 	c.t.Helper()
-	if err := c.room.Finish(netloop.CodeClosing, "bye"); err != nil {
+	if err := c.room.Shutdown.Finish(netloop.CodeClosing, "bye"); err != nil {
 		c.t.Fatal(err)
 	}
 }
