@@ -17,39 +17,39 @@ import (
 func TestWhatWaitsForARoomIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q room.Posts
-		posted, letters, bytes, each := 0, 0, 0, map[string]int{}
+		posted, fromRooms, bytes, each := 0, 0, 0, map[string]int{}
 		for range rapid.IntRange(1, 40).Draw(t, "rounds") {
 			if rapid.IntRange(0, 9).Draw(t, "taken") == 0 {
-				if got := len(q.Take()); got != posted+letters {
-					t.Fatalf("took %d of %d", got, posted+letters)
+				if got := len(q.Take()); got != posted+fromRooms {
+					t.Fatalf("took %d of %d", got, posted+fromRooms)
 				}
-				posted, letters, bytes = 0, 0, 0
+				posted, fromRooms, bytes = 0, 0, 0
 				clear(each)
 			}
 			from := fmt.Sprint("room ", rapid.IntRange(0, 40).Draw(t, "from"))
 			size := rapid.SampledFrom([]int{1, 100, 16 << 10, 1 << 20}).Draw(t, "size")
 			for range rapid.IntRange(1, 600).Draw(t, "many") {
-				fits := letters < room.MaxRoomMessages && bytes+size <= room.MaxWaiting && each[from] < room.MaxFromRoom
+				fits := fromRooms < room.MaxRoomMessages && bytes+size <= room.MaxWaiting && each[from] < room.MaxFromRoom
 				it := room.RoomMessageItem(from, size)
 				if from == "room 0" {
 					fits, it = posted < room.MaxPosts, rpcqueue.Item{}
 				}
 				if err := q.Add(it); (err == nil) != fits || err != nil && !errors.Is(err, room.ErrFull) {
-					t.Fatalf("with %d posted, %d letters, %d bytes, %d of %s: %v", posted, letters, bytes, each[from], from, err)
+					t.Fatalf("with %d posted, %d of rooms, %d bytes, %d of %s: %v", posted, fromRooms, bytes, each[from], from, err)
 				}
 				switch {
 				case !fits:
 				case from == "room 0":
 					posted++
 				default:
-					letters++
+					fromRooms++
 					bytes += size
 					each[from]++
 				}
 			}
 		}
-		if got := len(q.Close()); got != posted+letters {
-			t.Fatalf("%d of %d were left", got, posted+letters)
+		if got := len(q.Close()); got != posted+fromRooms {
+			t.Fatalf("%d of %d were left", got, posted+fromRooms)
 		}
 		if err := q.Add(room.RoomMessageItem("late", 1)); !errors.Is(err, room.ErrEnded) {
 			t.Fatalf("after the end: %v", err)

@@ -70,22 +70,21 @@ func (o *outgoing) message(id uint64, m *transport.Message) {
 	o.end()
 }
 
-func (o *outgoing) packets(id uint64, packets [][]byte) {
-	for _, p := range packets {
-		if o.begin(sentPacket, id) {
-			o.buf = wire.AppendBytes(o.buf, p)
-			o.end()
-		}
+// bytes digests bytes.
+func (o *outgoing) bytes(tag byte, id uint64, b []byte) {
+	if o.begin(tag, id) {
+		o.buf = wire.AppendBytes(o.buf, b)
+		o.end()
 	}
 }
 
-func (o *outgoing) record(id uint64, record []byte) {
-	if !o.begin(sentRecord, id) {
-		return
+func (o *outgoing) packets(id uint64, packets [][]byte) {
+	for _, p := range packets {
+		o.bytes(sentPacket, id, p)
 	}
-	o.buf = wire.AppendBytes(o.buf, record)
-	o.end()
 }
+
+func (o *outgoing) record(id uint64, record []byte) { o.bytes(sentRecord, id, record) }
 
 func (o *outgoing) closed(id uint64, why *transport.Closed) {
 	if !o.begin(sentClose, id) {
@@ -95,26 +94,25 @@ func (o *outgoing) closed(id uint64, why *transport.Closed) {
 	o.end()
 }
 
-// timeScale digests a change of the time scale, also in a room without clients: later ticks depend
-// on it.
-func (o *outgoing) timeScale(s transport.TimeScale) {
-	if !o.begin(sentTimeScale, 0) {
+// numbers digests numbers.
+func (o *outgoing) numbers(tag byte, id uint64, all ...uint64) {
+	if !o.begin(tag, id) {
 		return
 	}
-	for _, v := range [...]uint64{s.Num, s.Den, s.Tick, uint64(s.At), s.Fraction} {
+	for _, v := range all {
 		o.buf = wire.AppendUvarint(o.buf, v)
 	}
 	o.end()
 }
 
+// timeScale digests a change of the time scale, also in a room without clients: later ticks depend
+// on it.
+func (o *outgoing) timeScale(s transport.TimeScale) {
+	o.numbers(sentTimeScale, 0, s.Num, s.Den, s.Tick, uint64(s.At), s.Fraction)
+}
+
 func (o *outgoing) inputStatus(id uint64, s *transport.InputStatus) {
-	if !o.begin(sentInputStatus, id) {
-		return
-	}
-	for _, v := range [...]uint64{s.Newest, uint64(s.Before), uint64(s.Early), s.Missed, uint64(s.Generation)} {
-		o.buf = wire.AppendUvarint(o.buf, v)
-	}
-	o.end()
+	o.numbers(sentInputStatus, id, s.Newest, uint64(s.Before), uint64(s.Early), s.Missed, uint64(s.Generation))
 }
 
 // mail digests a message to another room.

@@ -17,7 +17,7 @@ import (
 // due. The ticks in between are skipped: their numbers pass, so that game time and the epoch, by
 // which clients know the time, continue as in a room that never sleeps.
 //
-//	tick ─▶ stirs? ──no, for a second──▶ asleep ──▶ roused, or due ──▶ the next tick of the epoch
+//	tick ─▶ active? ──no, for a second──▶ asleep ──▶ roused, or due ──▶ the next tick of the epoch
 //
 // Repeated data does not rouse the room: acknowledgements, and idle inputs.
 
@@ -62,7 +62,7 @@ func (s *Sleep) rouse() {
 func (s *Sleep) markActive() { s.moved = true }
 
 // markArrival marks the tick as active, unless the arrival is an acknowledgement or an input:
-// applyInputs marks inputs.
+// Inputs.apply marks inputs.
 func (s *Sleep) markArrival(k transport.ArrivalKind) {
 	switch k {
 	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:

@@ -10,30 +10,30 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// benches are seats for two players and one spectator, with the actions of a test.
-type benches struct {
+// fixture has seats for two players and one spectator, with the actions of a test.
+type fixture struct {
 	*testing.T
 	s    Seats
 	ids  uint64
 	made map[string]*Ticket
 }
 
-func newBenches(t *testing.T) *benches {
-	return &benches{T: t, s: Seats{Playing: Count{Most: 2}, Watching: Count{Most: 1}}, made: map[string]*Ticket{}}
+func newFixture(t *testing.T) *fixture {
+	return &fixture{T: t, s: Seats{Playing: Count{Most: 2}, Watching: Count{Most: 1}}, made: map[string]*Ticket{}}
 }
 
-func (b *benches) sit(who *Join, policy SameSubject, t *Ticket) (*Seat, uint64, error) {
+func (b *fixture) sit(who *Join, policy SameSubject, t *Ticket) (*Seat, uint64, error) {
 	return b.s.Assign(&Request{Who: who, Policy: policy, Ticket: t, NextID: func() uint64 { b.ids++; return b.ids }})
 }
 
 // enter lets the connection of a seat enter the room, as a client of a role.
-func (b *benches) enter(at *Seat) {
+func (b *fixture) enter(at *Seat) {
 	b.s.Take(at, at.who.Spectator)
 	b.s.Entered(at)
 }
 
 // sits admits a client, which must succeed.
-func (b *benches) sits(who *Join, t *Ticket) *Seat {
+func (b *fixture) sits(who *Join, t *Ticket) *Seat {
 	b.Helper()
 	at, conn, err := b.sit(who, TakeOver, t)
 	if err != nil || conn != 1 {
@@ -44,7 +44,7 @@ func (b *benches) sits(who *Join, t *Ticket) *Seat {
 }
 
 // refused checks the error of a refused client.
-func (b *benches) refused(what string, err error, want error) {
+func (b *fixture) refused(what string, err error, want error) {
 	b.Helper()
 	got, wanted := (*transport.Refusal)(nil), (*transport.Refusal)(nil)
 	if !errors.As(err, &got) || !errors.As(want, &wanted) || *got != *wanted {
@@ -53,7 +53,7 @@ func (b *benches) refused(what string, err error, want error) {
 }
 
 // Reserve adds tickets of these names.
-func (b *benches) reserve(now, until time.Duration, spectator bool, names ...string) error {
+func (b *fixture) reserve(now, until time.Duration, spectator bool, names ...string) error {
 	var all []*Ticket
 	for _, name := range names {
 		t := &Ticket{id: sha256.Sum256([]byte(name)), until: until, Spectator: spectator}
@@ -63,7 +63,7 @@ func (b *benches) reserve(now, until time.Duration, spectator bool, names ...str
 }
 
 // counts checks the numbers of players, spectators and tickets.
-func (b *benches) counts(now time.Duration, want string) {
+func (b *fixture) counts(now time.Duration, want string) {
 	b.Helper()
 	if got := fmt.Sprint(b.s.Count(now)); got != want {
 		b.Errorf("at %v there are players, spectators and reserved seats: %s, want %s", now, got, want)
@@ -73,7 +73,7 @@ func (b *benches) counts(now time.Duration, want string) {
 // A player's second connection is handled by the policy, and no more seats of a kind are given
 // than exist.
 func TestASeatForAPlayerThatIsThere(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	first := b.sits(&Join{Subject: "ann"}, nil)
 	if at, conn, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); at != first || conn != 2 || err != nil {
 		t.Errorf("who takes over gets seat %v, connection %d: %v", at, conn, err)
@@ -106,7 +106,7 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 
 // A program that another program of its player has replaced cannot resume by its secret.
 func TestATakeOverEndsTheOlderSecret(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
 	secret := b.s.Issue(at)
 	if _, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); err != nil {
@@ -120,7 +120,7 @@ func TestATakeOverEndsTheOlderSecret(t *testing.T) {
 // A player that changes its role needs a free seat of that kind, and keeps the other seat until
 // the connection has entered the room.
 func TestAPlayerThatWatchesNow(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
 	if again, _, err := b.sit(&Join{Subject: "ann", Spectator: true}, TakeOver, nil); again != at || err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestAPlayerThatWatchesNow(t *testing.T) {
 
 // A ticket is a seat reserved until its time is over, for one client with it.
 func TestATicketKeepsASeat(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	b.refused("three of two", b.reserve(0, 9, false, "x", "y", "z"), ErrFull(2))
 	b.counts(0, "0 0 0")
 	if err := errors.Join(b.reserve(0, 10, false, "late"), b.reserve(0, 5, false, "soon"), b.reserve(0, 7, true, "watch")); err != nil {
@@ -214,7 +214,7 @@ func TestATicketKeepsASeat(t *testing.T) {
 
 // A ticket is used up once its client has sent data; data of an older connection does not count.
 func TestATicketIsUsedUp(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	if err := b.reserve(0, 10, false, "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestATicketIsUsedUp(t *testing.T) {
 // If a client with a ticket leaves before it has sent data, its ticket is a seat again, unless its
 // player is about to take the seat over.
 func TestATicketComesBackWithItsSeat(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	if err := b.reserve(0, 10, false, "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestATicketComesBackWithItsSeat(t *testing.T) {
 // A player in the room that shows a ticket uses it up: its reserved seat is free. The ticket
 // counts as the seat of its own player, and permits a change of role in a full room.
 func TestATicketIsUsedInATakeOver(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
 	b.sits(&Join{Subject: "bob", Spectator: true}, nil)
 	if err := b.reserve(0, 10, false, "a"); err != nil {
@@ -297,7 +297,7 @@ func TestATicketIsUsedInATakeOver(t *testing.T) {
 // The secret of the newest connection finds its seat, as does that of the one before until the
 // newest has sent data; each secret is valid for one connection.
 func TestASecretIsGoodForOneConnection(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	overtaken := transport.Refuse(transport.CodeReplaced, "a later connection was faster")
 	at := b.sits(&Join{}, nil)
 	first := b.s.Issue(at)
@@ -351,7 +351,7 @@ func TestASecretIsGoodForOneConnection(t *testing.T) {
 
 // No client is admitted once all seats are taken, unless a client is awaited or may be taken over.
 func TestWhetherARoomIsFull(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	full := func(what string, policy SameSubject, want, wait bool) {
 		t.Helper()
 		if full, awaited := b.s.Full(policy, 0); full != want || awaited != wait {
@@ -386,7 +386,7 @@ func TestWhetherARoomIsFull(t *testing.T) {
 // Once a room ends because it is empty, seats are neither given nor reserved: a client would never
 // enter.
 func TestNoSeatIsGivenInARoomThatEndsEmpty(t *testing.T) {
-	b := newBenches(t)
+	b := newFixture(t)
 	why := &transport.Closed{Code: transport.CodeClosing, Text: "nobody is in the room"}
 	want := transport.Refuse(transport.CodeClosing, "nobody is in the room")
 	at := b.sits(&Join{}, nil)
