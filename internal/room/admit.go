@@ -119,18 +119,6 @@ func (a *Admission) ticketOf(hello *netloopv1.Hello) (*seats.Ticket, error) {
 	return t, err
 }
 
-// Refusing returns the code with which all newcomers are refused at present, and 0 if their
-// admission decides. The transport also asks before it spends resources on a connection. hear
-// reports that it still reads the hello of some of them, because they may have a seat here or are
-// to be told the reason in words. Any goroutine may call it.
-func (a *Admission) Refusing() (code transport.Code, hear bool) {
-	code, hear = a.refusal()
-	if code == transport.CodeFull && a.spectators != nil {
-		return a.spectators.refusal()
-	}
-	return code, hear
-}
-
 // refusal is Refusing for the seats of this admission alone.
 func (a *Admission) refusal() (code transport.Code, hear bool) {
 	full, awaited := a.seats.Full(a.spec.SameSubject, a.clock.Now())
@@ -173,41 +161,11 @@ func ErrUnknown(name string) error {
 	return transport.Refuse(transport.CodeRoomUnknown, "there is no room %q", name)
 }
 
-// Reserve reserves seats and returns one ticket for each: for all seats, or none. Any goroutine
-// may call it.
-func (a *Admission) Reserve(res Reservation) ([]string, error) {
-	a = a.of(res.Spectator)
-	if why := a.refusing.Load(); why != nil {
-		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
-	}
-	return a.seats.Reserve(res, a.spec.Name, a.clock.Now())
-}
-
-// Lock stops or permits the admission of clients with neither a ticket nor a seat. Any goroutine
-// may call it and Locked.
-func (a *Admission) Lock(locked bool) {
-	a.seats.Lock(locked)
-	if a.spectators != nil {
-		a.spectators.Lock(locked)
-	}
-}
-
 // Locked reports whether the room is locked.
 func (a *Admission) Locked() bool { return a.seats.Locked() }
 
 // AllowMoves lets clients ask to move to another room. Call it before the first tick.
 func (a *Admission) AllowMoves() { a.moves = true }
-
-// Count returns the numbers of players and spectators in the room or being admitted, and of
-// reserved seats.
-func (a *Admission) Count() (players, spectators, reserved int) {
-	players, spectators, reserved = a.seats.Count(a.clock.Now())
-	if a.spectators != nil {
-		_, watching, kept := a.spectators.Count()
-		spectators, reserved = spectators+watching, reserved+kept
-	}
-	return players, spectators, reserved
-}
 
 // Seats returns the number of clients in the room or being admitted, without delayed spectators.
 func (a *Admission) Seats() int {
@@ -217,16 +175,6 @@ func (a *Admission) Seats() int {
 
 // Players returns how many seats of players are taken or reserved.
 func (a *Admission) Players() int { return a.seats.Players(a.clock.Now()) }
-
-// vacate stops an empty room from giving seats, and reports whether no seat is taken or reserved.
-func (a *Admission) vacate(why *transport.Closed) bool {
-	if a.spectators != nil {
-		if _, _, reserved := a.spectators.Count(); reserved > 0 {
-			return false
-		}
-	}
-	return a.seats.Vacate(a.clock.Now(), why)
-}
 
 // minor returns the minor version of the schema that is in force with a client.
 func (a *Admission) minor(hello *netloopv1.Hello) int {

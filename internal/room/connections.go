@@ -38,7 +38,6 @@ type presence struct {
 type connections struct {
 	*core
 	room       *Room
-	seats      *seats.Seats
 	admission  *Admission
 	messages   *Messages
 	stall      *stall
@@ -50,7 +49,7 @@ type connections struct {
 // client keeps its player and its role for life: a connection with another player or role makes
 // the client leave, and joins as a new client with the same id.
 func (cs *connections) enter(e *admitted, s *transport.Session) {
-	defer cs.seats.Entered(e.seat)
+	defer cs.admission.seats.Entered(e.seat)
 	if before, ok := cs.clients.get(e.evicts); ok && before.dropped != nil {
 		cs.metrics.Drops.Add(1, "seats", "yielded")
 		cs.leave(before, before.dropped)
@@ -176,7 +175,7 @@ func (cs *connections) lost(c *Client, why *transport.Closed) {
 	}
 	cs.stall.lostClient(c, why)
 	c.dropped, c.until = why, cs.now.GameTime+cs.spec.KeepDropped
-	cs.seats.Await(c.seat, true)
+	cs.admission.seats.Await(c.seat, true)
 	cs.from = c
 	defer cs.forget()
 	cs.game.Drop(c)
@@ -230,13 +229,13 @@ func (cs *connections) closeEmpty() {
 func (cs *connections) depart(c *Client) {
 	cs.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
 	cs.leave(c, &transport.Closed{Code: transport.CodeMoved})
-	cs.seats.RemoveSession(c.session) // The end of this room no longer concerns the session.
+	cs.admission.seats.RemoveSession(c.session) // It survives this room.
 	c.session.Move(c.moving)
 }
 
 // join adds a client, or closes its connection if the game refuses it.
 func (cs *connections) join(c *Client, e *admitted, s *transport.Session) {
-	cs.seats.Take(c.seat, c.join.Spectator)
+	cs.admission.seats.Take(c.seat, c.join.Spectator)
 	c.peer = cs.world.NewPeer(cs.now.Tick)
 	c.joinedAt = cs.now.GameTime
 	if cs.visits.often(c.join.Holder().Key, c.joinedAt) {
@@ -283,7 +282,7 @@ func (cs *connections) leave(c *Client, why *transport.Closed) {
 	cs.game.Left(c)
 	c.joined, c.answers = false, nil
 	cs.emptySince = cs.now.GameTime
-	cs.seats.Leave(c.seat)
+	cs.admission.seats.Leave(c.seat)
 }
 
 // arrivedReliable counts a client's reliable message and acknowledges it from time to time.

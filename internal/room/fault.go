@@ -9,6 +9,14 @@ import (
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
+// Faults reports faults of the game: panics of systems, and the findings of the checks of Config.
+type Faults struct {
+	*core
+	quarantined atomic.Int64      // systems; see report
+	tell        func(text string) // nil: the log
+	said        panicguard.Throttle[misuse]
+}
+
 // report logs the faults of systems: new panics, and the begin and the end of a quarantine.
 func (f *Faults) report(rec *loop.Record) {
 	for i := range rec.Panics {
@@ -30,14 +38,6 @@ func (f *Faults) report(rec *loop.Record) {
 // Quarantined returns how many systems are suspended at present because they panicked repeatedly.
 // Any goroutine may call it.
 func (f *Faults) Quarantined() int { return int(f.quarantined.Load()) }
-
-// Faults reports faults of the game: panics of systems, and the findings of the checks of Config.
-type Faults struct {
-	*core
-	quarantined atomic.Int64      // systems; see report
-	tell        func(text string) // nil: the log
-	said        panicguard.Throttle[misuse]
-}
 
 // misuse is a kind of misuse of one field. There are at most two per field of the schema.
 type misuse struct {

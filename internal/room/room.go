@@ -79,9 +79,7 @@ func (r *Room) assemble() {
 	r.Admission.open()
 	r.Messages = Messages{core: c, penalise: r.Admission.penalise}
 	r.Mailbox = Mailbox{core: c, messages: &r.Messages, async: &r.Async}
-	r.connections = connections{
-		core: c, room: r, seats: &r.Admission.seats, admission: &r.Admission, messages: &r.Messages, stall: &r.stall,
-	}
+	r.connections = connections{core: c, room: r, admission: &r.Admission, messages: &r.Messages, stall: &r.stall}
 	r.feed = spectatorFeed{core: c, load: &r.Load, current: &r.Scale}
 	r.Supervisor, r.Shutdown = Supervisor{core: c, room: r}, Shutdown{core: c, room: r}
 	r.Supervisor.told, r.Supervisor.tell = context.WithCancel(context.Background())

@@ -11,7 +11,8 @@ import (
 // A spectator is a client that watches. The rules that set it apart from a player are in this
 // file:
 //
-//	seat      one of its own kind; with a SpectatorDelay, in the spectator room
+//	seat      one of its own kind; with a SpectatorDelay, in the spectator room, so that the
+//	          admission of a room passes spectators on to that of the spectator room
 //	inputs    are dropped
 //	messages  run only if the declaration of their method permits it
 //
@@ -50,6 +51,58 @@ func (a *Admission) route(hello *netloopv1.Hello) *Admission {
 		return s
 	}
 	return a
+}
+
+// Refusing returns the code with which all newcomers are refused at present, and 0 if their
+// admission decides. The transport also asks before it spends resources on a connection. hear
+// reports that it still reads the hello of some of them, because they may have a seat here or are
+// to be told the reason in words. Any goroutine may call it.
+func (a *Admission) Refusing() (code transport.Code, hear bool) {
+	code, hear = a.refusal()
+	if code == transport.CodeFull && a.spectators != nil {
+		return a.spectators.refusal()
+	}
+	return code, hear
+}
+
+// Reserve reserves seats and returns one ticket for each: for all seats, or none. Any goroutine
+// may call it.
+func (a *Admission) Reserve(res Reservation) ([]string, error) {
+	a = a.of(res.Spectator)
+	if why := a.refusing.Load(); why != nil {
+		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
+	}
+	return a.seats.Reserve(res, a.spec.Name, a.clock.Now())
+}
+
+// Lock stops or permits the admission of clients with neither a ticket nor a seat. Any goroutine
+// may call it and Locked.
+func (a *Admission) Lock(locked bool) {
+	a.seats.Lock(locked)
+	if a.spectators != nil {
+		a.spectators.Lock(locked)
+	}
+}
+
+// Count returns the numbers of players and spectators in the room or being admitted, and of
+// reserved seats.
+func (a *Admission) Count() (players, spectators, reserved int) {
+	players, spectators, reserved = a.seats.Count(a.clock.Now())
+	if a.spectators != nil {
+		_, watching, kept := a.spectators.Count()
+		spectators, reserved = spectators+watching, reserved+kept
+	}
+	return players, spectators, reserved
+}
+
+// vacate stops an empty room from giving seats, and reports whether no seat is taken or reserved.
+func (a *Admission) vacate(why *transport.Closed) bool {
+	if a.spectators != nil {
+		if _, _, reserved := a.spectators.Count(); reserved > 0 {
+			return false
+		}
+	}
+	return a.seats.Vacate(a.clock.Now(), why)
 }
 
 // maySend returns the error for a message that the client may not send in its role.
