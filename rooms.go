@@ -491,7 +491,7 @@ func (s *Server) admitMore() {
 	s.crew.Lock()
 	defer s.crew.Unlock()
 	if s.listener != nil {
-		s.listener.Door().SetMaxConns(s.maxClients() + spareConns)
+		s.listener.Admission().SetMaxConns(s.maxClients() + spareConns)
 	}
 }
 
@@ -505,7 +505,7 @@ func (s *Server) maxClients() (n int) {
 
 // refusing returns the code with which each new connection is refused, or 0 if that depends on the
 // room. It also reports whether some of these connections may still send a hello.
-func (s *Server) refusing() (code Code, hear bool) {
+func (s *Server) refusing() (code Code, resume bool) {
 	if _, opens := s.game.(Opener); opens || s.hall.Len() > 1 {
 		return 0, true
 	}

@@ -169,11 +169,11 @@ func (s *Server) openDefault() (err error) {
 // that are about to end.
 const spareConns = 32
 
-// minStrangers is the least limit of unadmitted connections.
-const minStrangers = 32
+// minUnadmitted is the least limit of unadmitted connections.
+const minUnadmitted = 32
 
-// maxStrangers returns the limit of unadmitted connections for a room of that many clients.
-func maxStrangers(clients int) int { return max(clients/4, minStrangers) }
+// maxUnadmitted returns the limit of unadmitted connections for a room of that many clients.
+func maxUnadmitted(clients int) int { return max(clients/4, minUnadmitted) }
 
 // Listen opens the ports. Run does it too; call Listen before to learn the addresses first. A port
 // in use is an error that names the address. Listen fails for a server that has ended.
@@ -205,7 +205,7 @@ func (s *Server) listen(conf *tls.Config) error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
 		Config: admission.Config{
 			Clock: s.clock.Now, Handler: admitter{s}, Stats: s.transport, Log: s.log, AdmitTimeout: s.cfg.AdmitTimeout,
-			MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
+			MaxConns: s.maxClients() + spareConns, MaxUnadmitted: maxUnadmitted(s.cfg.Room.MaxClients),
 			Refusing: s.refusing,
 		},
 		Protocols: []quicnet.Protocol{wtnet.Protocol(s.origins, s.transport)},
@@ -215,7 +215,7 @@ func (s *Server) listen(conf *tls.Config) error {
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)
 	}
-	if err := s.listenBeside(conf, l.Door()); err != nil {
+	if err := s.listenBeside(conf, l.Admission()); err != nil {
 		return errors.Join(err, l.Close(context.Background()))
 	}
 	s.crew.Lock()
@@ -227,7 +227,7 @@ func (s *Server) listen(conf *tls.Config) error {
 }
 
 // listenBeside opens the TCP ports, and all that must be ready before clients connect.
-func (s *Server) listenBeside(conf *tls.Config, door *admission.Door) (err error) {
+func (s *Server) listenBeside(conf *tls.Config, controller *admission.Controller) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeBeside())
@@ -239,7 +239,7 @@ func (s *Server) listenBeside(conf *tls.Config, door *admission.Door) (err error
 		}
 	}
 	if s.cfg.Web != "" {
-		if s.web, err = s.listenWeb(conf, door); err != nil {
+		if s.web, err = s.listenWeb(conf, controller); err != nil {
 			return err
 		}
 	}
@@ -397,7 +397,7 @@ func (s *Server) closeTraces() {
 func (s *Server) endAdmission(code Code, text string) {
 	s.draining.Store(true)
 	if s.listener != nil { // A server that is closed before Listen has none.
-		s.listener.Door().Refuse(code, text)
+		s.listener.Admission().Refuse(code, text)
 	}
 }
 

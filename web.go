@@ -23,14 +23,14 @@ import (
 type WebGame interface{ Web() fs.FS }
 
 // listenWeb opens the listener of pages, with the server's certificate if WebTLS is set.
-func (s *Server) listenWeb(conf *tls.Config, door *admission.Door) (*web.Server, error) {
+func (s *Server) listenWeb(conf *tls.Config, controller *admission.Controller) (*web.Server, error) {
 	if s.cfg.WebTLS {
 		conf = conf.Clone()
 		conf.MinVersion, conf.NextProtos = tls.VersionTLS13, nil
 	} else {
 		conf = nil
 	}
-	s.sockets = wsnet.New(wsnet.Config{Door: door, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle, Take: takeSocket, Through: s.simulatedStream()})
+	s.sockets = wsnet.New(wsnet.Config{Admission: controller, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle, Take: takeSocket, Through: s.simulatedStream()})
 	w, err := web.Listen(web.Config{
 		Listen:  s.cfg.Web,
 		TLS:     conf,
@@ -40,7 +40,7 @@ func (s *Server) listenWeb(conf *tls.Config, door *admission.Door) (*web.Server,
 		Proxies: s.proxies,
 		Facts:   s.webFacts,
 		Allow:   admission.NewLimiter(web.MaxConns).Allow,
-		Refused: refusedBy(door),
+		Refused: refusedBy(controller),
 		Origins: s.origins,
 		Socket:  s.sockets,
 		Counts:  &s.webCounts,
@@ -64,9 +64,9 @@ func takeSocket(r *http.Request) (conn net.Conn, leave func() bool) {
 }
 
 // refusedBy returns a function that reports to pages how the server would refuse them.
-func refusedBy(d *admission.Door) func(net.Addr) *web.Refusal {
+func refusedBy(controller *admission.Controller) func(net.Addr) *web.Refusal {
 	return func(from net.Addr) *web.Refusal {
-		if r := d.Verdict(from); r != nil {
+		if r := controller.Refusal(from); r != nil {
 			return &web.Refusal{Code: int(r.Code), Text: r.Text}
 		}
 		return nil

@@ -5,7 +5,7 @@ package docs
 // memory. The other packages with limits may be named in it.
 var limitRows = map[string][]string{
 	"": {
-		"unadmitted connections: from a proven address, before their admission | {defaultMaxClients / 4}: a quarter of the clients, {minStrangers} at least",
+		"unadmitted connections: from a proven address, before their admission | {defaultMaxClients / 4}: a quarter of the clients, {minUnadmitted} at least",
 		"how long `OnAdmit` may take | {defaultAdmitTimeout}",
 		"clients | {defaultMaxClients}",
 		"spectators | 0, at most {maxMaxClients}",
@@ -90,7 +90,7 @@ var limitRows = map[string][]string{
 		"half-open handshakes from addresses that may be forged | {maxHalfOpen}",
 		"… Retries | {retryRate}, at once {retryBurst}",
 		"a hello, from the handshake to its last byte | {defaultHelloTimeout}",
-		"connections of returning clients while the room is full or the server overloaded | {heardRate}, at once {heardBurst}",
+		"connections of returning clients while the room is full or the server overloaded | {resumeRate}, at once {resumeBurst}",
 		"… new ones of a site, and of all | {siteRate}, and {allRate}; at once {web.MaxConns}",
 	},
 	"internal/net/inproc": {

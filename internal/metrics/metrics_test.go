@@ -150,7 +150,7 @@ func newServer() (*fakeRoom, *fakeServer) {
 	s.traffic.Joined[transport.WebSocket].Store(19)
 	s.traffic.Refused.Store(5)
 	s.traffic.Retries.Store(6)
-	s.traffic.Strangers.Store(7)
+	s.traffic.Unadmitted.Store(7)
 	s.traffic.DatagramsOut.Store(2)
 	s.traffic.DatagramBytesIn.Store(60)
 	s.traffic.StreamBytesIn.Store(40)

@@ -51,8 +51,9 @@ func TestAJoinWithoutParamsLeavesThemAlone(t *testing.T) {
 	}
 }
 
-// TestADrainingServerTurnsAwayAtBothDoors: before the tables of its schema are read, and after.
-func TestADrainingServerTurnsAwayAtBothDoors(t *testing.T) {
+// TestADrainingServerRefusesBeforeAndAfterTheTables: before the tables of its schema are read, and
+// after.
+func TestADrainingServerRefusesBeforeAndAfterTheTables(t *testing.T) {
 	closing := func(err error) bool {
 		var refused *transport.Refusal
 		return errors.As(err, &refused) && refused.Code == netloop.CodeClosing

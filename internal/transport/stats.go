@@ -109,8 +109,8 @@ type Stats struct {
 	Refused            atomic.Uint64
 	// Retries counts connections that were asked to prove their address.
 	Retries atomic.Uint64
-	// Strangers is the number of unadmitted connections.
-	Strangers atomic.Int64
+	// Unadmitted is the number of unadmitted connections.
+	Unadmitted atomic.Int64
 	// FlushLag observes the time from a flush until the link has accepted its last datagram. Set it
 	// before the first session starts.
 	FlushLag func(time.Duration)

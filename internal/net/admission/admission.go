@@ -14,8 +14,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Visitor is a connection with a complete cryptographic handshake.
-type Visitor interface {
+// Incoming is a connection with a complete cryptographic handshake.
+type Incoming interface {
 	// Carrier is the connection's transport.
 	Carrier() transport.Carrier
 	// Open returns the connection as soon as a hello can be read from it. Once ctx has ended it
@@ -29,227 +29,227 @@ type Visitor interface {
 	Close(code transport.Code, text string)
 }
 
-// Timed is a Visitor whose socket measures how long datagrams wait in it.
+// Timed is an Incoming whose socket measures how long datagrams wait in it.
 type Timed interface {
 	Follow(net.Addr) driver.Arrivals
 }
 
-// Door admits connections of every transport.
-type Door struct {
-	cfg       Config
-	serving   sync.WaitGroup // Add: with mu held and refuse nil, or by a counted goroutine
-	strangers *strangers
-	heard     *rate.Limiter // connections tried while the server admits no client
-	chunks    driver.Chunks
+// Controller admits connections of every transport.
+type Controller struct {
+	cfg      Config
+	serving  sync.WaitGroup // Add: with mu held and refuse nil, or by a counted goroutine
+	attempts *attempts
+	resumes  *rate.Limiter // connections tried while the server admits no client
+	chunks   driver.Chunks
 
 	mu       sync.Mutex
-	visitors map[Visitor]*transport.Link // nil: not admitted yet
-	admitted int                         // number of admitted visitors
-	maxConns int                         // limit of admitted
-	refuse   *transport.Refusal          // nil: new connections are accepted
-	told     panicguard.Throttle[string] // limits repeated log messages
+	conns    map[Incoming]*transport.Link // nil: not admitted yet
+	admitted int                          // number of admitted connections
+	maxConns int                          // limit of admitted
+	refuse   *transport.Refusal           // nil: new connections are accepted
+	logged   panicguard.Throttle[string]  // limits repeated log messages
 }
 
-// New returns a Door with the defaults of cfg filled in.
-func New(cfg Config) *Door {
+// New returns a Controller with the defaults of cfg filled in.
+func New(cfg Config) *Controller {
 	cfg = cfg.complete()
-	d := &Door{
-		cfg: cfg, visitors: make(map[Visitor]*transport.Link), heard: rate.NewLimiter(heardRate, heardBurst),
-		maxConns:  cfg.MaxConns,
-		strangers: newStrangers(cfg.MaxStrangers, max(cfg.MaxConns, minBurst), cfg.Stats),
+	c := &Controller{
+		cfg: cfg, conns: make(map[Incoming]*transport.Link), resumes: rate.NewLimiter(resumeRate, resumeBurst),
+		maxConns: cfg.MaxConns,
+		attempts: newAttempts(cfg.MaxUnadmitted, max(cfg.MaxConns, minBurst), cfg.Stats),
 	}
-	d.strangers.dismiss = d.dismiss
-	return d
+	c.attempts.dismiss = c.dismiss
+	return c
 }
 
 // AskForProof reports whether a peer must prove its address after its first packet. Every peer must
 // while the server admits no client: then only proven addresses use the rate at which some
 // connections are tried all the same.
-func (d *Door) AskForProof(addr net.Addr) bool {
-	code, hear := d.cfg.Refusing()
-	return d.strangers.askForProof(addr, code != 0 && hear)
+func (c *Controller) MustProveAddress(addr net.Addr) bool {
+	code, resume := c.cfg.Refusing()
+	return c.attempts.mustProveAddress(addr, code != 0 && resume)
 }
 
-// Place is a connection's place among the unadmitted connections, held from its first packet on.
-type Place struct {
-	door *Door
-	*stranger
+// Slot is a connection's slot among the unadmitted connections, from its first packet on.
+type Slot struct {
+	c *Controller
+	*attempt
 }
 
-// Begin returns a place for a new connection, or nil before the connection has used any resources.
-// A proven address cannot be forged. The caller calls Enter or Abandon.
-func (d *Door) Begin(addr net.Addr, proven bool) *Place {
-	if d.refusing(proven) {
+// Reserve returns a slot for a new connection, or nil before the connection has used any resources.
+// A proven address cannot be forged. The caller calls Serve or Release.
+func (c *Controller) Reserve(addr net.Addr, proven bool) *Slot {
+	if c.refuses(proven) {
 		return nil
 	}
-	st := d.strangers.begin(addr, proven)
-	if st == nil {
+	a := c.attempts.reserve(addr, proven)
+	if a == nil {
 		return nil
 	}
-	return &Place{d, st}
+	return &Slot{c, a}
 }
 
-// Abandon returns the place of a connection that ends before it is admitted. It may be called more
-// than once, and after Enter.
-func (p *Place) Abandon() { p.door.strangers.abandon(p.stranger) }
+// Release returns the slot of a connection that ends before it is admitted. It may be called more
+// than once, and after Serve.
+func (p *Slot) Release() { p.c.attempts.release(p.attempt) }
 
-// refusing reports whether a connection is refused because the server admits no client now.
-func (d *Door) refusing(proven bool) bool {
-	code, hear := d.cfg.Refusing()
+// refuses reports whether a connection is refused because the server admits no client now.
+func (c *Controller) refuses(proven bool) bool {
+	code, resume := c.cfg.Refusing()
 	switch {
-	case code == 0, hear && proven && d.heard.Allow():
+	case code == 0, resume && proven && c.resumes.Allow():
 		return false
-	case hear && !proven:
-		d.cfg.Stats.Drop(transport.DropUnproven, 1)
+	case resume && !proven:
+		c.cfg.Stats.Drop(transport.DropUnproven, 1)
 	case code == transport.CodeFull:
-		d.cfg.Stats.Drop(transport.DropFull, 1)
+		c.cfg.Stats.Drop(transport.DropFull, 1)
 	default:
-		d.cfg.Stats.Drop(transport.DropOverload, 1)
+		c.cfg.Stats.Drop(transport.DropOverload, 1)
 	}
 	return true
 }
 
-// Verdict returns the refusal that a connection from this address would get now, or nil. It takes
-// no place and counts no refusal: the web server calls it for pages, because browsers do not show
+// Refusal returns the refusal that a connection from this address would get now, or nil. It takes
+// no slot and counts no refusal: the web server calls it for pages, because browsers do not show
 // why a connection failed.
-func (d *Door) Verdict(addr net.Addr) *transport.Refusal {
-	d.mu.Lock()
-	refuse := d.refuse
-	d.mu.Unlock()
+func (c *Controller) Refusal(addr net.Addr) *transport.Refusal {
+	c.mu.Lock()
+	refuse := c.refuse
+	c.mu.Unlock()
 	if refuse != nil {
 		return refuse
 	}
-	switch code, _ := d.cfg.Refusing(); {
+	switch code, _ := c.cfg.Refusing(); {
 	case code == transport.CodeFull:
 		return &transport.Refusal{Code: code, Text: "the server is full"}
 	case code != 0:
 		return &transport.Refusal{Code: code, Text: "the server is overloaded: try again later"}
-	case d.strangers.crowded(addr):
+	case c.attempts.refuses(addr):
 		return errBusy
 	}
 	return nil
 }
 
-// Enter serves a connection on a goroutine of its own, or closes it with a code and a text.
-func (p *Place) Enter(v Visitor) {
-	d := p.door
-	d.cfg.Stats.Handshakes[v.Carrier()].Add(1)
-	if r := d.enter(v, p.stranger); r != nil {
-		d.strangers.leave(p.stranger)
-		d.cfg.Stats.Refused.Add(1)
-		v.Close(r.Code, r.Text)
+// Serve serves a connection on a goroutine of its own, or closes it with a code and a text.
+func (p *Slot) Serve(in Incoming) {
+	c := p.c
+	c.cfg.Stats.Handshakes[in.Carrier()].Add(1)
+	if r := c.start(in, p.attempt); r != nil {
+		c.attempts.remove(p.attempt)
+		c.cfg.Stats.Refused.Add(1)
+		in.Close(r.Code, r.Text)
 	}
 }
 
-// enter starts to serve a connection, or returns the refusal.
-func (d *Door) enter(v Visitor, st *stranger) *transport.Refusal {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// start starts to serve a connection, or returns the refusal.
+func (c *Controller) start(in Incoming, a *attempt) *transport.Refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case d.refuse != nil:
-		return d.refuse
-	case d.admitted >= d.maxConns:
-		d.cfg.Stats.Drop(transport.DropFull, 1)
+	case c.refuse != nil:
+		return c.refuse
+	case c.admitted >= c.maxConns:
+		c.cfg.Stats.Drop(transport.DropFull, 1)
 		return &transport.Refusal{Code: transport.CodeFull, Text: "the server has too many connections"}
-	case !d.strangers.met(st, v):
+	case !c.attempts.complete(a, in):
 		return errBusy
 	}
-	d.visitors[v] = nil
-	d.serving.Go(func() { d.serve(v, st) })
+	c.conns[in] = nil
+	c.serving.Go(func() { c.serve(in, a) })
 	return nil
 }
 
-// errBusy refuses an unadmitted connection that finds no place or has lost its place.
+// errBusy refuses an unadmitted connection that finds no slot or has lost its slot.
 var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many want to come in: try again"}
 
-// dismiss closes an unadmitted connection to free its place. serving counts it until then.
-func (d *Door) dismiss(v Visitor) {
-	d.cfg.Stats.Refused.Add(1)
-	d.serving.Go(func() { v.Close(errBusy.Code, errBusy.Text) })
+// dismiss closes an unadmitted connection to free its slot. serving counts it until then.
+func (c *Controller) dismiss(in Incoming) {
+	c.cfg.Stats.Refused.Add(1)
+	c.serving.Go(func() { in.Close(errBusy.Code, errBusy.Text) })
 }
 
-// entered records that a connection has become a session.
-func (d *Door) entered(v Visitor, link *transport.Link) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.admitted++
-	d.visitors[v] = link
+// addSession records that a connection has become a session.
+func (c *Controller) addSession(in Incoming, link *transport.Link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.admitted++
+	c.conns[in] = link
 }
 
-func (d *Door) left(v Visitor) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.visitors[v] != nil {
-		d.admitted--
+func (c *Controller) remove(in Incoming) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conns[in] != nil {
+		c.admitted--
 	}
-	delete(d.visitors, v)
+	delete(c.conns, in)
 }
 
 // SetMaxConns replaces Config.MaxConns. Admitted connections are kept.
-func (d *Door) SetMaxConns(n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.maxConns = n
+func (c *Controller) SetMaxConns(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maxConns = n
 }
 
 // Refuse refuses each new connection with code and text. Admitted connections are kept.
-func (d *Door) Refuse(code transport.Code, text string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.refuse = &transport.Refusal{Code: code, Text: text}
+func (c *Controller) Refuse(code transport.Code, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuse = &transport.Refusal{Code: code, Text: text}
 }
 
 // Close ends every session with the reason given to Refuse, or CodeClosing, and returns when every
-// goroutine of the Door has ended. Sessions have until the end of ctx, and at most driver.Linger,
-// to write their remaining data. Close waits no longer than driver.CloseGrace after the end of ctx
-// for an admission that ignores its context, and logs an error then. Later connections are refused.
-// It is called once.
-func (d *Door) Close(ctx context.Context) {
-	d.mu.Lock()
-	if d.refuse == nil {
-		d.refuse = &transport.Refusal{Code: transport.CodeClosing}
+// goroutine of the Controller has ended. Sessions have until the end of ctx, and at most
+// driver.Linger, to write their remaining data. Close waits no longer than driver.CloseGrace after
+// the end of ctx for an admission that ignores its context, and logs an error then. Later
+// connections are refused. It is called once.
+func (c *Controller) Close(ctx context.Context) {
+	c.mu.Lock()
+	if c.refuse == nil {
+		c.refuse = &transport.Refusal{Code: transport.CodeClosing}
 	}
-	why := *d.refuse
-	var strangers []Visitor
-	for v, link := range d.visitors {
+	why := *c.refuse
+	var strangers []Incoming
+	for in, link := range c.conns {
 		if link != nil {
 			link.Shutdown(why.Code, why.Text)
 		} else {
-			strangers = append(strangers, v)
+			strangers = append(strangers, in)
 		}
 	}
-	d.mu.Unlock()
-	for _, v := range strangers {
-		v.Close(why.Code, why.Text)
+	c.mu.Unlock()
+	for _, in := range strangers {
+		in.Close(why.Code, why.Text)
 	}
-	stop := context.AfterFunc(ctx, func() { d.closeAll(why) })
-	if !driver.WaitUntil(ctx, d.serving.Wait) { // New connections are still answered.
-		d.cfg.Log.Error("an admission does not return: the server ends without it")
+	stop := context.AfterFunc(ctx, func() { c.closeAll(why) })
+	if !driver.WaitUntil(ctx, c.serving.Wait) { // New connections are still answered.
+		c.cfg.Log.Error("an admission does not return: the server ends without it")
 	}
 	stop()
 }
 
 // closeAll closes the remaining connections without waiting for their goroutines.
-func (d *Door) closeAll(why transport.Refusal) {
-	d.mu.Lock()
-	visitors := slices.Collect(maps.Keys(d.visitors))
-	d.mu.Unlock()
-	for _, v := range visitors {
-		v.Close(why.Code, why.Text)
+func (c *Controller) closeAll(why transport.Refusal) {
+	c.mu.Lock()
+	visitors := slices.Collect(maps.Keys(c.conns))
+	c.mu.Unlock()
+	for _, in := range visitors {
+		in.Close(why.Code, why.Text)
 	}
 }
 
 // Failed logs an error of a connection attempt: each kind once in ten seconds, with the number of
 // messages left out before, so that a client that reconnects in a loop cannot fill the log.
-func (d *Door) Failed(what string, attrs ...any) {
-	d.mu.Lock()
-	kept, news := d.told.News(what, d.cfg.Clock())
-	d.mu.Unlock()
+func (c *Controller) Failed(what string, attrs ...any) {
+	c.mu.Lock()
+	kept, news := c.logged.News(what, c.cfg.Clock())
+	c.mu.Unlock()
 	if news {
-		d.cfg.Log.Error(what, append(attrs, "unlogged_before", kept)...)
+		c.cfg.Log.Error(what, append(attrs, "unlogged_before", kept)...)
 	}
 }
 
-// Strangers returns the number of half-open handshakes with unproven addresses, and the number of
+// Unadmitted returns the number of half-open handshakes with unproven addresses, and the number of
 // connected but unadmitted connections.
-func (d *Door) Strangers() (halfOpen, connected int) { return d.strangers.count() }
+func (c *Controller) Unadmitted() (halfOpen, connected int) { return c.attempts.count() }

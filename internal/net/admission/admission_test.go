@@ -48,90 +48,90 @@ func (c *caller) told() transport.Code {
 	return r.Code
 }
 
-// A verdict is the refusal that a new connection would get, and takes no place.
-func TestAVerdictIsWhatWhoComesIsTold(t *testing.T) {
+// A verdict is the refusal that a new connection would get, and takes no slot.
+func TestRefusalIsThatOfANewConnection(t *testing.T) {
 	var code transport.Code
 	stats := new(transport.Stats)
 	d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return code, true }})
 	want := func(what string, want transport.Code) {
 		t.Helper()
 		for range 2 {
-			if r := d.Verdict(from(1)); (r == nil) != (want == 0) || r != nil && (r.Code != want || r.Text == "") {
+			if r := d.Refusal(from(1)); (r == nil) != (want == 0) || r != nil && (r.Code != want || r.Text == "") {
 				t.Errorf("%s: %v, want code %v", what, r, want)
 			}
 		}
 	}
-	want("an open door", 0)
+	want("an open server", 0)
 	for _, code = range []transport.Code{transport.CodeFull, transport.CodeBusy} {
 		want("a server that lets in nobody", code)
 	}
 	code = 0
 	for range maxPerSite {
-		if d.Begin(from(1), true) == nil {
+		if d.Reserve(from(1), true) == nil {
 			t.Fatal("a site has no place")
 		}
 	}
 	want("a site with as many strangers as it may have", transport.CodeBusy)
-	if d.Verdict(from(2)) != nil {
+	if d.Refusal(from(2)) != nil {
 		t.Error("another site pays for it")
 	}
 	d.Refuse(transport.CodeClosing, "bye")
-	want("a door that is closing", transport.CodeClosing)
+	want("a closing server", transport.CodeClosing)
 	if n := stats.Dropped(transport.DropFull) + stats.Dropped(transport.DropOverload); n != 0 {
 		t.Error(n, "refusals are counted, of nobody who came")
 	}
 }
 
-// While no client is admitted, heardBurst connections are tried all the same, and no more.
-func TestSomeAreHeardWhileNobodyCanComeIn(t *testing.T) {
+// While no client is admitted, resumeBurst connections are tried all the same, and no more.
+func TestSomeConnectionsAreTriedWhileTheServerIsFull(t *testing.T) {
 	for _, c := range []struct {
 		code transport.Code
 		hear bool
 		want int
 		drop transport.Drop
 	}{
-		{transport.CodeFull, true, heardBurst, transport.DropFull},
+		{transport.CodeFull, true, resumeBurst, transport.DropFull},
 		{transport.CodeFull, false, 0, transport.DropFull},
 		{transport.CodeBusy, false, 0, transport.DropOverload},
-		{0, false, 3 * heardBurst, transport.DropFull},
+		{0, false, 3 * resumeBurst, transport.DropFull},
 	} {
 		stats := new(transport.Stats)
 		d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return c.code, c.hear }})
-		d.heard.SetLimit(0)
+		d.resumes.SetLimit(0)
 		heard := 0
-		for n := range 3 * heardBurst {
-			if p := d.Begin(from(n), true); p != nil {
+		for n := range 3 * resumeBurst {
+			if p := d.Reserve(from(n), true); p != nil {
 				heard++
-				p.Abandon()
-				p.Abandon()
+				p.Release()
+				p.Release()
 			}
 		}
-		if heard != c.want || stats.Dropped(c.drop) != uint64(3*heardBurst-c.want) || stats.Strangers.Load() != 0 {
+		if heard != c.want || stats.Dropped(c.drop) != uint64(3*resumeBurst-c.want) || stats.Unadmitted.Load() != 0 {
 			t.Errorf("%v, %v: %d were heard, want %d; %d refusals are counted", c.code, c.hear, heard, c.want, stats.Dropped(c.drop))
 		}
 	}
 }
 
-// A connection without a hello when the Door closes is refused, and so is a later one. Each is
-// counted for its transport.
-func TestWhoIsAtTheDoorWhenItCloses(t *testing.T) {
+// A connection without a hello when the Controller closes is refused, and so is a later one. Each
+// is counted for its transport.
+func TestCloseEndsUnadmittedConnections(t *testing.T) {
 	stats := new(transport.Stats)
 	d := New(Config{Stats: stats})
 	early, late := call(1), call(2)
-	d.Begin(early.addr, true).Enter(early)
-	if _, n := d.Strangers(); n != 1 {
+	d.Reserve(early.addr, true).Serve(early)
+	if _, n := d.Unadmitted(); n != 1 {
 		t.Fatal(n, "strangers are connected")
 	}
 	d.Refuse(transport.CodeKicked, "for good")
 	d.Close(context.Background())
-	d.Begin(late.addr, true).Enter(late)
+	d.Reserve(late.addr, true).Serve(late)
 	if a, b := early.told(), late.told(); a != transport.CodeKicked || b != transport.CodeKicked {
 		t.Errorf("they were told %v and %v", a, b)
 	}
 	if n := stats.Handshakes[transport.WebSocket].Load(); n != 2 || stats.Refused.Load() != 1 || stats.Joined[transport.WebSocket].Load() != 0 {
 		t.Errorf("%d handshakes, %d refusals are counted", n, stats.Refused.Load())
 	}
-	if n := stats.Strangers.Load(); n != 0 {
+	if n := stats.Unadmitted.Load(); n != 0 {
 		t.Error(n, "strangers are left")
 	}
 }
@@ -152,30 +152,31 @@ func TestASiteIsThatOfItsAddress(t *testing.T) {
 func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
 	stats := new(transport.Stats)
 	d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return transport.CodeBusy, true }})
-	d.heard.SetLimit(0)
-	for n := range 10 * heardBurst {
-		if d.Begin(from(n), false) != nil {
+	d.resumes.SetLimit(0)
+	for n := range 10 * resumeBurst {
+		if d.Reserve(from(n), false) != nil {
 			t.Fatal("an address that may be forged has a place")
 		}
 	}
-	if n := stats.Dropped(transport.DropUnproven); n != 10*heardBurst {
+	if n := stats.Dropped(transport.DropUnproven); n != 10*resumeBurst {
 		t.Errorf("%d are counted as unproven", n)
 	}
-	if !d.AskForProof(from(1)) {
+	if !d.MustProveAddress(from(1)) {
 		t.Error("nobody has to prove its address")
 	}
-	for n := range heardBurst {
-		if d.Begin(from(n), true) == nil {
+	for n := range resumeBurst {
+		if d.Reserve(from(n), true) == nil {
 			t.Fatalf("the proven address %d is not heard", n)
 		}
 	}
-	if d.Begin(from(99), true) != nil {
+	if d.Reserve(from(99), true) != nil {
 		t.Error("more are heard than the rate allows")
 	}
 }
 
-// A Door closes even if an admission ignores its context: it does not wait for that admission.
-func TestADoorClosesBesideAnAdmissionThatHangs(t *testing.T) {
+// A Controller closes even if an admission ignores its context: it does not wait for that
+// admission.
+func TestCloseDoesNotWaitForAHangingAdmission(t *testing.T) {
 	open(t, "hangs", func(t *testing.T, h *house) {
 		held := make(chan struct{})
 		h.admits = func(context.Context, *netloopv1.Hello) error { <-held; return nil }

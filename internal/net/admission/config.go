@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Config configures a Door.
+// Config configures a Controller.
 type Config struct {
 	Clock   func() time.Duration // monotonic, timestamps arrivals; nil: time since New
 	Handler transport.Handler
@@ -19,26 +19,26 @@ type Config struct {
 	AdmitTimeout time.Duration // 0: 10 s for Handler.Admit
 	// MaxConns bounds the admitted connections; further ones are refused with CODE_FULL. 0: 4096.
 	MaxConns int
-	// MaxStrangers bounds the unadmitted connections, which are not counted in MaxConns. 0: 1024.
-	MaxStrangers int
+	// MaxUnadmitted bounds the unadmitted connections, which are not counted in MaxConns. 0: 1024.
+	MaxUnadmitted int
 	// Refusing returns the code with which every client is refused now, CODE_FULL or another code
-	// for overload, and 0 if clients are admitted. With hear, some connections are tried all the
+	// for overload, and 0 if clients are admitted. With resume, some connections are tried all the
 	// same, at a limited rate. It is called for each new connection on a goroutine that reads the
 	// network, so it must not block. nil: always 0.
-	Refusing func() (code transport.Code, hear bool)
+	Refusing func() (code transport.Code, resume bool)
 }
 
 const (
 	// defaultHelloTimeout bounds the time from the end of the cryptographic handshake to the last
-	// byte of the hello, so that a slow client holds its place only briefly.
+	// byte of the hello, so that a slow client holds its slot only briefly.
 	defaultHelloTimeout = 5 * time.Second
 	// defaultAdmitTimeout bounds Handler.Admit, which may ask a remote service.
 	defaultAdmitTimeout = 10 * time.Second
 
 	// defaultMaxConns bounds the admitted connections, at about 100 KB each, and
-	// defaultMaxStrangers the unadmitted ones.
-	defaultMaxConns     = 4096
-	defaultMaxStrangers = defaultMaxConns / 4
+	// defaultMaxUnadmitted the unadmitted ones.
+	defaultMaxConns      = 4096
+	defaultMaxUnadmitted = defaultMaxConns / 4
 	// maxHalfOpen bounds the half-open handshakes with addresses that may be forged. Ordinary
 	// players do not reach it. Above it a peer must prove its address with a Retry, which delays
 	// the client by one round trip and is cheap for the server.
@@ -50,19 +50,19 @@ const (
 	retryBurst = 50
 	// maxPerSite bounds the unadmitted connections of one household or machine.
 	maxPerSite = 8
-	// dismissAfter is the shortest time that an unadmitted connection keeps its place, unless its
+	// dismissAfter is the shortest time that an unadmitted connection keeps its slot, unless its
 	// site has many. It is longer than a handshake over a bad link.
 	dismissAfter = time.Second
 	// siteRate and allRate are the sustained handshakes per second of one household or machine, and
 	// of all sites. Each takes less than a millisecond of a core. Bursts may be as large as the
-	// number of places on the server, and at least minBurst.
+	// number of slots on the server, and at least minBurst.
 	siteRate = 50
 	allRate  = 200
 	minBurst = 64
-	// heardRate and heardBurst limit the connections per second that are tried while the server
+	// resumeRate and resumeBurst limit the connections per second that are tried while the server
 	// admits no client: players may resume their seat, and the others get a refusal in words.
-	heardRate  = 10
-	heardBurst = 20
+	resumeRate  = 10
+	resumeBurst = 20
 )
 
 // complete fills in the defaults.
@@ -85,8 +85,8 @@ func (c Config) complete() Config {
 	if c.MaxConns <= 0 {
 		c.MaxConns = defaultMaxConns
 	}
-	if c.MaxStrangers <= 0 {
-		c.MaxStrangers = defaultMaxStrangers
+	if c.MaxUnadmitted <= 0 {
+		c.MaxUnadmitted = defaultMaxUnadmitted
 	}
 	return c
 }

@@ -3,11 +3,11 @@
 //
 // # The steps of a connection
 //
-//	Door.AskForProof  first packet, over UDP: prove the address first, or
-//	Door.Begin        take a place among the unadmitted, or refuse before any work is done
-//	Place.Enter       cryptographic handshake complete: one goroutine serves it from here
+//	MustProveAddress   first packet, over UDP: prove the address first, or
+//	Reserve            take a slot among the unadmitted, or refuse before any work is done
+//	Slot.Serve         cryptographic handshake complete: one goroutine serves it from here
 //	                    after Refuse, or above a limit: closed with a code, at once
-//	 1. Visitor.Open    a stream to read from
+//	 1. Incoming.Open    a stream to read from
 //	 2.                 one Hello frame, both within a deadline
 //	 3. Handler.Admit   may block until its own deadline
 //	 4.                 Welcome, Admission.Joined

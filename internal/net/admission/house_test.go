@@ -17,7 +17,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// guest is a visitor over a wire.
+// guest is an incoming over a wire.
 type guest struct {
 	*nettest.Wire
 	opens func(context.Context) error // nil: at once
@@ -55,9 +55,9 @@ func (g *guest) said(t *testing.T) (frame *netloopv1.Frame, closed transport.Cod
 	return frame, closed
 }
 
-// house is a Door and its handler.
+// house is a Controller and its handler.
 type house struct {
-	*Door
+	*Controller
 	*nettest.Owner
 	stats  *transport.Stats
 	log    bytes.Buffer
@@ -65,8 +65,8 @@ type house struct {
 	admits func(context.Context, *netloopv1.Hello) error // nil: all are admitted
 	knows  func() any                                    // Admission.Who
 	says   *netloopv1.Welcome
-	clock  func() time.Duration // of sessions; nil: the Door's
-	counts *transport.Stats     // of sessions; nil: the Door's
+	clock  func() time.Duration // of sessions; nil: the Controller's
+	counts *transport.Stats     // of sessions; nil: the Controller's
 	asked  context.Context      // of the last admission
 	last   atomic.Uint64
 }
@@ -96,20 +96,20 @@ func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*t
 	return a, nil
 }
 
-// open runs a test with a house in virtual time, and closes the Door after it.
+// open runs a test with a house in virtual time, and closes the Controller after it.
 func open(t *testing.T, name string, test func(t *testing.T, h *house)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := &house{stats: new(transport.Stats)}
 			h.Owner = nettest.NewOwner(h.stats)
-			h.Door = New(Config{Handler: h, Stats: h.stats, Log: slog.New(slog.NewTextHandler(&h.log, nil))})
+			h.Controller = New(Config{Handler: h, Stats: h.stats, Log: slog.New(slog.NewTextHandler(&h.log, nil))})
 			test(t, h)
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
 			h.Close(ctx)
 			synctest.Wait()
-			if n := h.stats.Strangers.Load(); n != 0 || len(h.visitors) != 0 {
-				t.Errorf("%d strangers and %d visitors are left", n, len(h.visitors))
+			if n := h.stats.Unadmitted.Load(); n != 0 || len(h.conns) != 0 {
+				t.Errorf("%d strangers and %d visitors are left", n, len(h.conns))
 			}
 		})
 	})
@@ -126,7 +126,7 @@ func (h *house) enters(g *guest, says ...[]byte) {
 	for _, b := range says {
 		g.Stream <- b
 	}
-	h.Begin(g.RemoteAddr(), true).Enter(g)
+	h.Reserve(g.RemoteAddr(), true).Serve(g)
 	synctest.Wait()
 }
 

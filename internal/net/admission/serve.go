@@ -14,83 +14,83 @@ import (
 )
 
 // serve runs one connection from its handshake to its end.
-func (d *Door) serve(v Visitor, st *stranger) {
-	defer d.left(v)
-	defer d.strangers.leave(st)
-	peer := v.RemoteAddr()
-	conn, adm, err := d.handshake(v, st, peer.String())
+func (c *Controller) serve(in Incoming, a *attempt) {
+	defer c.remove(in)
+	defer c.attempts.remove(a)
+	peer := in.RemoteAddr()
+	conn, adm, err := c.handshake(in, a, peer.String())
 	if err != nil {
-		d.decline(v, conn, err)
+		c.sendRefusal(in, conn, err)
 		return
 	}
-	d.strangers.leave(st)
-	d.cfg.Stats.Joined[v.Carrier()].Add(1)
+	c.attempts.remove(a)
+	c.cfg.Stats.Joined[in.Carrier()].Add(1)
 	if adm.Session.Clock == nil {
-		adm.Session.Clock = d.cfg.Clock
+		adm.Session.Clock = c.cfg.Clock
 	}
 	if adm.Session.Stats == nil {
-		adm.Session.Stats = d.cfg.Stats
+		adm.Session.Stats = c.cfg.Stats
 	}
 	session, link := transport.NewSession(adm.Session)
-	d.letMove(v, st, link, adm.Who)
+	c.allowMoves(in, a, link, adm.Who)
 	if err := link.Welcome(adm.Welcome); err != nil {
-		d.Failed("the welcome could not be encoded", "error", err)
+		c.Failed("the welcome could not be encoded", "error", err)
 	}
 	adm.Joined(session) // Always called: each admitted client ends with a Gone.
-	d.entered(v, link)
-	run := driver.Config{Conn: conn, Link: link, Clock: adm.Session.Clock, Chunks: &d.chunks, Peer: peer}
-	if timed, ok := v.(Timed); ok {
+	c.addSession(in, link)
+	run := driver.Config{Conn: conn, Link: link, Clock: adm.Session.Clock, Chunks: &c.chunks, Peer: peer}
+	if timed, ok := in.(Timed); ok {
 		run.Follow = timed.Follow
 	}
 	link.End(driver.Run(run))
 }
 
-// letMove lets a client move to another room over the same connection.
-func (d *Door) letMove(v Visitor, st *stranger, link *transport.Link, who any) {
+// allowMoves lets a client move to another room over the same connection.
+func (c *Controller) allowMoves(in Incoming, a *attempt, link *transport.Link, who any) {
 	link.LetMove(transport.Moves{
 		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
-			ctx := v.Context()
+			ctx := in.Context()
 			if known {
 				ctx = transport.WithWho(ctx, who)
 			}
-			adm, err := d.admit(ctx, st, hello, v.RemoteAddr().String())
+			adm, err := c.admit(ctx, a, hello, in.RemoteAddr().String())
 			if err != nil {
-				d.cfg.Stats.Refused.Add(1)
+				c.cfg.Stats.Refused.Add(1)
 				if _, said := transport.Declined(err); !said {
-					d.Failed("admission failed", "remote", v.RemoteAddr().String(), "error", err)
+					c.Failed("admission failed", "remote", in.RemoteAddr().String(), "error", err)
 				}
 				return nil, err
 			}
 			who = adm.Who
 			return adm, nil
 		},
-		Later: func(fn func()) { time.AfterFunc(d.cfg.HelloTimeout, fn) },
+		Later: func(fn func()) { time.AfterFunc(c.cfg.HelloTimeout, fn) },
 	})
 }
 
 // errLeft is the error of a client that closed the connection because it cannot use the server's
 // tables. The client reports the reason to its own user.
-var errLeft = errors.New("door: the client cannot play by the server's schema")
+var errLeft = errors.New("admission: the client cannot play by the server's schema")
 
 // handshake waits for the stream, reads the hello, sends the server's schema to a client with
 // another one, and asks the handler.
-func (d *Door) handshake(v Visitor, st *stranger, remote string) (driver.Conn, *transport.Admission, error) {
-	ctx, cancel := context.WithTimeout(v.Context(), d.cfg.HelloTimeout)
+func (c *Controller) handshake(in Incoming, a *attempt, remote string) (driver.Conn, *transport.Admission, error) {
+	ctx, cancel := context.WithTimeout(in.Context(), c.cfg.HelloTimeout)
 	defer cancel()
-	conn, err := v.Open(ctx)
+	conn, err := in.Open(ctx)
 	if err != nil {
-		return nil, nil, d.noHello(st, err)
+		return nil, nil, c.noHello(a, err)
 	}
 	deadline, _ := ctx.Deadline()
 	setDeadline(conn, deadline)
-	r := transport.Reception{Handler: d.cfg.Handler, Stats: d.cfg.Stats}
+	r := transport.Reception{Handler: c.cfg.Handler, Stats: c.cfg.Stats}
 	for {
 		frame, err := transport.ReadFrame(conn, transport.MaxHandshake)
 		switch {
 		case err != nil && r.Waits() && !errors.Is(err, os.ErrDeadlineExceeded) && driver.Ended(conn) && conn.Closed().Remote:
 			return conn, nil, errLeft
 		case err != nil:
-			return conn, nil, d.noHello(st, err)
+			return conn, nil, c.noHello(a, err)
 		}
 		answer, hello, err := r.Take(frame)
 		if err != nil {
@@ -98,11 +98,11 @@ func (d *Door) handshake(v Visitor, st *stranger, remote string) (driver.Conn, *
 		}
 		if hello != nil {
 			setDeadline(conn, time.Time{})
-			adm, err := d.admit(v.Context(), st, hello, remote)
+			adm, err := c.admit(in.Context(), a, hello, remote)
 			return conn, adm, err
 		}
 		if _, err := conn.Write(answer); err != nil {
-			return conn, nil, d.noHello(st, err)
+			return conn, nil, c.noHello(a, err)
 		}
 	}
 }
@@ -114,56 +114,56 @@ func setDeadline(conn driver.Conn, at time.Time) {
 }
 
 // noHello returns the refusal for a hello that did not arrive.
-func (d *Door) noHello(st *stranger, err error) error {
+func (c *Controller) noHello(a *attempt, err error) error {
 	var r *transport.Refusal
 	switch {
 	case errors.As(err, &r):
 		return err
-	case d.strangers.dismisses(st): // Counted already.
+	case c.attempts.isDismissed(a): // Counted already.
 		return errBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		d.cfg.Stats.Drop(transport.DropHelloTimeout, 1)
-		return &transport.Refusal{Code: transport.CodeTimeout, Text: fmt.Sprintf("no hello within %v", d.cfg.HelloTimeout)}
+		c.cfg.Stats.Drop(transport.DropHelloTimeout, 1)
+		return &transport.Refusal{Code: transport.CodeTimeout, Text: fmt.Sprintf("no hello within %v", c.cfg.HelloTimeout)}
 	case errors.Is(err, transport.ErrFrameTooLarge):
-		d.cfg.Stats.Drop(transport.DropHello, 1)
+		c.cfg.Stats.Drop(transport.DropHello, 1)
 		return &transport.Refusal{Code: transport.CodeProtocol, Text: fmt.Sprintf("a hello has at most %d bytes", transport.MaxHandshake)}
 	}
-	d.cfg.Stats.Drop(transport.DropHello, 1)
+	c.cfg.Stats.Drop(transport.DropHello, 1)
 	return &transport.Refusal{Code: transport.CodeProtocol, Text: "no hello"}
 }
 
 // admit asks the handler. A panic in it is returned as an error.
-func (d *Door) admit(ctx context.Context, st *stranger, hello *netloopv1.Hello, remote string) (adm *transport.Admission, err error) {
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.AdmitTimeout)
+func (c *Controller) admit(ctx context.Context, a *attempt, hello *netloopv1.Hello, remote string) (adm *transport.Admission, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.AdmitTimeout)
 	defer cancel()
-	ctx = transport.WithApproved(ctx, func() { d.strangers.leave(st) })
+	ctx = transport.WithApproved(ctx, func() { c.attempts.remove(a) })
 	defer func() {
 		if v := recover(); v != nil {
-			adm, err = nil, fmt.Errorf("door: admission panicked: %v\n%s", v, debug.Stack())
+			adm, err = nil, fmt.Errorf("admission: the handler panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
-	adm, err = d.cfg.Handler.Admit(ctx, hello, remote)
+	adm, err = c.cfg.Handler.Admit(ctx, hello, remote)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = &transport.Refusal{Code: transport.CodeTimeout, Text: "the admission took too long"}
 	}
 	return adm, err
 }
 
-// decline sends the refusal to the peer. conn is nil if the peer opened no stream.
-func (d *Door) decline(v Visitor, conn driver.Conn, err error) {
+// sendRefusal sends the refusal to the peer. conn is nil if the peer opened no stream.
+func (c *Controller) sendRefusal(in Incoming, conn driver.Conn, err error) {
 	if errors.Is(err, errLeft) {
-		d.cfg.Stats.Refused.Add(1)
+		c.cfg.Stats.Refused.Add(1)
 	}
-	if v.Context().Err() != nil {
+	if in.Context().Err() != nil {
 		return // The peer has closed the connection.
 	}
 	r, said := transport.Declined(err)
 	if !said {
-		d.Failed("admission failed", "remote", v.RemoteAddr().String(), "error", err)
+		c.Failed("admission failed", "remote", in.RemoteAddr().String(), "error", err)
 	}
-	d.cfg.Stats.Refused.Add(1)
+	c.cfg.Stats.Refused.Add(1)
 	if conn == nil {
-		v.Close(r.Code, r.Text)
+		in.Close(r.Code, r.Text)
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(driver.Linger))

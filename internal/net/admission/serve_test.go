@@ -89,7 +89,7 @@ func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
 	}
 }
 
-// An admitted client has a session without deadlines; when it ends, its place is free again.
+// An admitted client has a session without deadlines; when it ends, its slot is free again.
 func TestWhoIsLetInHasAPlace(t *testing.T) {
 	open(t, "one after another", func(t *testing.T, h *house) {
 		h.SetMaxConns(1)
@@ -103,7 +103,7 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 		if frame.GetWelcome().GetClientId() != 1 || !g.Deadline.IsZero() || !g.Until.IsZero() || h.stats.Joined[transport.QUIC].Load() != 1 {
 			t.Errorf("it reads %v, by %v and %v", frame, g.Deadline, g.Until)
 		}
-		if halfOpen, met := h.Strangers(); halfOpen+met != 0 {
+		if halfOpen, met := h.Unadmitted(); halfOpen+met != 0 {
 			t.Error("it is a stranger")
 		}
 		time.Sleep(time.Minute)
@@ -119,7 +119,7 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 			t.Error("its owner is not told that it has gone")
 		}
 		stranger := h.comes()
-		stranger.Cut() // An unadmitted connection that is cut frees no place of an admitted one.
+		stranger.Cut() // An unadmitted connection that is cut frees no slot of an admitted one.
 		synctest.Wait()
 		third, fourth := h.comes(aHello(t)), h.comes(aHello(t))
 		if frame, _ := third.said(t); frame.GetWelcome() == nil {
@@ -131,10 +131,10 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 	})
 }
 
-// A session uses the Door's clock and counters, unless it has its own. The context of its admission
-// ends with the admission.
+// A session uses the Controller's clock and counters, unless it has its own. The context of its
+// admission ends with the admission.
 func TestWhatASessionGoesBy(t *testing.T) {
-	for name, own := range map[string]bool{"the door's": false, "its own": true} {
+	for name, own := range map[string]bool{"the controller's": false, "its own": true} {
 		open(t, name, func(t *testing.T, h *house) {
 			h.cfg.Clock = func() time.Duration { return time.Hour }
 			want := time.Hour
@@ -151,7 +151,7 @@ func TestWhatASessionGoesBy(t *testing.T) {
 				t.Errorf("there arrive %+v", h.Seen)
 			}
 			if n := h.stats.FramesIn.Load(); (n == 0) != own || own && h.counts.FramesIn.Load() == 0 {
-				t.Errorf("%d frames are counted at the door", n)
+				t.Errorf("%d frames are counted by the controller", n)
 			}
 			if h.asked.Err() == nil {
 				t.Error("the context of its admission goes on")
@@ -264,7 +264,7 @@ func TestAWelcomeThatCannotBeWritten(t *testing.T) {
 }
 
 // An approved client is not counted as unadmitted any more, however long its admission takes.
-func TestWhoIsApprovedIsNoStranger(t *testing.T) {
+func TestAnApprovedConnectionIsNotUnadmitted(t *testing.T) {
 	open(t, "a queue", func(t *testing.T, h *house) {
 		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error {
 			time.Sleep(time.Second)
@@ -275,7 +275,7 @@ func TestWhoIsApprovedIsNoStranger(t *testing.T) {
 		h.comes(aHello(t))
 		for _, want := range []int{1, 0} {
 			time.Sleep(time.Second / 2)
-			if _, met := h.Strangers(); met != want {
+			if _, met := h.Unadmitted(); met != want {
 				t.Errorf("%d are strangers, want %d", met, want)
 			}
 			time.Sleep(time.Second / 2)
@@ -366,9 +366,9 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 	})
 }
 
-// When the Door closes, sessions may write their remaining data until ctx ends; then all are
+// When the Controller closes, sessions may write their remaining data until ctx ends; then all are
 // closed, with the reason of Refuse.
-func TestTheEndOfADoor(t *testing.T) {
+func TestCloseEndsSessions(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit, want time.Duration
 	}{
@@ -380,7 +380,7 @@ func TestTheEndOfADoor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &house{stats: new(transport.Stats)}
 				h.Owner = nettest.NewOwner(h.stats)
-				h.Door = New(Config{Handler: h, Stats: h.stats})
+				h.Controller = New(Config{Handler: h, Stats: h.stats})
 				in, out := h.comes(aHello(t)), h.comes()
 				h.Refuse(transport.CodeKicked, "for good")
 				began := time.Now()
@@ -426,7 +426,7 @@ func TestTheLogIsNotFilled(t *testing.T) {
 func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{stats: new(transport.Stats)}
-		h.Door = New(Config{Handler: h, Stats: h.stats, MaxStrangers: 2, HelloTimeout: time.Hour})
+		h.Controller = New(Config{Handler: h, Stats: h.stats, MaxUnadmitted: 2, HelloTimeout: time.Hour})
 		var all []*guest
 		for n := range 3 {
 			g := &guest{Wire: nettest.NewWire()}
@@ -451,14 +451,14 @@ func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
 }
 
 // Settings of a Config are kept, and missing ones get defaults.
-func TestWhatAProgramSaysAboutItsDoor(t *testing.T) {
+func TestConfigIsKeptAndCompleted(t *testing.T) {
 	said := Config{
 		Clock: func() time.Duration { return time.Hour }, Stats: new(transport.Stats), Log: slog.New(slog.DiscardHandler),
-		HelloTimeout: 1, AdmitTimeout: 1, MaxConns: 1, MaxStrangers: 1,
+		HelloTimeout: 1, AdmitTimeout: 1, MaxConns: 1, MaxUnadmitted: 1,
 		Refusing: func() (transport.Code, bool) { return transport.CodeBusy, false },
 	}
 	c := said.complete()
-	if c.HelloTimeout != 1 || c.AdmitTimeout != 1 || c.MaxConns != 1 || c.MaxStrangers != 1 || c.Stats != said.Stats || c.Log != said.Log {
+	if c.HelloTimeout != 1 || c.AdmitTimeout != 1 || c.MaxConns != 1 || c.MaxUnadmitted != 1 || c.Stats != said.Stats || c.Log != said.Log {
 		t.Errorf("%+v becomes %+v", said, c)
 	}
 	if code, _ := c.Refusing(); code != transport.CodeBusy || c.Clock() != time.Hour {
@@ -467,34 +467,34 @@ func TestWhatAProgramSaysAboutItsDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := New(Config{})
 		time.Sleep(time.Minute)
-		if c := d.cfg; c.HelloTimeout != 5*time.Second || c.AdmitTimeout != 10*time.Second || c.MaxConns != 4096 || c.MaxStrangers != 1024 || c.Clock() != time.Minute {
+		if c := d.cfg; c.HelloTimeout != 5*time.Second || c.AdmitTimeout != 10*time.Second || c.MaxConns != 4096 || c.MaxUnadmitted != 1024 || c.Clock() != time.Minute {
 			t.Errorf("the defaults are %+v", c)
 		}
 		d.Failed("nobody is told")
-		for n := range 3 * heardBurst {
-			if d.Begin(from(n), true) == nil {
+		for n := range 3 * resumeBurst {
+			if d.Reserve(from(n), true) == nil {
 				t.Fatal("somebody is turned away")
 			}
 		}
 	})
 	for conns, want := range map[int]int{1: minBurst, minBurst: minBurst, 500: 500} {
-		if got := New(Config{MaxConns: conns}).strangers.rates.burst; got != want {
-			t.Errorf("a door for %d takes %d at once, want %d", conns, got, want)
+		if got := New(Config{MaxConns: conns}).attempts.rates.burst; got != want {
+			t.Errorf("a controller for %d takes %d at once, want %d", conns, got, want)
 		}
 	}
 }
 
-// Strangers counts half-open handshakes with unproven addresses and connected clients, but no
+// Unadmitted counts half-open handshakes with unproven addresses and connected clients, but no
 // half-open handshakes with proven addresses.
-func TestStrangersAreTold(t *testing.T) {
+func TestUnadmittedReportsCounts(t *testing.T) {
 	open(t, "by their stage", func(t *testing.T, h *house) {
-		forged := h.Begin(from(1), false)
-		known := h.Begin(from(2), true)
+		forged := h.Reserve(from(1), false)
+		known := h.Reserve(from(2), true)
 		h.comes()
-		if halfOpen, met := h.Strangers(); halfOpen != 1 || met != 1 {
+		if halfOpen, met := h.Unadmitted(); halfOpen != 1 || met != 1 {
 			t.Errorf("%d are half open, and %d connected", halfOpen, met)
 		}
-		forged.Abandon()
-		known.Abandon()
+		forged.Release()
+		known.Release()
 	})
 }

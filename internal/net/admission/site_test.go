@@ -15,11 +15,11 @@ func TestCarriersShareASite(t *testing.T) {
 		if n%2 == 0 {
 			at = &net.TCPAddr{IP: ip, Port: n}
 		}
-		if d.Begin(at, true) == nil {
+		if d.Reserve(at, true) == nil {
 			t.Fatal("no place for", at)
 		}
 	}
-	if d.Begin(&net.TCPAddr{IP: ip}, true) != nil || d.Begin(&net.UDPAddr{IP: ip}, true) != nil {
+	if d.Reserve(&net.TCPAddr{IP: ip}, true) != nil || d.Reserve(&net.UDPAddr{IP: ip}, true) != nil {
 		t.Error("by another carrier a site has more places")
 	}
 	if n := d.cfg.Stats.Dropped(transport.DropHandshakeSite); n != 2 {
@@ -41,7 +41,7 @@ func TestALimiterChargesPagesAlone(t *testing.T) {
 	if paid < burst || paid == 3*burst {
 		t.Errorf("%d of %d are let in", paid, 3*burst)
 	}
-	if NewLimiter(burst).Allow(at) == false || New(Config{}).Begin(at, true) == nil {
+	if NewLimiter(burst).Allow(at) == false || New(Config{}).Reserve(at, true) == nil {
 		t.Error("others are charged too")
 	}
 }

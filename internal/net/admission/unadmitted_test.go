@@ -12,15 +12,15 @@ import (
 
 // crowd is the unadmitted connections alone, with a clock of their own.
 type crowd struct {
-	*strangers
+	*attempts
 	at   time.Time
-	gone []Visitor // visitors that were told to close
+	gone []Incoming // connections that were told to close
 }
 
 func newCrowd(most int) *crowd {
-	c := &crowd{strangers: newStrangers(most, 1000, new(transport.Stats)), at: time.Unix(1000, 0)}
+	c := &crowd{attempts: newAttempts(most, 1000, new(transport.Stats)), at: time.Unix(1000, 0)}
 	c.now = func() time.Time { return c.at }
-	c.dismiss = func(v Visitor) { c.gone = append(c.gone, v) }
+	c.dismiss = func(in Incoming) { c.gone = append(c.gone, in) }
 	return c
 }
 
@@ -28,24 +28,24 @@ func newCrowd(most int) *crowd {
 func from(n int) net.Addr { return &net.UDPAddr{IP: net.IPv4(10, 0, byte(n>>8), byte(n)), Port: 1000} }
 
 // come adds a connection of site n up to its hello, or returns nil.
-func (c *crowd) come(n int) *stranger {
-	st := c.begin(from(n), true)
-	if st != nil && !c.met(st, new(caller)) {
+func (c *crowd) come(n int) *attempt {
+	a := c.reserve(from(n), true)
+	if a != nil && !c.complete(a, new(caller)) {
 		return nil
 	}
-	return st
+	return a
 }
 
 // mustCome adds some connections of a site, a millisecond apart.
-func (c *crowd) mustCome(t *testing.T, site, n int) (all []*stranger) {
+func (c *crowd) mustCome(t *testing.T, site, n int) (all []*attempt) {
 	t.Helper()
 	for range n {
 		c.at = c.at.Add(time.Millisecond)
-		st := c.come(site)
-		if st == nil {
+		a := c.come(site)
+		if a == nil {
 			t.Fatal("no place for a stranger of site", site)
 		}
-		all = append(all, st)
+		all = append(all, a)
 	}
 	return all
 }
@@ -58,46 +58,46 @@ func (c *crowd) wantDropped(t *testing.T, d transport.Drop, want uint64) {
 	}
 }
 
-// One site has a bounded number of places, even if others are free; a place that was left is free
+// One site has a bounded number of slots, even if others are free; a slot that was left is free
 // again, once.
-func TestStrangersOfASiteAreBounded(t *testing.T) {
+func TestUnadmittedConnectionsOfASiteAreBounded(t *testing.T) {
 	c := newCrowd(100)
 	all := c.mustCome(t, 1, maxPerSite)
-	if c.come(1) != nil || !c.askForProof(from(1), false) {
+	if c.come(1) != nil || !c.mustProveAddress(from(1), false) {
 		t.Error("one more has a place")
 	}
 	c.wantDropped(t, transport.DropHandshakeSite, 1)
-	if c.askForProof(from(2), false) {
+	if c.mustProveAddress(from(2), false) {
 		t.Error("somebody else has to prove its address")
 	}
 	c.mustCome(t, 2, maxPerSite)
-	c.leave(all[0])
-	c.leave(all[0])
+	c.remove(all[0])
+	c.remove(all[0])
 	c.mustCome(t, 1, 1)
 	if c.come(1) != nil {
 		t.Error("a place was given back twice")
 	}
-	if n := c.stats.Strangers.Load(); n != 2*maxPerSite {
+	if n := c.stats.Unadmitted.Load(); n != 2*maxPerSite {
 		t.Error(n, "strangers are counted")
 	}
 }
 
 // A site with many unadmitted connections does not keep out a site with few: its oldest connection
 // is evicted at once. A new connection of the site with the most is refused.
-func TestASiteWithManyStrangersMakesRoom(t *testing.T) {
+func TestASiteWithManyUnadmittedConnectionsMakesRoom(t *testing.T) {
 	c := newCrowd(8)
 	few, many := c.mustCome(t, 1, 2), c.mustCome(t, 2, 6)
 	half := many[0]
-	half.stage, half.who = proven, nil // A half-open connection cannot be told to close.
+	half.stage, half.conn = proven, nil // A half-open connection cannot be told to close.
 	if c.come(2) != nil {
 		t.Error("a seventh of the site with the most is let in")
 	}
 	c.wantDropped(t, transport.DropHandshakes, 1)
-	if c.mustCome(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1].who {
+	if c.mustCome(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1].conn {
 		t.Error("the oldest of the site with the most is not told to go")
 	}
 	c.wantDropped(t, transport.DropDismissed, 1)
-	if c.mustCome(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2].who {
+	if c.mustCome(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2].conn {
 		t.Error("the next oldest is not told to go")
 	}
 	if few[0].stage != connected || few[1].stage != connected {
@@ -107,9 +107,9 @@ func TestASiteWithManyStrangersMakesRoom(t *testing.T) {
 
 // Between sites with equally many, the oldest connection is evicted, but not within a second: a
 // crowd does not keep itself out.
-func TestOldestStrangerGoesFirst(t *testing.T) {
+func TestTheOldestUnadmittedConnectionIsDismissedFirst(t *testing.T) {
 	c := newCrowd(3)
-	var all []*stranger
+	var all []*attempt
 	for site := range 3 {
 		all = append(all, c.mustCome(t, site, 1)...)
 	}
@@ -118,7 +118,7 @@ func TestOldestStrangerGoesFirst(t *testing.T) {
 		t.Error("a stranger had to go that has just come")
 	}
 	c.at = all[0].since.Add(dismissAfter)
-	if st := c.come(3); st == nil || len(c.gone) != 1 || c.gone[0] != all[0].who {
+	if a := c.come(3); a == nil || len(c.gone) != 1 || c.gone[0] != all[0].conn {
 		t.Error("the oldest stranger was not told to make room after", dismissAfter)
 	}
 	if c.come(4) != nil || len(c.gone) != 1 {
@@ -126,8 +126,8 @@ func TestOldestStrangerGoesFirst(t *testing.T) {
 	}
 }
 
-// Hanging admissions that were told to close hold the places of their sites, and in total at most
-// as many as there are places.
+// Hanging admissions that were told to close hold the slots of their sites, and in total at most
+// as many as there are slots.
 func TestHangingAdmissionsAreBounded(t *testing.T) {
 	const most = 4
 	c := newCrowd(most)
@@ -142,11 +142,11 @@ func TestHangingAdmissionsAreBounded(t *testing.T) {
 	if c.come(most+1) != nil {
 		t.Error("beside as many hanging admissions as places another stranger is let in")
 	}
-	c.abandon(hang[0]) // Its connection has ended, its admission has not.
+	c.release(hang[0]) // Its connection has ended, its admission has not.
 	if c.come(most+1) != nil {
 		t.Error("the end of its connection frees the place of an admission")
 	}
-	c.leave(hang[0])
+	c.remove(hang[0])
 	c.mustCome(t, most+1, 1)
 }
 
@@ -154,37 +154,37 @@ func TestHangingAdmissionsAreBounded(t *testing.T) {
 // then all must prove their address, and only proven ones count against a site.
 func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	c := newCrowd(100)
-	var forged []*stranger
+	var forged []*attempt
 	for range maxPerSite {
-		if c.askForProof(from(1), false) {
+		if c.mustProveAddress(from(1), false) {
 			t.Fatal("a proof is asked for too early")
 		}
-		forged = append(forged, c.begin(from(1), false))
+		forged = append(forged, c.reserve(from(1), false))
 	}
-	if !c.askForProof(from(1), false) || c.askForProof(from(2), false) {
+	if !c.mustProveAddress(from(1), false) || c.mustProveAddress(from(2), false) {
 		t.Error("a site with many unproven strangers has to prove its address, no other")
 	}
 	for n := maxPerSite; n < maxHalfOpen; n++ {
-		forged = append(forged, c.begin(from(n), false))
+		forged = append(forged, c.reserve(from(n), false))
 	}
-	if !c.askForProof(from(99), false) {
+	if !c.mustProveAddress(from(99), false) {
 		t.Error("beside", maxHalfOpen, "handshakes that are half open a proof is not asked for")
 	}
 	if n := c.stats.Retries.Load(); n != 2 {
 		t.Error(n, "proofs are counted")
 	}
 	c.mustCome(t, 1, maxPerSite)
-	c.abandon(forged[0])
-	if c.askForProof(from(99), false) {
+	c.release(forged[0])
+	if c.mustProveAddress(from(99), false) {
 		t.Error("the end of a half open handshake frees no place")
 	}
-	if c.met(forged[0], nil) {
+	if c.complete(forged[0], nil) {
 		t.Error("a stranger that has left is served")
 	}
-	if c.met(forged[1], nil) || c.stats.Dropped(transport.DropHandshakeSite) != 1 {
+	if c.complete(forged[1], nil) || c.stats.Dropped(transport.DropHandshakeSite) != 1 {
 		t.Error("with its proof a stranger goes beyond the places of its site")
 	}
-	if !c.met(forged[maxHalfOpen-1], nil) {
+	if !c.complete(forged[maxHalfOpen-1], nil) {
 		t.Error("an address that the handshake has proven has no place")
 	}
 	if n := c.halfOpen; n != maxHalfOpen-3 {
@@ -193,60 +193,60 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 }
 
 // After any sequence of events the counts match the connections.
-func TestStrangersAreCounted(t *testing.T) {
+func TestUnadmittedConnectionsAreCounted(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		c := newCrowd(6)
-		var all []*stranger
+		var all []*attempt
 		for range 2000 {
 			c.at = c.at.Add(time.Duration(rng.IntN(300)) * time.Millisecond)
 			if n := len(all); n > 0 && rng.IntN(2) == 0 {
 				i := rng.IntN(n)
 				switch rng.IntN(3) {
 				case 0:
-					c.leave(all[i])
+					c.remove(all[i])
 				case 1:
-					c.abandon(all[i])
+					c.release(all[i])
 				default:
-					c.met(all[i], new(caller))
+					c.complete(all[i], new(caller))
 				}
-			} else if st := c.begin(from(rng.IntN(9)), c.askForProof(from(0), false) || rng.IntN(2) == 0); st != nil {
-				all = append(all, st)
+			} else if a := c.reserve(from(rng.IntN(9)), c.mustProveAddress(from(0), false) || rng.IntN(2) == 0); a != nil {
+				all = append(all, a)
 			}
 			c.check(t, seed, all)
 		}
-		for _, st := range all {
-			c.leave(st)
+		for _, a := range all {
+			c.remove(a)
 		}
-		if len(c.known)+len(c.sites)+len(c.unproven)+c.told+c.halfOpen != 0 || c.stats.Strangers.Load() != 0 {
+		if len(c.known)+len(c.sites)+len(c.unproven)+c.dismissed+c.halfOpen != 0 || c.stats.Unadmitted.Load() != 0 {
 			t.Fatalf("seed %d: when all have left there is something", seed)
 		}
 	}
 }
 
 // check compares the counts with a new count.
-func (c *crowd) check(t *testing.T, seed uint64, all []*stranger) {
+func (c *crowd) check(t *testing.T, seed uint64, all []*attempt) {
 	t.Helper()
 	stages := map[stage]int{}
 	sites := map[any]int{}
-	for _, st := range all {
-		stages[st.stage]++
-		if st.stage != unproven && st.stage != left {
-			sites[st.site]++
+	for _, a := range all {
+		stages[a.stage]++
+		if a.stage != unproven && a.stage != removed {
+			sites[a.site]++
 		}
 	}
 	known := stages[proven] + stages[connected] + stages[dismissed]
-	if len(c.known) != known || c.told != stages[dismissed] || c.halfOpen != stages[unproven] ||
-		c.stats.Strangers.Load() != int64(known+stages[unproven]) {
-		t.Fatalf("seed %d: %d known, %d told, %d half open, but there are %v", seed, len(c.known), c.told, c.halfOpen, stages)
+	if len(c.known) != known || c.dismissed != stages[dismissed] || c.halfOpen != stages[unproven] ||
+		c.stats.Unadmitted.Load() != int64(known+stages[unproven]) {
+		t.Fatalf("seed %d: %d known, %d told, %d half open, but there are %v", seed, len(c.known), c.dismissed, c.halfOpen, stages)
 	}
 	for site, n := range sites {
 		if n > maxPerSite {
 			t.Fatalf("seed %d: %d of %v", seed, n, site)
 		}
 	}
-	if known-c.told > c.max || c.told > c.max {
-		t.Fatalf("seed %d: %d known, %d told", seed, known, c.told)
+	if known-c.dismissed > c.max || c.dismissed > c.max {
+		t.Fatalf("seed %d: %d known, %d told", seed, known, c.dismissed)
 	}
 }
 
@@ -256,22 +256,22 @@ func TestHandshakesHaveARate(t *testing.T) {
 	c := newCrowd(1000)
 	c.rates = newRates(burst)
 	pass := func(site int) bool { // in and out
-		st := c.come(site)
-		if st != nil {
-			c.leave(st)
+		a := c.come(site)
+		if a != nil {
+			c.remove(a)
 		}
-		return st != nil
+		return a != nil
 	}
-	var early []*stranger // They have no proof yet.
+	var early []*attempt // They have no proof yet.
 	for n := range 3 {
-		early = append(early, c.begin(from(50+n), false))
+		early = append(early, c.reserve(from(50+n), false))
 	}
 	for n := range burst {
-		if c.crowded(from(1)) || !pass(1) {
+		if c.refuses(from(1)) || !pass(1) {
 			t.Fatal("no rate for handshake", n)
 		}
 	}
-	if pass(1) || !c.askForProof(from(1), false) || !c.crowded(from(1)) {
+	if pass(1) || !c.mustProveAddress(from(1), false) || !c.refuses(from(1)) {
 		t.Error("a site is faster than its rate")
 	}
 	c.wantDropped(t, transport.DropHandshakeRate, 1)
@@ -289,12 +289,12 @@ func TestHandshakesHaveARate(t *testing.T) {
 			t.Errorf("after a moment a handshake of site %d: %v", site, !want)
 		}
 	}
-	for _, st := range early { // They count once they have given one.
-		if !c.met(st, nil) {
+	for _, a := range early { // They count once they have given one.
+		if !c.complete(a, nil) {
 			t.Fatal("no place")
 		}
 	}
-	if c.begin(from(60), false) != nil {
+	if c.reserve(from(60), false) != nil {
 		t.Error("beyond the rate there is a place without a proof")
 	}
 	c.wantDropped(t, transport.DropUnproven, 1)
@@ -375,21 +375,21 @@ func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
 	}
 }
 
-// A connection that was told to close takes no place of a new one, but a half-open one does.
+// A connection that was told to close takes no slot of a new one, but a half-open one does.
 func TestWhoWasToldToGoTakesNoPlace(t *testing.T) {
 	const most = 4
 	c := newCrowd(most)
 	all := c.mustCome(t, 0, most)
 	c.mustCome(t, 1, 1) // One is told to close.
-	c.leave(all[most-1])
-	if c.askForProof(from(2), false) {
+	c.remove(all[most-1])
+	if c.mustProveAddress(from(2), false) {
 		t.Error("where there is a place a proof is asked for")
 	}
-	half := c.begin(from(3), false)
-	if half == nil || !c.askForProof(from(2), false) {
+	half := c.reserve(from(3), false)
+	if half == nil || !c.mustProveAddress(from(2), false) {
 		t.Error("where a handshake that is half open has the last place no proof is asked for")
 	}
-	c.abandon(half)
+	c.release(half)
 	if c.mustCome(t, 2, 1); len(c.gone) != 1 {
 		t.Errorf("%d had to go", len(c.gone))
 	}
@@ -402,7 +402,7 @@ func TestANewcomerCountsWithItsSite(t *testing.T) {
 	c.mustCome(t, 2, 3)
 	own := c.mustCome(t, 1, 3)
 	c.at = c.at.Add(dismissAfter)
-	if c.mustCome(t, 1, 1); len(c.gone) != 1 || c.gone[0] != own[0].who {
+	if c.mustCome(t, 1, 1); len(c.gone) != 1 || c.gone[0] != own[0].conn {
 		t.Error("the oldest of its site is not told to go")
 	}
 	for _, few := range []int{1, 2, 3} {
@@ -421,7 +421,7 @@ func TestProofsHaveARate(t *testing.T) {
 	c.mustCome(t, 1, maxPerSite)
 	asked := 0
 	for range 2 * retryBurst {
-		if c.askForProof(from(1), false) {
+		if c.mustProveAddress(from(1), false) {
 			asked++
 		}
 	}

@@ -144,7 +144,7 @@ func (h *Host) admit(ctx context.Context, c *conn, hello *netloopv1.Hello) (a *t
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			a, err = nil, fmt.Errorf("localnet: admission panicked: %v\n%s", v, debug.Stack())
+			a, err = nil, fmt.Errorf("inproc: the handler panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
 	a, err = h.Handler.Admit(ctx, hello, c.RemoteAddr().String())

@@ -133,23 +133,23 @@ func openPlain(ctx context.Context, conn *quic.Conn, _ string) (driver.Conn, err
 	return &plain{Conn{Stream: &Stream{s}, QUIC: conn}}, nil
 }
 
-// visitor is a connection as package admission uses it.
-type visitor struct {
+// incoming is a connection as package admission uses it.
+type incoming struct {
 	*quic.Conn
 	protocol Protocol
 	peers    *udpbatch.Peers // nil for a plain socket
 }
 
-// Carrier implements admission.Visitor.
-func (v *visitor) Carrier() transport.Carrier { return v.protocol.Carrier }
+// Carrier implements admission.Incoming.
+func (in *incoming) Carrier() transport.Carrier { return in.protocol.Carrier }
 
-// Open implements admission.Visitor.
-func (v *visitor) Open(ctx context.Context) (driver.Conn, error) {
-	return v.protocol.Accept(ctx, v.Conn)
+// Open implements admission.Incoming.
+func (in *incoming) Open(ctx context.Context) (driver.Conn, error) {
+	return in.protocol.Accept(ctx, in.Conn)
 }
 
-// Close implements admission.Visitor.
-func (v *visitor) Close(code transport.Code, text string) { v.protocol.Close(v.Conn, code, text) }
+// Close implements admission.Incoming.
+func (in *incoming) Close(code transport.Code, text string) { in.protocol.Close(in.Conn, code, text) }
 
 // Follow implements admission.Timed.
-func (v *visitor) Follow(at net.Addr) driver.Arrivals { return v.peers.Follow(at) }
+func (in *incoming) Follow(at net.Addr) driver.Arrivals { return in.peers.Follow(at) }

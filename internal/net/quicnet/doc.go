@@ -4,9 +4,9 @@
 // owner configures. The two ends select one in TLS. Package admission admits the connections, and
 // package driver moves their bytes, the same for each protocol.
 //
-//	Door.AskForProof  first packet: a Retry, or
-//	opening           a place among the unadmitted connections, or a refusal before TLS
-//	accept            handshake complete: admission.Place.Enter
+//	MustProveAddress   first packet: a Retry, or
+//	Listener.reserve   a slot among the unadmitted connections, or a refusal before TLS
+//	Listener.accept    handshake complete: admission.Slot.Serve
 //
 // Many clients may share a [Dialer], which is one UDP socket.
 package quicnet

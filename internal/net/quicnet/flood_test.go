@@ -116,7 +116,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 	}
 	for name, say := range map[string][]byte{"silent": nil, "hanging in admission": hang} {
 		t.Run(name, func(t *testing.T) {
-			h := serve(t, func(c *ServerConfig) { c.MaxConns, c.MaxStrangers = 256, 64 })
+			h := serve(t, func(c *ServerConfig) { c.MaxConns, c.MaxUnadmitted = 256, 64 })
 			h.admitBy(func(ctx context.Context, hello *netloopv1.Hello) error {
 				if hello.Token == "hang" {
 					<-ctx.Done()
@@ -125,7 +125,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 			})
 			stop := besiege(t, h.listener.Addr().String(), rate, say)
 			nettest.Eventually(t, "all places that the flood may take to be taken", func() bool {
-				return h.stats.Strangers.Load() >= 8 // As many as a site has places for.
+				return h.stats.Unadmitted.Load() >= 8 // As many as a site has places for.
 			})
 			time.Sleep(length)
 			took := make(chan time.Duration, players)

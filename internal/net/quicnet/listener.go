@@ -57,13 +57,13 @@ type Listener struct {
 	transport *quic.Transport
 	quic      *quic.Listener
 	accepting sync.WaitGroup
-	door      *admission.Door
+	admission *admission.Controller
 }
 
 // Listen opens the socket and serves until Close.
 func Listen(cfg ServerConfig) (*Listener, error) {
 	cfg = cfg.withDefaults()
-	l := &Listener{cfg: cfg, protocols: make(map[string]Protocol), door: admission.New(cfg.Config)}
+	l := &Listener{cfg: cfg, protocols: make(map[string]Protocol), admission: admission.New(cfg.Config)}
 	for _, p := range append([]Protocol{Plain()}, cfg.Protocols...) {
 		l.protocols[p.ALPN] = p
 	}
@@ -86,8 +86,8 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 		Conn:                l.socket,
 		StatelessResetKey:   (*quic.StatelessResetKey)(derive(cfg.Secret, "netloop stateless reset")),
 		TokenGeneratorKey:   (*quic.TokenGeneratorKey)(derive(cfg.Secret, "netloop address token")),
-		VerifySourceAddress: l.door.AskForProof,
-		ConnContext:         l.opening,
+		VerifySourceAddress: l.admission.MustProveAddress,
+		ConnContext:         l.reserve,
 	}
 	withoutGSO()
 	if l.quic, err = l.transport.Listen(conf, serverQUIC(cfg.IdleTimeout)); err != nil {
@@ -106,7 +106,7 @@ func (l *Listener) take(socket *net.UDPConn) (err error) {
 	case plain || l.cfg.PlainSocket:
 		l.socket = socket
 	default:
-		failed := func(err error) { l.door.Failed("a packet was not sent", "error", err) }
+		failed := func(err error) { l.admission.Failed("a packet was not sent", "error", err) }
 		l.socket, l.peers, err = udpbatch.Open(socket, udpbatch.Config{Stats: l.cfg.Socket, Failed: failed})
 	}
 	return err
@@ -155,12 +155,12 @@ func (c *ServerConfig) serverTLS() (*tls.Config, error) {
 // Addr returns the socket's address.
 func (l *Listener) Addr() net.Addr { return l.socket.LocalAddr() }
 
-// Door returns the listener's admission, so that other transports can share it.
-func (l *Listener) Door() *admission.Door { return l.door }
+// Admission returns the listener's admission, so that other transports can share it.
+func (l *Listener) Admission() *admission.Controller { return l.admission }
 
-// Close closes the Door, and then the socket. It is called once.
+// Close closes the Controller, and then the socket. It is called once.
 func (l *Listener) Close(ctx context.Context) error {
-	l.door.Close(ctx)
+	l.admission.Close(ctx)
 	err := l.quic.Close()
 	l.accepting.Wait()
 	return errors.Join(err, l.transport.Close(), l.socket.Close())

@@ -259,7 +259,7 @@ func TestListenerCloseTellsEveryClient(t *testing.T) {
 	for range 20 {
 		guests = append(guests, mustDial(t, h, d))
 	}
-	h.listener.Door().Refuse(transport.CodeClosing, "see you")
+	h.listener.Admission().Refuse(transport.CodeClosing, "see you")
 	h.close()
 	for _, g := range guests {
 		a := g.Find(t, "the client's end", nettest.Kind(transport.Gone))
@@ -290,7 +290,7 @@ func TestRefusalsReachTheClientInWords(t *testing.T) {
 	check("a panic", nettest.Hello(), transport.CodeInternal, "internal error")
 	h.admit.Store(nil)
 	check("another protocol", &netloopv1.Hello{Protocol: 9}, transport.CodeBadVersion, "the client 9")
-	h.listener.Door().Refuse(transport.CodeClosing, "closing soon")
+	h.listener.Admission().Refuse(transport.CodeClosing, "closing soon")
 	check("a draining server", nettest.Hello(), transport.CodeClosing, "closing soon")
 	if n := h.stats.Refused.Load(); n != 5 {
 		t.Error(n, "refusals counted")

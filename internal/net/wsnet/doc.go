@@ -9,9 +9,9 @@
 // # Admission
 //
 //	ServeHTTP ── a page of a forbidden origin: 403; not our subprotocol: 400
-//	  └─ Door.Begin        charges the site as for QUIC: 503 above its rate
+//	  └─ Reserve           charges the site as for QUIC: 503 above its rate
 //	       └─ Accept       the connection leaves the limit of pages (connlimit)
-//	            └─ Enter   the Door reads the hello and starts the session
+//	            └─ Serve   the admission controller reads the hello and starts the session
 //
 // # Datagrams on a stream
 //

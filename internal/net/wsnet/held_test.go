@@ -84,7 +84,7 @@ func reset(c *net.TCPConn) {
 
 // A client that does not read the answer to its hello takes resources only briefly: an admitted one
 // joins at once, and ends when its socket is closed or silent for too long; a refused one returns
-// its place.
+// its slot.
 func TestAClientThatDoesNotReadItsAnswer(t *testing.T) {
 	if kernelIsMute() {
 		t.Skip("only Linux tells what is unsent")
@@ -116,7 +116,7 @@ func TestAClientThatDoesNotReadItsAnswer(t *testing.T) {
 					reset(c)
 				}
 			}
-			nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
+			nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Unadmitted.Load() == 0 })
 		})
 	}
 }
@@ -127,10 +127,10 @@ func TestAnswersAreWrittenInTime(t *testing.T) {
 	if kernelIsMute() {
 		t.Skip("only Linux tells what is unsent")
 	}
-	h := serve(t, func(o *settings) { o.door.HelloTimeout = 200 * time.Millisecond })
+	h := serve(t, func(o *settings) { o.admission.HelloTimeout = 200 * time.Millisecond })
 	h.tables = make([]byte, 32<<10)
 	deaf(t, h)
-	nettest.Eventually(t, "its place to be free", func() bool { return h.stats.Strangers.Load() == 0 && h.stats.Refused.Load() == 1 })
+	nettest.Eventually(t, "its place to be free", func() bool { return h.stats.Unadmitted.Load() == 0 && h.stats.Refused.Load() == 1 })
 	if timeouts, malformed := h.stats.Dropped(transport.DropHelloTimeout), h.stats.Dropped(transport.DropHello); timeouts != 1 || malformed != 0 {
 		t.Errorf("%d are counted as too late and %d as malformed, want 1 and 0", timeouts, malformed)
 	}
@@ -174,33 +174,33 @@ func TestNoDeadlineDelaysAClose(t *testing.T) {
 	if status != http.StatusSwitchingProtocols {
 		t.Fatal(status)
 	}
-	v := h.visitor(t)
-	v.Close(transport.CodeKicked, "")
-	nettest.Eventually(t, "the close", v.ending)
-	for _, set := range []func(time.Time) error{v.SetReadDeadline, v.SetWriteDeadline} {
+	in := h.visitor(t)
+	in.Close(transport.CodeKicked, "")
+	nettest.Eventually(t, "the close", in.ending)
+	for _, set := range []func(time.Time) error{in.SetReadDeadline, in.SetWriteDeadline} {
 		if err := set(time.Time{}); err != nil {
 			t.Error(err)
 		}
 	}
 	began := time.Now()
-	<-v.Context().Done()
+	<-in.Context().Done()
 	if took := time.Since(began); took > 4*time.Second { // The library alone would wait for five.
 		t.Errorf("it takes %v", took)
 	}
 	_ = socket.Close()
 }
 
-// visitor is the only connection of a host.
-func (h *host) visitor(t *testing.T) (v *visitor) {
+// incoming is the only connection of a host.
+func (h *host) visitor(t *testing.T) (in *incoming) {
 	t.Helper()
 	nettest.Eventually(t, "a connection", func() bool {
 		h.sockets.mu.Lock()
 		defer h.sockets.mu.Unlock()
-		for v = range h.sockets.conns {
+		for in = range h.sockets.conns {
 		}
-		return v != nil
+		return in != nil
 	})
-	return v
+	return in
 }
 
 // However a connection ends, its socket is closed, and the server drops all of its state.
@@ -226,7 +226,7 @@ func TestWhatHasEndedIsForgotten(t *testing.T) {
 			return len(h.sockets.conns) == 0
 		})
 	}
-	nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Unadmitted.Load() == 0 })
 }
 
 // yields closes the socket of a request during its upgrade, as a full Pool does.
@@ -241,12 +241,12 @@ func (y yields) Unwrap() http.ResponseWriter {
 	return y.ResponseWriter
 }
 
-// A connection that the Pool of pages closes during the upgrade is closed, and returns its place at
-// the Door.
+// A connection that the Pool of pages closes during the upgrade is closed, and returns its slot at
+// the Controller.
 func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 	stats := new(transport.Stats)
 	d := admission.New(admission.Config{Handler: &host{}, Stats: stats})
-	s := New(Config{Door: d, Stats: stats, Take: take})
+	s := New(Config{Admission: d, Stats: stats, Take: take})
 	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.ServeHTTP(yields{w, connlimit.Of(r.Context())}, r)
 	}))
@@ -260,18 +260,18 @@ func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 	})
 	c, _, _ := upgrade(t, &host{at: pages.Listener.Addr().String()}, loopback, good...)
 	_, _ = io.Copy(io.Discard, c)
-	nettest.Eventually(t, "its place to be free", func() bool { return stats.Strangers.Load() == 0 && len(s.conns) == 0 })
+	nettest.Eventually(t, "its place to be free", func() bool { return stats.Unadmitted.Load() == 0 && len(s.conns) == 0 })
 	if n := stats.Handshakes[transport.WebSocket].Load(); n != 0 {
 		t.Errorf("%d handshakes are counted", n)
 	}
 }
 
 // If a client has not read an earlier answer, its socket is full: the upgrade waits only briefly,
-// and the place is free again.
+// and the slot is free again.
 func TestAnUpgradeIntoAFullSocket(t *testing.T) {
 	stats := new(transport.Stats)
 	d := admission.New(admission.Config{Handler: &host{}, Stats: stats, HelloTimeout: 100 * time.Millisecond})
-	s := New(Config{Door: d, Stats: stats, Take: take})
+	s := New(Config{Admission: d, Stats: stats, Take: take})
 	var began atomic.Bool
 	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		socket := connlimit.Of(r.Context())
@@ -297,5 +297,5 @@ func TestAnUpgradeIntoAFullSocket(t *testing.T) {
 	})
 	_, _ = io.WriteString(c, "GET "+endpoint.Path+" HTTP/1.1\r\nHost: a\r\n"+strings.Join(good, "\r\n")+"\r\n\r\n")
 	nettest.Eventually(t, "the socket to be full", began.Load)
-	nettest.Eventually(t, "its place to be free", func() bool { return stats.Refused.Load() == 1 && stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "its place to be free", func() bool { return stats.Refused.Load() == 1 && stats.Unadmitted.Load() == 0 })
 }

@@ -92,7 +92,7 @@ func TestWhatIsNoWebSocketOfOurs(t *testing.T) {
 	if got := h.stats.Dropped(transport.DropRequest); got != n {
 		t.Errorf("%d of %d are counted", got, n)
 	}
-	nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Unadmitted.Load() == 0 })
 }
 
 // raw opens a WebSocket of ours without a hello.
@@ -236,7 +236,7 @@ func TestPingsAreBounded(t *testing.T) {
 
 // A client without a hello is closed with the reason, and a silent one is lost.
 func TestSilence(t *testing.T) {
-	h := serve(t, func(o *settings) { o.door.HelloTimeout = 50 * time.Millisecond })
+	h := serve(t, func(o *settings) { o.admission.HelloTimeout = 50 * time.Millisecond })
 	if code, text := closedWith(t, raw(t, h)); code != 4012 || text != "no hello within 50ms" {
 		t.Errorf("%d %q", code, text)
 	}
@@ -359,7 +359,7 @@ func travelBriefly(t *testing.T, h *host, g *guest) {
 
 // A thousand WebSockets of one site without a hello take the places of their site only.
 func TestSocketsOfOneSite(t *testing.T) {
-	h := serve(t, func(o *settings) { o.door.MaxConns, o.door.MaxStrangers = 256, 64 })
+	h := serve(t, func(o *settings) { o.admission.MaxConns, o.admission.MaxUnadmitted = 256, 64 })
 	refused := 0
 	for range 1000 {
 		if _, status, _ := upgrade(t, h, net.IPv4(127, 0, 0, 2), good...); status != http.StatusSwitchingProtocols {
@@ -369,7 +369,7 @@ func TestSocketsOfOneSite(t *testing.T) {
 	if refused < 1000-64 {
 		t.Errorf("%d of 1000 are refused", refused)
 	}
-	if n := h.stats.Strangers.Load(); n > 8 {
+	if n := h.stats.Unadmitted.Load(); n > 8 {
 		t.Errorf("one site has the places of %d strangers", n)
 	}
 	travelBriefly(t, h, mustDial(t, h, nil))
@@ -383,11 +383,11 @@ func TestPlayersBehindAProxy(t *testing.T) {
 		for n := range 12 {
 			upgrade(t, h, loopback, append(good, fmt.Sprintf("X-Forwarded-For: 203.0.113.%d", n))...)
 		}
-		nettest.Eventually(t, "strangers", func() bool { return h.stats.Strangers.Load() == want })
+		nettest.Eventually(t, "strangers", func() bool { return h.stats.Unadmitted.Load() == want })
 		h.sockets.mu.Lock()
-		for v := range h.sockets.conns {
-			if known := contains(v.RemoteAddr().String(), "203.0.113."); known != (want == 12) {
-				t.Errorf("%s: a player is known as %v", proxy, v.RemoteAddr())
+		for in := range h.sockets.conns {
+			if known := contains(in.RemoteAddr().String(), "203.0.113."); known != (want == 12) {
+				t.Errorf("%s: a player is known as %v", proxy, in.RemoteAddr())
 			}
 		}
 		h.sockets.mu.Unlock()
@@ -396,14 +396,14 @@ func TestPlayersBehindAProxy(t *testing.T) {
 
 // Half a request, or a WebSocket that stops in the middle of a frame, does not block others.
 func TestHalfAFrame(t *testing.T) {
-	h := serve(t, func(o *settings) { o.door.HelloTimeout = 100 * time.Millisecond })
+	h := serve(t, func(o *settings) { o.admission.HelloTimeout = 100 * time.Millisecond })
 	c, status, _ := upgrade(t, h, loopback, good...)
 	if status != http.StatusSwitchingProtocols {
 		t.Fatal(status)
 	}
 	// 28 KiB would follow.
 	_, _ = c.Write([]byte{0x82, 0xff, 0, 0, 0, 0, 0, 0, 0x70, 0, 1, 2, 3, 4, 0})
-	nettest.Eventually(t, "the place to be free", func() bool { return h.stats.Strangers.Load() == 0 && h.stats.Refused.Load() == 1 })
+	nettest.Eventually(t, "the place to be free", func() bool { return h.stats.Unadmitted.Load() == 0 && h.stats.Refused.Load() == 1 })
 	if timeouts, malformed := h.stats.Dropped(transport.DropHelloTimeout), h.stats.Dropped(transport.DropHello); timeouts != 1 || malformed != 0 {
 		t.Errorf("%d are counted as too late and %d as malformed, want 1 and 0", timeouts, malformed)
 	}
@@ -411,6 +411,6 @@ func TestHalfAFrame(t *testing.T) {
 	// A length that is negative.
 	_, _ = c.Write([]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4})
 	nettest.Eventually(t, "the place to be free", func() bool {
-		return h.stats.Strangers.Load() == 0 && h.stats.Handshakes[transport.WebSocket].Load() == 2
+		return h.stats.Unadmitted.Load() == 0 && h.stats.Handshakes[transport.WebSocket].Load() == 2
 	})
 }

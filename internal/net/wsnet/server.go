@@ -30,9 +30,9 @@ const (
 
 // Config configures a server of WebSockets.
 type Config struct {
-	Door    *admission.Door
-	Origins *origin.Set      // of pages that may connect
-	Stats   *transport.Stats // nil: not counted
+	Admission *admission.Controller
+	Origins   *origin.Set      // of pages that may connect
+	Stats     *transport.Stats // nil: not counted
 	// IdleTimeout is the time without bytes of the peer after which a connection is lost; 0: 10 s.
 	IdleTimeout time.Duration
 	// Take returns the TCP connection of a request, and a function that removes it from the limit
@@ -51,8 +51,8 @@ type Server struct {
 	works sync.WaitGroup // the sweep, requests, pings, and asynchronous closes
 
 	mu     sync.Mutex
-	conns  map[*visitor]struct{} // under mu
-	closed bool                  // under mu
+	conns  map[*incoming]struct{} // under mu
+	closed bool                   // under mu
 }
 
 // New returns a server. Close it.
@@ -63,12 +63,13 @@ func New(cfg Config) *Server {
 	if cfg.IdleTimeout <= 0 {
 		cfg.IdleTimeout = idleTimeout
 	}
-	s := &Server{cfg: cfg, stop: make(chan struct{}), conns: make(map[*visitor]struct{})}
+	s := &Server{cfg: cfg, stop: make(chan struct{}), conns: make(map[*incoming]struct{})}
 	s.works.Go(s.sweep)
 	return s
 }
 
-// Close returns when every goroutine has ended. The Door and the HTTP server must be closed before.
+// Close returns when every goroutine has ended. The Controller and the HTTP server must be closed
+// before.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -110,39 +111,39 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // Of a proxy's client.
 		from = net.TCPAddrFromAddrPort(told)
 	}
-	place := s.cfg.Door.Begin(from, true)
-	if place == nil {
+	slot := s.cfg.Admission.Reserve(from, true)
+	if slot == nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many want to come in, or nobody may now: try again", http.StatusServiceUnavailable)
 		return
 	}
-	v := &visitor{Conn: newConn(socket), server: s}
-	v.remote = from
+	in := &incoming{Conn: newConn(socket), server: s}
+	in.remote = from
 	through := s.cfg.Through
 	if through != nil {
-		v.kernel = kernel{} // It cannot see the simulated link: pings measure it.
+		in.kernel = kernel{} // It cannot see the simulated link: pings measure it.
 	}
 	// An earlier answer may have filled the socket. The hijack removes the deadline.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(driver.Linger))
-	ws, err := websocket.Accept(watching{w, v.Conn, through}, r, &websocket.AcceptOptions{
+	ws, err := websocket.Accept(watching{w, in.Conn, through}, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{Protocol},
 		InsecureSkipVerify: true, // The origin was checked above.
-		OnPingReceived:     func(context.Context, []byte) bool { return v.controlled() },
-		OnPongReceived:     func(context.Context, []byte) { v.controlled() },
+		OnPingReceived:     func(context.Context, []byte) bool { return in.controlled() },
+		OnPongReceived:     func(context.Context, []byte) { in.controlled() },
 	})
 	if err != nil { // It has been answered.
 		s.cfg.Stats.Drop(transport.DropRequest, 1)
-		place.Abandon()
+		slot.Release()
 		return
 	}
-	v.open(ws)
+	in.open(ws)
 	if !leave() {
-		place.Abandon()
-		_ = v.failed(context.Canceled)
+		slot.Release()
+		_ = in.failed(context.Canceled)
 		return
 	}
-	s.follow(v)
-	place.Enter(v)
+	s.follow(in)
+	slot.Serve(in)
 }
 
 // watching is a response writer that hijacks its connection as a [watched] one.
@@ -169,14 +170,14 @@ func speaksOurs(h http.Header) bool {
 }
 
 // follow adds a connection to the sweep until it ends.
-func (s *Server) follow(v *visitor) {
+func (s *Server) follow(in *incoming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.conns[v] = struct{}{}
-	context.AfterFunc(v.ctx, func() {
+	s.conns[in] = struct{}{}
+	context.AfterFunc(in.ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.conns, v)
+		delete(s.conns, in)
 	})
 }
 
@@ -201,31 +202,31 @@ func (s *Server) sweep() {
 func (s *Server) look(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for v := range s.conns {
+	for in := range s.conns {
 		switch {
-		case v.ending():
-		case v.silence() > s.cfg.IdleTimeout:
-			v.Close(transport.CodeLost, "no sign of the peer for "+s.cfg.IdleTimeout.String())
-		case !v.pinging && now.Sub(v.pinged) >= min(pingPeriod, s.cfg.IdleTimeout/3):
-			v.pinged, v.pinging = now, true
-			s.works.Go(func() { s.ping(v) })
+		case in.ending():
+		case in.silence() > s.cfg.IdleTimeout:
+			in.Close(transport.CodeLost, "no sign of the peer for "+s.cfg.IdleTimeout.String())
+		case !in.pinging && now.Sub(in.pinged) >= min(pingPeriod, s.cfg.IdleTimeout/3):
+			in.pinged, in.pinging = now, true
+			s.works.Go(func() { s.ping(in) })
 		}
 	}
 }
 
 // ping pings a peer and measures the round trip. It returns when the connection ends, if there is
 // no answer.
-func (s *Server) ping(v *visitor) {
-	if v.ws.Ping(v.ctx) == nil {
-		v.rtt.Store(int64(time.Since(v.pinged)))
+func (s *Server) ping(in *incoming) {
+	if in.ws.Ping(in.ctx) == nil {
+		in.rtt.Store(int64(time.Since(in.pinged)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v.pinging = false
+	in.pinging = false
 }
 
-// visitor is a WebSocket as package admission uses it.
-type visitor struct {
+// incoming is a WebSocket as package admission uses it.
+type incoming struct {
 	*Conn
 	server *Server
 
@@ -233,15 +234,15 @@ type visitor struct {
 	pinging bool      // under the server's mu
 }
 
-// Carrier implements admission.Visitor.
-func (v *visitor) Carrier() transport.Carrier { return transport.WebSocket }
+// Carrier implements admission.Incoming.
+func (in *incoming) Carrier() transport.Carrier { return transport.WebSocket }
 
-// Open implements admission.Visitor.
-func (v *visitor) Open(context.Context) (driver.Conn, error) { return v.Conn, nil }
+// Open implements admission.Incoming.
+func (in *incoming) Open(context.Context) (driver.Conn, error) { return in.Conn, nil }
 
-// Close implements admission.Visitor. It does not wait.
-func (v *visitor) Close(code transport.Code, text string) {
-	v.server.works.Go(func() { v.Conn.Close(code, text) })
+// Close implements admission.Incoming. It does not wait.
+func (in *incoming) Close(code transport.Code, text string) {
+	in.server.works.Go(func() { in.Conn.Close(code, text) })
 }
 
 // controlled counts a ping or a pong, and closes the connection above the rate. It is called on the

@@ -134,38 +134,38 @@ func TestPeersAreAskedForASign(t *testing.T) {
 	h := serve(t, nil)
 	g := mustDial(t, h, nil)
 	h.session(g)
-	var v *visitor
+	var in *incoming
 	h.sockets.mu.Lock()
-	for v = range h.sockets.conns {
+	for in = range h.sockets.conns {
 	}
 	at := time.Now().Add(time.Hour) // The sweep of the server itself is before its time.
-	v.pinged = at
+	in.pinged = at
 	h.sockets.mu.Unlock()
 	pinged := func() (time.Time, bool) {
 		h.sockets.mu.Lock()
 		defer h.sockets.mu.Unlock()
-		return v.pinged, v.pinging
+		return in.pinged, in.pinging
 	}
-	if h.sockets.look(at.Add(3*time.Second - 1)); v.pinged != at {
+	if h.sockets.look(at.Add(3*time.Second - 1)); in.pinged != at {
 		t.Error("a peer is asked before its time")
 	}
-	v.rtt.Store(0)
+	in.rtt.Store(0)
 	h.sockets.look(at.Add(3 * time.Second))
 	if last, _ := pinged(); last != at.Add(3*time.Second) {
 		t.Error("a peer is not asked after three seconds")
 	}
-	nettest.Eventually(t, "the answer", func() bool { _, busy := pinged(); return !busy && v.rtt.Load() != 0 })
+	nettest.Eventually(t, "the answer", func() bool { _, busy := pinged(); return !busy && in.rtt.Load() != 0 })
 	h.sockets.mu.Lock()
-	v.pinging = true
+	in.pinging = true
 	h.sockets.mu.Unlock()
-	if h.sockets.look(at.Add(time.Hour)); v.pinged != at.Add(3*time.Second) {
+	if h.sockets.look(at.Add(time.Hour)); in.pinged != at.Add(3*time.Second) {
 		t.Error("a peer is asked while it has not answered")
 	}
 	h.sockets.mu.Lock()
-	v.pinging = false
+	in.pinging = false
 	h.sockets.mu.Unlock()
-	v.because(transport.Closed{}, nil)
-	if h.sockets.look(at.Add(time.Hour)); v.pinged != at.Add(3*time.Second) {
+	in.because(transport.Closed{}, nil)
+	if h.sockets.look(at.Add(time.Hour)); in.pinged != at.Add(3*time.Second) {
 		t.Error("a peer that is closing is asked")
 	}
 }

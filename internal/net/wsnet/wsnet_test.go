@@ -30,15 +30,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// host is a server under test: pages with WebSockets, and a Door with an owner that collects
+// host is a server under test: pages with WebSockets, and a Controller with an owner that collects
 // arrivals.
 type host struct {
 	*nettest.Owner
-	t     *testing.T
-	at    string
-	door  *admission.Door
-	stats *transport.Stats
-	admit atomic.Pointer[func(context.Context) error]
+	t         *testing.T
+	at        string
+	admission *admission.Controller
+	stats     *transport.Stats
+	admit     atomic.Pointer[func(context.Context) error]
 
 	tables []byte
 	stop   func()
@@ -70,12 +70,12 @@ func (h *host) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transp
 
 // settings are the settings of a host that a test may change.
 type settings struct {
-	door    admission.Config
-	origins []string
-	idle    time.Duration
-	tls     *tls.Config
-	proxies []string
-	through func(net.Conn) net.Conn
+	admission admission.Config
+	origins   []string
+	idle      time.Duration
+	tls       *tls.Config
+	proxies   []string
+	through   func(net.Conn) net.Conn
 }
 
 // take is the Take of a server on a [connlimit.Pool].
@@ -88,16 +88,16 @@ func serve(t *testing.T, change func(*settings)) *host {
 	t.Helper()
 	h := &host{t: t, stats: new(transport.Stats)}
 	h.Owner = nettest.NewOwner(h.stats)
-	o := settings{door: admission.Config{Handler: h, Stats: h.stats}}
+	o := settings{admission: admission.Config{Handler: h, Stats: h.stats}}
 	if change != nil {
 		change(&o)
 	}
-	h.door = admission.New(o.door)
+	h.admission = admission.New(o.admission)
 	origins, err := origin.Parse(o.origins)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.sockets = New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle, Take: take, Through: o.through})
+	h.sockets = New(Config{Admission: h.admission, Origins: origins, Stats: h.stats, IdleTimeout: o.idle, Take: take, Through: o.through})
 	proxies, err := web.ParseProxies(o.proxies)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func serve(t *testing.T, change func(*settings)) *host {
 	h.stop = sync.OnceFunc(func() {
 		closing, end := context.WithTimeout(context.Background(), time.Second)
 		defer end()
-		h.door.Close(closing)
+		h.admission.Close(closing)
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -302,7 +302,7 @@ func TestTheEndOfTheServerTellsEveryClient(t *testing.T) {
 	for range 7 {
 		guests = append(guests, mustDial(t, h, nil))
 	}
-	h.door.Refuse(transport.CodeClosing, "see you")
+	h.admission.Refuse(transport.CodeClosing, "see you")
 	h.stop()
 	for _, g := range guests {
 		if a := g.Find(t, "the client's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeClosing || a.Closed.Text != "see you" || !a.Closed.Remote {
@@ -335,9 +335,9 @@ func TestRefusalsAndClosedDialers(t *testing.T) {
 	if _, err := dial(h, other, nil); !errors.As(err, &r) || r.Code != transport.CodeFull || r.Text != "all of them" {
 		t.Error("the refusal is", err)
 	}
-	h.door.Refuse(transport.CodeClosing, "see you")
+	h.admission.Refuse(transport.CodeClosing, "see you")
 	if _, err := dial(h, other, nil); !errors.As(err, &r) || r.Code != transport.CodeClosing || r.Text != "see you" {
-		t.Error("a door that is closing says", err)
+		t.Error("a closing server says", err)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestWhereThereIsNoPlaceAClientAsksAgain(t *testing.T) {
 	var asked, welcome atomic.Uint64
 	welcome.Store(3)
 	h := serve(t, func(o *settings) {
-		o.door.Refusing = func() (transport.Code, bool) {
+		o.admission.Refusing = func() (transport.Code, bool) {
 			if asked.Add(1) < welcome.Load() {
 				return transport.CodeBusy, false
 			}
@@ -449,7 +449,7 @@ func TestDialsThatLeadNowhere(t *testing.T) {
 // proven addresses only, and the address of a TCP connection is proven.
 func TestAFullServerHearsAClient(t *testing.T) {
 	h := serve(t, func(o *settings) {
-		o.door.Refusing = func() (transport.Code, bool) { return transport.CodeFull, true }
+		o.admission.Refusing = func() (transport.Code, bool) { return transport.CodeFull, true }
 	})
 	mustDial(t, h, nil)
 	if n := h.stats.Dropped(transport.DropUnproven); n != 0 {

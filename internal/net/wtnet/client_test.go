@@ -77,6 +77,6 @@ func TestARefusedProgramReadsWhy(t *testing.T) {
 		}
 	}
 	refused(transport.Refusal{Code: transport.CodeRoomUnknown, Text: "no such room"})
-	h.listener.Door().Refuse(transport.CodeClosing, "see you")
+	h.listener.Admission().Refuse(transport.CodeClosing, "see you")
 	refused(transport.Refusal{Code: transport.CodeClosing, Text: "see you"})
 }

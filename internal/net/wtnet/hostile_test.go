@@ -325,5 +325,5 @@ func TestAPageReadsWhyItIsTurnedAway(t *testing.T) {
 			t.Error("closed with", code)
 		}
 	}
-	nettest.Eventually(t, "nobody to be left", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "nobody to be left", func() bool { return h.stats.Unadmitted.Load() == 0 })
 }

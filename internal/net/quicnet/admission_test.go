@@ -46,20 +46,20 @@ func silentDial(t *testing.T, h *host, d *Dialer) *quic.Conn {
 
 // connected returns the number of connected but unadmitted connections.
 func (h *host) connected() int {
-	_, n := h.listener.Door().Strangers()
+	_, n := h.listener.Admission().Unadmitted()
 	return n
 }
 
 // halfOpen returns the number of half-open handshakes.
 func (h *host) halfOpen() int {
-	n, _ := h.listener.Door().Strangers()
+	n, _ := h.listener.Admission().Unadmitted()
 	return n
 }
 
 // Silent connections of one host, and connections with a hanging admission, take no place of a
 // player, and are evicted, with the reason, for connections of other hosts.
-func TestStrangersMakeRoom(t *testing.T) {
-	h := serve(t, func(c *ServerConfig) { c.MaxConns, c.MaxStrangers = 1, 2 })
+func TestUnadmittedConnectionsMakeRoom(t *testing.T) {
+	h := serve(t, func(c *ServerConfig) { c.MaxConns, c.MaxUnadmitted = 1, 2 })
 	asked, hang := make(chan struct{}), atomic.Bool{}
 	hang.Store(true)
 	h.admitBy(func(ctx context.Context, _ *netloopv1.Hello) error {
@@ -90,7 +90,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 		t.Error("beside a player who is in, one silent stranger may stay, but was told", err)
 	}
 	_ = silent.CloseWithError(0, "")
-	nettest.Eventually(t, "no strangers", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "no strangers", func() bool { return h.stats.Unadmitted.Load() == 0 })
 	if n := h.stats.Dropped(transport.DropDismissed); n != 1 {
 		t.Error(n, "dismissed strangers are counted")
 	}
@@ -150,7 +150,7 @@ func TestForgedFirstPacketsKeepNobodyFromComingBack(t *testing.T) {
 	nettest.Eventually(t, "an answer to each", func() bool {
 		return h.stats.Retries.Load()+h.stats.Dropped(transport.DropUnproven) >= uint64(len(packets))
 	})
-	if n := h.stats.Strangers.Load(); n != 0 {
+	if n := h.stats.Unadmitted.Load(); n != 0 {
 		t.Errorf("%d of them have a place", n)
 	}
 	mustDial(t, h, nil)
@@ -201,7 +201,7 @@ func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 	if _, err := d.connect(ctx, h.listener.Addr(), &tls.Config{ServerName: "localhost", NextProtos: []string{ALPN}}, 0); err == nil {
 		t.Fatal("the client trusts anybody")
 	}
-	nettest.Eventually(t, "the places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "the places to be free", func() bool { return h.stats.Unadmitted.Load() == 0 })
 	if n := h.halfOpen(); n != 0 {
 		t.Error(n, "handshakes are half open")
 	}
@@ -218,7 +218,7 @@ func TestAddressIsProvenInACrowd(t *testing.T) {
 	forged := 0
 	for addr := new(net.UDPAddr); ; forged++ {
 		addr.IP = net.IPv4(192, 0, 2, byte(forged))
-		if h.listener.Door().Begin(addr, false) == nil {
+		if h.listener.Admission().Reserve(addr, false) == nil {
 			break // All places of half-open handshakes are taken.
 		}
 	}
