@@ -70,7 +70,7 @@ func (s *Server) health() (note string, err error) {
 
 // quarantined returns the number of quarantined systems of all rooms.
 func (s *Server) quarantined() (n int) {
-	for _, r := range s.hall.All() {
+	for _, r := range s.directory.All() {
 		n += r.Quarantined()
 	}
 	return n
@@ -120,7 +120,7 @@ func (m measured) SocketRetries(f *metrics.Family) { f.Set(m.s.socket.Retries.Lo
 // Overload implements metrics.Server.
 func (m measured) Overload(f *metrics.Family) {
 	most := OverloadNone
-	for _, r := range m.s.hall.All() {
+	for _, r := range m.s.directory.All() {
 		most = max(most, r.Overload())
 	}
 	f.Set(uint64(most))

@@ -50,8 +50,8 @@ type poster struct {
 	info         any           // the same, for filters: a *I, or a protobuf message
 }
 
-// posted is the state of a room's entry on the server's board. The room's goroutine owns it, except
-// for the fields that the mutex guards.
+// posted is the state of a room's entry on the server's listing. The room's goroutine owns it,
+// except for the fields that the mutex guards.
 type posted struct {
 	packed  schema.Parcel
 	info    any
@@ -59,7 +59,7 @@ type posted struct {
 
 	mu    sync.Mutex
 	shown poster // the last poster; name and kind are the room's
-	up    bool   // the poster is on the board
+	up    bool   // the poster is on the listing
 	gone  bool   // the room has ended
 	watch []*directory.Watch[poster]
 }
@@ -90,7 +90,7 @@ func (r *Room) Publish(t *Tick, info any) {
 	r.posted.info = packed.OpenLike(info)
 }
 
-// repost updates the room's entry on the board if it has changed in this tick.
+// repost updates the room's entry on the listing if it has changed in this tick.
 func (r *Room) repost() {
 	players := r.e.Admission.Players()
 	p := &r.posted
@@ -102,7 +102,7 @@ func (r *Room) repost() {
 	r.postLocked(players)
 }
 
-// post puts the room on the board for the first time.
+// post puts the room on the listing for the first time.
 func (r *Room) post() {
 	players := r.e.Admission.Players()
 	r.posted.mu.Lock()
@@ -125,21 +125,21 @@ func (r *Room) postLocked(players int) {
 	p.shown = poster{r.spec.Name, r.spec.Kind, players, r.spec.MaxClients, p.packed, p.info}
 	switch {
 	case p.up:
-		r.server.board.Post(r.number, new(p.shown))
+		r.server.listing.Set(r.number, new(p.shown))
 	case was:
-		r.server.board.Post(r.number, nil)
+		r.server.listing.Set(r.number, nil)
 	}
 }
 
-// unpost removes the entry of a room that has ended from the board, and ends its watches.
+// unpost removes the entry of a room that has ended from the listing, and ends its watches.
 func (r *Room) unpost() {
 	p := &r.posted
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.gone = true
-	r.server.board.Post(r.number, nil)
+	r.server.listing.Set(r.number, nil)
 	for _, w := range p.watch {
-		r.server.board.Unwatch(w)
+		r.server.listing.Unwatch(w)
 	}
 	p.watch = nil
 }
@@ -168,7 +168,7 @@ func (f *RoomFilter[I]) picks(p *poster) (l RoomListing[I], ok bool) {
 }
 
 // list returns the rooms that match the filter.
-func (f *RoomFilter[I]) list(all []directory.Posted[poster]) []RoomListing[I] {
+func (f *RoomFilter[I]) list(all []directory.Item[poster]) []RoomListing[I] {
 	var picked []RoomListing[I]
 	most := f.Limit
 	if most == 0 {
@@ -209,7 +209,7 @@ func checkInfo[I any](what string) {
 //	}, show)
 func ListRooms[I any](s *Server, f RoomFilter[I]) []RoomListing[I] {
 	checkInfo[I]("ListRooms")
-	return f.list(s.board.List(s.clock.Now()))
+	return f.list(s.listing.List(s.clock.Now()))
 }
 
 // RoomChange is a room that is new or changed in a watched listing, or, if Gone is set, the last
@@ -231,7 +231,7 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 		New:  func() any { return new([]RoomChange[I]) },
 		Then: func(changes any, _ error) { fn(&r.tick, *changes.(*[]RoomChange[I])) },
 	})
-	tell := func(was, is []directory.Posted[poster]) bool {
+	tell := func(was, is []directory.Item[poster]) bool {
 		if !stream.Ready() {
 			return false
 		}
@@ -239,11 +239,11 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 		err := r.e.CallAside("WatchRooms", func() error { changes = f.compare(was, is); return nil })
 		return err != nil || len(changes) == 0 || stream.Push(&changes)
 	}
-	r.posted.watch = append(r.posted.watch, r.server.board.Watch(tell))
+	r.posted.watch = append(r.posted.watch, r.server.listing.Watch(tell))
 }
 
 // compare returns the changes between two listings, as the filter sees them.
-func (f *RoomFilter[I]) compare(was, is []directory.Posted[poster]) (changes []RoomChange[I]) {
+func (f *RoomFilter[I]) compare(was, is []directory.Item[poster]) (changes []RoomChange[I]) {
 	directory.Compare(was, is, func(was, is *poster) {
 		before, had := f.picks(was)
 		now, has := f.picks(is)
@@ -264,11 +264,11 @@ func (s *Server) tellWatchers(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.board.Woken():
+		case <-s.listing.Changed():
 		}
 		began := s.clock.Now()
-		if !s.board.Tell(began) {
-			s.board.Wake()
+		if !s.listing.Notify(began) {
+			s.listing.Wake()
 		}
 		if !pause(ctx, tellGap(s.clock.Now()-began)) {
 			return
@@ -280,16 +280,16 @@ func (s *Server) tellWatchers(ctx context.Context) {
 const tellShare = 10
 
 // tellGap returns the pause after a report that took so long.
-func tellGap(took time.Duration) time.Duration { return max(directory.BoardGap, tellShare*took) }
+func tellGap(took time.Duration) time.Duration { return max(directory.ListInterval, tellShare*took) }
 
 // tell delivers pending events to the program and pending changes to the watches of rooms, for a
 // test world, which runs no goroutines for them.
 func (s *Server) tell() {
 	s.desk.Deliver(context.Background())
 	select {
-	case <-s.board.Woken():
-		if !s.board.Tell(s.clock.Now()) {
-			s.board.Wake()
+	case <-s.listing.Changed():
+		if !s.listing.Notify(s.clock.Now()) {
+			s.listing.Wake()
 		}
 	default:
 	}

@@ -15,18 +15,18 @@ func BenchmarkRoomsWhere(b *testing.B) {
 		Map   string
 		Round int32
 	}
-	board := directory.NewBoard[poster]()
+	listing := directory.NewListing[poster]()
 	for i := range 10_000 {
 		info := match{Map: fmt.Sprint("map ", i%500), Round: int32(i % 7)}
 		packed, err := schema.Pack(info)
 		if err != nil {
 			b.Fatal(err)
 		}
-		board.Post(uint64(i), &poster{fmt.Sprint(i), "table", i % 4, 4, packed, &info})
+		listing.Set(uint64(i), &poster{fmt.Sprint(i), "table", i % 4, 4, packed, &info})
 	}
 	f := RoomFilter[match]{Kind: "table", Free: 1, Where: func(l RoomListing[match]) bool { return l.Info.Map == "map 77" }}
 	for b.Loop() {
-		if got := f.list(board.List(time.Hour)); len(got) != 20 {
+		if got := f.list(listing.List(time.Hour)); len(got) != 20 {
 			b.Fatalf("%d rooms are listed", len(got))
 		}
 	}

@@ -89,7 +89,7 @@ func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 	if !r.takes(k.c, "Class.PlaceOn") || g.space == nil {
 		return
 	}
-	place := panicguard.Place{Name: "Class.PlaceOn", Of: k.Name(), So: "the position is a bad one"}
+	place := panicguard.Func{Name: "Class.PlaceOn", Class: k.Name(), Effect: "the position is a bad one"}
 	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
 		//nolint:wastedassign // The result if at panics.
 		x, y, z = math.NaN(), math.NaN(), math.NaN()

@@ -52,7 +52,7 @@ func NewInput[M any](sc *Schema, repeat func(last M, missed int) M) *Input[M] {
 func (i *Input[M]) input() *schema.Input { return i.in }
 
 // repeatPlace is the name under which panics of repeat are counted.
-var repeatPlace = panicguard.Place{Name: "NewInput.repeat"}
+var repeatPlace = panicguard.Func{Name: "NewInput.repeat"}
 
 // Handle sets the function that runs for the inputs of clients: at the start of each fixed step, in
 // the order of the clients' ids, once for each client after its first input has arrived. A client

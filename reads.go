@@ -50,7 +50,7 @@ func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
 // readers are the rules of one class, as a netvar.Readers.
 type readers struct {
 	room *Room
-	at   panicguard.Place
+	at   panicguard.Func
 	who  []func(*netvar.Object) Target // by rule; nil for the owner's
 }
 
@@ -61,7 +61,7 @@ func (r *Room) restrict() {
 		if rules := c.nv.Rules(); rules != nil {
 			r.readers[i] = &readers{
 				room: r, who: make([]func(*netvar.Object) Target, len(rules)),
-				at: panicguard.Place{Name: "Class.Reads", Of: c.nv.Name(), So: "nobody may read by the rule"},
+				at: panicguard.Func{Name: "Class.Reads", Class: c.nv.Name(), Effect: "nobody may read by the rule"},
 			}
 			r.e.World().SetReaders(c.nv, r.readers[i])
 		}

@@ -40,7 +40,7 @@ type Sender struct {
 func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o ...SendOption) {
 	r := t.server("RPC.SendRoom")
 	e.mail(t, "RPC.SendRoom", "room "+name, m, then, o, func(it rpcqueue.Item) error {
-		to, ok := r.server.hall.Get(name)
+		to, ok := r.server.directory.Get(name)
 		if !ok {
 			return room.ErrEnded
 		}
@@ -84,7 +84,7 @@ func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) 
 // ends. Without such a room the error is a [*Refusal] with [CodeRoomUnknown]. Any goroutine may
 // call it except those of rooms, which call SendRoom.
 func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) error {
-	r, ok := s.hall.Find(ctx, name)
+	r, ok := s.directory.Find(ctx, name)
 	if !ok {
 		return public(errNoRoom(name))
 	}

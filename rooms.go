@@ -64,14 +64,14 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if s.draining.Load() {
 		return nil, ErrClosing
 	}
-	place, err := s.place(&spec)
+	place, err := s.reserveName(&spec)
 	if err != nil {
 		return nil, err
 	}
 	filled := false
 	defer func() {
 		if !filled { // Also if the game's Open, or OnClose, ends this goroutine.
-			place.GiveUp()
+			place.Cancel()
 		}
 	}()
 	r, err := s.fill(spec, place.Number())
@@ -198,7 +198,7 @@ func (r *Room) full() bool { return r.e.Admission.Players() >= r.spec.MaxClients
 // call it.
 func (s *Server) Rooms() iter.Seq[RoomInfo] {
 	return func(yield func(RoomInfo) bool) {
-		for _, r := range s.hall.All() {
+		for _, r := range s.directory.All() {
 			if !yield(r.info()) {
 				return
 			}
@@ -211,7 +211,7 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 // server, can only shorten the drain. It returns at once, with an error if no room has the name. If
 // the default room ends, the server ends. Any goroutine may call it.
 func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string) error {
-	r, ok := s.hall.Get(name)
+	r, ok := s.directory.Get(name)
 	if !ok {
 		return errNoRoom(name)
 	}
@@ -257,7 +257,7 @@ func (s *Server) roomEnded(r *Room, err error) {
 	}
 	s.crew.Unlock()
 	r.unpost()
-	s.hall.Leave(r.spec.Name)
+	s.directory.Remove(r.spec.Name)
 	s.admitMore()
 }
 
@@ -299,7 +299,7 @@ func (s *Server) play(ctx context.Context) error {
 	s.crew.Lock()
 	s.crew.ctx = ctx
 	s.crew.Unlock()
-	for _, r := range s.hall.All() {
+	for _, r := range s.directory.All() {
 		s.begin(r)
 	}
 	watching, endWatch := context.WithCancel(context.Background())
@@ -315,10 +315,10 @@ func (s *Server) play(ctx context.Context) error {
 	}()
 	endDesk := s.openDesk()
 	<-s.crew.over
-	s.hall.Close()
+	s.directory.Close()
 	stop()
-	s.hall.Wait()
-	s.await("Open", s.hall.Opened(), room.WorkGrace)
+	s.directory.Wait()
+	s.await("Open", s.directory.Opened(), room.WorkGrace)
 	s.crew.screenings.Wait()
 	endWatch()
 	<-watched
@@ -351,7 +351,7 @@ func (s *Server) watch(ctx, run context.Context) {
 		return
 	}
 	for pause(ctx, room.WatchEvery(s.cfg.Watchdog)) {
-		for _, r := range s.hall.All() {
+		for _, r := range s.directory.All() {
 			if r.screening != nil {
 				if err := r.screening.Supervisor.Watch(); err != nil {
 					r.screening.Supervisor.GiveUp(err)
@@ -382,21 +382,21 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 		r, err := s.ticketRoom(ctx, ticket, remote)
 		return ctx, r, err
 	}
-	if r, ok := s.hall.Find(ctx, name); ok {
+	if r, ok := s.directory.Find(ctx, name); ok {
 		return ctx, r, nil
 	}
 	opener, ok := s.game.(Opener)
 	if !ok {
 		return ctx, nil, errNoRoom(name)
 	}
-	if s.hall.Len() >= s.cfg.MaxRooms {
+	if s.directory.Len() >= s.cfg.MaxRooms {
 		return ctx, nil, errManyRooms
 	}
 	asked := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams()}
 	if err := s.identify(ctx, asked, name); err != nil {
 		return ctx, nil, err
 	}
-	if !s.toll.Pay(siteOf(remote), s.clock.Now()) {
+	if !s.openings.Allow(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "rooms", "site")
 		return ctx, nil, transport.Refuse(CodeBusy, "too many rooms were opened from where you are: try again later")
 	}
@@ -467,8 +467,8 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *r
 	spec.Name = name
 	r, err = s.OpenRoom(within, spec)
 	if errors.Is(err, ErrRoomExists) {
-		s.toll.Refund(siteOf(asked.Addr)) // Another client was charged for the room.
-		if r, ok := s.hall.Find(within, name); ok {
+		s.openings.Refund(siteOf(asked.Addr)) // Another client was charged for the room.
+		if r, ok := s.directory.Find(within, name); ok {
 			return r, false, nil
 		}
 		return nil, false, errNoRoom(name)
@@ -497,7 +497,7 @@ func (s *Server) admitMore() {
 
 // maxClients returns the largest number of clients in all rooms.
 func (s *Server) maxClients() (n int) {
-	for _, r := range s.hall.All() {
+	for _, r := range s.directory.All() {
 		n += r.spec.MaxClients + r.spec.MaxSpectators
 	}
 	return min(n, s.cfg.MaxClients)
@@ -506,7 +506,7 @@ func (s *Server) maxClients() (n int) {
 // refusing returns the code with which each new connection is refused, or 0 if that depends on the
 // room. It also reports whether some of these connections may still send a hello.
 func (s *Server) refusing() (code Code, resume bool) {
-	if _, opens := s.game.(Opener); opens || s.hall.Len() > 1 {
+	if _, opens := s.game.(Opener); opens || s.directory.Len() > 1 {
 		return 0, true
 	}
 	return s.room.e.Admission.Refusing()

@@ -151,7 +151,7 @@ func TestOneClientOpensAPrivateRoom(t *testing.T) {
 		t.Errorf("%d clients have a ticket", n)
 	}
 	left := 0
-	for s.toll.Pay(siteOf(from), s.clock.Now()) {
+	for s.openings.Allow(siteOf(from), s.clock.Now()) {
 		left++
 	}
 	if left != directory.RoomBurst-1 {
@@ -384,7 +384,7 @@ func TestRoomsAreThereAtOnce(t *testing.T) {
 	if err != nil || len(tickets[0]) != 279 {
 		t.Errorf("a ticket for the longest name has %d bytes: %v", len(tickets[0]), err)
 	}
-	if r, _ := s.hall.Get(long); !r.full() || s.room.full() {
+	if r, _ := s.directory.Get(long); !r.full() || s.room.full() {
 		t.Error("a room is full when its seats are reserved, and no other is")
 	}
 	for info := range s.Rooms() {
@@ -415,7 +415,7 @@ func TestTheHallClosesWithTheServer(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.hall.Reserve("late", ""); !errors.Is(err, directory.ErrClosed) {
+	if _, err := s.directory.Reserve("late", ""); !errors.Is(err, directory.ErrClosed) {
 		t.Errorf("a place can be had: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ func (s *Server) roomAsked(query url.Values) (*Room, error) {
 		return s.room, nil
 	}
 	name := query.Get("room")
-	r, ok := s.hall.Get(name)
+	r, ok := s.directory.Get(name)
 	if !ok {
 		return nil, &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no room %.300q: /rooms lists them", name)}
 	}
@@ -53,7 +53,7 @@ func (s *Server) roomsPage(query url.Values) (any, error) {
 	if err != nil {
 		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: err.Error()}
 	}
-	all, now := s.hall.All(), s.clock.Now()
+	all, now := s.directory.All(), s.clock.Now()
 	rows := make([]directory.Row, len(all))
 	for i, r := range all {
 		rows[i] = r.row(now)

@@ -51,19 +51,19 @@ type Server struct {
 	socket    udpbatch.Stats
 	instance  [16]byte // drawn at start: clients notice a restart
 	// incarnation is the number of the default room: see Room.Incarnation.
-	incarnation uint64
-	room        *Room // the default one, which exists as long as the server
-	hall        *directory.Hall[*Room]
-	board       *directory.Board[poster]
-	desk        *room.ServerInbox // messages from rooms to the program
-	toll        directory.Toll[netip.Prefix]
-	guesses     directory.Toll[netip.Prefix] // tickets that matched no room
-	crew        crew
-	lastID      atomic.Uint64
-	draining    atomic.Bool
-	ready       atomic.Bool // clients may connect
-	used        atomic.Bool // Run or Close has begun
-	ended       atomic.Bool // and has ended
+	incarnation    uint64
+	room           *Room // the default one, which exists as long as the server
+	directory      *directory.Directory[*Room]
+	listing        *directory.Listing[poster]
+	desk           *room.ServerInbox // messages from rooms to the program
+	openings       directory.SiteLimiter[netip.Prefix]
+	invalidTickets directory.SiteLimiter[netip.Prefix] // tickets that matched no room
+	crew           crew
+	lastID         atomic.Uint64
+	draining       atomic.Bool
+	ready          atomic.Bool // clients may connect
+	used           atomic.Bool // Run or Close has begun
+	ended          atomic.Bool // and has ended
 
 	idle     time.Duration // of connections; 0 except in tests
 	network  *netem.Config // simulated network; nil: none
@@ -145,9 +145,9 @@ func New(cfg Config, g Game) (*Server, error) {
 
 // openDefault opens the default room.
 func (s *Server) openDefault() (err error) {
-	s.hall, s.board, s.desk = directory.New[*Room](s.cfg.MaxRooms), directory.NewBoard[poster](), room.NewServerInbox()
+	s.directory, s.listing, s.desk = directory.New[*Room](s.cfg.MaxRooms), directory.NewListing[poster](), room.NewServerInbox()
 	s.crew.over = make(chan struct{})
-	place, err := s.place(&s.cfg.Room)
+	place, err := s.reserveName(&s.cfg.Room)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 	if err != nil {
 		return nil, err
 	}
-	r, ok := s.hall.Find(ctx, name)
+	r, ok := s.directory.Find(ctx, name)
 	if !ok {
 		return nil, public(errNoRoom(name))
 	}
@@ -160,13 +160,13 @@ func (j *Join) Reservation(dst any) (bool, error) {
 // ticketRoom finds the room of a ticket or a code. A site with many wrong ones is refused for a
 // while.
 func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, error) {
-	if s.guesses.Owes(siteOf(remote), s.clock.Now()) {
+	if s.invalidTickets.Exhausted(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "tickets", "site")
 		return nil, transport.Refuse(CodeBusy, "too many tickets from where you are opened nothing: try again later")
 	}
-	find, key := s.hall.FindCode, text
+	find, key := s.directory.FindCode, text
 	if name, ok := room.TicketRoom(text); ok {
-		find, key = s.hall.Find, name
+		find, key = s.directory.Find, name
 	}
 	r, ok := find(ctx, key)
 	if !ok {
@@ -179,7 +179,7 @@ func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, er
 // chargeGuess charges a site for a ticket that matched no room.
 func (s *Server) chargeGuess(remote string) {
 	s.metrics.Drops.Add(1, "tickets", "unknown")
-	s.guesses.Pay(siteOf(remote), s.clock.Now())
+	s.invalidTickets.Allow(siteOf(remote), s.clock.Now())
 }
 
 // The code of a private room: six of these letters and digits are 30 bits.
@@ -202,10 +202,11 @@ func (s *RoomSpec) checkCode() error {
 	return nil
 }
 
-// place reserves the name of a room, and the code of a private one, which it generates if empty.
-func (s *Server) place(spec *RoomSpec) (*directory.Place[*Room], error) {
+// reserveName reserves the name of a room, and the code of a private one, which it generates if
+// empty.
+func (s *Server) reserveName(spec *RoomSpec) (*directory.Reservation[*Room], error) {
 	if !spec.Private || spec.Code != "" {
-		return s.hall.Reserve(spec.Name, spec.Code)
+		return s.directory.Reserve(spec.Name, spec.Code)
 	}
 	for {
 		var random [codeLen]byte
@@ -213,7 +214,7 @@ func (s *Server) place(spec *RoomSpec) (*directory.Place[*Room], error) {
 		for i := range random {
 			random[i] = codeLetters[int(random[i])%len(codeLetters)]
 		}
-		p, err := s.hall.Reserve(spec.Name, string(random[:]))
+		p, err := s.directory.Reserve(spec.Name, string(random[:]))
 		if errors.Is(err, directory.ErrCode) {
 			continue
 		}

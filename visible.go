@@ -65,7 +65,7 @@ type audience struct {
 // Includes implements netvar.Audience. It runs within netvar.snapshot, which is critical, so it
 // recovers a panic of the game's function.
 func (a *audience) Includes(p *netvar.Peer) bool {
-	defer a.room.e.Guard().Recover(&panicguard.Place{Name: "VisibleTo", Of: a.class.Name(), So: "the object is hidden"}, nil)
+	defer a.room.e.Guard().Recover(&panicguard.Func{Name: "VisibleTo", Class: a.class.Name(), Effect: "the object is hidden"}, nil)
 	return a.to.includes(peerOf(p))
 }
 

@@ -59,8 +59,8 @@ func (s *Server) listenWeb(conf *tls.Config, controller *admission.Controller) (
 
 // takeSocket returns the connection of a request to the page server, and removes it from its pool.
 func takeSocket(r *http.Request) (conn net.Conn, leave func() bool) {
-	c := connlimit.Of(r.Context())
-	return c.Conn, c.Leave
+	c := connlimit.FromContext(r.Context())
+	return c.Conn, c.Detach
 }
 
 // refusedBy returns a function that reports to pages how the server would refuse them.

@@ -69,7 +69,7 @@ func (k *Class[S]) WeightFor(r *Room, fn func(c *Client, o *Object[S]) float64) 
 	if !r.takes(k.c, "Class.WeightFor") {
 		return
 	}
-	place := panicguard.Place{Name: "Class.WeightFor", Of: k.Name(), So: "the function is not called again"}
+	place := panicguard.Func{Name: "Class.WeightFor", Class: k.Name(), Effect: "the function is not called again"}
 	stop := func(error) { r.e.World().SetFactor(k.c.nv, nil) }
 	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
 		factor = 1 //nolint:wastedassign // The result if fn panics.

@@ -116,7 +116,7 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs())
 	cl.guard.Log, cl.guard.Now, cl.guard.Count = cl.log, c.Now, func(string) { cl.stats.Panics++ }
 	cl.rpcs.OnPanic = func(it *rpcqueue.Item, v any, stack []byte) {
-		cl.guard.Panicked(&panicguard.Place{Kind: panicguard.Handler, Name: it.Method.Name}, v, stack)
+		cl.guard.Panicked(&panicguard.Func{Kind: panicguard.Handler, Name: it.Method.Name}, v, stack)
 	}
 	cl.tick = bridge.Netloop.NewTick(bridge.TickConfig{
 		Now: &cl.now, Store: cl.replica, Log: cl.log, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),

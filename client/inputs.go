@@ -70,7 +70,7 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 	}
 }
 
-var samplePlace = panicguard.Place{Name: "Inputs"}
+var samplePlace = panicguard.Func{Name: "Inputs"}
 
 // makeInput is the system input.sample. A frame in which the steps were set back runs steps that
 // are no longer due: they get no input.

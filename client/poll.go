@@ -164,7 +164,7 @@ func (c *Client) become(s State) {
 
 // call calls a function of the game. A panic there loses no other arrivals.
 func (c *Client) call(what string, fn func()) {
-	defer c.guard.Recover(&panicguard.Place{Name: what}, nil)
+	defer c.guard.Recover(&panicguard.Func{Name: what}, nil)
 	fn()
 }
 

@@ -48,7 +48,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 	case c.prediction.of(class.State) != nil:
 		panic(fmt.Sprintf("client: Predict is called twice for class %q", k.Name()))
 	}
-	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: panicguard.Place{Name: "Predict", Of: k.Name()}}
+	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: panicguard.Func{Name: "Predict", Class: k.Name()}}
 	for _, apply := range o {
 		apply(p)
 	}
@@ -89,7 +89,7 @@ func Snap[S any](when func(was, is *S) bool) PredictOption {
 // predictor predicts the objects of a class.
 type predictor struct {
 	class  bridge.Class
-	place  panicguard.Place
+	place  panicguard.Func
 	step   func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
 	copy   func(to, from unsafe.Pointer)
 	drawn  unsafe.Pointer // *S: the result of View

@@ -23,7 +23,7 @@ type Watcher[S any] struct {
 // watcher is a Watcher with its type erased. Only Step's goroutine uses it.
 type watcher struct {
 	tell    func(t *netloop.Tick, e *netvar.Event)
-	at      panicguard.Place
+	at      panicguard.Func
 	changes bool   // has a Change
 	batch   uint64 // of the events being delivered when it was added: it has seen their effects
 	stopped bool
@@ -40,7 +40,7 @@ func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 		panic(fmt.Sprintf("client: Watch: class %q belongs to another schema than Config.Schema", k.Name()))
 	}
 	return c.watch(class.State, &watcher{
-		at: panicguard.Place{Name: "Watch", Of: k.Name()}, changes: w.Change != nil,
+		at: panicguard.Func{Name: "Watch", Class: k.Name()}, changes: w.Change != nil,
 		tell: func(t *netloop.Tick, e *netvar.Event) {
 			o := class.Wrap(e.Object).(*netloop.Object[S])
 			switch {

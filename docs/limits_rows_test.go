@@ -56,9 +56,9 @@ var limitRows = map[string][]string{
 		"… profiles | {maxProfile}",
 	},
 	"internal/directory": {
-		"invalid tickets and codes of a site | {RoomBurst} at once, then one in {RoomGap}",
-		"… the interval at which the list of rooms is made | every {BoardGap}",
-		"rooms that clients of a site (IPv4 address, IPv6 /56) let a game open | {RoomBurst} at once, then one in {RoomGap}",
+		"invalid tickets and codes of a site | {RoomBurst} at once, then one in {RoomInterval}",
+		"… the interval at which the list of rooms is made | every {ListInterval}",
+		"rooms that clients of a site (IPv4 address, IPv6 /56) let a game open | {RoomBurst} at once, then one in {RoomInterval}",
 		"… sites that are remembered | {MaxSites}",
 	},
 	"internal/grid": {
@@ -177,7 +177,7 @@ var limitRows = map[string][]string{
 	"internal/token": {
 		"a token | {bytes MaxToken}",
 		"how long a token is valid | {MaxLifetime}",
-		"ids of used tokens | {maxSpent}",
+		"ids of used tokens | {maxUsedIDs}",
 		"public keys that sign tokens (`--auth-keys`) | {maxKeys}, of {bytes maxKeyFile} each",
 	},
 	"internal/tracedump": {

@@ -10,17 +10,10 @@ import (
 	"github.com/netloop/netloop/internal/testing/proctest"
 )
 
-<<<<<<<< HEAD:loadtest/handshake_flood_test.go
 // TestAHandshakeFloodDelaysNoTick measures with real programs the effect of a host that proves
 // its address, starts 500 handshakes per second, and sends invalid data: 20 healthy clients with
 // and without it, in turn, the minimum of each.
 func TestAHandshakeFloodDelaysNoTick(t *testing.T) {
-========
-// TestUnadmittedConnectionsDelayNoTick measures with real programs the cost of a host that proves
-// its address, begins 500 handshakes a second, and sends invalid data: 20 healthy clients with and
-// without it, in turn, and the least of each.
-func TestUnadmittedConnectionsDelayNoTick(t *testing.T) {
->>>>>>>> 74c63890 (internal/net: name the parts of admission in standard words):loadtest/unadmitted_test.go
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it depends on timing: make verify runs it")
 	}

@@ -21,22 +21,22 @@ type access struct {
 	counts *Counts
 }
 
-// open returns the handler of a page for probes: it needs no role, and never waits.
-func (a *access) open(page http.HandlerFunc) http.HandlerFunc {
+// probe returns the handler of a page for probes: it needs no role, and never waits.
+func (a *access) probe(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer connlimit.Of(r.Context()).Work()()
-		if a.namesUs(w, r, a.roleOf(r)) {
+		defer connlimit.FromContext(r.Context()).Busy()()
+		if a.allowedHost(w, r, a.roleOf(r)) {
 			page(w, r)
 		}
 	}
 }
 
-// by returns the handler of a page for clients with a role.
-func (a *access) by(need role, page http.HandlerFunc) http.HandlerFunc {
+// require returns the handler of a page for clients with a role.
+func (a *access) require(need role, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer connlimit.Of(r.Context()).Work()()
-		who := a.roleOf(r)
-		if !a.namesUs(w, r, who) || !a.may(w, who, need) {
+		defer connlimit.FromContext(r.Context()).Busy()()
+		have := a.roleOf(r)
+		if !a.allowedHost(w, r, have) || !a.authorized(w, have, need) {
 			return
 		}
 		select {
@@ -55,26 +55,26 @@ func (a *access) by(need role, page http.HandlerFunc) http.HandlerFunc {
 // Basic, which browsers and go tool pprof can send.
 func (a *access) roleOf(r *http.Request) role {
 	if a.tokens == nil {
-		return stranger
+		return anonymous
 	}
 	if _, password, ok := r.BasicAuth(); ok {
 		return a.tokens.roleOf(password)
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {
-		return stranger
+		return anonymous
 	}
 	return a.tokens.roleOf(strings.TrimSpace(token))
 }
 
-// may reports whether a role is sufficient, and answers the request if not.
-func (a *access) may(w http.ResponseWriter, who, need role) bool {
+// authorized reports whether a role is sufficient, and answers the request if not.
+func (a *access) authorized(w http.ResponseWriter, have, need role) bool {
 	switch {
-	case who >= need, a.tokens == nil && need == reader:
+	case have >= need, a.tokens == nil && need == reader:
 		return true
 	case a.tokens == nil:
 		text(w, http.StatusForbidden, "this page needs a token, and the server was started without --admin-token-file\n")
-	case who == stranger:
+	case have == anonymous:
 		w.Header().Set("WWW-Authenticate", `Basic realm="netloop admin", charset="UTF-8"`)
 		text(w, http.StatusUnauthorized, "this page needs a token of --admin-token-file, as Authorization: Bearer TOKEN or as a password\n")
 	default:
@@ -84,10 +84,10 @@ func (a *access) may(w http.ResponseWriter, who, need role) bool {
 	return false
 }
 
-// namesUs refuses a request for a host that is not a name of this machine: a foreign page, in a
+// allowedHost refuses a request for a host that is not a name of this machine: a foreign page, in a
 // browser on this machine, may have a host name that now resolves to this address (DNS rebinding).
 // Addresses and requests with a token are accepted.
-func (a *access) namesUs(w http.ResponseWriter, r *http.Request, who role) bool {
+func (a *access) allowedHost(w http.ResponseWriter, r *http.Request, have role) bool {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -95,7 +95,7 @@ func (a *access) namesUs(w http.ResponseWriter, r *http.Request, who role) bool 
 	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	machine, _ := os.Hostname()
 	switch {
-	case who != stranger, net.ParseIP(host) != nil, host == "localhost", host != "" && host == strings.ToLower(a.name),
+	case have != anonymous, net.ParseIP(host) != nil, host == "localhost", host != "" && host == strings.ToLower(a.name),
 		host != "" && host == strings.ToLower(machine):
 		return true
 	}

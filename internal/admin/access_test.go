@@ -196,7 +196,7 @@ func TestForeignNamesAreNotAnswered(t *testing.T) {
 func TestTheConfiguredNameIsAnswered(t *testing.T) {
 	a := access{name: "Game.Example", counts: new(Counts)}
 	for host, want := range map[string]bool{"game.example:8080": true, "other.example": false, "": false} {
-		if got := a.namesUs(discarded{}, &http.Request{Host: host}, stranger); got != want {
+		if got := a.allowedHost(discarded{}, &http.Request{Host: host}, anonymous); got != want {
 			t.Errorf("%q: %v", host, got)
 		}
 	}
@@ -289,7 +289,7 @@ func TestTokensFollowTheirFile(t *testing.T) {
 			t.Fatal("the old tokens stay")
 		}
 	}
-	if tokens.roleOf(readToken) != stranger {
+	if tokens.roleOf(readToken) != anonymous {
 		t.Error("a token that was taken away is good")
 	}
 	tokens.Close()

@@ -119,10 +119,10 @@ func listen(cfg Config) (*Server, error) {
 	name, _, _ := net.SplitHostPort(cfg.Listen) // The address is valid: it was bound.
 	return &Server{
 		tokens:   cfg.Tokens,
-		listener: connlimit.New(ln, connlimit.Config{Max: maxConns, Closed: func() { cfg.Counts.Conns.Add(1) }}),
+		listener: connlimit.New(ln, connlimit.Config{Max: maxConns, Evicted: func() { cfg.Counts.Conns.Add(1) }}),
 		http: &http.Server{
 			Handler:        handler(cfg, &access{tokens: cfg.Tokens, name: name, pages: make(chan struct{}, maxPages), counts: cfg.Counts}),
-			ConnContext:    connlimit.With,
+			ConnContext:    connlimit.WithConn,
 			ReadTimeout:    readTimeout,
 			WriteTimeout:   writeTimeout,
 			IdleTimeout:    idleTimeout,
@@ -188,22 +188,22 @@ const index = `netloop admin
 
 func handler(cfg Config, a *access) http.Handler {
 	mux := http.NewServeMux()
-	probe := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.open(page)) }
-	look := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.by(reader, page)) }
+	probe := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.probe(page)) }
+	look := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.require(reader, page)) }
 	probe("/healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg) })
 	probe("/readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, cfg) })
 	look("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
 	look("/metrics", cfg.Metrics.ServeHTTP)
-	look("/ticks", at(cfg.Ticks))
-	look("/loop", asked(cfg.Loop))
-	look("/explain", asked(cfg.Explain))
-	look("/rooms", at(cfg.Rooms))
-	mux.HandleFunc("POST /rooms/close", a.by(writer, closeRoom(cfg)))
+	look("/ticks", queryHandler(cfg.Ticks))
+	look("/loop", askHandler(cfg.Loop))
+	look("/explain", askHandler(cfg.Explain))
+	look("/rooms", queryHandler(cfg.Rooms))
+	mux.HandleFunc("POST /rooms/close", a.require(writer, closeRoom(cfg)))
 	var large sync.Mutex
-	look("/ticks/last", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Last) })
-	look("/ticks/slow", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Slow) })
-	mux.HandleFunc("GET /debug/pprof/{$}", a.by(writer, profileIndex))
-	mux.HandleFunc("GET /debug/pprof/{name}", a.by(writer, profile))
+	look("/ticks/last", func(w http.ResponseWriter, _ *http.Request) { serialized(w, &large, cfg.Last) })
+	look("/ticks/slow", func(w http.ResponseWriter, _ *http.Request) { serialized(w, &large, cfg.Slow) })
+	mux.HandleFunc("GET /debug/pprof/{$}", a.require(writer, profileIndex))
+	mux.HandleFunc("GET /debug/pprof/{name}", a.require(writer, profile))
 	return mux
 }
 
@@ -225,8 +225,8 @@ type Refusal struct {
 // Error returns the text.
 func (r *Refusal) Error() string { return r.Text }
 
-// asked returns the handler of a page that waits for a tick.
-func asked(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc {
+// askHandler returns the handler of a page that waits for a tick.
+func askHandler(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 		defer cancel()
@@ -235,8 +235,8 @@ func asked(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc 
 	}
 }
 
-// at returns the handler of a page that does not wait.
-func at(ask func(url.Values) (any, error)) http.HandlerFunc {
+// queryHandler returns the handler of a page that does not wait.
+func queryHandler(ask func(url.Values) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := ask(r.URL.Query())
 		answer(w, v, err)
@@ -302,8 +302,8 @@ func but(note string) string {
 	return ", but " + note
 }
 
-// oneByOne answers with a large page, of some MiB at most, one at a time.
-func oneByOne(w http.ResponseWriter, large *sync.Mutex, page func() any) {
+// serialized answers with a large page, of some MiB at most, one at a time.
+func serialized(w http.ResponseWriter, large *sync.Mutex, page func() any) {
 	if !large.TryLock() {
 		w.Header().Set("Retry-After", "1")
 		text(w, http.StatusServiceUnavailable, "somebody else reads the ticks: try again\n")

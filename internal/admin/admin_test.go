@@ -319,7 +319,7 @@ func TestAnswersAreWhole(t *testing.T) {
 		"a room without a name": {closes, "", 400, plain, "room: give a name\n", ""},
 		"a room that closes":    {closes, "?room=den", 200, plain, "it closes\n", ""},
 		"no JSON":               {func(w http.ResponseWriter, _ *http.Request) { asJSON(w, math.NaN()) }, "", 500, plain, "json: unsupported value: NaN\n", ""},
-		"a large page":          {func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &busy, nil) }, "", 503, plain, "somebody else reads the ticks: try again\n", "1"},
+		"a large page":          {func(w http.ResponseWriter, _ *http.Request) { serialized(w, &busy, nil) }, "", 503, plain, "somebody else reads the ticks: try again\n", "1"},
 		"a busy profile": {func(w http.ResponseWriter, r *http.Request) {
 			timed(w, r, 0, func() error { return errors.New("it runs") }, nil)
 		}, "", 503, plain, "it runs: try again later\n", ""},

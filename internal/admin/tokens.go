@@ -19,9 +19,9 @@ import (
 type role uint8
 
 const (
-	stranger role = iota // no known token
-	reader               // may read all pages
-	writer               // may also make the server act: profiles, closing rooms
+	anonymous role = iota // no known token
+	reader                // may read all pages
+	writer                // may also make the server act: profiles, closing rooms
 )
 
 // The limits of a file of tokens.
@@ -36,12 +36,12 @@ const (
 type Tokens struct {
 	path  string
 	log   *slog.Logger
-	known atomic.Pointer[[]known]
+	known atomic.Pointer[[]knownToken]
 	watch *watchfile.Watcher
 }
 
-// known is one token. Only its hash is kept: comparing in constant time needs equal lengths.
-type known struct {
+// knownToken is one token. Only its hash is kept: comparing in constant time needs equal lengths.
+type knownToken struct {
 	role role
 	hash [sha256.Size]byte
 }
@@ -106,7 +106,7 @@ func ReadToken(path string, write bool) (string, error) {
 }
 
 // parseTokens parses the lines of a file. Its errors contain line numbers but no tokens.
-func parseTokens(text []byte) (all []known, err error) {
+func parseTokens(text []byte) (all []knownToken, err error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
 	}
@@ -118,12 +118,12 @@ func parseTokens(text []byte) (all []known, err error) {
 		}
 		may := map[string]role{"read": reader, "write": writer}[words[0]]
 		switch {
-		case may == stranger || len(words) != 2:
+		case may == anonymous || len(words) != 2:
 			return nil, fmt.Errorf("line %d: write read or write, a space, and a token", n)
 		case len(words[1]) < minToken:
 			return nil, fmt.Errorf("line %d: a token has at least %d characters: openssl rand -hex 32 makes one", n, minToken)
 		}
-		all = append(all, known{may, sha256.Sum256([]byte(words[1]))})
+		all = append(all, knownToken{may, sha256.Sum256([]byte(words[1]))})
 	}
 	switch {
 	case lines.Err() != nil:
@@ -139,10 +139,10 @@ func parseTokens(text []byte) (all []known, err error) {
 // roleOf returns the role of a token. It takes the same time for every token.
 func (t *Tokens) roleOf(token string) role {
 	hash := sha256.Sum256([]byte(token))
-	found := stranger
+	found := anonymous
 	for _, k := range *t.known.Load() {
 		same := subtle.ConstantTimeCompare(hash[:], k.hash[:])
-		found = max(found, role(subtle.ConstantTimeSelect(same, int(k.role), int(stranger))))
+		found = max(found, role(subtle.ConstantTimeSelect(same, int(k.role), int(anonymous))))
 	}
 	return found
 }

@@ -4,8 +4,8 @@
 //
 // The flow:
 //
-//	Accept       full? closes one of the largest site or, if none qualifies, the new one
-//	With, Of     net/http puts the connection into the context of its requests
-//	Work         the connection is busy while a request is answered
-//	Leave        the connection is no HTTP connection any more; another package bounds it
+//	Accept                 full? closes one of the largest site, or the new one
+//	WithConn, FromContext  net/http puts the connection into the context of its requests
+//	Busy                   the connection is busy while a request is answered
+//	Detach                 the connection is none of HTTP any more; another package bounds it
 package connlimit

@@ -27,13 +27,13 @@ type Pool struct {
 type Config struct {
 	Max     int
 	PerSite int    // of one site; 0 is Max
-	Closed  func() // counts the connections that were closed or refused for lack of room
+	Evicted func() // counts the connections that were closed or refused for lack of room
 	// Proxy reports whether connections of an address are a proxy's. They have no site until
-	// [Conn.Belongs] sets it. nil: no address is a proxy's.
+	// [Conn.SetSite] sets it. nil: no address is a proxy's.
 	Proxy func(net.Addr) bool
-	// Welcome is called for each new connection, with the mutex held, and reports whether to accept
+	// Allow is called for each new connection, with the mutex held, and reports whether to accept
 	// it. nil: all are accepted.
-	Welcome func(net.Addr) bool
+	Allow func(net.Addr) bool
 }
 
 // Conn is a connection of a pool.
@@ -41,7 +41,7 @@ type Conn struct {
 	net.Conn
 	pool *Pool
 	site netip.Prefix
-	// at is the connection's element of list, which is quiet or busy of the pool; nil after Leave.
+	// at is the connection's element of list, which is quiet or busy of the pool; nil after Detach.
 	// Both are under the pool's mu.
 	at   *list.Element
 	list *list.List
@@ -87,27 +87,27 @@ func (p *Pool) admit(c net.Conn) net.Conn {
 func (p *Pool) enter(own *Conn) (gone *Conn, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cfg.Welcome != nil && !p.cfg.Welcome(own.RemoteAddr()) {
+	if p.cfg.Allow != nil && !p.cfg.Allow(own.RemoteAddr()) {
 		return nil, false
 	}
 	if p.fullLocked(own.site) || p.quiet.Len()+p.busy.Len() >= p.cfg.Max {
-		p.cfg.Closed()
-		if gone = p.yieldsLocked(own.site); gone == nil {
+		p.cfg.Evicted()
+		if gone = p.victimLocked(own.site); gone == nil {
 			return nil, false
 		}
-		gone.leaveLocked()
+		gone.detachLocked()
 	}
 	own.putLocked(&p.quiet)
 	own.countLocked(1)
 	return gone, true
 }
 
-// yieldsLocked returns the connection to close for a new one of a site, or nil. It is the oldest
+// victimLocked returns the connection to close for a new one of a site, or nil. It is the oldest
 // quiet one of the site with the most connections, counting the new one, unless the site of the new
 // one has more. But a site with busy connections, such as with unread answers, and at least two
 // more connections than both, gives up its oldest busy one. A site at PerSite gives up a quiet one
 // of its own.
-func (p *Pool) yieldsLocked(newcomer netip.Prefix) *Conn {
+func (p *Pool) victimLocked(newcomer netip.Prefix) *Conn {
 	own := p.sites[newcomer]
 	if p.fullLocked(newcomer) {
 		quiet, _ := p.largestLocked(&p.quiet, newcomer, func(c *Conn) bool { return c.site == newcomer })
@@ -160,8 +160,8 @@ func (c *Conn) countLocked(n int) {
 	}
 }
 
-// leaveLocked removes the connection from the pool, and reports false if it was removed before.
-func (c *Conn) leaveLocked() bool {
+// detachLocked removes the connection from the pool, and reports false if it was removed before.
+func (c *Conn) detachLocked() bool {
 	if c.at == nil {
 		return false
 	}
@@ -171,23 +171,23 @@ func (c *Conn) leaveLocked() bool {
 	return true
 }
 
-// Leave removes the connection from the pool, which does not bound it any more. It reports false if
-// the pool has closed the connection meanwhile.
-func (c *Conn) Leave() bool {
+// Detach removes the connection from the pool, which does not bound it any more. It reports false
+// if the pool has closed the connection meanwhile.
+func (c *Conn) Detach() bool {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
-	return c.leaveLocked()
+	return c.detachLocked()
 }
 
 // Close closes the connection. It may be called again.
 func (c *Conn) Close() error {
-	c.Leave()
+	c.Detach()
 	return c.Conn.Close()
 }
 
-// Belongs sets the site of a proxy's connection to that of the client's address. It reports false
+// SetSite sets the site of a proxy's connection to that of the client's address. It reports false
 // if that site has PerSite connections.
-func (c *Conn) Belongs(to net.Addr) bool {
+func (c *Conn) SetSite(to net.Addr) bool {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
 	site := endpoint.SiteOf(to)
@@ -203,8 +203,8 @@ func (c *Conn) Belongs(to net.Addr) bool {
 	return true
 }
 
-// Work marks the connection as busy while a request is answered, until done is called.
-func (c *Conn) Work() (done func()) {
+// Busy marks the connection as busy while a request is answered, until done is called.
+func (c *Conn) Busy() (done func()) {
 	c.moveTo(&c.pool.busy)
 	return func() { c.moveTo(&c.pool.quiet) }
 }
@@ -222,16 +222,16 @@ func (c *Conn) moveTo(to *list.List) {
 // connKey is the context key of a request's connection.
 type connKey struct{}
 
-// With is the ConnContext of an http.Server that listens on a Pool, with or without TLS.
-func With(ctx context.Context, c net.Conn) context.Context {
+// WithConn is the ConnContext of an http.Server that listens on a Pool, with or without TLS.
+func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if around, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = around.NetConn()
 	}
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Of returns the connection of a request from its context.
-func Of(ctx context.Context) *Conn {
+// FromContext returns the connection of a request from its context.
+func FromContext(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
 }

@@ -37,14 +37,14 @@ func (q *queue) Accept() (net.Conn, error) {
 
 // The longest quiet connection is closed first; a just answered one is the newest; a busy one is
 // kept, and while all are busy new ones are refused.
-func TestTheQuietestConnectionGoesFirst(t *testing.T) {
+func TestTheQuietestConnectionIsClosedFirst(t *testing.T) {
 	var all [6]bare
 	q := &queue{}
 	for i := range all {
 		q.all = append(q.all, &all[i])
 	}
 	closed := 0
-	p := New(q, Config{Max: 2, Closed: func() { closed++ }})
+	p := New(q, Config{Max: 2, Evicted: func() { closed++ }})
 	accept := func() *Conn {
 		t.Helper()
 		c, err := p.Accept()
@@ -54,7 +54,7 @@ func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 		return c.(*Conn)
 	}
 	a, b := accept(), accept()
-	a.Work()() // Now b has been quiet for longer.
+	a.Busy()() // Now b has been quiet for longer.
 	if p.quiet.Len() != 2 {
 		t.Errorf("%d are quiet once the page is made", p.quiet.Len())
 	}
@@ -62,12 +62,12 @@ func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 	if all[1].closed != 1 || all[0].closed != 0 || closed != 1 {
 		t.Errorf("closed are %+v", all)
 	}
-	b.Work()() // It was closed already.
-	busy, ended := a.Work(), c.Work()
+	b.Busy()() // It was closed already.
+	busy, ended := a.Busy(), c.Busy()
 	_ = c.Close() // while its page is made
 	ended()
 	d := accept()
-	if d.Work(); all[3].closed != 0 || closed != 1 {
+	if d.Busy(); all[3].closed != 0 || closed != 1 {
 		t.Errorf("closed are %+v", all)
 	}
 	_, err := p.Accept() // All are busy: the rest of the queue is refused.
@@ -86,7 +86,7 @@ func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 
 // full returns a Pool that is full of quiet connections from these hosts.
 func full(hosts ...byte) (p *Pool, all []*bare, come func(host byte) bool) {
-	p = New(nil, Config{Max: len(hosts), Closed: func() {}})
+	p = New(nil, Config{Max: len(hosts), Evicted: func() {}})
 	come = func(host byte) bool {
 		b := &bare{host: host}
 		all = append(all, b)
@@ -116,7 +116,7 @@ func TestABusySiteTakesNobodysPlace(t *testing.T) {
 	for e := p.quiet.Front(); e != nil; {
 		c := e.Value.(*Conn)
 		if e = e.Next(); c.site != endpoint.SiteOf(all[0].RemoteAddr()) {
-			c.Work()
+			c.Busy()
 		}
 	}
 	if come(2) || all[0].closed != 0 {
@@ -144,10 +144,10 @@ func TestABusySiteMakesRoomForClearlySmallerOnes(t *testing.T) {
 }
 
 // A connection that has left the Pool is not counted by it any more.
-func TestWhoHasLeftIsNotBounded(t *testing.T) {
+func TestADetachedConnectionIsNotBounded(t *testing.T) {
 	p, all, come := full(1)
 	c := p.quiet.Front().Value.(*Conn)
-	if !c.Leave() || c.Leave() || !come(2) || all[0].closed != 0 || p.quiet.Len() != 1 {
+	if !c.Detach() || c.Detach() || !come(2) || all[0].closed != 0 || p.quiet.Len() != 1 {
 		t.Errorf("%d are open, closed are %+v", p.quiet.Len(), all)
 	}
 	if err := c.Close(); err != nil || p.quiet.Len() != 1 || all[0].closed != 1 {
@@ -156,9 +156,9 @@ func TestWhoHasLeftIsNotBounded(t *testing.T) {
 }
 
 // An unwelcome connection is refused, and none is closed for it.
-func TestWhoIsNotWelcomeGoesAtOnce(t *testing.T) {
+func TestAConnectionThatIsNotAllowedIsClosedAtOnce(t *testing.T) {
 	p, all, come := full(1)
-	p.cfg.Welcome = func(at net.Addr) bool { return endpoint.SiteOf(at) != endpoint.SiteOf(all[0].RemoteAddr()) }
+	p.cfg.Allow = func(at net.Addr) bool { return endpoint.SiteOf(at) != endpoint.SiteOf(all[0].RemoteAddr()) }
 	if come(1) || all[0].closed != 0 {
 		t.Error("somebody is let in who is not welcome")
 	}
@@ -171,11 +171,11 @@ func TestWhoIsNotWelcomeGoesAtOnce(t *testing.T) {
 func TestARequestKnowsItsConnection(t *testing.T) {
 	c := &Conn{}
 	for _, around := range []net.Conn{c, tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS13})} {
-		if Of(With(t.Context(), around)) != c {
+		if FromContext(WithConn(t.Context(), around)) != c {
 			t.Errorf("of %T there is another", around)
 		}
 	}
-	if Of(t.Context()) != nil {
+	if FromContext(t.Context()) != nil {
 		t.Error("a request of nowhere has a connection")
 	}
 }
@@ -185,7 +185,7 @@ func work(p *Pool, host byte) {
 	for e := p.quiet.Front(); e != nil; {
 		c := e.Value.(*Conn)
 		if e = e.Next(); c.site == endpoint.SiteOf((&bare{host: host}).RemoteAddr()) {
-			c.Work()
+			c.Busy()
 		}
 	}
 }
@@ -260,13 +260,13 @@ func TestAProxysConnectionIsOfItsClientsSite(t *testing.T) {
 		}
 	}
 	c := p.quiet.Back().Value.(*Conn)
-	if c.Belongs(at(1)) || !c.Belongs(at(5)) || !c.Belongs(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 1 || p.sites[endpoint.SiteOf(at(1))] != 2 {
+	if c.SetSite(at(1)) || !c.SetSite(at(5)) || !c.SetSite(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 1 || p.sites[endpoint.SiteOf(at(1))] != 2 {
 		t.Errorf("the sites have %v", p.sites)
 	}
-	if p.cfg.PerSite = 1; !c.Belongs(at(5)) || !c.Belongs(at(6)) || p.sites[endpoint.SiteOf(at(5))] != 0 || p.sites[endpoint.SiteOf(at(6))] != 1 {
+	if p.cfg.PerSite = 1; !c.SetSite(at(5)) || !c.SetSite(at(6)) || p.sites[endpoint.SiteOf(at(5))] != 0 || p.sites[endpoint.SiteOf(at(6))] != 1 {
 		t.Errorf("when its client is another, they have %v", p.sites)
 	}
-	if c.Leave(); p.sites[endpoint.SiteOf(at(6))] != 0 || !c.Belongs(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 0 {
+	if c.Detach(); p.sites[endpoint.SiteOf(at(6))] != 0 || !c.SetSite(at(5)) || p.sites[endpoint.SiteOf(at(5))] != 0 {
 		t.Errorf("when it has left they have %v", p.sites)
 	}
 	if len(p.sites) != 2 { // Those of the hosts 1 and 7.

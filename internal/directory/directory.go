@@ -2,12 +2,12 @@
 //
 // The flow:
 //
-//	opening a room       Reserve(name) ── the game fills it ──▶ Place.Fill(room), or Place.GiveUp
+//	opening a room       Reserve(name) ── the game fills it ──▶ Fill(room), or Cancel
 //	joining a room       Find(ctx, name): waits for a room that is being filled
 //	reading              Get(name); All(): an immutable list
 //	an operator          Query.Select: a page of Rows
-//	a room's entry       Board.Post ── at most every 50 ms ──▶ Board.List; Board.Tell: watchers
-//	the end of a room    Leave(name)
+//	a room's entry       Listing.Set ── at most every 50 ms ──▶ List; Notify: watchers
+//	the end of a room    Remove(name)
 //	the end of a server  Close(), Wait()
 //
 // Any goroutine may use it. It starts none and reads no clock.
@@ -29,109 +29,110 @@ var (
 	ErrClosed = errors.New("netloop: the server is closing")
 )
 
-// Hall is the directory of rooms of type R by their names.
-type Hall[R any] struct {
+// Directory is the directory of rooms of type R by their names.
+type Directory[R any] struct {
 	most   int
 	ended  chan struct{} // closed once no room is open, after Close
 	opened chan struct{} // closed once no name is taken, after Close
 
 	mu     sync.Mutex
-	places map[string]*Place[R]
-	codes  map[string]*Place[R] // places with a second name, by that name
-	count  uint64               // places ever reserved: it numbers them
-	list   []R                  // result of All; nil after a change
+	names  map[string]*Reservation[R]
+	codes  map[string]*Reservation[R] // those with a code, by their code
+	count  uint64                     // names ever reserved: it numbers them
+	list   []R                        // result of All; nil after a change
 	closed bool
 }
 
-// Place is a taken name: of a room, or of a room that is being filled.
-type Place[R any] struct {
-	hall   *Hall[R]
+// Reservation is a taken name: of a room, or of a room that is being filled.
+type Reservation[R any] struct {
+	dir    *Directory[R]
 	name   string
 	code   string        // its second name; empty is none
-	number uint64        // places are numbered in the order of opening
+	number uint64        // names are numbered in the order of opening
 	filled chan struct{} // closed once the room is open or given up
 	open   bool          // the room is open; written before filled is closed
 	room   R
 }
 
 // New returns a directory for at most most rooms.
-func New[R any](most int) *Hall[R] {
-	return &Hall[R]{
-		most: most, ended: make(chan struct{}), opened: make(chan struct{}), places: map[string]*Place[R]{}, codes: map[string]*Place[R]{},
+func New[R any](most int) *Directory[R] {
+	return &Directory[R]{
+		most: most, ended: make(chan struct{}), opened: make(chan struct{}), names: map[string]*Reservation[R]{}, codes: map[string]*Reservation[R]{},
 	}
 }
 
 // Reserve takes a name for a room that is about to be filled, and a code as its second name, unless
-// that is empty. Fill or GiveUp must follow.
-func (h *Hall[R]) Reserve(name, code string) (*Place[R], error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// that is empty. Fill or Cancel must follow.
+func (d *Directory[R]) Reserve(name, code string) (*Reservation[R], error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
-	case h.closed:
+	case d.closed:
 		return nil, ErrClosed
-	case h.places[name] != nil:
+	case d.names[name] != nil:
 		return nil, ErrTaken
-	case h.codes[code] != nil:
+	case d.codes[code] != nil:
 		return nil, ErrCode
-	case len(h.places) >= h.most:
+	case len(d.names) >= d.most:
 		return nil, ErrFull
 	}
-	h.count++
-	p := &Place[R]{hall: h, name: name, code: code, number: h.count, filled: make(chan struct{})}
-	h.places[name] = p
+	d.count++
+	p := &Reservation[R]{dir: d, name: name, code: code, number: d.count, filled: make(chan struct{})}
+	d.names[name] = p
 	if code != "" {
-		h.codes[code] = p
+		d.codes[code] = p
 	}
 	return p, nil
 }
 
-// Number returns the number of places reserved so far, including this one.
-func (p *Place[R]) Number() uint64 { return p.number }
+// Number returns the number of names reserved so far, including this one.
+func (p *Reservation[R]) Number() uint64 { return p.number }
 
 // Fill adds the open room.
-func (p *Place[R]) Fill(room R) {
-	p.hall.mu.Lock()
-	defer p.hall.mu.Unlock()
-	p.room, p.open, p.hall.list = room, true, nil
+func (p *Reservation[R]) Fill(room R) {
+	p.dir.mu.Lock()
+	defer p.dir.mu.Unlock()
+	p.room, p.open, p.dir.list = room, true, nil
 	close(p.filled)
 }
 
-// GiveUp frees the name of a room that could not be filled.
-func (p *Place[R]) GiveUp() {
-	p.hall.mu.Lock()
-	defer p.hall.mu.Unlock()
+// Cancel frees the name of a room that could not be filled.
+func (p *Reservation[R]) Cancel() {
+	p.dir.mu.Lock()
+	defer p.dir.mu.Unlock()
 	close(p.filled)
-	p.hall.leaveLocked(p.name)
+	p.dir.removeLocked(p.name)
 }
 
-// Leave removes a room that has ended: its name is free.
-func (h *Hall[R]) Leave(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leaveLocked(name)
+// Remove removes a room that has ended: its name is free.
+func (d *Directory[R]) Remove(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.removeLocked(name)
 }
 
-func (h *Hall[R]) leaveLocked(name string) {
-	delete(h.codes, h.places[name].code)
-	delete(h.places, name)
-	h.list = nil
-	h.endLocked()
+func (d *Directory[R]) removeLocked(name string) {
+	delete(d.codes, d.names[name].code)
+	delete(d.names, name)
+	d.list = nil
+	d.signalEndLocked()
 }
 
-// endLocked closes ended if no room is open any more, and opened if no name is taken, after Close.
-func (h *Hall[R]) endLocked() {
-	if !h.closed {
+// signalEndLocked closes ended if no room is open any more, and opened if no name is taken, after
+// Close.
+func (d *Directory[R]) signalEndLocked() {
+	if !d.closed {
 		return
 	}
 	open := false
-	for _, p := range h.places {
+	for _, p := range d.names {
 		open = open || p.open
 	}
 	if !open {
-		closeOnce(h.ended)
+		closeOnce(d.ended)
 	}
-	if len(h.places) == 0 {
-		closeOnce(h.opened)
+	if len(d.names) == 0 {
+		closeOnce(d.opened)
 	}
 }
 
@@ -145,23 +146,23 @@ func closeOnce(c chan struct{}) {
 }
 
 // Find returns the room of a name. It waits for a room that is being filled, until ctx ends.
-func (h *Hall[R]) Find(ctx context.Context, name string) (room R, ok bool) {
-	h.mu.Lock()
-	p := h.places[name]
-	h.mu.Unlock()
+func (d *Directory[R]) Find(ctx context.Context, name string) (room R, ok bool) {
+	d.mu.Lock()
+	p := d.names[name]
+	d.mu.Unlock()
 	return p.await(ctx)
 }
 
 // FindCode is Find by the code of a room.
-func (h *Hall[R]) FindCode(ctx context.Context, code string) (room R, ok bool) {
-	h.mu.Lock()
-	p := h.codes[code]
-	h.mu.Unlock()
+func (d *Directory[R]) FindCode(ctx context.Context, code string) (room R, ok bool) {
+	d.mu.Lock()
+	p := d.codes[code]
+	d.mu.Unlock()
 	return p.await(ctx)
 }
 
-// await waits until a place is filled or given up; nil is no place.
-func (p *Place[R]) await(ctx context.Context) (room R, ok bool) {
+// await waits until a reservation is filled or given up; nil is no reservation.
+func (p *Reservation[R]) await(ctx context.Context) (room R, ok bool) {
 	if p == nil {
 		return room, false
 	}
@@ -179,10 +180,10 @@ func (p *Place[R]) await(ctx context.Context) (room R, ok bool) {
 }
 
 // Get returns the open room of a name.
-func (h *Hall[R]) Get(name string) (room R, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p := h.places[name]
+func (d *Directory[R]) Get(name string) (room R, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.names[name]
 	if p == nil || !p.open {
 		return room, false
 	}
@@ -190,44 +191,44 @@ func (h *Hall[R]) Get(name string) (room R, ok bool) {
 }
 
 // All returns the open rooms, in the order of opening. Callers must not change the list.
-func (h *Hall[R]) All() []R {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.list != nil {
-		return h.list
+func (d *Directory[R]) All() []R {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.list != nil {
+		return d.list
 	}
-	open := make([]*Place[R], 0, len(h.places))
-	for _, p := range h.places {
+	open := make([]*Reservation[R], 0, len(d.names))
+	for _, p := range d.names {
 		if p.open {
 			open = append(open, p)
 		}
 	}
-	slices.SortFunc(open, func(a, b *Place[R]) int { return cmp.Compare(a.number, b.number) })
-	h.list = make([]R, len(open))
+	slices.SortFunc(open, func(a, b *Reservation[R]) int { return cmp.Compare(a.number, b.number) })
+	d.list = make([]R, len(open))
 	for i, p := range open {
-		h.list[i] = p.room
+		d.list[i] = p.room
 	}
-	return h.list
+	return d.list
 }
 
 // Len returns how many names are taken.
-func (h *Hall[R]) Len() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.places)
+func (d *Directory[R]) Len() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.names)
 }
 
 // Close rejects all reservations from now on.
-func (h *Hall[R]) Close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.closed = true
-	h.endLocked()
+func (d *Directory[R]) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.signalEndLocked()
 }
 
 // Wait returns once no room is open any more, after Close. A room that is being filled may still
 // open.
-func (h *Hall[R]) Wait() { <-h.ended }
+func (d *Directory[R]) Wait() { <-d.ended }
 
 // Opened returns a channel that is closed once no room is being filled either.
-func (h *Hall[R]) Opened() <-chan struct{} { return h.opened }
+func (d *Directory[R]) Opened() <-chan struct{} { return d.opened }

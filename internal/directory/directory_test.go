@@ -17,11 +17,11 @@ import (
 
 // The directory behaves like a map of names with a list in the order of opening, for any sequence
 // of operations.
-func TestAHallFollowsTheModel(t *testing.T) {
+func TestADirectoryFollowsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const most = 5
 		h := directory.New[int](most)
-		filling := map[string]*directory.Place[int]{}
+		filling := map[string]*directory.Reservation[int]{}
 		open := map[string]int{}
 		codes := map[string]string{} // by the taken names
 		var order []int
@@ -62,7 +62,7 @@ func TestAHallFollowsTheModel(t *testing.T) {
 			},
 			"give up": func(t *rapid.T) {
 				for _, n := range slices.Sorted(maps.Keys(filling)) {
-					filling[n].GiveUp()
+					filling[n].Cancel()
 					delete(filling, n)
 					delete(codes, n)
 					return
@@ -71,7 +71,7 @@ func TestAHallFollowsTheModel(t *testing.T) {
 			"leave": func(t *rapid.T) {
 				n := name.Draw(t, "name")
 				if room, ok := open[n]; ok {
-					h.Leave(n)
+					h.Remove(n)
 					delete(open, n)
 					delete(codes, n)
 					order = slices.DeleteFunc(order, func(r int) bool { return r == room })
@@ -122,10 +122,10 @@ func TestAHallFollowsTheModel(t *testing.T) {
 			},
 		})
 		for _, p := range filling {
-			p.GiveUp()
+			p.Cancel()
 		}
 		for n := range open {
-			h.Leave(n)
+			h.Remove(n)
 		}
 		h.Close()
 		h.Wait()
@@ -150,9 +150,9 @@ func TestRoomsAreListedInTheOrderOfOpening(t *testing.T) {
 }
 
 // After Close Wait returns once no room is open, and Opened is closed once none is being filled.
-func TestAClosedHallWaitsForItsRooms(t *testing.T) {
+func TestAClosedDirectoryWaitsForItsRooms(t *testing.T) {
 	h := directory.New[int](1)
-	reserve := func() *directory.Place[int] {
+	reserve := func() *directory.Reservation[int] {
 		t.Helper()
 		p, err := h.Reserve("a", "")
 		if err != nil {
@@ -169,7 +169,7 @@ func TestAClosedHallWaitsForItsRooms(t *testing.T) {
 	get(false)
 	reserve().Fill(1)
 	get(true)
-	h.Leave("a") // The server goes on without rooms.
+	h.Remove("a") // The server goes on without rooms.
 	p := reserve()
 	get(false)
 	h.Close()
@@ -180,12 +180,12 @@ func TestAClosedHallWaitsForItsRooms(t *testing.T) {
 	default:
 	}
 	p.Fill(1)
-	h.Leave("a")
+	h.Remove("a")
 	<-h.Opened()
 }
 
 // Wait waits for the rooms that are open.
-func TestAClosedHallWaitsForOpenRooms(t *testing.T) {
+func TestAClosedDirectoryWaitsForOpenRooms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, over := directory.New[int](1), false
 		p, err := h.Reserve("a", "")
@@ -198,7 +198,7 @@ func TestAClosedHallWaitsForOpenRooms(t *testing.T) {
 		if synctest.Wait(); over {
 			t.Error("it does not wait")
 		}
-		h.Leave("a")
+		h.Remove("a")
 		if synctest.Wait(); !over {
 			t.Error("it waits for ever")
 		}
@@ -226,7 +226,7 @@ func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
 		if fills {
 			p.Fill(7)
 		} else {
-			p.GiveUp()
+			p.Cancel()
 		}
 		if got := <-found; got != fills {
 			t.Errorf("filled %v, found %v", fills, got)
@@ -242,9 +242,9 @@ func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
 // A site has its burst, gets one more in each gap, and does not affect another site; the number of
 // stored sites is limited, and sites with a full burst are removed for others.
 func TestTheTollIsPaidBySite(t *testing.T) {
-	var toll directory.Toll[int]
+	var limiter directory.SiteLimiter[int]
 	pay := func(site int, at time.Duration) (n int) {
-		for toll.Pay(site, at) {
+		for limiter.Allow(site, at) {
 			n++
 		}
 		return n
@@ -254,41 +254,41 @@ func TestTheTollIsPaidBySite(t *testing.T) {
 		at   time.Duration
 		want int
 	}{
-		{1, 0, 32}, {1, directory.RoomGap - 1, 0}, {1, directory.RoomGap, 1}, {2, directory.RoomGap, directory.RoomBurst},
-		{1, 5 * directory.RoomGap, 4}, {1, time.Hour, directory.RoomBurst},
+		{1, 0, 32}, {1, directory.RoomInterval - 1, 0}, {1, directory.RoomInterval, 1}, {2, directory.RoomInterval, directory.RoomBurst},
+		{1, 5 * directory.RoomInterval, 4}, {1, time.Hour, directory.RoomBurst},
 	} {
-		if toll.Owes(c.site, c.at) != (c.want == 0) {
-			t.Errorf("site %d at %v may have %d, and owes: %v", c.site, c.at, c.want, toll.Owes(c.site, c.at))
+		if limiter.Exhausted(c.site, c.at) != (c.want == 0) {
+			t.Errorf("site %d at %v may have %d, and owes: %v", c.site, c.at, c.want, limiter.Exhausted(c.site, c.at))
 		}
 		if got := pay(c.site, c.at); got != c.want {
 			t.Errorf("site %d at %v may have %d, want %d", c.site, c.at, got, c.want)
 		}
-		if !toll.Owes(c.site, c.at) {
+		if !limiter.Exhausted(c.site, c.at) {
 			t.Errorf("site %d at %v owes nothing after it has had all", c.site, c.at)
 		}
 	}
-	toll.Refund(1)
+	limiter.Refund(1)
 	if got := pay(1, time.Hour); got != 1 {
 		t.Errorf("after a refund site 1 may have %d", got)
 	}
-	var full directory.Toll[int]
+	var full directory.SiteLimiter[int]
 	full.Refund(-1) // It has paid nothing.
-	for site := range 4096 {
-		if !full.Pay(site, 0) {
+	for site := range directory.MaxSites {
+		if !full.Allow(site, 0) {
 			t.Fatalf("site %d is refused", site)
 		}
 	}
-	if full.Pay(-1, 0) || !full.Pay(1, 0) {
+	if full.Allow(-1, 0) || !full.Allow(1, 0) {
 		t.Error("beyond the bound a new site gets a room, or a known one none")
 	}
-	if !full.Pay(-1, directory.RoomGap) {
+	if !full.Allow(-1, directory.RoomInterval) {
 		t.Error("sites that may have all again make no room")
 	}
 }
 
 // The directory holds as many rooms as its limit and not one more, open or being filled; a room
 // that leaves frees its slot.
-func TestAHallIsFullAtItsMost(t *testing.T) {
+func TestADirectoryIsFullAtItsMost(t *testing.T) {
 	h := directory.New[int](2)
 	for _, name := range []string{"a", "b"} {
 		p, err := h.Reserve(name, "")
@@ -302,7 +302,7 @@ func TestAHallIsFullAtItsMost(t *testing.T) {
 	if _, err := h.Reserve("c", ""); !errors.Is(err, directory.ErrFull) {
 		t.Errorf("a third of two: %v", err)
 	}
-	h.Leave("a")
+	h.Remove("a")
 	if _, err := h.Reserve("c", ""); err != nil {
 		t.Errorf("after one has left: %v", err)
 	}

@@ -6,7 +6,7 @@
 //	once a window      Median(lags)       flush lag over the clients, only when asked for
 //	before a tick      Level()            enters the tick as its input
 //
-// A Ladder is a deterministic state machine: it reads no clock, and the same samples give the same
+// A Monitor is a deterministic state machine: it reads no clock, and the same samples give the same
 // levels. It judges windows of ticks, not single ticks, because a garbage collection or a slow page
 // is no overload; it climbs a step after one bad window and descends a step after many good ones,
 // because clients notice each change. No level outlasts Recovery without a bad window.

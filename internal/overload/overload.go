@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Level is a step of the ladder. Each step includes the reductions of the lower steps.
+// Level is a level of overload. Each step includes the reductions of the lower steps.
 type Level uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	Refusing
 )
 
-// Highest is the top of the ladder.
+// Highest is the highest level.
 const Highest = Refusing
 
 // String returns the level's name.
@@ -37,9 +37,9 @@ func (l Level) String() string {
 	return "unknown"
 }
 
-// A window is judged as a whole. Its length is the larger of the two: players accept half a second
-// of overload, and with 16 ticks even a stall of many seconds, which makes the five ticks after it
-// late, remains below the thresholds.
+// A window is evaluated as a whole. Its length is the larger of the two: players accept half a
+// second of overload, and with 16 ticks even a stall of many seconds, which makes the five ticks
+// after it late, remains below the thresholds.
 const (
 	windowTime  = 500 * time.Millisecond
 	windowTicks = 16
@@ -63,15 +63,15 @@ const (
 	hotLag, calmLag = 1.0, 0.5
 )
 
-// A step down takes holdWindows calm windows in a row (5 s at 60 Hz), or warmth times as many if
-// they are warm: a warm room may need the reduction, so a step down is tried less often, but it is
-// tried. If the load returns within as many windows after the step, the step up is taken at once
+// A step down takes holdWindows calm windows in a row (5 s at 60 Hz), or calmCredit times as many
+// if they are warm: a warm room may need the reduction, so a step down is tried less often, but it
+// is tried. If the load returns within as many windows after the step, the step up is taken at once
 // and the next step down takes twice as long, so that a load that needs the higher level makes the
 // level change ever more rarely. Recovery limits all of this: after that time without a hot window
 // a step down is taken in any case.
 const (
 	holdWindows = 10
-	warmth      = 4
+	calmCredit  = 4
 )
 
 // Recovery is the longest time without a hot window before a step down. So newcomers are admitted
@@ -80,7 +80,7 @@ const (
 const Recovery = 5 * time.Minute
 
 // MinClients is the minimum number of clients for a median. Of two, one alone would decide, and a
-// single client never moves the ladder.
+// single client never changes the level.
 const MinClients = 3
 
 // Sample is the measurement of one tick.
@@ -92,8 +92,8 @@ type Sample struct {
 	FlushLag time.Duration
 }
 
-// Ladder tracks the load of one room. One goroutine owns it.
-type Ladder struct {
+// Monitor tracks the load of one room. One goroutine owns it.
+type Monitor struct {
 	period time.Duration
 	ticks  int // ticks of a window
 
@@ -101,86 +101,86 @@ type Ladder struct {
 	load, lateness time.Duration // their sums
 	level          Level
 	cool           int // windows in a row that were not hot
-	credit         int // their credit: each warm one counts 1, each calm one warmth
+	credit         int // their credit: each warm one counts 1, each calm one calmCredit
 	hold           int // calm windows that the next step down takes
 	since          int // windows since the last step down
 	longest        int // number of windows in Recovery
 }
 
-// New returns a ladder at Normal for a room with the tick period, which is positive.
-func New(period time.Duration) *Ladder {
+// New returns a monitor at Normal for a room with the tick period, which is positive.
+func New(period time.Duration) *Monitor {
 	ticks := max(int((windowTime+period-1)/period), windowTicks)
 	longest := max(int(Recovery/(time.Duration(ticks)*period)), holdWindows)
-	return &Ladder{period: period, ticks: ticks, longest: longest, hold: holdWindows, since: longest}
+	return &Monitor{period: period, ticks: ticks, longest: longest, hold: holdWindows, since: longest}
 }
 
 // Level returns the current level.
-func (l *Ladder) Level() Level { return l.level }
+func (m *Monitor) Level() Level { return m.level }
 
 // Window returns the number of ticks in a window.
-func (l *Ladder) Window() int { return l.ticks }
+func (m *Monitor) Window() int { return m.ticks }
 
 // WindowEnds reports whether the next sample ends a window, so that its FlushLag counts.
-func (l *Ladder) WindowEnds() bool { return l.seen+1 >= l.ticks }
+func (m *Monitor) WindowEnds() bool { return m.seen+1 >= m.ticks }
 
 // Observe adds a tick and returns the resulting level.
-func (l *Ladder) Observe(s Sample) Level {
-	most := outlier * l.period
-	l.load += min(max(s.Duration, 0), most)
-	l.lateness += min(max(s.Lateness, 0), most)
-	l.seen++
-	if l.seen < l.ticks {
-		return l.level
+func (m *Monitor) Observe(s Sample) Level {
+	most := outlier * m.period
+	m.load += min(max(s.Duration, 0), most)
+	m.lateness += min(max(s.Lateness, 0), most)
+	m.seen++
+	if m.seen < m.ticks {
+		return m.level
 	}
-	l.judge(s.FlushLag)
-	l.seen, l.load, l.lateness = 0, 0, 0
-	return l.level
+	m.evaluate(s.FlushLag)
+	m.seen, m.load, m.lateness = 0, 0, 0
+	return m.level
 }
 
-// judge evaluates a window.
-func (l *Ladder) judge(lag time.Duration) {
-	whole := float64(l.period) * float64(l.ticks)
-	load, late, behind := float64(l.load)/whole, float64(l.lateness)/whole, float64(lag)/float64(l.period)
-	l.since = min(l.since+1, l.longest)
+// evaluate evaluates a window.
+func (m *Monitor) evaluate(lag time.Duration) {
+	whole := float64(m.period) * float64(m.ticks)
+	load, late, behind := float64(m.load)/whole, float64(m.lateness)/whole, float64(lag)/float64(m.period)
+	m.since = min(m.since+1, m.longest)
 	switch {
 	case load >= hotLoad || late >= hotLateness || behind >= hotLag:
-		l.up()
+		m.up()
 	case load < calmLoad && late < calmLateness && behind < calmLag:
-		l.down(warmth)
+		m.down(calmCredit)
 	default:
-		l.down(1)
+		m.down(1)
 	}
 }
 
 // up takes a step up. A load that returned soon after a step down shows that the step was taken too
 // early.
-func (l *Ladder) up() {
-	l.cool, l.credit = 0, 0
-	if l.level == Highest {
+func (m *Monitor) up() {
+	m.cool, m.credit = 0, 0
+	if m.level == Highest {
 		return
 	}
-	l.level++
-	if l.since <= l.hold {
-		l.hold = min(2*l.hold, l.longest)
-		l.since = l.longest // The steps above belong to the same return of the load.
+	m.level++
+	if m.since <= m.hold {
+		m.hold = min(2*m.hold, m.longest)
+		m.since = m.longest // The steps above belong to the same return of the load.
 	}
 }
 
 // down counts a window that was not hot, and takes a step down after enough of them. At Normal the
 // same time resets the hold.
-func (l *Ladder) down(credit int) {
-	l.cool++
-	l.credit += credit
-	if l.credit < warmth*l.hold && l.cool < l.longest {
+func (m *Monitor) down(credit int) {
+	m.cool++
+	m.credit += credit
+	if m.credit < calmCredit*m.hold && m.cool < m.longest {
 		return
 	}
-	l.cool, l.credit = 0, 0
-	if l.level == Normal {
-		l.hold = holdWindows
+	m.cool, m.credit = 0, 0
+	if m.level == Normal {
+		m.hold = holdWindows
 		return
 	}
-	l.level--
-	l.since = 0
+	m.level--
+	m.since = 0
 }
 
 // Median returns the median of the lags, the lower of two, and 0 for fewer than MinClients. It

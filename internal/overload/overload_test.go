@@ -14,8 +14,8 @@ import (
 
 const period = time.Second / 60
 
-// feed gives a ladder n windows of the same tick, and returns the level after each.
-func feed(l *Ladder, n int, s Sample) []Level {
+// feed gives a monitor n windows of the same tick, and returns the level after each.
+func feed(l *Monitor, n int, s Sample) []Level {
 	var levels []Level
 	for range n * l.Window() {
 		ends := l.WindowEnds()
@@ -227,7 +227,7 @@ func TestTheThresholdsAreExact(t *testing.T) {
 			return l.Level()
 		}
 		got := between
-		for range 2 { // Each window is judged separately.
+		for range 2 { // Each window is evaluated separately.
 			if judge() > Normal {
 				got = hot
 			}
@@ -303,7 +303,7 @@ func TestALoadThatComesBackIsTriedRarely(t *testing.T) {
 	}
 }
 
-// A constant load moves the ladder in one direction only, for any value.
+// A constant load changes the level in one direction only, for any value.
 func TestAConstantLoadNeverFlaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := time.Second / time.Duration(rapid.IntRange(1, 1000).Draw(t, "rate"))
@@ -377,7 +377,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 // Recovery once the hold has grown beyond it.
 func TestEachStepDownCountsItsWindowsAnew(t *testing.T) {
 	recovery := int(Recovery / (time.Duration(New(even).Window()) * even))
-	for returns, want := range map[int]int{0: warmth * holdWindows, 10: recovery} {
+	for returns, want := range map[int]int{0: calmCredit * holdWindows, 10: recovery} {
 		l := New(even)
 		for range returns { // The load returns after each step down, which doubles the hold.
 			feed(l, 1, busyOf(even, 1))

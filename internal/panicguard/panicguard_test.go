@@ -25,7 +25,7 @@ func newBench() *bench {
 	return b
 }
 
-func (b *bench) call(at *Place, fn func()) (failed error) {
+func (b *bench) call(at *Func, fn func()) (failed error) {
 	defer b.Recover(at, func(err error) { failed = err })
 	fn()
 	return nil
@@ -40,7 +40,7 @@ func (b *bench) lines() int {
 
 func TestAPanicIsCountedToldAndHandedOver(t *testing.T) {
 	b := newBench()
-	at := &Place{Name: "OnThing", Of: "ship", So: "it is lost"}
+	at := &Func{Name: "OnThing", Class: "ship", Effect: "it is lost"}
 	if err := b.call(at, func() {}); err != nil || b.log.Len() != 0 || len(b.counts) != 0 {
 		t.Fatalf("without a panic: %v, %q, %v", err, b.log.String(), b.counts)
 	}
@@ -62,9 +62,9 @@ func TestAPanicIsCountedToldAndHandedOver(t *testing.T) {
 	}
 }
 
-func TestAPlaceIsToldOfOnceInTenSeconds(t *testing.T) {
+func TestAFunctionIsLoggedOnceInTenSeconds(t *testing.T) {
 	b := newBench()
-	at := &Place{Kind: Handler, Name: "buy"}
+	at := &Func{Kind: Handler, Name: "buy"}
 	for range 5 {
 		b.Panicked(at, "ouch", []byte("the stack"), "from", 7)
 		b.Failed(at, errors.New("no"), "from", 7)
@@ -74,7 +74,7 @@ func TestAPlaceIsToldOfOnceInTenSeconds(t *testing.T) {
 		!strings.Contains(text, `msg="a handler failed" method=buy from=7 error=no unlogged_before=0`) {
 		t.Errorf("told of in %d lines:\n%s", n, text)
 	}
-	for _, other := range []*Place{{Kind: Hook, Name: "buy"}, {Kind: Handler, Name: "sell"}, {Kind: Handler, Name: "buy", Of: "ship"}} {
+	for _, other := range []*Func{{Kind: Hook, Name: "buy"}, {Kind: Handler, Name: "sell"}, {Kind: Handler, Name: "buy", Class: "ship"}} {
 		b.Panicked(other, "ouch", nil)
 		if n := b.lines(); n != 1 {
 			t.Errorf("%v is another place: %d lines", *other, n)
@@ -107,7 +107,7 @@ func TestAGuardServesManyGoroutines(t *testing.T) {
 	b.Count = func(string) {}
 	done := make(chan error)
 	for range 4 {
-		go func() { done <- b.call(&Place{Name: "OnAdmit"}, func() { panic("ouch") }) }()
+		go func() { done <- b.call(&Func{Name: "OnAdmit"}, func() { panic("ouch") }) }()
 	}
 	for range 4 {
 		if err := <-done; err == nil {
@@ -124,7 +124,7 @@ func TestWithoutAPanicAGuardAllocatesNothing(t *testing.T) {
 	sum, name := 0, "ship"
 	n := testing.AllocsPerRun(100, func() {
 		func() {
-			defer b.Recover(&Place{Name: "OnThing", Of: name, So: "it is lost"}, func(error) { sum = 0 })
+			defer b.Recover(&Func{Name: "OnThing", Class: name, Effect: "it is lost"}, func(error) { sum = 0 })
 			sum++
 		}()
 	})
@@ -136,7 +136,7 @@ func TestWithoutAPanicAGuardAllocatesNothing(t *testing.T) {
 func BenchmarkGuardedCall(b *testing.B) {
 	g, sum := newBench(), 0
 	call := func() {
-		defer g.Recover(&Place{Name: "OnThing", Of: "ship"}, nil)
+		defer g.Recover(&Func{Name: "OnThing", Class: "ship"}, nil)
 		sum++
 	}
 	for b.Loop() {

@@ -4,29 +4,29 @@ import "time"
 
 // Throttle selects the events to log: the first of each kind, and then one per Every. The zero
 // Throttle is ready. It belongs to one goroutine.
-type Throttle[K comparable] struct{ told map[K]*told }
+type Throttle[K comparable] struct{ entries map[K]*entry }
 
-type told struct {
-	until time.Duration // no event is logged before
-	kept  uint64        // events not logged since the last one
+type entry struct {
+	until    time.Duration // no event is logged before
+	unlogged uint64        // events not logged since the last one
 }
 
-// News reports whether to log an event, and how many of its kind were not logged since the last
+// Allow reports whether to log an event, and how many of its kind were not logged since the last
 // one.
-func (t *Throttle[K]) News(kind K, now time.Duration) (kept uint64, ok bool) {
-	s := t.told[kind]
+func (t *Throttle[K]) Allow(kind K, now time.Duration) (kept uint64, ok bool) {
+	s := t.entries[kind]
 	switch {
 	case s == nil:
-		if t.told == nil {
-			t.told = map[K]*told{}
+		if t.entries == nil {
+			t.entries = map[K]*entry{}
 		}
-		s = new(told)
-		t.told[kind] = s
+		s = new(entry)
+		t.entries[kind] = s
 	case now < s.until:
-		s.kept++
+		s.unlogged++
 		return kept, false
 	}
-	kept = s.kept
-	*s = told{until: now + Every}
+	kept = s.unlogged
+	*s = entry{until: now + Every}
 	return kept, true
 }

@@ -155,7 +155,7 @@ var errGivenUp = errors.New("netloop: the room was given up, because it hung")
 func (c *core) CallAside(hook string, fn func() error) error { return called(&c.aside, hook, fn) }
 
 func called(g *panicguard.Guard, hook string, fn func() error) (err error) {
-	defer g.Recover(&panicguard.Place{Name: hook}, func(panicked error) { err = &hookPanic{panicked} })
+	defer g.Recover(&panicguard.Func{Name: hook}, func(panicked error) { err = &hookPanic{panicked} })
 	return fn()
 }
 
@@ -182,7 +182,7 @@ func (p *hookPanic) Error() string { return "netloop: " + p.err.Error() }
 func (c *core) reason(hook string, err error, g *panicguard.Guard, about ...any) (transport.Code, string) {
 	declined, said := transport.Declined(err)
 	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {
-		g.Failed(&panicguard.Place{Name: hook}, err, about...)
+		g.Failed(&panicguard.Func{Name: hook}, err, about...)
 	}
 	return declined.Code, declined.Text
 }

@@ -210,8 +210,8 @@ func (q *Messages) panicked(it *rpcqueue.Item, v any, stack []byte) {
 
 var errPanicked = errors.New("netloop: the handler panicked")
 
-func handlerOf(m *rpcqueue.Method) *panicguard.Place {
-	return &panicguard.Place{Kind: panicguard.Handler, Name: m.Name}
+func handlerOf(m *rpcqueue.Method) *panicguard.Func {
+	return &panicguard.Func{Kind: panicguard.Handler, Name: m.Name}
 }
 
 // maxRefusals limits the calls of one client in a tick that are answered without a handler. Each
@@ -272,7 +272,7 @@ func (q *Messages) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) 
 		name = m.Name
 	}
 	dry := q.cfg.Limits.Dry
-	if kept, ok := q.limits.News(rung, q.now.GameTime); ok {
+	if kept, ok := q.limits.Allow(rung, q.now.GameTime); ok {
 		q.log.Warn("a client exceeds the limits of messages", "from", from, "method", name, "reached", rung.String(), "dry", dry, "unlogged_before", kept)
 	}
 	c, ok := q.clients.get(from)

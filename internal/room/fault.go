@@ -59,7 +59,7 @@ func (f *Faults) OnMisuse(tell func(text string)) { f.tell = tell }
 // misused counts a misuse, and reports the same one at most every ten seconds of game time.
 func (f *Faults) misused(o *netvar.Object, field string, what netvar.Misuse) {
 	f.metrics.Misuses.Add(1, what.String())
-	kept, ok := f.said.News(misuse{o.Class(), field, what}, f.now.GameTime)
+	kept, ok := f.said.Allow(misuse{o.Class(), field, what}, f.now.GameTime)
 	if !ok {
 		return
 	}

@@ -31,7 +31,7 @@ type Inputs struct {
 	times    []tickTime      // cache by tick, of length netvar.Horizon
 	orphans  uint64          // packets without a handler
 	running  input.Due       // scratch
-	place    panicguard.Place
+	place    panicguard.Func
 	due      [16]dueStep // cache by step: the newest inputs of all clients are for a few steps
 }
 
@@ -61,7 +61,7 @@ func (p *Inputs) Handle(in *schema.Input, fn InputHandler) error {
 
 // prepare allocates the reader if the schema declares an input.
 func (p *Inputs) prepare() {
-	p.place = panicguard.Place{Kind: panicguard.Handler, Name: "input"}
+	p.place = panicguard.Func{Kind: panicguard.Handler, Name: "input"}
 	if p.declared = p.schema.Input(); p.declared != nil {
 		p.reader, p.times = input.NewReader(p.declared.Form(), p.repeats()), make([]tickTime, netvar.Horizon)
 	}

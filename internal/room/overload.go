@@ -14,7 +14,7 @@ import (
 // one as its input, and holds from there on.
 type Load struct {
 	*core
-	ladder *overload.Ladder
+	ladder *overload.Monitor
 	lags   []time.Duration // scratch of lag
 	level  atomic.Uint32   // level of the running tick; read by admissions and probes
 }
@@ -76,7 +76,7 @@ func (l *Load) sendPeriod() time.Duration {
 	return l.spec.Rate.Period() * time.Duration(l.sendEvery())
 }
 
-// observe passes the cost of a tick to the ladder.
+// observe passes the cost of a tick to the monitor.
 func (l *Load) observe(rec *loop.Record) {
 	s := overload.Sample{Duration: rec.Duration, Lateness: rec.Start - rec.Deadline}
 	if l.ladder.WindowEnds() {

@@ -157,7 +157,7 @@ func (v *Supervisor) live(ctx context.Context) {
 			err = errors.Join(err, v.finishFailed())
 		}
 	}()
-	v.watchdog.Adopt()
+	v.watchdog.SetGoroutine()
 	err = v.room.run(ctx)
 	alive = false
 }

@@ -5,10 +5,10 @@
 // The flow:
 //
 //	files ──▶ LoadKeys ──▶ Keys ─┐
-//	token ──▶ examine ───────────┴▶ findings, claim by claim ──▶ Explain, for people
+//	token ──▶ newVerification ───────────┴▶ findings, claim by claim ──▶ Explain, for people
 //	             │
 //	             └─ all claims are valid ──▶ spent: used before? ──▶ Verify: *Identity or *Error
 //
-// A server and the command that explains tokens use the same examination, so their results never
+// A server and the command that explains tokens use the same verification, so their results never
 // differ. The package reads no clock: the time is an argument.
 package token

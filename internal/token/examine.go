@@ -36,7 +36,7 @@ type Identity struct {
 	Subject string
 	Claims  map[string]any // all claims of the token, as decoded from JSON: numbers are float64
 
-	id    spentID
+	id    usedID
 	until time.Time // when the token is no longer accepted
 }
 
@@ -50,12 +50,12 @@ type Finding struct {
 
 // Explain checks each part of a token. Only the server can tell whether it was used before.
 func Explain(text string, want Want) []Finding {
-	e := examine(text, want)
+	e := newVerification(text, want)
 	return e.found
 }
 
-// examination is the examination of one token.
-type examination struct {
+// verification is the verification of one token.
+type verification struct {
 	want   Want
 	claims jwt.MapClaims
 	key    []byte // the key that has signed it
@@ -65,8 +65,8 @@ type examination struct {
 
 var parser = jwt.NewParser(jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 
-func examine(text string, want Want) *examination {
-	e := &examination{want: want}
+func newVerification(text string, want Want) *verification {
+	e := &verification{want: want}
 	t, parts := e.parse(text)
 	if t == nil {
 		return e
@@ -84,7 +84,7 @@ func examine(text string, want Want) *examination {
 }
 
 // wrong returns the first failed check, or nil.
-func (e *examination) wrong() *Error {
+func (e *verification) wrong() *Error {
 	for _, f := range e.found {
 		if f.Wrong != Fine {
 			return &Error{f.Wrong, f.Text}
@@ -93,12 +93,12 @@ func (e *examination) wrong() *Error {
 	return nil
 }
 
-func (e *examination) find(what string, wrong Reason, detail, format string, a ...any) {
+func (e *verification) find(what string, wrong Reason, detail, format string, a ...any) {
 	e.found = append(e.found, Finding{What: what, Wrong: wrong, Text: fmt.Sprintf(format, a...), Detail: detail})
 }
 
 // parse splits and decodes a token. It returns nil for a malformed token.
-func (e *examination) parse(text string) (*jwt.Token, []string) {
+func (e *verification) parse(text string) (*jwt.Token, []string) {
 	switch {
 	case text == "":
 		e.find("token", Missing, "", "this server lets nobody in without a token: get one from the game's login service")
@@ -126,7 +126,7 @@ func notOfToken(r rune) bool {
 }
 
 // algorithm checks the header. It reports whether the signature can be verified.
-func (e *examination) algorithm(t *jwt.Token) bool {
+func (e *verification) algorithm(t *jwt.Token) bool {
 	alg, _ := t.Header["alg"].(string)
 	if t.Method != jwt.SigningMethodEdDSA {
 		e.find("alg", Algorithm, fmt.Sprintf("it is %.40q", alg), "the token is not signed with EdDSA, the only algorithm that is accepted")
@@ -141,7 +141,7 @@ func (e *examination) algorithm(t *jwt.Token) bool {
 	return true
 }
 
-func (e *examination) signature(t *jwt.Token, signed string) {
+func (e *verification) signature(t *jwt.Token, signed string) {
 	kid, _ := t.Header["kid"].(string)
 	key, ok := e.want.Keys.find(kid)
 	switch {
@@ -162,7 +162,7 @@ func (e *examination) signature(t *jwt.Token, signed string) {
 	e.find("signature", Fine, "", "made with that key")
 }
 
-func (e *examination) audience() {
+func (e *verification) audience() {
 	all, err := e.claims.GetAudience()
 	for _, a := range all {
 		if a == e.want.Audience && a != "" {
@@ -178,7 +178,7 @@ func (e *examination) audience() {
 }
 
 // times checks exp and nbf. A claim that is not a time is as wrong as a missing one.
-func (e *examination) times() {
+func (e *verification) times() {
 	now := e.want.Now
 	exp, ok := e.seconds("exp")
 	switch left := exp.Sub(now); {
@@ -210,7 +210,7 @@ func (e *examination) times() {
 const maxSeconds = 253402300799
 
 // seconds reads a claim that is a time.
-func (e *examination) seconds(claim string) (time.Time, bool) {
+func (e *verification) seconds(claim string) (time.Time, bool) {
 	f, ok := e.claims[claim].(float64)
 	if !ok || !(f >= 0 && f <= maxSeconds) {
 		return time.Time{}, false
@@ -224,7 +224,7 @@ func rounded(d time.Duration) time.Duration { return max(d, 0).Round(time.Second
 func utc(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
 
 // names checks sub and jti.
-func (e *examination) names() {
+func (e *verification) names() {
 	sub, _ := e.claims["sub"].(string)
 	if sub == "" || len(sub) > maxName {
 		e.find("sub", Claims, "", "the token does not say in 1 to %d bytes who it is for (sub)", maxName)
@@ -238,10 +238,10 @@ func (e *examination) names() {
 	} else {
 		e.find("jti", Fine, "", "%q", jti)
 	}
-	e.who.id = newSpentID(e.key, jti)
+	e.who.id = newUsedID(e.key, jti)
 }
 
-func (e *examination) room() {
+func (e *verification) room() {
 	claim, there := e.claims["room"]
 	room, ok := claim.(string)
 	switch {
@@ -259,7 +259,7 @@ func (e *examination) room() {
 // maxRole limits roles, so that they are integers in all languages.
 const maxRole = 1 << 30
 
-func (e *examination) role() {
+func (e *verification) role() {
 	claim, there := e.claims["role"]
 	role, ok := claim.(float64)
 	switch {

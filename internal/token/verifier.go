@@ -11,7 +11,7 @@ type Verifier struct {
 	path     string
 	audience string
 	keys     atomic.Pointer[Keys]
-	spent    spent
+	spent    usedIDs
 	counts   [numReasons]atomic.Uint64
 	loaded   atomic.Uint64
 	failed   atomic.Uint64
@@ -72,7 +72,7 @@ func (v *Verifier) Verify(text, room string, now time.Time) (*Identity, error) {
 }
 
 func (v *Verifier) verify(text, room string, now time.Time) (*Identity, *Error) {
-	e := examine(text, Want{Keys: v.keys.Load(), Audience: v.audience, Room: room, Now: now})
+	e := newVerification(text, Want{Keys: v.keys.Load(), Audience: v.audience, Room: room, Now: now})
 	if err := e.wrong(); err != nil {
 		return nil, err
 	}

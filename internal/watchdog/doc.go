@@ -3,7 +3,7 @@
 //
 // The flow:
 //
-//	goroutine of the ticks   Adopt(), then for each tick Begin, Stage ..., End
+//	goroutine of the ticks   SetGoroutine(), then for each tick Begin, Stage ..., End
 //	                         for each hook BeginHook, End
 //	watching goroutine       Check(now), at intervals; Dump() when it reports a hang
 //	any goroutine            Err()

@@ -31,17 +31,17 @@ type Dump struct {
 // Dump reads the stacks of all goroutines.
 func (w *Watchdog) Dump() Dump {
 	buf := make([]byte, maxStacks)
-	return arrange(string(buf[:runtime.Stack(buf, true)]), w.goroutine.Load())
+	return parseStacks(string(buf[:runtime.Stack(buf, true)]), w.goroutine.Load())
 }
 
-// arrange sorts the stacks of a dump.
-func arrange(all string, own uint64) Dump {
+// parseStacks sorts the stacks of a dump.
+func parseStacks(all string, own uint64) Dump {
 	var d Dump
 	var others strings.Builder
 	for stack := range strings.SplitSeq(strings.TrimSpace(all), "\n\n") {
 		switch {
-		case number(stack) == own && own != 0:
-			d.Own, d.Function = cut(stack, maxOwn), called(stack)
+		case goroutineID(stack) == own && own != 0:
+			d.Own, d.Function = truncate(stack, maxOwn), calledFunction(stack)
 		case others.Len()+len(stack) > maxOthers:
 			d.Omitted++
 		default:
@@ -53,9 +53,9 @@ func arrange(all string, own uint64) Dump {
 	return d
 }
 
-// called finds the frame that the loop has called: the one above the first frame of the loop
-// itself. A frame is a line with the function and one with the place.
-func called(stack string) string {
+// calledFunction finds the frame that the loop has called: the one above the first frame of the
+// loop itself. A frame is a line with the function and one with the place.
+func calledFunction(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for i := 3; i < len(lines); i += 2 {
 		if !strings.Contains(lines[i], "/internal/loop.(*Loop") {
@@ -71,22 +71,22 @@ func called(stack string) string {
 	return ""
 }
 
-func cut(s string, most int) string {
+func truncate(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
 	return s[:most] + "\n..."
 }
 
-// current returns the number of the calling goroutine, as in stacks: the runtime reveals it only
-// there.
-func current() uint64 {
+// currentGoroutine returns the number of the calling goroutine, as in stacks: the runtime reveals
+// it only there.
+func currentGoroutine() uint64 {
 	var buf [64]byte
-	return number(string(buf[:runtime.Stack(buf[:], false)]))
+	return goroutineID(string(buf[:runtime.Stack(buf[:], false)]))
 }
 
-// number parses "goroutine 7 [running]:" and returns 7, or 0 for any other line.
-func number(stack string) uint64 {
+// goroutineID parses "goroutine 7 [running]:" and returns 7, or 0 for any other line.
+func goroutineID(stack string) uint64 {
 	text, _ := strings.CutPrefix(stack, "goroutine ")
 	digits, _, _ := strings.Cut(text, " ")
 	n, err := strconv.ParseUint(digits, 10, 64)

@@ -45,8 +45,8 @@ func (h *Hang) Error() string {
 // New returns a watchdog for ticks that take at most limit. With 0 or less it never reports.
 func New(limit time.Duration) *Watchdog { return &Watchdog{limit: limit} }
 
-// Adopt records that the calling goroutine runs the ticks: Dump shows it first.
-func (w *Watchdog) Adopt() { w.goroutine.Store(current()) }
+// SetGoroutine records that the calling goroutine runs the ticks: Dump shows it first.
+func (w *Watchdog) SetGoroutine() { w.goroutine.Store(currentGoroutine()) }
 
 // Begin records the begin of a tick; at is the time of Check's clock.
 func (w *Watchdog) Begin(tick uint64, at time.Duration) {

@@ -78,7 +78,7 @@ func TestTheCalledFunctionIsNamed(t *testing.T) {
 		"game.(*Room).Hang(0x1, 0x2)": "game.(*Room).Hang", "game.Hang": "game.Hang", "f(0x1)": "f", "(0x1)": "(0x1)",
 	} {
 		stack := "goroutine 1 [select]:\n" + frame + "\n\t/game.go:7 +0x1\nx/internal/loop.(*Loop[...]).Step(0x1)\n\t/loop.go:1"
-		if got := called(stack); got != want+" /game.go:7" {
+		if got := calledFunction(stack); got != want+" /game.go:7" {
 			t.Errorf("%q is called %q", frame, got)
 		}
 	}
@@ -101,7 +101,7 @@ func TestDumpNamesWhatHangs(t *testing.T) {
 	}
 	go func() {
 		defer close(done)
-		w.Adopt()
+		w.SetGoroutine()
 		_, _ = l.Step(loop.Input{Tick: 1}) // Its system hangs.
 	}()
 	<-in
@@ -129,7 +129,7 @@ func TestDumpIsBounded(t *testing.T) {
 		all += "\n" + stack("2", 100)
 	}
 	all += "\n" + stack("10", 10_000)
-	d := arrange(all, 10)
+	d := parseStacks(all, 10)
 	if len(d.Own) != 16<<10+len("\n...") || !strings.HasPrefix(d.Own, "goroutine 10 ") {
 		t.Errorf("its stack has %d bytes", len(d.Own))
 	}
@@ -137,7 +137,7 @@ func TestDumpIsBounded(t *testing.T) {
 		t.Errorf("the others have %d bytes, %d omitted", len(d.Others), d.Omitted)
 	}
 	for _, nothing := range []string{"", "x", "goroutine", "goroutine x [", "\n\n\n"} {
-		if d := arrange(nothing, 1); d.Own != "" || d.Function != "" {
+		if d := parseStacks(nothing, 1); d.Own != "" || d.Function != "" {
 			t.Errorf("%q: %+v", nothing, d)
 		}
 	}
@@ -201,11 +201,11 @@ func TestADumpFillsItsSpaceToTheByte(t *testing.T) {
 	stack := func(n int) string { return "goroutine 1 [select]:" + strings.Repeat("x", n-21) }
 	const most, half = 64 << 10, 32 << 10
 	for _, c := range []struct{ last, omitted int }{{most - half - 2, 0}, {most - half - 1, 1}} {
-		if d := arrange(stack(half)+"\n\n"+stack(c.last), 7); d.Omitted != c.omitted || len(d.Others) > most {
+		if d := parseStacks(stack(half)+"\n\n"+stack(c.last), 7); d.Omitted != c.omitted || len(d.Others) > most {
 			t.Errorf("after %d bytes and a line, %d more: %d omitted", half, c.last, d.Omitted)
 		}
 	}
-	if own := stack(16 << 10); arrange(own, 1).Own != own {
+	if own := stack(16 << 10); parseStacks(own, 1).Own != own {
 		t.Error("a stack that fits is cut")
 	}
 }

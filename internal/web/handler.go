@@ -24,10 +24,10 @@ import (
 // clientFile is the path of the client library that fits the server.
 const clientFile = "/netloop.js"
 
-// own is the server's own page, for a game without pages.
+// ownPage is the server's own page, for a game without pages.
 //
 //go:embed page
-var own embed.FS
+var ownPage embed.FS
 
 // handler answers every request.
 type handler struct {
@@ -42,7 +42,7 @@ func newHandler(cfg Config, allow func(net.Addr) bool) (*handler, error) {
 	h := &handler{cfg: cfg, allow: allow, mux: http.NewServeMux()}
 	from := cfg.Files
 	if from == nil {
-		from, _ = fs.Sub(own, "page") // It exists.
+		from, _ = fs.Sub(ownPage, "page") // It exists.
 	}
 	var err error
 	if h.files, err = readFiles(from); err != nil {
@@ -89,7 +89,7 @@ func (h *handler) socketFor(host string) string {
 // returns any other request unchanged. It returns nil if the site is above its rate or has too many
 // connections.
 func (h *handler) forwarded(r *http.Request) *http.Request {
-	peer := addrOf(connlimit.Of(r.Context()).RemoteAddr())
+	peer := addrOf(connlimit.FromContext(r.Context()).RemoteAddr())
 	from := h.cfg.Proxies.client(peer, r.Header)
 	if from == peer {
 		return r
@@ -98,7 +98,7 @@ func (h *handler) forwarded(r *http.Request) *http.Request {
 	if !h.allow(at) {
 		return nil
 	}
-	if !connlimit.Of(r.Context()).Belongs(at) {
+	if !connlimit.FromContext(r.Context()).SetSite(at) {
 		h.cfg.Counts.Conns.Add(1)
 		return nil
 	}
@@ -109,7 +109,7 @@ func (h *handler) forwarded(r *http.Request) *http.Request {
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer connlimit.Of(r.Context()).Work()()
+	defer connlimit.FromContext(r.Context()).Busy()()
 	if !plainHost(r.Host) {
 		http.Error(w, "this is no host", http.StatusBadRequest)
 		return
@@ -154,15 +154,15 @@ func (h *handler) file(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such page here", http.StatusNotFound)
 		return
 	case h.index != "" && f == h.files["/"]:
-		h.own(w, r)
+		h.serveOwnPage(w, r)
 	default:
 		f.serve(w, r)
 	}
 	h.cfg.Counts.Answered.Add(1)
 }
 
-// own answers with the server's own page.
-func (h *handler) own(w http.ResponseWriter, r *http.Request) {
+// serveOwnPage answers with the server's own page.
+func (h *handler) serveOwnPage(w http.ResponseWriter, r *http.Request) {
 	f := h.cfg.Facts()
 	to := w.Header()
 	to.Set("Content-Type", kinds[".html"])

@@ -112,15 +112,15 @@ func Listen(cfg Config) (*Server, error) {
 	cfg.Origins.Serves(scheme(cfg.TLS), ln.Addr())
 	return &Server{
 		tls: cfg.TLS != nil,
-		listener: connlimit.New(narrow{ln}, connlimit.Config{
-			Max: connsFor(connlimit.Files()), PerSite: maxPerSite, Closed: func() { cfg.Counts.Conns.Add(1) },
-			Proxy: proxy, Welcome: func(at net.Addr) bool { return proxy(at) || allow(at) },
+		listener: connlimit.New(limitedListener{ln}, connlimit.Config{
+			Max: connsFor(connlimit.Files()), PerSite: maxPerSite, Evicted: func() { cfg.Counts.Conns.Add(1) },
+			Proxy: proxy, Allow: func(at net.Addr) bool { return proxy(at) || allow(at) },
 		}),
 		http: &http.Server{
 			Handler:        h,
 			TLSConfig:      cfg.TLS,
 			Protocols:      http1(),
-			ConnContext:    connlimit.With,
+			ConnContext:    connlimit.WithConn,
 			ReadTimeout:    readTimeout,
 			WriteTimeout:   writeTimeout,
 			IdleTimeout:    idleTimeout,
@@ -152,30 +152,30 @@ func http1() *http.Protocols {
 	return p
 }
 
-// narrow is a TCP listener. Its connections have a small send buffer and are read at a bounded
-// rate.
-type narrow struct{ net.Listener }
+// limitedListener is a TCP listener. Its connections have a small send buffer and are read at a
+// bounded rate.
+type limitedListener struct{ net.Listener }
 
 // Accept implements net.Listener.
-func (n narrow) Accept() (net.Conn, error) {
+func (n limitedListener) Accept() (net.Conn, error) {
 	c, err := n.Listener.Accept()
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		return c, err
 	}
 	_ = tcp.SetWriteBuffer(sendBuffer) // An ended connection fails on use.
-	return &paced{tcp, rate.NewLimiter(readRate, readBurst)}, err
+	return &pacedConn{tcp, rate.NewLimiter(readRate, readBurst)}, err
 }
 
-// paced is a connection that is read at a bounded rate: data that takes longer to process than to
-// send, such as a message in empty fragments, is sent no faster.
-type paced struct {
+// pacedConn is a connection that is read at a bounded rate: data that takes longer to process than
+// to send, such as a message in empty fragments, is sent no faster.
+type pacedConn struct {
 	*net.TCPConn
 	rate *rate.Limiter
 }
 
 // Read implements net.Conn.
-func (p *paced) Read(b []byte) (int, error) {
+func (p *pacedConn) Read(b []byte) (int, error) {
 	n, err := p.TCPConn.Read(b[:min(len(b), readBurst)])
 	if wait := p.rate.ReserveN(time.Now(), n).Delay(); wait > 0 {
 		time.Sleep(wait)

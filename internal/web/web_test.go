@@ -542,12 +542,12 @@ func TestAConnectionIsReadAtARate(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	c, err := narrow{ln}.Accept()
+	c, err := limitedListener{ln}.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	p := c.(*paced)
+	p := c.(*pacedConn)
 	p.rate = rate.NewLimiter(1<<20, 50<<10)
 	began := time.Now()
 	n, err := io.Copy(io.Discard, struct{ io.Reader }{p})

@@ -243,7 +243,7 @@ func (c *Controller) closeAll(why transport.Refusal) {
 // messages left out before, so that a client that reconnects in a loop cannot fill the log.
 func (c *Controller) Failed(what string, attrs ...any) {
 	c.mu.Lock()
-	kept, news := c.logged.News(what, c.cfg.Clock())
+	kept, news := c.logged.Allow(what, c.cfg.Clock())
 	c.mu.Unlock()
 	if news {
 		c.cfg.Log.Error(what, append(attrs, "unlogged_before", kept)...)

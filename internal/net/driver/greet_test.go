@@ -169,7 +169,7 @@ func TestAClientInsists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for run := range 300 {
 			last, asked := time.Now(), 0
-			_, err := Insist(t.Context(), func() (int, error) {
+			_, err := Retry(t.Context(), func() (int, error) {
 				pause, now := min(25*time.Millisecond<<min(max(asked-1, 0), 8), 400*time.Millisecond), time.Now()
 				if gap := now.Sub(last); asked > 0 && (gap < pause/2 || gap >= pause/2+pause) {
 					t.Fatalf("run %d: before question %d there is a pause of %v, want about %v", run, asked, gap, pause)
@@ -186,7 +186,7 @@ func TestAClientInsists(t *testing.T) {
 	for n, want := range map[int]error{1: nil, 3: nil, 2: broken} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
-			got, err := Insist(t.Context(), func() (int, error) {
+			got, err := Retry(t.Context(), func() (int, error) {
 				if asked++; asked == n {
 					return 5, want
 				}
@@ -219,7 +219,7 @@ func TestInsistingEndsInTime(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				asked := 0
-				_, err := Insist(ctx, func() (int, error) {
+				_, err := Retry(ctx, func() (int, error) {
 					asked++
 					return 0, c.fails(asked, cancel)
 				}, func(err error) bool { return errors.Is(err, full) })

@@ -21,29 +21,29 @@ const (
 
 // conn is one end of a connection in memory. It implements driver.Conn.
 type conn struct {
-	in, out *pipe
-	got     chan []byte // datagrams for this end; like QUIC's queue, a full one blocks the sender
-	peer    *conn
-	life    *life
+	in, out   *pipe
+	datagrams chan []byte // datagrams for this end; like QUIC's queue, a full one blocks the sender
+	peer      *conn
+	state     *state
 }
 
-// life is the state that both ends share.
-type life struct {
+// state is the state that both ends share.
+type state struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu     sync.Mutex
-	by     *conn // the end that closed the connection first
-	closed transport.Closed
+	mu       sync.Mutex
+	closedBy *conn // the end that closed the connection first
+	closed   transport.Closed
 }
 
 // pair returns both ends of a new connection.
 func pair() (client, server *conn) {
-	l := &life{}
+	l := &state{}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	up, down := newPipe(), newPipe()
-	client = &conn{in: down, out: up, got: make(chan []byte, maxDatagrams), life: l}
-	server = &conn{in: up, out: down, got: make(chan []byte, maxDatagrams), life: l, peer: client}
+	client = &conn{in: down, out: up, datagrams: make(chan []byte, maxDatagrams), state: l}
+	server = &conn{in: up, out: down, datagrams: make(chan []byte, maxDatagrams), state: l, peer: client}
 	client.peer = server
 	return client, server
 }
@@ -70,9 +70,9 @@ func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 // SendDatagram implements driver.Conn.
 func (c *conn) SendDatagram(b []byte) error {
 	select {
-	case c.peer.got <- append([]byte(nil), b...):
+	case c.peer.datagrams <- append([]byte(nil), b...):
 		return nil
-	case <-c.life.ctx.Done():
+	case <-c.state.ctx.Done():
 		return c.Err()
 	}
 }
@@ -80,19 +80,19 @@ func (c *conn) SendDatagram(b []byte) error {
 // ReceiveDatagram implements driver.Conn.
 func (c *conn) ReceiveDatagram() ([]byte, error) {
 	select {
-	case b := <-c.got:
+	case b := <-c.datagrams:
 		return b, nil
-	case <-c.life.ctx.Done():
+	case <-c.state.ctx.Done():
 		return nil, c.Err()
 	}
 }
 
 // Context implements driver.Conn.
-func (c *conn) Context() context.Context { return c.life.ctx }
+func (c *conn) Context() context.Context { return c.state.ctx }
 
 // Err implements driver.Conn.
 func (c *conn) Err() error {
-	if c.life.ctx.Err() == nil {
+	if c.state.ctx.Err() == nil {
 		return nil
 	}
 	why := c.Closed()
@@ -101,21 +101,21 @@ func (c *conn) Err() error {
 
 // Closed implements driver.Conn.
 func (c *conn) Closed() transport.Closed {
-	c.life.mu.Lock()
-	defer c.life.mu.Unlock()
-	why := c.life.closed
-	why.Remote = c.life.by != c
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	why := c.state.closed
+	why.Remote = c.state.closedBy != c
 	return why
 }
 
 // Close implements driver.Conn. The reason of the first end that closes is kept.
 func (c *conn) Close(code transport.Code, text string) {
-	c.life.mu.Lock()
-	if c.life.by == nil {
-		c.life.by, c.life.closed = c, transport.Closed{Code: code, Text: text}
+	c.state.mu.Lock()
+	if c.state.closedBy == nil {
+		c.state.closedBy, c.state.closed = c, transport.Closed{Code: code, Text: text}
 	}
-	c.life.mu.Unlock()
-	c.life.cancel()
+	c.state.mu.Unlock()
+	c.state.cancel()
 	c.in.end(net.ErrClosed)
 	c.out.end(net.ErrClosed)
 }

@@ -261,15 +261,15 @@ func (e *end) close() {
 	}
 	if !e.closing {
 		e.closing = true
-		e.conn.net.after(CloseLinger, e.hangUp)
+		e.conn.net.after(CloseLinger, e.closeLink)
 	}
 	if _, ready := e.link.CloseRequested(); ready && e.stream.idle() {
-		e.hangUp()
+		e.closeLink()
 	}
 }
 
-// hangUp closes the link from this end, with the code for the peer.
-func (e *end) hangUp() {
+// closeLink closes the link from this end, with the code for the peer.
+func (e *end) closeLink() {
 	if e.gone {
 		return
 	}
@@ -280,7 +280,7 @@ func (e *end) hangUp() {
 // quit ends this end and tells the peer, as QUIC's CONNECTION_CLOSE does.
 func (e *end) quit(c transport.Closed) {
 	e.end(c)
-	e.sure(closeSize, func() bool {
+	e.sendReliable(closeSize, func() bool {
 		c.Remote = true
 		e.peer.end(c)
 		return true

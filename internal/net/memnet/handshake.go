@@ -53,11 +53,11 @@ func (c *Conn) dial(g transport.Greeting, cfg transport.SessionConfig, done func
 	})
 	e.read = func() { e.readAnswer(&g, finish) }
 	c.server.read = c.server.readHello
-	e.sure(initialSize, func() bool {
+	e.sendReliable(initialSize, func() bool {
 		if c.net.handler == nil {
 			return true // No handler: the server does not answer.
 		}
-		c.server.sure(initialSize, func() bool {
+		c.server.sendReliable(initialSize, func() bool {
 			e.stream.waiting = first
 			e.takeStream()
 			return true
@@ -89,12 +89,12 @@ func (e *end) readAnswer(g *transport.Greeting, finish func(*netloopv1.Welcome, 
 			finish(w, err)
 			return
 		}
-		e.say(answer)
+		e.sendHandshake(answer)
 	}
 }
 
-// say sends bytes of the handshake.
-func (e *end) say(b []byte) {
+// sendHandshake sends bytes of the handshake.
+func (e *end) sendHandshake(b []byte) {
 	e.stream.waiting = append(e.stream.waiting, b...)
 	e.takeStream()
 }
@@ -127,7 +127,7 @@ func (e *end) readHello() {
 			e.admit(hello)
 			return
 		}
-		e.say(answer)
+		e.sendHandshake(answer)
 	}
 }
 
@@ -174,7 +174,7 @@ func (e *end) refuse(err error) {
 	e.conn.net.Stats.Refused.Add(1)
 	r, _ := transport.Declined(err)
 	e.read = nil
-	e.say(transport.AppendRefused(nil, r))
+	e.sendHandshake(transport.AppendRefused(nil, r))
 }
 
 // handOver ends the handshake at this end: the session gets the bytes after the last frame.

@@ -55,7 +55,7 @@ func (e *end) takeStream() {
 		seq := e.stream.next
 		e.stream.next++
 		e.stream.flight++
-		e.sure(len(b), func() bool { return e.peer.receiveSegment(seq, b) })
+		e.sendReliable(len(b), func() bool { return e.peer.receiveSegment(seq, b) })
 	}
 }
 
@@ -87,12 +87,12 @@ func (e *end) pumpIn(d time.Duration) {
 	})
 }
 
-// sure sends a packet until arrive, called at the peer, reports that it was accepted.
-func (e *end) sure(size int, arrive func() bool) {
+// sendReliable sends a packet until arrive, called at the peer, reports that it was accepted.
+func (e *end) sendReliable(size int, arrive func() bool) {
 	n := e.conn.net
 	again := func() {
 		if !e.peer.gone {
-			n.after(max(e.rtt()*3/2, leastResend), func() { e.sure(size, arrive) })
+			n.after(max(e.rtt()*3/2, leastResend), func() { e.sendReliable(size, arrive) })
 		}
 	}
 	sent := n.Now()
@@ -121,7 +121,7 @@ func (e *end) receiveSegment(seq uint64, b []byte) bool {
 	if e.stalled {
 		return false
 	}
-	e.sure(ackSize, func() bool {
+	e.sendReliable(ackSize, func() bool {
 		e.peer.stream.flight--
 		if e.peer.link == nil {
 			e.peer.takeStream()

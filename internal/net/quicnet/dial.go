@@ -216,7 +216,7 @@ func (d *Dialer) connect(ctx context.Context, addr net.Addr, conf *tls.Config, q
 		}).Stop()
 	}
 	dial := func() (*quic.Conn, error) { return d.transport.Dial(ctx, addr, conf, clientQUIC()) }
-	conn, err := driver.Insist(ctx, dial, refusedAtOnce)
+	conn, err := driver.Retry(ctx, dial, refusedAtOnce)
 	if err != nil && errors.Is(context.Cause(ctx), errQuiet) {
 		return nil, errQuiet
 	}

@@ -113,15 +113,15 @@ func (c *Conn) open(ws *websocket.Conn) {
 	ws.SetReadLimit(MaxMessage)
 }
 
-// watched is the socket, with or without TLS, as the WebSocket reads it. It stores the start of
-// each blocked read: between messages, inside one, or for the answer to a close.
-type watched struct {
+// observedConn is the socket, with or without TLS, as the WebSocket reads it. It stores the start
+// of each blocked read: between messages, inside one, or for the answer to a close.
+type observedConn struct {
 	net.Conn
 	carrier *Conn
 }
 
 // Read implements net.Conn.
-func (w watched) Read(b []byte) (int, error) {
+func (w observedConn) Read(b []byte) (int, error) {
 	w.carrier.waits.Store(int64(time.Since(w.carrier.began)))
 	defer w.carrier.waits.Store(0)
 	return w.Conn.Read(b)

@@ -127,7 +127,7 @@ func (d *Dialer) Dial(ctx context.Context, cfg DialConfig) (*transport.Session, 
 
 // dial connects, performs the handshake and starts the link.
 func (d *Dialer) dial(ctx context.Context, cfg DialConfig, hello []byte) (*transport.Session, *netloopv1.Welcome, error) {
-	c, err := driver.Insist(ctx, func() (*Conn, error) { return connect(ctx, &cfg) }, refusedAtOnce)
+	c, err := driver.Retry(ctx, func() (*Conn, error) { return connect(ctx, &cfg) }, refusedAtOnce)
 	if err != nil {
 		return nil, nil, err
 	}

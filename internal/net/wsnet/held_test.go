@@ -237,7 +237,7 @@ type yields struct {
 
 // Unwrap is for http.ResponseController.
 func (y yields) Unwrap() http.ResponseWriter {
-	y.socket.Leave()
+	y.socket.Detach()
 	return y.ResponseWriter
 }
 
@@ -248,10 +248,10 @@ func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 	d := admission.New(admission.Config{Handler: &host{}, Stats: stats})
 	s := New(Config{Admission: d, Stats: stats, Take: take})
 	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.ServeHTTP(yields{w, connlimit.Of(r.Context())}, r)
+		s.ServeHTTP(yields{w, connlimit.FromContext(r.Context())}, r)
 	}))
-	pages.Listener = connlimit.New(pages.Listener, connlimit.Config{Max: 4, Closed: func() {}})
-	pages.Config.ConnContext = connlimit.With
+	pages.Listener = connlimit.New(pages.Listener, connlimit.Config{Max: 4, Evicted: func() {}})
+	pages.Config.ConnContext = connlimit.WithConn
 	pages.Start()
 	t.Cleanup(func() {
 		pages.Close()
@@ -274,7 +274,7 @@ func TestAnUpgradeIntoAFullSocket(t *testing.T) {
 	s := New(Config{Admission: d, Stats: stats, Take: take})
 	var began atomic.Bool
 	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		socket := connlimit.Of(r.Context())
+		socket := connlimit.FromContext(r.Context())
 		for size := 64 << 10; size > 0; size /= 2 { // Until not even a byte has room.
 			_ = socket.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
 			for err := error(nil); err == nil; {
@@ -285,8 +285,8 @@ func TestAnUpgradeIntoAFullSocket(t *testing.T) {
 		began.Store(true)
 		s.ServeHTTP(w, r)
 	}))
-	pages.Listener = connlimit.New(pages.Listener, connlimit.Config{Max: 4, Closed: func() {}})
-	pages.Config.ConnContext = connlimit.With
+	pages.Listener = connlimit.New(pages.Listener, connlimit.Config{Max: 4, Evicted: func() {}})
+	pages.Config.ConnContext = connlimit.WithConn
 	pages.Start()
 	c := dialSmall(t, pages.Listener.Addr().String())
 	t.Cleanup(func() {

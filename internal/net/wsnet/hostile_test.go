@@ -298,7 +298,7 @@ func TestSilenceIsHowLongAReadHasWaited(t *testing.T) {
 			if silent := c.silence(); silent != 0 {
 				t.Errorf("a connection that is not read is silent for %v", silent)
 			}
-			go func() { _, _ = watched{here, c}.Read(make([]byte, 1)) }()
+			go func() { _, _ = observedConn{here, c}.Read(make([]byte, 1)) }()
 			time.Sleep(time.Minute)
 			if silent := c.silence(); silent != time.Minute {
 				t.Errorf("after a minute without a byte it is silent for %v", silent)

@@ -125,7 +125,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// An earlier answer may have filled the socket. The hijack removes the deadline.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(driver.Linger))
-	ws, err := websocket.Accept(watching{w, in.Conn, through}, r, &websocket.AcceptOptions{
+	ws, err := websocket.Accept(hijackWriter{w, in.Conn, through}, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{Protocol},
 		InsecureSkipVerify: true, // The origin was checked above.
 		OnPingReceived:     func(context.Context, []byte) bool { return in.controlled() },
@@ -146,21 +146,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	slot.Serve(in)
 }
 
-// watching is a response writer that hijacks its connection as a [watched] one.
-type watching struct {
+// hijackWriter is a response writer that hijacks its connection as a [observedConn] one.
+type hijackWriter struct {
 	http.ResponseWriter
 	carrier *Conn
 	through func(net.Conn) net.Conn
 }
 
 // Hijack implements http.Hijacker.
-func (w watching) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil && w.through != nil {
 		c = w.through(c)
 		rw.Writer.Reset(c) // The WebSocket writes with it.
 	}
-	return watched{c, w.carrier}, rw, err
+	return observedConn{c, w.carrier}, rw, err
 }
 
 // speaksOurs reports whether a request is for a WebSocket with our subprotocol.
@@ -192,14 +192,14 @@ func (s *Server) sweep() {
 	for {
 		select {
 		case now := <-ticker.C:
-			s.look(now)
+			s.checkAll(now)
 		case <-s.stop:
 			return
 		}
 	}
 }
 
-func (s *Server) look(now time.Time) {
+func (s *Server) checkAll(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for in := range s.conns {

@@ -146,11 +146,11 @@ func TestPeersAreAskedForASign(t *testing.T) {
 		defer h.sockets.mu.Unlock()
 		return in.pinged, in.pinging
 	}
-	if h.sockets.look(at.Add(3*time.Second - 1)); in.pinged != at {
+	if h.sockets.checkAll(at.Add(3*time.Second - 1)); in.pinged != at {
 		t.Error("a peer is asked before its time")
 	}
 	in.rtt.Store(0)
-	h.sockets.look(at.Add(3 * time.Second))
+	h.sockets.checkAll(at.Add(3 * time.Second))
 	if last, _ := pinged(); last != at.Add(3*time.Second) {
 		t.Error("a peer is not asked after three seconds")
 	}
@@ -158,14 +158,14 @@ func TestPeersAreAskedForASign(t *testing.T) {
 	h.sockets.mu.Lock()
 	in.pinging = true
 	h.sockets.mu.Unlock()
-	if h.sockets.look(at.Add(time.Hour)); in.pinged != at.Add(3*time.Second) {
+	if h.sockets.checkAll(at.Add(time.Hour)); in.pinged != at.Add(3*time.Second) {
 		t.Error("a peer is asked while it has not answered")
 	}
 	h.sockets.mu.Lock()
 	in.pinging = false
 	h.sockets.mu.Unlock()
 	in.because(transport.Closed{}, nil)
-	if h.sockets.look(at.Add(time.Hour)); in.pinged != at.Add(3*time.Second) {
+	if h.sockets.checkAll(at.Add(time.Hour)); in.pinged != at.Add(3*time.Second) {
 		t.Error("a peer that is closing is asked")
 	}
 }

@@ -80,8 +80,8 @@ type settings struct {
 
 // take is the Take of a server on a [connlimit.Pool].
 func take(r *http.Request) (net.Conn, func() bool) {
-	c := connlimit.Of(r.Context())
-	return c.Conn, c.Leave
+	c := connlimit.FromContext(r.Context())
+	return c.Conn, c.Detach
 }
 
 func serve(t *testing.T, change func(*settings)) *host {

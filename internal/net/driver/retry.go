@@ -20,12 +20,12 @@ const (
 	maxDialPause = 400 * time.Millisecond
 )
 
-// DialPause is the mean pause after the first attempt of Insist. Pauses vary by half.
+// DialPause is the mean pause after the first attempt of Retry. Pauses vary by half.
 const DialPause = 25 * time.Millisecond
 
-// Insist dials until the server has a place, at most dialAttempts times. Random pauses keep clients
+// Retry dials until the server has a place, at most dialAttempts times. Random pauses keep clients
 // that were refused together from retrying together.
-func Insist[C any](ctx context.Context, dial func() (C, error), refusedAtOnce func(error) bool) (C, error) {
+func Retry[C any](ctx context.Context, dial func() (C, error), refusedAtOnce func(error) bool) (C, error) {
 	pause, refused := DialPause, error(nil)
 	for attempt := 1; ; attempt++ {
 		conn, err := dial()

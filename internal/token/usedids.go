@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// maxSpent limits the stored ids: 18 joins a second for the longest lifetime of a token, 1 000 a
+// maxUsedIDs limits the stored ids: 18 joins a second for the longest lifetime of a token, 1 000 a
 // second for one of a minute. They take about 4 MiB.
-const maxSpent = 1 << 16
+const maxUsedIDs = 1 << 16
 
-// spent stores the ids of used tokens until the tokens have expired. It may be used from any
+// usedIDs stores the ids of used tokens until the tokens have expired. It may be used from any
 // goroutine.
-type spent struct {
+type usedIDs struct {
 	mu   sync.Mutex
-	held map[spentID]struct{}
+	held map[usedID]struct{}
 	next expiries
 }
 
-// spentID identifies a token by a hash, so that its size does not depend on the length of the id.
-type spentID [16]byte
+// usedID identifies a token by a hash, so that its size does not depend on the length of the id.
+type usedID [16]byte
 
-func newSpentID(key []byte, jti string) spentID {
+func newUsedID(key []byte, jti string) usedID {
 	sum := sha256.Sum256(append(append(make([]byte, 0, len(key)+len(jti)), key...), jti...))
-	return spentID(sum[:])
+	return usedID(sum[:])
 }
 
 // usage is the result of an attempt to use a token.
@@ -37,7 +37,7 @@ const (
 )
 
 // use stores an id until a time.
-func (s *spent) use(id spentID, until, now time.Time) usage {
+func (s *usedIDs) use(id usedID, until, now time.Time) usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.next) > 0 && s.next[0].until < now.Unix() {
@@ -47,11 +47,11 @@ func (s *spent) use(id spentID, until, now time.Time) usage {
 	if _, ok := s.held[id]; ok {
 		return usedBefore
 	}
-	if len(s.held) >= maxSpent {
+	if len(s.held) >= maxUsedIDs {
 		return noMemory
 	}
 	if s.held == nil {
-		s.held = map[spentID]struct{}{}
+		s.held = map[usedID]struct{}{}
 	}
 	s.held[id] = struct{}{}
 	heap.Push(&s.next, expiry{id, until.Unix()})
@@ -59,7 +59,7 @@ func (s *spent) use(id spentID, until, now time.Time) usage {
 }
 
 // size returns the number of stored ids.
-func (s *spent) size() int {
+func (s *usedIDs) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.held)
@@ -67,7 +67,7 @@ func (s *spent) size() int {
 
 // expiry is the time at which an id may be removed.
 type expiry struct {
-	id    spentID
+	id    usedID
 	until int64 // seconds since 1970
 }
 

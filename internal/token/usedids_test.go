@@ -9,21 +9,21 @@ import (
 // The ids of tokens are stored until the tokens would no longer be accepted, and not longer; with a
 // full memory tokens are rejected until some have expired.
 func TestIDsAreRememberedUntilTheyExpire(t *testing.T) {
-	var s spent
-	id := func(n int) spentID { return spentID{byte(n), byte(n >> 8), byte(n >> 16)} }
+	var s usedIDs
+	id := func(n int) usedID { return usedID{byte(n), byte(n >> 8), byte(n >> 16)} }
 	until := func(n int) time.Time { return noon.Add(time.Duration(n*7919%60) * time.Second) }
-	for n := range 1 << 16 {
+	for n := range maxUsedIDs {
 		if got := s.use(id(n), until(n), noon); got != used {
 			t.Fatalf("%d: %v", n, got)
 		}
 	}
-	if s.use(id(7), until(7), noon) != usedBefore || s.use(id(maxSpent), until(7), noon) != noMemory {
+	if s.use(id(7), until(7), noon) != usedBefore || s.use(id(maxUsedIDs), until(7), noon) != noMemory {
 		t.Error("it is not full")
 	}
 	for second := range 60 {
 		now := noon.Add(time.Duration(second) * time.Second)
 		left := 0
-		for n := range maxSpent {
+		for n := range maxUsedIDs {
 			if !until(n).Before(now) {
 				left++
 			}
@@ -48,11 +48,11 @@ func TestIDsAreRememberedUntilTheyExpire(t *testing.T) {
 func TestAFullMemoryIsBusy(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)
-	for n := range maxSpent {
-		v.spent.use(spentID{byte(n), byte(n >> 8), byte(n >> 16)}, noon.Add(time.Minute), noon)
+	for n := range maxUsedIDs {
+		v.spent.use(usedID{byte(n), byte(n >> 8), byte(n >> 16)}, noon.Add(time.Minute), noon)
 	}
 	text := login.token(t, nil)
-	if _, err := v.Verify(text, "lobby", noon); reasonOf(t, err) != Busy || v.Remembered() != maxSpent {
+	if _, err := v.Verify(text, "lobby", noon); reasonOf(t, err) != Busy || v.Remembered() != maxUsedIDs {
 		t.Errorf("%v with %d", err, v.Remembered())
 	}
 	text = login.token(t, map[string]any{"exp": noon.Add(3 * time.Minute).Unix()})

@@ -13,17 +13,17 @@ import (
 	"github.com/netloop/netloop/internal/directory"
 )
 
-// A board behaves like a map by room numbers: a list shows the entries at one moment, at most a gap
-// ago, and is not built more often. The changes told to a watcher add up to the list, whether or
-// not it was ready each time.
-func TestABoardFollowsTheModel(t *testing.T) {
+// A listing behaves like a map by room numbers: a list shows the entries at one moment, at most a
+// gap ago, and is not built more often. The changes told to a watcher add up to the list, whether
+// or not it was ready each time.
+func TestAListingFollowsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := directory.NewBoard[int]()
+		b := directory.NewListing[int]()
 		posted := map[uint64]int{}
 		var now, made time.Duration
 		made = -time.Hour
 		shown := "map[]"
-		entries := func(list []directory.Posted[int]) map[uint64]int {
+		entries := func(list []directory.Item[int]) map[uint64]int {
 			m := map[uint64]int{}
 			for i, p := range list {
 				if m[p.Number] = *p.Entry; i > 0 && list[i-1].Number >= p.Number {
@@ -36,7 +36,7 @@ func TestABoardFollowsTheModel(t *testing.T) {
 		ready := true
 		var w *directory.Watch[int]
 		if rapid.Bool().Draw(t, "watched") {
-			w = b.Watch(func(was, is []directory.Posted[int]) bool {
+			w = b.Watch(func(was, is []directory.Item[int]) bool {
 				if !ready {
 					return false
 				}
@@ -55,7 +55,7 @@ func TestABoardFollowsTheModel(t *testing.T) {
 			})
 		}
 		tell := func() {
-			if w != nil && b.Tell(now) && !maps.Equal(known, entries(b.List(now))) {
+			if w != nil && b.Notify(now) && !maps.Equal(known, entries(b.List(now))) {
 				t.Fatalf("who watches knows %v, and the list is %v", known, entries(b.List(now)))
 			}
 		}
@@ -63,12 +63,12 @@ func TestABoardFollowsTheModel(t *testing.T) {
 			"post": func(t *rapid.T) {
 				n := rapid.Uint64Range(1, 9).Draw(t, "number")
 				v := int(n)*1000 + rapid.IntRange(0, 99).Draw(t, "value")
-				b.Post(n, &v)
+				b.Set(n, &v)
 				posted[n] = v
 			},
 			"take down": func(t *rapid.T) {
 				n := rapid.Uint64Range(1, 9).Draw(t, "number")
-				b.Post(n, nil)
+				b.Set(n, nil)
 				delete(posted, n)
 			},
 			"pass":     func(t *rapid.T) { now += time.Duration(rapid.IntRange(1, 60).Draw(t, "ms")) * time.Millisecond },
@@ -80,18 +80,18 @@ func TestABoardFollowsTheModel(t *testing.T) {
 			"": func(t *rapid.T) {
 				got := fmt.Sprint(entries(b.List(now)))
 				if got != shown {
-					if now-made < directory.BoardGap {
+					if now-made < directory.ListInterval {
 						t.Fatalf("two lists within %v", now-made)
 					}
 					shown, made = got, now
 				}
 			},
 		})
-		now += 2 * directory.BoardGap
+		now += 2 * directory.ListInterval
 		if got := entries(b.List(now)); !maps.Equal(got, posted) {
 			t.Fatalf("in the end it lists %v, want %v", got, posted)
 		}
-		now, ready = now+2*directory.BoardGap, true
+		now, ready = now+2*directory.ListInterval, true
 		tell()
 		if w != nil && !maps.Equal(known, posted) {
 			t.Fatalf("in the end who watches knows %v, want %v", known, posted)
@@ -101,41 +101,41 @@ func TestABoardFollowsTheModel(t *testing.T) {
 
 // A watcher is woken by posts, and not after the end of its watch; a returned list is not changed
 // any more.
-func TestABoardWakesWhoWatches(t *testing.T) {
-	b := directory.NewBoard[int]()
+func TestAListingWakesWatchers(t *testing.T) {
+	b := directory.NewListing[int]()
 	woken := func() bool {
 		select {
-		case <-b.Woken():
+		case <-b.Changed():
 			return true
 		default:
 			return false
 		}
 	}
-	b.Post(1, new(int))
+	b.Set(1, new(int))
 	if woken() {
 		t.Error("nobody watches")
 	}
 	told := 0
-	w := b.Watch(func(_, _ []directory.Posted[int]) bool { told++; return true })
-	if !woken() || !b.Tell(0) || told != 1 {
+	w := b.Watch(func(_, _ []directory.Item[int]) bool { told++; return true })
+	if !woken() || !b.Notify(0) || told != 1 {
 		t.Errorf("told %d times of what was there", told)
 	}
-	if b.Tell(50*time.Millisecond - 1) {
+	if b.Notify(50*time.Millisecond - 1) {
 		t.Error("it tells twice within a gap")
 	}
 	list := b.List(0)
 	before := slices.Clone(list)
-	b.Post(2, new(int))
-	b.Post(1, nil)
-	if !woken() || b.Tell(directory.BoardGap-1) || !b.Tell(directory.BoardGap) || told != 2 || !slices.Equal(list, before) {
+	b.Set(2, new(int))
+	b.Set(1, nil)
+	if !woken() || b.Notify(directory.ListInterval-1) || !b.Notify(directory.ListInterval) || told != 2 || !slices.Equal(list, before) {
 		t.Errorf("told %d times, the old list is %v", told, list)
 	}
-	if !b.Tell(2*directory.BoardGap) || told != 2 {
+	if !b.Notify(2*directory.ListInterval) || told != 2 {
 		t.Error("told of nothing")
 	}
 	b.Unwatch(w)
-	b.Post(3, new(int))
-	if woken() || !b.Tell(4*directory.BoardGap) || told != 2 {
+	b.Set(3, new(int))
+	if woken() || !b.Notify(4*directory.ListInterval) || told != 2 {
 		t.Error("told after the end")
 	}
 }
@@ -145,7 +145,7 @@ func TestABoardWakesWhoWatches(t *testing.T) {
 func TestListsAreCompared(t *testing.T) {
 	a, b, c, d := new(int), new(int), new(int), new(int)
 	*a, *b, *c, *d = 1, 2, 3, 4
-	type list = []directory.Posted[int]
+	type list = []directory.Item[int]
 	for _, x := range []struct {
 		was, is list
 		want    string
@@ -170,16 +170,16 @@ func TestListsAreCompared(t *testing.T) {
 	}
 }
 
-// BenchmarkBoard lists 10 000 rooms, of which one has changed each time.
-func BenchmarkBoard(b *testing.B) {
-	board := directory.NewBoard[int]()
+// BenchmarkListing lists 10 000 rooms, of which one has changed each time.
+func BenchmarkListing(b *testing.B) {
+	listing := directory.NewListing[int]()
 	for i := range uint64(10_000) {
-		board.Post(i, new(int))
+		listing.Set(i, new(int))
 	}
 	now := time.Duration(0)
 	for b.Loop() {
-		board.Post(uint64(now)%10_000, new(int))
-		now += directory.BoardGap
-		board.List(now)
+		listing.Set(uint64(now)%10_000, new(int))
+		now += directory.ListInterval
+		listing.List(now)
 	}
 }
