@@ -356,7 +356,7 @@ func (p *program) arrived(a *transport.Arrival) {
 	}
 }
 
-// lifeHandler checks each admission: whether a client with a secret resumes.
+// lifeHandler checks at each admission whether a client with a secret resumes its seat.
 type lifeHandler struct {
 	transport.Handler
 	game *lifeGame

@@ -29,7 +29,7 @@ type Incoming interface {
 	Close(code transport.Code, text string)
 }
 
-// Timed is an Incoming whose socket measures how long datagrams wait in it.
+// Timed is an Incoming with a socket that measures the waiting times of datagrams.
 type Timed interface {
 	Follow(net.Addr) driver.Arrivals
 }

@@ -55,7 +55,7 @@ const (
 	dismissAfter = time.Second
 	// siteRate and allRate are the sustained handshakes per second of one household or machine, and
 	// of all sites. Each takes less than a millisecond of a core. Bursts may be as large as the
-	// number of slots on the server, and at least minBurst.
+	// number of seats on the server, and at least minBurst.
 	siteRate = 50
 	allRate  = 200
 	minBurst = 64

@@ -8,7 +8,7 @@ import (
 )
 
 // rates are token buckets for the handshakes of proven addresses: one for all sites together, and
-// one for each site. A bucket holds as many tokens as the server has slots, because all players
+// one for each site. A bucket holds as many tokens as the server has seats, because all players
 // may reconnect at once, and a load test or a school is one site. It belongs to one goroutine at a
 // time.
 //

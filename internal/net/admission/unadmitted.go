@@ -14,7 +14,7 @@ import (
 )
 
 // attempts are the unadmitted connections: from their first packet until they are admitted,
-// refused or closed. They do not take up slots of players.
+// refused or closed. They take no seats of players.
 //
 //	half open, address unproven   at most maxHalfOpen; further peers prove their address
 //	  │                           first, with a Retry, which is cheap for the server

@@ -17,8 +17,8 @@ import (
 
 const (
 	// Pause is the interval of reading rounds while packets keep arriving. A packet waits at most
-	// that long, plus a timer's inaccuracy of a millisecond: no longer than 5 ms in all, whatever
-	// the ticks do.
+	// that long, plus a timer's inaccuracy of a millisecond: at most 5 ms in all, independent of
+	// the ticks.
 	Pause = 4 * time.Millisecond
 	// quiet is the time without arrivals after which the next packets are read at once, without a
 	// pause.
@@ -69,7 +69,7 @@ func (r *reader) open(fd int, cfg *Config) error {
 		return os.NewSyscallError("epoll_create1", err)
 	}
 	_ = unix.SetNonblock(poll, true) // So that the runtime watches it.
-	r.poll = os.NewFile(uintptr(poll), "gate")
+	r.poll = os.NewFile(uintptr(poll), "epoll")
 	if r.pollRaw, err = r.poll.SyscallConn(); err == nil {
 		err = os.NewSyscallError("epoll_ctl", unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{}))
 	}

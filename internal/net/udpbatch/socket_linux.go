@@ -35,7 +35,7 @@ func Open(socket *net.UDPConn, cfg Config) (net.PacketConn, *Peers, error) {
 		err = s.reader.open(s.fd, &cfg)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("gate: %w", err), s.closeDescriptor())
+		return nil, nil, errors.Join(fmt.Errorf("epoll: %w", err), s.closeDescriptor())
 	}
 	s.writer.open(s.fd, s.family, &cfg)
 	return s, s.peers, nil
