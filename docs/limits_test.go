@@ -131,13 +131,13 @@ type source struct {
 	checked  map[string]*types.Package
 }
 
-// loadSources checks the packages of limitRows. NETLOOP_OVERLAY names a file like that of go build
-// -overlay.
+// loadSources checks the packages of limitRows. MUTATE_OVERLAY, from scripts/mutate, names a file
+// like that of go build -overlay.
 func loadSources(t *testing.T) *source {
 	t.Helper()
 	s := &source{files: token.NewFileSet(), checked: map[string]*types.Package{"unsafe": types.Unsafe}}
 	s.standard = importer.ForCompiler(s.files, "source", nil)
-	if list := os.Getenv("NETLOOP_OVERLAY"); list != "" {
+	if list := os.Getenv("MUTATE_OVERLAY"); list != "" {
 		var o struct{ Replace map[string]string }
 		if err := json.Unmarshal([]byte(read(t, list)), &o); err != nil {
 			t.Fatal(err)

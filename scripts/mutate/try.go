@@ -200,7 +200,7 @@ func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir str
 // properties of the run, if not the usual one.
 func (t *trials) test(ctx context.Context, b *binary, number int, seeds string, short bool, limit time.Duration) (string, error) {
 	// The test of docs reads constants from the changed sources.
-	env := []string{actingChange + "=" + strconv.Itoa(number), "NETLOOP_OVERLAY=" + b.file + ".json"}
+	env := []string{actingChange + "=" + strconv.Itoa(number), "MUTATE_OVERLAY=" + b.file + ".json"}
 	if seeds != "" {
 		env = append(env, "NETLOOP_SEEDS="+seeds)
 	}
