@@ -15,7 +15,7 @@ import (
 // tick that is a multiple of every arrives, unless packets returns others, in so many packets. It
 // returns the ticks with a flush that sent a datagram.
 func acked(hz time.Duration, every uint64, ticks uint64, packets func(tick uint64) (number, arrive int)) (flushes []uint64) {
-	var r reception
+	var r losses
 	r.restart(uint32(every))
 	var a acking
 	period, id := time.Second/hz, 0
@@ -101,7 +101,7 @@ func TestWhatIsLateIsToldAtOnce(t *testing.T) {
 // The ticks between two snapshots and their length are numbers of the server; their product
 // overflows for a hostile server.
 func TestNoServerMakesTheTimeOfASnapshotNothing(t *testing.T) {
-	var r reception
+	var r losses
 	r.restart(1 << 15)
 	r.packet(&netvar.Applied{Packet: 1, Tick: 1 << 15, Count: 1})
 	if a := new(acking); !a.due(time.Second, &r, 1<<49) {
@@ -142,7 +142,7 @@ func TestTroubleIsAcknowledgedAtOnce(t *testing.T) {
 // An acknowledgement waits for the whole snapshot: the first packets of a snapshot that is due for
 // one do not use up its turn.
 func TestAnAckWaitsForTheWholeSnapshot(t *testing.T) {
-	var r reception
+	var r losses
 	r.restart(1)
 	var a acking
 	period := time.Second / 60
@@ -176,7 +176,7 @@ func TestAClientWithNothingToSaySendsLittle(t *testing.T) {
 			tick++
 			packets := s.at(tick, r.clock.Now())
 			for i := range packets {
-				if packets[i].Session = r.session; !r.session.Inbox().Push(packets[i]) {
+				if packets[i].Session = r.conn.session; !r.conn.session.Inbox().Push(packets[i]) {
 					t.Fatal("the inbox does not take it")
 				}
 			}
@@ -190,7 +190,7 @@ func TestAClientWithNothingToSaySendsLittle(t *testing.T) {
 		return datagrams
 	}
 	quiet := func() {}
-	r.time.asked, r.time.requests = time.Hour, 1 // It does not ask for the time.
+	r.time.requested, r.time.requests = time.Hour, 1 // It does not ask for the time.
 	play(240, quiet)
 	if n := play(300, quiet); n != 100 {
 		t.Errorf("%d datagrams in 300 flushes, want 100", n)

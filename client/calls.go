@@ -66,14 +66,12 @@ func (cs *calls) answer(t *netloop.Tick, m *transport.Message, decoded any) {
 		cs.late++
 		return
 	}
-	call := cs.waiting[i]
-	cs.waiting = slices.Delete(cs.waiting, i, i+1)
-	switch {
-	case m.Code != 0:
+	call, _ := cs.take(m.Call)
+	if m.Code != 0 {
 		call.then(t, nil, &netloop.Refusal{Code: transport.Code(m.Code), Text: m.Text})
-	default:
-		call.then(t, decoded, nil)
+		return
 	}
+	call.then(t, decoded, nil)
 }
 
 // fail fails one call, if it still waits.

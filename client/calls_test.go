@@ -183,15 +183,15 @@ func TestAwaitIsBoundedAndAsksForNobody(t *testing.T) {
 			t.Fatalf("question %d: %v", n, err)
 		}
 	}
-	if n := len(r.foreign); n != maxCalls {
+	if n := len(r.posted); n != maxCalls {
 		t.Errorf("%d requests wait", n)
 	}
 	if _, err := Await(t.Context(), r.Client, rigAsk, rigWord{}); !errors.Is(err, ErrTooManyCalls) {
 		t.Errorf("one more: %v", err)
 	}
 	r.frame(0)
-	if s := r.Stats(); s.Calls != 0 || r.calls.last != 0 {
-		t.Errorf("%d calls wait, %d were asked", s.Calls, r.calls.last)
+	if s := r.Stats(); s.Calls != 0 || r.messages.calls.last != 0 {
+		t.Errorf("%d calls wait, %d were asked", s.Calls, r.messages.calls.last)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestWhatCannotBeSentIsCounted(t *testing.T) {
 	if err := Send(r.Client, rigWords, rigWord{}); err != nil || r.Stats().Dropped != 0 {
 		t.Errorf("%v, %d dropped", err, r.Stats().Dropped)
 	}
-	r.session.Close(transport.CodeProtocol, "")
+	r.conn.session.Close(transport.CodeProtocol, "")
 	if err := Send(r.Client, rigWords, rigWord{}); err == nil || r.Stats().Dropped != 1 {
 		t.Errorf("before the client knows of the end: %v, %d dropped", err, r.Stats().Dropped)
 	}

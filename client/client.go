@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/rpcqueue"
-	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -25,112 +23,73 @@ import (
 // state. Unless stated otherwise, its methods may only be called from the goroutine that calls
 // Step.
 type Client struct {
-	cfg    Config
-	schema *schema.Schema
-	served *schema.Foreign // the server's schema, if it is another
-	warned map[uint32]bool // methods that the server lacks, by id
-	minor  int
-	clock  loop.Clock
-	log    *slog.Logger
-	id     netloop.ClientID
-	room   string // the current room, or the requested one
-	ticket string // sent with the request; empty is none
-	// mayMove reports whether the server may move the client to another room over its connection.
-	mayMove bool
-	handles []byte // the methods that the room's game handles, a bit each, from the welcome
-	params  []byte // Config.Join
-	dial    dialing
-	jitter  *rand.Rand // of the delays between attempts to reconnect
-	closer  func()     // closes the resources that Dial opened for this client alone
-	closed  bool       // by Close
+	core
+	systems registry
+	closer  func() // closes the resources that Dial opened for this client alone
+	closed  bool   // by Close
 
-	// State that outlives a connection, for the next one.
-	instance []byte // of the server
-	secret   []byte // the resume token; empty if the server keeps no seat
-	keep     time.Duration
-	backlog  *transport.Backlog // nil if the server keeps no seat
-	before   uint64             // reliable messages received before this connection
-	received uint64             // all reliable messages received
-	attempts uint64             // to connect: orders a late attempt and the newest
-	since    time.Duration      // when this connection began
-	away     *away              // nil while connected
-	silence  lull
-
-	// The frame, in the order of the data: arrivals, systems, output.
-	session  *transport.Session  // nil while connecting; then the last one
-	arrivals []transport.Arrival // scratch of poll
-	replica  *netvar.Replica
-	rpcs     *rpcqueue.Queue[*netloop.Tick]
-	loop     *loop.Loop[*netloop.Tick]
-	systems  registry
-	now      loop.Now
-	tick     bridge.Tick
-	payload  []byte // scratch of encode
-	pace     pace   // of flushes
-
-	time     serverTime
-	watchers [][]*watcher // by the index of the class
-	batches  uint64       // of events passed to watchers
-	telling  uint64       // the batch being delivered now; 0 is none
-	calls    calls
-	inputs   inputs
-
+	// The parts, in the order of the data: connection, arrivals, drawing, output.
+	conn       connection
+	arrivals   []transport.Arrival // scratch of poll
+	time       serverTime
+	receiver   receiver
+	messages   messages
+	watchers   watchers
 	prediction prediction
-	held       held
 	views      views
-	verify     verification
-	state      State
-	onState    []func(State)
-	onSnap     []func(Snapshot)
+	inputs     inputs
+	pace       pace // of flushes
+	acking     acking
+
 	overload   netloop.Overload
-	onLoad     []func(netloop.Overload)
-	guard      panicguard.Guard // of the game's functions other than systems
-	stats      Stats
-	traffic    transport.Stats
-	snapshot   Snapshot // being received
-
-	reception reception
-	acking    acking
-	refusals  refusals
-
-	mu      sync.Mutex
-	foreign []func(*netloop.Tick) // for the next poll; under mu
-	gone    *netloop.Closed       // under mu
-	done    chan struct{}         // closed with gone
+	onOverload []func(netloop.Overload)
 }
 
 // newClient makes a client that is not connected yet.
-func newClient(cfg Config, c loop.Clock) (*Client, error) {
+func newClient(cfg Config, clock loop.Clock) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	cl := &Client{cfg: cfg, clock: c, room: cfg.Room, ticket: cfg.Ticket, log: cfg.Log, done: make(chan struct{}), schema: bridge.Netloop.Schema(cfg.Schema)}
+	var params []byte
 	if cfg.Join != nil {
 		var err error
-		if cl.params, err = json.Marshal(cfg.Join); err != nil {
+		if params, err = json.Marshal(cfg.Join); err != nil {
 			return nil, fmt.Errorf("client: Config.Join: %w", err)
 		}
 	}
-	cl.jitter = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	cl.replica = netvar.NewReplica(cl.schema.Classes())
-	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs())
-	cl.guard.Log, cl.guard.Now, cl.guard.Count = cl.log, c.Now, func(string) { cl.stats.Panics++ }
-	cl.rpcs.OnPanic = func(it *rpcqueue.Item, v any, stack []byte) {
-		cl.guard.Panicked(&panicguard.Func{Kind: panicguard.Handler, Name: it.Method.Name}, v, stack)
+	c := &Client{core: core{schema: bridge.Netloop.Schema(cfg.Schema), clock: clock, log: cfg.Log}}
+	c.replica = netvar.NewReplica(c.schema.Classes())
+	c.guard.Log, c.guard.Now, c.guard.Count = c.log, clock.Now, func(string) { c.stats.Panics++ }
+	c.tick = bridge.Netloop.NewTick(bridge.TickConfig{Now: &c.now, Store: c.replica, Log: c.log, Rand: newRand()})
+	c.loop = loop.New(c.current(), &c.now, clock.Now)
+	c.systems = bridge.Netloop.Systems(c.loop, c.reject).(registry)
+	c.link(&cfg, params)
+	c.messages.queue.OnPanic = func(it *rpcqueue.Item, v any, stack []byte) {
+		c.guard.Panicked(&panicguard.Func{Kind: panicguard.Handler, Name: it.Method.Name}, v, stack)
 	}
-	cl.tick = bridge.Netloop.NewTick(bridge.TickConfig{
-		Now: &cl.now, Store: cl.replica, Log: cl.log, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-	})
-	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
-	cl.systems = bridge.Netloop.Systems(cl.loop, cl.reject).(registry)
-	cl.views.classes = make([]viewClass, len(cl.schema.Classes().Classes()))
-	cl.watchers = make([][]*watcher, len(cl.schema.Classes().Classes()))
-	for _, class := range cl.schema.Classes().Classes() {
-		cl.replica.TellChanges(class, false) // Until a watcher is added.
+	for _, class := range c.schema.Classes().Classes() {
+		c.replica.TellChanges(class, false) // Until a watcher is added.
 	}
-	cl.builtins()
-	return cl, nil
+	c.builtins()
+	return c, nil
 }
+
+// link makes the client's parts, and connects each to the parts that it uses.
+func (c *Client) link(cfg *Config, params []byte) {
+	core, conn, classes := &c.core, &c.conn, len(c.schema.Classes().Classes())
+	c.conn = connection{
+		core: core, cfg: *cfg, params: params, jitter: newRand(), welcomed: c.welcome, end: c.end,
+		room: cfg.Room, ticket: cfg.Ticket, done: make(chan struct{}),
+	}
+	c.receiver = receiver{core: core, conn: conn, watchers: &c.watchers, prediction: &c.prediction, views: &c.views}
+	c.messages = messages{core: core, conn: conn, queue: rpcqueue.New[*netloop.Tick](c.schema.RPCs())}
+	c.watchers = watchers{core: core, matched: c.prediction.confirm, byClass: make([][]*watcher, classes)}
+	c.prediction = prediction{core: core, conn: conn, time: &c.time, inputs: &c.inputs, watchers: &c.watchers, views: &c.views}
+	c.views = views{replica: c.replica, time: &c.time, reached: c.messages.reached, classes: make([]viewClass, classes)}
+	c.inputs = inputs{core: core, conn: conn, time: &c.time, views: &c.views}
+}
+
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
 
 // registry registers the client's systems, as a netloop.Room registers its own.
 type registry interface {
@@ -148,21 +107,13 @@ const maxArrivals = 1024
 
 // builtins registers the systems that each client runs.
 func (c *Client) builtins() {
-	at := func(stage netloop.Stage, fn func(*netloop.Tick)) func(netloop.Stage) func(*netloop.Tick) {
-		return func(s netloop.Stage) func(*netloop.Tick) {
-			if s != stage {
-				return nil
-			}
-			return fn
-		}
-	}
 	for _, s := range []loop.Spec[*netloop.Tick]{
-		{Name: "transport.poll", Place: loop.Head, Ask: at(netloop.EarlyUpdate, c.poll), BuiltIn: "nothing from the server would arrive"},
+		{Name: "transport.poll", Place: loop.Head, Ask: at(netloop.EarlyUpdate, c.poll), BuiltIn: "no packet from the server would arrive"},
 		{Name: "rpc.drain", Place: loop.Head, Once: true, Ask: func(s netloop.Stage) func(*netloop.Tick) {
-			return func(t *netloop.Tick) { c.rpcs.Drain(s, t) }
+			return func(t *netloop.Tick) { c.messages.queue.Drain(s, t) }
 		}, BuiltIn: "messages would wait for ever"},
-		{Name: "client.timers", Place: loop.Head, Ask: at(netloop.Update, func(*netloop.Tick) { c.tick.RunTimers() }), BuiltIn: "Tick.AfterFunc would call nothing"},
-		{Name: "transport.flush", Place: loop.Tail, Ask: at(netloop.PostLateUpdate, func(*netloop.Tick) { c.flush() }), BuiltIn: "nothing would reach the server"},
+		{Name: "client.timers", Place: loop.Head, Ask: at(netloop.Update, func(*netloop.Tick) { c.tick.RunTimers() }), BuiltIn: "Tick.AfterFunc would call no function"},
+		{Name: "transport.flush", Place: loop.Tail, Ask: at(netloop.PostLateUpdate, func(*netloop.Tick) { c.flush() }), BuiltIn: "no packet would be sent to the server"},
 	} {
 		if _, err := c.loop.Add(s); err != nil {
 			panic(err) // The names are ours and distinct.
@@ -170,28 +121,27 @@ func (c *Client) builtins() {
 	}
 }
 
-// connected handles the first connection, before the first Step.
-func (c *Client) connected(e *entry) {
-	if err := c.arrive(e); err != nil {
-		e.session.Close(transport.CodeProtocol, err.Error())
-		c.end(netloop.Closed{Code: transport.CodeProtocol, Text: err.Error()})
-		return
+// at is the Ask of a system that runs at one stage.
+func at(stage netloop.Stage, fn func(*netloop.Tick)) func(netloop.Stage) func(*netloop.Tick) {
+	return func(s netloop.Stage) func(*netloop.Tick) {
+		if s != stage {
+			return nil
+		}
+		return fn
 	}
-	c.enter(nil, e)
-	c.setState(State{Phase: Loading})
 }
 
 // ID returns the client's id in the room, and 0 before it is connected. A client that has joined
 // anew after a break has another one: see [Reconnect].
-func (c *Client) ID() netloop.ClientID { return c.id }
+func (c *Client) ID() netloop.ClientID { return c.conn.id }
 
 // Room returns the name of the client's room; before the client is connected, the name that it
 // requests.
-func (c *Client) Room() string { return c.room }
+func (c *Client) Room() string { return c.conn.room }
 
 // Minor returns the minor version of the schema that is in force, once connected:
 // the smaller of the server's and the client's.
-func (c *Client) Minor() int { return c.minor }
+func (c *Client) Minor() int { return c.conn.minor }
 
 // On registers a function to run at a stage of every frame, as Room.On does on the server. Every
 // counts the time of frames. An invalid registration is logged, and System.Err returns the error.
@@ -212,54 +162,11 @@ func (c *Client) Group(name string, o ...netloop.SystemOption) *netloop.System {
 	return c.systems.Group(name, o...)
 }
 
-func (c *Client) reject(err error) { c.log.Error("registration rejected", "error", err) }
-
 // Loop returns the tree of the client's systems, as Room.Loop does on the server.
-func (c *Client) Loop() *netloop.Loop {
-	return c.systems.Loop()
-}
+func (c *Client) Loop() *netloop.Loop { return c.systems.Loop() }
 
-// Step runs one frame, of any length: the seven stages once, and one fixed step for each that
-// became due on the server's clock, at most 125 ms of them or 8 and often none, each with its own
-// number and time. frame is the time since the last Step, which systems see as Delta. It never
-// waits for the network.
-func (c *Client) Step(frame time.Duration) {
-	if c.closed { // Calls made in callbacks of the end fail.
-		c.inspect(func(t any) { c.runForeign(t.(*netloop.Tick)) })
-		return
-	}
-	c.listen()
-	c.reconnect()
-	if c.live() {
-		c.time.request(c.clock.Now(), c.session)
-	}
-	if c.inputs.sample != nil {
-		c.time.leads(c.clock.Now())
-	}
-	in := c.time.input(c.clock.Now(), c.clock.Wall(), frame)
-	c.loop.Reject(c.reject)
-	c.rpcs.Begin(in.Tick, in.GameTime)
-	rec, err := c.loop.Step(in)
-	c.report(rec)
-	if err != nil {
-		c.end(netloop.Closed{Code: netloop.CodeInternal, Text: err.Error()})
-	}
-}
-
-// report logs the panics and quarantines of systems.
-func (c *Client) report(rec *loop.Record) {
-	for i := range rec.Panics {
-		if p := &rec.Panics[i]; p.First {
-			c.log.Error("a system panicked", "system", p.System, "panic", p.Value, "stack", string(p.Stack))
-		} else if p.Quarantine > 0 {
-			c.log.Error("a system is quarantined: it panicked again and again", "system", p.System, "panic", p.Value, "frames", p.Quarantine)
-		}
-	}
-}
-
-// Run steps the client at the server's tick rate until ctx ends, which returns
-// nil, or the client is closed, which returns a *netloop.Closed. It does not
-// close the connection.
+// Run steps the client at the server's tick rate until ctx ends, which returns nil, or the client
+// is closed, which returns a *netloop.Closed. It does not close the connection.
 func (c *Client) Run(ctx context.Context) error {
 	last := c.clock.Now()
 	for next := last; ; {
@@ -280,19 +187,15 @@ func (c *Client) Run(ctx context.Context) error {
 
 // Closed returns why the client ended. It returns nil while the client has not ended, which
 // includes reconnecting after a break, see [Reconnect]. It may be called from any goroutine.
-func (c *Client) Closed() *netloop.Closed {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.gone
-}
+func (c *Client) Closed() *netloop.Closed { return c.conn.ended() }
 
 // Close tells the server that the client leaves and ends the connection. Messages sent before are
 // still flushed; calls that wait for an answer fail, and all systems are removed (see
 // [netloop.OnRemove]). A second Close has no effect. A later Step runs no system: it only fails the
 // calls made in callbacks of the end. Close must not run concurrently with Step.
 func (c *Client) Close() error {
-	if c.session != nil {
-		c.session.Close(netloop.CodeLeft, "")
+	if c.conn.session != nil {
+		c.conn.session.Close(netloop.CodeLeft, "")
 	}
 	if c.closer != nil {
 		c.closer()
@@ -306,33 +209,19 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// inspect calls fn with a live tick, between two frames or in a callback of one.
-func (c *Client) inspect(fn func(tick any)) {
-	stage, system := c.now.Stage, c.now.System // Zero, except in a callback of the running frame.
-	c.now.Stage, c.now.System = netloop.Update, "client.inspect"
-	defer func() { c.now.Stage, c.now.System = stage, system }()
-	fn(c.tick.Tick)
-}
-
-// end records the end of the connection, once, and fails the calls that wait for an answer.
+// end ends the client: calls and checks that wait fail.
 func (c *Client) end(why netloop.Closed) {
-	c.mu.Lock()
-	if c.gone != nil {
-		c.mu.Unlock()
+	if !c.conn.setEnded(&why) {
 		return
 	}
-	c.gone = &why
-	c.mu.Unlock()
-	close(c.done)
-	c.stay()
-	fail := func(t any) { c.calls.failAll(t.(*netloop.Tick), &why) }
+	fail := func(t *netloop.Tick) { c.messages.calls.failAll(t, &why) }
 	if c.now.Stage != 0 {
-		fail(c.tick.Tick)
+		fail(c.current())
 	} else {
 		c.inspect(fail) // Close is called between two frames: the failed calls get a live tick too.
 	}
-	c.verify.done(c, &why)
-	c.setState(State{Phase: Closed, Code: why.Code, Text: why.Text})
+	c.receiver.verified(&why)
+	c.conn.setState(State{Phase: Closed, Code: why.Code, Text: why.Text})
 }
 
 var systemClock = sync.OnceValue(func() loop.Clock { return clock.NewSystem() })

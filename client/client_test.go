@@ -23,7 +23,7 @@ func TestAClientIntroducesItself(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return c.newEntry().hello, nil
+		return c.conn.newAttempt().hello, nil
 	}
 	h, err := greet(nil)
 	if err != nil || h.GetRoom() != "attic" || h.GetToken() != "secret" || h.GetParams() != nil || h.GetBuild() == "" {
@@ -44,9 +44,9 @@ func TestAClientIntroducesItself(t *testing.T) {
 // The client leaves a server with invalid rates at once.
 func TestAWelcomeThatMakesNoSenseEndsTheConnection(t *testing.T) {
 	r := newRig(t)
-	e := r.newEntry()
+	e := r.conn.newAttempt()
 	s, _ := transport.NewSession(e.config)
-	e.end(s, &netloopv1.Welcome{Protocol: 1, ClientId: 1}, nil)
+	e.finish(s, &netloopv1.Welcome{Protocol: 1, ClientId: 1}, nil)
 	r.connected(e)
 	if why, ok := s.Cause(); !ok || why.Code != transport.CodeProtocol {
 		t.Errorf("the server is told %+v", why)
@@ -101,7 +101,7 @@ func TestACloseIsToldOnceAndInALiveTick(t *testing.T) {
 		if n := strings.Count(r.said.String(), "a system panicked"); n != 1 {
 			t.Errorf("in a Step %v: %d lines say that a system panicked", inStep, n)
 		}
-		if why, ok := r.session.Cause(); !ok || why.Code != netloop.CodeLeft {
+		if why, ok := r.conn.session.Cause(); !ok || why.Code != netloop.CodeLeft {
 			t.Errorf("in a Step %v: the server is told %+v", inStep, why)
 		}
 		ticks := r.time.tick

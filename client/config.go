@@ -88,11 +88,11 @@ type Reconnect struct {
 // The defaults and limits of Config.
 const (
 	defaultGiveUp    = time.Minute
-	leastGiveUp      = time.Second
-	mostGiveUp       = 24 * time.Hour
+	minGiveUp        = time.Second
+	maxGiveUp        = 24 * time.Hour
 	defaultLostAfter = 5 * time.Second
-	leastLostAfter   = time.Second
-	mostLostAfter    = 10 * time.Second // QUIC itself waits no longer
+	minLostAfter     = time.Second
+	maxLostAfter     = 10 * time.Second // QUIC itself waits no longer
 )
 
 // complete fills in the defaults, or returns an error that names the field.
@@ -105,8 +105,8 @@ func (cfg *Config) complete() error {
 		value               *time.Duration
 		least, most, preset time.Duration
 	}{
-		{"Reconnect.GiveUp", &cfg.Reconnect.GiveUp, leastGiveUp, mostGiveUp, defaultGiveUp},
-		{"LostAfter", &cfg.LostAfter, leastLostAfter, mostLostAfter, defaultLostAfter},
+		{"Reconnect.GiveUp", &cfg.Reconnect.GiveUp, minGiveUp, maxGiveUp, defaultGiveUp},
+		{"LostAfter", &cfg.LostAfter, minLostAfter, maxLostAfter, defaultLostAfter},
 	} {
 		if *d.value = cmp.Or(*d.value, d.preset); *d.value < d.least || *d.value > d.most {
 			return fmt.Errorf("client: Config.%s: %v: use %v to %v, or 0 for %v", d.name, *d.value, d.least, d.most, d.preset)

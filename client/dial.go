@@ -58,71 +58,90 @@ func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, er
 		d = &Dialer{local: &inproc.Dialer{Host: bridge.Netloop.Server(cfg.Local).Local}}
 		c.closer = d.local.Close
 	}
-	c.dial = func(ctx context.Context, e *entry) {
-		go func() { d.enter(ctx, addr, &c.cfg, e) }()
+	c.conn.dial = func(ctx context.Context, a *attempt) {
+		go func() { d.dial(ctx, addr, &c.conn.cfg, a) }()
 	}
-	e := c.newEntry()
-	d.enter(ctx, addr, &c.cfg, e)
-	if _, err := e.result(); err != nil {
+	a := c.conn.newAttempt()
+	d.dial(ctx, addr, &c.conn.cfg, a)
+	if _, err := a.result(); err != nil {
 		return nil, dialError(addr, err)
 	}
-	c.connected(e)
+	c.connected(a)
 	if closed := c.Closed(); closed != nil {
 		return nil, dialError(addr, closed)
 	}
-	if err := c.letIn(ctx); err != nil {
+	if err := c.conn.waitAccepted(ctx); err != nil {
 		return nil, dialError(addr, err)
 	}
 	return c, nil
 }
 
-// letIn waits until the game has admitted the client. The arrivals are kept for the first Step.
-func (c *Client) letIn(ctx context.Context) error {
+// waitAccepted waits until the game has admitted the client. The arrivals are kept for the first
+// Step.
+func (n *connection) waitAccepted(ctx context.Context) error {
 	select {
-	case <-c.session.Accepted():
+	case <-n.session.Accepted():
 		return nil
-	case <-c.session.Closing():
+	case <-n.session.Closing():
 	case <-ctx.Done():
-		c.session.Close(netloop.CodeLeft, "")
+		n.session.Close(netloop.CodeLeft, "")
 		return context.Cause(ctx)
 	}
 	select {
-	case <-c.session.Accepted(): // The connection has ended since; the first Step finds that.
+	case <-n.session.Accepted(): // The connection has ended since; the first Step finds that.
 		return nil
 	default:
 	}
-	why, _ := c.session.Cause()
+	why, _ := n.session.Cause()
 	if why.Remote {
 		return &transport.Refusal{Code: why.Code, Text: why.Text}
 	}
 	return &why
 }
 
-// enter dials, and stores the result in the entry.
-func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) {
-	if err := e.prove(ctx); err != nil {
-		e.end(nil, nil, fmt.Errorf("the token: %w", err))
+// dial dials, and stores the result in the attempt.
+func (d *Dialer) dial(ctx context.Context, addr string, cfg *Config, a *attempt) {
+	if err := a.fetchToken(ctx); err != nil {
+		a.finish(nil, nil, fmt.Errorf("the token: %w", err))
 		return
 	}
-	if e.limit > 0 {
+	if a.limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, e.limit)
+		ctx, cancel = context.WithTimeout(ctx, a.limit)
 		defer cancel()
 	}
 	// This is the only code that differs by transport.
 	switch {
 	case d.local != nil:
-		e.end(d.local.Dial(ctx, e.greeting(), e.config))
+		a.finish(d.local.Dial(ctx, a.greeting(), a.config))
 		return
 	case cfg.Transport == WebSocket:
-		e.end(d.dialSocket(ctx, addr, cfg, e))
+		a.finish(d.dialSocket(ctx, addr, cfg, a))
 		return
 	}
-	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config, Quiet: e.quiet}
+	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: a.greeting(), Session: a.config, Quiet: a.quiet}
 	if cfg.Transport == WebTransport {
 		conf.Protocol = wtnet.Client()
 	}
-	e.end(quicnet.Dial(ctx, conf))
+	a.finish(quicnet.Dial(ctx, conf))
+}
+
+// dialSocket connects over a WebSocket. The address is that of the server's pages, host:port, or
+// the socket's URL.
+func (d *Dialer) dialSocket(ctx context.Context, addr string, cfg *Config, a *attempt) (*transport.Session, *netloopv1.Welcome, error) {
+	to, err := wsnet.URL(addr, quicnet.OnLoopback(addr))
+	if err != nil {
+		return nil, nil, err
+	}
+	conf := cfg.TLS.Clone()
+	if conf == nil {
+		if conf, err = quicnet.ClientTLS(wsnet.HostOf(to), quicnet.Trust{}); err != nil {
+			return nil, nil, err
+		}
+		conf.ServerName = "" // The URL contains it.
+	}
+	conf.NextProtos = []string{"http/1.1"}
+	return d.sockets.Dial(ctx, wsnet.DialConfig{URL: to, TLS: conf, Greeting: a.greeting(), Session: a.config, Quiet: a.quiet})
 }
 
 // built lists the available transports.
@@ -171,31 +190,31 @@ func dialError(addr string, err error) error {
 // The bridge for package netlooptest: its clients have a link in memory.
 func init() { //nolint:gochecknoinits // The only bridge: see package bridge.
 	bridge.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
-	bridge.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
+	bridge.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(func(t *netloop.Tick) { fn(t) }) }
 	bridge.Client.NewDialer = func(socket net.PacketConn) any { return dialerOf(quicnet.NewDialerOn(socket)) }
 	bridge.Client.New = func(cfg any, m bridge.Memory) (any, error) {
 		c, err := newClient(cfg.(Config), m.Clock)
 		if err != nil {
 			return nil, err
 		}
-		c.jitter = rand.New(rand.NewPCG(m.Seed, 0))
-		c.dial = func(ctx context.Context, e *entry) { dialInMemory(ctx, m, e, e.end) }
-		e := c.newEntry()
-		dialInMemory(context.Background(), m, e, func(s *transport.Session, w *netloopv1.Welcome, err error) {
-			if e.end(s, w, err); err != nil {
+		c.conn.jitter = rand.New(rand.NewPCG(m.Seed, 0))
+		c.conn.dial = func(ctx context.Context, a *attempt) { dialInMemory(ctx, m, a, a.finish) }
+		a := c.conn.newAttempt()
+		dialInMemory(context.Background(), m, a, func(s *transport.Session, w *netloopv1.Welcome, err error) {
+			if a.finish(s, w, err); err != nil {
 				c.end(refusal(err))
 				return
 			}
-			c.connected(e)
+			c.connected(a)
 		})
 		return c, nil
 	}
 }
 
-func dialInMemory(ctx context.Context, m bridge.Memory, e *entry, done func(*transport.Session, *netloopv1.Welcome, error)) {
-	if err := e.prove(ctx); err != nil {
+func dialInMemory(ctx context.Context, m bridge.Memory, a *attempt, done func(*transport.Session, *netloopv1.Welcome, error)) {
+	if err := a.fetchToken(ctx); err != nil {
 		done(nil, nil, err)
 		return
 	}
-	m.Dial(e.greeting(), e.config, done)
+	m.Dial(a.greeting(), a.config, done)
 }

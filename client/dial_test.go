@@ -21,8 +21,8 @@ func TestADialEndsAtItsLimit(t *testing.T) {
 	defer d.sockets.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	e := &entry{hello: new(netloopv1.Hello), limit: time.Millisecond}
-	d.enter(ctx, silent.Addr().String(), &Config{Transport: WebSocket}, e)
+	e := &attempt{hello: new(netloopv1.Hello), limit: time.Millisecond}
+	d.dial(ctx, silent.Addr().String(), &Config{Transport: WebSocket}, e)
 	if ended, err := e.result(); !ended || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 		t.Errorf("the dial ended: %v, with %v, and its context with %v", ended, err, ctx.Err())
 	}

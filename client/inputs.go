@@ -16,19 +16,21 @@ import (
 
 // inputs holds the player's inputs by step. Only Step's goroutine uses it.
 type inputs struct {
+	*core
+	conn  *connection
+	time  *serverTime
+	views *views
+
 	// sample requests the next input from the game, and reports whether there is one; nil: the
 	// client makes no inputs.
 	sample func(t *netloop.Tick) bool
 	// store converts the result of sample to wire precision.
-	store  func(c *schema.InputCodec, to *codec.Values) error
-	codec  *schema.InputCodec // of the server's layout; nil: the server reads none
-	ring   *input.Ring
-	packet []byte // scratch
-	told   transport.InputStatus
-	made   uint64
-	backs  uint64 // times that the ring has followed steps that were set back
-	bytes  uint64 // of packets sent
-	sent   uint64 // packets
+	store    func(c *schema.InputCodec, to *codec.Values) error
+	codec    *schema.InputCodec // of the server's layout; nil: the server reads none
+	ring     *input.Ring
+	packet   []byte                // scratch
+	status   transport.InputStatus // the newest that the server has reported
+	setBacks uint64                // of the steps, which the ring has followed
 }
 
 // Inputs lets the client make an input in each of its fixed steps: sample returns the player's
@@ -57,13 +59,8 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 		return schema.CaptureInput(in, next, to)
 	}
 	_, err := c.loop.Add(loop.Spec[*netloop.Tick]{
-		Name: "input.sample", Place: loop.Head, BuiltIn: "the player would do nothing",
-		Ask: func(s netloop.Stage) func(*netloop.Tick) {
-			if s != netloop.FixedUpdate {
-				return nil
-			}
-			return c.makeInput
-		},
+		Name: "input.sample", Place: loop.Head, BuiltIn: "the player would have no input",
+		Ask: at(netloop.FixedUpdate, c.inputs.make),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("client: Inputs: %v", err))
@@ -72,87 +69,81 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 
 var samplePlace = panicguard.Func{Name: "Inputs"}
 
-// makeInput is the system input.sample. A frame in which the steps were set back runs steps that
-// are no longer due: they get no input.
-func (c *Client) makeInput(t *netloop.Tick) {
-	in, step := &c.inputs, c.now.FixedStep
-	if !c.live() || !c.time.lead.on || !c.adaptInputs() || step > c.time.steps.done {
+// make is the system input.sample. A frame in which the steps were set back runs steps that are no
+// longer due: they get no input.
+func (in *inputs) make(t *netloop.Tick) {
+	step, lead := in.now.FixedStep, &in.time.lead
+	if !in.conn.live() || !lead.on || !in.adapt() || step > in.time.steps.done {
 		return
 	}
-	in.ring.Done(c.time.timeline.FixedSteps(c.replica.Tick()))
-	if step < c.time.lead.first || !in.ring.Wants(step) || !in.sample(t) {
+	in.ring.Done(in.time.timeline.FixedSteps(in.replica.Tick()))
+	if step < lead.first || !in.ring.Wants(step) || !in.sample(t) {
 		return
 	}
-	if err := in.store(in.codec, in.ring.Add(step, c.inputView())); err != nil {
+	v := in.views.viewed()
+	if err := in.store(in.codec, in.ring.Add(step, input.View{From: v.From, To: v.To, Alpha: float32(v.Alpha)})); err != nil {
 		in.ring.Withdraw(step)
-		c.stats.Unsent++
+		in.stats.Unsent++
 		return
 	}
-	in.made++
-	c.time.lead.made(c.clock.Now(), step)
+	in.stats.Inputs++
+	lead.made(in.clock.Now(), step)
 }
 
-// adaptInputs selects the layout in which the server reads inputs. It reports false if it reads
-// none.
-func (c *Client) adaptInputs() bool {
-	in := &c.inputs
-	now := (*schema.InputCodec)(nil)
-	switch own := c.schema.Input(); {
-	case c.served != nil:
-		now = c.served.Input()
+// adapt selects the layout in which the server reads inputs. It reports false if it reads none.
+func (in *inputs) adapt() bool {
+	in.codec = nil
+	switch own := in.schema.Input(); {
+	case in.conn.served != nil:
+		in.codec = in.conn.served.Input()
 	case own != nil:
-		now = &own.InputCodec
+		in.codec = &own.InputCodec
 	}
-	if in.ring == nil && now != nil {
-		in.ring, in.backs = input.NewRing(now.Form(), c.time.timeline.Fixed.Period()), c.time.lead.backs
+	lead := &in.time.lead
+	if in.ring == nil && in.codec != nil {
+		in.ring, in.setBacks = input.NewRing(in.codec.Form(), in.time.timeline.Fixed.Period()), lead.setBacks
 	}
-	if l := &c.time.lead; in.backs != l.backs {
-		in.backs, in.told.Newest = l.backs, 0
-		in.ring.SetBack(l.back)
+	if in.setBacks != lead.setBacks {
+		in.setBacks, in.status.Newest = lead.setBacks, 0
+		in.ring.SetBack(lead.backTo)
 	}
-	in.codec = now
-	return now != nil
+	return in.codec != nil
 }
 
-// flushEarly returns by how much before its time a flush may happen. A new input is sent in the
-// frame that made it, and the frames around that one wait for it.
-func (c *Client) flushEarly() time.Duration {
-	in := &c.inputs
+// early returns by how much before its time a flush may happen; period is that of flushes. A new
+// input is sent in the frame that made it, and the frames around that one wait for it.
+func (in *inputs) early(period time.Duration) time.Duration {
 	switch {
-	case in.ring == nil || !c.time.lead.on:
-		return c.pace.period / 4
-	case in.ring.Newest() > c.time.lead.left:
-		return c.pace.period / 2
+	case in.ring == nil || !in.time.lead.on:
+		return period / 4
+	case in.ring.Newest() > in.time.lead.sent:
+		return period / 2
 	}
-	return -c.pace.period / 2
+	return -period / 2
 }
 
-// flushInputs passes the inputs that the server may lack to the session.
-func (c *Client) flushInputs() {
-	in := &c.inputs
+// flush passes the inputs that the server may lack to the session.
+func (in *inputs) flush() {
 	if in.ring == nil {
 		return
 	}
 	in.packet = in.ring.AppendPacket(in.packet[:0], transport.MaxInputs)
-	in.bytes += uint64(len(in.packet))
-	in.sent++
-	c.session.Inputs(in.packet)
-	c.time.lead.flush(c.clock.Now(), in.ring.Newest())
+	in.stats.InputBytes += uint64(len(in.packet))
+	in.stats.InputPackets++
+	in.conn.session.Inputs(in.packet)
+	in.time.lead.flush(in.clock.Now(), in.ring.Newest())
 }
 
-// inputsTold handles the server's status of inputs. A reordered older status is ignored.
-func (c *Client) inputsTold(s *transport.InputStatus) {
-	in := &c.inputs
+// reported handles the server's status of inputs. A reordered older status is ignored.
+func (in *inputs) reported(s *transport.InputStatus) {
 	if in.ring == nil || !in.ring.Confirm(s.Newest, s.Before, s.Generation) {
 		return
 	}
-	c.time.lead.take(c.clock.Now(), c.time.timeline, s.Newest, s.Early)
-	if s.Newest >= in.told.Newest && s.Missed >= in.told.Missed {
-		in.told = *s
+	in.time.lead.reported(in.clock.Now(), in.time.timeline, s.Newest, s.Early)
+	if s.Newest >= in.status.Newest && s.Missed >= in.status.Missed {
+		in.status = *s
 	}
 }
 
-// forgetInputs resets the inputs for another room, or another client id.
-func (c *Client) forgetInputs() {
-	c.inputs.told, c.inputs.ring = transport.InputStatus{}, nil
-}
+// reset drops the inputs, for another room or another client id.
+func (in *inputs) reset() { in.status, in.ring = transport.InputStatus{}, nil }

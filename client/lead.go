@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/input"
@@ -19,28 +20,28 @@ import (
 // plus: a frame, because a step waits for the next one; the interval between input packets, which
 // is the extra delay of an input after a lost packet; and the jitter.
 type lead struct {
-	on    bool
-	first uint64        // the first step that leads: inputs of earlier ones would arrive too late
-	last  time.Duration // the last frame, by the client's clock
-	keep  time.Duration // the lead before the first measurement
-	owed  time.Duration // for how long the steps are still held
+	on     bool
+	first  uint64        // the first step that leads: inputs of earlier ones would arrive too late
+	last   time.Duration // the last frame, by the client's clock
+	target time.Duration // the lead, before the first measurement an estimate
+	hold   time.Duration // for how long the steps are held
 
-	credit time.Duration // time passed since the last correction
-	far    time.Duration // for how long the lead has been far off
-	begun  bool          // it was measured once on this connection
-	jumps  uint64
-	backs  uint64 // how often the steps were set back
-	back   uint64 // the step to which they were set back last
-	late   int    // consecutive inputs that arrived too late for their steps
+	credit   time.Duration // time passed since the last correction
+	offFor   time.Duration // for how long the lead has been far off
+	measured bool          // it was measured once on this connection
+	jumps    uint64
+	setBacks uint64 // how often the steps were set back
+	backTo   uint64 // the step to which they were set back last
+	late     int    // consecutive inputs that arrived too late for their steps
 
-	frame    time.Duration // average length of a frame
-	steps    []madeStep    // by step, as many as a window has
-	left     uint64        // the step of the newest input sent
-	flushed  time.Duration // then
-	interval time.Duration // average interval between such flushes
-	told     uint64        // the newest step that the server has reported
-	epochs   uint64        // number of epochs received
-	needs    needs
+	frame        time.Duration // average length of a frame
+	steps        []madeStep    // by step, as many as a window has
+	sent         uint64        // the step of the newest input sent
+	flushed      time.Duration // then
+	interval     time.Duration // average interval between such flushes
+	lastReported uint64        // the newest step that the server has reported
+	epochs       uint64        // number of epochs received
+	samples      leadSamples
 }
 
 // madeStep records when the input of a step was made.
@@ -54,64 +55,64 @@ const (
 	// leadSlew is the part of the passing time by which the lead is corrected at most: 1/100, which
 	// is invisible.
 	leadSlew = 100
-	// starvedSlew is the same while inputs starve, which the player feels: the last leadStarved
+	// starvedSlew is the same while inputs starve, which the player feels: the last starvedInputs
 	// inputs, or more, arrived too late. Jitter alone seldom delays so many in a row.
-	starvedSlew = 20
-	leadStarved = 4
-	// leadStill is the longest time for which steps are held after the server's time has moved
-	// back. If it moved back further, the steps are set back, so that the player's controls respond
+	starvedSlew   = 20
+	starvedInputs = 4
+	// maxHold is the longest time for which steps are held after the server's time has moved back.
+	// If it moved back further, the steps are set back, so that the player's controls respond
 	// without a longer wait.
-	leadStill = 100 * time.Millisecond
-	// leadFar is by how much the lead may be too long, and leadPatience for how long; or for how
-	// long it may be too short for half of the inputs. After that it jumps. A second of bad jitter
-	// is shorter than this, and a lead that jumped for it would have to jump back.
-	leadFar      = 250 * time.Millisecond
-	leadPatience = 1500 * time.Millisecond
-	// leadStart is the margin before the first measurement, in intervals of inputs, and leadBegun
-	// the number of measured inputs that replaces it.
-	leadStart = 3
-	leadBegun = 16
-	// mostEarly limits the values accepted from a server.
-	mostEarly = 10 * time.Second
+	maxHold = 100 * time.Millisecond
+	// maxOff is by how much the lead may be too long, and maxOffFor for how long; or for how long
+	// it may be too short for half of the inputs. After that it jumps. A second of bad jitter is
+	// shorter than this, and a lead that jumped for it would have to jump back.
+	maxOff    = 250 * time.Millisecond
+	maxOffFor = 1500 * time.Millisecond
+	// startMargin is the margin before the first measurement, in intervals of inputs, and
+	// minMeasured the number of measured inputs that replaces it.
+	startMargin = 3
+	minMeasured = 16
+	// maxEarly limits the values accepted from a server.
+	maxEarly = 10 * time.Second
 )
 
 // begin starts the lead at a frame and returns the game time of the steps; step is the length of
 // each.
 func (l *lead) begin(now, game, rtt, interval, step time.Duration) time.Duration {
 	*l = lead{
-		on: true, last: now, interval: interval, keep: rtt/2 + leadStart*interval, jumps: l.jumps, backs: l.backs, back: l.back,
+		on: true, last: now, interval: interval, target: rtt/2 + startMargin*interval, jumps: l.jumps, setBacks: l.setBacks, backTo: l.backTo,
 		steps: make([]madeStep, input.Window(step)),
 	}
-	return game + l.keep
+	return game + l.target
 }
 
 func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.steps))] }
 
 // restart measures anew, because the path to the server may be another.
-func (l *lead) restart() { l.needs, l.begun, l.far, l.late = needs{}, false, 0, 0 }
+func (l *lead) restart() { l.samples, l.measured, l.offFor, l.late = leadSamples{}, false, 0, 0 }
 
-// follow returns the game time of the steps in the frame at now; at is that of the frame before,
+// advance returns the game time of the steps in the frame at now; at is that of the frame before,
 // game the server's present. It never decreases.
-func (l *lead) follow(now, at, game, step time.Duration) time.Duration {
+func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	passed := max(now-l.last, 0)
 	l.last += passed
-	still := min(passed, l.owed)
-	l.owed -= still
+	still := min(passed, l.hold)
+	l.hold -= still
 	at += passed - still
-	if l.owed > 0 {
+	if l.hold > 0 {
 		return at
 	}
-	l.frame += (min(passed, mostInterval) - l.frame) / 8
-	if l.needs.known(now) {
-		l.keep = now + l.needs.wanted() + l.frame + max(step, l.interval) - game
+	l.frame += (min(passed, maxInterval) - l.frame) / 8
+	if l.samples.known(now) {
+		l.target = now + l.samples.required() + l.frame + max(step, l.interval) - game
 	}
-	off := game + l.keep - at
+	off := game + l.target - at
 	if l.jumpsBy(off, at-now, passed) {
-		l.owed = max(-off, 0)
+		l.hold = max(-off, 0)
 		return at + max(off, 0)
 	}
 	slew := leadSlew
-	if off > 0 && l.late >= leadStarved && l.begun {
+	if off > 0 && l.late >= starvedInputs && l.measured {
 		slew = starvedSlew
 	}
 	l.credit += passed
@@ -123,19 +124,19 @@ func (l *lead) follow(now, at, game, step time.Duration) time.Duration {
 // jumpsBy reports whether the lead, wrong by off and ahead of the client's clock by ahead, jumps.
 // The first measurement of a connection is used at once and is no jump.
 func (l *lead) jumpsBy(off, ahead, passed time.Duration) bool {
-	known := l.needs.known(l.last)
-	if known && !l.begun && l.needs.len() >= leadBegun {
-		l.begun = true
+	known := l.samples.known(l.last)
+	if known && !l.measured && l.samples.len() >= minMeasured {
+		l.measured = true
 		return true
 	}
-	if off > -leadFar && (known && ahead >= l.needs.half || !known && off < leadFar) {
-		l.far = 0
+	if off > -maxOff && (known && ahead >= l.samples.p50 || !known && off < maxOff) {
+		l.offFor = 0
 		return false
 	}
-	if l.far += passed; l.far < leadPatience {
+	if l.offFor += passed; l.offFor < maxOffFor {
 		return false
 	}
-	l.far = 0
+	l.offFor = 0
 	l.jumps++
 	return true
 }
@@ -147,55 +148,55 @@ func (l *lead) made(now time.Duration, step uint64) {
 
 // flush records that the inputs up to a step were sent.
 func (l *lead) flush(now time.Duration, newest uint64) {
-	if !l.on || newest <= l.left || l.slot(newest).step != newest {
+	if !l.on || newest <= l.sent || l.slot(newest).step != newest {
 		return
 	}
 	s := l.slot(newest)
 	s.first = s.at
-	if oldest := l.slot(l.left + 1); oldest.step == l.left+1 {
+	if oldest := l.slot(l.sent + 1); oldest.step == l.sent+1 {
 		s.first = oldest.at
-		l.interval += (min(now-l.flushed, mostInterval) - l.interval) / 8
+		l.interval += (min(now-l.flushed, maxInterval) - l.interval) / 8
 	}
-	l.left, l.flushed = newest, now
+	l.sent, l.flushed = newest, now
 }
 
-// mostInterval limits frames and intervals: those of a client at 10 Hz.
-const mostInterval = 100 * time.Millisecond
+// maxInterval limits frames and intervals: those of a client at 10 Hz.
+const maxInterval = 100 * time.Millisecond
 
-// take records how early the input of a step arrived at the server, when no newer one had arrived.
-// Inputs made before an epoch moved are skipped: they were made for other times.
-func (l *lead) take(now time.Duration, line loop.Timeline, step uint64, early time.Duration) {
-	if !l.on || step <= l.told || early.Abs() > mostEarly {
+// reported records how early the input of a step arrived at the server, when no newer one had
+// arrived. Inputs made before an epoch moved are skipped: they were made for other times.
+func (l *lead) reported(now time.Duration, line loop.Timeline, step uint64, early time.Duration) {
+	if !l.on || step <= l.lastReported || early.Abs() > maxEarly {
 		return
 	}
 	s := l.slot(step)
 	if s.step != step || s.first == 0 || s.epochs != l.epochs {
 		return
 	}
-	l.told = step
+	l.lastReported = step
 	if l.late++; early >= 0 {
 		l.late = 0
 	}
-	l.needs.add(now, line.GameTime(line.StepTick(step))-early-s.first)
+	l.samples.add(now, line.GameTime(line.StepTick(step))-early-s.first)
 }
 
-// moved handles an epoch by which the server's time has moved back. The steps are held for a short
-// time; for a longer one it reports that they must be set back.
-func (l *lead) moved(by time.Duration) (back bool) {
+// epochMoved handles an epoch by which the server's time has moved back. The steps are held for a
+// short time; for a longer one it reports that they must be set back.
+func (l *lead) epochMoved(by time.Duration) (back bool) {
 	l.epochs++
-	l.needs.shift(-by)
-	if by <= leadStill {
-		l.owed += max(by, 0)
+	l.samples.shift(-by)
+	if by <= maxHold {
+		l.hold += max(by, 0)
 		return false
 	}
-	l.owed = 0
-	l.backs++
+	l.hold = 0
+	l.setBacks++
 	return true
 }
 
 // setBack records the step to which the steps were set back. Inputs of later ones are made again.
 func (l *lead) setBack(step uint64) {
-	l.back, l.left, l.told = step, min(l.left, step), min(l.told, step)
+	l.backTo, l.sent, l.lastReported = step, min(l.sent, step), min(l.lastReported, step)
 }
 
 // stats returns how far steps at a time are ahead of the server's present, and how early at least
@@ -204,8 +205,60 @@ func (l *lead) stats(at, game time.Duration) (ahead, margin time.Duration) {
 	if !l.on {
 		return 0, 0
 	}
-	if l.needs.known(l.last) {
-		margin = at - l.last - l.frame - l.needs.most
+	if l.samples.known(l.last) {
+		margin = at - l.last - l.frame - l.samples.p95
 	}
 	return at - game, margin
+}
+
+// leadSamples measures how far ahead of the client's clock steps needed to be for their inputs to
+// arrive in time, over the last second.
+type leadSamples struct {
+	all  [maxLeadSamples]leadSample // a ring
+	n    uint64                     // number of samples
+	from uint64                     // the first one within the span
+
+	p5, p50, p95 time.Duration // percentiles
+}
+
+type leadSample struct{ at, ahead time.Duration }
+
+const (
+	maxLeadSamples = 128
+	leadSampleSpan = time.Second
+	minLeadSamples = 8 // for a usable result
+)
+
+func (s *leadSamples) len() int { return int(s.n - s.from) }
+
+// known reports whether there are enough recent samples.
+func (s *leadSamples) known(now time.Duration) bool {
+	return s.len() >= minLeadSamples && now-s.all[(s.n-1)%maxLeadSamples].at <= leadSampleSpan
+}
+
+// required returns the lead that nearly all inputs need, plus the jitter.
+func (s *leadSamples) required() time.Duration { return s.p95 + s.p95 - s.p5 }
+
+func (s *leadSamples) add(now, ahead time.Duration) {
+	s.all[s.n%maxLeadSamples] = leadSample{now, ahead}
+	s.n++
+	s.from = max(s.from, s.n-min(s.n, maxLeadSamples))
+	for now-s.all[s.from%maxLeadSamples].at > leadSampleSpan {
+		s.from++
+	}
+	var sorted [maxLeadSamples]time.Duration
+	n := s.len()
+	for i := range n {
+		sorted[i] = s.all[(s.from+uint64(i))%maxLeadSamples].ahead
+	}
+	slices.Sort(sorted[:n])
+	s.p5, s.p50, s.p95 = sorted[n*5/100], sorted[n/2], sorted[n*95/100]
+}
+
+// shift adds a time to all samples.
+func (s *leadSamples) shift(by time.Duration) {
+	for i := range s.all {
+		s.all[i].ahead += by
+	}
+	s.p5, s.p50, s.p95 = s.p5+by, s.p50+by, s.p95+by
 }

@@ -11,26 +11,26 @@ var lead60 = loop.Timeline{Rate: loop.Hz(60), Fixed: loop.Hz(60)}
 
 // Needs cover the last second, and are known only if recent.
 func TestNeedsAreOfTheLastSecond(t *testing.T) {
-	var x needs
+	var x leadSamples
 	for i := range 200 {
 		now := time.Duration(i) * 10 * ms
 		x.add(now, time.Duration(i)*ms)
-		if x.known(now) != (i >= leastNeeds-1) {
+		if x.known(now) != (i >= minLeadSamples-1) {
 			t.Fatalf("after %d it is known: %v", i+1, x.known(now))
 		}
 	}
 	// The last 101 are 99 to 199 ms.
-	if x.len() != 101 || x.few != 104*ms || x.half != 149*ms || x.most != 194*ms || x.wanted() != 284*ms {
-		t.Errorf("of %d: %v, %v, %v, wanted %v", x.len(), x.few, x.half, x.most, x.wanted())
+	if x.len() != 101 || x.p5 != 104*ms || x.p50 != 149*ms || x.p95 != 194*ms || x.required() != 284*ms {
+		t.Errorf("of %d: %v, %v, %v, wanted %v", x.len(), x.p5, x.p50, x.p95, x.required())
 	}
 	if !x.known(2990*ms) || x.known(2991*ms) {
 		t.Error("it is known for other than a second")
 	}
-	if x.shift(-50 * ms); x.few != 54*ms || x.half != 99*ms || x.most != 144*ms {
-		t.Errorf("after a shift by 50 ms: %v, %v, %v", x.few, x.half, x.most)
+	if x.shift(-50 * ms); x.p5 != 54*ms || x.p50 != 99*ms || x.p95 != 144*ms {
+		t.Errorf("after a shift by 50 ms: %v, %v, %v", x.p5, x.p50, x.p95)
 	}
-	if x.add(1991*ms, 0); x.len() != 101 || x.few != 54*ms || x.most != 144*ms {
-		t.Errorf("and of %d: %v, %v", x.len(), x.few, x.most)
+	if x.add(1991*ms, 0); x.len() != 101 || x.p5 != 54*ms || x.p95 != 144*ms {
+		t.Errorf("and of %d: %v, %v", x.len(), x.p5, x.p95)
 	}
 }
 
@@ -63,32 +63,32 @@ func TestWhatTheServerSaysIsJudged(t *testing.T) {
 		{3, ms, true}, {3, ms, false}, {2, ms, false}, {5, 11 * time.Second, false}, {6, -11 * time.Second, false},
 		{7, -9 * time.Second, true}, {1000, ms, false}, {41, ms, false}, {42, ms, true},
 	} {
-		was := l.needs.n
-		if l.take(500*ms, lead60, say.step, say.early); (l.needs.n > was) != say.taken {
+		was := l.samples.n
+		if l.reported(500*ms, lead60, say.step, say.early); (l.samples.n > was) != say.taken {
 			t.Errorf("%d: step %d, %v early: taken %v", i, say.step, say.early, !say.taken)
 		}
 	}
 	// Step 42 left with 41, which was made at 410 ms.
-	if got, want := l.needs.all[2].ahead, lead60.GameTime(42)-ms-410*ms; got != want {
+	if got, want := l.samples.all[2].ahead, lead60.GameTime(42)-ms-410*ms; got != want {
 		t.Errorf("step 42 needed %v, want %v", got, want)
 	}
 	make(43)
-	l.moved(100 * ms)
-	if l.take(500*ms, lead60, 43, ms); l.needs.n != 3 {
+	l.epochMoved(100 * ms)
+	if l.reported(500*ms, lead60, 43, ms); l.samples.n != 3 {
 		t.Error("what was made before the epoch moved counts")
 	}
-	l.moved(-50 * ms)
-	if make(44); l.owed != 100*ms {
-		t.Errorf("it stands still for %v", l.owed)
+	l.epochMoved(-50 * ms)
+	if make(44); l.hold != 100*ms {
+		t.Errorf("it stands still for %v", l.hold)
 	}
-	if l.take(500*ms, lead60, 44, ms); l.needs.n != 4 {
+	if l.reported(500*ms, lead60, 44, ms); l.samples.n != 4 {
 		t.Error("what was made after the epoch moved does not count")
 	}
-	if back := l.moved(leadStill); back || l.backs != 0 {
+	if back := l.epochMoved(maxHold); back || l.setBacks != 0 {
 		t.Error("it is set back by 100 ms")
 	}
-	if back := l.moved(leadStill + 1); !back || l.backs != 1 || l.owed != 0 {
-		t.Errorf("it is set back: %v, owes %v", back, l.owed)
+	if back := l.epochMoved(maxHold + 1); !back || l.setBacks != 1 || l.hold != 0 {
+		t.Errorf("it is set back: %v, owes %v", back, l.hold)
 	}
 }
 
@@ -101,20 +101,20 @@ func TestTheLeadIsFarOffForHalfOfTheInputs(t *testing.T) {
 		far        bool
 	}{
 		{0, 50 * ms, true, false}, {0, 49 * ms, true, true}, {time.Second, 50 * ms, true, false},
-		{-leadFar + 1, 50 * ms, true, false}, {-leadFar, 50 * ms, true, true},
-		{0, 0, false, false}, {leadFar - 1, 0, false, false}, {leadFar, 0, false, true}, {-leadFar, 0, false, true},
+		{-maxOff + 1, 50 * ms, true, false}, {-maxOff, 50 * ms, true, true},
+		{0, 0, false, false}, {maxOff - 1, 0, false, false}, {maxOff, 0, false, true}, {-maxOff, 0, false, true},
 	} {
-		l := lead{on: true, begun: true}
-		for n := 0; c.known && n < leastNeeds; n++ {
-			l.needs.add(0, 50*ms)
+		l := lead{on: true, measured: true}
+		for n := 0; c.known && n < minLeadSamples; n++ {
+			l.samples.add(0, 50*ms)
 		}
-		for passed := 500 * ms; passed <= leadPatience; passed += 500 * ms {
-			if jumps := l.jumpsBy(c.off, c.ahead, 500*ms); jumps != (c.far && passed == leadPatience) {
+		for passed := 500 * ms; passed <= maxOffFor; passed += 500 * ms {
+			if jumps := l.jumpsBy(c.off, c.ahead, 500*ms); jumps != (c.far && passed == maxOffFor) {
 				t.Errorf("%+v: after %v it jumps: %v", c, passed, jumps)
 			}
 		}
-		if l.far != 0 || l.jumps != map[bool]uint64{true: 1}[c.far] {
-			t.Errorf("%+v: %d jumps, far for %v", c, l.jumps, l.far)
+		if l.offFor != 0 || l.jumps != map[bool]uint64{true: 1}[c.far] {
+			t.Errorf("%+v: %d jumps, far for %v", c, l.jumps, l.offFor)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
 		jumped := time.Duration(-1)
 		for now := 10 * ms; now <= 3*time.Second; now += 10 * ms {
 			was := at
-			at = l.follow(now, at, time.Second+now+off, 20*ms)
+			at = l.advance(now, at, time.Second+now+off, 20*ms)
 			if at < was {
 				t.Fatalf("off by %v: it goes back from %v to %v", off, was, at)
 			}
@@ -141,10 +141,10 @@ func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
 		}
 		left := time.Second + 3*time.Second + off + 80*ms - at
 		want := off - max(min(off, 30*ms), -30*ms)
-		if off.Abs() > leadFar {
+		if off.Abs() > maxOff {
 			want = 0
 		}
-		if (left-want).Abs() > ms || off.Abs() > leadFar != (jumped == leadPatience) {
+		if (left-want).Abs() > ms || off.Abs() > maxOff != (jumped == maxOffFor) {
 			t.Errorf("off by %v: after 3 s by %v, want %v; it jumped at %v", off, left, want, jumped)
 		}
 	}
@@ -155,8 +155,8 @@ func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
 func ledFor(l *lead, now, at, game, need, span time.Duration) (end, to time.Duration) {
 	for end = now + span; now < end; {
 		now += 10 * ms
-		l.needs.add(now, need)
-		at = l.follow(now, at, game+now, 10*ms)
+		l.samples.add(now, need)
+		at = l.advance(now, at, game+now, 10*ms)
 	}
 	return now, at
 }
@@ -169,7 +169,7 @@ func TestAnotherConnectionIsMeasuredAtOnce(t *testing.T) {
 	for _, need := range []time.Duration{time.Second + 120*ms, time.Second + 30*ms} {
 		l.restart()
 		now, at = ledFor(&l, now, at, time.Second, need, 300*ms)
-		if ahead := at - now - l.owed; (ahead-was-(need-time.Second-20*ms)).Abs() > 5*ms || l.jumps > 0 {
+		if ahead := at - now - l.hold; (ahead-was-(need-time.Second-20*ms)).Abs() > 5*ms || l.jumps > 0 {
 			t.Errorf("an input needs %v, and 300 ms later steps are ahead by %v, with %d jumps; at first it was %v", need, ahead, l.jumps, was)
 		}
 	}
@@ -179,15 +179,15 @@ func TestAnotherConnectionIsMeasuredAtOnce(t *testing.T) {
 func TestMeasuresFollowTheServersTime(t *testing.T) {
 	var l lead
 	now, at := ledFor(&l, 0, l.begin(0, time.Second, 40*ms, 10*ms, 10*ms), time.Second, time.Second+20*ms, 3*time.Second)
-	keep := l.keep
-	for _, by := range []time.Duration{leadStill, leadStill + 50*ms} {
-		l.moved(by)
-		l.follow(now+10*ms, at-by, time.Second-by+now+10*ms, 10*ms)
-		if (l.keep - keep).Abs() > ms {
-			t.Errorf("the lead was %v, and is %v after a stall of %v", keep, l.keep, by)
+	keep := l.target
+	for _, by := range []time.Duration{maxHold, maxHold + 50*ms} {
+		l.epochMoved(by)
+		l.advance(now+10*ms, at-by, time.Second-by+now+10*ms, 10*ms)
+		if (l.target - keep).Abs() > ms {
+			t.Errorf("the lead was %v, and is %v after a stall of %v", keep, l.target, by)
 		}
 		now, at = ledFor(&l, now+10*ms, at-by, time.Second-by, time.Second-by+20*ms, 2*time.Second)
-		l.moved(-by)
+		l.epochMoved(-by)
 		now, at = ledFor(&l, now, at, time.Second, time.Second+20*ms, 2*time.Second)
 	}
 }
@@ -200,7 +200,7 @@ func TestAFlushWithoutANewInputIsNone(t *testing.T) {
 	}
 	l.flush(31*ms, 3)
 	l.flush(45*ms, 3)
-	if s := l.slot(3); s.first != 10*ms || l.flushed != 31*ms || l.left != 3 {
+	if s := l.slot(3); s.first != 10*ms || l.flushed != 31*ms || l.sent != 3 {
 		t.Errorf("the oldest was made at %v, and left at %v", s.first, l.flushed)
 	}
 }
@@ -208,7 +208,7 @@ func TestAFlushWithoutANewInputIsNone(t *testing.T) {
 // The lead counts inputs in a row that came too late. An input in time, also at the last moment,
 // resets the count.
 func TestStarvingInputsAreCountedInARow(t *testing.T) {
-	l := lead{on: true, begun: true, steps: make([]madeStep, 128)}
+	l := lead{on: true, measured: true, steps: make([]madeStep, 128)}
 	for i, say := range []struct {
 		early time.Duration
 		late  int
@@ -216,7 +216,7 @@ func TestStarvingInputsAreCountedInARow(t *testing.T) {
 		step := uint64(i + 1)
 		l.made(time.Duration(step)*10*ms, step)
 		l.flush(time.Duration(step)*10*ms, step)
-		if l.take(500*ms, lead60, step, say.early); l.late != say.late {
+		if l.reported(500*ms, lead60, step, say.early); l.late != say.late {
 			t.Errorf("input %d is %v early: %d in a row are late, want %d", step, say.early, l.late, say.late)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 // The errors of Move.
 var (
-	errNotIn  = errors.New("client: Move: the client is in no room that it could leave")
-	errNoMove = errors.New("client: Move: the game does not let clients of this room move (netloop.Room.AllowMoves)")
+	errNotIn  = errors.New("client: Move: client is not in a room")
+	errNoMove = errors.New("client: Move: room does not let its clients move: see netloop.Room.AllowMoves")
 )
 
 // Move asks the room to let the client move to the room of a ticket, or of a private room's code.
@@ -22,32 +22,32 @@ var (
 // refuses it, the client is closed with the reason: its seat here is gone.
 func (c *Client) Move(ticket netloop.Ticket) error {
 	switch {
-	case c.Closed() != nil || c.away != nil || c.session == nil:
+	case c.conn.ended() != nil || c.conn.rejoin != nil || c.conn.session == nil:
 		return errNotIn
-	case !c.mayMove:
+	case !c.conn.movable:
 		return errNoMove
 	}
-	c.session.AskMove(string(ticket))
+	c.conn.session.AskMove(string(ticket))
 	return nil
 }
 
-// follow enters the room of a ticket: the current room has released the client.
-func (c *Client) follow(ticket string) {
-	c.ticket, c.secret, c.keep = ticket, nil, 0
-	e := c.newEntry()
-	e.hello.Room, e.served = "", c.served
-	c.away = &away{since: c.clock.Now(), state: State{Phase: Loading}, dial: e, moves: true}
-	c.setState(State{Phase: Moving})
-	c.session.Follow(transport.Next{Hello: e.hello, Session: e.config, Done: e.end})
+// move enters the room of a ticket: the current room has released the client.
+func (n *connection) move(ticket string) {
+	n.ticket, n.secret, n.keep = ticket, nil, 0
+	a := n.newAttempt()
+	a.hello.Room, a.served = "", n.served
+	n.rejoin = &rejoin{since: n.clock.Now(), state: State{Phase: Loading}, dialing: a, moves: true}
+	n.setState(State{Phase: Moving})
+	n.session.Follow(transport.Next{Hello: a.hello, Session: a.config, Done: a.finish})
 }
 
 // moving reports whether the client is moving to another room.
-func (c *Client) moving() bool { return c.away != nil && c.away.moves }
+func (n *connection) moving() bool { return n.rejoin != nil && n.rejoin.moves }
 
 // endsMove reports whether a failed move ends the client. A refusal over the connection of the move
 // does, with any code. A broken connection does if the client does not reconnect. A refusal of a
 // later connection is handled like that of any reconnecting client.
-func (c *Client) endsMove(err error) bool {
+func (n *connection) endsMove(err error) bool {
 	var refused *transport.Refusal
-	return c.moving() && (c.cfg.Reconnect.Off || c.away.attempt == 0 && errors.As(err, &refused))
+	return n.moving() && (n.cfg.Reconnect.Off || n.rejoin.tries == 0 && errors.As(err, &refused))
 }

@@ -13,71 +13,68 @@ import (
 // delay, by running faster or slower, and never decreases: neither when the server's time is
 // corrected or stops nor when the delay grows.
 type playout struct {
-	meter delayMeter
-	delay time.Duration
-	asked time.Duration // when the delay was last computed
+	meter    delayMeter
+	delay    time.Duration
+	computed time.Duration // when the delay was last computed
 
-	snapshots []whole       // the one before the moment, one more, and all after it
+	snapshots []arrival     // the one before the moment, one more, and all after it
 	changed   time.Duration // game time of the newest snapshot with a change
 	period    time.Duration // of snapshots
 	tick      time.Duration
 	started   bool
-	run       time.Duration // game time to be drawn
+	wanted    time.Duration // game time to be drawn
 	at        time.Duration // game time drawn: at the end of the snapshots it waits for more
 	ahead     time.Duration // how far beyond the newest snapshot it may extrapolate
 	moment    netvar.Moment
 	frames    frameClock
 
-	drawn, starved, extrapolated, jumps uint64
+	drawn, starved, extrapolations, jumps uint64
 }
 
 const (
 	// The moment runs slower or faster than time by at most one part in this many. Slower is
 	// urgent, because frames lack the next snapshot; a twentieth is invisible in moving objects,
 	// and makes up for a snapshot in a third of a second. Faster is not urgent.
-	mostSlower = 20
-	mostFaster = 50
+	maxSlower = 20
+	maxFaster = 50
 	// slewOver is about the time to correct an error, so that a small one hardly changes the speed.
 	slewOver = time.Second
-	// viewJump is how far behind its target the moment may be before it jumps.
-	viewJump = 250 * time.Millisecond
+	// maxBehind is how far behind its target the moment may be before it jumps.
+	maxBehind = 250 * time.Millisecond
 	// maxDelay limits the delay, as does half of the ticks for which versions are stored.
 	maxDelay = 500 * time.Millisecond
-	// reconsider is the interval between computations of the delay.
-	reconsider = 100 * time.Millisecond
-	// stillAfter is how long no object has changed until a missing next snapshot does not count: a
+	// delayInterval is the interval between computations of the delay.
+	delayInterval = 100 * time.Millisecond
+	// idleAfter is how long no object has changed until a missing next snapshot does not count: a
 	// sleeping room, which a room may become after a second without changes, sends none.
-	stillAfter = 750 * time.Millisecond
-	// maxWhole limits the snapshots that wait to be drawn: at most those of maxDelay count.
-	maxWhole = netvar.Horizon
+	idleAfter = 750 * time.Millisecond
+	// maxSnapshots limits the snapshots that wait to be drawn: at most those of maxDelay count.
+	maxSnapshots = netvar.Horizon
 )
 
-// arrived adds a whole snapshot. Its tick must be later than that of the last one.
-func (p *playout) arrived(s whole) {
+// add adds a whole snapshot. Its tick must be later than that of the last one.
+func (p *playout) add(s arrival) {
 	if n := len(p.snapshots); n > 0 {
 		s.gap = s.game - p.snapshots[n-1].game
 		p.meter.add(s)
 	}
-	if len(p.snapshots) == maxWhole {
+	if len(p.snapshots) == maxSnapshots {
 		p.snapshots = append(p.snapshots[:0], p.snapshots[1:]...)
 	}
 	p.snapshots = append(p.snapshots, s)
-	if !s.still {
+	if !s.unchanged {
 		p.changed = s.game
 	}
 }
 
-// moved records that the server's time was set back by so much for ticks from this one on.
-func (p *playout) moved(from uint64, by time.Duration) { p.meter.shift(from, by) }
-
-// anew starts with another connection. The drawn state remains until its first snapshot.
-func (p *playout) anew() {
+// restart starts with another connection. The drawn state remains until its first snapshot.
+func (p *playout) restart() {
 	p.meter, p.snapshots, p.started = delayMeter{}, p.snapshots[:0], false
 }
 
-// forget starts in another room, with another time.
-func (p *playout) forget() {
-	p.anew()
+// reset starts in another room, with another time.
+func (p *playout) reset() {
+	p.restart()
 	p.at, p.moment = 0, netvar.Moment{}
 }
 
@@ -89,17 +86,17 @@ func (p *playout) frame(now, game, length time.Duration) {
 		return
 	}
 	newest := p.snapshots[n-1].game
-	if !p.started || now-p.asked >= reconsider {
-		p.asked = now
+	if !p.started || now-p.computed >= delayInterval {
+		p.computed = now
 		p.setDelay(now, game)
 	}
-	p.lead(game-late-p.delay, passed)
-	p.at = max(p.at, p.snapshots[0].game, min(p.run, newest+p.ahead))
-	p.settle()
-	if p.run > newest && newest-p.changed < stillAfter {
+	p.steer(game-late-p.delay, passed)
+	p.at = max(p.at, p.snapshots[0].game, min(p.wanted, newest+p.ahead))
+	p.findMoment()
+	if p.wanted > newest && newest-p.changed < idleAfter {
 		p.starved++
 		if p.at > newest {
-			p.extrapolated++
+			p.extrapolations++
 		}
 	}
 	p.drawn++
@@ -115,25 +112,25 @@ func (p *playout) setDelay(now, game time.Duration) {
 	p.delay = min(max(p.delay, 0), maxDelay, netvar.Horizon/2*p.tick)
 }
 
-// lead advances the time to draw, and steers it towards its target.
-func (p *playout) lead(target, passed time.Duration) {
-	if p.run > p.at { // It has waited for snapshots: setting it back is invisible.
-		p.run = max(p.at, min(p.run, target-passed))
+// steer advances the time to draw, and steers it towards its target.
+func (p *playout) steer(target, passed time.Duration) {
+	if p.wanted > p.at { // It has waited for snapshots: setting it back is invisible.
+		p.wanted = max(p.at, min(p.wanted, target-passed))
 	}
-	switch wrong := target - p.run - passed; {
+	switch off := target - p.wanted - passed; {
 	case !p.started:
-		p.started, p.run = true, target
-	case wrong > viewJump:
-		p.run = target
+		p.started, p.wanted = true, target
+	case off > maxBehind:
+		p.wanted = target
 		p.jumps++
 	default:
-		correction := time.Duration(int64(wrong) * int64(passed) / int64(slewOver))
-		p.run += passed + min(max(correction, -passed/mostSlower), passed/mostFaster)
+		correction := time.Duration(int64(off) * int64(passed) / int64(slewOver))
+		p.wanted += passed + min(max(correction, -passed/maxSlower), passed/maxFaster)
 	}
 }
 
-// settle finds the snapshots around the moment, and drops earlier ones.
-func (p *playout) settle() {
+// findMoment finds the snapshots around the moment, and drops earlier ones.
+func (p *playout) findMoment() {
 	i := len(p.snapshots) - 1
 	for i > 0 && p.snapshots[i].game > p.at {
 		i--
@@ -143,18 +140,16 @@ func (p *playout) settle() {
 		i = 1
 	}
 	s := &p.snapshots[i]
-	switch {
-	case i+1 < len(p.snapshots):
+	p.moment = netvar.Moment{From: s.tick, To: s.tick}
+	if i+1 < len(p.snapshots) {
 		next := &p.snapshots[i+1]
 		p.moment = netvar.Moment{From: s.tick, To: next.tick, Alpha: float64(p.at-s.game) / float64(next.game-s.game)}
-	default:
-		p.moment = netvar.Moment{From: s.tick, To: s.tick}
 	}
 }
 
-// beyond returns the moment of a class that extrapolates by at most this much past the newest
+// extrapolated returns the moment of a class that extrapolates by at most this much past the newest
 // snapshot.
-func (p *playout) beyond(most time.Duration) netvar.Moment {
+func (p *playout) extrapolated(most time.Duration) netvar.Moment {
 	n := len(p.snapshots)
 	if n < 2 || p.moment.From != p.snapshots[n-1].tick || most == 0 {
 		return p.moment
@@ -167,6 +162,14 @@ func (p *playout) beyond(most time.Duration) netvar.Moment {
 	return netvar.Moment{From: older.tick, To: newest.tick, Alpha: 1 + float64(further)/float64(newest.game-older.game)}
 }
 
+// oldest returns the tick of the oldest snapshot that may be read again.
+func (p *playout) oldest() uint64 {
+	if len(p.snapshots) == 0 {
+		return p.moment.From
+	}
+	return min(p.moment.From, p.snapshots[0].tick)
+}
+
 // frameClock is the time of frames. The lengths given by the game are more even than the times at
 // which frames happen to be computed, which vary by milliseconds, so it follows the lengths, and
 // the clock slowly.
@@ -175,15 +178,15 @@ type frameClock struct {
 	at      time.Duration
 }
 
-// mostUneven is how far the lengths of frames may be off before the clock alone counts.
-const mostUneven = 20 * time.Millisecond
+// maxUneven is how far the lengths of frames may be off before the clock alone counts.
+const maxUneven = 20 * time.Millisecond
 
 // step returns how much time has passed, and how far it is behind now.
 func (f *frameClock) step(now, length time.Duration) (passed, late time.Duration) {
 	before := f.at
 	f.at += length
 	f.at += time.Duration(float64(now-f.at) * min(length.Seconds(), 1))
-	if !f.started || length <= 0 || f.at-now > mostUneven || now-f.at > mostUneven {
+	if !f.started || length <= 0 || f.at-now > maxUneven || now-f.at > maxUneven {
 		if !f.started {
 			before = now
 		}
@@ -191,4 +194,100 @@ func (f *frameClock) step(now, length time.Duration) (passed, late time.Duration
 	}
 	f.at = max(f.at, before)
 	return f.at - before, now - f.at
+}
+
+// delayMeter finds how far behind the server's time a client has to draw, so that it nearly always
+// has the snapshots before and after the drawn moment.
+//
+// A frame with this delay finds the next snapshot if that arrived in time: while the moment is
+// between two snapshots, the later one is missing until its arrival, which is
+//
+//	required = lateness of the later + time between the two
+//
+// behind the earlier. So for each delay the meter computes the share of the time during which the
+// next snapshot would have been missing with this delay, for any reason: jitter, loss, a server
+// that sends every other snapshot or begins its ticks late.
+type delayMeter struct {
+	list  [maxDelays]arrival // a ring
+	next  int
+	count int
+}
+
+// arrival is the arrival of the last packet of a snapshot.
+type arrival struct {
+	tick uint64
+	game time.Duration // of its tick
+	at   time.Duration // its arrival, by the client's clock
+	gap  time.Duration // game time since the one before
+
+	unchanged bool // no object has changed since the one before
+}
+
+const (
+	// maxDelays and delayWindow limit the snapshots considered: 8.5 s of 60 Hz, or 10 s of less.
+	maxDelays   = 512
+	delayWindow = 10 * time.Second
+	// missingShare is the share of the time during which the next snapshot may be missing, one
+	// part in this many. It is half of the promised share, because the next seconds differ from the
+	// last.
+	missingShare = 200
+	// delaySpare compensates for the jitter of the estimate of the server's time.
+	delaySpare = 2 * time.Millisecond
+	// An outage is no jitter: gaps longer than this many periods of snapshots, or ticks, are
+	// ignored. Drawing that far behind all the time would be worse.
+	maxGap = 5
+)
+
+func (d *delayMeter) add(s arrival) {
+	d.list[d.next] = s
+	d.next = (d.next + 1) % maxDelays
+	d.count = min(d.count+1, maxDelays)
+}
+
+// shift records that the server's time has moved for snapshots before a tick: as if they had
+// arrived that much later.
+func (d *delayMeter) shift(before uint64, by time.Duration) {
+	for i := range d.count {
+		if s := &d.list[i]; s.tick < before {
+			s.at += by
+		}
+	}
+}
+
+// delay returns how far behind to draw when the server's game time is game now; period is that of
+// snapshots.
+func (d *delayMeter) delay(now, game, period time.Duration) time.Duration {
+	low, high := time.Duration(1<<62), time.Duration(0)
+	for i := range d.count {
+		if delay, ok := d.list[i].required(now, game, period); ok {
+			low, high = min(low, delay), max(high, delay)
+		}
+	}
+	for high-low > 50*time.Microsecond {
+		mid := (low + high) / 2
+		if d.enough(mid, now, game, period) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high + delaySpare
+}
+
+// required returns the delay that this snapshot would have required; a snapshot after an outage is
+// ignored.
+func (s *arrival) required(now, game, period time.Duration) (delay time.Duration, ok bool) {
+	return game - (now - s.at) - s.game + s.gap, now-s.at < delayWindow && s.gap <= maxGap*period
+}
+
+// enough reports whether with a delay the next snapshot would have been missing rarely enough.
+func (d *delayMeter) enough(delay, now, game, period time.Duration) bool {
+	var without, all time.Duration
+	for i := range d.count {
+		if required, ok := d.list[i].required(now, game, period); ok {
+			all += d.list[i].gap
+			without += min(max(required-delay, 0), d.list[i].gap)
+		}
+	}
+	return without <= all/missingShare
 }

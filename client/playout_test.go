@@ -17,8 +17,8 @@ const tick60 = time.Second / 60
 type player struct {
 	playout
 	now, behind time.Duration
-	waited      bool    // for a snapshot, in the frame before
-	coming      []whole // in the order of their arrival
+	waited      bool      // for a snapshot, in the frame before
+	coming      []arrival // in the order of their arrival
 }
 
 func newPlayer() *player {
@@ -28,8 +28,8 @@ func newPlayer() *player {
 // sends lets a snapshot of a tick arrive after a while.
 func (p *player) sends(tick uint64, takes time.Duration) {
 	game := time.Duration(tick) * tick60
-	p.coming = append(p.coming, whole{tick: tick, game: game, at: game + p.behind + takes})
-	slices.SortStableFunc(p.coming, func(a, b whole) int { return cmp.Compare(a.at, b.at) })
+	p.coming = append(p.coming, arrival{tick: tick, game: game, at: game + p.behind + takes})
+	slices.SortStableFunc(p.coming, func(a, b arrival) int { return cmp.Compare(a.at, b.at) })
 }
 
 // frames runs frames of a length until a time, and tells of each how far the moment has moved.
@@ -40,7 +40,7 @@ func (p *player) frames(length, until time.Duration, each func(moved time.Durati
 			s := p.coming[0]
 			// An older snapshot is stale.
 			if n := len(p.snapshots); n == 0 || s.tick > p.snapshots[n-1].tick {
-				p.arrived(s)
+				p.add(s)
 			}
 			p.coming = p.coming[1:]
 		}
@@ -60,13 +60,13 @@ func TestTheDelayIsTheLeastThatLetsNearlyAllFramesHaveNeighbours(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		jitter, loss, every := time.Duration(1+r.IntN(30))*ms, float64(r.IntN(8))/100, 1+uint64(r.IntN(3))
 		var m delayMeter
-		var arrived []whole
+		var arrived []arrival
 		last := uint64(0)
 		for tick := every; tick < 500; tick += every {
 			if r.Float64() < loss {
 				continue
 			}
-			s := whole{tick: tick, game: time.Duration(tick) * tick60}
+			s := arrival{tick: tick, game: time.Duration(tick) * tick60}
 			s.at = s.game + 40*ms + time.Duration(r.Int64N(int64(jitter)))
 			if n := len(arrived); n > 0 && s.at < arrived[n-1].at {
 				continue
@@ -126,14 +126,14 @@ func TestTheDelayFollowsTheLinkButNoOutage(t *testing.T) {
 	few := 5 * ms // of each of these may be without a neighbour
 	want(50*ms + 3*tick60 - few)
 	p.behind += 300 * ms // The server was stopped.
-	p.moved(1204, 300*ms)
+	p.meter.shift(1204, 300*ms)
 	takes(1204, 1210, 50*ms)
 	want(50*ms + 3*tick60 - few)
 	if p.jumps != 0 {
 		t.Errorf("%d jumps", p.jumps)
 	}
 	p.frames(tick60, p.now+100*ms, nil)
-	p.anew()
+	p.restart()
 	takes(1300, 1310, 120*ms)
 	want(120 * ms)
 }
@@ -158,7 +158,7 @@ func TestTheMomentIsLedSlowlyAndNeverBack(t *testing.T) {
 			if moved < 0 {
 				t.Fatalf("at %v the moment goes back by %v", p.now, -moved)
 			}
-			calm := p.starved == starved && p.run == p.at && p.drawn > 1
+			calm := p.starved == starved && p.wanted == p.at && p.drawn > 1
 			if speed := float64(moved) / float64(length); calm && starved > 0 && (speed < 0.949 || speed > 1.021) && !p.waited {
 				t.Fatalf("at %v the moment runs at %.3f", p.now, speed)
 			}
@@ -191,7 +191,7 @@ func TestWhereSnapshotsEndTheMomentWaits(t *testing.T) {
 		from, waits := uint64(301), 0
 		if stall {
 			p.behind = 400 * ms
-			p.moved(301, p.behind)
+			p.meter.shift(301, p.behind)
 		} else {
 			from = 330
 		}
@@ -261,7 +261,7 @@ func TestTheMomentLiesBetweenTwoSnapshots(t *testing.T) {
 	for tick := uint64(1000); tick < 1400; tick++ {
 		p.sends(tick, 0)
 	}
-	if p.frames(30*time.Second, 50*time.Second, nil); len(p.snapshots) > maxWhole || p.moment.From != 1399 {
+	if p.frames(30*time.Second, 50*time.Second, nil); len(p.snapshots) > maxSnapshots || p.moment.From != 1399 {
 		t.Errorf("%d snapshots wait, the moment is %+v", len(p.snapshots), p.moment)
 	}
 }
@@ -272,7 +272,7 @@ func TestBeyondTheNewestSnapshotIsABound(t *testing.T) {
 	p.ahead = 100 * ms
 	p.sends(1, 0)
 	p.frames(tick60, tick60+20*ms, nil)
-	if got := p.beyond(time.Second); got != (netvar.Moment{From: 1, To: 1}) {
+	if got := p.extrapolated(time.Second); got != (netvar.Moment{From: 1, To: 1}) {
 		t.Errorf("beyond the only snapshot the moment is %+v", got)
 	}
 	p = newPlayer()
@@ -281,17 +281,17 @@ func TestBeyondTheNewestSnapshotIsABound(t *testing.T) {
 	p.sends(3, 0)
 	p.frames(time.Second/240, 3*tick60+80*ms, nil)
 	want := netvar.Moment{From: 1, To: 3, Alpha: 1 + float64(p.at-3*tick60)/float64(2*tick60)}
-	if got := p.beyond(time.Second); p.at <= 3*tick60 || got != want || p.moment != (netvar.Moment{From: 3, To: 3}) {
+	if got := p.extrapolated(time.Second); p.at <= 3*tick60 || got != want || p.moment != (netvar.Moment{From: 3, To: 3}) {
 		t.Errorf("%v after the newest the moment is %+v, want %+v; for others %+v", p.at-3*tick60, got, want, p.moment)
 	}
 	p.frames(time.Second/240, time.Second, nil)
-	if p.at != 3*tick60+100*ms || p.extrapolated == 0 || p.extrapolated > p.starved {
-		t.Errorf("it goes on until %v, %d frames of %d", p.at, p.extrapolated, p.starved)
+	if p.at != 3*tick60+100*ms || p.extrapolations == 0 || p.extrapolations > p.starved {
+		t.Errorf("it goes on until %v, %d frames of %d", p.at, p.extrapolations, p.starved)
 	}
-	if got := p.beyond(tick60); got.Alpha != 1.5 {
+	if got := p.extrapolated(tick60); got.Alpha != 1.5 {
 		t.Errorf("bound by half of the way the moment is %+v", got)
 	}
-	if got := p.beyond(0); got != p.moment {
+	if got := p.extrapolated(0); got != p.moment {
 		t.Errorf("who does not go on sees %+v", got)
 	}
 }
@@ -316,11 +316,11 @@ func TestFramesAreAsLongAsTheGameSays(t *testing.T) {
 		for range 600 {
 			now += tick60
 			passed, late := f.step(now, length)
-			if all += passed; late.Abs() > mostUneven || passed < 0 || length == 0 && passed != tick60 {
+			if all += passed; late.Abs() > maxUneven || passed < 0 || length == 0 && passed != tick60 {
 				t.Fatalf("with lengths that are %s a frame takes %v, and is %v late", name, passed, late)
 			}
 		}
-		if (all - 600*tick60).Abs() > mostUneven {
+		if (all - 600*tick60).Abs() > maxUneven {
 			t.Errorf("with lengths that are %s 10 s take %v", name, all)
 		}
 	}
@@ -340,7 +340,7 @@ func TestTheDelayLooksAtTheRightTime(t *testing.T) {
 	var m delayMeter
 	now := 100 * time.Second
 	add := func(ago, late, gap time.Duration) {
-		m.add(whole{tick: uint64(m.count), game: now - ago - late, at: now - ago, gap: gap})
+		m.add(arrival{tick: uint64(m.count), game: now - ago - late, at: now - ago, gap: gap})
 	}
 	want := func(d time.Duration) {
 		t.Helper()
@@ -382,8 +382,8 @@ func TestAnotherWorldHasItsOwnTime(t *testing.T) {
 		p.sends(tick, 50*ms)
 	}
 	p.frames(tick60, 2*time.Second, nil)
-	p.forget()
-	if p.moment != (netvar.Moment{}) || p.at != 0 || p.oldest() != 0 || p.extrapolated != 0 {
+	p.reset()
+	if p.moment != (netvar.Moment{}) || p.at != 0 || p.oldest() != 0 || p.extrapolations != 0 {
 		t.Errorf("of the old world %+v is left, at %v", p.moment, p.at)
 	}
 	p.behind = -time.Hour
@@ -405,7 +405,7 @@ func TestWhatIsStillDoesNotStarve(t *testing.T) {
 	}{{0, true}, {30, true}, {46, false}, {70, false}} {
 		p := newPlayer()
 		for tick := uint64(1); tick <= 120; tick++ {
-			p.arrived(whole{tick: tick, game: time.Duration(tick) * tick60, at: time.Duration(tick) * tick60, still: tick > 120-c.still})
+			p.add(arrival{tick: tick, game: time.Duration(tick) * tick60, at: time.Duration(tick) * tick60, unchanged: tick > 120-c.still})
 			p.frame(time.Duration(tick)*tick60, time.Duration(tick)*tick60, tick60)
 		}
 		before := p.starved

@@ -1,26 +1,21 @@
 package client
 
 import (
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // An invalid record ends the connection: a stream cannot resend.
 func TestMalformedRecordClosesTheConnection(t *testing.T) {
-	c := &Client{log: slog.New(slog.DiscardHandler), replica: netvar.NewReplica(netvar.NewTable())}
-	c.session, _ = transport.NewSession(transport.SessionConfig{
-		Client: true, Inbox: transport.NewInbox(0, nil), Clock: func() time.Duration { return 0 },
-	})
-	c.applyRecord(nil, &transport.Arrival{Kind: transport.Record, State: []byte{1, 2, 3}})
-	if why, closed := c.session.Cause(); !closed || why.Code != transport.CodeProtocol || c.stats.Malformed != 1 || c.stats.Records != 0 {
-		t.Errorf("closed: %v with %+v, %d counted, %d taken", closed, why, c.stats.Malformed, c.stats.Records)
+	r := newJoined(t)
+	r.arrives(transport.Arrival{Kind: transport.Record, State: []byte{1, 2, 3}})
+	if why, closed := r.conn.session.Cause(); !closed || why.Code != transport.CodeProtocol || r.stats.Malformed != 1 || r.stats.Records != 0 {
+		t.Errorf("closed: %v with %+v, %d counted, %d taken", closed, why, r.stats.Malformed, r.stats.Records)
 	}
 }
 
@@ -54,8 +49,8 @@ func TestWhatArrivesIsAccountedFor(t *testing.T) {
 	r.arrives(transport.Arrival{Kind: transport.State, State: []byte{1}})
 	fourth := s.at(4, 0)
 	r.arrives(fourth...)
-	if st := r.Stats(); st.Malformed != 1 || st.Packets != 6 || r.reception.came != 9 {
-		t.Errorf("with one that makes no sense: %+v, %d have come", st, r.reception.came)
+	if st := r.Stats(); st.Malformed != 1 || st.Packets != 6 || r.receiver.losses.received != 9 {
+		t.Errorf("with one that makes no sense: %+v, %d have come", st, r.receiver.losses.received)
 	}
 }
 
@@ -146,7 +141,7 @@ func TestAClientPlaysWhenItsStateIsThere(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.setState(r.State()) // The same is no news.
+	r.conn.setState(r.State()) // The same is no news.
 	if want := []Phase{Playing, Closed}; !slices.Equal(phases, want) {
 		t.Errorf("it was %v, want %v", phases, want)
 	}

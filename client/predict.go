@@ -35,7 +35,6 @@ import (
 // must be declared [netloop.Predicted], which documents the server's part. Predict panics if it is
 // not, if [Inputs] was not called before with the same input, and when it is called twice for a
 // class.
-// twice for a class.
 func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], step func(s *S, t *netloop.Tick, in M), o ...PredictOption) {
 	class := bridge.Netloop.Class(k)
 	switch {
@@ -48,7 +47,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 	case c.prediction.of(class.State) != nil:
 		panic(fmt.Sprintf("client: Predict is called twice for class %q", k.Name()))
 	}
-	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: panicguard.Func{Name: "Predict", Class: k.Name()}}
+	p := &predictor{class: class, smooth: defaultSmoothing, bornOffset: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: panicguard.Func{Name: "Predict", Class: k.Name()}}
 	for _, apply := range o {
 		apply(p)
 	}
@@ -63,7 +62,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 		}
 		step((*S)(s), t, m)
 	}
-	c.prediction.add(c, p)
+	c.prediction.addClass(p)
 }
 
 // PredictOption is an option of [Predict].
@@ -88,15 +87,15 @@ func Snap[S any](when func(was, is *S) bool) PredictOption {
 
 // predictor predicts the objects of a class.
 type predictor struct {
-	class  bridge.Class
-	place  panicguard.Func
-	step   func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
-	copy   func(to, from unsafe.Pointer)
-	drawn  unsafe.Pointer // *S: the result of View
-	spare  unsafe.Pointer // *S
-	smooth time.Duration
-	snap   func(was, is unsafe.Pointer) bool
-	born   int // the offset of its netloop.SpawnKey, or -1
+	class      bridge.Class
+	place      panicguard.Func
+	step       func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
+	copy       func(to, from unsafe.Pointer)
+	drawn      unsafe.Pointer // *S: the result of View
+	spare      unsafe.Pointer // *S
+	smooth     time.Duration
+	snap       func(was, is unsafe.Pointer) bool
+	bornOffset int // the offset of its netloop.SpawnKey, or -1
 
 	objects []*predicted // in the order in which they run
 	wrong   map[string]uint64
@@ -104,29 +103,24 @@ type predictor struct {
 
 const predictSystem = "state.predict"
 
-// add registers a predictor, and with the first one the system that runs them.
-func (p *prediction) add(c *Client, one *predictor) {
+// addClass registers a predictor, and with the first one the system that runs them.
+func (p *prediction) addClass(by *predictor) {
 	if p.byClass == nil {
-		p.byClass = make([]*predictor, len(c.schema.Classes().Classes()))
+		p.byClass = make([]*predictor, len(p.schema.Classes().Classes()))
 		p.objects = make(map[*netvar.Object]*predicted)
-		_, err := c.loop.Add(loop.Spec[*netloop.Tick]{
-			Name: predictSystem, Place: loop.Head, BuiltIn: "what the player does would show a round trip later",
-			Ask: func(s netloop.Stage) func(*netloop.Tick) {
-				if s != netloop.FixedUpdate {
-					return nil
-				}
-				return c.predict
-			},
+		_, err := p.loop.Add(loop.Spec[*netloop.Tick]{
+			Name: predictSystem, Place: loop.Head, BuiltIn: "input would show a round trip later",
+			Ask: at(netloop.FixedUpdate, p.predict),
 		})
 		if err != nil {
 			panic(fmt.Sprintf("client: Predict: %v", err))
 		}
 	}
-	p.byClass[one.class.State.Index()] = one
-	if p.classes = append(p.classes, one); p.kept == 0 {
-		p.keep(&c.time.timeline)
+	p.byClass[by.class.State.Index()] = by
+	if p.classes = append(p.classes, by); p.window == 0 {
+		p.resize()
 	}
-	c.adoptOwned(c.replica.Tick())
+	p.addOwned(p.replica.Tick())
 }
 
 // of returns the predictor of a class, or nil.

@@ -8,6 +8,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
@@ -47,25 +48,25 @@ func loneShip(tb testing.TB) (*Client, *predicted) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c.id = 1
+	c.conn.id = 1
 	c.time.timeline = loop.Timeline{Rate: loop.Hz(60), Fixed: loop.Hz(60)}
 	c.loop.SetScale(loop.Unscaled)
 	Inputs(c, loneInput, func(*netloop.Tick) stick { return stick{} })
 	Predict(c, loneShips, loneInput, (*vessel).steer)
-	if !c.adaptInputs() {
+	if !c.inputs.adapt() {
 		tb.Fatal("nobody reads inputs")
 	}
 	ship := c.replica.AddLocal(c.prediction.classes[0].class.State, unsafe.Pointer(new(vessel)), 1)
-	d := newPredicted(c.prediction.classes[0], ship, c.prediction.kept)
+	d := newPredicted(c.prediction.classes[0], ship, c.prediction.window)
 	d.by.insert(d)
 	c.prediction.objects[ship] = d
 	d.shown = true
 	c.prediction.last = 99
 	for step := uint64(100); step < 200; step++ {
-		v := c.inputs.ring.Add(step, c.inputView())
+		v := c.inputs.ring.Add(step, input.View{})
 		v.Words[0], v.Words[1] = 3, 20
 		c.prediction.last = step
-		c.run(c.tick.Tick.(*netloop.Tick), step)
+		c.prediction.run(c.tick.Tick.(*netloop.Tick), step)
 	}
 	return c, d
 }
@@ -75,7 +76,7 @@ func BenchmarkReplay16Steps(b *testing.B) {
 	c, _ := loneShip(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		c.replay(c.prediction.last - 16)
+		c.prediction.replay(c.prediction.last - 16)
 	}
 }
 
@@ -84,19 +85,19 @@ func BenchmarkReplay16Steps(b *testing.B) {
 func TestReplayingAllocatesNothing(t *testing.T) {
 	c, d := loneShip(t)
 	before := *(*vessel)(d.live)
-	n := testing.AllocsPerRun(100, func() { c.replay(c.prediction.last - 16) })
+	n := testing.AllocsPerRun(100, func() { c.prediction.replay(c.prediction.last - 16) })
 	if n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	if after := *(*vessel)(d.live); after != before || after.X == 0 {
 		t.Errorf("replayed to %+v, want %+v", after, before)
 	}
-	if got := c.prediction.stats.Replayed; got != 16*101 {
+	if got := c.stats.Prediction.Replayed; got != 16*101 {
 		t.Errorf("%d steps", got)
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		c.learn(&netvar.Applied{Tick: 150, Reached: 150, SnapshotComplete: true})
-		c.reconcile()
+		c.prediction.update(&netvar.Applied{Tick: 150, Reached: 150, SnapshotComplete: true}, false)
+		c.prediction.reconcile()
 	}); n != 0 {
 		t.Errorf("%v allocations to learn from a packet", n)
 	}
@@ -115,18 +116,18 @@ func TestCorrectionsAddUpAndDecay(t *testing.T) {
 		t.Helper()
 		c.prediction.frame = time.Duration(ms) * time.Millisecond
 		v := *state
-		if c.shift(d, unsafe.Pointer(&v)); v.X < want-0.01 || v.X > want+0.01 {
+		if d.shift(unsafe.Pointer(&v), c.prediction.frame); v.X < want-0.01 || v.X > want+0.01 {
 			t.Errorf("after %d ms it is drawn at %v, want %v", ms, v.X, want)
 		}
 	}
 	correct := func(x float32) {
-		c.remember(d)
+		d.saveDrawn(c.prediction.frame)
 		state.X = x
-		d.keep(d.held)
-		c.smoothen(d)
+		d.keep(d.liveStep)
+		d.smooth(c.prediction.frame)
 	}
 	state.X = 10
-	d.keep(d.held)
+	d.keep(d.liveStep)
 	at(0, 10)
 	correct(20)
 	at(0, 10)
@@ -144,7 +145,7 @@ func TestAPredictionIsKeptForTwoSeconds(t *testing.T) {
 	c, d := loneShip(t)
 	for step := uint64(200); step < 300; step++ {
 		c.prediction.last = step
-		c.run(c.tick.Tick.(*netloop.Tick), step)
+		c.prediction.run(c.tick.Tick.(*netloop.Tick), step)
 	}
 	for step, want := range map[uint64]bool{299: true, 300 - 128: true, 299 - 128: false, 300: false, 0: false} {
 		if d.has(step) != want {
@@ -157,7 +158,7 @@ func TestAPredictionIsKeptForTwoSeconds(t *testing.T) {
 		t.Error("what lies before a gap is still there")
 	}
 	d.put(401, &now)
-	if d.back(400); d.has(401) || !d.has(400) || d.held != 400 {
+	if d.back(400); d.has(401) || !d.has(400) || d.liveStep != 400 {
 		t.Error("what lies after the step to which it goes back is still there")
 	}
 }
@@ -167,17 +168,17 @@ func TestAPredictionIsKeptForTwoSeconds(t *testing.T) {
 func TestGoingBackComesToTheSame(t *testing.T) {
 	c, d := loneShip(t)
 	before := *(*vessel)(d.live)
-	c.replay(100)
-	if after := *(*vessel)(d.live); after != before || c.prediction.stats.Replayed != 99 {
-		t.Errorf("%d steps are replayed to %+v, want %+v", c.prediction.stats.Replayed, after, before)
+	c.prediction.replay(100)
+	if after := *(*vessel)(d.live); after != before || c.stats.Prediction.Replayed != 99 {
+		t.Errorf("%d steps are replayed to %+v, want %+v", c.stats.Prediction.Replayed, after, before)
 	}
-	c.predictFrom(150)
+	c.prediction.restartAt(150)
 	if was := d.values(150); c.prediction.last != 150 || d.has(151) || !d.has(150) || !d.plan.Equal(&was, d.state()) {
 		t.Errorf("from step 150 on it is %+v", *(*vessel)(d.live))
 	}
 	for step := uint64(151); step < 200; step++ {
 		c.prediction.last = step
-		c.run(c.tick.Tick.(*netloop.Tick), step)
+		c.prediction.run(c.tick.Tick.(*netloop.Tick), step)
 	}
 	if after := *(*vessel)(d.live); after != before {
 		t.Errorf("it comes to %+v, want %+v", after, before)
@@ -200,7 +201,7 @@ func TestWhatIsToldOfInputsIsTheNewest(t *testing.T) {
 		counts         bool
 	}{{5, 1, true}, {5, 2, true}, {4, 3, false}, {6, 1, false}, {6, 2, true}, {7, 3, true}, {5, 2, false}} {
 		st := transport.InputStatus{Newest: say.newest, Missed: say.missed, Early: time.Duration(say.newest)}
-		if c.inputsTold(&st); (c.inputs.told == st) != say.counts {
+		if c.inputs.reported(&st); (c.inputs.status == st) != say.counts {
 			t.Errorf("step %d, %d missed: counts %v", say.newest, say.missed, !say.counts)
 		}
 	}
@@ -211,14 +212,14 @@ func TestWhatIsToldOfInputsIsTheNewest(t *testing.T) {
 func TestTheInputOfAStepWithoutOneIsTheLastOne(t *testing.T) {
 	c, _ := loneShip(t)
 	for step, want := range map[uint64]int{150: 0, 199: 0, 203: 4, 199 + 127: 127} {
-		if in, missed := c.inputOf(step); in == nil || missed != want {
+		if in, missed := c.prediction.inputOf(step); in == nil || missed != want {
 			t.Errorf("step %d: %v, missed %d, want %d", step, in, missed, want)
 		}
 	}
-	if in, _ := c.inputOf(199 + 128); in != nil {
+	if in, _ := c.prediction.inputOf(199 + 128); in != nil {
 		t.Error("an input is repeated for ever")
 	}
-	if in, _ := c.inputOf(3); in != nil {
+	if in, _ := c.prediction.inputOf(3); in != nil {
 		t.Error("there is an input before the first")
 	}
 }
@@ -226,7 +227,7 @@ func TestTheInputOfAStepWithoutOneIsTheLastOne(t *testing.T) {
 // Objects run in the order of their ids, unconfirmed ones last.
 func TestObjectsRunInTheOrderOfTheirIds(t *testing.T) {
 	by := &predictor{}
-	awaited := &predicted{o: new(netvar.Object), birth: birth{awaited: true}}
+	awaited := &predicted{o: new(netvar.Object), spawn: spawnInfo{unconfirmed: true}}
 	first, second := &predicted{o: new(netvar.Object)}, &predicted{o: new(netvar.Object)}
 	for _, d := range []*predicted{awaited, first, second} {
 		by.insert(d)
@@ -242,12 +243,12 @@ func TestAnObjectGoesOnFromTheServersNewestWord(t *testing.T) {
 	c, d := loneShip(t)
 	before := *(*vessel)(d.live)
 	d.base = 180
-	c.replay(150)
+	c.prediction.replay(150)
 	if after := *(*vessel)(d.live); after != before || d.newest != c.prediction.last {
 		t.Errorf("after a correction at step 150 it is at %+v, want %+v", after, before)
 	}
 	d.base = d.newest
-	c.replay(150)
+	c.prediction.replay(150)
 	if after := *(*vessel)(d.live); after != before {
 		t.Errorf("known up to now it is at %+v, want %+v", after, before)
 	}
@@ -257,12 +258,12 @@ func TestAnObjectGoesOnFromTheServersNewestWord(t *testing.T) {
 // predictions, also without a snapshot.
 func TestASpawnIsNotAwaitedForever(t *testing.T) {
 	c, d := loneShip(t)
-	kept, last := c.prediction.kept, c.prediction.last
-	old := c.spawn(d.by, birth{step: last - kept, awaited: true}, d.live)
-	young := c.spawn(d.by, birth{step: last - kept + 1, awaited: true}, d.live)
-	c.learn(&netvar.Applied{Tick: 150, Reached: 150})
-	c.reconcile()
-	if old.o.Alive() || !young.o.Alive() || c.prediction.awaited != 1 || c.prediction.stats.SpawnsWithdrawn != 1 {
-		t.Errorf("of two objects %d are awaited, the older one: %v", c.prediction.awaited, old.o.Alive())
+	kept, last := c.prediction.window, c.prediction.last
+	old := c.prediction.spawn(d.by, spawnInfo{step: last - kept, unconfirmed: true}, d.live)
+	young := c.prediction.spawn(d.by, spawnInfo{step: last - kept + 1, unconfirmed: true}, d.live)
+	c.prediction.update(&netvar.Applied{Tick: 150, Reached: 150}, false)
+	c.prediction.reconcile()
+	if old.o.Alive() || !young.o.Alive() || c.prediction.unconfirmed != 1 || c.stats.Prediction.SpawnsWithdrawn != 1 {
+		t.Errorf("of two objects %d are awaited, the older one: %v", c.prediction.unconfirmed, old.o.Alive())
 	}
 }

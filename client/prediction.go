@@ -20,36 +20,42 @@ import (
 //	a frame     poll ─▶ server state of a step ─▶ equal: drop older predictions
 //	              │                               else: reset, run the steps again
 //	              ▼
-//	            fixed step: input.sample ─▶ state.predict: step, round, keep
+//	            fixed step: input.sample ─▶ state.predict: step, round, store
 //	              │
 //	              ▼
 //	            View: between the two newest steps, plus an offset that decays (smooth.go)
 
 // prediction holds all state of prediction. Only Step's goroutine uses it.
 type prediction struct {
+	*core
+	conn     *connection
+	time     *serverTime
+	inputs   *inputs
+	watchers *watchers
+	views    *views
+
 	classes []*predictor // in the order in which they run
 	byClass []*predictor // nil: not predicted
 	objects map[*netvar.Object]*predicted
 
-	// kept is the number of steps for which predictions are stored: as many as an input may be
+	// window is the number of steps for which predictions are stored: as many as an input may be
 	// ahead of its server. A server state further ahead cannot be compared, and prediction starts
 	// anew from it.
-	kept    uint64
-	last    uint64       // the newest step that was predicted, 0 before the first
-	shown   []loop.Now   // the times and time scale that the tick showed in each step
-	again   uint64       // the first step that ran before its time scale had arrived, 0 is none
-	running uint64       // the running step, 0 is none
-	turn    int          // the index of the class that runs
-	spawned uint8        // number of objects that the newest step has spawned so far
-	awaited int          // objects of Spawn that the server has not confirmed yet
-	lost    []*predicted // that recently passed to another owner
+	window      uint64
+	last        uint64       // the newest step that was predicted, 0 before the first
+	times       []loop.Now   // the times and time scale that the tick showed in each step
+	rerunFrom   uint64       // the first step that ran before its time scale had arrived, 0 is none
+	running     uint64       // the running step, 0 is none
+	classIndex  int          // the index of the class that runs
+	stepSpawns  uint8        // number of objects that the newest step has spawned so far
+	unconfirmed int          // objects of Spawn that the server has not confirmed yet
+	lost        []*predicted // that recently passed to another owner
 
 	applied bool   // a packet was applied since the last reconcile
 	missed  uint64 // inputs that the server has missed, as it has reported
 	// lateAt is an upper bound of the server's step when it missed the last of them.
 	lateAt uint64
 	frame  time.Duration // when the frame began
-	stats  PredictionStats
 }
 
 // PredictionStats counts the results of prediction, as a part of [Stats].
@@ -65,66 +71,65 @@ type PredictionStats struct {
 
 // predicted is one predicted object.
 type predicted struct {
-	by   *predictor
-	o    *netvar.Object
-	plan *codec.Plan
-	live unsafe.Pointer // *S, as of the step held
-	was  unsafe.Pointer // *S: scratch of replay
-	held uint64
+	by       *predictor
+	o        *netvar.Object
+	plan     *codec.Plan
+	live     unsafe.Pointer // *S, as of liveStep
+	was      unsafe.Pointer // *S: scratch of replay
+	liveStep uint64
 
 	// Predictions by step, for the steps from first to newest; newest is 0 if there are none. Up to
 	// the step base they are the server's state.
-	kept   uint64 // steps
+	window uint64 // steps
 	words  []uint64
 	blobs  [][]byte
 	first  uint64
 	newest uint64
 	base   uint64
 
-	version uint64 // of the object, at the last comparison
-	known   uint64 // the tick at which the server has this version, 0 if unknown
-	judged  uint64 // the tick up to which predictions have been compared
-	wrong   bool   // it is to be corrected
+	version  uint64 // of the object, at the last comparison
+	known    uint64 // the tick at which the server has this version, 0 if unknown
+	compared uint64 // the tick up to which predictions have been compared
+	wrong    bool   // it is to be corrected
 
-	shown   bool          // it has been drawn
-	handed  bool          // its owner has changed since
-	lost    time.Duration // when it passed to another owner
-	before  []uint64      // scratch of replay: the words of the state
-	offset  []float64     // between the drawn and the predicted state
-	since   time.Duration
-	offside bool // the offset has not decayed yet
+	shown     bool          // it has been drawn
+	newOwner  bool          // its owner has changed since
+	lost      time.Duration // when it passed to another owner
+	before    []uint64      // scratch of replay: the words of the state
+	offset    []float64     // between the drawn and the predicted state
+	since     time.Duration
+	smoothing bool // the offset has not decayed yet
 
-	birth birth // of an object of Spawn
+	spawn spawnInfo // of an object of Spawn
 }
 
 // predict is the system state.predict.
-func (c *Client) predict(t *netloop.Tick) {
-	p, step := &c.prediction, c.now.FixedStep
-	if !c.live() || step > c.time.steps.done {
+func (p *prediction) predict(t *netloop.Tick) {
+	step := p.now.FixedStep
+	if !p.conn.live() || step > p.time.steps.done {
 		return // In this frame the steps were set back.
 	}
-	if step <= p.last || step > p.last+p.kept { // The clock was set back, or jumped.
-		c.predictFrom(step - 1)
+	if step <= p.last || step > p.last+p.window { // The clock was set back, or jumped.
+		p.restartAt(step - 1)
 	}
-	for p.last < step { // Steps that a frame has left out run too: the server runs them.
+	for p.last < step { // Steps that a frame has skipped run too: the server runs them.
 		p.last++
-		c.run(t, p.last)
+		p.run(t, p.last)
 	}
 }
 
-// shows returns the times that the tick shows in a step: those of its first run, or, for a step
-// that was left out, those that it would have had.
-func (c *Client) shows(step uint64) *loop.Now {
-	p := &c.prediction
-	now := &p.shown[step%p.kept]
+// timesOf returns the times that the tick shows in a step: those of its first run, or, for a step
+// that was skipped, those that it would have had.
+func (p *prediction) timesOf(step uint64) *loop.Now {
+	now := &p.times[step%p.window]
 	switch {
 	case now.FixedStep == step:
-	case c.now.Stage == netloop.FixedUpdate && c.now.FixedStep == step:
-		*now = c.now
-		rescaleStep(now, c.loop.Scale()) // The frame began with the previous time scale.
+	case p.now.Stage == netloop.FixedUpdate && p.now.FixedStep == step:
+		*now = p.now
+		rescaleStep(now, p.loop.Scale()) // The frame began with the previous time scale.
 	default:
-		*now = c.now
-		line, scale := &c.time.timeline, c.loop.Scale()
+		*now = p.now
+		line, scale := &p.time.timeline, p.loop.Scale()
 		now.FixedStep, now.Tick, now.Delta = step, line.StepTick(step), line.Fixed.Period()
 		now.GameTime = line.GameTime(now.Tick)
 		now.ScaledTime = scale.At(now.GameTime)
@@ -137,10 +142,10 @@ func (c *Client) shows(step uint64) *loop.Now {
 // rescale gives steps that ran ahead of a change of the time scale the server's scaled time, and
 // marks them to run again.
 func (p *prediction) rescale(s loop.Scale) {
-	for i := range p.shown {
-		now := &p.shown[i]
-		if rescaleStep(now, s) && (p.again == 0 || now.FixedStep < p.again) {
-			p.again = now.FixedStep
+	for i := range p.times {
+		now := &p.times[i]
+		if rescaleStep(now, s) && (p.rerunFrom == 0 || now.FixedStep < p.rerunFrom) {
+			p.rerunFrom = now.FixedStep
 		}
 	}
 }
@@ -159,45 +164,45 @@ func rescaleStep(now *loop.Now, s loop.Scale) bool {
 
 // run runs a step, for the first time or again, for all objects without the server's state of that
 // step.
-func (c *Client) run(t *netloop.Tick, step uint64) {
-	p, saved := &c.prediction, c.now
-	c.now = *c.shows(step)
-	p.running, p.spawned = step, 0
-	in, missed := c.inputOf(step)
-	for p.turn = range p.classes {
-		by := p.classes[p.turn]
+func (p *prediction) run(t *netloop.Tick, step uint64) {
+	saved := p.now
+	p.now = *p.timesOf(step)
+	p.running, p.stepSpawns = step, 0
+	in, missed := p.inputOf(step)
+	for p.classIndex = range p.classes {
+		by := p.classes[p.classIndex]
 		for i := 0; i < len(by.objects); i++ { // A step may spawn.
 			switch d := by.objects[i]; {
-			case d.birth.unborn:
+			case d.spawn.pending:
 			case step <= d.base:
 				d.load(step)
 			default:
 				if in != nil {
-					c.runOne(t, d, in, missed)
+					p.runOne(t, d, in, missed)
 				}
 				d.keep(step)
 			}
 		}
 	}
 	p.running = 0
-	c.now = saved
+	p.now = saved
 }
 
 // runOne calls the step function. A panic there skips this step of this object only.
-func (c *Client) runOne(t *netloop.Tick, d *predicted, in *codec.Values, missed int) {
-	defer c.guard.Recover(&d.by.place, nil)
-	d.by.step(d.live, t, c.inputs.codec, in, missed)
+func (p *prediction) runOne(t *netloop.Tick, d *predicted, in *codec.Values, missed int) {
+	defer p.guard.Recover(&d.by.place, nil)
+	d.by.step(d.live, t, p.inputs.codec, in, missed)
 }
 
 // inputOf returns the input that the server has for a step: that of the step, or the last one
 // before it, and how many steps ago that was. Before the first input it returns nil, and the step
 // runs no function.
-func (c *Client) inputOf(step uint64) (in *codec.Values, missed int) {
-	ring := c.inputs.ring
+func (p *prediction) inputOf(step uint64) (in *codec.Values, missed int) {
+	ring := p.inputs.ring
 	if ring == nil {
 		return nil, 0
 	}
-	for ; uint64(missed) < min(step, c.prediction.kept); missed++ {
+	for ; uint64(missed) < min(step, p.window); missed++ {
 		if v, ok := ring.At(step - uint64(missed)); ok {
 			return v, missed
 		}
@@ -207,7 +212,7 @@ func (c *Client) inputOf(step uint64) (in *codec.Values, missed int) {
 
 // values returns the prediction for a step.
 func (d *predicted) values(step uint64) codec.Values {
-	i, nw, nb := int(step%d.kept), d.plan.Words(), d.plan.Blobs()
+	i, nw, nb := int(step%d.window), d.plan.Words(), d.plan.Blobs()
 	return codec.Values{Words: d.words[i*nw : (i+1)*nw : (i+1)*nw], Blobs: d.blobs[i*nb : (i+1)*nb : (i+1)*nb]}
 }
 
@@ -241,20 +246,20 @@ func (d *predicted) note(step uint64) {
 	if d.newest == 0 || step < d.first || step > d.newest+1 {
 		d.first = step
 	}
-	d.held, d.newest = step, step
-	if step >= d.kept {
-		d.first = max(d.first, step-d.kept+1)
+	d.liveStep, d.newest = step, step
+	if step >= d.window {
+		d.first = max(d.first, step-d.window+1)
 	}
 }
 
 // load restores the live state of a step, if it is stored.
 func (d *predicted) load(step uint64) {
-	if d.held == step || !d.has(step) {
+	if d.liveStep == step || !d.has(step) {
 		return
 	}
 	v := d.values(step)
 	d.plan.Restore(d.live, &v, nil)
-	d.held = step
+	d.liveStep = step
 }
 
 // back resets the object to a step, or to base, the newest step with the server's state, if that is
@@ -264,20 +269,20 @@ func (d *predicted) back(step uint64) {
 	d.load(min(step, d.newest))
 }
 
-// keep sets how many steps of predictions are stored, from the server's rate, if a class is
+// resize sets how many steps of predictions are stored, from the server's rate, if a class is
 // predicted. No object is predicted yet.
-func (p *prediction) keep(line *loop.Timeline) {
-	if len(p.classes) > 0 && line.Fixed.Num > 0 {
-		p.kept = uint64(input.Window(line.Fixed.Period()))
-		p.shown = make([]loop.Now, p.kept)
+func (p *prediction) resize() {
+	if fixed := p.time.timeline.Fixed; len(p.classes) > 0 && fixed.Num > 0 {
+		p.window = uint64(input.Window(fixed.Period()))
+		p.times = make([]loop.Now, p.window)
 	}
 }
 
 // newPredicted returns an object without predictions.
-func newPredicted(by *predictor, o *netvar.Object, kept uint64) *predicted {
-	d := &predicted{by: by, o: o, kept: kept, plan: o.Plan(), live: newState(by.class.State), was: newState(by.class.State)}
-	d.words = make([]uint64, int(kept)*d.plan.Words())
-	d.blobs = make([][]byte, int(kept)*d.plan.Blobs())
+func newPredicted(by *predictor, o *netvar.Object, window uint64) *predicted {
+	d := &predicted{by: by, o: o, window: window, plan: o.Plan(), live: newState(by.class.State), was: newState(by.class.State)}
+	d.words = make([]uint64, int(window)*d.plan.Words())
+	d.blobs = make([][]byte, int(window)*d.plan.Blobs())
 	d.before = make([]uint64, d.plan.Words())
 	d.offset = make([]float64, d.plan.Offsets())
 	return d

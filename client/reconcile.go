@@ -1,7 +1,6 @@
 package client
 
 import (
-	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar"
 )
@@ -20,19 +19,18 @@ import (
 //
 // In between the client predicts on. With 5 % loss the second case is met by every other snapshot.
 
-// learn processes the metadata of an applied packet. It runs after the watchers.
-func (c *Client) learn(a *netvar.Applied) {
-	p := &c.prediction
+// update processes the metadata of an applied packet; certain means that the client has all objects
+// as of the tick that the packet has reached. It runs after the watchers.
+func (p *prediction) update(a *netvar.Applied, certain bool) {
 	if len(p.classes) == 0 {
 		return
 	}
 	p.applied = true
-	c.adoptOwned(a.Tick)
-	certain := a.SnapshotComplete && c.reception.gapless(a.AsOf)
+	p.addOwned(a.Tick)
 	for _, by := range p.classes {
 		for _, d := range by.objects {
 			switch version := d.o.Changed(); {
-			case d.birth.awaited:
+			case d.spawn.unconfirmed:
 				continue
 			case version != d.version:
 				d.version, d.known = version, max(d.known, a.Tick)
@@ -43,75 +41,74 @@ func (c *Client) learn(a *netvar.Applied) {
 		}
 	}
 	if certain {
-		c.withdraw(c.time.timeline.FixedSteps(a.Reached))
+		reached := p.time.timeline.FixedSteps(a.Reached)
+		p.withdrawIf(func(b *spawnInfo) bool { return b.step <= reached })
 	}
 }
 
-// adoptOwned begins to predict objects that now belong to the client. A packet of this tick
+// addOwned begins to predict objects that now belong to the client. A packet of this tick
 // contained a record of each, because ownership is part of a record.
-func (c *Client) adoptOwned(tick uint64) {
-	if c.id == 0 {
+func (p *prediction) addOwned(tick uint64) {
+	if p.conn.id == 0 {
 		return
 	}
-	for o := range c.replica.OwnedHere(uint64(c.id)) {
-		if by := c.prediction.of(o.Class()); by != nil && c.prediction.objects[o] == nil {
-			c.adopt(by, o, tick)
+	for o := range p.replica.OwnedHere(uint64(p.conn.id)) {
+		if by := p.of(o.Class()); by != nil && p.objects[o] == nil {
+			p.add(by, o, tick)
 		}
 	}
 }
 
-// adopt begins to predict an object. The server has the client's version of it at tick known.
-func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted {
-	d := newPredicted(by, o, c.prediction.kept)
+// add begins to predict an object. The server has the client's version of it at tick known.
+func (p *prediction) add(by *predictor, o *netvar.Object, known uint64) *predicted {
+	d := newPredicted(by, o, p.window)
 	d.version, d.known = o.Changed(), known
-	d.shown, d.handed = o.Shown, o.Shown
+	d.shown, d.newOwner = o.Shown, o.Shown
 	by.insert(d)
-	c.prediction.objects[o] = d
+	p.objects[o] = d
 	v := o.Newest()
 	d.plan.Restore(d.live, &v, nil)
 	return d
 }
 
 // reconcile compares the predictions with the server's states that arrived, once a frame.
-func (c *Client) reconcile() {
-	p := &c.prediction
-	p.frame = c.clock.Now()
-	p.forgetLost()
-	if !p.applied && p.again == 0 {
+func (p *prediction) reconcile() {
+	p.frame = p.clock.Now()
+	p.pruneLost()
+	if !p.applied && p.rerunFrom == 0 {
 		return
 	}
 	for _, by := range p.classes {
-		by.prune(c)
+		p.prune(by)
 	}
-	if p.again > 0 { // Before they are compared.
-		c.replay(min(p.again-1, p.last))
-		p.again = 0
+	if p.rerunFrom > 0 { // Before they are compared.
+		p.replay(min(p.rerunFrom-1, p.last))
+		p.rerunFrom = 0
 	}
 	p.applied = false
-	if told := &c.inputs.told; told.Missed != p.missed || told.Early < 0 {
-		p.missed, p.lateAt = told.Missed, c.time.timeline.FixedSteps(c.time.tick)
+	if status := &p.inputs.status; status.Missed != p.missed || status.Early < 0 {
+		p.missed, p.lateAt = status.Missed, p.time.timeline.FixedSteps(p.time.tick)
 	}
 	from, any := p.last, false
 	for _, by := range p.classes {
 		for _, d := range by.objects {
-			if !d.birth.awaited && d.known > d.judged {
-				if step := c.time.timeline.FixedSteps(d.known); c.judge(d, step) {
+			if !d.spawn.unconfirmed && d.known > d.compared {
+				if step := p.time.timeline.FixedSteps(d.known); p.compare(d, step) {
 					from, any = min(from, step), true
 				}
 			}
 		}
 	}
-	c.timeOut()
+	p.expireSpawns()
 	if any {
-		c.replay(from)
+		p.replay(from)
 	}
 }
 
-// judge compares the prediction for a step with the server's state, and reports whether the object
-// has to be corrected.
-func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
-	p := &c.prediction
-	d.judged = d.known
+// compare compares the prediction for a step with the server's state, and reports whether the
+// object has to be corrected.
+func (p *prediction) compare(d *predicted, step uint64) (wrong bool) {
+	d.compared = d.known
 	now := d.o.Newest()
 	if d.has(step) {
 		was := d.values(step)
@@ -119,12 +116,12 @@ func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
 			d.base = max(d.base, step)
 			return false
 		}
-		p.stats.Mispredicted++
+		p.stats.Prediction.Mispredicted++
 		if p.lateAt > d.base {
-			p.stats.MispredictedLate++
+			p.stats.Prediction.MispredictedLate++
 		}
 		d.by.count(d.plan, &was, &now)
-	} else if step+p.kept <= p.last && d.newest > 0 {
+	} else if step+p.window <= p.last && d.newest > 0 {
 		return false // It is too old to continue from. A newer state will arrive.
 	}
 	d.wrong, d.base = true, step
@@ -133,16 +130,15 @@ func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
 
 // replay resets all objects to a step, applies the server's state to mispredicted objects, and runs
 // the steps after it again.
-func (c *Client) replay(from uint64) {
-	p := &c.prediction
-	if from+p.kept <= p.last {
-		from = p.last - p.kept + 1
+func (p *prediction) replay(from uint64) {
+	if from+p.window <= p.last {
+		from = p.last - p.window + 1
 	}
 	for _, by := range p.classes {
 		for _, d := range by.objects {
-			c.remember(d)
-			if d.birth.step > from && d.birth.inStep {
-				d.birth.unborn = d.birth.awaited
+			d.saveDrawn(p.frame)
+			if d.spawn.step > from && d.spawn.inStep {
+				d.spawn.pending = d.spawn.unconfirmed
 			}
 			if d.wrong {
 				now := d.o.Newest()
@@ -152,47 +148,45 @@ func (c *Client) replay(from uint64) {
 		}
 	}
 	for step := from + 1; step <= p.last; step++ {
-		c.run(c.tick.Tick.(*netloop.Tick), step)
-		p.stats.Replayed++
+		p.run(p.current(), step)
+		p.stats.Prediction.Replayed++
 	}
 	for _, by := range p.classes {
 		for _, d := range by.objects {
 			d.wrong = false
-			c.smoothen(d)
+			d.smooth(p.frame)
 		}
 	}
-	c.withdrawIf(func(b *birth) bool { return b.unborn })
+	p.withdrawIf(func(b *spawnInfo) bool { return b.pending })
 }
 
-// predictFrom restarts prediction at a step and drops later predictions. If no prediction of the
+// restartAt restarts prediction at a step and drops later predictions. If no prediction of the
 // step is stored, it continues from the server's last state.
-func (c *Client) predictFrom(step uint64) {
-	p := &c.prediction
+func (p *prediction) restartAt(step uint64) {
 	p.last = step
 	for _, by := range p.classes {
 		for _, d := range by.objects {
-			c.remember(d)
+			d.saveDrawn(p.frame)
 			switch {
 			case d.has(step):
 				d.back(step)
-			case !d.birth.awaited:
+			case !d.spawn.unconfirmed:
 				now := d.o.Newest()
 				d.put(step, &now)
 			}
-			c.smoothen(d)
+			d.smooth(p.frame)
 		}
 	}
-	c.timeOut()
+	p.expireSpawns()
 }
 
-// forgetPrediction restarts prediction in another room, or as another client.
-func (c *Client) forgetPrediction() {
-	p := &c.prediction
+// reset restarts prediction in another room, or as another client.
+func (p *prediction) reset() {
 	for _, by := range p.classes {
-		by.prune(c)
+		p.prune(by)
 	}
-	p.last, p.again, p.missed, p.lateAt = 0, 0, 0, 0
-	c.timeOut()
+	p.last, p.rerunFrom, p.missed, p.lateAt = 0, 0, 0, 0
+	p.expireSpawns()
 }
 
 // count counts the fields that were predicted wrongly.
@@ -208,7 +202,7 @@ func (by *predictor) count(p *codec.Plan, was, is *codec.Values) {
 // them.
 func (by *predictor) insert(d *predicted) {
 	i := len(by.objects)
-	for i > 0 && !d.birth.awaited && (by.objects[i-1].birth.awaited || by.objects[i-1].o.ID() > d.o.ID()) {
+	for i > 0 && !d.spawn.unconfirmed && (by.objects[i-1].spawn.unconfirmed || by.objects[i-1].o.ID() > d.o.ID()) {
 		i--
 	}
 	by.objects = append(by.objects, nil)
@@ -217,14 +211,14 @@ func (by *predictor) insert(d *predicted) {
 }
 
 // prune removes objects that no longer exist. Objects that passed to another owner are marked lost.
-func (by *predictor) prune(c *Client) {
+func (p *prediction) prune(by *predictor) {
 	kept := by.objects[:0]
 	for _, d := range by.objects {
-		if d.o.Alive() && d.o.Owner() == uint64(c.id) {
+		if d.o.Alive() && d.o.Owner() == uint64(p.conn.id) {
 			kept = append(kept, d)
 		} else {
-			delete(c.prediction.objects, d.o)
-			c.prediction.lose(d)
+			delete(p.objects, d.o)
+			p.lose(d)
 		}
 	}
 	clear(by.objects[len(kept):])

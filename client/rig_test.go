@@ -57,7 +57,7 @@ func newRigOf(t *testing.T, cfg Config) *rig {
 	}
 	r.Client = c
 	if cfg.LostAfter == 0 {
-		c.cfg.LostAfter = math.MaxInt64
+		c.conn.cfg.LostAfter = math.MaxInt64
 	}
 	return r
 }
@@ -67,9 +67,9 @@ func (r *rig) connect(w *netloopv1.Welcome) { r.link = welcomed(r.Client, w) }
 
 // welcomed brings a client its first connection.
 func welcomed(c *Client, w *netloopv1.Welcome) *transport.Link {
-	e := c.newEntry()
+	e := c.conn.newAttempt()
 	s, link := transport.NewSession(e.config)
-	e.end(s, w, nil)
+	e.finish(s, w, nil)
 	c.connected(e)
 	return link
 }
@@ -95,7 +95,7 @@ func (r *rig) frame(d time.Duration) {
 func (r *rig) arrives(all ...transport.Arrival) {
 	r.t.Helper()
 	for _, a := range all {
-		if a.Session = r.session; !r.session.Inbox().Push(a) {
+		if a.Session = r.conn.session; !r.conn.session.Inbox().Push(a) {
 			r.t.Fatal("the inbox does not take it")
 		}
 	}
@@ -116,7 +116,7 @@ func (r *rig) served() []transport.Arrival {
 	r.t.Helper()
 	inbox := transport.NewInbox(0, nil)
 	_, far := transport.NewSession(transport.SessionConfig{Inbox: inbox})
-	r.session.Flush(r.clock.Now())
+	r.conn.session.Flush(r.clock.Now())
 	_ = r.link.SendDatagrams(r.clock.Now, func(b []byte) error { // It never fails.
 		far.ReceiveDatagram(0, bytes.Clone(b))
 		return nil

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
-	"github.com/netloop/netloop/internal/transport"
 )
 
 // Send sends a message to the server with the next flush. Call it from Step's goroutine. A message
@@ -25,62 +23,15 @@ import (
 // Send panics for programming errors: an RPC of another schema, [netloop.RunAt] of a stage that the
 // declaration does not allow, [netloop.WithState], and an RPC that is [netloop.ServerOnly].
 func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) error {
-	return c.send(bridge.Netloop.Method(e), schema.Erase(m), 0, o)
-}
-
-// send sends a message, or returns why it cannot be sent.
-func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOption) error {
-	c.mustKnow(m, "sending")
-	id, payload, err := c.encode(m, msg)
-	out := transport.Message{Method: id, Reliable: m.Queue.Reliable, Call: call, Payload: payload}
-	send := schema.SendWith(o)
-	switch {
-	case send.WithState:
-		panic(fmt.Sprintf("client: sending %q: WithState is for the server: it has no state of the client's to wait for", m.Queue.Name))
-	case m.ServerOnly:
-		panic(fmt.Sprintf("client: sending %q: its declaration says ServerOnly: the server would refuse it", m.Queue.Name))
-	case !send.AllowedBy(m):
-		panic(fmt.Sprintf("client: sending %q: it does not run at %s: its declaration allows %v", m.Queue.Name, send.Stage, m.Queue.Stages))
-	}
-	out.Stage = uint8(send.Stage)
-	if err == nil && call == 0 && !c.handled(id) { // The server answers a call in any case.
-		c.stats.Unsent++
-		err = &netloop.Refusal{Code: netloop.CodeUnknownMethod, Text: fmt.Sprintf("the room's game does not handle %q: netloop.RPC.Handle belongs into its Open", m.Queue.Name)}
-		c.warn(m, err)
-	}
-	if err != nil {
-		return err
-	}
-	if c.away != nil && !out.Reliable {
-		c.stats.Dropped++ // Like any message lost in transit.
-		return nil
-	}
-	if c.session == nil || c.Closed() != nil || !c.session.Send(out) {
-		c.stats.Dropped++
-		return c.sendError()
-	}
-	return nil
-}
-
-// handled reports whether the room handles a method, or sent no list.
-func (c *Client) handled(id uint32) bool {
-	at := int(id-1) / 8
-	return len(c.handles) == 0 || at < len(c.handles) && c.handles[at]>>((id-1)%8)&1 != 0
-}
-
-// mustKnow panics for a method of another schema: its id would name another method here.
-func (c *Client) mustKnow(m *schema.Method, doing string) {
-	if own, _ := c.schema.RPCs().ByID(m.Queue.ID); own != &m.Queue {
-		panic(fmt.Sprintf("client: %s %q: it belongs to another schema than Config.Schema", doing, m.Queue.Name))
-	}
+	return c.messages.send(bridge.Netloop.Method(e), schema.Erase(m), 0, o)
 }
 
 // Handle sets the handler of the server's messages of this kind: fn runs inside Step, at the stage
 // of the message. It panics when the handler is set twice, and with an RPC of another schema.
 func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 	m := bridge.Netloop.Method(e)
-	c.mustKnow(m, "handling")
-	err := c.rpcs.Handle(&m.Queue, func(t *netloop.Tick, it *rpcqueue.Item) error {
+	c.messages.mustKnow(m, "handling")
+	err := c.messages.queue.Handle(&m.Queue, func(t *netloop.Tick, it *rpcqueue.Item) error {
 		fn(t, schema.Open[M](it.Msg))
 		return nil
 	})
@@ -109,31 +60,20 @@ func startCall[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netlo
 		c.call("Call", func() { then(t, r, err) })
 	}
 	m := bridge.Netloop.Method(k)
-	if len(c.calls.waiting) >= maxCalls {
-		if c.calls.refused++; c.calls.refused > maxCalls {
-			panic(fmt.Sprintf("client: Call of %q: too many calls wait for their answers: call again once some have come", m.Queue.Name))
+	if len(c.messages.calls.waiting) >= maxCalls {
+		if c.messages.calls.refused++; c.messages.calls.refused > maxCalls {
+			panic(fmt.Sprintf("client: Call of %q: too many calls wait for their answers: call again after one is answered", m.Queue.Name))
 		}
-		c.later(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
+		c.post(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
 		return 0
 	}
 	// First: send may panic, and then no call is registered.
-	err := c.send(m, schema.Erase(q), c.calls.last+1, o)
-	id := c.calls.add(m.Queue.ID, c.clock.Now(), m.Timeout, answered)
+	err := c.messages.send(m, schema.Erase(q), c.messages.calls.last+1, o)
+	id := c.messages.calls.add(m.Queue.ID, c.clock.Now(), m.Timeout, answered)
 	if err != nil {
-		c.later(func(t *netloop.Tick) { c.calls.fail(t, id, err) })
+		c.post(func(t *netloop.Tick) { c.messages.calls.fail(t, id, err) })
 	}
 	return id
-}
-
-// sendError returns why messages cannot be sent.
-func (c *Client) sendError() error {
-	if closed := c.Closed(); closed != nil {
-		return closed
-	}
-	if c.away != nil {
-		return errors.New("client: the connection has broken, and no message can wait until it is back")
-	}
-	return errors.New("client: not connected")
 }
 
 // Await calls a method of the server and waits for the answer, while another goroutine runs Step or
@@ -151,7 +91,7 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 		return answer{}.r, closed
 	}
 	var id uint64 // Step's goroutine
-	if !c.request(func(*netloop.Tick) {
+	if !c.tryPost(func(*netloop.Tick) {
 		if ctx.Err() != nil {
 			return // The caller waits no longer.
 		}
@@ -168,11 +108,11 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 	select {
 	case a := <-done:
 		return a.r, a.err
-	case <-c.done:
+	case <-c.conn.done:
 		return answer{}.r, c.Closed()
 	case <-ctx.Done():
 		// If the request is refused, the call times out by itself.
-		c.request(func(*netloop.Tick) { c.calls.take(id) })
+		c.tryPost(func(*netloop.Tick) { c.messages.calls.take(id) })
 		return answer{}.r, ctx.Err()
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
@@ -12,112 +13,111 @@ import (
 // predicted state plus an offset, which is the whole correction at first and decays to zero. A
 // further correction adds to the remaining offset.
 
-// remember stores the drawn state of an object before it is corrected.
-func (c *Client) remember(d *predicted) {
+// saveDrawn stores the drawn state of an object before it is corrected in a frame.
+func (d *predicted) saveDrawn(frame time.Duration) {
 	d.by.copy(d.was, d.live)
-	c.shift(d, d.was)
-	v := d.values(d.held)
-	copy(d.before, v.Words)
+	d.shift(d.was, frame)
+	copy(d.before, d.values(d.liveStep).Words)
 }
 
-// shift moves a state by the remaining offset.
-func (c *Client) shift(d *predicted, v unsafe.Pointer) {
-	left := 1 - float64(c.prediction.frame-d.since)/float64(max(d.by.smooth, 1))
-	if d.offside = d.offside && left > 0; d.offside {
+// shift moves a state by the offset that remains in a frame.
+func (d *predicted) shift(v unsafe.Pointer, frame time.Duration) {
+	left := 1 - float64(frame-d.since)/float64(max(d.by.smooth, 1))
+	if d.smoothing = d.smoothing && left > 0; d.smoothing {
 		d.plan.Shift(v, d.offset, left)
 	}
 }
 
-// smoothen starts the transition of the picture from the remembered to the corrected state.
-func (c *Client) smoothen(d *predicted) {
-	now := d.values(d.held)
+// smooth starts the transition of the picture from the saved to the corrected state.
+func (d *predicted) smooth(frame time.Duration) {
+	now := d.values(d.liveStep)
 	if slices.Equal(d.before, now.Words) {
 		return
 	}
 	was := codec.Values{Words: d.before, Blobs: now.Blobs}
-	if d.offside = false; d.shown && !d.plan.Teleports(&was, &now) {
-		c.goOver(d, d.was, d.live)
+	if d.smoothing = false; d.shown && !d.plan.Teleports(&was, &now) {
+		d.transition(d.was, d.live, frame)
 	}
 }
 
-// goOver starts the transition of the picture from one state to another.
-func (c *Client) goOver(d *predicted, was, is unsafe.Pointer) {
-	d.offside, d.since = d.by.smooth > 0 && (d.by.snap == nil || !d.by.snap(was, is)), c.prediction.frame
-	if d.offside {
+// transition starts the transition of the picture from one state to another.
+func (d *predicted) transition(was, is unsafe.Pointer, frame time.Duration) {
+	d.smoothing, d.since = d.by.smooth > 0 && (d.by.snap == nil || !d.by.snap(was, is)), frame
+	if d.smoothing {
 		d.plan.Apart(d.offset, was, is)
 	}
 }
 
-// drawn returns the state to draw of an object of a predicted class, and nil if it is not
-// drawn. For the client's own objects that is the prediction, and nil once the object has
-// despawned; for others it is the state of their view.
-func (c *Client) drawn(by *predictor, o *netvar.Object) unsafe.Pointer {
-	if d := c.prediction.objects[o]; d != nil && o.Alive() {
+// between writes the state for this frame into a copy of the live state, without the offset:
+// between the two newest steps, or beyond them if no newer one ran for the object.
+func (d *predicted) between(v unsafe.Pointer, last uint64, fraction float64) {
+	if newest := d.liveStep; newest > 0 && d.has(newest-1) {
+		from, to := d.values(newest-1), d.values(newest)
+		since := max(last, newest) - newest
+		d.plan.Between(v, &to, &from, &to, fraction+float64(since))
+	}
+}
+
+// draw returns the state to draw of an object of a predicted class, and nil if it is not drawn. For
+// the client's own objects that is the prediction, and nil once the object has despawned; for
+// others it is the state of their view.
+func (p *prediction) draw(by *predictor, o *netvar.Object) unsafe.Pointer {
+	if d := p.objects[o]; d != nil && o.Alive() {
 		by.copy(by.drawn, d.live)
-		c.draw(d, by.drawn)
-		if d.handed {
-			d.handed = false
-			if was := c.drawnOfOthers(by, o, by.spare); was != nil {
-				c.handOver(d, was, by.drawn)
+		d.between(by.drawn, p.last, p.now.Fraction)
+		if d.newOwner {
+			d.newOwner = false
+			if was := p.drawOther(by, o, by.spare); was != nil {
+				d.changeOwner(was, by.drawn, p.frame)
 			}
 		}
-		c.shift(d, by.drawn)
+		d.shift(by.drawn, p.frame)
 		d.shown = true
 		return by.drawn
 	}
-	if !o.Alive() && o.Owner() == uint64(c.id) {
+	if !o.Alive() && o.Owner() == uint64(p.conn.id) {
 		return nil
 	}
 	o.Shown = true
-	return c.drawnOfOthers(by, o, by.drawn)
-}
-
-// draw writes the state for this frame into a copy of the live state, without the offset: between
-// the two newest steps, or beyond them if no newer one ran for the object.
-func (c *Client) draw(d *predicted, v unsafe.Pointer) {
-	if last := d.held; last > 0 && d.has(last-1) {
-		from, to := d.values(last-1), d.values(last)
-		since := max(c.prediction.last, last) - last
-		d.plan.Between(v, &to, &from, &to, c.now.Fraction+float64(since))
-	}
+	return p.drawOther(by, o, by.drawn)
 }
 
 // When the owner of an object changes, its drawn time jumps from one frame to the next: own objects
 // are drawn in the future, others in the past. The picture makes a transition as after a
 // correction, from the state drawn in the frame that first shows the change.
 
-// drawnOfOthers returns the view of an object that is not the client's, or was not until now.
-// During the transition from the prediction, the state is written to v.
-func (c *Client) drawnOfOthers(by *predictor, o *netvar.Object, v unsafe.Pointer) unsafe.Pointer {
-	is := c.viewOther(o)
-	for _, d := range c.prediction.lost {
+// drawOther returns the view of an object that is not the client's, or was not until now. During
+// the transition from the prediction, the state is written to v.
+func (p *prediction) drawOther(by *predictor, o *netvar.Object, v unsafe.Pointer) unsafe.Pointer {
+	is := p.views.interpolated(o)
+	for _, d := range p.lost {
 		if d.o == o && is != nil {
 			by.copy(v, is)
-			if d.handed {
-				d.handed = false
+			if d.newOwner {
+				d.newOwner = false
 				by.copy(d.was, d.live)
-				c.draw(d, d.was)
-				c.shift(d, d.was)
-				c.handOver(d, d.was, v)
+				d.between(d.was, p.last, p.now.Fraction)
+				d.shift(d.was, p.frame)
+				d.changeOwner(d.was, v, p.frame)
 			}
-			c.shift(d, v)
+			d.shift(v, p.frame)
 			return v
 		}
 	}
 	return is
 }
 
-// handOver starts the transition of the picture from the previously drawn state to the one drawn
+// changeOwner starts the transition of the picture from the previously drawn state to the one drawn
 // now.
-func (c *Client) handOver(d *predicted, was, is unsafe.Pointer) {
+func (d *predicted) changeOwner(was, is unsafe.Pointer, frame time.Duration) {
 	if d.plan.HasTeleports() {
 		before, now := captured(d.plan, was), captured(d.plan, is)
 		if d.plan.Teleports(&before, &now) {
-			d.offside = false
+			d.smoothing = false
 			return
 		}
 	}
-	c.goOver(d, was, is)
+	d.transition(was, is, frame)
 }
 
 func captured(p *codec.Plan, s unsafe.Pointer) codec.Values {
@@ -129,14 +129,14 @@ func captured(p *codec.Plan, s unsafe.Pointer) codec.Values {
 // lose records an object that is no longer the client's. An object that was not drawn as predicted
 // needs no transition.
 func (p *prediction) lose(d *predicted) {
-	if d.o.Alive() && d.shown && !d.handed {
+	if d.o.Alive() && d.shown && !d.newOwner {
 		p.lost = slices.DeleteFunc(p.lost, func(other *predicted) bool { return other.o == d.o })
 		p.lost = append(p.lost, d)
-		d.handed, d.lost = true, p.frame
+		d.newOwner, d.lost = true, p.frame
 	}
 }
 
-// forgetLost removes lost objects with a decayed offset.
-func (p *prediction) forgetLost() {
+// pruneLost removes lost objects with a decayed offset.
+func (p *prediction) pruneLost() {
 	p.lost = slices.DeleteFunc(p.lost, func(d *predicted) bool { return !d.o.Alive() || p.frame-max(d.since, d.lost) >= d.by.smooth })
 }

@@ -45,27 +45,27 @@ func Spawn[S any](c *Client, k *netloop.Class[S], init S) *netloop.Object[S] {
 	switch {
 	case by == nil:
 		panic(fmt.Sprintf("client: Spawn: class %q is not predicted: call Predict for it", k.Name()))
-	case by.born < 0:
+	case by.bornOffset < 0:
 		panic(fmt.Sprintf("client: Spawn: class %q needs a field of the type netloop.SpawnKey, which the server sets to Tick.SpawnKey", k.Name()))
-	case c.now.Stage != netloop.FixedUpdate:
+	case p.now.Stage != netloop.FixedUpdate:
 		panic("client: Spawn works in FixedUpdate only, where steps have inputs")
 	}
-	b := birth{step: c.now.FixedStep, n: p.spawned, awaited: true, inStep: p.running > 0}
-	p.spawned++
-	*(*netloop.SpawnKey)(unsafe.Add(unsafe.Pointer(&init), by.born)) = netloop.SpawnKey{Step: b.step, N: b.n}
-	return class.Wrap(c.spawn(by, b, unsafe.Pointer(&init)).o).(*netloop.Object[S])
+	b := spawnInfo{step: p.now.FixedStep, n: p.stepSpawns, unconfirmed: true, inStep: p.running > 0}
+	p.stepSpawns++
+	*(*netloop.SpawnKey)(unsafe.Add(unsafe.Pointer(&init), by.bornOffset)) = netloop.SpawnKey{Step: b.step, N: b.n}
+	return class.Wrap(p.spawn(by, b, unsafe.Pointer(&init)).o).(*netloop.Object[S])
 }
 
-// maxAwaited limits the objects of Spawn that the server has not confirmed: a second of 256 shots.
-const maxAwaited = 256
+// maxUnconfirmed limits the objects of Spawn that the server has not confirmed.
+const maxUnconfirmed = 256
 
-// birth identifies an object of Spawn by its step. The zero value is that of all other objects.
-type birth struct {
-	step    uint64
-	n       uint8 // index among the objects of the step
-	awaited bool  // the server has not confirmed it
-	inStep  bool  // made in a step function, and made again when its step runs again
-	unborn  bool  // the replay has not spawned it again yet
+// spawnInfo identifies an object of Spawn by its step. The zero value is that of all other objects.
+type spawnInfo struct {
+	step        uint64
+	n           uint8 // index among the objects of the step
+	unconfirmed bool  // the server has not confirmed it
+	inStep      bool  // made in a step function, and made again when its step runs again
+	pending     bool  // the replay has not spawned it again yet
 }
 
 // bornField returns the offset of the field of type netloop.SpawnKey, or -1.
@@ -80,36 +80,35 @@ func bornField[S any]() int {
 }
 
 // spawn makes an object, or returns the object that an earlier run of the same step has made.
-func (c *Client) spawn(by *predictor, b birth, init unsafe.Pointer) *predicted {
-	p := &c.prediction
+func (p *prediction) spawn(by *predictor, b spawnInfo, init unsafe.Pointer) *predicted {
 	d := by.find(b.step, b.n)
 	switch {
 	case d == nil:
-		if p.awaited >= maxAwaited {
-			panic(fmt.Sprintf("client: Spawn: %d objects wait for the server's: is Tick.SpawnKey stored there?", p.awaited))
+		if p.unconfirmed >= maxUnconfirmed {
+			panic(fmt.Sprintf("client: Spawn: %d objects are unconfirmed: does the server store Tick.SpawnKey?", p.unconfirmed))
 		}
 		live := newState(by.class.State)
 		by.copy(live, init)
-		d = newPredicted(by, c.replica.AddLocal(by.class.State, live, uint64(c.id)), c.prediction.kept)
-		d.birth = b
+		d = newPredicted(by, p.replica.AddLocal(by.class.State, live, uint64(p.conn.id)), p.window)
+		d.spawn = b
 		by.insert(d)
 		p.objects[d.o] = d
-		p.awaited++
+		p.unconfirmed++
 		by.copy(d.live, init)
-		d.begin(c.eve(by, b))
-		c.tell(&netvar.Event{Kind: netvar.Spawn, Object: d.o})
-	case d.birth.unborn:
-		d.birth.unborn = false
+		d.begin(p.lastStepWithout(by, b))
+		p.watchers.notify(&netvar.Event{Kind: netvar.Spawn, Object: d.o})
+	case d.spawn.pending:
+		d.spawn.pending = false
 		by.copy(d.live, init)
-		d.begin(c.eve(by, b))
+		d.begin(p.lastStepWithout(by, b))
 	}
 	return d
 }
 
-// eve returns the last step that does not run the object: the step before its birth if its class
-// still runs in the birth's step, else that step.
-func (c *Client) eve(by *predictor, b birth) uint64 {
-	if p := &c.prediction; b.inStep && slices.Index(p.classes, by) >= p.turn {
+// lastStepWithout returns the last step that does not run the object: the step before its spawn if
+// its class still runs in the step of the spawn, else that step.
+func (p *prediction) lastStepWithout(by *predictor, b spawnInfo) uint64 {
+	if b.inStep && slices.Index(p.classes, by) >= p.classIndex {
 		return b.step - 1
 	}
 	return b.step
@@ -121,68 +120,62 @@ func (d *predicted) begin(step uint64) {
 	d.keep(step)
 }
 
-// find returns the object of Spawn with this birth, or nil.
+// find returns the object of Spawn with this step and index, or nil.
 func (by *predictor) find(step uint64, n uint8) *predicted {
 	for _, d := range by.objects {
-		if d.birth.step == step && d.birth.n == n && step > 0 {
+		if d.spawn.step == step && d.spawn.n == n && step > 0 {
 			return d
 		}
 	}
 	return nil
 }
 
-// met handles an object that arrived in a packet of a tick. It reports whether the client has
+// confirm handles an object that arrived in a packet of a tick. It reports whether the client has
 // already spawned that object; the predicted object then takes over the server's.
-func (c *Client) met(o *netvar.Object, tick uint64) bool {
-	p := &c.prediction
+func (p *prediction) confirm(o *netvar.Object, tick uint64) bool {
 	by := p.of(o.Class())
-	if by == nil || by.born < 0 || o.Owner() != uint64(c.id) {
+	if by == nil || by.bornOffset < 0 || o.Owner() != uint64(p.conn.id) {
 		return false
 	}
-	born := (*netloop.SpawnKey)(unsafe.Add(o.Live(), by.born))
+	born := (*netloop.SpawnKey)(unsafe.Add(o.Live(), by.bornOffset))
 	d := by.find(born.Step, born.N)
-	if d == nil || !d.birth.awaited {
+	if d == nil || !d.spawn.unconfirmed {
 		return false
 	}
 	delete(p.objects, d.o)
-	c.replica.RemoveLocal(d.o)
+	p.replica.RemoveLocal(d.o)
 	bridge.Netloop.Repoint(d.o.Handle, o)
-	d.o, d.birth.awaited = o, false
+	d.o, d.spawn.unconfirmed = o, false
 	d.version, d.known = o.Changed(), tick
 	p.objects[o] = d
-	p.awaited--
-	p.stats.SpawnsMatched++
+	p.unconfirmed--
+	p.stats.Prediction.SpawnsMatched++
 	by.objects = slices.DeleteFunc(by.objects, func(other *predicted) bool { return other == d })
 	by.insert(d)
 	return true
 }
 
-// withdraw despawns objects spawned up to a step that the server has not spawned.
-func (c *Client) withdraw(upTo uint64) {
-	c.withdrawIf(func(b *birth) bool { return b.step <= upTo })
+// expireSpawns despawns unconfirmed objects that are too old to be confirmed, and objects spawned
+// in steps that were dropped.
+func (p *prediction) expireSpawns() {
+	last, window := p.last, p.window
+	p.withdrawIf(func(b *spawnInfo) bool { return b.step > last || b.step+window <= last })
 }
 
-// timeOut despawns unconfirmed objects that are too old to be matched, and objects spawned in steps
-// that were dropped.
-func (c *Client) timeOut() {
-	last, kept := c.prediction.last, c.prediction.kept
-	c.withdrawIf(func(b *birth) bool { return b.step > last || b.step+kept <= last })
-}
-
-func (c *Client) withdrawIf(gone func(*birth) bool) {
-	p := &c.prediction
-	if p.awaited == 0 {
+// withdrawIf despawns unconfirmed objects that match.
+func (p *prediction) withdrawIf(match func(*spawnInfo) bool) {
+	if p.unconfirmed == 0 {
 		return
 	}
 	for _, by := range p.classes {
 		for _, d := range slices.Clone(by.objects) {
-			if d.birth.awaited && gone(&d.birth) {
-				c.replica.RemoveLocal(d.o)
+			if d.spawn.unconfirmed && match(&d.spawn) {
+				p.replica.RemoveLocal(d.o)
 				delete(p.objects, d.o)
 				by.objects = slices.DeleteFunc(by.objects, func(other *predicted) bool { return other == d })
-				p.awaited--
-				p.stats.SpawnsWithdrawn++
-				c.tell(&netvar.Event{Kind: netvar.Despawn, Object: d.o, Old: d.o.Live()})
+				p.unconfirmed--
+				p.stats.Prediction.SpawnsWithdrawn++
+				p.watchers.notify(&netvar.Event{Kind: netvar.Despawn, Object: d.o, Old: d.o.Live()})
 			}
 		}
 	}

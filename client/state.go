@@ -20,21 +20,12 @@ const (
 	Closed
 )
 
+var phaseNames = [...]string{"connecting", "loading", "playing", "reconnecting", "moving", "closed"}
+
 // String returns the phase's name.
 func (p Phase) String() string {
-	switch p {
-	case Connecting:
-		return "connecting"
-	case Loading:
-		return "loading"
-	case Playing:
-		return "playing"
-	case Reconnecting:
-		return "reconnecting"
-	case Moving:
-		return "moving"
-	case Closed:
-		return "closed"
+	if int(p) < len(phaseNames) {
+		return phaseNames[p]
 	}
 	return "unknown"
 }
@@ -77,30 +68,20 @@ func (s State) Progress() float64 {
 
 // OnState adds a function to call when the client's state changes, including its progress while it
 // loads.
-func (c *Client) OnState(fn func(State)) { c.onState = append(c.onState, fn) }
+func (c *Client) OnState(fn func(State)) { c.conn.onState = append(c.conn.onState, fn) }
 
 // State returns the client's state.
 func (c *Client) State() State {
-	s := c.state
+	s := c.conn.state
 	if s.Phase == Reconnecting {
-		s.Left = c.left()
+		s.Left = c.conn.left()
 	}
 	return s
 }
 
-func (c *Client) setState(s State) {
-	if s == c.state {
-		return
-	}
-	c.state = s
-	for _, fn := range c.onState {
-		c.call("OnState", func() { fn(s) })
-	}
-}
-
 // OnOverload adds a function to call, in EarlyUpdate, when the server's level of overload changes:
 // for instance to explain to the player why updates are coarser for a while.
-func (c *Client) OnOverload(fn func(netloop.Overload)) { c.onLoad = append(c.onLoad, fn) }
+func (c *Client) OnOverload(fn func(netloop.Overload)) { c.onOverload = append(c.onOverload, fn) }
 
 // Overload returns the server's level of overload, as last received.
 func (c *Client) Overload() netloop.Overload { return c.overload }
@@ -112,7 +93,7 @@ func (c *Client) setOverload(level netloop.Overload) {
 		return
 	}
 	c.overload = level
-	for _, fn := range c.onLoad {
+	for _, fn := range c.onOverload {
 		c.call("OnOverload", func() { fn(level) })
 	}
 }
@@ -126,7 +107,9 @@ type Snapshot struct {
 }
 
 // OnSnapshot adds a function to call, in EarlyUpdate, for each snapshot that arrived whole.
-func (c *Client) OnSnapshot(fn func(Snapshot)) { c.onSnap = append(c.onSnap, fn) }
+func (c *Client) OnSnapshot(fn func(Snapshot)) {
+	c.receiver.onSnapshot = append(c.receiver.onSnapshot, fn)
+}
 
 // Stats holds the figures of the connection so far.
 type Stats struct {
@@ -185,24 +168,22 @@ type Stats struct {
 func (c *Client) Stats() Stats {
 	s, now := c.stats, c.clock.Now()
 	s.RTT, s.Synced = c.time.sync.RTT(), c.time.sync.Ready()
-	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.steps.jumped
-	s.Overflowed = c.traffic.Dropped(transport.DropInboxSession) + c.traffic.Dropped(transport.DropInboxTotal)
-	s.Lost, s.HeldBack = c.reception.lost(), c.reception.held
-	s.Prediction = c.prediction.stats
-	if c.session != nil {
-		s.Silent = max(0, now-max(c.session.LinkFacts().LastArrival, c.since))
+	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.steps.skipped
+	s.Overflowed = c.conn.traffic.Dropped(transport.DropInboxSession) + c.conn.traffic.Dropped(transport.DropInboxTotal)
+	s.Lost, s.HeldBack = c.receiver.losses.lost(), c.receiver.losses.held
+	if c.conn.session != nil {
+		s.Silent = max(0, now-max(c.conn.session.LinkFacts().LastArrival, c.conn.since))
 	}
-	s.Held, s.Early = len(c.held.queue), c.held.early
-	s.Drawn, s.Starved, s.Extrapolated, s.ViewJumps = c.views.drawn, c.views.starved, c.views.extrapolated, c.views.jumps
+	s.Held, s.Early = len(c.messages.held.queue), c.messages.held.early
+	s.Drawn, s.Starved, s.Extrapolated, s.ViewJumps = c.views.drawn, c.views.starved, c.views.extrapolations, c.views.jumps
 	s.Teleports += c.replica.Stats().Teleports
 	if c.views.drawn > 0 {
 		s.ViewDelay = c.time.gameTime(now) - c.views.at
 	}
-	s.Calls, s.LateCalls = len(c.calls.waiting), c.calls.late
-	s.Inputs, s.InputsMissed, s.InputEarly = c.inputs.made, c.inputs.told.Missed, c.inputs.told.Early
+	s.Calls, s.LateCalls = len(c.messages.calls.waiting), c.messages.calls.late
+	s.InputsMissed, s.InputEarly = c.inputs.status.Missed, c.inputs.status.Early
 	s.Lead, s.InputMargin = c.time.lead.stats(c.time.steps.at, c.time.game)
-	s.LeadJumps, s.StepsSetBack = c.time.lead.jumps, c.time.lead.backs
-	s.InputPackets, s.InputBytes = c.inputs.sent, c.inputs.bytes
+	s.LeadJumps, s.StepsSetBack = c.time.lead.jumps, c.time.lead.setBacks
 	if s.Applied > 0 {
 		s.Age = c.time.age(now, s.Applied)
 	}

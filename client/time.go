@@ -19,26 +19,26 @@ type serverTime struct {
 	offset   time.Duration // server − client, until sync is ready
 	known    bool
 
-	game     time.Duration // of the newest frame
-	tick     uint64        // that it had
-	steps    stepClock
-	lead     lead
-	asked    time.Duration
-	requests uint64
+	game      time.Duration // of the newest frame
+	tick      uint64        // that it had
+	steps     stepClock
+	lead      lead
+	requested time.Duration
+	requests  uint64
 }
 
-// place tells how much of a client's time state is kept over a new connection or a move.
-type place int
+// continuity is how much of a client's time state is kept over a new connection or a move.
+type continuity int
 
 const (
-	newServer place = iota // none
-	newRoom                // offset and drift of the server's clock: all else belongs to a room
-	sameRoom               // all
+	newServer continuity = iota // none
+	newRoom                     // offset and drift of the server's clock
+	sameRoom                    // all
 )
 
 // welcome applies the time in a welcome; took is the duration of its handshake. It returns an error
 // if the server's rates are invalid.
-func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, at place) error {
+func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, kept continuity) error {
 	line := loop.Timeline{
 		Rate:  loop.Rate{Num: w.GetTickRate().GetNum(), Den: w.GetTickRate().GetDen()},
 		Fixed: loop.Rate{Num: w.GetFixedRate().GetNum(), Den: w.GetFixedRate().GetDen()},
@@ -46,48 +46,53 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, at p
 	if err := line.Check(); err != nil {
 		return err
 	}
-	said := time.Duration(w.GetServerNs())
-	ahead := s.server(now) - said
-	if at == newServer || ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
+	server := time.Duration(w.GetServerNs())
+	ahead := s.server(now) - server
+	if kept == newServer || ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
 		// Another clock, or this end's clock stopped, for instance while its machine slept.
 		s.sync, s.lead.on = clock.Sync{}, false
 	}
-	if at != sameRoom {
-		*s = serverTime{sync: s.sync, steps: stepClock{jumped: s.steps.jumped}, lead: lead{jumps: s.lead.jumps, backs: s.lead.backs, back: s.lead.back}}
+	if kept != sameRoom {
+		*s = serverTime{sync: s.sync, steps: stepClock{skipped: s.steps.skipped}, lead: lead{jumps: s.lead.jumps, setBacks: s.lead.setBacks, backTo: s.lead.backTo}}
 	}
-	s.timeline, s.offset = line, said-now
+	s.timeline, s.offset = line, server-now
 	s.requests = 0 // The path may be another: its round trips are measured again.
 	s.lead.restart()
 	if e := w.GetEpoch(); e.GetTick() != 0 { // Else the room has not ticked yet: its epoch follows.
-		s.moved(loop.Epoch{Tick: e.GetTick(), At: time.Duration(e.GetServerNs())})
+		s.epochMoved(loop.Epoch{Tick: e.GetTick(), At: time.Duration(e.GetServerNs())})
 	}
 	return nil
 }
 
-// moved applies an epoch that the server has published.
-func (s *serverTime) moved(e loop.Epoch) {
+// epochMoved applies an epoch that the server has published.
+func (s *serverTime) epochMoved(e loop.Epoch) {
 	by := e.At - s.timeline.Deadline(s.epoch, e.Tick)
-	if s.known && s.lead.on && by != 0 && s.lead.moved(by) {
+	if s.known && s.lead.on && by != 0 && s.lead.epochMoved(by) {
 		s.steps.setBack(s.timeline, by)
 		s.lead.setBack(s.steps.done)
 	}
 	s.epoch, s.known = e, true
 }
 
-// rescale sets the line of scaled time that the server has published. An invalid speed breaks the
-// protocol.
-func (c *Client) rescale(t transport.TimeScale) {
-	if err := loop.CheckScale(t.Num, t.Den); err != nil {
-		c.session.Close(transport.CodeProtocol, err.Error())
-		return
+// epochMoved applies an epoch to the time and to the delay of the view.
+func (c *Client) epochMoved(e loop.Epoch) {
+	if c.time.known {
+		was := c.time.timeline.Deadline(c.time.epoch, e.Tick)
+		c.views.meter.shift(e.Tick, e.At-was)
 	}
-	c.setScale(t)
+	c.time.epochMoved(e)
 }
 
-func (c *Client) setScale(t transport.TimeScale) {
+// setScale sets the line of scaled time that the server has published, or returns an error for an
+// invalid speed.
+func (c *Client) setScale(t transport.TimeScale) error {
+	if err := loop.CheckScale(t.Num, t.Den); err != nil {
+		return err
+	}
 	s := loop.Scale{Num: t.Num, Den: t.Den, From: c.time.timeline.GameTime(t.Tick), To: t.At, Frac: t.Fraction}
 	c.loop.SetScale(s)
 	c.prediction.rescale(s)
+	return nil
 }
 
 // joinScale sets the time scale of the handshake, if there is one.
@@ -97,13 +102,9 @@ func (c *Client) joinScale(t *netloopv1.TimeScale) error {
 		c.loop.SetScale(loop.Unscaled)
 		return nil
 	case t.GetScaledNs() > math.MaxInt64:
-		return fmt.Errorf("a scaled time of %d ns", t.GetScaledNs())
+		return fmt.Errorf("scaled time of %d ns is out of range", t.GetScaledNs())
 	}
-	if err := loop.CheckScale(t.GetNum(), t.GetDen()); err != nil {
-		return err
-	}
-	c.setScale(transport.TimeScale{Num: t.GetNum(), Den: t.GetDen(), Tick: t.GetTick(), At: time.Duration(t.GetScaledNs()), Fraction: t.GetFraction()})
-	return nil
+	return c.setScale(transport.TimeScale{Num: t.GetNum(), Den: t.GetDen(), Tick: t.GetTick(), At: time.Duration(t.GetScaledNs()), Fraction: t.GetFraction()})
 }
 
 // server returns the server's monotonic time at a time of the client's clock.
@@ -118,21 +119,21 @@ func (s *serverTime) server(now time.Duration) time.Duration {
 // drift apart. The intervals are no multiple of a tick, so that requests are spread over its whole
 // length.
 const (
-	askFirst  = 53 * time.Millisecond
-	askLater  = 293 * time.Millisecond
-	firstAsks = 40
+	firstInterval = 53 * time.Millisecond
+	laterInterval = 293 * time.Millisecond
+	firstRequests = 40
 )
 
 // request requests the server's time when the interval has passed.
 func (s *serverTime) request(now time.Duration, session *transport.Session) {
-	interval := askLater
-	if s.requests < firstAsks {
-		interval = askFirst
+	interval := laterInterval
+	if s.requests < firstRequests {
+		interval = firstInterval
 	}
-	if s.requests > 0 && now-s.asked < interval {
+	if s.requests > 0 && now-s.requested < interval {
 		return
 	}
-	s.asked = now
+	s.requested = now
 	s.requests++
 	session.RequestTime()
 }
@@ -155,22 +156,20 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 	in.Tick, in.GameTime = s.tick, s.game
 	to := s.game
 	if s.lead.on {
-		to = s.lead.follow(now, s.steps.at, game, s.timeline.Fixed.Period())
+		to = s.lead.advance(now, s.steps.at, game, s.timeline.Fixed.Period())
 	}
 	s.steps.advance(&in, s.timeline, to)
 	return in
 }
 
-// leads starts the lead of the steps once the server's clock is synchronized, and reports whether
-// they lead.
-func (s *serverTime) leads(now time.Duration) bool {
+// startLead starts the lead of the steps once the server's clock is synchronized.
+func (s *serverTime) startLead(now time.Duration) {
 	if !s.lead.on && s.known && s.sync.Ready() {
 		interval := max(s.timeline.Rate.Period(), s.timeline.Fixed.Period())
 		s.steps.at = max(s.steps.at, s.lead.begin(now, s.gameTime(now), s.sync.RTT(), interval, s.timeline.Fixed.Period()))
 		s.lead.first, _ = s.timeline.StepAt(s.steps.at)
 		s.steps.start(max(s.lead.first, 1) - 1) // This frame already makes an input.
 	}
-	return s.lead.on
 }
 
 // age returns how long ago the server's tick was due: 0 before the clock is known.
@@ -185,52 +184,52 @@ func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
 // link, and to 10 Hz while the server is silent, so that a link that drops all packets is not
 // filled. At 60 Hz flushes with inputs need some 45 kbit/s.
 type pace struct {
-	period time.Duration
-	next   time.Duration
-	spares time.Duration // until then every second flush is left out
-	full   time.Duration // since when the round trip is long, or 0
-	least  time.Duration // round trip of the path without a queue
+	period      time.Duration
+	next        time.Duration
+	halvedUntil time.Duration // until then every second flush is skipped
+	queueSince  time.Duration // since when the round trip is long, or 0
+	minRTT      time.Duration // of the path without a queue
 }
 
 const (
-	silence      = 500 * time.Millisecond
+	silentAfter  = 500 * time.Millisecond
 	silentPeriod = 100 * time.Millisecond
-	// queued is how much longer than the shortest a round trip takes when packets wait in a queue.
-	queued = 100 * time.Millisecond
-	// fullFor is how long that lasts before a client flushes half as often: a spike does not.
-	fullFor = 2 * time.Second
-	// spareFor is how long it does. If the round trip is as long spareCheck after that, the path
-	// itself is longer.
-	spareFor   = 10 * time.Second
-	spareCheck = time.Second
+	// queueDelay is how much longer than the shortest round trip one with a queue takes.
+	queueDelay = 100 * time.Millisecond
+	// halveAfter is the duration of such round trips after which a client flushes half as often.
+	halveAfter = 2 * time.Second
+	// halvedFor is for how long it does. If round trips are as long within checkAfter after that,
+	// the path itself is longer.
+	halvedFor  = 10 * time.Second
+	checkAfter = time.Second
 )
 
 // watch records the smoothed round trip, and the shortest one of the last seconds.
 func (p *pace) watch(now, srtt, least time.Duration) {
-	if p.least == 0 || least < p.least {
-		p.least = least
+	if p.minRTT == 0 || least < p.minRTT {
+		p.minRTT = least
 	}
 	switch {
-	case srtt <= p.least+queued:
-		p.full = 0
-	case now < p.spares:
-	case p.spares > 0 && now-p.spares < spareCheck:
-		p.least = least
-	case p.full == 0:
-		p.full = max(now, 1)
-	case now-p.full >= fullFor:
-		p.spares = now + spareFor
+	case srtt <= p.minRTT+queueDelay:
+		p.queueSince = 0
+	case now < p.halvedUntil:
+	case p.halvedUntil > 0 && now-p.halvedUntil < checkAfter:
+		p.minRTT = least
+	case p.queueSince == 0:
+		p.queueSince = max(now, 1)
+	case now-p.queueSince >= halveAfter:
+		p.halvedUntil = now + halvedFor
 	}
 }
 
 // due reports whether a flush is due. Frames are never exactly a tick apart, so a flush that is
 // slightly early counts, and one late flush is made up for.
-func (p *pace) due(now, heard, early time.Duration) bool {
+func (p *pace) due(now, arrival, early time.Duration) bool {
 	period := p.period
 	switch {
-	case now-heard > silence:
+	case now-arrival > silentAfter:
 		period = silentPeriod
-	case now < p.spares:
+	case now < p.halvedUntil:
 		period *= 2
 	}
 	if now+early < p.next {
@@ -238,4 +237,47 @@ func (p *pace) due(now, heard, early time.Duration) bool {
 	}
 	p.next = max(p.next, now-period) + period
 	return true
+}
+
+// stepClock selects the fixed steps of a frame. It counts by game time, not by ticks and not by
+// frames: so steps are evenly spaced at any rates of frames, ticks and steps.
+type stepClock struct {
+	started bool
+	at      time.Duration // the game time of the newest step
+	done    uint64        // steps run, or skipped
+	skipped uint64        // steps skipped
+}
+
+// A frame runs the fixed steps of maxStepTime, or minSteps if these are more. A longer frame would
+// make a slow client slower: its other steps are skipped, and counted.
+const (
+	maxStepTime = 125 * time.Millisecond
+	minSteps    = 8
+)
+
+// start sets the last step of a clock that has not advanced yet.
+func (c *stepClock) start(done uint64) {
+	if !c.started {
+		c.started, c.done = true, done
+	}
+}
+
+// advance moves to a game time, and stores the steps that a frame runs up to it in the input. Steps
+// before the client's first frame are skipped.
+func (c *stepClock) advance(in *loop.Input, line loop.Timeline, to time.Duration) {
+	c.at = max(c.at, to)
+	target, fraction := line.StepAt(c.at)
+	c.start(target)
+	behind := target - c.done
+	skipped := behind - min(behind, uint64(max(maxStepTime/max(line.Fixed.Period(), 1), minSteps)))
+	c.skipped += skipped
+	in.FixedSteps, in.FirstFixedStep = int(behind-skipped), c.done+skipped+1
+	in.FixedDelta, in.Fraction = line.Fixed.Period(), fraction
+	c.done = target
+}
+
+// setBack sets the steps back by a time: later steps run again.
+func (c *stepClock) setBack(line loop.Timeline, by time.Duration) {
+	c.at = max(c.at-by, 0)
+	c.done, _ = line.StepAt(c.at)
 }

@@ -49,7 +49,7 @@ func TestAScaleThatIsNoneEndsTheConnection(t *testing.T) {
 		"a time beyond":        {Num: 1, Den: 1, ScaledNs: math.MaxInt64 + 1},
 	} {
 		c := scaleTold(t, line)
-		if why, ok := c.session.Cause(); !ok || why.Code != transport.CodeProtocol {
+		if why, ok := c.conn.session.Cause(); !ok || why.Code != transport.CodeProtocol {
 			t.Errorf("%s: %+v, %v", name, why, ok)
 		}
 		if c.now.ScaleNum != 1 || c.now.ScaleDen != 1 {
@@ -103,7 +103,7 @@ func TestAnyLineOfScaledTimeIsOne(t *testing.T) {
 		{&netloopv1.TimeScale{Num: 16, Den: 1, Tick: math.MaxUint64, ScaledNs: 7}, 7},
 	} {
 		c := scaleTold(t, tt.line)
-		if why, ok := c.session.Cause(); ok {
+		if why, ok := c.conn.session.Cause(); ok {
 			t.Errorf("%v: %+v", tt.line, why)
 		}
 		if c.now.GameTime != 100*time.Millisecond || c.now.ScaledTime != tt.want || c.now.ScaledDelta < 0 {
@@ -151,8 +151,8 @@ func TestTimeIsAskedForOftenAndThenRarely(t *testing.T) {
 	var s serverTime
 	var asked []time.Duration
 	for now := ms; now <= 4*time.Second; now += ms {
-		was := s.asked
-		if s.request(now, c.session); s.asked != was {
+		was := s.requested
+		if s.request(now, c.conn.session); s.requested != was {
 			asked = append(asked, now)
 		}
 	}
@@ -172,7 +172,7 @@ func TestTimeIsAskedForOftenAndThenRarely(t *testing.T) {
 // and no frame has more than eight steps: the steps left out are counted.
 func TestFramesFollowTheServersTime(t *testing.T) {
 	s := serverTime{timeline: loop.Timeline{Rate: loop.Hz(10), Fixed: loop.Hz(20)}}
-	s.moved(loop.Epoch{Tick: 1})
+	s.epochMoved(loop.Epoch{Tick: 1})
 	wall := time.Unix(1, 0)
 	for _, frame := range []struct {
 		epoch  time.Duration // of tick 1
@@ -192,11 +192,11 @@ func TestFramesFollowTheServersTime(t *testing.T) {
 		{200 * ms, 1525 * ms, 14, 1425 * ms, 21, 8, 0.5, 5},
 		{200 * ms, 2550 * ms, 24, 2450 * ms, 42, 8, 0, 18},
 	} {
-		s.moved(loop.Epoch{Tick: 1, At: frame.epoch})
+		s.epochMoved(loop.Epoch{Tick: 1, At: frame.epoch})
 		in := s.input(frame.now, wall, 7*ms)
-		if in.Tick != frame.tick || in.GameTime != frame.game || in.FirstFixedStep != frame.first || in.FixedSteps != frame.steps || in.Fraction != frame.alpha || s.steps.jumped != frame.jumped {
+		if in.Tick != frame.tick || in.GameTime != frame.game || in.FirstFixedStep != frame.first || in.FixedSteps != frame.steps || in.Fraction != frame.alpha || s.steps.skipped != frame.jumped {
 			t.Errorf("at %v, with tick 1 due at %v: tick %d at %v, %d steps from %d on and %v of the next, %d left out, want %+v",
-				frame.now, frame.epoch, in.Tick, in.GameTime, in.FixedSteps, in.FirstFixedStep, in.Fraction, s.steps.jumped, frame)
+				frame.now, frame.epoch, in.Tick, in.GameTime, in.FixedSteps, in.FirstFixedStep, in.Fraction, s.steps.skipped, frame)
 		}
 		if in.Delta != 7*ms || in.Start != frame.now || in.Deadline != frame.now || in.Wall != wall {
 			t.Errorf("the frame at %v of 7 ms is %+v", frame.now, in)
@@ -207,7 +207,7 @@ func TestFramesFollowTheServersTime(t *testing.T) {
 			t.Errorf("tick %d has the age %v, want %v", tick, age, want)
 		}
 	}
-	if s.moved(loop.Epoch{Tick: 1, At: time.Hour}); s.gameTime(0) != 0 {
+	if s.epochMoved(loop.Epoch{Tick: 1, At: time.Hour}); s.gameTime(0) != 0 {
 		t.Errorf("an hour before the first tick it is %v", s.gameTime(0))
 	}
 }
@@ -251,7 +251,7 @@ func TestTheFirstFrameThatLeadsRunsAStep(t *testing.T) {
 	for range clock.SyncReady {
 		s.sync.Sample(0, 10*time.Second, 10*time.Second, 0)
 	}
-	if !s.leads(time.Second) {
+	if s.startLead(time.Second); !s.lead.on {
 		t.Fatal("it does not lead")
 	}
 	if in := s.input(time.Second, time.Time{}, 16*ms); in.FixedSteps != 1 || in.FirstFixedStep != s.lead.first {

@@ -31,43 +31,44 @@ const (
 // error if none arrived within 10 s or the connection ended. A digest can be compared only when the
 // client has received all changes, so on a link that is always behind it fails.
 func (c *Client) Verify(then func(error)) {
-	v := &c.verify
+	v := &c.receiver.verify
 	v.then = append(v.then, then)
 	if len(v.then) == 1 {
 		v.deadline = c.clock.Now() + verifyTimeout
 	}
 }
 
-// step requests digests again, or gives up.
-func (v *verification) step(c *Client, now time.Duration) {
-	switch {
-	case len(v.then) == 0 || c.session == nil:
+// requestDigest requests digests again, or gives up, if a check waits.
+func (r *receiver) requestDigest(now time.Duration) {
+	switch v := &r.verify; {
+	case len(v.then) == 0 || r.conn.session == nil:
 	case now >= v.deadline:
-		v.done(c, fmt.Errorf("client: no digest could be compared within %v", verifyTimeout))
+		r.verified(fmt.Errorf("client: no digest could be compared within %v", verifyTimeout))
 	case now >= v.next:
 		v.next = now + verifyAgain
-		c.session.RequestDigest(verifyDigests)
+		r.conn.session.RequestDigest(verifyDigests)
 	}
 }
 
-// compared handles the comparison with the newest snapshot.
-func (v *verification) compared(c *Client, d netvar.DigestState) {
+// digestCompared handles the comparison with the newest snapshot.
+func (r *receiver) digestCompared(d netvar.DigestState) {
 	switch d {
 	case netvar.DigestNone:
 	case netvar.DigestEqual:
-		v.done(c, nil)
+		r.verified(nil)
 	case netvar.DigestUnequal:
-		c.stats.Unequal++
-		c.stats.FullStates++
-		c.session.RequestFullState()
-		v.done(c, ErrDiverged)
+		r.stats.Unequal++
+		r.stats.FullStates++
+		r.conn.session.RequestFullState()
+		r.verified(ErrDiverged)
 	}
 }
 
-func (v *verification) done(c *Client, err error) {
-	then := v.then
-	v.then = nil
+// verified calls the functions that wait for a check.
+func (r *receiver) verified(err error) {
+	then := r.verify.then
+	r.verify.then = nil
 	for _, fn := range then {
-		c.call("Verify", func() { fn(err) })
+		r.call("Verify", func() { fn(err) })
 	}
 }

@@ -15,7 +15,7 @@ import (
 // after ten seconds.
 func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
 	r := newJoined(t)
-	if r.frame(time.Second); r.verify.next != 0 {
+	if r.frame(time.Second); r.receiver.verify.next != 0 {
 		t.Error("it asks, and nobody wants to know")
 	}
 	var got []string
@@ -23,8 +23,8 @@ func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
 	r.Verify(func(err error) { got = append(got, fmt.Sprint("first ", err)) })
 	var asked []time.Duration
 	for r.clock.Now() < began+9990*ms {
-		was := r.verify.next
-		if r.frame(10 * ms); r.verify.next != was {
+		was := r.receiver.verify.next
+		if r.frame(10 * ms); r.receiver.verify.next != was {
 			asked = append(asked, r.clock.Now()-began)
 			if kinds := r.sent(); !slices.Contains(kinds, transport.DigestRequest) {
 				t.Errorf("at %v it has sent %v", asked[len(asked)-1], kinds)
@@ -43,8 +43,8 @@ func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
 		t.Errorf("after ten seconds told %q, want %q", got, want)
 	}
 	r.Verify(func(error) {})
-	if r.frame(10 * ms); r.verify.next != began+11260*ms {
-		t.Errorf("another question may be asked again at %v", r.verify.next-began)
+	if r.frame(10 * ms); r.receiver.verify.next != began+11260*ms {
+		t.Errorf("another question may be asked again at %v", r.receiver.verify.next-began)
 	}
 }
 
@@ -54,8 +54,8 @@ func TestAQuestionBeforeTheConnectionWaits(t *testing.T) {
 	var got error
 	r.Verify(func(err error) { got = err })
 	r.frame(time.Minute)
-	if r.verify.next != 0 || got != nil {
-		t.Errorf("asked until %v, told %v", r.verify.next, got)
+	if r.receiver.verify.next != 0 || got != nil {
+		t.Errorf("asked until %v, told %v", r.receiver.verify.next, got)
 	}
 }
 
@@ -66,11 +66,11 @@ func TestADigestThatDiffersIsToldAndHealed(t *testing.T) {
 	for range 2 {
 		r.Verify(func(err error) { got = append(got, err) })
 	}
-	r.verify.compared(r.Client, netvar.DigestNone)
+	r.receiver.digestCompared(netvar.DigestNone)
 	if got != nil {
 		t.Errorf("without a digest told %v", got)
 	}
-	r.verify.compared(r.Client, netvar.DigestUnequal)
+	r.receiver.digestCompared(netvar.DigestUnequal)
 	if s := r.Stats(); len(got) != 2 || !errors.Is(got[0], ErrDiverged) || s.Unequal != 1 || s.FullStates != 1 {
 		t.Errorf("told %v, %d unequal, %d full states", got, s.Unequal, s.FullStates)
 	}
@@ -78,7 +78,7 @@ func TestADigestThatDiffersIsToldAndHealed(t *testing.T) {
 		t.Errorf("it has sent %v", kinds)
 	}
 	r.Verify(func(err error) { got = append(got, err) })
-	r.verify.compared(r.Client, netvar.DigestEqual)
+	r.receiver.digestCompared(netvar.DigestEqual)
 	if s := r.Stats(); len(got) != 3 || got[2] != nil || s.Unequal != 1 {
 		t.Errorf("told %v, %d unequal", got, s.Unequal)
 	}

@@ -9,14 +9,16 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
-	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 )
 
 // views holds the state for drawing. Only Step's goroutine uses it.
 type views struct {
 	playout
+	replica *netvar.Replica
+	time    *serverTime
+	reached func(tick uint64) // runs messages that waited for the state of a tick
+
 	classes []viewClass // by the index of the class
 	any     bool        // a class is interpolated
 	state   uint64      // the tick that the state has reached
@@ -39,10 +41,10 @@ type InterpolateOption func(*viewClass)
 // snapshot has arrived, instead of stopping it. This is a guess, and wrong whenever an object
 // turns: then the object jumps to its true position.
 func Extrapolate(d time.Duration) InterpolateOption {
-	return func(v *viewClass) { v.extrapolate = min(max(d, 0), mostExtrapolated) }
+	return func(v *viewClass) { v.extrapolate = min(max(d, 0), maxExtrapolation) }
 }
 
-const mostExtrapolated = time.Second
+const maxExtrapolation = time.Second
 
 // Interpolate lets [View] show the objects of a class between two snapshots, by the tags lerp= of
 // its fields (see [netloop.Lerp]), instead of their newest state: evenly at any frame rate, and a
@@ -96,22 +98,22 @@ func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 func (c *Client) view(o any) unsafe.Pointer {
 	nv := bridge.Netloop.Object(o)
 	if by := c.prediction.of(nv.Class()); by != nil {
-		return c.drawn(by, nv)
+		return c.prediction.draw(by, nv)
 	}
-	return c.viewOther(nv)
+	return c.views.interpolated(nv)
 }
 
-// viewOther is view for an object that is not predicted.
-func (c *Client) viewOther(nv *netvar.Object) unsafe.Pointer {
-	by := &c.views.classes[nv.Class().Index()]
+// interpolated is view for an object that is not predicted.
+func (v *views) interpolated(o *netvar.Object) unsafe.Pointer {
+	by := &v.classes[o.Class().Index()]
 	if !by.interpolated {
-		if !nv.Alive() {
+		if !o.Alive() {
 			return nil
 		}
-		return nv.Live()
+		return o.Live()
 	}
 	var d netvar.Drawing
-	if !c.replica.Draw(&d, nv, &by.moment) {
+	if !v.replica.Draw(&d, o, &by.moment) {
 		return nil
 	}
 	by.copy(by.drawn, d.Base)
@@ -146,67 +148,52 @@ func (c *Client) ViewTime() time.Duration {
 	return c.views.at
 }
 
-// ViewMoment returns the snapshots between which this frame shows interpolated classes. Without
-// such a class both are the newest state. The zero Moment means no snapshot.
-func (c *Client) ViewMoment() netloop.Moment {
-	if !c.views.any {
-		tick := c.replica.Tick()
+// ViewMoment returns the snapshots between which this frame shows interpolated classes. Without such a
+// class both are the newest state. The zero Moment means no snapshot.
+func (c *Client) ViewMoment() netloop.Moment { return c.views.viewed() }
+
+func (v *views) viewed() netloop.Moment {
+	if !v.any {
+		tick := v.replica.Tick()
 		return netloop.Moment{From: tick, To: tick}
 	}
-	return netloop.Moment(c.views.moment)
+	return netloop.Moment(v.moment)
 }
 
-// inputView returns the view that the player sees while making an input now.
-func (c *Client) inputView() input.View {
-	v := c.ViewMoment()
-	return input.View{From: v.From, To: v.To, Alpha: float32(v.Alpha)}
-}
-
-// wholeSnapshot records a snapshot that arrived whole, and the tick that the state has reached with
-// it.
-func (c *Client) wholeSnapshot(s *Snapshot, reached uint64) {
-	c.views.state = max(c.views.state, reached)
-	if !c.views.any {
-		c.held.reached(c.views.state, c.queue)
+// complete records a snapshot that arrived whole, and the tick that the state has reached with it;
+// records is the number of records that arrived over the stream.
+func (v *views) complete(s *Snapshot, reached, records uint64) {
+	v.state = max(v.state, reached)
+	if !v.any {
+		v.reached(v.state)
 		return
 	}
-	records := c.replica.Stats().Records + c.stats.Records
-	c.views.arrived(whole{tick: s.Tick, game: c.time.timeline.GameTime(s.Tick), at: s.At, still: records == c.views.records})
-	c.views.records = records
+	records += v.replica.Stats().Records
+	v.add(arrival{tick: s.Tick, game: v.time.timeline.GameTime(s.Tick), at: s.At, unchanged: records == v.records})
+	v.records = records
 }
 
-// showFrame advances the shown moment, after all arrivals of the frame are processed.
-func (c *Client) showFrame(frame time.Duration) {
-	if !c.views.any || !c.time.known {
+// show advances the shown moment at now, after all arrivals of the frame are processed, and runs
+// the messages that waited for it; every is the number of ticks between snapshots.
+func (v *views) show(now, frame time.Duration, every uint64, connected bool) {
+	if !v.any {
 		return
 	}
-	now := c.clock.Now()
-	c.views.tick = c.time.timeline.Rate.Period()
-	c.views.period = time.Duration(c.reception.every) * c.views.tick
-	if c.away == nil {
-		c.views.frame(now, c.time.gameTime(now), frame)
+	v.tick = v.time.timeline.Rate.Period()
+	v.period = time.Duration(every) * v.tick
+	if connected {
+		v.frame(now, v.time.gameTime(now), frame)
 	}
-	for i := range c.views.classes {
-		v := &c.views.classes[i]
-		v.moment = c.views.beyond(v.extrapolate)
+	for i := range v.classes {
+		class := &v.classes[i]
+		class.moment = v.extrapolated(class.extrapolate)
 	}
-	c.replica.LookFrom(c.views.oldest())
-	c.held.reached(min(c.views.state, c.time.timeline.TickAt(c.views.at)), c.queue)
+	v.replica.LookFrom(v.oldest())
+	v.reached(min(v.state, v.time.timeline.TickAt(v.at)))
 }
 
-// oldest returns the tick of the oldest snapshot that may be read again.
-func (p *playout) oldest() uint64 {
-	if len(p.snapshots) == 0 {
-		return p.moment.From
-	}
-	return min(p.moment.From, p.snapshots[0].tick)
-}
-
-// epochMoved applies an epoch that the server has published.
-func (c *Client) epochMoved(e loop.Epoch) {
-	if c.time.known {
-		was := c.time.timeline.Deadline(c.time.epoch, e.Tick)
-		c.views.moved(e.Tick, e.At-was)
-	}
-	c.time.moved(e)
+// reset starts in another room, with another time.
+func (v *views) reset() {
+	v.state = 0
+	v.playout.reset()
 }

@@ -49,8 +49,8 @@ func armada(tb testing.TB, n int) (*Client, []*netloop.Object[sailing]) {
 		world.Capture(tick)
 		packets, first := peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 64, PacketSize: netvar.MaxPacket})
 		for _, p := range packets {
-			a := transport.Arrival{Kind: transport.State, State: p, At: r.clock.Now(), Session: r.session}
-			if !r.session.Inbox().Push(a) {
+			a := transport.Arrival{Kind: transport.State, State: p, At: r.clock.Now(), Session: r.conn.session}
+			if !r.conn.session.Inbox().Push(a) {
 				tb.Fatal("the inbox does not take it")
 			}
 			acked = first
@@ -103,7 +103,7 @@ func BenchmarkViewFrame(b *testing.B) {
 	p := &c.views.playout
 	now := c.clock.Now()
 	for i := range uint64(maxDelays) {
-		p.meter.add(whole{tick: i, game: now, at: now - time.Duration(i%20)*ms, gap: tick60})
+		p.meter.add(arrival{tick: i, game: now, at: now - time.Duration(i%20)*ms, gap: tick60})
 	}
 	for b.Loop() {
 		now += tick60

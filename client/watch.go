@@ -22,7 +22,7 @@ type Watcher[S any] struct {
 
 // watcher is a Watcher with its type erased. Only Step's goroutine uses it.
 type watcher struct {
-	tell    func(t *netloop.Tick, e *netvar.Event)
+	notify  func(t *netloop.Tick, e *netvar.Event)
 	at      panicguard.Func
 	changes bool   // has a Change
 	batch   uint64 // of the events being delivered when it was added: it has seen their effects
@@ -39,9 +39,9 @@ func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 	if !slices.Contains(c.schema.Classes().Classes(), class.State) {
 		panic(fmt.Sprintf("client: Watch: class %q belongs to another schema than Config.Schema", k.Name()))
 	}
-	return c.watch(class.State, &watcher{
+	return c.watchers.add(class.State, &watcher{
 		at: panicguard.Func{Name: "Watch", Class: k.Name()}, changes: w.Change != nil,
-		tell: func(t *netloop.Tick, e *netvar.Event) {
+		notify: func(t *netloop.Tick, e *netvar.Event) {
 			o := class.Wrap(e.Object).(*netloop.Object[S])
 			switch {
 			case e.Kind == netvar.Spawn && w.Spawn != nil:
@@ -55,65 +55,76 @@ func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 	})
 }
 
-// watch adds a watcher. Lists of watchers are replaced and never modified, because a list may be in
+// watchers holds the watchers of all classes. Only Step's goroutine uses it.
+type watchers struct {
+	*core
+	// matched reports whether the client has already spawned an object that arrived in a packet of
+	// a tick.
+	matched func(o *netvar.Object, tick uint64) bool
+	byClass [][]*watcher // by the index of the class
+	batches uint64       // of events passed to watchers
+	batch   uint64       // being delivered now; 0 is none
+}
+
+// add adds a watcher. Lists of watchers are replaced and never modified, because a list may be in
 // iteration.
-func (c *Client) watch(class *netvar.Class, w *watcher) (stop func()) {
-	list := &c.watchers[class.Index()]
-	w.batch = c.telling
+func (ws *watchers) add(class *netvar.Class, w *watcher) (stop func()) {
+	list := &ws.byClass[class.Index()]
+	w.batch = ws.batch
 	*list = append(slices.Clip(*list), w)
-	c.tellChanges(class)
+	ws.enableChanges(class)
 	existing := func(t *netloop.Tick) {
-		for o := range c.replica.All(class) {
-			c.hear(t, w, &netvar.Event{Kind: netvar.Spawn, Object: o})
+		for o := range ws.replica.All(class) {
+			ws.deliver(t, w, &netvar.Event{Kind: netvar.Spawn, Object: o})
 		}
 	}
-	if c.now.Stage != 0 {
-		existing(c.tick.Tick.(*netloop.Tick))
+	if ws.now.Stage != 0 {
+		existing(ws.current())
 	} else {
-		c.later(existing)
+		ws.post(existing)
 	}
 	return func() {
 		w.stopped = true
 		*list = slices.DeleteFunc(slices.Clone(*list), func(other *watcher) bool { return other == w })
-		c.tellChanges(class)
+		ws.enableChanges(class)
 	}
 }
 
-// tellChanges enables change events of a class if one of its watchers has a Change.
-func (c *Client) tellChanges(class *netvar.Class) {
-	wanted := slices.ContainsFunc(c.watchers[class.Index()], func(w *watcher) bool { return w.changes })
-	c.replica.TellChanges(class, wanted)
+// enableChanges enables change events of a class if one of its watchers has a Change.
+func (ws *watchers) enableChanges(class *netvar.Class) {
+	wanted := slices.ContainsFunc(ws.byClass[class.Index()], func(w *watcher) bool { return w.changes })
+	ws.replica.TellChanges(class, wanted)
 }
 
-// tellAll delivers the events of the replica, as of a tick, to the watchers.
-func (c *Client) tellAll(t *netloop.Tick, tick uint64) {
-	events := c.replica.Events()
-	c.batches++
-	c.telling = c.batches
+// notifyAll delivers the events of the replica, as of a tick, to the watchers.
+func (ws *watchers) notifyAll(t *netloop.Tick, tick uint64) {
+	events := ws.replica.Events()
+	ws.batches++
+	ws.batch = ws.batches
 	for i := range events {
-		if events[i].Kind == netvar.Spawn && c.met(events[i].Object, tick) {
+		if events[i].Kind == netvar.Spawn && ws.matched(events[i].Object, tick) {
 			continue
 		}
-		for _, w := range c.watchers[events[i].Object.Class().Index()] {
-			if w.batch != c.telling {
-				c.hear(t, w, &events[i])
+		for _, w := range ws.byClass[events[i].Object.Class().Index()] {
+			if w.batch != ws.batch {
+				ws.deliver(t, w, &events[i])
 			}
 		}
 	}
-	c.telling = 0
+	ws.batch = 0
 }
 
-// tell delivers an event that the client caused by itself.
-func (c *Client) tell(e *netvar.Event) {
-	for _, w := range c.watchers[e.Object.Class().Index()] {
-		c.hear(c.tick.Tick.(*netloop.Tick), w, e)
+// notify delivers an event that the client caused by itself.
+func (ws *watchers) notify(e *netvar.Event) {
+	for _, w := range ws.byClass[e.Object.Class().Index()] {
+		ws.deliver(ws.current(), w, e)
 	}
 }
 
-// hear delivers one event to one watcher. A panic there does not affect other watchers.
-func (c *Client) hear(t *netloop.Tick, w *watcher, e *netvar.Event) {
-	defer c.guard.Recover(&w.at, nil)
+// deliver delivers one event to one watcher. A panic there does not affect other watchers.
+func (ws *watchers) deliver(t *netloop.Tick, w *watcher, e *netvar.Event) {
+	defer ws.guard.Recover(&w.at, nil)
 	if !w.stopped {
-		w.tell(t, e)
+		w.notify(t, e)
 	}
 }

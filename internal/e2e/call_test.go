@@ -144,7 +144,7 @@ func TestPendingCallsAreBounded(t *testing.T) {
 		t.Errorf("%d were refused, want 10", refused)
 	}
 	defer func() {
-		if v := fmt.Sprint(recover()); !strings.Contains(v, "ask again") {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "call again") {
 			t.Errorf("recovered %q", v)
 		}
 	}()

@@ -108,7 +108,7 @@ func TestAClientHasALoop(t *testing.T) {
 	x.tick(t, w, "b a")
 	l = c.Loop()
 	l.Disable("transport.poll")
-	if err := l.Set(); err == nil || !strings.Contains(err.Error(), "nothing from the server") {
+	if err := l.Set(); err == nil || !strings.Contains(err.Error(), "no packet from the server") {
 		t.Errorf("error %v", err)
 	}
 }

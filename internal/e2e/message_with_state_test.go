@@ -188,7 +188,7 @@ func TestAClientCannotSendServerOnlyMessages(t *testing.T) {
 	w := netlooptest.New(t, game{schema: sc})
 	c := w.Join("", nil, perfect)
 	defer func() {
-		if v := fmt.Sprint(recover()); !strings.Contains(v, "its declaration says ServerOnly") {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "it is declared as ServerOnly") {
 			t.Errorf("recovered %q", v)
 		}
 	}()

@@ -31,8 +31,8 @@ func TestReceptionCountsGaps(t *testing.T) {
 		"a rate of 0":                 {0, []packet{{1, 10, 0, 1}, {2, 11, 0, 1}}, 0, 0, 10},
 		"numbers that go back":        {1, []packet{{9, 10, 0, 1}, {2, 13, 1, 2}}, 0, 2, 10},
 	} {
-		var r reception
-		r.period(c.every)
+		var r losses
+		r.setPeriod(c.every)
 		for _, p := range c.packets {
 			r.packet(&netvar.Applied{Packet: uint64(p.id), Tick: uint64(p.tick), Index: p.index, Count: p.count})
 		}
@@ -45,8 +45,8 @@ func TestReceptionCountsGaps(t *testing.T) {
 		if r.restart(c.every); r.gapless(100) {
 			t.Errorf("%s: nothing has come over the next connection, and nothing is missing", name)
 		}
-		was := r.rough
-		if r.packet(&netvar.Applied{Packet: 1, Tick: 20, Count: 1}); r.rough != was+1 {
+		was := r.count
+		if r.packet(&netvar.Applied{Packet: 1, Tick: 20, Count: 1}); r.count != was+1 {
 			t.Errorf("%s: another connection begins as one on which something was missing", name)
 		}
 	}

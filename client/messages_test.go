@@ -1,6 +1,7 @@
 package client
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -13,7 +14,7 @@ func TestWhatIsHeldIsBoundedInTicks(t *testing.T) {
 	run := func(it rpcqueue.Item) { ran = append(ran, it.Msg.(int)) }
 	for i := range 3 {
 		came := uint64(1000 + 50*i)
-		if !h.hold(heldMessage{item: rpcqueue.Item{Msg: i}, tick: 1010, came: came}, run) {
+		if !h.hold(heldMessage{item: rpcqueue.Item{Msg: i}, tick: 1010, arrived: came}, run) {
 			t.Fatal("its state cannot be there")
 		}
 	}
@@ -55,7 +56,7 @@ func TestWhatIsHeldIsBoundedInNumberAndBytes(t *testing.T) {
 	hold(1, 0, 3, 1<<16-1)
 	hold(1, 2, 4, 1<<16)
 	hold(1, 1<<16+1, 260, 1<<16+1) // A message larger than the limit waits alone.
-	if h.release(run); ran != 261 || h.bytes != 0 || h.early != 261 {
+	if h.expire(math.MaxUint64, run); ran != 261 || h.bytes != 0 || h.early != 261 {
 		t.Errorf("at the end %d ran, %d bytes are left, %d early", ran, h.bytes, h.early)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // returner is a rig with a reconnecting client: the test decides the results of its dials.
 type returner struct {
 	*rig
-	dials  []*entry
+	dials  []*attempt
 	phases []string
 }
 
@@ -31,8 +31,8 @@ func newReturner(t *testing.T, cfg Config) *returner {
 	t.Helper()
 	cfg.Schema = rigSchema
 	r := &returner{rig: newRigOf(t, cfg)}
-	r.jitter = rand.New(rand.NewPCG(1, 1))
-	r.dial = func(_ context.Context, e *entry) { r.dials = append(r.dials, e) }
+	r.conn.jitter = rand.New(rand.NewPCG(1, 1))
+	r.conn.dial = func(_ context.Context, e *attempt) { r.dials = append(r.dials, e) }
 	r.OnState(func(s State) { r.phases = append(r.phases, fmt.Sprint(s.Phase, " ", s.Attempt)) })
 	r.connect(r.welcome("first"))
 	r.arrives(transport.Arrival{Kind: transport.Accepted})
@@ -69,12 +69,12 @@ func (r *returner) answer(w *netloopv1.Welcome) {
 	e := r.dials[len(r.dials)-1]
 	s, link := transport.NewSession(e.config)
 	r.link = link
-	e.end(s, w, nil)
+	e.finish(s, w, nil)
 	r.frame(0)
 }
 
 // fail ends the dial that is under way.
-func (r *returner) fail(err error) { r.dials[len(r.dials)-1].end(nil, nil, err) }
+func (r *returner) fail(err error) { r.dials[len(r.dials)-1].finish(nil, nil, err) }
 
 // After a break a client dials at once, and after each failure it waits about twice as long as
 // before, with random deviations: up to 5 s while the server answers and refuses, and less while no
@@ -129,7 +129,7 @@ func testAttempts(t *testing.T, fails error, says string, most time.Duration, le
 		}
 	}
 	why := r.Closed()
-	if why.Code != netloop.CodeLost || !strings.HasSuffix(why.Text, fmt.Sprintf("%d attempts in 1m0s have not brought it back: ", len(r.dials))+says) {
+	if why.Code != netloop.CodeLost || !strings.HasSuffix(why.Text, fmt.Sprintf("%d attempts to reconnect in 1m0s failed: ", len(r.dials))+says) {
 		t.Errorf("it was closed: %v", why)
 	}
 	if r.State().Phase != Closed || r.State().Left != 0 {
@@ -162,9 +162,9 @@ func TestAnAttemptThatNobodyAnswersIsGivenUp(t *testing.T) {
 	}
 	defer func() { _ = d.Close() }()
 	r := newReturner(t, Config{})
-	e := r.newEntry()
+	e := r.conn.newAttempt()
 	e.quiet = 20 * ms
-	d.enter(t.Context(), deaf.LocalAddr().String(), &r.cfg, e)
+	d.dial(t.Context(), deaf.LocalAddr().String(), &r.conn.cfg, e)
 	if _, err := e.result(); err == nil || err.Error() != "nobody answers there" {
 		t.Errorf("the error is %v", err)
 	}
@@ -261,19 +261,19 @@ func TestAClientGoesOnWhereItWas(t *testing.T) {
 	if err := Send(r.Client, rigLoose, rigWord{}); err != nil || r.Stats().Dropped != 1 {
 		t.Errorf("of an unreliable message: %v, %d dropped", err, r.Stats().Dropped)
 	}
-	old := r.session
+	old := r.conn.session
 	r.answer(r.back("second"))
-	if r.session == old || r.State().Phase != Reconnecting || len(r.dials) != 1 {
+	if r.conn.session == old || r.State().Phase != Reconnecting || len(r.dials) != 1 {
 		t.Errorf("before the game's word it is %v", r.State().Phase)
 	}
 	_ = Send(r.Client, rigWords, rigWord{6})
 	_ = Send(r.Client, rigLoose, rigWord{})
-	if n := messages(r.served()); n != 0 || r.Stats().Dropped != 2 {
+	if n := countMessages(r.served()); n != 0 || r.Stats().Dropped != 2 {
 		t.Errorf("%d messages were sent before, %d dropped", n, r.Stats().Dropped)
 	}
 	old.Inbox().Push(transport.Arrival{Kind: transport.Gone, Session: old, Closed: &transport.Closed{Code: netloop.CodeKicked}})
 	r.arrives(transport.Arrival{Kind: transport.Accepted, Value: 1}) // It has had the call.
-	if n := messages(r.served()); n != 4 {
+	if n := countMessages(r.served()); n != 4 {
 		t.Errorf("%d of 4 messages were sent", n)
 	}
 	m := bridge.Netloop.Method(rigAsk).Queue
@@ -282,8 +282,8 @@ func TestAClientGoesOnWhereItWas(t *testing.T) {
 	}, 1))
 	s.peer.Resume(true)
 	r.arrives(s.at(2, 0)...)
-	if !slices.Equal(answers, []string{"7 <nil>"}) || !slices.Equal(seen, []string{"spawn", "spawn", "spawn"}) || r.received != 3 {
-		t.Errorf("heard %q and %q, %d received", answers, seen, r.received)
+	if !slices.Equal(answers, []string{"7 <nil>"}) || !slices.Equal(seen, []string{"spawn", "spawn", "spawn"}) || r.conn.received != 3 {
+		t.Errorf("heard %q and %q, %d received", answers, seen, r.conn.received)
 	}
 	if st := r.Stats(); st.Drops != 1 || st.Resumes != 1 || r.State().Phase != playing || r.ID() != 1 || st.Malformed != 0 || st.Applied != 2 {
 		t.Errorf("afterwards client %d is %v: %+v", r.ID(), r.State().Phase, st)
@@ -303,8 +303,8 @@ func (r *returner) reliable(a transport.Arrival, number uint64) transport.Arriva
 	return a
 }
 
-// messages counts those among arrivals.
-func messages(all []transport.Arrival) (n int) {
+// countMessages counts those among arrivals.
+func countMessages(all []transport.Arrival) (n int) {
 	for _, a := range all {
 		if a.Kind == transport.MessageArrived {
 			n++
@@ -357,7 +357,7 @@ func TestAClientWhosePlaceIsGoneJoinsAnew(t *testing.T) {
 		if r.Stats().ServerTick != tick {
 			t.Errorf("at instance %s it is tick %d, want %d", instance, r.Stats().ServerTick, tick)
 		}
-		if r.State().Phase != Reconnecting || messages(r.served()) != 1 {
+		if r.State().Phase != Reconnecting || countMessages(r.served()) != 1 {
 			t.Errorf("before the game's word it is %v", r.State().Phase)
 		}
 		r.arrives(transport.Arrival{Kind: transport.Accepted, Value: 1})

@@ -32,8 +32,8 @@ func TestBoundsOfReconnecting(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if c, err := newClient(Config{Schema: rigSchema}, clock.NewVirtual()); err != nil || c.cfg.LostAfter != 5*time.Second || c.cfg.Reconnect.GiveUp != time.Minute {
-		t.Errorf("%v, the defaults are %+v", err, c.cfg)
+	if c, err := newClient(Config{Schema: rigSchema}, clock.NewVirtual()); err != nil || c.conn.cfg.LostAfter != 5*time.Second || c.conn.cfg.Reconnect.GiveUp != time.Minute {
+		t.Errorf("%v, the defaults are %+v", err, c.conn.cfg)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestBoundsOfReconnecting(t *testing.T) {
 func TestTheFirstHelloAsksForAPlace(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		r := newRigOf(t, Config{Schema: rigSchema, Reconnect: Reconnect{Off: off}})
-		res := r.newEntry().hello.GetResume()
+		res := r.conn.newAttempt().hello.GetResume()
 		if asks := res != nil; asks == off || len(res.GetToken()) > 0 || res.GetReceived() != 0 || res.GetKept() {
 			t.Errorf("off %v: it says %v", off, res)
 		}
@@ -61,19 +61,19 @@ func TestEachDialHasItsToken(t *testing.T) {
 		tokens = tokens[1:]
 		return token, nil
 	}})
-	first := &entry{tokens: r.cfg.Tokens, hello: &netloopv1.Hello{Resume: &netloopv1.Resume{}}}
-	if err := first.prove(t.Context()); !errors.Is(err, fails) {
+	first := &attempt{tokens: r.conn.cfg.Tokens, hello: &netloopv1.Hello{Resume: &netloopv1.Resume{}}}
+	if err := first.fetchToken(t.Context()); !errors.Is(err, fails) {
 		t.Errorf("a newcomer without a token: %v", err)
 	}
 	r.breaks(netloop.CodeLost)
 	tokens = []string{"a"}
-	if err := r.dials[0].prove(t.Context()); err != nil || r.dials[0].hello.GetToken() != "a" {
+	if err := r.dials[0].fetchToken(t.Context()); err != nil || r.dials[0].hello.GetToken() != "a" {
 		t.Errorf("%v, the token is %q", err, r.dials[0].hello.GetToken())
 	}
 	r.fail(errors.New("nobody is there"))
 	r.frame(0)
 	r.frame(time.Second)
-	if err := r.dials[1].prove(t.Context()); err != nil || r.dials[1].hello.GetToken() != "fallback" {
+	if err := r.dials[1].fetchToken(t.Context()); err != nil || r.dials[1].hello.GetToken() != "fallback" {
 		t.Errorf("%v, without a token it says %q", err, r.dials[1].hello.GetToken())
 	}
 	r.fail(&transport.Refusal{Code: netloop.CodeUnauthenticated, Text: "who are you"})
@@ -82,7 +82,7 @@ func TestEachDialHasItsToken(t *testing.T) {
 		t.Fatalf("closed %v, %d dials", r.Closed(), len(r.dials))
 	}
 	tokens = []string{"b"}
-	_ = r.dials[2].prove(t.Context())
+	_ = r.dials[2].fetchToken(t.Context())
 	r.fail(&transport.Refusal{Code: netloop.CodeUnauthenticated, Text: "who are you"})
 	if r.frame(0); r.Closed() == nil || r.Closed().Code != netloop.CodeUnauthenticated {
 		t.Errorf("with a token: closed %v", r.Closed())
@@ -105,7 +105,7 @@ func TestSilenceBreaksAConnection(t *testing.T) {
 		} else if r.State().Phase != Reconnecting || len(r.dials) != 1 {
 			t.Errorf("it is %v, %d dials", r.State().Phase, len(r.dials))
 		}
-		if why, ok := r.session.Cause(); !ok || why.Code != netloop.CodeTimeout {
+		if why, ok := r.conn.session.Cause(); !ok || why.Code != netloop.CodeTimeout {
 			t.Errorf("off %v: the server is told %+v", off, why)
 		}
 	}
@@ -146,7 +146,7 @@ func TestCloseEndsTheAttempts(t *testing.T) {
 		"over, and not looked at": func(r *returner) {
 			e := r.dials[0]
 			s, _ := transport.NewSession(e.config)
-			e.end(s, r.back("second"), nil)
+			e.finish(s, r.back("second"), nil)
 		},
 		"arrived": func(r *returner) {
 			r.On(netloop.Initialization, "closes", func(*netloop.Tick) { _ = r.Close() })
@@ -163,7 +163,7 @@ func TestCloseEndsTheAttempts(t *testing.T) {
 		r := newReturner(t, Config{})
 		r.breaks(netloop.CodeLost)
 		var ctx context.Context
-		r.dial = func(c context.Context, e *entry) { ctx = c; r.dials = append(r.dials, e) }
+		r.conn.dial = func(c context.Context, e *attempt) { ctx = c; r.dials = append(r.dials, e) }
 		when(r)
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
@@ -172,7 +172,7 @@ func TestCloseEndsTheAttempts(t *testing.T) {
 		last := r.dials[dials-1]
 		if ended, _ := last.result(); !ended { // It arrives after all.
 			s, _ := transport.NewSession(last.config)
-			last.end(s, r.back("late"), nil)
+			last.finish(s, r.back("late"), nil)
 		}
 		if last.session != nil {
 			if why, ok := last.session.Cause(); !ok || why.Code != netloop.CodeLeft {
@@ -185,7 +185,7 @@ func TestCloseEndsTheAttempts(t *testing.T) {
 		for range 100 {
 			r.frame(time.Second)
 		}
-		if len(r.dials) != dials || r.Closed() == nil || r.Closed().Code != netloop.CodeLeft || r.away != nil {
+		if len(r.dials) != dials || r.Closed() == nil || r.Closed().Code != netloop.CodeLeft || r.conn.rejoin != nil {
 			t.Errorf("%s: %d dials, closed %v", name, len(r.dials), r.Closed())
 		}
 	}
@@ -218,7 +218,7 @@ func TestAReturnThatMakesNoSenseEndsTheClient(t *testing.T) {
 		}
 	}
 	r := newReturner(t, Config{}) // A resume that was not requested: no state to resume.
-	e := r.newEntry()
+	e := r.conn.newAttempt()
 	e.hello.Resume.Token = nil
 	if e.welcome = r.back("x"); e.resumed() {
 		t.Error("a newcomer has resumed")
@@ -237,7 +237,7 @@ func TestAServerThatKeepsNothing(t *testing.T) {
 	for n := range 40 {
 		r.arrives(r.reliable(word(1, 0), uint64(1+n)))
 	}
-	if kinds := r.sent(); slices.Contains(kinds, transport.Received) || r.backlog != nil {
+	if kinds := r.sent(); slices.Contains(kinds, transport.Received) || r.conn.backlog != nil {
 		t.Errorf("it is sent %v", kinds)
 	}
 	r.breaks(netloop.CodeLost)
@@ -282,7 +282,7 @@ func TestCountsGoOnOverConnections(t *testing.T) {
 func TestTimeAfterABreak(t *testing.T) {
 	for name, c := range map[string]struct {
 		said  time.Duration // the server's time, 10 s by the client's clock after a welcome at 0
-		at    place
+		at    continuity
 		ready bool
 	}{
 		"the same":          {said: 109 * time.Second, at: sameRoom, ready: true},
@@ -304,7 +304,7 @@ func TestTimeAfterABreak(t *testing.T) {
 		}
 		s.input(10*time.Second, time.Time{}, ms)
 		was := s.tick
-		s.steps.jumped, s.requests = 3, 40
+		s.steps.skipped, s.requests = 3, 40
 		w.ServerNs = uint64(c.said)
 		if err := s.welcome(10*time.Second, 2*time.Second, w, c.at); err != nil {
 			t.Fatal(err)
@@ -313,7 +313,7 @@ func TestTimeAfterABreak(t *testing.T) {
 		if !c.ready {
 			want = c.said
 		}
-		if s.sync.Ready() != c.ready || s.server(10*time.Second) != want || s.requests != 0 || s.steps.jumped != 3 || (s.tick == was) != (c.at == sameRoom) {
+		if s.sync.Ready() != c.ready || s.server(10*time.Second) != want || s.requests != 0 || s.steps.skipped != 3 || (s.tick == was) != (c.at == sameRoom) {
 			t.Errorf("%s: ready %v, it is %v, %+v", name, s.sync.Ready(), s.server(10*time.Second), s)
 		}
 	}
@@ -328,8 +328,7 @@ func TestTimersOfAClientMoveToAnotherServer(t *testing.T) {
 	r.loop.SetScale(loop.Scale{Num: 1, Den: 2, From: time.Hour, To: time.Hour})
 	r.frame(100 * ms)
 	var heard []string
-	r.inspect(func(t any) {
-		tick := t.(*netloop.Tick)
+	r.inspect(func(tick *netloop.Tick) {
 		tick.AfterFunc(2*time.Second, func(*netloop.Tick) { heard = append(heard, "game") })
 		tick.AfterFuncScaled(3*time.Second, func(*netloop.Tick) { heard = append(heard, "scaled") })
 	})

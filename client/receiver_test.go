@@ -61,8 +61,9 @@ func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 		peer := world.NewPeer(1)
 		at := new(buoy)
 		o := world.Spawn(class, unsafe.Pointer(at), 0, 1)
-		c := &Client{log: slog.New(slog.DiscardHandler), clock: clock.NewSystem(), replica: netvar.NewReplica(netvar.NewTable(class))}
-		c.session, _ = transport.NewSession(transport.SessionConfig{
+		core := &core{log: slog.New(slog.DiscardHandler), clock: clock.NewSystem(), replica: netvar.NewReplica(netvar.NewTable(class))}
+		r := receiver{core: core, conn: &connection{core: core}}
+		r.conn.session, _ = transport.NewSession(transport.SessionConfig{
 			Client: true, Inbox: transport.NewInbox(0, nil), Clock: func() time.Duration { return 0 },
 		})
 		apply := func(tick uint64) error {
@@ -70,7 +71,7 @@ func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 			world.Edit(o)
 			world.Capture(tick)
 			packets, _ := peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 1, PacketSize: netvar.MaxPacket})
-			_, err := c.replica.Apply(packets[0])
+			_, err := r.replica.Apply(packets[0])
 			return err
 		}
 		if err := apply(1); err != nil {
@@ -81,9 +82,9 @@ func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range refusedBeforeFull {
-			c.refuse(cause)
+			r.refuse(cause)
 		}
-		if err, lost := apply(3), errors.Is(cause, netvar.ErrMemory); errors.Is(err, netvar.ErrBaseline) != lost || c.stats.FullStates != 1 {
+		if err, lost := apply(3), errors.Is(cause, netvar.ErrMemory); errors.Is(err, netvar.ErrBaseline) != lost || r.stats.FullStates != 1 {
 			t.Errorf("after %v a delta from a baseline: %v", cause, err)
 		}
 	}

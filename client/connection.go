@@ -1,0 +1,337 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// connection is the client's connection, and its seat in a room, which outlives the connection.
+// Only Step's goroutine uses it, except closed.
+type connection struct {
+	*core
+	cfg    Config
+	params []byte                          // Config.Join
+	dial   func(context.Context, *attempt) // in the background; calls finish of the attempt once
+	jitter *rand.Rand                      // of the delays between attempts to reconnect
+	// welcomed applies the time of a welcome before the next frame. It returns an error for an
+	// invalid welcome.
+	welcomed func(*attempt) error
+	end      func(netloop.Closed) // ends the client
+
+	session *transport.Session // nil while connecting; then the last one
+	served  *schema.Foreign    // the server's schema, if it is another
+	movable bool               // the server may move the client to another room over the connection
+	since   time.Duration      // when it began
+	silence silence
+	traffic transport.Stats
+	rejoin  *rejoin // nil while connected
+
+	id       netloop.ClientID
+	minor    int    // of the schema that is in force
+	room     string // the current room, or the requested one
+	ticket   string // sent with the request; empty is none
+	instance []byte // of the server
+	secret   []byte // the resume token; empty if the server keeps no seat
+	keep     time.Duration
+	backlog  *transport.Backlog // nil if the server keeps no seat
+	before   uint64             // reliable messages received before this connection
+	received uint64             // all reliable messages received
+	attempts uint64             // to connect: orders a late attempt and the newest
+
+	state   State
+	onState []func(State)
+
+	mu     sync.Mutex
+	closed *netloop.Closed // under mu
+	done   chan struct{}   // closed with closed
+}
+
+// rejoin is the state of a client with a broken connection, or on its way to another room, until a
+// game has resumed or admitted it.
+type rejoin struct {
+	since   time.Duration // when the break was noticed
+	tries   int
+	next    time.Duration // when the next attempt begins, after the last has failed
+	dialing *attempt      // in progress
+	dialed  *attempt      // has connected, and awaits the next poll
+	joining bool          // connected; the server has not sent yet that the client is admitted
+	resumed bool          // the seat was resumed
+	moves   bool          // to another room, on the server's request: no connection has broken yet
+	err     error         // of the last attempt
+	state   State         // to return to
+}
+
+const (
+	minBackOff = 100 * time.Millisecond // after the first attempt; then twice as long each time
+	maxBackOff = 5 * time.Second
+	// unansweredBackOff replaces maxBackOff after an attempt without any answer: such attempts cost
+	// a server no work, and one of them is the first to reach it again.
+	unansweredBackOff = 600 * time.Millisecond
+	// minUnanswered, or unansweredTrips round trips of the last connection if that is longer, is
+	// the time after which an attempt without any answer is given up. QUIC sends again after 0.2,
+	// 0.6 and 1.4 s.
+	minUnanswered   = time.Second
+	unansweredTrips = 3
+	// The first attempts are short: a restarting server answers no attempt that began before.
+	minDial = time.Second
+	maxDial = 5 * time.Second
+)
+
+// ended returns why the client ended, or nil. It may be called from any goroutine.
+func (n *connection) ended() *netloop.Closed {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.closed
+}
+
+// setEnded records why the client ended, and stops reconnecting. It reports false if the client has
+// ended before.
+func (n *connection) setEnded(why *netloop.Closed) bool {
+	n.mu.Lock()
+	first := n.closed == nil
+	if first {
+		n.closed = why
+		close(n.done)
+	}
+	n.mu.Unlock()
+	if r := n.rejoin; first && r != nil {
+		n.rejoin = nil
+		for _, a := range []*attempt{r.dialing, r.dialed} {
+			if a != nil {
+				a.discard()
+			}
+		}
+	}
+	return first
+}
+
+// live reports whether there is a connection.
+func (n *connection) live() bool { return n.session != nil && (n.rejoin == nil || n.rejoin.joining) }
+
+func (n *connection) setState(s State) {
+	if s == n.state {
+		return
+	}
+	n.state = s
+	for _, fn := range n.onState {
+		n.call("OnState", func() { fn(s) })
+	}
+}
+
+// present returns the client's state, or while it is Reconnecting the state to which it will
+// return; become changes it.
+func (n *connection) present() State {
+	if n.rejoin != nil {
+		return n.rejoin.state
+	}
+	return n.state
+}
+
+func (n *connection) become(s State) {
+	if n.rejoin != nil {
+		n.rejoin.state = s
+		return
+	}
+	n.setState(s)
+}
+
+// reconnects reports whether the client reconnects after a connection that ended with this code.
+func (n *connection) reconnects(code netloop.Code) bool {
+	switch {
+	case n.cfg.Reconnect.Off || n.ended() != nil:
+		return false
+	case code == netloop.CodeLost || code == netloop.CodeTimeout:
+		return true
+	}
+	return n.rejoin != nil && temporary(code)
+}
+
+// temporary reports whether a server that refuses with this code may accept the client later.
+func temporary(code netloop.Code) bool {
+	switch code {
+	case transport.CodeUnspecified, netloop.CodeFull, netloop.CodeBusy, netloop.CodeClosing, netloop.CodeTimeout,
+		netloop.CodeFlood, netloop.CodeLost, netloop.CodeInternal:
+		return true
+	}
+	return false
+}
+
+// broken starts to reconnect after a break, or continues.
+func (n *connection) broken(why netloop.Closed) {
+	n.session.Close(transport.CodeTimeout, why.Text) // Unless it has ended.
+	now := n.clock.Now()
+	if r := n.rejoin; r != nil {
+		r.joining, r.err, r.next = false, &why, now+n.backOff(r.tries, maxBackOff)
+		return
+	}
+	n.stats.Drops++
+	n.rejoin = &rejoin{since: now, next: now, state: n.state, err: &why}
+	n.log.Warn("connection is broken, reconnecting", "error", &why)
+	n.reconnect()
+}
+
+// reconnect is called in each Step. It starts attempts that are due, and handles their results.
+func (n *connection) reconnect() {
+	r, now := n.rejoin, n.clock.Now()
+	if r == nil {
+		return
+	}
+	if tried := now - r.since; tried >= n.cfg.Reconnect.GiveUp {
+		n.end(netloop.Closed{
+			Code: netloop.CodeLost,
+			Text: fmt.Sprintf("connection is broken, and %d attempts to reconnect in %v failed: %v", r.tries, tried.Round(time.Millisecond), r.err),
+		})
+		return
+	}
+	switch {
+	case r.dialing != nil:
+		n.finishDial(r, now)
+	case r.dialed == nil && !r.joining && now >= r.next:
+		n.redial(r, now)
+	}
+}
+
+// redial starts an attempt.
+func (n *connection) redial(r *rejoin, now time.Duration) {
+	r.tries++
+	a := n.newAttempt()
+	a.limit = min(doubled(minDial, r.tries, maxDial), r.since+n.cfg.Reconnect.GiveUp-now)
+	a.quiet = max(minUnanswered, unansweredTrips*n.session.LinkFacts().SRTT)
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel, r.dialing = cancel, a
+	n.dial(ctx, a)
+	n.setState(State{Phase: Reconnecting, Attempt: r.tries, Left: n.left()})
+}
+
+// finishDial handles the result of an attempt, if it has ended.
+func (n *connection) finishDial(r *rejoin, now time.Duration) {
+	a := r.dialing
+	ended, err := a.result()
+	if !ended {
+		return
+	}
+	a.cancel()
+	r.dialing = nil
+	if err == nil {
+		if err = n.welcomed(a); err == nil {
+			r.dialed = a
+			return
+		}
+		a.session.Close(transport.CodeProtocol, err.Error())
+		err = &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}
+	}
+	if why, final := a.failure(err); final || n.endsMove(err) {
+		n.end(why)
+		return
+	}
+	most := unansweredBackOff
+	if answered := (*transport.Refusal)(nil); errors.As(err, &answered) {
+		most = maxBackOff
+	}
+	r.err, r.next = err, now+n.backOff(r.tries, most)
+}
+
+// backOff returns the delay after an attempt: twice as long after each, up to most, with a random
+// deviation of a half, so that the clients of a server that was down do not all reconnect at once.
+func (n *connection) backOff(tries int, most time.Duration) time.Duration {
+	d := doubled(minBackOff, tries, most)
+	return d/2 + time.Duration(n.jitter.Int64N(int64(d)+1))
+}
+
+// doubled returns first, doubled for each attempt after the first, up to most.
+func doubled(first time.Duration, tries int, most time.Duration) time.Duration {
+	for ; tries > 1 && first < most; tries-- {
+		first *= 2
+	}
+	return min(first, most)
+}
+
+// left returns for how long the server still keeps the client's seat.
+func (n *connection) left() time.Duration {
+	if n.rejoin == nil {
+		return 0
+	}
+	return max(0, n.rejoin.since+n.keep-n.clock.Now())
+}
+
+// accepted handles the server's message that the game has admitted or resumed the client.
+func (n *connection) accepted(received uint64) {
+	if n.backlog != nil && !n.session.Resend(received) {
+		n.violated()
+		return
+	}
+	r := n.rejoin
+	if r == nil {
+		return
+	}
+	n.rejoin = nil
+	if r.resumed {
+		n.stats.Resumes++
+	}
+	n.log.Info("reconnected", "attempts", r.tries, "after", n.clock.Now()-r.since, "client", n.id, "room", n.room)
+	n.setState(r.state)
+}
+
+// confirmed records how many reliable messages the server has received.
+func (n *connection) confirmed(received uint64) {
+	if n.backlog != nil && !n.backlog.Confirm(received) {
+		n.violated()
+	}
+}
+
+// violated ends the connection to a server that acknowledges messages that were never sent.
+func (n *connection) violated() {
+	n.session.Close(transport.CodeProtocol, "server acknowledged messages that were never sent")
+}
+
+// count counts a reliable message, and acknowledges it to the server from time to time.
+func (n *connection) count(a *transport.Arrival) {
+	if n.backlog != nil && a.Message.Reliable {
+		n.received = n.before + a.Number
+		n.session.Received(n.received, a.Size)
+	}
+}
+
+// silence measures the time without packets while Step was called.
+type silence struct {
+	arrival  time.Duration // the newest
+	step     time.Duration // the last Step
+	duration time.Duration
+}
+
+// maxFrame limits the time that one frame counts: beyond it the program hung, or the machine slept.
+const maxFrame = 100 * time.Millisecond
+
+// add records a Step and the time of the newest arrival, and returns the time without packets.
+func (s *silence) add(now, arrival time.Duration) time.Duration {
+	if s.duration += min(now-s.step, maxFrame); arrival != s.arrival {
+		s.duration = 0
+	}
+	s.step, s.arrival = now, arrival
+	return s.duration
+}
+
+// checkSilence breaks or ends a connection without packets for too long.
+func (n *connection) checkSilence() {
+	if !n.live() || n.ended() != nil {
+		return
+	}
+	if n.silence.add(n.clock.Now(), n.session.LinkFacts().LastArrival) < n.cfg.LostAfter {
+		return
+	}
+	why := netloop.Closed{Code: netloop.CodeTimeout, Text: fmt.Sprintf("no packet from the server for %v", n.cfg.LostAfter)}
+	if n.reconnects(why.Code) {
+		n.broken(why)
+		return
+	}
+	n.session.Close(why.Code, why.Text)
+	n.end(why)
+}

@@ -1,0 +1,275 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// attempt is one attempt to join the room: the greeting that a dial sends to the server, and its
+// result. First only the dialing goroutine writes it, then only Step's goroutine uses it.
+type attempt struct {
+	schema *schema.Schema
+	hello  *netloopv1.Hello
+	tokens func(context.Context) (string, error)
+	began  time.Duration // on the client's clock
+	limit  time.Duration // of the dial
+	quiet  time.Duration // limit of a dial without an answer
+	cancel context.CancelFunc
+	config transport.SessionConfig
+
+	served   *schema.Foreign // the server's schema, if it is another
+	tokenErr error           // of tokens: the hello has no token of its own
+	session  *transport.Session
+	welcome  *netloopv1.Welcome
+
+	mu        sync.Mutex
+	done      bool  // under mu: the dial has ended
+	discarded bool  // under mu: the result is discarded
+	err       error // under mu
+}
+
+// newAttempt returns the next attempt, with all that the server needs: how far the client had
+// received messages, and the join parameters in case it cannot resume.
+func (n *connection) newAttempt() *attempt {
+	a := &attempt{schema: n.schema, tokens: n.cfg.Tokens, hello: n.schema.Hello(), began: n.clock.Now(), cancel: func() {}}
+	a.hello.Room, a.hello.Token, a.hello.Build, a.hello.Params = n.room, n.cfg.Token, "netloop-go", n.params
+	a.hello.Moves = true
+	a.hello.Ticket, a.hello.Spectate = n.ticket, n.cfg.Spectate
+	if !n.cfg.Reconnect.Off {
+		n.attempts++
+		a.hello.Resume = &netloopv1.Resume{Token: n.secret, Received: n.received, Kept: len(n.secret) > 0, Attempt: n.attempts}
+	}
+	a.config = transport.SessionConfig{
+		Client: true, Inbox: transport.NewInbox(maxArrivals, &n.traffic), Clock: n.clock.Now, Stats: &n.traffic, Decode: a.decode,
+	}
+	return a
+}
+
+// greeting returns the messages with which the client introduces itself.
+func (a *attempt) greeting() transport.Greeting {
+	return transport.Greeting{Hello: a.hello, Adapt: a.adapt}
+}
+
+// fetchToken fetches the token. A client with a resume token needs none unless its seat is gone:
+// then the server refuses it, and the next dial fetches a token.
+func (a *attempt) fetchToken(ctx context.Context) error {
+	if a.tokens == nil {
+		return nil
+	}
+	token, err := a.tokens(ctx)
+	switch {
+	case err == nil:
+		a.hello.Token = token
+	case len(a.hello.GetResume().GetToken()) == 0:
+		return err
+	default:
+		a.tokenErr = err
+	}
+	return nil
+}
+
+// adapt matches the server's tables with Config.Schema, before the client is admitted.
+func (a *attempt) adapt(t *netloopv1.SchemaTables) (err error) {
+	a.served, err = a.schema.Adapt(t)
+	return err
+}
+
+// decode decodes a message on the goroutine that has read it.
+func (a *attempt) decode(m *transport.Message) (_, decoded any, err error) {
+	if a.served != nil {
+		decoded, err = a.served.Decode(m)
+	} else {
+		decoded, err = a.schema.DecodeOnClient(m)
+	}
+	return nil, decoded, err
+}
+
+// finish stores the result of the dial. A discarded connection is closed.
+func (a *attempt) finish(s *transport.Session, w *netloopv1.Welcome, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.session, a.welcome, a.err, a.done = s, w, err, true
+	a.closeDiscardedLocked()
+}
+
+// result reports whether the dial has ended, and its error.
+func (a *attempt) result() (ended bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.done, a.err
+}
+
+// discard cancels the dial and discards its result.
+func (a *attempt) discard() {
+	a.cancel()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.discarded = true
+	a.closeDiscardedLocked()
+}
+
+func (a *attempt) closeDiscardedLocked() {
+	if a.discarded && a.session != nil {
+		a.session.Close(netloop.CodeLeft, "")
+	}
+}
+
+// resumed reports whether the server resumed the seat of the last connection.
+func (a *attempt) resumed() bool {
+	return a.welcome.GetResumed() && len(a.hello.GetResume().GetToken()) > 0
+}
+
+// failure returns why an attempt has failed, and whether another is pointless.
+func (a *attempt) failure(err error) (why netloop.Closed, final bool) {
+	if errors.Is(err, driver.ErrDialerClosed) {
+		return netloop.Closed{Code: netloop.CodeLeft, Text: "the Dialer was closed"}, true
+	}
+	why = refusal(err)
+	unproven := why.Code == netloop.CodeUnauthenticated && a.tokenErr != nil
+	return why, !unproven && !temporary(why.Code)
+}
+
+// connected handles the first connection, before the first Step.
+func (c *Client) connected(a *attempt) {
+	if err := c.welcome(a); err != nil {
+		a.session.Close(transport.CodeProtocol, err.Error())
+		c.end(netloop.Closed{Code: transport.CodeProtocol, Text: err.Error()})
+		return
+	}
+	c.enter(nil, a)
+	c.conn.setState(State{Phase: Loading})
+}
+
+// reconnected switches to another connection, if one was made.
+func (c *Client) reconnected(t *netloop.Tick) {
+	if r := c.conn.rejoin; r != nil && r.dialed != nil {
+		a := r.dialed
+		r.dialed, r.joining, r.resumed = nil, true, a.resumed()
+		c.enter(t, a)
+		r.moves = false
+	}
+}
+
+// welcome applies the time of a welcome, before the next frame. It returns an error for an invalid
+// welcome.
+func (c *Client) welcome(a *attempt) error {
+	w, n := a.welcome, &c.conn
+	if a.resumed() && netloop.ClientID(w.GetClientId()) != n.id {
+		return errors.New("server resumed the seat of another client")
+	}
+	kept := newServer
+	if len(n.instance) > 0 && bytes.Equal(n.instance, w.GetInstanceId()) {
+		kept = newRoom // Also for a room of the same name: another one may have replaced it.
+		if a.resumed() {
+			kept = sameRoom
+		}
+	}
+	now := c.clock.Now()
+	err := c.time.welcome(now, now-a.began, w, kept)
+	if err == nil {
+		err = c.joinScale(w.GetTimeScale())
+	}
+	if err != nil {
+		return err
+	}
+	if n.session != nil && kept != sameRoom {
+		game := time.Duration(0)
+		if c.time.known {
+			game = c.time.gameTime(now)
+		}
+		c.tick.ShiftTimers(game-c.now.GameTime, c.loop.Scale().At(game)-c.now.ScaledTime)
+	}
+	n.instance = w.GetInstanceId()
+	c.pace.period = c.time.timeline.Rate.Period()
+	c.loop.SetSteps(c.time.timeline)
+	return nil
+}
+
+// enter switches to the connection of a welcomed attempt, and resets the state that belongs to one
+// connection.
+func (c *Client) enter(t *netloop.Tick, a *attempt) {
+	c.conn.enter(a)
+	c.messages.handles, c.messages.warned = a.welcome.GetHandles(), make(map[uint32]bool)
+	c.receiver.restart(a.welcome.GetSendEvery())
+	c.setOverload(netloop.OverloadNone)
+	c.views.restart()
+	if a.resumed() {
+		c.conn.resume()
+		c.replica.Resume()
+		return
+	}
+	c.inputs.reset()
+	c.conn.join(a.welcome)
+	if r := c.conn.rejoin; r != nil {
+		r.state = State{Phase: Loading}
+		c.leave(t)
+	}
+	c.prediction.resize()
+	c.stats.Teleports += c.replica.Stats().Teleports
+	if a.served != nil {
+		c.replica.Adapt(a.served.Classes())
+	} else {
+		c.replica.Adapt(nil)
+	}
+	c.replica.StartAt(c.time.timeline.TickAt(c.time.gameTime(c.clock.Now())))
+}
+
+// leave drops the state of a lost seat, and notifies the game.
+func (c *Client) leave(t *netloop.Tick) {
+	c.messages.held.expire(math.MaxUint64, c.messages.push)
+	c.messages.held.state = 0
+	c.replica.Clear()
+	c.views.reset()
+	c.watchers.notifyAll(t, 0)
+	c.prediction.reset()
+	why := netloop.Closed{Code: netloop.CodeLost, Text: "connection is broken, and the server has kept no seat"}
+	if c.conn.moving() {
+		why = netloop.Closed{Code: netloop.CodeMoved, Text: "client has moved to another room"}
+	}
+	c.messages.calls.failAll(t, &why)
+}
+
+// enter replaces the session, and takes the seat's data from the welcome.
+func (n *connection) enter(a *attempt) {
+	w := a.welcome
+	n.session, n.served = a.session, a.served
+	n.secret, n.keep = w.GetResumeToken(), time.Duration(min(w.GetKeepNs(), math.MaxInt64))
+	n.room, n.movable = w.GetRoom(), w.GetMoves()
+	if strings.Contains(n.ticket, "@") { // It is used up; a room's code is not.
+		n.ticket = ""
+	}
+	n.since = n.clock.Now()
+	n.silence = silence{step: n.since}
+}
+
+// resume continues with the seat of the last connection.
+func (n *connection) resume() {
+	n.before = n.received
+	n.session.Keep(n.backlog)
+	n.session.AwaitPeer()
+	n.rejoin.state.Closing = 0 // Like the overload, it is sent again if it holds.
+}
+
+// join starts a new seat. Messages that the last one has not confirmed are dropped.
+func (n *connection) join(w *netloopv1.Welcome) {
+	if n.backlog != nil {
+		n.stats.Dropped += uint64(n.backlog.Len())
+	}
+	n.id, n.minor = netloop.ClientID(w.GetClientId()), int(w.GetMinor())
+	n.before, n.received, n.backlog = 0, 0, nil
+	if len(n.secret) > 0 {
+		n.backlog = new(transport.Backlog)
+	}
+	n.session.Keep(n.backlog)
+}
