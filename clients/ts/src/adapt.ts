@@ -42,7 +42,7 @@ function difference(own: string, served: string, path: string): string | undefin
   const [, a, inA] = list.exec(own) ?? [];
   const [, b, inB] = list.exec(served) ?? [];
   if (a !== undefined && b !== undefined && bare(a) === bare(b)) return difference(inA!, inB!, path);
-  return `${path} is ${own} here and ${served} there`;
+  return `${path} is ${own} in the page and ${served} on the server`;
 }
 
 function bare(type: string): string {
@@ -53,7 +53,7 @@ function bare(type: string): string {
 export function check(own: Schema<any> | undefined, served: Served): void {
   if (!own) return;
   const refuse = (what: string | undefined) => {
-    if (what) throw new NetloopError(Code.SchemaMismatch, `the page and the server are of different builds: ${what}`);
+    if (what) throw new NetloopError(Code.SchemaMismatch, `page and server are of different builds: ${what}`);
   };
   for (const c of served.classes) {
     const mine = own.classes[c.name];

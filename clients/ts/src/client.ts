@@ -9,15 +9,15 @@ import { PublicClock } from "./clock/api.js";
 import { Pace } from "./clock/server.js";
 import { InputWriter, type Schema as Served } from "./codec/index.js";
 import type { Route } from "./connection.js";
-import { Conversation } from "./conversation.js";
+import { Messages } from "./messages.js";
 import { InputRing, viewOf } from "./input/ring.js";
 import { fieldsKnown, known as nameKnown } from "./names.js";
-import { Prediction, type Surroundings } from "./predict/prediction.js";
-import { Acking } from "./session/reception.js";
+import { Prediction, type PredictionHost } from "./predict/prediction.js";
+import { Acking } from "./session/losses.js";
 import { statsOf } from "./stats.js";
 import type { ApplyResult, Replicated } from "./state/replica.js";
 import type { InputStatus } from "./wire/frames.js";
-import { ClassObjects, Listeners, type World } from "./view/classes.js";
+import { ClassObjects, Listeners, type ClassHost } from "./view/classes.js";
 import { Entity } from "./view/entity.js";
 import { Playout } from "./view/playout.js";
 
@@ -25,41 +25,41 @@ const STAGES = Object.values(Stage);
 /** The client steps itself if the page has not done so for this long. */
 const PUMP_MS = 250;
 
-export class ClientImpl extends Conversation implements Client<any>, World, Surroundings {
+export class ClientImpl extends Messages implements Client<any>, ClassHost, PredictionHost {
   readonly playout = new Playout();
   readonly prediction: Prediction = new Prediction(this);
   readonly clock: PublicClock;
   fixedStep: number | undefined;
   private classes = new Map<string, ClassObjects>();
-  private bound: ClassObjects[] = [];
+  private servedClasses: ClassObjects[] = [];
   private systems = new Map<number, Listeners<(f: Frame) => void>>();
-  private statusHeard = new Listeners<(s: Status) => void>();
-  private overloadHeard = new Listeners<(level: number) => void>();
-  private snapshotHeard = new Listeners<(tick: number, bytes: number) => void>();
+  private statusListeners = new Listeners<(s: Status) => void>();
+  private overloadListeners = new Listeners<(level: number) => void>();
+  private snapshotListeners = new Listeners<(tick: number, bytes: number) => void>();
   private pace = new Pace();
   private acking = new Acking();
-  private waiting: (() => void)[] = [];
+  private posted: (() => void)[] = [];
   private interpolates = false;
   private reached = 0;
   /** No object has changed since the last whole snapshot. */
-  private still = true;
+  private unchanged = true;
   private sample: ((f: Frame) => unknown) | undefined;
   private repeat: ((last: any, missed: number) => unknown) | undefined;
   private ring: InputRing | undefined;
-  /** The number of setbacks of the steps that the ring has followed. */
-  private backs = 0;
-  private told = { newest: 0, missed: 0, early: 0 };
+  /** The number of times that the ring has followed steps that were set back. */
+  private setBacks = 0;
+  private inputStatus = { newest: 0, missed: 0, early: 0 };
   private stepping = false;
   private stepped = -Infinity;
   private drawnAt: number | undefined;
   private pump: unknown;
 
-  constructor(options: ConnectOptions<any>, platform: Platform, route: () => Promise<Route>, info: ConnectInfo, private worse: (how: Simulation) => void) {
+  constructor(options: ConnectOptions<any>, platform: Platform, route: () => Promise<Route>, info: ConnectInfo, private impair: (how: Simulation) => void) {
     super(options, platform, route, info);
     this.clock = new PublicClock(this.time, () => (this.interpolates ? this.playout.at : this.time.line.gameTime(this.replica?.tick ?? 0)), () => this.frame.now);
   }
 
-  /** The game has let the client in. */
+  /** Called once the game has admitted the client. */
   begin(): void {
     this.setStatus({ ...this.current, phase: "loading" });
     if (this.options.pump === false) return;
@@ -88,12 +88,12 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
       f.now = now;
       this.stepped = now;
       if (this.closed) return this.runLater();
-      this.tend(now);
-      this.land(); // Before the frame's time is computed: another room has another time.
-      if (this.live && time.asks(now)) this.link!.requestTime();
-      if (this.sample) time.leads(now);
+      this.checkSilence(now);
+      this.switchOver(); // Before the frame's time is computed: another room has another time.
+      if (this.live && time.requestDue(now)) this.link!.requestTime();
+      if (this.sample) time.startLead(now);
       time.frame(now);
-      this.present_();
+      this.showPresent();
       for (const stage of STAGES) this.run(stage);
       this.flush(now);
     } finally {
@@ -101,8 +101,8 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     }
   }
 
-  /** Lets the frame show the server's present. */
-  private present_(): void {
+  /** Sets the frame to the server's present. */
+  private showPresent(): void {
     const f = this.frame;
     const { steps, game, tick, line } = this.time;
     f.tick = tick;
@@ -119,7 +119,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     if (stage === Stage.EarlyUpdate) this.poll();
     this.drain(stage);
     const systems = this.systems.get(stage);
-    if (stage !== Stage.FixedUpdate) return this.tell(systems);
+    if (stage !== Stage.FixedUpdate) return this.runSystems(systems);
     const { first, count } = this.time.steps;
     for (let step = first; step < first + count; step++) {
       this.fixedStep = step;
@@ -128,14 +128,14 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
       const due = this.live && step <= this.time.steps.done;
       if (due) this.makeInput(step);
       if (due && this.prediction.classes.length > 0) this.prediction.step(step);
-      this.tell(systems);
+      this.runSystems(systems);
     }
     this.fixedStep = undefined;
-    this.present_();
+    this.showPresent();
   }
 
-  private tell(systems: Listeners<(f: Frame) => void> | undefined): void {
-    systems?.tell((fn) => this.guard("on", fn), this.frame);
+  private runSystems(systems: Listeners<(f: Frame) => void> | undefined): void {
+    systems?.notify((fn) => this.guard("on", fn), this.frame);
   }
 
   /**
@@ -147,7 +147,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     this.receive();
     const { now, deltaMs } = this.frame;
     this.prediction.reconcile(now);
-    this.present_(); // Steps that ran again have overwritten the frame.
+    this.showPresent(); // Steps that ran again have overwritten the frame.
     this.show(now, deltaMs);
     this.held.expire(this.time.tick, this.queue);
     this.calls.expire(now);
@@ -158,9 +158,9 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     const { playout, time } = this;
     if (!this.interpolates || !time.known) return;
     playout.tickMs = time.line.tickMs;
-    playout.period = this.reception.every * playout.tickMs;
-    if (!this.away) playout.frame(now, time.gameTime(now), deltaMs);
-    for (const c of this.bound) c.look(playout);
+    playout.period = this.losses.every * playout.tickMs;
+    if (!this.rejoin) playout.frame(now, time.gameTime(now), deltaMs);
+    for (const c of this.servedClasses) c.advance(playout);
     this.held.reached(Math.min(this.reached, time.line.tickAt(playout.at)), this.queue);
   }
 
@@ -169,25 +169,25 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     if (!link || !this.live || this.closed) return;
     const { line, lead } = this.time;
     const newest = this.ring?.newest ?? 0;
-    const early = !this.ring || !lead.on ? line.tickMs / 4 : newest > lead.left ? line.tickMs / 2 : -line.tickMs / 2;
+    const early = !this.ring || !lead.on ? line.tickMs / 4 : newest > lead.sent ? line.tickMs / 2 : -line.tickMs / 2;
     let beat = false;
-    if (this.pace.due(now, link.heard, early, line.tickMs)) {
+    if (this.pace.due(now, link.lastArrival, early, line.tickMs)) {
       const packet = this.ring?.packet();
       if (packet) {
-        link.giveInputs(packet);
+        link.setInputs(packet);
         lead.flush(now, newest);
       }
-      beat = this.acking.due(now, this.reception, line.tickMs);
+      beat = this.acking.due(now, this.losses, line.tickMs);
       link.flush(beat, this.replica!.acknowledgement());
     } else link.flushTime(this.replica!.acknowledgement());
   }
 
   later(fn: () => void): void {
-    this.waiting.push(fn);
+    this.posted.push(fn);
   }
 
   private runLater(): void {
-    for (const fn of this.waiting.splice(0)) fn();
+    for (const fn of this.posted.splice(0)) fn();
   }
 
   on(stage: Stage, fn: (f: Frame) => void): Unsubscribe {
@@ -197,26 +197,26 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   }
 
   onStatus(fn: (s: Status) => void): Unsubscribe {
-    return this.statusHeard.add(fn);
+    return this.statusListeners.add(fn);
   }
 
   onOverload(fn: (level: number) => void): Unsubscribe {
-    return this.overloadHeard.add(fn);
+    return this.overloadListeners.add(fn);
   }
 
   onSnapshot(fn: (tick: number, bytes: number) => void): Unsubscribe {
-    return this.snapshotHeard.add(fn);
+    return this.snapshotListeners.add(fn);
   }
 
   protected setStatus(s: Status): void {
     this.current = s;
-    this.statusHeard.tell((fn) => this.guard("onStatus", fn), this.status);
+    this.statusListeners.notify((fn) => this.guard("onStatus", fn), this.status);
   }
 
-  protected overloaded(level: number): void {
+  protected setOverload(level: number): void {
     if (level === this.overload) return;
     this.overload = level;
-    this.overloadHeard.tell((fn) => this.guard("onOverload", fn), level);
+    this.overloadListeners.notify((fn) => this.guard("onOverload", fn), level);
   }
 
   // Objects.
@@ -239,12 +239,12 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   }
 
   protected bind(served: Served): void {
-    this.learn(served);
+    this.setMethods(served);
     for (const c of served.classes) if (!this.options.schema || c.name in this.options.schema.classes) this.class(c.name);
     for (const c of this.classes.values()) c.bind(served.classes.find((k) => k.name === c.name));
-    this.bound = [...this.classes.values()].filter((c) => c.served);
+    this.servedClasses = [...this.classes.values()].filter((c) => c.served);
     this.ring = undefined;
-    this.told = { newest: 0, missed: 0, early: 0 };
+    this.inputStatus = { newest: 0, missed: 0, early: 0 };
   }
 
   /**
@@ -254,10 +254,10 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   protected appliedState(result: ApplyResult | undefined): void {
     const tick = result?.tick ?? 0;
     for (const change of this.replica!.changes()) {
-      this.still = false;
+      this.unchanged = false;
       const c = this.classes.get(change.object.class.name);
       if (!c?.served) continue;
-      if (change.kind === "spawned") this.spawned(c, change.object, tick);
+      if (change.kind === "spawned") this.addSpawned(c, change.object, tick);
       else {
         const e = change.object.data as Entity | undefined;
         if (e && change.kind === "changed") c.changed(e);
@@ -265,23 +265,23 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
       }
     }
     if (!result) return;
-    this.prediction.learn(result, result.whole && this.reception.gapless(result.base));
+    this.prediction.update(result, result.whole && this.losses.gapless(result.base));
   }
 
-  private spawned(c: ClassObjects, object: Replicated, tick: number): void {
+  private addSpawned(c: ClassObjects, object: Replicated, tick: number): void {
     const e = new Entity(c, object, undefined, 0);
     object.data = e;
-    if (this.prediction.met(e, tick)) return;
+    if (this.prediction.confirm(e, tick)) return;
     c.spawned(e);
-    c.tellSpawn(e);
+    c.notifySpawn(e);
   }
 
   protected wholeSnapshot(r: ApplyResult, at: number, bytes: number): void {
     this.reached = Math.max(this.reached, r.tick - r.behind);
-    if (this.interpolates) this.playout.arrived(r.tick, this.time.line.gameTime(r.tick), at, this.still);
+    if (this.interpolates) this.playout.add(r.tick, this.time.line.gameTime(r.tick), at, this.unchanged);
     else this.held.reached(this.reached, this.queue);
-    this.still = true;
-    this.snapshotHeard.tell((fn) => this.guard("onSnapshot", fn), r.tick, bytes);
+    this.unchanged = true;
+    this.snapshotListeners.notify((fn) => this.guard("onSnapshot", fn), r.tick, bytes);
   }
 
   interpolated(): void {
@@ -289,23 +289,23 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   }
 
   protected epochMoved(tick: number, by: number): void {
-    if (by !== 0) this.playout.moved(tick, by);
+    if (by !== 0) this.playout.shift(tick, by);
   }
 
-  protected connectedAgain(): void {
-    this.playout.anew();
+  protected restartView(): void {
+    this.playout.restart();
   }
 
-  protected forget(): void {
-    this.calls.failAll(Code.Lost, "the connection broke, and the server has kept no place");
+  protected reset(): void {
+    this.calls.failAll(Code.Lost, "connection is broken, and the server has kept no seat");
     this.held.release(this.queue, true);
     this.reached = 0;
-    this.playout.forget();
-    for (const c of this.bound) c.forget();
-    this.prediction.forget();
+    this.playout.reset();
+    for (const c of this.servedClasses) c.reset();
+    this.prediction.reset();
   }
 
-  protected released(): void {
+  protected runHeld(): void {
     this.held.release(this.queue, false); // Mostly the last messages before the server's close.
     for (const stage of STAGES) this.drain(stage);
   }
@@ -328,12 +328,12 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     if (!this.sample || !lead.on || !type) return;
     if (!this.ring) {
       this.ring = new InputRing(new InputWriter(type), line.window, line.repeats);
-      this.backs = lead.backs;
+      this.setBacks = lead.setBacks;
     }
-    if (this.backs !== lead.backs) {
-      this.backs = lead.backs;
-      this.told.newest = 0;
-      this.ring.setBack(lead.back);
+    if (this.setBacks !== lead.setBacks) {
+      this.setBacks = lead.setBacks;
+      this.inputStatus.newest = 0;
+      this.ring.setBack(lead.backTo);
     }
     this.ring.ran(line.fixedSteps(this.replica!.tick));
     if (step < lead.first || !this.ring.wants(step)) return;
@@ -348,12 +348,12 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     });
   }
 
-  protected inputsTold(s: InputStatus): void {
+  protected inputsReported(s: InputStatus): void {
     if (!this.ring?.confirm(s.newest, s.before, s.generation)) return;
-    this.time.lead.take(this.frame.now, this.time.line, s.newest, s.early);
-    if (s.newest < this.told.newest || s.missed < this.told.missed) return;
-    this.told = s;
-    this.prediction.told(s.missed, s.early);
+    this.time.lead.reported(this.frame.now, this.time.line, s.newest, s.early);
+    if (s.newest < this.inputStatus.newest || s.missed < this.inputStatus.missed) return;
+    this.inputStatus = s;
+    this.prediction.inputsReported(s.missed, s.early);
   }
 
   /**
@@ -415,11 +415,11 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   }
 
   simulate(how: Simulation): void {
-    this.worse(how);
+    this.impair(how);
   }
 
   move(ticket: string): boolean {
-    const can = this.live && this.moves && !this.closed;
+    const can = this.live && this.movable && !this.closed;
     if (can) this.link!.move(ticket);
     return can;
   }
@@ -435,7 +435,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
 
   /** The values from which stats are computed. */
   figures() {
-    const { link, replica, reception, snapshots, playout, prediction, calls, held, told, traffic, counts, time, closed } = this;
-    return { link, replica, reception, snapshots, playout, prediction, calls, held, told, traffic, counts, time, closed, interpolates: this.interpolates };
+    const { link, replica, losses, snapshots, playout, prediction, calls, held, inputStatus, traffic, counts, time, closed } = this;
+    return { link, replica, losses, snapshots, playout, prediction, calls, held, inputStatus, traffic, counts, time, closed, interpolates: this.interpolates };
   }
 }

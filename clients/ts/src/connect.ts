@@ -5,11 +5,11 @@ import { Code, NetloopError, type Client, type ConnectInfo, type ConnectOptions,
 import { ClientImpl } from "./client.js";
 import type { Route } from "./connection.js";
 import { known } from "./names.js";
-import type { Carrier, Dial } from "./net/carrier.js";
+import type { Conn, Dial } from "./net/conn.js";
 import { dialWebSocket } from "./net/websocket.js";
 import { dialWebTransport } from "./net/webtransport.js";
-import { WorseCarrier } from "./net/worse.js";
-import type { Contender } from "./session/entry.js";
+import { ImpairedConn } from "./net/impaired.js";
+import type { Candidate } from "./session/race.js";
 import type { Shape } from "./schema.js";
 
 const TIMEOUT = 10_000;
@@ -26,21 +26,21 @@ const HEAD_START = 500;
 export function connect<G extends Shape = Shape>(options: ConnectOptions<G> = {}): Promise<Client<G>> {
   const platform = surroundings(options.platform);
   const ask = options.info ? async () => options.info! : () => infoOf(options.url ?? "/connect.json", platform);
-  return join(options, platform, ask, (info) => contendersOf(info, options, platform));
+  return join(options, platform, ask, (info) => candidatesOf(info, options, platform));
 }
 
-/** Connects over the caller's carriers, as tests do. */
+/** Connects over the caller's connections, as tests do. */
 export async function join<G extends Shape>(
   options: ConnectOptions<G>,
   platform: Platform,
   ask: () => Promise<ConnectInfo>,
-  contenders: (info: ConnectInfo) => readonly Contender[],
+  candidates: (info: ConnectInfo) => readonly Candidate[],
 ): Promise<Client<G>> {
   for (const name of Object.keys(options)) known("option of connect", name, OPTIONS.split(" "));
-  let worse: Simulation = options.simulate ?? {};
-  const worsened = (dial: Dial): Dial => {
-    const carrier = (c: Carrier) => new WorseCarrier(c, platform, () => worse);
-    return (signal) => dial(signal).then(carrier);
+  let simulation: Simulation = options.simulate ?? {};
+  const impaired = (dial: Dial): Dial => {
+    const impair = (c: Conn) => new ImpairedConn(c, platform, () => simulation);
+    return (signal) => dial(signal).then(impair);
   };
   let info: ConnectInfo | undefined;
   const route = async (): Promise<Route> => {
@@ -49,18 +49,18 @@ export async function join<G extends Shape>(
     } catch (error) {
       if (!info) throw error;
     }
-    return { info, contenders: contenders(info).map((c) => ({ ...c, dial: worsened(c.dial) })) };
+    return { info, candidates: candidates(info).map((c) => ({ ...c, dial: impaired(c.dial) })) };
   };
   const deadline = platform.now() + (options.timeoutMs ?? TIMEOUT);
   const left = () => Math.max(deadline - platform.now(), 1);
   const { info: first } = await route();
-  const client = new ClientImpl(options, platform, route, first, (how) => void (worse = how));
+  const client = new ClientImpl(options, platform, route, first, (how) => void (simulation = how));
   const entered = await client.open(left());
   client.enter(entered);
   await new Promise<void>((resolve, reject) => {
     const timer = platform.setTimeout(() => {
       entered.link.close(Code.Left, "");
-      reject(new NetloopError(Code.Timeout, "the game has not answered in time"));
+      reject(new NetloopError(Code.Timeout, "game did not admit the client in time"));
     }, left());
     entered.link.onDecided((closed) => {
       platform.clearTimeout(timer);
@@ -102,9 +102,9 @@ async function infoOf(url: string | URL, platform: Platform): Promise<ConnectInf
   return info;
 }
 
-function contendersOf(info: ConnectInfo, options: ConnectOptions<any>, platform: Platform): Contender[] {
+function candidatesOf(info: ConnectInfo, options: ConnectOptions<any>, platform: Platform): Candidate[] {
   const wanted = options.transports ?? ["webtransport", "websocket"];
-  const list: Contender[] = [];
+  const list: Candidate[] = [];
   if (wanted.includes("webtransport") && platform.WebTransport) {
     list.push({ name: "WebTransport", afterMs: 0, dial: (signal) => dialWebTransport(platform, info, signal) });
   }

@@ -5,25 +5,25 @@ import { check } from "./adapt.js";
 import { Code, NetloopError, type Closed, type ConnectInfo, type ConnectOptions, type Platform, type Status } from "./api.js";
 import { ServerTime } from "./clock/server.js";
 import { readSchema, type Schema as Served } from "./codec/index.js";
-import type { Contender } from "./session/entry.js";
-import { enter, type Entered } from "./session/entry.js";
-import { Away, mayFollow } from "./session/back.js";
+import type { Candidate } from "./session/race.js";
+import { race, type Joined } from "./session/race.js";
+import { Rejoin, reconnects } from "./session/rejoin.js";
 import { Backlog } from "./session/backlog.js";
-import { Arrived, type Arrival, type Link, type Onward, type Traffic } from "./session/link.js";
-import { Reception } from "./session/reception.js";
-import { Refusals, Snapshots, Verification } from "./session/receiving.js";
+import { Arrived, type Arrival, type Link, type Moving, type Traffic } from "./session/link.js";
+import { Losses } from "./session/losses.js";
+import { Refusals, Snapshots, Verification } from "./session/receiver.js";
 import { Replica, type ApplyResult } from "./state/replica.js";
 import { same } from "./wire/bytes.js";
 import type { InputStatus, Message, Welcome } from "./wire/frames.js";
 
-/** The carriers to race, and the server's description. */
+/** The connections to race, and the server's description. */
 export interface Route {
   info: ConnectInfo;
-  contenders: readonly Contender[];
+  candidates: readonly Candidate[];
 }
 
 const NONE: Uint8Array = new Uint8Array(0);
-const MOST_FRAME = 100;
+const MAX_FRAME_MS = 100;
 const MAX_CLOSING = 2 ** 53;
 
 /** The initial status. */
@@ -45,13 +45,13 @@ export abstract class Connection {
   readonly traffic: Traffic = { bytesIn: 0, bytesOut: 0, datagramsIn: 0, datagramsOut: 0, dropped: 0 };
   protected link: Link | undefined;
   protected replica: Replica | undefined;
-  protected away: Away | undefined;
+  protected rejoin: Rejoin | undefined;
   protected current: Status = CONNECTING;
-  protected readonly reception = new Reception();
+  protected readonly losses = new Losses();
   protected readonly snapshots = new Snapshots();
   protected readonly verification = new Verification();
   private refusals = new Refusals();
-  private entering: Served | undefined;
+  private dialedSchema: Served | undefined;
   private instance = NONE;
   private secret = NONE;
   private keepMs = 0;
@@ -59,10 +59,10 @@ export abstract class Connection {
   private before = 0;
   private received = 0;
   private attempts = 0;
-  private lull = { heard: 0, step: 0, quiet: 0 };
+  private silence = { arrival: 0, step: 0, duration: 0 };
   private ticket: string;
-  private onward: Onward | undefined;
-  protected moves = false;
+  private moving: Moving | undefined;
+  protected movable = false;
   protected handles: Uint8Array = new Uint8Array(0);
 
   constructor(
@@ -82,15 +82,15 @@ export abstract class Connection {
   protected abstract appliedState(result: ApplyResult | undefined): void;
   protected abstract wholeSnapshot(result: ApplyResult, at: number, bytes: number): void;
   protected abstract epochMoved(tick: number, by: number): void;
-  protected abstract inputsTold(s: InputStatus): void;
-  protected abstract overloaded(level: number): void;
+  protected abstract inputsReported(s: InputStatus): void;
+  protected abstract setOverload(level: number): void;
   /** Called for a new connection: resets the counters of a single connection. */
-  protected abstract connectedAgain(): void;
+  protected abstract restartView(): void;
   /** Called for another room, or for a new client id: discards all state of the one before. */
   protected abstract bind(served: Served): void;
-  protected abstract forget(): void;
-  protected abstract released(): void;
-  protected abstract failed(code: number, text: string): void;
+  protected abstract reset(): void;
+  protected abstract runHeld(): void;
+  protected abstract failCalls(code: number, text: string): void;
 
   get status(): Status {
     return this.current.phase === "reconnecting" ? { ...this.current, leftMs: this.leftMs } : this.current;
@@ -98,11 +98,11 @@ export abstract class Connection {
 
   /** Whether there is a connection. */
   protected get live(): boolean {
-    return this.link !== undefined && (!this.away || this.away.waits);
+    return this.link !== undefined && (!this.rejoin || this.rejoin.joining);
   }
 
   private get leftMs(): number {
-    return this.away ? Math.max(0, this.away.since + this.keepMs - this.platform.now()) : 0;
+    return this.rejoin ? Math.max(0, this.rejoin.since + this.keepMs - this.platform.now()) : 0;
   }
 
   private get giveUpMs(): number {
@@ -113,16 +113,16 @@ export abstract class Connection {
   // Entry.
 
   /** Makes the first connection, or the next one after a break. */
-  async open(timeoutMs: number, signal?: AbortSignal): Promise<Entered> {
-    const { options, platform, onward } = this;
-    this.onward = undefined;
-    const { info, contenders } = onward ? over(onward, this.info) : await this.route();
-    const token = onward ? "" : await tokenOf(options.token, this.secret.length > 0);
+  async open(timeoutMs: number, signal?: AbortSignal): Promise<Joined> {
+    const { options, platform, moving } = this;
+    this.moving = undefined;
+    const { info, candidates } = moving ? routeOver(moving, this.info) : await this.route();
+    const token = moving ? "" : await tokenOf(options.token, this.secret.length > 0);
     this.info = info;
     const own = options.schema ?? info.schema;
-    return enter(
+    return race(
       {
-        contenders,
+        candidates,
         hello: {
           schema: own.name,
           major: own.major,
@@ -132,7 +132,7 @@ export abstract class Connection {
           spectate: options.spectate ?? false,
           params: options.params === undefined ? NONE : new TextEncoder().encode(JSON.stringify(options.params)),
           token,
-          datagram: onward?.first ?? 0,
+          datagram: moving?.first ?? 0,
           build: "netloop-ts",
           ...(options.reconnect !== false && {
             resume: { token: this.secret, received: this.received, kept: this.secret.length > 0, attempt: 0 },
@@ -149,25 +149,25 @@ export abstract class Connection {
       signal,
     ).catch((error: NetloopError) => {
       // Browsers hide why a connection was refused; the server's description states the reason.
-      const told = error.code === Code.Lost && info.refused;
-      throw told ? new NetloopError(told.code, told.text) : error;
+      const { refused } = info;
+      throw error.code === Code.Lost && refused ? new NetloopError(refused.code, refused.text) : error;
     });
   }
 
   private adapt(tables: Uint8Array): void {
     const { protobuf, schema } = this.options;
-    this.entering = readSchema(tables, (name) => protobuf?.[name] ?? schema?.protobuf?.[name]);
-    check(schema, this.entering);
+    this.dialedSchema = readSchema(tables, (name) => protobuf?.[name] ?? schema?.protobuf?.[name]);
+    check(schema, this.dialedSchema);
   }
 
   /** Continues with a new connection: throws a NetloopError if the welcome is inconsistent. */
-  enter(e: Entered): void {
+  enter(e: Joined): void {
     const { link, welcome: w } = e;
     const now = this.platform.now();
     const resumed = w.resumed && this.secret.length > 0 && this.replica !== undefined;
     if (resumed && w.id !== this.id) {
-      link.violated("the server says that this client is another");
-      throw new NetloopError(Code.Protocol, "the server says that this client is another");
+      link.violated("server resumed the seat of another client");
+      throw new NetloopError(Code.Protocol, "server resumed the seat of another client");
     }
     const known = this.instance.length > 0 && same(this.instance, w.instance);
     // A new join is to another room, even under the same name: the room may have been replaced.
@@ -176,19 +176,19 @@ export abstract class Connection {
     this.link = link;
     this.secret = w.secret;
     this.keepMs = w.keep;
-    this.moves = w.moves;
+    this.movable = w.moves;
     this.handles = w.handles;
-    this.reception.restart(w.sendEvery);
+    this.losses.restart(w.sendEvery);
     this.refusals = new Refusals();
     this.snapshots.restart();
     this.verification.restart();
-    this.lull = { heard: 0, step: now, quiet: 0 };
-    this.overloaded(0);
-    this.connectedAgain();
+    this.silence = { arrival: 0, step: now, duration: 0 };
+    this.setOverload(0);
+    this.restartView();
     const tick = this.time.line.tickAt(this.time.gameTime(now));
     if (resumed) {
       this.before = this.received;
-      this.backlog!.awaits = true;
+      this.backlog!.unconfirmed = true;
       this.replica!.reconnect();
     } else this.join(w, tick);
     link.backlog = this.backlog;
@@ -203,62 +203,62 @@ export abstract class Connection {
     if (again) {
       this.replica!.reset(tick);
       this.appliedState(undefined);
-      this.forget();
+      this.reset();
     }
     this.id = w.id;
     this.room = w.room;
     if (this.ticket.includes("@")) this.ticket = ""; // A ticket is used up; a code is not.
     this.minor = w.minor;
-    this.served = this.entering!;
+    this.served = this.dialedSchema!;
     this.replica = new Replica(this.served, tick);
     this.bind(this.served);
   }
 
   private accepted(received: number): void {
-    if (this.backlog && !this.link!.resend(received)) return this.link!.violated("the server has had messages that were never sent");
-    const { away } = this;
-    if (!away) return;
-    this.away = undefined;
-    if (away.resumed) this.counts.resumes++;
-    if (!away.moves) this.options.log?.(`connected again after ${away.attempt} attempts`);
-    this.become(away.resumed ? { ...this.back, phase: this.back.phase } : { ...CONNECTING, phase: "loading" });
+    if (this.backlog && !this.link!.resend(received)) return this.link!.violated("server acknowledged messages that were never sent");
+    const { rejoin } = this;
+    if (!rejoin) return;
+    this.rejoin = undefined;
+    if (rejoin.resumed) this.counts.resumes++;
+    if (!rejoin.moves) this.options.log?.(`reconnected after ${rejoin.tries} attempts`);
+    this.become(rejoin.resumed ? { ...this.next, phase: this.next.phase } : { ...CONNECTING, phase: "loading" });
   }
 
   /** The status that follows reconnecting. */
-  private back: Status = CONNECTING;
+  private next: Status = CONNECTING;
 
   protected become(s: Status): void {
-    if (this.away) this.back = s;
+    if (this.rejoin) this.next = s;
     else this.setStatus(s);
   }
 
   protected get present(): Status {
-    return this.away ? this.back : this.current;
+    return this.rejoin ? this.next : this.current;
   }
 
   // Reconnection.
 
   /** Ends a silent connection, and continues the attempts to reconnect. */
-  protected tend(now: number): void {
+  protected checkSilence(now: number): void {
     if (this.live) {
-      const { lull, link } = this;
-      lull.quiet += Math.min(now - lull.step, MOST_FRAME);
-      if (link!.heard !== lull.heard) lull.quiet = 0;
-      lull.step = now;
-      lull.heard = link!.heard;
+      const { silence, link } = this;
+      silence.duration += Math.min(now - silence.step, MAX_FRAME_MS);
+      if (link!.lastArrival !== silence.arrival) silence.duration = 0;
+      silence.step = now;
+      silence.arrival = link!.lastArrival;
       const lostAfter = Math.min(Math.max(this.options.lostAfterMs ?? 5000, 1000), 10_000);
-      if (lull.quiet >= lostAfter) this.ended(Code.Timeout, `nothing was heard from the server for ${lostAfter} ms`);
+      if (silence.duration >= lostAfter) this.ended(Code.Timeout, `no packet from the server for ${lostAfter} ms`);
     }
     this.reconnect(now);
   }
 
   /** Begins the attempt that is due, or gives up. */
   private reconnect(now: number): void {
-    const a = this.away;
+    const a = this.rejoin;
     if (!a) return;
     const giveUp = this.giveUpMs;
     if (now - a.since >= giveUp) {
-      const text = `the connection broke, and ${a.attempt} attempts in ${Math.round(now - a.since)} ms have not brought it back: ${a.why.text}`;
+      const text = `connection is broken, and ${a.tries} attempts to reconnect in ${Math.round(now - a.since)} ms failed: ${a.why.text}`;
       return this.finish(Code.Lost, text);
     }
     if (!a.due(now)) return;
@@ -269,19 +269,19 @@ export abstract class Connection {
       (error) => this.finish(error.code, error.message),
     );
     if (a.moves) this.setStatus({ ...CONNECTING, phase: "moving" });
-    else this.setStatus({ ...CONNECTING, phase: "reconnecting", attempt: a.attempt, leftMs: this.leftMs, ...a.why });
+    else this.setStatus({ ...CONNECTING, phase: "reconnecting", attempt: a.tries, leftMs: this.leftMs, ...a.why });
   }
 
   /** Takes over the connection of a successful attempt. */
-  protected land(): void {
-    const a = this.away;
-    const e = a?.landed;
+  protected switchOver(): void {
+    const a = this.rejoin;
+    const e = a?.dialed;
     if (!a || !e) return;
-    a.landed = undefined;
-    a.waits = true;
+    a.dialed = undefined;
+    a.joining = true;
     a.resumed = e.welcome.resumed && this.secret.length > 0;
-    if (!a.resumed) this.back = { ...CONNECTING, phase: "loading" };
-    else this.back = { ...this.back, closingAt: 0 };
+    if (!a.resumed) this.next = { ...CONNECTING, phase: "loading" };
+    else this.next = { ...this.next, closingAt: 0 };
     try {
       this.enter(e);
     } catch (error) {
@@ -298,25 +298,25 @@ export abstract class Connection {
       // ticket.
       this.ticket = text;
       this.secret = NONE;
-      this.failed(code, "the client has moved to another room");
+      this.failCalls(code, "client has moved to another room");
     }
-    if (this.options.reconnect !== false && (moved || mayFollow(code, this.away !== undefined))) return this.lose(code, text);
-    this.released();
+    if (this.options.reconnect !== false && (moved || reconnects(code, this.rejoin !== undefined))) return this.broken(code, text);
+    this.runHeld();
     this.finish(code, text);
   }
 
-  private lose(code: number, text: string): void {
-    this.onward = this.link?.onward;
+  private broken(code: number, text: string): void {
+    this.moving = this.link?.moving;
     this.link?.close(Code.Timeout, text);
     const now = this.platform.now();
-    if (this.away) return this.away.failed(now, { code, text });
-    this.back = this.current;
+    if (this.rejoin) return this.rejoin.failed(now, { code, text });
+    this.next = this.current;
     const { platform } = this;
-    this.away = new Away(now, { code, text }, () => platform.now(), () => platform.random());
-    if (this.onward) this.away.moves = true;
+    this.rejoin = new Rejoin(now, { code, text }, () => platform.now(), () => platform.random());
+    if (this.moving) this.rejoin.moves = true;
     else {
       this.counts.drops++;
-      this.options.log?.(`the connection has broken: ${text}`);
+      this.options.log?.(`connection is broken: ${text}`);
     }
     this.reconnect(now);
   }
@@ -325,12 +325,12 @@ export abstract class Connection {
   protected finish(code: number, text: string): void {
     if (this.closed) return;
     this.closed = { code, text };
-    this.away?.stop();
-    this.away = undefined;
+    this.rejoin?.stop();
+    this.rejoin = undefined;
     this.link?.close(code === Code.Left ? Code.Left : Code.Unspecified, "");
-    this.onward?.carrier.close(Code.Left, "");
+    this.moving?.conn.close(Code.Left, "");
     this.verification.done(new NetloopError(code, text));
-    this.failed(code, text);
+    this.failCalls(code, text);
     this.setStatus({ ...CONNECTING, phase: "closed", code, text });
   }
 
@@ -346,8 +346,8 @@ export abstract class Connection {
       } catch (error) {
         // No bytes of the network may end the page's frame.
         this.counts.malformed++;
-        this.options.log?.(`a fault of the client: ${error}`);
-        link.violated("the client could not make sense of what has come");
+        this.options.log?.(`internal error: ${error}`);
+        link.violated("malformed data");
       }
     }
   }
@@ -367,21 +367,21 @@ export abstract class Connection {
       case Arrived.Accepted:
         return this.accepted(a.value);
       case Arrived.Received:
-        if (this.backlog && !this.backlog.confirm(a.value)) link.violated("the server has had messages that were never sent");
+        if (this.backlog && !this.backlog.confirm(a.value)) link.violated("server acknowledged messages that were never sent");
         return;
       case Arrived.Closing:
         return this.become({ ...this.present, closingAt: a.at + Math.min(a.value, MAX_CLOSING) / 1e6 });
       case Arrived.Time:
         return this.time.sync.sample(...a.times);
       case Arrived.Epoch:
-        return this.epochMoved(a.epoch.tick, this.time.moved(a.epoch));
+        return this.epochMoved(a.epoch.tick, this.time.epochMoved(a.epoch));
       case Arrived.Overload:
-        this.reception.period(a.sendEvery);
-        return this.overloaded(a.level);
+        this.losses.period(a.sendEvery);
+        return this.setOverload(a.level);
       case Arrived.Scale:
         return this.time.rescale(a.scale);
       case Arrived.Inputs:
-        return this.inputsTold(a.status);
+        return this.inputsReported(a.status);
       case Arrived.Gone:
         return this.ended(a.code, a.text);
     }
@@ -391,15 +391,15 @@ export abstract class Connection {
     const r = this.replica!.apply(packet);
     if (r.kind === "refused") {
       this.counts.malformed++;
-      this.reception.refused();
+      this.losses.refused();
       if (this.refusals.refused(this.platform.now())) {
         this.counts.fullStates++;
-        this.options.log?.(`packets of state were refused: ${r.why}`);
+        this.options.log?.(`state packets were refused: ${r.why}`);
         link.requestFullState();
       }
       return;
     }
-    this.reception.packet(r);
+    this.losses.packet(r);
     if (r.kind !== "applied") {
       if (r.kind === "stale") this.counts.stale++;
       return;
@@ -416,7 +416,7 @@ export abstract class Connection {
       this.counts.unequal++;
       this.counts.fullStates++;
       link.requestFullState();
-      this.verification.done(new NetloopError(Code.Internal, "the state differs from the server's"));
+      this.verification.done(new NetloopError(Code.Internal, "state differs from the server's"));
     }
   }
 
@@ -442,8 +442,8 @@ export abstract class Connection {
 }
 
 /** The route over the existing connection. */
-function over({ carrier }: Onward, info: ConnectInfo): Route {
-  return { info, contenders: [{ name: carrier.transport, afterMs: 0, dial: async () => carrier }] };
+function routeOver({ conn }: Moving, info: ConnectInfo): Route {
+  return { info, candidates: [{ name: conn.transport, afterMs: 0, dial: async () => conn }] };
 }
 
 /**
@@ -456,6 +456,6 @@ async function tokenOf(token: ConnectOptions["token"], back: boolean): Promise<s
     return await token();
   } catch (error) {
     if (back) return "";
-    throw new NetloopError(Code.Unauthenticated, `no token: ${error instanceof Error ? error.message : error}`);
+    throw new NetloopError(Code.Unauthenticated, `token: ${error instanceof Error ? error.message : error}`);
   }
 }

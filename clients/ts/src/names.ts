@@ -15,7 +15,7 @@ export function known(what: string, name: string, names: Iterable<string>): void
       least = d - 1;
     }
   }
-  throw new Error(`there is no ${what} ${JSON.stringify(name)}${near ? `: did you mean ${JSON.stringify(near)}?` : all.length > 0 ? `, only ${all.join(", ")}` : ""}`);
+  throw new Error(`unknown ${what} ${JSON.stringify(name)}${near ? `: did you mean ${JSON.stringify(near)}?` : all.length > 0 ? `, only ${all.join(", ")}` : ""}`);
 }
 
 /** The number of letters to insert, remove or replace to turn a into b. */

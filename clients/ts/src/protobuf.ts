@@ -67,10 +67,10 @@ class Input {
       v |= BigInt(c & 127) << (7n * i);
       if (c < 128) return BigInt.asUintN(64, v);
     }
-    throw new RangeError("a varint is too long");
+    throw new RangeError("varint is too long");
   }
   bytes(n = Number(this.varint())): Uint8Array {
-    if (n > this.b.length - this.at) throw new RangeError("a field is cut short");
+    if (n > this.b.length - this.at) throw new RangeError("field is truncated");
     this.at += n;
     return this.b.subarray(this.at - n, this.at);
   }
@@ -79,7 +79,7 @@ class Input {
     else if (wire === 1) this.bytes(8);
     else if (wire === 2) this.bytes();
     else if (wire === 5) this.bytes(4);
-    else throw new RangeError("a field of no known type");
+    else throw new RangeError("unknown wire type");
   }
   scalar(kind: string): unknown {
     const eight = () => ((this.at += 8), this.at - 8);
@@ -109,7 +109,7 @@ class Input {
 
 function decode(tables: Tables, name: string, bytes: Uint8Array, depth: number): Record<string, unknown> {
   const fields = tables[name];
-  if (!fields || depth > MAX_DEPTH) throw new RangeError("a message is nested too deeply");
+  if (!fields || depth > MAX_DEPTH) throw new RangeError("message is nested too deeply");
   const m: Record<string, any> = {};
   for (const f of fields) m[f.name] = zero(f);
   for (const r = new Input(bytes); r.more; ) {
@@ -166,7 +166,7 @@ function put(out: number[], tables: Tables, f: ProtobufField, v: any, depth: num
 }
 
 function encode(tables: Tables, name: string, m: any, depth: number): number[] {
-  if (depth > MAX_DEPTH) throw new RangeError("a message is nested too deeply");
+  if (depth > MAX_DEPTH) throw new RangeError("message is nested too deeply");
   const out: number[] = [];
   for (const f of [...tables[name]!].sort((a, b) => a.no - b.no)) {
     const v = m?.[f.name];

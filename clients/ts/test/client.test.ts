@@ -82,7 +82,7 @@ test("tables that make no sense are refused, and those of another build by name"
   other.peer.hear().send(say.tables(pageTables()));
   const error = await refusal(again);
   assert.equal(error.code, Code.SchemaMismatch);
-  assert.match(error.message, /class "pos"\.X is float32 quant=1\/128 here and float32 quant=1\/256 there/);
+  assert.match(error.message, /class "pos"\.X is float32 quant=1\/128 in the page and float32 quant=1\/256 on the server/);
   other.peer.hear();
   assert.equal(other.peer.closed?.code, Code.SchemaMismatch);
 });
@@ -179,7 +179,7 @@ test("what is sent leaves with the next step, and what cannot is counted", async
   assert.deepEqual({ ...rig.peer.last(Kind.Message) }, { 1: 1, 2: 30, 7: Uint8Array.of(2, 0x68, 0x69) });
   assert.ok(rig.peer.datagrams.some((d) => new TextDecoder().decode(d).includes("hoo")), "an unreliable one in a datagram");
   assert.equal(client.send("tell", { Text: "x".repeat(200) }), false, "over its limit");
-  assert.throws(() => client.send("whisper", {}), /there is no method "whisper"/);
+  assert.throws(() => client.send("whisper", {}), /unknown method "whisper"/);
   assert.equal(client.stats.unsent, 1);
   assert.throws(() => client.send("ask", { Text: "?" }), /ask is a call/);
   assert.throws(() => client.send("tell", { Text: "" }, { stage: Stage.Initialization }), /does not run at stage 10/);

@@ -6,7 +6,7 @@ import { check, fieldsOf, zeroOf } from "../src/adapt.js";
 import { encodeMessage, type MessageType } from "../src/codec/index.js";
 import { InputRing, viewOf } from "../src/input/ring.js";
 import { InputWriter } from "../src/codec/inputs.js";
-import { Prediction, type Surroundings } from "../src/predict/prediction.js";
+import { Prediction, type PredictionHost } from "../src/predict/prediction.js";
 import { Predictor } from "../src/predict/predictor.js";
 import { ServerTime } from "../src/clock/server.js";
 import { protobufCodecs } from "../src/protobuf.js";
@@ -74,10 +74,10 @@ test("the schema of a page is matched by names, and what does not fit is named",
   const own = (fields: Record<string, string>) => ({ name: "x", major: 1, minor: 0, classes: { [name]: { fields } }, methods: {} });
   check(own({ X: "string max=9", New: "int8", In: "{A [3]{B int8}; C bool}" }), served("{Old bool; X string max=16; In {A [3]{B int8; More bool}}}"));
   const bad: [Record<string, string>, string, RegExp][] = [
-    [{ X: "int8" }, "{X int16}", /\.X is int8 here and int16 there/],
-    [{ X: "{A {B bool}}" }, "{X {A {B int8}}}", /\.X\.A\.B is bool here/],
+    [{ X: "int8" }, "{X int16}", /\.X is int8 in the page and int16 on the server/],
+    [{ X: "{A {B bool}}" }, "{X {A {B int8}}}", /\.X\.A\.B is bool in the page/],
     [{ X: "[]int8 max=3" }, "{X []int16 max=3}", /\.X is /],
-    [{ X: "[2]int8" }, "{X [3]int8}", /\.X is \[2\]int8 here/],
+    [{ X: "[2]int8" }, "{X [3]int8}", /\.X is \[2\]int8 in the page/],
   ];
   for (const [fields, text, want] of bad) assert.throws(() => check(own(fields), served(text)), want);
   assert.deepEqual([...fieldsOf("{A {B bool; C int8}; D string max=3;}")], [["A", "{B bool; C int8}"], ["D", "string max=3"]]);
@@ -140,7 +140,7 @@ function predicting() {
   const entity = new Entity({ name: "ship", leaves: new Leaves(of, undefined) }, nv, undefined, 0);
   const time = new ServerTime();
   const frame: any = { fixedStep: 0 };
-  const s: Surroundings = {
+  const s: PredictionHost = {
     id: 7, time,
     inputOf: (step) => ({ input: { by: step % 2 } }),
     frameOf: (step) => ((frame.fixedStep = step), frame),
@@ -154,7 +154,7 @@ function predicting() {
   const word = (tick: number, x: number, whole = true) => {
     Object.assign(state, { X: x });
     nv.tick = tick;
-    prediction.learn({ kind: "applied", tick, behind: 0, whole, base: tick - 1 } as any, whole);
+    prediction.update({ kind: "applied", tick, behind: 0, whole, base: tick - 1 } as any, whole);
   };
   return { prediction, entity, word, state };
 }
@@ -203,7 +203,7 @@ test("a step spawns in FixedUpdate, and when it runs again before it, and nobody
   const prediction = { running: 0, by: () => ({ born: "Born" }), spawn: (_by: unknown, _state: unknown, step: number) => step };
   const world: { prediction: unknown; fixedStep: number | undefined } = { prediction, fixedStep: undefined };
   const shots = new ClassObjects("shot", undefined, world as never);
-  assert.throws(() => shots.spawn({}), /works in FixedUpdate only/);
+  assert.throws(() => shots.spawn({}), /only allowed in FixedUpdate/);
   world.fixedStep = 7;
   assert.equal(shots.spawn({}), 7);
   world.fixedStep = undefined;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MemoryCarrier } from "../src/net/memory.js";
+import { MemoryConn } from "../src/net/memory.js";
 import { Arrived, Link, type Arrival } from "../src/session/link.js";
 import { Window } from "../src/wire/window.js";
 import { closeFrame, countFrame, Cutter, digestFrame, encodeMessage, frameOf, Kind, moveFrame, parseClose, parseFrame, parseWelcome } from "../src/wire/frames.js";
@@ -12,7 +12,7 @@ import { example } from "./page.js";
 
 /** A connection, what it has sent, and what has arrived. */
 function linkAt(now: number) {
-  const [client, server] = MemoryCarrier.pair();
+  const [client, server] = MemoryConn.pair();
   const sent = { stream: [] as number[], datagrams: [] as Uint8Array[], closed: [] as unknown[] };
   server.start({
     stream: (b) => sent.stream.push(...b),

@@ -15,33 +15,33 @@ const schema: any = {
 };
 
 test("a name that is none is answered with the nearest, or with all that there are", () => {
-  assert.throws(() => known("class", "plyer", ["table", "player"]), /^Error: there is no class "plyer": did you mean "player"\?$/);
+  assert.throws(() => known("class", "plyer", ["table", "player"]), /^Error: unknown class "plyer": did you mean "player"\?$/);
   assert.throws(() => known("class", "SHIP", ["ship"]), /did you mean "ship"\?/);
-  assert.throws(() => known("class", "zzz", ["ship", "rock"]), /there is no class "zzz", only ship, rock$/);
-  assert.throws(() => known("class", "zzz", []), /there is no class "zzz"$/);
+  assert.throws(() => known("class", "zzz", ["ship", "rock"]), /unknown class "zzz", only ship, rock$/);
+  assert.throws(() => known("class", "zzz", []), /unknown class "zzz"$/);
   const type = "{At {X int8; Y int8}; All []{N int8} max=3; Any map[int8]bool max=3}";
   fieldsKnown(type, { At: { X: 1 }, All: [{ N: 1 }, {}], Any: new Map() }, "go");
   fieldsKnown(type, undefined, "go");
-  assert.throws(() => fieldsKnown(type, { at: {} }, "go"), /no field of go "at": did you mean "At"\?/);
-  assert.throws(() => fieldsKnown(type, { At: { Z: 1 } }, "go"), /no field of go "Z"/);
-  assert.throws(() => fieldsKnown(type, { All: [{ N: 1 }, { M: 1 }] }, "go"), /no field of go "M": did you mean "N"/);
+  assert.throws(() => fieldsKnown(type, { at: {} }, "go"), /unknown field of go "at": did you mean "At"\?/);
+  assert.throws(() => fieldsKnown(type, { At: { Z: 1 } }, "go"), /unknown field of go "Z"/);
+  assert.throws(() => fieldsKnown(type, { All: [{ N: 1 }, { M: 1 }] }, "go"), /unknown field of go "M": did you mean "N"/);
 });
 
 test("each function of a page refuses a name that is wrong, with and without a schema", async () => {
   for (const own of [schema, undefined]) {
     const rig = new Rig();
     const client = await rig.play({ schema: own }, {}, tables);
-    assert.throws(() => client.class("shp"), /there is no class "shp": did you mean "ship"\?/);
-    assert.throws(() => client.send("tel", {}), /there is no method "tel": did you mean "tell"\?/);
-    assert.throws(() => client.handle("tll", () => {}), /there is no method "tll": did you mean "tell"\?/);
-    assert.throws(() => client.send("tell", { Txt: "a" }), /there is no field of tell "Txt": did you mean "Text"\?/);
-    assert.throws(() => client.call("ask", { text: "a" }), /there is no field of ask "text": did you mean "Text"\?/);
+    assert.throws(() => client.class("shp"), /unknown class "shp": did you mean "ship"\?/);
+    assert.throws(() => client.send("tel", {}), /unknown method "tel": did you mean "tell"\?/);
+    assert.throws(() => client.handle("tll", () => {}), /unknown method "tll": did you mean "tell"\?/);
+    assert.throws(() => client.send("tell", { Txt: "a" }), /unknown field of tell "Txt": did you mean "Text"\?/);
+    assert.throws(() => client.call("ask", { text: "a" }), /unknown field of ask "text": did you mean "Text"\?/);
     assert.ok(client.send("tell", { Text: "a" }));
     client.inputs(() => ({ turn: 1 }));
     client.class("ship").predict(() => {});
     if (own) assert.throws(() => client.class("rock").predict(() => {}), /predict rock: declare the class with netloop\.Predicted\(\)/);
   }
-  await assert.rejects(new Rig().dial({ rooom: "a" } as never), /there is no option of connect "rooom": did you mean "room"\?/);
+  await assert.rejects(new Rig().dial({ rooom: "a" } as never), /unknown option of connect "rooom": did you mean "room"\?/);
 });
 
 test("a message that the room's game does not handle is not sent, and counted", async () => {

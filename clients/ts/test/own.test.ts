@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ServerTime } from "../src/clock/server.js";
 import { decodeMessage, encodeMessage, type MessageType } from "../src/codec/index.js";
-import { Prediction, type Surroundings } from "../src/predict/prediction.js";
+import { Prediction, type PredictionHost } from "../src/predict/prediction.js";
 import { Predictor } from "../src/predict/predictor.js";
 import { ClassObjects } from "../src/view/classes.js";
 import { Entity } from "../src/view/entity.js";
@@ -30,7 +30,7 @@ function owned(text: string, state: Record<string, any>, fly: (st: any, input: a
       errors.push(e);
     }
   };
-  const s: Surroundings = {
+  const s: PredictionHost = {
     id: 7, time: new ServerTime(), inputOf: () => ({ input: { by: 1 } }), frameOf: (step) => ((frame.fixedStep = step), frame),
     owned: () => (nv.owner === 7 ? [entity] : []), addLocal: () => assert.fail(), removeLocal: () => {}, takeOver: () => {}, guard,
   };
@@ -47,12 +47,12 @@ function owned(text: string, state: Record<string, any>, fly: (st: any, input: a
     Object.assign(state, more);
     nv.tick = tick;
     ships.changed(entity);
-    prediction.learn({ kind: "applied", tick, behind: 0, whole: true, base: tick - 1 } as any, true);
+    prediction.update({ kind: "applied", tick, behind: 0, whole: true, base: tick - 1 } as any, true);
     prediction.reconcile(frame.now);
   };
   const look = (moment: { from: number; to: number; alpha: number }) => {
     playout.moment = moment;
-    ships.look(playout);
+    ships.advance(playout);
     return ships.view(entity);
   };
   return { prediction, entity, nv, errors, frame, word, look, live: () => prediction.of(entity)!.live as any };
@@ -126,7 +126,7 @@ test("a frame lacks no snapshot while nothing has changed for long", () => {
   let tick = 0;
   const frames = (n: number, still: boolean | undefined) => {
     for (let i = 0; i < n; i++, now += 16) {
-      if (still !== undefined) p.arrived(++tick, tick * 16, now, still);
+      if (still !== undefined) p.add(++tick, tick * 16, now, still);
       p.frame(now, now + 16, 16);
     }
   };
@@ -134,7 +134,7 @@ test("a frame lacks no snapshot while nothing has changed for long", () => {
   frames(60, true);
   frames(60, undefined);
   assert.equal(p.starved, 0, "a room that sleeps sends none");
-  p.arrived((tick += 60), tick * 16, now, false);
+  p.add((tick += 60), tick * 16, now, false);
   frames(60, false);
   frames(60, undefined);
   assert.ok(p.starved > 20, "and one that is silent is missed");

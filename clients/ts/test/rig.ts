@@ -3,8 +3,8 @@
 
 import type { Client, ConnectInfo, ConnectOptions, Platform } from "../src/api.js";
 import { join } from "../src/connect.js";
-import { MemoryCarrier } from "../src/net/memory.js";
-import type { Contender } from "../src/session/entry.js";
+import { MemoryConn } from "../src/net/memory.js";
+import type { Candidate } from "../src/session/race.js";
 import { Cutter, frameOf, Kind, MAX_HANDSHAKE, parseFrame } from "../src/wire/frames.js";
 import { Walker, Writer } from "../src/wire/protobuf.js";
 import { example } from "./page.js";
@@ -125,8 +125,8 @@ export class Peer {
   private number = 0;
 
   constructor(
-    readonly client: MemoryCarrier,
-    readonly server: MemoryCarrier,
+    readonly client: MemoryConn,
+    readonly server: MemoryConn,
   ) {
     server.start({
       stream: (b) => {
@@ -197,11 +197,11 @@ export class Rig {
   /** Begins to connect. */
   dial(options: ConnectOptions<any> = {}): Promise<Client<any>> {
     const contenders = this.names.map(
-      (name, i): Contender => ({
+      (name, i): Candidate => ({
         name,
         afterMs: i * 500,
         dial: async () => {
-          const [client, server] = MemoryCarrier.pair();
+          const [client, server] = MemoryConn.pair();
           this.peers.push(new Peer(client, server));
           return client;
         },

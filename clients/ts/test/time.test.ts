@@ -65,12 +65,12 @@ test("a frame of any length runs each step once, and at most eight", () => {
   const ran: number[] = [];
   for (const to of [1000, 1001, 1010, 1040, 1040, 1030, 1200, 9000, 9017]) {
     steps.advance(line, to);
-    assert.ok(steps.count <= line.mostSteps && steps.fraction >= 0 && steps.fraction < 1);
+    assert.ok(steps.count <= line.maxSteps && steps.fraction >= 0 && steps.fraction < 1);
     for (let i = 0; i < steps.count; i++) ran.push(steps.first + i);
   }
   assert.deepEqual(ran, [...new Set(ran)].sort((a, b) => a - b));
   assert.equal(ran.at(-1), 541);
-  assert.equal(steps.jumped + ran.length, 541 - 60);
+  assert.equal(steps.skipped + ran.length, 541 - 60);
 });
 
 test("steps lead by what inputs need to be in time, and no more", () => {
@@ -83,7 +83,7 @@ test("steps lead by what inputs need to be in time, and no more", () => {
   let late = 0;
   for (let now = 1000 / 60; now < 20_000; now += 1000 / 60) {
     const game = 10_000 + now;
-    at = lead.follow(now, at, game, line.stepMs);
+    at = lead.advance(now, at, game, line.stepMs);
     const { step } = line.stepAt(at);
     if (step > (made.at(-1)?.step ?? 0)) {
       lead.made(now, step);
@@ -94,7 +94,7 @@ test("steps lead by what inputs need to be in time, and no more", () => {
       const m = made.shift()!;
       const early = line.gameTime(line.stepTick(m.step)) - (10_000 + m.at);
       if (now > 5000 && early < 0) late++;
-      lead.take(now, line, m.step, early);
+      lead.reported(now, line, m.step, early);
     }
   }
   assert.ok(late < 10, `${late} inputs were late`);
@@ -118,7 +118,7 @@ test("what is drawn lies behind by what the link has done, and goes on evenly", 
   for (let now = 100; now < 19_000; now += 1000 / 144) {
     while (arrivals[0] && arrivals[0].at <= now) {
       const a = arrivals.shift()!;
-      playout.arrived(a.tick, (a.tick * 1000) / 60, a.at);
+      playout.add(a.tick, (a.tick * 1000) / 60, a.at);
     }
     playout.frame(now, now, 1000 / 144);
     const passed = playout.at - last;
@@ -149,7 +149,7 @@ test("a page that is busy for a while between two frames draws no further behind
       now += length;
       for (; ((tick + 1) * 1000) / 60 + 3 <= now; tick++) {
         const came = ((tick + 1) * 1000) / 60 + 3;
-        playout.arrived(tick + 1, ((tick + 1) * 1000) / 60, length > 20 ? now - 1 : came);
+        playout.add(tick + 1, ((tick + 1) * 1000) / 60, length > 20 ? now - 1 : came);
       }
       playout.frame(now, now, length);
       if (i === 600) starved = playout.starved;
@@ -171,7 +171,7 @@ test("windows cover two seconds, packets a quarter and frames an eighth of one, 
     [1, 64, 16, 8], [20, 64, 16, 8], [32, 64, 16, 8], [60, 128, 16, 8], [64, 128, 16, 8], [72, 256, 17, 8], [90, 256, 22, 11], [240, 512, 59, 29], [1000, 2048, 250, 125], [5000, 2048, 256, 625],
   ] as const) {
     const line = new Timeline({ num: 20, den: 1 }, { num: hz, den: 1 });
-    assert.deepEqual([line.window, line.repeats, line.mostSteps], [window, repeats, most], `${hz} Hz`);
+    assert.deepEqual([line.window, line.repeats, line.maxSteps], [window, repeats, most], `${hz} Hz`);
   }
 });
 
@@ -182,13 +182,13 @@ test("the lead grows by 5 % while inputs come too late, and by 1 % otherwise", (
     let at = lead.begin(0, 10_000, 0, 10, line.window);
     let from = 0;
     for (let now = 10, step = 0; now <= 4000; now += 10) {
-      at = lead.follow(now, at, 10_000 + now, line.stepMs);
+      at = lead.advance(now, at, 10_000 + now, line.stepMs);
       if (now === 3000) from = at - now;
       lead.made(now, ++step);
       lead.flush(now, step);
       // From 3 s on inputs need to be 100 ms further ahead, in time or not.
       const need = 10_030 + (now >= 3000 ? 100 : 0);
-      (lead as any).needs.add(now, need);
+      (lead as any).samples.add(now, need);
       (lead as any).late = early < 0 && now >= 3000 ? 9 : 0;
     }
     const grown = at - 4000 - from;
@@ -203,7 +203,7 @@ test("inputs in a row that come too late are counted, and one in time ends the r
   const late = [-5, -5, -5, 5, -5].map((early, i) => {
     lead.made(10 * i + 10, i + 1);
     lead.flush(10 * i + 10, i + 1);
-    lead.take(10 * i + 20, line, i + 1, early);
+    lead.reported(10 * i + 20, line, i + 1, early);
     return (lead as any).late;
   });
   assert.deepEqual(late, [1, 2, 3, 0, 1]);

@@ -88,7 +88,7 @@ export interface ConnectInfo {
 export interface ConnectOptions<G extends Shape = Shape> {
     /**
      * The address of the server's description; by default /connect.json of the page. Each attempt
-     * fetches it anew.
+     * fetches it again.
      */
     url?: string | URL;
     /** The description itself, if the caller has it already. */
@@ -166,7 +166,7 @@ export interface Platform {
 export interface Simulation {
     /** The latency added each way. */
     latencyMs?: number;
-    /** The most extra latency, drawn at random. */
+    /** The maximum extra latency, drawn at random. */
     jitterMs?: number;
     /** The share of lost datagrams, from 0 to 1. */
     loss?: number;

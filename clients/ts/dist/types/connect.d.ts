@@ -1,5 +1,5 @@
 import { type Client, type ConnectInfo, type ConnectOptions, type Platform } from "./api.js";
-import type { Contender } from "./session/entry.js";
+import type { Candidate } from "./session/race.js";
 import type { Shape } from "./schema.js";
 /** The names of the options in ConnectOptions. */
 export declare const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
@@ -9,5 +9,5 @@ export declare const OPTIONS = "url info schema room ticket spectate params toke
  * schemas of different builds differ. The client replaces a connection that breaks later.
  */
 export declare function connect<G extends Shape = Shape>(options?: ConnectOptions<G>): Promise<Client<G>>;
-/** Connects over the caller's carriers, as tests do. */
-export declare function join<G extends Shape>(options: ConnectOptions<G>, platform: Platform, ask: () => Promise<ConnectInfo>, contenders: (info: ConnectInfo) => readonly Contender[]): Promise<Client<G>>;
+/** Connects over the caller's connections, as tests do. */
+export declare function join<G extends Shape>(options: ConnectOptions<G>, platform: Platform, ask: () => Promise<ConnectInfo>, candidates: (info: ConnectInfo) => readonly Candidate[]): Promise<Client<G>>;

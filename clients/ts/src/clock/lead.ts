@@ -4,7 +4,7 @@
 import type { Timeline } from "./timeline.js";
 
 /** Measures of the last second. */
-const NEEDS = 128;
+const MAX_SAMPLES = 128;
 const SLEW = 1 / 100;
 /**
  * While the last STARVED inputs arrived too late, the lead grows at this faster rate, which a
@@ -12,19 +12,19 @@ const SLEW = 1 / 100;
  */
 const STARVED_SLEW = 1 / 20;
 const STARVED = 4;
-const FAR = 250;
-const PATIENCE = 1500;
-const START = 3;
-const BEGUN = 16;
-const MOST_EARLY = 10_000;
-export const MOST_INTERVAL = 100;
+const MAX_OFF = 250;
+const MAX_OFF_FOR = 1500;
+const START_MARGIN = 3;
+const MIN_MEASURED = 16;
+const MAX_EARLY = 10_000;
+export const MAX_INTERVAL = 100;
 /**
  * The longest pause of the steps, in ms, when the server's time moves back: a larger move sets the
  * steps back.
  */
-const STILL = 100;
+const MAX_HOLD = 100;
 
-interface Made {
+interface MadeStep {
   step: number;
   epochs: number;
   at: number;
@@ -37,24 +37,24 @@ export class Lead {
   /** The first step that leads: inputs of earlier ones would arrive too late. */
   first = 0;
   /** The newest step with a sent input. */
-  left = 0;
+  sent = 0;
   jumps = 0;
-  backs = 0;
-  /** The step to which the last setback went. */
-  back = 0;
+  setBacks = 0;
+  /** The step to which the steps were set back last. */
+  backTo = 0;
   private late = 0;
   private last = 0;
-  private keep = 0;
-  private owed = 0;
-  private far = 0;
-  private begun = false;
+  private target = 0;
+  private hold = 0;
+  private offFor = 0;
+  private measured = false;
   private frame = 0;
-  private steps: (Made | undefined)[] = [];
+  private steps: (MadeStep | undefined)[] = [];
   private flushed = 0;
   private interval = 0;
-  private told = 0;
+  private lastReported = 0;
   private epochs = 0;
-  private needs = new Needs();
+  private samples = new LeadSamples();
 
   /** Begins, and returns the game time that the steps have then. */
   begin(now: number, game: number, rtt: number, interval: number, window: number): number {
@@ -62,50 +62,50 @@ export class Lead {
     this.on = true;
     this.last = now;
     this.interval = interval;
-    this.keep = rtt / 2 + START * interval;
-    this.left = this.told = this.frame = this.owed = this.far = 0;
+    this.target = rtt / 2 + START_MARGIN * interval;
+    this.sent = this.lastReported = this.frame = this.hold = this.offFor = 0;
     this.restart();
-    return game + this.keep;
+    return game + this.target;
   }
 
   /** Discards the measurements, because the path to the server may have changed. */
   restart(): void {
-    this.needs = new Needs();
-    this.begun = false;
-    this.far = this.late = 0;
+    this.samples = new LeadSamples();
+    this.measured = false;
+    this.offFor = this.late = 0;
   }
 
   /**
    * Returns the steps' game time in a frame, given their time at the frame before. It never
    * decreases.
    */
-  follow(now: number, at: number, game: number, step: number): number {
+  advance(now: number, at: number, game: number, step: number): number {
     const passed = Math.max(now - this.last, 0);
     this.last += passed;
-    const still = Math.min(passed, this.owed);
-    this.owed -= still;
+    const still = Math.min(passed, this.hold);
+    this.hold -= still;
     at += passed - still;
-    if (this.owed > 0) return at;
-    this.frame += (Math.min(passed, MOST_INTERVAL) - this.frame) / 8;
-    if (this.needs.known(now)) this.keep = now + this.needs.wanted + this.frame + Math.max(step, this.interval) - game;
-    const off = game + this.keep - at;
+    if (this.hold > 0) return at;
+    this.frame += (Math.min(passed, MAX_INTERVAL) - this.frame) / 8;
+    if (this.samples.known(now)) this.target = now + this.samples.required + this.frame + Math.max(step, this.interval) - game;
+    const off = game + this.target - at;
     if (this.jumpsBy(off, at - now, passed)) {
-      this.owed = Math.max(-off, 0);
+      this.hold = Math.max(-off, 0);
       return at + Math.max(off, 0);
     }
-    const most = passed * (off > 0 && this.late >= STARVED && this.begun ? STARVED_SLEW : SLEW);
+    const most = passed * (off > 0 && this.late >= STARVED && this.measured ? STARVED_SLEW : SLEW);
     return at + Math.min(Math.max(off, -most), most);
   }
 
   private jumpsBy(off: number, ahead: number, passed: number): boolean {
-    const known = this.needs.known(this.last);
-    if (known && !this.begun && this.needs.length >= BEGUN) return (this.begun = true);
-    if (off > -FAR && ((known && ahead >= this.needs.half) || (!known && off < FAR))) {
-      this.far = 0;
+    const known = this.samples.known(this.last);
+    if (known && !this.measured && this.samples.length >= MIN_MEASURED) return (this.measured = true);
+    if (off > -MAX_OFF && ((known && ahead >= this.samples.p50) || (!known && off < MAX_OFF))) {
+      this.offFor = 0;
       return false;
     }
-    if ((this.far += passed) < PATIENCE) return false;
-    this.far = 0;
+    if ((this.offFor += passed) < MAX_OFF_FOR) return false;
+    this.offFor = 0;
     this.jumps++;
     return true;
   }
@@ -118,14 +118,14 @@ export class Lead {
   /** Records that the inputs up to a step were sent. */
   flush(now: number, newest: number): void {
     const s = this.steps[newest % this.steps.length];
-    if (newest <= this.left || s?.step !== newest) return;
+    if (newest <= this.sent || s?.step !== newest) return;
     s.first = s.at;
-    const oldest = this.steps[(this.left + 1) % this.steps.length];
-    if (oldest?.step === this.left + 1) {
+    const oldest = this.steps[(this.sent + 1) % this.steps.length];
+    if (oldest?.step === this.sent + 1) {
       s.first = oldest.at;
-      this.interval += (Math.min(now - this.flushed, MOST_INTERVAL) - this.interval) / 8;
+      this.interval += (Math.min(now - this.flushed, MAX_INTERVAL) - this.interval) / 8;
     }
-    this.left = newest;
+    this.sent = newest;
     this.flushed = now;
   }
 
@@ -133,46 +133,46 @@ export class Lead {
    * Takes the server's measurement of how early the input of a step arrived, while it was the
    * newest.
    */
-  take(now: number, line: Timeline, step: number, early: number): void {
+  reported(now: number, line: Timeline, step: number, early: number): void {
     const s = this.steps[step % this.steps.length];
-    if (!this.on || step <= this.told || s?.step !== step || s.first < 0 || s.epochs !== this.epochs || Math.abs(early) > MOST_EARLY) return;
-    this.told = step;
+    if (!this.on || step <= this.lastReported || s?.step !== step || s.first < 0 || s.epochs !== this.epochs || Math.abs(early) > MAX_EARLY) return;
+    this.lastReported = step;
     this.late = early < 0 ? this.late + 1 : 0;
-    this.needs.add(now, line.gameTime(line.stepTick(step)) - early - s.first);
+    this.samples.add(now, line.gameTime(line.stepTick(step)) - early - s.first);
   }
 
   /**
    * Follows an epoch by which the server's time has moved back; true: the caller has to set the
    * steps back.
    */
-  moved(by: number): boolean {
+  epochMoved(by: number): boolean {
     this.epochs++;
-    this.needs.shift(-by);
-    if (by <= STILL) {
-      this.owed += Math.max(by, 0);
+    this.samples.shift(-by);
+    if (by <= MAX_HOLD) {
+      this.hold += Math.max(by, 0);
       return false;
     }
-    this.owed = 0;
-    this.backs++;
+    this.hold = 0;
+    this.setBacks++;
     return true;
   }
 
   /** Records that the steps were set back to this one: inputs of later steps are made again. */
   setBack(step: number): void {
-    this.back = step;
-    this.left = Math.min(this.left, step);
-    this.told = Math.min(this.told, step);
+    this.backTo = step;
+    this.sent = Math.min(this.sent, step);
+    this.lastReported = Math.min(this.lastReported, step);
   }
 }
 
 const SPAN = 1000;
-const LEAST = 8;
+const MIN_SAMPLES = 8;
 
 /** Measures how far ahead of the client's clock the steps had to be, over the last second. */
-class Needs {
-  half = 0;
-  private few = 0;
-  private most = 0;
+class LeadSamples {
+  p50 = 0;
+  private p5 = 0;
+  private p95 = 0;
   private all: { at: number; ahead: number }[] = [];
 
   get length(): number {
@@ -180,28 +180,28 @@ class Needs {
   }
 
   known(now: number): boolean {
-    return this.all.length >= LEAST && now - this.all.at(-1)!.at <= SPAN;
+    return this.all.length >= MIN_SAMPLES && now - this.all.at(-1)!.at <= SPAN;
   }
 
   /** The lead that nearly all inputs needed, and the jitter. */
-  get wanted(): number {
-    return this.most + this.most - this.few;
+  get required(): number {
+    return this.p95 + this.p95 - this.p5;
   }
 
   add(at: number, ahead: number): void {
     this.all.push({ at, ahead });
-    while (this.all.length > NEEDS || at - this.all[0]!.at > SPAN) this.all.shift();
+    while (this.all.length > MAX_SAMPLES || at - this.all[0]!.at > SPAN) this.all.shift();
     const sorted = this.all.map((n) => n.ahead).sort((a, b) => a - b);
     const n = sorted.length;
-    this.few = sorted[Math.floor((n * 5) / 100)]!;
-    this.half = sorted[n >> 1]!;
-    this.most = sorted[Math.floor((n * 95) / 100)]!;
+    this.p5 = sorted[Math.floor((n * 5) / 100)]!;
+    this.p50 = sorted[n >> 1]!;
+    this.p95 = sorted[Math.floor((n * 95) / 100)]!;
   }
 
   shift(by: number): void {
     for (const n of this.all) n.ahead += by;
-    this.few += by;
-    this.half += by;
-    this.most += by;
+    this.p5 += by;
+    this.p50 += by;
+    this.p95 += by;
   }
 }

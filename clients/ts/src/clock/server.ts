@@ -10,14 +10,14 @@ import { Timeline } from "./timeline.js";
  * The client requests the time often until the filter is full, at intervals that are no multiple of
  * a tick.
  */
-const ASK_FIRST = 53;
-const ASK_LATER = 293;
-const FIRST_ASKS = 40;
+const FIRST_INTERVAL = 53;
+const LATER_INTERVAL = 293;
+const FIRST_REQUESTS = 40;
 /**
- * The most changes of the game's speed that are kept. A game makes fewer in the seconds that steps
+ * The maximum number of changes of the game's speed that are kept. A game makes fewer in the seconds that steps
  * may run again for.
  */
-const MOST_SCALES = 16;
+const MAX_SCALES = 16;
 
 export class ServerTime {
   line = new Timeline({ num: 60, den: 1 }, { num: 60, den: 1 });
@@ -34,7 +34,7 @@ export class ServerTime {
    * The newest lines of scaled time, so that a step that runs again has its original scaled time.
    */
   private scales: TimeScale[] = [];
-  private asked = 0;
+  private requestedAt = 0;
   private requests = 0;
 
   /**
@@ -51,23 +51,23 @@ export class ServerTime {
     if (!sameRoom) {
       this.known = false;
       this.game = this.tick = 0;
-      const { jumped } = this.steps;
-      const { jumps, backs, back } = this.lead;
-      this.steps = Object.assign(new StepClock(), { jumped });
-      this.lead = Object.assign(new Lead(), { jumps, backs, back });
+      const { skipped } = this.steps;
+      const { jumps, setBacks, backTo } = this.lead;
+      this.steps = Object.assign(new StepClock(), { skipped });
+      this.lead = Object.assign(new Lead(), { jumps, setBacks, backTo });
     }
     this.line = new Timeline(w.tickRate, w.fixedRate);
     this.offset = w.server - now;
     this.requests = 0;
     this.lead.restart();
     this.scales = [w.scale ?? { tick: 0, at: 0, num: 1, den: 1 }];
-    if (w.epoch.tick !== 0) this.moved(w.epoch);
+    if (w.epoch.tick !== 0) this.epochMoved(w.epoch);
   }
 
   /** Takes an epoch that the server has published, and returns by how much its time moved back. */
-  moved(e: Epoch): number {
+  epochMoved(e: Epoch): number {
     const by = this.known ? e.at - this.line.deadline(this.epoch, e.tick) : 0;
-    if (this.known && this.lead.on && by !== 0 && this.lead.moved(by)) {
+    if (this.known && this.lead.on && by !== 0 && this.lead.epochMoved(by)) {
       this.steps.setBack(this.line, by);
       this.lead.setBack(this.steps.done);
     }
@@ -77,7 +77,7 @@ export class ServerTime {
   }
 
   rescale(s: TimeScale): void {
-    this.scales = [...this.scales.filter((o) => o.tick < s.tick).slice(1 - MOST_SCALES), s];
+    this.scales = [...this.scales.filter((o) => o.tick < s.tick).slice(1 - MAX_SCALES), s];
   }
 
   /** The server's monotonic time at a time of the client. */
@@ -86,9 +86,9 @@ export class ServerTime {
   }
 
   /** Whether a time request is due now. */
-  asks(now: number): boolean {
-    if (this.requests > 0 && now - this.asked < (this.requests < FIRST_ASKS ? ASK_FIRST : ASK_LATER)) return false;
-    this.asked = now;
+  requestDue(now: number): boolean {
+    if (this.requests > 0 && now - this.requestedAt < (this.requests < FIRST_REQUESTS ? FIRST_INTERVAL : LATER_INTERVAL)) return false;
+    this.requestedAt = now;
     this.requests++;
     return true;
   }
@@ -110,12 +110,12 @@ export class ServerTime {
     const game = this.gameTime(now);
     this.game = Math.max(this.game, game);
     this.tick = this.line.tickAt(this.game);
-    const to = this.lead.on ? this.lead.follow(now, this.steps.at, game, this.line.stepMs) : this.game;
+    const to = this.lead.on ? this.lead.advance(now, this.steps.at, game, this.line.stepMs) : this.game;
     this.steps.advance(this.line, to);
   }
 
   /** Lets the steps lead, once the server's clock is known. */
-  leads(now: number): void {
+  startLead(now: number): void {
     if (this.lead.on || !this.known || !this.sync.ready) return;
     const interval = Math.max(this.line.tickMs, this.line.stepMs);
     this.steps.at = Math.max(this.steps.at, this.lead.begin(now, this.gameTime(now), this.sync.rtt, interval, this.line.window));
@@ -129,15 +129,15 @@ export class ServerTime {
   }
 }
 
-const SILENCE = 500;
+const SILENT_AFTER = 500;
 const SILENT_PERIOD = 100;
 
 /** Limits flushes to the tick rate, and to 10 Hz while the server is silent. */
 export class Pace {
   private next = 0;
 
-  due(now: number, heard: number, early: number, period: number): boolean {
-    if (now - heard > SILENCE) period = SILENT_PERIOD;
+  due(now: number, arrival: number, early: number, period: number): boolean {
+    if (now - arrival > SILENT_AFTER) period = SILENT_PERIOD;
     if (now + early < this.next) return false;
     this.next = Math.max(this.next, now - period) + period;
     return true;

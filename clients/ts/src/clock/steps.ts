@@ -2,7 +2,7 @@ import type { Timeline } from "./timeline.js";
 
 /**
  * Computes which fixed steps a frame runs, by game time, so that they are evenly spaced at all
- * rates. A frame runs at most line.mostSteps, because more would make a slow page slower: the rest
+ * rates. A frame runs at most line.maxSteps, because more would make a slow page slower: the rest
  * is skipped, and counted.
  */
 export class StepClock {
@@ -10,7 +10,7 @@ export class StepClock {
   at = 0;
   /** Steps that have run, or were skipped. */
   done = 0;
-  jumped = 0;
+  skipped = 0;
   first = 0;
   count = 0;
   fraction = 0;
@@ -29,8 +29,8 @@ export class StepClock {
     const { step, fraction } = line.stepAt(this.at);
     this.start(step);
     const behind = Math.max(step - this.done, 0);
-    const left = behind - Math.min(behind, line.mostSteps);
-    this.jumped += left;
+    const left = behind - Math.min(behind, line.maxSteps);
+    this.skipped += left;
     this.first = this.done + left + 1;
     this.count = behind - left;
     this.fraction = fraction;

@@ -83,10 +83,10 @@ export class Sync {
     if (passed <= 0) return this.reading;
     this.local = local;
     this.reading += passed;
-    const wrong = target - this.reading;
-    if (Math.abs(wrong) >= SYNC_JUMP) return (this.reading = target);
+    const off = target - this.reading;
+    if (Math.abs(off) >= SYNC_JUMP) return (this.reading = target);
     const most = passed * SLEW;
-    return (this.reading += Math.min(Math.max(wrong, -most), most));
+    return (this.reading += Math.min(Math.max(off, -most), most));
   }
 }
 

@@ -26,7 +26,7 @@ export class Timeline {
    * The most inputs of a packet, those of 250 ms, and the most steps of a frame, those of 125 ms.
    */
   readonly repeats: number;
-  readonly mostSteps: number;
+  readonly maxSteps: number;
 
   constructor(
     readonly tick: Rate,
@@ -37,7 +37,7 @@ export class Timeline {
     const steps = (ms: number) => Math.floor((ms * 1e6) / Math.round(this.stepMs * 1e6));
     this.window = Math.min(Math.max(2 ** Math.ceil(Math.log2(2000 / this.stepMs)), 64), 2048);
     this.repeats = Math.min(Math.max(steps(250), 16), 256);
-    this.mostSteps = Math.max(steps(125), 8);
+    this.maxSteps = Math.max(steps(125), 8);
   }
 
   /** The game time of a tick, in ms. */
@@ -48,7 +48,7 @@ export class Timeline {
   /** The number of fixed steps that are done when a tick has run. */
   fixedSteps(tick: number): number {
     const { tick: t, fixed: f } = this;
-    return mulDiv(mulDivFits(tick), f.num * t.den, f.den * t.num);
+    return mulDiv(clampTick(tick), f.num * t.den, f.den * t.num);
   }
 
   /** The tick that runs a fixed step. */
@@ -56,7 +56,7 @@ export class Timeline {
     const { tick: t, fixed: f } = this;
     const a = f.den * t.num;
     const b = f.num * t.den;
-    const tick = mulDiv(mulDivFits(step), a, b);
+    const tick = mulDiv(clampTick(step), a, b);
     return this.fixedSteps(tick) < step ? tick + 1 : tick;
   }
 
@@ -82,13 +82,13 @@ export class Timeline {
   }
 }
 
-function mulDivFits(n: number): number {
+function clampTick(n: number): number {
   return Math.min(Math.max(n, 0), MAX_TICK);
 }
 
 /** The time of the n-th tick or step of a rate, rounded down to a nanosecond as on the server. */
 function at(n: number, r: Rate): number {
-  return mulDiv(mulDivFits(n), NS * r.den, r.num) / 1e6;
+  return mulDiv(clampTick(n), NS * r.den, r.num) / 1e6;
 }
 
 /** The index of the last tick or step that is not after a time. */

@@ -3,7 +3,7 @@
 import { ByteReader } from "../wire/bytes.js";
 import type { BitReader } from "../wire/bits.js";
 import { bitLength, TWO32, TWO53, unsigned, unzigzag, unzigzagWide, type Unsigned } from "../wire/numbers.js";
-import { beyond, refuse } from "../wire/refusal.js";
+import { outOfRange, refuse } from "../wire/refusal.js";
 import { bitsOf, doubleOf, floatAt, floatFromBits, floatPlace, Place } from "../wire/floats.js";
 import { Form, type Layout, type Leaf, type List } from "./layout.js";
 import { readScript } from "./list.js";
@@ -98,7 +98,7 @@ export class DeltaReader {
       left--;
     }
     if (quiet && !some) {
-      refuse("a mask of nothing");
+      refuse("empty mask");
     }
   }
 
@@ -107,7 +107,7 @@ export class DeltaReader {
       return 0;
     }
     const bits = this.r.bits(size);
-    return grouped && bits === 0 ? refuse("a mask of nothing") : bits;
+    return grouped && bits === 0 ? refuse("empty mask") : bits;
   }
 
   private readOwner(to: Version): void {
@@ -182,7 +182,7 @@ export class DeltaReader {
   /** Reads the Int at a distance of any size from a place. */
   private readAround(l: Leaf, at: bigint, u: number): number {
     const v = BigInt.asIntN(64, at + this.wideDistance(u));
-    return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : beyond();
+    return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : outOfRange();
   }
 
   private wideDistance(u: number): bigint {
@@ -209,7 +209,7 @@ export class DeltaReader {
     const u = this.distance();
     const place = u < SAFE ? at + unzigzag(u) : Infinity;
     if (place !== (place | 0)) {
-      beyond();
+      outOfRange();
     }
     this.run.note(bitLength(Math.abs(place - at)));
     to.n[l.at] = number(floatAt(place));
@@ -276,7 +276,7 @@ export class DeltaReader {
     const slot = this.r.rice(8);
     const generation = this.r.len();
     if (slot >= TWO32 || generation >= TWO32 || (slot === 0 && generation === 0)) {
-      beyond();
+      outOfRange();
     }
     const id = slot * TWO32 + generation;
     return id < TWO53 ? id : unsigned((BigInt(slot) << 32n) | BigInt(generation));
@@ -285,7 +285,7 @@ export class DeltaReader {
   private readBytes(l: Leaf, to: Version, base: Version): void {
     const size = this.r.len();
     if (size > this.bytes.length) {
-      if (size > (this.r.end - this.r.at) / 8) refuse("an end in the middle");
+      if (size > (this.r.end - this.r.at) / 8) refuse("unexpected end");
       this.bytes = new Uint8Array(2 * size);
     }
     this.r.copy(this.bytes, size);
@@ -296,7 +296,7 @@ export class DeltaReader {
       readCell(this.whole, l, to.n, 0, to.x, 0);
     }
     if (this.whole.left() > 0) {
-      refuse("bytes after the end");
+      refuse("trailing bytes");
     }
   }
 }

@@ -51,7 +51,7 @@ export class InputWriter {
   encode(value: unknown): EncodedInput {
     const bytes = encodeMessage(this.type, value);
     if (bytes.length > MAX_INPUT) {
-      throw new RangeError(`an input has ${bytes.length} bytes, over its ${MAX_INPUT}`);
+      throw new RangeError(`input has ${bytes.length} bytes, more than ${MAX_INPUT}`);
     }
     const { layout } = this.type;
     return { bytes, version: layout && { tick: 0, owner: 0, ...cellsOf(layout, bytes) } };

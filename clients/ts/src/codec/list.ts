@@ -2,7 +2,7 @@
 
 import type { ByteReader } from "../wire/bytes.js";
 import { TWO53, unsigned, unzigzag, unzigzagWide, type Unsigned } from "../wire/numbers.js";
-import { beyond, refuse } from "../wire/refusal.js";
+import { outOfRange, refuse } from "../wire/refusal.js";
 import { floatBits, floatFromBits, wideFromBits, wideBits } from "../wire/floats.js";
 import { Blob, Form, isNumber, List, NO_ELEMENTS, type Layout, type Leaf } from "./layout.js";
 import { editQuat } from "./quat.js";
@@ -73,7 +73,7 @@ function pay(b: Builder, more: number): void {
 export function readElements(r: ByteReader, l: Leaf, b: Builder, count: number): void {
   limited(l, b.count + count);
   if (count > r.left()) {
-    refuse("an end in the middle"); // each takes a byte at least
+    refuse("unexpected end"); // each takes a byte at least
   }
   const e = b.element;
   b.grow(count);
@@ -126,14 +126,14 @@ function readSteps(r: ByteReader, l: Leaf, base: List, b: Builder): List {
     const op = head % 4;
     const count = (head - op) / 4;
     if (count === 0 || head >= TWO53) {
-      refuse("a list that makes no sense");
+      refuse("malformed list");
     }
     if (op === 3) {
       readElements(r, l, b, count);
       continue;
     }
     if (count > base.count - old) {
-      refuse("a list that makes no sense");
+      refuse("malformed list");
     }
     if (op !== 1) {
       keep(l, b, base, old, count);
@@ -155,7 +155,7 @@ function edit(r: ByteReader, b: Builder, count: number): void {
         continue;
       }
       if (k >= leaves) {
-        refuse("a list that makes no sense");
+        refuse("malformed list");
       }
       editCell(r, e.leaves[k], b.n, i * e.nSize, b.x, i * e.xSize);
     }
@@ -175,7 +175,7 @@ export function editCell(r: ByteReader, l: Leaf, n: Float64Array, nb: number, x:
     case Form.Float32: {
       const d = r.zigzag();
       if (d !== (d | 0)) {
-        beyond();
+        outOfRange();
       }
       n[at] = number(floatFromBits((floatBits(n[at]) + d) | 0));
       break;
@@ -210,7 +210,7 @@ function editInt(r: ByteReader, l: Leaf, old: number): number {
   }
   const wide = BigInt(old) + unzigzagWide(d < TWO53 ? BigInt(d) : r.wide());
   const v = l.unsigned ? BigInt.asUintN(64, wide) : BigInt.asIntN(64, wide);
-  return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : beyond();
+  return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : outOfRange();
 }
 
 /** Refuses keys of a map or set that do not ascend. */
@@ -219,7 +219,7 @@ export function checkKeys(l: Leaf, list: List): List {
     const e = l.element!;
     for (let i = 1; i < list.count; i++) {
       if (!rises(e, list, i)) {
-        refuse("a list that makes no sense");
+        refuse("malformed list");
       }
     }
   }

@@ -50,7 +50,7 @@ export function cellsOf(layout: Layout, bytes: Uint8Array): { n: Float64Array; x
   budget.left = Infinity;
   readCells(reader, layout, n, 0, x, 0);
   if (reader.left() > 0) {
-    throw new Refusal("bytes after the end");
+    throw new Refusal("trailing bytes");
   }
   return { n, x };
 }

@@ -2,7 +2,7 @@
 // the index of the largest component, -1 for no rotation, and the steps of the others.
 
 import type { ByteReader, ByteWriter } from "../wire/bytes.js";
-import { beyond, refuse } from "../wire/refusal.js";
+import { outOfRange, refuse } from "../wire/refusal.js";
 import type { Leaf } from "./layout.js";
 
 /** The square of the largest component, computed from the steps of the others. */
@@ -19,7 +19,7 @@ export function checkQuat(l: Leaf, n: Float64Array, at: number): void {
   for (let i = 0; i < 3; i++) {
     const s = Math.abs(n[at + 1 + i]);
     if (s > l.m || s * s > r || (i < n[at] && s * s + s >= r)) {
-      refuse("no rotation");
+      refuse("not a rotation");
     }
   }
 }
@@ -66,7 +66,7 @@ export function setWord(l: Leaf, n: Float64Array, at: number, word: bigint): voi
   const part = (i: bigint) => Number((word >> (bits * i)) & ((1n << bits) - 1n));
   const largest = word >> (3n * bits);
   if (largest > 3n) {
-    beyond();
+    outOfRange();
   }
   store(l, n, at, Number(largest), part(2n), part(1n), part(0n));
 }
@@ -111,7 +111,7 @@ export function editQuat(l: Leaf, n: Float64Array, at: number, difference: bigin
     return;
   }
   if (n[at] < 0) {
-    refuse("no rotation");
+    refuse("not a rotation");
   }
   for (let k = 0; k < 3; k++) {
     let d = 0;

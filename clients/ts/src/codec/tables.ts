@@ -82,7 +82,7 @@ let declarations = 0;
  * the reason.
  */
 export function senseless(): never {
-  refuse("tables that make no sense");
+  refuse("malformed tables");
 }
 
 /** Reads the bytes of a SchemaTables and checks every type. Throws a Refusal. */

@@ -2,7 +2,7 @@
 
 import { ByteReader, type ByteWriter } from "../wire/bytes.js";
 import { TWO53, rounded, unsigned, unzigzagWide, zigzag, zigzagWide, type Unsigned } from "../wire/numbers.js";
-import { beyond, refuse } from "../wire/refusal.js";
+import { outOfRange, refuse } from "../wire/refusal.js";
 import { Blob, Form, List, NO_BYTES, type Layout, type Leaf } from "./layout.js";
 import { beginList, checkKeys, endList, readElements } from "./list.js";
 import { readQuat, writeQuat } from "./quat.js";
@@ -20,7 +20,7 @@ export function readCell(r: ByteReader, l: Leaf, n: Float64Array, nb: number, x:
   switch (l.form) {
     case Form.Bool: {
       const v = r.u8();
-      n[nb + l.at] = v <= 1 ? v : beyond();
+      n[nb + l.at] = v <= 1 ? v : outOfRange();
       break;
     }
     case Form.Int:
@@ -77,7 +77,7 @@ function checkedProto(l: Leaf, b: Blob): Blob {
   try {
     own.shown = l.codec.decode(b.bytes);
   } catch {
-    refuse("no protobuf message");
+    refuse("not a protobuf message");
   }
   return own;
 }
@@ -100,12 +100,12 @@ export function limited(l: Leaf, size: number): number {
 
 /** Returns a float, or refuses NaN. */
 export function number(v: number): number {
-  return v === v ? v : beyond();
+  return v === v ? v : outOfRange();
 }
 
 /** Refuses a number that an Int cannot hold. */
 export function within(l: Leaf, v: number): number {
-  return v >= l.low && v <= l.high ? v : beyond();
+  return v >= l.low && v <= l.high ? v : outOfRange();
 }
 
 function readInt(r: ByteReader, l: Leaf): number {

@@ -29,7 +29,7 @@ export function writeValue(w: ByteWriter, node: Node, value: unknown, path: stri
     return;
   }
   if (value !== undefined && (typeof value !== "object" || value === null)) {
-    fail(path, "is no object");
+    fail(path, "is not an object");
   }
   const parts = (value ?? {}) as Record<string | number, unknown>;
   for (let i = 0; i < node.keys.length; i++) {
@@ -102,7 +102,7 @@ function wide(l: Leaf, v: unknown, path: string): bigint {
 /** Returns the float that is written: 0 for NaN. */
 function float(v: unknown, path: string): number {
   if (typeof v !== "number") {
-    fail(path, "is no number");
+    fail(path, "is not a number");
   }
   return v === v ? v : 0;
 }
@@ -127,12 +127,12 @@ function writeBytes(w: ByteWriter, l: Leaf, value: unknown, path: string): void 
   }
   const bytes = l.form === Form.Text ? encoder.encode(String(value ?? "")) : (value ?? new Uint8Array(l.form === Form.Fixed ? l.max : 0));
   if (!(bytes instanceof Uint8Array)) {
-    fail(path, "is no Uint8Array");
+    fail(path, "is not a Uint8Array");
   }
   if (l.form === Form.Fixed) {
     if (bytes.length !== l.max) fail(path, `has ${bytes.length} bytes, not ${l.max}`);
   } else {
-    if (bytes.length > l.max) fail(path, `has ${bytes.length} bytes, over its ${l.max}`);
+    if (bytes.length > l.max) fail(path, `has ${bytes.length} bytes, more than ${l.max}`);
     w.uvarint(bytes.length + (l.form === Form.Proto ? 1 : 0));
   }
   w.raw(bytes);
@@ -141,11 +141,11 @@ function writeBytes(w: ByteWriter, l: Leaf, value: unknown, path: string): void 
 function writeList(w: ByteWriter, l: Leaf, value: unknown, path: string): void {
   const all = value === undefined || value === null ? [] : l.map ? entries(l, value, path) : value;
   if (!Array.isArray(all) && !ArrayBuffer.isView(all)) {
-    fail(path, "is no array");
+    fail(path, "is not an array");
   }
   const list = all as ArrayLike<unknown>;
   if (list.length > l.max) {
-    fail(path, `has ${list.length} elements, over its ${l.max}`);
+    fail(path, `has ${list.length} elements, more than ${l.max}`);
   }
   w.uvarint(list.length);
   for (let i = 0; i < list.length; i++) {
@@ -157,7 +157,7 @@ function writeList(w: ByteWriter, l: Leaf, value: unknown, path: string): void {
 function entries(l: Leaf, value: unknown, path: string): unknown[] {
   const key = (l.element!.root as Branch).nodes[0] as Leaf;
   if (!(value instanceof Map) && !(value instanceof Set)) {
-    fail(path, "is no Map or Set");
+    fail(path, "is not a Map or Set");
   }
   const all = Array.from(value.entries(), ([Key, Value]) => ({ Key, Value }));
   if (key.type.kind === Kind.String) {

@@ -4,13 +4,13 @@ import type { EncodedInput, InputWriter, StepInput, View } from "../codec/index.
 import type { Moment } from "../view/playout.js";
 
 /** The number of inputs before the newest of which the server reports the arrival. */
-const TOLD = 16;
+const REPORTED = 16;
 
 interface Slot extends StepInput {
   step: number;
   input: EncodedInput;
   view: View | undefined;
-  came: boolean;
+  confirmed: boolean;
 }
 
 export class InputRing {
@@ -47,14 +47,14 @@ export class InputRing {
     this.generation = (this.generation + 1) % 4;
     this.newest = Math.min(this.newest, step);
     this.slots.forEach((s, i) => {
-      if (s) s.came = false; // The server discards its waiting inputs.
+      if (s) s.confirmed = false; // The server discards its waiting inputs.
       if (s && s.step > step) this.slots[i] = undefined;
     });
   }
 
   /** Stores the input of a step; throws a RangeError for one that cannot be encoded. */
   add(step: number, value: unknown, view: View | undefined): void {
-    this.slots[step % this.slots.length] = { step, input: this.writer.encode(value), view, came: false };
+    this.slots[step % this.slots.length] = { step, input: this.writer.encode(value), view, confirmed: false };
     this.newest = step;
   }
 
@@ -70,14 +70,14 @@ export class InputRing {
    */
   confirm(newest: number, before: number, generation: number): boolean {
     if (generation !== this.generation) return false;
-    this.came(newest);
-    for (let i = 0; i < TOLD; i++) if ((before >> i) & 1 && newest > i + 1) this.came(newest - 1 - i);
+    this.confirmStep(newest);
+    for (let i = 0; i < REPORTED; i++) if ((before >> i) & 1 && newest > i + 1) this.confirmStep(newest - 1 - i);
     return true;
   }
 
-  private came(step: number): void {
+  private confirmStep(step: number): void {
     const s = this.slots[step % this.slots.length];
-    if (s?.step === step) s.came = true;
+    if (s?.step === step) s.confirmed = true;
   }
 
   /** Records that the server has run the steps up to this one. */
@@ -96,7 +96,7 @@ export class InputRing {
       const s = this.slots[step % this.slots.length];
       if (s?.step !== step) continue;
       list.push(s);
-      if (!s.came) open = list.length;
+      if (!s.confirmed) open = list.length;
     }
     return open > 0 ? this.writer.write(list.slice(0, open), this.generation) : undefined;
   }

@@ -1,20 +1,20 @@
-// A carrier without a network, for tests: two ends, each of which delivers its sent data to the
+// A connection without a network, for tests: two ends, each of which delivers its sent data to the
 // other on the test's command.
 
 import { Code } from "../api.js";
-import { Base } from "./carrier.js";
+import { Base } from "./conn.js";
 
-export class MemoryCarrier extends Base {
+export class MemoryConn extends Base {
   readonly transport = "memory";
-  peer!: MemoryCarrier;
+  peer!: MemoryConn;
   private queue: (() => void)[] = [];
   /** The code and text with which this end was closed. */
   closedWith: { code: number; text: string } | undefined;
 
   /** Both ends of a connection. */
-  static pair(): [MemoryCarrier, MemoryCarrier] {
-    const a = new MemoryCarrier();
-    const b = new MemoryCarrier();
+  static pair(): [MemoryConn, MemoryConn] {
+    const a = new MemoryConn();
+    const b = new MemoryConn();
     a.peer = b;
     b.peer = a;
     return [a, b];

@@ -1,8 +1,8 @@
-// The carrier for browsers without WebTransport and networks without UDP: one TCP connection, on
+// The transport for browsers without WebTransport and networks without UDP: one TCP connection, on
 // which datagrams are messages that are dropped rather than queued when the socket is behind.
 
 import { Code, type Platform } from "../api.js";
-import { Base, type Carrier } from "./carrier.js";
+import { Base, type Conn } from "./conn.js";
 
 const SUBPROTOCOL = "netloop.1";
 const STREAM = 0;
@@ -12,7 +12,7 @@ const BEHIND = 8 << 10;
 /** WebSocket close codes from here on carry netloop's codes. */
 const OWN = 4000;
 
-class WebSocketCarrier extends Base {
+class WebSocketConn extends Base {
   readonly transport = "websocket";
 
   constructor(private socket: WebSocket) {
@@ -22,7 +22,7 @@ class WebSocketCarrier extends Base {
       const own = e.code >= OWN && e.code < OWN + 1000;
       const reason = e.reason && `: ${e.reason}`;
       if (own) this.end(e.code - OWN, e.reason);
-      else this.end(Code.Lost, `the WebSocket was closed (${e.code}${reason})`);
+      else this.end(Code.Lost, `WebSocket was closed (${e.code}${reason})`);
     };
   }
 
@@ -58,27 +58,27 @@ class WebSocketCarrier extends Base {
 }
 
 /** Opens a WebSocket. */
-export function dialWebSocket(platform: Platform, url: string, signal: AbortSignal): Promise<Carrier> {
+export function dialWebSocket(platform: Platform, url: string, signal: AbortSignal): Promise<Conn> {
   return new Promise((resolve, reject) => {
     const WebSocket = platform.WebSocket as { new (url: string, protocols: string): WebSocket } | undefined;
-    if (!WebSocket) throw new Error("there is no WebSocket here");
+    if (!WebSocket) throw new Error("WebSocket is not available");
     const socket = new WebSocket(url, SUBPROTOCOL);
     socket.binaryType = "arraybuffer";
     const leave = () => {
       socket.onopen = socket.onclose = null;
       socket.close();
-      reject(new Error("given up"));
+      reject(new Error("aborted"));
     };
     if (signal.aborted) return leave();
     signal.addEventListener("abort", leave);
     // Node reports only an error, browsers report an error and a close without further information.
     socket.onerror = socket.onclose = () => {
       signal.removeEventListener("abort", leave);
-      reject(new Error("it was not opened"));
+      reject(new Error("connection failed"));
     };
     socket.onopen = () => {
       signal.removeEventListener("abort", leave);
-      resolve(new WebSocketCarrier(socket));
+      resolve(new WebSocketConn(socket));
     };
   });
 }

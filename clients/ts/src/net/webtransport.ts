@@ -1,7 +1,7 @@
-// The preferred carrier: QUIC on the game's own port, with datagrams that no lost packet delays.
+// The preferred transport: QUIC on the game's own port, with datagrams that no lost packet delays.
 
 import { Code, type ConnectInfo, type Platform } from "../api.js";
-import { Base, type Carrier } from "./carrier.js";
+import { Base, type Conn } from "./conn.js";
 
 type Readable = ReadableStream<Uint8Array>;
 type Writable = WritableStream<Uint8Array>;
@@ -15,12 +15,12 @@ interface Session {
   close(info?: { closeCode?: number; reason?: string }): void;
 }
 
-/** The most datagrams that wait for a busy page: those of about a second. */
+/** The maximum number of datagrams that wait for a busy page: those of about a second. */
 const MAX_ARRIVED = 128;
-/** The most datagrams that wait for the browser: further ones would be sent too late. */
+/** The maximum number of datagrams that wait for the browser: further ones would be sent too late. */
 const MAX_WAITING = 8;
 
-class WebTransportCarrier extends Base {
+class WebTransportConn extends Base {
   readonly transport = "webtransport";
   private frames: WritableStreamDefaultWriter<Uint8Array>;
   private datagrams: WritableStreamDefaultWriter<Uint8Array>;
@@ -38,8 +38,8 @@ class WebTransportCarrier extends Base {
     void this.read(stream.readable, (b) => this.tell(b.length, (e) => e.stream(b)));
     void this.read(d.readable, (b) => this.tell(b.length, (e) => e.datagram(b)));
     session.closed.then(
-      (c) => this.end(c.closeCode || Code.Lost, c.closeCode ? (c.reason ?? "") : "the WebTransport session was closed"),
-      (error) => this.end(Code.Lost, `the WebTransport session broke: ${error?.message ?? error}`),
+      (c) => this.end(c.closeCode || Code.Lost, c.closeCode ? (c.reason ?? "") : "WebTransport session was closed"),
+      (error) => this.end(Code.Lost, `WebTransport session is broken: ${error?.message ?? error}`),
     );
     this.frames.closed.catch(() => {});
     this.datagrams.closed.catch(() => {});
@@ -85,9 +85,9 @@ function bytesOf(base64: string): Uint8Array {
 }
 
 /** Opens a WebTransport session and its stream. */
-export async function dialWebTransport(platform: Platform, info: ConnectInfo, signal: AbortSignal): Promise<Carrier> {
+export async function dialWebTransport(platform: Platform, info: ConnectInfo, signal: AbortSignal): Promise<Conn> {
   const WebTransport = platform.WebTransport as { new (url: string, options: object): Session } | undefined;
-  if (!WebTransport) throw new Error("there is no WebTransport here");
+  if (!WebTransport) throw new Error("WebTransport is not available");
   const hashes = info.certificateHashes ?? [];
   const session = new WebTransport(`https://${info.address}${info.path}`, {
     congestionControl: "low-latency",
@@ -102,7 +102,7 @@ export async function dialWebTransport(platform: Platform, info: ConnectInfo, si
     signal.throwIfAborted();
     const stream = await session.createBidirectionalStream();
     signal.throwIfAborted();
-    return new WebTransportCarrier(session, stream);
+    return new WebTransportConn(session, stream);
   } catch (error) {
     leave();
     throw error;

@@ -8,21 +8,21 @@ import type { Leaves } from "../view/leaves.js";
 import type { Predictor } from "./predictor.js";
 
 /** The origin of an object of spawn; step 0 is that of all other objects. */
-export interface Birth {
+export interface SpawnInfo {
   step: number;
   n: number;
   /** The server's object has not arrived. */
-  awaited: boolean;
+  unconfirmed: boolean;
   /** Made in a step function, which makes it again when its step runs again. */
   inStep: boolean;
   /** The step that makes it has not run again yet. */
-  unborn: boolean;
+  pending: boolean;
 }
 
 export class Predicted {
   /** The state as of the step held. */
   live: Record<string, unknown>;
-  held = 0;
+  liveStep = 0;
   newest = 0;
   first = 0;
   /** The states up to this step are the server's. */
@@ -32,9 +32,9 @@ export class Predicted {
   /** The tick as of which that version is confirmed as the server's. */
   known: number;
   /** The tick up to which the predicted states have been compared. */
-  judged = 0;
+  compared = 0;
   wrong = false;
-  birth: Birth = { step: 0, n: 0, awaited: false, inStep: false, unborn: false };
+  spawnInfo: SpawnInfo = { step: 0, n: 0, unconfirmed: false, inStep: false, pending: false };
   shown = false;
   private bytes: Uint8Array[];
   private flats: Float64Array[];
@@ -43,17 +43,17 @@ export class Predicted {
   private wasBytes: Uint8Array = NONE;
   private offset: Float64Array;
   private since = 0;
-  private offside = false;
+  private smoothing = false;
 
   constructor(
     readonly by: Predictor,
     readonly entity: Entity,
     known: number,
     /** The number of steps for which predicted states are kept. */
-    private kept: number,
+    private window: number,
   ) {
-    this.bytes = new Array(kept);
-    this.flats = new Array(kept);
+    this.bytes = new Array(window);
+    this.flats = new Array(window);
     this.leaves = entity.of.leaves;
     this.was = new Float64Array(this.leaves.size);
     this.offset = new Float64Array(this.leaves.size);
@@ -77,7 +77,7 @@ export class Predicted {
   }
 
   at(step: number): Uint8Array {
-    return this.bytes[step % this.kept];
+    return this.bytes[step % this.window];
   }
 
   /**
@@ -90,19 +90,19 @@ export class Predicted {
   /** Stores bytes as the predicted state of a step, and makes them the live state. */
   put(step: number, bytes: Uint8Array): void {
     this.live = this.decode(bytes);
-    const i = step % this.kept;
+    const i = step % this.window;
     this.bytes[i] = bytes;
     this.leaves.flatten(this.live, (this.flats[i] ??= new Float64Array(this.leaves.size)));
     if (this.newest === 0 || step < this.first || step > this.newest + 1) this.first = step;
-    this.held = this.newest = step;
-    this.first = Math.max(this.first, step - this.kept + 1);
+    this.liveStep = this.newest = step;
+    this.first = Math.max(this.first, step - this.window + 1);
   }
 
   /** Makes the live state that of a step, if it is stored. */
   load(step: number): void {
-    if (this.held === step || !this.has(step)) return;
+    if (this.liveStep === step || !this.has(step)) return;
     this.live = this.decode(this.at(step));
-    this.held = step;
+    this.liveStep = step;
   }
 
   /** Goes back to a step, or to the newest step with the server's state if that is later. */
@@ -122,39 +122,39 @@ export class Predicted {
   // Drawing.
 
   /** Records the drawn state before the object is corrected. */
-  remember(now: number): void {
+  saveDrawn(now: number): void {
     this.wasBytes = NONE;
-    if (!this.has(this.held)) return;
-    this.was.set(this.flats[this.held % this.kept]);
-    this.wasBytes = this.at(this.held);
+    if (!this.has(this.liveStep)) return;
+    this.was.set(this.flats[this.liveStep % this.window]);
+    this.wasBytes = this.at(this.liveStep);
     this.move(this.was, now);
   }
 
   /** Moves numbers by the remaining part of the offset. */
   move(v: Float64Array, now: number): void {
     const left = 1 - (now - this.since) / Math.max(this.by.smoothingMs, 1e-6);
-    this.offside = this.offside && left > 0;
-    if (this.offside) this.leaves.shift(v, this.offset, left);
+    this.smoothing = this.smoothing && left > 0;
+    if (this.smoothing) this.leaves.shift(v, this.offset, left);
   }
 
   /** Starts a transition of the drawn state from the recorded to the corrected one. */
-  smoothen(now: number): void {
-    const bytes = this.at(this.held);
+  smooth(now: number): void {
+    const bytes = this.at(this.liveStep);
     if (this.wasBytes === NONE || same(bytes, this.wasBytes)) return;
-    const is = this.flats[this.held % this.kept];
-    this.offside = false;
+    const is = this.flats[this.liveStep % this.window];
+    this.smoothing = false;
     const before = new Float64Array(this.leaves.size);
     this.leaves.flatten(this.decode(this.wasBytes), before);
     if (!this.shown || this.leaves.teleported(before, is)) return;
-    this.goOver(this.was, is, now);
+    this.transition(this.was, is, now);
   }
 
   /** Starts a transition of the drawn state from some numbers to others. */
-  goOver(was: Float64Array, is: Float64Array, now: number): void {
+  transition(was: Float64Array, is: Float64Array, now: number): void {
     const { snap, smoothingMs } = this.by;
     this.since = now;
-    this.offside = smoothingMs > 0 && !snap?.(this.stateOf(was), this.stateOf(is));
-    if (this.offside) this.leaves.apart(this.offset, was, is);
+    this.smoothing = smoothingMs > 0 && !snap?.(this.stateOf(was), this.stateOf(is));
+    if (this.smoothing) this.leaves.apart(this.offset, was, is);
   }
 
   private stateOf(flat: Float64Array): any {
@@ -168,11 +168,11 @@ export class Predicted {
    * of a correction.
    */
   draw(out: Float64Array, last: number, fraction: number, now: number): void {
-    const to = this.flats[this.held % this.kept];
+    const to = this.flats[this.liveStep % this.window];
     if (!to) this.leaves.flatten(this.live, out);
-    else if (this.held > 0 && this.has(this.held - 1)) {
-      const from = this.flats[(this.held - 1) % this.kept];
-      this.leaves.between(out, from, to, fraction + Math.max(last, this.held) - this.held);
+    else if (this.liveStep > 0 && this.has(this.liveStep - 1)) {
+      const from = this.flats[(this.liveStep - 1) % this.window];
+      this.leaves.between(out, from, to, fraction + Math.max(last, this.liveStep) - this.liveStep);
     } else out.set(to);
     this.move(out, now);
     this.shown = true;

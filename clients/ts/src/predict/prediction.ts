@@ -9,11 +9,11 @@ import type { ServerTime } from "../clock/server.js";
 import type { ApplyResult } from "../state/replica.js";
 import type { Entity } from "../view/entity.js";
 import { same } from "../wire/bytes.js";
-import { Predicted, type Birth } from "./predicted.js";
+import { Predicted, type SpawnInfo } from "./predicted.js";
 import type { Predictor } from "./predictor.js";
 
 /** The parts of the client that predictions use. */
-export interface Surroundings {
+export interface PredictionHost {
   readonly id: number;
   readonly time: ServerTime;
   /** The input that the server uses for a step, undefined without one. */
@@ -29,8 +29,8 @@ export interface Surroundings {
   guard(where: string, fn: () => void): void;
 }
 
-/** The most objects of spawn that wait for the server's: a second of 256 shots. */
-const MAX_AWAITED = 256;
+/** The maximum number of objects of spawn that the server has not confirmed. */
+const MAX_UNCONFIRMED = 256;
 
 export class Prediction {
   /** In the order in which they run. */
@@ -48,16 +48,16 @@ export class Prediction {
   private missed = 0;
   private lateAt = 0;
   private now = 0;
-  private turn = 0;
-  private spawned = 0;
-  private awaited = 0;
+  private classIndex = 0;
+  private stepSpawns = 0;
+  private unconfirmed = 0;
 
-  constructor(private s: Surroundings) {}
+  constructor(private s: PredictionHost) {}
 
   /**
    * The number of steps for which predictions are kept: an input may be as far ahead of its server.
    */
-  private get kept(): number {
+  private get window(): number {
     return this.s.time.line.window;
   }
 
@@ -75,20 +75,20 @@ export class Prediction {
    * Runs a fixed step, and the steps that a frame has skipped, because the server runs them too.
    */
   step(step: number): void {
-    if (step <= this.last || step > this.last + this.kept) this.predictFrom(step - 1);
+    if (step <= this.last || step > this.last + this.window) this.restartAt(step - 1);
     while (this.last < step) this.run(++this.last);
   }
 
   private run(step: number): void {
     this.running = step;
-    this.spawned = 0;
+    this.stepSpawns = 0;
     const in_ = this.s.inputOf(step);
     const frame = this.s.frameOf(step);
-    for (this.turn = 0; this.turn < this.classes.length; this.turn++) {
-      const by = this.classes[this.turn];
+    for (this.classIndex = 0; this.classIndex < this.classes.length; this.classIndex++) {
+      const by = this.classes[this.classIndex];
       for (let i = 0; i < by.objects.length; i++) {
         const d = by.objects[i]; // A step may spawn.
-        if (d.birth.unborn) continue;
+        if (d.spawnInfo.pending) continue;
         if (step <= d.base) {
           d.load(step);
           continue;
@@ -111,30 +111,30 @@ export class Prediction {
   }
 
   /** Restarts the prediction at a step: predicted states of later ones are discarded. */
-  private predictFrom(step: number): void {
+  private restartAt(step: number): void {
     this.last = step;
     for (const by of this.classes) {
       for (const d of by.objects) {
-        d.remember(this.now);
+        d.saveDrawn(this.now);
         if (d.has(step)) d.back(step);
-        else if (!d.birth.awaited) d.put(step, d.server());
-        d.smoothen(this.now);
+        else if (!d.spawnInfo.unconfirmed) d.put(step, d.server());
+        d.smooth(this.now);
       }
     }
-    this.timeOut();
+    this.expireSpawns();
   }
 
   // The server's state.
 
   /** Takes the result of an applied packet; certain: no packet is lost or under way. */
-  learn(a: ApplyResult, certain: boolean): void {
+  update(a: ApplyResult, certain: boolean): void {
     if (this.classes.length === 0) return;
     this.applied = true;
     const reached = a.tick - a.behind;
-    this.adopt(a.tick);
+    this.addOwned(a.tick);
     for (const by of this.classes) {
       for (const d of by.objects) {
-        if (d.birth.awaited) continue;
+        if (d.spawnInfo.unconfirmed) continue;
         const { tick } = d.entity.nv!;
         if (tick !== d.version) {
           d.version = tick;
@@ -150,12 +150,12 @@ export class Prediction {
   }
 
   /** Begins to predict the objects that have become the client's, as of a tick. */
-  adopt(tick: number): void {
+  addOwned(tick: number): void {
     for (const by of this.classes) {
       for (const e of this.s.owned(by.className)) {
         if (this.objects.has(e)) continue;
         this.s.guard(`predict ${by.className}`, () => {
-          const d = new Predicted(by, e, tick, this.kept);
+          const d = new Predicted(by, e, tick, this.window);
           by.insert(d);
           this.objects.set(e, d);
         });
@@ -164,7 +164,7 @@ export class Prediction {
   }
 
   /** Records the server's report on inputs. */
-  told(missed: number, early: number): void {
+  inputsReported(missed: number, early: number): void {
     if (missed === this.missed && early >= 0) return;
     this.missed = missed;
     this.lateAt = this.s.time.line.fixedSteps(this.s.time.tick);
@@ -180,21 +180,21 @@ export class Prediction {
     for (const by of this.classes) {
       this.prune(by);
       for (const d of by.objects) {
-        if (d.birth.awaited || d.known <= d.judged) continue;
+        if (d.spawnInfo.unconfirmed || d.known <= d.compared) continue;
         const step = this.s.time.line.fixedSteps(d.known);
-        if (this.judge(d, step)) {
+        if (this.compare(d, step)) {
           from = Math.min(from, step);
           any = true;
         }
       }
     }
-    this.timeOut();
+    this.expireSpawns();
     if (any) this.replay(from);
   }
 
   /** Compares, and reports whether the object has to be corrected. */
-  private judge(d: Predicted, step: number): boolean {
-    d.judged = d.known;
+  private compare(d: Predicted, step: number): boolean {
+    d.compared = d.known;
     const now = d.server();
     if (d.has(step)) {
       const was = d.at(step);
@@ -205,22 +205,22 @@ export class Prediction {
       this.mispredicted++;
       if (this.lateAt > d.base) this.mispredictedLate++;
       d.by.count(was, now);
-    } else if (step + this.kept <= this.last && d.newest > 0) return false; // Too old.
+    } else if (step + this.window <= this.last && d.newest > 0) return false; // Too old.
     d.wrong = true;
     d.base = step;
     return true;
   }
 
   /**
-   * Goes back to a step, takes the server's state of the objects that differed, and runs the later
+   * Resets to a step, applies the server's state of the objects that differed, and runs the later
    * steps again.
    */
   private replay(from: number): void {
-    from = Math.max(from, this.last - this.kept + 1);
+    from = Math.max(from, this.last - this.window + 1);
     for (const by of this.classes) {
       for (const d of by.objects) {
-        d.remember(this.now);
-        if (d.birth.step > from && d.birth.inStep) d.birth.unborn = d.birth.awaited;
+        d.saveDrawn(this.now);
+        if (d.spawnInfo.step > from && d.spawnInfo.inStep) d.spawnInfo.pending = d.spawnInfo.unconfirmed;
         if (d.wrong) d.put(d.base, d.server());
         d.back(from);
       }
@@ -232,24 +232,24 @@ export class Prediction {
     for (const by of this.classes) {
       for (const d of by.objects) {
         d.wrong = false;
-        d.smoothen(this.now);
+        d.smooth(this.now);
       }
     }
-    this.withdraw((b) => b.unborn);
+    this.withdraw((b) => b.pending);
   }
 
-  /** Removes the objects that are gone, and those that have another owner now. */
+  /** Removes despawned objects, and objects with another owner. */
   private prune(by: Predictor): void {
     for (const d of [...by.objects]) {
       if (d.entity.alive && d.entity.owner === this.s.id) continue;
       by.remove(d);
       this.objects.delete(d.entity);
-      if (d.birth.awaited) this.awaited--;
+      if (d.spawnInfo.unconfirmed) this.unconfirmed--;
     }
   }
 
   /** Restarts in another room, or as another client. */
-  forget(): void {
+  reset(): void {
     this.withdraw(() => true);
     for (const by of this.classes) by.objects = [];
     this.objects.clear();
@@ -261,48 +261,48 @@ export class Prediction {
 
   /** Makes an object, or finds the one that an earlier run of the same step has made. */
   spawn(by: Predictor, state: Record<string, unknown>, step: number): Entity {
-    const birth: Birth = { step, n: this.spawned++, awaited: true, inStep: this.running > 0, unborn: false };
+    const birth: SpawnInfo = { step, n: this.stepSpawns++, unconfirmed: true, inStep: this.running > 0, pending: false };
     const own = by.round({ ...state, [by.born!]: { Step: BigInt(step), N: birth.n } });
     let d = by.find(step, birth.n);
     if (!d) {
-      if (this.awaited >= MAX_AWAITED) throw new Error(`${this.awaited} objects of spawn wait for the server's: is Tick.SpawnKey stored there?`);
+      if (this.unconfirmed >= MAX_UNCONFIRMED) throw new Error(`${this.unconfirmed} objects are unconfirmed: does the server store Tick.SpawnKey?`);
       const e = this.s.addLocal(by.className, own);
-      d = new Predicted(by, e, 0, this.kept);
-      d.birth = birth;
+      d = new Predicted(by, e, 0, this.window);
+      d.spawnInfo = birth;
       by.insert(d);
       this.objects.set(e, d);
-      this.awaited++;
-      d.begin(own, this.eve(by, birth));
-    } else if (d.birth.unborn) {
-      d.birth.unborn = false;
-      d.begin(own, this.eve(by, birth));
+      this.unconfirmed++;
+      d.begin(own, this.lastStepWithout(by, birth));
+    } else if (d.spawnInfo.pending) {
+      d.spawnInfo.pending = false;
+      d.begin(own, this.lastStepWithout(by, birth));
     }
     return d.entity;
   }
 
   /**
-   * The last step that an object does not run: the step before its birth if its class runs later in
-   * that step, else the step of its birth.
+   * The last step that an object does not run: the step before its spawn if its class runs later in
+   * that step, else the step of its spawn.
    */
-  private eve(by: Predictor, b: Birth): number {
-    return b.inStep && this.classes.indexOf(by) >= this.turn ? b.step - 1 : b.step;
+  private lastStepWithout(by: Predictor, b: SpawnInfo): number {
+    return b.inStep && this.classes.indexOf(by) >= this.classIndex ? b.step - 1 : b.step;
   }
 
   /**
    * Takes a new object of a tick's packet; true: it is the server's copy of an object that the
    * client has spawned.
    */
-  met(e: Entity, tick: number): boolean {
+  confirm(e: Entity, tick: number): boolean {
     const by = this.by(e.className);
     const born = by?.born ? e.state[by.born] : undefined;
     if (!by || !born || e.owner !== this.s.id) return false;
     const d = by.find(Number(born.Step), born.N);
-    if (!d?.birth.awaited) return false;
+    if (!d?.spawnInfo.unconfirmed) return false;
     this.s.takeOver(d.entity, e);
-    d.birth.awaited = false;
+    d.spawnInfo.unconfirmed = false;
     d.version = d.entity.nv!.tick;
     d.known = tick;
-    this.awaited--;
+    this.unconfirmed--;
     this.spawnsMatched++;
     by.remove(d);
     by.insert(d);
@@ -310,20 +310,19 @@ export class Prediction {
   }
 
   /**
-   * Despawns the objects that have waited for the server's for so long that they can no longer be
-   * matched.
+   * Despawns unconfirmed objects that are too old to be confirmed.
    */
-  private timeOut(): void {
-    this.withdraw((b) => b.step > this.last || b.step + this.kept <= this.last);
+  private expireSpawns(): void {
+    this.withdraw((b) => b.step > this.last || b.step + this.window <= this.last);
   }
 
-  private withdraw(gone: (b: Birth) => boolean): void {
-    if (this.awaited === 0) return;
+  private withdraw(match: (b: SpawnInfo) => boolean): void {
+    if (this.unconfirmed === 0) return;
     for (const by of this.classes) {
-      for (const d of by.objects.filter((o) => o.birth.awaited && gone(o.birth))) {
+      for (const d of by.objects.filter((o) => o.spawnInfo.unconfirmed && match(o.spawnInfo))) {
         by.remove(d);
         this.objects.delete(d.entity);
-        this.awaited--;
+        this.unconfirmed--;
         this.spawnsWithdrawn++;
         this.s.removeLocal(d.entity);
       }

@@ -25,8 +25,8 @@ export class Predictor {
 
   insert(d: Predicted): void {
     let i = this.objects.length;
-    const after = (other: Predicted) => other.birth.awaited || other.entity.id > d.entity.id;
-    while (i > 0 && !d.birth.awaited && after(this.objects[i - 1])) i--;
+    const after = (other: Predicted) => other.spawnInfo.unconfirmed || other.entity.id > d.entity.id;
+    while (i > 0 && !d.spawnInfo.unconfirmed && after(this.objects[i - 1])) i--;
     this.objects.splice(i, 0, d);
   }
 
@@ -37,7 +37,7 @@ export class Predictor {
 
   /** The object of spawn with this birth. */
   find(step: number, n: number): Predicted | undefined {
-    return step > 0 ? this.objects.find((d) => d.birth.step === step && d.birth.n === n) : undefined;
+    return step > 0 ? this.objects.find((d) => d.spawnInfo.step === step && d.spawnInfo.n === n) : undefined;
   }
 
   /** Counts the mispredicted fields. */

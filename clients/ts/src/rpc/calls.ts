@@ -3,7 +3,7 @@
 import { Code, NetloopError } from "../api.js";
 import type { Message } from "../wire/frames.js";
 
-/** The most calls that wait: more than a player can make. */
+/** The maximum number of pending calls: more than a player can make. */
 const MAX_CALLS = 1024;
 
 interface Waiting {
@@ -60,7 +60,7 @@ export class Calls {
 
   expire(now: number): void {
     for (const [id, w] of this.waiting) {
-      if (now >= w.deadline) this.fail(id, new NetloopError(Code.Timeout, "the call was not answered in time"));
+      if (now >= w.deadline) this.fail(id, new NetloopError(Code.Timeout, "call timed out"));
     }
   }
 

@@ -9,7 +9,7 @@ export interface Queued {
   stage: number;
 }
 
-/** The most messages that wait: a page that handles none for long gets no more. */
+/** The maximum number of queued messages: further ones are rejected. */
 const MAX_QUEUED = 4096;
 
 /** The messages that wait for their stage, in the order of arrival. */
@@ -46,7 +46,7 @@ const MAX_HELD_TICKS = 120;
 export class Held {
   early = 0;
   private state = 0;
-  private queue: { q: Queued; came: number }[] = [];
+  private queue: { q: Queued; arrivedTick: number }[] = [];
   private bytes = 0;
 
   get length(): number {
@@ -64,7 +64,7 @@ export class Held {
       this.early++;
       run(this.pop());
     }
-    this.queue.push({ q, came: tick });
+    this.queue.push({ q, arrivedTick: tick });
     this.bytes += size;
     return true;
   }
@@ -77,19 +77,19 @@ export class Held {
 
   /** Runs the messages that have waited for too long. */
   expire(tick: number, run: (q: Queued) => void): void {
-    while (this.queue.length > 0 && tick >= this.queue[0]!.came + MAX_HELD_TICKS) {
+    while (this.queue.length > 0 && tick >= this.queue[0]!.arrivedTick + MAX_HELD_TICKS) {
       this.early++;
       run(this.pop());
     }
   }
 
-  /** Runs all messages, because no more state arrives; anew: ticks begin again. */
-  release(run: (q: Queued) => void, anew: boolean): void {
+  /** Runs all messages, because no more state arrives; restart: ticks begin again. */
+  release(run: (q: Queued) => void, restart: boolean): void {
     while (this.queue.length > 0) {
       this.early++;
       run(this.pop());
     }
-    if (anew) this.state = 0;
+    if (restart) this.state = 0;
   }
 
   private pop(): Queued {

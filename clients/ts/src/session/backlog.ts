@@ -5,20 +5,20 @@
 const MAX_BYTES = 128 << 10;
 
 export class Backlog {
-  private kept: Uint8Array[] = [];
+  private stored: Uint8Array[] = [];
   private bytes = 0;
   private confirmed = 0;
-  /** The server has not yet said which message it expects next. */
-  awaits = false;
+  /** The server has not yet sent the number of messages that it has received. */
+  unconfirmed = false;
 
   get length(): number {
-    return this.kept.length;
+    return this.stored.length;
   }
 
   /** Stores a frame, or reports that there is no room. */
   add(frame: Uint8Array): boolean {
     if (this.bytes + frame.length > MAX_BYTES) return false;
-    this.kept.push(frame);
+    this.stored.push(frame);
     this.bytes += frame.length;
     return true;
   }
@@ -26,13 +26,13 @@ export class Backlog {
   /** Drops the frames that the server has received; false for an impossible number. */
   confirm(received: number): boolean {
     const n = received - this.confirmed;
-    if (n < 0 || n > this.kept.length) return false;
-    for (const frame of this.kept.splice(0, n)) this.bytes -= frame.length;
+    if (n < 0 || n > this.stored.length) return false;
+    for (const frame of this.stored.splice(0, n)) this.bytes -= frame.length;
     this.confirmed = received;
     return true;
   }
 
   frames(): readonly Uint8Array[] {
-    return this.kept;
+    return this.stored;
   }
 }

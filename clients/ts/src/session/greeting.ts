@@ -1,10 +1,10 @@
 // The client's half of a handshake, without I/O: it takes the server's frames, and returns the
 // answer to send, the welcome, or the reason of a refusal. The client has no fingerprint, so the
-// server always sends its tables first: they decide the race of two carriers, before either of the
+// server always sends its tables first: they decide the race of two connections, before either of the
 // two is admitted.
 
 import { NetloopError } from "../api.js";
-import { beyond, refuse } from "../wire/refusal.js";
+import { outOfRange, refuse } from "../wire/refusal.js";
 import { Kind, MAX_PARTS, MAX_TABLES, frameOf, parseClose, parseFrame, parsePart, parseWelcome, type Welcome } from "../wire/frames.js";
 
 /** The result of a frame, if it is more than a part. */
@@ -39,10 +39,10 @@ export class Greeting {
         throw new NetloopError(c.code, c.text);
       }
       case Kind.Welcome:
-        if (!this.accepted) refuse("it has not told its tables");
+        if (!this.accepted) refuse("welcome before the schema");
         return { welcome: parseWelcome(body) };
     }
-    return beyond();
+    return outOfRange();
   }
 
   private part(body: Uint8Array): Step {
@@ -52,7 +52,7 @@ export class Greeting {
       this.tables = new Uint8Array(p.size);
     }
     if (this.accepted || p.size > MAX_TABLES || this.parts > MAX_PARTS || p.size !== this.size || this.got + p.data.length > this.size) {
-      refuse("tables that are too large, or do not fit together");
+      refuse("schema parts are too large or inconsistent");
     }
     this.tables.set(p.data, this.got);
     this.got += p.data.length;

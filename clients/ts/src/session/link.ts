@@ -2,7 +2,7 @@
 // client's data is sent with a flush.
 
 import { Code } from "../api.js";
-import type { Carrier } from "../net/carrier.js";
+import type { Conn } from "../net/conn.js";
 import type { Acknowledgement } from "../state/acks.js";
 import {
   closeFrame, countFrame, DATAGRAM, digestFrame, encodeMessage, Field, frameOf, Kind, MAX_DATAGRAM, MAX_DATAGRAM_PAYLOAD, MAX_PAYLOAD,
@@ -10,7 +10,7 @@ import {
   type Epoch, type InputStatus, type Message, type TimeScale,
 } from "../wire/frames.js";
 import { varintSize, Walker, Writer } from "../wire/protobuf.js";
-import { beyond, Refusal } from "../wire/refusal.js";
+import { outOfRange, Refusal } from "../wire/refusal.js";
 import type { Backlog } from "./backlog.js";
 import { Window } from "../wire/window.js";
 
@@ -62,11 +62,11 @@ export interface Outgoing {
 }
 
 /**
- * The carrier over which a moving client continues, and the number of its first datagram in the
+ * The connection over which a moving client continues, and the number of its first datagram in the
  * other room.
  */
-export interface Onward {
-  carrier: Carrier;
+export interface Moving {
+  conn: Conn;
   first: number;
 }
 
@@ -87,15 +87,15 @@ const MS = 1e6;
 
 export class Link {
   /** The time at which the last valid data arrived. */
-  heard: number;
+  lastArrival: number;
   /** The connection is closing or closed. */
   ending = false;
   backlog: Backlog | undefined;
   /**
    * Set when the server has sent the client on to another room: the client joins it over this
-   * carrier.
+   * connection.
    */
-  onward: Onward | undefined;
+  moving: Moving | undefined;
   private inbox: Arrival[] = [];
   private inboxBytes = 0;
   private seen = new Window();
@@ -105,13 +105,13 @@ export class Link {
   private unreliableBytes = 0;
   private requestDue = false;
   private inputs: Uint8Array | undefined;
-  private told = 0;
-  private toldBytes = 0;
+  private receipted = 0;
+  private unreceiptedBytes = 0;
   private decided: ((closed?: { code: number; text: string }) => void) | undefined;
   private out = new Writer(MAX_DATAGRAM + 16);
 
   constructor(
-    private carrier: Carrier,
+    private conn: Conn,
     private now: () => number,
     private later: (fn: () => void, ms: number) => void,
     private traffic: Traffic,
@@ -120,7 +120,7 @@ export class Link {
     private firstIn = 1,
   ) {
     this.number = first - 1;
-    this.heard = now();
+    this.lastArrival = now();
   }
 
   /**
@@ -139,7 +139,7 @@ export class Link {
   }
 
   get transport() {
-    return this.carrier.transport;
+    return this.conn.transport;
   }
 
   /** Removes and returns the data that has arrived. */
@@ -162,8 +162,8 @@ export class Link {
    * Queues data that may not be lost. If there is no room for it, because the page has not stepped
    * for long, the connection counts as broken: the next one sends the data again.
    */
-  private must(a: Arrival, size = 0): void {
-    if (!this.push(a, size)) this.break(Code.Timeout, "too much has arrived between two steps");
+  private pushOrBreak(a: Arrival, size = 0): void {
+    if (!this.push(a, size)) this.break(Code.Timeout, "inbox is full: step is not called");
   }
 
   // Received data.
@@ -171,11 +171,11 @@ export class Link {
   datagram(b: Uint8Array): void {
     if (this.ending) return;
     this.traffic.datagramsIn++;
-    this.orDrop(() => this.open(b, this.now()));
+    this.tryTo(() => this.open(b, this.now()));
   }
 
-  /** Runs take, and counts a violation of the rules that harms no other data. */
-  private orDrop(take: () => void): void {
+  /** Runs take, and counts invalid data, which affects no other data. */
+  private tryTo(take: () => void): void {
     try {
       take();
     } catch (e) {
@@ -200,26 +200,26 @@ export class Link {
         case Field.InputStatus: status = parseInputStatus(w.body); break;
       }
     }
-    if (b.length > MAX_DATAGRAM || number < this.firstIn || !this.seen.add(number)) beyond();
-    this.heard = at;
-    if (reply && reply[0] <= at && reply[1] <= reply[2]) this.lose({ kind: Arrived.Time, times: [...reply, at] });
-    if (state) this.lose({ kind: Arrived.State, at, bytes: state }, state.length);
-    if (status) this.lose({ kind: Arrived.Inputs, status });
+    if (b.length > MAX_DATAGRAM || number < this.firstIn || !this.seen.add(number)) outOfRange();
+    this.lastArrival = at;
+    if (reply && reply[0] <= at && reply[1] <= reply[2]) this.pushOrDrop({ kind: Arrived.Time, times: [...reply, at] });
+    if (state) this.pushOrDrop({ kind: Arrived.State, at, bytes: state }, state.length);
+    if (status) this.pushOrDrop({ kind: Arrived.Inputs, status });
     for (const m of messages) this.message(m, false);
   }
 
   /** Queues data that may be lost. */
-  private lose(a: Arrival, size = 0): void {
+  private pushOrDrop(a: Arrival, size = 0): void {
     if (!this.push(a, size)) this.traffic.dropped++;
   }
 
   private message(body: Uint8Array, reliable: boolean): void {
     const number = reliable ? ++this.messages : 0;
-    this.orDrop(() => {
+    this.tryTo(() => {
       const message = parseMessage(body, reliable);
       const a: Arrival = { kind: Arrived.Message, message, size: message.payload.length, number };
-      if (reliable) this.must(a, body.length);
-      else this.lose(a, body.length);
+      if (reliable) this.pushOrBreak(a, body.length);
+      else this.pushOrDrop(a, body.length);
     });
   }
 
@@ -229,15 +229,15 @@ export class Link {
     const at = this.now();
     try {
       const { kind, body } = parseFrame(frame);
-      this.heard = at;
-      this.known(kind, body, at);
+      this.lastArrival = at;
+      this.receiveFrame(kind, body, at);
     } catch (e) {
       if (!(e instanceof Refusal)) throw e;
-      this.violated(`a frame that is malformed, or not for a client: ${e.why}`);
+      this.violated(`malformed frame: ${e.why}`);
     }
   }
 
-  private known(kind: Kind, body: Uint8Array, at: number): void {
+  private receiveFrame(kind: Kind, body: Uint8Array, at: number): void {
     switch (kind) {
       case Kind.None:
         this.traffic.dropped++;
@@ -245,41 +245,41 @@ export class Link {
       case Kind.Message:
         return this.message(body, true);
       case Kind.State:
-        return this.must({ kind: Arrived.Record, at, bytes: body }, body.length);
+        return this.pushOrBreak({ kind: Arrived.Record, at, bytes: body }, body.length);
       case Kind.Epoch:
-        return this.must({ kind: Arrived.Epoch, epoch: parseEpoch(body) });
+        return this.pushOrBreak({ kind: Arrived.Epoch, epoch: parseEpoch(body) });
       case Kind.Overload:
-        return this.must({ kind: Arrived.Overload, ...parseOverload(body) });
+        return this.pushOrBreak({ kind: Arrived.Overload, ...parseOverload(body) });
       case Kind.TimeScale:
-        return this.must({ kind: Arrived.Scale, scale: parseTimeScale(body) });
+        return this.pushOrBreak({ kind: Arrived.Scale, scale: parseTimeScale(body) });
       case Kind.Accepted:
-        return this.must({ kind: Arrived.Accepted, at, value: parseCount(body) });
+        return this.pushOrBreak({ kind: Arrived.Accepted, at, value: parseCount(body) });
       case Kind.MessagesReceived:
-        return this.must({ kind: Arrived.Received, at, value: parseCount(body) });
+        return this.pushOrBreak({ kind: Arrived.Received, at, value: parseCount(body) });
       case Kind.Closing:
-        return this.must({ kind: Arrived.Closing, at, value: parseCount(body) });
+        return this.pushOrBreak({ kind: Arrived.Closing, at, value: parseCount(body) });
       case Kind.Close: {
         const c = parseClose(body);
-        return this.gone(c.code, c.text, true);
+        return this.endedBy(c.code, c.text, true);
       }
       case Kind.Moved:
-        this.onward = { carrier: this.carrier, first: this.number + 1 };
+        this.moving = { conn: this.conn, first: this.number + 1 };
         this.backlog = undefined; // Later messages are not delivered.
-        return this.gone(Code.Moved, parseMoved(body), false);
+        return this.endedBy(Code.Moved, parseMoved(body), false);
     }
-    beyond();
+    outOfRange();
   }
 
-  /** Handles the end of the carrier. */
+  /** Handles the end of the connection. */
   closed(code: number, text: string): void {
-    this.onward = undefined;
-    if (!this.ending) this.gone(code, text, false);
+    this.moving = undefined;
+    if (!this.ending) this.endedBy(code, text, false);
   }
 
-  private gone(code: number, text: string, answer: boolean): void {
+  private endedBy(code: number, text: string, answer: boolean): void {
     this.ending = true;
-    this.last(code, text);
-    if (answer) this.carrier.close(code, text);
+    this.pushEnd(code, text);
+    if (answer) this.conn.close(code, text);
   }
 
   /** Ends a connection after a violation of the protocol by the server. */
@@ -290,10 +290,10 @@ export class Link {
   private break(code: number, text: string): void {
     if (this.ending) return;
     this.close(code, text);
-    this.last(code, text);
+    this.pushEnd(code, text);
   }
 
-  private last(code: number, text: string): void {
+  private pushEnd(code: number, text: string): void {
     const a: Arrival = { kind: Arrived.Gone, code, text };
     this.inbox.push(a);
     this.decide(a);
@@ -306,19 +306,19 @@ export class Link {
     if (this.ending) return;
     this.ending = true;
     this.raw(closeFrame(code, text));
-    this.later(() => this.carrier.close(code, text), CLOSE_WAIT);
+    this.later(() => this.conn.close(code, text), CLOSE_WAIT);
   }
 
   /** Ends the connection without a close frame. */
   cut(): void {
     if (this.ending) return;
-    this.gone(Code.Lost, "cut", false);
-    this.carrier.close(Code.Timeout, "");
+    this.endedBy(Code.Lost, "cut", false);
+    this.conn.close(Code.Timeout, "");
   }
 
   private raw(frame: Uint8Array): void {
     this.traffic.bytesOut += frame.length;
-    this.carrier.stream(frame);
+    this.conn.stream(frame);
   }
 
   private control(frame: Uint8Array): void {
@@ -335,10 +335,10 @@ export class Link {
     if (!m.reliable) return this.queue(body);
     const frame = frameOf(Kind.Message, body);
     if (this.backlog && !this.backlog.add(frame)) {
-      this.break(Code.Slow, "the outbound queue is full");
+      this.break(Code.Slow, "outbound queue is full");
       return false;
     }
-    if (!this.backlog?.awaits) this.control(frame);
+    if (!this.backlog?.unconfirmed) this.control(frame);
     return this.backlog !== undefined || !this.ending;
   }
 
@@ -360,16 +360,16 @@ export class Link {
   resend(received: number): boolean {
     const b = this.backlog!;
     if (!b.confirm(received)) return false;
-    if (b.awaits) {
-      b.awaits = false;
+    if (b.unconfirmed) {
+      b.unconfirmed = false;
       for (const frame of b.frames()) this.control(frame);
     }
     return true;
   }
 
-  /** Sets the number of reliable messages that the server knows to be received. */
+  /** Sets the number of reliable messages that were acknowledged on earlier connections. */
   startReceipts(received: number): void {
-    this.told = received;
+    this.receipted = received;
   }
 
   /**
@@ -377,10 +377,10 @@ export class Link {
    * to time.
    */
   received(messages: number, size: number): void {
-    this.toldBytes += size;
-    if (messages < this.told + RECEIPT_MESSAGES && this.toldBytes < RECEIPT_BYTES) return;
-    this.told = messages;
-    this.toldBytes = 0;
+    this.unreceiptedBytes += size;
+    if (messages < this.receipted + RECEIPT_MESSAGES && this.unreceiptedBytes < RECEIPT_BYTES) return;
+    this.receipted = messages;
+    this.unreceiptedBytes = 0;
     this.control(countFrame(Kind.MessagesReceived, messages));
   }
 
@@ -405,7 +405,7 @@ export class Link {
     this.requestDue = true;
   }
 
-  giveInputs(packet: Uint8Array): void {
+  setInputs(packet: Uint8Array): void {
     this.inputs = packet;
   }
 
@@ -414,17 +414,17 @@ export class Link {
    */
   flush(beat: boolean, acks: Acknowledgement | undefined): void {
     while (!this.ending && (beat || this.requestDue || this.inputs || this.unreliable.length > 0)) {
-      this.send1(acks);
+      this.sendDatagram(acks);
       beat = false;
     }
   }
 
   /** Sends the datagram of a due time request, between two flushes. */
   flushTime(acks: Acknowledgement | undefined): void {
-    if (this.requestDue && !this.ending) this.send1(acks);
+    if (this.requestDue && !this.ending) this.sendDatagram(acks);
   }
 
-  private send1(acks: Acknowledgement | undefined): void {
+  private sendDatagram(acks: Acknowledgement | undefined): void {
     const w = this.out.reset();
     const now = this.now();
     w.number(Field.Number, ++this.number);
@@ -443,13 +443,13 @@ export class Link {
       this.unreliableBytes -= m.length;
     }
     const missing = PAD_TO - tail - w.length - 2;
-    if (now - this.heard >= PAD_AFTER && missing > -2) w.sized(Field.Padding, new Uint8Array(Math.max(missing, 0)));
+    if (now - this.lastArrival >= PAD_AFTER && missing > -2) w.sized(Field.Padding, new Uint8Array(Math.max(missing, 0)));
     if (this.inputs) w.body(Field.Inputs, this.inputs);
     this.inputs = undefined;
     const datagram = w.done();
     this.traffic.datagramsOut++;
     this.traffic.bytesOut += datagram.length;
-    this.carrier.datagram(datagram);
+    this.conn.datagram(datagram);
   }
 }
 

@@ -8,13 +8,13 @@ export interface Acknowledgement {
   runs: readonly number[];
 }
 
-const MOST_RUNS = 63;
+const MAX_RUNS = 63;
 
 /** Records the acknowledged packets, as far back as acknowledgements reach. */
 export class Acks {
   private packets = new Window();
   private readonly runs: number[] = [];
-  private readonly said: Acknowledgement = { newest: 0, runs: this.runs };
+  private readonly result: Acknowledgement = { newest: 0, runs: this.runs };
 
   clear(): void {
     this.packets = new Window();
@@ -25,7 +25,7 @@ export class Acks {
   }
 
   /** The acknowledgement to send, undefined if there is none. */
-  say(): Acknowledgement | undefined {
+  next(): Acknowledgement | undefined {
     const { runs, packets } = this;
     const { newest } = packets;
     if (newest === 0) {
@@ -34,7 +34,7 @@ export class Acks {
     let count = 0;
     let length = 0;
     let is = true;
-    for (let id = newest; id > Math.max(0, newest - SPAN) && count < MOST_RUNS; id--) {
+    for (let id = newest; id > Math.max(0, newest - SPAN) && count < MAX_RUNS; id--) {
       if (packets.has(id) !== is) {
         runs[count++] = length;
         length = 0;
@@ -42,11 +42,11 @@ export class Acks {
       }
       length++;
     }
-    if (is && count < MOST_RUNS) {
+    if (is && count < MAX_RUNS) {
       runs[count++] = length;
     }
     runs.length = count;
-    this.said.newest = newest;
-    return this.said;
+    this.result.newest = newest;
+    return this.result;
   }
 }

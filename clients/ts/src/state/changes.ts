@@ -11,7 +11,7 @@ export class Changes {
    */
   private readonly pending: (ReplicatedObject | undefined)[] = [];
   private count = 0;
-  private readonly said: Change[] = [];
+  private readonly result: Change[] = [];
   private readonly spare: Change[] = [];
 
   spawned(o: ReplicatedObject): void {
@@ -27,7 +27,7 @@ export class Changes {
   despawned(o: ReplicatedObject): void {
     const was = o.change;
     if (was !== "") {
-      this.forget(o); // a despawn keeps its place in the order
+      this.remove(o); // a despawn keeps its place in the order
     }
     if (was !== "spawned") {
       this.add(o, "despawned");
@@ -39,32 +39,32 @@ export class Changes {
     this.pending[this.count++] = o;
   }
 
-  private forget(o: ReplicatedObject): void {
+  private remove(o: ReplicatedObject): void {
     const at = this.pending.lastIndexOf(o, this.count - 1);
     this.pending.copyWithin(at, at + 1, this.count);
     this.pending[--this.count] = undefined;
     o.change = "";
   }
 
-  /** Returns all changes, and begins anew. */
+  /** Returns all changes, and starts again. */
   take(): readonly Change[] {
-    const { said, pending, spare } = this;
-    while (said.length > this.count) {
-      const c = said.pop()!;
+    const { result, pending, spare } = this;
+    while (result.length > this.count) {
+      const c = result.pop()!;
       c.object = undefined as never; // keeps no despawned object in memory
       spare.push(c);
     }
     for (let i = 0; i < this.count; i++) {
       const o = pending[i]!;
-      if (said.length === i) {
-        said.push(spare.pop() ?? { kind: "changed", object: o });
+      if (result.length === i) {
+        result.push(spare.pop() ?? { kind: "changed", object: o });
       }
-      said[i].kind = o.change as Change["kind"];
-      said[i].object = o;
+      result[i].kind = o.change as Change["kind"];
+      result[i].object = o;
       o.change = "";
       pending[i] = undefined;
     }
     this.count = 0;
-    return said;
+    return result;
   }
 }

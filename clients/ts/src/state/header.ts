@@ -2,7 +2,7 @@
 
 import { TWO32, TWO53 } from "../wire/numbers.js";
 import type { ByteReader } from "../wire/bytes.js";
-import { beyond, refuse } from "../wire/refusal.js";
+import { outOfRange, refuse } from "../wire/refusal.js";
 
 export const CODER = 3;
 export const MAX_PACKETS = 64;
@@ -38,16 +38,16 @@ export class Header {
   /** Reads the header. near is a tick close to the packet's own. */
   read(r: ByteReader, near: number): void {
     if (r.u8() !== CODER) {
-      refuse("another coder");
+      refuse("unknown coder");
     }
     this.flags = r.u8();
     if ((this.flags & 0x10) !== 0 || (this.flags & 3) === 2) {
-      refuse("another coder");
+      refuse("unknown coder");
     }
     this.index = r.u8();
     this.count = r.u8();
     if (this.count < 1 || this.count > MAX_PACKETS || this.index >= this.count) {
-      refuse("packets that do not fit together");
+      refuse("inconsistent packets");
     }
     this.tick = widen(r.u32(), near);
     this.behind = (this.flags & 4) !== 0 ? r.u8() : 0;
@@ -56,7 +56,7 @@ export class Header {
       this.left = r.u32();
       this.total = r.u32();
       if (this.left > this.total || this.total > MAX_SLOTS) {
-        refuse("packets that do not fit together");
+        refuse("inconsistent packets");
       }
     }
     this.id = readNumber(r);
@@ -82,17 +82,17 @@ export class Header {
 /** The number of a packet or record, which begins at 1. */
 export function readNumber(r: ByteReader): number {
   const id = r.uvarint();
-  return id > 0 && id < TWO53 ? id : beyond();
+  return id > 0 && id < TWO53 ? id : outOfRange();
 }
 
 /** The tick with these low 32 bits that is nearest to another one. It is above 0. */
 export function widen(low: number, near: number): number {
   const by = (low - (near % TWO32)) | 0;
   const tick = near + by < 0 ? low : near + by;
-  return tick > 0 ? tick : beyond();
+  return tick > 0 ? tick : outOfRange();
 }
 
 /** The tick that is n before another one. Ticks begin at 1. */
 export function before(tick: number, n: number): number {
-  return n < tick ? tick - n : beyond();
+  return n < tick ? tick - n : outOfRange();
 }

@@ -224,7 +224,7 @@ export class ReplicatedObject implements Replicated {
     for (let i = 0; i < layout.leaves.length; i++) {
       const l = layout.leaves[i];
       if (mask[i] === 0 && !isZero(layout, l.form, l.at, v)) {
-        refuse("a mask of nothing");
+        refuse("empty mask");
       }
     }
   }

@@ -3,7 +3,7 @@
 
 import type { Class } from "../codec/schema.js";
 import { BitReader } from "../wire/bits.js";
-import { beyond, refuse } from "../wire/refusal.js";
+import { outOfRange, refuse } from "../wire/refusal.js";
 import { DeltaReader, type Version } from "../codec/delta.js";
 import { before, MAX_SLOTS } from "./header.js";
 import { ReplicatedObject, type Memory } from "./object.js";
@@ -43,7 +43,7 @@ export class Records {
     private readonly memory: Memory,
   ) {}
 
-  /** Releases the versions that were read and not applied, and begins anew. */
+  /** Releases the versions that were read and not applied, and starts again. */
   forget(): void {
     for (let i = 0; i < this.count; i++) {
       const p = this.pending[i];
@@ -100,7 +100,7 @@ export class Records {
     }
     this.span = this.r.len();
     if (this.span > MAX_SPAN || (this.span > 0 && this.at > MAX_SPAN)) {
-      refuse("an unknown baseline");
+      refuse("unknown baseline");
     }
     const from = before(before(tick, this.at), this.span);
     if (this.span > 0 && this.r.bit()) {
@@ -115,7 +115,7 @@ export class Records {
     const gap = r.bit() ? r.rice(3) + 1 : 0;
     const slot = last + 1 + gap;
     if (slot >= MAX_SLOTS) {
-      beyond();
+      outOfRange();
     }
     const p = this.begin(slot);
     const old = this.slots[slot];
@@ -165,20 +165,20 @@ export class Records {
    */
   private checked(old: ReplicatedObject | undefined, version: number): ReplicatedObject {
     if (old === undefined) {
-      return refuse("an unknown baseline");
+      return refuse("unknown baseline");
     }
-    return version < old.newest.tick ? refuse("an object before the one shown") : old;
+    return version < old.newest.tick ? refuse("object is older than the shown one") : old;
   }
 
   private readDelta(p: Pending, old: ReplicatedObject | undefined, version: number): void {
     if (this.at === 0) {
-      refuse("an unknown baseline");
+      refuse("unknown baseline");
     }
     const o = this.checked(old, version);
     const since = this.tick - this.at;
-    const base = o.upTo(since) ?? refuse("an unknown baseline");
+    const base = o.upTo(since) ?? refuse("unknown baseline");
     if (version <= since) {
-      refuse("an object before the one shown");
+      refuse("object is older than the shown one");
     }
     const older = this.span > 0 ? o.upTo(since - this.span) : undefined;
     const oldest = this.bent && older !== undefined ? o.upTo(since - 2 * this.span) : undefined;
@@ -193,7 +193,7 @@ export class Records {
     const o = this.checked(old, version);
     const base = o.upTo(from);
     if (base === undefined || base.tick !== from) {
-      return refuse("an unknown baseline");
+      return refuse("unknown baseline");
     }
     p.mask = o.mask;
     this.readVersion(p, o, version, base);
@@ -203,17 +203,17 @@ export class Records {
     const { r } = this;
     const lifetime = before(this.tick, r.len());
     const version = before(this.tick, r.len());
-    const c = this.classes[r.rice(2)] ?? refuse("an unknown class");
+    const c = this.classes[r.rice(2)] ?? refuse("unknown class");
     const generation = r.len() + 1;
     if (generation >= 2 ** 32) {
-      beyond();
+      outOfRange();
     }
     const id = p.slot * 2 ** 32 + generation;
     let o = old;
     if (o === undefined || lifetime > o.lifetime) {
       o = new ReplicatedObject(id, c, lifetime, this.memory);
     } else if (lifetime < o.lifetime || o.id !== id || o.class !== c) {
-      refuse("an object before the one shown");
+      refuse("object is older than the shown one");
     } else {
       this.checked(o, version);
     }

@@ -228,7 +228,7 @@ export class Replica {
     }
     const same = this.applied && h.tick === this.newest;
     if (same && this.arrivals > 0 && !h.fits(this.now)) {
-      refuse("packets that do not fit together");
+      refuse("inconsistent packets");
     }
     if (same && this.arrived[h.index] === 1) {
       this.acks.add(h.id);
@@ -262,7 +262,7 @@ export class Replica {
     const { result } = this;
     const r = this.open(record);
     if (r.u8() !== CODER) {
-      refuse("another coder");
+      refuse("unknown coder");
     }
     const padding = r.u8();
     if (padding > 7) {
@@ -362,7 +362,7 @@ export class Replica {
    * reused.
    */
   acknowledgement(): Acknowledgement | undefined {
-    return this.acks.say();
+    return this.acks.next();
   }
 
   /** The digest of the shown objects: docs/WIRE.md, "Digest". */
@@ -372,7 +372,7 @@ export class Replica {
   }
 
   /**
-   * Begins a new connection. Packets and records are numbered anew; shown objects remain, and
+   * Begins a new connection. Packets and records are numbered from 1; shown objects remain, and
    * deltas refer to them if the server answers `resumed` to a hello with `kept`.
    */
   reconnect(): void {

@@ -23,13 +23,13 @@ export class Listeners<F extends (...args: any[]) => void> {
     };
   }
 
-  tell(guard: (fn: () => void) => void, ...args: Parameters<F>): void {
+  notify(guard: (fn: () => void) => void, ...args: Parameters<F>): void {
     for (const one of this.list) if (!one.gone) guard(() => one.fn(...args));
   }
 }
 
 /** The parts of the client that a class uses. */
-export interface World {
+export interface ClassHost {
   readonly id: number;
   readonly playout: Playout;
   readonly prediction: Prediction;
@@ -44,9 +44,9 @@ export interface World {
   interpolated(): void;
 }
 
-/** The most despawned objects that are kept because they may still be drawn. */
-const MAX_GONE = 4096;
-const MOST_EXTRAPOLATED = 1000;
+/** The maximum number of despawned objects that are kept because they may still be drawn. */
+const MAX_DESPAWNED = 4096;
+const MAX_EXTRAPOLATION = 1000;
 
 type Listener = (o: ReplicatedObject) => void;
 
@@ -57,12 +57,12 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
   extrapolateMs = 0;
   private entities = new Map<number, Entity>();
   private locals = new Set<Entity>();
-  private gone: Entity[] = [];
+  private despawnedEntities: Entity[] = [];
   private moment: Moment = { from: 0, to: 0, alpha: 0 };
   private out = new Float64Array(0);
   private spare = new Float64Array(0);
   private missing: [string, string][] = [];
-  private heard = {
+  private listeners = {
     spawn: new Listeners<Listener>(),
     change: new Listeners<Listener>(),
     despawn: new Listeners<Listener>(),
@@ -72,7 +72,7 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
   constructor(
     readonly name: string,
     private known: ClassSchema | undefined,
-    private world: World,
+    private world: ClassHost,
   ) {}
 
   /** Binds the class to the server's class; undefined: the server lacks it. */
@@ -112,7 +112,7 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
 
   onSpawn(fn: Listener): Unsubscribe {
     const there = new Set(this.all());
-    const off = this.heard.spawn.add((o) => void (there.delete(o as Entity), fn(o)));
+    const off = this.listeners.spawn.add((o) => void (there.delete(o as Entity), fn(o)));
     let stopped = false;
     this.world.later(() => {
       for (const e of there) if (!stopped && e.alive) this.world.guard(`onSpawn ${this.name}`, () => fn(e));
@@ -124,18 +124,18 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
   }
 
   onChange(fn: Listener): Unsubscribe {
-    return this.heard.change.add(fn);
+    return this.listeners.change.add(fn);
   }
 
   onDespawn(fn: Listener): Unsubscribe {
-    return this.heard.despawn.add(fn);
+    return this.listeners.despawn.add(fn);
   }
 
   interpolate(options: InterpolateOptions = {}): this {
     this.interpolating = true;
-    this.extrapolateMs = Math.min(Math.max(options.extrapolateMs ?? 0, 0), MOST_EXTRAPOLATED);
+    this.extrapolateMs = Math.min(Math.max(options.extrapolateMs ?? 0, 0), MAX_EXTRAPOLATION);
     this.world.playout.ahead = Math.max(this.world.playout.ahead, this.extrapolateMs);
-    for (const e of this.entities.values()) e.remember();
+    for (const e of this.entities.values()) e.storeVersion();
     this.world.interpolated();
     return this;
   }
@@ -150,7 +150,7 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     const p = new Predictor(this.name, this.served.fields, step, options.smoothingMs ?? 100, options.snap, this.known?.born);
     if (at >= 0) prediction.classes[at] = p;
     else prediction.classes.push(p);
-    prediction.adopt(0);
+    prediction.addOwned(0);
     return this;
   }
 
@@ -158,9 +158,9 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     const { prediction } = this.world;
     const by = prediction.by(this.name);
     const step = prediction.running || this.world.fixedStep; // A step that runs again does so before FixedUpdate.
-    if (!by) throw new Error(`spawn ${this.name}: the class is not predicted`);
-    if (!by.born) throw new Error(`spawn ${this.name}: the schema names no field of the type netloop.SpawnKey`);
-    if (step === undefined) throw new Error(`spawn ${this.name}: it works in FixedUpdate only, where steps have inputs`);
+    if (!by) throw new Error(`spawn ${this.name}: class is not predicted`);
+    if (!by.born) throw new Error(`spawn ${this.name}: schema has no field of type netloop.SpawnKey`);
+    if (step === undefined) throw new Error(`spawn ${this.name}: only allowed in FixedUpdate`);
     return prediction.spawn(by, state, step);
   }
 
@@ -177,9 +177,9 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     const own = this.world.prediction.of(e);
     if (own && e.alive) {
       const { frame, prediction } = this.world;
-      if (e.drawnAs === "other" && this.drawnOfOthers(e, this.spare)) {
+      if (e.drawnAs === "other" && this.interpolateTo(e, this.spare)) {
         own.draw(this.out, prediction.last, frame.fraction, frame.now);
-        own.goOver(this.spare, this.out, frame.now);
+        own.transition(this.spare, this.out, frame.now);
       }
       own.draw(this.out, prediction.last, frame.fraction, frame.now);
       e.drawnAs = "own";
@@ -188,27 +188,27 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     }
     if (!e.alive && e.drawnAs === "own") return undefined;
     if (!this.interpolating) return e.alive ? e.state : undefined;
-    if (!this.drawnOfOthers(e, this.out)) return undefined;
+    if (!this.interpolateTo(e, this.out)) return undefined;
     if (e.drawnAs === "own" && e.drawn) {
       // The object was the client's own: the picture changes over from the state that was drawn
       // last.
       this.leaves.flatten(e.drawn, this.spare);
       if (this.leaves.teleported(this.spare, this.out)) e.own = undefined;
-      e.own?.goOver(this.spare, this.out, this.world.frame.now);
+      e.own?.transition(this.spare, this.out, this.world.frame.now);
     }
     e.own?.move(this.out, this.world.frame.now);
     e.drawnAs = "other";
     return e.draw(this.out, e.state);
   }
 
-  private drawnOfOthers(e: Entity, out: Float64Array): boolean {
+  private interpolateTo(e: Entity, out: Float64Array): boolean {
     return this.interpolating && e.at(this.moment, out);
   }
 
   views(fn: (state: any, o: ReplicatedObject) => void): void {
     for (const e of this.entities.values()) this.show(e, fn);
     for (const e of this.locals) this.show(e, fn);
-    for (const e of this.gone) this.show(e, fn);
+    for (const e of this.despawnedEntities) this.show(e, fn);
   }
 
   private show(e: Entity, fn: (state: any, o: ReplicatedObject) => void): void {
@@ -222,29 +222,29 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
   spawned(e: Entity): void {
     for (const [field, type] of this.missing) e.state[field] = zeroOf(type);
     this.entities.set(e.id, e);
-    if (this.interpolating) e.remember();
+    if (this.interpolating) e.storeVersion();
   }
 
-  tellSpawn(e: Entity): void {
-    this.heard.spawn.tell((fn) => this.world.guard(`onSpawn ${this.name}`, fn), e);
+  notifySpawn(e: Entity): void {
+    this.listeners.spawn.notify((fn) => this.world.guard(`onSpawn ${this.name}`, fn), e);
   }
 
   changed(e: Entity): void {
-    if (this.interpolating) e.remember();
-    this.heard.change.tell((fn) => this.world.guard(`onChange ${this.name}`, fn), e);
+    if (this.interpolating) e.storeVersion();
+    this.listeners.change.notify((fn) => this.world.guard(`onChange ${this.name}`, fn), e);
   }
 
   despawned(e: Entity, tick: number): void {
-    e.gone = Math.max(tick, 1);
+    e.despawnTick = Math.max(tick, 1);
     if (this.entities.get(e.id) === e) this.entities.delete(e.id);
-    if (this.interpolating && tick > 0 && this.gone.length < MAX_GONE) this.gone.push(e);
-    this.heard.despawn.tell((fn) => this.world.guard(`onDespawn ${this.name}`, fn), e);
+    if (this.interpolating && tick > 0 && this.despawnedEntities.length < MAX_DESPAWNED) this.despawnedEntities.push(e);
+    this.listeners.despawn.notify((fn) => this.world.guard(`onDespawn ${this.name}`, fn), e);
   }
 
   addLocal(state: Record<string, unknown>): Entity {
     const e = new Entity(this, undefined, state, this.world.id);
     this.locals.add(e);
-    this.tellSpawn(e);
+    this.notifySpawn(e);
     return e;
   }
 
@@ -254,24 +254,24 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
     if (despawns) this.despawned(e, 0);
   }
 
-  /** Makes the server's object the state of the local one, which the page knows. */
+  /** Replaces the state of a local object, which the page has, by the server's object. */
   takeOver(local: Entity, server: Entity): void {
     local.nv = server.nv;
     local.local = undefined;
     this.entities.set(local.id, local);
-    if (this.interpolating) local.remember();
+    if (this.interpolating) local.storeVersion();
   }
 
   /** Advances to the moment that this frame shows, and drops older versions. */
-  look(playout: Playout): void {
+  advance(playout: Playout): void {
     if (!this.interpolating) return;
-    playout.beyond(this.extrapolateMs, this.moment);
+    playout.extrapolate(this.extrapolateMs, this.moment);
     const oldest = playout.oldest;
     for (const e of this.entities.values()) e.history.prune(oldest);
-    if (this.gone.length > 0) this.gone = this.gone.filter((e) => before(this.moment, e.gone));
+    if (this.despawnedEntities.length > 0) this.despawnedEntities = this.despawnedEntities.filter((e) => before(this.moment, e.despawnTick));
   }
 
-  forget(): void {
-    this.gone = [];
+  reset(): void {
+    this.despawnedEntities = [];
   }
 }

@@ -4,14 +4,14 @@
 const MAX_DELAYS = 512;
 const WINDOW = 10_000;
 /** The share of the time that may lack one of these snapshots. */
-const NEIGHBOURLESS = 1 / 200;
+const MISSING_SHARE = 1 / 200;
 /** Compensates for the jitter of the estimated server time. */
 export const SPARE = 2;
 /** An outage is no jitter: gaps longer than this many periods are ignored. */
 const MAX_GAP = 5;
 
 /** A complete snapshot. */
-export interface Whole {
+export interface SnapshotArrival {
   tick: number;
   /** The game time of its tick. */
   game: number;
@@ -22,14 +22,14 @@ export interface Whole {
 }
 
 export class DelayMeter {
-  private list: Whole[] = [];
+  private list: SnapshotArrival[] = [];
   private next = 0;
 
   get count(): number {
     return this.list.length;
   }
 
-  add(s: Whole): void {
+  add(s: SnapshotArrival): void {
     if (this.list.length < MAX_DELAYS) this.list.push({ ...s });
     else Object.assign(this.list[this.next], s);
     this.next = (this.next + 1) % MAX_DELAYS;
@@ -74,10 +74,10 @@ export class DelayMeter {
       all += s.gap;
       without += Math.min(Math.max(need - delay, 0), s.gap);
     }
-    return without <= all * NEIGHBOURLESS;
+    return without <= all * MISSING_SHARE;
   }
 }
 
-function counts(s: Whole, now: number, period: number): boolean {
+function counts(s: SnapshotArrival, now: number, period: number): boolean {
   return now - s.at < WINDOW && s.gap <= MAX_GAP * period;
 }

@@ -16,7 +16,7 @@ export interface EntityClass {
 export class Entity implements ReplicatedObject {
   readonly history: History;
   /** The tick of its despawn; 0 before. */
-  gone = 0;
+  despawnTick = 0;
   /** Whether it was drawn last as the client's own or as another client's. */
   drawnAs: "other" | "own" | "" = "";
   /** Its prediction, while the client owns it, and for the correction after that. */
@@ -43,7 +43,7 @@ export class Entity implements ReplicatedObject {
   }
 
   get alive(): boolean {
-    return this.gone === 0 && (this.nv ? this.nv.shown : true);
+    return this.despawnTick === 0 && (this.nv ? this.nv.shown : true);
   }
 
   get className(): string {
@@ -55,7 +55,7 @@ export class Entity implements ReplicatedObject {
   }
 
   /** Stores the newest version, for drawing. */
-  remember(): void {
+  storeVersion(): void {
     if (this.nv) this.history.push(this.nv.tick, this.nv.mask, (into) => this.nv!.flat(into));
   }
 
@@ -71,7 +71,7 @@ export class Entity implements ReplicatedObject {
   /** Writes the object's numbers at a moment; false: it had not spawned, or had despawned. */
   at(m: Moment, out: Float64Array): boolean {
     const nv = this.nv;
-    if (!nv || before(m, nv.lifetime) || (this.gone > 0 && !before(m, this.gone))) return false;
+    if (!nv || before(m, nv.lifetime) || (this.despawnTick > 0 && !before(m, this.despawnTick))) return false;
     return this.history.at(m, nv.lifetime > m.from, out);
   }
 }

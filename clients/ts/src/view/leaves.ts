@@ -185,7 +185,7 @@ function slerp(out: Float64Array, a: Float64Array, b: Float64Array, i: number, t
   let from = 1 - t;
   let to = t;
   if (set < 9 || set % 8 === 0) {
-    from = t < 1 ? 1 : 0; // There is no rotation between them.
+    from = t < 1 ? 1 : 0; // There is not a rotation between them.
     to = 1 - from;
   } else if (Math.abs(dot) < NEARLY_ONE) {
     const angle = Math.acos(Math.abs(dot));

@@ -1,7 +1,7 @@
 // Reads numbers among bits (docs/WIRE.md, "Numbers of bits").
 
 import { join, TWO32, TWO53 } from "./numbers.js";
-import { beyond, refuse } from "./refusal.js";
+import { outOfRange, refuse } from "./refusal.js";
 
 const SPARE = 8; // zeros behind the bytes, so that no read checks for the end
 
@@ -55,7 +55,7 @@ export class BitReader {
   private skip(n: number): void {
     this.at += n;
     if (this.at > this.end) {
-      refuse("an end in the middle");
+      refuse("unexpected end");
     }
   }
 
@@ -104,7 +104,7 @@ export class BitReader {
       const more = v === 0 ? 30 : 31 - Math.clz32(v & -v);
       zeros += more;
       if (zeros > 63) {
-        beyond();
+        outOfRange();
       }
       if (more < 30) {
         this.skip(more + 1);
@@ -122,7 +122,7 @@ export class BitReader {
       return 0;
     }
     if (n > 64) {
-      beyond();
+      outOfRange();
     }
     return this.withTop(n - 1);
   }
@@ -148,7 +148,7 @@ export class BitReader {
     const high = above < TWO53 ? BigInt(above) : exact;
     const v = ((high + 2n) << BigInt(k)) + BigInt(low);
     if (v >> 64n !== 0n) {
-      beyond();
+      outOfRange();
     }
     this.hi = Number(v >> 32n);
     this.lo = Number(v & 0xffff_ffffn);
@@ -158,7 +158,7 @@ export class BitReader {
   /** Copies n bytes from the bits. */
   copy(into: Uint8Array, n: number): void {
     if (n > (this.end - this.at) / 8) {
-      refuse("an end in the middle");
+      refuse("unexpected end");
     }
     for (let i = 0; i < n; i++) {
       into[i] = this.peek();

@@ -2,7 +2,7 @@
 
 import { doubleOf, floatBits, floatFromBits, highHalf, lowHalf } from "./floats.js";
 import { join, rounded, TWO32, TWO53, unzigzag, unzigzagWide } from "./numbers.js";
-import { beyond, refuse } from "./refusal.js";
+import { outOfRange, refuse } from "./refusal.js";
 
 /**
  * Reads bytes. As in BitReader, a number from 2^53 on is rounded, and wide() returns the exact
@@ -33,7 +33,7 @@ export class ByteReader {
   skip(n: number): number {
     const at = this.at;
     if (n > this.end - at) {
-      refuse("an end in the middle");
+      refuse("unexpected end");
     }
     this.at = at + n;
     return at;
@@ -83,7 +83,7 @@ export class ByteReader {
         return this.hi * TWO32 + this.lo;
       }
     }
-    return beyond();
+    return outOfRange();
   }
 
   /** Reads a signed number up to 2^53 either way, and refuses others. */
@@ -93,7 +93,7 @@ export class ByteReader {
       return unzigzag(n);
     }
     const wide = rounded(unzigzagWide(this.wide()));
-    return Math.abs(wide) <= TWO53 ? wide : beyond();
+    return Math.abs(wide) <= TWO53 ? wide : outOfRange();
   }
 
   /** A copy of n bytes. */

@@ -1,6 +1,6 @@
 // Frames: how they are cut from the stream, and their contents.
 
-import { beyond } from "./refusal.js";
+import { outOfRange } from "./refusal.js";
 import { clip, MAX_TEXT, ONCE, SIZED, textOf, VARINT, Walker, Writer } from "./protobuf.js";
 export const PROTOCOL = 1;
 export const MAX_FRAME = 16 << 10;
@@ -44,7 +44,7 @@ export function parseFrame(frame: Uint8Array): { kind: Kind; body: Uint8Array } 
   let body = frame;
   const w = new Walker(frame, FRAME);
   while (w.next()) {
-    if (kind !== Kind.None) beyond();
+    if (kind !== Kind.None) outOfRange();
     kind = w.num;
     body = w.body;
   }
@@ -217,7 +217,7 @@ const MAX_TIME = 2 ** 63;
 
 /** A time of the wire in milliseconds. */
 function time(ns: number): number {
-  return ns < MAX_TIME ? ns / NS : beyond();
+  return ns < MAX_TIME ? ns / NS : outOfRange();
 }
 
 const WELCOME = [0, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, SIZED, VARINT, SIZED, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT, VARINT, 0, VARINT, SIZED];
@@ -253,7 +253,7 @@ export function parseWelcome(body: Uint8Array): Welcome {
       case 19: w.handles = f.body.slice(); break;
     }
   }
-  return w.id === 0 || w.tickRate === none || w.fixedRate === none ? beyond() : w;
+  return w.id === 0 || w.tickRate === none || w.fixedRate === none ? outOfRange() : w;
 }
 
 /** The numbers of a message, each at the number of its field. */
@@ -268,7 +268,7 @@ const MOST_RATE = 2 ** 30;
 
 function parseRate(body: Uint8Array): Rate {
   const [, num, den] = numbers(body);
-  return num > 0 && den > 0 && num <= MOST_RATE && den <= MOST_RATE ? { num, den } : beyond();
+  return num > 0 && den > 0 && num <= MOST_RATE && den <= MOST_RATE ? { num, den } : outOfRange();
 }
 
 export function parseEpoch(body: Uint8Array): Epoch {
@@ -279,7 +279,7 @@ export function parseEpoch(body: Uint8Array): Epoch {
 /** A line of scaled time, if its speed is valid. */
 export function parseTimeScale(body: Uint8Array): TimeScale {
   const [, num, den, tick, at] = numbers(body);
-  return den >= 1 && den <= 1e6 && num <= 16 * den ? { num, den, tick, at: time(at) } : beyond();
+  return den >= 1 && den <= 1e6 && num <= 16 * den ? { num, den, tick, at: time(at) } : outOfRange();
 }
 
 /** A level of overload from 0 to 3, and the number of ticks between snapshots. */
@@ -304,7 +304,7 @@ export function parseClose(body: Uint8Array): { code: number; text: string } {
 }
 
 function shortText(bytes: Uint8Array): string {
-  return bytes.length > MAX_TEXT ? beyond() : textOf(bytes);
+  return bytes.length > MAX_TEXT ? outOfRange() : textOf(bytes);
 }
 
 export function parsePart(body: Uint8Array): { size: number; data: Uint8Array } {
@@ -347,7 +347,7 @@ export function parseMessage(body: Uint8Array, reliable: boolean): Message {
       case 8: m.tick = w.value; break;
     }
   }
-  return m.stage > 70 || m.stage % 10 !== 0 ? beyond() : m;
+  return m.stage > 70 || m.stage % 10 !== 0 ? outOfRange() : m;
 }
 
 export function encodeMessage(m: { method: number; stage: number; call: number; payload: Uint8Array }): Uint8Array {

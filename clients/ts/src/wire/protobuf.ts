@@ -3,7 +3,7 @@
 // number of the wire that the client calculates with is so large.
 
 import { ByteReader, ByteWriter } from "./bytes.js";
-import { beyond, refuse } from "./refusal.js";
+import { outOfRange, refuse } from "./refusal.js";
 
 /** The wire type of a known field; 0 is an unknown one. */
 export const VARINT = 1;
@@ -20,13 +20,13 @@ export function textOf(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    return refuse("a text that is no UTF-8");
+    return refuse("text is not UTF-8");
   }
 }
 
 const EMPTY = new Uint8Array(0);
 
-/** The most bytes of a text for people. */
+/** The maximum number of bytes of an error text. */
 export const MAX_TEXT = 512;
 
 /** Cuts a text so that it takes at most MAX_TEXT bytes. */
@@ -75,13 +75,13 @@ export class Walker extends ByteReader {
   private tag(): number {
     const tag = this.uvarint();
     this.num = Math.floor(tag / 8);
-    return tag > 0xffffffff || this.num === 0 ? beyond() : tag & 7;
+    return tag > 0xffffffff || this.num === 0 ? outOfRange() : tag & 7;
   }
 
   private takes(how: number, wire: number): boolean {
     const fits = (wire === 0 && how & VARINT) || (wire === 2 && how & SIZED);
     const bit = fits ? 1 << this.num : 0;
-    if (fits ? how & ONCE && this.seen & bit : how & STRICT) refuse("a field that may not be");
+    if (fits ? how & ONCE && this.seen & bit : how & STRICT) refuse("unexpected field");
     this.seen |= bit;
     return bit !== 0;
   }
@@ -105,14 +105,14 @@ export class Walker extends ByteReader {
       case 3: {
         const { num } = this;
         for (let inner = this.tag(); inner !== 4; inner = this.tag()) {
-          if (depth > 64) beyond();
+          if (depth > 64) outOfRange();
           this.field(inner, depth + 1);
         }
-        if (this.num !== num) beyond();
+        if (this.num !== num) outOfRange();
         break;
       }
       default:
-        beyond();
+        outOfRange();
     }
   }
 }

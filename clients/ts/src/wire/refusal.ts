@@ -12,6 +12,6 @@ export function refuse(why: string): never {
 }
 
 /** Refuses a value that its field cannot have. */
-export function beyond(): never {
-  refuse("a value beyond its field");
+export function outOfRange(): never {
+  refuse("value is out of range");
 }

@@ -1,9 +1,9 @@
 export declare class Backlog {
-    private kept;
+    private stored;
     private bytes;
     private confirmed;
-    /** The server has not yet said which message it expects next. */
-    awaits: boolean;
+    /** The server has not yet sent the number of messages that it has received. */
+    unconfirmed: boolean;
     get length(): number;
     /** Stores a frame, or reports that there is no room. */
     add(frame: Uint8Array): boolean;

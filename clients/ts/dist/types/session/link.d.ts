@@ -1,4 +1,4 @@
-import type { Carrier } from "../net/carrier.js";
+import type { Conn } from "../net/conn.js";
 import type { Acknowledgement } from "../state/acks.js";
 import { type Epoch, type InputStatus, type Message, type TimeScale } from "../wire/frames.js";
 import type { Backlog } from "./backlog.js";
@@ -70,29 +70,29 @@ export interface Outgoing {
     reliable: boolean;
 }
 /**
- * The carrier over which a moving client continues, and the number of its first datagram in the
+ * The connection over which a moving client continues, and the number of its first datagram in the
  * other room.
  */
-export interface Onward {
-    carrier: Carrier;
+export interface Moving {
+    conn: Conn;
     first: number;
 }
 export declare class Link {
-    private carrier;
+    private conn;
     private now;
     private later;
     private traffic;
     private firstIn;
     /** The time at which the last valid data arrived. */
-    heard: number;
+    lastArrival: number;
     /** The connection is closing or closed. */
     ending: boolean;
     backlog: Backlog | undefined;
     /**
      * Set when the server has sent the client on to another room: the client joins it over this
-     * carrier.
+     * connection.
      */
-    onward: Onward | undefined;
+    moving: Moving | undefined;
     private inbox;
     private inboxBytes;
     private seen;
@@ -102,11 +102,11 @@ export declare class Link {
     private unreliableBytes;
     private requestDue;
     private inputs;
-    private told;
-    private toldBytes;
+    private receipted;
+    private unreceiptedBytes;
     private decided;
     private out;
-    constructor(carrier: Carrier, now: () => number, later: (fn: () => void, ms: number) => void, traffic: Traffic, 
+    constructor(conn: Conn, now: () => number, later: (fn: () => void, ms: number) => void, traffic: Traffic, 
     /** The numbers of the first datagrams: of those to send, and of those to accept. */
     first?: number, firstIn?: number);
     /**
@@ -126,24 +126,24 @@ export declare class Link {
      * Queues data that may not be lost. If there is no room for it, because the page has not stepped
      * for long, the connection counts as broken: the next one sends the data again.
      */
-    private must;
+    private pushOrBreak;
     datagram(b: Uint8Array): void;
-    /** Runs take, and counts a violation of the rules that harms no other data. */
-    private orDrop;
+    /** Runs take, and counts invalid data, which affects no other data. */
+    private tryTo;
     private open;
     /** Queues data that may be lost. */
-    private lose;
+    private pushOrDrop;
     private message;
     /** Takes a frame of the stream. */
     frame(frame: Uint8Array): void;
-    private known;
-    /** Handles the end of the carrier. */
+    private receiveFrame;
+    /** Handles the end of the connection. */
     closed(code: number, text: string): void;
-    private gone;
+    private endedBy;
     /** Ends a connection after a violation of the protocol by the server. */
     violated(text: string): void;
     private break;
-    private last;
+    private pushEnd;
     /** Sends a close frame, after all other data, and ends the connection. */
     close(code: number, text: string): void;
     /** Ends the connection without a close frame. */
@@ -161,7 +161,7 @@ export declare class Link {
      * the number is impossible.
      */
     resend(received: number): boolean;
-    /** Sets the number of reliable messages that the server knows to be received. */
+    /** Sets the number of reliable messages that were acknowledged on earlier connections. */
     startReceipts(received: number): void;
     /**
      * Records that reliable messages up to a number were handled. The server gets a receipt from time
@@ -174,12 +174,12 @@ export declare class Link {
     /** Asks the room to move the client to the room of a ticket. */
     move(ticket: string): void;
     requestTime(): void;
-    giveInputs(packet: Uint8Array): void;
+    setInputs(packet: Uint8Array): void;
     /**
      * Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements.
      */
     flush(beat: boolean, acks: Acknowledgement | undefined): void;
     /** Sends the datagram of a due time request, between two flushes. */
     flushTime(acks: Acknowledgement | undefined): void;
-    private send1;
+    private sendDatagram;
 }

@@ -9,9 +9,9 @@ export interface Acknowledgement {
 export declare class Acks {
     private packets;
     private readonly runs;
-    private readonly said;
+    private readonly result;
     clear(): void;
     add(id: number): void;
     /** The acknowledgement to send, undefined if there is none. */
-    say(): Acknowledgement | undefined;
+    next(): Acknowledgement | undefined;
 }

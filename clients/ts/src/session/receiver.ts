@@ -62,7 +62,7 @@ export class Verification {
  * The snapshot that is arriving, packet by packet, and the number of snapshots in the last second.
  */
 export class Snapshots {
-  whole = 0;
+  complete = 0;
   private tick = 0;
   private bytes = 0;
   private at = 0;
@@ -77,7 +77,7 @@ export class Snapshots {
     this.bytes += bytes;
     this.at = Math.max(this.at, at);
     if (!complete) return undefined;
-    this.whole++;
+    this.complete++;
     this.recent.push(at);
     this.rate(at);
     return { at: this.at, bytes: this.bytes };

@@ -1,15 +1,15 @@
-// A carrier that makes its link worse: latency and jitter each way, and lost datagrams. The stream
+// A connection with impairments: latency and jitter each way, and lost datagrams. The stream
 // keeps its order.
 
 import type { Platform, Simulation, Transport } from "../api.js";
-import type { Carrier, CarrierEvents } from "./carrier.js";
+import type { Conn, ConnEvents } from "./conn.js";
 
-export class WorseCarrier implements Carrier {
+export class ImpairedConn implements Conn {
   readonly transport: Transport;
   private until = { in: 0, out: 0 };
 
   constructor(
-    private inner: Carrier,
+    private inner: Conn,
     private platform: Platform,
     private how: () => Simulation,
   ) {
@@ -27,7 +27,7 @@ export class WorseCarrier implements Carrier {
     else p.setTimeout(fn, at - now);
   }
 
-  start(e: CarrierEvents): void {
+  start(e: ConnEvents): void {
     this.inner.start({
       stream: (b) => this.later(() => e.stream(b), false, "in"),
       datagram: (b) => this.later(() => e.datagram(b), true, "in"),

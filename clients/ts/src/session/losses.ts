@@ -1,7 +1,7 @@
 // Counts skipped snapshots and lost packets, and decides which flushes send a datagram for
 // acknowledgements alone.
 
-/** The fields of a packet that reception uses. */
+/** The fields of a packet that Losses uses. */
 export interface Received {
   id: number;
   tick: number;
@@ -10,26 +10,26 @@ export interface Received {
 }
 
 /**
- * Tells skipped snapshots from lost packets. Packets are numbered without gaps, so a missing number
+ * Distinguishes skipped snapshots from lost packets. Packets are numbered without gaps, so a missing number
  * was sent and lost, and a due snapshot without a number was never sent.
  */
-export class Reception {
+export class Losses {
   every = 1;
   tick = 0;
-  /** Packets of the newest snapshot that are on their way. */
-  open = 0;
+  /** Packets of the newest snapshot that are in flight. */
+  inFlight = 0;
   held = 0;
   /** The number of losses and skipped snapshots. */
-  rough = 0;
+  count = 0;
   private next = 0;
-  private came = 0;
-  private past = 0;
+  private received = 0;
+  private earlier = 0;
   private gap = 0;
 
-  /** Restarts for another connection, which numbers its packets anew. */
+  /** Restarts for another connection, which numbers its packets from 1. */
   restart(sendEvery: number): void {
-    this.past = this.lost;
-    this.tick = this.open = this.next = this.came = this.gap = 0;
+    this.earlier = this.lost;
+    this.tick = this.inFlight = this.next = this.received = this.gap = 0;
     this.period(sendEvery);
   }
 
@@ -39,34 +39,34 @@ export class Reception {
 
   /** Counts a refused packet. */
   refused(): void {
-    this.came++;
+    this.received++;
   }
 
   packet(p: Received): void {
-    this.came++;
-    if (p.tick === this.tick) this.open -= Math.min(this.open, 1);
+    this.received++;
+    if (p.tick === this.tick) this.inFlight -= Math.min(this.inFlight, 1);
     if (p.tick <= this.tick) return;
     const first = p.id - Math.min(p.index, p.id);
-    if (this.tick === 0 || this.open > 0 || first > this.next) {
+    if (this.tick === 0 || this.inFlight > 0 || first > this.next) {
       this.gap = p.tick;
-      this.rough++;
+      this.count++;
     }
     if (this.tick > 0) {
       const due = Math.floor(p.tick / this.every) - Math.floor(this.tick / this.every);
       const missed = due - Math.min(due, Math.max(first - this.next, 0) + 1);
       if (missed > 0) {
         this.held += missed;
-        this.rough++;
+        this.count++;
       }
     }
     this.tick = p.tick;
     this.next = first + p.count;
-    this.open = p.count - 1;
+    this.inFlight = p.count - 1;
   }
 
   /** Packets that were sent and have not arrived, except those of the newest snapshot. */
   get lost(): number {
-    return this.past + Math.max(this.next - this.came - this.open - 1, 0);
+    return this.earlier + Math.max(this.next - this.received - this.inFlight - 1, 0);
   }
 
   /** Reports whether the server knew of all losses when it had the acknowledgements of a tick. */
@@ -77,8 +77,8 @@ export class Reception {
 
 const ACK_SNAPSHOTS = 3;
 const ACK_SPAN = 51;
-const WELL_AFTER = 2000;
-const ACK_MOST = 100;
+const GOOD_AFTER = 2000;
+const ACK_INTERVAL = 100;
 const ACK_LATE = 50;
 
 /**
@@ -87,27 +87,27 @@ const ACK_LATE = 50;
  * acknowledgements.
  */
 export class Acking {
-  private well = 0;
-  private seen = -1;
+  private goodFrom = 0;
+  private losses = -1;
   private tick = 0;
-  private came = 0;
+  private arrived = 0;
   private turn = 0;
   private sent = -Infinity;
 
-  due(now: number, r: Reception, period: number): boolean {
-    if (r.rough !== this.seen) {
-      this.seen = r.rough;
-      this.well = now + WELL_AFTER;
+  due(now: number, r: Losses, period: number): boolean {
+    if (r.count !== this.losses) {
+      this.losses = r.count;
+      this.goodFrom = now + GOOD_AFTER;
     }
     if (r.tick !== this.tick) {
       this.tick = r.tick;
-      this.came = now;
+      this.arrived = now;
     }
     const each = r.every * period;
     const at = Math.min(Math.max(Math.floor(ACK_SPAN / Math.max(each, 1)), 1), ACK_SNAPSHOTS);
     const turn = Math.floor(Math.floor(r.tick / r.every) / at);
-    const late = now - this.came > 2 * each + ACK_LATE;
-    if (now >= this.well && !late && now - this.sent < ACK_MOST && (turn === this.turn || r.open > 0)) return false;
+    const late = now - this.arrived > 2 * each + ACK_LATE;
+    if (now >= this.goodFrom && !late && now - this.sent < ACK_INTERVAL && (turn === this.turn || r.inFlight > 0)) return false;
     this.turn = turn;
     this.sent = now;
     return true;

@@ -1,16 +1,16 @@
-// One entry into a room: carriers are raced, and the first one over which the server answers wins.
-// The others are closed before the game knows of them: the server's tables decide the race, and a
+// One attempt to join a room: connections are raced, and the first one over which the server answers
+// is used. The others are closed before the game sees them: the server's tables decide the race, and a
 // server admits a client only after the client has accepted them.
 
 import { Code, NetloopError } from "../api.js";
-import type { Carrier, Dial } from "../net/carrier.js";
+import type { Conn, Dial } from "../net/conn.js";
 import { Cutter, helloFrame, MAX_FRAME, MAX_HANDSHAKE, type Hello, type Welcome } from "../wire/frames.js";
 import { Refusal } from "../wire/refusal.js";
 import { Greeting, schemaAccepted } from "./greeting.js";
 import { Link, type Traffic } from "./link.js";
 
-/** A carrier in the race. */
-export interface Contender {
+/** A conn in the race. */
+export interface Candidate {
   name: string;
   dial: Dial;
   /** The delay after the start at which it is tried, unless all before it have failed earlier. */
@@ -18,10 +18,10 @@ export interface Contender {
 }
 
 /** The parameters of an entry. */
-export interface EntryConfig {
-  contenders: readonly Contender[];
+export interface RaceConfig {
+  candidates: readonly Candidate[];
   hello: Hello;
-  /** The number of an attempt: each contender's hello has its own. */
+  /** The number of an attempt: each candidate's hello has its own. */
   nextAttempt(): number;
   /** Matches the server's tables with the game's, or throws a NetloopError. */
   adapt(tables: Uint8Array): void;
@@ -33,7 +33,7 @@ export interface EntryConfig {
 }
 
 /** The result of an entry. */
-export interface Entered {
+export interface Joined {
   link: Link;
   welcome: Welcome;
   /** The time at which the hello was sent. */
@@ -41,30 +41,30 @@ export interface Entered {
 }
 
 /** Enters, or rejects with a NetloopError. An aborted signal closes all open connections. */
-export function enter(cfg: EntryConfig, signal?: AbortSignal): Promise<Entered> {
+export function race(cfg: RaceConfig, signal?: AbortSignal): Promise<Joined> {
   return new Promise((resolve, reject) => new Race(cfg, signal, resolve, reject));
 }
 
 class Race {
-  private aborts = new Map<Contender, AbortController>();
-  private open = new Map<Contender, Carrier>();
+  private aborts = new Map<Candidate, AbortController>();
+  private open = new Map<Candidate, Conn>();
   private failures: string[] = [];
   private timers: unknown[] = [];
   private started = 0;
-  private winner: Contender | undefined;
+  private winner: Candidate | undefined;
   private done = false;
 
   constructor(
-    private cfg: EntryConfig,
+    private cfg: RaceConfig,
     signal: AbortSignal | undefined,
-    private resolve: (e: Entered) => void,
+    private resolve: (e: Joined) => void,
     private reject: (e: NetloopError) => void,
   ) {
-    signal?.addEventListener("abort", () => this.fail(Code.Left, "given up"));
-    this.timer(() => this.fail(Code.Timeout, this.why("the server has not answered in time")), cfg.timeoutMs);
-    for (const c of cfg.contenders.slice(1)) this.timer(() => this.begin(c), c.afterMs);
-    if (cfg.contenders.length > 0) this.begin(cfg.contenders[0]!);
-    else this.fail(Code.Internal, "there is no transport to try");
+    signal?.addEventListener("abort", () => this.fail(Code.Left, "aborted"));
+    this.timer(() => this.fail(Code.Timeout, this.why("server did not answer in time")), cfg.timeoutMs);
+    for (const c of cfg.candidates.slice(1)) this.timer(() => this.begin(c), c.afterMs);
+    if (cfg.candidates.length > 0) this.begin(cfg.candidates[0]!);
+    else this.fail(Code.Internal, "no transport is available");
   }
 
   private timer(fn: () => void, ms: number): void {
@@ -75,41 +75,41 @@ class Race {
     return this.failures.length > 0 ? `${text} (${this.failures.join("; ")})` : text;
   }
 
-  private begin(c: Contender): void {
+  private begin(c: Candidate): void {
     if (this.done || this.winner || this.aborts.has(c)) return;
     this.started++;
     const abort = new AbortController();
     this.aborts.set(c, abort);
     c.dial(abort.signal).then(
-      (carrier) => {
-        if (this.done || this.winner) return carrier.close(Code.Left, "");
-        this.open.set(c, carrier);
-        this.greet(c, carrier);
+      (conn) => {
+        if (this.done || this.winner) return conn.close(Code.Left, "");
+        this.open.set(c, conn);
+        this.greet(c, conn);
       },
-      (error: unknown) => this.lost(c, error instanceof Error ? error.message : String(error)),
+      (error: unknown) => this.failed(c, error instanceof Error ? error.message : String(error)),
     );
   }
 
-  /** Handles a contender that failed without an answer of the server. */
-  private lost(c: Contender, why: string): void {
+  /** Handles a candidate that failed without an answer of the server. */
+  private failed(c: Candidate, why: string): void {
     if (this.done) return;
     if (this.winner === c) return this.fail(Code.Lost, why);
     if (this.winner) return;
     this.open.delete(c);
     this.failures.push(`${c.name}: ${why}`);
-    const next = this.cfg.contenders.find((other) => !this.aborts.has(other));
+    const next = this.cfg.candidates.find((other) => !this.aborts.has(other));
     if (next) this.begin(next);
-    else if (this.failures.length === this.started) this.fail(Code.Lost, this.why("the server cannot be reached"));
+    else if (this.failures.length === this.started) this.fail(Code.Lost, this.why("server is unreachable"));
   }
 
-  /** Makes the contender over which the server has answered the winner, and closes the others. */
-  private win(c: Contender): void {
+  /** Makes the candidate over which the server has answered the winner, and closes the others. */
+  private select(c: Candidate): void {
     if (this.winner) return;
     this.winner = c;
-    this.leave(c);
+    this.closeOthers(c);
   }
 
-  private leave(but?: Contender): void {
+  private closeOthers(but?: Candidate): void {
     for (const [c, abort] of this.aborts) {
       if (c === but) continue;
       abort.abort();
@@ -125,11 +125,11 @@ class Race {
   private fail(code: number, text: string): void {
     if (this.done) return;
     this.finish();
-    this.leave();
+    this.closeOthers();
     this.reject(new NetloopError(code, text));
   }
 
-  private greet(c: Contender, carrier: Carrier): void {
+  private greet(c: Candidate, conn: Conn): void {
     const { hello, traffic } = this.cfg;
     const began = this.cfg.now();
     const cutter = new Cutter();
@@ -137,7 +137,7 @@ class Race {
     let link: Link | undefined;
     const refuse = (code: number, text: string) => {
       this.open.delete(c);
-      carrier.close(code, text);
+      conn.close(code, text);
       this.fail(code, text);
     };
     const frame = (f: Uint8Array): boolean => {
@@ -145,34 +145,34 @@ class Race {
         link.frame(f);
         return !link.ending;
       }
-      this.win(c);
+      this.select(c);
       if (this.winner !== c || this.done) return false;
       try {
         const { tables, welcome } = greeting.take(f);
         if (tables) {
           this.cfg.adapt(tables);
           traffic.bytesOut += schemaAccepted.length;
-          carrier.stream(schemaAccepted.slice());
+          conn.stream(schemaAccepted.slice());
         } else if (welcome) {
-          link = new Link(carrier, this.cfg.now, this.cfg.setTimeout, traffic, hello.datagram || 1, welcome.datagram || 1);
+          link = new Link(conn, this.cfg.now, this.cfg.setTimeout, traffic, hello.datagram || 1, welcome.datagram || 1);
           this.finish();
           this.resolve({ link, welcome, began });
         }
         return true;
       } catch (e) {
         if (e instanceof NetloopError) refuse(e.code, e.message);
-        else refuse(Code.Protocol, `the server's answer makes no sense: ${e instanceof Refusal ? e.why : e}`);
+        else refuse(Code.Protocol, `malformed answer: ${e instanceof Refusal ? e.why : e}`);
         return false;
       }
     };
     const limit = () => (link ? MAX_FRAME : MAX_HANDSHAKE);
-    carrier.start({
+    conn.start({
       stream: (b) => {
         traffic.bytesIn += b.length;
         if (this.done && !link) return;
         if (cutter.take(b, limit, frame)) return;
-        if (link) link.violated("a frame is too long");
-        else refuse(Code.Protocol, "a frame is too long");
+        if (link) link.violated("frame is too long");
+        else refuse(Code.Protocol, "frame is too long");
       },
       datagram: (b) => {
         traffic.bytesIn += b.length;
@@ -180,9 +180,9 @@ class Race {
       },
       closed: (code, text) => {
         if (link) link.closed(code, text);
-        else if (code === Code.Lost) this.lost(c, text);
+        else if (code === Code.Lost) this.failed(c, text);
         else {
-          this.win(c);
+          this.select(c);
           if (this.winner === c) this.fail(code, text);
         }
       },
@@ -190,6 +190,6 @@ class Race {
     const { resume } = hello;
     const bytes = helloFrame(resume ? { ...hello, resume: { ...resume, attempt: this.cfg.nextAttempt() } } : hello);
     traffic.bytesOut += bytes.length;
-    carrier.stream(bytes);
+    conn.stream(bytes);
   }
 }

@@ -14,7 +14,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 const CALL_TIMEOUT = 10_000;
 
-export abstract class Conversation extends Connection {
+export abstract class Messages extends Connection {
   readonly frame: Mutable<Frame> = {
     now: 0, deltaMs: 0, tick: 0, gameTime: 0, scaledTime: 0, fixedStep: 0, fixedDeltaMs: 0, fraction: 0, stage: Stage.Update,
   };
@@ -25,7 +25,7 @@ export abstract class Conversation extends Connection {
   private queues = new StageQueues();
 
   /** Stores the methods of a server. */
-  protected learn(served: Served): void {
+  protected setMethods(served: Served): void {
     this.methods = new Map(served.methods.map((m) => [m.name, m]));
   }
 
@@ -83,7 +83,7 @@ export abstract class Conversation extends Connection {
       if (this.options.schema || !call) known("method", name, Object.keys(this.options.schema?.methods ?? Object.fromEntries(this.methods)));
       return undefined;
     }
-    if (m.call !== call) throw new Error(`${name} is ${m.call ? "a call: use call" : "no call: use send"}`);
+    if (m.call !== call) throw new Error(`${name} is ${m.call ? "a call: use call" : "not a call: use send"}`);
     if (stage && !m.stages.includes(stage)) throw new Error(`${name} does not run at stage ${stage}: its declaration allows ${m.stages}`);
     return m;
   }
@@ -103,8 +103,8 @@ export abstract class Conversation extends Connection {
     const payload = m && this.encode(m, message);
     const out = m && payload && { method: m.id, stage: options.stage ?? 0, call: 0, payload, reliable: m.reliable };
     const handled = !m || this.handles.length === 0 || (this.handles[(m.id - 1) >> 3]! >> ((m.id - 1) & 7)) & 1;
-    if (out && handled && !this.closed && (!this.away || m.reliable) && this.link?.send(out)) return true;
-    if (!handled) this.options.log?.(`the room's game does not handle ${method}`);
+    if (out && handled && !this.closed && (!this.rejoin || m.reliable) && this.link?.send(out)) return true;
+    if (!handled) this.options.log?.(`room does not handle ${method}`);
     this.counts.unsent++;
     return false;
   }
@@ -116,13 +116,13 @@ export abstract class Conversation extends Connection {
     return new Promise((resolve, reject) => {
       const refuse = (code: number, text: string) => reject(new NetloopError(code, text));
       if (closed) return refuse(closed.code, closed.text);
-      if (!m) return refuse(Code.UnknownMethod, `the server has no method ${JSON.stringify(method)}`);
-      if (!payload) return refuse(Code.Invalid, `the question of ${method} does not fit`);
-      if (this.calls.full) return refuse(Code.Busy, "too many calls wait for their answers");
+      if (!m) return refuse(Code.UnknownMethod, `server has no method ${JSON.stringify(method)}`);
+      if (!payload) return refuse(Code.Invalid, `question of ${method} does not fit`);
+      if (this.calls.full) return refuse(Code.Busy, "too many pending calls");
       const deadline = this.platform.now() + (options.timeoutMs ?? this.options.schema?.methods[method]?.timeoutMs ?? CALL_TIMEOUT);
       const call = this.calls.add({ method: m.id, deadline, resolve, reject });
       const out = { method: m.id, stage: options.stage ?? 0, call, payload, reliable: m.reliable };
-      if (!this.link?.send(out)) this.calls.fail(call, new NetloopError(Code.Lost, "there is no connection, and the question cannot wait"));
+      if (!this.link?.send(out)) this.calls.fail(call, new NetloopError(Code.Lost, "not connected, and the question cannot be queued"));
     });
   }
 
@@ -133,7 +133,7 @@ export abstract class Conversation extends Connection {
     return () => void (this.handlers.get(method) === fn && this.handlers.delete(method));
   }
 
-  protected failed(code: number, text: string): void {
+  protected failCalls(code: number, text: string): void {
     this.calls.failAll(code, text);
   }
 }
