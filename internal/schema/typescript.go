@@ -26,7 +26,7 @@ func (s *Schema) TypeScript(w io.Writer, from string) error {
 	t.printf("// The schema of %q %d.%d, written by \"schema --ts\". Do not edit.\n\n", s.Name, s.Major, s.Minor)
 	t.printf("import type { Schema } from %q;\n", from)
 	if len(t.tables) > 0 {
-		t.printf("import { protobufCodecs } from %q;\n", protobufBeside(from))
+		t.printf("import { protobufCodecs } from %q;\n", protobufModule(from))
 	}
 	t.printf("\n")
 	for _, name := range slices.Sorted(maps.Keys(t.protos)) {
@@ -36,8 +36,8 @@ func (s *Schema) TypeScript(w io.Writer, from string) error {
 	return err
 }
 
-// protobufBeside returns the module of the code that only games with protobuf messages need.
-func protobufBeside(from string) string {
+// protobufModule returns the module of the code that only games with protobuf messages need.
+func protobufModule(from string) string {
 	if dir, isFile := strings.CutSuffix(from, ".js"); isFile {
 		return dir[:strings.LastIndex(dir, "/")+1] + "protobuf.js"
 	}
@@ -230,7 +230,7 @@ func (t *typeScript) shape() string {
 // limits returns the maximal lengths of texts and lists, for the forms of a page.
 func (t *typeScript) limits() string {
 	var b strings.Builder
-	b.WriteString("/** The most bytes of texts, and the most elements of lists, by class or method and field. */\nexport const limits = {\n")
+	b.WriteString("/** The maximum bytes of texts and elements of lists, by class or method and field. */\nexport const limits = {\n")
 	for _, c := range t.schema.classes {
 		writeLimits(&b, c.Name(), c.Layout())
 	}
@@ -308,7 +308,7 @@ func writeClass(b *strings.Builder, c *netvar.Class, predicted bool) {
 	paths := wirePaths(layout)
 	var lerps, teleports []string
 	for i, leaf := range c.DescribeLeaves() {
-		if leaf.Lerp != usual(leaf.Type) {
+		if leaf.Lerp != defaultLerp(leaf.Type) {
 			lerps = append(lerps, fmt.Sprintf("%q: %q", paths[i], leaf.Lerp.String()))
 		}
 		if leaf.Teleport {
@@ -330,8 +330,8 @@ func writeClass(b *strings.Builder, c *netvar.Class, predicted bool) {
 	b.WriteString("    },\n")
 }
 
-// usual returns the default interpolation of a kind.
-func usual(kind string) codec.Lerp {
+// defaultLerp returns the default interpolation of a kind.
+func defaultLerp(kind string) codec.Lerp {
 	switch {
 	case strings.HasPrefix(kind, "float"):
 		return codec.LerpLinear

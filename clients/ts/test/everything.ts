@@ -153,7 +153,7 @@ export interface EveryThing {
   input: Unnamed;
 }
 
-/** The most bytes of texts, and the most elements of lists, by class or method and field. */
+/** The maximum bytes of texts and elements of lists, by class or method and field. */
 export const limits = {
   "everything": { Name: 16, Data: 256, Bag: 20, Ammo: 8, Seen: 64, Said: 256 },
   "odd name": { Name: 16, Data: 256, Bag: 20, Ammo: 8, Seen: 64, Said: 256 },

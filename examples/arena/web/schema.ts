@@ -140,7 +140,7 @@ export interface Arena {
   input: Control;
 }
 
-/** The most bytes of texts, and the most elements of lists, by class or method and field. */
+/** The maximum bytes of texts and elements of lists, by class or method and field. */
 export const limits = {
   "ship": { Name: 16 },
   "enter": { Name: 16 },

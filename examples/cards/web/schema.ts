@@ -137,7 +137,7 @@ export interface Cards {
   input: undefined;
 }
 
-/** The most bytes of texts, and the most elements of lists, by class or method and field. */
+/** The maximum bytes of texts and elements of lists, by class or method and field. */
 export const limits = {
   "listing": { Table: 24, Players: 4 },
   "table": { Name: 24, Code: 64 },
