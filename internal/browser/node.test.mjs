@@ -128,5 +128,5 @@ test("is told that the server is full, however it was refused", () => on(["--max
 
 test("a page of another game is refused in words", () => on([], async (server) => {
   const schema = { name: "chess", major: 1, minor: 0, classes: {}, methods: {} };
-  await assert.rejects(play(server, { schema }), { code: 5, message: /the server runs "arena", the client "chess"/ });
+  await assert.rejects(play(server, { schema }), { code: 5, message: /server has schema "arena", client "chess"/ });
 }));

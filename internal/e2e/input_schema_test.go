@@ -109,11 +109,11 @@ func TestAnInputMayBeAProtobufMessage(t *testing.T) {
 func TestInputErrorsAreOneSentenceWithTheRemedy(t *testing.T) {
 	for want, fn := range map[string]func(*netloop.Schema){
 		`NewInput: message type int: use a struct`: func(s *netloop.Schema) { netloop.NewInput[int](s, nil) },
-		`NewInput: schema "s" has an input already`: func(s *netloop.Schema) {
+		`NewInput: schema "s" already has an input`: func(s *netloop.Schema) {
 			netloop.NewInput[struct{}](s, nil)
 			netloop.NewInput[struct{}](s, nil)
 		},
-		`NewInput: an input takes up to 141 bytes, most of them for Name, and 48 are the most, because a datagram repeats up to 16 of them: use quant, range and max, or send by an RPC what is not done in every step`: func(s *netloop.Schema) {
+		`NewInput: input has up to 141 bytes, most of them in Name, more than 48: a datagram repeats up to 16 inputs: use quant, range and max, or an RPC for rare actions`: func(s *netloop.Schema) {
 			netloop.NewInput[struct {
 				Name string `net:"max=120"`
 				A, B float64

@@ -73,13 +73,13 @@ func (s *Schema) Adapt(t *netloopv1.SchemaTables) (*Foreign, error) {
 
 // unsound returns the error of invalid tables, which no netloop server sends.
 func unsound(err error) error {
-	return &transport.Closed{Code: transport.CodeProtocol, Text: "the server's tables make no sense: " + err.Error()}
+	return &transport.Closed{Code: transport.CodeProtocol, Text: "server's schema is malformed: " + err.Error()}
 }
 
 // checkName refuses names that a schema cannot have.
 func checkName(seen map[string]bool, name string) error {
 	if name == "" || len(name) > MaxName || seen[name] {
-		return unsound(fmt.Errorf("the name %.*q, or two of them", MaxName, name))
+		return unsound(fmt.Errorf("name %.*q is invalid or repeated", MaxName, name))
 	}
 	seen[name] = true
 	return nil

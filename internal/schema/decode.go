@@ -10,7 +10,7 @@ import (
 // large one takes no time of a tick. The server's decoder also looks up the method, so that later
 // code need not.
 
-var errKind = errors.New("netloop: a message of the wrong kind for its method")
+var errKind = errors.New("netloop: message kind does not match its method")
 
 // Decode finds the *Method of a client's message, and decodes it. For a method that the schema does
 // not have it returns nil, and the queue counts the message.

@@ -26,12 +26,12 @@ type InputCodec struct {
 // datagram.
 func (s *Schema) AddInput(c Codec) *Input {
 	if s.input != nil {
-		panic(fmt.Sprintf("netloop: NewInput: schema %q has an input already: put what players do into one struct", s.Name))
+		panic(fmt.Sprintf("netloop: NewInput: schema %q already has an input: use one struct for all actions", s.Name))
 	}
 	s.Claim("input", "input")
 	if c.plan != nil {
 		if size, largest := c.plan.MaxSize(); size > input.MaxSize {
-			panic(fmt.Sprintf("netloop: NewInput: an input takes up to %d bytes, most of them for %s, and %d are the most, because a datagram repeats up to %d of them: use quant, range and max, or send by an RPC what is not done in every step",
+			panic(fmt.Sprintf("netloop: NewInput: input has up to %d bytes, most of them in %s, more than %d: a datagram repeats up to %d inputs: use quant, range and max, or an RPC for rare actions",
 				size, largest, input.MaxSize, input.LeastRepeats))
 		}
 	}

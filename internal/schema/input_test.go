@@ -92,7 +92,7 @@ func TestASchemaHasOneInput(t *testing.T) {
 		t.Error("it is not that of its schema alone")
 	}
 	defer func() {
-		if text, _ := recover().(string); !strings.Contains(text, "has an input already") {
+		if text, _ := recover().(string); !strings.Contains(text, "already has an input") {
 			t.Errorf("a second one: %q", text)
 		}
 	}()
@@ -105,7 +105,7 @@ func TestAnInputFitsADatagramOfMany(t *testing.T) {
 	type large struct{ Keys [input.MaxSize + 1]uint8 }
 	newInput[fits](t)
 	defer func() {
-		if text, _ := recover().(string); !strings.Contains(text, "an input takes up to 49 bytes, most of them for Keys, and 48 are the most") {
+		if text, _ := recover().(string); !strings.Contains(text, "input has up to 49 bytes, most of them in Keys, more than 48") {
 			t.Errorf("recovered %q", text)
 		}
 	}()

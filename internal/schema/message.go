@@ -54,7 +54,7 @@ func planOf(t reflect.Type) (*codec.Plan, error) {
 	}
 	for i := range plan.Leaves() {
 		if rule := plan.ReadRule(i); rule != "" {
-			return nil, fmt.Errorf("field %s has read=%s, but who gets a message reads all of it; remove it, and choose whom the message is sent to", plan.LeafName(i), rule)
+			return nil, fmt.Errorf("field %s has read=%s, but a message has no read rules: remove it, and choose the recipients", plan.LeafName(i), rule)
 		}
 	}
 	return plan, nil

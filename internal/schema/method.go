@@ -72,12 +72,12 @@ func (m *Method) Settle(message reflect.Type) error {
 	}
 	switch {
 	case m.Queue.Call && m.ServerOnly:
-		return errors.New("an RPC may be ServerOnly, but nobody asks a call but clients")
+		return errors.New("ServerOnly is for RPCs: only clients make calls")
 	case m.Queue.Call && !m.Queue.Reliable:
 		return errors.New("a call is always reliable: leave Unreliable out")
 	case !m.Queue.Call && m.Timeout != 0:
 		//nolint:staticcheck // It is the name of the option.
-		return errors.New("Timeout is for calls: nothing answers an RPC")
+		return errors.New("Timeout is for calls: an RPC has no answer")
 	case m.Queue.Call && m.Timeout == 0:
 		m.Timeout = DefaultTimeout
 	}

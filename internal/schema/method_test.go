@@ -240,7 +240,7 @@ func TestADeclarationIsSettled(t *testing.T) {
 		"a stage that is none":           {Method{Queue: rpcqueue.Method{Stages: []loop.Stage{9}}}, "AtStage(9)"},
 		"a stage twice":                  {Method{Queue: rpcqueue.Method{Stages: []loop.Stage{loop.Update, loop.PreUpdate, loop.Update}}}, "AtStage names Update twice"},
 		"an RPC of the server":           {m: Method{ServerOnly: true}},
-		"a call of the server":           {Method{ServerOnly: true, Queue: rpcqueue.Method{Call: true, Reliable: true}}, "an RPC may be ServerOnly"},
+		"a call of the server":           {Method{ServerOnly: true, Queue: rpcqueue.Method{Call: true, Reliable: true}}, "ServerOnly is for RPCs"},
 		"an unreliable RPC":              {m: Method{}},
 		"an unreliable call":             {Method{Queue: rpcqueue.Method{Call: true}}, "a call is always reliable"},
 		"an RPC with a time for answers": {Method{Timeout: time.Second}, "Timeout is for calls"},

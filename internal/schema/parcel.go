@@ -135,7 +135,7 @@ func (p Parcel) Into(dst any) error {
 	message, isMessage := dst.(proto.Message)
 	switch {
 	case t == nil || t.Kind() != reflect.Pointer || reflect.ValueOf(dst).IsNil():
-		return fmt.Errorf("%T is no pointer to a value", dst)
+		return fmt.Errorf("%T is not a pointer to a value", dst)
 	case !isMessage:
 		t = t.Elem()
 	}
@@ -144,7 +144,7 @@ func (p Parcel) Into(dst any) error {
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("they are no %v", t)
+		return fmt.Errorf("they are not a %v", t)
 	case isMessage:
 		proto.Reset(message)
 		proto.Merge(message, v.(proto.Message))

@@ -54,11 +54,11 @@ func (s *Schema) tables() *netloopv1.SchemaTables {
 func (s *Schema) Accepts(h *netloopv1.Hello) error {
 	switch {
 	case h.GetProtocol() != ProtocolVersion:
-		return transport.Refuse(transport.CodeBadVersion, "the server speaks protocol version %d, the client %d", ProtocolVersion, h.GetProtocol())
+		return transport.Refuse(transport.CodeBadVersion, "server has protocol version %d, client %d", ProtocolVersion, h.GetProtocol())
 	case h.GetSchema() != s.Name:
-		return transport.Refuse(transport.CodeSchemaMismatch, "the server runs %q, the client %q", s.Name, h.GetSchema())
+		return transport.Refuse(transport.CodeSchemaMismatch, "server has schema %q, client %q", s.Name, h.GetSchema())
 	case h.GetMajor() != uint32(s.Major):
-		return transport.Refuse(transport.CodeSchemaMismatch, "the server runs major version %d of %q, the client %d", s.Major, s.Name, h.GetMajor())
+		return transport.Refuse(transport.CodeSchemaMismatch, "server has major version %d of %q, client %d", s.Major, s.Name, h.GetMajor())
 	}
 	return nil
 }

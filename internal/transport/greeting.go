@@ -40,7 +40,7 @@ func AppendTables(dst []byte, t *netloopv1.SchemaTables) ([]byte, error) {
 		return dst, err
 	}
 	if len(b) > MaxTables {
-		return dst, fmt.Errorf("transport: the tables take %d bytes, and a handshake carries at most %d", len(b), MaxTables)
+		return dst, fmt.Errorf("transport: schema has %d bytes, more than %d", len(b), MaxTables)
 	}
 	for size := len(b); ; {
 		k := min(len(b), tablePart)
@@ -76,13 +76,13 @@ func (g *Greeting) Open(dst []byte) ([]byte, error) { return AppendHello(dst, g.
 func (g *Greeting) Take(frame []byte) (answer []byte, w *netloopv1.Welcome, err error) {
 	f, err := decodeFrame(frame)
 	if err != nil {
-		return nil, nil, &Closed{Code: CodeProtocol, Text: "the server's answer is malformed"}
+		return nil, nil, &Closed{Code: CodeProtocol, Text: "server's answer is malformed"}
 	}
 	part, ok := f.Kind.(*netloopv1.Frame_SchemaPart)
 	if !ok || len(frame) > MaxFrame {
 		w, err = decodeAnswer(f)
 		if err == nil && g.Reads() {
-			return nil, nil, &Closed{Code: CodeProtocol, Text: "the server's tables are cut short"}
+			return nil, nil, &Closed{Code: CodeProtocol, Text: "server's schema is truncated"}
 		}
 		return nil, w, err
 	}
@@ -104,7 +104,7 @@ func (g *Greeting) takePart(p *netloopv1.SchemaPart) (whole bool, err error) {
 		g.size = int(p.GetSize())
 	}
 	if g.done || g.size > MaxTables || g.parts > maxTableParts || int(p.GetSize()) != g.size || len(g.tables)+len(p.GetData()) > g.size {
-		return false, &Closed{Code: CodeProtocol, Text: "the server's tables are too large, or do not fit together"}
+		return false, &Closed{Code: CodeProtocol, Text: "server's schema parts are too large or inconsistent"}
 	}
 	g.tables = append(g.tables, p.GetData()...)
 	return len(g.tables) == g.size, nil
@@ -114,11 +114,11 @@ func (g *Greeting) adapt() error {
 	var t netloopv1.SchemaTables
 	err := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: tableDepth}.Unmarshal(g.tables, &t)
 	if err != nil {
-		return &Closed{Code: CodeProtocol, Text: "the server's tables are malformed"}
+		return &Closed{Code: CodeProtocol, Text: "server's schema is malformed"}
 	}
 	g.tables, g.done = nil, true
 	if g.Adapt == nil {
-		return &Refusal{CodeSchemaMismatch, "the server has another schema"}
+		return &Refusal{CodeSchemaMismatch, "server has another schema"}
 	}
 	return g.Adapt(&t)
 }
@@ -170,7 +170,7 @@ func (r *Reception) Take(frame []byte) (answer []byte, admit *netloopv1.Hello, e
 	f, err := decodeFrame(frame)
 	if _, ok := f.GetKind().(*netloopv1.Frame_SchemaAccepted); err != nil || !ok {
 		r.Stats.Drop(DropHello, 1)
-		return nil, nil, &Refusal{CodeProtocol, "the second frame does not accept the schema"}
+		return nil, nil, &Refusal{CodeProtocol, "second frame does not accept the schema"}
 	}
 	return nil, r.hello, nil
 }

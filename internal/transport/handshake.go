@@ -120,18 +120,18 @@ func decodeFrame(frame []byte) (*netloopv1.Frame, error) {
 func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
 	f, err := decodeFrame(frame)
 	if err != nil {
-		return nil, &Refusal{CodeProtocol, "the first frame is malformed"}
+		return nil, &Refusal{CodeProtocol, "first frame is malformed"}
 	}
 	h := f.GetHello()
 	switch {
 	case h == nil:
-		return nil, &Refusal{CodeProtocol, "the first frame is not a hello"}
+		return nil, &Refusal{CodeProtocol, "first frame is not a hello"}
 	case h.Protocol != ProtocolVersion:
-		return nil, &Refusal{CodeBadVersion, fmt.Sprintf("the server speaks protocol %d, the client %d", ProtocolVersion, h.Protocol)}
+		return nil, &Refusal{CodeBadVersion, fmt.Sprintf("server has protocol version %d, client %d", ProtocolVersion, h.Protocol)}
 	case len(h.Ticket) > maxTicketText:
-		return nil, &Refusal{CodeProtocol, fmt.Sprintf("a ticket has at most %d bytes", maxTicketText)}
+		return nil, &Refusal{CodeProtocol, fmt.Sprintf("ticket is larger than %d bytes", maxTicketText)}
 	case len(h.Room) > maxHandshakeText || len(h.Schema) > maxHandshakeText || len(h.Build) > maxHandshakeText:
-		return nil, &Refusal{CodeProtocol, fmt.Sprintf("room, schema and build have at most %d bytes", maxHandshakeText)}
+		return nil, &Refusal{CodeProtocol, fmt.Sprintf("room, schema or build is larger than %d bytes", maxHandshakeText)}
 	}
 	return h, nil
 }
@@ -145,11 +145,11 @@ func decodeAnswer(f *netloopv1.Frame) (*netloopv1.Welcome, error) {
 	case *netloopv1.Frame_Welcome:
 		w := k.Welcome
 		if w.GetTickRate().GetNum() == 0 || w.GetTickRate().GetDen() == 0 || w.GetFixedRate().GetNum() == 0 || w.GetFixedRate().GetDen() == 0 {
-			return nil, &Closed{Code: CodeProtocol, Text: "the server announces a rate of zero"}
+			return nil, &Closed{Code: CodeProtocol, Text: "server's rate is zero"}
 		}
 		return w, nil
 	}
-	return nil, &Closed{Code: CodeProtocol, Text: "the server's answer is neither a welcome nor a refusal"}
+	return nil, &Closed{Code: CodeProtocol, Text: "server's answer is neither a welcome nor a refusal"}
 }
 
 // Declined converts an error of the server into the refusal for the peer. said is false for an

@@ -29,7 +29,7 @@ type leg struct {
 func (l *leg) welcome(w *netloopv1.Welcome) error {
 	b, err := AppendWelcome(nil, w)
 	if err != nil {
-		l.shutdown(CodeInternal, "the welcome could not be encoded")
+		l.shutdown(CodeInternal, "encoding the welcome failed")
 		return err
 	}
 	l.mu.Lock()

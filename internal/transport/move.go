@@ -203,7 +203,7 @@ func (l *Link) followed(old *leg, frame []byte) error {
 		w, err = decodeAnswer(f)
 	}
 	if err != nil {
-		l.Shutdown(CodeProtocol, "the answer to hello is malformed")
+		l.Shutdown(CodeProtocol, "answer to hello is malformed")
 		return &Closed{Code: CodeProtocol, Text: err.Error()}
 	}
 	old.mu.Lock()

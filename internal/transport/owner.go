@@ -89,7 +89,7 @@ func (s *Session) sendReliable(m *Message, size int) bool {
 	q := &s.out.reliable
 	start := len(q.buf)
 	if q.size()+size > maxReliableBytes {
-		s.slow("the outbound queue is full")
+		s.slow("outbound queue is full")
 		return false
 	}
 	q.grow(size + maxMessageHead)
@@ -97,7 +97,7 @@ func (s *Session) sendReliable(m *Message, size int) bool {
 	if b := s.backlog; b != nil {
 		if !b.add(q.buf[start:]) {
 			q.buf = q.buf[:start]
-			s.slow("the outbound queue is full")
+			s.slow("outbound queue is full")
 			return false
 		}
 		if s.out.closed || b.awaits {
@@ -207,7 +207,7 @@ func (s *Session) SendRecord(record []byte) {
 	case len(record) > MaxStateRecord:
 		s.stats.Drop(DropOversize, 1)
 	case q.size()+len(record) > maxReliableBytes:
-		s.slow("the outbound queue is full")
+		s.slow("outbound queue is full")
 	default:
 		q.grow(len(record) + maxMessageHead)
 		q.buf = appendStateFrame(q.buf, record)
@@ -302,11 +302,11 @@ func (s *Session) Flush(at time.Duration) {
 	}
 	s.mu.Unlock()
 	if waiting > maxReliableBytes {
-		s.slow("the outbound queue is full")
+		s.slow("outbound queue is full")
 		return
 	}
 	if stuck {
-		s.slow("the outbound queue has not moved for " + maxStuck.String())
+		s.slow("no outbound data was sent for " + maxStuck.String())
 		return
 	}
 	if datagrams {

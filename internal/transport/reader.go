@@ -334,7 +334,7 @@ func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 	case kind == frameDigest && !l.cfg.Client:
 		return l.receiveDigest(at, body)
 	default:
-		return l.broken(fmt.Errorf("%w: kind %d is not for this side, or not now", errFrame, kind))
+		return l.broken(fmt.Errorf("%w: unexpected kind %d", errFrame, kind))
 	}
 	return nil
 }

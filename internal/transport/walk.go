@@ -11,8 +11,8 @@ import (
 
 var (
 	errWire  = errors.New("transport: malformed protobuf")
-	errTwice = errors.New("transport: a field that may come once came twice")
-	errTime  = errors.New("transport: a time is out of range")
+	errTwice = errors.New("transport: field is repeated")
+	errTime  = errors.New("transport: time is out of range")
 	errText  = errors.New("transport: text is too long or not UTF-8")
 )
 

@@ -6,11 +6,11 @@ import (
 )
 
 // ErrDatagramTooLarge is the error of a link that cannot send a datagram of this size now.
-var ErrDatagramTooLarge = errors.New("transport: the link cannot carry a datagram of this size")
+var ErrDatagramTooLarge = errors.New("transport: datagram is too large for the link")
 
 // ErrBehind is the error of a datagram that expired before the link, behind with earlier data,
 // could send it.
-var ErrBehind = errors.New("transport: the link is behind")
+var ErrBehind = errors.New("transport: link is behind")
 
 // sendDatagrams passes every pending datagram to send, which must not keep it. It also frees the
 // snapshot's slot after its last packet, and counts the time of each call as choke or as flush lag.

@@ -267,7 +267,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 		}
 	})
 	play(t, "a hello that is none", func(t *testing.T, h *house, _ *Dialer) {
-		for text, says := range map[string][]byte{"the first frame is malformed": {1, 0xff}, "no hello": {0xff, 0xff, 0xff, 0xff}} {
+		for text, says := range map[string][]byte{"first frame is malformed": {1, 0xff}, "no hello": {0xff, 0xff, 0xff, 0xff}} {
 			c, err := h.open()
 			if err != nil {
 				t.Fatal(err)
@@ -293,7 +293,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 	play(t, "a hello that cannot be encoded", func(t *testing.T, h *house, d *Dialer) {
 		bad := nettest.Hello()
 		bad.Room = "\xff"
-		if _, _, err := d.Dial(t.Context(), transport.Greeting{Hello: bad}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}); err == nil || !strings.HasPrefix(err.Error(), "the hello: ") || len(h.who) != 0 {
+		if _, _, err := d.Dial(t.Context(), transport.Greeting{Hello: bad}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}); err == nil || !strings.HasPrefix(err.Error(), "hello: ") || len(h.who) != 0 {
 			t.Errorf("it says %v", err)
 		}
 	})
