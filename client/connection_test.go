@@ -165,7 +165,7 @@ func TestAnAttemptThatNobodyAnswersIsGivenUp(t *testing.T) {
 	e := r.conn.newAttempt()
 	e.quiet = 20 * ms
 	d.dial(t.Context(), deaf.LocalAddr().String(), &r.conn.cfg, e)
-	if _, err := e.result(); err == nil || err.Error() != "nobody answers there" {
+	if _, err := e.result(); err == nil || err.Error() != "no answer" {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -121,9 +121,9 @@ func (c *Controller) Refusal(addr net.Addr) *transport.Refusal {
 	}
 	switch code, _ := c.cfg.Refusing(); {
 	case code == transport.CodeFull:
-		return &transport.Refusal{Code: code, Text: "the server is full"}
+		return &transport.Refusal{Code: code, Text: "server is full"}
 	case code != 0:
-		return &transport.Refusal{Code: code, Text: "the server is overloaded: try again later"}
+		return &transport.Refusal{Code: code, Text: "server is overloaded: try again later"}
 	case c.attempts.refuses(addr):
 		return errBusy
 	}
@@ -150,7 +150,7 @@ func (c *Controller) start(in Incoming, a *attempt) *transport.Refusal {
 		return c.refuse
 	case c.admitted >= c.maxConns:
 		c.cfg.Stats.Drop(transport.DropFull, 1)
-		return &transport.Refusal{Code: transport.CodeFull, Text: "the server has too many connections"}
+		return &transport.Refusal{Code: transport.CodeFull, Text: "server has too many connections"}
 	case !c.attempts.complete(a, in):
 		return errBusy
 	}
@@ -160,7 +160,7 @@ func (c *Controller) start(in Incoming, a *attempt) *transport.Refusal {
 }
 
 // errBusy refuses an unadmitted connection that finds no slot or has lost its slot.
-var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many want to come in: try again"}
+var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many new connections: try again"}
 
 // dismiss closes an unadmitted connection to free its slot. serving counts it until then.
 func (c *Controller) dismiss(in Incoming) {
@@ -224,7 +224,7 @@ func (c *Controller) Close(ctx context.Context) {
 	}
 	stop := context.AfterFunc(ctx, func() { c.closeAll(why) })
 	if !driver.WaitUntil(ctx, c.serving.Wait) { // New connections are still answered.
-		c.cfg.Log.Error("an admission does not return: the server ends without it")
+		c.cfg.Log.Error("admission does not return, closing without it")
 	}
 	stop()
 }

@@ -188,7 +188,7 @@ func TestCloseDoesNotWaitForAHangingAdmission(t *testing.T) {
 		if took := time.Since(began); took != 2*time.Second+driver.CloseGrace {
 			t.Errorf("it took %v", took)
 		}
-		if !strings.Contains(h.log.String(), "an admission does not return") {
+		if !strings.Contains(h.log.String(), "admission does not return") {
 			t.Errorf("the log says %q", h.log.String())
 		}
 		close(held)

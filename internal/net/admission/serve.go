@@ -34,7 +34,7 @@ func (c *Controller) serve(in Incoming, a *attempt) {
 	session, link := transport.NewSession(adm.Session)
 	c.allowMoves(in, a, link, adm.Who)
 	if err := link.Welcome(adm.Welcome); err != nil {
-		c.Failed("the welcome could not be encoded", "error", err)
+		c.Failed("encoding the welcome failed", "error", err)
 	}
 	adm.Joined(session) // Always called: each admitted client ends with a Gone.
 	c.addSession(in, link)
@@ -126,7 +126,7 @@ func (c *Controller) noHello(a *attempt, err error) error {
 		return &transport.Refusal{Code: transport.CodeTimeout, Text: fmt.Sprintf("no hello within %v", c.cfg.HelloTimeout)}
 	case errors.Is(err, transport.ErrFrameTooLarge):
 		c.cfg.Stats.Drop(transport.DropHello, 1)
-		return &transport.Refusal{Code: transport.CodeProtocol, Text: fmt.Sprintf("a hello has at most %d bytes", transport.MaxHandshake)}
+		return &transport.Refusal{Code: transport.CodeProtocol, Text: fmt.Sprintf("hello is larger than %d bytes", transport.MaxHandshake)}
 	}
 	c.cfg.Stats.Drop(transport.DropHello, 1)
 	return &transport.Refusal{Code: transport.CodeProtocol, Text: "no hello"}
@@ -144,7 +144,7 @@ func (c *Controller) admit(ctx context.Context, a *attempt, hello *netloopv1.Hel
 	}()
 	adm, err = c.cfg.Handler.Admit(ctx, hello, remote)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = &transport.Refusal{Code: transport.CodeTimeout, Text: "the admission took too long"}
+		err = &transport.Refusal{Code: transport.CodeTimeout, Text: "admission timed out"}
 	}
 	return adm, err
 }

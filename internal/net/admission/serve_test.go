@@ -34,14 +34,14 @@ func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
 	}{
 		"silence":          {want: transport.CodeTimeout, text: "no hello within 5s", after: 5 * time.Second, drop: "handshake/timeout 1"},
 		"an end":           {says: []byte{}, want: transport.CodeProtocol, text: "no hello", drop: "handshake/malformed 1"},
-		"a huge hello":     {says: []byte{0xff, 0xff, 0xff, 0x7f}, want: transport.CodeProtocol, text: "a hello has at most 32768 bytes", drop: "handshake/malformed 1"},
+		"a huge hello":     {says: []byte{0xff, 0xff, 0xff, 0x7f}, want: transport.CodeProtocol, text: "hello is larger than 32768 bytes", drop: "handshake/malformed 1"},
 		"nonsense":         {says: []byte{1, 0xff}, want: transport.CodeProtocol, drop: "handshake/malformed 1"},
 		"no stream":        {opens: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, want: transport.CodeTimeout, after: 5 * time.Second, drop: "handshake/timeout 1", mute: true},
 		"a bad stream":     {opens: func(context.Context) error { return transport.Refuse(transport.CodeBusy, "so it is") }, want: transport.CodeBusy, text: "so it is", mute: true},
 		"a refusal":        {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { return transport.Refuse(transport.CodeFull, "all") }, want: transport.CodeFull, text: "all"},
 		"an own error":     {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { return errors.New("the disk is full") }, want: transport.CodeInternal, text: "internal error", log: "the disk is full"},
 		"a panic":          {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { panic("at the disco") }, want: transport.CodeInternal, text: "internal error", log: "at the disco"},
-		"a long admission": {says: aHello(t), admits: hang, want: transport.CodeTimeout, text: "the admission took too long", after: 10 * time.Second},
+		"a long admission": {says: aHello(t), admits: hang, want: transport.CodeTimeout, text: "admission timed out", after: 10 * time.Second},
 		"a late but own no": {says: aHello(t), admits: func(ctx context.Context, _ *netloopv1.Hello) error {
 			time.Sleep(time.Second)
 			return transport.Refuse(transport.CodeKicked, "no")
@@ -245,7 +245,7 @@ func TestAWelcomeThatCannotBeWritten(t *testing.T) {
 		log     string
 		closed  transport.Code
 	}{
-		"it cannot be encoded": {&netloopv1.Welcome{Room: "\xff"}, nil, "could not be encoded", transport.CodeInternal},
+		"it cannot be encoded": {&netloopv1.Welcome{Room: "\xff"}, nil, "encoding the welcome failed", transport.CodeInternal},
 		"it cannot be sent":    {nil, nettest.ErrGone, "", transport.CodeProtocol},
 	} {
 		open(t, name, func(t *testing.T, h *house) {

@@ -40,7 +40,7 @@ func greet(conn Conn, g *transport.Greeting, hello []byte, tables time.Duration)
 		frame, err := transport.ReadFrame(conn, transport.MaxHandshake)
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, &transport.Closed{Code: transport.CodeTimeout, Text: "the server's tables did not come in time"}
+			return nil, &transport.Closed{Code: transport.CodeTimeout, Text: "server sent no schema in time"}
 		case errors.Is(err, transport.ErrFrameTooLarge):
 			return nil, err
 		case err != nil:

@@ -9,7 +9,7 @@ import (
 
 // ErrDialerClosed is the error of a dial after the Close of its dialer. It differs from
 // net.ErrClosed, because quic-go returns that for every ended connection, timeouts included.
-var ErrDialerClosed = errors.New("the dialer was closed")
+var ErrDialerClosed = errors.New("dialer is closed")
 
 const (
 	// dialAttempts is how often a client dials a server that refuses it before its handshake,

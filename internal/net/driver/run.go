@@ -207,7 +207,7 @@ func (c *carrier) streamEnded(err error) {
 	var why *transport.Closed
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		c.Link.Shutdown(transport.CodeProtocol, "the stream ended without a close")
+		c.Link.Shutdown(transport.CodeProtocol, "stream ended without a close frame")
 	case errors.As(err, &why) && why.Remote:
 		c.remote = why
 		c.Conn.Close(why.Code, "")
@@ -261,7 +261,7 @@ func (c *carrier) sendDatagram(b []byte) error {
 func (c *carrier) writeStream() bool {
 	if c.writeChunks() != nil {
 		if !Ended(c.Conn) { // Only the stream has failed.
-			c.Conn.Close(transport.CodeProtocol, "the stream cannot be written")
+			c.Conn.Close(transport.CodeProtocol, "stream cannot be written")
 		}
 		return false
 	}

@@ -149,7 +149,7 @@ func (h *Host) admit(ctx context.Context, c *conn, hello *netloopv1.Hello) (a *t
 	}()
 	a, err = h.Handler.Admit(ctx, hello, c.RemoteAddr().String())
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = transport.Refuse(transport.CodeTimeout, "the admission took too long")
+		err = transport.Refuse(transport.CodeTimeout, "admission timed out")
 	}
 	return a, err
 }
@@ -181,7 +181,7 @@ func (d *Dialer) Close() {
 func (d *Dialer) Dial(ctx context.Context, g transport.Greeting, cfg transport.SessionConfig) (*transport.Session, *netloopv1.Welcome, error) {
 	hello, err := g.Open(nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the hello: %w", err)
+		return nil, nil, fmt.Errorf("hello: %w", err)
 	}
 	c, err := d.Host.open()
 	if err != nil {

@@ -96,7 +96,7 @@ func (c *Conn) Drop() {
 // Break breaks the connection: the client notices at once, the server only after IdleTimeout.
 func (c *Conn) Break() {
 	c.Drop()
-	c.client.end(transport.Closed{Code: transport.CodeLost, Text: "the connection broke"})
+	c.client.end(transport.Closed{Code: transport.CodeLost, Text: "connection is broken"})
 }
 
 // Stall makes the client stop reading, or start again. Meanwhile the network takes no data of the
@@ -237,7 +237,7 @@ func (e *end) deafen() {
 	seq := e.deafSeq
 	e.conn.net.after(IdleTimeout, func() {
 		if e.deafSeq == seq && !e.gone {
-			e.end(transport.Closed{Code: transport.CodeLost, Text: "no sign of the peer for " + IdleTimeout.String()})
+			e.end(transport.Closed{Code: transport.CodeLost, Text: "no packet from the peer for " + IdleTimeout.String()})
 			e.silent = true
 			e.peer.deafen()
 		}

@@ -83,7 +83,7 @@ func TestUnadmittedConnectionsMakeRoom(t *testing.T) {
 
 	mustDial(t, h, player)
 	var r *transport.Refusal
-	if err := <-hung; !errors.As(err, &r) || r.Code != transport.CodeBusy || r.Text != "too many want to come in: try again" {
+	if err := <-hung; !errors.As(err, &r) || r.Code != transport.CodeBusy || r.Text != "too many new connections: try again" {
 		t.Error("who hung in admission was told", err)
 	}
 	if err := context.Cause(silent.Context()); err != nil {

@@ -48,7 +48,7 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 }
 
 // ErrWrongCertificate is the error of a dial to a server without the pinned certificate.
-var ErrWrongCertificate = errors.New("the server has another certificate")
+var ErrWrongCertificate = errors.New("server has another certificate")
 
 // pin accepts only the certificate with this hash, without authorities.
 func pin(c *tls.Config, text string) error {
@@ -59,7 +59,7 @@ func pin(c *tls.Config, text string) error {
 	c.InsecureSkipVerify = true // Verification is the comparison below.
 	c.VerifyConnection = func(s tls.ConnectionState) error {
 		if len(s.PeerCertificates) == 0 {
-			return errors.New("the server has no certificate")
+			return errors.New("server has no certificate")
 		}
 		if got := sha256.Sum256(s.PeerCertificates[0].Raw); subtle.ConstantTimeCompare(got[:], want) != 1 {
 			return fmt.Errorf("%w: it has the hash %x", ErrWrongCertificate, got)

@@ -114,7 +114,7 @@ func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.W
 	}
 	hello, err := cfg.Greeting.Open(nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the hello: %w", err)
+		return nil, nil, fmt.Errorf("hello: %w", err)
 	}
 	d, release := cfg.Dialer, func() {}
 	if d == nil {
@@ -201,7 +201,7 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 }
 
 // errQuiet is the cause of a dial that failed because no packet arrived within DialConfig.Quiet.
-var errQuiet = errors.New("nobody answers there")
+var errQuiet = errors.New("no answer")
 
 // connect opens a connection.
 func (d *Dialer) connect(ctx context.Context, addr net.Addr, conf *tls.Config, quiet time.Duration) (*quic.Conn, error) {

@@ -30,13 +30,13 @@ func ClosedBy(err error) transport.Closed {
 		}
 		return transport.Closed{Code: code, Text: app.ErrorMessage, Remote: app.Remote}
 	case errors.As(err, &idle):
-		return transport.Closed{Code: transport.CodeLost, Text: "no sign of the peer for " + idleTimeout.String()}
+		return transport.Closed{Code: transport.CodeLost, Text: "no packet from the peer for " + idleTimeout.String()}
 	case errors.As(err, &reset):
-		return transport.Closed{Code: transport.CodeLost, Text: "the peer knows nothing of this connection: it has restarted, or heard nothing of this end for " + idleTimeout.String()}
+		return transport.Closed{Code: transport.CodeLost, Text: "peer does not know this connection: it restarted, or received no packet for " + idleTimeout.String()}
 	case errors.As(err, &wire):
 		return transport.Closed{Code: transport.CodeLost, Text: wire.Error(), Remote: wire.Remote}
 	case err == nil, errors.Is(err, net.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, quic.ErrTransportClosed):
-		return transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}
+		return transport.Closed{Code: transport.CodeLost, Text: "socket is closed"}
 	}
 	return transport.Closed{Code: transport.CodeLost, Text: err.Error()}
 }
@@ -59,15 +59,15 @@ func dialError(ctx context.Context, err error) error {
 		c := ClosedBy(err)
 		return &transport.Refusal{Code: c.Code, Text: c.Text}
 	case refusedAtOnce(err):
-		return &transport.Refusal{Code: transport.CodeBusy, Text: "the server takes in nobody at the moment: it is full or overloaded, or too many have come at once"}
+		return &transport.Refusal{Code: transport.CodeBusy, Text: "server accepts no clients now: it is full or overloaded, or has too many new connections"}
 	case errors.As(err, &dates) && dates.Reason == x509.Expired && dates.Cert != nil:
 		return &CertificateDates{dates.Cert.NotBefore, dates.Cert.NotAfter, err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("nobody has answered in time: %w", context.Cause(ctx))
+		return fmt.Errorf("no answer in time: %w", context.Cause(ctx))
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &idle), errors.As(err, &quiet):
-		return fmt.Errorf("nobody answers there: %w", err)
+		return fmt.Errorf("no answer: %w", err)
 	}
 	return err
 }
@@ -87,7 +87,7 @@ type CertificateDates struct {
 
 // Error implements error.
 func (e *CertificateDates) Error() string {
-	return fmt.Sprintf("the server's certificate is valid from %s to %s, which is not now: its operator must renew it, or a clock is wrong",
+	return fmt.Sprintf("server's certificate is valid from %s to %s: renew it, or correct the clock",
 		e.From.UTC().Format(time.DateTime), e.Until.UTC().Format(time.DateTime))
 }
 

@@ -84,10 +84,10 @@ func TestCertificateDatesAreSaid(t *testing.T) {
 // may have dropped the connection.
 func TestALostConnectionIsSaidAsFarAsItIsKnown(t *testing.T) {
 	c := ClosedBy(&quic.StatelessResetError{})
-	if c.Code != transport.CodeLost || c.Remote || c.Text != "the peer knows nothing of this connection: it has restarted, or heard nothing of this end for 10s" {
+	if c.Code != transport.CodeLost || c.Remote || c.Text != "peer does not know this connection: it restarted, or received no packet for 10s" {
 		t.Errorf("a reset reads %+v", c)
 	}
-	if c = ClosedBy(&quic.IdleTimeoutError{}); c.Code != transport.CodeLost || c.Text != "no sign of the peer for 10s" {
+	if c = ClosedBy(&quic.IdleTimeoutError{}); c.Code != transport.CodeLost || c.Text != "no packet from the peer for 10s" {
 		t.Errorf("silence reads %+v", c)
 	}
 }

@@ -106,7 +106,7 @@ func (l *Listener) take(socket *net.UDPConn) (err error) {
 	case plain || l.cfg.PlainSocket:
 		l.socket = socket
 	default:
-		failed := func(err error) { l.admission.Failed("a packet was not sent", "error", err) }
+		failed := func(err error) { l.admission.Failed("packet was not sent", "error", err) }
 		l.socket, l.peers, err = udpbatch.Open(socket, udpbatch.Config{Stats: l.cfg.Socket, Failed: failed})
 	}
 	return err

@@ -289,7 +289,7 @@ func TestRefusalsReachTheClientInWords(t *testing.T) {
 	h.admitBy(func(context.Context, *netloopv1.Hello) error { panic("a bug in the game") })
 	check("a panic", nettest.Hello(), transport.CodeInternal, "internal error")
 	h.admit.Store(nil)
-	check("another protocol", &netloopv1.Hello{Protocol: 9}, transport.CodeBadVersion, "the client 9")
+	check("another protocol", &netloopv1.Hello{Protocol: 9}, transport.CodeBadVersion, "client 9")
 	h.listener.Admission().Refuse(transport.CodeClosing, "closing soon")
 	check("a draining server", nettest.Hello(), transport.CodeClosing, "closing soon")
 	if n := h.stats.Refused.Load(); n != 5 {
@@ -325,7 +325,7 @@ func TestNobodyAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	_, _, err = Dial(ctx, DialConfig{Addr: dead.LocalAddr().String(), Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nobody has answered in time") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer in time") {
 		t.Error(err)
 	}
 }

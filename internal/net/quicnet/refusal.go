@@ -63,6 +63,6 @@ func (r *refusals) examine(conn *quic.Conn, received uint64) {
 	}
 	r.mu.Unlock()
 	if open && conn.ConnectionStats().PacketsReceived == received {
-		closeConn(conn, transport.CodeLost, "the server's machine refuses packets: nothing listens there any more")
+		closeConn(conn, transport.CodeLost, "connection refused: no process listens on the server's port")
 	}
 }

@@ -35,7 +35,7 @@ func TestARefusalEndsAConnection(t *testing.T) {
 		h.once.Do(func() { _ = h.listener.socket.Close() }) // As the kernel does after a crash.
 		g.Send(transport.Message{Method: 1, Reliable: true})
 		g.Flush(0)
-		if a := g.Find(t, "its end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLost || !strings.Contains(a.Closed.Text, "refuses packets") {
+		if a := g.Find(t, "its end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLost || !strings.Contains(a.Closed.Text, "connection refused") {
 			t.Errorf("at %s the client reads %+v", listen, a.Closed)
 		}
 		_ = h.listener.Close(t.Context()) // Its error is that of the socket.

@@ -23,7 +23,7 @@ import (
 
 // ClosedBy converts each error to a code of ours, or to a lost connection.
 func TestWhyAConnectionEnded(t *testing.T) {
-	const socket = "the socket was closed"
+	const socket = "socket is closed"
 	wire := &quic.TransportError{ErrorCode: quic.ProtocolViolation, Remote: true}
 	for _, c := range []struct {
 		err  error
@@ -64,15 +64,15 @@ func TestWhatADialSays(t *testing.T) {
 		"a close":               {given, closed, closed.Error(), closed},
 		"the server's close":    {given, &quic.ApplicationError{ErrorCode: 3, ErrorMessage: "so", Remote: true}, (&transport.Refusal{Code: 3, Text: "so"}).Error(), nil},
 		"a close of its own":    {now, &quic.ApplicationError{ErrorCode: 3, ErrorMessage: "so"}, "Application error 0x3 (local): so", nil},
-		"no place":              {over, &quic.TransportError{ErrorCode: quic.ConnectionRefused, Remote: true}, "the server takes in nobody", nil},
+		"no place":              {over, &quic.TransportError{ErrorCode: quic.ConnectionRefused, Remote: true}, "server accepts no clients now", nil},
 		"another wire error":    {now, &quic.TransportError{ErrorCode: quic.ProtocolViolation, Remote: true}, "PROTOCOL_VIOLATION", nil},
 		"refused here":          {now, &quic.TransportError{ErrorCode: quic.ConnectionRefused}, "CONNECTION_REFUSED", nil},
 		"another certificate":   {now, invalid, invalid.Error(), nil},
 		"one without dates":     {now, dateless, dateless.Error(), nil},
-		"no time":               {over, other, "nobody has answered in time", context.DeadlineExceeded},
+		"no time":               {over, other, "no answer in time", context.DeadlineExceeded},
 		"no patience":           {given, other, "context canceled", context.Canceled},
-		"silence":               {now, &quic.IdleTimeoutError{}, "nobody answers there", nil},
-		"a silent handshake":    {now, &quic.HandshakeTimeoutError{}, "nobody answers there", nil},
+		"silence":               {now, &quic.IdleTimeoutError{}, "no answer", nil},
+		"a silent handshake":    {now, &quic.HandshakeTimeoutError{}, "no answer", nil},
 		"a cable":               {now, other, "a cable", other},
 		"no patience, silently": {given, &quic.IdleTimeoutError{}, "context canceled", context.Canceled},
 	} {
@@ -168,7 +168,7 @@ func TestDialsThatCannotBegin(t *testing.T) {
 		`address "nowhere"`:            {Addr: "nowhere", Greeting: hello},
 		`address "else"`:               {Addr: "else", Greeting: hello, TLS: new(tls.Config)},
 		"lookup":                       {Addr: "127.0.0.1:nowhere", Greeting: hello},
-		"the hello":                    {Addr: "127.0.0.1:1", Greeting: transport.Greeting{Hello: bad}},
+		"hello":                        {Addr: "127.0.0.1:1", Greeting: transport.Greeting{Hello: bad}},
 		driver.ErrDialerClosed.Error(): {Addr: "127.0.0.1:1", Greeting: hello, Dialer: d},
 	} {
 		cfg.Session.Inbox = transport.NewInbox(0, nil)

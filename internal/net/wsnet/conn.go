@@ -168,15 +168,15 @@ func (c *Conn) nextMessage() error {
 	case !c.taken.Allow():
 		return c.refuse(transport.CodeFlood, "too many messages at once")
 	case kind != websocket.MessageBinary:
-		return c.refuse(transport.CodeProtocol, "a message of text, where all are binary")
+		return c.refuse(transport.CodeProtocol, "message is text, not binary")
 	}
 	switch _, err := io.ReadFull(message, c.first[:]); {
 	case errors.Is(err, io.EOF):
-		return c.refuse(transport.CodeProtocol, "a message of nothing")
+		return c.refuse(transport.CodeProtocol, "message is empty")
 	case err != nil:
 		return c.failed(err)
 	case c.first[0] > datagramMessage:
-		return c.refuse(transport.CodeProtocol, fmt.Sprintf("a message begins with %d, where 0 and 1 mean something", c.first[0]))
+		return c.refuse(transport.CodeProtocol, fmt.Sprintf("message begins with %d, not 0 or 1", c.first[0]))
 	}
 	c.message, c.datagram = message, c.first[0] == datagramMessage
 	return nil
@@ -333,7 +333,7 @@ func (c *Conn) Closed() transport.Closed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.why == nil {
-		return transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}
+		return transport.Closed{Code: transport.CodeLost, Text: "socket is closed"}
 	}
 	return *c.why
 }
@@ -409,11 +409,11 @@ func closedBy(err error) transport.Closed {
 	case errors.As(err, &said) && said.Code >= firstStatus && said.Code < lastStatus:
 		return transport.Closed{Code: transport.Code(said.Code - firstStatus), Text: said.Reason, Remote: true}
 	case errors.As(err, &said):
-		return transport.Closed{Code: transport.CodeLost, Text: fmt.Sprintf("the peer closed the socket with status %d", said.Code)}
+		return transport.Closed{Code: transport.CodeLost, Text: fmt.Sprintf("peer closed the socket with status %d", said.Code)}
 	case errors.Is(err, websocket.ErrMessageTooBig):
-		return transport.Closed{Code: transport.CodeProtocol, Text: fmt.Sprintf("a message has at most %d bytes", MaxMessage)}
+		return transport.Closed{Code: transport.CodeProtocol, Text: fmt.Sprintf("message is larger than %d bytes", MaxMessage)}
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
-		return transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}
+		return transport.Closed{Code: transport.CodeLost, Text: "socket is closed"}
 	}
 	return transport.Closed{Code: transport.CodeLost, Text: err.Error()}
 }

@@ -112,7 +112,7 @@ func HostOf(text string) string {
 func (d *Dialer) Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.Welcome, error) {
 	hello, err := cfg.Greeting.Open(nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the hello: %w", err)
+		return nil, nil, fmt.Errorf("hello: %w", err)
 	}
 	if err := d.enter(); err != nil {
 		return nil, nil, err
@@ -151,7 +151,7 @@ func (d *Dialer) dial(ctx context.Context, cfg DialConfig, hello []byte) (*trans
 }
 
 // errBusy is the error of a server without a free place.
-var errBusy = errors.New("the server has no place at the moment")
+var errBusy = errors.New("server accepts no clients now")
 
 func refusedAtOnce(err error) bool { return errors.Is(err, errBusy) }
 
@@ -177,7 +177,7 @@ func connect(ctx context.Context, cfg *DialConfig) (*Conn, error) {
 	case err != nil && resp != nil && resp.StatusCode == http.StatusServiceUnavailable:
 		return nil, errBusy
 	case err != nil && resp != nil:
-		return nil, fmt.Errorf("%s is no WebSocket of this kind: %s", cfg.URL, resp.Status)
+		return nil, fmt.Errorf("%s is not a netloop WebSocket: %s", cfg.URL, resp.Status)
 	case err != nil:
 		return nil, err
 	}
@@ -192,14 +192,14 @@ func dialError(ctx context.Context, err error) error {
 	var said websocket.CloseError
 	switch {
 	case refusedAtOnce(err):
-		return transport.Refuse(transport.CodeBusy, "the server takes in nobody at the moment: it is full or overloaded, or too many have come at once")
+		return transport.Refuse(transport.CodeBusy, "server accepts no clients now: it is full or overloaded, or has too many new connections")
 	case errors.As(err, &closed) && closed.Remote:
 		return &transport.Refusal{Code: closed.Code, Text: closed.Text}
 	case errors.As(err, &said):
 		c := closedBy(err)
 		return &transport.Refusal{Code: c.Code, Text: c.Text}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("nobody has answered in time: %w", context.Cause(ctx))
+		return fmt.Errorf("no answer in time: %w", context.Cause(ctx))
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}

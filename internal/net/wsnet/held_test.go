@@ -161,7 +161,7 @@ func TestSilenceInsideAMessage(t *testing.T) {
 	}
 	for id := range len(parts) {
 		a := h.Find(t, "its end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == uint64(id+1) })
-		if a.Closed.Code != transport.CodeLost || !contains(a.Closed.Text, "no sign of the peer") {
+		if a.Closed.Code != transport.CodeLost || !contains(a.Closed.Text, "no packet from the peer") {
 			t.Errorf("the server reads %+v", a.Closed)
 		}
 	}

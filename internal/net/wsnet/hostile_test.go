@@ -245,7 +245,7 @@ func TestSilence(t *testing.T) {
 	}
 	h = serve(t, func(o *settings) { o.idle = 100 * time.Millisecond })
 	greeted(t, h) // It answers no ping, because the test does not read.
-	if a := h.Find(t, "its end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLost || !contains(a.Closed.Text, "no sign of the peer") {
+	if a := h.Find(t, "its end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLost || !contains(a.Closed.Text, "no packet from the peer") {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
 }

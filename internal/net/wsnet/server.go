@@ -99,11 +99,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !s.cfg.Origins.Allows(r.Header.Get("Origin"), r.Host):
 		s.cfg.Stats.Drop(transport.DropOrigin, 1)
-		http.Error(w, "pages of this origin may not connect: the server's operator can name it with --origin", http.StatusForbidden)
+		http.Error(w, "origin is not allowed: see --origin", http.StatusForbidden)
 		return
 	case !speaksOurs(r.Header):
 		s.cfg.Stats.Drop(transport.DropRequest, 1)
-		http.Error(w, "this is for WebSockets with the subprotocol "+Protocol, http.StatusBadRequest)
+		http.Error(w, "WebSocket subprotocol must be "+Protocol, http.StatusBadRequest)
 		return
 	}
 	socket, leave := s.cfg.Take(r)
@@ -114,7 +114,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	slot := s.cfg.Admission.Reserve(from, true)
 	if slot == nil {
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many want to come in, or nobody may now: try again", http.StatusServiceUnavailable)
+		http.Error(w, "server accepts no clients now: try again", http.StatusServiceUnavailable)
 		return
 	}
 	in := &incoming{Conn: newConn(socket), server: s}
@@ -206,7 +206,7 @@ func (s *Server) checkAll(now time.Time) {
 		switch {
 		case in.ending():
 		case in.silence() > s.cfg.IdleTimeout:
-			in.Close(transport.CodeLost, "no sign of the peer for "+s.cfg.IdleTimeout.String())
+			in.Close(transport.CodeLost, "no packet from the peer for "+s.cfg.IdleTimeout.String())
 		case !in.pinging && now.Sub(in.pinged) >= min(pingPeriod, s.cfg.IdleTimeout/3):
 			in.pinged, in.pinging = now, true
 			s.works.Go(func() { s.ping(in) })
@@ -251,7 +251,7 @@ func (c *Conn) controlled() bool {
 	if c.control.Allow() {
 		return true
 	}
-	_ = c.because(transport.Closed{Code: transport.CodeFlood, Text: "too many pings at once"}, nil)
+	_ = c.because(transport.Closed{Code: transport.CodeFlood, Text: "too many pings"}, nil)
 	_ = c.socket.Close() // The next read fails.
 	return false
 }

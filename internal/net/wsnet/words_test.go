@@ -52,11 +52,11 @@ func TestWhyASocketEnded(t *testing.T) {
 		{said(4003), transport.Closed{Code: transport.CodeKicked, Text: "so it is", Remote: true}},
 		{said(4998), transport.Closed{Code: 998, Text: "so it is", Remote: true}},
 		{said(4999), transport.Closed{Code: transport.CodeGame, Text: "so it is", Remote: true}},
-		{said(3999), transport.Closed{Code: transport.CodeLost, Text: "the peer closed the socket with status 3999"}},
-		{said(5000), transport.Closed{Code: transport.CodeLost, Text: "the peer closed the socket with status 5000"}},
-		{websocket.ErrMessageTooBig, transport.Closed{Code: transport.CodeProtocol, Text: "a message has at most 32769 bytes"}},
-		{io.EOF, transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}},
-		{fmt.Errorf("read: %w", net.ErrClosed), transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}},
+		{said(3999), transport.Closed{Code: transport.CodeLost, Text: "peer closed the socket with status 3999"}},
+		{said(5000), transport.Closed{Code: transport.CodeLost, Text: "peer closed the socket with status 5000"}},
+		{websocket.ErrMessageTooBig, transport.Closed{Code: transport.CodeProtocol, Text: "message is larger than 32769 bytes"}},
+		{io.EOF, transport.Closed{Code: transport.CodeLost, Text: "socket is closed"}},
+		{fmt.Errorf("read: %w", net.ErrClosed), transport.Closed{Code: transport.CodeLost, Text: "socket is closed"}},
 		{errors.New("a cable"), transport.Closed{Code: transport.CodeLost, Text: "a cable"}},
 	} {
 		if got := closedBy(c.err); got != c.want {
@@ -97,7 +97,7 @@ func TestWhatADialSays(t *testing.T) {
 		if c.is != nil && !errors.Is(got, c.is) {
 			t.Errorf("%s: %v, want %v", name, got, c.is)
 		}
-		if late := strings.HasPrefix(got.Error(), "nobody has answered in time"); late != (c.ctx == over) {
+		if late := strings.HasPrefix(got.Error(), "no answer in time"); late != (c.ctx == over) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

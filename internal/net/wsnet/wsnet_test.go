@@ -430,7 +430,7 @@ func TestDialsThatLeadNowhere(t *testing.T) {
 	h := serve(t, nil)
 	d := NewDialer()
 	defer d.Close()
-	for to, want := range map[string]string{"ws://" + closed.Addr().String(): "refused", "ws://" + h.at + "/elsewhere": "is no WebSocket of this kind: 404 Not Found"} {
+	for to, want := range map[string]string{"ws://" + closed.Addr().String(): "refused", "ws://" + h.at + "/elsewhere": "is not a netloop WebSocket: 404 Not Found"} {
 		_, _, err := d.Dial(t.Context(), DialConfig{URL: to, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
 		if err == nil || !contains(err.Error(), want) {
 			t.Errorf("%s: %v", to, err)

@@ -16,7 +16,7 @@ import (
 const maxCapsules = 16 << 10
 
 // errTooMuch is the error of a CONNECT stream with more bytes than maxCapsules.
-var errTooMuch = errors.New("webnet: the CONNECT stream carries too much")
+var errTooMuch = errors.New("wtnet: too much data on the CONNECT stream")
 
 // frames reads the contents of the DATA frames of a CONNECT stream. It skips other frames.
 type frames struct {

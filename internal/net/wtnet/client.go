@@ -54,7 +54,7 @@ func connect(ctx context.Context, conn *quic.Conn, host string) (*session, error
 		return nil, err
 	}
 	if rsp.StatusCode != http.StatusOK {
-		return nil, &transport.Refusal{Code: transport.CodeRefused, Text: fmt.Sprintf("the server answers %s", rsp.Status)}
+		return nil, &transport.Refusal{Code: transport.CodeRefused, Text: fmt.Sprintf("server answered %s", rsp.Status)}
 	}
 	stream, err := conn.OpenStreamSync(ctx)
 	if err != nil {

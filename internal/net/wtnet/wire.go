@@ -58,7 +58,7 @@ func why(err error) error {
 	}
 	c, ok := codeOf(app.ErrorCode)
 	if !ok {
-		return fmt.Errorf("the connection was closed without a reason: HTTP/3 error %#x", uint64(app.ErrorCode))
+		return fmt.Errorf("connection was closed without a reason: HTTP/3 error %#x", uint64(app.ErrorCode))
 	}
 	return &quic.ApplicationError{Remote: app.Remote, ErrorCode: quic.ApplicationErrorCode(c), ErrorMessage: app.ErrorMessage}
 }
