@@ -80,7 +80,7 @@ func TestRecordedRunReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = command(t, recorded(), nil, "replay", write(t, "torn.rec", string(file[:len(file)-1])))
-	if r.exit != 0 || !strings.Contains(r.stdout, "identical: ") || !strings.Contains(r.stderr, `torn.rec": the file breaks off after`) {
+	if r.exit != 0 || !strings.Contains(r.stdout, "identical: ") || !strings.Contains(r.stderr, `torn.rec": file is truncated after`) {
 		t.Errorf("torn: exit %d: %s%s", r.exit, r.stdout, r.stderr)
 	}
 	file[len(file)-1] ^= 1

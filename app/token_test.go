@@ -61,7 +61,7 @@ func TestWhoGetsInIsSaidBeforeTheStart(t *testing.T) {
 		{[]string{"--auth-audience", "arena-1"}, []string{"--auth-audience:", "set auth to token too"}},
 		{[]string{"--auth", "token", "--auth-keys", dir, "--auth-audience", "arena-1", "--insecure-no-auth"}, []string{"--insecure-no-auth: true cannot be used: leave it out"}},
 		{[]string{"--auth", "token", "--auth-keys", "nope", "--auth-audience", "arena-1"}, []string{`--auth-keys: "nope" cannot be used: name a file with a public key`, "no such file"}},
-		{[]string{"--auth", "token", "--auth-keys", name + ".key", "--auth-audience", "arena-1"}, []string{"--auth-keys:", "this is the private key"}},
+		{[]string{"--auth", "token", "--auth-keys", name + ".key", "--auth-audience", "arena-1"}, []string{"--auth-keys:", "key is private"}},
 	} {
 		exit, log := start(t, newGame(), nil, tt.args...).wait()
 		if exit != 2 {
@@ -175,11 +175,11 @@ func TestTokensAreExplained(t *testing.T) {
 	}{
 		"in order":        {append(check, "arena-1", good), 0, []string{"alg       ok     EdDSA\n", "sub       ok     \"anna\"\n", "room      ok     \"lobby\"\n", "role      ok     2\n", "\na server accepts it, once\n"}},
 		"for that room":   {append(check, "arena-1", "--room", "lobby", good), 0, []string{"accepts"}},
-		"for another":     {append(check, "arena-1", "--room", "", good), 1, []string{`room      WRONG  the token is for another room: it is "lobby", and this one is ""`}},
-		"another server":  {append(check, "arena-2", good), 1, []string{`aud       WRONG  the token is for another server (aud): it is ["arena-1"], and this server is "arena-2"`, "exp       ok     in "}},
-		"expired":         {append(check, "arena-1", old), 1, []string{"exp       WRONG  the token has expired 59m"}},
-		"changed":         {append(check, "arena-1", good[:len(good)-4]+"AAAA"), 1, []string{"signature WRONG  the token's signature is wrong"}},
-		"no token at all": {append(check, "arena-1", "hello"), 1, []string{"token     WRONG  it is not a JSON Web Token"}},
+		"for another":     {append(check, "arena-1", "--room", "", good), 1, []string{`room      WRONG  token is for another room: it is "lobby", this room is ""`}},
+		"another server":  {append(check, "arena-2", good), 1, []string{`aud       WRONG  token is for another server (aud): it is ["arena-1"], this server is "arena-2"`, "exp       ok     in "}},
+		"expired":         {append(check, "arena-1", old), 1, []string{"exp       WRONG  token expired 59m"}},
+		"changed":         {append(check, "arena-1", good[:len(good)-4]+"AAAA"), 1, []string{"signature WRONG  token's signature is wrong"}},
+		"no token at all": {append(check, "arena-1", "hello"), 1, []string{"token     WRONG  token is not a JSON Web Token"}},
 	} {
 		r := command(t, newGame(), nil, tt.args...)
 		if r.exit != tt.exit || (r.stderr == "") != (tt.exit == 0) {
@@ -221,12 +221,12 @@ func TestTokenCommandsSayWhatIsMissing(t *testing.T) {
 		"token gen --audience a --subject b --for 1ms --key " + key:  "use 1s to 1h0m0s",
 		"token gen --audience a --subject b --claim x --key " + key:  `--claim: "x" cannot be used: use NAME=TEXT`,
 		"token gen --audience a --subject b --claim =x --key " + key: `--claim: "=x" cannot be used: use NAME=TEXT`,
-		"token gen --audience a --subject b --key " + name + ".pub":  "only the private one can sign",
+		"token gen --audience a --subject b --key " + name + ".pub":  "use the private key to sign",
 		"token gen anna":                   `"anna" is one word too many`,
 		"token check":                      "takes one word, the token",
 		"token check x":                    "--keys is missing",
 		"token check --keys " + dir + " x": "--audience is missing",
-		"token check --audience a --keys " + key + " x": "this is the private key",
+		"token check --audience a --keys " + key + " x": "key is private",
 		"tocken": "did you mean token?",
 	} {
 		r := command(t, newGame(), nil, strings.Fields(args)...)

@@ -71,9 +71,9 @@ func TestBotsSendTokens(t *testing.T) {
 	}{
 		{bot.New(), "--token-key " + name + ".key --token-audience arena-1 --token-subject *-bot", 0, []string{"0-bot", "1-bot"}, ""},
 		{own, "", 0, []string{"anna", "bob"}, ""},
-		{own, "", 1, nil, "not authenticated: the token was used before"},
-		{bot.New(), "", 1, nil, "this server lets nobody in without a token: get one from the game's login service: pass --token-key and --token-audience"},
-		{bot.New(), "--token-key " + name + ".key --token-audience arena-2", 1, nil, "the token is for another server (aud)\n"},
+		{own, "", 1, nil, "not authenticated: token was already used"},
+		{bot.New(), "", 1, nil, "token is missing: get one from the game's login service: pass --token-key and --token-audience"},
+		{bot.New(), "--token-key " + name + ".key --token-audience arena-2", 1, nil, "token is for another server (aud)\n"},
 	} {
 		g.mu.Lock()
 		g.names = nil

@@ -88,7 +88,7 @@ func appendEscaped(dst []byte, s string) []byte {
 func noticeWith(enc zapcore.Encoder) func(n uint64) []byte {
 	return func(n uint64) []byte {
 		buf, err := enc.EncodeEntry(zapcore.Entry{
-			Level: zapcore.WarnLevel, Time: zapcore.DefaultClock.Now(), Message: "log lines were dropped: the output was too slow",
+			Level: zapcore.WarnLevel, Time: zapcore.DefaultClock.Now(), Message: "log lines were dropped, output is too slow",
 		}, []zapcore.Field{zap.Uint64("lines", n)})
 		if err != nil {
 			return nil

@@ -69,7 +69,7 @@ func (l *Logger) SetLevel(level string) error {
 // ends after the write that blocks it.
 func (l *Logger) Close(ctx context.Context) error {
 	if err := l.sink.Close(ctx); err != nil {
-		return fmt.Errorf("logging: the output did not take the last lines: %w", err)
+		return fmt.Errorf("logging: writing the last lines failed: %w", err)
 	}
 	return nil
 }

@@ -35,12 +35,12 @@ func NewError(err error) (*Error, error) {
 
 func (e *Error) add(err error) error {
 	if len(e.Tree) >= maxErrors {
-		return fmt.Errorf("an error of more than %d errors", maxErrors)
+		return fmt.Errorf("error wraps more than %d errors", maxErrors)
 	}
 	name := nameOf(err)
 	e.Tree = append(e.Tree, name)
 	if !exact[name.Type] {
-		return fmt.Errorf("an error of type %s, which may hold more than its text", name.Type)
+		return fmt.Errorf("error of type %s may have data besides its text", name.Type)
 	}
 	var under []error
 	switch u := err.(type) { //nolint:errorlint // It is the tree itself that is walked.

@@ -25,11 +25,11 @@ var (
 	// ErrNotRecording is returned for a file of another kind or version.
 	ErrNotRecording = errors.New("not a recording of this version of netloop")
 	// ErrTruncated is returned if a file ends within a record. The records before are valid.
-	ErrTruncated = errors.New("the file breaks off")
+	ErrTruncated = errors.New("file is truncated")
 	// ErrCorrupt is returned for a record with a wrong checksum.
-	ErrCorrupt = errors.New("the file is damaged")
+	ErrCorrupt = errors.New("file is damaged")
 	// ErrTooLarge is returned if a head or a record exceeds its limit.
-	ErrTooLarge = errors.New("a record is too large")
+	ErrTooLarge = errors.New("record is too large")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -15,7 +15,7 @@ const MaxPending = 64 << 20
 
 // ErrBehind is returned if the output is too slow for too long. The recording ends, because it is
 // worthless from a missing tick on.
-var ErrBehind = errors.New("recording: the output does not keep up")
+var ErrBehind = errors.New("recording: output is too slow")
 
 // Sink is a writer that never waits for its output: a goroutine writes to it. It ends with its
 // first error.

@@ -92,7 +92,7 @@ func AppendTick(dst []byte, t *Tick) ([]byte, error) { return AppendValue(dst, t
 func ReadTick(b []byte, t *Tick) error {
 	*t = Tick{}
 	if err := ReadValue(b, t); err != nil {
-		return fmt.Errorf("a tick cannot be read: %w", err)
+		return fmt.Errorf("tick cannot be read: %w", err)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func within(err *ValueError, path string) *ValueError {
 
 func (e *encoder) value(v reflect.Value, depth int) *ValueError {
 	if depth > maxDepth {
-		return refuse(v, "nests too deep, or refers to itself")
+		return refuse(v, "is nested too deeply, or refers to itself")
 	}
 	switch t := v.Type(); {
 	case t == timeType:
@@ -185,7 +185,7 @@ func (e *encoder) composite(v reflect.Value, depth int) *ValueError {
 	case reflect.Interface:
 		return e.dynamic(v, depth)
 	default:
-		return refuse(v, "stands for something in this process")
+		return refuse(v, "refers to a resource of this process")
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (e *encoder) dynamic(v reflect.Value, depth int) *ValueError {
 	}
 	tag := slices.Index(plain, v.Elem().Type())
 	if tag < 0 || v.Type().NumMethod() > 0 {
-		return refuse(v.Elem(), "is no plain data, and its type would not be known again")
+		return refuse(v.Elem(), "is not plain data, and its type cannot be restored")
 	}
 	e.b = wire.AppendUvarint(e.b, uint64(tag)+1)
 	return e.value(copyOf(v.Elem()), depth+1)

@@ -13,9 +13,9 @@ import (
 
 // The errors of a value that AppendValue cannot have written.
 var (
-	errDepth = errors.New("a value nests too deep")
-	errRange = errors.New("a number does not fit its field")
-	errTag   = errors.New("a tag that means nothing")
+	errDepth = errors.New("value is nested too deeply")
+	errRange = errors.New("number does not fit its field")
+	errTag   = errors.New("unknown tag")
 )
 
 type decoder struct{ r wire.Reader }

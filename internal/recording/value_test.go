@@ -150,9 +150,9 @@ func TestUnsupportedValuesAreRefusedByName(t *testing.T) {
 		{&struct{ X any }{struct{ A int }{1}}, ".X of type struct { A int }"},
 		{&struct{ T time.Time }{time.Now().In(time.FixedZone("", 1<<21))}, ".T of type time.Time"},
 		{&struct{ X fmt.Stringer }{time.Second}, ".X of type time.Duration"},
-		{loop, "nests too deep, or refers to itself"},
-		{&list, "nests too deep, or refers to itself"},
-		{&slice, "nests too deep, or refers to itself"},
+		{loop, "is nested too deeply, or refers to itself"},
+		{&list, "is nested too deeply, or refers to itself"},
+		{&slice, "is nested too deeply, or refers to itself"},
 	} {
 		_, err := AppendValue(nil, c.v)
 		var v *ValueError

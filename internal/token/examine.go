@@ -101,19 +101,19 @@ func (e *verification) find(what string, wrong Reason, detail, format string, a 
 func (e *verification) parse(text string) (*jwt.Token, []string) {
 	switch {
 	case text == "":
-		e.find("token", Missing, "", "this server lets nobody in without a token: get one from the game's login service")
+		e.find("token", Missing, "", "token is missing: get one from the game's login service")
 		return nil, nil
 	case len(text) > MaxToken:
-		e.find("token", Malformed, "", "a token has at most %d bytes, and this one has %d", MaxToken, len(text))
+		e.find("token", Malformed, "", "token is larger than %d bytes: it has %d", MaxToken, len(text))
 		return nil, nil
 	case strings.ContainsFunc(text, notOfToken): // The decoder would skip line breaks.
-		e.find("token", Malformed, "", "it is not a JSON Web Token: those have three parts in base64url, with dots between them")
+		e.find("token", Malformed, "", "token is not a JSON Web Token: it needs three base64url parts with dots between them")
 		return nil, nil
 	}
 	t, parts, err := parser.ParseUnverified(text, jwt.MapClaims{})
 	// The method algorithm handles an unknown algorithm.
 	if err != nil && !errors.Is(err, jwt.ErrTokenUnverifiable) {
-		e.find("token", Malformed, err.Error(), "it is not a JSON Web Token: a part of it is missing or damaged")
+		e.find("token", Malformed, err.Error(), "token is not a JSON Web Token: a part is missing or damaged")
 		return nil, nil
 	}
 	e.claims = t.Claims.(jwt.MapClaims)
@@ -129,12 +129,12 @@ func notOfToken(r rune) bool {
 func (e *verification) algorithm(t *jwt.Token) bool {
 	alg, _ := t.Header["alg"].(string)
 	if t.Method != jwt.SigningMethodEdDSA {
-		e.find("alg", Algorithm, fmt.Sprintf("it is %.40q", alg), "the token is not signed with EdDSA, the only algorithm that is accepted")
+		e.find("alg", Algorithm, fmt.Sprintf("it is %.40q", alg), "token is not signed with EdDSA")
 		return false
 	}
 	// RFC 7515, 4.1.11: extensions that are not understood must be refused.
 	if _, ok := t.Header["crit"]; ok {
-		e.find("alg", Algorithm, "", "the token's header has extensions (crit) that are not understood here")
+		e.find("alg", Algorithm, "", "token has unknown extensions (crit)")
 		return false
 	}
 	e.find("alg", Fine, "", "EdDSA")
@@ -146,20 +146,20 @@ func (e *verification) signature(t *jwt.Token, signed string) {
 	key, ok := e.want.Keys.find(kid)
 	switch {
 	case !ok && kid == "":
-		e.find("kid", UnknownKey, "the keys here: "+strings.Join(e.want.Keys.IDs(), ", "), "the token's header does not say which key has signed it (kid)")
+		e.find("kid", UnknownKey, "the server's keys: "+strings.Join(e.want.Keys.IDs(), ", "), "token has no key id (kid)")
 		return
 	case !ok:
-		e.find("kid", UnknownKey, fmt.Sprintf("it is %.80q, and the keys here: %s", kid, strings.Join(e.want.Keys.IDs(), ", ")),
-			"the token is signed with a key that is not known here")
+		e.find("kid", UnknownKey, fmt.Sprintf("it is %.80q, the server's keys: %s", kid, strings.Join(e.want.Keys.IDs(), ", ")),
+			"token is signed with an unknown key")
 		return
 	}
 	e.find("kid", Fine, "", "%.80q", kid)
 	if t.Method.Verify(signed, t.Signature, key) != nil {
-		e.find("signature", Signature, "", "the token's signature is wrong: it was changed, or signed with another key of that name")
+		e.find("signature", Signature, "", "token's signature is wrong: the token was changed, or another key has this name")
 		return
 	}
 	e.key = key
-	e.find("signature", Fine, "", "made with that key")
+	e.find("signature", Fine, "", "made with this key")
 }
 
 func (e *verification) audience() {
@@ -171,10 +171,10 @@ func (e *verification) audience() {
 		}
 	}
 	if err != nil || len(all) == 0 {
-		e.find("aud", Audience, "", "the token does not say for which server it is (aud)")
+		e.find("aud", Audience, "", "token has no audience (aud)")
 		return
 	}
-	e.find("aud", Audience, fmt.Sprintf("it is %.200q, and this server is %q", []string(all), e.want.Audience), "the token is for another server (aud)")
+	e.find("aud", Audience, fmt.Sprintf("it is %.200q, this server is %q", []string(all), e.want.Audience), "token is for another server (aud)")
 }
 
 // times checks exp and nbf. A claim that is not a time is as wrong as a missing one.
@@ -183,11 +183,11 @@ func (e *verification) times() {
 	exp, ok := e.seconds("exp")
 	switch left := exp.Sub(now); {
 	case !ok:
-		e.find("exp", Claims, "", "the token does not say when it expires (exp, in seconds since 1970)")
+		e.find("exp", Claims, "", "token has no expiry (exp, in seconds since 1970)")
 	case left <= -Leeway:
-		e.find("exp", Expired, "at "+utc(exp), "the token has expired %v ago: get a new one", rounded(-left))
+		e.find("exp", Expired, "at "+utc(exp), "token expired %v ago: get a new one", rounded(-left))
 	case left > MaxLifetime+Leeway:
-		e.find("exp", TooLong, "at "+utc(exp), "the token expires in %v, and may at most in %v", rounded(left), MaxLifetime)
+		e.find("exp", TooLong, "at "+utc(exp), "token expires in %v, more than %v", rounded(left), MaxLifetime)
 	default:
 		e.find("exp", Fine, "at "+utc(exp), "in %v", rounded(left))
 	}
@@ -198,9 +198,9 @@ func (e *verification) times() {
 	nbf, ok := e.seconds("nbf")
 	switch wait := nbf.Sub(now); {
 	case !ok:
-		e.find("nbf", Claims, "", "the token's nbf is not a time in seconds since 1970")
+		e.find("nbf", Claims, "", "token's nbf is not a time in seconds since 1970")
 	case wait > Leeway:
-		e.find("nbf", NotYet, "at "+utc(nbf), "the token is not valid for another %v", rounded(wait))
+		e.find("nbf", NotYet, "at "+utc(nbf), "token is not valid for another %v", rounded(wait))
 	default:
 		e.find("nbf", Fine, "at "+utc(nbf), "valid since %v", rounded(-wait))
 	}
@@ -227,14 +227,14 @@ func utc(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
 func (e *verification) names() {
 	sub, _ := e.claims["sub"].(string)
 	if sub == "" || len(sub) > maxName {
-		e.find("sub", Claims, "", "the token does not say in 1 to %d bytes who it is for (sub)", maxName)
+		e.find("sub", Claims, "", "token has no subject of 1 to %d bytes (sub)", maxName)
 	} else {
 		e.find("sub", Fine, "", "%q", sub)
 	}
 	e.who.Subject = sub
 	jti, _ := e.claims["jti"].(string)
 	if jti == "" || len(jti) > maxName {
-		e.find("jti", Claims, "", "the token has no id of 1 to %d bytes (jti), so nobody could tell whether it was used before", maxName)
+		e.find("jti", Claims, "", "token has no id of 1 to %d bytes (jti)", maxName)
 	} else {
 		e.find("jti", Fine, "", "%q", jti)
 	}
@@ -248,9 +248,9 @@ func (e *verification) room() {
 	case !there:
 		e.find("room", Fine, "", "every room")
 	case !ok:
-		e.find("room", Claims, "", "the token's room is not a text")
+		e.find("room", Claims, "", "token's room is not a string")
 	case room != e.want.Room && !e.want.AnyRoom:
-		e.find("room", Room, fmt.Sprintf("it is %.80q, and this one is %q", room, e.want.Room), "the token is for another room")
+		e.find("room", Room, fmt.Sprintf("it is %.80q, this room is %q", room, e.want.Room), "token is for another room")
 	default:
 		e.find("room", Fine, "", "%.80q", room)
 	}
@@ -264,9 +264,9 @@ func (e *verification) role() {
 	role, ok := claim.(float64)
 	switch {
 	case !there:
-		e.find("role", Fine, "", "0, since the token says none")
+		e.find("role", Fine, "", "0, the default")
 	case !ok || role != math.Trunc(role) || math.Abs(role) > maxRole:
-		e.find("role", Claims, "", "the token's role is not a whole number")
+		e.find("role", Claims, "", "token's role is not a whole number")
 	default:
 		e.find("role", Fine, "", "%d", int(role))
 	}

@@ -60,7 +60,7 @@ func LoadKeys(path string) (*Keys, error) {
 		}
 		id := keyID(file)
 		if _, taken := k.byID[id]; taken {
-			return nil, fmt.Errorf("%s: another file there is called %q too: rename one", file, id)
+			return nil, fmt.Errorf("%s: another file has the name %q too: rename one", file, id)
 		}
 		k.byID[id] = key
 	}
@@ -81,9 +81,9 @@ func keyFiles(path string) ([]string, error) {
 	}
 	switch {
 	case len(files) == 0:
-		return nil, fmt.Errorf("%s: no file there ends in .pub or .pem: put the public keys there", path)
+		return nil, fmt.Errorf("%s: folder has no .pub or .pem file: add the public keys", path)
 	case len(files) > maxKeys:
-		return nil, fmt.Errorf("%s: %d keys are there, and at most %d may be", path, len(files), maxKeys)
+		return nil, fmt.Errorf("%s: folder has %d keys, more than %d", path, len(files), maxKeys)
 	}
 	return files, nil
 }
@@ -94,7 +94,7 @@ func keyID(file string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-var errNotEd25519 = errors.New("the key is not one of Ed25519, the only kind that signs tokens: make one with the command token keygen")
+var errNotEd25519 = errors.New("key is not Ed25519: make one with the command token keygen")
 
 func readPublic(file string) (ed25519.PublicKey, error) {
 	block, err := readPEM(file)
@@ -104,13 +104,13 @@ func readPublic(file string) (ed25519.PublicKey, error) {
 	switch block.Type {
 	case "PUBLIC KEY":
 	case "PRIVATE KEY":
-		return nil, errors.New("this is the private key, which belongs to the login service alone: use the public one, and make new ones if others have seen this")
+		return nil, errors.New("key is private and belongs to the login service: use the public key, and make new keys if others have read this one")
 	default:
-		return nil, fmt.Errorf("it holds a %q, and should hold a PUBLIC KEY", block.Type)
+		return nil, fmt.Errorf("file has a %q, not a PUBLIC KEY", block.Type)
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("the key is damaged: %w", err)
+		return nil, fmt.Errorf("key is damaged: %w", err)
 	}
 	public, ok := key.(ed25519.PublicKey)
 	if !ok {
@@ -133,9 +133,9 @@ func readPEM(file string) (*pem.Block, error) {
 	block, rest := pem.Decode(text)
 	switch {
 	case block == nil:
-		return nil, errors.New("it holds no key in PEM: a key begins with -----BEGIN")
+		return nil, errors.New("file has no PEM key: it begins with -----BEGIN")
 	case strings.TrimSpace(string(rest)) != "":
-		return nil, errors.New("it holds more than one key: give each a file of its own, in one folder")
+		return nil, errors.New("file has more than one key: use one file per key, in one folder")
 	}
 	return block, nil
 }

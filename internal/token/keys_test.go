@@ -65,14 +65,14 @@ func TestKeysAreReadFromFiles(t *testing.T) {
 	empty := t.TempDir()
 	for path, want := range map[string]string{
 		filepath.Join(dir, "nothing"): "no such file",
-		empty:                         "put the public keys there",
-		write("a/text.pub", "hello"):  "no key in PEM",
-		write("b/private.pub", read("login-1.key")):                 "private key, which belongs to the login service alone",
-		write("c/two.pub", read("login-1.pub")+read("login.2.pub")): "a file of its own",
-		write("d/cert.pem", block("CERTIFICATE", []byte{1})):        `"CERTIFICATE", and should hold a PUBLIC KEY`,
-		write("e/broken.pem", block("PUBLIC KEY", []byte{1})):       "the key is damaged",
-		write("f/rsa.pem", block("PUBLIC KEY", rsaPublic)):          "not one of Ed25519",
-		filepath.Dir(write("g/x.pub", "hello")):                     "x.pub: it holds no key",
+		empty:                         "add the public keys",
+		write("a/text.pub", "hello"):  "no PEM key",
+		write("b/private.pub", read("login-1.key")):                 "key is private and belongs to the login service",
+		write("c/two.pub", read("login-1.pub")+read("login.2.pub")): "one file per key",
+		write("d/cert.pem", block("CERTIFICATE", []byte{1})):        `"CERTIFICATE", not a PUBLIC KEY`,
+		write("e/broken.pem", block("PUBLIC KEY", []byte{1})):       "key is damaged",
+		write("f/rsa.pem", block("PUBLIC KEY", rsaPublic)):          "not Ed25519",
+		filepath.Dir(write("g/x.pub", "hello")):                     "x.pub: file has no PEM key",
 	} {
 		if _, err := LoadKeys(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", path, err, want)
@@ -110,11 +110,11 @@ func TestKeysAreReadFromFiles(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "nothing"):                        "no such file",
-		filepath.Join(dir, "login-1.pub"):                    "only the private one can sign",
-		write("text.key", "hello"):                           "no key in PEM",
-		write("cert.key", block("CERTIFICATE", []byte{1})):   "should hold a PRIVATE KEY",
-		write("broken.key", block("PRIVATE KEY", []byte{1})): "the key is damaged",
-		write("rsa.key", block("PRIVATE KEY", rsaPrivate)):   "not one of Ed25519",
+		filepath.Join(dir, "login-1.pub"):                    "use the private key to sign",
+		write("text.key", "hello"):                           "no PEM key",
+		write("cert.key", block("CERTIFICATE", []byte{1})):   "not a PRIVATE KEY",
+		write("broken.key", block("PRIVATE KEY", []byte{1})): "key is damaged",
+		write("rsa.key", block("PRIVATE KEY", rsaPrivate)):   "not Ed25519",
 	} {
 		if _, err := LoadSigner(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)

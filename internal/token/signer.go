@@ -29,13 +29,13 @@ func LoadSigner(file string) (*Signer, error) {
 	switch block.Type {
 	case "PRIVATE KEY":
 	case "PUBLIC KEY":
-		return nil, errors.New("this is the public key, and only the private one can sign")
+		return nil, errors.New("key is public: use the private key to sign")
 	default:
-		return nil, fmt.Errorf("it holds a %q, and should hold a PRIVATE KEY", block.Type)
+		return nil, fmt.Errorf("file has a %q, not a PRIVATE KEY", block.Type)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("the key is damaged: %w", err)
+		return nil, fmt.Errorf("key is damaged: %w", err)
 	}
 	private, ok := key.(ed25519.PrivateKey)
 	if !ok {

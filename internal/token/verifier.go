@@ -78,9 +78,9 @@ func (v *Verifier) verify(text, room string, now time.Time) (*Identity, *Error) 
 	}
 	switch v.spent.use(e.who.id, e.who.until, now) {
 	case usedBefore:
-		return nil, &Error{Spent, "the token was used before, and each is for one join: get a new one"}
+		return nil, &Error{Spent, "token was already used: get a new one"}
 	case noMemory:
-		return nil, &Error{Busy, "the server remembers as many tokens as it can: try again later"}
+		return nil, &Error{Busy, "server has too many used tokens: try again later"}
 	case used:
 	}
 	return &e.who, nil
