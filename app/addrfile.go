@@ -66,7 +66,7 @@ func (c *configuration) newAddrFile() (*addrFile, error) {
 		return nil, nil
 	}
 	bad := func(err error) error {
-		return c.bad("addr-file", path, "use a file in a folder that may be written: "+err.Error())
+		return c.bad("addr-file", path, "use a file in a writable folder: "+err.Error())
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, bad(errors.New("it is not a regular file"))

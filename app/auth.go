@@ -28,13 +28,13 @@ func (o *options) checkAuth(bad func(key string, value any, remedy string) error
 	case asks && o.AuthAudience == "":
 		return bad("auth", o.Auth, "set auth-audience too, to the name that tokens give this server, such as arena-eu-1")
 	case asks && o.InsecureAuth:
-		return bad("insecure-no-auth", o.InsecureAuth, "leave it out: with --auth token everybody needs a token")
+		return bad("insecure-no-auth", o.InsecureAuth, "remove it: with --auth token all clients need a token")
 	case !asks && o.AuthKeys != "":
-		return bad("auth-keys", o.AuthKeys, "set auth to token too, or nobody is asked for one")
+		return bad("auth-keys", o.AuthKeys, "set auth to token too, or clients need no token")
 	case !asks && o.AuthAudience != "":
-		return bad("auth-audience", o.AuthAudience, "set auth to token too, or nobody is asked for one")
+		return bad("auth-audience", o.AuthAudience, "set auth to token too, or clients need no token")
 	case !asks && !o.InsecureAuth && exposed != "":
-		return bad(exposed, addr, "whoever reaches this address would get in: set --auth token (docs/SECURITY.md), or --insecure-no-auth to let everybody in; 127.0.0.1 is for this machine alone")
+		return bad(exposed, addr, "every client that reaches this address is admitted: set --auth token (docs/SECURITY.md), or --insecure-no-auth to admit all; only this machine reaches 127.0.0.1")
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func authLine(c *netloop.Config) string {
 		return fmt.Sprintf("tokens for %q, signed with %s", a.Audience, strings.Join(keys.IDs(), " or "))
 	}
 	if a.Insecure && (&options{Listen: c.Listen, Web: c.Web, WebURL: c.WebURL}).isExposed() {
-		return "none: INSECURE, whoever reaches the server gets in (--insecure-no-auth)"
+		return "none: INSECURE, all clients are admitted (--insecure-no-auth)"
 	}
 	return "none: only this machine reaches the server (other addresses need --auth token)"
 }

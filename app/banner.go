@@ -73,7 +73,7 @@ func (b *banner) String() string {
 	} else {
 		line("admin", "http://%s  /metrics /healthz /readyz /ticks /loop /rooms /explain", hereOf(b.at.Admin))
 		if hereOf(b.at.Admin) != b.at.Admin {
-			line("", "and at every other address of this machine, for who has a token")
+			line("", "and at every other address of this machine, for clients with a token")
 		}
 	}
 	if b.at.Web == "" {
@@ -82,7 +82,7 @@ func (b *banner) String() string {
 		line("page", "%s", b.page())
 	}
 	if b.network != "" {
-		line("network", "SIMULATED (--simulate), for each client address by itself: %s", b.network)
+		line("network", "SIMULATED (--simulate), for each client address: %s", b.network)
 	}
 	line("cert", "sha256 %s", b.at.CertHash)
 	if b.devCert {

@@ -41,17 +41,17 @@ func (p *program) root(c *configuration) *cobra.Command {
 		Long: "Serves " + name + ".\n\n" +
 			"A flag such as --tick-rate may also be the environment variable NETLOOP_TICK_RATE or a line\n" +
 			"of the file that --config names. Flags win over the environment, and that over the file.\n\n" +
-			"SIGINT and SIGTERM close the server: every client is told, the game saves, the exit status\n" +
+			"SIGINT and SIGTERM close the server: clients get the reason, the game saves, the exit status\n" +
 			"is 0. A second signal ends it at once, with status 1. SIGHUP reads the file again: a change\n" +
-			"of log-level takes effect at once, all others are named and wait for the next start.",
+			"of log-level takes effect at once, other changes are logged and take effect at the next start.",
 		RunE:              serve,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	run := &cobra.Command{Use: "run", Short: "Serve until a signal comes; also what no command means", RunE: serve}
+	run := &cobra.Command{Use: "run", Short: "Serve until a signal arrives; the default command", RunE: serve}
 	config := &cobra.Command{
-		Use: "config", Short: "Print the effective configuration as YAML, fit for --config, and check it",
+		Use: "config", Short: "Print the effective configuration as YAML, as --config reads it, and check it",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.load(cmd.Flags(), p.env); err != nil {
 				return err
@@ -99,7 +99,7 @@ func helpCommand() *cobra.Command {
 }
 
 func notACommand(word string) error {
-	return fmt.Errorf("%q is not a command%s (there are run, replay, config, doctor, loop, rooms, schema, token and version)", word, suggest(word, []string{"run", "replay", "config", "doctor", "loop", "rooms", "schema", "token", "version", "help"}))
+	return fmt.Errorf("%q is not a command%s (commands: run, replay, config, doctor, loop, rooms, schema, token, version)", word, suggest(word, []string{"run", "replay", "config", "doctor", "loop", "rooms", "schema", "token", "version", "help"}))
 }
 
 // noArgs refuses arguments that are not flags.
@@ -110,7 +110,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	case cmd.HasSubCommands():
 		return notACommand(args[0])
 	}
-	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+	return fmt.Errorf("unexpected argument %q: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }
 
 // addFlags adds a flag for every setting except the given ones.

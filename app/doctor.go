@@ -33,7 +33,7 @@ type finding struct {
 // doctorCommand makes the command that checks this machine for a server.
 func (p *program) doctorCommand(c *configuration) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look whether a server with these settings would do well on this machine",
+		Use: "doctor", Short: "Check this machine and the settings for a server",
 		Long: "Looks at this machine and at the settings, as the user who is to run the server, and says for\n" +
 			"each thing that it is ok, or what to do. It changes nothing, and takes the ports for a moment:\n" +
 			"run it where the server does not run yet. The exit status is 0 if all is ok, else 1.",
@@ -55,7 +55,7 @@ func (p *program) tellFindings(all []finding) error {
 	for _, f := range all {
 		mark, rest := "ok  ", ""
 		if f.remedy != "" {
-			mark, rest = "MEND", "\n      "+strings.Repeat(" ", 12)+f.remedy
+			mark, rest = "FAIL", "\n      "+strings.Repeat(" ", 12)+f.remedy
 			wrong++
 		}
 		if _, err := fmt.Fprintf(p.stdout, "%s  %-12s%s%s\n", mark, f.about, f.is, rest); err != nil {
@@ -63,7 +63,7 @@ func (p *program) tellFindings(all []finding) error {
 		}
 	}
 	if wrong > 0 {
-		return &failure{fmt.Errorf("doctor: of %d things %d are to be mended", len(all), wrong)}
+		return &failure{fmt.Errorf("doctor: %d of %d checks failed", wrong, len(all))}
 	}
 	return nil
 }
@@ -92,14 +92,14 @@ func examineBuffers() finding {
 	receive, send, err := udpBuffers(wantBuffer)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
-		f.is = "not known on this system"
+		f.is = "unknown on this system"
 	case err != nil:
 		f.is, f.remedy = err.Error(), "let this user open UDP sockets"
 	default:
 		const kib = 1 << 10
 		f.is = fmt.Sprintf("%d KiB to receive, %d KiB to send", receive/kib, send/kib)
 		if min(receive, send) < wantBuffer {
-			f.remedy = "sysctl -w net.core.rmem_max=7500000 net.core.wmem_max=7500000, and the same in /etc/sysctl.d: bursts of many clients are lost otherwise"
+			f.remedy = "sysctl -w net.core.rmem_max=7500000 net.core.wmem_max=7500000, and the same in /etc/sysctl.d: otherwise bursts of many clients are lost"
 		}
 	}
 	return f
@@ -114,11 +114,11 @@ func examineProcessors(procs, machine int, limit float64) finding {
 	}
 	switch {
 	case limit > 0 && limit < 1:
-		f.remedy = "allow 1 or more: with less the kernel stops the process in every 100 ms, ticks and all"
+		f.remedy = "allow 1 or more: with less the kernel stops the process in every period of 100 ms"
 	case limit > 0 && float64(procs) > max(2, limit+1):
-		f.remedy = "leave GOMAXPROCS out of the environment: more threads than the cgroup allows use the time up early, and then all stop"
+		f.remedy = "leave GOMAXPROCS out of the environment: more threads than the cgroup allows use up the quota early, and then the process stops"
 	case procs == 1:
-		f.remedy = "give it 2 or more: with one the network waits for the tick"
+		f.remedy = "give it 2 or more: with one processor the network waits for the tick"
 	}
 	return f
 }
@@ -165,7 +165,7 @@ func (c *configuration) examineFiles(limit uint64, err error) finding {
 	wantFiles := c.options.files()
 	switch {
 	case err != nil:
-		return finding{about: "open files", is: "not known on this system"}
+		return finding{about: "open files", is: "unknown on this system"}
 	case limit < wantFiles:
 		return finding{"open files", fmt.Sprintf("at most %d", limit), fmt.Sprintf("ulimit -n %d, or LimitNOFILE=%d in the systemd unit", wantFiles, wantFiles)}
 	}
@@ -175,9 +175,9 @@ func (c *configuration) examineFiles(limit uint64, err error) finding {
 func examineClock(synchronised bool, err error) finding {
 	switch {
 	case err != nil:
-		return finding{about: "clock", is: "not known whether it is synchronised"}
+		return finding{about: "clock", is: "unknown whether it is synchronised"}
 	case !synchronised:
-		return finding{"clock", "not synchronised", "timedatectl set-ntp true, or chrony: certificates and tokens are valid by the time of day"}
+		return finding{"clock", "not synchronised", "timedatectl set-ntp true, or chrony: certificates and tokens depend on the time"}
 	}
 	return finding{about: "clock", is: "synchronised"}
 }
@@ -190,7 +190,7 @@ func (c *configuration) examineCertificate(now time.Time) finding {
 	if o.TLSCert == "" {
 		f.is = "one for development, made at each start"
 		if !quicnet.OnLoopback(o.Listen) {
-			f.remedy = "set --tls-cert and --tls-key: clients on other machines refuse it, unless they pin its hash"
+			f.remedy = "set --tls-cert and --tls-key: clients on other machines refuse it unless they pin its hash"
 		}
 		return f
 	}
@@ -205,7 +205,7 @@ func (c *configuration) examineCertificate(now time.Time) finding {
 		f.is = "not valid before " + pair.Leaf.NotBefore.UTC().Format(time.DateTime)
 		f.remedy = "set this machine's clock, or wait"
 	case pair.Leaf.NotAfter.Sub(now) < enough:
-		f.remedy = "renew it: the server takes the new files while it runs"
+		f.remedy = "renew it: the server reloads the files"
 	case exposed(o.TLSKey):
 		f.remedy = "chmod 600 " + o.TLSKey + ": others may read the key"
 	}
@@ -252,9 +252,9 @@ func (c *configuration) examineAdmin(ctx context.Context) finding {
 func (f finding) port(addr string, err error) finding {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		f.is, f.remedy = addr+" is in use", "stop what listens there (the server itself?), or choose another port"
+		f.is, f.remedy = addr+" is in use", "stop the process on that port (the server itself?), or choose another port"
 	case err != nil:
-		f.is, f.remedy = err.Error(), "use an address of this machine, and a port that this user may take"
+		f.is, f.remedy = err.Error(), "use an address of this machine, and a port that this user may open"
 	}
 	return f
 }
@@ -265,7 +265,7 @@ func (c *configuration) examineSecret(environ []string) finding {
 	o, f := c.options, finding{about: "keys", is: "new ones at each start"}
 	path, dir := o.SecretFile, o.stateDir(environ)
 	if path == "" && dir == "" {
-		f.remedy = "set --state-dir: clients then notice a crash at once, instead of after 10 s"
+		f.remedy = "set --state-dir: clients then notice a crash at once instead of after 10 s"
 		return f
 	}
 	if path == "" {
@@ -278,7 +278,7 @@ func (c *configuration) examineSecret(environ []string) finding {
 	_, err := readSecret(path)
 	switch f.is = "derived from " + path; {
 	case err != nil:
-		f.is, f.remedy = err.Error(), "give this user a file of 32 random bytes there"
+		f.is, f.remedy = err.Error(), "create a file of 32 random bytes that this user may read"
 	case exposed(path):
 		f.remedy = "chmod 600 " + path + ": others may read it"
 	}
@@ -287,7 +287,7 @@ func (c *configuration) examineSecret(environ []string) finding {
 
 // examinePlayers reports which players get in.
 func (c *configuration) examinePlayers() finding {
-	o, f := c.options, finding{about: "players", is: "this machine's alone, without tokens"}
+	o, f := c.options, finding{about: "players", is: "only from this machine, without tokens"}
 	exposed, _ := o.exposed()
 	switch {
 	case o.Auth == authToken:
@@ -297,7 +297,7 @@ func (c *configuration) examinePlayers() finding {
 		}
 		f.is = fmt.Sprintf("with tokens for %q, signed with %s", o.AuthAudience, strings.Join(keys.IDs(), " or "))
 	case exposed != "":
-		f.is, f.remedy = "everybody, as --insecure-no-auth says", "set --auth token (docs/SECURITY.md)"
+		f.is, f.remedy = "all, without tokens (--insecure-no-auth)", "set --auth token (docs/SECURITY.md)"
 	}
 	return f
 }

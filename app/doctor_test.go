@@ -33,20 +33,20 @@ func TestTheDoctorSaysWhatToMend(t *testing.T) {
 		"well": {
 			[]string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--state-dir", state},
 			[]string{"ok    listen      127.0.0.1:0 is free", "ok    admin       127.0.0.1:0 is free", "ok    certificate one for development",
-				"ok    keys        made at the first start, in " + filepath.Join(state, "secret"), "ok    players     this machine's alone", "UDP buffers ", "processors  GOMAXPROCS ",
+				"ok    keys        made at the first start, in " + filepath.Join(state, "secret"), "ok    players     only from this machine", "UDP buffers ", "processors  GOMAXPROCS ",
 				"open files  ", "clock       "}, false},
 		"port in use": {
 			[]string{"--listen", taken.LocalAddr().String(), "--admin", ""},
-			[]string{"MEND  listen      " + taken.LocalAddr().String() + " is in use\n                  stop what listens there", "ok    admin       none",
-				"MEND  keys        new ones at each start\n                  set --state-dir"}, true},
+			[]string{"FAIL  listen      " + taken.LocalAddr().String() + " is in use\n                  stop the process on that port", "ok    admin       none",
+				"FAIL  keys        new ones at each start\n                  set --state-dir"}, true},
 		"open to all": {
 			[]string{"--listen", "0.0.0.0:0", "--insecure-no-auth", "--admin", "0.0.0.0:0", "--secret-file", write(t, "secret", "short")},
-			[]string{"MEND  admin       0.0.0.0:0 is reached by other machines\n                  set --admin-token-file", "MEND  keys        ", "has 5 bytes",
-				"MEND  players     everybody", "MEND  certificate one for development", "set --tls-cert"}, true},
+			[]string{"FAIL  admin       0.0.0.0:0 is reached by other machines\n                  set --admin-token-file", "FAIL  keys        ", "has 5 bytes",
+				"FAIL  players     all, without tokens", "FAIL  certificate one for development", "set --tls-cert"}, true},
 		"files that are none": {
 			[]string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--admin-token-file", write(t, "tokens", "nothing"), "--tls-cert", "none", "--tls-key", "none",
 				"--auth", "token", "--auth-keys", "none", "--auth-audience", "a"},
-			[]string{"MEND  admin       ", "MEND  certificate open none", "MEND  players     "}, true},
+			[]string{"FAIL  admin       ", "FAIL  certificate open none", "FAIL  players     "}, true},
 	} {
 		r := command(t, newGame(), nil, append([]string{"doctor"}, c.args...)...)
 		for _, want := range c.says {
@@ -54,7 +54,7 @@ func TestTheDoctorSaysWhatToMend(t *testing.T) {
 				t.Errorf("%s: %q is not in\n%s", name, want, r.stdout)
 			}
 		}
-		wrong := strings.Contains(r.stdout, "MEND")
+		wrong := strings.Contains(r.stdout, "FAIL")
 		if c.mend && !wrong || wrong != (r.exit == 1) || !wrong && r.exit != 0 || wrong != (r.stderr != "") {
 			t.Errorf("%s: exit %d: %s\n%s", name, r.exit, r.stderr, r.stdout)
 		}
@@ -84,10 +84,10 @@ func TestTheDoctorKnowsFigures(t *testing.T) {
 		{few.examineFiles(wantFiles-1, nil), "at most 255", "ulimit -n 256"},
 		{paged.examineFiles(wantFiles, nil), "at most 256", "ulimit -n 637"},
 		{paged.examineFiles(637, nil), "at most 637", ""},
-		{few.examineFiles(0, errors.ErrUnsupported), "not known", ""},
+		{few.examineFiles(0, errors.ErrUnsupported), "unknown", ""},
 		{examineClock(true, nil), "synchronised", ""},
 		{examineClock(false, nil), "not synchronised", "timedatectl"},
-		{examineClock(false, errors.ErrUnsupported), "not known", ""},
+		{examineClock(false, errors.ErrUnsupported), "unknown", ""},
 	} {
 		if !strings.Contains(c.finding.is, c.is) || (c.finding.remedy == "") != (c.remedy == "") || !strings.Contains(c.finding.remedy, c.remedy) {
 			t.Errorf("%+v, want %q and %q", c.finding, c.is, c.remedy)

@@ -51,7 +51,7 @@ func keptIncarnation(dir string, least uint64) (first uint64, err error) {
 		first = max(least, bound)
 	}
 	if err := replaceFile(path, fmt.Appendf(nil, "%d\n", first+incarnations)); err != nil {
-		return 0, fmt.Errorf("use a directory that may be written: %w", err)
+		return 0, fmt.Errorf("use a writable directory: %w", err)
 	}
 	return first, nil
 }

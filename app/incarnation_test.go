@@ -46,13 +46,13 @@ func TestIncarnationsNeedAStateDirectoryThatWorks(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cases := map[string]string{damaged: "is damaged", file: "may be made"}
+	cases := map[string]string{damaged: "is damaged", file: "can be created"}
 	if runtime.GOOS != "windows" && os.Getuid() != 0 {
 		readOnly := t.TempDir()
 		if err := os.Chmod(readOnly, 0o500); err != nil {
 			t.Fatal(err)
 		}
-		cases[readOnly] = "may be written"
+		cases[readOnly] = "writable"
 	}
 	for dir, want := range cases {
 		c := &configuration{options: &options{StateDir: dir}}

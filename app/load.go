@@ -150,7 +150,7 @@ func (c *configuration) loadEnv(environ []string) (*koanf.Koanf, error) {
 			if i := slices.Index(names, name); i >= 0 {
 				return c.settings[i].key, value
 			}
-			c.warnings = append(c.warnings, fmt.Sprintf("environment variable %s is not a setting and does nothing%s", name, suggest(name, names)))
+			c.warnings = append(c.warnings, fmt.Sprintf("environment variable %s is not a setting and is ignored%s", name, suggest(name, names)))
 			return "", nil
 		},
 	}), nil)
@@ -167,7 +167,7 @@ func (c *configuration) loadFile(path string) (*koanf.Koanf, error) {
 	k := koanf.New(".")
 	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 		if _, statErr := os.Stat(path); statErr != nil {
-			return nil, fmt.Errorf("--config: cannot read %q: name a file that is there: %w", path, err)
+			return nil, fmt.Errorf("--config: cannot read %q: name an existing file: %w", path, err)
 		}
 		return nil, fmt.Errorf("--config: cannot use %q: correct it, or remove it from the command: %w", path, err)
 	}

@@ -115,7 +115,7 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		{"key without certificate", nil, []string{"--tls-key", "k"}, []string{"--tls-key", "set tls-cert too"}},
 		{"certificate without key", nil, []string{"--tls-cert", "c"}, []string{"--tls-cert", "set tls-key too"}},
 		{"environment", []string{"NETLOOP_SHOOTER_BOTS=many"}, nil, []string{`NETLOOP_SHOOTER_BOTS: "many" cannot be used`}},
-		{"file that is not there", nil, []string{"--config", filepath.Join(t.TempDir(), "none.yaml")}, []string{"--config: cannot read", "name a file that is there"}},
+		{"file that is not there", nil, []string{"--config", filepath.Join(t.TempDir(), "none.yaml")}, []string{"--config: cannot read", "name an existing file"}},
 		{"file that is a folder", nil, []string{"--config", t.TempDir()}, []string{"config: cannot use"}},
 		{"file, not YAML", nil, file("a: b: c"), []string{"config: cannot use", "bad.yaml"}},
 		{"file, a list", nil, file("- 1\n- 2"), []string{"config: cannot use", "bad.yaml"}},
@@ -131,7 +131,7 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		{"file, a list for a value", nil, file("shooter: {bots: [1, 2]}\n"), []string{"bad.yaml: shooter.bots", "write one value"}},
 		{"file, number for text", nil, file("shooter: {title: 007}\n"), []string{"bad.yaml: shooter.title", "in quotes"}},
 		{"file, date for text", nil, file("shooter: {title: 2026-01-02}\n"), []string{"bad.yaml: shooter.title", "in quotes"}},
-		{"one word too many", nil, []string{"now"}, []string{`"now" is one word too many`}},
+		{"one word too many", nil, []string{"now"}, []string{`unexpected argument "now"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, sub := range []string{"config", "run"} {
@@ -170,8 +170,8 @@ func TestUnknownVariablesOnlyWarn(t *testing.T) {
 	if r.exit != 0 {
 		t.Errorf("exit %d", r.exit)
 	}
-	lines(t, r.stderr, "server: environment variable NETLOOP_PORT is not a setting and does nothing\n"+
-		"server: environment variable NETLOOP_SHOOTER_BOST is not a setting and does nothing: did you mean NETLOOP_SHOOTER_BOTS?\n")
+	lines(t, r.stderr, "server: environment variable NETLOOP_PORT is not a setting and is ignored\n"+
+		"server: environment variable NETLOOP_SHOOTER_BOST is not a setting and is ignored: did you mean NETLOOP_SHOOTER_BOTS?\n")
 }
 
 func TestSectionWhoseLinesAreCommentedOut(t *testing.T) {

@@ -31,7 +31,7 @@ func (p *program) loopCommand(c *configuration) *cobra.Command {
 	parent := &cobra.Command{
 		Use: "loop", Short: "Show the systems of a tick",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			const what = "(there is print)"
+			const what = "(command: print)"
 			if len(args) == 0 {
 				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
 			}
@@ -43,7 +43,7 @@ func (p *program) loopCommand(c *configuration) *cobra.Command {
 		Use: "print", Short: "Print the stages of a tick with their systems, in the order of running",
 		Long: "Prints the stages of a tick with their systems, in the order of running: as this game\n" +
 			"registers them with these settings, or with --admin as they are in a running server,\n" +
-			"with what they cost and those that wait, are disabled or quarantined.",
+			"with their costs and states.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.printLoop(cmd, c, &f) },
 	}

@@ -114,9 +114,9 @@ func TestLoopPrintSaysWhatIsWrong(t *testing.T) {
 		args []string
 		want string
 	}{
-		{newGame(), 2, []string{"loop"}, "needs a command (there is print)"},
+		{newGame(), 2, []string{"loop"}, "needs a command (command: print)"},
 		{newGame(), 2, []string{"loop", "prnt"}, "did you mean print?"},
-		{newGame(), 2, []string{"loop", "print", "more"}, "one word too many"},
+		{newGame(), 2, []string{"loop", "print", "more"}, "unexpected argument"},
 		{newGame(), 2, []string{"loop", "print", "--jsn"}, "--json"},
 		{newGame(), 2, []string{"loop", "print", "--json", "--dot"}, "exclude each other"},
 		{newGame(), 2, []string{"loop", "print", "--tick-rate", "0"}, "tick-rate"},

@@ -34,10 +34,10 @@ func (c *configuration) newRecording() (*recordingFile, error) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, c.bad("record", path, "it is there already: move it away or choose another file")
+		return nil, c.bad("record", path, "file exists: move it away or choose another file")
 	}
 	if err != nil {
-		return nil, c.bad("record", path, "use a file in a folder that may be written: "+err.Error())
+		return nil, c.bad("record", path, "use a file in a writable folder: "+err.Error())
 	}
 	return &recordingFile{f, recording.NewSink(f)}, nil
 }
@@ -76,7 +76,7 @@ func (c *configuration) newRoomRecordings(now time.Time, log *slog.Logger) (*roo
 		return nil, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, c.bad("record-rooms", dir, "use a folder that may be written: "+err.Error())
+		return nil, c.bad("record-rooms", dir, "use a writable folder: "+err.Error())
 	}
 	return &roomRecordings{dir: dir, began: now.UTC().Format("20060102T150405Z"), log: log}, nil
 }
@@ -94,7 +94,7 @@ func (f *roomRecordings) open(room netloop.RoomInfo) (io.WriteCloser, error) {
 	name := fmt.Sprintf("%s-%06d-%s.rec", f.began, f.made.Add(1), fileName(room.Spec.Name))
 	file, err := os.OpenFile(filepath.Join(f.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		f.log.Error("a room is not recorded", "room", room.Spec.Name, "error", err)
+		f.log.Error("room is not recorded", "room", room.Spec.Name, "error", err)
 		return nil, nil
 	}
 	return roomRecording{recording.NewSink(file), file}, nil
@@ -140,10 +140,10 @@ func (c *configuration) useGameSettings(texts map[string]string) error {
 	for key, text := range texts {
 		s := c.find(key)
 		if s == nil || !strings.Contains(key, ".") {
-			return fmt.Errorf("the game was recorded with %s=%q, and this one has no such setting: replay it with the program that recorded it", key, text)
+			return fmt.Errorf("the game was recorded with %s=%q, and this program has no such setting: replay it with the program that recorded it", key, text)
 		}
 		if err := s.parse(text); err != nil {
-			return netloop.ConfigError(key, fmt.Sprintf("%q", text), "the game was recorded with it: %s", err)
+			return netloop.ConfigError(key, fmt.Sprintf("%q", text), "the recording has it: %s", err)
 		}
 	}
 	return nil
@@ -153,14 +153,14 @@ func (c *configuration) useGameSettings(texts map[string]string) error {
 func (p *program) replayCommand(c *configuration) *cobra.Command {
 	var ticks bool
 	cmd := &cobra.Command{
-		Use: "replay FILE", Short: "Run a recording again and compare every tick: exit status 0 if all are identical",
+		Use: "replay FILE", Short: "Run a recording again and compare all ticks: exit status 0 if they are identical",
 		Long: "Runs a recording that --record made, without network and clock, and compares the state and the\n" +
 			"messages of every tick with the recorded ones.\n\n" +
-			"Exit status: 0 all ticks are identical (of a file that breaks off, all whole ones); 1 a tick\n" +
+			"Exit status: 0 all ticks are identical (of a truncated file, all complete ones); 1 a tick\n" +
 			"differs, cannot be replayed, or the file is damaged there; 2 the file is no recording of this game.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("replay takes one recording: %s FILE", cmd.CommandPath())
+				return fmt.Errorf("replay takes one argument: %s FILE", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -174,7 +174,7 @@ func (p *program) replayCommand(c *configuration) *cobra.Command {
 func (p *program) replay(c *configuration, path string, ticks bool) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("replay: cannot read %q: name a file that is there: %w", path, err)
+		return fmt.Errorf("replay: cannot read %q: name an existing file: %w", path, err)
 	}
 	defer func() { _ = f.Close() }() // It was only read.
 	r, err := c.openReplay(p.game, f)

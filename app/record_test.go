@@ -119,10 +119,10 @@ func TestWhatCannotBeRecordedOrReplayedIsSaid(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "--record", there}, "it is there already"},
-		{[]string{"run", "--record", filepath.Join(there, "below")}, "use a file in a folder that may be written"},
-		{[]string{"replay"}, "takes one recording"},
-		{[]string{"replay", "no.rec"}, "name a file that is there"},
+		{[]string{"run", "--record", there}, "file exists"},
+		{[]string{"run", "--record", filepath.Join(there, "below")}, "use a file in a writable folder"},
+		{[]string{"replay"}, "takes one argument"},
+		{[]string{"replay", "no.rec"}, "name an existing file"},
 		{[]string{"replay", there}, "there.rec\": not a recording of this version of netloop"},
 		{[]string{"replay", write(t, "empty.rec", "")}, "it is empty"},
 		{[]string{"replay", t.TempDir()}, "is a directory"},

@@ -48,12 +48,12 @@ func (c *configuration) reloadOnHangup(log *logging.Logger) (stop func()) {
 func (c *configuration) reload(log *logging.Logger) {
 	path := c.options.Config
 	if path == "" {
-		log.Slog().Info("SIGHUP: there is nothing to read again: the server was started without --config")
+		log.Slog().Info("SIGHUP: no file to reload: the server was started without --config")
 		return
 	}
 	texts, err := c.reread(path)
 	if err != nil {
-		log.Slog().Error("SIGHUP: the file cannot be used, and nothing has changed", "error", oneLine(err))
+		log.Slog().Error("SIGHUP: the file cannot be used, the configuration is unchanged", "error", oneLine(err))
 		return
 	}
 	var changed, waiting []string
@@ -83,7 +83,7 @@ func told(log *slog.Logger, path string, changed, waiting []string) {
 	if len(waiting) > 0 {
 		attrs = append(attrs, "changes_at_the_next_start", strings.Join(waiting, " "))
 	}
-	log.Info("SIGHUP: the file was read again", attrs...)
+	log.Info("SIGHUP: the file was reloaded", attrs...)
 }
 
 // quieter reports whether a log level logs less than another.

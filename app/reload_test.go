@@ -65,26 +65,26 @@ func reloaded(t *testing.T, before, after string, env []string, args ...string) 
 
 // The effects of a changed file while the server runs.
 func TestTheFileIsReadAgain(t *testing.T) {
-	const unusable = `the file cannot be used, and nothing has changed {"error": "`
+	const unusable = `the file cannot be used, the configuration is unchanged {"error": "`
 	for name, c := range map[string]struct {
 		before, after string
 		env, args     []string
 		line, levels  string
 	}{
 		"quieter": {"", "log-level: warn", nil, nil,
-			`the file was read again {"file": "FILE", "changed": "log-level=warn"}`, "warn"},
+			`the file was reloaded {"file": "FILE", "changed": "log-level=warn"}`, "warn"},
 		"louder": {"log-level: warn", "log-level: debug", nil, nil,
-			`the file was read again {"file": "FILE", "changed": "log-level=debug"}`, "debug info warn"},
+			`the file was reloaded {"file": "FILE", "changed": "log-level=debug"}`, "debug info warn"},
 		"a line that is gone": {"log-level: debug", "", nil, nil,
-			`the file was read again {"file": "FILE", "changed": "log-level=info"}`, "info warn"},
+			`the file was reloaded {"file": "FILE", "changed": "log-level=info"}`, "info warn"},
 		"others wait": {"send-every: 2", "log-level: debug\nsend-every: 3\nshooter:\n  bots: 9\n  round-time: 60s", nil, nil,
-			`the file was read again {"file": "FILE", "changed": "log-level=debug", "changes_at_the_next_start": "send-every shooter.bots shooter.round-time"}`, "debug info warn"},
+			`the file was reloaded {"file": "FILE", "changed": "log-level=debug", "changes_at_the_next_start": "send-every shooter.bots shooter.round-time"}`, "debug info warn"},
 		"what says the same does not": {"shooter:\n  round-time: 60s", "shooter:\n  round-time: 1m", nil, nil,
-			`the file was read again {"file": "FILE", "changed": ""}`, "info warn"},
+			`the file was reloaded {"file": "FILE", "changed": ""}`, "info warn"},
 		"the environment wins": {"", "log-level: warn", []string{"NETLOOP_LOG_LEVEL=debug"}, nil,
-			`the file was read again {"file": "FILE", "changed": ""}`, "debug info warn"},
+			`the file was reloaded {"file": "FILE", "changed": ""}`, "debug info warn"},
 		"a flag wins": {"", "log-level: warn\nsend-every: 9", nil, []string{"--log-level=debug", "--send-every=4"},
-			`the file was read again {"file": "FILE", "changed": ""}`, "debug info warn"},
+			`the file was reloaded {"file": "FILE", "changed": ""}`, "debug info warn"},
 		"no level": {"", "log-level: loud", nil, nil,
 			unusable + `FILE: log-level: \"loud\" is not a level: use debug, info, warn or error"}`, "info warn"},
 		"an empty one": {"", `log-level: ""`, nil, nil,

@@ -33,7 +33,7 @@ func (p *program) roomsCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use: "rooms", Short: "List and close the rooms of a running server",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			const what = "(there are list, close and drain)"
+			const what = "(commands: list, close, drain)"
 			if len(args) == 0 {
 				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
 			}
@@ -46,21 +46,21 @@ func (p *program) roomsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listRooms(cmd, &f) },
 	}
 	list.Flags().StringVar(&f.kind, "kind", "", "rooms of this kind alone")
-	list.Flags().StringVar(&f.sort, "sort", "opened", "by name or kind, or the most first by clients, seats, rate, tick, late, overruns or age")
-	list.Flags().IntVar(&f.limit, "limit", directory.DefaultRows, "print so many; 0 is all")
+	list.Flags().StringVar(&f.sort, "sort", "opened", "by name or kind, or in descending order by clients, seats, rate, tick, late, overruns or age")
+	list.Flags().IntVar(&f.limit, "limit", directory.DefaultRows, "maximum number of rows; 0 is all")
 	list.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	closing := &cobra.Command{
-		Use: "close NAME", Short: "Close a room at once: its clients are told why", Args: oneRoom,
+		Use: "close NAME", Short: "Close a room at once, and send its clients the reason", Args: oneRoom,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.closeRoom(cmd.Context(), args[0], 0, &f) },
 	}
 	drain := &cobra.Command{
-		Use: "drain NAME", Short: "Let nobody else into a room, and close it when it is empty or the time is over", Args: oneRoom,
+		Use: "drain NAME", Short: "Admit no more clients to a room, and close it when it is empty or the time is over", Args: oneRoom,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.closeRoom(cmd.Context(), args[0], f.drain, &f) },
 	}
-	drain.Flags().DurationVar(&f.drain, "for", 30*time.Second, "how long its clients may go on")
+	drain.Flags().DurationVar(&f.drain, "for", 30*time.Second, "how long its clients may continue")
 	for _, cmd := range []*cobra.Command{closing, drain} {
 		cmd.Long = cmd.Short + ". It needs a token with the role write. The default\nroom ends with the server alone."
-		cmd.Flags().StringVar(&f.text, "text", "", "what its clients are told")
+		cmd.Flags().StringVar(&f.text, "text", "", "reason that its clients get")
 	}
 	for _, cmd := range []*cobra.Command{list, closing, drain} {
 		f.add(cmd.Flags())

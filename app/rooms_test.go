@@ -150,10 +150,10 @@ func TestCommandsAboutRoomsSayWhatIsWrong(t *testing.T) {
 		args []string
 		want string
 	}{
-		{2, []string{"rooms"}, "needs a command (there are list, close and drain)"},
+		{2, []string{"rooms"}, "needs a command (commands: list, close, drain)"},
 		{2, []string{"rooms", "lst"}, "did you mean list?"},
 		{2, []string{"rooms", "list"}, "--admin is missing"},
-		{2, []string{"rooms", "list", "more"}, "one word too many"},
+		{2, []string{"rooms", "list", "more"}, "unexpected argument"},
 		{2, []string{"rooms", "list", "--admin", "127.0.0.1:1", "--limit", "-1"}, "--limit"},
 		{2, []string{"rooms", "close"}, "takes the name of one room"},
 		{2, []string{"rooms", "close", "a", "b"}, "takes the name of one room"},

@@ -68,10 +68,10 @@ func ownSecret(secret []byte, machine, listen string) []byte {
 func readSecret(path string) ([]byte, error) {
 	secret, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("name a file that may be read: %w", err)
+		return nil, fmt.Errorf("name a readable file: %w", err)
 	}
 	if len(secret) < minSecret {
-		return nil, fmt.Errorf("%s has %d bytes: %d random ones are needed, as head -c %d /dev/urandom prints them", path, len(secret), minSecret, minSecret)
+		return nil, fmt.Errorf("%s has %d bytes, fewer than %d: make it with head -c %d /dev/urandom", path, len(secret), minSecret, minSecret)
 	}
 	return secret, nil
 }
@@ -84,7 +84,7 @@ func keptSecret(dir string) ([]byte, error) {
 	}
 	path := filepath.Join(dir, "secret")
 	if err := makeSecret(dir, path); err != nil {
-		return nil, fmt.Errorf("use a directory that may be written: %w", err)
+		return nil, fmt.Errorf("use a writable directory: %w", err)
 	}
 	if exposed(path) {
 		return nil, fmt.Errorf("others may read %s: chmod 600 it, or remove it for a new one", path)
@@ -96,7 +96,7 @@ func keptSecret(dir string) ([]byte, error) {
 func makeStateDir(dir string) error {
 	const whoOwnsIt = 0o700
 	if err := os.MkdirAll(dir, whoOwnsIt); err != nil {
-		return fmt.Errorf("use a directory that may be made: %w", err)
+		return fmt.Errorf("use a directory that can be created: %w", err)
 	}
 	return nil
 }

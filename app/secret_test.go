@@ -185,10 +185,10 @@ func TestSecretsThatCannotBeUsedAreSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ flag, value, want string }{
-		{"--secret-file", short, "has 9 bytes: 32 random ones are needed"},
-		{"--secret-file", filepath.Join(dir, "none"), "name a file that may be read"},
-		{"--state-dir", short, "use a directory that may be made"},
-		{"--state-dir", "/proc/none", "use a directory that may be made"},
+		{"--secret-file", short, "has 9 bytes, fewer than 32"},
+		{"--secret-file", filepath.Join(dir, "none"), "name a readable file"},
+		{"--state-dir", short, "use a directory that can be created"},
+		{"--state-dir", "/proc/none", "use a directory that can be created"},
 		{"--state-dir", shared, "others may read " + filepath.Join(shared, "secret") + ": chmod 600 it"},
 		{"--state-dir", torn, "has 31 bytes"},
 	} {

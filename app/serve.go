@@ -54,14 +54,14 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	}
 	if o.For > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.For, fmt.Errorf("the time of --for is over: %v", o.For))
+		ctx, cancel = context.WithTimeoutCause(ctx, o.For, fmt.Errorf("time of --for is over: %v", o.For))
 		defer cancel()
 	}
 	out := log.Slog()
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)
-		out.Info("closing: clients are told, the game saves", "because", context.Cause(ctx).Error(), "drain", o.Drain.String())
+		out.Info("closing: clients get the reason, the game saves", "because", context.Cause(ctx).Error(), "drain", o.Drain.String())
 	})
 	err = errors.Join(s.Run(ctx), record.close(true))
 	if !stop() {
@@ -122,10 +122,10 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	}
 	at := addressesOf(s, o)
 	if err := p.announce(s, cfg, network, at); err != nil {
-		return nil, errors.Join(fmt.Errorf("stdout: cannot be written to, send it somewhere else: %w", err), s.Close())
+		return nil, errors.Join(fmt.Errorf("stdout cannot be written, redirect it: %w", err), s.Close())
 	}
 	if err := file.publish(at); err != nil {
-		return nil, errors.Join(c.bad("addr-file", o.AddrFile, "use a file that may be written: "+err.Error()), s.Close())
+		return nil, errors.Join(c.bad("addr-file", o.AddrFile, "use a writable file: "+err.Error()), s.Close())
 	}
 	network.begins(log.Slog(), cfg.Seed)
 	log.Slog().Info("serving", "listen", at.Listen, "admin", at.Admin, "web", at.Web, "cert_hash", at.CertHash, "seed", cfg.Seed)
@@ -135,13 +135,13 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 // portError names the address that could not be opened, or the trace directory, under the
 // operator's key.
 func (c *configuration) portError(err error) error {
-	const remedy = "stop what listens there or choose another port (0 picks a free one)"
+	const remedy = "stop the process on that port or choose another port (0 picks a free one)"
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: Admin: "); ok {
 		if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
 			return c.bad("admin", c.options.Admin, unknownHost(dns))
 		}
 		if errors.Is(err, admin.ErrOpen) {
-			return c.bad("admin", c.options.Admin, "other machines reach it: name a file of tokens with --admin-token-file, or use 127.0.0.1, which this machine alone reaches")
+			return c.bad("admin", c.options.Admin, "other machines reach it: name a file of tokens with --admin-token-file, or use 127.0.0.1, which only this machine reaches")
 		}
 		return c.bad("admin", c.options.Admin, strings.Replace(strings.TrimPrefix(text, "admin: "), c.options.Admin+" is", "the port is", 1))
 	}
@@ -177,7 +177,7 @@ func (c *configuration) portError(err error) error {
 
 // unknownHost returns the remedy for a name that cannot be resolved.
 func unknownHost(err *net.DNSError) string {
-	return fmt.Sprintf("no machine %q is known here: use an address of this one, 127.0.0.1 for itself alone or 0.0.0.0 for everybody", err.Name)
+	return fmt.Sprintf("host %q is unknown: use an address of this machine, 127.0.0.1 for only this machine or 0.0.0.0 for all", err.Name)
 }
 
 // drawSeed draws a seed here rather than in netloop, so that it can be printed: with it the same

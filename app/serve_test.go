@@ -109,8 +109,8 @@ func TestServesUntilItsContextEnds(t *testing.T) {
 		said = append(said, entry.Msg+entry.Because+entry.Listen)
 	}
 	lines(t, strings.Join(said, "\n"), strings.Join([]string{
-		"environment variable NETLOOP_SHOOTER_BOST is not a setting and does nothing: did you mean NETLOOP_SHOOTER_BOTS?",
-		"serving" + at.Listen, "closing: clients are told, the game savessignal interrupt", "closed",
+		"environment variable NETLOOP_SHOOTER_BOST is not a setting and is ignored: did you mean NETLOOP_SHOOTER_BOTS?",
+		"serving" + at.Listen, "closing: clients get the reason, the game savessignal interrupt", "closed",
 	}, "\n"))
 }
 
@@ -153,7 +153,7 @@ func TestAdminListener(t *testing.T) {
 func TestForEndsByItself(t *testing.T) {
 	r := start(t, newGame(), nil, "--for", "50ms")
 	r.banner()
-	if exit, log := r.wait(); exit != 0 || !strings.Contains(log, "the time of --for is over: 50ms") {
+	if exit, log := r.wait(); exit != 0 || !strings.Contains(log, "time of --for is over: 50ms") {
 		t.Errorf("exit %d: %s", exit, log)
 	}
 }
@@ -235,21 +235,21 @@ func TestBadStartIsOneLine(t *testing.T) {
 	}{
 		{"a setting of the game", few, []string{"--shooter.bots", "4"}, []string{"server: --shooter.bots: 4 cannot be used: use 0 to 3"}},
 		{"port in use", newGame(), []string{"--listen", inUse}, []string{"--listen", inUse, "the port is in use", "0 picks a free one"}},
-		{"admin port in use", newGame(), []string{"--admin", adminInUse}, []string{"--admin", adminInUse, " cannot be used: the port is in use: stop what listens there"}},
+		{"admin port in use", newGame(), []string{"--admin", adminInUse}, []string{"--admin", adminInUse, " cannot be used: the port is in use: stop the process on that port"}},
 		{"address of another machine", newGame(), []string{"--insecure-no-auth", "--listen", "192.0.2.1:0"}, []string{"--listen", "choose another address"}},
-		{"unknown host", newGame(), []string{"--insecure-no-auth", "--listen", "nowhere.invalid:0"}, []string{"server: --listen: \"nowhere.invalid:0\" cannot be used: no machine \"nowhere.invalid\" is known here: use an address of this one"}},
+		{"unknown host", newGame(), []string{"--insecure-no-auth", "--listen", "nowhere.invalid:0"}, []string{"server: --listen: \"nowhere.invalid:0\" cannot be used: host \"nowhere.invalid\" is unknown: use an address of this machine"}},
 		{"admin for everybody", newGame(), []string{"--admin", "0.0.0.0:0"}, []string{"server: --admin: \"0.0.0.0:0\" cannot be used: other machines reach it: name a file of tokens with --admin-token-file, or use 127.0.0.1"}},
 		{"tokens that are none", newGame(), []string{"--admin-token-file", notPEM}, []string{"server: --admin-token-file: ", "line 1: write read or write"}},
 		{"no tokens", newGame(), []string{"--admin-token-file", folder}, []string{"server: --admin-token-file: ", "directory"}},
-		{"unknown host of admin", newGame(), []string{"--admin", "nowhere.invalid:0"}, []string{"server: --admin: \"nowhere.invalid:0\" cannot be used: no machine"}},
-		{"web port in use", newGame(), []string{"--web", adminInUse}, []string{"server: --web: ", adminInUse, " cannot be used: the port is in use: stop what listens there"}},
-		{"unknown host of web", newGame(), []string{"--insecure-no-auth", "--web", "nowhere.invalid:0"}, []string{"server: --web: \"nowhere.invalid:0\" cannot be used: no machine"}},
+		{"unknown host of admin", newGame(), []string{"--admin", "nowhere.invalid:0"}, []string{"server: --admin: \"nowhere.invalid:0\" cannot be used: host"}},
+		{"web port in use", newGame(), []string{"--web", adminInUse}, []string{"server: --web: ", adminInUse, " cannot be used: the port is in use: stop the process on that port"}},
+		{"unknown host of web", newGame(), []string{"--insecure-no-auth", "--web", "nowhere.invalid:0"}, []string{"server: --web: \"nowhere.invalid:0\" cannot be used: host"}},
 		{"web at no port", newGame(), []string{"--web", "localhost"}, []string{"server: --web: ", "use host:port, for instance 127.0.0.1:8000"}},
 		{"encrypted pages without any", newGame(), []string{"--web-tls"}, []string{"server: --web-tls: ", "set web too"}},
 		{"pages without a first one", playable{newGame(), fstest.MapFS{}}, []string{"--web", "127.0.0.1:0"}, []string{"server: --web: ", "no index.html at its top"}},
 		{"origin that is none", newGame(), []string{"--origin", "https://example.org/page"}, []string{"--origin", "origin \"https://example.org/page\": use scheme://host"}},
 		{"certificate that is none", newGame(), []string{"--tls-cert", notPEM, "--tls-key", notPEM}, []string{"--tls-cert", "PEM"}},
-		{"address file in no folder", newGame(), []string{"--addr-file", filepath.Join(folder, "no", "a")}, []string{"--addr-file", "may be written"}},
+		{"address file in no folder", newGame(), []string{"--addr-file", filepath.Join(folder, "no", "a")}, []string{"--addr-file", "writable"}},
 		{"address file that is a folder", newGame(), []string{"--addr-file", folder}, []string{"--addr-file", "not a regular file"}},
 		{"traces in a file", newGame(), []string{"--trace-dir", notPEM}, []string{"--trace-dir", "use a directory"}},
 		{"registration in Open", twice, nil, []string{"shooter.move", "; shooter.bots: 4 cannot be used: use 0 to 3"}},
@@ -270,7 +270,7 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 	if exit != 2 {
 		t.Errorf("exit %d", exit)
 	}
-	oneLineOf(t, stderr.String(), "stdout: cannot be written to")
+	oneLineOf(t, stderr.String(), "stdout cannot be written")
 }
 
 type broken struct{}

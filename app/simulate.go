@@ -40,13 +40,13 @@ func (s *simulation) install(to *netloop.Server, seed uint64) {
 // begins logs that players do not use the real network.
 func (s *simulation) begins(log *slog.Logger, seed uint64) {
 	if s != nil {
-		log.Warn("the network is simulated: every client address gets this one before its own", "simulate", s.String(), "seed", seed)
+		log.Warn("network is simulated for each client address", "simulate", s.String(), "seed", seed)
 	}
 }
 
 // ends logs the counts of the network.
 func (s *simulation) ends(log *slog.Logger) {
 	if s != nil {
-		log.Info("the simulated network has ended", "datagrams", s.stats.String())
+		log.Info("simulated network has ended", "datagrams", s.stats.String())
 	}
 }

@@ -29,7 +29,7 @@ func TestSimulatedNetwork(t *testing.T) {
 	text := r.banner()
 	at := regexp.MustCompile(`listen +(\S+)`).FindStringSubmatch(text)
 	admin := regexp.MustCompile(`http://(\S+)`).FindStringSubmatch(text)
-	if at == nil || admin == nil || !strings.Contains(text, "network  SIMULATED (--simulate), for each client address by itself: rtt=30ms,dup=100%\n") {
+	if at == nil || admin == nil || !strings.Contains(text, "network  SIMULATED (--simulate), for each client address: rtt=30ms,dup=100%\n") {
 		t.Fatalf("the banner does not say it:\n%s", text)
 	}
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -71,7 +71,7 @@ func TestSimulatedNetwork(t *testing.T) {
 		t.Error(err)
 	}
 	exit, log := r.stop()
-	if exit != 0 || !strings.Contains(log, "the network is simulated") || !regexp.MustCompile(`the simulated network has ended.*up: [1-9]\d* passed, [1-9]\d* duplicated; down: [1-9]`).MatchString(log) {
+	if exit != 0 || !strings.Contains(log, "network is simulated") || !regexp.MustCompile(`simulated network has ended.*up: [1-9]\d* passed, [1-9]\d* duplicated; down: [1-9]`).MatchString(log) {
 		t.Errorf("exit %d, logged:\n%s", exit, log)
 	}
 }

@@ -20,14 +20,14 @@ var tokenCommands = []string{"keygen", "gen", "check"}
 func (p *program) tokenCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use: "token", Short: "Make keys and tokens, and explain tokens",
-		Long: "Makes keys and tokens, and explains tokens. With --auth token a server lets in only who brings\n" +
-			"a token that your login service has signed: docs/SECURITY.md says what is in one.\n\n" +
+		Long: "Makes keys and tokens, and explains tokens. With --auth token a server admits only clients with\n" +
+			"a token that your login service has signed: see docs/SECURITY.md.\n\n" +
 			"To try it on this machine:\n\n" +
-			"  server token keygen login-1                    # login-1.key for who signs, login-1.pub for the server\n" +
+			"  server token keygen login-1                    # login-1.key for the login service, login-1.pub for the server\n" +
 			"  server --auth token --auth-keys login-1.pub --auth-audience arena-1\n" +
 			"  server token gen --key login-1.key --audience arena-1 --subject anna",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			const what = "(there are keygen, gen and check)"
+			const what = "(commands: keygen, gen, check)"
 			if len(args) == 0 {
 				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
 			}
@@ -43,7 +43,7 @@ func (p *program) tokenCommand() *cobra.Command {
 func oneWord(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("%s takes one word, %s: see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+			return fmt.Errorf("%s takes one argument, %s: see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
 		}
 		return nil
 	}
@@ -53,12 +53,12 @@ func (p *program) keygenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "keygen NAME", Short: "Make a pair of keys: NAME.key signs tokens, NAME.pub is for servers",
 		Long: "Makes a pair of Ed25519 keys and overwrites nothing.\n\n" +
-			"NAME.key is private: it belongs to the login service alone, and whoever has it can be anybody.\n" +
+			"NAME.key is private: it belongs to the login service alone, and its owner can sign for any player.\n" +
 			"NAME.pub is for the servers' --auth-keys. Its file name without the ending is the kid of tokens.",
 		Args: oneWord("the name of the key"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := token.GenerateKey(args[0]); err != nil {
-				return fmt.Errorf("keygen: %w: choose a name that is not taken, in a folder that may be written", err)
+				return fmt.Errorf("keygen: %w: choose another name, in a writable folder", err)
 			}
 			_, err := fmt.Fprintf(p.stdout, "%s.key  private: for the login service alone\n%s.pub  public: for the servers, as --auth-keys\n", args[0], args[0])
 			return err
@@ -87,8 +87,8 @@ func (p *program) genCommand() *cobra.Command {
 	flags.StringVar(&f.key, "key", "", "`FILE` with the private key that token keygen made")
 	flags.StringVar(&f.audience, "audience", "", "the server's --auth-audience")
 	flags.StringVar(&f.subject, "subject", "", "who the player is")
-	flags.StringVar(&f.room, "room", "", "the room that it is for (default: every room)")
-	flags.IntVar(&f.role, "role", 0, "the player's role: the game says what its numbers mean")
+	flags.StringVar(&f.room, "room", "", "the room of the token (default: all rooms)")
+	flags.IntVar(&f.role, "role", 0, "the player's role, a number of the game")
 	flags.DurationVar(&f.lifetime, "for", time.Minute, "how long it is valid, 1s to 1h")
 	flags.StringArrayVar(&f.claims, "claim", nil, "a further claim for the game, `NAME=TEXT`; may be repeated")
 	return cmd
@@ -133,9 +133,9 @@ type checkFlags struct{ keys, audience, room string }
 func (p *program) checkCommand() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use: "check TOKEN", Short: "Say claim by claim what is right or wrong with a token: exit status 0 if nothing is wrong",
-		Long: "Says claim by claim what is right or wrong with a token. It looks as a server does, by the clock of\n" +
-			"this machine; what it cannot know is whether the token was used before.\n\n" +
+		Use: "check TOKEN", Short: "Check a token claim by claim: exit status 0 if it is valid",
+		Long: "Checks a token claim by claim, as a server does, by the clock of\n" +
+			"this machine; it cannot know whether the token was used before.\n\n" +
 			"Exit status: 0 a server with these keys and this audience accepts it; 1 it does not; 2 the command\n" +
 			"cannot be used like this.",
 		Args: oneWord("the token"),
@@ -147,7 +147,7 @@ func (p *program) checkCommand() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.keys, "keys", "", "the server's --auth-keys: a `FILE` or a folder")
 	flags.StringVar(&f.audience, "audience", "", "the server's --auth-audience")
-	flags.StringVar(&f.room, "room", "", "the room to join (default: whatever room it is for)")
+	flags.StringVar(&f.room, "room", "", "the room to join (default: the room of the token)")
 	return cmd
 }
 
@@ -178,9 +178,9 @@ func (p *program) check(f *checkFlags, text string, oneRoom bool) error {
 		}
 	}
 	if wrong > 0 {
-		return &failure{fmt.Errorf("a server refuses this token: %s", strings.Join(reasons(found), "; "))}
+		return &failure{fmt.Errorf("token is refused: %s", strings.Join(reasons(found), "; "))}
 	}
-	_, err = fmt.Fprintln(p.stdout, "\na server accepts it, once")
+	_, err = fmt.Fprintln(p.stdout, "\ntoken is accepted, once")
 	return err
 }
 

@@ -46,10 +46,10 @@ func TestWhoGetsInIsSaidBeforeTheStart(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"--listen", "0.0.0.0:0"}, []string{`server: --listen: "0.0.0.0:0" cannot be used: whoever reaches this address would get in: set --auth token`, "--insecure-no-auth"}},
-		{[]string{"--listen", ":0"}, []string{"whoever reaches this address would get in"}},
-		{[]string{"--web", "0.0.0.0:0"}, []string{`server: --web: "0.0.0.0:0" cannot be used: whoever reaches this address would get in: set --auth token`, "--insecure-no-auth"}},
-		{[]string{"--web", "127.0.0.1:0", "--web-url", "https://play.example.org"}, []string{`server: --web-url: "https://play.example.org" cannot be used: whoever reaches this address would get in`}},
+		{[]string{"--listen", "0.0.0.0:0"}, []string{`server: --listen: "0.0.0.0:0" cannot be used: every client that reaches this address is admitted: set --auth token`, "--insecure-no-auth"}},
+		{[]string{"--listen", ":0"}, []string{"every client that reaches this address is admitted"}},
+		{[]string{"--web", "0.0.0.0:0"}, []string{`server: --web: "0.0.0.0:0" cannot be used: every client that reaches this address is admitted: set --auth token`, "--insecure-no-auth"}},
+		{[]string{"--web", "127.0.0.1:0", "--web-url", "https://play.example.org"}, []string{`server: --web-url: "https://play.example.org" cannot be used: every client that reaches this address is admitted`}},
 		{[]string{"--insecure-no-auth", "--web-url", "https://play.example.org"}, []string{"server: --web-url: ", "set web too"}},
 		{[]string{"--insecure-no-auth", "--web", "127.0.0.1:0", "--web-url", "https://play.example.org/game"}, []string{"server: --web-url: ", "without a path"}},
 		{[]string{"--web", "127.0.0.1:0", "--web-proxies", "127.0.0.1"}, []string{"server: --web-proxies: ", "set web-url too"}},
@@ -59,7 +59,7 @@ func TestWhoGetsInIsSaidBeforeTheStart(t *testing.T) {
 		{[]string{"--auth", "token", "--auth-keys", dir}, []string{"--auth:", "set auth-audience too"}},
 		{[]string{"--auth-keys", dir}, []string{"--auth-keys:", "set auth to token too"}},
 		{[]string{"--auth-audience", "arena-1"}, []string{"--auth-audience:", "set auth to token too"}},
-		{[]string{"--auth", "token", "--auth-keys", dir, "--auth-audience", "arena-1", "--insecure-no-auth"}, []string{"--insecure-no-auth: true cannot be used: leave it out"}},
+		{[]string{"--auth", "token", "--auth-keys", dir, "--auth-audience", "arena-1", "--insecure-no-auth"}, []string{"--insecure-no-auth: true cannot be used: remove it"}},
 		{[]string{"--auth", "token", "--auth-keys", "nope", "--auth-audience", "arena-1"}, []string{`--auth-keys: "nope" cannot be used: name a file with a public key`, "no such file"}},
 		{[]string{"--auth", "token", "--auth-keys", name + ".key", "--auth-audience", "arena-1"}, []string{"--auth-keys:", "key is private"}},
 	} {
@@ -85,10 +85,10 @@ func TestTheServerSaysWhoGetsIn(t *testing.T) {
 			[]string{"--listen", "127.0.0.1:0", "--auth", "token", "--auth-keys", dir, "--auth-audience", "arena-1"}, "ready\n", "serving", false,
 		},
 		"auth     none: only this machine": {nil, "ready\n", "", true},
-		"auth     none: INSECURE, whoever reaches": {
+		"auth     none: INSECURE, all clients": {
 			[]string{"--listen", "127.0.0.1:0", "--web", "0.0.0.0:0", "--insecure-no-auth"}, "ready, but whoever reaches this server gets in: it asks for no tokens (insecure)\n", "WARN players need no tokens", true,
 		},
-		"auth     none: INSECURE, whoever": {
+		"auth     none: INSECURE, all": {
 			[]string{"--listen", "0.0.0.0:0", "--insecure-no-auth"}, "ready, but whoever reaches this server gets in: it asks for no tokens (insecure)\n", "WARN players need no tokens", true,
 		},
 	} {
@@ -173,8 +173,8 @@ func TestTokensAreExplained(t *testing.T) {
 		exit int
 		want []string
 	}{
-		"in order":        {append(check, "arena-1", good), 0, []string{"alg       ok     EdDSA\n", "sub       ok     \"anna\"\n", "room      ok     \"lobby\"\n", "role      ok     2\n", "\na server accepts it, once\n"}},
-		"for that room":   {append(check, "arena-1", "--room", "lobby", good), 0, []string{"accepts"}},
+		"in order":        {append(check, "arena-1", good), 0, []string{"alg       ok     EdDSA\n", "sub       ok     \"anna\"\n", "room      ok     \"lobby\"\n", "role      ok     2\n", "\ntoken is accepted, once\n"}},
+		"for that room":   {append(check, "arena-1", "--room", "lobby", good), 0, []string{"accepted"}},
 		"for another":     {append(check, "arena-1", "--room", "", good), 1, []string{`room      WRONG  token is for another room: it is "lobby", this room is ""`}},
 		"another server":  {append(check, "arena-2", good), 1, []string{`aud       WRONG  token is for another server (aud): it is ["arena-1"], this server is "arena-2"`, "exp       ok     in "}},
 		"expired":         {append(check, "arena-1", old), 1, []string{"exp       WRONG  token expired 59m"}},
@@ -186,7 +186,7 @@ func TestTokensAreExplained(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", what, r.exit, r.stderr)
 		}
 		if tt.exit != 0 {
-			oneLineOf(t, r.stderr, "server: a server refuses this token: ")
+			oneLineOf(t, r.stderr, "server: token is refused: ")
 		}
 		for _, want := range tt.want {
 			if !strings.Contains(r.stdout, want) {
@@ -208,11 +208,11 @@ func TestTokenCommandsSayWhatIsMissing(t *testing.T) {
 	dir, name := keygen(t)
 	key := name + ".key"
 	for args, want := range map[string]string{
-		"token":                                    "server token needs a command (there are keygen, gen and check)",
+		"token":                                    "server token needs a command (commands: keygen, gen, check)",
 		"token kegen":                              `"kegen" is not a command: did you mean keygen?`,
-		"token keygen":                             "takes one word, the name of the key",
-		"token keygen " + name:                     "choose a name that is not taken",
-		"token keygen " + dir + "/no/such/x":       "in a folder that may be written",
+		"token keygen":                             "takes one argument, the name of the key",
+		"token keygen " + name:                     "choose another name",
+		"token keygen " + dir + "/no/such/x":       "in a writable folder",
 		"token gen":                                "--key is missing",
 		"token gen --key " + key:                   "--audience is missing",
 		"token gen --key " + key + " --audience":   "--audience has no value",
@@ -222,8 +222,8 @@ func TestTokenCommandsSayWhatIsMissing(t *testing.T) {
 		"token gen --audience a --subject b --claim x --key " + key:  `--claim: "x" cannot be used: use NAME=TEXT`,
 		"token gen --audience a --subject b --claim =x --key " + key: `--claim: "=x" cannot be used: use NAME=TEXT`,
 		"token gen --audience a --subject b --key " + name + ".pub":  "use the private key to sign",
-		"token gen anna":                   `"anna" is one word too many`,
-		"token check":                      "takes one word, the token",
+		"token gen anna":                   `unexpected argument "anna"`,
+		"token check":                      "takes one argument, the token",
 		"token check x":                    "--keys is missing",
 		"token check --keys " + dir + " x": "--audience is missing",
 		"token check --audience a --keys " + key + " x": "key is private",

@@ -25,7 +25,7 @@ func TestAddressesOfAllInterfacesAreSaid(t *testing.T) {
 		b := banner{at: addresses{Admin: admin}, cfg: netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(60)}}}
 		return b.String()
 	}
-	const everybody = "every other address of this machine, for who has a token"
+	const everybody = "every other address of this machine, for clients with a token"
 	if text := said("0.0.0.0:99"); !strings.Contains(text, "http://127.0.0.1:99 ") || !strings.Contains(text, everybody) {
 		t.Error("the banner says", text)
 	}

@@ -111,7 +111,7 @@ func TestHangupReadsTheFileAgain(t *testing.T) {
 	p = launch(t, "server")
 	p.logs("serving")
 	p.signal(syscall.SIGHUP)
-	p.logs("nothing to read again")
+	p.logs("no file to reload")
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
 }

@@ -109,7 +109,7 @@ func listen(cfg Config) (*Server, error) {
 	ln, err := net.Listen("tcp", cfg.Listen)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use: stop what listens there or choose another port (0 picks a free one)", cfg.Listen)
+		return nil, fmt.Errorf("%s is in use: stop the process on that port or choose another port (0 picks a free one)", cfg.Listen)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %q: %w", cfg.Listen, err)
 	}

@@ -396,7 +396,7 @@ func TestWhatCannotBeServed(t *testing.T) {
 		"no index.html at its top":  func(c *Config) { c.Files = fstest.MapFS{"web/index.html": {}} },
 		"more than 4096 files":      func(c *Config) { c.Files = many },
 		"game.js is damaged":        func(c *Config) { c.Files = damaged{pages()} },
-		"is in use: stop what":      func(c *Config) { c.Listen = taken.Addr().String() },
+		"is in use: stop the process":      func(c *Config) { c.Listen = taken.Addr().String() },
 		"cannot listen on \"127.0.": func(c *Config) { c.Listen = "127.0.0.1:99999" },
 	} {
 		cfg := config()
