@@ -206,8 +206,8 @@ func TestANetworkServerRequiresTokens(t *testing.T) {
 	if err := dial(text); err != nil {
 		t.Error(err)
 	}
-	wantRefused(text, "the token was used before")
-	wantRefused("", "this server lets nobody in without a token")
+	wantRefused(text, "token was already used")
+	wantRefused("", "token is missing")
 
 	next := filepath.Join(auth.Keys, "login-2")
 	if err := token.GenerateKey(next); err != nil {

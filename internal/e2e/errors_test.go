@@ -144,7 +144,7 @@ func TestDeclarationErrorsAreOneSentence(t *testing.T) {
 		`a class of schema "words" needs a name of 1 to 64 bytes, not ""`:                func(s *netloop.Schema) { netloop.NewClass[outer](s, "") },
 		`method "bad": message type e2e_test.outer: field outer.Inner.Speed: quant=zero`: declareRPC[outer](),
 		`message type int: use a struct or a pointer to a protobuf message`:              declareRPC[int](),
-		`has read=owner, but who gets a message reads all of it`: declareRPC[struct {
+		`has read=owner, but a message has no read rules`: declareRPC[struct {
 			A int8 `net:"read=owner"`
 		}](),
 		`method "bad": AtStage(9): use the seven stages, Initialization to PostLateUpdate`: declareRPC[sum](netloop.AtStage(9)),

@@ -302,7 +302,7 @@ func TestInvalidReadRulesAreRefusedByName(t *testing.T) {
 // TestMessagesRefuseReadTags: messages do not implement the read tag.
 func TestMessagesRefuseReadTags(t *testing.T) {
 	defer func() {
-		if v := fmt.Sprint(recover()); !strings.Contains(v, "field Hint has read=owner, but who gets a message reads all of it") {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "field Hint has read=owner, but a message has no read rules") {
 			t.Errorf("panic %s", v)
 		}
 	}()

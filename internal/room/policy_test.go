@@ -351,7 +351,7 @@ func TestBadPoliciesPanicWithTheRemedy(t *testing.T) {
 		"LimitPerTick(0)":      func() { netloop.NewRPC[ship](sc, "e", netloop.LimitPerTick(0)) },
 		"LimitPerTick(100000)": func() { netloop.NewRPC[ship](sc, "f", netloop.LimitPerTick(100_000)) },
 		"Timeout is for calls": func() { netloop.NewRPC[ship](sc, "g", netloop.Timeout(time.Second)) },
-		"may be ServerOnly":    func() { netloop.NewCall[ship, ship](sc, "i", netloop.ServerOnly()) },
+		"ServerOnly is for RPCs":    func() { netloop.NewCall[ship, ship](sc, "i", netloop.ServerOnly()) },
 		"Timeout(0s)":          func() { netloop.NewCall[ship, ship](sc, "h", netloop.Timeout(0)) },
 	} {
 		func() {
