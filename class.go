@@ -127,8 +127,8 @@ func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
 	}
 	c := &class{schema: sc.s, nv: nv, wrap: func(o *netvar.Object) any { return wrap[S](o) }, weight: 1}
-	for _, apply := range o {
-		apply(c)
+	for _, one := range o {
+		one.apply(c)
 	}
 	sc.s.AddClass(nv, c.predicted)
 	sc.classes = append(sc.classes, c)
@@ -149,7 +149,7 @@ func (c *class) belongs(room *schema.Schema) error {
 }
 
 // SpawnOption is an option of [Class.Spawn].
-type SpawnOption func(*spawn)
+type SpawnOption struct{ apply func(*spawn) }
 
 type spawn struct {
 	owner   ClientID
@@ -166,8 +166,8 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 		panic("netloop: Class.Spawn: " + err.Error())
 	}
 	opt := spawn{visible: Everyone()}
-	for _, apply := range o {
-		apply(&opt)
+	for _, one := range o {
+		one.apply(&opt)
 	}
 	if r.e.World().Full() {
 		panic(fmt.Sprintf("netloop: Class.Spawn: a room holds at most %d objects: despawn some before spawning a %q", netvar.MaxSlots, k.Name()))
@@ -228,16 +228,19 @@ func (k *Class[S]) Owned(t *Tick, by ClientID) iter.Seq[*Object[S]] {
 //
 // It is a hint to the drawing side alone: it is not sent, and builds that differ in it play with
 // each other.
-type Lerp = codec.Lerp
+type Lerp uint8
 
-// The ways to draw.
+// The ways to draw, with the numbers of package codec.
 const (
-	LerpNone     = codec.LerpStep     // the older state's until the newer is reached: lerp=none
-	LerpLinear   = codec.LerpLinear   // a straight line between both: lerp=linear, integers too
-	LerpAngle    = codec.LerpAngle    // in radians, the short way round: lerp=angle, for floats
-	LerpDegrees  = codec.LerpDegrees  // in degrees, the short way round: lerp=degrees
-	LerpRotation = codec.LerpRotation // the short way from one quaternion to the other
+	LerpNone     Lerp = iota // the older state until the newer is reached: lerp=none
+	LerpLinear               // a straight line, for integers too: lerp=linear
+	LerpAngle                // in radians, the short way, for floats: lerp=angle
+	LerpDegrees              // in degrees, the short way round: lerp=degrees
+	LerpRotation             // the short way from one quaternion to the other
 )
+
+// String returns the value of the tag, or "rotation".
+func (l Lerp) String() string { return codec.Lerp(l).String() }
 
 // Field describes one network variable of a class: a value that changes on its own.
 type Field struct {
@@ -256,7 +259,10 @@ type Field struct {
 func (k *Class[S]) Fields() []Field {
 	var fields []Field
 	for _, l := range k.c.nv.DescribeLeaves() {
-		fields = append(fields, Field(l))
+		fields = append(fields, Field{
+			Name: l.Name, Type: l.Type, Read: l.Read, Lerp: Lerp(l.Lerp), Teleport: l.Teleport,
+			Interval: l.Interval, Threshold: l.Threshold, Weight: l.Weight,
+		})
 	}
 	return fields
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Code is the reason why a connection was closed, a join refused or a call rejected. Codes from
-// [CodeGame] on, 1 000, are the game's own. Metrics count those as one.
+// [CodeGame] on, 1 000, are the game's own. Metrics count those as one. String returns its text.
 type Code = transport.Code
 
 // Refusal is an error with a text for the peer. Any other error of a handler or an admission is
@@ -45,26 +45,26 @@ func Refuse(c Code, format string, a ...any) error {
 
 // Codes that netloop itself uses, and the first that a game may use.
 const (
-	CodeLeft            = transport.CodeLeft            // the client has closed the connection
-	CodeClosing         = transport.CodeClosing         // the server, or the room, ends
-	CodeKicked          = transport.CodeKicked          // for Client.Kick, by the game
-	CodeBadVersion      = transport.CodeBadVersion      // another version of netloop's protocol
-	CodeSchemaMismatch  = transport.CodeSchemaMismatch  // another game, or a build that is unfit
-	CodeRoomUnknown     = transport.CodeRoomUnknown     // no room of that name
-	CodeRefused         = transport.CodeRefused         // OnAdmit, MinRole, OwnerOnly, LateDrop
-	CodeFull            = transport.CodeFull            // RoomSpec.MaxClients are in the room
-	CodeMoved           = transport.CodeMoved           // Client.Move, to another room
-	CodeProtocol        = transport.CodeProtocol        // the peer violates netloop's protocol
-	CodeFlood           = transport.CodeFlood           // more messages than the limits allow
-	CodeUnknownMethod   = transport.CodeUnknownMethod   // a method that is not known or handled
-	CodeStageNotAllowed = transport.CodeStageNotAllowed // a stage that AtStage does not name
-	CodeInvalid         = transport.CodeInvalid         // a message that Validate refused
-	CodeBusy            = transport.CodeBusy            // overload, full queue, too many answers
-	CodeUnauthenticated = transport.CodeUnauthenticated // no token, or one that is not accepted
-	CodeReplaced        = transport.CodeReplaced        // the player has another connection now
-	CodeTicket          = transport.CodeTicket          // unknown, expired or used
-	CodeTimeout         = transport.CodeTimeout         // OnAdmit, or a handshake, took too long
-	CodeLost            = transport.CodeLost            // no data from the other side for too long
-	CodeInternal        = transport.CodeInternal        // an error or a panic of the server's own
-	CodeGame            = transport.CodeGame            // the first of the game's own
+	CodeLeft            Code = transport.CodeLeft            // closed by the client
+	CodeClosing         Code = transport.CodeClosing         // the server, or the room, ends
+	CodeKicked          Code = transport.CodeKicked          // for Client.Kick, by the game
+	CodeBadVersion      Code = transport.CodeBadVersion      // another protocol version
+	CodeSchemaMismatch  Code = transport.CodeSchemaMismatch  // another game or build
+	CodeRoomUnknown     Code = transport.CodeRoomUnknown     // no room of that name
+	CodeRefused         Code = transport.CodeRefused         // by OnAdmit, MinRole and others
+	CodeFull            Code = transport.CodeFull            // RoomSpec.MaxClients
+	CodeMoved           Code = transport.CodeMoved           // Client.Move, to another room
+	CodeProtocol        Code = transport.CodeProtocol        // a violation of the protocol
+	CodeFlood           Code = transport.CodeFlood           // too many messages
+	CodeUnknownMethod   Code = transport.CodeUnknownMethod   // a method without a handler
+	CodeStageNotAllowed Code = transport.CodeStageNotAllowed // not a stage of AtStage
+	CodeInvalid         Code = transport.CodeInvalid         // refused by Validate
+	CodeBusy            Code = transport.CodeBusy            // overload, or a full queue
+	CodeUnauthenticated Code = transport.CodeUnauthenticated // no accepted token
+	CodeReplaced        Code = transport.CodeReplaced        // the player connected again
+	CodeTicket          Code = transport.CodeTicket          // unknown, expired or used
+	CodeTimeout         Code = transport.CodeTimeout         // OnAdmit or a handshake
+	CodeLost            Code = transport.CodeLost            // no data for too long
+	CodeInternal        Code = transport.CodeInternal        // an error of the server
+	CodeGame            Code = transport.CodeGame            // the first of the game's own
 )

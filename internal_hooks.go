@@ -35,6 +35,7 @@ func setHooks() bool {
 			again(last any, missed int) any
 		}).again(last, missed)
 	}
+	d.Send = func(options any) schema.Send { return sendWith(options.([]SendOption)) }
 	d.NewTick = func(cfg bridge.TickConfig) bridge.Tick {
 		timers := new(loop.Timers[*Tick])
 		t := &Tick{now: cfg.Now, store: cfg.Store, timers: timers, rand: cfg.Rand, log: cfg.Log}

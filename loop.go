@@ -151,8 +151,8 @@ func (l *Loop) Move(name string, to ...SystemOption) {
 	it := l.tree.Items[i]
 	spec := it.Spec
 	spec.Before, spec.After, spec.Group = []string{}, []string{}, unsaid
-	for _, apply := range to {
-		apply(&spec)
+	for _, one := range to {
+		one.apply(&spec)
 	}
 	at := len(l.tree.Items) // A system that is moved into a group becomes its last member.
 	if beside, behind := anchorOf(&spec); beside != "" {

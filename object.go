@@ -138,7 +138,7 @@ func (r Ref[S]) IsZero() bool { return r.ref.ID == 0 }
 // OwnedBy makes a client the owner of the object. If the client is not in the room, because it left
 // before the result of a [Go] arrived, the [LeavePolicy] applies at once: the object is despawned,
 // and no client sees it, or it has no owner.
-func OwnedBy(id ClientID) SpawnOption { return func(s *spawn) { s.owner = id } }
+func OwnedBy(id ClientID) SpawnOption { return SpawnOption{func(s *spawn) { s.owner = id }} }
 
 // LeavePolicy is the effect on an object when its owner leaves.
 type LeavePolicy uint8
@@ -150,7 +150,9 @@ const (
 )
 
 // WhenOwnerLeaves sets the policy for when the object's owner leaves.
-func WhenOwnerLeaves(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == LeaveKeeps } }
+func WhenOwnerLeaves(p LeavePolicy) SpawnOption {
+	return SpawnOption{func(s *spawn) { s.keep = p == LeaveKeeps }}
+}
 
 // Owner returns the client that owns the object, or 0.
 func (o *Object[S]) Owner() ClientID { return ClientID(o.o.Owner()) }

@@ -14,4 +14,4 @@ package netloop
 //   - A field with interval or threshold reaches the client late or never. If a step changes such a
 //     field, the client is corrected repeatedly.
 //   - An edit outside FixedUpdate reaches the client with the snapshot, as a correction.
-func Predicted() ClassOption { return func(c *class) { c.predicted = true } }
+func Predicted() ClassOption { return ClassOption{func(c *class) { c.predicted = true }} }

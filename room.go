@@ -300,20 +300,23 @@ func (r *Room) Quarantined() int { return r.e.Faults.Quarantined() }
 
 // Overload is how far a server reduces its work while it cannot keep up. Each level includes the
 // reductions of all lower levels.
-type Overload = overload.Level
+type Overload uint8
 
-// The levels of overload, from bottom to top.
+// The levels of overload, from bottom to top, with the numbers of package overload.
 const (
-	OverloadNone   = overload.Normal // no reduction
-	OverloadHalved = overload.Halved // each client gets half of the snapshots
+	OverloadNone   Overload = iota // no reduction
+	OverloadHalved                 // each client gets half of the snapshots
 	// objects that weigh less than 1 (see [Weight]) are sent at their MinRate, or once a second
-	OverloadShedding = overload.Shedding
-	OverloadRefusing = overload.Refusing // new clients are refused with CodeBusy
+	OverloadShedding
+	OverloadRefusing // new clients are refused with CodeBusy
 )
+
+// String returns the level's name, such as "halved".
+func (o Overload) String() string { return overload.Level(o).String() }
 
 // Overload returns the room's level of overload. The level changes between ticks only and is an
 // input of the tick, so a game may reduce its work by it. Any goroutine may call it.
-func (r *Room) Overload() Overload { return r.e.Load.Level() }
+func (r *Room) Overload() Overload { return Overload(r.e.Load.Level()) }
 
 // reject collects the registration errors of Open, which fail it together; after Open it logs them.
 // The error does not begin with "netloop: ": Open's error and System.Err add that.

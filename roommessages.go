@@ -54,7 +54,7 @@ func (e *RPC[M]) mail(t *Tick, what, to string, m M, then func(*Tick, error), o 
 	if err := e.m.Belongs(r.schema.s); err != nil {
 		panic("netloop: " + what + ": " + err.Error())
 	}
-	send := schema.SendWith(o)
+	send := sendWith(o)
 	switch {
 	case !send.AllowedBy(e.m):
 		panic(fmt.Sprintf("netloop: %s: method %q does not run at %s: its declaration allows %v", what, e.m.Queue.Name, send.Stage, e.m.Queue.Stages))

@@ -19,8 +19,8 @@ func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *schema
 		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
 	}
 	m := schema.NewMethod(sc.s, name, in, call)
-	for _, apply := range o {
-		apply(m)
+	for _, one := range o {
+		one.apply(m)
 	}
 	if err := m.Settle(reflect.TypeFor[M]()); err != nil {
 		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
@@ -55,11 +55,23 @@ func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
 }
 
 // SendOption is an option of one send.
-type SendOption func(*schema.Send)
+type SendOption struct{ apply func(*schema.Send) }
+
+// sendWith applies the options of one send.
+func sendWith(options []SendOption) schema.Send {
+	if len(options) == 0 {
+		return schema.Send{}
+	}
+	s := new(schema.Send)
+	for _, one := range options {
+		one.apply(s)
+	}
+	return *s
+}
 
 // RunAt selects one of the stages that the method allows, instead of its default. The receiver
 // rejects any other.
-func RunAt(s Stage) SendOption { return func(o *schema.Send) { o.Stage = s } }
+func RunAt(s Stage) SendOption { return SendOption{func(o *schema.Send) { o.Stage = s }} }
 
 // WithState delays a message on the client until its replicated state has reached the tick of
 // sending: until a whole snapshot of that tick, or a later one, has been applied, and with it all
@@ -71,7 +83,7 @@ func RunAt(s Stage) SendOption { return func(o *schema.Send) { o.Stage = s } }
 // Delayed messages run in the order in which they arrived; other messages may overtake them. A
 // client holds at most 256 messages and 64 KiB, each for at most 120 ticks; beyond that the oldest
 // runs early, which the client counts. Only the server sends with state.
-func WithState() SendOption { return func(o *schema.Send) { o.WithState = true } }
+func WithState() SendOption { return SendOption{func(o *schema.Send) { o.WithState = true }} }
 
 // Post queues a message for the room from any goroutine. Its handler runs at the method's default
 // stage in one of the next ticks, with a nil client. At most 1 024 messages may wait; beyond that
@@ -101,7 +113,7 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 		panic("netloop: RPC.Send: " + err.Error())
 	}
 	out := transport.Message{Method: e.m.Queue.ID, Reliable: e.m.Queue.Reliable, Payload: r.e.Messages.Encode(e.m, schema.Erase(m))}
-	send := schema.SendWith(o)
+	send := sendWith(o)
 	if !send.AllowedBy(e.m) {
 		panic(fmt.Sprintf("netloop: RPC.Send: method %q does not run at %s: its declaration allows %v", e.m.Queue.Name, send.Stage, e.m.Queue.Stages))
 	}

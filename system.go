@@ -106,8 +106,8 @@ func onSpec(s Stage, name string, fn func(*Tick), o []SystemOption) loop.Spec[*T
 func changed(spec loop.Spec[*Tick], o []SystemOption) loop.Spec[*Tick] {
 	before, after := spec.Before, spec.After
 	spec.Before, spec.After = nil, nil
-	for _, apply := range o {
-		apply(&spec)
+	for _, one := range o {
+		one.apply(&spec)
 	}
 	if spec.Before == nil {
 		spec.Before = before
@@ -146,33 +146,37 @@ func (s *System) Disable() { s.Change(Disabled(true)) }
 func (s *System) Enable() { s.Change(Disabled(false)) }
 
 // SystemOption is an option of [Room.On], [Room.Add] and [System.Change].
-type SystemOption func(*loop.Spec[*Tick])
+type SystemOption struct{ apply func(*loop.Spec[*Tick]) }
 
 // Stages lets the system run at these stages instead of the one that it was registered for; for a
 // system of [Room.Add], the function is called for these alone.
 func Stages(s ...Stage) SystemOption {
-	return func(spec *loop.Spec[*Tick]) { spec.Stages = append([]Stage(nil), s...) }
+	return SystemOption{func(spec *loop.Spec[*Tick]) { spec.Stages = append([]Stage(nil), s...) }}
 }
 
 // Before lets the system run before others in the stages that they share. The built-in
 // transport.poll, netvar.snapshot and transport.flush can be named too. Without a name it removes
 // such anchors: see [System.Change].
 func Before(systems ...string) SystemOption {
-	return func(s *loop.Spec[*Tick]) { s.Before = append(append([]string{}, s.Before...), systems...) }
+	return SystemOption{func(s *loop.Spec[*Tick]) { s.Before = append(append([]string{}, s.Before...), systems...) }}
 }
 
 // After lets the system run after others in the stages that they share. Without a name it removes
 // such anchors: see [System.Change].
 func After(systems ...string) SystemOption {
-	return func(s *loop.Spec[*Tick]) { s.After = append(append([]string{}, s.After...), systems...) }
+	return SystemOption{func(s *loop.Spec[*Tick]) { s.After = append(append([]string{}, s.After...), systems...) }}
 }
 
 // Disabled is [System.Disable], or Enable, as an option.
-func Disabled(yes bool) SystemOption { return func(s *loop.Spec[*Tick]) { s.Disabled = yes } }
+func Disabled(yes bool) SystemOption {
+	return SystemOption{func(s *loop.Spec[*Tick]) { s.Disabled = yes }}
+}
 
 // InSystemGroup adds the system to a group: see [Room.Group]. The group may be registered later
 // while [Game] Open runs, and on a client before its first Step.
-func InSystemGroup(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group = group } }
+func InSystemGroup(group string) SystemOption {
+	return SystemOption{func(s *loop.Spec[*Tick]) { s.Group = group }}
+}
 
 // Every lets the system run once each time that a period has passed, with the time since its last
 // call as [Tick.Delta]. The first call is at the first tick. Calls keep their phase: a call that
@@ -187,12 +191,12 @@ func InSystemGroup(group string) SystemOption { return func(s *loop.Spec[*Tick])
 //
 // With [CatchUp] the system runs once for each period that has passed instead.
 func Every(d time.Duration, o ...EveryOption) SystemOption {
-	return func(s *loop.Spec[*Tick]) {
+	return SystemOption{func(s *loop.Spec[*Tick]) {
 		s.Periodic, s.Period, s.CatchUp, s.Scaled, s.Gap = true, d, 0, false, false
-		for _, apply := range o {
-			apply(s)
+		for _, one := range o {
+			one.apply(s)
 		}
-	}
+	}}
 }
 
 // MinGap lets the system run again only when a time has passed since its last call: at the first
@@ -200,14 +204,14 @@ func Every(d time.Duration, o ...EveryOption) SystemOption {
 // catches up no calls, for an effect that must not happen too often. Its Delta is the time since
 // the last call. It replaces an [Every] of the same system; [CatchUp] with it is an error.
 func MinGap(d time.Duration, o ...EveryOption) SystemOption {
-	return func(s *loop.Spec[*Tick]) {
-		Every(d, o...)(s)
+	return SystemOption{func(s *loop.Spec[*Tick]) {
+		Every(d, o...).apply(s)
 		s.Gap = true
-	}
+	}}
 }
 
 // EveryOption is an option of [Every] and [MinGap].
-type EveryOption func(*loop.Spec[*Tick])
+type EveryOption struct{ apply func(*loop.Spec[*Tick]) }
 
 // DefaultCatchUp is the limit that CatchUp(0) sets.
 const DefaultCatchUp = 5
@@ -220,14 +224,14 @@ func CatchUp(n int) EveryOption {
 	if n == 0 {
 		n = DefaultCatchUp
 	}
-	return func(s *loop.Spec[*Tick]) { s.CatchUp = n }
+	return EveryOption{func(s *loop.Spec[*Tick]) { s.CatchUp = n }}
 }
 
 // RunIf lets the system run only while a condition holds. The condition is called right before each
 // call, for a system of [Every] when it is due; if it returns false, that call is skipped. Nil is
 // no condition. A condition that panics counts as false, and as a panic of the system.
 func RunIf(condition func(*Tick) bool) SystemOption {
-	return func(s *loop.Spec[*Tick]) { s.RunIf = condition }
+	return SystemOption{func(s *loop.Spec[*Tick]) { s.RunIf = condition }}
 }
 
 // WithContext removes the system at the beginning of the first tick that finds the context ended.
@@ -235,7 +239,7 @@ func RunIf(condition func(*Tick) bool) SystemOption {
 // ends within a tick acts in the next. A recording does not contain the reason for the end, so it
 // cannot be replayed from that tick on.
 func WithContext(ctx context.Context) SystemOption {
-	return func(s *loop.Spec[*Tick]) { s.Context = ctx }
+	return SystemOption{func(s *loop.Spec[*Tick]) { s.Context = ctx }}
 }
 
 // Priorities within a stage. Any other int is valid too; systems with smaller ones run earlier, and
@@ -250,16 +254,18 @@ const (
 
 // Priority sets the system's position in its stage: before all systems of a greater number.
 // Explicit anchors, [Before] and [After], take precedence.
-func Priority(p int) SystemOption { return func(s *loop.Spec[*Tick]) { s.Priority = p } }
+func Priority(p int) SystemOption { return SystemOption{func(s *loop.Spec[*Tick]) { s.Priority = p }} }
 
 // Critical closes the room with an error when the system panics. Any other system loses the call
 // that panicked, and after three panics in a row it is disabled for 64 ticks, and twice as long
 // each time that it panics again, up to 4 096. The effects of a call before its panic are not
 // undone.
-func Critical() SystemOption { return func(s *loop.Spec[*Tick]) { s.Critical = true } }
+func Critical() SystemOption { return SystemOption{func(s *loop.Spec[*Tick]) { s.Critical = true }} }
 
 // OnRemove registers a function that is called, once, when the system has been removed for any
 // reason. The systems of a room that ends are removed in the order of registration: after the last
 // tick, when all clients have left, and before OnClose; on a client by its Close. A panic in the
 // function does not affect the other systems. At the end of a replay the functions are not called.
-func OnRemove(fn func()) SystemOption { return func(s *loop.Spec[*Tick]) { s.OnRemove = fn } }
+func OnRemove(fn func()) SystemOption {
+	return SystemOption{func(s *loop.Spec[*Tick]) { s.OnRemove = fn }}
+}

@@ -185,18 +185,19 @@ func (t *Tick) String() string {
 }
 
 // Stage is one of the seven stages of a tick, in the order in which they run. The zero Stage means
-// none.
+// none. String and MarshalText return its name, UnmarshalText reads it, and Valid reports whether
+// it is one of the seven.
 type Stage = loop.Stage
 
 // The stages of a tick. The package's doc describes the use of each.
 const (
-	Initialization = loop.Initialization
-	EarlyUpdate    = loop.EarlyUpdate
-	FixedUpdate    = loop.FixedUpdate
-	PreUpdate      = loop.PreUpdate
-	Update         = loop.Update
-	PreLateUpdate  = loop.PreLateUpdate
-	PostLateUpdate = loop.PostLateUpdate
+	Initialization Stage = loop.Initialization
+	EarlyUpdate    Stage = loop.EarlyUpdate
+	FixedUpdate    Stage = loop.FixedUpdate
+	PreUpdate      Stage = loop.PreUpdate
+	Update         Stage = loop.Update
+	PreLateUpdate  Stage = loop.PreLateUpdate
+	PostLateUpdate Stage = loop.PostLateUpdate
 )
 
 // AllStages returns the seven stages in the order in which a tick runs them. The

@@ -56,4 +56,4 @@ func (t *Tick) ScaledDelta() time.Duration { t.check("Tick.ScaledDelta"); return
 // no such call; a change of the scale keeps the phase, so that the remainder of a period takes
 // accordingly longer or shorter. At a scale of 16 several periods may pass in a tick: one call
 // replaces all of them, or with [CatchUp] each has one.
-func Scaled() EveryOption { return func(s *loop.Spec[*Tick]) { s.Scaled = true } }
+func Scaled() EveryOption { return EveryOption{func(s *loop.Spec[*Tick]) { s.Scaled = true }} }

@@ -13,7 +13,7 @@ import (
 // object. See [Object.SetVisible] for when the target is evaluated. A client cannot infer a hidden
 // object from the ids of other objects.
 func VisibleTo(to Target) SpawnOption {
-	return func(s *spawn) { s.visible = to }
+	return SpawnOption{func(s *spawn) { s.visible = to }}
 }
 
 // SetVisible shows the object to the clients of the target only, from the end of this tick on;

@@ -10,7 +10,7 @@ import (
 )
 
 // ClassOption is an option of [NewClass].
-type ClassOption func(*class)
+type ClassOption struct{ apply func(*class) }
 
 // Weight sets the weight of the objects of a class, from 1/64 to 64; the default is 1. While a
 // client's pending changes fit into its budget ([Client.SetBudget]), all of them are sent and
@@ -29,7 +29,7 @@ func Weight(w float64) ClassOption {
 	if !(w >= netvar.MinWeight && w <= netvar.MaxWeight) {
 		panic(fmt.Sprintf("netloop: Weight(%v): use 1/64 to 64", w))
 	}
-	return func(c *class) { c.weight = w }
+	return ClassOption{func(c *class) { c.weight = w }}
 }
 
 // MinRate sets how often in a second a changed object of the class is sent at least, even with a
@@ -40,7 +40,7 @@ func MinRate(perSecond float64) ClassOption {
 	if !(perSecond >= minMinRate && perSecond <= maxMinRate) {
 		panic(fmt.Sprintf("netloop: MinRate(%v): use 0.01 to 1000 a second", perSecond))
 	}
-	return func(c *class) { c.minRate = perSecond }
+	return ClassOption{func(c *class) { c.minRate = perSecond }}
 }
 
 const minMinRate, maxMinRate = 0.01, 1000

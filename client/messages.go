@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -56,7 +57,10 @@ func (ms *messages) send(m *schema.Method, msg any, call uint64, o []netloop.Sen
 	ms.mustKnow(m, "sending")
 	id, payload, err := ms.encode(m, msg)
 	out := transport.Message{Method: id, Reliable: m.Queue.Reliable, Call: call, Payload: payload}
-	send := schema.SendWith(o)
+	var send schema.Send
+	if len(o) > 0 {
+		send = bridge.Netloop.Send(o)
+	}
 	switch {
 	case send.WithState:
 		panic(fmt.Sprintf("client: sending %q: WithState is for the server: a client sends no state", m.Queue.Name))

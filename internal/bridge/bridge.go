@@ -38,6 +38,8 @@ var Netloop struct {
 	Repoint func(handle any, to *netvar.Object)
 	// Repeat returns the input of a step for which none has arrived, by a *netloop.Input.
 	Repeat func(descriptor, last any, missed int) any
+	// Send applies the options of one send, a []netloop.SendOption.
+	Send func(options any) schema.Send
 	// NewTick makes a *netloop.Tick for a client.
 	NewTick func(TickConfig) Tick
 	// Systems returns the registry of a client's systems, with the methods On, Add, Group and Loop

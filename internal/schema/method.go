@@ -117,17 +117,5 @@ type Send struct {
 	WithState bool       // hold the message on the client until it has the state of this tick
 }
 
-// SendWith applies the options of one send.
-func SendWith[O ~func(*Send)](options []O) Send {
-	if len(options) == 0 {
-		return Send{}
-	}
-	s := new(Send)
-	for _, apply := range options {
-		apply(s)
-	}
-	return *s
-}
-
 // AllowedBy reports whether the method may run at the requested stage.
 func (s *Send) AllowedBy(m *Method) bool { return s.Stage == 0 || m.Queue.Allows(s.Stage) }
