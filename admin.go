@@ -1,13 +1,20 @@
 package netloop
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -155,4 +162,251 @@ func (m measured) AdminRefusals(f *metrics.Family) {
 	f.Set(c.Token.Load(), "token")
 	f.Set(c.Busy.Load(), "busy")
 	f.Set(c.Conns.Load(), "connection")
+}
+
+// The answers of the admin listener about rooms.
+
+// roomAsked returns the room that a query names: without a name the default one.
+func (s *Server) roomAsked(query url.Values) (*Room, error) {
+	if !query.Has("room") {
+		return s.room, nil
+	}
+	name := query.Get("room")
+	r, ok := s.directory.Get(name)
+	if !ok {
+		return nil, &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no room %.300q: /rooms lists them", name)}
+	}
+	return r, nil
+}
+
+// loopPage answers /loop.
+func (s *Server) loopPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.roomAsked(query)
+	if err != nil {
+		return nil, err
+	}
+	return r.e.Questions.AskView(ctx)
+}
+
+// ticksPage answers /ticks: exact counts of the ticks of all rooms, or the row of one.
+func (s *Server) ticksPage(query url.Values) (any, error) {
+	if !query.Has("room") {
+		return s.metrics.Ticks(), nil
+	}
+	r, err := s.roomAsked(query)
+	if err != nil {
+		return nil, err
+	}
+	return r.row(s.clock.Now()), nil
+}
+
+// roomsPage answers /rooms.
+func (s *Server) roomsPage(query url.Values) (any, error) {
+	q, err := directory.ParseQuery(query)
+	if err != nil {
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: err.Error()}
+	}
+	all, now := s.directory.All(), s.clock.Now()
+	rows := make([]directory.Row, len(all))
+	for i, r := range all {
+		rows[i] = r.row(now)
+	}
+	return q.Select(rows), nil
+}
+
+// row returns the room's row for operators. Any goroutine may call it.
+func (r *Room) row(now time.Duration) directory.Row {
+	f, state := r.e.Stats.Figures(), directory.StateOpen
+	switch {
+	case r.e.Watchdog().Err() != nil:
+		state = directory.StateHung
+	case r.e.Admission.Closing():
+		state = directory.StateClosing
+	}
+	return directory.Row{
+		Name: r.spec.Name, Kind: r.spec.Kind, State: state, Clients: f.Clients, Seats: r.e.Admission.Seats(), Max: r.spec.MaxClients,
+		Rate:  float64(r.spec.Rate.Num) / float64(r.spec.Rate.Den),
+		Ticks: f.Ticks, Overruns: f.Overruns, Dropped: f.Dropped, TickP50: f.P50, TickP99: f.P99, LateP99: f.LateP99,
+		Age: now - r.opened,
+	}
+}
+
+// maxRoomDrain bounds an operator's drain: a longer one is probably a wrong unit.
+const maxRoomDrain = 24 * time.Hour
+
+// closePage closes the room that a query names. It refuses to close the default room, which would
+// end the server: an operator with access to rooms may lack the right to end the server.
+func (s *Server) closePage(query url.Values) (string, error) {
+	refuse := func(status int, format string, a ...any) (string, error) {
+		return "", &admin.Refusal{Status: status, Text: fmt.Sprintf(format, a...)}
+	}
+	if !query.Has("room") {
+		return refuse(http.StatusBadRequest, "room: give the name of a room, as /rooms lists them")
+	}
+	r, err := s.roomAsked(query)
+	if err != nil {
+		return "", err
+	}
+	if r == s.room {
+		return refuse(http.StatusConflict, "this is the default room, which ends with the server: end that instead")
+	}
+	var drain time.Duration
+	if query.Has("drain") {
+		if drain, err = time.ParseDuration(query.Get("drain")); err != nil || drain < 0 || drain > maxRoomDrain {
+			return refuse(http.StatusBadRequest, "drain: %.40q cannot be used: give a time such as 30s, at most %v", query.Get("drain"), maxRoomDrain)
+		}
+	}
+	text := query.Get("text")
+	if text == "" {
+		text = "the room is closed by the operator"
+	}
+	if err := s.CloseRoom(r.spec.Name, drain, CodeClosing, text); err != nil {
+		return refuse(http.StatusNotFound, "the room has ended meanwhile")
+	}
+	return fmt.Sprintf("the room %q closes in %v", r.spec.Name, drain), nil
+}
+
+// explained is the answer of /explain: an Explanation and its sentence.
+type explained struct {
+	Explanation
+	Text string `json:"text"`
+}
+
+// toExplain is the answer of /explain to an incomplete query: the next step, and the candidates.
+// More is the number of further candidates, which are not listed.
+type toExplain struct {
+	Ask     string         `json:"ask"`
+	Clients []listedClient `json:"clients,omitempty"`
+	Objects []listedObject `json:"objects,omitempty"`
+	More    int            `json:"more"`
+}
+
+type listedClient struct {
+	Client  ClientID `json:"client"`
+	Subject string   `json:"subject"` // set by admission
+	Addr    string   `json:"addr"`
+}
+
+type listedObject struct {
+	Object string   `json:"object"`
+	Class  string   `json:"class"`
+	Owner  ClientID `json:"owner"`
+}
+
+const (
+	// maxListed bounds the entries of a list; a longer page is not readable.
+	maxListed = 1000
+	// maxSubject bounds the names in it, in bytes: a game may set any text.
+	maxSubject = 64
+)
+
+// explainPage answers /explain: for room, client, object and field the result of Object.Explain;
+// without a client it lists the clients, and without an object the objects.
+func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.roomAsked(query)
+	if err != nil {
+		return nil, err
+	}
+	if !query.Has("client") {
+		return r.e.Questions.Ask(ctx, func(uint64) any { return r.listClients() })
+	}
+	client, err := strconv.ParseUint(query.Get("client"), 10, 64)
+	if err != nil {
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "client: give the number of a client, as in /explain?client=1&object=17.3&field=Pos.X; without it all clients are listed"}
+	}
+	id, ok := netvar.ParseID(query.Get("object"))
+	if !ok && query.Has("object") {
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "object: give slot and generation, such as 17.3; without it all objects are listed"}
+	}
+	v, err := r.e.Questions.Ask(ctx, func(uint64) any {
+		c, ok := r.e.Client(client)
+		if !ok {
+			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", client, r.someClients())}
+		}
+		if !query.Has("object") {
+			return r.listObjects(query.Get("class"))
+		}
+		return r.explainTo(clientOf(c), id, query.Get("field"))
+	})
+	if refusal, ok := v.(*admin.Refusal); ok {
+		return nil, refusal
+	}
+	return v, err
+}
+
+// maxNamed bounds the clients that an answer names: it is for a developer with a few of them.
+const maxNamed = 20
+
+// someClients returns a text with the ids of the room's clients.
+func (r *Room) someClients() string {
+	list := r.e.Clients()
+	if len(list) == 0 {
+		return "there is none at all"
+	}
+	var b strings.Builder
+	b.WriteString("there are")
+	for _, c := range list[:min(len(list), maxNamed)] {
+		fmt.Fprintf(&b, " %d", c.ID())
+	}
+	if more := len(list) - maxNamed; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String()
+}
+
+// explainTo returns an explained, or an *admin.Refusal.
+func (r *Room) explainTo(c *Client, id netvar.ID, field string) any {
+	o, ok := r.e.World().Get(id)
+	if !ok {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no object %v: it is despawned, or never was", id)}
+	}
+	x, err := r.explain(c, o, field)
+	if err != nil {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: err.Error()}
+	}
+	return explained{x, x.String()}
+}
+
+func (r *Room) listClients() toExplain {
+	all := r.e.Clients()
+	page := toExplain{Ask: "nobody is here: ask again when a client has joined", More: max(0, len(all)-maxListed)}
+	for i, c := range all[:min(len(all), maxListed)] {
+		if i == 0 {
+			page.Ask = fmt.Sprintf("name one of them: add client=%d to the question, and then an object and a field of it, to hear why the client was sent the value, or was not", c.ID())
+		}
+		name := c.Join().Subject
+		if len(name) > maxSubject {
+			name = strings.ToValidUTF8(name[:maxSubject], "") + "…"
+		}
+		page.Clients = append(page.Clients, listedClient{ClientID(c.ID()), name, c.Join().Addr})
+	}
+	return page
+}
+
+// listObjects lists the objects of a class, or of all classes.
+func (r *Room) listObjects(only string) any {
+	page := toExplain{Ask: "there is no object: ask again when one is spawned"}
+	known := only == ""
+	for _, class := range r.schema.classes {
+		name := class.nv.Name()
+		if only != "" && name != only {
+			continue
+		}
+		known = true
+		page.More += r.e.World().Len(class.nv)
+		for o := range r.e.World().All(class.nv) {
+			if len(page.Objects) == maxListed {
+				break
+			}
+			page.Objects = append(page.Objects, listedObject{o.ID().String(), name, ClientID(o.Owner())})
+			page.More--
+		}
+	}
+	if !known {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no class %.64q", only)}
+	}
+	if len(page.Objects) > 0 {
+		page.Ask = fmt.Sprintf("name one of them: add object=%s to the question, and field= with one of its fields or a struct of them; class= lists those of one class", page.Objects[0].Object)
+	}
+	return page
 }

@@ -68,3 +68,18 @@ const (
 	CodeInternal        Code = transport.CodeInternal        // an error of the server
 	CodeGame            Code = transport.CodeGame            // the first of the game's own
 )
+
+// Closed is the reason why a room ended before its server was told to, why a client has left, or,
+// on a client, why its connection ended.
+type Closed struct {
+	Code Code
+	Text string
+}
+
+// Error implements error.
+func (c *Closed) Error() string {
+	if c.Text == "" || c.Text == c.Code.String() {
+		return fmt.Sprintf("netloop: closed: %s", c.Code)
+	}
+	return fmt.Sprintf("netloop: closed: %s: %s", c.Code, c.Text)
+}

@@ -15,8 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
-	"github.com/netloop/netloop/internal/schema"
 )
 
 // Config is the configuration of a server. Its zero value works: it listens on the loopback address
@@ -271,82 +269,6 @@ func (c Config) validate() (Config, error) {
 	c.Room, roomErr = c.Room.validate()
 	c.RPC, rpcErr = c.RPC.validate()
 	return c, errors.Join(roomErr, rpcErr)
-}
-
-func (s RoomSpec) validate() (RoomSpec, error) {
-	if s.Rate == (Rate{}) {
-		s.Rate = Hz(60)
-	}
-	if s.FixedRate == (Rate{}) {
-		s.FixedRate = s.Rate
-	}
-	if s.SendEvery == 0 {
-		s.SendEvery = 1
-	}
-	if s.MaxClients == 0 {
-		s.MaxClients = defaultMaxClients
-	}
-	if s.Budget == 0 {
-		s.Budget = defaultClientBudget
-	}
-	if s.Budget < 1 || s.Budget > netvar.MaxBudget {
-		return s, ConfigError("Room.Budget", s.Budget, "use 1 to %d", netvar.MaxBudget)
-	}
-	if s.KeepDropped == 0 {
-		s.KeepDropped = defaultKeepDropped
-	}
-	if s.KeepDropped > maxKeepDropped {
-		return s, ConfigError("Room.KeepDropped", s.KeepDropped, "use 0 for %v, up to %v, or less than 0 for none", defaultKeepDropped, maxKeepDropped)
-	}
-	if s.MaxRewind == 0 {
-		s.MaxRewind = defaultMaxRewind
-	}
-	if s.MaxRewind > maxMaxRewind {
-		return s, ConfigError("Room.MaxRewind", s.MaxRewind, "use 0 for %v, up to %v, or less than 0 for none", defaultMaxRewind, maxMaxRewind)
-	}
-	if s.CloseEmpty == 0 {
-		s.CloseEmpty = defaultCloseEmpty
-	}
-	if s.CloseEmpty > maxCloseEmpty {
-		return s, ConfigError("Room.CloseEmpty", s.CloseEmpty, "use 0 for %v, up to %v, or NeverClose", defaultCloseEmpty, maxCloseEmpty)
-	}
-	if s.Duplicate == 0 {
-		s.Duplicate = DuplicateTakeOver
-	}
-	if s.Duplicate > DuplicateAllow {
-		return s, ConfigError("Room.Duplicate", s.Duplicate, "use DuplicateTakeOver, DuplicateRefuse or DuplicateAllow")
-	}
-	if err := s.Rate.check("Room.Rate"); err != nil {
-		return s, err
-	}
-	if err := s.FixedRate.check("Room.FixedRate"); err != nil {
-		return s, err
-	}
-	if s.SendEvery < 1 || s.SendEvery > maxSendEvery {
-		return s, ConfigError("Room.SendEvery", s.SendEvery, "use 1 to %d", maxSendEvery)
-	}
-	if s.MaxClients < 1 || s.MaxClients > maxMaxClients {
-		return s, ConfigError("Room.MaxClients", s.MaxClients, "use 1 to %d", maxMaxClients)
-	}
-	if s.MaxSpectators < 0 || s.MaxSpectators > maxMaxClients {
-		return s, ConfigError("Room.MaxSpectators", s.MaxSpectators, "use 0 for none, up to %d", maxMaxClients)
-	}
-	if s.SpectatorDelay < 0 || s.SpectatorDelay > maxSpectatorDelay {
-		return s, ConfigError("Room.SpectatorDelay", s.SpectatorDelay, "use 0 for none, up to %v", maxSpectatorDelay)
-	}
-	if err := s.checkCode(); err != nil {
-		return s, err
-	}
-	if err := s.pack(); err != nil {
-		return s, err
-	}
-	if len(s.Name) > maxRoomName {
-		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", maxRoomName)
-	}
-	if len(s.Kind) > schema.MaxName {
-		return s, ConfigError("Room.Kind", s.Kind, "use at most %d bytes", schema.MaxName)
-	}
-	return s, nil
 }
 
 // Rate is a number of ticks a second, as a fraction: {60, 1} is 60 Hz and {30000, 1001} is 29.97

@@ -2,6 +2,10 @@ package netloop
 
 import (
 	"fmt"
+	"reflect"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/panicguard"
@@ -92,4 +96,95 @@ func (i *Input[M]) again(last any, missed int) any {
 func (i *Input[M]) repeated(r *Room, last M, missed int) (m M) {
 	defer r.e.Guard().Recover(&repeatPlace, func(error) { m = last })
 	return i.repeat(last, missed)
+}
+
+// press adds the presses of a late input to an input: the fields that repeat changes in the late
+// input, unless the input has a press of its own in them.
+func (i *Input[M]) press(r *Room, m M, late []byte) M {
+	if i.repeat == nil {
+		return m
+	}
+	read := func() M { // Decodes each time, because repeat may write through pointers and slices.
+		in, err := schema.ReadInput(&i.in.InputCodec, late, new(M))
+		if err != nil {
+			return m
+		}
+		return in
+	}
+	pressed, after := read(), i.repeated(r, read(), 1)
+	if _, ok := any(m).(proto.Message); ok {
+		pressMessage(any(m).(proto.Message).ProtoReflect(), any(pressed).(proto.Message).ProtoReflect(), any(after).(proto.Message).ProtoReflect())
+		return m
+	}
+	pressFields(reflect.ValueOf(&m).Elem(), reflect.ValueOf(&pressed).Elem(), reflect.ValueOf(&after).Elem())
+	return m
+}
+
+// pressFields copies each field from pressed to m that differs between pressed and after, and in
+// which m equals after.
+func pressFields(m, pressed, after reflect.Value) {
+	switch m.Kind() {
+	case reflect.Struct:
+		for i := range m.NumField() {
+			pressFields(m.Field(i), pressed.Field(i), after.Field(i))
+		}
+	case reflect.Array:
+		for i := range m.Len() {
+			pressFields(m.Index(i), pressed.Index(i), after.Index(i))
+		}
+	default:
+		if !m.CanSet() {
+			return // It is unexported, and not sent.
+		}
+		same := func(a, b reflect.Value) bool { return reflect.DeepEqual(a.Interface(), b.Interface()) }
+		if !same(pressed, after) && same(m, after) {
+			m.Set(pressed)
+		}
+	}
+}
+
+// pressMessage is pressFields for a protobuf message.
+func pressMessage(m, pressed, after protoreflect.Message) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		same := func(a, b protoreflect.Message) bool { return a.Has(f) == b.Has(f) && a.Get(f).Equal(b.Get(f)) }
+		switch {
+		case same(pressed, after) || !same(m, after):
+		case pressed.Has(f):
+			m.Set(f, pressed.Get(f))
+		default:
+			m.Clear(f)
+		}
+	}
+}
+
+// SpawnKey identifies the client's input that spawned an object. A client that has spawned the
+// object at once (client.Spawn) finds the server's object by it. It is a field of the state, which
+// the game sets when it spawns, and which only the owner should read:
+//
+//	type Shot struct {
+//		Pos, Vel Vec
+//		Key      netloop.SpawnKey `net:"read=owner"`
+//	}
+//
+//	Shots.Spawn(t, Shot{…, Key: t.SpawnKey(from)}, netloop.OwnedBy(from.ID()))
+//
+// The zero SpawnKey is that of an object that was not spawned by an input.
+type SpawnKey struct {
+	Step uint64 // the fixed step of the input
+	N    uint8  // the number of objects that it had spawned before
+}
+
+// SpawnKey returns the key of the next object that an input of a client spawns in this fixed
+// step. It is for [Input.Handle]. The client counts in the same way, so it must be called for each
+// object that the client spawns, in the same order, and for no other. It panics on a client.
+func (t *Tick) SpawnKey(from *Client) SpawnKey {
+	t.server("Tick.SpawnKey")
+	if step := t.now.FixedStep; from.spawns.Step != step {
+		from.spawns = SpawnKey{Step: step}
+	}
+	k := from.spawns
+	from.spawns.N++
+	return k
 }

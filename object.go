@@ -3,7 +3,6 @@ package netloop
 import (
 	"cmp"
 	"reflect"
-	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar"
@@ -60,36 +59,6 @@ func (o *Object[S]) Alive() bool { return o.o.Alive() }
 // of the value that [Object.State] returns, and for an object that was hidden at least the tick in
 // which it was shown; on a server it is the tick of the newest capture that found a change.
 func (o *Object[S]) ChangedTick() uint64 { return o.o.Changed() }
-
-// At returns the state that the object had at a moment, out of its history: between the two
-// snapshots by the tags lerp= of its fields (see [Lerp]), as a client draws it. It reports false if
-// the object did not exist yet, does not exist any more, or has had more changes since than are
-// kept (those of 128 ticks, and 384 KiB); an object that has just despawned cannot be hit any more,
-// even if a client still sees it. For the zero Moment it returns [Object.State]: the present.
-//
-// The state is the same for all clients: At does not consider whether a client sees the object,
-// which fields it may read, or whether the newest changes have arrived there. Fields that are not
-// sent are zero. Slices and maps in it must not be changed. At allocates only once for each change
-// of a string, a slice or the like. It panics on a client, where there is client.View.
-func (o *Object[S]) At(m Moment) (s S, ok bool) {
-	switch {
-	case !o.o.Original():
-		panic("netloop: Object.At works on the server only. A client draws what client.View returns")
-	case !o.o.Alive():
-		return s, false
-	case m == Moment{}:
-		return o.State(), true
-	}
-	d, ok := o.o.At(netvar.Moment(m))
-	if !ok {
-		return s, false
-	}
-	if d.Base != nil {
-		s = *(*S)(d.Base)
-	}
-	d.Write(unsafe.Pointer(&s))
-	return s, true
-}
 
 // Ref returns a reference that can be sent in messages and in replicated state.
 func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}} }

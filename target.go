@@ -1,6 +1,13 @@
 package netloop
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
+	"github.com/netloop/netloop/internal/room"
+)
 
 // Target is a set of clients: the receivers of a message, or the clients that may see an object
 // ([VisibleTo]). The zero Target is empty. Targets combine: Observers(ship).Except(from.ID()) is
@@ -75,4 +82,166 @@ func (g *Target) includes(c *Client) bool {
 		return g.owned.Owner() == c.ID()
 	}
 	return slices.Contains(g.to, c.ID())
+}
+
+// VisibleTo shows the object to the clients of the target only. Without it all clients have the
+// object. See [Object.SetVisible] for when the target is evaluated. A client cannot infer a hidden
+// object from the ids of other objects.
+func VisibleTo(to Target) SpawnOption {
+	return SpawnOption{func(s *spawn) { s.visible = to }}
+}
+
+// SetVisible shows the object to the clients of the target only, from the end of this tick on;
+// [Everyone] shows it to all. A client for which the object appears sees a spawn, a client that
+// loses it a despawn; hiding and showing it in one tick has no effect. It panics on a client.
+//
+// The object keeps its id. Only the id of an object that was spawned with [VisibleTo] reveals
+// nothing about other objects, so use that option if an object's existence is secret from the
+// start.
+//
+// The target is kept with the object. It is evaluated at the end of the tick for every client, or
+// on a [Grid] for clients near enough, and then again
+//
+//   - for each client that joins, after its OnJoin functions have run;
+//   - for each client that joins or leaves a [ClientGroup] that it names;
+//   - when the object's owner changes: [OwnerOf] names the new owner;
+//   - after [Object.Invalidate].
+//
+// It is not evaluated each tick: a changed result of a [Where] function needs an Invalidate. So
+// does [Observers] when other clients begin to see its object. A function must not change the
+// game's state; if it panics, the object is hidden.
+func (o *Object[S]) SetVisible(t *Tick, to Target) {
+	t.server("Object.SetVisible").setVisible(o.o, to)
+}
+
+// Invalidate lets the target of [Object.SetVisible], and the rules of [Class.Reads], be evaluated
+// again at the end of this tick, for every client. It panics on a client.
+func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").e.World().Judge(o.o) }
+
+func (r *Room) setVisible(o *netvar.Object, to Target) {
+	r.e.World().SetAudience(o, r.audience(o.Class(), to))
+}
+
+// audience returns a target as the audience of an object; nil is all clients.
+func (r *Room) audience(c *netvar.Class, to Target) netvar.Audience {
+	if to.everyone() {
+		return nil
+	}
+	return &audience{r, c, to}
+}
+
+// audience is the target of an object, as a netvar.Audience.
+type audience struct {
+	room  *Room
+	class *netvar.Class
+	to    Target
+}
+
+// Includes implements netvar.Audience. It runs within netvar.snapshot, which is critical, so it
+// recovers a panic of the game's function.
+func (a *audience) Includes(p *netvar.Peer) bool {
+	defer a.room.e.Guard().Recover(&panicguard.Func{Name: "VisibleTo", Class: a.class.Name(), Effect: "the object is hidden"}, nil)
+	return a.to.includes(peerOf(p))
+}
+
+// peerOf returns the client of a netvar.Peer.
+func peerOf(p *netvar.Peer) *Client { return clientOf(p.Handle.(*room.Client)) }
+
+// ClientGroup is a set of clients that targets can name, such as a team, a squad or the visitors of
+// a building. It is owned by the goroutine of its clients' room. A client that leaves the room
+// leaves its groups, after the OnLeave functions have run.
+type ClientGroup struct {
+	named   []*netvar.Object // objects whose targets name the group, as of namedAt
+	namedAt uint64           // 1 + the tick of the newest capture before Room.nameGroups
+}
+
+// NewClientGroup makes a group without members.
+func NewClientGroup() *ClientGroup { return new(ClientGroup) }
+
+// MaxClientGroups bounds the number of groups of a client: each evaluation of a target searches
+// them.
+const MaxClientGroups = 64
+
+// Add adds a client to the group. The objects that are visible to the group appear to it at the end
+// of this tick. It panics when the client is in [MaxClientGroups] groups already, and on a client.
+func (g *ClientGroup) Add(t *Tick, c *Client) {
+	r := t.server("ClientGroup.Add")
+	c.need("ClientGroup.Add")
+	if g.Has(c) {
+		return
+	}
+	if len(c.groups) == MaxClientGroups {
+		panic(fmt.Sprintf("netloop: ClientGroup.Add: client %d is in %d groups, the most that there may be: remove it from some", c.ID(), MaxClientGroups))
+	}
+	c.groups = append(c.groups, g)
+	r.moved(g, c)
+}
+
+// Remove removes a client from the group. Objects that it sees only as a member disappear at the
+// end of this tick. It panics on a client.
+func (g *ClientGroup) Remove(t *Tick, c *Client) {
+	r := t.server("ClientGroup.Remove")
+	c.need("ClientGroup.Remove")
+	if i := slices.Index(c.groups, g); i >= 0 {
+		c.groups = slices.Delete(c.groups, i, i+1)
+		r.moved(g, c)
+	}
+}
+
+// Has reports whether the client is in the group. Nil is in none.
+func (g *ClientGroup) Has(c *Client) bool { return c != nil && slices.Contains(c.groups, g) }
+
+// InGroup is the target of a group's members at the time the target is used.
+func InGroup(g *ClientGroup) Target {
+	return Target{matches: g.Has, groups: []*ClientGroup{g}}
+}
+
+// moved marks the objects that name a group for evaluation at the next capture, for the client that
+// has joined or left: for other clients the result does not change.
+func (r *Room) moved(g *ClientGroup, c *Client) {
+	for _, o := range r.naming(g) {
+		r.e.World().JudgeFor(o, c.e.Peer())
+	}
+}
+
+// naming returns the objects whose targets name a group. The list lacks objects that were spawned
+// or got another target after it was made: the next capture evaluates these for all clients.
+func (r *Room) naming(g *ClientGroup) []*netvar.Object {
+	if now := r.e.Captured() + 1; r.namedAt != now {
+		r.namedAt = now
+		r.nameGroups()
+	}
+	if g.namedAt != r.namedAt {
+		return nil
+	}
+	return g.named
+}
+
+// nameGroups lists, for all groups at once, the objects that name them, so that a tick visits each
+// object once, however many groups change.
+func (r *Room) nameGroups() {
+	w := r.e.World()
+	for o := range w.Guarded {
+		if a, ok := w.Audience(o).(*audience); ok {
+			r.nameIn(a.to.groups, o)
+		}
+	}
+	for o := range w.Restricted {
+		for _, to := range *o.Handle.(interface{ readBy() *[]Target }).readBy() {
+			r.nameIn(to.groups, o)
+		}
+	}
+}
+
+// nameIn adds an object to the lists of some groups.
+func (r *Room) nameIn(groups []*ClientGroup, o *netvar.Object) {
+	for _, g := range groups {
+		if g.namedAt != r.namedAt {
+			clear(g.named)
+			g.named, g.namedAt = g.named[:0], r.namedAt
+		}
+		if n := len(g.named); n == 0 || g.named[n-1] != o { // A target may name a group twice.
+			g.named = append(g.named, o)
+		}
+	}
 }

@@ -1,0 +1,245 @@
+package netloop
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/schema"
+)
+
+// RoomSpec describes a room. Its rates hold for the life of the room.
+type RoomSpec struct {
+	// Name is the name by which clients ask for the room, at most 256 bytes and unique on the
+	// server. The name of the default room may be empty.
+	Name string
+	// Kind is the room's kind within the game, such as "table". The game's Open reads it, and some
+	// metrics have it as a label. At most 64 bytes.
+	Kind string
+	// Rate is the tick rate; zero means 60 Hz. From 1 to 1 000 Hz.
+	Rate Rate
+	// FixedRate is the rate of the fixed steps; zero means the tick rate.
+	FixedRate Rate
+	// SendEvery lets every n-th tick send snapshots; zero means 1. From 1 to 60.
+	SendEvery int
+	// MaxClients is the number of seats for clients; zero means 256. From 1 to 10 000.
+	MaxClients int
+	// MaxSpectators is the number of additional seats for spectators, see [Client.Spectator]. Zero
+	// means none; at most 10 000.
+	MaxSpectators int
+	// SpectatorDelay shows spectators the room as it was this long ago, so that a spectator cannot
+	// help a player by telling the positions of others. It delays the objects, the messages and the
+	// room's time alike. Zero means no delay; at most 5 min. Delayed spectators see the view of the
+	// room's [Client.Camera] and are not clients of the room: OnAdmit is called for them, but they
+	// do not join, and their messages are dropped. After the room has ended they are shown the
+	// remaining delay; if the server ends, it waits for Config.DrainTimeout at most. The delay
+	// costs as much as one more client, and keeps the delayed data in memory, up to 64 MiB.
+	SpectatorDelay time.Duration
+	// Private refuses clients that have neither a [Ticket] nor the room's Code, with the same
+	// answer as for a room that does not exist. A player with a client in the room gets in without
+	// them and takes that client over (Duplicate).
+	Private bool
+	// Code lets people meet in a private room: a client with this code as its client.Config Ticket
+	// gets in. Empty lets the server generate one, which [Room.Spec] returns: six letters and
+	// digits that are hard to confuse. At most 64 bytes, without an @, and unique on the server.
+	Code string
+	// Budget is the average number of bytes of object records that a client is sent per tick; zero
+	// means 11 000, as much as the packets of a tick carry. From 1 to 1 048 576. See
+	// [Client.SetBudget].
+	Budget int
+	// KeepDropped is the game time within which a client that has lost its connection may return:
+	// see [Room.OnDrop]. Zero means 20 s, less than zero that the client leaves at once; at most an
+	// hour. A client that closes its connection itself, or is closed by the server, leaves at once
+	// in any case. So does a client if a newcomer needs its seat, and the client's player or
+	// address keeps more than a quarter of a full room by such clients.
+	KeepDropped time.Duration
+	// Duplicate is the policy for a newcomer whose player ([Join] Subject) is in the room
+	// already; zero means [DuplicateTakeOver].
+	Duplicate DuplicatePolicy
+	// MaxRewind limits the age of a client's view, see [Tick.ViewMoment], at the time of the input
+	// that carried it; an older view counts as this old. Zero means 250 ms, less than zero disables
+	// rewinding; at most 1 s. An input is made half a round trip before its step, plus the time for
+	// which inputs wait for their steps, and this age is limited to MaxRewind too. The total rewind
+	// is therefore at most twice MaxRewind.
+	MaxRewind time.Duration
+	// CloseEmpty is the game time after which an empty room closes by itself. If a seat is reserved
+	// then, or a client is joining, the time starts anew. Zero means 30 s, and for the default room
+	// [NeverClose], like any value below zero; at most an hour.
+	CloseEmpty time.Duration
+	// Sleep lets the room skip its ticks while it is idle. A room is idle when no message of its
+	// clients, no posted function and no result of work is pending, no timer, Deadline or system
+	// with a period is due, and each client has had a second to receive the last changes. Any of
+	// these wakes the room, and so do a client that joins, leaves or returns, and an inspection of
+	// the room. Systems that run in each tick do not keep it awake, unless they change replicated
+	// state; neither does a client that only acknowledges, or sends inputs of zeros.
+	//
+	// Tick.Number, GameTime and scaled time advance as if the skipped ticks had run, while fixed
+	// steps and systems without a period miss them. For a system with a period, Delta is the time
+	// since its last call, as always.
+	Sleep bool
+	// Params is read by the game's Open with [Room.Params]: the rules of a table, the map of a
+	// match. It is a plain struct, a pointer to one, or a protobuf message. It is encoded like an
+	// RPC message when the room is opened, and takes at most [MaxMessage]. Nil means none; the
+	// specs that [Room.Spec] and [Server.Rooms] return have nil here.
+	Params any
+
+	packed schema.Parcel // of Params
+}
+
+// NeverClose is the [RoomSpec] CloseEmpty of a room that does not close while it is empty.
+const NeverClose time.Duration = -1
+
+// DuplicatePolicy is the policy for a newcomer whose player is in the room already: the game's
+// OnAdmit gave it the [Join] Subject of a client of the room, connected or not.
+type DuplicatePolicy uint8
+
+// The policies for a player's second connection.
+const (
+	// DuplicateTakeOver gives the newcomer the existing client with its id and objects, even if the
+	// room is full, locked or private: OnResume is called instead of OnJoin. The older connection
+	// is closed with [CodeReplaced]. Messages from the older connection that have not run, and
+	// unsent messages to it, are dropped. A ticket that the newcomer shows is used up.
+	//
+	// A client plays or watches for all of its life. To change from playing to watching or back, a
+	// player needs a free seat of that kind, or a ticket for one. The existing client then leaves
+	// with CodeReplaced, and the newcomer joins with the same id: OnLeave, OnJoin.
+	DuplicateTakeOver DuplicatePolicy = iota + 1
+	// DuplicateRefuse refuses the newcomer with [CodeRefused].
+	DuplicateRefuse
+	// DuplicateAllow admits the newcomer as a client of its own.
+	DuplicateAllow
+)
+
+// validate returns the spec with its defaults filled in, or an error that names the key.
+func (s RoomSpec) validate() (RoomSpec, error) {
+	if s.Rate == (Rate{}) {
+		s.Rate = Hz(60)
+	}
+	if s.FixedRate == (Rate{}) {
+		s.FixedRate = s.Rate
+	}
+	if s.SendEvery == 0 {
+		s.SendEvery = 1
+	}
+	if s.MaxClients == 0 {
+		s.MaxClients = defaultMaxClients
+	}
+	if s.Budget == 0 {
+		s.Budget = defaultClientBudget
+	}
+	if s.Budget < 1 || s.Budget > netvar.MaxBudget {
+		return s, ConfigError("Room.Budget", s.Budget, "use 1 to %d", netvar.MaxBudget)
+	}
+	if s.KeepDropped == 0 {
+		s.KeepDropped = defaultKeepDropped
+	}
+	if s.KeepDropped > maxKeepDropped {
+		return s, ConfigError("Room.KeepDropped", s.KeepDropped, "use 0 for %v, up to %v, or less than 0 for none", defaultKeepDropped, maxKeepDropped)
+	}
+	if s.MaxRewind == 0 {
+		s.MaxRewind = defaultMaxRewind
+	}
+	if s.MaxRewind > maxMaxRewind {
+		return s, ConfigError("Room.MaxRewind", s.MaxRewind, "use 0 for %v, up to %v, or less than 0 for none", defaultMaxRewind, maxMaxRewind)
+	}
+	if s.CloseEmpty == 0 {
+		s.CloseEmpty = defaultCloseEmpty
+	}
+	if s.CloseEmpty > maxCloseEmpty {
+		return s, ConfigError("Room.CloseEmpty", s.CloseEmpty, "use 0 for %v, up to %v, or NeverClose", defaultCloseEmpty, maxCloseEmpty)
+	}
+	if s.Duplicate == 0 {
+		s.Duplicate = DuplicateTakeOver
+	}
+	if s.Duplicate > DuplicateAllow {
+		return s, ConfigError("Room.Duplicate", s.Duplicate, "use DuplicateTakeOver, DuplicateRefuse or DuplicateAllow")
+	}
+	if err := s.Rate.check("Room.Rate"); err != nil {
+		return s, err
+	}
+	if err := s.FixedRate.check("Room.FixedRate"); err != nil {
+		return s, err
+	}
+	if s.SendEvery < 1 || s.SendEvery > maxSendEvery {
+		return s, ConfigError("Room.SendEvery", s.SendEvery, "use 1 to %d", maxSendEvery)
+	}
+	if s.MaxClients < 1 || s.MaxClients > maxMaxClients {
+		return s, ConfigError("Room.MaxClients", s.MaxClients, "use 1 to %d", maxMaxClients)
+	}
+	if s.MaxSpectators < 0 || s.MaxSpectators > maxMaxClients {
+		return s, ConfigError("Room.MaxSpectators", s.MaxSpectators, "use 0 for none, up to %d", maxMaxClients)
+	}
+	if s.SpectatorDelay < 0 || s.SpectatorDelay > maxSpectatorDelay {
+		return s, ConfigError("Room.SpectatorDelay", s.SpectatorDelay, "use 0 for none, up to %v", maxSpectatorDelay)
+	}
+	if err := s.checkCode(); err != nil {
+		return s, err
+	}
+	if err := s.pack(); err != nil {
+		return s, err
+	}
+	if len(s.Name) > maxRoomName {
+		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", maxRoomName)
+	}
+	if len(s.Kind) > schema.MaxName {
+		return s, ConfigError("Room.Kind", s.Kind, "use at most %d bytes", schema.MaxName)
+	}
+	return s, nil
+}
+
+// RoomDefaulter is a [Game] with defaults of its own for its default room, such as suitable rates.
+type RoomDefaulter interface {
+	// RoomDefaults returns them. Fields that [Config] Room or the flags of package app set take
+	// precedence, field by field; zero fields have the defaults of [RoomSpec]. It is called once or
+	// twice, before the server opens any resource, and must return the same each time.
+	RoomDefaults() RoomSpec
+}
+
+// withDefaults fills the zero fields of a spec with the game's RoomDefaults.
+func (s RoomSpec) withDefaults(g Game) (RoomSpec, error) {
+	d, ok := g.(RoomDefaulter)
+	if !ok {
+		return s, nil
+	}
+	defaults := d.RoomDefaults()
+	if _, err := defaults.validate(); err != nil {
+		return s, fmt.Errorf("the game's RoomDefaults: %w", err)
+	}
+	to, from := reflect.ValueOf(&s).Elem(), reflect.ValueOf(defaults)
+	for i := range to.NumField() {
+		if to.Field(i).CanSet() && to.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return s, nil
+}
+
+// pack encodes the parameters of a room, so that the room shares no memory with the caller and a
+// recording contains them.
+func (s *RoomSpec) pack() error {
+	if s.Params == nil {
+		return nil
+	}
+	packed, err := schema.Pack(s.Params)
+	if err != nil {
+		return ConfigError("Room.Params", fmt.Sprintf("%T", s.Params), "use a plain struct or a protobuf message: %v", err)
+	}
+	if len(packed) > MaxMessage {
+		return ConfigError("Room.Params", fmt.Sprintf("%d bytes", len(packed)), "use at most %d", MaxMessage)
+	}
+	s.Params, s.packed = nil, packed
+	return nil
+}
+
+// Params decodes [RoomSpec] Params of the room into dst, a pointer to a value of the same type;
+// without Params dst is not changed. Any goroutine may call it.
+func (r *Room) Params(dst any) error {
+	if r.spec.packed == "" {
+		return nil
+	}
+	if err := r.spec.packed.Into(dst); err != nil {
+		return fmt.Errorf("netloop: the parameters of room %q: %w", r.spec.Name, err)
+	}
+	return nil
+}
