@@ -70,14 +70,14 @@ func (s *Server) progress() (since, period time.Duration) {
 // Critical, and ends the server.
 func (s *Server) health() (note string, err error) {
 	if n := s.quarantined(); n > 0 {
-		note = fmt.Sprintf("systems that panicked again and again are quarantined: %d", n)
+		note = fmt.Sprintf("systems in quarantine after repeated panics: %d", n)
 	}
 	return note, s.room.e.Watchdog().Err()
 }
 
 // quarantined returns the number of quarantined systems of all rooms.
 func (s *Server) quarantined() (n int) {
-	for _, r := range s.directory.All() {
+	for _, r := range s.rooms.All() {
 		n += r.Quarantined()
 	}
 	return n
@@ -99,22 +99,22 @@ func (s *Server) readiness() (note string, err error) {
 		return "", errors.New("the room is full")
 	}
 	if _, _, open := s.cfg.open(); open {
-		note = "whoever reaches this server gets in: it asks for no tokens (insecure)"
+		note = "every client is admitted: no tokens are required (insecure)"
 	}
 	return note, nil
 }
 
-// measured implements metrics.Server.
-type measured struct{ s *Server }
+// serverMetrics implements metrics.Server.
+type serverMetrics struct{ s *Server }
 
-func (m measured) Traffic() *transport.Stats { return m.s.transport }
+func (m serverMetrics) Traffic() *transport.Stats { return m.s.transport }
 
-func (m measured) SocketCalls(f *metrics.Family) {
+func (m serverMetrics) SocketCalls(f *metrics.Family) {
 	f.Set(m.s.socket.Receives.Load(), "in")
 	f.Set(m.s.socket.Sends.Load(), "out")
 }
 
-func (m measured) SocketPackets(f *metrics.Family) {
+func (m serverMetrics) SocketPackets(f *metrics.Family) {
 	s := &m.s.socket
 	f.Set(s.Received.Load(), "in", "moved")
 	f.Set(s.Sent.Load(), "out", "moved")
@@ -122,41 +122,41 @@ func (m measured) SocketPackets(f *metrics.Family) {
 	f.Set(s.Unsent.Load(), "out", "refused")
 }
 
-func (m measured) SocketRetries(f *metrics.Family) { f.Set(m.s.socket.Retries.Load()) }
+func (m serverMetrics) SocketRetries(f *metrics.Family) { f.Set(m.s.socket.Retries.Load()) }
 
 // Overload implements metrics.Server.
-func (m measured) Overload(f *metrics.Family) {
+func (m serverMetrics) Overload(f *metrics.Family) {
 	most := OverloadNone
-	for _, r := range m.s.directory.All() {
+	for _, r := range m.s.rooms.All() {
 		most = max(most, r.Overload())
 	}
 	f.Set(uint64(most))
 }
 
 // Quarantined implements metrics.Server.
-func (m measured) Quarantined(f *metrics.Family) { f.Set(uint64(m.s.quarantined())) }
+func (m serverMetrics) Quarantined(f *metrics.Family) { f.Set(uint64(m.s.quarantined())) }
 
-func (m measured) TimeScale(f *metrics.Family)   { f.SetFloat(m.s.room.e.Scale.Speed()) }
-func (m measured) LogsDropped(f *metrics.Family) { f.Set(m.s.cfg.LogsDropped()) }
+func (m serverMetrics) TimeScale(f *metrics.Family)   { f.SetFloat(m.s.room.e.Scale.Speed()) }
+func (m serverMetrics) LogsDropped(f *metrics.Family) { f.Set(m.s.cfg.LogsDropped()) }
 
-func (m measured) Simulated(f *metrics.Family) {
+func (m serverMetrics) Simulated(f *metrics.Family) {
 	if m.s.network == nil {
 		return
 	}
 	m.s.network.Stats.Each(func(d netem.Direction, fate netem.Fate, n uint64) { f.Set(n, d.String(), fate.String()) })
 }
 
-func (m measured) Traces(f *metrics.Family) {
-	if m.s.flight == nil {
+func (m serverMetrics) Traces(f *metrics.Family) {
+	if m.s.traces == nil {
 		return
 	}
-	written, skipped, failed := m.s.flight.Counts()
+	written, skipped, failed := m.s.traces.Counts()
 	f.Set(written, "written")
 	f.Set(skipped, "skipped")
 	f.Set(failed, "failed")
 }
 
-func (m measured) AdminRefusals(f *metrics.Family) {
+func (m serverMetrics) AdminRefusals(f *metrics.Family) {
 	c := &m.s.adminCounts
 	f.Set(c.Host.Load(), "host")
 	f.Set(c.Token.Load(), "token")
@@ -166,13 +166,13 @@ func (m measured) AdminRefusals(f *metrics.Family) {
 
 // The answers of the admin listener about rooms.
 
-// roomAsked returns the room that a query names: without a name the default one.
-func (s *Server) roomAsked(query url.Values) (*Room, error) {
+// queriedRoom returns the room that a query names: without a name the default one.
+func (s *Server) queriedRoom(query url.Values) (*Room, error) {
 	if !query.Has("room") {
 		return s.room, nil
 	}
 	name := query.Get("room")
-	r, ok := s.directory.Get(name)
+	r, ok := s.rooms.Get(name)
 	if !ok {
 		return nil, &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no room %.300q: /rooms lists them", name)}
 	}
@@ -181,7 +181,7 @@ func (s *Server) roomAsked(query url.Values) (*Room, error) {
 
 // loopPage answers /loop.
 func (s *Server) loopPage(ctx context.Context, query url.Values) (any, error) {
-	r, err := s.roomAsked(query)
+	r, err := s.queriedRoom(query)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *Server) ticksPage(query url.Values) (any, error) {
 	if !query.Has("room") {
 		return s.metrics.Ticks(), nil
 	}
-	r, err := s.roomAsked(query)
+	r, err := s.queriedRoom(query)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (s *Server) roomsPage(query url.Values) (any, error) {
 	if err != nil {
 		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: err.Error()}
 	}
-	all, now := s.directory.All(), s.clock.Now()
+	all, now := s.rooms.All(), s.clock.Now()
 	rows := make([]directory.Row, len(all))
 	for i, r := range all {
 		rows[i] = r.row(now)
@@ -243,7 +243,7 @@ func (s *Server) closePage(query url.Values) (string, error) {
 	if !query.Has("room") {
 		return refuse(http.StatusBadRequest, "room: give the name of a room, as /rooms lists them")
 	}
-	r, err := s.roomAsked(query)
+	r, err := s.queriedRoom(query)
 	if err != nil {
 		return "", err
 	}
@@ -258,7 +258,7 @@ func (s *Server) closePage(query url.Values) (string, error) {
 	}
 	text := query.Get("text")
 	if text == "" {
-		text = "the room is closed by the operator"
+		text = "closed by the operator"
 	}
 	if err := s.CloseRoom(r.spec.Name, drain, CodeClosing, text); err != nil {
 		return refuse(http.StatusNotFound, "the room has ended meanwhile")
@@ -266,28 +266,28 @@ func (s *Server) closePage(query url.Values) (string, error) {
 	return fmt.Sprintf("the room %q closes in %v", r.spec.Name, drain), nil
 }
 
-// explained is the answer of /explain: an Explanation and its sentence.
-type explained struct {
+// explainAnswer is the answer of /explain: an Explanation and its sentence.
+type explainAnswer struct {
 	Explanation
 	Text string `json:"text"`
 }
 
-// toExplain is the answer of /explain to an incomplete query: the next step, and the candidates.
+// explainList is the answer of /explain to an incomplete query: the next step, and the candidates.
 // More is the number of further candidates, which are not listed.
-type toExplain struct {
-	Ask     string         `json:"ask"`
-	Clients []listedClient `json:"clients,omitempty"`
-	Objects []listedObject `json:"objects,omitempty"`
-	More    int            `json:"more"`
+type explainList struct {
+	Ask     string          `json:"ask"`
+	Clients []explainClient `json:"clients,omitempty"`
+	Objects []explainObject `json:"objects,omitempty"`
+	More    int             `json:"more"`
 }
 
-type listedClient struct {
+type explainClient struct {
 	Client  ClientID `json:"client"`
 	Subject string   `json:"subject"` // set by admission
 	Addr    string   `json:"addr"`
 }
 
-type listedObject struct {
+type explainObject struct {
 	Object string   `json:"object"`
 	Class  string   `json:"class"`
 	Owner  ClientID `json:"owner"`
@@ -303,7 +303,7 @@ const (
 // explainPage answers /explain: for room, client, object and field the result of Object.Explain;
 // without a client it lists the clients, and without an object the objects.
 func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error) {
-	r, err := s.roomAsked(query)
+	r, err := s.queriedRoom(query)
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +354,7 @@ func (r *Room) someClients() string {
 	return b.String()
 }
 
-// explainTo returns an explained, or an *admin.Refusal.
+// explainTo returns an explainAnswer, or an *admin.Refusal.
 func (r *Room) explainTo(c *Client, id netvar.ID, field string) any {
 	o, ok := r.e.World().Get(id)
 	if !ok {
@@ -364,28 +364,28 @@ func (r *Room) explainTo(c *Client, id netvar.ID, field string) any {
 	if err != nil {
 		return &admin.Refusal{Status: http.StatusNotFound, Text: err.Error()}
 	}
-	return explained{x, x.String()}
+	return explainAnswer{x, x.String()}
 }
 
-func (r *Room) listClients() toExplain {
+func (r *Room) listClients() explainList {
 	all := r.e.Clients()
-	page := toExplain{Ask: "nobody is here: ask again when a client has joined", More: max(0, len(all)-maxListed)}
+	page := explainList{Ask: "no client has joined yet", More: max(0, len(all)-maxListed)}
 	for i, c := range all[:min(len(all), maxListed)] {
 		if i == 0 {
-			page.Ask = fmt.Sprintf("name one of them: add client=%d to the question, and then an object and a field of it, to hear why the client was sent the value, or was not", c.ID())
+			page.Ask = fmt.Sprintf("name one of them: add client=%d to the query, and then an object and a field of it, for the reason why the client was sent the value, or was not", c.ID())
 		}
 		name := c.Join().Subject
 		if len(name) > maxSubject {
 			name = strings.ToValidUTF8(name[:maxSubject], "") + "…"
 		}
-		page.Clients = append(page.Clients, listedClient{ClientID(c.ID()), name, c.Join().Addr})
+		page.Clients = append(page.Clients, explainClient{ClientID(c.ID()), name, c.Join().Addr})
 	}
 	return page
 }
 
 // listObjects lists the objects of a class, or of all classes.
 func (r *Room) listObjects(only string) any {
-	page := toExplain{Ask: "there is no object: ask again when one is spawned"}
+	page := explainList{Ask: "no object has been spawned yet"}
 	known := only == ""
 	for _, class := range r.schema.classes {
 		name := class.nv.Name()
@@ -398,7 +398,7 @@ func (r *Room) listObjects(only string) any {
 			if len(page.Objects) == maxListed {
 				break
 			}
-			page.Objects = append(page.Objects, listedObject{o.ID().String(), name, ClientID(o.Owner())})
+			page.Objects = append(page.Objects, explainObject{o.ID().String(), name, ClientID(o.Owner())})
 			page.More--
 		}
 	}

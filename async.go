@@ -34,9 +34,9 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 		Do: func(ctx context.Context, result any) (err error) {
 			defer r.asides.enter()()
 			*result.(*R), err = work(ctx)
-			return workRefused(err)
+			return recordedRefusal(err)
 		},
-		Then: func(result any, err error) { then(&r.tick, *result.(*R), refusalOfWork(err)) },
+		Then: func(result any, err error) { then(&r.tick, *result.(*R), publicRefusal(err)) },
 	})
 	if !started {
 		t.AfterFunc(0, func(t *Tick) {
@@ -46,8 +46,8 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 	}
 }
 
-// workRefused turns a refusal into the type that a recording keeps, and refusalOfWork back.
-func workRefused(err error) error {
+// recordedRefusal turns a refusal into the type that a recording keeps, and publicRefusal back.
+func recordedRefusal(err error) error {
 	//nolint:errorlint // A wrapped refusal is more than a refusal.
 	if r, ok := err.(*Refusal); ok && r.Code != 0 {
 		return &transport.Refusal{Code: r.Code, Text: r.Text}
@@ -55,8 +55,8 @@ func workRefused(err error) error {
 	return err
 }
 
-func refusalOfWork(err error) error {
-	if r, ok := err.(*transport.Refusal); ok { //nolint:errorlint // As workRefused made it.
+func publicRefusal(err error) error {
+	if r, ok := err.(*transport.Refusal); ok { //nolint:errorlint // As recordedRefusal made it.
 		return &Refusal{r.Code, r.Text}
 	}
 	return err

@@ -40,12 +40,12 @@ func (c *Config) validateAuth() error {
 	case a.Keys != "" && a.Audience == "":
 		return ConfigError("Auth.Audience", `""`, "give this server the name that its tokens have as their audience")
 	case a.Keys == "" && a.Audience != "":
-		return ConfigError("Auth.Audience", a.Audience, "set Auth.Keys too, or nobody is asked for a token")
+		return ConfigError("Auth.Audience", a.Audience, "set Auth.Keys too: without keys no token is required")
 	case a.Keys != "" && a.Insecure:
-		return ConfigError("Auth.Insecure", a.Insecure, "leave it out: with Auth.Keys everybody needs a token")
+		return ConfigError("Auth.Insecure", a.Insecure, "leave it out: with Auth.Keys every client needs a token")
 	case open && !a.Insecure:
-		return ConfigError(key, addr, "whoever reaches this address would get in: set Auth.Keys so that players need tokens, "+
-			"or Auth.Insecure to let everybody in; without either, listen on 127.0.0.1")
+		return ConfigError(key, addr, "every client that reaches this address would be admitted: set Auth.Keys to require tokens, "+
+			"or Auth.Insecure to admit all; without either, listen on 127.0.0.1")
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (s *Server) watchKeys() {
 		s.reloadKeys() // The keys may have changed since New.
 	}
 	if key, addr, open := s.cfg.open(); open {
-		s.log.Warn("players need no tokens: whoever reaches this address gets in (insecure)", strings.ToLower(key), addr)
+		s.log.Warn("no tokens are required: every client that reaches this address is admitted (insecure)", strings.ToLower(key), addr)
 	}
 }
 
@@ -95,40 +95,40 @@ func (s *Server) closeKeys() {
 func (s *Server) reloadKeys() {
 	switch changed, err := s.tokens.Reload(); {
 	case err != nil:
-		s.log.Error("the keys of tokens have changed and cannot be read: those from before stay in force", "error", err)
+		s.log.Error("token keys cannot be reloaded, keeping the previous ones", "error", err)
 	case changed:
-		s.log.Info("the keys of tokens have changed", "keys", strings.Join(s.tokens.Keys().IDs(), " "))
+		s.log.Info("token keys reloaded", "keys", strings.Join(s.tokens.Keys().IDs(), " "))
 	}
 }
 
-// identified is the context key for the identity of a client during its admission: a token can be
+// identityKey is the context key for the identity of a client during its admission: a token can be
 // verified only once.
-type identified struct{}
+type identityKey struct{}
 
 // identify verifies the token of a client that joins a room, if players need tokens.
 func (s *Server) identify(ctx context.Context, j *room.Join, name string) error {
-	if known, ok := ctx.Value(identified{}).(*room.Join); ok {
+	if known, ok := ctx.Value(identityKey{}).(*room.Join); ok {
 		j.Subject, j.Claims = known.Subject, known.Claims
-		return s.scope(j, name)
+		return s.checkTokenRoom(j, name)
 	}
 	if s.tokens == nil {
 		return nil
 	}
-	who, err := s.tokens.Verify(j.Token, name, s.clock.Wall())
+	identity, err := s.tokens.Verify(j.Token, name, s.clock.Wall())
 	if err != nil {
 		return tokenRefusal(err)
 	}
-	j.Subject, j.Claims = who.Subject, who.Claims
+	j.Subject, j.Claims = identity.Subject, identity.Claims
 	return nil
 }
 
-// scope refuses a client that moves by the code of a room for which its token is not valid. A
-// ticket is issued by the server itself, and is valid for its room with any token.
-func (s *Server) scope(j *room.Join, name string) error {
+// checkTokenRoom refuses a client that moves by the code of a room for which its token is not
+// valid. A ticket is issued by the server itself, and is valid for its room with any token.
+func (s *Server) checkTokenRoom(j *room.Join, name string) error {
 	if only, ok := j.Claims["room"]; s.tokens == nil || j.Ticket || !ok || only == name {
 		return nil
 	}
-	return &transport.Refusal{Code: CodeUnauthenticated, Text: "the token is for another room"}
+	return &transport.Refusal{Code: CodeUnauthenticated, Text: "token is for another room"}
 }
 
 // tokenRefusal returns the refusal that a client with a rejected token gets.
@@ -141,21 +141,21 @@ func tokenRefusal(err error) *transport.Refusal {
 }
 
 // Tokens implements metrics.Server.
-func (m measured) Tokens(f *metrics.Family) {
+func (m serverMetrics) Tokens(f *metrics.Family) {
 	if m.s.tokens != nil {
 		m.s.tokens.Outcomes(func(outcome string, n uint64) { f.Set(n, outcome) })
 	}
 }
 
 // TokenIDs implements metrics.Server.
-func (m measured) TokenIDs(f *metrics.Family) {
+func (m serverMetrics) TokenIDs(f *metrics.Family) {
 	if m.s.tokens != nil {
 		f.Set(uint64(m.s.tokens.Remembered()))
 	}
 }
 
 // KeyReloads implements metrics.Server.
-func (m measured) KeyReloads(f *metrics.Family) {
+func (m serverMetrics) KeyReloads(f *metrics.Family) {
 	if m.s.tokens != nil {
 		loaded, failed := m.s.tokens.Reloads()
 		f.Set(loaded, "loaded")

@@ -52,19 +52,19 @@ func TestKeysAreReadAgain(t *testing.T) {
 	reload("")
 	before := s.tokens.Keys().IDs()
 	write([]byte("nothing"))
-	reload("cannot be read: those from before stay in force")
+	reload("cannot be reloaded, keeping the previous ones")
 	if got := s.tokens.Keys().IDs(); got[0] != before[0] {
 		t.Errorf("the keys are %v, and were %v", got, before)
 	}
 	write(key())
-	reload("the keys of tokens have changed")
+	reload("token keys reloaded")
 	if !strings.Contains(log.String(), s.tokens.Keys().IDs()[0]) {
 		t.Errorf("the log names no key: %s", &log)
 	}
 	counted(t, s, `netloop_auth_key_reloads_total{outcome="failed"} 1`, `netloop_auth_key_reloads_total{outcome="loaded"} 1`, "netloop_token_ids 0")
 	write(key())
 	log.Reset()
-	if s.watchKeys(); !strings.Contains(log.String(), "the keys of tokens have changed") {
+	if s.watchKeys(); !strings.Contains(log.String(), "token keys reloaded") {
 		t.Errorf("of keys that changed before the server began to look the log says %q", &log)
 	}
 	s.closeKeys()
@@ -75,7 +75,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	full := &token.Error{Reason: token.Busy, Text: "try again later"}
 	refusedWith(t, "somebody for whose token there is no memory", tokenRefusal(full), CodeBusy)
 	refusedWith(t, "somebody with a used token", tokenRefusal(&token.Error{Reason: token.Spent}), CodeUnauthenticated)
-	known := context.WithValue(t.Context(), identified{}, &room.Join{Subject: "ann", Claims: map[string]any{"role": 2}})
+	known := context.WithValue(t.Context(), identityKey{}, &room.Join{Subject: "ann", Claims: map[string]any{"role": 2}})
 	if err := s.identify(known, j, ""); err != nil || j.Subject != "ann" || j.Claims["role"] != 2 {
 		t.Errorf("somebody who is known is %q: %v", j.Subject, err)
 	}
@@ -87,7 +87,7 @@ func TestAnOpenServerWarns(t *testing.T) {
 	var log bytes.Buffer
 	s := newStill(t, Config{Listen: "0.0.0.0:0", Auth: Auth{Insecure: true}, Log: slog.New(slog.NewTextHandler(&log, nil))}, closedGame{new(opening)})
 	s.watchKeys()
-	if !strings.Contains(log.String(), "players need no tokens") {
+	if !strings.Contains(log.String(), "no tokens are required") {
 		t.Errorf("the log says %s", &log)
 	}
 	log.Reset()

@@ -85,10 +85,11 @@ func (c *Client) SetBudget(t *Tick, bytesPerTick int) {
 	c.e.SetBudget(bytesPerTick)
 }
 
-// need panics for a nil client. This mistake is easily made: nil is the sender of a posted message.
-func (c *Client) need(what string) {
+// mustExist panics for a nil client. This mistake is easily made: nil is the sender of a posted
+// message.
+func (c *Client) mustExist(what string) {
 	if c == nil {
-		panic("netloop: " + what + ": the client is nil, which is who sends a message of RPC.Post: look for that first")
+		panic("netloop: " + what + ": the client is nil, the sender of a message of RPC.Post: check for nil first")
 	}
 }
 
@@ -165,7 +166,7 @@ func NewPerClient[T any](r *Room) *PerClient[T] {
 // Of returns the client's record, to be read and changed. It panics for a client that has left, and
 // for nil, which is the sender of a posted message.
 func (p *PerClient[T]) Of(c *Client) *T {
-	c.need("PerClient.Of")
+	c.mustExist("PerClient.Of")
 	v, ok := p.of[c.ID()]
 	if !ok {
 		panic("netloop: PerClient.Of: the client has left; its record is freed once OnLeave has run")

@@ -60,8 +60,8 @@ func TestAFailedOpenLeavesNothingBehind(t *testing.T) {
 	if n := freed.Load(); n < rooms-1 {
 		t.Errorf("%d of %d rooms are freed", n, rooms)
 	}
-	if s.directory.Len() != 1 {
-		t.Errorf("%d names are taken", s.directory.Len())
+	if s.rooms.Len() != 1 {
+		t.Errorf("%d names are taken", s.rooms.Len())
 	}
 }
 

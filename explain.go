@@ -70,10 +70,10 @@ var reasons = [numReasons][2]string{
 	ReasonSlotBusy:     {"slot_busy", "the client got no snapshot: its last one still waits for its connection"},
 	ReasonWindowClosed: {"window_closed", "the client got no snapshot: as many are under way as its link takes"},
 	ReasonShed:         {"shed", "the server is overloaded and sheds the object"},
-	ReasonBudget:       {"budget", "the client's budget went to what was needed more"},
-	ReasonPackets:      {"packets", "the snapshot's packets went to what was needed more"},
+	ReasonBudget:       {"budget", "the budget was used by changes of higher priority"},
+	ReasonPackets:      {"packets", "the packets were full with changes of higher priority"},
 	ReasonStreamFull:   {"stream_full", "the object fits no packet, and the stream had no room for it"},
-	ReasonNext:         {"next", "nothing holds it back any more; the next snapshot has it"},
+	ReasonNext:         {"next", "the next snapshot has it"},
 }
 
 // String returns the reason's name, such as "in_flight".
@@ -149,7 +149,7 @@ func (x Explanation) String() string {
 // client, and on a client.
 func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, error) {
 	r := t.server("Object.Explain")
-	c.need("Object.Explain")
+	c.mustExist("Object.Explain")
 	return r.explain(c, o.o, field)
 }
 

@@ -122,7 +122,7 @@ func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
 	if t.server("Grid.SetView") != g.room {
 		panic("netloop: Grid.SetView: the grid belongs to another room")
 	}
-	c.need("Grid.SetView")
+	c.mustExist("Grid.SetView")
 	if len(from) > MaxViewpoints {
 		panic(fmt.Sprintf("netloop: Grid.SetView: %d viewpoints: use at most %d", len(from), MaxViewpoints))
 	}

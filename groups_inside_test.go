@@ -34,25 +34,25 @@ func TestTheObjectsOfAllGroupsAreListedAtOnce(t *testing.T) {
 		}
 		t.Errorf("group %d is named by %v", i, list)
 	}
-	check(0, r.naming(teams[0]))
-	check(1, teams[1].named) // before they are needed
-	check(2, r.naming(teams[2]))
-	kept := teams[1].named
-	teams[1].named = nil
-	if len(r.naming(teams[0])) != 1 || len(r.naming(teams[1])) != 0 {
+	check(0, r.objectsNaming(teams[0]))
+	check(1, teams[1].objects) // before they are needed
+	check(2, r.objectsNaming(teams[2]))
+	kept := teams[1].objects
+	teams[1].objects = nil
+	if len(r.objectsNaming(teams[0])) != 1 || len(r.objectsNaming(teams[1])) != 0 {
 		t.Error("the objects are looked through again within the tick")
 	}
-	teams[1].named = kept
+	teams[1].objects = kept
 	if err := r.e.Inspect(func() { of[1].SetVisible(&r.tick, Everyone()) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.e.Step(r.e.Timeline().Input(2)); err != nil {
 		t.Fatal(err)
 	}
-	if list := r.naming(teams[1]); len(list) != 0 {
+	if list := r.objectsNaming(teams[1]); len(list) != 0 {
 		t.Errorf("a group that nothing names any more is named by %v", list)
 	}
-	check(0, r.naming(teams[0]))
+	check(0, r.objectsNaming(teams[0]))
 }
 
 // An object that is spawned with a target has an id that does not count other objects, and is not

@@ -68,10 +68,10 @@ func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
 }
 
 // Admit implements room.Game.
-func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
+func (h *hooks) Admit(ctx context.Context, request *room.Join) error {
 	j := &Join{
-		Subject: asked.Subject, Claims: asked.Claims, Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, Ticket: asked.Ticket,
-		Spectator: asked.Spectator, params: asked.Params, reserved: asked.Reserved,
+		Subject: request.Subject, Claims: request.Claims, Token: request.Token, Addr: request.Addr, Minor: request.Minor, Ticket: request.Ticket,
+		Spectator: request.Spectator, params: request.Params, reserved: request.Reserved,
 	}
 	for _, fn := range h.onAdmit {
 		admit := func() error { defer h.room.asides.enter()(); return fn(ctx, j) }
@@ -79,8 +79,8 @@ func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
 			return err
 		}
 	}
-	j.Ticket, j.Spectator = asked.Ticket, asked.Spectator // The game cannot change these.
-	asked.Subject, asked.Claims, asked.Game = j.Subject, j.Claims, j
+	j.Ticket, j.Spectator = request.Ticket, request.Spectator // The game cannot change these.
+	request.Subject, request.Claims, request.Game = j.Subject, j.Claims, j
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (r *Room) OnDrop(fn func(*Tick, *Client)) {
 }
 
 // Drop implements room.Game.
-func (h *hooks) Drop(e *room.Client) { h.tell("OnDrop", h.onDrop, e) }
+func (h *hooks) Drop(e *room.Client) { h.call("OnDrop", h.onDrop, e) }
 
 // OnResume registers a function that is called when a client has returned over another connection,
 // before any message from it: after OnDrop, or without it if the server had not noticed the loss
@@ -144,14 +144,14 @@ func (h *hooks) Resume(e *room.Client) {
 	c := clientOf(e)
 	c.join = e.Join().Game.(*Join)
 	c.join.Addr = e.Join().Addr
-	h.tell("OnResume", h.onResume, e)
+	h.call("OnResume", h.onResume, e)
 }
 
 // Move implements room.Game.
 func (h *hooks) Move(e *room.Client) { clientOf(e).join.Addr = e.Join().Addr }
 
-// tell calls functions that return no error. Their panics are logged.
-func (h *hooks) tell(hook string, fns []func(*Tick, *Client), e *room.Client) {
+// call calls functions that return no error. Their panics are logged.
+func (h *hooks) call(hook string, fns []func(*Tick, *Client), e *room.Client) {
 	for _, fn := range fns {
 		_ = h.room.e.Call(hook, func() error { fn(&h.room.tick, clientOf(e)); return nil })
 	}
@@ -210,9 +210,9 @@ func (h *hooks) Drain(left time.Duration) {
 // OnClose registers a function that is called after the last tick, when all systems have been
 // removed (see [OnRemove]): save here. why is the reason for the end: the code and text of
 // [Room.Close] or [Server.CloseRoom], [CodeClosing] for an empty room that closed or a server that
-// ends, and [CodeInternal] for a room that has failed, whose state may be half changed. The error
-// of Run includes the errors of these functions. The context ends 60 s after the first of them was
-// called, for all of them together.
+// ends, and [CodeInternal] for a room that has failed: its state may be half changed then. The
+// error of Run includes the errors of these functions. The context ends 60 s after the first of
+// them was called, for all of them together.
 func (r *Room) OnClose(fn func(ctx context.Context, why *Closed) error) {
 	if r.opens("OnClose") {
 		r.hooks.onClose = append(r.hooks.onClose, fn)

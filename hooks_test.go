@@ -47,7 +47,7 @@ func TestAGuardedHookAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	hears := &audience{s.room, hiddenOnes.c.nv, Where(func(c *Client) bool { return c == g.stays })}
-	reads := &readers{room: s.room, who: make([]func(*netvar.Object) Target, 2)}
+	reads := &readers{room: s.room, rules: make([]func(*netvar.Object) Target, 2)}
 	var o *netvar.Object
 	if err := s.room.e.Inspect(func() { o = secretOnes.Spawn(&s.room.tick, secretState{}, OwnedBy(g.stays.ID())).o }); err != nil {
 		t.Fatal(err)

@@ -84,8 +84,8 @@ func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	}))
 }
 
-// again implements repeat for package bridge.
-func (i *Input[M]) again(last any, missed int) any {
+// repeatAny implements repeat for package bridge.
+func (i *Input[M]) repeatAny(last any, missed int) any {
 	if i.repeat == nil {
 		return last
 	}

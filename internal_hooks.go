@@ -32,8 +32,8 @@ func setHooks() bool {
 	}
 	d.Repeat = func(descriptor, last any, missed int) any {
 		return descriptor.(interface {
-			again(last any, missed int) any
-		}).again(last, missed)
+			repeatAny(last any, missed int) any
+		}).repeatAny(last, missed)
 	}
 	d.Send = func(options any) schema.Send { return sendWith(options.([]SendOption)) }
 	d.NewTick = func(cfg bridge.TickConfig) bridge.Tick {
@@ -51,14 +51,14 @@ func setHooks() bool {
 	d.Server = func(server any) bridge.Server {
 		s := server.(*Server)
 		return bridge.Server{
-			Public: s, Room: s.room.e, Screening: s.room.screening, Tick: &s.room.tick, Schema: s.schema, Handler: admitter{s}, Local: &s.local,
+			Public: s, Room: s.room.e, SpectatorRoom: s.room.spectatorRoom, Tick: &s.room.tick, Schema: s.schema, Handler: admitter{s}, Local: &s.local,
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
 			Adopt: func(take func(bridge.Room)) {
-				s.crew.opened = func(r *Room) {
-					take(bridge.Room{Room: r.e, Screening: r.screening, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
+				s.supervisor.start = func(r *Room) {
+					take(bridge.Room{Room: r.e, SpectatorRoom: r.spectatorRoom, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
 				}
 			},
-			Tell:           s.tell,
+			Tell:           s.notify,
 			SetIdleTimeout: func(idle time.Duration) { s.idle = idle },
 			Simulate:       func(cfg netem.Config) { s.network = &cfg },
 		}

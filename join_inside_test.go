@@ -138,9 +138,9 @@ func TestWhatARoomShowsIsBounded(t *testing.T) {
 			return nil
 		}
 		for _, same := range []bool{false, true} {
-			r.posted.changed = false
-			if r.Publish(nil, bytes(most)); r.posted.changed == same {
-				t.Errorf("published again %v, it has changed: %v", same, r.posted.changed)
+			r.listing.changed = false
+			if r.Publish(nil, bytes(most)); r.listing.changed == same {
+				t.Errorf("published again %v, it has changed: %v", same, r.listing.changed)
 			}
 		}
 		r.Publish(nil, bytes(most+1))
@@ -173,7 +173,7 @@ func TestNobodyWatchesForWhatCannotBe(t *testing.T) {
 // Reports to watches take a tenth of a core at most, and are no more frequent than listings.
 func TestTellingTakesATenthOfACore(t *testing.T) {
 	for took, want := range map[int]int{0: 50, 5: 50, 6: 60, 100: 1000} {
-		if got := tellGap(time.Duration(took) * time.Millisecond); got != time.Duration(want)*time.Millisecond {
+		if got := notifyGap(time.Duration(took) * time.Millisecond); got != time.Duration(want)*time.Millisecond {
 			t.Errorf("after %d ms of telling nobody is told for %v, want %d ms", took, got, want)
 		}
 	}

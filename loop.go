@@ -149,24 +149,24 @@ func (l *Loop) Move(name string, to ...SystemOption) {
 	if i < 0 {
 		return
 	}
-	const unsaid = "\x00"
+	const unset = "\x00"
 	it := l.tree.Items[i]
 	spec := it.Spec
-	spec.Before, spec.After, spec.Group = []string{}, []string{}, unsaid
+	spec.Before, spec.After, spec.Group = []string{}, []string{}, unset
 	for _, one := range to {
 		one.apply(&spec)
 	}
 	at := len(l.tree.Items) // A system that is moved into a group becomes its last member.
-	if beside, behind := anchorOf(&spec); beside != "" {
-		if at = l.index("move "+strconv.Quote(name)+" beside", beside); at < 0 {
+	if anchor, offset := anchorOf(&spec); anchor != "" {
+		if at = l.index("move "+strconv.Quote(name)+" beside", anchor); at < 0 {
 			return
 		}
-		if spec.Group == unsaid {
+		if spec.Group == unset {
 			spec.Group = l.tree.Items[at].Spec.Group
 		}
-		at += behind
+		at += offset
 	}
-	if spec.Group == unsaid {
+	if spec.Group == unset {
 		spec.Group = it.Spec.Group
 	}
 	it.Spec, it.Changed = spec, true
@@ -178,8 +178,8 @@ func (l *Loop) Move(name string, to ...SystemOption) {
 }
 
 // anchorOf returns the first anchor of a description, if it has one, and its side: 0 before it, 1
-// behind it.
-func anchorOf(s *loop.Spec[*Tick]) (name string, behind int) {
+// after it.
+func anchorOf(s *loop.Spec[*Tick]) (name string, offset int) {
 	switch {
 	case len(s.Before) > 0:
 		return s.Before[0], 0

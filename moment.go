@@ -27,7 +27,7 @@ type Moment struct {
 // one and counted, see [LinkStats]. It panics on a client.
 func (t *Tick) ViewMoment(c *Client) Moment {
 	t.server("Tick.ViewMoment")
-	c.need("Tick.ViewMoment")
+	c.mustExist("Tick.ViewMoment")
 	return Moment(c.e.View())
 }
 

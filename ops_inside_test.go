@@ -51,15 +51,15 @@ func TestAServerSaysWhetherItIsReady(t *testing.T) {
 	}
 	says("the server is starting")
 	s.ready.Store(true)
-	says("whoever reaches this server gets in: it asks for no tokens (insecure)")
+	says("every client is admitted: no tokens are required (insecure)")
 	s.cfg.Listen = "127.0.0.1:1"
 	says("")
 	s.cfg.Web = ":2"
-	says("whoever reaches this server gets in: it asks for no tokens (insecure)")
+	says("every client is admitted: no tokens are required (insecure)")
 	if _, err := s.Reserve(t.Context(), "", Reservation{Seats: 255}); err != nil {
 		t.Fatal(err)
 	}
-	says("whoever reaches this server gets in: it asks for no tokens (insecure)")
+	says("every client is admitted: no tokens are required (insecure)")
 	if _, err := s.Reserve(t.Context(), "", Reservation{}); err != nil {
 		t.Fatal(err)
 	}

@@ -38,57 +38,57 @@ const ownerRule = "owner"
 //
 // Call Reads in the game's Open, once for each rule that the class's tags name; a missing one fails
 // Open.
-func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
+func (k *Class[S]) Reads(r *Room, rule string, readers func(o *Object[S]) Target) {
 	if !r.takes(k.c, "Class.Reads") {
 		return
 	}
-	if err := r.readers[k.c.nv.Index()].define(k.c, rule, func(o *netvar.Object) Target { return who(wrap[S](o)) }); err != nil {
+	if err := r.readers[k.c.nv.Index()].define(k.c, rule, func(o *netvar.Object) Target { return readers(wrap[S](o)) }); err != nil {
 		r.reject(err)
 	}
 }
 
 // readers are the rules of one class, as a netvar.Readers.
 type readers struct {
-	room *Room
-	at   panicguard.Func
-	who  []func(*netvar.Object) Target // by rule; nil for the owner's
+	room  *Room
+	at    panicguard.Func
+	rules []func(*netvar.Object) Target // by rule; nil for the owner's
 }
 
-// restrict registers the readers of all classes with rules.
-func (r *Room) restrict() {
+// setReaders registers the readers of all classes with rules.
+func (r *Room) setReaders() {
 	r.readers = make([]*readers, len(r.schema.classes))
 	for i, c := range r.schema.classes {
 		if rules := c.nv.Rules(); rules != nil {
 			r.readers[i] = &readers{
-				room: r, who: make([]func(*netvar.Object) Target, len(rules)),
-				at: panicguard.Func{Name: "Class.Reads", Class: c.nv.Name(), Effect: "nobody may read by the rule"},
+				room: r, rules: make([]func(*netvar.Object) Target, len(rules)),
+				at: panicguard.Func{Name: "Class.Reads", Class: c.nv.Name(), Effect: "no client may read by the rule"},
 			}
 			r.e.World().SetReaders(c.nv, r.readers[i])
 		}
 	}
 }
 
-func (rd *readers) define(c *class, rule string, who func(*netvar.Object) Target) error {
+func (rd *readers) define(c *class, rule string, target func(*netvar.Object) Target) error {
 	n := slices.Index(c.nv.Rules(), rule)
 	switch {
 	case rule == ownerRule:
-		return fmt.Errorf("class %q: Reads(%q): who owns an object is known; give the rule another name", c.nv.Name(), rule)
+		return fmt.Errorf("class %q: Reads(%q): every class has this rule; use another name", c.nv.Name(), rule)
 	case n < 1:
 		return fmt.Errorf("class %q: Reads(%q): no field is tagged read=%s", c.nv.Name(), rule, rule)
-	case rd.who[n] != nil:
+	case rd.rules[n] != nil:
 		return fmt.Errorf("class %q: Reads(%q): the rule is defined twice", c.nv.Name(), rule)
 	}
-	rd.who[n] = who
+	rd.rules[n] = target
 	return nil
 }
 
-// undefined returns an error for the rules that fields name and Reads has not defined.
-func (r *Room) undefined() error {
+// undefinedRules returns an error for the rules that fields name and Reads has not defined.
+func (r *Room) undefinedRules() error {
 	var errs []error
 	for i, c := range r.schema.classes {
 		for n, rule := range c.nv.Rules() {
-			if n > 0 && rule != ownerRule && r.readers[i].who[n] == nil {
-				errs = append(errs, fmt.Errorf("class %q: field %s has read=%s, and nobody says who that is; call Reads(room, %q, …) of the class in Open", c.nv.Name(), c.nv.RuleField(n), rule, rule))
+			if n > 0 && rule != ownerRule && r.readers[i].rules[n] == nil {
+				errs = append(errs, fmt.Errorf("class %q: field %s has read=%s, and the rule is not defined: call Reads(room, %q, …) of the class in Open", c.nv.Name(), c.nv.RuleField(n), rule, rule))
 			}
 		}
 	}
@@ -99,26 +99,26 @@ func (r *Room) undefined() error {
 func (rd *readers) Ask(o *netvar.Object) {
 	targets := o.Handle.(interface{ readBy() *[]Target }).readBy()
 	if *targets == nil {
-		*targets = make([]Target, len(rd.who))
+		*targets = make([]Target, len(rd.rules))
 	}
-	for n, who := range rd.who {
-		if who != nil {
-			(*targets)[n] = rd.target(o, who)
+	for n, rule := range rd.rules {
+		if rule != nil {
+			(*targets)[n] = rd.target(o, rule)
 		}
 	}
 }
 
 // target calls a rule. It runs within netvar.snapshot, which is critical, so it recovers a panic of
 // the game's function and then returns the zero Target, which is empty.
-func (rd *readers) target(o *netvar.Object, who func(*netvar.Object) Target) Target {
+func (rd *readers) target(o *netvar.Object, rule func(*netvar.Object) Target) Target {
 	defer rd.room.e.Guard().Recover(&rd.at, nil)
-	return who(o)
+	return rule(o)
 }
 
 // Withheld implements netvar.Readers.
 func (rd *readers) Withheld(o *netvar.Object, p *netvar.Peer) (withheld netvar.Rules) {
 	c := peerOf(p)
-	for n := 1; n < len(rd.who); n++ {
+	for n := 1; n < len(rd.rules); n++ {
 		if !rd.reads(n, o, c) {
 			withheld |= 1 << n
 		}
@@ -127,7 +127,7 @@ func (rd *readers) Withheld(o *netvar.Object, p *netvar.Peer) (withheld netvar.R
 }
 
 func (rd *readers) reads(n int, o *netvar.Object, c *Client) bool {
-	if rd.who[n] == nil {
+	if rd.rules[n] == nil {
 		return o.Owner() == c.e.ID()
 	}
 	defer rd.room.e.Guard().Recover(&rd.at, nil)

@@ -58,7 +58,7 @@ type NotReplayable struct {
 
 // Error returns the tick and the cause.
 func (e *NotReplayable) Error() string {
-	return fmt.Sprintf("netloop: tick %d cannot be replayed, because something entered it unrecorded: %s", e.Tick, e.What[0])
+	return fmt.Sprintf("netloop: tick %d cannot be replayed, because it has unrecorded input: %s", e.Tick, e.What[0])
 }
 
 // NewReplay opens a game with the room, the rates and the seed of a recording. Of the configuration

@@ -37,19 +37,19 @@ type Room struct {
 	timers  loop.Timers[*Tick]
 	hooks   hooks
 
-	readers   []*readers // by class; nil for a class without rules
-	starter   *loop.System[*Tick]
-	screening *room.Room // the room of the delayed spectators; nil without
-	recording io.Closer  // of the room's own recording; nil without
-	posted    posted
-	namedAt   uint64 // 1 + the tick of the newest capture before nameGroups
-	number    uint64 // of this room among the server's rooms, from 1
-	seed      uint64
-	opened    time.Duration // by the server's clock
-	begun     bool          // under the mutex of the server's crew
-	opening   bool
-	errs      []error // registrations rejected while Open runs
-	asides    *asides // nil without Config.CheckEdits
+	readers       []*readers // by class; nil for a class without rules
+	starter       *loop.System[*Tick]
+	spectatorRoom *room.Room // the room of the delayed spectators; nil without
+	recording     io.Closer  // of the room's own recording; nil without
+	listing       listing
+	indexedAt     uint64 // 1 + the tick of the newest capture before indexAllGroups
+	number        uint64 // of this room among the server's rooms, from 1
+	seed          uint64
+	opened        time.Duration // by the server's clock
+	started       bool          // under the mutex of the server's supervisor
+	opening       bool
+	errs          []error // registrations rejected while Open runs
+	asides        *asides // nil without Config.CheckEdits
 }
 
 // openRoom makes a room and lets the game fill it.
@@ -67,22 +67,22 @@ func openRoom(s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error
 	filled := false
 	defer func() {
 		if !filled {
-			r.unpost() // Open may have watched other rooms.
+			r.unlist() // Open may have watched other rooms.
 			r.e.Discard()
 		}
 	}()
 	r.tick = Tick{now: &r.now, store: r.e.World(), timers: &r.timers, log: r.e.Log(), room: r}
 	r.reseed(seed)
 	r.applyClassOptions()
-	r.restrict()
+	r.setReaders()
 	r.builtins()
 
 	err = s.game.Open(r)
 	r.opening = false
-	if err := errors.Join(append(r.errs, err, r.undefined(), r.systems.loop.Check())...); err != nil {
+	if err := errors.Join(append(r.errs, err, r.undefinedRules(), r.systems.loop.Check())...); err != nil {
 		return nil, fmt.Errorf("netloop: the game's Open: %w", err)
 	}
-	if err := r.screen(); err != nil {
+	if err := r.openSpectatorRoom(); err != nil {
 		return nil, err
 	}
 	filled = true
@@ -99,7 +99,7 @@ func (r *Room) config(s *Server) room.Config {
 			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.Duplicate - DuplicateTakeOver), LostAfter: s.cfg.LostAfter,
 			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty, Sleep: r.spec.Sleep,
 		},
-		Schema: s.schema.s, Game: &r.hooks, Server: host{r}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
+		Schema: s.schema.s, Game: &r.hooks, Server: roomServer{r}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],
 		Limits: s.cfg.RPC.queue(r.spec.Rate.Period()), Answers: s.cfg.RPC.Answers, Arrivals: s.cfg.RPC.arrivals(),
 		LinkLimits:   s.cfg.RPC.link(),

@@ -42,26 +42,26 @@ type RoomFilter[I any] struct {
 
 const defaultListed = 100
 
-// poster is a room's published entry in the directory. It is immutable.
-type poster struct {
+// listingEntry is a room's published entry in the directory. It is immutable.
+type listingEntry struct {
 	name, kind   string
 	players, max int
 	packed       schema.Parcel // the Info
 	info         any           // the same, for filters: a *I, or a protobuf message
 }
 
-// posted is the state of a room's entry on the server's listing. The room's goroutine owns it,
+// listing is the state of a room's entry on the server's listing. The room's goroutine owns it,
 // except for the fields that the mutex guards.
-type posted struct {
+type listing struct {
 	packed  schema.Parcel
 	info    any
 	changed bool
 
-	mu    sync.Mutex
-	shown poster // the last poster; name and kind are the room's
-	up    bool   // the poster is on the listing
-	gone  bool   // the room has ended
-	watch []*directory.Watch[poster]
+	mu     sync.Mutex
+	entry  listingEntry // the last one shown; name and kind are the room's
+	listed bool         // it is on the listing
+	ended  bool         // the room has ended
+	watch  []*directory.Watch[listingEntry]
 }
 
 // Publish replaces the Info that listings and watches of the server's rooms show for this room,
@@ -80,63 +80,63 @@ func (r *Room) Publish(t *Tick, info any) {
 		panic(fmt.Sprintf("netloop: Room.Publish: use a plain struct or a protobuf message: %v", err))
 	case len(packed) > MaxMessage:
 		panic(fmt.Sprintf("netloop: Room.Publish: a %T takes %d bytes: at most %d are shown", info, len(packed), MaxMessage))
-	case packed == r.posted.packed:
+	case packed == r.listing.packed:
 		return
 	}
-	r.posted.packed, r.posted.info, r.posted.changed = packed, nil, true
+	r.listing.packed, r.listing.info, r.listing.changed = packed, nil, true
 	if info == nil {
 		return
 	}
-	r.posted.info = packed.OpenLike(info)
+	r.listing.info = packed.OpenLike(info)
 }
 
-// repost updates the room's entry on the listing if it has changed in this tick.
-func (r *Room) repost() {
+// updateListing updates the room's entry on the listing if it has changed in this tick.
+func (r *Room) updateListing() {
 	players := r.e.Admission.Players()
-	p := &r.posted
+	p := &r.listing
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if up := r.findable(); up == p.up && !p.changed && p.shown.players == players {
+	if up := r.listable(); up == p.listed && !p.changed && p.entry.players == players {
 		return
 	}
-	r.postLocked(players)
+	r.listLocked(players)
 }
 
-// post puts the room on the listing for the first time.
-func (r *Room) post() {
+// list puts the room on the listing for the first time.
+func (r *Room) list() {
 	players := r.e.Admission.Players()
-	r.posted.mu.Lock()
-	defer r.posted.mu.Unlock()
-	r.postLocked(players)
+	r.listing.mu.Lock()
+	defer r.listing.mu.Unlock()
+	r.listLocked(players)
 }
 
-// findable reports whether the room is listed.
-func (r *Room) findable() bool {
+// listable reports whether the room is listed.
+func (r *Room) listable() bool {
 	return !r.spec.Private && !r.e.Admission.Locked() && !r.e.Admission.Closing()
 }
 
-func (r *Room) postLocked(players int) {
-	p := &r.posted
-	if p.gone { // The server gave the room up while it hung, and its goroutine runs again.
+func (r *Room) listLocked(players int) {
+	p := &r.listing
+	if p.ended { // The server gave the room up while it hung, and its goroutine runs again.
 		return
 	}
-	was := p.up
-	p.up, p.changed = r.findable(), false
-	p.shown = poster{r.spec.Name, r.spec.Kind, players, r.spec.MaxClients, p.packed, p.info}
+	was := p.listed
+	p.listed, p.changed = r.listable(), false
+	p.entry = listingEntry{r.spec.Name, r.spec.Kind, players, r.spec.MaxClients, p.packed, p.info}
 	switch {
-	case p.up:
-		r.server.listing.Set(r.number, new(p.shown))
+	case p.listed:
+		r.server.listing.Set(r.number, new(p.entry))
 	case was:
 		r.server.listing.Set(r.number, nil)
 	}
 }
 
-// unpost removes the entry of a room that has ended from the listing, and ends its watches.
-func (r *Room) unpost() {
-	p := &r.posted
+// unlist removes the entry of a room that has ended from the listing, and ends its watches.
+func (r *Room) unlist() {
+	p := &r.listing
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.gone = true
+	p.ended = true
 	r.server.listing.Set(r.number, nil)
 	for _, w := range p.watch {
 		r.server.listing.Unwatch(w)
@@ -144,8 +144,8 @@ func (r *Room) unpost() {
 	p.watch = nil
 }
 
-// picks returns the room's listing and reports whether the filter matches it. The Info is shared.
-func (f *RoomFilter[I]) picks(p *poster) (l RoomListing[I], ok bool) {
+// match returns the room's listing and reports whether the filter matches it. The Info is shared.
+func (f *RoomFilter[I]) match(p *listingEntry) (l RoomListing[I], ok bool) {
 	if p == nil || f.Kind != "" && f.Kind != p.kind || p.max-p.players < f.Free {
 		return l, false
 	}
@@ -168,7 +168,7 @@ func (f *RoomFilter[I]) picks(p *poster) (l RoomListing[I], ok bool) {
 }
 
 // list returns the rooms that match the filter.
-func (f *RoomFilter[I]) list(all []directory.Item[poster]) []RoomListing[I] {
+func (f *RoomFilter[I]) list(all []directory.Item[listingEntry]) []RoomListing[I] {
 	var picked []RoomListing[I]
 	most := f.Limit
 	if most == 0 {
@@ -178,15 +178,15 @@ func (f *RoomFilter[I]) list(all []directory.Item[poster]) []RoomListing[I] {
 		if len(picked) == most {
 			break
 		}
-		if l, ok := f.picks(all[i].Entry); ok {
-			picked = append(picked, owned(l, all[i].Entry))
+		if l, ok := f.match(all[i].Entry); ok {
+			picked = append(picked, withOwnInfo(l, all[i].Entry))
 		}
 	}
 	return picked
 }
 
-// owned returns the listing with its own copy of the Info.
-func owned[I any](l RoomListing[I], p *poster) RoomListing[I] {
+// withOwnInfo returns the listing with its own copy of the Info.
+func withOwnInfo[I any](l RoomListing[I], p *listingEntry) RoomListing[I] {
 	if v, ok, err := p.packed.OpenAs(reflect.TypeFor[I]()); ok && err == nil {
 		l.Info = schema.Open[I](v)
 	}
@@ -231,7 +231,7 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 		New:  func() any { return new([]RoomChange[I]) },
 		Then: func(changes any, _ error) { fn(&r.tick, *changes.(*[]RoomChange[I])) },
 	})
-	tell := func(was, is []directory.Item[poster]) bool {
+	tell := func(was, is []directory.Item[listingEntry]) bool {
 		if !stream.Ready() {
 			return false
 		}
@@ -239,27 +239,27 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 		err := r.e.CallAside("WatchRooms", func() error { changes = f.compare(was, is); return nil })
 		return err != nil || len(changes) == 0 || stream.Push(&changes)
 	}
-	r.posted.watch = append(r.posted.watch, r.server.listing.Watch(tell))
+	r.listing.watch = append(r.listing.watch, r.server.listing.Watch(tell))
 }
 
 // compare returns the changes between two listings, as the filter sees them.
-func (f *RoomFilter[I]) compare(was, is []directory.Item[poster]) (changes []RoomChange[I]) {
-	directory.Compare(was, is, func(was, is *poster) {
-		before, had := f.picks(was)
-		now, has := f.picks(is)
+func (f *RoomFilter[I]) compare(was, is []directory.Item[listingEntry]) (changes []RoomChange[I]) {
+	directory.Compare(was, is, func(was, is *listingEntry) {
+		before, had := f.match(was)
+		now, has := f.match(is)
 		switch {
 		case has:
-			changes = append(changes, RoomChange[I]{Room: owned(now, is)})
+			changes = append(changes, RoomChange[I]{Room: withOwnInfo(now, is)})
 		case had:
-			changes = append(changes, RoomChange[I]{Room: owned(before, was), Gone: true})
+			changes = append(changes, RoomChange[I]{Room: withOwnInfo(before, was), Gone: true})
 		}
 	})
 	return slices.Clip(changes)
 }
 
-// tellWatchers reports changes to the watches of rooms until ctx ends. It uses a tenth of a core at
-// most.
-func (s *Server) tellWatchers(ctx context.Context) {
+// notifyWatchers reports changes to the watches of rooms until ctx ends. It uses a tenth of a core
+// at most.
+func (s *Server) notifyWatchers(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -270,22 +270,24 @@ func (s *Server) tellWatchers(ctx context.Context) {
 		if !s.listing.Notify(began) {
 			s.listing.Wake()
 		}
-		if !pause(ctx, tellGap(s.clock.Now()-began)) {
+		if !sleep(ctx, notifyGap(s.clock.Now()-began)) {
 			return
 		}
 	}
 }
 
-// tellShare is the least pause after a report, as a multiple of the report's duration.
-const tellShare = 10
+// notifyShare is the least pause after a report, as a multiple of the report's duration.
+const notifyShare = 10
 
-// tellGap returns the pause after a report that took so long.
-func tellGap(took time.Duration) time.Duration { return max(directory.ListInterval, tellShare*took) }
+// notifyGap returns the pause after a report that took so long.
+func notifyGap(took time.Duration) time.Duration {
+	return max(directory.ListInterval, notifyShare*took)
+}
 
-// tell delivers pending events to the program and pending changes to the watches of rooms, for a
+// notify delivers pending events to the program and pending changes to the watches of rooms, for a
 // test world, which runs no goroutines for them.
-func (s *Server) tell() {
-	s.desk.Deliver(context.Background())
+func (s *Server) notify() {
+	s.inbox.Deliver(context.Background())
 	select {
 	case <-s.listing.Changed():
 		if !s.listing.Notify(s.clock.Now()) {

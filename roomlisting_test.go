@@ -15,14 +15,14 @@ func BenchmarkRoomsWhere(b *testing.B) {
 		Map   string
 		Round int32
 	}
-	listing := directory.NewListing[poster]()
+	listing := directory.NewListing[listingEntry]()
 	for i := range 10_000 {
 		info := match{Map: fmt.Sprint("map ", i%500), Round: int32(i % 7)}
 		packed, err := schema.Pack(info)
 		if err != nil {
 			b.Fatal(err)
 		}
-		listing.Set(uint64(i), &poster{fmt.Sprint(i), "table", i % 4, 4, packed, &info})
+		listing.Set(uint64(i), &listingEntry{fmt.Sprint(i), "table", i % 4, 4, packed, &info})
 	}
 	f := RoomFilter[match]{Kind: "table", Free: 1, Where: func(l RoomListing[match]) bool { return l.Info.Map == "map 77" }}
 	for b.Loop() {

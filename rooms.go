@@ -74,36 +74,36 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 			place.Cancel()
 		}
 	}()
-	r, err := s.fill(spec, place.Number())
+	r, err := s.openGuarded(spec, place.Number())
 	if err != nil {
 		return nil, err
 	}
 	if err := s.recordRoom(r); err != nil { // OnClose releases the resources of Open.
-		defer r.unpost()
+		defer r.unlist()
 		err = errors.Join(err, r.e.Shutdown.Finish(CodeInternal, "the room cannot be recorded"))
-		if r.screening != nil {
-			r.screening.Discard()
+		if r.spectatorRoom != nil {
+			r.spectatorRoom.Discard()
 		}
 		return nil, err
 	}
 	filled = true
 	place.Fill(r)
-	r.post()
-	s.admitMore()
-	s.begin(r)
+	r.list()
+	s.raiseConnLimit()
+	s.startRoom(r)
 	return r, nil
 }
 
-// fill opens a room, and turns a panic of the game's Open into an error: the other rooms keep
-// running.
-func (s *Server) fill(spec RoomSpec, number uint64) (r *Room, err error) {
-	defer s.recovered("Open", "the game's Open", &spec, &err)
+// openGuarded opens a room, and turns a panic of the game's Open into an error: the other rooms
+// keep running.
+func (s *Server) openGuarded(spec RoomSpec, number uint64) (r *Room, err error) {
+	defer s.recoverInto("Open", "the game's Open", &spec, &err)
 	return openRoom(s, spec, number, roomSeed(s.cfg.Seed, spec.Name, number))
 }
 
-// recovered is deferred around a function of the game, or of the program, that opens or ends a
+// recoverInto is deferred around a function of the game, or of the program, that opens or ends a
 // room. It counts a panic of the function and turns it into an error.
-func (s *Server) recovered(hook, what string, spec *RoomSpec, err *error) {
+func (s *Server) recoverInto(hook, what string, spec *RoomSpec, err *error) {
 	if v := recover(); v != nil {
 		s.metrics.Panics.Add(1, hook)
 		s.log.Error(what+" panicked", "room", spec.Name, "kind", spec.Kind, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
@@ -132,7 +132,7 @@ func (s *Server) recordRoom(r *Room) (err error) {
 	if s.cfg.RecordRoom == nil {
 		return nil
 	}
-	defer s.recovered("RecordRoom", "Config.RecordRoom", &r.spec, &err)
+	defer s.recoverInto("RecordRoom", "Config.RecordRoom", &r.spec, &err)
 	w, err := s.cfg.RecordRoom(r.info())
 	if err != nil {
 		return fmt.Errorf("netloop: RecordRoom: %w", err)
@@ -147,8 +147,8 @@ func (s *Server) recordRoom(r *Room) (err error) {
 	return nil
 }
 
-// opened is the result of OpenRoom that a recording keeps.
-type opened struct {
+// openResult is the result of OpenRoom that a recording keeps.
+type openResult struct {
 	Info RoomInfo
 	Why  uint8 // 1 + the index of the error in openErrors, 0 if it is not in the list
 }
@@ -162,22 +162,22 @@ var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing}
 func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 	s := t.server("Tick.OpenRoom").server
 	unfit := spec.pack() // Now: the game may change the data later.
-	work := func(ctx context.Context) (opened, error) {
+	work := func(ctx context.Context) (openResult, error) {
 		if unfit != nil {
-			return opened{}, fmt.Errorf("netloop: OpenRoom: %w", unfit)
+			return openResult{}, fmt.Errorf("netloop: OpenRoom: %w", unfit)
 		}
 		r, err := s.OpenRoom(ctx, spec)
 		for i, known := range openErrors {
 			if errors.Is(err, known) {
-				return opened{Why: uint8(1 + i)}, nil
+				return openResult{Why: uint8(1 + i)}, nil
 			}
 		}
 		if err != nil {
-			return opened{}, errors.New(err.Error()) // A recording keeps the text of an error.
+			return openResult{}, errors.New(err.Error()) // A recording keeps the text of an error.
 		}
-		return opened{Info: r.info()}, nil
+		return openResult{Info: r.info()}, nil
 	}
-	Go(t, work, func(t *Tick, o opened, err error) {
+	Go(t, work, func(t *Tick, o openResult, err error) {
 		if o.Why > 0 {
 			err = openErrors[o.Why-1]
 		}
@@ -198,7 +198,7 @@ func (r *Room) full() bool { return r.e.Admission.Players() >= r.spec.MaxClients
 // call it.
 func (s *Server) Rooms() iter.Seq[RoomInfo] {
 	return func(yield func(RoomInfo) bool) {
-		for _, r := range s.directory.All() {
+		for _, r := range s.rooms.All() {
 			if !yield(r.info()) {
 				return
 			}
@@ -211,7 +211,7 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 // server, can only shorten the drain. It returns at once, with an error if no room has the name. If
 // the default room ends, the server ends. Any goroutine may call it.
 func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string) error {
-	r, ok := s.directory.Get(name)
+	r, ok := s.rooms.Get(name)
 	if !ok {
 		return errNoRoom(name)
 	}
@@ -221,19 +221,19 @@ func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string
 
 func errNoRoom(name string) error { return room.ErrUnknown(name) }
 
-// begin starts a room if the server runs.
-func (s *Server) begin(r *Room) {
-	s.crew.Lock()
-	defer s.crew.Unlock()
+// startRoom starts a room if the server runs.
+func (s *Server) startRoom(r *Room) {
+	s.supervisor.Lock()
+	defer s.supervisor.Unlock()
 	switch {
-	case r.begun:
-	case s.crew.opened != nil:
-		r.begun = true
-		s.crew.opened(r)
-	case s.crew.ctx != nil:
-		r.begun = true
-		s.startScreening(r)
-		r.e.Supervisor.Start(s.crew.ctx, func(err error) { s.roomEnded(r, err) })
+	case r.started:
+	case s.supervisor.start != nil:
+		r.started = true
+		s.supervisor.start(r)
+	case s.supervisor.ctx != nil:
+		r.started = true
+		s.startSpectatorRoom(r)
+		r.e.Supervisor.Start(s.supervisor.ctx, func(err error) { s.roomEnded(r, err) })
 	}
 }
 
@@ -242,23 +242,23 @@ func (s *Server) roomEnded(r *Room, err error) {
 	if r.recording != nil {
 		err = errors.Join(err, s.closeRecording(r))
 	}
-	s.crew.Lock()
+	s.supervisor.Lock()
 	var closed *Closed
 	ordinary := err == nil || errors.As(err, &closed) && closed.Code != CodeInternal
 	if r == s.room {
-		s.crew.err = err
-		close(s.crew.over)
+		s.supervisor.err = err
+		close(s.supervisor.defaultEnded)
 	} else if !ordinary {
-		s.log.Error("a room has failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
+		s.log.Error("room failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
 		// A room may end before the default one does, which sets draining.
-		if s.draining.Load() || s.crew.ctx != nil && s.crew.ctx.Err() != nil {
-			s.crew.failed = errors.Join(s.crew.failed, fmt.Errorf("room %q: %w", r.spec.Name, err))
+		if s.draining.Load() || s.supervisor.ctx != nil && s.supervisor.ctx.Err() != nil {
+			s.supervisor.roomErrs = errors.Join(s.supervisor.roomErrs, fmt.Errorf("room %q: %w", r.spec.Name, err))
 		}
 	}
-	s.crew.Unlock()
-	r.unpost()
-	s.directory.Remove(r.spec.Name)
-	s.admitMore()
+	s.supervisor.Unlock()
+	r.unlist()
+	s.rooms.Remove(r.spec.Name)
+	s.raiseConnLimit()
 }
 
 // closeRecording closes the writer that Config.RecordRoom returned, on a goroutine of its own: the
@@ -268,11 +268,11 @@ func (s *Server) closeRecording(r *Room) error {
 	answer := make(chan error, 1) // One sender, one value.
 	go func() {
 		defer close(done)
-		err := errCloseGone
+		err := errCloseExited
 		defer func() { answer <- err }()
-		err = s.closed(r)
+		err = s.closeWriter(r)
 	}()
-	s.await("RecordRoom", done, room.SaveTimeout)
+	s.waitFor("RecordRoom", done, room.SaveTimeout)
 	select {
 	case err := <-answer:
 		return err
@@ -282,79 +282,79 @@ func (s *Server) closeRecording(r *Room) error {
 }
 
 var (
-	errCloseGone  = errors.New("netloop: the recording's Close called runtime.Goexit")
-	errCloseHangs = errors.New("netloop: the recording's Close does not return")
+	errCloseExited = errors.New("netloop: the recording's Close called runtime.Goexit")
+	errCloseHangs  = errors.New("netloop: the recording's Close does not return")
 )
 
-// closed closes the recording of a room, and turns a panic into an error.
-func (s *Server) closed(r *Room) (err error) {
-	defer s.recovered("RecordRoom", "the recording's Close", &r.spec, &err)
+// closeWriter closes the recording of a room, and turns a panic into an error.
+func (s *Server) closeWriter(r *Room) (err error) {
+	defer s.recoverInto("RecordRoom", "the recording's Close", &r.spec, &err)
 	return r.recording.Close()
 }
 
-// play runs all rooms until ctx ends or the default room has ended, and ends all of them in
+// runRooms runs all rooms until ctx ends or the default room has ended, and ends all of them in
 // parallel.
-func (s *Server) play(ctx context.Context) error {
+func (s *Server) runRooms(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
-	s.crew.Lock()
-	s.crew.ctx = ctx
-	s.crew.Unlock()
-	for _, r := range s.directory.All() {
-		s.begin(r)
+	s.supervisor.Lock()
+	s.supervisor.ctx = ctx
+	s.supervisor.Unlock()
+	for _, r := range s.rooms.All() {
+		s.startRoom(r)
 	}
 	watching, endWatch := context.WithCancel(context.Background())
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		s.watch(watching, ctx)
+		s.watchdog(watching, ctx)
 	}()
 	telling := make(chan struct{})
 	go func() {
 		defer close(telling)
-		s.tellWatchers(watching)
+		s.notifyWatchers(watching)
 	}()
-	endDesk := s.openDesk()
-	<-s.crew.over
-	s.directory.Close()
+	endDesk := s.startInbox()
+	<-s.supervisor.defaultEnded
+	s.rooms.Close()
 	stop()
-	s.directory.Wait()
-	s.await("Open", s.directory.Opened(), room.WorkGrace)
-	s.crew.screenings.Wait()
+	s.rooms.Wait()
+	s.waitFor("Open", s.rooms.Opened(), room.WorkGrace)
+	s.supervisor.spectatorRooms.Wait()
 	endWatch()
 	<-watched
-	s.await("WatchRooms", telling, cancelGrace)
+	s.waitFor("WatchRooms", telling, cancelGrace)
 	endDesk()
-	return errors.Join(s.crew.err, s.crew.failed)
+	return errors.Join(s.supervisor.err, s.supervisor.roomErrs)
 }
 
 // cancelGrace is the time that a function of the game has to return after its context has ended.
 const cancelGrace = time.Second
 
-// await waits for a function of the game, or of the program, to return, up to a limit. After that
+// waitFor waits for a function of the game, or of the program, to return, up to a limit. After that
 // the end of the server continues without it.
-func (s *Server) await(hook string, done <-chan struct{}, limit time.Duration) {
+func (s *Server) waitFor(hook string, done <-chan struct{}, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	select {
 	case <-done:
 	case <-ctx.Done():
 		s.metrics.LeftBehind.Add(1, hook)
-		s.log.Error("a function does not return: the server ends without it", "hook", hook)
+		s.log.Error("function does not return, the server ends without it", "hook", hook)
 	}
 }
 
-// watch looks for rooms that hang, until its own context ends. A hung default room is given up if
-// the configuration says so, or once it ends or run has ended; any other hung room is given up at
-// once, since no client can play there.
-func (s *Server) watch(ctx, run context.Context) {
+// watchdog looks for rooms that hang, until its own context ends. A hung default room is given up
+// if the configuration says so, or once it ends or run has ended; any other hung room is given up
+// at once, since no client can play there.
+func (s *Server) watchdog(ctx, run context.Context) {
 	if s.cfg.Watchdog < 0 {
 		return
 	}
-	for pause(ctx, room.WatchEvery(s.cfg.Watchdog)) {
-		for _, r := range s.directory.All() {
-			if r.screening != nil {
-				if err := r.screening.Supervisor.Watch(); err != nil {
-					r.screening.Supervisor.GiveUp(err)
+	for sleep(ctx, room.WatchEvery(s.cfg.Watchdog)) {
+		for _, r := range s.rooms.All() {
+			if r.spectatorRoom != nil {
+				if err := r.spectatorRoom.Supervisor.Watch(); err != nil {
+					r.spectatorRoom.Supervisor.GiveUp(err)
 				}
 			}
 			if err := r.e.Supervisor.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil || r.e.Admission.Closing()) {
@@ -364,8 +364,8 @@ func (s *Server) watch(ctx, run context.Context) {
 	}
 }
 
-// pause waits for d, and reports false when ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleep waits for d, and reports false when ctx has ended.
+func sleep(ctx context.Context, d time.Duration) bool {
 	wait, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-wait.Done()
@@ -382,35 +382,35 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 		r, err := s.ticketRoom(ctx, ticket, remote)
 		return ctx, r, err
 	}
-	if r, ok := s.directory.Find(ctx, name); ok {
+	if r, ok := s.rooms.Find(ctx, name); ok {
 		return ctx, r, nil
 	}
 	opener, ok := s.game.(Opener)
 	if !ok {
 		return ctx, nil, errNoRoom(name)
 	}
-	if s.directory.Len() >= s.cfg.MaxRooms {
+	if s.rooms.Len() >= s.cfg.MaxRooms {
 		return ctx, nil, errManyRooms
 	}
-	asked := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams()}
-	if err := s.identify(ctx, asked, name); err != nil {
+	request := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams()}
+	if err := s.identify(ctx, request, name); err != nil {
 		return ctx, nil, err
 	}
 	if !s.openings.Allow(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "rooms", "site")
-		return ctx, nil, transport.Refuse(CodeBusy, "too many rooms were opened from where you are: try again later")
+		return ctx, nil, transport.Refuse(CodeBusy, "too many rooms were opened from your address, try again later")
 	}
-	ctx = context.WithValue(ctx, identified{}, asked)
-	r, opened, err := s.openAside(ctx, opener, name, asked)
+	ctx = context.WithValue(ctx, identityKey{}, request)
+	r, opened, err := s.openForAside(ctx, opener, name, request)
 	if err == nil && opened && r.spec.Private {
-		err = s.invite(r, hello)
+		err = s.reserveForOpener(r, hello)
 	}
 	return ctx, r, err
 }
 
-// invite reserves a seat of a private room for the client for which it was opened, which has
+// reserveForOpener reserves a seat of a private room for the client for which it was opened, which has
 // neither a ticket nor the code. Another client that asks for the same name is refused.
-func (s *Server) invite(r *Room, hello *netloopv1.Hello) error {
+func (s *Server) reserveForOpener(r *Room, hello *netloopv1.Hello) error {
 	tickets, err := r.e.Admission.Reserve(room.Reservation{Seats: 1, TTL: s.cfg.AdmitTimeout, Spectator: hello.GetSpectate()})
 	if err == nil {
 		hello.Ticket = tickets[0]
@@ -424,9 +424,9 @@ func siteOf(remote string) netip.Prefix {
 	return endpoint.Site(at.Addr())
 }
 
-// openAside is openFor on a goroutine of its own: a game's function that ends its goroutine does
+// openForAside is openFor on a goroutine of its own: a game's function that ends its goroutine does
 // not end the connection's.
-func (s *Server) openAside(ctx context.Context, game Opener, name string, asked *room.Join) (*Room, bool, error) {
+func (s *Server) openForAside(ctx context.Context, game Opener, name string, request *room.Join) (*Room, bool, error) {
 	type answer struct {
 		r      *Room
 		opened bool
@@ -434,41 +434,41 @@ func (s *Server) openAside(ctx context.Context, game Opener, name string, asked 
 	}
 	answers := make(chan answer, 1) // One sender, one value.
 	go func() {
-		a := answer{err: errOpenGone}
+		a := answer{err: errOpenExited}
 		defer func() {
-			if errors.Is(a.err, errOpenGone) {
-				a.err = s.room.e.Refusal("OpenFor", a.err, asked.Addr)
+			if errors.Is(a.err, errOpenExited) {
+				a.err = s.room.e.Refusal("OpenFor", a.err, request.Addr)
 			}
 			answers <- a
 		}()
-		a.r, a.opened, a.err = s.openFor(ctx, game, name, asked)
+		a.r, a.opened, a.err = s.openFor(ctx, game, name, request)
 	}()
 	select {
 	case a := <-answers:
 		return a.r, a.opened, a.err
 	case <-ctx.Done():
-		return nil, false, s.room.e.Refusal("OpenFor", ctx.Err(), asked.Addr)
+		return nil, false, s.room.e.Refusal("OpenFor", ctx.Err(), request.Addr)
 	}
 }
 
 // errOpenGone is the error of an OpenFor, or an Open, that has ended its goroutine.
-var errOpenGone = errors.New("netloop: OpenFor or the game's Open called runtime.Goexit")
+var errOpenExited = errors.New("netloop: OpenFor or the game's Open called runtime.Goexit")
 
 // openFor lets the game open a room. Of several clients that ask for a name at once one opens it.
-func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *room.Join) (r *Room, opened bool, err error) {
+func (s *Server) openFor(ctx context.Context, game Opener, name string, request *room.Join) (r *Room, opened bool, err error) {
 	within, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
 	defer cancel()
-	j := &Join{Subject: asked.Subject, Claims: asked.Claims, Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, params: asked.Params}
+	j := &Join{Subject: request.Subject, Claims: request.Claims, Token: request.Token, Addr: request.Addr, Minor: request.Minor, params: request.Params}
 	var spec RoomSpec
 	err = s.room.e.CallAside("OpenFor", func() (err error) { spec, err = game.OpenFor(within, name, j); return err })
 	if err != nil {
-		return nil, false, s.room.e.Refusal("OpenFor", err, asked.Addr)
+		return nil, false, s.room.e.Refusal("OpenFor", err, request.Addr)
 	}
 	spec.Name = name
 	r, err = s.OpenRoom(within, spec)
 	if errors.Is(err, ErrRoomExists) {
-		s.openings.Refund(siteOf(asked.Addr)) // Another client was charged for the room.
-		if r, ok := s.directory.Find(within, name); ok {
+		s.openings.Refund(siteOf(request.Addr)) // Another client was charged for the room.
+		if r, ok := s.rooms.Find(within, name); ok {
 			return r, false, nil
 		}
 		return nil, false, errNoRoom(name)
@@ -479,17 +479,17 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *r
 	case errors.Is(err, ErrClosing):
 		return nil, false, errDraining
 	case err != nil:
-		return nil, false, s.room.e.Refusal("OpenFor", err, asked.Addr)
+		return nil, false, s.room.e.Refusal("OpenFor", err, request.Addr)
 	}
 	return r, true, nil
 }
 
-var errManyRooms = &transport.Refusal{Code: CodeFull, Text: "the server has as many rooms as it may"}
+var errManyRooms = &transport.Refusal{Code: CodeFull, Text: "server has the maximum number of rooms"}
 
-// admitMore raises the limit of connections to the number of clients of all rooms.
-func (s *Server) admitMore() {
-	s.crew.Lock()
-	defer s.crew.Unlock()
+// raiseConnLimit raises the limit of connections to the number of clients of all rooms.
+func (s *Server) raiseConnLimit() {
+	s.supervisor.Lock()
+	defer s.supervisor.Unlock()
 	if s.listener != nil {
 		s.listener.Admission().SetMaxConns(s.maxClients() + spareConns)
 	}
@@ -497,7 +497,7 @@ func (s *Server) admitMore() {
 
 // maxClients returns the largest number of clients in all rooms.
 func (s *Server) maxClients() (n int) {
-	for _, r := range s.directory.All() {
+	for _, r := range s.rooms.All() {
 		n += r.spec.MaxClients + r.spec.MaxSpectators
 	}
 	return min(n, s.cfg.MaxClients)
@@ -506,23 +506,23 @@ func (s *Server) maxClients() (n int) {
 // refusing returns the code with which each new connection is refused, or 0 if that depends on the
 // room. It also reports whether some of these connections may still send a hello.
 func (s *Server) refusing() (code Code, resume bool) {
-	if _, opens := s.game.(Opener); opens || s.directory.Len() > 1 {
+	if _, opens := s.game.(Opener); opens || s.rooms.Len() > 1 {
 		return 0, true
 	}
 	return s.room.e.Admission.Refusing()
 }
 
-// host implements room.Server for one room of a server.
-type host struct{ r *Room }
+// roomServer implements room.Server for one room of a server.
+type roomServer struct{ r *Room }
 
 // NextID implements room.Server.
-func (h host) NextID() uint64 { return h.r.server.lastID.Add(1) }
+func (h roomServer) NextID() uint64 { return h.r.server.lastID.Add(1) }
 
 // Ticked implements room.Server.
-func (h host) Ticked() { h.r.repost() }
+func (h roomServer) Ticked() { h.r.updateListing() }
 
 // EndAdmission implements room.Server: with the default room the server ends.
-func (h host) EndAdmission(code Code, text string) {
+func (h roomServer) EndAdmission(code Code, text string) {
 	if s := h.r.server; s.room == h.r {
 		s.endAdmission(code, text)
 	}

@@ -211,7 +211,7 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 		if during.Err() == nil {
 			t.Errorf("%s: the context of OpenFor goes on", c.name)
 		}
-		if j, ok := goesOn.Value(identified{}).(*room.Join); !ok || j.Token != "token" {
+		if j, ok := goesOn.Value(identityKey{}).(*room.Join); !ok || j.Token != "token" {
 			t.Errorf("%s: whose token has been looked at is asked again", c.name)
 		}
 	}
@@ -384,7 +384,7 @@ func TestRoomsAreThereAtOnce(t *testing.T) {
 	if err != nil || len(tickets[0]) != 279 {
 		t.Errorf("a ticket for the longest name has %d bytes: %v", len(tickets[0]), err)
 	}
-	if r, _ := s.directory.Get(long); !r.full() || s.room.full() {
+	if r, _ := s.rooms.Get(long); !r.full() || s.room.full() {
 		t.Error("a room is full when its seats are reserved, and no other is")
 	}
 	for info := range s.Rooms() {
@@ -403,7 +403,7 @@ func TestRoomsAreThereAtOnce(t *testing.T) {
 // Without a watchdog no room is watched.
 func TestNobodyWatchesWithoutAWatchdog(t *testing.T) {
 	s := newStill(t, Config{Watchdog: -1}, closedGame{new(opening)})
-	s.watch(context.Background(), context.Background()) // It returns.
+	s.watchdog(context.Background(), context.Background()) // It returns.
 }
 
 // Once a server has ended no room can take a name any more, however early its opening had begun.
@@ -415,7 +415,7 @@ func TestTheHallClosesWithTheServer(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.directory.Reserve("late", ""); !errors.Is(err, directory.ErrClosed) {
+	if _, err := s.rooms.Reserve("late", ""); !errors.Is(err, directory.ErrClosed) {
 		t.Errorf("a place can be had: %v", err)
 	}
 }

@@ -231,8 +231,8 @@ type Sender struct {
 // It panics as [RPC.Send] does.
 func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o ...SendOption) {
 	r := t.server("RPC.SendRoom")
-	e.mail(t, "RPC.SendRoom", "room "+name, m, then, o, func(it rpcqueue.Item) error {
-		to, ok := r.server.directory.Get(name)
+	e.sendTo(t, "RPC.SendRoom", "room "+name, m, then, o, func(it rpcqueue.Item) error {
+		to, ok := r.server.rooms.Get(name)
 		if !ok {
 			return room.ErrEnded
 		}
@@ -240,8 +240,8 @@ func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o 
 	})
 }
 
-// mail sends a message by the function deliver.
-func (e *RPC[M]) mail(t *Tick, what, to string, m M, then func(*Tick, error), o []SendOption, deliver func(rpcqueue.Item) error) {
+// sendTo sends a message by the function deliver.
+func (e *RPC[M]) sendTo(t *Tick, what, to string, m M, then func(*Tick, error), o []SendOption, deliver func(rpcqueue.Item) error) {
 	r := t.server(what)
 	if err := e.m.Belongs(r.schema.s); err != nil {
 		panic("netloop: " + what + ": " + err.Error())
@@ -255,7 +255,7 @@ func (e *RPC[M]) mail(t *Tick, what, to string, m M, then func(*Tick, error), o 
 	}
 	mail := room.Mail{To: to, Method: e.m, Stage: send.Stage, Msg: schema.Erase(m), Deliver: deliver}
 	if then != nil {
-		mail.Then = func(err error) { then(&r.tick, refusalOfWork(err)) }
+		mail.Then = func(err error) { then(&r.tick, publicRefusal(err)) }
 	}
 	if !r.e.Mailbox.Send(mail) {
 		t.AfterFunc(0, func(t *Tick) { then(t, ErrTooMuchWork) })
@@ -276,7 +276,7 @@ func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) 
 // ends. Without such a room the error is a [*Refusal] with [CodeRoomUnknown]. Any goroutine may
 // call it except those of rooms, which call SendRoom.
 func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) error {
-	r, ok := s.directory.Find(ctx, name)
+	r, ok := s.rooms.Find(ctx, name)
 	if !ok {
 		return public(errNoRoom(name))
 	}
@@ -288,7 +288,7 @@ func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) erro
 // when the server ends are delivered to the program before Run returns.
 func (e *RPC[M]) SendServer(t *Tick, m M, then func(*Tick, error)) {
 	s := t.server("RPC.SendServer").server
-	e.mail(t, "RPC.SendServer", "server", m, then, nil, s.desk.Receive)
+	e.sendTo(t, "RPC.SendServer", "server", m, then, nil, s.inbox.Receive)
 }
 
 // HandleServer sets the function that runs for each message of this kind that a room sends to the
@@ -301,7 +301,7 @@ func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Send
 	if err := e.m.Belongs(s.schema.s); err != nil {
 		return fmt.Errorf("netloop: RPC.HandleServer: %w", err)
 	}
-	err := s.desk.Handle(&e.m.Queue, func(ctx context.Context, from *room.Sender, msg any) error {
+	err := s.inbox.Handle(&e.m.Queue, func(ctx context.Context, from *room.Sender, msg any) error {
 		return s.room.e.CallAside("HandleServer", func() error { fn(ctx, (*Sender)(from), schema.Open[M](msg)); return nil })
 	})
 	if err != nil {
@@ -310,17 +310,17 @@ func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Send
 	return nil
 }
 
-// openDesk starts to deliver the rooms' messages to the program. The returned function ends that,
+// startInbox starts to deliver the rooms' messages to the program. The returned function ends that,
 // when all rooms have ended.
-func (s *Server) openDesk() (end func()) {
-	if !s.desk.Open() {
+func (s *Server) startInbox() (end func()) {
+	if !s.inbox.Open() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	stop, served := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)
-		for !s.serveDesk(ctx, stop) { // A function has ended its goroutine: start the next one.
+		for !s.serveInbox(ctx, stop) { // A function has ended its goroutine: start the next one.
 			s.log.Error("a function of HandleServer called runtime.Goexit")
 		}
 	}()
@@ -333,19 +333,19 @@ func (s *Server) openDesk() (end func()) {
 		case <-served:
 		case <-within.Done():
 			cancel()
-			s.await("HandleServer", served, cancelGrace)
+			s.waitFor("HandleServer", served, cancelGrace)
 		}
 	}
 }
 
-// serveDesk delivers messages on a goroutine of its own until stop is closed. It reports false if a
-// function has ended that goroutine.
-func (s *Server) serveDesk(ctx context.Context, stop <-chan struct{}) bool {
+// serveInbox delivers messages on a goroutine of its own until stop is closed. It reports false if
+// a function has ended that goroutine.
+func (s *Server) serveInbox(ctx context.Context, stop <-chan struct{}) bool {
 	done := make(chan bool, 1) // One sender, one value.
 	go func() {
 		all := false
 		defer func() { done <- all }()
-		s.desk.Serve(ctx, stop)
+		s.inbox.Serve(ctx, stop)
 		all = true
 	}()
 	return <-done

@@ -95,7 +95,7 @@ func ServerOnly() RPCOption {
 	return RPCOption{func(m *schema.Method) {
 		m.ServerOnly = true
 		withCheck("ServerOnly", nil, func(*Tick, *Client, any) error {
-			return &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: Refuse(CodeRefused, "it is the server's alone")}
+			return &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: Refuse(CodeRefused, "only the server may send it")}
 		}).apply(m)
 	}}
 }
@@ -106,7 +106,7 @@ func MinRole(role int) RPCOption {
 		if from.join.Role() >= role {
 			return nil
 		}
-		return &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: Refuse(CodeRefused, "it takes a higher role")}
+		return &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: Refuse(CodeRefused, "role is too low")}
 	})
 }
 
@@ -120,7 +120,7 @@ func Validate[M any](fn func(m M) error) RPCOption {
 			return nil
 		}
 		if refusal := (*Refusal)(nil); !errors.As(err, &refusal) {
-			err = fmt.Errorf("%w: %w", Refuse(CodeInvalid, "the message is invalid"), err)
+			err = fmt.Errorf("%w: %w", Refuse(CodeInvalid, "message is invalid"), err)
 		}
 		return &rpcqueue.Rejection{Why: rpcqueue.Invalid, Err: err}
 	})
@@ -134,7 +134,7 @@ func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 		if o, ok := ref(schema.Open[M](msg)).Get(t); ok && o.Owner() == from.ID() {
 			return nil
 		}
-		return &rpcqueue.Rejection{Why: rpcqueue.NotOwner, Err: Refuse(CodeRefused, "the object is not yours")}
+		return &rpcqueue.Rejection{Why: rpcqueue.NotOwner, Err: Refuse(CodeRefused, "not the owner of the object")}
 	})
 }
 

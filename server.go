@@ -53,27 +53,27 @@ type Server struct {
 	// incarnation is the number of the default room: see Room.Incarnation.
 	incarnation    uint64
 	room           *Room // the default one, which exists as long as the server
-	directory      *directory.Directory[*Room]
-	listing        *directory.Listing[poster]
-	desk           *room.ServerInbox // messages from rooms to the program
+	rooms          *directory.Directory[*Room]
+	listing        *directory.Listing[listingEntry]
+	inbox          *room.ServerInbox // messages from rooms to the program
 	openings       directory.SiteLimiter[netip.Prefix]
 	invalidTickets directory.SiteLimiter[netip.Prefix] // tickets that matched no room
-	crew           crew
+	supervisor     supervisor
 	lastID         atomic.Uint64
 	draining       atomic.Bool
 	ready          atomic.Bool // clients may connect
 	used           atomic.Bool // Run or Close has begun
 	ended          atomic.Bool // and has ended
 
-	idle     time.Duration // of connections; 0 except in tests
-	network  *netem.Config // simulated network; nil: none
-	listener *quicnet.Listener
-	local    inproc.Host // of clients in this process
-	alone    bool        // Listen has succeeded on an offline server
-	admin    *admin.Server
-	web      *web.Server       // nil without Config.Web
-	sockets  *wsnet.Server     // served by web
-	flight   *tracedump.Dumper // nil without a TraceDir
+	idle           time.Duration // of connections; 0 except in tests
+	network        *netem.Config // simulated network; nil: none
+	listener       *quicnet.Listener
+	local          inproc.Host // of clients in this process
+	listensOffline bool        // Listen has succeeded on an offline server
+	admin          *admin.Server
+	web            *web.Server       // nil without Config.Web
+	sockets        *wsnet.Server     // served by web
+	traces         *tracedump.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
 	webCounts   web.Counts
@@ -87,17 +87,17 @@ type Server struct {
 	keysWatch   *watchfile.Watcher
 }
 
-// crew starts the rooms and keeps the errors with which they ended.
-type crew struct {
+// supervisor starts the rooms and keeps the errors with which they ended.
+type supervisor struct {
 	sync.Mutex
-	ctx    context.Context // of Run; nil before
-	opened func(*Room)     // instead of Run, in a world of tests
-	over   chan struct{}   // closed at the end of the default room
-	err    error           // of the default room
-	// screenings are the running rooms of delayed spectators; each begins before its room, and ends
-	// after it.
-	screenings sync.WaitGroup
-	failed     error // the errors of other rooms while the server ran
+	ctx          context.Context // of Run; nil before
+	start        func(*Room)     // instead of Run, in a world of tests
+	defaultEnded chan struct{}   // closed at the end of the default room
+	err          error           // of the default room
+	// spectatorRooms are the running rooms of delayed spectators; each begins before its room, and
+	// ends after it.
+	spectatorRooms sync.WaitGroup
+	roomErrs       error // the errors of other rooms while the server ran
 }
 
 // clockSource is the one clock of a server and its rooms: the machine's, unless a test or a replay
@@ -139,14 +139,14 @@ func New(cfg Config, g Game) (*Server, error) {
 	if err := s.openDefault(); err != nil {
 		return nil, err
 	}
-	s.metrics.Serve(measured{s})
+	s.metrics.Serve(serverMetrics{s})
 	return s, nil
 }
 
 // openDefault opens the default room.
 func (s *Server) openDefault() (err error) {
-	s.directory, s.listing, s.desk = directory.New[*Room](s.cfg.MaxRooms), directory.NewListing[poster](), room.NewServerInbox()
-	s.crew.over = make(chan struct{})
+	s.rooms, s.listing, s.inbox = directory.New[*Room](s.cfg.MaxRooms), directory.NewListing[listingEntry](), room.NewServerInbox()
+	s.supervisor.defaultEnded = make(chan struct{})
 	place, err := s.reserveName(&s.cfg.Room)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (s *Server) openDefault() (err error) {
 		return err
 	}
 	place.Fill(s.room)
-	s.room.post()
+	s.room.list()
 	if s.cfg.Record == nil {
 		return nil
 	}
@@ -181,12 +181,12 @@ func (s *Server) Listen() error {
 	if s.ended.Load() {
 		return errUsed
 	}
-	if s.listener != nil || s.alone {
+	if s.listener != nil || s.listensOffline {
 		return nil
 	}
 	if s.cfg.Offline {
-		err := s.listenBeside(nil, nil)
-		s.alone = err == nil
+		err := s.listenTCP(nil, nil)
+		s.listensOffline = err == nil
 		return err
 	}
 	conf, err := s.openCertificate()
@@ -215,22 +215,22 @@ func (s *Server) listen(conf *tls.Config) error {
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)
 	}
-	if err := s.listenBeside(conf, l.Admission()); err != nil {
+	if err := s.listenTCP(conf, l.Admission()); err != nil {
 		return errors.Join(err, l.Close(context.Background()))
 	}
-	s.crew.Lock()
+	s.supervisor.Lock()
 	s.listener = l
-	s.crew.Unlock()
-	s.admitMore() // Rooms may have been opened since.
+	s.supervisor.Unlock()
+	s.raiseConnLimit() // Rooms may have been opened since.
 	s.watchKeys()
 	return nil
 }
 
-// listenBeside opens the TCP ports, and all that must be ready before clients connect.
-func (s *Server) listenBeside(conf *tls.Config, controller *admission.Controller) (err error) {
+// listenTCP opens the TCP ports, and all that must be ready before clients connect.
+func (s *Server) listenTCP(conf *tls.Config, controller *admission.Controller) (err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.closeBeside())
+			err = errors.Join(err, s.closeTCP())
 		}
 	}()
 	if s.cfg.Admin != "" {
@@ -246,8 +246,8 @@ func (s *Server) listenBeside(conf *tls.Config, controller *admission.Controller
 	return s.openTraces()
 }
 
-// closeBeside closes TCP ports that were never served.
-func (s *Server) closeBeside() (err error) {
+// closeTCP closes TCP ports that were never served.
+func (s *Server) closeTCP() (err error) {
 	if s.admin != nil {
 		err = s.admin.Close()
 		s.admin = nil
@@ -332,28 +332,28 @@ func (s *Server) Close() error {
 // serve runs the rooms to their end, and releases all resources of the server.
 func (s *Server) serve(ctx context.Context) error {
 	defer s.ended.Store(true)
-	besideCtx, stopBeside := context.WithCancel(context.Background())
-	var beside sync.WaitGroup
-	var besideErr error
-	beside.Go(func() { besideErr = s.serveBeside(besideCtx) })
+	tcpCtx, stopTCP := context.WithCancel(context.Background())
+	var tcp sync.WaitGroup
+	var tcpErr error
+	tcp.Go(func() { tcpErr = s.serveTCP(tcpCtx) })
 	s.ready.Store(ctx.Err() == nil)
-	err := s.play(ctx)
+	err := s.runRooms(ctx)
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	s.local.Close(closeCtx)
 	if s.listener != nil {
 		err = errors.Join(err, s.listener.Close(closeCtx))
 	}
-	stopBeside()
+	stopTCP()
 	s.closeTraces()
 	s.closeCertificate()
 	s.closeKeys()
-	beside.Wait()
-	return errors.Join(err, besideErr, s.system.Close())
+	tcp.Wait()
+	return errors.Join(err, tcpErr, s.system.Close())
 }
 
-// serveBeside serves the TCP ports until ctx ends.
-func (s *Server) serveBeside(ctx context.Context) error {
+// serveTCP serves the TCP ports until ctx ends.
+func (s *Server) serveTCP(ctx context.Context) error {
 	var serving sync.WaitGroup
 	var adminErr, webErr error
 	if s.admin != nil {
@@ -379,17 +379,17 @@ func (s *Server) openTraces() (err error) {
 	}
 	// Two servers may share a directory.
 	name := hex.EncodeToString(s.instance[:4])
-	if s.flight, err = tracedump.Open(tracedump.Config{Dir: s.cfg.TraceDir, Name: name, Log: s.log}); err != nil {
+	if s.traces, err = tracedump.Open(tracedump.Config{Dir: s.cfg.TraceDir, Name: name, Log: s.log}); err != nil {
 		return fmt.Errorf("netloop: TraceDir: %w", err)
 	}
-	s.room.e.Stats.Trace(s.flight)
+	s.room.e.Stats.Trace(s.traces)
 	return nil
 }
 
 // closeTraces writes the pending traces, and ends the recording.
 func (s *Server) closeTraces() {
-	if s.flight != nil {
-		s.flight.Close()
+	if s.traces != nil {
+		s.traces.Close()
 	}
 }
 
@@ -420,8 +420,8 @@ func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}
-	if who, ok := transport.Who(ctx).(*room.Join); ok { // A move: its token was verified.
-		ctx = context.WithValue(ctx, identified{}, who)
+	if known, ok := transport.Who(ctx).(*room.Join); ok { // A move: its token was verified.
+		ctx = context.WithValue(ctx, identityKey{}, known)
 	}
 	ctx, r, err := a.s.roomFor(ctx, hello, remote)
 	if err != nil {
@@ -429,7 +429,7 @@ func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 	}
 	adm, err := r.e.Admission.Admit(ctx, hello, remote)
 	if errors.Is(err, room.ErrTicket) {
-		a.s.chargeGuess(remote)
+		a.s.countBadTicket(remote)
 	}
 	return adm, err
 }
@@ -492,7 +492,7 @@ func (s *Server) CertHash() [32]byte {
 	return k.Hash()
 }
 
-func (m measured) CertificateLeft(f *metrics.Family) {
+func (m serverMetrics) CertificateLeft(f *metrics.Family) {
 	if k := m.s.certificate.Load(); k != nil {
 		if left, known := k.Left(); known {
 			f.SetFloat(left.Seconds(), k.Kind())
@@ -500,7 +500,7 @@ func (m measured) CertificateLeft(f *metrics.Family) {
 	}
 }
 
-func (m measured) CertificateReloads(f *metrics.Family) {
+func (m serverMetrics) CertificateReloads(f *metrics.Family) {
 	if k := m.s.certificate.Load(); k != nil {
 		loaded, failed := k.Counts()
 		f.Set(loaded, "loaded")

@@ -15,28 +15,28 @@ const maxSpectatorDelay = 5 * time.Minute
 // changes.
 func (c *Client) Camera() bool { return c.e.IsFeed() }
 
-// screen opens the room's delayed spectator room, if it has a delay. A replay has none: its
-// spectator feed has no viewers.
-func (r *Room) screen() (err error) {
+// openSpectatorRoom opens the room's delayed spectator room, if it has a delay. A replay has none:
+// its spectator feed has no viewers.
+func (r *Room) openSpectatorRoom() (err error) {
 	if r.server.cfg.recorded {
 		return nil
 	}
-	r.screening, err = r.e.OpenSpectatorRoom()
+	r.spectatorRoom, err = r.e.OpenSpectatorRoom()
 	return err
 }
 
-// startScreening runs the delayed spectator room beside its room. It ends later than the room,
+// startSpectatorRoom runs the delayed spectator room beside its room. It ends later than the room,
 // after the remaining delay has been shown, or with the server.
-func (s *Server) startScreening(r *Room) {
-	if r.screening == nil {
+func (s *Server) startSpectatorRoom(r *Room) {
+	if r.spectatorRoom == nil {
 		return
 	}
-	s.crew.screenings.Add(1)
-	r.screening.Supervisor.Start(s.crew.ctx, func(err error) {
-		defer s.crew.screenings.Done()
+	s.supervisor.spectatorRooms.Add(1)
+	r.spectatorRoom.Supervisor.Start(s.supervisor.ctx, func(err error) {
+		defer s.supervisor.spectatorRooms.Done()
 		var closed *Closed
 		if err != nil && !errors.As(err, &closed) {
-			s.log.Error("a screening has failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
+			s.log.Error("spectator room failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
 		}
 	})
 }

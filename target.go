@@ -151,8 +151,8 @@ func peerOf(p *netvar.Peer) *Client { return clientOf(p.Handle.(*room.Client)) }
 // a building. It is owned by the goroutine of its clients' room. A client that leaves the room
 // leaves its groups, after the OnLeave functions have run.
 type ClientGroup struct {
-	named   []*netvar.Object // objects whose targets name the group, as of namedAt
-	namedAt uint64           // 1 + the tick of the newest capture before Room.nameGroups
+	objects   []*netvar.Object // objects with a target that names the group, as of namedAt
+	indexedAt uint64           // 1 + the tick of the newest capture before Room.indexAllGroups
 }
 
 // NewClientGroup makes a group without members.
@@ -166,7 +166,7 @@ const MaxClientGroups = 64
 // of this tick. It panics when the client is in [MaxClientGroups] groups already, and on a client.
 func (g *ClientGroup) Add(t *Tick, c *Client) {
 	r := t.server("ClientGroup.Add")
-	c.need("ClientGroup.Add")
+	c.mustExist("ClientGroup.Add")
 	if g.Has(c) {
 		return
 	}
@@ -174,17 +174,17 @@ func (g *ClientGroup) Add(t *Tick, c *Client) {
 		panic(fmt.Sprintf("netloop: ClientGroup.Add: client %d is in %d groups, the most that there may be: remove it from some", c.ID(), MaxClientGroups))
 	}
 	c.groups = append(c.groups, g)
-	r.moved(g, c)
+	r.groupChanged(g, c)
 }
 
 // Remove removes a client from the group. Objects that it sees only as a member disappear at the
 // end of this tick. It panics on a client.
 func (g *ClientGroup) Remove(t *Tick, c *Client) {
 	r := t.server("ClientGroup.Remove")
-	c.need("ClientGroup.Remove")
+	c.mustExist("ClientGroup.Remove")
 	if i := slices.Index(c.groups, g); i >= 0 {
 		c.groups = slices.Delete(c.groups, i, i+1)
-		r.moved(g, c)
+		r.groupChanged(g, c)
 	}
 }
 
@@ -196,52 +196,53 @@ func InGroup(g *ClientGroup) Target {
 	return Target{matches: g.Has, groups: []*ClientGroup{g}}
 }
 
-// moved marks the objects that name a group for evaluation at the next capture, for the client that
-// has joined or left: for other clients the result does not change.
-func (r *Room) moved(g *ClientGroup, c *Client) {
-	for _, o := range r.naming(g) {
+// groupChanged marks the objects that name a group for evaluation at the next capture, for the
+// client that has joined or left: for other clients the result does not change.
+func (r *Room) groupChanged(g *ClientGroup, c *Client) {
+	for _, o := range r.objectsNaming(g) {
 		r.e.World().JudgeFor(o, c.e.Peer())
 	}
 }
 
-// naming returns the objects whose targets name a group. The list lacks objects that were spawned
-// or got another target after it was made: the next capture evaluates these for all clients.
-func (r *Room) naming(g *ClientGroup) []*netvar.Object {
-	if now := r.e.Captured() + 1; r.namedAt != now {
-		r.namedAt = now
-		r.nameGroups()
+// objectsNaming returns the objects with a target that names a group. The list lacks objects that
+// were spawned or got another target after it was made: the next capture evaluates these for all
+// clients.
+func (r *Room) objectsNaming(g *ClientGroup) []*netvar.Object {
+	if now := r.e.Captured() + 1; r.indexedAt != now {
+		r.indexedAt = now
+		r.indexAllGroups()
 	}
-	if g.namedAt != r.namedAt {
+	if g.indexedAt != r.indexedAt {
 		return nil
 	}
-	return g.named
+	return g.objects
 }
 
-// nameGroups lists, for all groups at once, the objects that name them, so that a tick visits each
-// object once, however many groups change.
-func (r *Room) nameGroups() {
+// indexAllGroups lists, for all groups at once, the objects that name them, so that a tick visits
+// each object once, however many groups change.
+func (r *Room) indexAllGroups() {
 	w := r.e.World()
 	for o := range w.Guarded {
 		if a, ok := w.Audience(o).(*audience); ok {
-			r.nameIn(a.to.groups, o)
+			r.indexGroups(a.to.groups, o)
 		}
 	}
 	for o := range w.Restricted {
 		for _, to := range *o.Handle.(interface{ readBy() *[]Target }).readBy() {
-			r.nameIn(to.groups, o)
+			r.indexGroups(to.groups, o)
 		}
 	}
 }
 
-// nameIn adds an object to the lists of some groups.
-func (r *Room) nameIn(groups []*ClientGroup, o *netvar.Object) {
+// indexGroups adds an object to the lists of some groups.
+func (r *Room) indexGroups(groups []*ClientGroup, o *netvar.Object) {
 	for _, g := range groups {
-		if g.namedAt != r.namedAt {
-			clear(g.named)
-			g.named, g.namedAt = g.named[:0], r.namedAt
+		if g.indexedAt != r.indexedAt {
+			clear(g.objects)
+			g.objects, g.indexedAt = g.objects[:0], r.indexedAt
 		}
-		if n := len(g.named); n == 0 || g.named[n-1] != o { // A target may name a group twice.
-			g.named = append(g.named, o)
+		if n := len(g.objects); n == 0 || g.objects[n-1] != o { // A target may name a group twice.
+			g.objects = append(g.objects, o)
 		}
 	}
 }

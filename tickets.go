@@ -78,7 +78,7 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 	if err != nil {
 		return nil, err
 	}
-	r, ok := s.directory.Find(ctx, name)
+	r, ok := s.rooms.Find(ctx, name)
 	if !ok {
 		return nil, public(errNoRoom(name))
 	}
@@ -162,22 +162,22 @@ func (j *Join) Reservation(dst any) (bool, error) {
 func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, error) {
 	if s.invalidTickets.Exhausted(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "tickets", "site")
-		return nil, transport.Refuse(CodeBusy, "too many tickets from where you are opened nothing: try again later")
+		return nil, transport.Refuse(CodeBusy, "too many invalid tickets from your address, try again later")
 	}
-	find, key := s.directory.FindCode, text
+	find, key := s.rooms.FindCode, text
 	if name, ok := room.TicketRoom(text); ok {
-		find, key = s.directory.Find, name
+		find, key = s.rooms.Find, name
 	}
 	r, ok := find(ctx, key)
 	if !ok {
-		s.chargeGuess(remote)
+		s.countBadTicket(remote)
 		return nil, room.ErrTicket
 	}
 	return r, nil
 }
 
-// chargeGuess charges a site for a ticket that matched no room.
-func (s *Server) chargeGuess(remote string) {
+// countBadTicket charges a site for a ticket that matched no room.
+func (s *Server) countBadTicket(remote string) {
 	s.metrics.Drops.Add(1, "tickets", "unknown")
 	s.invalidTickets.Allow(siteOf(remote), s.clock.Now())
 }
@@ -206,7 +206,7 @@ func (s *RoomSpec) checkCode() error {
 // empty.
 func (s *Server) reserveName(spec *RoomSpec) (*directory.Reservation[*Room], error) {
 	if !spec.Private || spec.Code != "" {
-		return s.directory.Reserve(spec.Name, spec.Code)
+		return s.rooms.Reserve(spec.Name, spec.Code)
 	}
 	for {
 		var random [codeLen]byte
@@ -214,7 +214,7 @@ func (s *Server) reserveName(spec *RoomSpec) (*directory.Reservation[*Room], err
 		for i := range random {
 			random[i] = codeLetters[int(random[i])%len(codeLetters)]
 		}
-		p, err := s.directory.Reserve(spec.Name, string(random[:]))
+		p, err := s.rooms.Reserve(spec.Name, string(random[:]))
 		if errors.Is(err, directory.ErrCode) {
 			continue
 		}

@@ -51,7 +51,7 @@ func (s *Server) listenWeb(conf *tls.Config, controller *admission.Controller) (
 		return nil, fmt.Errorf("netloop: Web: %w", err)
 	}
 	if conf == nil && s.public.scheme != "https" && !quicnet.OnLoopback(s.cfg.Web) {
-		s.log.Warn("pages are not encrypted, so browsers on other machines play over WebSocket alone, tokens in the clear: use WebTLS, or a proxy with TLS before it",
+		s.log.Warn("pages are not encrypted, so browsers on other machines use WebSocket only and send tokens in the clear: use WebTLS, or a proxy with TLS in front",
 			"web", w.Addr().String())
 	}
 	return w, nil
@@ -94,13 +94,13 @@ func (s *Server) WebAddr() net.Addr {
 	return s.web.Addr()
 }
 
-func (m measured) WebRequests(f *metrics.Family) {
+func (m serverMetrics) WebRequests(f *metrics.Family) {
 	c := &m.s.webCounts
 	f.Set(c.Answered.Load(), "answered")
 	f.Set(c.Missing.Load(), "missing")
 }
 
-func (m measured) WebConnections(f *metrics.Family) {
+func (m serverMetrics) WebConnections(f *metrics.Family) {
 	f.Set(m.s.webCounts.Conns.Load(), "full")
 	f.Set(m.s.webCounts.Rate.Load(), "rate")
 }

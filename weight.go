@@ -23,8 +23,8 @@ type ClassOption struct{ apply func(*class) }
 // weight 4 is therefore sent four times as often as one of weight 1, and each is sent eventually.
 // An object that has waited longer than [MinRate] allows is sent before all others.
 //
-// An overloaded server sheds the objects of a Weight less than 1, whatever the other factors: see
-// [OverloadShedding].
+// An overloaded server sheds the objects of a Weight less than 1 alone, without the other factors:
+// see [OverloadShedding].
 func Weight(w float64) ClassOption {
 	if !(w >= netvar.MinWeight && w <= netvar.MaxWeight) {
 		panic(fmt.Sprintf("netloop: Weight(%v): use 1/64 to 64", w))

@@ -37,7 +37,7 @@ func (w *World) newRoom(in bridge.Room) *PlayedRoom {
 	w.named[r.name] = r
 	in.Room.Faults.OnMisuse(func(text string) { w.tb.Errorf("netlooptest: %s", text) })
 	w.rooms = append(w.rooms, r)
-	if s := in.Screening; s != nil {
+	if s := in.SpectatorRoom; s != nil {
 		w.rooms = append(w.rooms, &PlayedRoom{w: w, in: bridge.Room{Room: s, Ended: func(error) {}}, shows: s.Schedule(), at: r.at})
 	}
 	return r

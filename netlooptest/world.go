@@ -132,7 +132,7 @@ func (w *World) serve(g netloop.Game) {
 	w.opened, w.named, w.ticked = nil, map[string]*PlayedRoom{}, -1
 	w.server.Adopt(w.adopt)
 	w.rooms = nil
-	w.main = w.newRoom(bridge.Room{Room: w.server.Room, Screening: w.server.Screening, Tick: w.server.Tick, Ended: func(error) {}})
+	w.main = w.newRoom(bridge.Room{Room: w.server.Room, SpectatorRoom: w.server.SpectatorRoom, Tick: w.server.Tick, Ended: func(error) {}})
 	for _, ask := range w.audits {
 		w.server.Room.OnSnapshot(ask)
 	}

@@ -76,12 +76,12 @@ type Tick struct {
 
 // Server is an opened server, with the parts that run it on one goroutine, in virtual time.
 type Server struct {
-	Public    any // the *netloop.Server itself
-	Room      *room.Room
-	Screening *room.Room        // the room of the delayed spectators; nil without
-	Tick      any               // the room's *netloop.Tick
-	Schema    any               // the game's *netloop.Schema
-	Handler   transport.Handler // admits clients
+	Public        any // the *netloop.Server itself
+	Room          *room.Room
+	SpectatorRoom *room.Room        // the room of the delayed spectators; nil without
+	Tick          any               // the room's *netloop.Tick
+	Schema        any               // the game's *netloop.Schema
+	Handler       transport.Handler // admits clients
 	// Local accepts clients of this process without a network.
 	Local *inproc.Host
 	// UseClock replaces the clock before the first tick.
@@ -103,10 +103,10 @@ type Server struct {
 
 // Room is an opened room of a server that is not its default one.
 type Room struct {
-	Room      *room.Room
-	Screening *room.Room  // nil without
-	Tick      any         // the room's *netloop.Tick
-	Ended     func(error) // must be called when the room has ended
+	Room          *room.Room
+	SpectatorRoom *room.Room  // nil without
+	Tick          any         // the room's *netloop.Tick
+	Ended         func(error) // must be called when the room has ended
 }
 
 // Clock is the clock of a client.

@@ -25,7 +25,7 @@ import (
 var (
 	ErrTaken  = errors.New("netloop: there is a room of that name")
 	ErrCode   = errors.New("netloop: there is a room of that code")
-	ErrFull   = errors.New("netloop: the server has as many rooms as it may")
+	ErrFull   = errors.New("netloop: server has the maximum number of rooms")
 	ErrClosed = errors.New("netloop: the server is closing")
 )
 

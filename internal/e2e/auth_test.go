@@ -237,7 +237,7 @@ func TestPublicAddressesNeedKeysOrInsecure(t *testing.T) {
 	g := script(func(*netloop.Room) {})
 	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:4433", "example.com:4433", "nonsense"} {
 		_, err := netloop.New(netloop.Config{Listen: listen}, g)
-		if err == nil || !strings.HasPrefix(err.Error(), "netloop: Listen: "+listen+" cannot be used: whoever reaches this address would get in: set Auth.Keys") {
+		if err == nil || !strings.HasPrefix(err.Error(), "netloop: Listen: "+listen+" cannot be used: every client that reaches this address would be admitted: set Auth.Keys") {
 			t.Errorf("%s: %v", listen, err)
 		}
 	}

@@ -91,7 +91,7 @@ func TestExplainListsClientsAndObjects(t *testing.T) {
 		}
 		return a
 	}
-	if a := get(""); len(a.Clients) != 0 || !strings.Contains(a.Ask, "nobody is here") {
+	if a := get(""); len(a.Clients) != 0 || !strings.Contains(a.Ask, "no client has joined") {
 		t.Errorf("%+v", a)
 	}
 	c := start(t, connectTo(t, s.Addr().String(), explainSchema), nil)
@@ -111,7 +111,7 @@ func TestExplainListsClientsAndObjects(t *testing.T) {
 	if len(a.Objects) != 1 || a.Objects[0].Class != "lamp" || a.More != 0 || !strings.Contains(a.Ask, "add object="+a.Objects[0].Object+" ") {
 		t.Errorf("%+v", a)
 	}
-	if a = get(client + "&class=chart"); len(a.Objects) != 0 || !strings.Contains(a.Ask, "there is no object") {
+	if a = get(client + "&class=chart"); len(a.Objects) != 0 || !strings.Contains(a.Ask, "no object has been spawned") {
 		t.Errorf("%+v", a)
 	}
 	if status, body := page(t, s, "/explain"+client+"&class=tree"); status != http.StatusNotFound || !strings.Contains(body, `no class "tree"`) {

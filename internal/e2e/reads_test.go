@@ -282,10 +282,10 @@ func TestInvalidReadRulesAreRefusedByName(t *testing.T) {
 	who := func(*netloop.Object[vessel]) netloop.Target { return netloop.Everyone() }
 	other := netloop.NewClass[vessel](netloop.NewSchema("other", 1, 0), "vessel")
 	for want, open := range map[string]func(*netloop.Room){
-		`class "vessel": field Plan.Text has read=team, and nobody says who that is; call Reads(room, "team", …)`: missing,
+		`class "vessel": field Plan.Text has read=team, and the rule is not defined: call Reads(room, "team", …)`: missing,
 		`class "vessel": field Fuel has read=pumps`:                                                               missing,
 		`class "vessel": Reads("crew"): no field is tagged read=crew`:                                             func(r *netloop.Room) { both(r); vessels.Reads(r, "crew", who) },
-		`class "vessel": Reads("owner"): who owns an object is known`:                                             func(r *netloop.Room) { both(r); vessels.Reads(r, "owner", who) },
+		`class "vessel": Reads("owner"): every class has this rule`:                                               func(r *netloop.Room) { both(r); vessels.Reads(r, "owner", who) },
 		`class "vessel": Reads("team"): the rule is defined twice`:                                                func(r *netloop.Room) { both(r); vessels.Reads(r, "team", who) },
 		`class "vessel" belongs to schema "other", but the room runs schema "reads"`:                              func(r *netloop.Room) { both(r); other.Reads(r, "team", who) },
 	} {

@@ -269,7 +269,7 @@ func TestHealthReportsAQuarantine(t *testing.T) {
 	}))
 	waitFor(t, func() bool { // It resumes sometimes, for three calls.
 		status, body := page(t, s, "/healthz")
-		return status == http.StatusOK && strings.Contains(body, "quarantined: 1")
+		return status == http.StatusOK && strings.Contains(body, "quarantine after repeated panics: 1")
 	})
 	if status, body := page(t, s, "/readyz"); status != http.StatusOK {
 		t.Errorf("ready: %d %q", status, body)

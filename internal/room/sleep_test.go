@@ -181,7 +181,7 @@ func TestAReservationToWatchIsNoPlayer(t *testing.T) {
 				b, ends := sleeper(t, netloop.RoomSpec{MaxClients: 1, MaxSpectators: 2, SpectatorDelay: delay}, func(*netloop.Room) {})
 				clock := &countedClock{bubbleClock: bubbleClock{time.Now()}}
 				shown := make(chan error, 1)
-				if shows := b.server.Screening; shows != nil {
+				if shows := b.server.SpectatorRoom; shows != nil {
 					b.server.UseClock(clock)
 					shows.Supervisor.Start(t.Context(), func(err error) { shown <- err })
 				} else {

@@ -66,7 +66,7 @@ func newScreened(t *testing.T, g netloop.Game) *screened {
 	t.Helper()
 	spec := netloop.RoomSpec{Rate: netloop.Hz(20), MaxSpectators: 3, SpectatorDelay: screenDelay}
 	s := &screened{bare: newBareOf(t, netloop.Config{Room: spec}, g), starts: map[uint64]time.Duration{}, now: time.Hour}
-	s.shows = s.server.Screening
+	s.shows = s.server.SpectatorRoom
 	s.schedule = s.shows.Schedule()
 	s.epoch = loop.Epoch{Tick: 1, At: s.now}
 	return s
