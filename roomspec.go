@@ -31,9 +31,9 @@ type RoomSpec struct {
 	// SpectatorDelay shows spectators the room as it was this long ago, so that a spectator cannot
 	// help a player by telling the positions of others. It delays the objects, the messages and the
 	// room's time alike. Zero means no delay; at most 5 min. Delayed spectators see the view of the
-	// room's [Client.Camera] and are not clients of the room: OnAdmit is called for them, but they
-	// do not join, and their messages are dropped. After the room has ended they are shown the
-	// remaining delay; if the server ends, it waits for Config.DrainTimeout at most. The delay
+	// room's [Client.SpectatorFeed] and are not clients of the room: OnAdmit is called for them,
+	// but they do not join, and their messages are dropped. After the room has ended they are shown
+	// the remaining delay; if the server ends, it waits for Config.DrainTimeout at most. The delay
 	// costs as much as one more client, and keeps the delayed data in memory, up to 64 MiB.
 	SpectatorDelay time.Duration
 	// Private refuses clients that have neither a [Ticket] nor the room's Code, with the same

@@ -8,12 +8,12 @@ import (
 // maxSpectatorDelay bounds RoomSpec.SpectatorDelay: the delayed data is kept in memory.
 const maxSpectatorDelay = 5 * time.Minute
 
-// Camera reports whether the client is the spectator feed of a room with a [RoomSpec]
+// SpectatorFeed reports whether the client is the spectator feed of a room with a [RoomSpec]
 // SpectatorDelay: a spectator that the room makes before any client joins, and that represents all
 // spectators. They see exactly this client's view, after the delay. It has no connection, sends no
 // messages, and leaves with the room; if a game refuses or kicks it, its spectators see no further
 // changes.
-func (c *Client) Camera() bool { return c.e.IsFeed() }
+func (c *Client) SpectatorFeed() bool { return c.e.IsFeed() }
 
 // openSpectatorRoom opens the room's delayed spectator room, if it has a delay. A replay has none:
 // its spectator feed has no viewers.

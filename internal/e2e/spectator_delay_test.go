@@ -154,10 +154,10 @@ func TestDelayedSpectatorsAreNoClientsOfTheRoom(t *testing.T) {
 		r.OnStart(func(t *netloop.Tick) {
 			hidden, shown = things.Spawn(t, thing{N: 1}), things.Spawn(t, thing{N: 2})
 			hidden.SetVisible(t, netloop.Where(func(c *netloop.Client) bool { return !c.Spectator() }))
-			shown.SetVisible(t, netloop.Where(func(c *netloop.Client) bool { return c.Camera() }))
+			shown.SetVisible(t, netloop.Where(func(c *netloop.Client) bool { return c.SpectatorFeed() }))
 		})
 		r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
-			if joined++; c.Camera() {
+			if joined++; c.SpectatorFeed() {
 				feeds++
 				if !c.Spectator() || !c.Join().Spectator || !c.Connected() || c.Link().Silent != 0 {
 					return netloop.Refuse(netloop.CodeRefused, "this is no spectator")
@@ -169,7 +169,7 @@ func TestDelayedSpectatorsAreNoClientsOfTheRoom(t *testing.T) {
 		r.On(netloop.Update, "test.tell", func(t *netloop.Tick) {
 			n := 0
 			for c := range t.Clients() {
-				if c.Camera() {
+				if c.SpectatorFeed() {
 					echo.Send(t, netloop.To(c.ID()), text{S: "for spectators"})
 				}
 				n++
@@ -233,7 +233,7 @@ func TestDelayedSpectatorsSeeTheEndOfTheirRoom(t *testing.T) {
 			}
 		})
 		r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
-			if c.Camera() {
+			if c.SpectatorFeed() {
 				echo.Send(t, netloop.Everyone(), text{S: "goodbye"})
 			}
 		})
