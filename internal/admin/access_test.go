@@ -262,6 +262,12 @@ func TestBadTokenFilesAreSaid(t *testing.T) {
 	if got, err := ReadToken(tokenFile(t, "read "+readToken+"\nwrite "+writeToken), true); err != nil || got != writeToken {
 		t.Errorf("the first token that may write is %q, %v", got, err)
 	}
+	if got, err := ReadToken(tokenFile(t, "read "+readToken), false); err != nil || got != readToken {
+		t.Errorf("the only token is %q, %v", got, err)
+	}
+	if got, err := ReadToken(tokenFile(t, "read short"), false); err == nil {
+		t.Errorf("of a bad file the first token is %q", got)
+	}
 	if got, err := ReadToken(tokenFile(t, "read "+readToken), true); err == nil || !strings.Contains(err.Error(), "role write") {
 		t.Errorf("of those that may read one may write: %q, %v", got, err)
 	}
@@ -299,8 +305,12 @@ func TestTokensFollowTheirFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("read"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if tokens.reload(); tokens.roleOf(writeToken) != writer || !strings.Contains(log.String(), "the old ones stay") {
+	if tokens.reload(); tokens.roleOf(writeToken) != writer || !strings.Contains(log.String(), "the old ones stay") || strings.Count(log.String(), "were replaced") != 1 {
 		t.Errorf("a file that cannot be used changes something: %s", &log)
+	}
+	unread := &Tokens{path: tokenFile(t, "read "+readToken)}
+	if unread.reload(); unread.known.Load() != nil {
+		t.Error("without first tokens there are second ones")
 	}
 }
 
@@ -322,6 +332,9 @@ func TestProfilesAreServed(t *testing.T) {
 		if status, body := ask(path); status != want {
 			t.Errorf("%s: %d %.60q", path, status, body)
 		}
+	}
+	if _, body := ask(""); !strings.HasPrefix(body, "profiles, for go tool pprof") {
+		t.Errorf("the list of profiles is %q", body)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -135,7 +135,7 @@ func get(t *testing.T, url string) (status int, body string) {
 func TestPages(t *testing.T) {
 	base := start(t, (&state{}).config())
 	for path, want := range map[string]string{
-		"/": "/healthz", "/metrics": "netloop_ticks_total 1", "/healthz": "ok", "/readyz": "ready", "/ticks": `"ticks":7`,
+		"/": "/healthz", "/metrics": "netloop_ticks_total 1", "/healthz": "ok\n", "/readyz": "ready\n", "/ticks": `"ticks":7`,
 		"/loop": `["the loop"]`, "/ticks/last": `["the last"]`, "/explain?client=3": `{"client":["3"]}`, "/ticks/slow": `["the worst"]`,
 		"/rooms?sort=late": `{"sort":["late"]}`,
 	} {
@@ -334,9 +334,16 @@ func TestAnswersAreWhole(t *testing.T) {
 		if w.Code != c.status || h.Get("Content-Type") != c.kind || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Retry-After") != c.waits {
 			t.Errorf("%s: %d %v", name, w.Code, h)
 		}
+		if h.Get("Cache-Control") != "no-store" && c.kind == plain && c.query != "?debug=1" {
+			t.Errorf("%s may be stored", name)
+		}
 		if body := w.Body.String(); body != c.body && (c.status != 200 || !strings.HasPrefix(body, c.body)) {
 			t.Errorf("%s: %q", name, body)
 		}
+	}
+	w := httptest.NewRecorder()
+	if asJSON(w, 7); w.Header().Get("Content-Type") != "application/json" || w.Body.String() != "7" {
+		t.Errorf("%v %s", w.Header(), w.Body)
 	}
 	if n := strings.Count(log.String(), "a room is closed"); n != 1 || !strings.Contains(log.String(), "room=den") {
 		t.Errorf("the log says %s", &log)
