@@ -82,8 +82,8 @@ func TestSitesBehindAProxyPayForThemselves(t *testing.T) {
 	}
 	base := serveWith(t, cfg, h)
 	for from, want := range map[string]int{"203.0.113.7": 200, "203.0.113.8": 503} {
-		if a, _ := ask(t, "GET", base+"/", "X-Forwarded-For: "+from); a.StatusCode != want {
-			t.Errorf("%s: %s", from, a.Status)
+		if a, _ := ask(t, "GET", base+"/", "X-Forwarded-For: "+from); a.StatusCode != want || (a.Header.Get("Retry-After") == "1") != (want == 503) {
+			t.Errorf("%s: %s, %v", from, a.Status, a.Header)
 		}
 	}
 }
@@ -120,6 +120,9 @@ func TestConnectionsBehindAProxyAreBoundedForEachSite(t *testing.T) {
 		asks(c, "203.0.113.7", 200)
 	}
 	asks(conns[maxPerSite], "203.0.113.7", 503)
+	if n := cfg.Counts.Conns.Load(); n != 1 {
+		t.Errorf("%d connections without room are counted", n)
+	}
 }
 
 // Pages leave half of the files that a process may open to other uses, such as the admin listener.

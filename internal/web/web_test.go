@@ -40,6 +40,7 @@ func pages() fstest.MapFS {
 		"art/ship.png":   {Data: []byte("\x89PNG")},
 		"art/index.html": {Data: []byte("all of it")},
 		"odd.thing":      {Data: []byte("?")},
+		"xindex.html":    {Data: []byte("no index")},
 		".secret":        {Data: []byte("no")},
 		".git/config":    {Data: []byte("no")},
 	}
@@ -129,6 +130,7 @@ func TestFiles(t *testing.T) {
 		{"GET", "/art/ship.png", 200, "image/png", "\x89PNG"},
 		{"GET", "/art/", 200, "text/html; charset=utf-8", "all of it"},
 		{"GET", "/odd.thing", 200, "application/octet-stream", "?"},
+		{"GET", "/x", 404, "text/plain; charset=utf-8", "there is no such page here\n"},
 		{"GET", "/.secret", 404, "text/plain; charset=utf-8", "there is no such page here\n"},
 		{"GET", "/.git/config", 404, "text/plain; charset=utf-8", "there is no such page here\n"},
 		{"GET", "/%2e%2e/etc/passwd", 404, "text/plain; charset=utf-8", "there is no such page here\n"},
@@ -140,11 +142,11 @@ func TestFiles(t *testing.T) {
 		if h := resp.Header; resp.StatusCode != c.status || body != c.body || h.Get("Content-Type") != c.kind {
 			t.Errorf("%s %s: %s %q %q", c.method, c.path, resp.Status, h.Get("Content-Type"), body)
 		}
-		if kept := resp.Header.Get("Cache-Control") == "no-cache"; kept != (c.status == 200) {
-			t.Errorf("%s %s: may be kept: %v", c.method, c.path, kept)
+		if kept := resp.Header.Get("Cache-Control"); kept != map[int]string{200: "no-cache", 404: "no-store"}[c.status] {
+			t.Errorf("%s %s: may be kept: %q", c.method, c.path, kept)
 		}
 	}
-	if a, m := cfg.Counts.Answered.Load(), cfg.Counts.Missing.Load(); a != 8 || m != 4 {
+	if a, m := cfg.Counts.Answered.Load(), cfg.Counts.Missing.Load(); a != 8 || m != 5 {
 		t.Errorf("%d answered, %d missing are counted", a, m)
 	}
 }
@@ -306,8 +308,8 @@ func TestConnectInfo(t *testing.T) {
 	_, body := ask(t, "GET", "http://"+at+"/connect.json", "Host: localhost")
 	want := `{"address":"127.0.0.1:4433","path":"/netloop","certificateHashes":["AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="],` +
 		`"webSocket":"ws://localhost/netloop","schema":{"name":"\u003carena\u003e","major":2,"minor":5,"fingerprint":"abcd"},"version":"v1.2.3","protocol":1}` + "\n"
-	if body != want {
-		t.Errorf("%s, want\n%s", body, want)
+	if body != want || cfg.Counts.Answered.Load() != 7 {
+		t.Errorf("%s, want\n%s; %d are counted", body, want, cfg.Counts.Answered.Load())
 	}
 }
 
@@ -375,6 +377,9 @@ func TestTheServersOwnPage(t *testing.T) {
 type damaged struct{ fstest.MapFS }
 
 func (d damaged) ReadFile(name string) ([]byte, error) {
+	if name == "odd.thing" && d.MapFS["game.js"] == nil {
+		return make([]byte, 256<<20), nil // Nobody touches it.
+	}
 	if name == "game.js" {
 		return nil, errors.New(name + " is damaged")
 	}
@@ -393,11 +398,16 @@ func TestWhatCannotBeServed(t *testing.T) {
 		many[strconv.Itoa(n)] = &fstest.MapFile{}
 	}
 	for want, change := range map[string]func(*Config){
-		"no index.html at its top":  func(c *Config) { c.Files = fstest.MapFS{"web/index.html": {}} },
-		"more than 4096 files":      func(c *Config) { c.Files = many },
-		"game.js is damaged":        func(c *Config) { c.Files = damaged{pages()} },
-		"is in use: stop the process":      func(c *Config) { c.Listen = taken.Addr().String() },
-		"cannot listen on \"127.0.": func(c *Config) { c.Listen = "127.0.0.1:99999" },
+		"no index.html at its top": func(c *Config) { c.Files = fstest.MapFS{"web/index.html": {}} },
+		"more than 4096 files":     func(c *Config) { c.Files = many },
+		"game.js is damaged":       func(c *Config) { c.Files = damaged{pages()} },
+		"or 256 MiB": func(c *Config) {
+			large := damaged{pages()}
+			delete(large.MapFS, "game.js")
+			c.Files = large
+		},
+		"is in use: stop the process": func(c *Config) { c.Listen = taken.Addr().String() },
+		"cannot listen on \"127.0.":   func(c *Config) { c.Listen = "127.0.0.1:99999" },
 	} {
 		cfg := config()
 		change(&cfg)
