@@ -16,6 +16,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 	"github.com/quic-go/quic-go/quicvarint"
 
+	"github.com/netloop/netloop/internal/net/driver"
 	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/net/quicnet"
@@ -129,9 +130,12 @@ func (r *raw) ended(t *testing.T) transport.Code {
 	return transport.Code(app.ErrorCode)
 }
 
-// The settings announce one session for every draft.
+// The settings announce one session for every draft, with the drafts' numbers.
 func TestAServerTakesOneSession(t *testing.T) {
-	want := map[uint64]uint64{settingEnableDraft06: 1, settingMaxSessions: 1, settingEnabled: 1}
+	if got, want := [...]uint64{frameBidirectional, capsuleClose, bufferedStreamRejected}, [...]uint64{0x41, 0x2843, 0x3994bd84}; got != want {
+		t.Errorf("the numbers are %#x, want %#x", got, want)
+	}
+	want := map[uint64]uint64{0x2b603742: 1, 0x14e9cd29: 1, 0x2c7cf000: 1}
 	if got := settings(); !maps.Equal(got, want) {
 		t.Errorf("the settings are %v, want %v", got, want)
 	}
@@ -216,6 +220,7 @@ func TestStreamsOfNoSession(t *testing.T) {
 			t.Error("such a stream ends with", err)
 		}
 	}
+	_ = r.open(t).Close() // It ends before its first byte, and is skipped.
 	rejected(r.open(t, head(0)...))
 	s := r.connect(t)
 	rejected(r.open(t, head(s.StreamID()+4)...))
@@ -227,6 +232,35 @@ func TestStreamsOfNoSession(t *testing.T) {
 	}
 	if code := r.ended(t); code != transport.CodeProtocol || h.stats.Dropped(transport.DropRequest) != 1 {
 		t.Error("closed with", code)
+	}
+}
+
+// stuck is a CONNECT stream that cannot be written.
+type stuck struct {
+	connectStream
+	until time.Time
+}
+
+func (*stuck) Write([]byte) (int, error)             { return 0, errTooMuch }
+func (s *stuck) SetWriteDeadline(at time.Time) error { s.until = at; return nil }
+
+// The first reason for the end of a session is kept, and the connection has one, too.
+func TestASessionEndsOnce(t *testing.T) {
+	h := serve(t, nil, nil)
+	r, connect := rawDial(t, h), new(stuck)
+	s := &session{Conn: quicnet.Conn{QUIC: r.Conn}, connect: connect, read: make(chan struct{})}
+	close(s.read)
+	began := time.Now()
+	s.Close(transport.CodeLeft, "bye")
+	if left := connect.until.Sub(began); left < driver.Linger || left > driver.Linger+nettest.Patience {
+		t.Errorf("the capsule must be written within %v", left)
+	}
+	if s.ends(errTooMuch) || s.Closed() != (transport.Closed{Code: transport.CodeLeft, Text: "bye"}) {
+		t.Errorf("it ends again, with %+v", s.Closed())
+	}
+	s.end = nil
+	if s.ends(errTooMuch) || s.Err() == nil {
+		t.Error("a session ends after its connection, or without a reason")
 	}
 }
 
