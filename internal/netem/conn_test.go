@@ -114,6 +114,15 @@ func TestAConnDelaysBothWays(t *testing.T) {
 		if len(s.sent) != 1 || s.sent[0].Addr != peer(1) || s.when[0].Sub(start) != 110*ms {
 			t.Error(s.sent, s.when)
 		}
+		if err := c.SetReadBuffer(1); err != nil {
+			t.Error("a socket without a buffer says", err)
+		}
+		c.Set(parse(t, "up.delay=1ms"))
+		start = time.Now()
+		s.in <- Packet{Addr: peer(1)}
+		if _, _, err := c.ReadFrom(b); err != nil || time.Since(start) != ms {
+			t.Errorf("over another network it takes %v, %v", time.Since(start), err)
+		}
 	})
 }
 
