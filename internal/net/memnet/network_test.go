@@ -570,3 +570,21 @@ func TestAMovedClientIsKnownByItsLastAdmission(t *testing.T) {
 		t.Errorf("the client is known as %v", w.known)
 	}
 }
+
+// A long hello over a slow link is sent piece by piece, as fast as the link takes it, and does not
+// wait for acknowledgements in between.
+func TestALongHelloFillsASlowLink(t *testing.T) {
+	w := newWorld(t, 1)
+	var at time.Duration
+	long := hello()
+	long.Params = make([]byte, 5*segmentSize)
+	l := Link{Delay: 500 * ms, Bandwidth: 200_000} // A piece takes 50 ms.
+	w.net.Dial(l, transport.Greeting{Hello: long}, transport.SessionConfig{}, func(_ *transport.Session, _ *netloopv1.Welcome, err error) {
+		if at = w.net.Now(); err != nil {
+			t.Error(err)
+		}
+	})
+	if w.run(5 * time.Second); at < 2*time.Second || at > 2500*ms {
+		t.Errorf("the client is in after %v", at)
+	}
+}
