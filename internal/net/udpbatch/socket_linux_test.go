@@ -415,3 +415,12 @@ func TestAClosedSocketIsRefused(t *testing.T) {
 		t.Error("a socket that is closed opens:", err)
 	}
 }
+
+// An error of the kernel ends a read.
+func TestAReadThatFailsSaysWhy(t *testing.T) {
+	s, _ := open(t, "127.0.0.1:0")
+	s.reader.socket, s.drained = -1, false
+	if n, err := s.ReadBatch([]ipv4.Message{{Buffers: [][]byte{nil}}}, 0); n != 0 || !errors.Is(err, unix.EBADF) {
+		t.Errorf("without a descriptor %d packets are read, %v", n, err)
+	}
+}
