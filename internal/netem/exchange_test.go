@@ -415,3 +415,19 @@ func TestStatsListNonzeroCounts(t *testing.T) {
 		t.Error(n, "counts")
 	}
 }
+
+// Each direction of each flow has random numbers of its own, for losses and for damage.
+func TestNoTwoFlowsHaveOneFate(t *testing.T) {
+	x := NewExchange(Config{Seed: 7})
+	seen := map[uint64]bool{}
+	for n := range 3 {
+		f := x.open(peer(n), 0)
+		for d := range f.paths {
+			seen[f.paths[d].rng.Uint64()] = true
+			seen[f.damage[d].Uint64()] = true
+		}
+	}
+	if want := 3 * directions * 2; len(seen) != want {
+		t.Errorf("%d of %d random numbers are different", len(seen), want)
+	}
+}
