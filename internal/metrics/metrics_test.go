@@ -169,6 +169,8 @@ func feed(m one, r Room) {
 	m.Deferred.Add(1, "window_closed")
 	m.Drops.Add(2, "post", "full")
 	m.ObserveFlushLag(150 * time.Microsecond)
+	m.ObserveSocketLag(time.Millisecond)
+	m.ObserveSocketWait(time.Millisecond)
 }
 
 func TestAScrapeHasAllCountedValues(t *testing.T) {
@@ -209,7 +211,7 @@ func TestAScrapeHasAllCountedValues(t *testing.T) {
 		`netloop_queue_drops_total{queue="datagram",reason="stale"} 17`,
 		`netloop_queue_drops_total{queue="post",reason="full"} 2`,
 		`netloop_queue_drops_total{queue="rpc",reason="client_gone"} 4`,
-		"netloop_flush_lag_seconds_count 1", "netloop_choke_total 9",
+		"netloop_flush_lag_seconds_count 1", "netloop_socket_lag_seconds_count 1", "netloop_socket_wait_seconds_count 1", "netloop_choke_total 9",
 		"netloop_snapshot_records_total 11", "netloop_snapshot_bytes_total 1200",
 		`netloop_replication_bytes_total{class="player"} 900`, `netloop_replication_field_bytes_total{class="player",field="Pos"} 800`,
 		`netloop_full_states_total{reason="first"} 6`, "netloop_clamped_values_total 13",
