@@ -85,7 +85,7 @@ func TestTheEstimateConverges(t *testing.T) {
 
 func TestReadyAfterTheFirstSamples(t *testing.T) {
 	s := new(Sync)
-	if s.Ready() || s.RTT() != 0 {
+	if s.Ready() || s.RTT() != 0 || s.Server(time.Second) != time.Second {
 		t.Fatal("ready without a sample")
 	}
 	p := path{rnd: rand.New(rand.NewPCG(1, 1)), offset: time.Minute, there: 20 * time.Millisecond, back: 20 * time.Millisecond}
@@ -95,7 +95,7 @@ func TestReadyAfterTheFirstSamples(t *testing.T) {
 		}
 		p.exchange(s, time.Duration(i)*time.Second)
 	}
-	if !s.Ready() || s.RTT() != 40*time.Millisecond || s.Server(time.Hour) != time.Hour+time.Minute {
+	if !s.Ready() || s.RTT() != 40*time.Millisecond || s.Server(time.Hour) != time.Hour+time.Minute || s.Jumps() != 0 {
 		t.Fatalf("ready %v, rtt %v, server %v", s.Ready(), s.RTT(), s.Server(time.Hour))
 	}
 }
@@ -168,7 +168,7 @@ func TestAnEstimateReadAllTheTimeSlewsToo(t *testing.T) {
 }
 
 func TestALargeErrorJumps(t *testing.T) {
-	for _, by := range []time.Duration{-time.Second, -SyncJump, SyncJump, time.Second} {
+	for _, by := range []time.Duration{-time.Second, -100 * time.Millisecond, 100 * time.Millisecond, time.Second} {
 		s, p := settled()
 		p.offset += by
 		for range SyncWindow {
