@@ -80,6 +80,9 @@ func TestTicksAreCountedByRoomAndByKind(t *testing.T) {
 	if since, period := nameless.Progress(); since != 0 || period != 2*budget {
 		t.Errorf("asleep: progress %v, %v", since, period)
 	}
+	expect(t, scrape(t, m), `netloop_rooms_asleep{kind=""} 1`)
+	nameless.Sleep(false)
+	expect(t, scrape(t, m), `netloop_rooms_asleep{kind=""} 0`)
 	if got := m.Ticks().Budget; got != budget {
 		t.Errorf("the budget of all is %v, want that of the first room", got)
 	}

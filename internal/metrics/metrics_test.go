@@ -260,11 +260,16 @@ func TestLabelSetsAreBounded(t *testing.T) {
 		m.Drops.Add(1, "q", strings.Repeat("x", i))
 	}
 	m.Drops.Add(1, "q", "\xff")
-	Part{&Family{row: row{kind: gauge}, refused: m.Drops.refused}, m.Account}.Set(1) // no room
+	for _, kind := range []kind{gauge, counter} { // Families without room.
+		Part{&Family{row: row{kind: kind}, refused: m.Drops.refused}, m.Account}.Set(1)
+	}
+	if f := newFamily(row{name: "x", kind: counter}, nil); len(f.sets) != 1 {
+		t.Error("a counter does not exist before its first count")
+	}
 	// It existed before.
 	rec.Systems = []loop.SystemCost{{Name: "x", Stage: loop.Update, Runs: 1}}
 	m.ObserveTick(rec, budget)
-	expect(t, scrape(t, m), "netloop_metrics_series_refused_total 82",
+	expect(t, scrape(t, m), "netloop_metrics_series_refused_total 83",
 		`netloop_system_duration_seconds_count{stage="Update",system="x"} 2`)
 }
 
@@ -274,8 +279,11 @@ func TestArbitraryNamesCannotBreakAScrape(t *testing.T) {
 	rec.Systems = []loop.SystemCost{{Name: "\xff", Stage: loop.Update, Runs: 1}, {Name: "idle", Stage: loop.Update}}
 	rec.Panics = []loop.Panic{{System: "\xfe"}}
 	m.ObserveTick(rec, budget)
+	for range 2 {
+		m.Drops.Add(1, "\xff", "full")
+	}
 	text := scrape(t, m)
-	expect(t, text, `netloop_system_panics_total{system="?"} 1`, `netloop_system_duration_seconds_count{stage="Update",system="?"} 1`)
+	expect(t, text, `netloop_system_panics_total{system="?"} 1`, `netloop_queue_drops_total{queue="?",reason="full"} 2`, `netloop_system_duration_seconds_count{stage="Update",system="?"} 1`)
 	if strings.Contains(text, `system="idle"`) {
 		t.Error("a system that did not run has a cost")
 	}
