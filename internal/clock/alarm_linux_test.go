@@ -51,7 +51,7 @@ func TestAnAlarmWithoutAContextCloses(t *testing.T) {
 	if err := a.close(); err != nil {
 		t.Error(err)
 	}
-	if a.put(late); len(a.free) != 0 || free.file.Close() == nil || late.file.Close() == nil {
+	if a.put(late); a.take() != nil || len(a.free) != 0 || free.file.Close() == nil || late.file.Close() == nil {
 		t.Error("an alarm is left open")
 	}
 	begin := time.Now()
