@@ -41,6 +41,8 @@ func TestTheCloseOfASession(t *testing.T) {
 		"half a frame":                        {[]byte{0x21, 9, 1}, transport.Closed{}, io.ErrUnexpectedEOF},
 		"half a capsule":                      {frame(0, 0x21, 9, 1), transport.Closed{}, io.ErrUnexpectedEOF},
 		"half a data frame":                   {[]byte{0, 9, 0x21}, transport.Closed{}, io.ErrUnexpectedEOF},
+		"a data frame without its last byte":  {[]byte{0, 4, 0x21, 1, 1}, transport.Closed{}, io.ErrUnexpectedEOF},
+		"half a text":                         {frame(0, bye[:len(bye)-1]...), transport.Closed{}, io.ErrUnexpectedEOF},
 		"too much":                            {join([]byte{0x21, 0x80, 0, 0xff, 0xff}, make([]byte, maxCapsules)), transport.Closed{}, errTooMuch},
 		"too many frames":                     {make([]byte, 2*maxCapsules), transport.Closed{}, errTooMuch},
 	} {

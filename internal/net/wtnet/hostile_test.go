@@ -139,6 +139,19 @@ func TestAServerTakesOneSession(t *testing.T) {
 	if got := settings(); !maps.Equal(got, want) {
 		t.Errorf("the settings are %v, want %v", got, want)
 	}
+	r := rawDial(t, serve(t, nil, nil))
+	control, err := r.AcceptUniStream(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); r.http.HandleUnidirectionalStream(control) }()
+	<-r.http.ReceivedSettings()
+	if s := r.http.Settings(); !s.EnableDatagrams || !s.EnableExtendedConnect || !maps.Equal(s.Other, want) {
+		t.Errorf("a client reads %+v", s)
+	}
+	_ = r.CloseWithError(0, "")
+	<-done
 }
 
 // A request for anything but a session is refused and counted, and another request may follow.
