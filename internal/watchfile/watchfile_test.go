@@ -120,7 +120,13 @@ func TestWithoutEventsFilesArePolled(t *testing.T) {
 			if want != n.Load() {
 				write(t, path, strconv.FormatInt(want, 10))
 			}
-			time.Sleep(5 * time.Second)
+			before := n.Load()
+			time.Sleep(5*time.Second - 1)
+			synctest.Wait()
+			if n.Load() != before {
+				t.Errorf("look %d: told before the time", i)
+			}
+			time.Sleep(1)
 			synctest.Wait()
 			if n.Load() != want {
 				t.Errorf("look %d: told %d times, want %d", i, n.Load(), want)
