@@ -160,7 +160,43 @@ func TestWithEventsFilesArePolledToo(t *testing.T) {
 		if n.Load() != 1 {
 			t.Errorf("told %d times", n.Load())
 		}
+		write(t, path, "newer") // There are no events, as the first look has found.
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if n.Load() != 2 {
+			t.Errorf("told %d times when there are no events any more", n.Load())
+		}
 	})
+}
+
+// Close waits for a running call.
+func TestCloseWaitsForACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "cert")
+		may, closed := make(chan struct{}), false
+		w := alone(false, func() { <-may }, path)
+		write(t, path, "new")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		go func() { w.Close(); closed = true }()
+		if synctest.Wait(); closed {
+			t.Error("it does not wait")
+		}
+		close(may)
+		if synctest.Wait(); !closed {
+			t.Error("it waits for ever")
+		}
+	})
+}
+
+// Events of one folder are not enough, if another one cannot be watched.
+func TestAFolderThatIsMissingIsLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	w := Watch(func() {}, filepath.Join(dir, "missing", "cert"), filepath.Join(dir, "cert"))
+	defer w.Close()
+	if w.follow() {
+		t.Error("a missing folder has events")
+	}
 }
 
 // Only a change of content is reported, not one of a file's time, of its neighbours, or of the
