@@ -85,7 +85,6 @@ func (q *Queue[T]) Front() []T {
 func (q *Queue[T]) PopFront(p *Pool[T]) {
 	front := q.Front()
 	clear(front)
-	q.off += len(front)
 	q.n -= len(front)
 	q.drop(p)
 }
