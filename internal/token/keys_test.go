@@ -73,6 +73,7 @@ func TestKeysAreReadFromFiles(t *testing.T) {
 		write("e/broken.pem", block("PUBLIC KEY", []byte{1})):       "key is damaged",
 		write("f/rsa.pem", block("PUBLIC KEY", rsaPublic)):          "not Ed25519",
 		filepath.Dir(write("g/x.pub", "hello")):                     "x.pub: file has no PEM key",
+		filepath.Dir(filepath.Dir(write("j/x.pub/y", "hello"))):     "is a directory",
 	} {
 		if _, err := LoadKeys(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", path, err, want)
