@@ -91,6 +91,10 @@ func TestASchemaHasOneInput(t *testing.T) {
 	if in.Schema.Input() != in || in.Belongs(in.Schema) != nil || in.Belongs(New("other", 1, 0)) == nil {
 		t.Error("it is not that of its schema alone")
 	}
+	var text strings.Builder
+	if in.Schema.describe(&text); !strings.Contains(text.String(), "\ninput ") {
+		t.Errorf("the fingerprint is of %q", text.String())
+	}
 	defer func() {
 		if text, _ := recover().(string); !strings.Contains(text, "already has an input") {
 			t.Errorf("a second one: %q", text)

@@ -74,6 +74,9 @@ func TestWhatIsNoParcel(t *testing.T) {
 		t.Errorf("nothing packs as %q, %v", p, err)
 	}
 	p, _ := Pack(tableRules{Name: "a"})
+	if v, ok, err := p.OpenAs(reflect.TypeFor[struct{ C chan int }]()); v != nil || ok || err == nil {
+		t.Errorf("it opens as a channel, %v, %v, %v", v, ok, err)
+	}
 	for name, to := range map[string]any{"nothing": nil, "a value": tableRules{}, "a nil pointer": (*tableRules)(nil), "a number": new(int)} {
 		if err := p.Into(to); err == nil {
 			t.Errorf("it opens into %s", name)
