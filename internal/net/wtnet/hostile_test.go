@@ -238,6 +238,10 @@ func TestStreamsOfNoSession(t *testing.T) {
 	s := r.connect(t)
 	rejected(r.open(t, head(s.StreamID()+4)...))
 	r.join(t, h, s.StreamID())
+	if err := r.SendDatagram(append(quicvarint.Append(nil, uint64(s.StreamID()/4)), 1<<3, 1)); err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "the session's datagram", func() bool { return h.stats.DatagramsIn.Load() == 1 })
 
 	r = rawDial(t, h)
 	for range maxStreams {
@@ -268,7 +272,9 @@ func TestASessionEndsOnce(t *testing.T) {
 	if left := connect.until.Sub(began); left < driver.Linger || left > driver.Linger+nettest.Patience {
 		t.Errorf("the capsule must be written within %v", left)
 	}
-	if s.ends(errTooMuch) || s.Closed() != (transport.Closed{Code: transport.CodeLeft, Text: "bye"}) {
+	connect.until = time.Time{}
+	s.Close(transport.CodeKicked, "")
+	if s.ends(errTooMuch) || !connect.until.IsZero() || s.Closed() != (transport.Closed{Code: transport.CodeLeft, Text: "bye"}) {
 		t.Errorf("it ends again, with %+v", s.Closed())
 	}
 	s.end = nil
