@@ -89,9 +89,6 @@ func currentGoroutine() uint64 {
 func goroutineID(stack string) uint64 {
 	text, _ := strings.CutPrefix(stack, "goroutine ")
 	digits, _, _ := strings.Cut(text, " ")
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.ParseUint(digits, 10, 64)
 	return n
 }
