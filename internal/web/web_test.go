@@ -12,13 +12,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -27,7 +25,6 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/origin"
-	"github.com/netloop/netloop/internal/testing/nettest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -564,129 +561,4 @@ func TestAConnectionIsReadAtARate(t *testing.T) {
 	if took := time.Since(began); n != 100<<10 || err != nil || took < 40*time.Millisecond {
 		t.Errorf("%d bytes, %v, in %v", n, err, took)
 	}
-}
-
-// The limits of a listener are those of docs/LIMITS.md and of the comments.
-func TestTheListenersLimits(t *testing.T) {
-	s, err := Listen(config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	type limits struct {
-		read, write, idle          time.Duration
-		header, perSite, send, all int
-	}
-	got := limits{s.http.ReadTimeout, s.http.WriteTimeout, s.http.IdleTimeout, s.http.MaxHeaderBytes, maxPerSite, sendBuffer, maxFileBytes}
-	if want := (limits{5 * time.Second, time.Minute, 30 * time.Second, 8 << 10, 128, 128 << 10, 256 << 20}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if n, burst := readRate, readBurst; n != 4<<20 || burst != 8<<20 {
-		t.Errorf("a connection is read with %d bytes a second, %d at once", n, burst)
-	}
-}
-
-// A file is sent compressed if that saves a tenth, and with its length.
-func TestFilesThatHardlyCompress(t *testing.T) {
-	random := make([]byte, 1000)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
-	w, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for zeros, zipped := range map[int]bool{150: false, 300: true} { // To 94 and to 83 of 100.
-		f := newFile("x.txt", append(random[:len(random):len(random)], make([]byte, zeros)...), w)
-		if (f.zip != nil) != zipped {
-			t.Errorf("a file of %d bytes is compressed to %d", len(f.body), len(f.zip))
-		}
-		r, answer := httptest.NewRequest(http.MethodGet, "/x.txt", nil), httptest.NewRecorder()
-		r.Header.Set("Accept-Encoding", "gzip")
-		f.serve(answer, r)
-		if n := answer.Header().Get("Content-Length"); n != strconv.Itoa(answer.Body.Len()) {
-			t.Errorf("an answer of %d bytes says that it has %s", answer.Body.Len(), n)
-		}
-	}
-}
-
-// A connection whose request is being answered is not closed for others.
-func TestAnAnswerUnderWayIsNotCutOff(t *testing.T) {
-	cfg := config()
-	begun, may := make(chan struct{}), make(chan struct{})
-	cfg.Socket = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(begun)
-		<-may
-		_, _ = io.WriteString(w, "made")
-	})
-	at := start(t, cfg)
-	answer := make(chan string)
-	go func() { answer <- raw(t, at, "GET /netloop HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }()
-	<-begun
-	for n := 0; cfg.Counts.Conns.Load() == 0 && n < 1000; n++ {
-		c, err := net.Dial("tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-	}
-	close(may)
-	if got := <-answer; !strings.HasSuffix(got, "made") || cfg.Counts.Conns.Load() == 0 {
-		t.Errorf("%q, after %d connections were closed for newer ones", got, cfg.Counts.Conns.Load())
-	}
-}
-
-// A listener that fails ends its server with all connections.
-func TestAListenerThatFailsEndsItsServer(t *testing.T) {
-	s, err := Listen(config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(t.Context()) }()
-	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if _, err := c.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.listener.Close()
-	if err := <-done; err == nil {
-		t.Error("the failure is no error")
-	}
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // Far more than it takes.
-	if _, err := io.Copy(io.Discard, c); err != nil {
-		t.Errorf("a connection is left: %v", err)
-	}
-}
-
-// A server that stops gives answers under way two seconds, and then closes their connections.
-func TestAnswersAreGivenAMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun, over := make(chan struct{}), make(chan time.Time, 1)
-		pipes := make(nettest.Pipes)
-		s := &Server{listener: pipes, http: &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			close(begun)
-			<-r.Context().Done()
-		})}}
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			if err := s.Serve(ctx); err != nil {
-				t.Error(err)
-			}
-			over <- time.Now()
-		}()
-		c := pipes.Dial()
-		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-		<-begun
-		stopped := time.Now()
-		cancel()
-		if took := (<-over).Sub(stopped); took != 2*time.Second {
-			t.Errorf("it stops after %v", took)
-		}
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("the connection is left: %v", err)
-		}
-	})
 }
