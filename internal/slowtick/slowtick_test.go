@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"sync"
 	"testing"
@@ -107,6 +108,15 @@ func TestSmallSystemsAreAddedUp(t *testing.T) {
 		if r := l.Last().Ticks[0]; len(r.Systems) != named || r.Others.Systems != systems-named || r.Blame.Name != "test.0" {
 			t.Errorf("of %d systems %d are named, %d added up, and %s is blamed", systems, len(r.Systems), r.Others.Systems, r.Blame.Name)
 		}
+	}
+}
+
+// At most 64 systems are named, however short the tick.
+func TestRecordsAreBounded(t *testing.T) {
+	l := newLog(period, noGC)
+	l.Observe(tick(1, slices.Repeat([]time.Duration{1}, 65)...), &Facts{})
+	if r := l.Last().Ticks[0]; len(r.Systems) != 64 || r.Others.Systems != 1 {
+		t.Errorf("%d are named, %d added up", len(r.Systems), r.Others.Systems)
 	}
 }
 
@@ -319,5 +329,8 @@ func TestUnchangedCollectorCountersAreZero(t *testing.T) {
 	}
 	if got, want := now.since(GC{1, 2, 3}), (GC{2, now.CPU - 2, now.Pauses - 3}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	if n, d := count(metrics.Value{}), seconds(metrics.Value{}); n != 0 || d != 0 {
+		t.Errorf("figures that a runtime does not have are %d and %v", n, d)
 	}
 }
