@@ -149,3 +149,30 @@ func TestAnswersAreGivenAMoment(t *testing.T) {
 		}
 	})
 }
+
+// A listener that fails ends its server with all connections.
+func TestAListenerThatFailsEndsItsServer(t *testing.T) {
+	s, err := Listen((&state{}).config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(t.Context()) }()
+	c, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if _, err := c.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.listener.Close()
+	if err := <-done; err == nil {
+		t.Error("the failure is no error")
+	}
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // Far more than it takes.
+	if _, err := io.Copy(io.Discard, c); err != nil {
+		t.Errorf("a connection is left: %v", err)
+	}
+}
