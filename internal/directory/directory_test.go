@@ -208,34 +208,37 @@ func TestAClosedDirectoryWaitsForOpenRooms(t *testing.T) {
 // Find waits for a room that is being filled, and not longer than its context.
 func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
 	for _, fills := range []bool{true, false} {
-		h := directory.New[int](2)
-		p, err := h.Reserve("a", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		late, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, ok := h.Find(late, "a"); ok {
-			t.Error("it was found before it was there")
-		}
-		found := make(chan bool)
-		go func() {
-			room, ok := h.Find(t.Context(), "a")
-			found <- ok && room == 7
-		}()
-		if fills {
-			p.Fill(7)
-		} else {
-			p.Cancel()
-		}
-		if got := <-found; got != fills {
-			t.Errorf("filled %v, found %v", fills, got)
-		}
-		for range 20 {
-			if _, ok := h.Find(late, "a"); ok != fills {
-				t.Error("whoever has no time left finds another than is there")
+		synctest.Test(t, func(t *testing.T) {
+			h := directory.New[int](2)
+			p, err := h.Reserve("a", "")
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			late, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, ok := h.Find(late, "a"); ok {
+				t.Error("it was found before it was there")
+			}
+			found := make(chan bool)
+			go func() {
+				room, ok := h.Find(t.Context(), "a")
+				found <- ok && room == 7
+			}()
+			synctest.Wait()
+			if fills {
+				p.Fill(7)
+			} else {
+				p.Cancel()
+			}
+			if got := <-found; got != fills {
+				t.Errorf("filled %v, found %v", fills, got)
+			}
+			for range 20 {
+				if _, ok := h.Find(late, "a"); ok != fills {
+					t.Error("a finished wait changes the result")
+				}
+			}
+		})
 	}
 }
 

@@ -151,6 +151,7 @@ func TestListsAreCompared(t *testing.T) {
 		want    string
 	}{
 		{nil, nil, ""}, {list{{1, a}}, list{{1, a}}, ""}, {list{{1, a}}, nil, "1-"}, {nil, list{{1, a}}, "1+"}, {list{{1, a}}, list{{1, b}}, "1>2"},
+		{list{{1, a}}, list{{2, b}}, "1- 2+"},
 		{list{{1, a}, {3, c}}, list{{2, b}, {3, d}}, "1- 2+ 3>4"}, {list{{2, b}}, list{{1, a}, {2, b}, {3, c}}, "1+ 3+"}, {list{{1, a}, {2, b}, {3, c}}, list{{2, b}}, "1- 3-"},
 	} {
 		var got []string

@@ -91,7 +91,7 @@ func TestKeysAreReadFromFiles(t *testing.T) {
 		t.Errorf("of %d keys: %v", most, err)
 	}
 	write("i/more.pub", read("login-1.pub"))
-	if _, err := LoadKeys(many); err == nil || !strings.Contains(err.Error(), "257 keys are there, and at most 256 may be") {
+	if _, err := LoadKeys(many); err == nil || !strings.Contains(err.Error(), "folder has 257 keys, more than 256") {
 		t.Errorf("of one more: %v", err)
 	}
 	padded := read("login-1.pub") // A file is read up to 16 KiB.
