@@ -241,6 +241,10 @@ func TestAThingAndAnEyeMeet(t *testing.T) {
 	if n := len(x.things.cells); n != 1 {
 		t.Errorf("a thing has been in one cell at a time, and %d are kept", n)
 	}
+	x.RemoveThing(0)
+	if at, is := x.Thing(0); is {
+		t.Errorf("it has gone, and is in %v", at)
+	}
 }
 
 // TestTheCostFollowsChangesOfCells: 10 000 things and 200 eyes without a change of cell have no
