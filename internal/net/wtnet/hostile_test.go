@@ -242,6 +242,9 @@ func TestStreamsOfNoSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	nettest.Eventually(t, "the session's datagram", func() bool { return h.stats.DatagramsIn.Load() == 1 })
+	if n := h.stats.Dropped(transport.DropDatagram); n != 0 {
+		t.Error("the session's datagram is one of another")
+	}
 
 	r = rawDial(t, h)
 	for range maxStreams {
