@@ -128,7 +128,7 @@ func TestAnEmptySnapshotIsZero(t *testing.T) {
 	}
 }
 
-// The text of a histogram is what programs elsewhere read.
+// Other programs read the text of a histogram.
 func TestTheTextOfAHistogram(t *testing.T) {
 	const most = `{"highest":60000000,"digits":3,"counts":[[0,1],[1,1],[2048,1],[60000000,1]]}`
 	var h, again Histogram
