@@ -1,5 +1,5 @@
-// Package browser has the tests of the examples' pages: that they are built, that the arena's
-// steers as the server does, and, in the files beside this one, that a real browser plays them on
-// the real servers, over each of their ways in. Those need Chromium, Node and what npm installs,
-// and are skipped where one is missing.
+// Package browser tests the examples' pages: they are built, the arena's page steers like the
+// server, and, in the files beside this one, a real browser plays them on the real servers, over
+// each transport. The latter tests need Chromium, Node and the npm modules, and are skipped
+// without them.
 package browser

@@ -100,7 +100,7 @@ func enter(t *testing.T, w *netlooptest.World, s *netloop.Schema, l netlooptest.
 	return c
 }
 
-// agree compares the client's state with the server's by digest, whose layout is the server's.
+// agree compares the client's state with the server's by digest, in the server's layout.
 func agree(t *testing.T, w *netlooptest.World, c *client.Client) {
 	t.Helper()
 	var verdict error

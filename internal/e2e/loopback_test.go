@@ -39,7 +39,7 @@ func running(ctx context.Context, t *testing.T, cfg netloop.Config, g netloop.Ga
 	return s, done
 }
 
-// serveAs is serve with a configuration, whose addresses are replaced by free ones. prepare runs
+// serveAs is serve with a configuration, but with free addresses. prepare runs
 // before the server listens.
 func serveAs(t *testing.T, g netloop.Game, cfg netloop.Config, prepare ...func(*netloop.Server)) (s *netloop.Server, stop func() error) {
 	t.Helper()

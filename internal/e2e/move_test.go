@@ -150,7 +150,7 @@ func TestARefusedMoveClosesTheClient(t *testing.T) {
 	}
 }
 
-// A break during a move loses nothing: the client reconnects with the same ticket.
+// A break during a move does not end it: the client reconnects with the same ticket.
 func TestAMoveSurvivesABreak(t *testing.T) {
 	for after := range 12 {
 		joins := 0

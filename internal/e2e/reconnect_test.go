@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// reconnectWorld is a world whose server records joins and leaves, and which has three things;
+// reconnectWorld is a world with a server that records joins and leaves, and with three things;
 // one of them moves.
 type reconnectWorld struct {
 	*netlooptest.World

@@ -223,7 +223,7 @@ func playLobby(t *testing.T, seed uint64) {
 	}
 }
 
-// A running server notifies watchers of opened and closed rooms, and leaks nothing of a watching
+// A running server notifies watchers of opened and closed rooms, and frees all of a watching
 // room that has ended.
 func TestARunningServerNotifiesRoomWatchers(t *testing.T) {
 	told := make(chan string, 100)

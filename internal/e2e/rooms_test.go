@@ -16,8 +16,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// roomsGame is a game with rooms of several kinds. Clients may request rooms whose names begin with
-// "open", in which seats are reserved only briefly.
+// roomsGame is a game with rooms of several kinds. Clients may request rooms with names that
+// begin with "open", in which seats are reserved only briefly.
 type roomsGame struct {
 	script
 	asked func(name string) (netloop.RoomSpec, error)

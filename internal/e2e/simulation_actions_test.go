@@ -15,7 +15,7 @@ type action struct {
 	do     func(s *simulation, t *netloop.Tick)
 }
 
-// Actions that need an object or a client in the room do nothing without one.
+// Actions that need an object or a client in the room have no effect without one.
 var actions = []action{
 	{"spawn", 60, func(s *simulation, t *netloop.Tick) {
 		if len(s.m.items) < s.most {
@@ -171,7 +171,7 @@ func (s *simulation) despawn(t *netloop.Tick, it *item) {
 	it.dead = true
 }
 
-// edit also invalidates the read rules of a vault, whose group may change.
+// edit also invalidates the read rules of a vault, because its group may change.
 func (s *simulation) edit(t *netloop.Tick, it *item) {
 	if it.dead {
 		return

@@ -5,9 +5,9 @@
 //	        │
 //	        ▼
 //	Index.Settle                 for each move: visits the cells around its start and its end, and
-//	        │                    in them the eyes (or things) whose zone may have changed
+//	        │                    in them the eyes (or things) that may change their zone
 //	        ▼
-//	suspect(thing, eye)          a pair whose zone may have become Inside or Outside
+//	suspect(thing, eye)          a pair that may have become Inside or Outside
 //
 // Space is divided into cubic cells. The gap between two cells is the shortest distance from any
 // point of the one to any point of the other; it is never longer than the distance of two things in

@@ -101,7 +101,7 @@ func (r *Ring) confirm(step uint64) {
 func (r *Ring) Done(step uint64) { r.done = max(r.done, step) }
 
 // AppendPacket appends a packet of at most limit bytes: the newest input, and earlier ones back to
-// the oldest that the server may lack. Without any it appends nothing.
+// the oldest that the server may lack. Without inputs it appends no bytes.
 func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 	n, open := 0, 0
 	for step := r.newest; step > r.done && n < len(r.list) && r.newest-step < uint64(len(r.slots)); step-- {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// run logs with a fresh logger and returns everything written after Close.
+// run logs with a fresh logger and returns the output after Close.
 func run(t interface{ Fatal(...any) }, cfg Config, log func(*slog.Logger)) string {
 	var out bytes.Buffer
 	cfg.Out = &out

@@ -88,7 +88,7 @@ func TestTicksAreCountedByRoomAndByKind(t *testing.T) {
 	}
 }
 
-// Every duration counts in a bucket whose edge is not below it, and not far above.
+// Every duration counts in a bucket with an edge at or slightly above it.
 func TestSpreadsRoundUp(t *testing.T) {
 	for d := time.Microsecond; d < 50*time.Second; d = d*9/8 + time.Microsecond {
 		var s spread

@@ -142,7 +142,7 @@ func (s *fakeServer) Traces(f *Family) {
 	f.Set(3, "failed")
 }
 
-// newServer makes a server whose room has numbers of every source.
+// newServer makes a server with a room that has numbers of every source.
 func newServer() (*fakeRoom, *fakeServer) {
 	r, s := &fakeRoom{}, &fakeServer{}
 	r.state = netvar.Stats{Records: 11, Bytes: 1200, FullFirst: 6, Clamped: 13, Waited: 9, OverBudget: 4, WaitedLarge: 2, Shed: 1, Hidden: 8}

@@ -14,7 +14,7 @@
 // package memnet use the same Path.
 //
 // A [Conn] is the driver around it: a net.PacketConn, which quic-go uses like the socket itself. So
-// one mechanism serves a server, whose clients keep their addresses, a client, and the tests.
+// one mechanism serves a server, a client, and the tests.
 //
 // # Determinism
 //

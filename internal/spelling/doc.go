@@ -1,4 +1,4 @@
-// Package spelling finds the name that a user meant who has mistyped one.
+// Package spelling finds the name that a user has mistyped.
 //
 // The flow:
 //

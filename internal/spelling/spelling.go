@@ -11,7 +11,7 @@ func Nearest(wrote string, names []string) string {
 	best, least := "", far+1
 	for _, name := range names {
 		if max(len(wrote)-len(name), len(name)-len(wrote)) > far {
-			continue // The work below stays small, whatever a user writes.
+			continue // This limits the work for any input.
 		}
 		if d := distance(strings.ToLower(wrote), strings.ToLower(name)); d < least && 3*d <= len(wrote) {
 			best, least = name, d

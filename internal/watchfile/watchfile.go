@@ -73,10 +73,10 @@ func (w *Watcher) run(told bool) {
 		}
 		select {
 		case <-events:
-			w.rest(events, failures)
+			w.awaitSettle(events, failures)
 		case <-failures: //nolint:errcheck // Events were lost: read the files.
-			w.rest(events, failures)
-		case <-time.After(period):
+			w.awaitSettle(events, failures)
+		case <-poll.C:
 		case <-w.done:
 			return
 		}
@@ -96,9 +96,10 @@ func (w *Watcher) channels() (<-chan fsnotify.Event, <-chan error) {
 	return w.notify.Events, w.notify.Errors
 }
 
-// rest waits for settle, so that writers finish, and drops the events meanwhile.
-func (w *Watcher) rest(events <-chan fsnotify.Event, failures <-chan error) {
-	over := time.After(settle)
+// awaitSettle waits for settle, so that writers finish, and drops the events meanwhile.
+func (w *Watcher) awaitSettle(events <-chan fsnotify.Event, failures <-chan error) {
+	over := time.NewTimer(settle)
+	defer over.Stop()
 	for {
 		select {
 		case <-events:

@@ -26,7 +26,7 @@ func (r *Reader) digest() uint64 {
 	return hash(all)
 }
 
-// hashed returns the bytes whose hash is the value of one object.
+// hashed returns the hashed bytes of one object.
 func (o *Object) hashed(c *Class) []byte {
 	b := binary.AppendUvarint(nil, uint64(o.Class))
 	if o.Mask != nil {

@@ -3,11 +3,11 @@
 //
 // A step of a World, in order:
 //
-//	wake and pair    grid.go      cubes near enough to touch; who is hit wakes
+//	wake and pair    grid.go      cubes near enough to touch; a hit body wakes
 //	collide          collide.go   separating axes, then points of contact
 //	solve            solve.go     impulses against penetration, and friction, in a few rounds
-//	integrate        world.go     positions and rotations; who has been calm for long sleeps
+//	integrate        world.go     positions and rotations; a calm body sleeps
 //
-// Every product is rounded before it is added (vec.go), nothing depends on the order of a map, and
-// there is no randomness: the same calls give the same bits on every machine.
+// Every product is rounded before it is added (vec.go), no result depends on the order of a map,
+// and there is no randomness: the same calls give the same bits on every machine.
 package rigid
