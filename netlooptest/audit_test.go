@@ -2,7 +2,6 @@ package netlooptest_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -152,7 +151,7 @@ func TestAuditReportsNoLeakOfCorrectRules(t *testing.T) {
 func TestAuditReportsLeaksOfARule(t *testing.T) {
 	b := newBank()
 	b.who = func(*netloop.Object[vault]) netloop.Target { return netloop.Everyone() }
-	l := &listener{TB: t}
+	l := &failureRecorder{TB: t}
 	w := netlooptest.New(l, b)
 	audited(w, b, netlooptest.Link{Loss: 0.5}) // Lost packets count as sent.
 	var o *netloop.Object[vault]
@@ -160,21 +159,21 @@ func TestAuditReportsLeaksOfARule(t *testing.T) {
 	w.Step(1)
 	var at uint64
 	w.Tick(func(tick *netloop.Tick) { at = tick.Number() })
-	if len(l.heard) < 2 {
-		t.Fatalf("heard %q", l.heard)
+	if len(l.failures) < 2 {
+		t.Fatalf("heard %q", l.failures)
 	}
 	for i, field := range []string{"Hint", "Book"} {
 		want := fmt.Sprintf("netlooptest: Audit: at tick %d client 1 of the world is sent field %s of vault %v, which it may not read", at, field, o.Ref())
-		if l.heard[i] != want {
-			t.Errorf("%s, want %s", l.heard[i], want)
+		if l.failures[i] != want {
+			t.Errorf("%s, want %s", l.failures[i], want)
 		}
 	}
 	for range 30 {
 		w.Tick(func(tick *netloop.Tick) { o.Edit(tick).Hint += "x" })
 		w.Step(1)
 	}
-	if len(l.heard) != 10 {
-		t.Errorf("%d reports, want 10", len(l.heard))
+	if len(l.failures) != 10 {
+		t.Errorf("%d reports, want 10", len(l.failures))
 	}
 }
 
@@ -186,7 +185,7 @@ func TestAuditKnowsAJoiningClient(t *testing.T) {
 		vaults.Spawn(tick, vault{Coins: 7, Trap: [2]int8{1, 2}}, netloop.OwnedBy(c.ID()))
 		return nil
 	}
-	l := &listener{TB: t}
+	l := &failureRecorder{TB: t}
 	w := netlooptest.New(l, b)
 	for range 2 {
 		audited(w, b, netlooptest.Link{Delay: 100 * time.Millisecond})
@@ -203,7 +202,7 @@ func TestAuditReportsAForgottenInvalidate(t *testing.T) {
 		b.who = func(*netloop.Object[vault]) netloop.Target {
 			return netloop.Where(func(*netloop.Client) bool { return member })
 		}
-		l := &listener{TB: t}
+		l := &failureRecorder{TB: t}
 		w := netlooptest.New(l, b)
 		c := w.Join("", nil, netlooptest.Link{})
 		netlooptest.Audit(w, c, vaults, func(_ *netloop.Tick, _ *netloop.Client, _ *netloop.Object[vault], field string) bool {
@@ -222,21 +221,10 @@ func TestAuditReportsAForgottenInvalidate(t *testing.T) {
 			}
 		})
 		w.Step(3)
-		if forget != (len(l.heard) > 0) {
-			t.Errorf("%s: heard %q", name, l.heard)
+		if forget != (len(l.failures) > 0) {
+			t.Errorf("%s: heard %q", name, l.failures)
 		}
 	}
-}
-
-// fatalRecorder is a test that records its end.
-type fatalRecorder struct {
-	testing.TB
-	why string
-}
-
-func (q *fatalRecorder) Fatalf(format string, a ...any) {
-	q.why = fmt.Sprintf(format, a...)
-	runtime.Goexit()
 }
 
 func TestAnAuditWithMissingDataFailsTheTest(t *testing.T) {
@@ -252,15 +240,14 @@ func TestAnAuditWithMissingDataFailsTheTest(t *testing.T) {
 			netlooptest.Audit(w, c, openVaults, b.permits)
 		},
 	} {
-		q := &fatalRecorder{TB: t}
-		w := netlooptest.New(q, b)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
+		l := &failureRecorder{TB: t}
+		w := netlooptest.New(l, b)
+		func() {
+			defer func() { _ = recover() }()
 			misuse(w)
 		}()
-		if <-done; !strings.Contains(q.why, want) {
-			t.Errorf("%q, want %s", q.why, want)
+		if len(l.failures) != 1 || !strings.Contains(l.failures[0], want) {
+			t.Errorf("%q, want %s", l.failures, want)
 		}
 	}
 }
@@ -269,7 +256,7 @@ func TestAnAuditWithMissingDataFailsTheTest(t *testing.T) {
 // are no leak there, and others are.
 func TestAuditFollowsAClient(t *testing.T) {
 	b := newBank()
-	l := &listener{TB: t}
+	l := &failureRecorder{TB: t}
 	w := netlooptest.New(l, b)
 	c := w.Join("", nil, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.1})
 	var not netloop.ClientID // no client with this id may be audited
@@ -319,8 +306,8 @@ func TestAuditFollowsAClient(t *testing.T) {
 	b.who = func(*netloop.Object[vault]) netloop.Target { return netloop.Everyone() }
 	w.Tick(func(tick *netloop.Tick) { vaults.Spawn(tick, vault{Hint: "everybody hears it"}) })
 	w.Step(1)
-	if said := strings.Join(l.heard, "\n"); !strings.Contains(said, "is sent field Hint of vault 3.1, which it may not read") {
+	if said := strings.Join(l.failures, "\n"); !strings.Contains(said, "is sent field Hint of vault 3.1, which it may not read") {
 		t.Errorf("a leak is reported as %q", said)
 	}
-	l.heard = nil
+	l.failures = nil
 }

@@ -35,22 +35,22 @@ func (hooked) Open(r *netloop.Room) error {
 func (game) Schema() *netloop.Schema    { return yard }
 func (game) Open(r *netloop.Room) error { return nil }
 
-// listener is a test that records its failures instead of failing.
-type listener struct {
+// failureRecorder is a test that records its failures instead of failing.
+type failureRecorder struct {
 	testing.TB
-	heard []string
+	failures []string
 }
 
-func (l *listener) Errorf(format string, a ...any) {
-	l.heard = append(l.heard, fmt.Sprintf(format, a...))
+func (l *failureRecorder) Errorf(format string, a ...any) {
+	l.failures = append(l.failures, fmt.Sprintf(format, a...))
 }
 
-func (l *listener) want(t *testing.T, want ...string) {
+func (l *failureRecorder) want(t *testing.T, want ...string) {
 	t.Helper()
-	if !slices.Equal(l.heard, want) {
-		t.Errorf("the test failed with %q, want %q", l.heard, want)
+	if !slices.Equal(l.failures, want) {
+		t.Errorf("the test failed with %q, want %q", l.failures, want)
 	}
-	l.heard = nil
+	l.failures = nil
 }
 
 const remedy = " was changed without Edit: change state only through the pointer that Edit returns, in the call that asked for it, and copy a slice or map before you keep it"
@@ -58,7 +58,7 @@ const remedy = " was changed without Edit: change state only through the pointer
 // TestAFieldChangedWithoutEditFailsTheTest: named by class, object and field, once for many
 // ticks.
 func TestAFieldChangedWithoutEditFailsTheTest(t *testing.T) {
-	l := &listener{TB: t}
+	l := &failureRecorder{TB: t}
 	w := netlooptest.New(l, game{})
 	var o *netloop.Object[crate]
 	var kept *crate
@@ -82,7 +82,7 @@ func TestAFieldChangedWithoutEditFailsTheTest(t *testing.T) {
 
 func TestAValueThatDoesNotFitFailsTheTest(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
-		l := &listener{TB: t}
+		l := &failureRecorder{TB: t}
 		var options []netlooptest.Option
 		if allowed {
 			options = append(options, netlooptest.AllowMisfits())
@@ -114,7 +114,7 @@ func TestAValueThatDoesNotFitFailsTheTest(t *testing.T) {
 // TestAHookThatPanicsFailsTheTest unless that is allowed.
 func TestAHookThatPanicsFailsTheTest(t *testing.T) {
 	for _, options := range [][]netlooptest.Option{nil, {netlooptest.AllowPanics()}} {
-		l := &listener{TB: t}
+		l := &failureRecorder{TB: t}
 		w := netlooptest.New(l, hooked{}, options...)
 		w.Join("", nil, netlooptest.Link{})
 		w.Step(5)

@@ -33,13 +33,13 @@ func (m match) Open(r *netloop.Room) error {
 }
 
 // Fatalf records the failure, and ends the goroutine like that of a test.
-func (l *listener) Fatalf(format string, a ...any) {
+func (l *failureRecorder) Fatalf(format string, a ...any) {
 	l.Errorf(format, a...)
 	panic(l)
 }
 
 // fails runs fn, which fails the test.
-func (l *listener) fails(t *testing.T, fn func(), want string) {
+func (l *failureRecorder) fails(t *testing.T, fn func(), want string) {
 	t.Helper()
 	defer func() {
 		if recover() != any(l) {
@@ -54,7 +54,7 @@ func (l *listener) fails(t *testing.T, fn func(), want string) {
 // the clients.
 func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 	var calls []string
-	l := &listener{TB: t}
+	l := &failureRecorder{TB: t}
 	w := netlooptest.New(l, match{calls: &calls, room: func(r *netloop.Room) {
 		r.On(netloop.Update, "over", func(tick *netloop.Tick) {
 			if tick.Number() == 30 {
@@ -94,7 +94,7 @@ func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 // A room that fails still fails the test.
 func TestACriticalPanicFailsTheTest(t *testing.T) {
 	var calls []string
-	l := &listener{TB: t}
+	l := &failureRecorder{TB: t}
 	w := netlooptest.New(l, match{calls: &calls, room: func(r *netloop.Room) {
 		r.On(netloop.Update, "heart", func(*netloop.Tick) { panic("stops") }, netloop.Critical())
 	}}, netlooptest.AllowPanics())
@@ -179,14 +179,14 @@ func TestARoomCannotBeOpenedUnderAUsedName(t *testing.T) {
 // A recording is of one server: a recording world cannot restart it.
 func TestARecordedServerIsNotStartedAgain(t *testing.T) {
 	var calls []string
-	l := &listener{TB: t}
+	l := &failureRecorder{TB: t}
 	w := netlooptest.New(l, match{calls: &calls}, netlooptest.Record(io.Discard))
 	l.fails(t, func() { w.Restart(match{calls: &calls}) }, "netlooptest: Restart: a recording is of one server")
 }
 
 func TestUntilReportsTheStateOfClients(t *testing.T) {
 	var calls []string
-	l := &listener{TB: t}
+	l := &failureRecorder{TB: t}
 	w := netlooptest.New(l, match{calls: &calls, room: func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 			if j.Token == "cheat" {
