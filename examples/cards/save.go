@@ -51,7 +51,7 @@ func plain(err error) error {
 func (tb *table) saved(t *netloop.Tick, o outcome, err error) {
 	if o.Superseded {
 		t.Log().Error("a newer room has the table", "error", err)
-		t.Room().Close(t, netloop.CodeInternal, "the table goes on elsewhere")
+		t.Room().Close(t, netloop.CodeInternal, "a newer room has the table")
 		return
 	}
 	tb.g.report(t, err)
