@@ -1,4 +1,4 @@
-// The arena in a real browser, over both ways in.
+// The arena in a real browser, over both transports.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,14 +10,14 @@ let chromium;
 before(async () => { chromium = await browser(); });
 after(() => chromium.close());
 
-/** through is what connect.json says when a relay stands in between. */
+/** through changes the addresses of connect.json to those of a relay. */
 const through = {
   webtransport: (relay) => () => ({ address: `127.0.0.1:${relay.port}`, webSocket: undefined }),
   websocket: (relay) => (was) => ({ webSocket: was.webSocket.replace(/:\d+\//, `:${relay.port}/`) }),
 };
 
 describe("the arena", { concurrency: 1 }, () => {
-  test("the name panel of a narrow screen has one line, and leaves the map alone", async () => {
+  test("the name panel of a narrow screen has one line, and does not cover the map", async () => {
     const server = await Server.start();
     try {
       for (const width of [320, 390]) {
@@ -40,7 +40,7 @@ describe("the arena", { concurrency: 1 }, () => {
 
   for (const transport of ["webtransport", "websocket"]) {
     describe(`over ${transport}`, { concurrency: 3 }, () => {
-      test("joins, moves, sees others, talks, and has the server's state", async () => {
+      test("joins, moves, sees others, chats, and has the server's state", async () => {
         const server = await Server.start();
         const context = await chromium.newContext();
         const noBots = bots(server, 8, 60);
@@ -77,7 +77,7 @@ describe("the arena", { concurrency: 1 }, () => {
         }
       });
 
-      test("is told that it was kicked, and can come again", async () => {
+      test("shows a kick, and can join again", async () => {
         const server = await Server.start(["--client-kick", "20"]);
         const context = await chromium.newContext();
         try {
@@ -94,7 +94,7 @@ describe("the arena", { concurrency: 1 }, () => {
         }
       });
 
-      test("loses the network, says so, and comes back to its ship", async () => {
+      test("shows a lost network, and resumes its ship", async () => {
         const server = await Server.start(["--keep-dropped", "2m"]); // A busy machine takes its time.
         const relay = transport === "webtransport" ? await udpRelay(server.ports.listen) : await tcpRelay(server.ports.web);
         const context = await chromium.newContext({ bypassCSP: true }); // The server does not know of the relay.
@@ -118,7 +118,7 @@ describe("the arena", { concurrency: 1 }, () => {
         }
       });
 
-      test("stands still in the background for 20 s, and goes on", async () => {
+      test("pauses in the background for 20 s, and continues", async () => {
         const server = await Server.start();
         const context = await chromium.newContext();
         const noBots = bots(server, 4, 60);
@@ -142,7 +142,7 @@ describe("the arena", { concurrency: 1 }, () => {
         }
       });
 
-      test("says that the server has closed, and finds the next one", async () => {
+      test("shows that the server has closed, and joins the next one", async () => {
         let server = await Server.start(["--drain", "1s"]);
         const context = await chromium.newContext();
         try {
@@ -159,7 +159,7 @@ describe("the arena", { concurrency: 1 }, () => {
         }
       });
 
-      test("says what is wrong when it cannot get in", async () => {
+      test("shows the reason when it cannot join", async () => {
         const server = await Server.start();
         const context = await chromium.newContext({ bypassCSP: true }); // Some of it is said to be elsewhere.
         try {

@@ -1,5 +1,5 @@
-// The card game in a real browser: from the lobby to a table, turns by click and key, a place to
-// watch from, a way back, and a server that is started again.
+// The card game in a real browser: from the lobby to a table, turns by click and key, spectators,
+// returning players, and a restarted server.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import { browser } from "./page.mjs";
 import { Server, until } from "./server.mjs";
 
-/** Guest is a tab of somebody at the card game. */
+/** Guest is a tab with the card game. */
 class Guest {
   static async open(context, url, name) {
     const g = new Guest();
@@ -31,7 +31,7 @@ class Guest {
 
   says(pattern) { return until(`words like ${pattern}`, async () => pattern.test(await this.page.textContent("#event"))); }
 
-  /** turn makes a turn, if it is the player's. */
+  /** turn makes a turn, if it is the player's turn. */
   async turn() {
     if (!/Your turn/.test(await this.page.textContent("#event"))) return;
     const made = () => this.ask((s) => `${s.table().Round} ${s.table().Turns} ${s.table().Phase}`);
@@ -43,11 +43,11 @@ class Guest {
   }
 }
 
-/** Begins with the file, so that its lobby is a minute old when the test below comes to it. */
+/** Starts with the file, so that its lobby is a minute old when the test below uses it. */
 const elder = Server.start(["--cards.players", "2", "--cards.turn", "60s"], {}, "cards");
 after(async () => (await elder).stop());
 
-test("two play and one watches, one comes back, and so does the server", async () => {
+test("two play and one watches, a player returns, and the server restarts", async () => {
   const dir = mkdtempSync(path.join(tmpdir(), "netloop-cards-"));
   const flags = ["--cards.players", "2", "--cards.turn", "60s", "--cards.database", path.join(dir, "cards.db")];
   let server = await Server.start(flags, {}, "cards");
@@ -89,19 +89,19 @@ test("two play and one watches, one comes back, and so does the server", async (
   }
 });
 
-test("from a lobby that is a minute old to a new table and back, clocks are those of the room", async () => {
+test("between a lobby of a minute and a new table, the clock is that of the room", async () => {
   const server = await elder;
   const chromium = await browser();
   try {
     const context = await chromium.newContext();
     const [ann, bob] = await Promise.all(["ann", "bob"].map((name) => Guest.open(context, server.url, name)));
-    /** age is the game time of the room in seconds, once the tick of the clock is that of the state. */
+    /** age returns the game time of the room in seconds, once clock and state have the same tick. */
     const age = (g) => until("the clock is that of the room", () => g.ask((s) => {
       if (!s.client) return undefined; // It is on its way in.
       const { clock, stats, status } = s.client;
       return status.phase === "playing" && stats.appliedTick > 0 && Math.abs(clock.tick - stats.appliedTick) < 60 && clock.gameTime / 1000;
     }));
-    // The lobby may sleep meanwhile, and then sends no state of a later tick.
+    // The lobby may be asleep, and then sends no state of a later tick.
     await until("the lobby is a minute old", () => ann.ask((s) => s.client?.status.phase === "playing" && s.client.clock.gameTime >= 60_000), 70_000);
     await ann.page.fill("#table-name", "elm");
     await ann.page.click("#open button");
@@ -115,7 +115,7 @@ test("from a lobby that is a minute old to a new table and back, clocks are thos
     }
     await ann.page.keyboard.press("Escape");
     await ann.shows("#lobby");
-    assert.ok((await age(ann)) >= 60, "the lobby is as old as before");
+    assert.ok((await age(ann)) >= 60, "the lobby is old");
     for (const g of [ann, bob]) assert.deepEqual(g.errors, []);
   } finally {
     await chromium.close();

@@ -1,6 +1,6 @@
-// Measures what a frame costs in Chromium: the arena with 100 bots and 150 rocks, so that 250 objects
-// move, for SECONDS. It prints how many frames a second were drawn, how long the client's step took,
-// and by how much the heap has grown after a collection.
+// Measures a frame in Chromium: the arena with 100 bots and 150 rocks, so 250 moving objects, for
+// SECONDS. It prints the frames per second, the duration of the client's step, and the growth of the
+// heap after a collection.
 //
 //	NETLOOP_BIN=bin node internal/browser/frames.mjs [SECONDS]
 import { browser } from "./page.mjs";

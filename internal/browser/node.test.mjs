@@ -1,4 +1,4 @@
-// The client that games embed, in Node, over WebSocket, on the real server.
+// The embedded client in Node, over WebSocket, on the real server.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -9,7 +9,7 @@ import { Server, until } from "./server.mjs";
 const field = (no, name) => ({ no, name, kind: "string", repeated: false, optional: false, of: "" });
 const protobuf = protobufCodecs({ "arena.v1.Say": [field(1, "text")], "arena.v1.Said": [field(1, "name"), field(2, "text")] });
 
-/** play joins a server, and steps until it is stopped. */
+/** play joins a server, and steps until stop is called. */
 async function play(server, options = {}) {
   const errors = [];
   const client = await connect({
@@ -20,7 +20,7 @@ async function play(server, options = {}) {
   return { client, errors, stop: () => { clearInterval(timer); client.close(); } };
 }
 
-/** on plays on a server of the test's own. */
+/** on starts a separate server for a test. */
 async function on(flags, fn, program) {
   const server = await Server.start(flags, {}, program);
   try {
@@ -30,7 +30,7 @@ async function on(flags, fn, program) {
   }
 }
 
-test("joins, asks, talks both ways, makes inputs, and has the server's state", () => on([], async (server) => {
+test("joins, calls, sends, receives, makes inputs, and has the server's state", () => on([], async (server) => {
   const { client, errors, stop } = await play(server);
   const said = [];
   client.handle("said", (m) => said.push(m.text));
@@ -52,7 +52,7 @@ test("joins, asks, talks both ways, makes inputs, and has the server's state", (
   stop();
 }));
 
-test("is told why it was kicked", () => on(["--client-kick", "20"], async (server) => {
+test("gets the reason of a kick", () => on(["--client-kick", "20"], async (server) => {
   const { client, stop } = await play(server);
   client.handle("said", () => {});
   for (let i = 0; i < 200; i++) client.send("say", { text: `line ${i}` });
@@ -62,7 +62,7 @@ test("is told why it was kicked", () => on(["--client-kick", "20"], async (serve
   stop();
 }));
 
-test("goes on where it was when its socket is cut, and nothing that was said meanwhile is lost", () => on([], async (server) => {
+test("resumes after its socket was cut, without a lost message", () => on([], async (server) => {
   const { client, errors, stop } = await play(server);
   const said = [];
   client.handle("said", (m) => said.push(m.text));
@@ -79,7 +79,7 @@ test("goes on where it was when its socket is cut, and nothing that was said mea
   stop();
 }));
 
-test("joins the server that has taken the place of the one it played on", async () => {
+test("joins a restarted server", async () => {
   const first = await Server.start();
   const { client, stop } = await play(first, { reconnect: { giveUpMs: 30_000 } });
   await until("it plays", () => client.status.phase === "playing");
@@ -117,7 +117,7 @@ test("moves from a lobby to a table, and back, over one connection", () => on(["
   stop();
 }, "cards"));
 
-test("is told that the server is full, however it was refused", () => on(["--max-clients", "1"], async (server) => {
+test("gets the reason of a full server for each kind of refusal", () => on(["--max-clients", "1"], async (server) => {
   const { client, stop } = await play(server);
   await until("it plays", () => client.status.phase === "playing");
   const codes = new Set();
@@ -126,7 +126,7 @@ test("is told that the server is full, however it was refused", () => on(["--max
   stop();
 }));
 
-test("a page of another game is refused in words", () => on([], async (server) => {
+test("a page of another game is refused with the reason", () => on([], async (server) => {
   const schema = { name: "chess", major: 1, minor: 0, classes: {}, methods: {} };
   await assert.rejects(play(server, { schema }), { code: 5, message: /server has schema "arena", client "chess"/ });
 }));

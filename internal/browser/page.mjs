@@ -1,4 +1,4 @@
-// A tab of a real browser that shows the arena, and what a test asks of it.
+// A tab of a real browser with the arena, for tests.
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
@@ -6,22 +6,22 @@ import { until } from "./server.mjs";
 
 const program = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-/** browser starts one. */
+/** browser starts a browser. */
 export function browser(flags = []) {
   return chromium.launch({ executablePath: program, args: ["--no-sandbox", "--mute-audio", ...flags] });
 }
 
-/** What keeps a tab from one of the ways in. */
+/** Scripts that disable a transport in a tab. */
 const without = {
   webtransport: () => { delete globalThis.WebSocket; },
   websocket: () => { delete globalThis.WebTransport; },
 };
 
-/** Tab is a page that shows the arena. */
+/** Tab is a page with the arena. */
 export class Tab {
   /**
-   * open opens the arena over a transport. info may change what the server says of itself; script may
-   * change the page's program.
+   * open opens the arena over a transport. info may change connect.json; script may change the page's
+   * program.
    */
   static async open(context, url, transport, { info, script } = {}) {
     const tab = new Tab();
@@ -54,14 +54,14 @@ export class Tab {
     return this.page.evaluate(`(${fn})(globalThis.arena.game, ${JSON.stringify(arg) ?? "undefined"})`);
   }
 
-  /** position is where the player's ship is. */
+  /** position returns the position of the player's ship. */
   position() {
     return this.ask((game) => ({ x: game.own.state.X, y: game.own.state.Y }));
   }
 
   /**
-   * obeys holds a key down and tells whether the ship has gone far from a position. Other tests take the
-   * focus, and a page that loses it lets all keys go: so it takes it anew each time.
+   * obeys holds a key down and reports whether the ship has moved far from a position. Other tests take
+   * the focus, and a page without it releases all keys, so obeys takes the focus each time.
    */
   async obeys(key, from) {
     await this.page.bringToFront();
@@ -69,14 +69,14 @@ export class Tab {
     return this.ask((game, was) => game.own && Math.hypot(game.own.state.X - was.x, game.own.state.Y - was.y) > 40, from);
   }
 
-  /** phase is where the client is in its life. */
+  /** phase returns the client's phase. */
   phase() {
     return this.ask((game) => game?.client.status.phase ?? "none");
   }
 
   /**
-   * watching waits until the arena is shown. A server lets nobody in while its machine is so busy that
-   * it is late: then the page offers to try again, which a player does, too.
+   * watching waits until the arena is shown. An overloaded server refuses clients: then the page offers
+   * another attempt, which watching makes.
    */
   async watching() {
     await until("the arena is shown", async () => {
@@ -86,7 +86,7 @@ export class Tab {
     assert.equal(await this.ask((game) => game.client.transport), this.transport);
   }
 
-  /** fly takes a ship. */
+  /** fly enters with a ship. */
   async fly(name) {
     await this.watching();
     await this.page.fill("#name", name);
@@ -95,7 +95,7 @@ export class Tab {
     await until("the player's ship is there", () => this.ask((game) => game.own !== undefined));
   }
 
-  /** trouble waits for words of trouble that match. Those of a busy server it tries to get past. */
+  /** trouble waits for a matching error text. At a busy server it tries again. */
   async trouble(pattern, again = false) {
     const text = await until(`trouble like ${pattern}`, async () => {
       const shown = await this.page.evaluate(() => {
@@ -109,11 +109,11 @@ export class Tab {
     return text;
   }
 
-  /** clean checks that nothing went wrong that the page does not say, and ends the tab. */
+  /** clean checks that the console has no unexpected error, and closes the tab. */
   async clean(allowed = []) {
     const wrong = this.errors.filter((e) => !allowed.some((a) => a.test(e)));
     assert.deepEqual(wrong, [], "the browser's console");
-    assert.deepEqual(this.foreign, [], "what was loaded from elsewhere");
+    assert.deepEqual(this.foreign, [], "requests to other hosts");
     await this.page.close();
   }
 }

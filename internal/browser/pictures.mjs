@@ -1,5 +1,5 @@
 // Takes the pictures of the README: a screenshot of the arena with a player and bots in it, and a
-// short animation of how it flies.
+// short animation of its flight.
 //
 //	NETLOOP_BIN=bin node internal/browser/pictures.mjs FOLDER
 import { writeFileSync } from "node:fs";
@@ -44,8 +44,8 @@ await chromium.close();
 await noBots();
 await server.stop();
 
-// Half the size is enough to see the motion, and a quarter of the bytes. One palette for all frames
-// keeps still what does not move.
+// Half the size shows the motion with a quarter of the bytes. With one palette for all frames,
+// unmoved pixels remain equal.
 const small = taken.map((png) => halve(png));
 const palette = gifenc.quantize(Buffer.concat(small.filter((_, i) => i % 6 === 0)), 96);
 const gif = gifenc.GIFEncoder();

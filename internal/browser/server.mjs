@@ -1,5 +1,5 @@
-// What the tests play on: the real server and its bots, as processes of their own, and relays that
-// can lose what they carry.
+// The programs of the tests: the real server and its bots, as separate processes, and relays that can
+// lose data.
 import { spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { setTimeout as pause } from "node:timers/promises";
 /** The folder with the programs server and loadclient. */
 export const bin = process.env.NETLOOP_BIN ?? "bin";
 
-/** until waits until fn returns something, and fails with what it waited for after a while. */
+/** until waits until fn returns a true value, and fails with its name after a while. */
 export async function until(what, fn, limitMs = 20_000) {
   for (const end = Date.now() + limitMs; ; await pause(50)) {
     const got = await fn();
@@ -21,9 +21,9 @@ export async function until(what, fn, limitMs = 20_000) {
   }
 }
 
-/** Server is one that runs. */
+/** Server is a running server. */
 export class Server {
-  /** start starts one. Ports are free ones, or those of a server that ran before; program is the game. */
+  /** start starts a server. Ports are free ones, or those of an earlier server; program is the game. */
   static async start(flags = [], ports = {}, program = "server") {
     const dir = mkdtempSync(path.join(tmpdir(), "netloop-browser-"));
     const file = path.join(dir, "addr.json");
@@ -57,7 +57,7 @@ export function port(address) {
   return Number(address.slice(address.lastIndexOf(":") + 1));
 }
 
-/** bots lets bots play for so long, and returns what ends them before. */
+/** bots runs bots for a time, and returns a function that ends them earlier. */
 export function bots(server, clients, seconds) {
   const load = spawn(path.join(bin, "loadclient"), ["run", "--addr", server.at.listen, "--clients", String(clients), "--duration", `${seconds}s`], { stdio: "ignore" });
   return async () => {
@@ -68,7 +68,7 @@ export function bots(server, clients, seconds) {
   };
 }
 
-/** udpRelay carries datagrams between one client and a server. While hole is set it loses them all. */
+/** udpRelay relays datagrams between one client and a server. While hole is set it loses them all. */
 export async function udpRelay(to) {
   const relay = { hole: false, close: () => { front.close(); back.close(); } };
   const front = createSocket("udp4");
@@ -85,7 +85,7 @@ export async function udpRelay(to) {
   return relay;
 }
 
-/** tcpRelay carries connections. While hole is set nothing goes through, and new ones hang. */
+/** tcpRelay relays connections. While hole is set no data passes, and new connections hang. */
 export async function tcpRelay(to) {
   const sockets = new Set();
   const relay = {
