@@ -45,8 +45,8 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 	if table := a.table.Classes(); class.State.Index() < 0 || class.State.Index() >= len(table) || table[class.State.Index()] != class.State {
 		w.tb.Fatalf("netlooptest: Audit: class %q is not of the server's schema", k.Name())
 	}
-	rulings := map[netvar.ID][]ruling{}
-	a.classes[class.State] = rulings
+	permissions := map[netvar.ID][]permission{}
+	a.classes[class.State] = permissions
 	w.audit(func() {
 		t := w.server.Tick.(*netloop.Tick)
 		to := a.onServer(t)
@@ -58,8 +58,8 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 			for i := range fields {
 				fields[i] = may(t, to, class.Wrap(o).(*netloop.Object[S]), fieldName(class.State, i))
 			}
-			if past := rulings[o.ID()]; len(past) == 0 || !slices.Equal(past[len(past)-1].may, fields) {
-				rulings[o.ID()] = append(past, ruling{t.Number(), fields})
+			if past := permissions[o.ID()]; len(past) == 0 || !slices.Equal(past[len(past)-1].may, fields) {
+				permissions[o.ID()] = append(past, permission{t.Number(), fields})
 			}
 		}
 	})
@@ -74,8 +74,8 @@ func (w *World) audit(ask func()) {
 // fieldName returns the name of leaf i.
 func fieldName(c *netvar.Class, i int) string { return c.FieldName(1 + i) }
 
-// ruling is the set of fields of an object that may be read from a tick on.
-type ruling struct {
+// permission is the set of fields of an object that may be read from a tick on.
+type permission struct {
 	tick uint64
 	may  []bool
 }
@@ -84,12 +84,12 @@ type ruling struct {
 // that the client can have acknowledged.
 type audit struct {
 	w       *World
-	who     string
+	label   string
 	addr    string // the client's address at the server
 	id      uint64 // the client's id, once the server has sent it; it is kept over reconnects
 	table   *netvar.Table
 	replica *netvar.Replica
-	classes map[*netvar.Class]map[netvar.ID][]ruling
+	classes map[*netvar.Class]map[netvar.ID][]permission
 	leaks   int
 }
 
@@ -107,8 +107,8 @@ func (w *World) auditOf(c *client.Client) *audit {
 		w.tb.Fatalf("netlooptest: Audit belongs right after Join: the client has been sent something already")
 	}
 	table := bridge.Netloop.Schema(w.server.Schema).Classes()
-	s.audit = &audit{w: w, who: fmt.Sprintf("client %d of the world", 1+slices.Index(w.clients, s)),
-		table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]ruling{}}
+	s.audit = &audit{w: w, label: fmt.Sprintf("client %d of the world", 1+slices.Index(w.clients, s)),
+		table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]permission{}}
 	s.audit.tap(s.conn)
 	return s.audit
 }
@@ -119,10 +119,10 @@ func (a *audit) tap(c *memnet.Conn) {
 	var stream []byte // not a whole frame yet
 	c.SetTap(func(b []byte, datagram bool) {
 		if datagram {
-			a.takeDatagram(b)
+			a.readDatagram(b)
 			return
 		}
-		stream = a.takeStream(append(stream, b...))
+		stream = a.readStream(append(stream, b...))
 	})
 }
 
@@ -139,13 +139,13 @@ func (a *audit) onServer(t *netloop.Tick) *netloop.Client {
 // forget drops the state of another server.
 func (a *audit) forget() {
 	a.id = 0
-	for _, rulings := range a.classes {
-		clear(rulings)
+	for _, permissions := range a.classes {
+		clear(permissions)
 	}
 }
 
-// takeDatagram decodes the state in a datagram of the server.
-func (a *audit) takeDatagram(b []byte) {
+// readDatagram decodes the state in a datagram of the server.
+func (a *audit) readDatagram(b []byte) {
 	var d netloopv1.Datagram
 	if err := proto.Unmarshal(b, &d); err != nil {
 		a.failed("a datagram", err)
@@ -158,8 +158,8 @@ func (a *audit) takeDatagram(b []byte) {
 	a.replica.Events() // The events are not needed.
 }
 
-// takeStream decodes the state in whole frames, and returns the remaining bytes.
-func (a *audit) takeStream(b []byte) (rest []byte) {
+// readStream decodes the state in whole frames, and returns the remaining bytes.
+func (a *audit) readStream(b []byte) (rest []byte) {
 	for {
 		frame, rest, err := transport.CutFrame(b, max(transport.MaxFrame, transport.MaxHandshake))
 		if err != nil || frame == nil {
@@ -195,17 +195,17 @@ func (a *audit) welcome(w *netloopv1.Welcome) {
 
 func (a *audit) failed(what string, err error) {
 	if err != nil {
-		a.w.tb.Errorf("netlooptest: Audit: %s to %s cannot be read: %v", what, a.who, err)
+		a.w.tb.Errorf("netlooptest: Audit: %s to %s cannot be read: %v", what, a.label, err)
 	}
 }
 
 // look checks one record.
 func (a *audit) look(r *netvar.Carried) {
-	rulings, ok := a.classes[r.Class]
+	permissions, ok := a.classes[r.Class]
 	if !ok {
 		return
 	}
-	may := rulingAt(rulings[r.ID], r.Tick)
+	may := permissionAt(permissions[r.ID], r.Tick)
 	for i := range r.Class.Leaves() {
 		if !r.Tells(i) || may != nil && may[i] {
 			continue
@@ -213,15 +213,15 @@ func (a *audit) look(r *netvar.Carried) {
 		if a.leaks++; a.leaks > maxLeaks {
 			return
 		}
-		a.w.tb.Errorf("netlooptest: Audit: at tick %d %s is sent field %s of %s %v, which it may not read", r.Tick, a.who, fieldName(r.Class, i), r.Class.Name(), r.ID)
+		a.w.tb.Errorf("netlooptest: Audit: at tick %d %s is sent field %s of %s %v, which it may not read", r.Tick, a.label, fieldName(r.Class, i), r.Class.Name(), r.ID)
 	}
 }
 
-// rulingAt returns the ruling for a tick; nil if there is none.
-func rulingAt(rulings []ruling, tick uint64) []bool {
-	for i := len(rulings) - 1; i >= 0; i-- {
-		if rulings[i].tick <= tick {
-			return rulings[i].may
+// permissionAt returns the permission for a tick; nil if there is none.
+func permissionAt(permissions []permission, tick uint64) []bool {
+	for i := len(permissions) - 1; i >= 0; i-- {
+		if permissions[i].tick <= tick {
+			return permissions[i].may
 		}
 	}
 	return nil

@@ -50,8 +50,8 @@ func (w *World) adopt(in bridge.Room) {
 	w.opened = append(w.opened, in)
 }
 
-// lookForRooms starts the rooms that were opened since the last call.
-func (w *World) lookForRooms() {
+// startOpenedRooms starts the rooms that were opened since the last call.
+func (w *World) startOpenedRooms() {
 	w.opening.Lock()
 	defer w.opening.Unlock()
 	for _, in := range w.opened {
@@ -78,7 +78,7 @@ func (w *World) OpenRoom(spec netloop.RoomSpec) (*PlayedRoom, error) {
 // the test if there was none. The default room's name is mostly empty.
 func (w *World) Room(name string) *PlayedRoom {
 	w.tb.Helper()
-	w.lookForRooms()
+	w.startOpenedRooms()
 	r := w.named[name]
 	if r == nil {
 		w.tb.Fatalf("netlooptest: there is no room %q, and never was", name)
@@ -109,7 +109,7 @@ func (r *PlayedRoom) Drain(d time.Duration, c netloop.Code, text string) {
 // act runs the room with the earliest pending act, at its time.
 func (w *World) act() {
 	w.tb.Helper()
-	w.lookForRooms()
+	w.startOpenedRooms()
 	first := w.first()
 	// Packets that ticks of one moment flush are sent together.
 	if now := w.net.Now(); first.frames || first.at > now || w.ticked != now {
@@ -134,7 +134,7 @@ func (w *World) first() (first *PlayedRoom) {
 func (w *World) pass(to time.Duration) {
 	w.tb.Helper()
 	for slices.ContainsFunc(w.rooms, func(r *PlayedRoom) bool { return r.running }) {
-		w.lookForRooms()
+		w.startOpenedRooms()
 		if r := w.first(); r == nil || r.at > to {
 			break
 		}
@@ -224,7 +224,7 @@ func (w *World) roomOf(s *seat) *PlayedRoom {
 func (r *PlayedRoom) tick(in loop.Input) {
 	w := r.w
 	w.tb.Helper()
-	r.hearEnd()
+	r.checkEnd()
 	r.running = true
 	err := r.in.Room.Step(in)
 	r.running = false
@@ -243,11 +243,11 @@ func (r *PlayedRoom) tick(in loop.Input) {
 func (r *PlayedRoom) drain(limit time.Duration, why netloop.Closed) {
 	r.w.tb.Helper()
 	r.in.Room.Supervisor.End(room.End{Why: transport.Closed{Code: why.Code, Text: why.Text}, Drain: limit})
-	r.hearEnd()
+	r.checkEnd()
 }
 
-// hearEnd starts the drain if the room was told to end, or to end earlier.
-func (r *PlayedRoom) hearEnd() {
+// checkEnd starts the drain if the room was told to end, or to end earlier.
+func (r *PlayedRoom) checkEnd() {
 	r.w.tb.Helper()
 	e := r.in.Room.Supervisor.Ending()
 	if r.ended != nil || e == r.draining {

@@ -104,7 +104,7 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	for _, apply := range o {
 		apply(&opt)
 	}
-	tellSeed(tb, opt.seed)
+	logSeed(tb, opt.seed)
 	logRoomDefaults(tb, opt.cfg.Room, g)
 	opt.cfg.Seed = opt.seed
 	opt.cfg.Log = logger(tb, opt.panics)
@@ -166,8 +166,8 @@ const incarnations = 1 << 32
 // told are the seeds of the tests that run: a test may make many worlds of one seed.
 var told sync.Map
 
-// tellSeed logs how to repeat a test that has failed, once for each test and seed.
-func tellSeed(tb testing.TB, seed uint64) {
+// logSeed logs how to repeat a test that has failed, once for each test and seed.
+func logSeed(tb testing.TB, seed uint64) {
 	type key struct {
 		tb   testing.TB
 		seed uint64
@@ -289,7 +289,7 @@ func (w *World) Ended() *netloop.Closed { return w.main.ended }
 // end ends all rooms at once: clients are told, and the game's OnLeave and OnClose run.
 func (w *World) end(why netloop.Closed) {
 	w.tb.Helper()
-	w.lookForRooms()
+	w.startOpenedRooms()
 	for _, r := range slices.Clone(w.rooms) {
 		r.end(why)
 	}
@@ -305,7 +305,7 @@ func (w *World) Drain(d time.Duration) {
 	}
 	w.drains = d
 	w.server.EndAdmission(netloop.CodeClosing, "the server is closing")
-	w.lookForRooms()
+	w.startOpenedRooms()
 	for _, r := range w.rooms {
 		r.drain(d, closing)
 	}
@@ -330,7 +330,7 @@ var closing = netloop.Closed{Code: netloop.CodeClosing, Text: "the server is clo
 //	w.Settle() // the work is done
 //	w.Step(2)  // its result is delivered, and the answer arrives
 func (w *World) Settle() {
-	w.lookForRooms()
+	w.startOpenedRooms()
 	for _, r := range w.rooms {
 		r.in.Room.Async.Settle()
 	}
@@ -362,8 +362,8 @@ func (w *World) Until(max int, done func() bool) {
 	}
 }
 
-// maxTold bounds the number of clients in a failure text.
-const maxTold = 8
+// maxListed bounds the number of clients in a failure text.
+const maxListed = 8
 
 // condition returns the state of the room and its clients.
 func (w *World) condition() string {
@@ -371,14 +371,14 @@ func (w *World) condition() string {
 	if why := w.main.ended; why != nil {
 		said[0] = "the room has ended: " + why.Error()
 	}
-	for i, s := range w.clients[:min(len(w.clients), maxTold)] {
+	for i, s := range w.clients[:min(len(w.clients), maxListed)] {
 		how := fmt.Sprintf("client %d is %v", i+1, s.c.State().Phase)
 		if closed := s.c.Closed(); closed != nil {
 			how = fmt.Sprintf("client %d was closed: %v", i+1, closed)
 		}
 		said = append(said, how)
 	}
-	if more := len(w.clients) - maxTold; more > 0 {
+	if more := len(w.clients) - maxListed; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(said, "; ")

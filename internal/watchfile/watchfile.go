@@ -76,7 +76,7 @@ func (w *Watcher) run(told bool) {
 			w.awaitSettle(events, failures)
 		case <-failures: //nolint:errcheck // Events were lost: read the files.
 			w.awaitSettle(events, failures)
-		case <-poll.C:
+		case <-time.After(period):
 		case <-w.done:
 			return
 		}
@@ -98,8 +98,7 @@ func (w *Watcher) channels() (<-chan fsnotify.Event, <-chan error) {
 
 // awaitSettle waits for settle, so that writers finish, and drops the events meanwhile.
 func (w *Watcher) awaitSettle(events <-chan fsnotify.Event, failures <-chan error) {
-	over := time.NewTimer(settle)
-	defer over.Stop()
+	over := time.After(settle)
 	for {
 		select {
 		case <-events:

@@ -32,7 +32,7 @@ func (defaulting) RoomDefaults() netloop.RoomSpec {
 func TestAFailedTestPrintsItsSeedOnce(t *testing.T) {
 	f := &failing{TB: t}
 	for _, seed := range []uint64{5, 5, 6, 5} {
-		tellSeed(f, seed)
+		logSeed(f, seed)
 	}
 	logRoomDefaults(f, netloop.RoomSpec{MaxClients: 3}, defaulting{})
 	logRoomDefaults(f, netloop.RoomSpec{}, defaulting{})
@@ -48,7 +48,7 @@ func TestAFailedTestPrintsItsSeedOnce(t *testing.T) {
 // A passed test prints neither.
 func TestAPassedTestPrintsNoSeed(t *testing.T) {
 	f := &failing{TB: t, passes: true}
-	tellSeed(f, 5)
+	logSeed(f, 5)
 	logRoomDefaults(f, netloop.RoomSpec{MaxClients: 3}, defaulting{})
 	for _, end := range f.ends {
 		end()
