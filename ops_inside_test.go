@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/netloop/netloop/internal/netem"
@@ -20,11 +21,20 @@ func TestTheMetricsOfAServer(t *testing.T) {
 	w.Missing.Store(6)
 	w.Conns.Store(7)
 	w.Rate.Store(8)
+	socket := &s.socket
+	for n, count := range []*atomic.Uint64{
+		&socket.Receives, &socket.Sends, &socket.Received, &socket.Sent, &socket.TooLarge, &socket.Unsent, &socket.Retries,
+	} {
+		count.Store(uint64(n + 1))
+	}
 	counted(t, s,
 		`netloop_admin_refusals_total{reason="host"} 1`, `netloop_admin_refusals_total{reason="token"} 2`,
 		`netloop_admin_refusals_total{reason="busy"} 3`, `netloop_admin_refusals_total{reason="connection"} 4`,
 		`netloop_web_requests_total{outcome="answered"} 5`, `netloop_web_requests_total{outcome="missing"} 6`,
 		`netloop_web_connections_refused_total{reason="full"} 7`, `netloop_web_connections_refused_total{reason="rate"} 8`,
+		`netloop_socket_calls_total{direction="in"} 1`, `netloop_socket_calls_total{direction="out"} 2`, "netloop_socket_retries_total 7",
+		`netloop_socket_packets_total{direction="in",outcome="moved"} 3`, `netloop_socket_packets_total{direction="out",outcome="moved"} 4`,
+		`netloop_socket_packets_total{direction="out",outcome="too_large"} 5`, `netloop_socket_packets_total{direction="out",outcome="refused"} 6`,
 		`netloop_logs_dropped_total 9`, `netloop_time_scale 1`, `netloop_overload_level 0`,
 	)
 	if !strings.Contains(scraped(s), "\nnetloop_simulated_packets_total{") {

@@ -240,7 +240,7 @@ func TestFilesAreReadAfterTheySettle(t *testing.T) {
 		w := &Watcher{done: make(chan struct{})}
 		for _, want := range []time.Duration{250 * time.Millisecond, 0} {
 			begin := time.Now()
-			if w.rest(nil, nil); time.Since(begin) != want {
+			if w.awaitSettle(nil, nil); time.Since(begin) != want {
 				t.Errorf("waited for %v, want %v", time.Since(begin), want)
 			}
 			if want > 0 {
