@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netem"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -314,7 +314,7 @@ func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error)
 	if err != nil {
 		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "client: give the number of a client, as in /explain?client=1&object=17.3&field=Pos.X; without it all clients are listed"}
 	}
-	id, ok := netvar.ParseID(query.Get("object"))
+	id, ok := state.ParseID(query.Get("object"))
 	if !ok && query.Has("object") {
 		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "object: give slot and generation, such as 17.3; without it all objects are listed"}
 	}
@@ -355,7 +355,7 @@ func (r *Room) someClients() string {
 }
 
 // explainTo returns an explainAnswer, or an *admin.Refusal.
-func (r *Room) explainTo(c *Client, id netvar.ID, field string) any {
+func (r *Room) explainTo(c *Client, id state.ID, field string) any {
 	o, ok := r.e.World().Get(id)
 	if !ok {
 		return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no object %v: it is despawned, or never was", id)}

@@ -8,7 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/schema"
 )
 
@@ -108,8 +109,8 @@ type Class[S any] struct{ c *class }
 // class is a Class with its type erased.
 type class struct {
 	schema *schema.Schema
-	nv     *netvar.Class
-	wrap   func(*netvar.Object) any // the *Object of an object
+	nv     *state.Class
+	wrap   func(*state.Object) any // the *Object of an object
 
 	weight  float64
 	minRate float64 // per second, 0 = none
@@ -122,11 +123,11 @@ type class struct {
 // panic names the field and the remedy.
 func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 	sc.s.Claim("class", name)
-	nv, err := netvar.NewClass(name, reflect.TypeFor[S](), schema.ProtoFields)
+	nv, err := state.NewClass(name, reflect.TypeFor[S](), schema.ProtoFields)
 	if err != nil {
 		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
 	}
-	c := &class{schema: sc.s, nv: nv, wrap: func(o *netvar.Object) any { return wrap[S](o) }, weight: 1}
+	c := &class{schema: sc.s, nv: nv, wrap: func(o *state.Object) any { return wrap[S](o) }, weight: 1}
 	for _, one := range o {
 		one.apply(c)
 	}
@@ -170,7 +171,7 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 		one.apply(&opt)
 	}
 	if r.e.World().Full() {
-		panic(fmt.Sprintf("netloop: Class.Spawn: a room holds at most %d objects: despawn some before spawning a %q", netvar.MaxSlots, k.Name()))
+		panic(fmt.Sprintf("netloop: Class.Spawn: a room holds at most %d objects: despawn some before spawning a %q", packet.MaxSlots, k.Name()))
 	}
 	live := new(S)
 	*live = init

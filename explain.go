@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/room"
 )
 
@@ -153,7 +154,7 @@ func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, erro
 	return r.explain(c, o.o, field)
 }
 
-func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, error) {
+func (r *Room) explain(c *Client, o *state.Object, field string) (Explanation, error) {
 	switch _, in := r.e.Client(uint64(c.ID())); {
 	case c.room != r || !in:
 		return Explanation{}, fmt.Errorf("netloop: client %d is not in the room", c.ID())
@@ -182,7 +183,7 @@ func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, 
 	return e, nil
 }
 
-func fieldNames(c *netvar.Class) string {
+func fieldNames(c *state.Class) string {
 	var names []string
 	for _, i := range c.FieldsNamed("") {
 		names = append(names, c.FieldName(i))

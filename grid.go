@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/grid"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/interest"
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
@@ -23,7 +23,7 @@ import (
 // netloop_grid_bad_positions_total.
 type Grid struct {
 	room  *Room
-	space *netvar.Space // nil when it was rejected
+	space *interest.Space // nil when it was rejected
 }
 
 // GridSpec describes a [Grid], in the game's unit of length.
@@ -62,11 +62,11 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 		r.reject(fmt.Errorf("NewGrid: %w", err))
 		return g
 	}
-	var owner func(uint64) *netvar.Peer
+	var owner func(uint64) *interest.Viewer
 	if !s.HideFromOwner {
-		owner = func(owner uint64) *netvar.Peer {
+		owner = func(owner uint64) *interest.Viewer {
 			if c, ok := r.e.Client(owner); ok {
-				return c.Peer()
+				return &c.Peer().Viewer
 			}
 			return nil
 		}
@@ -102,17 +102,17 @@ func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 }
 
 // MaxViewpoints bounds the viewpoints of a client on one grid.
-const MaxViewpoints = netvar.MaxEyes
+const MaxViewpoints = interest.MaxViewpoints
 
 // Viewpoint is a position from which a client sees: see [ViewAt] and [ViewFrom].
-type Viewpoint struct{ eye netvar.Eye }
+type Viewpoint struct{ eye interest.Viewpoint }
 
 // ViewAt returns a viewpoint at a fixed position.
-func ViewAt(x, y, z float64) Viewpoint { return Viewpoint{netvar.Eye{X: x, Y: y, Z: z}} }
+func ViewAt(x, y, z float64) Viewpoint { return Viewpoint{interest.Viewpoint{X: x, Y: y, Z: z}} }
 
 // ViewFrom returns a viewpoint that follows an object of a class on the grid. Once the object is
 // despawned the viewpoint keeps its last position.
-func ViewFrom[S any](o *Object[S]) Viewpoint { return Viewpoint{netvar.Eye{Object: o.o}} }
+func ViewFrom[S any](o *Object[S]) Viewpoint { return Viewpoint{interest.Viewpoint{Object: o.o}} }
 
 // SetView replaces the viewpoints of a client, from the end of this tick on; without any the client
 // sees only its own objects on the grid. It panics with more than [MaxViewpoints], with an object
@@ -126,12 +126,12 @@ func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
 	if len(from) > MaxViewpoints {
 		panic(fmt.Sprintf("netloop: Grid.SetView: %d viewpoints: use at most %d", len(from), MaxViewpoints))
 	}
-	var eyes [MaxViewpoints]netvar.Eye
+	var eyes [MaxViewpoints]interest.Viewpoint
 	for i, v := range from {
 		if o := v.eye.Object; o != nil && !g.space.Holds(o.Class()) {
 			panic(fmt.Sprintf("netloop: Grid.SetView: class %q is not on this grid: use ViewAt, or Class.PlaceOn", o.Class().Name()))
 		}
 		eyes[i] = v.eye
 	}
-	g.space.SetEyes(c.e.Peer(), eyes[:len(from)]...)
+	g.space.SetViewpoints(&c.e.Peer().Viewer, eyes[:len(from)]...)
 }

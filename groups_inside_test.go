@@ -3,7 +3,7 @@ package netloop
 import (
 	"testing"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // However many groups change in a tick, the objects that name them are listed once.
@@ -27,7 +27,7 @@ func TestTheObjectsOfAllGroupsAreListedAtOnce(t *testing.T) {
 	if err := r.e.Step(r.e.Timeline().Input(1)); err != nil {
 		t.Fatal(err)
 	}
-	check := func(i int, list []*netvar.Object) {
+	check := func(i int, list []*state.Object) {
 		t.Helper()
 		if i == 2 && len(list) == 0 || i < 2 && len(list) == 1 && list[0] == of[i].o {
 			return

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -183,7 +183,7 @@ func (h *hooks) Left(e *room.Client) {
 }
 
 // Keeps implements room.Game.
-func (h *hooks) Keeps(o *netvar.Object) bool {
+func (h *hooks) Keeps(o *state.Object) bool {
 	typed, ok := o.Handle.(interface{ kept() bool })
 	return ok && typed.kept()
 }

@@ -3,7 +3,7 @@ package netloop
 import (
 	"testing"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -47,14 +47,14 @@ func TestAGuardedHookAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	hears := &audience{s.room, hiddenOnes.c.nv, Where(func(c *Client) bool { return c == g.stays })}
-	reads := &readers{room: s.room, rules: make([]func(*netvar.Object) Target, 2)}
-	var o *netvar.Object
+	reads := &readers{room: s.room, rules: make([]func(*state.Object) Target, 2)}
+	var o *state.Object
 	if err := s.room.e.Inspect(func() { o = secretOnes.Spawn(&s.room.tick, secretState{}, OwnedBy(g.stays.ID())).o }); err != nil {
 		t.Fatal(err)
 	}
-	peer := g.stays.e.Peer()
+	viewer := &g.stays.e.Peer().Viewer
 	n := testing.AllocsPerRun(100, func() {
-		if !hears.Includes(peer) || reads.Withheld(o, peer) != 0 {
+		if !hears.Includes(viewer) || reads.Withheld(o, viewer) != 0 {
 			t.Error("it was not judged")
 		}
 	})

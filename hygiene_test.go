@@ -26,7 +26,7 @@ const module = "github.com/netloop/netloop"
 
 // core packages are the deterministic part: they use no network and no clock, write no log and
 // export no metrics, so that a recorded tick replays to the same state.
-var core = []string{"internal/codec", "internal/fifo", "internal/grid", "internal/input", "internal/loop", "internal/netvar", "internal/rpcqueue", "internal/wire"}
+var core = []string{"internal/codec", "internal/fifo", "internal/grid", "internal/input", "internal/loop", "internal/netvar", "internal/netvar/bitset", "internal/netvar/interest", "internal/netvar/packet", "internal/netvar/replica", "internal/netvar/slots", "internal/netvar/state", "internal/rpcqueue", "internal/wire"}
 
 // notInCore may not even be imported by imports of core. A trailing slash is a subtree.
 var notInCore = []string{
@@ -83,6 +83,12 @@ var networkImports = map[string]string{
 	"internal/net/wtnet":     "internal/net/driver internal/net/endpoint internal/net/origin internal/net/quicnet internal/transport",
 	"internal/transport":     "internal/fifo proto/netloop/v1",
 	"internal/web":           "clients/ts internal/connlimit internal/net/endpoint internal/net/origin",
+}
+
+// orders lists the packages of a folder from the lowest to the highest, which is the folder itself:
+// a package imports only lower ones.
+var orders = map[string][]string{
+	"internal/netvar": {"bitset", "packet", "state", "slots", "interest", "replica", ""},
 }
 
 // source is one Go file of the repository, parsed.
@@ -214,6 +220,32 @@ func TestNetworkPackagesImportLowerLayers(t *testing.T) {
 		for _, p := range s.imports() {
 			if dir, ours := strings.CutPrefix(p, module+"/"); ours && !slices.Contains(strings.Fields(allowed), dir) {
 				t.Errorf("%s imports %s, which networkImports does not list", s.name, dir)
+			}
+		}
+	}
+}
+
+func TestPackagesOfAFolderAreOrdered(t *testing.T) {
+	for folder, order := range orders {
+		level := func(dir string) int {
+			rest, ok := strings.CutPrefix(dir+"/", folder+"/")
+			if !ok {
+				return -1
+			}
+			return slices.Index(order, strings.TrimSuffix(rest, "/"))
+		}
+		for _, s := range parsed(t) {
+			if s.test || s.dir != folder && !strings.HasPrefix(s.dir, folder+"/") {
+				continue
+			}
+			from := level(s.dir)
+			if from < 0 {
+				t.Errorf("%s: the order of %s lacks its package", s.name, folder)
+			}
+			for _, p := range s.imports() {
+				if to := level(strings.TrimPrefix(p, module+"/")); to >= from {
+					t.Errorf("%s imports %s, which is not below it", s.name, p)
+				}
 			}
 		}
 	}

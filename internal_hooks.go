@@ -6,7 +6,7 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netem"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/schema"
 )
 
@@ -26,9 +26,9 @@ func setHooks() bool {
 		c := descriptor.(interface{ class() *class }).class()
 		return bridge.Class{State: c.nv, Wrap: c.wrap, Predicted: c.predicted}
 	}
-	d.Object = func(handle any) *netvar.Object { return handle.(interface{ object() *netvar.Object }).object() }
-	d.Repoint = func(handle any, to *netvar.Object) {
-		handle.(interface{ repoint(to *netvar.Object) }).repoint(to)
+	d.Object = func(handle any) *state.Object { return handle.(interface{ object() *state.Object }).object() }
+	d.Repoint = func(handle any, to *state.Object) {
+		handle.(interface{ repoint(to *state.Object) }).repoint(to)
 	}
 	d.Repeat = func(descriptor, last any, missed int) any {
 		return descriptor.(interface {

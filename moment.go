@@ -3,7 +3,7 @@ package netloop
 import (
 	"unsafe"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Moment is a point between two snapshots: the state Alpha of the way from the end of tick From to
@@ -50,7 +50,7 @@ func (o *Object[S]) At(m Moment) (s S, ok bool) {
 	case m == Moment{}:
 		return o.State(), true
 	}
-	d, ok := o.o.At(netvar.Moment(m))
+	d, ok := o.o.At(state.Moment(m))
 	if !ok {
 		return s, false
 	}

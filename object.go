@@ -5,13 +5,13 @@ import (
 	"reflect"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Object is one replicated object: on the server the original, on a client the
 // newest state that arrived.
 type Object[S any] struct {
-	o    *netvar.Object
+	o    *state.Object
 	keep bool // is kept when its owner leaves
 
 	readers []Target // on a server: by the rules of its class, see Class.Reads
@@ -19,7 +19,7 @@ type Object[S any] struct {
 }
 
 // wrap returns the only typed handle of an object.
-func wrap[S any](o *netvar.Object) *Object[S] {
+func wrap[S any](o *state.Object) *Object[S] {
 	if h, ok := o.Handle.(*Object[S]); ok {
 		return h
 	}
@@ -68,9 +68,9 @@ func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}
 func (o *Object[S]) observedBy(c *Client) bool { return c.e.Peer().Shows(o.o) }
 
 // object and repoint implement hooks of package bridge.
-func (o *Object[S]) object() *netvar.Object { return o.o }
+func (o *Object[S]) object() *state.Object { return o.o }
 
-func (o *Object[S]) repoint(to *netvar.Object) {
+func (o *Object[S]) repoint(to *state.Object) {
 	o.o = to
 	to.Handle = o
 }
@@ -88,7 +88,7 @@ type Ref[S any] struct{ ref codec.Ref }
 // [Class.All] and [Class.Owned] walk over several.
 func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 	t.check("Ref.Get")
-	o, ok := t.store.Get(netvar.ID(r.ref.ID))
+	o, ok := t.store.Get(state.ID(r.ref.ID))
 	if !ok || o.Class().Type() != reflect.TypeFor[S]() { // A client may send any id.
 		return nil, false
 	}
@@ -99,7 +99,7 @@ func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 func (r Ref[S]) Compare(other Ref[S]) int { return cmp.Compare(r.ref.ID, other.ref.ID) }
 
 // String returns the id in readable form, such as 17.3, as the admin page /explain takes it.
-func (r Ref[S]) String() string { return netvar.ID(r.ref.ID).String() }
+func (r Ref[S]) String() string { return state.ID(r.ref.ID).String() }
 
 // IsZero reports whether the Ref refers to no object at all.
 func (r Ref[S]) IsZero() bool { return r.ref.ID == 0 }
@@ -133,7 +133,7 @@ func (o *Object[S]) SetOwner(t *Tick, c ClientID) {
 }
 
 // setOwner sets the owner of an object; 0 is none.
-func (r *Room) setOwner(o *netvar.Object, c ClientID) {
+func (r *Room) setOwner(o *state.Object, c ClientID) {
 	r.e.World().SetOwner(o, uint64(c))
 	if _, in := r.e.Client(uint64(c)); !in && c != 0 {
 		r.e.Disown(o)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
@@ -42,16 +43,16 @@ func (k *Class[S]) Reads(r *Room, rule string, readers func(o *Object[S]) Target
 	if !r.takes(k.c, "Class.Reads") {
 		return
 	}
-	if err := r.readers[k.c.nv.Index()].define(k.c, rule, func(o *netvar.Object) Target { return readers(wrap[S](o)) }); err != nil {
+	if err := r.readers[k.c.nv.Index()].define(k.c, rule, func(o *state.Object) Target { return readers(wrap[S](o)) }); err != nil {
 		r.reject(err)
 	}
 }
 
-// readers are the rules of one class, as a netvar.Readers.
+// readers are the rules of one class, as an interest.Readers.
 type readers struct {
 	room  *Room
 	at    panicguard.Func
-	rules []func(*netvar.Object) Target // by rule; nil for the owner's
+	rules []func(*state.Object) Target // by rule; nil for the owner's
 }
 
 // setReaders registers the readers of all classes with rules.
@@ -60,7 +61,7 @@ func (r *Room) setReaders() {
 	for i, c := range r.schema.classes {
 		if rules := c.nv.Rules(); rules != nil {
 			r.readers[i] = &readers{
-				room: r, rules: make([]func(*netvar.Object) Target, len(rules)),
+				room: r, rules: make([]func(*state.Object) Target, len(rules)),
 				at: panicguard.Func{Name: "Class.Reads", Class: c.nv.Name(), Effect: "no client may read by the rule"},
 			}
 			r.e.World().SetReaders(c.nv, r.readers[i])
@@ -68,7 +69,7 @@ func (r *Room) setReaders() {
 	}
 }
 
-func (rd *readers) define(c *class, rule string, target func(*netvar.Object) Target) error {
+func (rd *readers) define(c *class, rule string, target func(*state.Object) Target) error {
 	n := slices.Index(c.nv.Rules(), rule)
 	switch {
 	case rule == ownerRule:
@@ -95,8 +96,8 @@ func (r *Room) undefinedRules() error {
 	return errors.Join(errs...)
 }
 
-// Ask implements netvar.Readers.
-func (rd *readers) Ask(o *netvar.Object) {
+// Ask implements interest.Readers.
+func (rd *readers) Ask(o *state.Object) {
 	targets := o.Handle.(interface{ readBy() *[]Target }).readBy()
 	if *targets == nil {
 		*targets = make([]Target, len(rd.rules))
@@ -110,13 +111,13 @@ func (rd *readers) Ask(o *netvar.Object) {
 
 // target calls a rule. It runs within netvar.snapshot, which is critical, so it recovers a panic of
 // the game's function and then returns the zero Target, which is empty.
-func (rd *readers) target(o *netvar.Object, rule func(*netvar.Object) Target) Target {
+func (rd *readers) target(o *state.Object, rule func(*state.Object) Target) Target {
 	defer rd.room.e.Guard().Recover(&rd.at, nil)
 	return rule(o)
 }
 
-// Withheld implements netvar.Readers.
-func (rd *readers) Withheld(o *netvar.Object, p *netvar.Peer) (withheld netvar.Rules) {
+// Withheld implements interest.Readers.
+func (rd *readers) Withheld(o *state.Object, p *interest.Viewer) (withheld state.Rules) {
 	c := peerOf(p)
 	for n := 1; n < len(rd.rules); n++ {
 		if !rd.reads(n, o, c) {
@@ -126,7 +127,7 @@ func (rd *readers) Withheld(o *netvar.Object, p *netvar.Peer) (withheld netvar.R
 	return withheld
 }
 
-func (rd *readers) reads(n int, o *netvar.Object, c *Client) bool {
+func (rd *readers) reads(n int, o *state.Object, c *Client) bool {
 	if rd.rules[n] == nil {
 		return o.Owner() == c.e.ID()
 	}

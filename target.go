@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/room"
 )
@@ -116,43 +117,43 @@ func (o *Object[S]) SetVisible(t *Tick, to Target) {
 
 // Invalidate lets the target of [Object.SetVisible], and the rules of [Class.Reads], be evaluated
 // again at the end of this tick, for every client. It panics on a client.
-func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").e.World().Judge(o.o) }
+func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").e.World().Recheck(o.o) }
 
-func (r *Room) setVisible(o *netvar.Object, to Target) {
+func (r *Room) setVisible(o *state.Object, to Target) {
 	r.e.World().SetAudience(o, r.audience(o.Class(), to))
 }
 
 // audience returns a target as the audience of an object; nil is all clients.
-func (r *Room) audience(c *netvar.Class, to Target) netvar.Audience {
+func (r *Room) audience(c *state.Class, to Target) interest.Audience {
 	if to.everyone() {
 		return nil
 	}
 	return &audience{r, c, to}
 }
 
-// audience is the target of an object, as a netvar.Audience.
+// audience is the target of an object, as a interest.Audience.
 type audience struct {
 	room  *Room
-	class *netvar.Class
+	class *state.Class
 	to    Target
 }
 
-// Includes implements netvar.Audience. It runs within netvar.snapshot, which is critical, so it
+// Includes implements interest.Audience. It runs within netvar.snapshot, which is critical, so it
 // recovers a panic of the game's function.
-func (a *audience) Includes(p *netvar.Peer) bool {
+func (a *audience) Includes(p *interest.Viewer) bool {
 	defer a.room.e.Guard().Recover(&panicguard.Func{Name: "VisibleTo", Class: a.class.Name(), Effect: "the object is hidden"}, nil)
 	return a.to.includes(peerOf(p))
 }
 
-// peerOf returns the client of a netvar.Peer.
-func peerOf(p *netvar.Peer) *Client { return clientOf(p.Handle.(*room.Client)) }
+// peerOf returns the client of an interest.Viewer.
+func peerOf(p *interest.Viewer) *Client { return clientOf(p.Handle.(*room.Client)) }
 
 // ClientGroup is a set of clients that targets can name, such as a team, a squad or the visitors of
 // a building. It is owned by the goroutine of its clients' room. A client that leaves the room
 // leaves its groups, after the OnLeave functions have run.
 type ClientGroup struct {
-	objects   []*netvar.Object // objects with a target that names the group, as of namedAt
-	indexedAt uint64           // 1 + the tick of the newest capture before Room.indexAllGroups
+	objects   []*state.Object // objects with a target that names the group, as of namedAt
+	indexedAt uint64          // 1 + the tick of the newest capture before Room.indexAllGroups
 }
 
 // NewClientGroup makes a group without members.
@@ -200,14 +201,14 @@ func InGroup(g *ClientGroup) Target {
 // client that has joined or left: for other clients the result does not change.
 func (r *Room) groupChanged(g *ClientGroup, c *Client) {
 	for _, o := range r.objectsNaming(g) {
-		r.e.World().JudgeFor(o, c.e.Peer())
+		r.e.World().RecheckFor(o, &c.e.Peer().Viewer)
 	}
 }
 
 // objectsNaming returns the objects with a target that names a group. The list lacks objects that
 // were spawned or got another target after it was made: the next capture evaluates these for all
 // clients.
-func (r *Room) objectsNaming(g *ClientGroup) []*netvar.Object {
+func (r *Room) objectsNaming(g *ClientGroup) []*state.Object {
 	if now := r.e.Captured() + 1; r.indexedAt != now {
 		r.indexedAt = now
 		r.indexAllGroups()
@@ -235,7 +236,7 @@ func (r *Room) indexAllGroups() {
 }
 
 // indexGroups adds an object to the lists of some groups.
-func (r *Room) indexGroups(groups []*ClientGroup, o *netvar.Object) {
+func (r *Room) indexGroups(groups []*ClientGroup, o *state.Object) {
 	for _, g := range groups {
 		if g.indexedAt != r.indexedAt {
 			clear(g.objects)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Tick gives access to a room, or on a client to its mirror of one. Each function of a game that
@@ -34,7 +34,7 @@ import (
 // not add Fraction to Number: FixedStep has a rate and a clock of its own.
 type Tick struct {
 	now    *loop.Now
-	store  netvar.Store
+	store  state.Store
 	timers *loop.Timers[*Tick]
 	rand   *rand.Rand
 	log    *slog.Logger

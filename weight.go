@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -26,7 +27,7 @@ type ClassOption struct{ apply func(*class) }
 // An overloaded server sheds the objects of a Weight less than 1 alone, without the other factors:
 // see [OverloadShedding].
 func Weight(w float64) ClassOption {
-	if !(w >= netvar.MinWeight && w <= netvar.MaxWeight) {
+	if !(w >= state.MinWeight && w <= state.MaxWeight) {
 		panic(fmt.Sprintf("netloop: Weight(%v): use 1/64 to 64", w))
 	}
 	return ClassOption{func(c *class) { c.weight = w }}
@@ -71,10 +72,10 @@ func (k *Class[S]) WeightFor(r *Room, fn func(c *Client, o *Object[S]) float64) 
 	}
 	place := panicguard.Func{Name: "Class.WeightFor", Class: k.Name(), Effect: "the function is not called again"}
 	stop := func(error) { r.e.World().SetFactor(k.c.nv, nil) }
-	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
+	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *state.Object) (factor float64) {
 		factor = 1 //nolint:wastedassign // The result if fn panics.
 		defer r.e.Guard().Recover(&place, stop)
-		return fn(peerOf(p), wrap[S](o))
+		return fn(peerOf(&p.Viewer), wrap[S](o))
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -23,7 +23,7 @@ func acked(hz time.Duration, every uint64, ticks uint64, packets func(tick uint6
 		if tick%every == 0 {
 			number, arrive := packets(tick)
 			for i := range arrive {
-				r.packet(&netvar.Applied{Packet: uint64(id + i), Tick: tick, Index: i, Count: number})
+				r.packet(&replica.Applied{Packet: uint64(id + i), Tick: tick, Index: i, Count: number})
 			}
 			id += number
 		}
@@ -103,7 +103,7 @@ func TestWhatIsLateIsToldAtOnce(t *testing.T) {
 func TestNoServerMakesTheTimeOfASnapshotNothing(t *testing.T) {
 	var r losses
 	r.restart(1 << 15)
-	r.packet(&netvar.Applied{Packet: 1, Tick: 1 << 15, Count: 1})
+	r.packet(&replica.Applied{Packet: 1, Tick: 1 << 15, Count: 1})
 	if a := new(acking); !a.due(time.Second, &r, 1<<49) {
 		t.Error("the first snapshot is worth no datagram")
 	}
@@ -148,14 +148,14 @@ func TestAnAckWaitsForTheWholeSnapshot(t *testing.T) {
 	period := time.Second / 60
 	at := func(tick uint64) time.Duration { return time.Duration(tick) * period }
 	for tick := uint64(1); tick < 300; tick++ {
-		r.packet(&netvar.Applied{Packet: tick, Tick: tick, Count: 1})
+		r.packet(&replica.Applied{Packet: tick, Tick: tick, Count: 1})
 		a.due(at(tick), &r, period)
 	}
-	r.packet(&netvar.Applied{Packet: 300, Tick: 300, Count: 2})
+	r.packet(&replica.Applied{Packet: 300, Tick: 300, Count: 2})
 	if a.due(at(300), &r, period) {
 		t.Error("half a snapshot is worth a datagram")
 	}
-	r.packet(&netvar.Applied{Packet: 301, Tick: 300, Index: 1, Count: 2})
+	r.packet(&replica.Applied{Packet: 301, Tick: 300, Index: 1, Count: 2})
 	if !a.due(at(301), &r, period) {
 		t.Error("its other half is worth none")
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
@@ -58,7 +58,7 @@ func newClient(cfg Config, clock loop.Clock) (*Client, error) {
 		}
 	}
 	c := &Client{core: core{schema: bridge.Netloop.Schema(cfg.Schema), clock: clock, log: cfg.Log}}
-	c.replica = netvar.NewReplica(c.schema.Classes())
+	c.replica = replica.New(c.schema.Classes())
 	c.guard.Log, c.guard.Now, c.guard.Count = c.log, clock.Now, func(string) { c.stats.Panics++ }
 	c.tick = bridge.Netloop.NewTick(bridge.TickConfig{Now: &c.now, Store: c.replica, Log: c.log, Rand: newRand()})
 	c.loop = loop.New(c.current(), &c.now, clock.Now)

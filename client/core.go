@@ -7,7 +7,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/schema"
 )
@@ -18,7 +18,7 @@ type core struct {
 	schema  *schema.Schema
 	clock   loop.Clock
 	log     *slog.Logger
-	replica *netvar.Replica
+	replica *replica.Replica
 	loop    *loop.Loop[*netloop.Tick]
 	now     loop.Now
 	tick    bridge.Tick

@@ -1,6 +1,6 @@
 package client
 
-import "github.com/netloop/netloop/internal/netvar"
+import "github.com/netloop/netloop/internal/netvar/replica"
 
 // losses distinguishes snapshots that the server held back from packets lost in transit. Packets
 // are numbered without gaps, so a missing number was sent and lost, and a due snapshot without a
@@ -27,7 +27,7 @@ func (l *losses) restart(sendEvery uint32) {
 func (l *losses) setPeriod(sendEvery uint32) { l.every = max(uint64(sendEvery), 1) }
 
 // packet counts a packet that was read.
-func (l *losses) packet(a *netvar.Applied) {
+func (l *losses) packet(a *replica.Applied) {
 	l.received++
 	if a.Tick == l.tick {
 		l.inFlight -= min(l.inFlight, 1)

@@ -3,7 +3,7 @@ package client
 import (
 	"testing"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 )
 
 func TestReceptionCountsGaps(t *testing.T) {
@@ -34,7 +34,7 @@ func TestReceptionCountsGaps(t *testing.T) {
 		var r losses
 		r.setPeriod(c.every)
 		for _, p := range c.packets {
-			r.packet(&netvar.Applied{Packet: uint64(p.id), Tick: uint64(p.tick), Index: p.index, Count: p.count})
+			r.packet(&replica.Applied{Packet: uint64(p.id), Tick: uint64(p.tick), Index: p.index, Count: p.count})
 		}
 		if r.lost() != c.lost || r.held != c.held {
 			t.Errorf("%s: %d lost, %d held back, want %d and %d", name, r.lost(), r.held, c.lost, c.held)
@@ -46,7 +46,7 @@ func TestReceptionCountsGaps(t *testing.T) {
 			t.Errorf("%s: nothing has come over the next connection, and nothing is missing", name)
 		}
 		was := r.count
-		if r.packet(&netvar.Applied{Packet: 1, Tick: 20, Count: 1}); r.count != was+1 {
+		if r.packet(&replica.Applied{Packet: 1, Tick: 20, Count: 1}); r.count != was+1 {
 			t.Errorf("%s: another connection begins as one on which something was missing", name)
 		}
 	}

@@ -3,7 +3,7 @@ package client
 import (
 	"time"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // playout selects the moment that a client draws: a little behind the server's time, between two
@@ -25,7 +25,7 @@ type playout struct {
 	wanted    time.Duration // game time to be drawn
 	at        time.Duration // game time drawn: at the end of the snapshots it waits for more
 	ahead     time.Duration // how far beyond the newest snapshot it may extrapolate
-	moment    netvar.Moment
+	moment    state.Moment
 	frames    frameClock
 
 	drawn, starved, extrapolations, jumps uint64
@@ -49,7 +49,7 @@ const (
 	// sleeping room, which a room may become after a second without changes, sends none.
 	idleAfter = 750 * time.Millisecond
 	// maxSnapshots limits the snapshots that wait to be drawn: at most those of maxDelay count.
-	maxSnapshots = netvar.Horizon
+	maxSnapshots = state.Horizon
 )
 
 // add adds a whole snapshot. Its tick must be later than that of the last one.
@@ -75,7 +75,7 @@ func (p *playout) restart() {
 // reset starts in another room, with another time.
 func (p *playout) reset() {
 	p.restart()
-	p.at, p.moment = 0, netvar.Moment{}
+	p.at, p.moment = 0, state.Moment{}
 }
 
 // frame advances by a frame of a length at now, when the server's game time is game.
@@ -109,7 +109,7 @@ func (p *playout) setDelay(now, game time.Duration) {
 		s := &p.snapshots[0]
 		p.delay = game - (now - s.at) - s.game + p.period + delaySpare
 	}
-	p.delay = min(max(p.delay, 0), maxDelay, netvar.Horizon/2*p.tick)
+	p.delay = min(max(p.delay, 0), maxDelay, state.Horizon/2*p.tick)
 }
 
 // steer advances the time to draw, and steers it towards its target.
@@ -140,16 +140,16 @@ func (p *playout) findMoment() {
 		i = 1
 	}
 	s := &p.snapshots[i]
-	p.moment = netvar.Moment{From: s.tick, To: s.tick}
+	p.moment = state.Moment{From: s.tick, To: s.tick}
 	if i+1 < len(p.snapshots) {
 		next := &p.snapshots[i+1]
-		p.moment = netvar.Moment{From: s.tick, To: next.tick, Alpha: float64(p.at-s.game) / float64(next.game-s.game)}
+		p.moment = state.Moment{From: s.tick, To: next.tick, Alpha: float64(p.at-s.game) / float64(next.game-s.game)}
 	}
 }
 
 // extrapolated returns the moment of a class that extrapolates by at most this much past the newest
 // snapshot.
-func (p *playout) extrapolated(most time.Duration) netvar.Moment {
+func (p *playout) extrapolated(most time.Duration) state.Moment {
 	n := len(p.snapshots)
 	if n < 2 || p.moment.From != p.snapshots[n-1].tick || most == 0 {
 		return p.moment
@@ -159,7 +159,7 @@ func (p *playout) extrapolated(most time.Duration) netvar.Moment {
 	if further <= 0 {
 		return p.moment
 	}
-	return netvar.Moment{From: older.tick, To: newest.tick, Alpha: 1 + float64(further)/float64(newest.game-older.game)}
+	return state.Moment{From: older.tick, To: newest.tick, Alpha: 1 + float64(further)/float64(newest.game-older.game)}
 }
 
 // oldest returns the tick of the oldest snapshot that may be read again.

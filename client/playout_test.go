@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 const tick60 = time.Second / 60
@@ -238,14 +238,14 @@ func TestAMomentThatIsFarBehindJumps(t *testing.T) {
 // The moment is between two snapshots; one earlier snapshot is kept, and their number is limited.
 func TestTheMomentLiesBetweenTwoSnapshots(t *testing.T) {
 	p := newPlayer()
-	if p.frames(tick60, 100*ms, nil); p.drawn != 0 || p.moment != (netvar.Moment{}) || p.oldest() != 0 {
+	if p.frames(tick60, 100*ms, nil); p.drawn != 0 || p.moment != (state.Moment{}) || p.oldest() != 0 {
 		t.Error("without a snapshot something is drawn")
 	}
 	for tick := uint64(10); tick <= 400; tick += 2 {
 		p.sends(tick, 20*ms)
 	}
 	p.frames(tick60, 10*tick60+40*ms, nil)
-	if p.moment != (netvar.Moment{From: 10, To: 10}) || p.at != 10*tick60 {
+	if p.moment != (state.Moment{From: 10, To: 10}) || p.at != 10*tick60 {
 		t.Errorf("with one snapshot the moment is %+v, %v", p.moment, p.at)
 	}
 	p.frames(5*ms, 4*time.Second, func(time.Duration) {
@@ -272,7 +272,7 @@ func TestBeyondTheNewestSnapshotIsABound(t *testing.T) {
 	p.ahead = 100 * ms
 	p.sends(1, 0)
 	p.frames(tick60, tick60+20*ms, nil)
-	if got := p.extrapolated(time.Second); got != (netvar.Moment{From: 1, To: 1}) {
+	if got := p.extrapolated(time.Second); got != (state.Moment{From: 1, To: 1}) {
 		t.Errorf("beyond the only snapshot the moment is %+v", got)
 	}
 	p = newPlayer()
@@ -280,8 +280,8 @@ func TestBeyondTheNewestSnapshotIsABound(t *testing.T) {
 	p.sends(1, 0)
 	p.sends(3, 0)
 	p.frames(time.Second/240, 3*tick60+80*ms, nil)
-	want := netvar.Moment{From: 1, To: 3, Alpha: 1 + float64(p.at-3*tick60)/float64(2*tick60)}
-	if got := p.extrapolated(time.Second); p.at <= 3*tick60 || got != want || p.moment != (netvar.Moment{From: 3, To: 3}) {
+	want := state.Moment{From: 1, To: 3, Alpha: 1 + float64(p.at-3*tick60)/float64(2*tick60)}
+	if got := p.extrapolated(time.Second); p.at <= 3*tick60 || got != want || p.moment != (state.Moment{From: 3, To: 3}) {
 		t.Errorf("%v after the newest the moment is %+v, want %+v; for others %+v", p.at-3*tick60, got, want, p.moment)
 	}
 	p.frames(time.Second/240, time.Second, nil)
@@ -383,7 +383,7 @@ func TestAnotherWorldHasItsOwnTime(t *testing.T) {
 	}
 	p.frames(tick60, 2*time.Second, nil)
 	p.reset()
-	if p.moment != (netvar.Moment{}) || p.at != 0 || p.oldest() != 0 || p.extrapolations != 0 {
+	if p.moment != (state.Moment{}) || p.at != 0 || p.oldest() != 0 || p.extrapolations != 0 {
 		t.Errorf("of the old world %+v is left, at %v", p.moment, p.at)
 	}
 	p.behind = -time.Hour

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/schema"
 )
@@ -107,7 +107,7 @@ const predictSystem = "state.predict"
 func (p *prediction) addClass(by *predictor) {
 	if p.byClass == nil {
 		p.byClass = make([]*predictor, len(p.schema.Classes().Classes()))
-		p.objects = make(map[*netvar.Object]*predicted)
+		p.objects = make(map[*state.Object]*predicted)
 		_, err := p.loop.Add(loop.Spec[*netloop.Tick]{
 			Name: predictSystem, Place: loop.Head, BuiltIn: "input would show a round trip later",
 			Ask: at(netloop.FixedUpdate, p.predict),
@@ -124,7 +124,7 @@ func (p *prediction) addClass(by *predictor) {
 }
 
 // of returns the predictor of a class, or nil.
-func (p *prediction) of(class *netvar.Class) *predictor {
+func (p *prediction) of(class *state.Class) *predictor {
 	if i := class.Index(); i < len(p.byClass) {
 		return p.byClass[i]
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -96,7 +97,7 @@ func TestReplayingAllocatesNothing(t *testing.T) {
 		t.Errorf("%d steps", got)
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		c.prediction.update(&netvar.Applied{Tick: 150, Reached: 150, SnapshotComplete: true}, false)
+		c.prediction.update(&replica.Applied{Tick: 150, Reached: 150, SnapshotComplete: true}, false)
 		c.prediction.reconcile()
 	}); n != 0 {
 		t.Errorf("%v allocations to learn from a packet", n)
@@ -227,8 +228,8 @@ func TestTheInputOfAStepWithoutOneIsTheLastOne(t *testing.T) {
 // Objects run in the order of their ids, unconfirmed ones last.
 func TestObjectsRunInTheOrderOfTheirIds(t *testing.T) {
 	by := &predictor{}
-	awaited := &predicted{o: new(netvar.Object), spawn: spawnInfo{unconfirmed: true}}
-	first, second := &predicted{o: new(netvar.Object)}, &predicted{o: new(netvar.Object)}
+	awaited := &predicted{o: new(state.Object), spawn: spawnInfo{unconfirmed: true}}
+	first, second := &predicted{o: new(state.Object)}, &predicted{o: new(state.Object)}
 	for _, d := range []*predicted{awaited, first, second} {
 		by.insert(d)
 	}
@@ -261,7 +262,7 @@ func TestASpawnIsNotAwaitedForever(t *testing.T) {
 	kept, last := c.prediction.window, c.prediction.last
 	old := c.prediction.spawn(d.by, spawnInfo{step: last - kept, unconfirmed: true}, d.live)
 	young := c.prediction.spawn(d.by, spawnInfo{step: last - kept + 1, unconfirmed: true}, d.live)
-	c.prediction.update(&netvar.Applied{Tick: 150, Reached: 150}, false)
+	c.prediction.update(&replica.Applied{Tick: 150, Reached: 150}, false)
 	c.prediction.reconcile()
 	if old.o.Alive() || !young.o.Alive() || c.prediction.unconfirmed != 1 || c.stats.Prediction.SpawnsWithdrawn != 1 {
 		t.Errorf("of two objects %d are awaited, the older one: %v", c.prediction.unconfirmed, old.o.Alive())

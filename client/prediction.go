@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // A client predicts the objects that it owns. For each it stores its predictions for the newest
@@ -36,7 +36,7 @@ type prediction struct {
 
 	classes []*predictor // in the order in which they run
 	byClass []*predictor // nil: not predicted
-	objects map[*netvar.Object]*predicted
+	objects map[*state.Object]*predicted
 
 	// window is the number of steps for which predictions are stored: as many as an input may be
 	// ahead of its server. A server state further ahead cannot be compared, and prediction starts
@@ -72,7 +72,7 @@ type PredictionStats struct {
 // predicted is one predicted object.
 type predicted struct {
 	by       *predictor
-	o        *netvar.Object
+	o        *state.Object
 	plan     *codec.Plan
 	live     unsafe.Pointer // *S, as of liveStep
 	was      unsafe.Pointer // *S: scratch of replay
@@ -279,7 +279,7 @@ func (p *prediction) resize() {
 }
 
 // newPredicted returns an object without predictions.
-func newPredicted(by *predictor, o *netvar.Object, window uint64) *predicted {
+func newPredicted(by *predictor, o *state.Object, window uint64) *predicted {
 	d := &predicted{by: by, o: o, window: window, plan: o.Plan(), live: newState(by.class.State), was: newState(by.class.State)}
 	d.words = make([]uint64, int(window)*d.plan.Words())
 	d.blobs = make([][]byte, int(window)*d.plan.Blobs())
@@ -288,4 +288,4 @@ func newPredicted(by *predictor, o *netvar.Object, window uint64) *predicted {
 	return d
 }
 
-func newState(c *netvar.Class) unsafe.Pointer { return reflect.New(c.Type()).UnsafePointer() }
+func newState(c *state.Class) unsafe.Pointer { return reflect.New(c.Type()).UnsafePointer() }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -68,7 +68,7 @@ func (r *receiver) applyRecord(t *netloop.Tick, a *transport.Arrival) {
 }
 
 // complete counts a snapshot: its packets arrive one by one.
-func (r *receiver) complete(a *transport.Arrival, applied *netvar.Applied) {
+func (r *receiver) complete(a *transport.Arrival, applied *replica.Applied) {
 	if r.snapshot.Tick != applied.Tick {
 		r.snapshot = Snapshot{Tick: applied.Tick}
 	}
@@ -87,7 +87,7 @@ func (r *receiver) complete(a *transport.Arrival, applied *netvar.Applied) {
 
 // progress updates the progress of the first state. It may arrive before the server's message that
 // the client is admitted.
-func (r *receiver) progress(applied *netvar.Applied) {
+func (r *receiver) progress(applied *replica.Applied) {
 	now := r.conn.present()
 	switch loaded := applied.Total - applied.Left; {
 	case now.Phase != Loading:
@@ -107,7 +107,7 @@ func (r *receiver) refuse(err error) {
 	if !r.refusals.refused(r.clock.Now()) {
 		return
 	}
-	if errors.Is(err, netvar.ErrMemory) {
+	if errors.Is(err, replica.ErrMemory) {
 		r.replica.Forget()
 	}
 	r.stats.FullStates++

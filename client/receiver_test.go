@@ -10,6 +10,9 @@ import (
 
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -52,16 +55,16 @@ func TestRefusalsAskLessAndLess(t *testing.T) {
 // all other cases.
 func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 	type buoy struct{ X int32 }
-	class, err := netvar.NewClass("buoy", reflect.TypeFor[buoy]())
+	class, err := state.NewClass("buoy", reflect.TypeFor[buoy]())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cause := range []error{netvar.ErrMemory, netvar.ErrBaseline} {
-		world := netvar.NewWorld(netvar.NewTable(class))
+	for _, cause := range []error{replica.ErrMemory, replica.ErrBaseline} {
+		world := netvar.NewWorld(state.NewTable(class))
 		peer := world.NewPeer(1)
 		at := new(buoy)
 		o := world.Spawn(class, unsafe.Pointer(at), 0, 1)
-		core := &core{log: slog.New(slog.DiscardHandler), clock: clock.NewSystem(), replica: netvar.NewReplica(netvar.NewTable(class))}
+		core := &core{log: slog.New(slog.DiscardHandler), clock: clock.NewSystem(), replica: replica.New(state.NewTable(class))}
 		r := receiver{core: core, conn: &connection{core: core}}
 		r.conn.session, _ = transport.NewSession(transport.SessionConfig{
 			Client: true, Inbox: transport.NewInbox(0, nil), Clock: func() time.Duration { return 0 },
@@ -70,7 +73,7 @@ func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 			at.X++
 			world.Edit(o)
 			world.Capture(tick)
-			packets, _ := peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 1, PacketSize: netvar.MaxPacket})
+			packets, _ := peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 1, PacketSize: packet.MaxSize})
 			_, err := r.replica.Apply(packets[0])
 			return err
 		}
@@ -84,7 +87,7 @@ func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 		for range refusedBeforeFull {
 			r.refuse(cause)
 		}
-		if err, lost := apply(3), errors.Is(cause, netvar.ErrMemory); errors.Is(err, netvar.ErrBaseline) != lost || r.stats.FullStates != 1 {
+		if err, lost := apply(3), errors.Is(cause, replica.ErrMemory); errors.Is(err, replica.ErrBaseline) != lost || r.stats.FullStates != 1 {
 			t.Errorf("after %v a delta from a baseline: %v", cause, err)
 		}
 	}

@@ -2,7 +2,8 @@ package client
 
 import (
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // The prediction for a step is compared with the server's state after that step. The client has the
@@ -14,14 +15,14 @@ import (
 //   - A whole snapshot reports that the client has all objects as of tick R, and no packet is lost
 //     or in flight: every packet has arrived since the last gap in their numbers, and the server
 //     knew of that gap when it made the snapshot, because the snapshot starts from a later
-//     acknowledgement by the client (netvar.Applied.AsOf). Changes lost before that are then unsent
-//     again, and count in R. So the client has the server's version of every object at R.
+//     acknowledgement by the client (replica.Applied.AsOf). Changes lost before that are then
+//     unsent again, and count in R. So the client has the server's version of every object at R.
 //
 // In between the client predicts on. With 5 % loss the second case is met by every other snapshot.
 
 // update processes the metadata of an applied packet; certain means that the client has all objects
 // as of the tick that the packet has reached. It runs after the watchers.
-func (p *prediction) update(a *netvar.Applied, certain bool) {
+func (p *prediction) update(a *replica.Applied, certain bool) {
 	if len(p.classes) == 0 {
 		return
 	}
@@ -60,7 +61,7 @@ func (p *prediction) addOwned(tick uint64) {
 }
 
 // add begins to predict an object. The server has the client's version of it at tick known.
-func (p *prediction) add(by *predictor, o *netvar.Object, known uint64) *predicted {
+func (p *prediction) add(by *predictor, o *state.Object, known uint64) *predicted {
 	d := newPredicted(by, o, p.window)
 	d.version, d.known = o.Changed(), known
 	d.shown, d.newOwner = o.Shown, o.Shown

@@ -13,6 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -141,7 +143,7 @@ type states struct {
 	world  *netvar.World
 	peer   *netvar.Peer
 	places []*rigPlace
-	all    []*netvar.Object
+	all    []*state.Object
 }
 
 func (r *rig) states(places int) *states {
@@ -162,7 +164,7 @@ func (s *states) at(tick uint64, now time.Duration) (all []transport.Arrival) {
 		s.world.Edit(s.all[i])
 	}
 	s.world.Capture(tick)
-	packets, _ := s.peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 8, PacketSize: netvar.MaxPacket})
+	packets, _ := s.peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 8, PacketSize: packet.MaxSize})
 	for _, p := range packets {
 		all = append(all, transport.Arrival{Kind: transport.State, State: p, At: now})
 	}

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // A correction applies to the state at once, and to the picture gradually: the drawn state is the
@@ -61,7 +61,7 @@ func (d *predicted) between(v unsafe.Pointer, last uint64, fraction float64) {
 // draw returns the state to draw of an object of a predicted class, and nil if it is not drawn. For
 // the client's own objects that is the prediction, and nil once the object has despawned; for
 // others it is the state of their view.
-func (p *prediction) draw(by *predictor, o *netvar.Object) unsafe.Pointer {
+func (p *prediction) draw(by *predictor, o *state.Object) unsafe.Pointer {
 	if d := p.objects[o]; d != nil && o.Alive() {
 		by.copy(by.drawn, d.live)
 		d.between(by.drawn, p.last, p.now.Fraction)
@@ -88,7 +88,7 @@ func (p *prediction) draw(by *predictor, o *netvar.Object) unsafe.Pointer {
 
 // drawOther returns the view of an object that is not the client's, or was not until now. During
 // the transition from the prediction, the state is written to v.
-func (p *prediction) drawOther(by *predictor, o *netvar.Object, v unsafe.Pointer) unsafe.Pointer {
+func (p *prediction) drawOther(by *predictor, o *state.Object, v unsafe.Pointer) unsafe.Pointer {
 	is := p.views.interpolated(o)
 	for _, d := range p.lost {
 		if d.o == o && is != nil {

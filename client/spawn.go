@@ -8,7 +8,8 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Spawn makes an object that the server is about to spawn, so that a shot appears as it is fired:
@@ -96,7 +97,7 @@ func (p *prediction) spawn(by *predictor, b spawnInfo, init unsafe.Pointer) *pre
 		p.unconfirmed++
 		by.copy(d.live, init)
 		d.begin(p.lastStepWithout(by, b))
-		p.watchers.notify(&netvar.Event{Kind: netvar.Spawn, Object: d.o})
+		p.watchers.notify(&replica.Event{Kind: replica.Spawn, Object: d.o})
 	case d.spawn.pending:
 		d.spawn.pending = false
 		by.copy(d.live, init)
@@ -132,7 +133,7 @@ func (by *predictor) find(step uint64, n uint8) *predicted {
 
 // confirm handles an object that arrived in a packet of a tick. It reports whether the client has
 // already spawned that object; the predicted object then takes over the server's.
-func (p *prediction) confirm(o *netvar.Object, tick uint64) bool {
+func (p *prediction) confirm(o *state.Object, tick uint64) bool {
 	by := p.of(o.Class())
 	if by == nil || by.bornOffset < 0 || o.Owner() != uint64(p.conn.id) {
 		return false
@@ -175,7 +176,7 @@ func (p *prediction) withdrawIf(match func(*spawnInfo) bool) {
 				by.objects = slices.DeleteFunc(by.objects, func(other *predicted) bool { return other == d })
 				p.unconfirmed--
 				p.stats.Prediction.SpawnsWithdrawn++
-				p.watchers.notify(&netvar.Event{Kind: netvar.Despawn, Object: d.o, Old: d.o.Live()})
+				p.watchers.notify(&replica.Event{Kind: replica.Despawn, Object: d.o, Old: d.o.Live()})
 			}
 		}
 	}

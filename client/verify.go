@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 )
 
 // ErrDiverged means that the client's state differs from the state that the server has sent. This
@@ -51,12 +51,12 @@ func (r *receiver) requestDigest(now time.Duration) {
 }
 
 // digestCompared handles the comparison with the newest snapshot.
-func (r *receiver) digestCompared(d netvar.DigestState) {
+func (r *receiver) digestCompared(d replica.DigestState) {
 	switch d {
-	case netvar.DigestNone:
-	case netvar.DigestEqual:
+	case replica.DigestNone:
+	case replica.DigestEqual:
 		r.verified(nil)
-	case netvar.DigestUnequal:
+	case replica.DigestUnequal:
 		r.stats.Unequal++
 		r.stats.FullStates++
 		r.conn.session.RequestFullState()

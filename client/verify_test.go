@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -66,11 +66,11 @@ func TestADigestThatDiffersIsToldAndHealed(t *testing.T) {
 	for range 2 {
 		r.Verify(func(err error) { got = append(got, err) })
 	}
-	r.receiver.digestCompared(netvar.DigestNone)
+	r.receiver.digestCompared(replica.DigestNone)
 	if got != nil {
 		t.Errorf("without a digest told %v", got)
 	}
-	r.receiver.digestCompared(netvar.DigestUnequal)
+	r.receiver.digestCompared(replica.DigestUnequal)
 	if s := r.Stats(); len(got) != 2 || !errors.Is(got[0], ErrDiverged) || s.Unequal != 1 || s.FullStates != 1 {
 		t.Errorf("told %v, %d unequal, %d full states", got, s.Unequal, s.FullStates)
 	}
@@ -78,7 +78,7 @@ func TestADigestThatDiffersIsToldAndHealed(t *testing.T) {
 		t.Errorf("it has sent %v", kinds)
 	}
 	r.Verify(func(err error) { got = append(got, err) })
-	r.receiver.digestCompared(netvar.DigestEqual)
+	r.receiver.digestCompared(replica.DigestEqual)
 	if s := r.Stats(); len(got) != 3 || got[2] != nil || s.Unequal != 1 {
 		t.Errorf("told %v, %d unequal", got, s.Unequal)
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // views holds the state for drawing. Only Step's goroutine uses it.
 type views struct {
 	playout
-	replica *netvar.Replica
+	replica *replica.Replica
 	time    *serverTime
 	reached func(tick uint64) // runs messages that waited for the state of a tick
 
@@ -28,7 +29,7 @@ type views struct {
 type viewClass struct {
 	interpolated bool
 	extrapolate  time.Duration
-	moment       netvar.Moment // shown by this frame
+	moment       state.Moment // shown by this frame
 
 	drawn unsafe.Pointer // *S: the result of View
 	copy  func(to, from unsafe.Pointer)
@@ -104,7 +105,7 @@ func (c *Client) view(o any) unsafe.Pointer {
 }
 
 // interpolated is view for an object that is not predicted.
-func (v *views) interpolated(o *netvar.Object) unsafe.Pointer {
+func (v *views) interpolated(o *state.Object) unsafe.Pointer {
 	by := &v.classes[o.Class().Index()]
 	if !by.interpolated {
 		if !o.Alive() {
@@ -112,7 +113,7 @@ func (v *views) interpolated(o *netvar.Object) unsafe.Pointer {
 		}
 		return o.Live()
 	}
-	var d netvar.Drawing
+	var d state.Drawing
 	if !v.replica.Draw(&d, o, &by.moment) {
 		return nil
 	}
@@ -127,7 +128,7 @@ func (v *views) interpolated(o *netvar.Object) unsafe.Pointer {
 func Views[S any](c *Client, k *netloop.Class[S]) iter.Seq2[*netloop.Object[S], S] {
 	class := bridge.Netloop.Class(k)
 	return func(yield func(*netloop.Object[S], S) bool) {
-		for _, objects := range [...]iter.Seq[*netvar.Object]{c.replica.All(class.State), c.replica.Gone(class.State)} {
+		for _, objects := range [...]iter.Seq[*state.Object]{c.replica.All(class.State), c.replica.Gone(class.State)} {
 			for nv := range objects {
 				o := class.Wrap(nv).(*netloop.Object[S])
 				if s, ok := View(c, o); ok && !yield(o, s) {

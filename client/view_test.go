@@ -8,6 +8,8 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -36,7 +38,7 @@ func armada(tb testing.TB, n int) (*Client, []*netloop.Object[sailing]) {
 	Interpolate(r.Client, ships)
 	world := netvar.NewWorld(r.schema.Classes())
 	peer := world.NewPeer(1)
-	all, objects := make([]sailing, n), []*netvar.Object(nil)
+	all, objects := make([]sailing, n), []*state.Object(nil)
 	for i := range all {
 		objects = append(objects, world.Spawn(bridge.Netloop.Class(ships).State, unsafe.Pointer(&all[i]), 0, 1))
 	}
@@ -47,7 +49,7 @@ func armada(tb testing.TB, n int) (*Client, []*netloop.Object[sailing]) {
 			world.Edit(objects[i])
 		}
 		world.Capture(tick)
-		packets, first := peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 64, PacketSize: netvar.MaxPacket})
+		packets, first := peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 64, PacketSize: packet.MaxSize})
 		for _, p := range packets {
 			a := transport.Arrival{Kind: transport.State, State: p, At: r.clock.Now(), Session: r.conn.session}
 			if !r.conn.session.Inbox().Push(a) {

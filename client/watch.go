@@ -6,7 +6,8 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
@@ -22,7 +23,7 @@ type Watcher[S any] struct {
 
 // watcher is a Watcher with its type erased. Only Step's goroutine uses it.
 type watcher struct {
-	notify  func(t *netloop.Tick, e *netvar.Event)
+	notify  func(t *netloop.Tick, e *replica.Event)
 	at      panicguard.Func
 	changes bool   // has a Change
 	batch   uint64 // of the events being delivered when it was added: it has seen their effects
@@ -41,14 +42,14 @@ func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 	}
 	return c.watchers.add(class.State, &watcher{
 		at: panicguard.Func{Name: "Watch", Class: k.Name()}, changes: w.Change != nil,
-		notify: func(t *netloop.Tick, e *netvar.Event) {
+		notify: func(t *netloop.Tick, e *replica.Event) {
 			o := class.Wrap(e.Object).(*netloop.Object[S])
 			switch {
-			case e.Kind == netvar.Spawn && w.Spawn != nil:
+			case e.Kind == replica.Spawn && w.Spawn != nil:
 				w.Spawn(t, o)
-			case e.Kind == netvar.Change && w.Change != nil:
+			case e.Kind == replica.Change && w.Change != nil:
 				w.Change(t, o, *(*S)(e.Old))
-			case e.Kind == netvar.Despawn && w.Despawn != nil:
+			case e.Kind == replica.Despawn && w.Despawn != nil:
 				w.Despawn(t, o, o.State())
 			}
 		},
@@ -60,7 +61,7 @@ type watchers struct {
 	*core
 	// matched reports whether the client has already spawned an object that arrived in a packet of
 	// a tick.
-	matched func(o *netvar.Object, tick uint64) bool
+	matched func(o *state.Object, tick uint64) bool
 	byClass [][]*watcher // by the index of the class
 	batches uint64       // of events passed to watchers
 	batch   uint64       // being delivered now; 0 is none
@@ -68,14 +69,14 @@ type watchers struct {
 
 // add adds a watcher. Lists of watchers are replaced and never modified, because a list may be in
 // iteration.
-func (ws *watchers) add(class *netvar.Class, w *watcher) (stop func()) {
+func (ws *watchers) add(class *state.Class, w *watcher) (stop func()) {
 	list := &ws.byClass[class.Index()]
 	w.batch = ws.batch
 	*list = append(slices.Clip(*list), w)
 	ws.enableChanges(class)
 	existing := func(t *netloop.Tick) {
 		for o := range ws.replica.All(class) {
-			ws.deliver(t, w, &netvar.Event{Kind: netvar.Spawn, Object: o})
+			ws.deliver(t, w, &replica.Event{Kind: replica.Spawn, Object: o})
 		}
 	}
 	if ws.now.Stage != 0 {
@@ -91,7 +92,7 @@ func (ws *watchers) add(class *netvar.Class, w *watcher) (stop func()) {
 }
 
 // enableChanges enables change events of a class if one of its watchers has a Change.
-func (ws *watchers) enableChanges(class *netvar.Class) {
+func (ws *watchers) enableChanges(class *state.Class) {
 	wanted := slices.ContainsFunc(ws.byClass[class.Index()], func(w *watcher) bool { return w.changes })
 	ws.replica.TellChanges(class, wanted)
 }
@@ -102,7 +103,7 @@ func (ws *watchers) notifyAll(t *netloop.Tick, tick uint64) {
 	ws.batches++
 	ws.batch = ws.batches
 	for i := range events {
-		if events[i].Kind == netvar.Spawn && ws.matched(events[i].Object, tick) {
+		if events[i].Kind == replica.Spawn && ws.matched(events[i].Object, tick) {
 			continue
 		}
 		for _, w := range ws.byClass[events[i].Object.Class().Index()] {
@@ -115,14 +116,14 @@ func (ws *watchers) notifyAll(t *netloop.Tick, tick uint64) {
 }
 
 // notify delivers an event that the client caused by itself.
-func (ws *watchers) notify(e *netvar.Event) {
+func (ws *watchers) notify(e *replica.Event) {
 	for _, w := range ws.byClass[e.Object.Class().Index()] {
 		ws.deliver(ws.current(), w, e)
 	}
 }
 
 // deliver delivers one event to one watcher. A panic there does not affect other watchers.
-func (ws *watchers) deliver(t *netloop.Tick, w *watcher, e *netvar.Event) {
+func (ws *watchers) deliver(t *netloop.Tick, w *watcher, e *replica.Event) {
 	defer ws.guard.Recover(&w.at, nil)
 	if !w.stopped {
 		w.notify(t, e)

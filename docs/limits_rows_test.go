@@ -28,7 +28,7 @@ var limitRows = map[string][]string{
 		"messages that one stage of a tick runs | {defaultBudget}",
 		"… that a tick runs | {defaultShare}; of one client {defaultClientShare}",
 		"records of a snapshot, per client | {defaultClientBudget}",
-		"grids | {netvar.MaxSpaces}, with {MaxViewpoints} viewpoints of each client",
+		"grids | {interest.MaxSpaces}, with {MaxViewpoints} viewpoints of each client",
 		"pending answers of `HandleLater` | {defaultAnswers}",
 		"a tick that does not return | {defaultWatchdog}",
 		"due calls of a periodic system that catch up | none; with `CatchUp` {DefaultCatchUp}, {loop.MaxCatchUp} at most",

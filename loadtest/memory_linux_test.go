@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/net/quicnet"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 	"github.com/netloop/netloop/internal/testing/proctest"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -78,7 +78,7 @@ func TestCrowd(t *testing.T) {
 	clock := func() time.Duration { return time.Since(start) }
 	inbox := transport.NewInbox(0, nil)
 	schema := bridge.Netloop.Schema(memorySchema)
-	replicas := map[*transport.Session]*netvar.Replica{}
+	replicas := map[*transport.Session]*replica.Replica{}
 	var spare []transport.Arrival
 	for ctx.Err() == nil {
 		if len(replicas) < n {
@@ -89,7 +89,7 @@ func TestCrowd(t *testing.T) {
 			if err != nil {
 				break
 			}
-			r := netvar.NewReplica(schema.Classes())
+			r := replica.New(schema.Classes())
 			r.StartAt(w.Epoch.Tick)
 			replicas[s] = r
 		} else {

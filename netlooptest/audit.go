@@ -10,7 +10,8 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/net/memnet"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -45,7 +46,7 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 	if table := a.table.Classes(); class.State.Index() < 0 || class.State.Index() >= len(table) || table[class.State.Index()] != class.State {
 		w.tb.Fatalf("netlooptest: Audit: class %q is not of the server's schema", k.Name())
 	}
-	permissions := map[netvar.ID][]permission{}
+	permissions := map[state.ID][]permission{}
 	a.classes[class.State] = permissions
 	w.audit(func() {
 		t := w.server.Tick.(*netloop.Tick)
@@ -72,7 +73,7 @@ func (w *World) audit(ask func()) {
 }
 
 // fieldName returns the name of leaf i.
-func fieldName(c *netvar.Class, i int) string { return c.FieldName(1 + i) }
+func fieldName(c *state.Class, i int) string { return c.FieldName(1 + i) }
 
 // permission is the set of fields of an object that may be read from a tick on.
 type permission struct {
@@ -87,9 +88,9 @@ type audit struct {
 	label   string
 	addr    string // the client's address at the server
 	id      uint64 // the client's id, once the server has sent it; it is kept over reconnects
-	table   *netvar.Table
-	replica *netvar.Replica
-	classes map[*netvar.Class]map[netvar.ID][]permission
+	table   *state.Table
+	replica *replica.Replica
+	classes map[*state.Class]map[state.ID][]permission
 	leaks   int
 }
 
@@ -108,7 +109,7 @@ func (w *World) auditOf(c *client.Client) *audit {
 	}
 	table := bridge.Netloop.Schema(w.server.Schema).Classes()
 	s.audit = &audit{w: w, label: fmt.Sprintf("client %d of the world", 1+slices.Index(w.clients, s)),
-		table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]permission{}}
+		table: table, replica: replica.New(table), classes: map[*state.Class]map[state.ID][]permission{}}
 	s.audit.tap(s.conn)
 	return s.audit
 }
@@ -200,7 +201,7 @@ func (a *audit) failed(what string, err error) {
 }
 
 // look checks one record.
-func (a *audit) look(r *netvar.Carried) {
+func (a *audit) look(r *replica.Carried) {
 	permissions, ok := a.classes[r.Class]
 	if !ok {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/net/inproc"
 	"github.com/netloop/netloop/internal/netem"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -33,9 +33,9 @@ var Netloop struct {
 	// Class opens a *netloop.Class.
 	Class func(descriptor any) Class
 	// Object opens a *netloop.Object.
-	Object func(object any) *netvar.Object
+	Object func(object any) *state.Object
 	// Repoint makes a *netloop.Object the handle of another object.
-	Repoint func(handle any, to *netvar.Object)
+	Repoint func(handle any, to *state.Object)
 	// Repeat returns the input of a step for which none has arrived, by a *netloop.Input.
 	Repeat func(descriptor, last any, missed int) any
 	// Send applies the options of one send, a []netloop.SendOption.
@@ -51,8 +51,8 @@ var Netloop struct {
 
 // Class is an opened class.
 type Class struct {
-	State *netvar.Class
-	Wrap  func(*netvar.Object) any // the *netloop.Object of an object
+	State *state.Class
+	Wrap  func(*state.Object) any // the *netloop.Object of an object
 
 	Predicted bool // clients may predict it
 }
@@ -60,7 +60,7 @@ type Class struct {
 // TickConfig is the data of a client's tick.
 type TickConfig struct {
 	Now   *loop.Now
-	Store netvar.Store
+	Store state.Store
 	Rand  *rand.Rand
 	Log   *slog.Logger
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/net/memnet"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
 	declared "github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/internal/transport"
@@ -233,7 +233,7 @@ type program struct {
 	id              uint64
 	life            uint32
 	backlog         *transport.Backlog
-	replica         *netvar.Replica
+	replica         *replica.Replica
 	sent, heard     uint32 // messages of this life
 	serverLife      uint32 // the life in the server's messages
 	had, before     uint64 // reliable messages of the room, and those before this connection
@@ -291,7 +291,7 @@ func (p *program) welcomed(s *transport.Session, w *netloopv1.Welcome) {
 		p.removedByServer = false
 		p.sent, p.heard, p.had = 0, 0, 0
 		p.backlog = new(transport.Backlog)
-		p.replica = netvar.NewReplica(bridge.Netloop.Schema(lifeSchema).Classes())
+		p.replica = replica.New(bridge.Netloop.Schema(lifeSchema).Classes())
 	}
 	p.older, p.secret = p.secret, w.GetResumeToken()
 	p.id, p.game, p.before = w.GetClientId(), p.w.game, p.had
@@ -515,7 +515,7 @@ func (w *sessionModel) compare(p *program) {
 		if w.step(); p.session == nil {
 			break
 		}
-		if verdict, _ := p.replica.Digest(); verdict == netvar.DigestEqual {
+		if verdict, _ := p.replica.Digest(); verdict == replica.DigestEqual {
 			return
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/interest"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -144,7 +145,7 @@ func (s *fakeServer) Traces(f *Family) {
 // newServer makes a server with a room that has numbers of every source.
 func newServer() (*fakeRoom, *fakeServer) {
 	r, s := &fakeRoom{}, &fakeServer{}
-	r.state = netvar.Stats{Records: 11, Bytes: 1200, FullFirst: 6, Clamped: 13, Waited: 9, OverBudget: 4, WaitedLarge: 2, Shed: 1, Hidden: 8}
+	r.state = netvar.Stats{Records: 11, Bytes: 1200, FullFirst: 6, Clamped: 13, Waited: 9, OverBudget: 4, WaitedLarge: 2, Shed: 1, Stats: interest.Stats{Hidden: 8}}
 	s.traffic.Chokes.Store(9)
 	s.traffic.Handshakes[transport.WebTransport].Store(20)
 	s.traffic.Joined[transport.WebSocket].Store(19)

@@ -69,21 +69,25 @@ func TestEveryCounterOfStateIsAMetric(t *testing.T) {
 		known[name] = true
 	}
 	v := reflect.ValueOf(stats).Elem()
-	for i := range v.NumField() {
-		if v.Field(i).CanUint() {
-			v.Field(i).SetUint(uint64(1000 + i))
+	fields := reflect.VisibleFields(v.Type())
+	for i, field := range fields {
+		if f := v.FieldByIndex(field.Index); f.CanUint() {
+			f.SetUint(uint64(1000 + i))
 		}
 	}
 	stats.Waited = stats.OverBudget + stats.WaitedLarge + 7
 	m.Report(room)
 	text := scrape(t, m)
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Name
+	for _, field := range fields {
+		name := field.Name
+		if field.Anonymous {
+			continue
+		}
 		switch line, ok := series[name]; {
 		case ok && known[name], !ok && !known[name]:
 			t.Errorf("%s: it is neither a metric nor listed as an exception", name)
 		case ok:
-			expect(t, text, fmt.Sprintf("%s %d", line, v.Field(i).Uint()))
+			expect(t, text, fmt.Sprintf("%s %d", line, v.FieldByIndex(field.Index).Uint()))
 		}
 	}
 	expect(t, text, `netloop_snapshot_records_waited_total{reason="packets"} 7`)

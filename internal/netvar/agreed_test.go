@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -18,9 +19,9 @@ func TestPacketsOfOneSnapshotMustFitTogether(t *testing.T) {
 	q.p.RequestDigest(1)
 	q.w.Capture(1)
 	packets, _ := snap(q.p, 1, Limit{Packets: 2, PacketSize: 120})
-	var h header
+	var h packet.Header
 	in := wire.NewReader(packets[1])
-	if readHeader(&in, 1, &h); len(packets) != 2 || !h.HasBehind || !h.HasDigest || !h.HasLoading || h.Left == 0 {
+	if packet.ReadHeader(&in, 1, &h); len(packets) != 2 || !h.HasBehind || !h.HasDigest || !h.HasLoading || h.Left == 0 {
 		t.Fatalf("%d packets, %+v", len(packets), h)
 	}
 	mustApply(t, q.r, q.p, packets[0])
@@ -28,11 +29,11 @@ func TestPacketsOfOneSnapshotMustFitTogether(t *testing.T) {
 		what string
 		at   int
 	}{
-		{"complete", atFlags}, {"count", 3}, {"behind", atBehind}, {"left", atBehind + 1}, {"total", atBehind + 5}, {"digest", atBehind + 10},
+		{"complete", packet.AtFlags}, {"count", 3}, {"behind", packet.AtBehind}, {"left", packet.AtBehind + 1}, {"total", packet.AtBehind + 5}, {"digest", packet.AtBehind + 10},
 	} {
 		b := bytes.Clone(packets[1])
 		b[c.at] ^= 2
-		if _, err := q.r.Apply(b); !errors.Is(err, ErrHeader) {
+		if _, err := q.r.Apply(b); !errors.Is(err, packet.ErrHeader) {
 			t.Errorf("another %s says: %v", c.what, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
@@ -17,9 +18,9 @@ func TestReachedIsTheStateThatTheClientHas(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		q := newPair(t, 0)
 		// by object: the ticks of its versions; an ended object gets no later one
-		news := map[ID][]uint64{}
-		gone := map[ID]uint64{}
-		var alive []*Object
+		news := map[state.ID][]uint64{}
+		gone := map[state.ID]uint64{}
+		var alive []*state.Object
 		for range 200 + rnd.IntN(200) {
 			o := q.spawnRock(q.w, rock{}, 1)
 			alive, news[o.ID()] = append(alive, o), []uint64{1}
@@ -47,8 +48,8 @@ func TestReachedIsTheStateThatTheClientHas(t *testing.T) {
 			q.hasReached(seed, reached, news, gone)
 			if reached < q.tick {
 				behind++
-			} else if q.tick > 1 && q.p.owed.count() != 0 {
-				t.Fatalf("seed %d: tick %d is reached, and %d are owed", seed, q.tick, q.p.owed.count())
+			} else if q.tick > 1 && q.p.pending.Count() != 0 {
+				t.Fatalf("seed %d: tick %d is reached, and %d are owed", seed, q.tick, q.p.pending.Count())
 			}
 			if q.tick == 300 && reached != q.tick {
 				t.Fatalf("seed %d: at rest tick %d is reached, not %d", seed, reached, q.tick)
@@ -61,7 +62,7 @@ func TestReachedIsTheStateThatTheClientHas(t *testing.T) {
 }
 
 // mutate changes one object, adds one or ends one.
-func (q *pair) mutate(rnd *rand.Rand, alive []*Object, news map[ID][]uint64, gone map[ID]uint64) []*Object {
+func (q *pair) mutate(rnd *rand.Rand, alive []*state.Object, news map[state.ID][]uint64, gone map[state.ID]uint64) []*state.Object {
 	i := rnd.IntN(len(alive))
 	switch o := alive[i]; rnd.IntN(8) {
 	case 0:
@@ -79,7 +80,7 @@ func (q *pair) mutate(rnd *rand.Rand, alive []*Object, news map[ID][]uint64, gon
 	}
 }
 
-func (q *pair) hasReached(seed, reached uint64, news map[ID][]uint64, gone map[ID]uint64) {
+func (q *pair) hasReached(seed, reached uint64, news map[state.ID][]uint64, gone map[state.ID]uint64) {
 	q.t.Helper()
 	for _, id := range slices.Sorted(maps.Keys(news)) {
 		o, here := q.r.Get(id)
@@ -93,8 +94,8 @@ func (q *pair) hasReached(seed, reached uint64, news map[ID][]uint64, gone map[I
 			continue
 		}
 		for _, tick := range news[id] {
-			if tick <= reached && o.changed < tick {
-				q.t.Fatalf("seed %d, tick %d, reached %d: object %x is of %d, and changed at %d", seed, q.tick, reached, uint64(id), o.changed, tick)
+			if tick <= reached && o.Changed() < tick {
+				q.t.Fatalf("seed %d, tick %d, reached %d: object %x is of %d, and changed at %d", seed, q.tick, reached, uint64(id), o.Changed(), tick)
 			}
 		}
 	}

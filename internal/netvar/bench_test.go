@@ -6,13 +6,16 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // field is a world of rocks that all move, with clients behind a link of the given delay.
 type field struct {
 	schema
 	w       *World
-	rocks   []*Object
+	rocks   []*state.Object
 	peers   []*Peer
 	packets [][][]byte // by peer, reused
 	acks    []uint64   // by tick: last packet id of peer 0, which is the same for all peers
@@ -163,9 +166,9 @@ func BenchmarkApplyMoving250(b *testing.B) {
 
 func benchmarkApply(b *testing.B, clients int) {
 	f := newField(b, 250, 1, 2)
-	var replicas []*Replica
+	var replicas []*replica.Replica
 	for range clients {
-		r := NewReplica(f.table)
+		r := replica.New(f.table)
 		r.StartAt(f.tick)
 		for _, class := range f.table.Classes() {
 			r.TellChanges(class, false)
@@ -206,8 +209,8 @@ func BenchmarkJoin(b *testing.B) {
 	for i, p := range f.packets[0] {
 		first[i] = slices.Clone(p)
 	}
-	join := func() *Replica {
-		r := NewReplica(f.table)
+	join := func() *replica.Replica {
+		r := replica.New(f.table)
 		r.StartAt(f.tick)
 		for _, p := range first {
 			if _, err := r.Apply(p); err != nil {
@@ -217,7 +220,7 @@ func BenchmarkJoin(b *testing.B) {
 		r.Events()
 		return r
 	}
-	var replicas [10]*Replica
+	var replicas [10]*replica.Replica
 	before := heap()
 	for i := range replicas {
 		replicas[i] = join()
@@ -261,7 +264,7 @@ func TestTheListOfCandidatesBecomesSmallAgain(t *testing.T) {
 	}
 	// Explain reads the last snapshot's list.
 	c.list = append(make([]candidate, 0, 1024), candidate{slot: 7})
-	for range modestEnough {
+	for range shrinkAfter {
 		c.trim()
 	}
 	if cap(c.list) >= 1024 || len(c.list) != 1 || c.list[0].slot != 7 {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -12,8 +14,8 @@ import (
 // acknowledges all packets.
 type rush struct {
 	*pair
-	rocks  []*Object
-	ships  []*Object
+	rocks  []*state.Object
+	ships  []*state.Object
 	random *rand.Rand
 	sent   [256]int    // by slot: number of records so far
 	last   [256]uint64 // by slot: tick of the last one
@@ -43,11 +45,11 @@ func (u *rush) run(ticks int) {
 		packets, _ := u.next()
 		for _, b := range packets {
 			mustApply(u.t, u.r, u.p, b)
-			var h header
+			var h packet.Header
 			in := wire.NewReader(b)
-			readHeader(&in, u.tick, &h)
+			packet.ReadHeader(&in, u.tick, &h)
 			u.bytes += in.Len()
-			for _, s := range u.r.staged {
+			for s := range u.r.Records {
 				u.sent[nth(s.Slot)]++
 				u.last[nth(s.Slot)] = u.tick
 			}
@@ -240,17 +242,17 @@ func TestNothingWaitsLongerThanItsMinimumRate(t *testing.T) {
 		const perTick, record = 40, 30 // the size of a full record of such a ship is less
 		due := uint64(slow*record/perTick + 2)
 		every := due + uint64(rng.IntN(60))
-		u.w.SetClassWeight(u.ship, MinWeight, every)
+		u.w.SetClassWeight(u.ship, state.MinWeight, every)
 		for range slow {
 			u.ships = append(u.ships, u.spawnShip(u.w, ship{}, 0, 1))
 		}
 		u.p.SetBudget(Budget{PerTick: perTick, Burst: perTick})
 		u.run(600)
 		for _, o := range u.ships {
-			if wait := u.wait[o.ID().slot()]; wait > every+due {
+			if wait := u.wait[o.ID().Slot()]; wait > every+due {
 				t.Fatalf("seed %d: ship %x waited %d ticks; it may %d, and %d of them take %d", seed, uint64(o.ID()), wait, every, slow, due)
 			}
-			if n := u.sent[o.ID().slot()]; every > 3*due && n > 2*600/int(every) {
+			if n := u.sent[o.ID().Slot()]; every > 3*due && n > 2*600/int(every) {
 				t.Fatalf("seed %d: a ship of the least weight was sent %d times in 600 ticks, at a minimum of one in %d", seed, n, every)
 			}
 		}
@@ -262,11 +264,11 @@ func TestNothingWaitsLongerThanItsMinimumRate(t *testing.T) {
 func TestFactorIsAskedOnlyWhenTheBudgetIsShort(t *testing.T) {
 	u := newRush(t, 100)
 	asked := 0
-	u.w.SetFactor(u.schema.rock, func(p *Peer, o *Object) float64 {
+	u.w.SetFactor(u.schema.rock, func(p *Peer, o *state.Object) float64 {
 		if asked++; p != u.p {
 			t.Error("asked for another client")
 		}
-		switch slot := o.ID().slot(); {
+		switch slot := o.ID().Slot(); {
 		case slot < 50:
 			return 4
 		case slot == 99:
@@ -337,7 +339,7 @@ func TestOverloadSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
 
 func TestAShortBudgetDoesNotAllocate(t *testing.T) {
 	f := newField(t, 250, 2, 6)
-	f.w.SetFactor(f.rock, func(_ *Peer, o *Object) float64 { return float64(o.ID().slot()) })
+	f.w.SetFactor(f.rock, func(_ *Peer, o *state.Object) float64 { return float64(o.ID().Slot()) })
 	for _, p := range f.peers {
 		p.SetBudget(Budget{PerTick: 200, Burst: 800})
 	}
@@ -351,12 +353,12 @@ func TestAShortBudgetDoesNotAllocate(t *testing.T) {
 }
 
 func TestWeightsAreClamped(t *testing.T) {
-	for w, want := range map[float64]uint32{0: 16, -1: 16, 1: weightOne, 1e9: 64 * weightOne, math.Inf(1): 64 * weightOne} {
-		if got := fixed(w); got != want {
+	for w, want := range map[float64]uint32{0: 16, -1: 16, 1: state.WeightOne, 1e9: 64 * state.WeightOne, math.Inf(1): 64 * state.WeightOne} {
+		if got := state.FixedWeight(w); got != want {
 			t.Errorf("weight %v is %d, want %d", w, got, want)
 		}
 	}
-	if fixed(math.NaN()) != 16 || scale(5, math.NaN()) != 1 || scale(5, 0) != 1 || scale(5, math.Inf(1)) != 5*maxFactor {
+	if state.FixedWeight(math.NaN()) != 16 || scale(5, math.NaN()) != 1 || scale(5, 0) != 1 || scale(5, math.Inf(1)) != 5*maxFactor {
 		t.Error("what is no number counts as something")
 	}
 }

@@ -1,6 +1,9 @@
 package netvar
 
-import "github.com/netloop/netloop/internal/wire"
+import (
+	"github.com/netloop/netloop/internal/netvar/state"
+	"github.com/netloop/netloop/internal/wire"
+)
 
 // spent counts the bytes of all clients' records: by class exactly, by field from a sample. The
 // size of each field is known only during encoding, which happens once for all clients, so exact
@@ -18,35 +21,27 @@ type spent struct {
 // objects.
 const sampleEvery = 1024
 
-func newSpent(t *Table) spent {
-	s := spent{classes: make([]uint64, len(t.classes)+1), gap: 1, random: 1}
-	for _, c := range t.classes {
-		s.fields = append(s.fields, make([]uint64, 1+c.plan.Leaves()))
+func newSpent(t *state.Table) spent {
+	s := spent{classes: make([]uint64, len(t.Classes())+1), gap: 1, random: 1}
+	for _, c := range t.Classes() {
+		s.fields = append(s.fields, make([]uint64, 1+c.Plan().Leaves()))
 	}
 	return s
 }
 
 // SpentOn returns the bytes of the records of a class, for all clients together, or of despawns if
 // c is nil.
-func (w *World) SpentOn(c *Class) uint64 {
+func (w *World) SpentOn(c *state.Class) uint64 {
 	if c == nil {
-		return w.spent.classes[len(w.table.classes)] / 8
+		return w.spent.classes[len(w.table.Classes())] / 8
 	}
-	return w.spent.classes[c.index] / 8
+	return w.spent.classes[c.Index()] / 8
 }
 
 // SpentOnFields returns the bytes of the fields of a class, the owner first: see Class.FieldName.
 // They are estimated from one record in sampleEvery, without the heads and masks of records. The
 // slice is live.
-func (w *World) SpentOnFields(c *Class) []uint64 { return w.spent.fields[c.index] }
-
-// FieldName returns the name of element i of SpentOnFields.
-func (c *Class) FieldName(i int) string {
-	if i == 0 {
-		return "(owner)"
-	}
-	return c.plan.LeafName(i - 1)
-}
+func (w *World) SpentOnFields(c *state.Class) []uint64 { return w.spent.fields[c.Index()] }
 
 // sample measures the fields of a sent record, and draws the next gap.
 func (c *cutter) sample(n *candidate) {
@@ -54,11 +49,11 @@ func (c *cutter) sample(n *candidate) {
 	if n.rank == rankDespawn {
 		return
 	}
-	w, o := c.p.w, c.p.w.slots[n.slot]
-	withheld := c.p.view(int(n.slot)).withheld
+	w, o := c.p.w, c.p.w.objects.Slots[n.slot]
+	withheld := c.p.View(int(n.slot)).Withheld
 	from := basis{withheld: withheld}
 	switch {
-	case n.steady:
+	case n.derived:
 		from = c.basis(o)
 	case !n.full:
 		from = c.residual(o, &c.p.entries[n.slot], n.version).basis
@@ -66,7 +61,7 @@ func (c *cutter) sample(n *candidate) {
 	var d delta
 	d.find(w, o, from)
 	w.spent.scratch.Reset(w.spent.scratch.Bytes()[:0])
-	o.class.plan.AddSizes(w.spent.fields[o.class.index], sampleEvery/8, &w.spent.scratch, &d.now, &d.then, &d.trend)
+	o.Plan().AddSizes(w.spent.fields[o.WireClass().Index()], sampleEvery/8, &w.spent.scratch, &d.now, &d.then, &d.trend)
 }
 
 // draw draws a gap of sampleEvery records on average, by xorshift.

@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // The bytes of records are counted by class exactly, and by field approximately, also in a world
@@ -22,10 +25,10 @@ func TestBytesAreCountedByClassAndField(t *testing.T) {
 	if padding := uint64(u.bytes) - all; all > uint64(u.bytes) || padding > 2*6001 || ends > 2 || ships == 0 {
 		t.Errorf("rocks %d, ships %d, despawns %d: %d bytes were sent in 6001 packets", rocks, ships, ends, u.bytes)
 	}
-	if u.w.spent.classes[len(u.table.classes)] == 0 {
+	if u.w.spent.classes[len(u.table.Classes())] == 0 {
 		t.Error("the despawn is not counted")
 	}
-	fields := func(c *Class) map[string]float64 {
+	fields := func(c *state.Class) map[string]float64 {
 		m := map[string]float64{}
 		for i, n := range u.w.SpentOnFields(c) {
 			m[c.FieldName(i)] = float64(n)
@@ -53,7 +56,7 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	o := q.spawnShip(q.w, ship{}, 3, 1)
 	sum := func(n *candidate) (all uint64) {
-		fields := q.w.spent.fields[q.ship.index]
+		fields := q.w.spent.fields[q.ship.Index()]
 		clear(fields)
 		q.p.cut.sample(n)
 		for _, n := range fields {
@@ -82,12 +85,13 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 		q.tick++
 		q.w.Capture(q.tick)
 		full := int(q.w.residual(o, basis{}).n)
-		if got := sum(&candidate{rank: rankOwed, version: q.tick, full: true}); got > uint64(full) || got < uint64(full-mask) {
+		if got := sum(&candidate{rank: rankPending, version: q.tick, full: true}); got > uint64(full) || got < uint64(full-mask) {
 			t.Fatalf("a full record of %d bits measures %d", full, got)
 		}
-		q.p.cut.origin = origin{asOf: q.p.marks.newest, trendFrom: q.p.marks.newest} // no trend
-		diff := int(q.w.residual(o, basis{origin: origin{asOf: q.p.detailed(0).base}, exact: true}).n)
-		if got := sum(&candidate{rank: rankOwed, version: q.tick}); got < uint64(diff-mask) || got > uint64(diff) {
+		// no trend
+		q.p.cut.origin = packet.Origin{AsOf: q.p.ackedTicks.newest, TrendFrom: q.p.ackedTicks.newest}
+		diff := int(q.w.residual(o, basis{Origin: packet.Origin{AsOf: q.p.detailed(0).base}, exact: true}).n)
+		if got := sum(&candidate{rank: rankPending, version: q.tick}); got < uint64(diff-mask) || got > uint64(diff) {
 			t.Fatalf("a delta of %d bits measures %d", diff, got)
 		}
 	}
@@ -110,7 +114,7 @@ func TestTheRecordThatEndsAGapIsSampled(t *testing.T) {
 			}
 			continue
 		}
-		c.sample(&candidate{slot: gap - 1, rank: rankOwed, steady: true}) // the same one again
+		c.sample(&candidate{slot: gap - 1, rank: rankPending, derived: true}) // the same one again
 		sampled := s.random != random
 		for i := range was {
 			sampled = sampled && once[i]-was[i] == s.fields[0][i]-once[i]
@@ -124,7 +128,7 @@ func TestTheRecordThatEndsAGapIsSampled(t *testing.T) {
 // The gaps between samples are drawn by Marsaglia's xorshift from 1, so all worlds draw the same
 // ones, and one record in sampleEvery is measured on average.
 func TestSamplesAreDrawnByXorshift(t *testing.T) {
-	s := newSpent(NewTable())
+	s := newSpent(state.NewTable())
 	if s.gap != 1 {
 		t.Errorf("the first gap is %d, want the first record", s.gap)
 	}

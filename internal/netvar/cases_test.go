@@ -8,6 +8,9 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 func TestOwnerTravels(t *testing.T) {
@@ -73,7 +76,7 @@ func TestRefToWhatIsNotHereResolvesToNothing(t *testing.T) {
 	o := q.spawnShip(q.w, ship{Foe: codec.Ref{ID: uint64(foe.ID())}}, 0, 1)
 	q.deliver()
 	c, _ := q.r.Get(o.ID())
-	ref := ID(live[ship](c).Foe.ID)
+	ref := state.ID(live[ship](c).Foe.ID)
 	if _, ok := q.r.Get(ref); !ok {
 		t.Error("the reference is not resolved")
 	}
@@ -81,7 +84,7 @@ func TestRefToWhatIsNotHereResolvesToNothing(t *testing.T) {
 	q.deliver()
 	q.spawnRock(q.w, rock{}, q.tick) // in the same slot
 	q.deliver()
-	for _, id := range []ID{ref, 0, math.MaxUint64, makeID(MaxSlots, 1)} {
+	for _, id := range []state.ID{ref, 0, math.MaxUint64, state.MakeID(packet.MaxSlots, 1)} {
 		if _, ok := q.r.Get(id); ok {
 			t.Errorf("%x resolves on the client", uint64(id))
 		}
@@ -96,20 +99,20 @@ func TestUnequalDigestIsHealedByTheFullState(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
 	q.deliver()
-	if d, tick := q.r.Digest(); d != DigestNone || tick != 1 {
+	if d, tick := q.r.Digest(); d != replica.DigestNone || tick != 1 {
 		t.Errorf("digest %v of %d without a request", d, tick)
 	}
 	q.p.RequestDigest(1)
 	q.deliver()
-	if d, tick := q.r.Digest(); d != DigestEqual || tick != 2 {
+	if d, tick := q.r.Digest(); d != replica.DigestEqual || tick != 2 {
 		t.Errorf("digest %v of %d", d, tick)
 	}
 	c, _ := q.r.Get(o.ID())
-	v := c.hist.newest()
-	v.Words[0], c.hashed = 99, 0 // a fault
+	v := c.Hist.Newest()
+	v.Words[0], c.Hashed = 99, 0 // a fault
 	q.p.RequestDigest(2)
 	q.deliver()
-	if d, _ := q.r.Digest(); d != DigestUnequal {
+	if d, _ := q.r.Digest(); d != replica.DigestUnequal {
 		t.Errorf("digest %v of a wrong state", d)
 	}
 	q.r.Events()
@@ -120,7 +123,7 @@ func TestUnequalDigestIsHealedByTheFullState(t *testing.T) {
 	q.p.Ack([]Range{{first, first}}) // sent before the request, so it is no proof
 	q.p.RequestDigest(1)
 	q.deliver()
-	if d, _ := q.r.Digest(); d != DigestEqual || q.rock(o.ID()) != (rock{X: 1, Y: 5}) {
+	if d, _ := q.r.Digest(); d != replica.DigestEqual || q.rock(o.ID()) != (rock{X: 1, Y: 5}) {
 		t.Errorf("digest %v, client shows %+v", d, q.rock(o.ID()))
 	}
 	if got := kinds(q.r.Events()); got != "C" || q.w.stats.FullRequested != 1 {
@@ -138,7 +141,7 @@ func TestIncompleteSnapshotIsNoFault(t *testing.T) {
 	q.w.Capture(1)
 	packets, _ := snap(q.p, 1, Limit{Packets: 1, PacketSize: 200})
 	mustApply(t, q.r, q.p, packets...)
-	if d, _ := q.r.Digest(); d != DigestNone || q.w.stats.Waited == 0 {
+	if d, _ := q.r.Digest(); d != replica.DigestNone || q.w.stats.Waited == 0 {
 		t.Errorf("digest %v", d)
 	}
 }
@@ -154,7 +157,7 @@ func TestUnansweredPacketsAreGivenUp(t *testing.T) {
 		t.Errorf("%d in flight, %d given up", n, q.w.stats.Overrun)
 	}
 	q.deliver()
-	if q.p.owed.count() != 0 {
+	if q.p.pending.Count() != 0 {
 		t.Error("still owed")
 	}
 }
@@ -162,18 +165,18 @@ func TestUnansweredPacketsAreGivenUp(t *testing.T) {
 func TestAllIsInIDOrderAndSafeUnderSpawnAndDespawn(t *testing.T) {
 	s := newSchema(t)
 	w := NewWorld(s.table)
-	var objects []*Object
+	var objects []*state.Object
 	for range 100 {
 		objects = append(objects, s.spawnRock(w, rock{}, 1))
 	}
 	s.spawnShip(w, ship{}, 0, 1)
 	w.Despawn(objects[3])
 	w.Capture(1)
-	var seen []ID
+	var seen []state.ID
 	for o := range w.All(s.rock) {
 		seen = append(seen, o.ID())
 		s.spawnRock(w, rock{}, 1) // one in the freed slot, the others behind
-		if i := o.ID().slot(); i == 50 {
+		if i := o.ID().Slot(); i == 50 {
 			w.Despawn(o)
 			w.Despawn(objects[51])
 		}
@@ -210,20 +213,20 @@ func TestClassThatMayExceedARecordIsRefused(t *testing.T) {
 		B string `net:"max=15300"`
 		C []byte
 	}
-	if _, err := NewClass("big", reflect.TypeFor[big]()); err == nil || !strings.Contains(err.Error(), "largest field is B") {
+	if _, err := state.NewClass("big", reflect.TypeFor[big]()); err == nil || !strings.Contains(err.Error(), "largest field is B") {
 		t.Errorf("error %v", err)
 	}
 	type most struct {
 		B string `net:"max=1000"`
 	}
 	c := classOf[most](t, "most")
-	w := NewWorld(NewTable(c))
+	w := NewWorld(state.NewTable(c))
 	v := most{strings.Repeat("x", 1000)}
 	w.Spawn(c, unsafe.Pointer(&v), math.MaxUint64, 1)
 	w.Capture(1 << 60)
 	p := w.NewPeer(1 << 60)
-	packets, _ := snap(p, 1<<62, Limit{Packets: 1, PacketSize: MaxPacket})
-	if w.stats.Waited != 0 || len(packets[0]) > MaxPacket {
+	packets, _ := snap(p, 1<<62, Limit{Packets: 1, PacketSize: packet.MaxSize})
+	if w.stats.Waited != 0 || len(packets[0]) > packet.MaxSize {
 		t.Errorf("the largest class does not fit: %d bytes", len(packets[0]))
 	}
 }
@@ -240,12 +243,12 @@ func TestMisuseIsRefusedWithARemedy(t *testing.T) {
 		"snapshot twice":       func() { snap(p, 6, wide) },
 		"foreign class":        func() { w.Spawn(other, unsafe.Pointer(&rock{}), 0, 6) },
 		"no value":             func() { w.Spawn(s.rock, nil, 0, 6) },
-		"duplicate class name": func() { NewTable(other, classOf[ship](t, "other")) },
-		"class in two tables":  func() { NewTable(s.rock) },
-		"its first class too":  func() { NewTable(classOf[rock](t, "first"), s.ship) },
-		"nil class":            func() { NewTable(nil) },
+		"duplicate class name": func() { state.NewTable(other, classOf[ship](t, "other")) },
+		"class in two tables":  func() { state.NewTable(s.rock) },
+		"its first class too":  func() { state.NewTable(classOf[rock](t, "first"), s.ship) },
+		"nil class":            func() { state.NewTable(nil) },
 		"too many objects": func() {
-			for range MaxSlots + 1 {
+			for range packet.MaxSlots + 1 {
 				w.Spawn(s.rock, unsafe.Pointer(&rock{}), 0, 6)
 			}
 		},
@@ -268,7 +271,7 @@ func TestMisuseIsRefusedWithARemedy(t *testing.T) {
 	}
 }
 
-func (s schema) spawnlessDead(w *World) *Object {
+func (s schema) spawnlessDead(w *World) *state.Object {
 	for o := range w.All(s.rock) {
 		w.Despawn(o)
 		return o

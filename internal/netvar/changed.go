@@ -1,5 +1,7 @@
 package netvar
 
+import "github.com/netloop/netloop/internal/netvar/bitset"
+
 // changeLog stores which objects have changed since each of the last captures. An acknowledgement
 // of a packet with hundreds of objects is processed with these sets, without a look at each object.
 type changeLog struct {
@@ -13,8 +15,8 @@ type changeLog struct {
 // changeSet is the set of objects that have changed since a tick.
 type changeSet struct {
 	tick   uint64
-	slots  bitset   // objects with a later version
-	byRule []bitset // objects with rules, by the rule of the changed fields
+	slots  bitset.Set   // objects with a later version
+	byRule []bitset.Set // objects with rules, by the rule of the changed fields
 }
 
 // maxChangeSets bounds the captures that the log holds. At 64 Hz they span a second, longer than
@@ -22,7 +24,7 @@ type changeSet struct {
 const maxChangeSets = 64
 
 // add records the objects that a capture has found changed.
-func (l *changeLog) add(tick uint64, moved bitset, byRule []bitset) {
+func (l *changeLog) add(tick uint64, moved bitset.Set, byRule []bitset.Set) {
 	l.words = l.words[:0]
 	for k, word := range moved {
 		if word != 0 {
@@ -37,17 +39,17 @@ func (l *changeLog) add(tick uint64, moved bitset, byRule []bitset) {
 }
 
 // add adds the objects in the given words of moved.
-func (c *changeSet) add(words []int, moved bitset, byRule []bitset) {
+func (c *changeSet) add(words []int, moved bitset.Set, byRule []bitset.Set) {
 	for len(c.byRule) < len(byRule) {
 		c.byRule = append(c.byRule, nil)
 	}
 	for _, k := range words {
-		c.slots.add(k, moved[k])
+		c.slots.AddWord(k, moved[k])
 	}
 	for rule := range byRule {
 		for _, k := range words {
-			if word := byRule[rule].word(k); word != 0 {
-				c.byRule[rule].add(k, word)
+			if word := byRule[rule].Word(k); word != 0 {
+				c.byRule[rule].AddWord(k, word)
 			}
 		}
 	}

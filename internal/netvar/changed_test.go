@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/bitset"
+	"github.com/netloop/netloop/internal/netvar/interest"
 )
 
 // changedSince agrees with the results of all captures since the tick, as long as one of the last
@@ -16,8 +19,8 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 		w := &World{tick: rng.Uint64N(100)}
 		type capture struct {
 			tick  uint64
-			moved bitset
-			news  []bitset
+			moved bitset.Set
+			news  []bitset.Set
 		}
 		var all []capture
 		for range 40 + rng.IntN(100) {
@@ -25,12 +28,12 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 			if rng.IntN(10) == 0 {
 				w.tick += rng.Uint64N(90)
 			}
-			moved := make(bitset, slots/64+1)
-			news := make([]bitset, rng.IntN(3)) // by rule, up to the highest one with a change
+			moved := make(bitset.Set, slots/64+1)
+			news := make([]bitset.Set, rng.IntN(3)) // by rule, up to the highest one with a change
 			for range rng.IntN(4) {
 				slot := rng.IntN(slots)
-				if moved.set(slot); len(news) > 0 {
-					news[rng.IntN(len(news))].set(slot)
+				if moved.Add(slot); len(news) > 0 {
+					news[rng.IntN(len(news))].Add(slot)
 				}
 			}
 			w.changes.add(w.tick, moved, news)
@@ -49,13 +52,13 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 				if tick == w.tick+2-min(w.tick, 89) {
 					tick = all[rng.IntN(len(all))].tick
 				}
-				want, ok := make(bitset, slots/64+1), tick >= w.tick
+				want, ok := make(bitset.Set, slots/64+1), tick >= w.tick
 				// by clients that are withheld the fields of rule 1
-				read := make(bitset, slots/64+1)
+				read := make(bitset.Set, slots/64+1)
 				for i, c := range all {
 					if c.tick > tick {
-						if want.or(c.moved); len(c.news) > 0 {
-							read.or(c.news[0])
+						if want.Or(c.moved); len(c.news) > 0 {
+							read.Or(c.news[0])
 						}
 					} else if i >= len(all)-maxChangeSets {
 						ok = true
@@ -69,11 +72,17 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 					unknown++
 				}
 				for k := 0; ok && k < len(want); k++ {
-					if got.slots.word(k) != want[k] {
+					if got.slots.Word(k) != want[k] {
 						t.Fatalf("seed %d: since %d %x has changed, want %x", seed, tick, got.slots, want)
 					}
 					const some = 0xf0f0f0f0f0f0f0f0
-					word := unhidden(want[k], got.byRule, k, []masked{{some, 1 << 1}})
+					var views interest.Views
+					for slot := range 64 {
+						if uint64(some)>>slot&1 != 0 {
+							views.Set(k<<6+slot, 1<<1)
+						}
+					}
+					word := views.Readable(k, want[k], got.byRule)
 					if word != want[k]&^(some&^read[k]) {
 						t.Fatalf("seed %d: since %d %x has changed for who may not read all, want %x, %x of all", seed, tick, word, read[k], want[k])
 					}

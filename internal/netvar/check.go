@@ -2,10 +2,10 @@ package netvar
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Misuse is an error that World.Check finds in how a game uses its objects.
@@ -27,7 +27,7 @@ func (m Misuse) String() string {
 
 // check is the state of World.Check.
 type check struct {
-	tell   func(o *Object, field string, what Misuse)
+	tell   func(o *state.Object, field string, what Misuse)
 	edits  bool
 	values bool
 	// By slot: the last captured value, before fields were held back or refused.
@@ -39,7 +39,7 @@ type check struct {
 // other objects before each capture; that changes nothing for clients. With values, a value that
 // does not fit its field is refused: the field keeps its last captured value, except in a new
 // object.
-func (w *World) Check(edits, values bool, tell func(o *Object, field string, what Misuse)) {
+func (w *World) Check(edits, values bool, tell func(o *state.Object, field string, what Misuse)) {
 	w.check = &check{tell: tell, edits: edits, values: values}
 }
 
@@ -48,8 +48,8 @@ func (w *World) checkAll() {
 	if !w.check.edits {
 		return
 	}
-	for _, o := range w.slots {
-		if o != nil && !o.dirty { // the slots of dead objects are already nil
+	for _, o := range w.objects.Slots {
+		if o != nil && !o.Dirty { // the slots of dead objects are already nil
 			w.checkEdit(o)
 		}
 	}
@@ -57,57 +57,54 @@ func (w *World) checkAll() {
 
 // checkEdit reports changes of an object that were made without Edit, and stores the value, so that
 // each change is reported once.
-func (w *World) checkEdit(o *Object) {
-	if !w.check.edits || !o.published() {
+func (w *World) checkEdit(o *state.Object) {
+	if !w.check.edits || !o.Published() {
 		return
 	}
-	now, was := w.draftOf(o), &w.check.seen[o.id.slot()]
-	o.class.plan.Capture(o.live, now)
-	if o.class.plan.Equal(now, was) {
+	now, was := w.draftOf(o), &w.check.seen[o.Slot()]
+	o.Plan().Capture(o.Live(), now)
+	if o.Plan().Equal(now, was) {
 		return
 	}
-	for i := range o.class.plan.Leaves() {
-		if o.class.plan.Differs(i, now, was) {
-			w.check.tell(o, o.class.plan.LeafName(i), Unedited)
+	for i := range o.Plan().Leaves() {
+		if o.Plan().Differs(i, now, was) {
+			w.check.tell(o, o.Plan().LeafName(i), Unedited)
 		}
 	}
 	w.check.keep(o, now)
 }
 
 // draftOf returns scratch for a capture of o: the draft of its next version.
-func (w *World) draftOf(o *Object) *codec.Values {
-	now := &w.buf[o.class.index]
-	now.Words = o.hist.draft()
+func (w *World) draftOf(o *state.Object) *codec.Values {
+	now := &w.buf[o.WireClass().Index()]
+	now.Words = o.Hist.Draft()
 	return now
 }
 
 // checkCapture stores the captured value, and refuses values that do not fit.
-func (w *World) checkCapture(o *Object, now *codec.Values, misfits int) {
+func (w *World) checkCapture(o *state.Object, now *codec.Values, misfits int) {
 	w.check.keep(o, now)
 	if misfits == 0 || !w.check.values {
 		return
 	}
 	var last *codec.Values
-	if o.published() {
-		v := o.hist.newest()
+	if o.Published() {
+		v := o.Hist.Newest()
 		last = &v
 	}
-	for _, field := range o.class.plan.Refuse(o.live, now, last) {
+	for _, field := range o.Plan().Refuse(o.Live(), now, last) {
 		w.check.tell(o, field, Misfit)
 	}
 }
 
-func (c *check) keep(o *Object, now *codec.Values) {
-	for len(c.seen) <= o.id.slot() {
+func (c *check) keep(o *state.Object, now *codec.Values) {
+	for len(c.seen) <= o.Slot() {
 		c.seen = append(c.seen, codec.Values{})
 	}
-	v := &c.seen[o.id.slot()]
+	v := &c.seen[o.Slot()]
 	v.Words = append(v.Words[:0], now.Words...)
 	v.Blobs = slices.Grow(v.Blobs[:0], len(now.Blobs))[:len(now.Blobs)]
 	for i, b := range now.Blobs {
 		v.Blobs[i] = bytes.Clone(b)
 	}
 }
-
-// String returns slot and generation, for people.
-func (id ID) String() string { return fmt.Sprintf("%d.%d", id.slot(), id.gen()) }

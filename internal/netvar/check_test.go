@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // watched is a pair with a world that reports misuse.
 func watched(t *testing.T) (*pair, *[]string) {
 	q, told := newPair(t, 0), new([]string)
-	q.w.Check(true, true, func(o *Object, field string, what Misuse) {
+	q.w.Check(true, true, func(o *state.Object, field string, what Misuse) {
 		*told = append(*told, fmt.Sprintf("%s %v %s %v", o.Class().Name(), o.ID(), field, what))
 	})
 	return q, told
@@ -67,7 +68,7 @@ func TestChangesWithoutEditAreFound(t *testing.T) {
 // version for long, but was made with Edit.
 func TestHeldBackIsNotUnedited(t *testing.T) {
 	h := newHeldWorld(t)
-	h.w.Check(true, true, func(o *Object, field string, what Misuse) { t.Errorf("%s: %v", field, what) })
+	h.w.Check(true, true, func(o *state.Object, field string, what Misuse) { t.Errorf("%s: %v", field, what) })
 	o := h.spawn(buoy{})
 	h.deliver()
 	h.change(o, func(b *buoy) { b.Slow, b.Heat = 1, 1 })
@@ -143,8 +144,8 @@ func TestCheckingChangesNothing(t *testing.T) {
 		var sent [2][][]byte
 		for k, q := range []*pair{q, plain} {
 			for slot := tick % 3; slot < 20; slot += 3 {
-				q.w.Edit(q.w.slots[slot])
-				live[ship](q.w.slots[slot]).X += 0.5
+				q.w.Edit(q.w.objects.Slots[slot])
+				live[ship](q.w.objects.Slots[slot]).X += 0.5
 			}
 			sent[k], _ = q.next()
 			mustApply(t, q.r, q.p, sent[k]...)

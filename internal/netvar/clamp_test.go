@@ -5,23 +5,25 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 func TestClampedFieldsAreNamedOnce(t *testing.T) {
-	type state struct {
+	type clampState struct {
 		Pos  struct{ X, Y float32 } `net:"quant=1,range=0:10"`
 		Tags []struct {
 			Name string `net:"max=2"`
 		}
 	}
-	c, err := NewClass("c", reflect.TypeFor[state]())
+	c, err := state.NewClass("c", reflect.TypeFor[clampState]())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWorld(NewTable(c))
+	w := NewWorld(state.NewTable(c))
 	var told []string
 	w.OnClamp(func(class, field string) { told = append(told, class+"."+field) })
-	s := new(state)
+	s := new(clampState)
 	o := w.Spawn(c, unsafe.Pointer(s), 0, 1)
 	for tick := range uint64(200) {
 		w.Edit(o)

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -18,15 +21,17 @@ type dossier struct {
 
 type byKind struct{}
 
-func (byKind) Ask(*Object) {}
+func (byKind) Ask(*state.Object) {}
 
-func (byKind) Withheld(_ *Object, p *Peer) Rules { return Rules(p.Handle.(int) % 4 << 1) }
+func (byKind) Withheld(_ *state.Object, p *interest.Viewer) state.Rules {
+	return state.Rules(p.Handle.(int) % 4 << 1)
+}
 
 // archive is a world of many objects, ten clients that have all of them, and some edits in each
 // tick.
 type archive struct {
 	w       *World
-	objects []*Object
+	objects []*state.Object
 	peers   []*Peer
 	packets [][]byte
 	tick    uint64
@@ -34,7 +39,7 @@ type archive struct {
 
 func newArchive(tb testing.TB) *archive {
 	class := classOf[dossier](tb, "dossier")
-	a := &archive{w: NewWorld(NewTable(class)), packets: make([][]byte, 0, MaxPackets)}
+	a := &archive{w: NewWorld(state.NewTable(class)), packets: make([][]byte, 0, packet.MaxPackets)}
 	a.w.SetReaders(class, byKind{})
 	for range 10_000 {
 		a.objects = append(a.objects, a.w.Spawn(class, unsafe.Pointer(&dossier{Page: 1, Secret: 2, Plan: 3}), 0, 1))
@@ -44,7 +49,7 @@ func newArchive(tb testing.TB) *archive {
 		p.Handle = i
 		a.peers = append(a.peers, p)
 	}
-	for a.peers[0].owed.count() > 10*4 {
+	for a.peers[0].pending.Count() > 10*4 {
 		a.step()
 	}
 	a.w.stats = Stats{}
@@ -127,7 +132,7 @@ func TestDigestsTakeTurns(t *testing.T) {
 // for.
 func TestMaskedHashesAreOfTheNewestVersion(t *testing.T) {
 	class := classOf[sealed](t, "sealed")
-	w := NewWorld(NewTable(class))
+	w := NewWorld(state.NewTable(class))
 	w.SetReaders(class, byNumber{})
 	o := w.Spawn(class, unsafe.Pointer(&sealed{A: 1, B: 2, C: 3, D: 4}), 0, 1)
 	const sets = 12
@@ -143,45 +148,45 @@ func TestMaskedHashesAreOfTheNewestVersion(t *testing.T) {
 		w.stats.Hashed = 0
 		for range 3 {
 			for i, p := range w.peers {
-				mask := o.class.appendMask(nil, Rules(i+1)<<1)
-				if got, want := w.valueHash(p, 0), o.hashNewest(mask, &scratch); got != want {
+				mask := o.WireClass().AppendMask(nil, state.Rules(i+1)<<1)
+				if got, want := w.valueHash(p, 0), o.HashNewest(mask, &scratch); got != want {
 					t.Fatalf("tick %d, client %d: the hash is %x, want %x", tick, i, got, want)
 				}
 			}
 		}
-		if n := w.stats.Hashed; len(o.masked) != maxMaskedHashes || tick%2 == 0 && n > 3*sets-2*(maxMaskedHashes-1) {
-			t.Fatalf("tick %d: %d of %d were hashed, and %d are remembered", tick, n, 3*sets, len(o.masked))
+		if n := w.stats.Hashed; len(w.masked[0]) != maxMaskedHashes || tick%2 == 0 && n > 3*sets-2*(maxMaskedHashes-1) {
+			t.Fatalf("tick %d: %d of %d were hashed, and %d are remembered", tick, n, 3*sets, len(w.masked[0]))
 		}
 	}
 }
 
 // The cache fills up with hashes of any versions, and then that of the oldest version is evicted.
 func TestTheOldestMaskedHashGoes(t *testing.T) {
-	var o Object
-	ask := func(withheld Rules, version uint64) (known bool) {
-		m := o.maskedHash(withheld)
-		if m.withheld != withheld || len(o.masked) > 8 {
-			t.Fatalf("asked for %d: %+v of %d", withheld, m, len(o.masked))
+	var cache maskedHashes
+	ask := func(withheld state.Rules, version uint64) (known bool) {
+		m := cache.of(withheld)
+		if m.withheld != withheld || len(cache) > 8 {
+			t.Fatalf("asked for %d: %+v of %d", withheld, m, len(cache))
 		}
 		known = m.version == version
 		m.version, m.hash = version, version
 		return known
 	}
 	for i, version := range []uint64{15, 14, 11, 13, 12, 17, 16, 18} {
-		if ask(Rules(1<<i), version) {
+		if ask(state.Rules(1<<i), version) {
 			t.Errorf("the new set %d is known", i)
 		}
 	}
 	for i, version := range []uint64{15, 14, 11, 13, 12, 17, 16, 18} {
-		if !ask(Rules(1<<i), version) {
+		if !ask(state.Rules(1<<i), version) {
 			t.Errorf("set %d of 8 is forgotten", i)
 		}
 	}
-	for i, gone := range []Rules{1 << 2, 1 << 4, 1 << 3} {
-		place := slices.IndexFunc(o.masked, func(m maskedHash) bool { return m.withheld == gone })
-		ask(Rules(1<<(10+i)), 20)
-		if place < 0 || o.masked[place].withheld != 1<<(10+i) || o.masked[place].hash != 20 {
-			t.Errorf("new set %d does not take the place of %b: %+v", i, gone, o.masked)
+	for i, gone := range []state.Rules{1 << 2, 1 << 4, 1 << 3} {
+		place := slices.IndexFunc(cache, func(m maskedHash) bool { return m.withheld == gone })
+		ask(state.Rules(1<<(10+i)), 20)
+		if place < 0 || cache[place].withheld != 1<<(10+i) || cache[place].hash != 20 {
+			t.Errorf("new set %d does not take the place of %b: %+v", i, gone, cache)
 		}
 	}
 }
@@ -221,10 +226,10 @@ func TestStateDigestIsOfAllThatWasCaptured(t *testing.T) {
 	q.edit(a).X = 4              // not captured
 	q.spawnRock(q.w, rock{}, 99) // not captured either
 	all := stdfnv.New64a()
-	for _, o := range []*Object{a, b} {
-		value, v := stdfnv.New64a(), o.hist.newest()
-		_, _ = value.Write(o.class.plan.AppendValues(wire.AppendUvarint(wire.AppendUvarint(nil, uint64(o.class.index)), o.Owner()), &v))
-		_, _ = all.Write(wire.AppendUint64(wire.AppendUint64(nil, uint64(o.id)), value.Sum64()))
+	for _, o := range []*state.Object{a, b} {
+		value, v := stdfnv.New64a(), o.Hist.Newest()
+		_, _ = value.Write(o.Plan().AppendValues(wire.AppendUvarint(wire.AppendUvarint(nil, uint64(o.WireClass().Index())), o.Owner()), &v))
+		_, _ = all.Write(wire.AppendUint64(wire.AppendUint64(nil, uint64(o.ID())), value.Sum64()))
 	}
 	q.w.stats.Hashed = 0
 	for range 2 {
@@ -247,9 +252,11 @@ type sealed struct {
 
 type byNumber struct{}
 
-func (byNumber) Ask(*Object) {}
+func (byNumber) Ask(*state.Object) {}
 
-func (byNumber) Withheld(_ *Object, p *Peer) Rules { return Rules(p.Handle.(int)+1) << 1 }
+func (byNumber) Withheld(_ *state.Object, p *interest.Viewer) state.Rules {
+	return state.Rules(p.Handle.(int)+1) << 1
+}
 
 // BenchmarkDigests is a tick of ten clients over 10 000 objects, with digests at the rate that a
 // server grants, and without.

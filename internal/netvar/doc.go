@@ -5,7 +5,7 @@
 //	server, room goroutine                               client, goroutine of Step
 //	World.Spawn, Edit, SetOwner, Despawn
 //	World.Capture(tick)      edited objects become
-//	    │                    versions (history.go)
+//	    │                    versions
 //	    ▼
 //	Peer.AppendSnapshot      pending versions are
 //	    │                    put into packets ──────▶   Replica.Apply   checked whole, then
@@ -62,9 +62,9 @@
 // # Where the code is
 //
 //   - Sets of slots store the pending objects of each client, and those in flight (peer.go).
-//   - For steady objects, which are nearly all, the server derives the baseline from the ticks of
-//     acknowledged packets (marks.go, steady.go). It stores a baseline only for objects that are
-//     not steady, for example after a delay (entry.go).
+//   - For nearly all objects the server derives the baseline from the ticks of acknowledged packets
+//     (ackedticks.go, derived.go). It stores a baseline only for the others, for example after a
+//     delay (entry.go).
 //   - The bits of a record depend on the object and on the ticks that the record leads from. They
 //     are encoded once a tick for all clients with the same pending objects (run.go, share.go).
 //   - An acknowledgement advances baselines and shows which packets are lost (flight.go).
@@ -93,8 +93,17 @@
 //   - For a client that resumes with another connection everything in flight counts as lost, large
 //     records too. Without copies it is treated as a joining client (resume.go).
 //
-// The byte layout is normative in docs/WIRE.md and repeated above its writer (record.go). The
-// package reads no clock, starts no goroutine and takes no lock: a World with its peers, and a
-// Replica, each belong to one goroutine. Classes and tables are immutable once made and may be
-// shared.
+// # Packages
+//
+// This package is the sender. Each of these packages imports only those above it:
+//
+//	bitset    sets of slots
+//	packet    layout of packets
+//	state     classes, objects and their versions
+//	slots     ids of objects
+//	interest  which client sees which objects and fields
+//	replica   the receiver
+//
+// This package imports replica only for Mirror. It reads no clock, starts no goroutine and takes no
+// lock: a World belongs to one goroutine, with its peers.
 package netvar

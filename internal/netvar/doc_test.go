@@ -5,19 +5,23 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // worked is the example of doc.go: objects A, B and C, clients P and Q, and one lost packet.
 type worked struct {
 	schema
 	w       *World
-	objects []*Object
+	objects []*state.Object
 	clients [2]workedClient
 }
 
 type workedClient struct {
 	p       *Peer
-	r       *Replica
+	r       *replica.Replica
 	last    Range // packets that have arrived since the last tick
 	arrived [][]byte
 }
@@ -27,7 +31,7 @@ func TestTheExampleInTheDocumentationIsTrue(t *testing.T) {
 	x := worked{schema: newSchema(t)}
 	x.w = NewWorld(x.table)
 	for i := range x.clients {
-		x.clients[i] = workedClient{p: x.w.NewPeer(1), r: NewReplica(x.table)}
+		x.clients[i] = workedClient{p: x.w.NewPeer(1), r: replica.New(x.table)}
 	}
 	edit := func(slots ...int) {
 		for _, slot := range slots {
@@ -55,8 +59,8 @@ func TestTheExampleInTheDocumentationIsTrue(t *testing.T) {
 	}
 	for i, c := range x.clients {
 		for slot, o := range x.objects {
-			if got, ok := c.r.Get(o.ID()); ok != o.alive || ok && *live[rock](got) != *live[rock](o) {
-				t.Errorf("client %d has object %d: %v, and the server: %v", i, slot, ok, o.alive)
+			if got, ok := c.r.Get(o.ID()); ok != o.Alive() || ok && *live[rock](got) != *live[rock](o) {
+				t.Errorf("client %d has object %d: %v, and the server: %v", i, slot, ok, o.Alive())
 			}
 		}
 	}
@@ -111,23 +115,26 @@ func (c *workedClient) snapshot(t *testing.T, tick uint64, lost bool) string {
 	if len(packets) != 1 {
 		t.Fatalf("tick %d: %d packets", tick, len(packets))
 	}
-	reader := NewReplica(c.r.table)
+	reader := replica.New(c.r.Table())
 	mustApply(t, reader, nil, c.arrived...)
-	mustApply(t, reader, nil, packets...)
+	applied, err := reader.Apply(packets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
 	text, from := "", ""
-	for _, s := range reader.staged {
+	for s := range reader.Records {
 		switch s.Kind {
-		case recordDespawn:
+		case packet.Despawn:
 			text += fmt.Sprintf("%c ended ", 'A'+s.Slot)
-		case recordFull:
+		case packet.Full:
 			text += fmt.Sprintf("%c%d ", 'A'+s.Slot, s.Version)
 			from = "in full"
-		case recordDelta:
+		case packet.Delta:
 			text += fmt.Sprintf("%c%d ", 'A'+s.Slot, s.Version)
-			from = fmt.Sprintf("as of %d", reader.context.asOf)
+			from = fmt.Sprintf("as of %d", applied.AsOf)
 		}
 	}
-	if len(reader.staged) == 0 {
+	if text == "" {
 		text = "no record"
 	}
 	if text = strings.TrimSpace(text + from); lost {

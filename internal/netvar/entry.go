@@ -25,7 +25,7 @@ const (
 // entry is the server's state of one slot for one client.
 type entry struct {
 	life    uint64 // tick at which the phase began; packets from before it do not count
-	*detail        // nil if the entry is absent or the object steady
+	*detail        // nil if the entry is absent or the baseline derived
 	last    uint32 // low bits of the tick of the last record; of life before the first record
 	phase   phase
 	known   bool // a record of this slot was sent, and no despawn was acknowledged since
@@ -33,7 +33,8 @@ type entry struct {
 	full    fullReason
 }
 
-// detail is the part of an entry that a steady object does without: see steady.go.
+// detail is the part of an entry that an object with a derived baseline does without: see
+// derived.go.
 type detail struct {
 	base uint64 // the acknowledged version that deltas lead from, 0 = none
 
@@ -43,32 +44,32 @@ type detail struct {
 	// (BenchmarkEncodeFleet, budget, 200 moving).
 	ackedSet uint64
 
-	sent     uint64 // the version that was sent last; in an ended phase its life
-	mendedAt uint64 // tick of the acknowledged packet that updated the client's copy, 0 = none
-	missedAt uint64 // tick of the newest snapshot that has left the object out, 0 = none
+	sent      uint64 // the version that was sent last; in an ended phase its life
+	updatedAt uint64 // tick of the acknowledged packet that updated the client's copy, 0 = none
+	leftOutAt uint64 // tick of the newest snapshot that has left the object out, 0 = none
 }
 
 // detailed returns the entry of a slot with a detail of its own, which the caller may change. The
-// object is not steady afterwards.
+// object has no derived baseline afterwards.
 func (p *Peer) detailed(slot int) *entry {
 	e := &p.entries[slot]
-	if e.detail == nil || p.w.details.isBlank(e.detail) {
+	if e.detail == nil || p.w.details.isNeverSent(e.detail) {
 		e.detail = p.w.details.take()
-		if p.steady.has(slot) {
+		if p.derived.Has(slot) {
 			p.derive(slot, e)
-			p.steady.unset(slot)
+			p.derived.Remove(slot)
 		}
 	}
 	return e
 }
 
-// peek returns a copy of the entry of a slot with its detail. It changes nothing: a steady object
-// remains steady.
+// peek returns a copy of the entry of a slot with its detail. It changes nothing: an object with a
+// derived baseline keeps its derived baseline.
 func (p *Peer) peek(slot int) entry {
 	e := p.entries[slot]
 	if e.detail == nil {
 		e.detail = new(detail)
-		if p.steady.has(slot) {
+		if p.derived.Has(slot) {
 			p.derive(slot, &e)
 		}
 	}
@@ -93,7 +94,7 @@ func (p *Peer) clear(e *entry) {
 func (e *entry) age(tick uint64) uint64 { return uint64(uint32(tick) - e.last) }
 
 // forget drops the baseline, so the next record is a full one.
-func (e *entry) forget() { e.base, e.ackedSet, e.mendedAt = 0, 0, 0 }
+func (e *entry) forget() { e.base, e.ackedSet, e.updatedAt = 0, 0, 0 }
 
 // advance makes a later version the baseline.
 func (e *entry) advance(version uint64) {
@@ -110,9 +111,9 @@ func (e *entry) hasAcked(version uint64) bool { return e.ackedSet>>(e.base-versi
 
 // details is the pool of unused details.
 type details struct {
-	spare []*detail
-	blank detail // shared by all blank entries: see blank.go
-	most  int    // the maximum length of spare
+	spare     []*detail
+	neverSent detail // shared by all never-sent entries: see neversent.go
+	most      int    // the maximum length of spare
 }
 
 // moreDetails is the size of the pool beyond the number of slots. The pool serves objects that
@@ -133,7 +134,7 @@ func (s *details) take() *detail {
 
 // release returns a detail to the pool, or drops it if the pool is full.
 func (s *details) release(d *detail) {
-	if d != nil && !s.isBlank(d) && len(s.spare) < s.most {
+	if d != nil && !s.isNeverSent(d) && len(s.spare) < s.most {
 		s.spare = append(s.spare, d)
 	}
 }

@@ -1,10 +1,9 @@
 package netvar
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Why is the state of the last change of a field with respect to one client.
@@ -30,7 +29,7 @@ const (
 	WhyShed       // the world sheds load
 	WhyBudget     // the client's budget was used up
 	// The packets of the snapshot were full, or the plans of other clients were served first: see
-	// lane.go.
+	// catchup.go.
 	WhyPackets
 	WhyStreamFull // the record fits no packet, and the stream had no room
 	// The packet is lost, or the record waited for a packet that is: the next snapshot has it.
@@ -53,42 +52,22 @@ type Explanation struct {
 	Until   uint64   // for WhyInterval: tick of the capture that takes the change
 }
 
-// FieldsNamed returns the numbers, as in FieldName, of the fields with this name: one field, all
-// fields inside a struct or array, or all fields of the class if the name is empty.
-func (c *Class) FieldsNamed(name string) (fields []int) {
-	for i := range 1 + c.plan.Leaves() {
-		rest, ok := strings.CutPrefix(c.FieldName(i), name)
-		if ok && (name == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
-			fields = append(fields, i)
-		}
-	}
-	return fields
-}
-
-// LastChanged returns which of the fields was changed last; of several the first, and the owner
-// only if none of the others was changed in its tick.
-func (o *Object) LastChanged(fields []int) int {
-	return slices.MaxFunc(fields, func(a, b int) int {
-		return cmp.Or(cmp.Compare(o.fields[a], o.fields[b]), cmp.Compare(min(a, 1), min(b, 1)))
-	})
-}
-
 // Explain returns the state of the last change of a field for one client. It is computed from
 // existing data, so it costs nothing while it is not called. Edits since the last capture do not
 // count, unless they would be held back. Acknowledgements since then do.
-func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
-	x := Explanation{Tick: w.tick, Changed: o.fields[field]}
+func (w *World) Explain(p *Peer, o *state.Object, field int) Explanation {
+	x := Explanation{Tick: w.tick, Changed: o.Fields[field]}
 	switch {
-	case !o.alive:
+	case !o.Alive():
 		x.Why = WhyGone
-	case !o.published():
+	case !o.Published():
 		x.Why, x.Changed = WhyNew, 0
-	case !p.shows(o):
+	case !(*lifetimes)(p).Shown(o.Slot()):
 		x.Why = WhyHidden
-	case o.class.ruled(field, p.view(o.id.slot()).withheld):
+	case o.WireClass().Withheld(field, p.View(o.Slot()).Withheld):
 		x.Why = WhyWithheld
 	default:
-		slot := o.id.slot()
+		slot := o.Slot()
 		own := p.peek(slot)
 		e := &own
 		x.Visible, x.Baseline = e.life, e.base
@@ -101,20 +80,15 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 			}
 		}
 		if x.Why, x.Until = w.whyUncaptured(o, field); x.Why == 0 {
-			x.Why = w.whyOwed(p, o, e, &x)
+			x.Why = w.whyPending(p, o, e, &x)
 		}
 	}
 	return x
 }
 
-// ruled reports whether the field may be read by one of these rules only.
-func (c *Class) ruled(field int, rules Rules) bool {
-	return field > 0 && c.reads.rule != nil && rules>>c.reads.rule[field-1]&1 != 0
-}
-
 // whyUncaptured returns the reason why the live value of a field differs from the last capture, if
 // it does.
-func (w *World) whyUncaptured(o *Object, field int) (why Why, until uint64) {
+func (w *World) whyUncaptured(o *state.Object, field int) (why Why, until uint64) {
 	if field == 0 {
 		return 0, 0
 	}
@@ -125,23 +99,23 @@ func (w *World) whyUncaptured(o *Object, field int) (why Why, until uint64) {
 		return WhyInterval, until
 	case NotHeld:
 	}
-	if o.dirty { // an edit may be in progress
+	if o.Dirty { // an edit may be in progress
 		return 0, 0
 	}
 	now := w.draftOf(o)
-	last := o.hist.newest()
-	o.class.plan.CaptureLeaf(field-1, o.live, now)
-	if o.class.plan.Differs(field-1, now, &last) {
+	last := o.Hist.Newest()
+	o.Plan().CaptureLeaf(field-1, o.Live(), now)
+	if o.Plan().Differs(field-1, now, &last) {
 		return WhyUnnoticed, 0
 	}
 	return 0, 0
 }
 
-// whyOwed returns the state of a change that was captured.
-func (w *World) whyOwed(p *Peer, o *Object, e *entry, x *Explanation) Why {
-	slot, changed := o.id.slot(), x.Changed
+// whyPending returns the state of a change that was captured.
+func (w *World) whyPending(p *Peer, o *state.Object, e *entry, x *Explanation) Why {
+	slot, changed := o.Slot(), x.Changed
 	switch {
-	case changed <= e.base && o.looked == w.tick:
+	case changed <= e.base && o.Compared == w.tick:
 		return WhyUnchanged
 	case changed <= e.base && changed <= e.life:
 		return WhyUnedited
@@ -149,7 +123,7 @@ func (w *World) whyOwed(p *Peer, o *Object, e *entry, x *Explanation) Why {
 		return WhyAcked
 	case e.sent >= changed && x.Sent == p.tick && p.tick >= w.tick:
 		return WhySent
-	case p.large.slots.has(slot):
+	case p.large.slots.Has(slot):
 		return WhyStream
 	case e.sent >= changed && len(x.Packets) > 0:
 		return WhyInFlight
@@ -160,13 +134,13 @@ func (w *World) whyOwed(p *Peer, o *Object, e *entry, x *Explanation) Why {
 }
 
 // why returns the reason why a pending object is not in the last snapshot.
-func (c *cutter) why(o *Object, e *entry) Why {
+func (c *cutter) why(o *state.Object, e *entry) Why {
 	for i := range c.list {
-		if n := &c.list[i]; n.run == nil && int(n.slot) == o.id.slot() {
+		if n := &c.list[i]; n.run == nil && int(n.slot) == o.Slot() {
 			return n.why
 		}
 	}
-	if c.p.plan.why != 0 && c.p.blank.has(o.id.slot()) {
+	if c.p.plan.why != 0 && c.p.neverSent.Has(o.Slot()) {
 		return c.p.plan.why
 	}
 	if c.p.w.shed > 0 && c.sheds(o, e) {
@@ -180,7 +154,7 @@ func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 	f := &p.flight
 	for id := f.oldest; id != f.next; id++ {
 		s := f.packet(id)
-		if !s.pending || s.tick < e.life {
+		if !s.inFlight || s.tick < e.life {
 			continue
 		}
 		if slices.ContainsFunc(s.records, func(r sentRecord) bool { return r.covers(slot) && p.carried(s, &r, slot) == e.sent }) {
@@ -195,18 +169,10 @@ func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 // object has a later version, the packets are counted instead.
 func (p *Peer) copies(slot int, packets []uint64) int {
 	switch {
-	case p.sentTwice.has(slot):
+	case p.sentTwice.Has(slot):
 		return 2
-	case p.sentOnce.has(slot), p.large.slots.has(slot):
+	case p.sentOnce.Has(slot), p.large.slots.Has(slot):
 		return 1
 	}
 	return min(len(packets), 2) // the limit is 2 snapshots; only digests exceed it
-}
-
-// ParseID parses the format of ID.String.
-func ParseID(text string) (ID, bool) {
-	before, after, ok := strings.Cut(text, ".")
-	slot, err := strconv.ParseUint(before, 10, 16)
-	gen, err2 := strconv.ParseUint(after, 10, 32)
-	return makeID(int(slot), uint32(gen)), ok && err == nil && err2 == nil
 }

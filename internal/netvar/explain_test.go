@@ -4,13 +4,15 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Explain reports each step of a change from its capture to its acknowledgement.
 func TestExplainFollowsAChange(t *testing.T) {
 	q := newPair(t, 0)
 	const owner, x, y = 0, 1, 2
-	var o *Object
+	var o *state.Object
 	capture := func() { q.tick++; q.w.Capture(q.tick) }
 	for i, step := range []struct {
 		do    func()
@@ -92,16 +94,16 @@ func TestNamesMeanFields(t *testing.T) {
 
 // ParseID reads the format of ID.String only.
 func TestIDsAreReadAsTheyAreWritten(t *testing.T) {
-	for _, id := range []ID{makeID(0, 1), makeID(1<<16-1, 1<<32-1), makeID(12, 10)} {
-		if got, ok := ParseID(id.String()); !ok || got != id {
+	for _, id := range []state.ID{state.MakeID(0, 1), state.MakeID(1<<16-1, 1<<32-1), state.MakeID(12, 10)} {
+		if got, ok := state.ParseID(id.String()); !ok || got != id {
 			t.Errorf("%v is read as %v, %v", id, got, ok)
 		}
 	}
-	if got := makeID(12, 10).String(); got != "12.10" {
+	if got := state.MakeID(12, 10).String(); got != "12.10" {
 		t.Errorf("slot 12, lifetime 10 is %s", got)
 	}
 	for _, text := range []string{"", "1", ".", "1.", ".1", "65536.1", "1.4294967296", "0x1.1", "1.0x1", "-1.1", "1.1.1", "010.1x"} {
-		if _, ok := ParseID(text); ok {
+		if _, ok := state.ParseID(text); ok {
 			t.Errorf("%q is an id", text)
 		}
 	}

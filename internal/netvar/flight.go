@@ -1,6 +1,11 @@
 package netvar
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/netloop/netloop/internal/netvar/bitset"
+	"github.com/netloop/netloop/internal/netvar/state"
+)
 
 // MaxInFlight bounds the packets of one client that are neither acknowledged nor lost, and so the
 // ids that an acknowledgement can name. The window of the transport keeps far fewer in flight.
@@ -34,16 +39,16 @@ func (s *sentPacket) note(slot uint32, mask, version uint64) {
 }
 
 type sentPacket struct {
-	tick    uint64
-	pending bool // neither acknowledged nor lost
-	got     bool // being acknowledged
-	records []sentRecord
+	tick     uint64
+	inFlight bool // neither acknowledged nor lost
+	got      bool // being acknowledged
+	records  []sentRecord
 }
 
 // addTo adds the slots of the packet's records.
-func (s *sentPacket) addTo(b *bitset) {
+func (s *sentPacket) addTo(b *bitset.Set) {
 	for i := range s.records {
-		b.add(int(s.records[i].block), s.records[i].mask)
+		b.AddWord(int(s.records[i].block), s.records[i].mask)
 	}
 }
 
@@ -71,7 +76,7 @@ func (f *flight) add(tick uint64) *sentPacket {
 	}
 	s := f.packet(f.next)
 	f.next++
-	*s = sentPacket{tick: tick, pending: true}
+	*s = sentPacket{tick: tick, inFlight: true}
 	if n := len(f.spare); n > 0 {
 		s.records, f.spare = f.spare[n-1][:0], f.spare[:n-1]
 	}
@@ -80,12 +85,12 @@ func (f *flight) add(tick uint64) *sentPacket {
 
 // decided marks a packet as acknowledged or lost and frees its records.
 func (f *flight) decided(s *sentPacket) {
-	s.pending, s.got = false, false
+	s.inFlight, s.got = false, false
 	if cap(s.records) > 0 {
 		f.spare = append(f.spare, s.records)
 		s.records = nil
 	}
-	for f.oldest < f.next && !f.packet(f.oldest).pending {
+	for f.oldest < f.next && !f.packet(f.oldest).inFlight {
 		f.oldest++
 	}
 }
@@ -93,7 +98,7 @@ func (f *flight) decided(s *sentPacket) {
 // drop marks all packets as decided, so that later acknowledgements of them are ignored.
 func (f *flight) drop() {
 	for id := f.oldest; id != f.next; id++ {
-		if s := f.packet(id); s.pending {
+		if s := f.packet(id); s.inFlight {
 			f.decided(s)
 		}
 	}
@@ -111,26 +116,26 @@ func (p *Peer) Ack(ranges []Range) {
 		return // a repeated acknowledgement has no effect
 	}
 	f := &p.flight
-	some := uint64(0) // tick of the last acknowledged packet in the loop, until it is a mark
+	some := uint64(0) // tick of the last acknowledged packet in the loop, until it is added
 	for id := f.oldest; id != f.next && f.packet(id).tick <= newest; id++ {
 		s := f.packet(id)
 		if some > 0 && s.tick > some {
-			p.addMark(some)
+			p.addAckedTick(some)
 			some = 0
 		}
 		switch {
 		case s.got:
 			some = s.tick
 			p.acked(s)
-		case s.tick < newest && s.pending:
+		case s.tick < newest && s.inFlight:
 			p.w.stats.Lost++
 			p.lost(s)
 		}
 	}
 	if p.losses.any {
-		p.oweAgain()
+		p.retryLost()
 	}
-	p.addMark(newest)
+	p.addAckedTick(newest)
 }
 
 // arrived flags the packets that are acknowledged for the first time, and returns their newest
@@ -153,7 +158,7 @@ func (p *Peer) arrived(ranges []Range) (newest uint64) {
 		}
 		budget -= last - first + 1
 		for id := first; id <= last; id++ {
-			if s := f.packet(id); s.pending {
+			if s := f.packet(id); s.inFlight {
 				s.got = true
 				newest = max(newest, s.tick)
 			}
@@ -168,8 +173,8 @@ func (p *Peer) acked(s *sentPacket) {
 	p.receipts.acknowledged(s.tick)
 	for i := range s.records {
 		r := &s.records[i]
-		p.losses.slots.remove(int(r.block), r.mask)
-		for m := p.ackedSteady(s, r); m != 0; m &= m - 1 {
+		p.losses.slots.RemoveWord(int(r.block), r.mask)
+		for m := p.ackedDerived(s, r); m != 0; m &= m - 1 {
 			p.ackedSlot(s, r, int(r.block)<<6+bits.TrailingZeros64(m))
 		}
 	}
@@ -178,17 +183,17 @@ func (p *Peer) acked(s *sentPacket) {
 
 // ackedSlot advances the baseline of one object.
 func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
-	e, v := p.detailed(slot), p.view(slot)
-	if s.tick < e.life || e.phase == absent || s.tick < v.since {
+	e, v := p.detailed(slot), p.View(slot)
+	if s.tick < e.life || e.phase == absent || s.tick < v.Since {
 		return // the packet is of an ended lifetime, or of another mask
 	}
 	if e.phase == ended { // a packet of this phase can only carry the despawn
 		p.clear(e)
-		p.owed.unset(slot)
+		p.pending.Remove(slot)
 		p.forgetCopies(slot>>6, 1<<(slot&63))
 		return
 	}
-	p.mended(slot, e, s.tick)
+	p.updated(slot, e, s.tick)
 	p.applied(slot, e, v, p.carried(s, r, slot))
 }
 
@@ -198,18 +203,18 @@ func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 	if r.version != newestThen {
 		return r.version
 	}
-	return p.view(slot).asOf(p.w.slots[slot], s.tick)
+	return p.View(slot).AsOf(p.w.objects.Slots[slot], s.tick)
 }
 
 // applied advances the baseline to a version if that is later. If the object has no later version,
 // it is not pending any more.
-func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
+func (p *Peer) applied(slot int, e *entry, v state.View, version uint64) {
 	if version > e.base {
 		e.advance(version)
 		p.endFirst(e)
 	}
-	if v.version(p.w.slots[slot]) <= e.base {
-		p.owed.unset(slot)
+	if v.Version(p.w.objects.Slots[slot]) <= e.base {
+		p.pending.Remove(slot)
 		p.forgetCopies(slot>>6, 1<<(slot&63))
 	}
 }
@@ -217,9 +222,9 @@ func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 // losses holds the contents of lost packets, for Ack.
 type losses struct {
 	any     bool
-	slots   bitset // pending slots of lost packets that no later acknowledged packet carries
-	sent    bitset // scratch
-	missing bitset // scratch of addMark
+	slots   bitset.Set // pending slots of lost packets that no later acknowledged packet carries
+	sent    bitset.Set // scratch
+	missing bitset.Set // scratch of addMark
 }
 
 // forget clears the lost slots.
@@ -243,25 +248,25 @@ func (p *Peer) overrun(most int) {
 		p.lost(f.packet(f.oldest))
 	}
 	if some {
-		p.oweAgain()
+		p.retryLost()
 	}
 }
 
-// oweAgain makes the lost slots ready to be sent again, except those that a later packet in flight
+// retryLost makes the lost slots ready to be sent again, except those that a later packet in flight
 // carries.
-func (p *Peer) oweAgain() {
+func (p *Peer) retryLost() {
 	l, f := &p.losses, &p.flight
 	clear(l.sent)
 	for id := f.oldest; id != f.next; id++ {
-		if s := f.packet(id); s.pending {
+		if s := f.packet(id); s.inFlight {
 			s.addTo(&l.sent)
 		}
 	}
 	l.any = false
 	for k := range l.slots {
-		if l.slots[k] &= p.owed.word(k); l.slots[k] != 0 {
+		if l.slots[k] &= p.pending.Word(k); l.slots[k] != 0 {
 			l.any = true
-			p.forgetCopies(k, l.slots[k]&^l.sent.word(k))
+			p.forgetCopies(k, l.slots[k]&^l.sent.Word(k))
 		}
 	}
 }

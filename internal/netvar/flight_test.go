@@ -15,7 +15,7 @@ type plainFlight struct {
 
 func (l *plainFlight) oldest() uint64 {
 	for id := uint64(1); id < l.next; id++ {
-		if l.packets[id].pending {
+		if l.packets[id].inFlight {
 			return id
 		}
 	}
@@ -49,14 +49,14 @@ func TestFlightAgreesWithAPlainList(t *testing.T) {
 				s.note(uint32(round), 1, version+2)
 				s.note(uint32(round)+64, 1, version+2)
 				block := uint32(round) >> 6
-				l.packets[l.next] = sentPacket{tick: uint64(round), pending: true, records: []sentRecord{
+				l.packets[l.next] = sentPacket{tick: uint64(round), inFlight: true, records: []sentRecord{
 					{version, 1<<(round&63) | 1<<(round&63|1), block}, {version + 2, 1, block}, {version + 2, 1, block + 1},
 				}}
 				l.next++
 				l.most = max(l.most, pending+1)
 			case pending > 0:
 				id := l.oldest() + rng.Uint64N(pending)
-				if s := f.packet(id); s.pending {
+				if s := f.packet(id); s.inFlight {
 					s.got = true
 					f.decided(s)
 					l.decided(id)
@@ -81,7 +81,7 @@ func (f *flight) mustBe(t *testing.T, seed uint64, l *plainFlight, lists int) {
 	kept := len(f.spare)
 	for id := f.oldest; id < f.next; id++ {
 		s, want := f.packet(id), l.packets[id]
-		if s.tick != want.tick || s.pending != want.pending || s.got || !slices.Equal(s.records, want.records) {
+		if s.tick != want.tick || s.inFlight != want.inFlight || s.got || !slices.Equal(s.records, want.records) {
 			t.Fatalf("seed %d: packet %d is %+v, want %+v", seed, id, s, want)
 		}
 		if s.records != nil {

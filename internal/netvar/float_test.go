@@ -5,6 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // gull flies in circles: four floats without a step, which all change in every tick, little and
@@ -16,8 +20,8 @@ type flock struct {
 	fly     func(tick uint64, i int) gull
 	w       *World
 	p       *Peer
-	r       *Replica
-	gulls   []*Object
+	r       *replica.Replica
+	gulls   []*state.Object
 	packets [][]byte
 	acks    []Range
 	tick    uint64
@@ -27,8 +31,8 @@ type flock struct {
 func newFlock(tb testing.TB, fly func(tick uint64, i int) gull) *flock {
 	tb.Helper()
 	class := classOf[gull](tb, "gull")
-	table := NewTable(class)
-	f := &flock{fly: fly, w: NewWorld(table), r: NewReplica(table), acks: make([]Range, 3)}
+	table := state.NewTable(class)
+	f := &flock{fly: fly, w: NewWorld(table), r: replica.New(table), acks: make([]Range, 3)}
 	f.p = f.w.NewPeer(1)
 	for range 100 {
 		f.gulls = append(f.gulls, f.w.Spawn(class, unsafe.Pointer(new(gull)), 0, 1))
@@ -99,7 +103,7 @@ func TestFloatsWithoutAStepAreLosslessAndSmall(t *testing.T) {
 		{"circles", circles, 820},
 		{"there and back", flips(0), 200},
 		{"there and back at another speed", flips(0.2), 900},
-		{"any bits", anyFloats, 100*(4*33+3)/8 + 2*maxHeader},
+		{"any bits", anyFloats, 100*(4*33+3)/8 + 2*packet.MaxHeader},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFlock(t, c.fly)
@@ -138,7 +142,7 @@ func noNaN(g gull) gull {
 // BenchmarkFloats prints the bytes of an update of 100 objects of four float32, headers included.
 func BenchmarkFloats(b *testing.B) {
 	f := newFlock(b, circles)
-	for range 2 * Horizon { // until the histories are full
+	for range 2 * state.Horizon { // until the histories are full
 		f.step(b)
 	}
 	f.bytes = 0
@@ -155,7 +159,7 @@ func BenchmarkFloats(b *testing.B) {
 // A blind replica returns the same as another one for each packet, and has no objects.
 func TestABlindReplicaAcknowledgesWhatItDoesNotRead(t *testing.T) {
 	f := newFlock(t, circles)
-	sees, blind := NewReplica(f.r.table), NewReplica(f.r.table)
+	sees, blind := replica.New(f.r.Table()), replica.New(f.r.Table())
 	blind.Blind()
 	for range 20 {
 		f.step(t)
@@ -167,14 +171,14 @@ func TestABlindReplicaAcknowledgesWhatItDoesNotRead(t *testing.T) {
 			}
 		}
 	}
-	class := f.gulls[0].class
+	class := f.gulls[0].WireClass()
 	if sees.Len(class) != 100 || blind.Len(class) != 0 || blind.Tick() != f.tick {
 		t.Errorf("it has %d objects at tick %d, the one that sees %d at %d", blind.Len(class), blind.Tick(), sees.Len(class), f.tick)
 	}
 	q := newPair(t, 0)
 	q.spawnHoard(q.w, hoard{Gold: 1, Loot: list4k()}, 1)
 	q.r.Blind()
-	if id := q.apply(q.sent()); id != 1 || q.r.Len(q.r.table.classes[0]) != 0 {
+	if id := q.apply(q.sent()); id != 1 || q.r.Len(q.r.Table().Classes()[0]) != 0 {
 		t.Errorf("of a record of the stream it acknowledges %d", id)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Full records of neighbouring slots are encoded as a run, like the deltas of steady objects: see
-// run.go. Such a run is never shared between clients, because its records name versions of one
-// client: they include the tick at which the client's view of an object has changed.
+// Full records of neighbouring slots are encoded as a run, like the deltas of objects with derived
+// baselines: see run.go. Such a run is never shared between clients, because its records name
+// versions of one client: they include the tick at which the client's view of an object has
+// changed.
 
 // addFullRun lists full records as one run, or as smaller runs if it is too large.
 func (c *cutter) addFullRun(k int, mask uint64, width int) {
@@ -17,7 +19,7 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 	r.begin(k, mask)
 	c.encodeFullRun(r, mask, width)
 	if width == 1 || r.size > 0 && int(r.size) <= mostBits(c.room, width) {
-		c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankOwed, packet: unplaced, full: true})
+		c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankPending, packet: unplaced, full: true})
 		c.runBits += int(r.size)
 		return
 	}
@@ -36,21 +38,21 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
 	w, most := c.p.w, math.MaxInt
 	if width > 1 {
-		most = mostBits(8*MaxPacket, width)
+		most = mostBits(8*packet.MaxSize, width)
 	}
-	b, x := &w.runBits, context{tick: c.header.Tick, prev: -1}
+	b, x := &w.runBits, packet.Context{Tick: c.header.Tick, Prev: -1}
 	b.Reset(b.Bytes()[:0])
 	for m := mask; m != 0; m &= m - 1 {
 		slot, start := r.first&^63+bits.TrailingZeros64(m), b.Len()
 		c.putFull(b, &x, slot)
-		if !r.addBits(uint32(w.slots[slot].class.index), uint32(b.Len()-start)) || b.Len() > most {
+		if !r.addBits(uint32(w.objects.Slots[slot].WireClass().Index()), uint32(b.Len()-start)) || b.Len() > most {
 			return
 		}
 	}
 	r.finish(b)
 }
 
-// commitFullRun records that blank slots were sent.
+// commitFullRun records that never-sent slots were sent.
 func (c *cutter) commitFullRun(n *candidate) {
 	p, r := c.p, n.run
 	k, mask := int(r.note.block), r.note.mask
@@ -66,24 +68,24 @@ func (c *cutter) commitFullRun(n *candidate) {
 		// The history may have dropped this version when the packet is acknowledged.
 		s.note(uint32(slot), 1<<(slot&63), e.sent)
 	}
-	p.blank.remove(k, mask)
-	p.sentOnce.add(k, mask)
+	p.neverSent.RemoveWord(k, mask)
+	p.sentOnce.AddWord(k, mask)
 }
 
 // putFull writes a full record. The first record of a run is written without its gap, which depends
 // on the packet.
-func (c *cutter) putFull(b *wire.BitWriter, x *context, slot int) {
+func (c *cutter) putFull(b *wire.BitWriter, x *packet.Context, slot int) {
 	p := c.p
-	o, e, withheld := p.w.slots[slot], &p.entries[slot], p.views.withheld(slot)
-	head := recordHead{Kind: recordFull, Slot: slot, Version: p.version(slot, e), Life: e.life, Class: uint64(o.class.index), Gen: o.id.gen(), Masked: withheld != 0}
-	if inRun := x != &c.context; inRun && x.prev < 0 {
-		x.prev = slot
-		x.putKind(b, &head)
+	o, e, withheld := p.w.objects.Slots[slot], &p.entries[slot], p.Withheld(slot)
+	head := packet.Head{Kind: packet.Full, Slot: slot, Version: p.version(slot, e), Life: e.life, Class: uint64(o.WireClass().Index()), Gen: o.ID().Gen(), Masked: withheld != 0}
+	if inRun := x != &c.context; inRun && x.Prev < 0 {
+		x.Prev = slot
+		x.PutKind(b, &head)
 	} else {
-		x.putHead(b, &head)
+		x.PutHead(b, &head)
 	}
 	if head.Masked {
-		o.class.putMask(b, withheld)
+		o.WireClass().PutMask(b, withheld)
 	}
 	b.PutBits(p.w.bitsOf(p.w.residual(o, basis{withheld: withheld})))
 }

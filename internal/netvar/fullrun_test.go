@@ -3,6 +3,10 @@ package netvar
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // guards are a world of light agents that two clients join in the same tick.
@@ -11,9 +15,9 @@ type guards struct {
 	t       *testing.T
 	w       *World
 	rules   *rules
-	objects []*Object
+	objects []*state.Object
 	p       [2]*Peer
-	r       [2]*Replica
+	r       [2]*replica.Replica
 	tick    uint64
 }
 
@@ -29,14 +33,14 @@ func newGuards(t *testing.T, objects int) *guards {
 	}
 	g.w.Capture(1)
 	for i := range g.p {
-		g.p[i], g.r[i] = g.w.NewPeer(1), NewReplica(g.table)
+		g.p[i], g.r[i] = g.w.NewPeer(1), replica.New(g.table)
 		g.p[i].Handle = i + 1
 		g.r[i].StartAt(1)
 	}
 	return g
 }
 
-func (g *guards) edit(o *Object) *lightAgent { g.w.Edit(o); return live[lightAgent](o) }
+func (g *guards) edit(o *state.Object) *lightAgent { g.w.Edit(o); return live[lightAgent](o) }
 
 // next is a tick. It returns the packets of both clients.
 func (g *guards) next(lim Limit) (packets [2][][]byte) {
@@ -63,7 +67,7 @@ func TestAChangedViewDuringTheJoinDoesNotReachAnotherClient(t *testing.T) {
 	for _, team := range []clientSet{0b110, 0b100, 0b110} {
 		g.rules.team = team
 		for _, o := range g.objects {
-			g.w.Judge(o)
+			g.w.Recheck(o)
 		}
 		g.tick++
 		g.w.Capture(g.tick)
@@ -76,11 +80,11 @@ func TestAChangedViewDuringTheJoinDoesNotReachAnotherClient(t *testing.T) {
 	g.deliver(wide)
 	for i, r := range g.r {
 		if !g.p[i].Settled() {
-			t.Errorf("client %d is not settled: %d objects are owed", i, g.p[i].owed.count())
+			t.Errorf("client %d is not settled: %d objects are owed", i, g.p[i].pending.Count())
 		}
 		for _, o := range g.objects {
 			got, _ := r.Get(o.ID())
-			if want := g.p[i].view(o.id.slot()).version(o); got == nil || got.changed != want || live[lightAgent](got).X != live[lightAgent](o).X {
+			if want := g.p[i].View(o.Slot()).Version(o); got == nil || got.Changed() != want || live[lightAgent](got).X != live[lightAgent](o).X {
 				t.Fatalf("client %d has %+v of %v, want version %d", i, got, o.ID(), want)
 			}
 		}
@@ -96,7 +100,7 @@ func TestTheFirstStateEndsAlthoughObjectsChangeBeforeTheyAreAcknowledged(t *test
 			g.edit(o).Ammo++
 		}
 	}
-	for range Horizon + 2 { // the version of the spawn is dropped
+	for range state.Horizon + 2 { // the version of the spawn is dropped
 		hidden()
 		g.tick++
 		g.w.Capture(g.tick)
@@ -123,7 +127,7 @@ func TestTheFirstStateEndsAlthoughObjectsChangeBeforeTheyAreAcknowledged(t *test
 	g.deliver(wide)
 	for i, p := range g.p {
 		if p.first.left > 0 || !p.Settled() {
-			t.Errorf("client %d has everything, and still lacks %d objects of the first state; %d are owed", i, p.first.left, p.owed.count())
+			t.Errorf("client %d has everything, and still lacks %d objects of the first state; %d are owed", i, p.first.left, p.pending.Count())
 		}
 	}
 }
@@ -158,19 +162,19 @@ func TestARecordWithAMaskIsLargeAsSoonAsTheMaskFindsNoRoom(t *testing.T) {
 	q.w.Capture(q.tick)
 	c, e := &q.p[1].cut, q.p[1].detailed(0)
 	e.base = 0
-	for _, withheld := range []Rules{0, teamRule} {
-		q.p[1].views.set(0, withheld)
+	for _, withheld := range []state.Rules{0, teamRule} {
+		q.p[1].Set(0, withheld)
 		full := int(q.w.residual(o, basis{withheld: withheld}).n)
 		if withheld != 0 {
-			full += o.class.plan.Leaves()
+			full += o.Plan().Leaves()
 		}
 		for _, room := range []int{full - 1, full} {
-			c.room = room + 8*(maxHeader+maxRecordHead)
-			n := candidate{version: o.changed}
+			c.room = room + 8*(packet.MaxHeader+packet.MaxHead)
+			n := candidate{version: o.Changed()}
 			if c.findLarge(&n, o, e); n.large != (room < full) {
 				t.Errorf("withheld %b: %d bits in a room of %d: large is %v", withheld, full, room, n.large)
 			}
-			if n.large && n.size != uint32(8*maxLargeHead+full) {
+			if n.large && n.size != uint32(8*packet.MaxLargeHead+full) {
 				t.Errorf("withheld %b: the record is to take %d bits, want %d", withheld, n.size, full)
 			}
 		}

@@ -2,23 +2,26 @@ package netvar
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
 // scene is a replica with some state and the packets of the next tick, from which a fuzzer reaches
 // deltas.
-func scene(tb testing.TB) (s schema, r *Replica, next [][]byte) {
+func scene(tb testing.TB) (s schema, r *replica.Replica, next [][]byte) {
 	s = newSchema(tb)
-	r = NewReplica(s.table)
+	r = replica.New(s.table)
 	return s, r, s.play(tb, r)
 }
 
 // play fills a replica and returns the packets of the next tick.
-func (s schema) play(tb testing.TB, r *Replica) (next [][]byte) {
+func (s schema) play(tb testing.TB, r *replica.Replica) (next [][]byte) {
 	w := NewWorld(s.table)
 	p := w.NewPeer(50)
 	a := s.spawnShip(w, ship{Name: "a", Bag: []item{{"x", 1}}}, 1, 50)
@@ -48,25 +51,25 @@ func (s schema) play(tb testing.TB, r *Replica) (next [][]byte) {
 }
 
 // picture is the state that a rejected packet must not change.
-func (r *Replica) picture() []byte {
+func picture(r *replica.Replica) []byte {
 	var b []byte
-	for i, o := range r.slots {
+	for i, o := range r.Objects().Slots {
 		if o == nil {
 			continue
 		}
 		b = wire.AppendUvarint(b, uint64(i))
-		b = wire.AppendUvarint(b, uint64(o.id))
-		b = wire.AppendUvarint(b, o.life)
-		b = wire.AppendBytes(b, r.masks.mask(i))
-		for j := range int(o.hist.n) {
-			v := o.hist.values(j)
-			b = wire.AppendUvarint(b, o.hist.tick(j))
-			b = o.class.appendFull(b, &v)
+		b = wire.AppendUvarint(b, uint64(o.ID()))
+		b = wire.AppendUvarint(b, o.Life)
+		b = wire.AppendBytes(b, r.Mask(i))
+		for j := range o.Hist.Len() {
+			v := o.Hist.Values(j)
+			b = wire.AppendUvarint(b, o.Hist.Tick(j))
+			b = o.Plan().AppendValues(wire.AppendUvarint(b, o.WireClass().Owner(&v)), &v)
 		}
-		live, _ := o.class.plan.Append(nil, o.live)
+		live, _ := o.Plan().Append(nil, o.Live())
 		b = append(b, live...)
 	}
-	return wire.AppendUvarint(wire.AppendUvarint(wire.AppendUvarint(b, r.tick), r.arrived), r.large)
+	return append(b, fmt.Sprint(r.Tick())...)
 }
 
 // With any bytes: no panic; an error changes no state; after success live values agree with stored
@@ -85,33 +88,33 @@ func FuzzReplicaApply(f *testing.F) {
 		if int(at) < len(b) { // mutations of valid packets
 			b[at] ^= flip
 		}
-		before := r.picture()
-		living := len(r.ids())
+		before := picture(r)
+		living := len(ids(r))
 		a, err := r.Apply(b)
-		if (err != nil || !a.Ack) && (!bytes.Equal(before, r.picture()) || len(r.Events()) != 0) {
+		if (err != nil || !a.Ack) && (!bytes.Equal(before, picture(r)) || len(r.Events()) != 0) {
 			t.Fatalf("refused or discarded, but something changed: %+v %v", a, err)
 		}
-		r.mustPair(t, living)
-		for _, o := range r.slots {
+		mustPair(r, t, living)
+		for _, o := range r.Objects().Slots {
 			if o == nil {
 				continue
 			}
-			v, newest := captured(o), o.hist.newest()
+			v, newest := captured(o), o.Hist.Newest()
 			// Rocks have integers, so the comparison is exact.
-			if o.class == r.table.classes[1] && !o.class.plan.Equal(&v, &newest) {
+			if o.WireClass() == r.Table().Classes()[1] && !o.Plan().Equal(&v, &newest) {
 				t.Fatalf("live %v, newest version %v", v, newest)
 			}
 		}
-		r.mustCount(t)
-		after := r.picture()
-		if again, err := r.Apply(b); err == nil && again.Ack && !bytes.Equal(after, r.picture()) {
+		mustCount(t, r)
+		after := picture(r)
+		if again, err := r.Apply(b); err == nil && again.Ack && !bytes.Equal(after, picture(r)) {
 			t.Fatal("the same packet had an effect twice")
 		}
 	})
 }
 
-func (r *Replica) ids() (ids []ID) {
-	for _, c := range r.table.classes {
+func ids(r *replica.Replica) (ids []state.ID) {
+	for _, c := range r.Table().Classes() {
 		for o := range r.All(c) {
 			ids = append(ids, o.ID())
 		}
@@ -119,9 +122,9 @@ func (r *Replica) ids() (ids []ID) {
 	return ids
 }
 
-func captured(o *Object) codec.Values {
-	v := codec.Values{Words: make([]uint64, o.class.words()), Blobs: make([][]byte, o.class.plan.Blobs())}
-	o.class.plan.Capture(o.live, &v)
+func captured(o *state.Object) codec.Values {
+	v := codec.Values{Words: make([]uint64, o.WireClass().Words()), Blobs: make([][]byte, o.Plan().Blobs())}
+	o.Plan().Capture(o.Live(), &v)
 	return v
 }
 
@@ -136,7 +139,7 @@ func FuzzPeerAck(f *testing.F) {
 		s := newSchema(t)
 		w := NewWorld(s.table)
 		p := w.NewPeer(1)
-		var objects []*Object
+		var objects []*state.Object
 		for i := range 5 {
 			objects = append(objects, s.spawnRock(w, rock{X: int32(i)}, 1))
 		}
@@ -144,7 +147,7 @@ func FuzzPeerAck(f *testing.F) {
 		for len(in) >= 2 {
 			tick++
 			o := objects[int(tick)%len(objects)]
-			if w.Edit(o); o.alive {
+			if w.Edit(o); o.Alive() {
 				live[rock](o).X++
 			}
 			if in[0]%16 == 0 {
@@ -167,12 +170,12 @@ func FuzzPeerAck(f *testing.F) {
 			last := first + uint64(len(packets)) - 1
 			p.Ack([]Range{{first, last}})
 		}
-		if p.owed.count() != 0 || p.sentTwice.count() != 0 || p.flight.oldest != p.flight.next {
-			t.Fatalf("owed %v, waiting %v, in flight %d", p.owed, p.sentTwice, p.flight.next-p.flight.oldest)
+		if p.pending.Count() != 0 || p.sentTwice.Count() != 0 || p.flight.oldest != p.flight.next {
+			t.Fatalf("owed %v, waiting %v, in flight %d", p.pending, p.sentTwice, p.flight.next-p.flight.oldest)
 		}
 		for slot := range p.entries {
 			e := p.detailed(slot)
-			if e.phase == shown && e.base != w.slots[slot].changed || e.phase == ended {
+			if e.phase == shown && e.base != w.objects.Slots[slot].Changed() || e.phase == ended {
 				t.Fatalf("slot %d: %+v", slot, *e)
 			}
 		}
@@ -180,21 +183,21 @@ func FuzzPeerAck(f *testing.F) {
 }
 
 // mustPair checks that the events lead from so many living objects to the present ones.
-func (r *Replica) mustPair(t *testing.T, living int) {
+func mustPair(r *replica.Replica, t *testing.T, living int) {
 	t.Helper()
 	for _, e := range r.Events() {
 		switch e.Kind {
-		case Spawn:
+		case replica.Spawn:
 			living++
-		case Despawn:
+		case replica.Despawn:
 			living--
-		case Change:
+		case replica.Change:
 			if e.Old == nil {
 				t.Fatal("change without the old value")
 			}
 		}
 	}
-	if n := len(r.ids()); n != living {
+	if n := len(ids(r)); n != living {
 		t.Fatalf("%d objects, %d by events", n, living)
 	}
 }

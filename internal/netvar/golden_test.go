@@ -8,6 +8,9 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/golden"
 	"github.com/netloop/netloop/internal/wire"
 )
@@ -31,13 +34,13 @@ func TestGoldenPackets(t *testing.T) {
 		Name  string `net:"max=8"`
 	}
 	c := classOf[pos](t, "pos")
-	table := NewTable(c)
+	table := state.NewTable(c)
 	w := NewWorld(table)
-	r := NewReplica(table)
+	r := replica.New(table)
 	p := w.NewPeer(100)
 	r.StartAt(100)
-	spawn := func(v pos, owner uint64) *Object { return w.Spawn(c, unsafe.Pointer(&v), owner, 100) }
-	var a, b *Object
+	spawn := func(v pos, owner uint64) *state.Object { return w.Spawn(c, unsafe.Pointer(&v), owner, 100) }
+	var a, b *state.Object
 	for _, step := range []struct {
 		name string
 		tick uint64
@@ -54,7 +57,7 @@ func TestGoldenPackets(t *testing.T) {
 			w.SetOwner(b, 2)
 		}},
 		{"state-repeat", 103, func() {
-			for _, o := range []*Object{a, b} {
+			for _, o := range []*state.Object{a, b} {
 				w.Edit(o)
 				live[pos](o).Y++
 			}
@@ -74,7 +77,7 @@ func TestGoldenPackets(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", step.name, got, want)
 		}
 		mustApply(t, r, p, packets...)
-		if d, _ := r.Digest(); step.name == "state-digest" && d != DigestEqual {
+		if d, _ := r.Digest(); step.name == "state-digest" && d != replica.DigestEqual {
 			t.Errorf("digest %v", d)
 		}
 	}
@@ -84,7 +87,7 @@ func TestGoldenPackets(t *testing.T) {
 func TestGoldenFloats(t *testing.T) {
 	type kite struct{ X, V, W float32 }
 	c := classOf[kite](t, "kite")
-	w, r := NewWorld(NewTable(c)), NewReplica(NewTable(c))
+	w, r := NewWorld(state.NewTable(c)), replica.New(state.NewTable(c))
 	p := w.NewPeer(200)
 	r.StartAt(200)
 	o := w.Spawn(c, unsafe.Pointer(&kite{V: 8, W: 1}), 0, 200)
@@ -112,7 +115,7 @@ func TestGoldenRecord(t *testing.T) {
 		Text string `net:"max=2000"`
 	}
 	c := classOf[page](t, "page")
-	w, r := NewWorld(NewTable(c)), NewReplica(NewTable(c))
+	w, r := NewWorld(state.NewTable(c)), replica.New(state.NewTable(c))
 	p := w.NewPeer(300)
 	w.Spawn(c, unsafe.Pointer(&page{}), 0, 300)
 	w.Spawn(c, unsafe.Pointer(&page{"the quick brown fox jumps"}), 7, 300)
@@ -208,49 +211,49 @@ func TestGoldenLists(t *testing.T) {
 // Guard: a header or record field without an encoder fails, and so does one that the sample here
 // does not set.
 func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
-	h := header{Tick: 1<<40 + 5, Packet: 300, Index: 2, Count: 3, HasDigest: true, Complete: true, HasBehind: true, Behind: 200,
+	h := packet.Header{Tick: 1<<40 + 5, Packet: 300, Index: 2, Count: 3, HasDigest: true, Complete: true, HasBehind: true, Behind: 200,
 		HasLoading: true, Left: 3, Total: 70, Digest: math.MaxUint64 - 1, Padding: 5}
 	unset(t, reflect.ValueOf(h), nil)
-	b := appendHeader(nil, &h)
-	b[atFlags] |= 5 << atPadding // as cutter.close does
+	b := packet.AppendHeader(nil, &h)
+	b[packet.AtFlags] |= 5 << packet.AtPadding // as cutter.close does
 	r := wire.NewReader(b)
-	var back header
-	readHeader(&r, 1<<40, &back)
+	var back packet.Header
+	packet.ReadHeader(&r, 1<<40, &back)
 	if err := r.Done(); err != nil || back != h {
 		t.Errorf("header %+v became %+v, %v", h, back, err)
 	}
 	const tick = 1<<40 + 5
 	covered := map[string]bool{}
-	heads := []recordHead{
-		{Kind: recordDelta, Slot: 9, Version: tick},
-		{Kind: recordDelta, Slot: 9, Version: tick - 3},
-		{Kind: recordDelta, Slot: 9, Version: tick, Base: tick - 300},
-		{Kind: recordDelta, Slot: MaxSlots - 1, Version: tick - 2, Base: 1},
-		{Kind: recordFull, Slot: 11, Version: tick - 1, Life: tick - 9, Class: 5, Gen: math.MaxUint32},
-		{Kind: recordFull, Slot: 11, Version: tick, Life: tick, Class: 5, Gen: 1, Masked: true},
-		{Kind: recordDespawn, Slot: 12},
+	heads := []packet.Head{
+		{Kind: packet.Delta, Slot: 9, Version: tick},
+		{Kind: packet.Delta, Slot: 9, Version: tick - 3},
+		{Kind: packet.Delta, Slot: 9, Version: tick, Base: tick - 300},
+		{Kind: packet.Delta, Slot: packet.MaxSlots - 1, Version: tick - 2, Base: 1},
+		{Kind: packet.Full, Slot: 11, Version: tick - 1, Life: tick - 9, Class: 5, Gen: math.MaxUint32},
+		{Kind: packet.Full, Slot: 11, Version: tick, Life: tick, Class: 5, Gen: 1, Masked: true},
+		{Kind: packet.Despawn, Slot: 12},
 	}
 	for _, h := range heads {
 		unset(t, reflect.ValueOf(h), covered)
 		for _, prev := range []int{-1, 8} {
-			out := context{tick: tick, prev: prev, asOf: tick - 7, trendFrom: tick - 9}
+			out := packet.Context{Tick: tick, Prev: prev, AsOf: tick - 7, TrendFrom: tick - 9}
 			in := out
 			var w wire.BitWriter
-			out.putHead(&w, &h)
+			out.PutHead(&w, &h)
 			size := w.Len()
 			padding := w.Flush()
-			r, back := wire.NewBitReader(w.Bytes(), padding), recordHead{}
-			in.takeHead(&r, &back)
+			r, back := wire.NewBitReader(w.Bytes(), padding), packet.Head{}
+			in.TakeHead(&r, &back)
 			if r.Err() != nil || r.Left() != 0 || back != h || in != out {
 				t.Errorf("record %+v became %+v, %v", h, back, r.Err())
 			}
-			if size > 8*maxRecordHead {
+			if size > 8*packet.MaxHead {
 				t.Errorf("%d bits, more than maxRecordHead", size)
 			}
 		}
 	}
-	for i := range reflect.TypeFor[recordHead]().NumField() {
-		if name := reflect.TypeFor[recordHead]().Field(i).Name; !covered[name] {
+	for i := range reflect.TypeFor[packet.Head]().NumField() {
+		if name := reflect.TypeFor[packet.Head]().Field(i).Name; !covered[name] {
 			t.Errorf("no sample sets %s", name)
 		}
 	}

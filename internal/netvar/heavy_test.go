@@ -6,6 +6,10 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // diary is a class of kilobytes that all change in every tick.
@@ -21,18 +25,18 @@ type diary struct {
 func TestVersionsAreBoundedInBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 4))
 	class := classOf[diary](t, "diary")
-	w := NewWorld(NewTable(class))
+	w := NewWorld(state.NewTable(class))
 	o := w.Spawn(class, unsafe.Pointer(&diary{Text: make([]byte, 4000)}), 0, 1)
 	type end struct {
 		p     *Peer
-		r     *Replica
+		r     *replica.Replica
 		delay uint64
 		large []uint64
 		acks  map[uint64][]Range
 	}
 	var ends []*end
 	for _, delay := range []uint64{2, 120} {
-		ends = append(ends, &end{p: w.NewPeer(1), r: NewReplica(w.table), delay: delay, acks: map[uint64][]Range{}})
+		ends = append(ends, &end{p: w.NewPeer(1), r: replica.New(w.table), delay: delay, acks: map[uint64][]Range{}})
 	}
 	most := 0
 	for tick := uint64(1); tick < 1200; tick++ {
@@ -48,9 +52,9 @@ func TestVersionsAreBoundedInBytes(t *testing.T) {
 		}
 		w.Capture(tick)
 		size := 0
-		for i := range int(o.hist.n) {
-			size += 8 * o.hist.stride()
-			for _, b := range o.hist.blobsOf(i) {
+		for i := range o.Hist.Len() {
+			size += 8 * (o.WireClass().Words() + 1)
+			for _, b := range o.Hist.BlobsOf(i) {
 				size += len(b)
 			}
 		}
@@ -59,7 +63,7 @@ func TestVersionsAreBoundedInBytes(t *testing.T) {
 			if e.p.Ack(e.acks[tick]); len(e.large) > 0 && tick%e.delay == 0 {
 				e.p.AckLarge(e.large[len(e.large)-1])
 			}
-			packets, _ := snap(e.p, tick, Limit{Packets: 10, PacketSize: MaxPacket, Reliable: true})
+			packets, _ := snap(e.p, tick, Limit{Packets: 10, PacketSize: packet.MaxSize, Reliable: true})
 			for _, b := range e.p.Large() {
 				id, err := e.r.ApplyLarge(b)
 				if err != nil {
@@ -79,15 +83,15 @@ func TestVersionsAreBoundedInBytes(t *testing.T) {
 			e.r.Events()
 		}
 	}
-	if most > maxHistory || most < maxHistory/2 {
-		t.Errorf("the versions take up to %d bytes, want at most %d, and nearly that", most, maxHistory)
+	if most > state.MaxHistory || most < state.MaxHistory/2 {
+		t.Errorf("the versions take up to %d bytes, want at most %d, and nearly that", most, state.MaxHistory)
 	}
-	if w.stats.FullEvicted+w.stats.FullLarge == 0 || !o.hist.evicted {
+	if w.stats.FullEvicted+w.stats.FullLarge == 0 || !o.Hist.Evicted {
 		t.Errorf("no baseline was ever gone: %+v", w.stats)
 	}
 	for _, e := range ends {
 		c, ok := e.r.Get(o.ID())
-		if !ok || live[diary](c).Page != live[diary](o).Page || string(live[diary](c).Text) != string(live[diary](o).Text) || e.p.owed.count() > 0 {
+		if !ok || live[diary](c).Page != live[diary](o).Page || string(live[diary](c).Text) != string(live[diary](o).Text) || e.p.pending.Count() > 0 {
 			t.Errorf("delay %d: the client has %v", e.delay, ok)
 		}
 	}
@@ -125,13 +129,13 @@ func playLedger(t *testing.T, edits, delay int) (evicted int) {
 	t.Helper()
 	const still = 200
 	class := classOf[ledger](t, "ledger")
-	w := NewWorld(NewTable(class))
+	w := NewWorld(state.NewTable(class))
 	l := &ledger{Rows: make([]int32, 2900)}
 	for i := range l.Rows {
 		l.Rows[i] = 1<<30 + int32(i)
 	}
 	o := w.Spawn(class, unsafe.Pointer(l), 0, 1)
-	p, r := w.NewPeer(1), NewReplica(w.table)
+	p, r := w.NewPeer(1), replica.New(w.table)
 	acks := map[uint64]Range{}
 	for tick := uint64(1); tick < uint64(still+edits+2*delay); tick++ {
 		if n := int(tick) - still; n >= 0 {
@@ -160,7 +164,7 @@ func playLedger(t *testing.T, edits, delay int) (evicted int) {
 			}
 			acks[tick+uint64(delay)] = Range{a.Packet, a.Packet}
 		}
-		if from := p.cut.origin; o.hist.floor(from.asOf, o.changed) >= 0 && o.hist.floor(from.trendFrom, o.changed) < 0 {
+		if from := p.cut.origin; o.Hist.Floor(from.AsOf, o.Changed()) >= 0 && o.Hist.Floor(from.TrendFrom, o.Changed()) < 0 {
 			evicted++
 		}
 		if c, ok := r.Get(o.ID()); ok && len(p.Large()) == 0 && p.large.bytes == 0 {

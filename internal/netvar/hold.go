@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // holds is the world's state of fields with an interval or a threshold: see codec.Plan.Hold.
@@ -16,12 +17,12 @@ type holds struct {
 // late is an object with a change that an interval holds back. It is captured once the interval is
 // over, even if it is not edited.
 type late struct {
-	o   *Object
+	o   *state.Object
 	due uint64
 }
 
-func newHolds(t *Table) holds {
-	h := holds{by: make([][]uint64, len(t.classes))}
+func newHolds(t *state.Table) holds {
+	h := holds{by: make([][]uint64, len(t.Classes()))}
 	h.pace(t, 60, 1)
 	return h
 }
@@ -30,13 +31,13 @@ func newHolds(t *Table) holds {
 // are rounded up to whole ticks.
 func (w *World) SetRate(num, den uint64) { w.holds.pace(w.table, num, den) }
 
-func (h *holds) pace(t *Table, num, den uint64) {
-	for i, c := range t.classes {
-		if !c.plan.Holds() {
+func (h *holds) pace(t *state.Table, num, den uint64) {
+	for i, c := range t.Classes() {
+		if !c.Plan().Holds() {
 			continue
 		}
 		h.by[i] = []uint64{}
-		for _, d := range c.plan.Intervals() {
+		for _, d := range c.Plan().Intervals() {
 			hi, lo := bits.Mul64(uint64(d), num)
 			// No overflow: an interval is at most a minute, a rate at most 1 000 Hz.
 			ticks, rest := bits.Div64(hi, lo, den*uint64(time.Second))
@@ -53,7 +54,7 @@ func (w *World) wake() {
 	kept := w.holds.late[:0]
 	for _, l := range w.holds.late {
 		switch {
-		case !l.o.alive || l.o.dirty: // it is captured now, and held back again if necessary
+		case !l.o.Alive() || l.o.Dirty: // it is captured now, and held back again if necessary
 		case l.due <= w.tick:
 			w.Edit(l.o)
 		default:
@@ -65,8 +66,8 @@ func (w *World) wake() {
 }
 
 // hold restores the last value of the held-back fields in a new capture.
-func (w *World) hold(o *Object, now, last *codec.Values) {
-	held := o.class.plan.Hold(now, last, o.fields[1:], w.tick, w.holds.by[o.class.index])
+func (w *World) hold(o *state.Object, now, last *codec.Values) {
+	held := o.Plan().Hold(now, last, o.Fields[1:], w.tick, w.holds.by[o.WireClass().Index()])
 	w.stats.BelowThreshold += uint64(held.Small)
 	w.stats.WithinInterval += uint64(held.Early)
 	if held.Due != 0 {
@@ -88,15 +89,15 @@ const (
 // Held returns the reason why the newest version of o lacks the current value of leaf i, as of the
 // last capture; for WithinInterval also the tick of the capture that will have it. A change since
 // that capture is not held if the next capture will have it.
-func (w *World) Held(o *Object, i int) (why HoldReason, until uint64) {
-	intervals := w.holds.by[o.class.index]
-	if intervals == nil || !o.alive || !o.published() {
+func (w *World) Held(o *state.Object, i int) (why HoldReason, until uint64) {
+	intervals := w.holds.by[o.WireClass().Index()]
+	if intervals == nil || !o.Alive() || !o.Published() {
 		return NotHeld, 0
 	}
 	now := w.draftOf(o) // may move the newest version in memory
-	last := o.hist.newest()
-	o.class.plan.CaptureLeaf(i, o.live, now)
-	switch small, due := o.class.plan.HeldLeaf(i, now, &last, o.fields[1:], w.tick, intervals); {
+	last := o.Hist.Newest()
+	o.Plan().CaptureLeaf(i, o.Live(), now)
+	switch small, due := o.Plan().HeldLeaf(i, now, &last, o.Fields[1:], w.tick, intervals); {
 	case small:
 		return BelowThreshold, 0
 	case due > 0:

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // buoy has fields that are held back in every way, and fields that are not.
@@ -25,26 +28,26 @@ type buoy struct {
 // heldWorld is a world of buoys with one client.
 type heldWorld struct {
 	*pair
-	class *Class
+	class *state.Class
 }
 
 func newHeldWorld(t *testing.T) *heldWorld {
 	t.Helper()
 	c := classOf[buoy](t, "buoy")
-	table := NewTable(c)
-	q := &pair{t: t, w: NewWorld(table), r: NewReplica(table)}
+	table := state.NewTable(c)
+	q := &pair{t: t, w: NewWorld(table), r: replica.New(table)}
 	q.p = q.w.NewPeer(1)
 	q.r.StartAt(0)
 	return &heldWorld{q, c}
 }
 
-func (h *heldWorld) spawn(b buoy) *Object {
+func (h *heldWorld) spawn(b buoy) *state.Object {
 	return h.w.Spawn(h.class, unsafe.Pointer(&b), 0, h.tick+1)
 }
 
-func (h *heldWorld) change(o *Object, fn func(*buoy)) { h.w.Edit(o); fn(live[buoy](o)) }
+func (h *heldWorld) change(o *state.Object, fn func(*buoy)) { h.w.Edit(o); fn(live[buoy](o)) }
 
-func (h *heldWorld) seen(o *Object) buoy {
+func (h *heldWorld) seen(o *state.Object) buoy {
 	h.t.Helper()
 	c, ok := h.r.Get(o.ID())
 	if !ok {
@@ -110,7 +113,7 @@ func TestIntervalsAreWholeTicks(t *testing.T) {
 	over := classOf[struct {
 		X int32 `net:"interval=1000000001ns"`
 	}](t, "over")
-	h.w = NewWorld(NewTable(rocks, classOf[buoy](t, "buoy"), over))
+	h.w = NewWorld(state.NewTable(rocks, classOf[buoy](t, "buoy"), over))
 	for _, c := range []struct {
 		num, den uint64
 		want     []uint64 // of 100 ms and of 50 ms, each of two fields or structs
@@ -142,10 +145,10 @@ func TestWhatIsHeldBackIsCounted(t *testing.T) {
 	fresh := h.spawn(buoy{})
 	for i, want := range []HoldReason{NotHeld, WithinInterval, NotHeld, NotHeld, BelowThreshold} {
 		if why, until := h.w.Held(o, i); why != want || (until == 7) != (why == WithinInterval) || until != 0 && until != 7 {
-			t.Errorf("%s is held for %d until %d, want %d", h.class.plan.LeafName(i), why, until, want)
+			t.Errorf("%s is held for %d until %d, want %d", h.class.Plan().LeafName(i), why, until, want)
 		}
 		if why, until := h.w.Held(fresh, i); why != NotHeld || until != 0 {
-			t.Errorf("of what is not captured yet %s is held for %d", h.class.plan.LeafName(i), why)
+			t.Errorf("of what is not captured yet %s is held for %d", h.class.Plan().LeafName(i), why)
 		}
 	}
 	h.w.Despawn(o)
@@ -213,7 +216,7 @@ func TestWhatNeverPassesItsThresholdIsNeverSent(t *testing.T) {
 	}
 	for i, want := range map[int]HoldReason{0: NotHeld, 2: BelowThreshold, 5: BelowThreshold, 6: BelowThreshold} {
 		if why, _ := h.w.Held(o, i); why != want {
-			t.Errorf("%s is held for %d, want %d", h.class.plan.LeafName(i), why, want)
+			t.Errorf("%s is held for %d, want %d", h.class.Plan().LeafName(i), why, want)
 		}
 	}
 	h.change(o, func(b *buoy) { b.Wide, b.Rot, b.Pos.X = 1.5, turn(5.2), -10 })
@@ -236,7 +239,7 @@ func TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured(t *testing.T) {
 		t.Errorf("owner %d, %+v", c.Owner(), h.seen(o))
 	}
 	late := h.w.NewPeer(h.tick + 1)
-	r := NewReplica(h.w.table)
+	r := replica.New(h.w.table)
 	r.StartAt(h.tick)
 	h.p.RequestFull()
 	h.p.RequestDigest(1)
@@ -247,7 +250,7 @@ func TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured(t *testing.T) {
 	if h.seen(o).Slow != 1 || live[buoy](joined).Slow != 1 {
 		t.Errorf("a full record carries what is held back: %d, %d", h.seen(o).Slow, live[buoy](joined).Slow)
 	}
-	if state, _ := h.r.Digest(); state != DigestEqual {
+	if state, _ := h.r.Digest(); state != replica.DigestEqual {
 		t.Errorf("digest %d", state)
 	}
 }
@@ -274,7 +277,7 @@ func TestDespawnedWhileHeldBack(t *testing.T) {
 
 func TestHoldingBackDoesNotAllocate(t *testing.T) {
 	h := newHeldWorld(t)
-	var all []*Object
+	var all []*state.Object
 	for range 50 {
 		all = append(all, h.spawn(buoy{Name: "x", Rot: [4]float32{1}}))
 	}
@@ -285,7 +288,7 @@ func TestHoldingBackDoesNotAllocate(t *testing.T) {
 		h.tick++
 		h.w.Capture(h.tick)
 	}
-	for range 3 * Horizon {
+	for range 3 * state.Horizon {
 		step()
 	}
 	if n := testing.AllocsPerRun(100, step); n != 0 {
@@ -343,7 +346,7 @@ func TestHoldingBackFollowsItsRules(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 7))
 			h := newHeldWorld(t)
-			var objects []*Object
+			var objects []*state.Object
 			var mirrors []*buoyMirror
 			for range 4 {
 				objects = append(objects, h.spawn(buoy{}))
@@ -375,7 +378,7 @@ func TestHoldingBackFollowsItsRules(t *testing.T) {
 			}
 			h.p.RequestDigest(1)
 			h.deliver()
-			if state, _ := h.r.Digest(); state != DigestEqual {
+			if state, _ := h.r.Digest(); state != replica.DigestEqual {
 				t.Errorf("digest %d", state)
 			}
 		})

@@ -3,6 +3,8 @@ package netvar
 import (
 	"math"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
 )
 
 // A small change of a large value costs the encoding of that change, not that of the value.
@@ -45,23 +47,23 @@ func TestLargeIsWhatHasNoRoom(t *testing.T) {
 	q.w.Capture(q.tick)
 	c, e := &q.p.cut, q.p.detailed(0)
 	full, base := int(q.w.residual(o, basis{}).n), e.base
-	delta := int(q.w.residual(o, basis{origin: origin{asOf: base}, exact: true}).n)
+	delta := int(q.w.residual(o, basis{Origin: packet.Origin{AsOf: base}, exact: true}).n)
 	if delta <= full {
 		t.Fatalf("the difference takes %d bits, all of it %d", delta, full)
 	}
-	c.origin = origin{}
+	c.origin = packet.Origin{}
 	for _, size := range []int{full, delta} {
 		for _, room := range []int{size - 1, size, size + 1} {
 			e.base = base
 			if size == full {
 				e.base = 0
 			}
-			c.room = room + 8*(maxHeader+maxRecordHead)
-			n := candidate{version: o.changed}
+			c.room = room + 8*(packet.MaxHeader+packet.MaxHead)
+			n := candidate{version: o.Changed()}
 			if c.findLarge(&n, o, e); n.large != (room < size) {
 				t.Errorf("%d bits in a room of %d, version %d acknowledged: large is %v", size, room, e.base, n.large)
 			}
-			if n.large && n.size != uint32(8*maxLargeHead+full) {
+			if n.large && n.size != uint32(8*packet.MaxLargeHead+full) {
 				t.Errorf("it is to take %d bits, want those of all of it, %d", n.size, full)
 			}
 		}
@@ -94,8 +96,8 @@ func TestTheHeadOfALargeRecordIsBounded(t *testing.T) {
 	q.p.large.last = math.MaxUint64 - 1
 	packets, _ := q.next()
 	record, full := q.p.Large()[0], int(q.w.residual(o, basis{}).n)
-	if head := len(record) - full/8; head < 1+1+4+10+1 || head > maxLargeHead || maxLargeHead != 1+1+4+10+1+(36+3+77+77+40+44+7)/8 {
-		t.Errorf("a head of %d bytes, with room for %d", head, maxLargeHead)
+	if head := len(record) - full/8; head < 1+1+4+10+1 || head > packet.MaxLargeHead || packet.MaxLargeHead != 1+1+4+10+1+(36+3+77+77+40+44+7)/8 {
+		t.Errorf("a head of %d bytes, with room for %d", head, packet.MaxLargeHead)
 	}
 	if l := &q.p.large; l.bytes != len(record) || l.list[0].size != uint32(len(record)) || cap(l.sent[0]) > len(record)+80 {
 		t.Errorf("%d bytes are outstanding of %d, in %d", l.bytes, len(record), cap(l.sent[0]))
@@ -113,13 +115,13 @@ func TestTheTickOfALargeRecordIsNearToTheNewest(t *testing.T) {
 		q := newPair(t, start)
 		if !first {
 			q.deliver()
-			q.r.near = 0
+			q.r.StartAt(0)
 		}
 		o := q.spawnHoard(q.w, hoard{Loot: list4k()}, q.tick)
 		q.next() // its packet is later than the record
 		q.apply(q.p.Large()[0])
-		if c, ok := q.r.Get(o.ID()); !ok || c.Changed() != q.tick || q.r.tick != q.tick {
-			t.Errorf("first %v: the record is there %v, as of %d at %d, want %d", first, ok, c.Changed(), q.r.tick, q.tick)
+		if c, ok := q.r.Get(o.ID()); !ok || c.Changed() != q.tick || q.r.Tick() != q.tick {
+			t.Errorf("first %v: the record is there %v, as of %d at %d, want %d", first, ok, c.Changed(), q.r.Tick(), q.tick)
 		}
 	}
 }
@@ -128,9 +130,10 @@ func TestTheTickOfALargeRecordIsNearToTheNewest(t *testing.T) {
 func TestALargeRecordOfTheSameTickBeginsNoSnapshot(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
-	record := q.sent()
-	agreed, arrived := q.r.agreed, q.r.arrived
-	if q.apply(record); arrived != 1 || q.r.arrived != arrived || q.r.agreed != agreed {
-		t.Errorf("the packets %b have arrived, and after the record %b", arrived, q.r.arrived)
+	packets, _ := q.next()
+	mustApply(t, q.r, nil, packets...)
+	q.apply(q.p.Large()[0])
+	if mustApply(t, q.r, nil, packets...); q.r.Stats().Packets != 1 || q.r.Stats().Repeated != 1 {
+		t.Errorf("after the record the packet is a new one: %+v", *q.r.Stats())
 	}
 }

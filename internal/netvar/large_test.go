@@ -5,6 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -46,10 +49,10 @@ func (q *pair) sent() (record []byte) {
 	return record
 }
 
-func (q *pair) editHoard(o *Object) *hoard { q.w.Edit(o); return live[hoard](o) }
+func (q *pair) editHoard(o *state.Object) *hoard { q.w.Edit(o); return live[hoard](o) }
 
 // sameHoard fails unless the client has exactly these values.
-func (q *pair) sameHoard(o *Object) {
+func (q *pair) sameHoard(o *state.Object) {
 	q.t.Helper()
 	c, ok := q.r.Get(o.ID())
 	if !ok {
@@ -78,7 +81,7 @@ func TestListOfFourKilobytesGoesReliablyAndItsChangesInPackets(t *testing.T) {
 	}
 	q.p.AckLarge(q.apply(record))
 	q.sameHoard(o)
-	if q.p.owed.count() != 0 || q.p.large.bytes != 0 {
+	if q.p.pending.Count() != 0 || q.p.large.bytes != 0 {
 		t.Error("something is still owed")
 	}
 	q.editHoard(o).Gold = 2
@@ -89,7 +92,7 @@ func TestListOfFourKilobytesGoesReliablyAndItsChangesInPackets(t *testing.T) {
 	}
 	mustApply(t, q.r, q.p, packets...)
 	q.sameHoard(o)
-	if st := q.r.stats; st.Large != 1 || st.Records != 3 {
+	if st := *q.r.Stats(); st.Large != 1 || st.Records != 3 {
 		t.Errorf("the client has counted %d large records of %d", st.Large, st.Records)
 	}
 	if got := kinds(q.r.Events()); got != "SS" || q.w.stats.Deltas != 1 {
@@ -128,7 +131,7 @@ func TestNothingOfAnObjectIsSentWhileItsLargeRecordIsOutstanding(t *testing.T) {
 		q.w.SetOwner(o, uint64(i))
 		q.deliver()
 	}
-	if q.w.stats.Records != records || len(q.r.ids()) != 0 {
+	if q.w.stats.Records != records || len(ids(q.r)) != 0 {
 		t.Errorf("%d records meanwhile", q.w.stats.Records-records)
 	}
 	q.p.AckLarge(q.apply(record)) // of tick 1, after packets of 20 later ones
@@ -151,8 +154,8 @@ func TestDespawnWaitsForTheLargeRecord(t *testing.T) {
 	}
 	q.p.AckLarge(q.apply(record))
 	q.deliver()
-	if got := kinds(q.r.Events()); got != "SD" || q.p.owed.count() != 0 {
-		t.Errorf("events %s, %d owed", got, q.p.owed.count())
+	if got := kinds(q.r.Events()); got != "SD" || q.p.pending.Count() != 0 {
+		t.Errorf("events %s, %d owed", got, q.p.pending.Count())
 	}
 }
 
@@ -169,7 +172,7 @@ func TestHiddenAndShownWhileTheLargeRecordIsOutstanding(t *testing.T) {
 		q.deliver()
 	}
 	q.p.AckLarge(q.apply(record))
-	if q.p.detailed(o.id.slot()).base != 0 {
+	if q.p.detailed(o.Slot()).base != 0 {
 		t.Fatal("a record of an earlier lifetime is a baseline")
 	}
 	q.deliver()
@@ -200,7 +203,7 @@ func TestSlotIsTakenAgainWhileTheLargeRecordIsOutstanding(t *testing.T) {
 		next := q.spawnRock(q.w, rock{X: 5}, q.tick)
 		beside := q.spawnRock(q.w, rock{X: 6}, q.tick)
 		q.w.SetWeight(beside, 4) // earlier in a plan
-		if next.id.slot() != o.id.slot() {
+		if next.Slot() != o.Slot() {
 			t.Fatal("another slot")
 		}
 		q.deliver()
@@ -262,12 +265,12 @@ func TestFullStateIsRequestedWhileALargeRecordIsOutstanding(t *testing.T) {
 		t.Fatal("a second record while one is outstanding")
 	}
 	q.p.AckLarge(q.apply(record))
-	if q.p.detailed(o.id.slot()).base != 0 {
+	if q.p.detailed(o.Slot()).base != 0 {
 		t.Fatal("a record from before the request is a baseline")
 	}
 	q.deliver()
-	if q.streamed() != 1 || q.w.stats.FullRequested != 1 || q.p.owed.count() != 0 {
-		t.Errorf("%d sent on request, %d owed", q.w.stats.FullRequested, q.p.owed.count())
+	if q.streamed() != 1 || q.w.stats.FullRequested != 1 || q.p.pending.Count() != 0 {
+		t.Errorf("%d sent on request, %d owed", q.w.stats.FullRequested, q.p.pending.Count())
 	}
 	q.sameHoard(o)
 }
@@ -277,16 +280,16 @@ func TestSnapshotIsNotCompleteWhileALargeRecordIsOutstanding(t *testing.T) {
 	o := q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
 	q.p.RequestDigest(3)
 	record := q.sent()
-	if d, _ := q.r.Digest(); d != DigestNone {
+	if d, _ := q.r.Digest(); d != replica.DigestNone {
 		t.Errorf("digest %v of the snapshot that sent it", d)
 	}
 	q.deliver()
-	if d, _ := q.r.Digest(); d != DigestNone {
+	if d, _ := q.r.Digest(); d != replica.DigestNone {
 		t.Errorf("digest %v while it is outstanding", d)
 	}
 	q.p.AckLarge(q.apply(record))
 	q.deliver()
-	if d, _ := q.r.Digest(); d != DigestEqual {
+	if d, _ := q.r.Digest(); d != replica.DigestEqual {
 		t.Errorf("digest %v afterwards", d)
 	}
 	q.sameHoard(o)
@@ -375,15 +378,15 @@ func TestOutstandingRecordsAreBounded(t *testing.T) {
 		q.deliver()
 		sent += q.streamed()
 	}
-	if sent != n || q.p.owed.count() != 0 || q.p.large.bytes != 0 {
-		t.Errorf("%d of %d sent, %d owed, %d bytes outstanding", sent, n, q.p.owed.count(), q.p.large.bytes)
+	if sent != n || q.p.pending.Count() != 0 || q.p.large.bytes != 0 {
+		t.Errorf("%d of %d sent, %d owed, %d bytes outstanding", sent, n, q.p.pending.Count(), q.p.large.bytes)
 	}
 }
 
 // Small records do not take the room that the largest one needs, which waits longer.
 func TestLargestRecordIsNotStarved(t *testing.T) {
 	q := newPair(t, 0)
-	var small []*Object
+	var small []*state.Object
 	for range 30 {
 		small = append(small, q.spawnHoard(q.w, hoard{Loot: list4k()[:300]}, 1))
 	}
@@ -420,7 +423,7 @@ func TestLargestRecordIsNotStarved(t *testing.T) {
 func TestLargeRecordWaitsWhileTheStreamIsBusyAndForNoProbe(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
-	for _, lim := range []Limit{{Packets: 10, PacketSize: MaxPacket}, {Packets: 1, PacketSize: 100}} {
+	for _, lim := range []Limit{{Packets: 10, PacketSize: packet.MaxSize}, {Packets: 1, PacketSize: 100}} {
 		q.tick++
 		q.w.Capture(q.tick)
 		packets, _ := snap(q.p, q.tick, lim)
@@ -477,35 +480,35 @@ func TestMalformedLargeRecordChangesNothing(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
 	record := q.sent()
-	before := q.r.picture()
+	before := picture(q.r)
 	other, noTick := bytes.Clone(record), bytes.Clone(record)
 	other[6] = 2
 	clear(noTick[2:6])
-	padded := append([]byte{coderBits, 8}, record[2:]...)
+	padded := append([]byte{packet.Coder, 8}, record[2:]...)
 	for _, b := range [][]byte{noTick, padded, other} {
-		if _, err := q.r.ApplyLarge(b); !errors.Is(err, ErrHeader) {
+		if _, err := q.r.ApplyLarge(b); !errors.Is(err, packet.ErrHeader) {
 			t.Errorf("a head that cannot be: %v", err)
 		}
 	}
 	for name, b := range map[string][]byte{
 		"empty": nil, "cut": record[:len(record)-1], "longer": append(bytes.Clone(record), 0), "no record": record[:7], "more padding than a byte": padded,
 		"another coder": append([]byte{99}, record[1:]...), "another id": other,
-		"a despawn": append([]byte{coderBits, 3}, append(bytes.Clone(record[2:7]), 0b000_111_0_1)...), "no tick": noTick,
+		"a despawn": append([]byte{packet.Coder, 3}, append(bytes.Clone(record[2:7]), 0b000_111_0_1)...), "no tick": noTick,
 	} {
 		if id, err := q.r.ApplyLarge(b); err == nil || id != 0 {
 			t.Errorf("%s: applied as %d", name, id)
 		}
-		if !bytes.Equal(before, q.r.picture()) {
+		if !bytes.Equal(before, picture(q.r)) {
 			t.Fatalf("%s: something changed", name)
 		}
 	}
-	if n := q.r.stats.Refused; n != 12 {
+	if n := q.r.Stats().Refused; n != 12 {
 		t.Errorf("%d of 12 records are counted as refused", n)
 	}
 	if id := q.apply(record); id != 1 {
 		t.Errorf("id %d", id)
 	}
-	if _, err := q.r.ApplyLarge(record); !errors.Is(err, ErrHeader) {
+	if _, err := q.r.ApplyLarge(record); !errors.Is(err, packet.ErrHeader) {
 		t.Errorf("twice: %v", err)
 	}
 }
@@ -527,18 +530,18 @@ func FuzzReplicaApplyLarge(f *testing.F) {
 	f.Add([]byte{1, 5}, uint16(0), byte(0))
 	f.Fuzz(func(t *testing.T, b []byte, at uint16, flip byte) {
 		_, r, next := scene(t)
-		b = append(wire.AppendUint32([]byte{coderBits, 0}, 53), b...)
+		b = append(wire.AppendUint32([]byte{packet.Coder, 0}, 53), b...)
 		if int(at) < len(b) {
 			b[at] ^= flip
 		}
-		before, living := r.picture(), len(r.ids())
+		before, living := picture(r), len(ids(r))
 		if _, err := r.ApplyLarge(b); err != nil {
-			if !bytes.Equal(before, r.picture()) || len(r.Events()) != 0 {
+			if !bytes.Equal(before, picture(r)) || len(r.Events()) != 0 {
 				t.Fatalf("refused, but something changed: %v", err)
 			}
 			return
 		}
-		r.mustPair(t, living)
+		mustPair(r, t, living)
 		for _, packet := range next {
 			_, _ = r.Apply(packet) // with any result: no panic
 		}
@@ -581,8 +584,8 @@ func TestWhatFindsNoRoomKeepsItFromOthers(t *testing.T) {
 			t.Errorf("record %d has the place %d, for reason %d", i, n.packet, n.why)
 		}
 	}
-	if c.crowded != 1 || c.left != 1 {
-		t.Errorf("%d found no room, and the budget has %d bits left", c.crowded, c.left)
+	if c.waitedLarge != 1 || c.left != 1 {
+		t.Errorf("%d found no room, and the budget has %d bits left", c.waitedLarge, c.left)
 	}
 	c.largeRoom = 1000
 	if c.takeLarge(&candidate{size: 8*1000 + 1}) || c.largeRoom != 0 {

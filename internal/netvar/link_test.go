@@ -7,6 +7,9 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Helpers of the tests: two classes, a lossy link, and a client that acknowledges over it.
@@ -45,9 +48,9 @@ type loot struct {
 }
 
 type schema struct {
-	table             *Table
-	ship, rock, hoard *Class
-	agent             *Class // only in model tests
+	table             *state.Table
+	ship, rock, hoard *state.Class
+	agent             *state.Class // only in model tests
 }
 
 func newSchema(tb testing.TB) schema {
@@ -57,37 +60,37 @@ func newSchema(tb testing.TB) schema {
 
 func (s schema) finish() schema {
 	if s.hoard == nil {
-		s.table = NewTable(s.ship, s.rock)
+		s.table = state.NewTable(s.ship, s.rock)
 	} else {
-		s.table = NewTable(s.ship, s.rock, s.hoard)
+		s.table = state.NewTable(s.ship, s.rock, s.hoard)
 	}
 	return s
 }
 
-func classOf[T any](tb testing.TB, name string) *Class {
+func classOf[T any](tb testing.TB, name string) *state.Class {
 	tb.Helper()
-	c, err := NewClass(name, reflect.TypeFor[T]())
+	c, err := state.NewClass(name, reflect.TypeFor[T]())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return c
 }
 
-func live[T any](o *Object) *T { return (*T)(o.Live()) }
+func live[T any](o *state.Object) *T { return (*T)(o.Live()) }
 
-func (s schema) spawnRock(w *World, r rock, tick uint64) *Object {
+func (s schema) spawnRock(w *World, r rock, tick uint64) *state.Object {
 	return w.Spawn(s.rock, unsafe.Pointer(&r), 0, tick)
 }
 
-func (s schema) spawnHoard(w *World, h hoard, tick uint64) *Object {
+func (s schema) spawnHoard(w *World, h hoard, tick uint64) *state.Object {
 	return w.Spawn(s.hoard, unsafe.Pointer(&h), 0, tick)
 }
 
-func (s schema) spawnShip(w *World, v ship, owner, tick uint64) *Object {
+func (s schema) spawnShip(w *World, v ship, owner, tick uint64) *state.Object {
 	return w.Spawn(s.ship, unsafe.Pointer(&v), owner, tick)
 }
 
-var wide = Limit{Packets: 10, PacketSize: MaxPacket, Reliable: true}
+var wide = Limit{Packets: 10, PacketSize: packet.MaxSize, Reliable: true}
 
 // snap returns fresh packets of one snapshot, so that a test may keep them.
 func snap(p *Peer, tick uint64, lim Limit) ([][]byte, uint64) {
@@ -95,7 +98,7 @@ func snap(p *Peer, tick uint64, lim Limit) ([][]byte, uint64) {
 }
 
 // mustApply applies packets and acknowledges those that ask for it.
-func mustApply(tb testing.TB, r *Replica, p *Peer, packets ...[]byte) {
+func mustApply(tb testing.TB, r *replica.Replica, p *Peer, packets ...[]byte) {
 	tb.Helper()
 	for _, b := range packets {
 		a, err := r.Apply(b)

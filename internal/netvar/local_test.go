@@ -5,29 +5,32 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Iterations by class and by owner yield local objects after the server's. Local objects have no
 // id, and may be removed during an iteration.
 func TestLocalObjectsComeBehindTheOthers(t *testing.T) {
-	class, err := NewClass("local", reflect.TypeFor[roundState]())
+	class, err := state.NewClass("local", reflect.TypeFor[roundState]())
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := NewClass("other", reflect.TypeFor[roundState]())
+	other, err := state.NewClass("other", reflect.TypeFor[roundState]())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewReplica(NewTable(class, other))
-	sent := &Object{id: makeID(3, 1), class: class, live: unsafe.Pointer(new(roundState)), owner: 7}
-	r.add(sent)
+	r := replica.New(state.NewTable(class, other))
+	sent := state.NewObject(state.MakeID(3, 1), class, unsafe.Pointer(new(roundState)), 7)
+	r.Objects().Add(sent)
 	a := r.AddLocal(class, unsafe.Pointer(new(roundState)), 7)
-	if got := slices.Collect(r.All(class)); !slices.Equal(got, []*Object{sent, a}) {
+	if got := slices.Collect(r.All(class)); !slices.Equal(got, []*state.Object{sent, a}) {
 		t.Errorf("with a single local object there are %v", got)
 	}
 	b := r.AddLocal(class, unsafe.Pointer(new(roundState)), 8)
 	c := r.AddLocal(other, unsafe.Pointer(new(roundState)), 7)
-	check := func(of string, got []*Object, want ...*Object) {
+	check := func(of string, got []*state.Object, want ...*state.Object) {
 		t.Helper()
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", of, got, want)
@@ -40,7 +43,7 @@ func TestLocalObjectsComeBehindTheOthers(t *testing.T) {
 	if r.Len(class) != 3 || r.Len(other) != 1 || a.ID() != 0 || a.Owner() != 7 || !a.Alive() {
 		t.Errorf("%d and %d, %v of %d, alive %v", r.Len(class), r.Len(other), a.ID(), a.Owner(), a.Alive())
 	}
-	var walked []*Object
+	var walked []*state.Object
 	for o := range r.All(class) {
 		walked = append(walked, o)
 		if o == sent {

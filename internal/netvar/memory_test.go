@@ -2,14 +2,15 @@ package netvar
 
 import (
 	"errors"
-	"math/bits"
-	"reflect"
 	"runtime"
 	"slices"
 	"testing"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func TestStoredIsWhatIsAllocated(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			packets, large := c.grow(t)
 			before := heap()
-			r := NewReplica(NewTable(c.class))
+			r := replica.New(state.NewTable(c.class))
 			r.TellChanges(c.class, c.watched)
 			for i, of := range packets {
 				for _, b := range of {
@@ -46,19 +47,19 @@ func TestStoredIsWhatIsAllocated(t *testing.T) {
 			}
 			r.Events()
 			took := heap() - before
-			r.mustCount(t)
-			if counted := r.size(); 2*took > 3*counted || 2*counted > 3*took {
+			mustCount(t, r)
+			if counted := r.Size(); 2*took > 3*counted || 2*counted > 3*took {
 				t.Errorf("%d objects take %d bytes, %d are counted: %.2f times", r.Len(c.class), took, counted, float64(took)/float64(counted))
 			}
-			for o := range r.All(c.class) {
-				r.despawn(o, 1)
-			}
-			if slices.ContainsFunc(r.masks, func(mask []byte) bool { return mask != nil }) {
-				t.Error("what may be read of objects is kept after them")
+			r.Clear()
+			for slot := range c.objects {
+				if r.Mask(slot) != nil {
+					t.Error("a mask is kept after its object")
+				}
 			}
 			r.Events()
 			r.Events()
-			if fixed := r.size(); fixed > 1<<20 {
+			if fixed := r.Size(); fixed > 1<<20 {
 				t.Errorf("%d bytes are counted of nothing", fixed)
 			}
 			runtime.KeepAlive(packets)
@@ -67,83 +68,11 @@ func TestStoredIsWhatIsAllocated(t *testing.T) {
 	}
 }
 
-// mustCount recomputes the replica's count.
-func (r *Replica) mustCount(tb testing.TB) {
+// mustCount fails if the replica's count is wrong.
+func mustCount(tb testing.TB, r *replica.Replica) {
 	tb.Helper()
-	r.events.mustCount(tb)
-	r.handed.mustCount(tb)
-	want := r.events.bytes + r.handed.bytes
-	for _, o := range slices.Concat(r.slots, r.drawing.gone) {
-		if o == nil {
-			continue
-		}
-		if o.past != nil {
-			want += o.past.bytes
-		}
-		want += codec.Allocated(int(unsafe.Sizeof(*o))) + seatBytes
-		want += codec.Allocated(int(o.class.plan.Type().Size()))
-		want += 8*len(o.hist.data) + headerSize*len(o.hist.blobs)
-		for j := range int(o.hist.nb) {
-			seen := map[*byte]bool{}
-			for i := range int(o.hist.n) {
-				if b := o.hist.blobsOf(i)[j]; len(b) > 0 && !seen[&b[0]] {
-					seen[&b[0]] = true
-					want += codec.Allocated(len(b))
-				}
-			}
-		}
-		for j, b := range o.hist.newest().Blobs {
-			want += o.class.plan.Heap(j, b)
-		}
-	}
-	if got := r.size(); got != want {
-		tb.Fatalf("%d bytes are counted, there are %d", got, want)
-	}
-}
-
-// mustCount recomputes the list's count of its old values, used or not.
-func (l *eventList) mustCount(tb testing.TB) {
-	tb.Helper()
-	kept, used := 0, len(l.list)
-	for i := range l.olds {
-		o := &l.olds[i]
-		kept += len(o.values) * (codec.Allocated(int(o.class.plan.Type().Size())) + int(unsafe.Sizeof(Event{})) + 8)
-		used += o.used
-	}
-	if l.kept != kept || l.bytes < kept || used == 0 && l.bytes != kept {
-		tb.Fatalf("%d and %d bytes are counted of old values, there are %d, %d used", l.kept, l.bytes, kept, used)
-	}
-}
-
-// mustLetGo fails if references remain after the check of a packet, or of old events.
-func (r *Replica) mustLetGo(tb testing.TB) {
-	tb.Helper()
-	if r.awaited != 0 || 24*cap(r.blobs) > 1<<20 || 8*cap(r.words) > 1<<20 {
-		tb.Fatalf("%d bytes are reserved after the packet, the scratch has room for %d blobs and %d words", r.awaited, cap(r.blobs), cap(r.words))
-	}
-	for _, b := range r.blobs[:cap(r.blobs)] {
-		if b != nil {
-			tb.Fatal("the scratch holds a blob of a packet that is done")
-		}
-	}
-	for _, s := range r.staged[:cap(r.staged)] {
-		if s.object != nil || s.values.Blobs != nil {
-			tb.Fatal("a staged record holds an object, or its value")
-		}
-	}
-	for _, l := range []*eventList{&r.events, &r.handed} {
-		for _, e := range l.list[len(l.list):cap(l.list)] {
-			if e != (Event{}) {
-				tb.Fatal("an event that is over holds its object")
-			}
-		}
-		for _, o := range l.olds {
-			for _, v := range o.values[o.used:] {
-				if o.class.plan.Blobs() > 0 && !reflect.NewAt(o.class.plan.Type(), v).Elem().IsZero() {
-					tb.Fatal("an old value that nobody uses holds what it had")
-				}
-			}
-		}
+	if err := r.Audit(); err != nil {
+		tb.Fatal(err)
 	}
 }
 
@@ -166,9 +95,10 @@ func TestOldValuesCount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.ticks = 1
+			event := eventSize(c.class)
 			packets, large := c.grow(t)
 			last := packets[len(packets)-1]
-			r := NewReplica(NewTable(c.class))
+			r := replica.New(state.NewTable(c.class))
 			for i, of := range packets[:len(packets)-1] {
 				mustApply(t, r, nil, of...)
 				for _, b := range large[i] {
@@ -179,35 +109,31 @@ func TestOldValuesCount(t *testing.T) {
 				r.Events()
 			}
 			r.Events()
-			before, stored := r.size(), r.stored
-			r.leave(100 << 10)
+			before := r.Size()
+			r.SetBound(r.Size() + 100<<10)
 			var err error
-			if took := allocated(func() { _, err = r.Apply(last[0]) }); !errors.Is(err, ErrMemory) || took > 200<<10 {
+			if took := allocated(func() { _, err = r.Apply(last[0]) }); !errors.Is(err, replica.ErrMemory) || took > 200<<10 {
 				t.Errorf("%d bytes allocated with room for 100 KiB: %v", took, err)
 			}
-			r.mustLetGo(t)
-			r.stored = stored
+			r.SetBound(replica.MaxStored)
 			mustApply(t, r, nil, last...)
-			if grown := r.size() - before; grown < 380_000 || grown > 600_000 {
+			if grown := r.Size() - before; grown < 380_000 || grown > 600_000 {
 				t.Errorf("old values of 400 kB count as %d", grown)
 			}
 			r.Events()
 			r.Events()
-			r.mustCount(t)
-			r.mustLetGo(t)
-			if kept := r.size() - before; kept > c.objects*c.class.eventSize()+4096 {
+			mustCount(t, r)
+			if kept := r.Size() - before; kept > c.objects*event+4096 {
 				t.Errorf("%d bytes are counted after the events", kept)
 			}
-			for o := range r.All(c.class) {
-				r.despawn(o, 1)
-			}
-			held := r.size()
+			r.Clear()
+			held := r.Size()
 			r.Events()
 			r.Events()
-			if gone := held - r.size(); c.class.plan.Blobs() > 0 && gone < 380_000 {
+			if gone := held - r.Size(); c.class.Plan().Blobs() > 0 && gone < 380_000 {
 				t.Errorf("the despawns let go of %d bytes", gone)
 			}
-			if left := r.size(); left > before/2+c.objects*c.class.eventSize() {
+			if left := r.Size(); left > before/2+c.objects*event {
 				t.Errorf("%d bytes are left of %d", left, before)
 			}
 		})
@@ -223,16 +149,16 @@ func TestARecordNeedsTheRoomThatItTakes(t *testing.T) {
 	}
 	const version = 8*3 + 2*24 // tick, X, owner, and the headers of two slices
 	class := classOf[pouch](t, "p")
-	record := version + int(unsafe.Sizeof(stagedRecord{}))
+	record := recordSize(class)
 	value := codec.Allocated(int(unsafe.Sizeof(pouch{})))
-	object := codec.Allocated(int(unsafe.Sizeof(Object{}))) + value + 64 + 3*version
-	event := value + int(unsafe.Sizeof(Event{})) + 8
+	object := codec.Allocated(int(unsafe.Sizeof(state.Object{}))) + value + 64 + 3*version
+	event := value + int(unsafe.Sizeof(replica.Event{})) + 8
 	blob := func(n int) int {
 		return codec.Allocated(len(wire.AppendUvarint(nil, uint64(n)))+n) + codec.Allocated(n)
 	}
 	for _, watched := range []bool{false, true} {
-		w := NewWorld(NewTable(class))
-		p, r := w.NewPeer(1), NewReplica(w.table)
+		w := NewWorld(state.NewTable(class))
+		p, r := w.NewPeer(1), replica.New(w.table)
 		r.TellChanges(class, watched)
 		o := w.Spawn(class, unsafe.Pointer(&pouch{A: make([]byte, 200), B: make([]byte, 50)}), 0, 1)
 		tick := uint64(0)
@@ -243,20 +169,18 @@ func TestARecordNeedsTheRoomThatItTakes(t *testing.T) {
 			}
 			w.Capture(tick)
 			packets, _ := snap(p, tick, wide)
-			stored := r.stored
-			r.leave(need - 1)
-			if _, err := r.Apply(packets[0]); !errors.Is(err, ErrMemory) {
+			r.SetBound(r.Size() + need - 1)
+			if _, err := r.Apply(packets[0]); !errors.Is(err, replica.ErrMemory) {
 				t.Errorf("watched %v: %s is taken with room for %d bytes: %v", watched, what, need-1, err)
 			}
-			r.leave(need)
-			added := r.stored - stored
+			r.SetBound(r.Size() + need)
 			a, err := r.Apply(packets[0])
 			if err != nil {
 				t.Errorf("watched %v: %s is refused with room for %d bytes: %v", watched, what, need, err)
 			}
 			p.Ack([]Range{{a.Packet, a.Packet}})
-			r.stored -= added
-			r.mustCount(t)
+			r.SetBound(replica.MaxStored)
+			mustCount(t, r)
 			r.Events()
 		}
 		must("a new object", object+record+blob(200)+blob(50), event)
@@ -266,28 +190,6 @@ func TestARecordNeedsTheRoomThatItTakes(t *testing.T) {
 		w.Edit(o)
 		live[pouch](o).B = make([]byte, 100)
 		must("a list", record+blob(100), event+codec.Allocated(200)+codec.Allocated(50))
-	}
-}
-
-// The scratch for checking packets doubles up to a megabyte, and exceeds that only for a single
-// value that needs more.
-func TestTheScratchIsBounded(t *testing.T) {
-	var words []uint64
-	var headers [][]byte
-	for n := 1; n <= 300; n++ {
-		words, headers = lengthen(words, 1000), lengthen(headers, 1000)
-		// A full array is not copied, so the second array begins with the second value, the third
-		// with the fourth.
-		want := min(8000<<(bits.Len(uint(n))-1), 1<<20)
-		if room := 8 * cap(words); room != want {
-			t.Fatalf("after %d values the words have room for %d bytes, want %d", n, room, want)
-		}
-	}
-	if room := 24 * cap(headers); room > 1<<20 || room < 1<<20-24 {
-		t.Errorf("the headers have room for %d bytes", room)
-	}
-	if words = lengthen(words, 1<<18); len(words) != 1<<18 || cap(words) != 1<<18 {
-		t.Errorf("a value of %d words has room for %d", 1<<18, cap(words))
 	}
 }
 
@@ -301,14 +203,19 @@ func TestForgetLetsGoOfWhatIsDrawn(t *testing.T) {
 	q.w.Despawn(doomed)
 	q.deliver()
 	c, _ := q.r.Get(o.ID())
-	if s := q.drawOnce(c, &Moment{1, 2, 0}); s.Name != "ann" || c.past == nil || len(q.r.drawing.gone) != 1 {
-		t.Fatalf("drawn %+v, %d are gone", s, len(q.r.drawing.gone))
+	if s := q.drawOnce(c, &state.Moment{From: 1, To: 2, Alpha: 0}); s.Name != "ann" || c.Past == nil || gone(q) != 1 {
+		t.Fatalf("drawn %+v, %d are gone", s, gone(q))
 	}
 	q.r.Forget()
-	if c.past != nil || len(q.r.drawing.gone) != 0 {
-		t.Errorf("an older value is kept: %v, and %d objects that are gone", c.past != nil, len(q.r.drawing.gone))
+	if c.Past != nil || gone(q) != 0 {
+		t.Errorf("an older value is kept: %v, and %d objects that are gone", c.Past != nil, gone(q))
 	}
-	q.r.mustCount(t)
+	mustCount(t, q.r)
+}
+
+// gone returns the number of ended ships and rocks that are kept for drawing.
+func gone(q *pair) int {
+	return len(slices.Collect(q.r.Gone(q.ship))) + len(slices.Collect(q.r.Gone(q.schema.rock)))
 }
 
 // A full record of the newest version replaces it, and memory that it shared with the version
@@ -322,36 +229,33 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 	packets, _ := q.next()
 	mustApply(t, q.r, nil, packets...) // unacknowledged, so that both versions are kept
 	c, _ := q.r.Get(o.ID())
-	if c.hist.n != 2 {
-		t.Fatalf("%d versions", c.hist.n)
+	if c.Hist.Len() != 2 {
+		t.Fatalf("%d versions", c.Hist.Len())
 	}
 	for _, fault := range []*ship{nil, {Name: "somebody"}, {Bag: []item{{"longer", 1}, {"still", 2}}}} {
 		if fault != nil {
 			q.w.Edit(o)
 			right := *live[ship](o)
 			*live[ship](o) = *fault
-			wrong, was := captured(o), c.hist.newest()
+			wrong := captured(o)
 			*live[ship](o) = right
-			q.r.restore(c, &wrong, &was)
-			q.r.stored += c.hist.replaceNewest(&wrong)
-			q.r.mustCount(t)
-			c.hashed = 0
-			q.r.compare(&header{HasDigest: true}) // stores the hash of the faulty value
+			q.r.Corrupt(c, &wrong)
+			mustCount(t, q.r)
 		}
 		q.r.Events()
 		q.p.RequestFull()
 		q.p.RequestDigest(1)
 		packets, _ = q.next()
 		mustApply(t, q.r, nil, packets...)
-		q.r.mustCount(t)
-		if d, _ := q.r.Digest(); d != DigestEqual {
+		mustCount(t, q.r)
+		if d, _ := q.r.Digest(); d != replica.DigestEqual {
 			t.Errorf("with %+v the digest state is %d afterwards", fault, d)
 		}
 		if got := kinds(q.r.Events()); (got == "C") != (fault != nil) || len(got) > 1 {
 			t.Errorf("with %+v the events are %q", fault, got)
 		}
-		if got := live[ship](c); c.hist.n != 2 || got.X != 1 || got.Name != "" || len(got.Bag) != 1 {
-			t.Fatalf("%d versions after the full record, and %+v", c.hist.n, got)
+		if got := live[ship](c); c.Hist.Len() != 2 || got.X != 1 || got.Name != "" || len(got.Bag) != 1 {
+			t.Fatalf("%d versions after the full record, and %+v", c.Hist.Len(), got)
 		}
 	}
 }
@@ -360,8 +264,8 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 // before the history grows.
 func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 	class := classOf[numbered](t, "n")
-	w := NewWorld(NewTable(class))
-	p, r := w.NewPeer(1), NewReplica(w.table)
+	w := NewWorld(state.NewTable(class))
+	p, r := w.NewPeer(1), replica.New(w.table)
 	r.TellChanges(class, false)
 	o := w.Spawn(class, unsafe.Pointer(new(numbered)), 0, 1)
 	for tick := uint64(1); tick < 40; tick++ {
@@ -374,22 +278,21 @@ func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 			continue
 		}
 		c, _ := r.Get(o.ID())
-		stored, room, need := r.stored, c.hist.room, class.versionSize()+int(unsafe.Sizeof(stagedRecord{}))
-		if grown := c.hist.drafts() * class.versionSize(); grown > 0 {
+		room, need := c.Hist.Capacity(), recordSize(class)
+		if grown := c.Hist.Growth() * 8 * (class.Words() + 1); grown > 0 {
 			need += grown
-			r.leave(need - 1)
-			if _, err := r.Apply(packets[0]); !errors.Is(err, ErrMemory) || c.hist.room != room {
-				t.Errorf("with room for %d bytes a history of %d versions grew to %d: %v", need-1, room, c.hist.room, err)
+			r.SetBound(r.Size() + need - 1)
+			if _, err := r.Apply(packets[0]); !errors.Is(err, replica.ErrMemory) || c.Hist.Capacity() != room {
+				t.Errorf("with room for %d bytes a history of %d versions grew to %d: %v", need-1, room, c.Hist.Capacity(), err)
 			}
-			r.stored = stored
+			r.SetBound(replica.MaxStored)
 		}
-		r.leave(need)
-		added := r.stored - stored
+		r.SetBound(r.Size() + need)
 		mustApply(t, r, nil, packets...)
-		r.stored -= added
-		r.mustCount(t)
+		r.SetBound(replica.MaxStored)
+		mustCount(t, r)
 	}
-	if c, _ := r.Get(o.ID()); c.hist.room <= firstRoom {
+	if c, _ := r.Get(o.ID()); c.Hist.Capacity() <= state.FirstCapacity {
 		t.Error("the history never grew")
 	}
 }
@@ -397,9 +300,9 @@ func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 // An object is counted from its spawn to its despawn.
 func TestObjectsCountWhileTheyAreThere(t *testing.T) {
 	class := classOf[manyTexts](t, "t")
-	w := NewWorld(NewTable(class))
-	p, r := w.NewPeer(1), NewReplica(w.table)
-	var all []*Object
+	w := NewWorld(state.NewTable(class))
+	p, r := w.NewPeer(1), replica.New(w.table)
+	var all []*state.Object
 	size, tick := 16, uint64(0)
 	for _, n := range []int{size, 0, 1, 2*size - 1, 0, 1} {
 		for len(all) > n {
@@ -414,34 +317,42 @@ func TestObjectsCountWhileTheyAreThere(t *testing.T) {
 			w.Capture(tick)
 			packets, _ := snap(p, tick, wide)
 			mustApply(t, r, p, packets...)
-			r.mustCount(t)
-			r.mustLetGo(t)
+			mustCount(t, r)
 			r.Events()
 		}
-		if len(r.ids()) != n {
-			t.Fatalf("%d objects, want %d", len(r.ids()), n)
+		if len(ids(r)) != n {
+			t.Fatalf("%d objects, want %d", len(ids(r)), n)
 		}
 	}
 }
 
-// leave reduces the free memory to so many bytes.
-func (r *Replica) leave(room int) { r.stored += maxStored - room - r.size() }
+// recordSize returns the bytes that a change of an object of a class takes, without its event, and
+// eventSize those of its event.
+func recordSize(c *state.Class) int {
+	r := replica.New(state.NewTable(c))
+	r.TellChanges(c, false)
+	return r.ChangeSize(c)
+}
+
+func eventSize(c *state.Class) int {
+	return replica.New(state.NewTable(c)).ChangeSize(c) - recordSize(c)
+}
 
 // A packet of a kilobyte cannot make a client allocate more than the bound: it is rejected first.
 func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
 	const room = 1 << 20
 	class := classOf[manyTexts](t, "t")
-	w := NewWorld(NewTable(class))
+	w := NewWorld(state.NewTable(class))
 	p := w.NewPeer(1)
-	var all []*Object
+	var all []*state.Object
 	for range 2000 {
 		all = append(all, w.Spawn(class, unsafe.Pointer(new(manyTexts)), 0, 1))
 	}
 	w.Capture(1)
-	spawns, _ := snap(p, 1, Limit{Packets: 10, PacketSize: MaxPacket})
+	spawns, _ := snap(p, 1, Limit{Packets: 10, PacketSize: packet.MaxSize})
 	t.Run("spawns", func(t *testing.T) {
-		r := NewReplica(w.table)
-		r.leave(room)
+		r := replica.New(w.table)
+		r.SetBound(r.Size() + room)
 		refused := 0
 		took := allocated(func() {
 			for _, b := range spawns {
@@ -456,31 +367,31 @@ func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
 	})
 	t.Run("a record of many objects", func(t *testing.T) {
 		body := wire.NewReader(spawns[0])
-		var h header
-		readHeader(&body, 0, &h)
-		record := wire.AppendUint32([]byte{coderBits, byte(h.Padding)}, 1)
+		var h packet.Header
+		packet.ReadHeader(&body, 0, &h)
+		record := wire.AppendUint32([]byte{packet.Coder, byte(h.Padding)}, 1)
 		record = append(wire.AppendUvarint(record, 1), spawns[0][body.Offset():]...)
-		r := NewReplica(w.table)
+		r := replica.New(w.table)
 		var err error
-		if took := allocated(func() { _, err = r.ApplyLarge(record) }); !errors.Is(err, ErrRecord) || took > 100<<10 {
+		if took := allocated(func() { _, err = r.ApplyLarge(record) }); !errors.Is(err, packet.ErrRecord) || took > 100<<10 {
 			t.Errorf("%d bytes allocated for a record that holds many: %v", took, err)
 		}
 	})
 	t.Run("versions", func(t *testing.T) { // a byte for each object, and its history would grow
 		const room = 4 << 20
-		r := NewReplica(w.table)
+		r := replica.New(w.table)
 		mustApply(t, r, p, spawns...)
-		before := r.size()
+		before := r.Size()
 		for tick := uint64(2); tick < 60; tick++ {
 			for _, o := range all[:200] {
 				w.Edit(o)
 				live[manyTexts](o).Step++
 			}
 			w.Capture(tick)
-			packets, _ := snap(p, tick, Limit{Packets: 10, PacketSize: MaxPacket})
+			packets, _ := snap(p, tick, Limit{Packets: 10, PacketSize: packet.MaxSize})
 			if tick == 3 {
-				before = r.size()
-				r.leave(room)
+				before = r.Size()
+				r.SetBound(r.Size() + room)
 			}
 			refused := false
 			for _, b := range packets {
@@ -492,7 +403,6 @@ func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
 					t.Fatalf("tick %d: a packet allocates %d bytes with room for %d", tick, took, room)
 				}
 			}
-			r.mustLetGo(t)
 			if refused {
 				if tick < 4 {
 					t.Errorf("refused at tick %d", tick)
@@ -500,7 +410,7 @@ func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("nothing is refused; %d bytes at first, %d now", before, r.size())
+		t.Errorf("nothing is refused; %d bytes at first, %d now", before, r.Size())
 	})
 }
 
@@ -526,34 +436,34 @@ func TestForgetLetsGoOfBaselines(t *testing.T) {
 		q.edit(doomed).X++
 		packets, _ := q.next()
 		mustApply(t, q.r, nil, packets...)
-		q.r.mustCount(t)
+		mustCount(t, q.r)
 	}
 	q.w.Despawn(doomed)
-	before := q.r.size()
+	before := q.r.Size()
 	q.r.Forget()
 	q.r.Events()
 	q.r.Events()
-	q.r.mustCount(t)
-	if now := q.r.size(); before-now < 8000 {
+	mustCount(t, q.r)
+	if now := q.r.Size(); before-now < 8000 {
 		t.Errorf("%d bytes before, %d after", before, now)
 	}
-	for _, o := range q.r.slots {
-		if o != nil && (o.hist.n != 1 || o.hist.room != firstRoom) {
-			t.Errorf("%v keeps %d versions and room for %d", o.ID(), o.hist.n, o.hist.room)
+	for _, o := range q.r.Objects().Slots {
+		if o != nil && (o.Hist.Len() != 1 || o.Hist.Capacity() != state.FirstCapacity) {
+			t.Errorf("%v keeps %d versions and room for %d", o.ID(), o.Hist.Len(), o.Hist.Capacity())
 		}
 	}
 	q.w.Edit(o)
 	live[ship](o).Name = "z"
 	packets, _ := q.next()
-	if _, err := q.r.Apply(packets[0]); !errors.Is(err, ErrBaseline) {
+	if _, err := q.r.Apply(packets[0]); !errors.Is(err, replica.ErrBaseline) {
 		t.Errorf("a delta from what is forgotten: %v", err)
 	}
 	q.p.RequestFull()
 	q.p.RequestDigest(2)
 	q.deliver()
 	q.deliver()
-	q.r.mustCount(t)
-	if c, ok := q.r.Get(o.ID()); !ok || live[ship](c).Name != "z" || q.r.stats.DigestsEqual == 0 {
-		t.Errorf("after the full state: %v, %+v", ok, q.r.stats)
+	mustCount(t, q.r)
+	if c, ok := q.r.Get(o.ID()); !ok || live[ship](c).Name != "z" || q.r.Stats().DigestsEqual == 0 {
+		t.Errorf("after the full state: %v, %+v", ok, *q.r.Stats())
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Classes of different shapes, for measuring a client's count.
@@ -71,7 +74,7 @@ func chestsOf(t reflect.Type) *codec.Encoding {
 // crop is a set of objects to measure: so many of one class, which then change in so many ticks.
 type crop struct {
 	name           string
-	class          *Class
+	class          *state.Class
 	objects, ticks int
 	survivor       int // only objects with a multiple of this number survive; 0 = all
 	watched        bool
@@ -92,7 +95,7 @@ func crops(tb testing.TB) []crop {
 			return unsafe.Pointer(v)
 		}
 	}
-	mail, err := NewClass("m", reflect.TypeFor[mails](), chestsOf)
+	mail, err := state.NewClass("m", reflect.TypeFor[mails](), chestsOf)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -143,13 +146,13 @@ func crops(tb testing.TB) []crop {
 // After the last arrival there are no acknowledgements, so the client keeps the versions of all
 // ticks.
 func (c *crop) grow(tb testing.TB) (packets, large [][][]byte) {
-	w := NewWorld(NewTable(c.class))
+	w := NewWorld(state.NewTable(c.class))
 	if len(c.class.Rules()) > 0 {
 		w.SetReaders(c.class, ownersRead{})
 	}
-	p, r := w.NewPeer(1), NewReplica(w.table)
+	p, r := w.NewPeer(1), replica.New(w.table)
 	p.Handle = 1
-	var all []*Object
+	var all []*state.Object
 	for i := range c.objects {
 		owner := uint64(0)
 		if c.owned {
@@ -169,30 +172,31 @@ func (c *crop) grow(tb testing.TB) (packets, large [][][]byte) {
 					w.Despawn(o)
 				case c.edit != nil:
 					w.Edit(o)
-					c.edit(o.live, tick)
+					c.edit(o.Live(), tick)
 				}
 			}
 		}
 		w.Capture(uint64(tick))
-		of, _ := snap(p, uint64(tick), Limit{Packets: 64, PacketSize: MaxPacket, Reliable: true})
+		of, _ := snap(p, uint64(tick), Limit{Packets: 64, PacketSize: packet.MaxSize, Reliable: true})
 		packets = append(packets, of)
 		large = append(large, nil)
 		for _, b := range p.Large() {
 			b = append([]byte(nil), b...)
 			large[tick-1] = append(large[tick-1], b)
-			if _, err := r.ApplyLarge(b); err != nil {
+			id, err := r.ApplyLarge(b)
+			if err != nil {
 				tb.Fatal(err)
 			}
-			p.AckLarge(r.large)
+			p.AckLarge(id)
 		}
 		if end == 0 {
 			mustApply(tb, r, p, of...)
-			if r.Len(c.class) == c.objects && p.owed.count() == 0 {
+			if r.Len(c.class) == c.objects && p.pending.Count() == 0 {
 				end = tick + 1 + max(c.ticks, 1)
 			}
 		}
 	}
-	if r.mustCount(tb); len(c.class.Rules()) > 0 && len(r.masks) < c.objects {
+	if mustCount(tb, r); len(c.class.Rules()) > 0 && len(r.Mask(c.objects-1)) == 0 {
 		tb.Fatal("a client may read all of what it does not own")
 	}
 	return packets, large

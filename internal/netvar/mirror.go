@@ -1,5 +1,12 @@
 package netvar
 
+import (
+	"github.com/netloop/netloop/internal/netvar/bitset"
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
+)
+
 // Mirror fills a world with the snapshots that a client of another world was sent. The clients of
 // this world then see exactly what that client sees, with the same ids, owners and masks, after any
 // delay:
@@ -11,21 +18,21 @@ package netvar
 // client here. A mirror belongs to the goroutine of its world.
 type Mirror struct {
 	w        *World
-	r        *Replica
-	touched  bitset    // slots with applied records that are not shown yet
-	shown    []*Object // by slot: the replica's object that the world's object copies
-	withheld []Rules   // by slot: rules that no client may read
+	r        *replica.Replica
+	touched  bitset.Set      // slots with applied records that are not shown yet
+	shown    []*state.Object // by slot: the replica's object that the world's object copies
+	withheld []state.Rules   // by slot: rules that no client may read
 }
 
 // NewMirror makes a mirror that fills w, which must have neither objects nor peers. Objects have
 // the weights of their class in the mirrored world.
 func NewMirror(w, of *World) *Mirror {
-	m := &Mirror{w: w, r: NewReplica(w.table)}
-	m.r.touched = &m.touched
+	m := &Mirror{w: w, r: replica.New(w.table)}
+	m.r.Track(&m.touched)
 	w.mirrors = true
 	// The mirrored world has already applied intervals and thresholds.
-	w.holds = holds{by: make([][]uint64, len(w.table.classes))}
-	for i, c := range w.table.classes {
+	w.holds = holds{by: make([][]uint64, len(w.table.Classes()))}
+	for i, c := range w.table.Classes() {
 		m.r.TellChanges(c, false)
 		w.SetReaders(c, m)
 		w.kinds[i].weight, w.kinds[i].every = of.kinds[i].weight, of.kinds[i].every
@@ -51,9 +58,9 @@ func (m *Mirror) ApplyLarge(record []byte) error {
 // could be copied: a new object needs another Show if this capture ends the old object of its slot.
 func (m *Mirror) Show(tick uint64) (all bool) {
 	all = true
-	for slot := m.touched.next(0); slot >= 0; slot = m.touched.next(slot + 1) {
+	for slot := m.touched.Next(0); slot >= 0; slot = m.touched.Next(slot + 1) {
 		if m.show(slot, tick) {
-			m.touched.unset(slot)
+			m.touched.Remove(slot)
 		} else {
 			all = false
 		}
@@ -67,14 +74,8 @@ func (m *Mirror) show(slot int, tick uint64) (done bool) {
 	for len(m.shown) <= slot {
 		m.shown, m.withheld = append(m.shown, nil), append(m.withheld, 0)
 	}
-	var now *Object
-	if slot < len(m.r.slots) {
-		now = m.r.slots[slot]
-	}
-	var image *Object
-	if slot < len(m.w.slots) {
-		image = m.w.slots[slot]
-	}
+	now := m.r.Objects().At(slot)
+	image := m.w.objects.At(slot)
 	if image != nil && now != m.shown[slot] {
 		m.w.Despawn(image)
 		return now == nil
@@ -82,25 +83,27 @@ func (m *Mirror) show(slot int, tick uint64) (done bool) {
 	if now == nil {
 		return true // the object was spawned and despawned since the last Show
 	}
-	withheld := now.class.withheldBy(m.r.masks.mask(slot))
+	withheld := now.WireClass().WithheldBy(m.r.Mask(slot))
 	if image == nil {
 		m.shown[slot], m.withheld[slot] = now, withheld
-		m.w.put(now.id, now.class, now.live, now.owner, tick)
+		m.w.put(now.ID(), now.WireClass(), now.Live(), now.Owner(), tick)
 		return true
 	}
 	if withheld != m.withheld[slot] {
 		m.withheld[slot] = withheld
-		m.w.Judge(image)
+		m.w.Recheck(image)
 	}
-	if image.owner != now.owner {
-		m.w.SetOwner(image, now.owner)
+	if image.Owner() != now.Owner() {
+		m.w.SetOwner(image, now.Owner())
 	}
 	m.w.Edit(image)
 	return true
 }
 
 // Ask implements Readers.
-func (m *Mirror) Ask(*Object) {}
+func (m *Mirror) Ask(*state.Object) {}
 
 // Withheld implements Readers.
-func (m *Mirror) Withheld(o *Object, _ *Peer) Rules { return m.withheld[o.id.slot()] }
+func (m *Mirror) Withheld(o *state.Object, _ *interest.Viewer) state.Rules {
+	return m.withheld[o.Slot()]
+}

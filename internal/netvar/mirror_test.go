@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
@@ -33,13 +36,13 @@ type filmed struct {
 // watcher is a client of the mirrored world that joins late, over a lossy link.
 type watcher struct {
 	p        *Peer
-	r        *Replica
+	r        *replica.Replica
 	down, up lossy
 	stream   pipe
 }
 
 func newFilmed(s schema, seed uint64) *filmed {
-	f := &filmed{model: newModel(s, seed), wide: Limit{Packets: MaxPackets, PacketSize: 1 << 16, Reliable: true}}
+	f := &filmed{model: newModel(s, seed), wide: Limit{Packets: packet.MaxPackets, PacketSize: 1 << 16, Reliable: true}}
 	f.w.Shed(0) // in the mirrored world weights do not cause shedding
 	f.camera = f.w.NewPeer(f.model.tick + 1)
 	f.camera.Handle = 2 // it may see and read the same as the last client of the model
@@ -97,7 +100,7 @@ func twice(tick uint64) uint64 { return 2 * tick }
 func (f *filmed) watch(tick uint64, rng *rand.Rand) error {
 	if len(f.watchers) < 3 && rng.IntN(20) == 0 {
 		link := lossy{rng: rng, loss: 0.2, delay: rng.IntN(4), jitter: rng.IntN(4)}
-		c := &watcher{p: f.image.NewPeer(tick), r: NewReplica(f.table), down: link, up: link, stream: pipe{rng: rng, late: 3}}
+		c := &watcher{p: f.image.NewPeer(tick), r: replica.New(f.table), down: link, up: link, stream: pipe{rng: rng, late: 3}}
 		c.r.StartAt(tick)
 		f.watchers = append(f.watchers, c)
 	}
@@ -137,7 +140,7 @@ func (c *watcher) receive(tick uint64) error {
 		}
 		c.p.AckLarge(id)
 	}
-	if c.r.stats.DigestsUnequal > 0 {
+	if c.r.Stats().DigestsUnequal > 0 {
 		return fmt.Errorf("its state is not the one that its snapshot says")
 	}
 	return nil
@@ -179,7 +182,7 @@ func TestAMirroredWorldIsWhatWasFilmed(t *testing.T) {
 			}
 		}
 		for _, c := range f.watchers {
-			equal += c.r.stats.DigestsEqual
+			equal += c.r.Stats().DigestsEqual
 		}
 		masked += f.image.stats.FullMasked
 		hidden += f.w.stats.Hidden
@@ -229,10 +232,10 @@ func TestAMirrorCatchesUpAfterAPause(t *testing.T) {
 
 // contents hashes the state that a client must have, without lifetimes.
 func (w *World) contents(p *Peer) uint64 {
-	h := uint64(fnvStart)
+	h := uint64(state.HashStart)
 	for slot := range p.entries {
 		if p.entries[slot].phase == shown {
-			h = fnvObject(h, w.slots[slot], 0, w.valueHash(p, slot))
+			h = state.HashObject(h, w.objects.Slots[slot], 0, w.valueHash(p, slot))
 		}
 	}
 	return h

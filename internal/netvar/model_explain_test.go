@@ -9,16 +9,16 @@ func (m *model) explain(c *modelClient) error {
 		return nil
 	}
 	o := m.objects[int(m.tick)%len(m.objects)]
-	slot := o.id.slot()
-	field := int(m.tick/7) % len(o.fields)
+	slot := o.Slot()
+	field := int(m.tick/7) % len(o.Fields)
 	x := m.w.Explain(c.p, o, field)
 	m.told[x.Why]++
 	wrong := func(what string) error {
-		return fmt.Errorf("%s of %v is explained as %+v, but %s", o.class.FieldName(field), o.id, x, what)
+		return fmt.Errorf("%s of %v is explained as %+v, but %s", o.WireClass().FieldName(field), o.ID(), x, what)
 	}
 	e := m.mirror[m.tick][slot]
 	visible, reads := e.views[c.index].since > 0, true
-	if o.class == m.agent && field > 0 {
+	if o.WireClass() == m.agent && field > 0 {
 		reads = e.views[c.index].reads[partOf[field-1]]
 	}
 	if visible == (x.Why == WhyHidden) || visible && reads == (x.Why == WhyWithheld) {
@@ -26,11 +26,11 @@ func (m *model) explain(c *modelClient) error {
 	}
 	switch x.Why {
 	case WhyUnedited, WhyUnchanged, WhyAcked:
-		if got, ok := c.r.Get(o.id); !ok || got.Changed() < x.Changed || got.life != x.Visible {
+		if got, ok := c.r.Get(o.ID()); !ok || got.Changed() < x.Changed || got.Life != x.Visible {
 			return wrong(fmt.Sprintf("the client does not have it: %v", ok))
 		}
 	case WhySent, WhyInFlight:
-		if len(x.Packets) == 0 && !c.p.large.slots.has(slot) || x.Version < x.Changed || (x.Sent == m.tick) != (x.Why == WhySent) {
+		if len(x.Packets) == 0 && !c.p.large.slots.Has(slot) || x.Version < x.Changed || (x.Sent == m.tick) != (x.Why == WhySent) {
 			return wrong("nothing carries it")
 		}
 	case WhyNoSnapshot:
@@ -38,7 +38,7 @@ func (m *model) explain(c *modelClient) error {
 			return wrong("there was a snapshot")
 		}
 	case WhyShed, WhyBudget, WhyPackets, WhyStreamFull:
-		if !c.p.owed.has(slot) || c.p.tick != m.tick || c.p.detailed(slot).last == uint32(m.tick) && c.p.detailed(slot).sent != 0 {
+		if !c.p.pending.Has(slot) || c.p.tick != m.tick || c.p.detailed(slot).last == uint32(m.tick) && c.p.detailed(slot).sent != 0 {
 			return wrong("it is not owed, or was sent")
 		}
 	case WhyHidden, WhyWithheld, WhyStream:

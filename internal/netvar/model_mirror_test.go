@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // The mirror of the model: the state that each client must have, from the live values and from the
@@ -16,7 +17,7 @@ type parts [3]string
 
 // mirrored is one object at one tick.
 type mirrored struct {
-	id      ID
+	id      state.ID
 	parts   parts
 	changed [3]uint64 // by part: tick of the last change
 	spawned uint64    // tick of the first capture
@@ -58,9 +59,9 @@ func (m *model) remember() {
 	now := make(map[int]mirrored, len(m.objects))
 	before := m.mirror[m.tick-1]
 	for _, o := range m.objects {
-		e := mirrored{id: o.id, changed: [3]uint64{m.tick, m.tick, m.tick}, spawned: m.tick}
-		b, ok := before[o.id.slot()]
-		ok = ok && b.id == o.id
+		e := mirrored{id: o.ID(), changed: [3]uint64{m.tick, m.tick, m.tick}, spawned: m.tick}
+		b, ok := before[o.Slot()]
+		ok = ok && b.id == o.ID()
 		switch {
 		case ok && !m.touched[o]:
 			e.parts, e.changed, e.spawned = b.parts, b.changed, b.spawned
@@ -83,7 +84,7 @@ func (m *model) remember() {
 				}
 			}
 		}
-		now[o.id.slot()] = e
+		now[o.Slot()] = e
 	}
 	clear(m.touched)
 	m.mirror[m.tick] = now
@@ -91,11 +92,11 @@ func (m *model) remember() {
 }
 
 // viewOf returns a client's view of o; before is its view at the last tick.
-func (m *model) viewOf(o *Object, client int, before mirroredView) (v mirroredView) {
+func (m *model) viewOf(o *state.Object, client int, before mirroredView) (v mirroredView) {
 	if may, guarded := m.may[o]; guarded && may>>client&1 == 0 {
 		return mirroredView{}
 	}
-	v.reads = [3]bool{true, o.class != m.agent || o.owner == uint64(client+1), o.class != m.agent || m.team[o]>>client&1 != 0}
+	v.reads = [3]bool{true, o.WireClass() != m.agent || o.Owner() == uint64(client+1), o.WireClass() != m.agent || m.team[o]>>client&1 != 0}
 	switch {
 	case before.since == 0:
 		v.since = m.tick
@@ -108,9 +109,9 @@ func (m *model) viewOf(o *Object, client int, before mirroredView) (v mirroredVi
 }
 
 // parts returns the text of an object on either side. Values are rounded as on the wire.
-func (m *model) parts(o *Object) parts {
-	head := fmt.Sprintf("%016x owner=%d", uint64(o.id), o.owner)
-	switch o.class {
+func (m *model) parts(o *state.Object) parts {
+	head := fmt.Sprintf("%016x owner=%d", uint64(o.ID()), o.Owner())
+	switch o.WireClass() {
 	case m.rock:
 		return parts{fmt.Sprintf("%s %+v", head, *live[rock](o))}
 	case m.hoard:
@@ -120,27 +121,27 @@ func (m *model) parts(o *Object) parts {
 		p[0] = head + p[0]
 		return p
 	}
-	v := codec.Values{Words: make([]uint64, o.class.words()), Blobs: make([][]byte, o.class.plan.Blobs())}
+	v := codec.Values{Words: make([]uint64, o.WireClass().Words()), Blobs: make([][]byte, o.Plan().Blobs())}
 	var s ship
-	o.class.plan.Capture(o.live, &v)
-	o.class.plan.Restore(newShip(&s), &v, nil)
+	o.Plan().Capture(o.Live(), &v)
+	o.Plan().Restore(newShip(&s), &v, nil)
 	s.Local = 0
 	return parts{fmt.Sprintf("%s %+v", head, s)}
 }
 
 // isVersion compares a client's object with the version that it was sent at a tick.
-func (m *model) isVersion(c *modelClient, o *Object, sent uint64) error {
+func (m *model) isVersion(c *modelClient, o *state.Object, sent uint64) error {
 	then, ok := m.mirror[sent]
 	if !ok {
 		return nil
 	}
-	slot := o.id.slot()
+	slot := o.Slot()
 	e := then[slot]
-	if e.views[c.index].since != o.life {
-		return fmt.Errorf("%x of lifetime %d is shown at tick %d, it is visible since %d", uint64(o.id), o.life, sent, e.views[c.index].since)
+	if e.views[c.index].since != o.Life {
+		return fmt.Errorf("%x of lifetime %d is shown at tick %d, it is visible since %d", uint64(o.ID()), o.Life, sent, e.views[c.index].since)
 	}
 	if want := e.version(c.index); o.Changed() != want {
-		return fmt.Errorf("%x is shown in version %d at tick %d, want %d", uint64(o.id), o.Changed(), sent, want)
+		return fmt.Errorf("%x is shown in version %d at tick %d, want %d", uint64(o.ID()), o.Changed(), sent, want)
 	}
 	got := m.parts(o)
 	if text := strings.Join(got[:], " "); text != e.text(c.index) {
@@ -154,10 +155,10 @@ func (m *model) isVersion(c *modelClient, o *Object, sent uint64) error {
 func (m *model) same(c *modelClient, tick uint64, healed bool) error {
 	want := m.mirror[tick]
 	n := 0
-	for _, k := range m.table.classes {
+	for _, k := range m.table.Classes() {
 		last := -1
 		for o := range c.r.All(k) {
-			slot := o.id.slot()
+			slot := o.Slot()
 			if slot <= last {
 				return fmt.Errorf("All is not in id order")
 			}
@@ -165,8 +166,8 @@ func (m *model) same(c *modelClient, tick uint64, healed bool) error {
 			n++
 			w, ok := want[slot]
 			got := m.parts(o)
-			if text := strings.Join(got[:], " "); !ok || w.text(c.index) != text || healed && w.version(c.index) != o.Changed() || w.views[c.index].since != o.life {
-				return fmt.Errorf("slot %d at tick %d shows %s v%d life %d, want %+v", slot, tick, text, o.Changed(), o.life, w)
+			if text := strings.Join(got[:], " "); !ok || w.text(c.index) != text || healed && w.version(c.index) != o.Changed() || w.views[c.index].since != o.Life {
+				return fmt.Errorf("slot %d at tick %d shows %s v%d life %d, want %+v", slot, tick, text, o.Changed(), o.Life, w)
 			}
 		}
 	}

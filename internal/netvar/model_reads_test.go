@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // The agents of the model: objects of which not every client may read all fields.
@@ -11,7 +15,7 @@ import (
 func (s schema) withAgents(tb testing.TB) schema {
 	tb.Helper()
 	s.agent = classOf[agent](tb, "agent")
-	s.table = NewTable(s.ship, s.rock, s.hoard, s.agent)
+	s.table = state.NewTable(s.ship, s.rock, s.hoard, s.agent)
 	return s
 }
 
@@ -19,7 +23,7 @@ func (s schema) withAgents(tb testing.TB) schema {
 func (s schema) withLightAgents(tb testing.TB) schema {
 	tb.Helper()
 	s.agent = classOf[lightAgent](tb, "agent")
-	s.table = NewTable(s.ship, s.rock, s.hoard, s.agent)
+	s.table = state.NewTable(s.ship, s.rock, s.hoard, s.agent)
 	return s
 }
 
@@ -42,9 +46,9 @@ type lightAgent struct {
 // modelReaders implements Readers by the model's decisions.
 type modelReaders struct{ m *model }
 
-func (*modelReaders) Ask(*Object) {}
+func (*modelReaders) Ask(*state.Object) {}
 
-func (r *modelReaders) Withheld(o *Object, p *Peer) (w Rules) {
+func (r *modelReaders) Withheld(o *state.Object, p *interest.Viewer) (w state.Rules) {
 	if o.Owner() != uint64(p.Handle.(int)+1) {
 		w |= ownerRule
 	}
@@ -70,28 +74,28 @@ func agentParts(a *agent) parts {
 var partOf = [...]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 9: 0, 10: 2}
 
 // leaked checks a record of an agent leaf by leaf, against the tick at which it was sent.
-func (m *model) leaked(client int, r *Carried) error {
+func (m *model) leaked(client int, r *replica.Carried) error {
 	then, ok := m.mirror[r.Tick]
 	if r.Class != m.agent || !ok {
 		return nil
 	}
-	v := then[r.ID.slot()].views[client]
+	v := then[r.ID.Slot()].views[client]
 	for i, part := range partOf {
 		if r.Tells(i) && !v.reads[part] {
-			return fmt.Errorf("a record of %x, sent at tick %d, tells of %s, which the client may not read", uint64(r.ID), r.Tick, r.Class.plan.LeafName(i))
+			return fmt.Errorf("a record of %x, sent at tick %d, tells of %s, which the client may not read", uint64(r.ID), r.Tick, r.Class.Plan().LeafName(i))
 		}
 	}
 	return nil
 }
 
-func (m *model) spawnAgent() *Object {
+func (m *model) spawnAgent() *state.Object {
 	o := m.w.Spawn(m.agent, unsafe.Pointer(&agent{Heat: 30, Plan: "new"}), uint64(m.rng.IntN(4)), m.tick)
 	m.team[o] = clientSet(m.rng.IntN(8))
 	return o
 }
 
 // permit changes the readers of an agent, sometimes with a reversal or a change of the value.
-func (m *model) permit(o *Object) {
+func (m *model) permit(o *state.Object) {
 	for range 1 + m.rng.IntN(2) {
 		switch m.rng.IntN(3) {
 		case 0:
@@ -99,9 +103,9 @@ func (m *model) permit(o *Object) {
 			m.touched[o] = true
 		case 1:
 			m.team[o] = clientSet(m.rng.IntN(8))
-			m.w.Judge(o)
+			m.w.Recheck(o)
 		default:
-			m.w.Judge(o) // without effect
+			m.w.Recheck(o) // without effect
 		}
 	}
 	if m.rng.IntN(2) == 0 {
@@ -131,7 +135,7 @@ func (m *model) editAgent(a *agent) {
 		if m.hoards > 0 {
 			a.Take = m.loot()
 			a.Take = a.Take[:min(len(a.Take), 400)]
-			if !m.agent.large {
+			if !m.agent.Large {
 				a.Take = a.Take[:min(len(a.Take), 4)]
 			}
 		}

@@ -1,13 +1,17 @@
 package netvar
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/netloop/netloop/internal/netvar/state"
+)
 
 // Broken connections of the model.
 
 // part breaks a client's connection. No message reaches the server any more; those in flight to the
 // client may.
 func (m *model) part(c *modelClient) {
-	c.away = m.tick + 1 + uint64(m.rng.IntN([]int{1, 10, 2 * Horizon}[m.rng.IntN(3)]))
+	c.away = m.tick + 1 + uint64(m.rng.IntN([]int{1, 10, 2 * state.Horizon}[m.rng.IntN(3)]))
 	c.up.queue, c.applied.queue = nil, nil
 	if m.rng.IntN(2) == 0 {
 		c.down.queue, c.stream.queue = nil, nil

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
@@ -74,18 +77,18 @@ type model struct {
 	w       *World
 	tick    uint64
 	mirror  map[uint64]map[int]mirrored // captured objects, by tick, by slot
-	objects []*Object
-	touched map[*Object]bool // since the last capture
+	objects []*state.Object
+	touched map[*state.Object]bool // since the last capture
 	clients []*modelClient
 	lim     Limit
 	told    [WhyNext + 1]int // answers of Explain, by reason
 	// Steady objects with unreadable fields, counted by tick and client.
 	masked int
-	hoards int                   // upper bound
-	budget Budget                // of every client
-	hot    float64               // share of objects edited per tick
-	may    map[*Object]clientSet // clients that may see the object; all if missing
-	team   map[*Object]clientSet // clients that may read the team fields of an agent
+	hoards int                         // upper bound
+	budget Budget                      // of every client
+	hot    float64                     // share of objects edited per tick
+	may    map[*state.Object]clientSet // clients that may see the object; all if missing
+	team   map[*state.Object]clientSet // clients that may read the team fields of an agent
 	sent   transcript
 }
 
@@ -93,31 +96,31 @@ type model struct {
 type clientSet uint8
 
 // Includes implements Audience.
-func (s clientSet) Includes(p *Peer) bool { return s>>p.Handle.(int)&1 != 0 }
+func (s clientSet) Includes(p *interest.Viewer) bool { return s>>p.Handle.(int)&1 != 0 }
 
 type modelClient struct {
 	index    int
 	p        *Peer
-	r        *Replica
+	r        *replica.Replica
 	down, up lossy
 	stream   pipe // of large records
 	applied  pipe // of their acknowledgements
 	acks     []Range
-	black    uint64          // no datagram passes before this tick
-	away     uint64          // tick at which its connection is restored, 0 = connected
-	shown    map[ID]*Object  // according to events only
-	lives    map[string]bool // lifetimes with a spawn event
-	newest   map[int]uint64  // by slot: version shown
-	complete uint64          // tick of the last whole snapshot
-	joined   uint64          // tick of its first capture
+	black    uint64                     // no datagram passes before this tick
+	away     uint64                     // tick at which its connection is restored, 0 = connected
+	shown    map[state.ID]*state.Object // according to events only
+	lives    map[string]bool            // lifetimes with a spawn event
+	newest   map[int]uint64             // by slot: version shown
+	complete uint64                     // tick of the last whole snapshot
+	joined   uint64                     // tick of its first capture
 	equal    uint64
 	leak     error // a record carried an unreadable field
 }
 
 func newModel(s schema, seed uint64) *model {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*Object]bool{}, lim: wide,
-		may: map[*Object]clientSet{}, team: map[*Object]clientSet{}}
+	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*state.Object]bool{}, lim: wide,
+		may: map[*state.Object]clientSet{}, team: map[*state.Object]clientSet{}}
 	m.w.SetReaders(s.agent, &modelReaders{m})
 	m.w.farBehind = 1 + int(seed%7)*3 // few enough for these small worlds
 	if rng.IntN(2) == 0 {
@@ -128,7 +131,7 @@ func newModel(s schema, seed uint64) *model {
 		m.budget.Burst = m.budget.PerTick * (1 + rng.IntN(4))
 		m.w.SetClassWeight(s.ship, 4, 0)
 		m.w.SetClassWeight(s.rock, 0.5, uint64(rng.IntN(20)))
-		m.w.SetFactor(s.ship, func(_ *Peer, o *Object) float64 { return float64(o.ID().slot()%3) - 0.5 })
+		m.w.SetFactor(s.ship, func(_ *Peer, o *state.Object) float64 { return float64(o.ID().Slot()%3) - 0.5 })
 		m.w.Shed(uint64(rng.IntN(3) * 5))
 	}
 	m.tick = []uint64{0, 5, 1<<32 - 100, 1 << 40}[rng.IntN(4)]
@@ -182,8 +185,8 @@ func (m *model) run() error {
 		}
 	}
 	for i, c := range m.clients {
-		if c.complete+20 < m.tick || digests && c.equal+20 < m.tick || c.p.owed.count() > 0 {
-			return fmt.Errorf("client %d: last whole snapshot %d, last equal digest %d, now %d, %d owed, %d outstanding, limit %+v, budget %+v: not converged", i, c.complete, c.equal, m.tick, c.p.owed.count(), len(c.p.large.list), m.lim, c.p.bucket)
+		if c.complete+20 < m.tick || digests && c.equal+20 < m.tick || c.p.pending.Count() > 0 {
+			return fmt.Errorf("client %d: last whole snapshot %d, last equal digest %d, now %d, %d owed, %d outstanding, limit %+v, budget %+v: not converged", i, c.complete, c.equal, m.tick, c.p.pending.Count(), len(c.p.large.list), m.lim, c.p.bucket)
 		}
 		if err := m.same(c, c.complete, true); err != nil {
 			return fmt.Errorf("client %d: %w", i, err)
@@ -235,9 +238,9 @@ func (m *model) step(edits bool) error {
 				}
 			}
 		}
-		for k, word := range c.p.steady {
-			for _, v := range c.p.views.block(k) {
-				m.masked += bits.OnesCount64(v.slots & word)
+		for k, word := range c.p.derived {
+			for _, v := range c.p.Block(k) {
+				m.masked += bits.OnesCount64(v.Slots & word)
 			}
 		}
 		if wrong := soundBlanks(c.p); wrong != "" {
@@ -270,10 +273,10 @@ func (m *model) play() {
 		if m.rng.IntN(60) == 0 {
 			m.show(o)
 		}
-		if o.class == m.agent && m.rng.IntN(30) == 0 {
+		if o.WireClass() == m.agent && m.rng.IntN(30) == 0 {
 			m.permit(o)
 		}
-		if young := m.tick-o.changed < 3 && o.hist.n <= 1; m.rng.IntN(250) == 0 || young && m.rng.IntN(8) == 0 {
+		if young := m.tick-o.Changed() < 3 && o.Hist.Len() <= 1; m.rng.IntN(250) == 0 || young && m.rng.IntN(8) == 0 {
 			m.w.Despawn(o)
 			delete(m.may, o)
 			delete(m.team, o)
@@ -307,7 +310,7 @@ func (m *model) play() {
 }
 
 func (m *model) spawn() {
-	var o *Object
+	var o *state.Object
 	if m.living(m.hoard) < m.hoards && m.rng.IntN(4) == 0 {
 		o = m.spawnHoard(m.w, hoard{}, m.tick)
 	} else if m.rng.IntN(3) == 0 {
@@ -325,7 +328,7 @@ func (m *model) spawn() {
 }
 
 // living counts the objects of a class.
-func (m *model) living(c *Class) (n int) {
+func (m *model) living(c *state.Class) (n int) {
 	for range m.w.All(c) {
 		n++
 	}
@@ -333,7 +336,7 @@ func (m *model) living(c *Class) (n int) {
 }
 
 // show changes the audience of the object, sometimes with a reversal.
-func (m *model) show(o *Object) {
+func (m *model) show(o *state.Object) {
 	for range 1 + m.rng.IntN(2) {
 		if m.rng.IntN(4) == 0 {
 			m.w.SetAudience(o, nil)
@@ -345,20 +348,20 @@ func (m *model) show(o *Object) {
 	}
 }
 
-func (m *model) edit(o *Object) {
+func (m *model) edit(o *state.Object) {
 	m.w.Edit(o)
 	m.touched[o] = true
-	if o.class == m.rock {
+	if o.WireClass() == m.rock {
 		r := live[rock](o)
 		r.X += int32(m.rng.IntN(5)) - 2
 		r.Big = m.rng.IntN(2) == 0
 		return
 	}
-	if o.class == m.agent {
+	if o.WireClass() == m.agent {
 		m.editAgent(live[agent](o))
 		return
 	}
-	if o.class == m.hoard {
+	if o.WireClass() == m.hoard {
 		h := live[hoard](o)
 		h.Gold++
 		if m.rng.IntN(4) == 0 { // mostly a small change of a large value
@@ -419,9 +422,9 @@ func (m *model) join(i int, tick uint64) {
 
 // empty gives the client an empty replica.
 func (m *model) empty(c *modelClient, tick uint64) {
-	c.r = NewReplica(m.table)
-	c.shown, c.lives, c.newest = map[ID]*Object{}, map[string]bool{}, map[int]uint64{}
-	c.r.Inspect(func(r *Carried) { c.leak = cmp.Or(c.leak, m.leaked(c.index, r)) })
+	c.r = replica.New(m.table)
+	c.shown, c.lives, c.newest = map[state.ID]*state.Object{}, map[string]bool{}, map[int]uint64{}
+	c.r.Inspect(func(r *replica.Carried) { c.leak = cmp.Or(c.leak, m.leaked(c.index, r)) })
 	c.r.StartAt(tick)
 }
 
@@ -447,10 +450,10 @@ func (m *model) receive(c *modelClient) error {
 		if a.SnapshotComplete {
 			c.complete = a.Tick
 			d, tick := c.r.Digest()
-			if d == DigestUnequal {
+			if d == replica.DigestUnequal {
 				return fmt.Errorf("digest of complete snapshot %d differs", tick)
 			}
-			if d == DigestEqual {
+			if d == replica.DigestEqual {
 				c.equal = tick
 				if err := m.same(c, tick, false); err != nil {
 					return fmt.Errorf("equal digest, but %w", err)
@@ -487,28 +490,28 @@ func (m *model) watch(c *modelClient, sent uint64) error {
 	for _, e := range c.r.Events() {
 		o := e.Object
 		switch e.Kind {
-		case Spawn:
-			life := fmt.Sprint(o.id, "@", o.life)
-			if c.shown[o.id] != nil || c.lives[life] {
-				return fmt.Errorf("spawn of %x twice", uint64(o.id))
+		case replica.Spawn:
+			life := fmt.Sprint(o.ID(), "@", o.Life)
+			if c.shown[o.ID()] != nil || c.lives[life] {
+				return fmt.Errorf("spawn of %x twice", uint64(o.ID()))
 			}
-			c.shown[o.id], c.lives[life] = o, true
-			delete(c.newest, o.id.slot())
-		case Change:
-			if c.shown[o.id] != o || e.Old == nil {
-				return fmt.Errorf("change of %x, which is not shown", uint64(o.id))
+			c.shown[o.ID()], c.lives[life] = o, true
+			delete(c.newest, o.Slot())
+		case replica.Change:
+			if c.shown[o.ID()] != o || e.Old == nil {
+				return fmt.Errorf("change of %x, which is not shown", uint64(o.ID()))
 			}
-		case Despawn:
-			if c.shown[o.id] != o || o.Alive() {
-				return fmt.Errorf("despawn of %x, which is not shown", uint64(o.id))
+		case replica.Despawn:
+			if c.shown[o.ID()] != o || o.Alive() {
+				return fmt.Errorf("despawn of %x, which is not shown", uint64(o.ID()))
 			}
-			delete(c.shown, o.id)
+			delete(c.shown, o.ID())
 			continue
 		}
 		if !o.Alive() {
 			continue // its despawn follows
 		}
-		id, slot := o.id, o.id.slot()
+		id, slot := o.ID(), o.Slot()
 		if o.Changed() < c.newest[slot] {
 			return fmt.Errorf("%x shows version %d after %d", uint64(id), o.Changed(), c.newest[slot])
 		}

@@ -7,6 +7,9 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // drawnPair is a pair with a replica that keeps data for drawing.
@@ -18,10 +21,10 @@ func drawnPair(t *testing.T) *pair {
 }
 
 // shipAt draws an object at a moment.
-func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
+func (q *pair) shipAt(o *state.Object, from, to uint64, alpha float64) (ship, bool) {
 	q.t.Helper()
-	m := Moment{from, to, alpha}
-	var d Drawing
+	m := state.Moment{From: from, To: to, Alpha: alpha}
+	var d state.Drawing
 	drawn := q.r.Draw(&d, o, &m)
 	var twin ship
 	if there := valueAt(o, m, unsafe.Pointer(&twin)); there != drawn {
@@ -35,24 +38,26 @@ func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
 	if s.X != twin.X || s.Name != twin.Name || len(s.Bag) != len(twin.Bag) || s.Armed != twin.Armed {
 		q.t.Fatalf("at %+v Draw has %+v, At %+v", m, s, twin)
 	}
-	q.r.mustCount(q.t)
+	mustCount(q.t, q.r)
 	return s, true
 }
 
 // valueAt writes the whole value of o at a moment into the zero struct at v, or reports that o did
 // not exist.
-func valueAt(o *Object, m Moment, v unsafe.Pointer) bool {
-	var s seen
-	if !o.at(&m, &s) {
+func valueAt(o *state.Object, m state.Moment, v unsafe.Pointer) bool {
+	var d state.Drawing
+	if !d.Begin(o, &m) {
 		return false
 	}
-	held := o.hist.values(s.shown())
-	o.class.plan.Restore(v, &held, nil)
-	o.between(&s, s.shown(), v)
+	k, _ := d.Past()
+	held := o.Hist.Values(k)
+	o.Plan().Restore(v, &held, nil)
+	d.Rebase(v, k)
+	d.Write(v)
 	return true
 }
 
-func (q *pair) wantX(o *Object, from, to uint64, alpha float64, want float32, there bool) {
+func (q *pair) wantX(o *state.Object, from, to uint64, alpha float64, want float32, there bool) {
 	q.t.Helper()
 	if s, ok := q.shipAt(o, from, to, alpha); ok != there || s.X != want {
 		q.t.Errorf("from %d to %d at %v X is %v, there %v, want %v, %v", from, to, alpha, s.X, ok, want, there)
@@ -119,7 +124,7 @@ func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 		t.Fatal("hidden and shown again it is the same object")
 	}
 	for _, m := range []struct {
-		o        *Object
+		o        *state.Object
 		from, to uint64
 		alpha    float64
 		want     float32
@@ -132,22 +137,22 @@ func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 	} {
 		s, ok := q.shipAt(m.o, m.from, m.to, m.alpha)
 		if ok != m.there || s.X != m.want {
-			t.Errorf("lifetime of %d: from %d to %d at %v X is %v, there %v, want %v, %v", m.o.born, m.from, m.to, m.alpha, s.X, ok, m.want, m.there)
+			t.Errorf("lifetime of %d: from %d to %d at %v X is %v, there %v, want %v, %v", m.o.Born, m.from, m.to, m.alpha, s.X, ok, m.want, m.there)
 		}
 	}
-	if gone := slices.Collect(q.r.Gone(q.ship)); !slices.Equal(gone, []*Object{first}) || len(slices.Collect(q.r.Gone(q.schema.rock))) != 0 {
+	if gone := slices.Collect(q.r.Gone(q.ship)); !slices.Equal(gone, []*state.Object{first}) || len(slices.Collect(q.r.Gone(q.schema.rock))) != 0 {
 		t.Errorf("gone are %v", gone)
 	}
 	q.r.LookFrom(11)
-	if q.wantX(first, 11, 20, 0, 3, true); len(q.r.drawing.gone) != 1 {
+	if q.wantX(first, 11, 20, 0, 3, true); gone(q) != 1 {
 		t.Error("let go of too early")
 	}
 	q.r.LookFrom(12)
-	if q.wantX(first, 11, 20, 0, 0, false); len(q.r.drawing.gone) != 0 {
+	if q.wantX(first, 11, 20, 0, 0, false); gone(q) != 0 {
 		t.Error("kept when nobody looks")
 	}
 	q.r.Clear()
-	if q.r.mustCount(t); len(q.r.drawing.gone) != 0 {
+	if mustCount(t, q.r); gone(q) != 0 {
 		t.Error("of a world that is gone objects are kept")
 	}
 }
@@ -155,7 +160,7 @@ func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 // An iteration over ended objects may stop at any object.
 func TestAWalkOverWhatIsGoneMayStop(t *testing.T) {
 	q := drawnPair(t)
-	var all []*Object
+	var all []*state.Object
 	for range 3 {
 		all = append(all, q.spawnShip(q.w, ship{}, 0, 1))
 	}
@@ -196,7 +201,7 @@ func TestVersionsAreKeptAsFarBackAsSomebodyLooks(t *testing.T) {
 			q.deliver()
 		}
 		c, _ := q.r.Get(o.ID())
-		if n := int(c.hist.n); drawn != (n == 50) {
+		if n := c.Hist.Len(); drawn != (n == 50) {
 			t.Errorf("drawn %v: %d versions of 50 are kept", drawn, n)
 		}
 		if !drawn {
@@ -209,7 +214,7 @@ func TestVersionsAreKeptAsFarBackAsSomebodyLooks(t *testing.T) {
 		q.w.Edit(o)
 		live[ship](o).X++
 		q.deliver()
-		if first := c.hist.tick(0); first != 30 {
+		if first := c.Hist.Tick(0); first != 30 {
 			t.Errorf("the oldest version is of %d", first)
 		}
 		q.wantX(c, 10, 11, 0.5, 30, true)
@@ -239,40 +244,39 @@ func TestBlobsAreDrawnAsTheyWere(t *testing.T) {
 		}
 	}
 	for _, m := range []struct {
-		Moment
+		state.Moment
 		want string
-	}{{Moment{2, 3, 0.99}, "ann"}, {Moment{2, 3, 1}, "bob"}, {Moment{4, 5, 1}, "cat"}, {Moment{2, 3, 1.5}, "bob"}} {
+	}{{state.Moment{From: 2, To: 3, Alpha: 0.99}, "ann"}, {state.Moment{From: 2, To: 3, Alpha: 1}, "bob"}, {state.Moment{From: 4, To: 5, Alpha: 1}, "cat"}, {state.Moment{From: 2, To: 3, Alpha: 1.5}, "bob"}} {
 		if s, ok := q.shipAt(c, m.From, m.To, m.Alpha); !ok || s.Name != m.want {
 			t.Errorf("at %+v the name is %q, want %q", m.Moment, s.Name, m.want)
 		}
 	}
-	m := Moment{2, 3, 0.5}
+	m := state.Moment{From: 2, To: 3, Alpha: 0.5}
 	if n := testing.AllocsPerRun(50, func() { q.drawOnce(c, &m) }); n != 0 {
 		t.Errorf("drawing an older name allocates %v times", n)
 	}
-	need := codec.Allocated(int(unsafe.Sizeof(ship{}))) + codec.Allocated(int(unsafe.Sizeof(past{}))) +
+	need := codec.Allocated(int(unsafe.Sizeof(ship{}))) + codec.Allocated(int(unsafe.Sizeof(state.Past{}))) +
 		codec.Allocated(len("bob")) + codec.Allocated(int(unsafe.Sizeof(item{}))) + codec.Allocated(len("axe"))
-	q.r.forgetPast(c)
-	stored := q.r.stored
 	for room, want := range map[int]string{need - 1: "cat", need: "bob"} {
-		q.r.leave(room)
-		if s := q.drawOnce(c, &Moment{3, 4, 0.5}); s.Name != want || s.X != 3.5 {
+		q.r.SetBound(replica.MaxStored)
+		q.drawOnce(c, &m) // keeps an older value, which the next one replaces
+		q.r.SetBound(q.r.Size() - c.Past.Bytes + room)
+		if s := q.drawOnce(c, &state.Moment{From: 3, To: 4, Alpha: 0.5}); s.Name != want || s.X != 3.5 {
 			t.Errorf("with room for %d bytes it is %+v, want the name %s", room, s, want)
 		}
-		q.r.forgetPast(c)
-		q.r.stored = stored
 	}
+	q.r.SetBound(replica.MaxStored)
 	q.drawOnce(c, &m)
 	q.w.Despawn(o)
 	q.deliver()
 	q.r.Events()
 	q.r.Events()
 	q.r.LookFrom(q.tick)
-	q.r.mustCount(t)
+	mustCount(t, q.r)
 }
 
-func (q *pair) drawOnce(o *Object, m *Moment) (s ship) {
-	var d Drawing
+func (q *pair) drawOnce(o *state.Object, m *state.Moment) (s ship) {
+	var d state.Drawing
 	if q.r.Draw(&d, o, m) {
 		s = *(*ship)(d.Base)
 		d.Write(unsafe.Pointer(&s))
@@ -288,8 +292,8 @@ func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
 		Gold float32 `net:"read=owner"`
 	}
 	class := classOf[agent](t, "agent")
-	table := NewTable(class)
-	w, r := NewWorld(table), NewReplica(table)
+	table := state.NewTable(class)
+	w, r := NewWorld(table), replica.New(table)
 	r.KeepForDrawing(class)
 	rules := &allOrNone{}
 	w.SetReaders(class, rules)
@@ -300,7 +304,7 @@ func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
 		(*agent)(o.Live()).X = float32(tick)
 		if tick == 3 {
 			rules.may = true
-			w.Judge(o)
+			w.Recheck(o)
 		}
 		w.Capture(tick)
 		packets, _ := snap(p, tick, wide)
@@ -308,11 +312,11 @@ func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
 	}
 	c, _ := r.Get(o.ID())
 	for _, m := range []struct {
-		Moment
+		state.Moment
 		want agent
 	}{
-		{Moment{1, 2, 0.5}, agent{1.5, 0}}, {Moment{2, 3, 0.5}, agent{2, 0}}, {Moment{2, 3, 1}, agent{3, 100}}, {Moment{3, 4, 0.5}, agent{3.5, 100}},
-		{Moment{2, 3, 1.5}, agent{3, 100}},
+		{state.Moment{From: 1, To: 2, Alpha: 0.5}, agent{1.5, 0}}, {state.Moment{From: 2, To: 3, Alpha: 0.5}, agent{2, 0}}, {state.Moment{From: 2, To: 3, Alpha: 1}, agent{3, 100}}, {state.Moment{From: 3, To: 4, Alpha: 0.5}, agent{3.5, 100}},
+		{state.Moment{From: 2, To: 3, Alpha: 1.5}, agent{3, 100}},
 	} {
 		var got agent
 		if !valueAt(c, m.Moment, unsafe.Pointer(&got)) || got != m.want {
@@ -324,9 +328,9 @@ func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
 // allOrNone makes all fields readable by all clients, or the fields with a rule by none.
 type allOrNone struct{ may bool }
 
-func (*allOrNone) Ask(*Object) {}
+func (*allOrNone) Ask(*state.Object) {}
 
-func (a *allOrNone) Withheld(*Object, *Peer) Rules {
+func (a *allOrNone) Withheld(*state.Object, *interest.Viewer) state.Rules {
 	if a.may {
 		return 0
 	}
@@ -339,9 +343,9 @@ func TestTeleportsAreCountedOnce(t *testing.T) {
 		Hops uint8 `net:"teleport"`
 	}
 	class := classOf[hopper](t, "hopper")
-	table := NewTable(class)
+	table := state.NewTable(class)
 	for _, drawn := range []bool{true, false} {
-		w, r := NewWorld(table), NewReplica(table)
+		w, r := NewWorld(table), replica.New(table)
 		if drawn {
 			r.KeepForDrawing(class)
 		}
@@ -362,7 +366,7 @@ func TestTeleportsAreCountedOnce(t *testing.T) {
 		}
 		c, _ := r.Get(o.ID())
 		var got hopper
-		if valueAt(c, Moment{2, 3, 0.9}, unsafe.Pointer(&got)); drawn && got != (hopper{2, 0}) {
+		if valueAt(c, state.Moment{From: 2, To: 3, Alpha: 0.9}, unsafe.Pointer(&got)); drawn && got != (hopper{2, 0}) {
 			t.Errorf("before the teleport %+v", got)
 		}
 	}
@@ -374,8 +378,8 @@ func TestWhatIsDrawnIsWhatTheServerHad(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		q := drawnPair(t)
-		had := map[uint64]map[ID]rock{} // by tick
-		var all []*Object
+		had := map[uint64]map[state.ID]rock{} // by tick
+		var all []*state.Object
 		for range 100 {
 			for range rng.IntN(4) {
 				switch k := rng.IntN(10); {
@@ -390,7 +394,7 @@ func TestWhatIsDrawnIsWhatTheServerHad(t *testing.T) {
 				}
 			}
 			q.deliver()
-			now := map[ID]rock{}
+			now := map[state.ID]rock{}
 			for _, o := range all {
 				now[o.ID()] = *live[rock](o)
 			}
@@ -402,15 +406,16 @@ func TestWhatIsDrawnIsWhatTheServerHad(t *testing.T) {
 }
 
 // checkDrawn draws a random moment of the last 20 ticks, and later never an earlier one.
-func (q *pair) checkDrawn(rng *rand.Rand, had map[uint64]map[ID]rock) {
+func (q *pair) checkDrawn(rng *rand.Rand, had map[uint64]map[state.ID]rock) {
 	q.t.Helper()
-	from := max(q.r.drawing.from, q.tick-min(q.tick-1, 20))
+	from := max(q.from, q.tick-min(q.tick-1, 20))
 	from += rng.Uint64N(min(q.tick-from+1, 3))
 	q.r.LookFrom(from)
-	seen := map[ID]rock{}
+	q.from = from
+	seen := map[state.ID]rock{}
 	for _, o := range slices.Concat(slices.Collect(q.r.All(q.schema.rock)), slices.Collect(q.r.Gone(q.schema.rock))) {
 		var is rock
-		if valueAt(o, Moment{from, q.tick, 0}, unsafe.Pointer(&is)) {
+		if valueAt(o, state.Moment{From: from, To: q.tick, Alpha: 0}, unsafe.Pointer(&is)) {
 			seen[o.ID()] = is
 		}
 	}
@@ -422,7 +427,7 @@ func (q *pair) checkDrawn(rng *rand.Rand, had map[uint64]map[ID]rock) {
 			q.t.Fatalf("tick %d: as of %d %x is %+v, want %+v", q.tick, from, id, seen[id], want)
 		}
 	}
-	q.r.mustCount(q.t)
+	mustCount(q.t, q.r)
 }
 
 // A client of another build draws the common fields, by its own tags.
@@ -431,12 +436,9 @@ func TestAReplicaOfAnotherBuildDraws(t *testing.T) {
 	q.r.KeepForDrawing(other.ship)
 	q.r.KeepForDrawing(other.stone)                  // the server lacks the class
 	q.r.KeepForDrawing(classOf[rock](t, "stranger")) // no effect: a class of no table
-	table := q.r.table
-	for _, server := range []*Table{table, nil, table} {
+	table := q.r.Table()
+	for _, server := range []*state.Table{table, nil, table} {
 		q.r.Adapt(server)
-	}
-	if keeps := q.r.drawing.keeps; !keeps[q.r.served(other.ship).index] || slices.Index(keeps, true) != slices.Index(slices.Clone(keeps), true) {
-		t.Errorf("kept are %v", keeps)
 	}
 	o := q.spawnShip(q.w, ship{X: 1, Y: 1, Name: "ann"}, 0, 1)
 	for range 5 {
@@ -445,8 +447,8 @@ func TestAReplicaOfAnotherBuildDraws(t *testing.T) {
 		q.deliver()
 	}
 	c, _ := q.r.Get(o.ID())
-	var d Drawing
-	q.r.Draw(&d, c, &Moment{2, 3, 0.5})
+	var d state.Drawing
+	q.r.Draw(&d, c, &state.Moment{From: 2, To: 3, Alpha: 0.5})
 	s := *(*otherShip)(d.Base)
 	d.Write(unsafe.Pointer(&s))
 	if s.Y != 3.5 || s.Title != "ann" {
@@ -456,7 +458,7 @@ func TestAReplicaOfAnotherBuildDraws(t *testing.T) {
 
 func BenchmarkDraw(b *testing.B) {
 	s := newSchema(b)
-	w, r := NewWorld(s.table), NewReplica(s.table)
+	w, r := NewWorld(s.table), replica.New(s.table)
 	r.KeepForDrawing(s.ship)
 	p := w.NewPeer(1)
 	o := s.spawnShip(w, ship{Name: "ann"}, 0, 1)
@@ -469,9 +471,9 @@ func BenchmarkDraw(b *testing.B) {
 		mustApply(b, r, p, packets...)
 	}
 	c, _ := r.Get(o.ID())
-	m := Moment{15, 16, 0.3}
+	m := state.Moment{From: 15, To: 16, Alpha: 0.3}
 	var sum float32
-	var d Drawing
+	var d state.Drawing
 	for b.Loop() {
 		r.Draw(&d, c, &m)
 		v := *(*ship)(d.Base)

@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Cases that have broken other replication systems, each in a test of its name. Cases with a rule
@@ -27,8 +30,8 @@ func TestAcknowledgementLost(t *testing.T) {
 		t.Errorf("%d deltas, %d full: nothing is acknowledged, so nothing may be a baseline", st.Deltas, st.FullFirst)
 	}
 	q.p.Ack([]Range{{first, first + 5}}) // one that arrives names all packets
-	if q.p.owed.count() != 0 || q.w.stats.Lost != 0 {
-		t.Errorf("%d owed, %d lost", q.p.owed.count(), q.w.stats.Lost)
+	if q.p.pending.Count() != 0 || q.w.stats.Lost != 0 {
+		t.Errorf("%d owed, %d lost", q.p.pending.Count(), q.w.stats.Lost)
 	}
 	if got := kinds(q.r.Events()); got != "S" {
 		t.Errorf("events %s", got)
@@ -54,8 +57,8 @@ func TestAcknowledgementsReordered(t *testing.T) {
 			}
 			q.p.Ack(ranges[:n])
 			ranges = ranges[n:]
-			if base := q.p.detailed(o.ID().slot()).base; base != o.Changed() || q.p.owed.count() != 0 {
-				t.Fatalf("the baseline is %d, not %d; %d owed", base, o.Changed(), q.p.owed.count())
+			if base := q.p.detailed(o.ID().Slot()).base; base != o.Changed() || q.p.pending.Count() != 0 {
+				t.Fatalf("the baseline is %d, not %d; %d owed", base, o.Changed(), q.p.pending.Count())
 			}
 		}
 		q.edit(o).Y = 7
@@ -76,13 +79,13 @@ func TestAcknowledgementDuplicated(t *testing.T) {
 	q.edit(o).X = 3
 	lost, _ := q.next()
 	q.p.Ack(again) // it does not cover later packets
-	if st := q.w.stats; st.Acked != 1 || st.AckStale != 1 || st.Lost != 0 || q.p.owed.count() != 1 {
-		t.Errorf("acked %d, stale %d, lost %d, owed %d", st.Acked, st.AckStale, st.Lost, q.p.owed.count())
+	if st := q.w.stats; st.Acked != 1 || st.AckStale != 1 || st.Lost != 0 || q.p.pending.Count() != 1 {
+		t.Errorf("acked %d, stale %d, lost %d, owed %d", st.Acked, st.AckStale, st.Lost, q.p.pending.Count())
 	}
 	q.deliver()
 	q.p.Ack(again)
-	if q.rock(o.ID()).X != 3 || q.p.owed.count() != 0 || len(lost) != 1 {
-		t.Errorf("the client shows %+v, %d owed", q.rock(o.ID()), q.p.owed.count())
+	if q.rock(o.ID()).X != 3 || q.p.pending.Count() != 0 || len(lost) != 1 {
+		t.Errorf("the client shows %+v, %d owed", q.rock(o.ID()), q.p.pending.Count())
 	}
 }
 
@@ -100,13 +103,13 @@ func TestAcknowledgementFromBeforeTheOwnerChanged(t *testing.T) {
 	q.w.SetOwner(o, 5)
 	q.next() // lost
 	q.p.Ack([]Range{{first, first}})
-	if q.p.owed.count() != 1 {
+	if q.p.pending.Count() != 1 {
 		t.Fatal("the acknowledgement of the old owner pays for the new one")
 	}
 	q.deliver()
 	q.deliver() // the copies in flight are known to be lost
-	if c, _ := q.r.Get(o.ID()); c.Owner() != 5 || live[ship](c).Name != "a" || q.p.owed.count() != 0 {
-		t.Errorf("owner %d, %+v, %d owed", c.Owner(), live[ship](c), q.p.owed.count())
+	if c, _ := q.r.Get(o.ID()); c.Owner() != 5 || live[ship](c).Name != "a" || q.p.pending.Count() != 0 {
+		t.Errorf("owner %d, %+v, %d owed", c.Owner(), live[ship](c), q.p.pending.Count())
 	}
 }
 
@@ -140,7 +143,7 @@ func TestOwnerAndValueOfOneTickArriveTogether(t *testing.T) {
 func TestSpawnAndDespawnWithinLostPackets(t *testing.T) {
 	for pattern := range 1 << 6 {
 		q := newPair(t, 0)
-		var o *Object
+		var o *state.Object
 		for tick := range 6 {
 			switch tick {
 			case 0:
@@ -156,11 +159,11 @@ func TestSpawnAndDespawnWithinLostPackets(t *testing.T) {
 		}
 		q.deliver()
 		q.deliver()
-		if got := kinds(q.r.Events()); got != "" && got != "SD" && got != "SCD" || len(q.r.ids()) != 0 {
-			t.Errorf("losses %06b: events %q, %d objects", pattern, got, len(q.r.ids()))
+		if got := kinds(q.r.Events()); got != "" && got != "SD" && got != "SCD" || len(ids(q.r)) != 0 {
+			t.Errorf("losses %06b: events %q, %d objects", pattern, got, len(ids(q.r)))
 		}
-		if _, n := q.next(); q.p.owed.count() != 0 || q.p.flight.next != n+1 {
-			t.Errorf("losses %06b: %d owed", pattern, q.p.owed.count())
+		if _, n := q.next(); q.p.pending.Count() != 0 || q.p.flight.next != n+1 {
+			t.Errorf("losses %06b: %d owed", pattern, q.p.pending.Count())
 		}
 	}
 }
@@ -169,21 +172,21 @@ func TestEditsWithNoClientReachTheFirstJoiner(t *testing.T) {
 	s := newSchema(t)
 	w := NewWorld(s.table)
 	o, gone := s.spawnRock(w, rock{}, 1), s.spawnRock(w, rock{}, 1)
-	for tick := uint64(1); tick <= 3*Horizon; tick++ {
+	for tick := uint64(1); tick <= 3*state.Horizon; tick++ {
 		w.Edit(o)
 		live[rock](o).X = int32(tick)
-		if tick == Horizon {
+		if tick == state.Horizon {
 			w.Despawn(gone)
 		}
 		w.Capture(tick)
 	}
-	p, r := w.NewPeer(3*Horizon+1), NewReplica(s.table)
-	w.Capture(3*Horizon + 1)
-	packets, _ := snap(p, 3*Horizon+1, wide)
+	p, r := w.NewPeer(3*state.Horizon+1), replica.New(s.table)
+	w.Capture(3*state.Horizon + 1)
+	packets, _ := snap(p, 3*state.Horizon+1, wide)
 	mustApply(t, r, p, packets...)
 	c, ok := r.Get(o.ID())
-	if got := kinds(r.Events()); got != "S" || !ok || live[rock](c).X != 3*Horizon || p.owed.count() != 0 {
-		t.Errorf("events %s, found %v, %d owed", got, ok, p.owed.count())
+	if got := kinds(r.Events()); got != "S" || !ok || live[rock](c).X != 3*state.Horizon || p.pending.Count() != 0 {
+		t.Errorf("events %s, found %v, %d owed", got, ok, p.pending.Count())
 	}
 }
 

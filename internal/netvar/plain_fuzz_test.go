@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/testing/refdecoder"
 )
 
@@ -38,7 +39,7 @@ func plainScene(tb testing.TB) (pair *plainPair, next [][]byte) {
 			if i == 0 {
 				live[drifter](o).drift(1, m.tick)
 			} else {
-				scramble(m.rng, reflect.NewAt(o.class.Type(), o.Live()).Elem())
+				scramble(m.rng, reflect.NewAt(o.WireClass().Type(), o.Live()).Elem())
 			}
 		}
 		if m.tick == 107 {
@@ -46,7 +47,7 @@ func plainScene(tb testing.TB) (pair *plainPair, next [][]byte) {
 			m.objects = m.objects[:2]
 		}
 		m.w.Capture(m.tick)
-		packets, _ := snap(p, m.tick, Limit{Packets: 2, PacketSize: MaxPacket})
+		packets, _ := snap(p, m.tick, Limit{Packets: 2, PacketSize: packet.MaxSize})
 		if m.tick > 105 {
 			next = append(next, packets...)
 			continue

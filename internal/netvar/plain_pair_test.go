@@ -7,12 +7,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/refdecoder"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // plainTables returns the SchemaTables of a table's classes as bytes.
-func plainTables(tb testing.TB, table *Table) []refdecoder.Class {
+func plainTables(tb testing.TB, table *state.Table) []refdecoder.Class {
 	tb.Helper()
 	b, err := proto.Marshal(tablesOf(table))
 	if err != nil {
@@ -25,7 +27,7 @@ func plainTables(tb testing.TB, table *Table) []refdecoder.Class {
 	return classes
 }
 
-func tablesOf(table *Table) *netloopv1.SchemaTables {
+func tablesOf(table *state.Table) *netloopv1.SchemaTables {
 	tables := new(netloopv1.SchemaTables)
 	for _, c := range table.Classes() {
 		layout := c.Layout()
@@ -60,7 +62,7 @@ func plainType(t *codec.Type) *netloopv1.Type {
 
 // plainPair is a client with two readers: the real one, and the one written from docs/WIRE.md.
 type plainPair struct {
-	real  *Replica
+	real  *replica.Replica
 	plain *refdecoder.Reader
 	// taken is set once both have accepted a damaged packet. Then numbers may have more bytes than
 	// needed, which the real reader stores and hashes as they are, and steps may be no exact
@@ -71,14 +73,14 @@ type plainPair struct {
 	logged uint32    // its number in the log
 }
 
-func newPlainPair(table *Table, classes []refdecoder.Class, tick uint64) *plainPair {
-	q := &plainPair{real: NewReplica(table), plain: refdecoder.NewReader(classes, tick)}
+func newPlainPair(table *state.Table, classes []refdecoder.Class, tick uint64) *plainPair {
+	q := &plainPair{real: replica.New(table), plain: refdecoder.NewReader(classes, tick)}
 	q.real.StartAt(tick)
 	return q
 }
 
 // apply passes a packet to both readers, and compares the results.
-func (q *plainPair) apply(packet []byte) (Applied, refdecoder.Result, error) {
+func (q *plainPair) apply(packet []byte) (replica.Applied, refdecoder.Result, error) {
 	a, realErr := q.real.Apply(packet)
 	res, plainErr := q.plain.Apply(packet)
 	q.log.received(q, logPacket, packet, res, plainErr)
@@ -118,8 +120,8 @@ func (q *plainPair) applyLarge(record []byte) (id uint64, err error) {
 func (q *plainPair) same(events []refdecoder.Event) error {
 	var real, want []string
 	for _, e := range q.real.Events() {
-		if e.Kind != Change {
-			real = append(real, fmt.Sprintf("%v %x", e.Kind == Spawn, uint64(e.Object.id)))
+		if e.Kind != replica.Change {
+			real = append(real, fmt.Sprintf("%v %x", e.Kind == replica.Spawn, uint64(e.Object.ID())))
 		}
 	}
 	for _, e := range events {
@@ -130,15 +132,15 @@ func (q *plainPair) same(events []refdecoder.Event) error {
 	}
 	objects := q.plain.Objects()
 	n := 0
-	for slot, o := range q.real.slots {
+	for slot, o := range q.real.Objects().Slots {
 		if o == nil {
 			continue
 		}
 		if n == len(objects) {
-			return fmt.Errorf("%x is not in the plain reader", uint64(o.id))
+			return fmt.Errorf("%x is not in the plain reader", uint64(o.ID()))
 		}
 		if err := q.sameObject(slot, o, objects[n]); err != nil {
-			return fmt.Errorf("%s %x: %w", o.class.name, uint64(o.id), err)
+			return fmt.Errorf("%s %x: %w", o.WireClass().Name(), uint64(o.ID()), err)
 		}
 		n++
 	}
@@ -148,19 +150,19 @@ func (q *plainPair) same(events []refdecoder.Event) error {
 	return nil
 }
 
-func (q *plainPair) sameObject(slot int, o *Object, p *refdecoder.Object) error {
+func (q *plainPair) sameObject(slot int, o *state.Object, p *refdecoder.Object) error {
 	newest := p.Newest()
-	if uint64(o.id) != p.ID || o.class.Index() != p.Class || o.life != p.Lifetime || o.owner != newest.Owner || o.Changed() != newest.Tick {
+	if uint64(o.ID()) != p.ID || o.WireClass().Index() != p.Class || o.Life != p.Lifetime || o.Owner() != newest.Owner || o.Changed() != newest.Tick {
 		return fmt.Errorf("lifetime %d, owner %d, version %d; the plain reader has %x, lifetime %d, owner %d, version %d",
-			o.life, o.owner, o.Changed(), p.ID, p.Lifetime, newest.Owner, newest.Tick)
+			o.Life, o.Owner(), o.Changed(), p.ID, p.Lifetime, newest.Owner, newest.Tick)
 	}
-	if int(o.hist.n) != len(p.Versions) {
-		return fmt.Errorf("%d versions, the plain reader has %d", o.hist.n, len(p.Versions))
+	if o.Hist.Len() != len(p.Versions) {
+		return fmt.Errorf("%d versions, the plain reader has %d", o.Hist.Len(), len(p.Versions))
 	}
 	leaves := q.plain.Classes[p.Class].Leaves
 	for i, v := range p.Versions {
-		values := o.hist.values(i)
-		got, want := o.class.plan.AppendValues(nil, &values), refdecoder.AppendFields(nil, leaves, v.Fields)
+		values := o.Hist.Values(i)
+		got, want := o.Plan().AppendValues(nil, &values), refdecoder.AppendFields(nil, leaves, v.Fields)
 		// Lists with numbers longer than necessary are stored as received.
 		if string(got) != string(want) {
 			fields, err := refdecoder.ReadFields(got, leaves)
@@ -169,14 +171,14 @@ func (q *plainPair) sameObject(slot int, o *Object, p *refdecoder.Object) error 
 			}
 			got = refdecoder.AppendFields(nil, leaves, fields)
 		}
-		if o.hist.tick(i) != v.Tick || string(got) != string(want) {
-			return fmt.Errorf("version %d is %x; of the plain reader version %d is %x", o.hist.tick(i), got, v.Tick, want)
+		if o.Hist.Tick(i) != v.Tick || string(got) != string(want) {
+			return fmt.Errorf("version %d is %x; of the plain reader version %d is %x", o.Hist.Tick(i), got, v.Tick, want)
 		}
 	}
 	if q.taken {
 		return nil
 	}
-	shown, err := o.class.plan.Append(nil, o.live)
+	shown, err := o.Plan().Append(nil, o.Live())
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/refdecoder"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -27,7 +28,7 @@ func TestPlainReaderAgreesOnTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		spoiled := codecType(&netloopv1.Type{Kind: netloopv1.TypeKind_TYPE_KIND_STRUCT, Fields: table.GetFields()})
-		_, realErr := BindClass("c", nil, spoiled, new(codec.Budget))
+		_, realErr := state.BindClass("c", nil, spoiled, new(codec.Budget))
 		_, plainErr := refdecoder.ReadTables(b)
 		if (realErr == nil) != (plainErr == nil) {
 			t.Errorf("seed %d: the real reader says %v, the plain one %v", seed, realErr, plainErr)

@@ -5,21 +5,26 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/netloop/netloop/internal/netvar/bitset"
+	"github.com/netloop/netloop/internal/netvar/packet"
 )
 
 // All objects are pending for a client that has none yet, and it takes many snapshots to send them.
 // Blank slots are ranked once, in a plan, and the next snapshots take from its top:
 //
-//	many blank slots    ──▶  plan      by weight × ticks, rounded, and then by slot
+//	many never-sent slots    ──▶  plan      by weight × ticks, rounded, and then by slot
 //	top of the plan     ──▶  runs      neighbours of the same rank and level, encoded together
-//	runs, other changes ──▶  byNeed    by weight × ticks, exactly
+//	runs, other changes ──▶  byPriority    by weight × ticks, exactly
 //
-// So the cost of a snapshot depends on its records, and not on the number of blank slots. Changes
-// of blank objects do not affect the plan: a full record carries the newest values. The plan is
-// rebuilt from time to time, because priorities grow with waiting time at different rates.
+// So the cost of a snapshot depends on its records, and not on the number of never-sent slots.
+// Changes of never-sent objects do not affect the plan: a full record carries the newest values.
+// The plan is rebuilt from time to time, because priorities grow with waiting time at different
+// rates.
 
 const (
-	// farBehind is the least number of blank objects for a plan. Fewer are ranked individually.
+	// farBehind is the least number of never-sent objects for a plan. Fewer are ranked
+	// individually.
 	farBehind = 1024
 	// planTicks is the number of ticks after which a plan is rebuilt; leastPlanTicks is the least
 	// number if an object in it becomes overdue.
@@ -27,7 +32,7 @@ const (
 	leastPlanTicks = 4
 )
 
-// plan is the order in which a client is sent its blank slots.
+// plan is the order in which a client is sent its never-sent slots.
 type plan struct {
 	list    []planned
 	next    int    // all entries before it are sent
@@ -45,29 +50,29 @@ type planned struct {
 	rank  rank
 }
 
-// farBehind reports whether the client has enough blank slots for a plan.
+// farBehind reports whether the client has enough never-sent slots for a plan.
 func (c *cutter) farBehind() bool {
 	p := c.p
-	if len(p.blank) == 0 {
+	if len(p.neverSent) == 0 {
 		return false
 	}
-	n := p.blank.count()
+	n := p.neverSent.Count()
 	if n < p.w.farBehind {
 		p.giveUpTurn()
 		p.plan, p.turns = plan{}, turns{}
 	}
 	if n == 0 {
-		p.blank = p.blank[:0]
+		p.neverSent = p.neverSent[:0]
 	}
 	return n >= p.w.farBehind && !p.atOnce
 }
 
-// makePlan ranks the blank slots.
+// makePlan ranks the never-sent slots.
 func (c *cutter) makePlan() {
 	p, pl, tick := c.p, &c.p.plan, c.header.Tick
 	pl.list, pl.next = pl.list[:0], 0
 	pl.until, pl.reached = tick+planTicks, math.MaxUint64
-	for k, word := range p.blank {
+	for k, word := range p.neverSent {
 		start := len(pl.list)
 		for ; word != 0; word &= word - 1 {
 			slot := k<<6 + bits.TrailingZeros64(word)
@@ -77,18 +82,18 @@ func (c *cutter) makePlan() {
 	slices.SortFunc(pl.list, func(a, b planned) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.level, a.level), cmp.Compare(a.block, b.block))
 	})
-	pl.ranked += p.blank.count()
+	pl.ranked += p.neverSent.Count()
 	p.w.stats.Planned++
 }
 
 // planOne adds a slot to the entries of its block, which begin at start.
 func (c *cutter) planOne(slot, start int) {
 	p, pl, tick := c.p, &c.p.plan, c.header.Tick
-	e, own := &p.entries[slot], need{rank: rankOwed}
-	c.weighOne(&candidate{slot: uint32(slot), rank: rankOwed}, &own)
+	e, own := &p.entries[slot], priority{rank: rankPending}
+	c.weighOne(&candidate{slot: uint32(slot), rank: rankPending}, &own)
 	pl.reached = min(pl.reached, e.reached(tick))
-	every, age := p.w.kinds[p.w.slots[slot].class.index].every, e.age(tick)
-	if own.rank == rankOwed && every > 0 {
+	every, age := p.w.kinds[p.w.objects.Slots[slot].WireClass().Index()].every, e.age(tick)
+	if own.rank == rankPending && every > 0 {
 		pl.until = min(pl.until, tick+max(every-min(age, every), leastPlanTicks))
 	}
 	level, bit := levelOf(own.amount), uint64(1)<<(slot&63)
@@ -116,12 +121,12 @@ func levelOf(amount uint64) uint16 {
 func (c *cutter) gatherByPlan() {
 	p := c.p
 	c.list, c.runBits, c.behind = c.list[:0], 0, 0
-	c.taken = append(c.taken[:0], make(bitset, len(p.owed))...)
+	c.taken = append(c.taken[:0], make(bitset.Set, len(p.pending))...)
 	c.covered = append(c.covered[:0], c.taken...)
 	shedding := p.w.shed > 0 && !c.header.HasDigest
-	for k := range p.owed {
+	for k := range p.pending {
 		// second copies have no room
-		due := c.isDue(k) &^ p.blank.word(k) &^ p.sentOnce.word(k)
+		due := c.isDue(k) &^ p.neverSent.Word(k) &^ p.sentOnce.Word(k)
 		c.taken[k] = due
 		for ; due != 0; due &= due - 1 {
 			c.gatherOne(k<<6+bits.TrailingZeros64(due), shedding)
@@ -139,16 +144,16 @@ func (c *cutter) takePlanned() {
 	if pl.until <= c.header.Tick {
 		c.makePlan()
 	}
-	most, records := min(c.lim.Packets*c.room, c.left), MaxSlots
-	if p.turns.lane == slowLane {
+	most, records := min(c.lim.Packets*c.room, c.left), packet.MaxSlots
+	if p.turns.queue == slowQueue {
 		records = slowTurn
 	}
 	for i := pl.next; i < len(pl.list) && c.runBits < most && records > 0; i++ {
 		one := &pl.list[i]
 		k := int(one.block)
-		one.mask &= p.blank.word(k)
+		one.mask &= p.neverSent.Word(k)
 		// A record of the slot's previous object may be in flight on the stream.
-		if ready := one.mask &^ p.large.slots.word(k); ready != 0 {
+		if ready := one.mask &^ p.large.slots.Word(k); ready != 0 {
 			records -= bits.OnesCount64(ready)
 			c.addPlanned(k, ready)
 		} else if one.mask == 0 && i == pl.next {
@@ -157,9 +162,9 @@ func (c *cutter) takePlanned() {
 	}
 }
 
-// addPlanned lists blank slots of a block. The records of a packet are in slot order, so no other
-// candidate may be inside the range of a run. Slots that overlap the range of another run wait for
-// the next snapshot. Slots with candidates between them are listed individually.
+// addPlanned lists never-sent slots of a block. The records of a packet are in slot order, so no
+// other candidate may be inside the range of a run. Slots that overlap the range of another run
+// wait for the next snapshot. Slots with candidates between them are listed individually.
 func (c *cutter) addPlanned(k int, mask uint64) {
 	first, last := bits.TrailingZeros64(mask), bits.Len64(mask)-1
 	midst := uint64(2)<<last - 1<<first
@@ -183,14 +188,14 @@ func (c *cutter) addPlanned(k int, mask uint64) {
 // leavePlanned records that the rest of the plan waits.
 func (c *cutter) leavePlanned() {
 	p, pl := c.p, &c.p.plan
-	rest := p.blank.count()
+	rest := p.neverSent.Count()
 	for i := range c.list {
 		if n := &c.list[i]; n.run != nil && n.packet != unplaced {
 			rest -= n.run.records
 		}
 	}
 	if c.serves {
-		p.tookTurn(uint64(p.blank.count() - rest + pl.ranked/rankShare))
+		p.tookTurn(uint64(p.neverSent.Count() - rest + pl.ranked/rankShare))
 		pl.ranked = 0
 	}
 	if rest == 0 {

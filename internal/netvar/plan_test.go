@@ -6,6 +6,11 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/bitset"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // newcomers is a world of many objects, and clients that have joined it in its second tick.
@@ -14,11 +19,11 @@ type newcomers struct {
 	t        *testing.T
 	w        *World
 	tick     uint64
-	objects  []*Object
+	objects  []*state.Object
 	peers    []*Peer
-	replicas []*Replica
-	came     []map[ID]uint64 // by client: the ticks in which its objects arrived
-	most     uint64          // maximum of records in a tick
+	replicas []*replica.Replica
+	came     []map[state.ID]uint64 // by client: the ticks in which its objects arrived
+	most     uint64                // maximum of records in a tick
 }
 
 func newNewcomers(t *testing.T, objects, peers int) *newcomers {
@@ -36,9 +41,9 @@ func newNewcomers(t *testing.T, objects, peers int) *newcomers {
 }
 
 func (n *newcomers) join() *Peer {
-	p, r := n.w.NewPeer(n.tick+1), NewReplica(n.table)
+	p, r := n.w.NewPeer(n.tick+1), replica.New(n.table)
 	r.StartAt(n.tick)
-	n.peers, n.replicas, n.came = append(n.peers, p), append(n.replicas, r), append(n.came, map[ID]uint64{})
+	n.peers, n.replicas, n.came = append(n.peers, p), append(n.replicas, r), append(n.came, map[state.ID]uint64{})
 	return p
 }
 
@@ -52,7 +57,7 @@ func (n *newcomers) play(lim Limit) {
 		packets, _ := snap(p, n.tick, lim)
 		mustApply(n.t, n.replicas[i], p, packets...)
 		for _, e := range n.replicas[i].Events() {
-			if e.Kind == Spawn {
+			if e.Kind == replica.Spawn {
 				n.came[i][e.Object.ID()] = n.tick
 			}
 		}
@@ -61,7 +66,7 @@ func (n *newcomers) play(lim Limit) {
 	n.most = max(n.most, n.w.stats.Records-before)
 }
 
-// sound checks that blank slots were never sent, and are pending.
+// sound checks that never-sent slots were never sent, and are pending.
 func (n *newcomers) sound(p *Peer) {
 	n.t.Helper()
 	if err := soundBlanks(p); err != "" {
@@ -69,13 +74,13 @@ func (n *newcomers) sound(p *Peer) {
 	}
 }
 
-// soundBlanks returns the first error in a peer's blank slots.
+// soundBlanks returns the first error in a peer's never-sent slots.
 func soundBlanks(p *Peer) string {
-	for k, word := range p.blank {
+	for k, word := range p.neverSent {
 		switch {
-		case word&^p.owed.word(k) != 0:
+		case word&^p.pending.Word(k) != 0:
 			return "something blank is not owed"
-		case word&(p.sentOnce.word(k)|p.sentTwice.word(k)|p.steady.word(k)) != 0:
+		case word&(p.sentOnce.Word(k)|p.sentTwice.Word(k)|p.derived.Word(k)) != 0:
 			return "something blank was sent"
 		}
 		for ; word != 0; word &= word - 1 {
@@ -84,7 +89,7 @@ func soundBlanks(p *Peer) string {
 			}
 		}
 	}
-	if p.w.details.blank != (detail{}) {
+	if p.w.details.neverSent != (detail{}) {
 		return "the detail of all that is blank was changed"
 	}
 	return ""
@@ -167,7 +172,7 @@ func TestAPlanNoticesWhatBecomesOverdue(t *testing.T) {
 	const every = 10
 	n := newNewcomers(t, 3000, 0)
 	n.w.SetClassWeight(n.ship, 1.0/8, every)
-	var ships []*Object
+	var ships []*state.Object
 	for range 20 {
 		ships = append(ships, n.spawnShip(n.w, ship{}, 0, 2))
 	}
@@ -201,7 +206,7 @@ func TestAPlanCostsWhatIsSent(t *testing.T) {
 	}
 }
 
-// A lane grants turns up to its exact number of expected records, and one turn in any case.
+// A queue grants turns up to its exact number of expected records, and one turn in any case.
 func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
 	for i, c := range []struct {
 		took []uint64
@@ -211,7 +216,7 @@ func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
 		{[]uint64{40, 61, 60}, []bool{true, false, true}},
 		{[]uint64{101, 1}, []bool{true, false}},
 	} {
-		l := catchUpLane{most: 100}
+		l := catchUpQueue{most: 100}
 		for j, took := range c.took {
 			turn := turns{took: took}
 			if got := l.grant(&turn); got != c.want[j] || turn.granted != got {
@@ -221,10 +226,10 @@ func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
 	}
 }
 
-// In each tick a lane grants turns to the longest waiting clients, as far as it has room.
+// In each tick a queue grants turns to the longest waiting clients, as far as it has room.
 func TestALaneLetsThoseGoWhoHaveWaited(t *testing.T) {
 	w := NewWorld(newSchema(t).table)
-	l := &w.lanes[wideLane]
+	l := &w.catchUp[joinQueue]
 	l.most = 100
 	var peers []*Peer
 	for _, took := range []uint64{60, 30, 30} {
@@ -241,8 +246,8 @@ func TestALaneLetsThoseGoWhoHaveWaited(t *testing.T) {
 			l.granted, l.served = 1000, 1000
 		}
 		l.begin(c.tick)
-		if l.tick != c.tick || l.granted != c.granted || l.served != 0 || !slices.Equal(l.queue, peers[c.gone:]) {
-			t.Errorf("step %d: of tick %d are %d records granted, %d served, %d wait", i, l.tick, l.granted, l.served, len(l.queue))
+		if l.tick != c.tick || l.granted != c.granted || l.served != 0 || !slices.Equal(l.waiting, peers[c.gone:]) {
+			t.Errorf("step %d: of tick %d are %d records granted, %d served, %d wait", i, l.tick, l.granted, l.served, len(l.waiting))
 		}
 		for j, p := range peers {
 			if p.turns.waits != (j >= c.gone) || p.turns.granted != (j < c.gone) {
@@ -252,8 +257,8 @@ func TestALaneLetsThoseGoWhoHaveWaited(t *testing.T) {
 	}
 }
 
-// A client is granted a turn at once if no client waits and its lane has room, and waits otherwise.
-// A granted turn is served unless the tick has served twice its number of records.
+// A client is granted a turn at once if no client waits and its queue has room, and waits
+// otherwise. A granted turn is served unless the tick has served twice its number of records.
 func TestWhoMayLoad(t *testing.T) {
 	for i, c := range []struct {
 		turns           turns
@@ -265,16 +270,16 @@ func TestWhoMayLoad(t *testing.T) {
 		{turns{}, false, 0, 0, true, false, firstTurn},
 		{turns{took: 70}, false, 0, 0, true, false, 70},
 		{turns{took: 70}, true, 0, 0, false, true, 70},
-		{turns{took: 70}, false, wideRecords, 0, false, true, 70},
+		{turns{took: 70}, false, joinRecords, 0, false, true, 70},
 		{turns{took: 70, waits: true}, false, 0, 0, false, true, 70},
-		{turns{took: 70, granted: true}, true, wideRecords, 2*wideRecords - 70, true, false, 70},
-		{turns{took: 70, granted: true}, true, wideRecords, 2*wideRecords - 69, false, false, 70},
-		{turns{took: 3 * wideRecords, granted: true}, true, wideRecords, 0, true, false, 3 * wideRecords},
+		{turns{took: 70, granted: true}, true, joinRecords, 2*joinRecords - 70, true, false, 70},
+		{turns{took: 70, granted: true}, true, joinRecords, 2*joinRecords - 69, false, false, 70},
+		{turns{took: 3 * joinRecords, granted: true}, true, joinRecords, 0, true, false, 3 * joinRecords},
 	} {
 		w := NewWorld(newSchema(t).table)
-		p, l := w.NewPeer(1), &w.lanes[wideLane]
+		p, l := w.NewPeer(1), &w.catchUp[joinQueue]
 		if c.queued {
-			l.queue = append(l.queue, w.NewPeer(1))
+			l.waiting = append(l.waiting, w.NewPeer(1))
 		}
 		p.turns, l.tick, l.granted, l.served, p.cut.header.Tick = c.turns, 5, c.granted, c.served, 5
 		if may := p.cut.mayLoad(); may != c.may || p.turns.waits != c.waits || p.turns.took != c.took {
@@ -305,7 +310,7 @@ func TestARunSpansFewOtherSlots(t *testing.T) {
 		{mask: 1<<2 | 1<<4, covered: 1 << 3, none: true},
 		{mask: 1<<2 | 1<<4, covered: 1<<1 | 1<<5},
 	} {
-		c.list, c.taken, c.covered = c.list[:0], bitset{set.taken}, bitset{set.covered}
+		c.list, c.taken, c.covered = c.list[:0], bitset.Set{set.taken}, bitset.Set{set.covered}
 		c.addPlanned(0, set.mask)
 		records := 0
 		for _, one := range c.list {
@@ -331,13 +336,13 @@ func TestWhoGivesUpItsTurnLeavesTheQueue(t *testing.T) {
 		peers[gone].turns.granted = true
 		peers[gone].giveUpTurn()
 		want := slices.DeleteFunc(slices.Clone(peers[:3]), func(p *Peer) bool { return p == peers[gone] })
-		if got := w.lanes[wideLane].queue; !slices.Equal(got, want) || peers[gone].turns != (turns{}) {
+		if got := w.catchUp[joinQueue].waiting; !slices.Equal(got, want) || peers[gone].turns != (turns{}) {
 			t.Errorf("client %d of 3 gives up: %d are left, it has %+v", gone, len(got), peers[gone].turns)
 		}
 	}
 }
 
-// The expected records of a first turn depend on its lane, and include the ranking.
+// The expected records of a first turn depend on its queue, and include the ranking.
 func TestAFirstTurnIsExpectedToTakeAPlan(t *testing.T) {
 	n := newNewcomers(t, 40*rankShare, 1)
 	p := n.peers[0]
@@ -355,8 +360,8 @@ func TestFullRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
 	class := classOf[barge](t, "barge")
 	for _, c := range []struct {
 		logged, size, width int
-	}{{0, MaxPacket, 64}, {0, 200, 64}, {2, 200, 8}, {5, MaxPacket, 4}, {16, MaxPacket, 1}} {
-		w := NewWorld(NewTable(class))
+	}{{0, packet.MaxSize, 64}, {0, 200, 64}, {2, 200, 8}, {5, packet.MaxSize, 4}, {16, packet.MaxSize, 1}} {
+		w := NewWorld(state.NewTable(class))
 		for range farBehind + 64 {
 			b := new(barge)
 			for i := range c.logged {
@@ -387,7 +392,7 @@ func TestChangesGoOnWhileAClientCatchesUp(t *testing.T) {
 	for _, p := range n.peers {
 		p.Slow()
 	}
-	n.w.SetWeight(o, MaxWeight)
+	n.w.SetWeight(o, state.MaxWeight)
 	for range 40 {
 		value := &rock{X: int32(n.tick) << 8}
 		*live[rock](o) = *value
@@ -409,7 +414,7 @@ func TestChangesGoOnWhileAClientCatchesUp(t *testing.T) {
 	}
 }
 
-// Clients in the slow lane take few records of a tick, however many they are, and share them
+// Clients in the slow queue take few records of a tick, however many they are, and share them
 // equally. Joining clients are served meanwhile, and a leaving client takes no turn with it.
 func TestTheSlowLaneIsBoundedAndFair(t *testing.T) {
 	const clients, objects = 12, 2000
@@ -446,7 +451,7 @@ func TestTheSlowLaneIsBoundedAndFair(t *testing.T) {
 		t.Errorf("who joins while others ask for the full state has it after %d ticks", n.tick-from)
 	}
 	for _, p := range n.peers {
-		for p.blank.count() >= n.w.farBehind {
+		for p.neverSent.Count() >= n.w.farBehind {
 			n.play(wide)
 		}
 		if p.turns != (turns{}) && n.tick-from > 100 {

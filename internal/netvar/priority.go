@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // If the pending records of a client exceed its budget or the limits of the snapshot, they are sent
@@ -19,43 +21,31 @@ import (
 // the largest. No object starves, because waiting alone raises its priority; a minimum rate bounds
 // the wait.
 
-// Weights are fixed-point numbers, so that the order is the same on every machine.
-const (
-	weightOne = 1 << 10
-	maxFactor = 1 << 10
-
-	// MinWeight and MaxWeight bound the weight of an object. The default weight is 1.
-	MinWeight, MaxWeight = 1.0 / 64, 64
-)
+// maxFactor bounds the factors of SetFactor.
+const maxFactor = 1 << 10
 
 // kind is the world's settings of a class.
 type kind struct {
 	weight uint32
 	every  uint64 // the most ticks that a change should wait, 0 = no limit
-	factor func(*Peer, *Object) float64
+	factor func(*Peer, *state.Object) float64
 	rounds bool // see SetRounded
-}
-
-// fixed converts a weight to fixed point. NaN is converted to MinWeight.
-func fixed(weight float64) uint32 {
-	if !(weight > MinWeight) {
-		weight = MinWeight
-	}
-	return uint32(min(weight, MaxWeight) * weightOne)
 }
 
 // SetClassWeight sets the weight of the class's objects that are spawned from now on, from
 // MinWeight to MaxWeight. After every ticks a pending object is overdue; 0 is never.
-func (w *World) SetClassWeight(c *Class, weight float64, every uint64) {
-	w.kinds[c.index].weight, w.kinds[c.index].every = fixed(weight), every
+func (w *World) SetClassWeight(c *state.Class, weight float64, every uint64) {
+	w.kinds[c.Index()].weight, w.kinds[c.Index()].every = state.FixedWeight(weight), every
 }
 
 // SetFactor sets a function that returns the factor, from 0 to 1 024, of an object's weight for a
 // client. It is called only for pending objects and only if not all fit. It must change nothing.
-func (w *World) SetFactor(c *Class, fn func(*Peer, *Object) float64) { w.kinds[c.index].factor = fn }
+func (w *World) SetFactor(c *state.Class, fn func(*Peer, *state.Object) float64) {
+	w.kinds[c.Index()].factor = fn
+}
 
 // SetWeight sets the weight of one object.
-func (w *World) SetWeight(o *Object, weight float64) { o.weight = fixed(weight) }
+func (w *World) SetWeight(o *state.Object, weight float64) { o.Weight = state.FixedWeight(weight) }
 
 // Shed limits updates of objects with a weight below 1 to their minimum rate, or to one in every
 // ticks if they have none. Clients that lack the object are not affected. 0 ends shedding.
@@ -64,12 +54,12 @@ func (w *World) Shed(every uint64) { w.shed = every }
 // sheds reports whether a pending object is left out because the server is overloaded. An object
 // that the client does not have yet is always sent: without it the client's world would be
 // incomplete.
-func (c *cutter) sheds(o *Object, e *entry) bool {
+func (c *cutter) sheds(o *state.Object, e *entry) bool {
 	w := c.p.w
-	if o.weight >= weightOne || e.sent == 0 {
+	if o.Weight >= state.WeightOne || e.sent == 0 {
 		return false
 	}
-	every := w.kinds[o.class.index].every
+	every := w.kinds[o.WireClass().Index()].every
 	if every == 0 {
 		every = w.shed
 	}
@@ -80,9 +70,9 @@ func (c *cutter) sheds(o *Object, e *entry) bool {
 // of the highest priority is tried first in the next snapshot, into an empty packet.
 const maxMisfits = 32
 
-// byNeed chooses records by priority, and writes them in slot order.
-func (c *cutter) byNeed() {
-	c.needs = c.needs[:0]
+// byPriority chooses records by priority, and writes them in slot order.
+func (c *cutter) byPriority() {
+	c.priorities = c.priorities[:0]
 	if c.budget > 0 { // otherwise no record may start
 		c.weigh()
 	}
@@ -90,7 +80,7 @@ func (c *cutter) byNeed() {
 	c.packets = c.packets[:c.from]
 	c.header.HasBehind = true
 	c.next()
-	c.left, c.largeRoom, c.crowded = c.budget, MaxOutstanding-c.p.large.bytes, 0
+	c.left, c.largeRoom, c.waitedLarge = c.budget, MaxOutstanding-c.p.large.bytes, 0
 	c.choose(c.room - c.open.Len())
 	for list := c.chosen; len(list) > 0; {
 		n := 1
@@ -112,7 +102,7 @@ func (c *cutter) choose(room int) {
 	packet, used, count, misfits, tried := 0, 0, 0, 0, uint32(0)
 	exact := c.left
 	c.chosen = c.chosen[:0]
-	rest := c.needs
+	rest := c.priorities
 	for rest.order(); len(rest) > 0 && c.left > 0 && (misfits < maxMisfits || c.largeRoom > 0); tried++ {
 		i := rest.pop().index
 		n := &c.list[i]
@@ -126,7 +116,7 @@ func (c *cutter) choose(room int) {
 		size := c.measure(n)
 		if size > room || used+size+c.gaps(count+1) > room && packet+1 == c.lim.Packets {
 			if misfits++; misfits == maxMisfits {
-				rest = slices.DeleteFunc(rest, func(n need) bool { return !n.large })
+				rest = slices.DeleteFunc(rest, func(n priority) bool { return !n.large })
 				rest.order()
 			}
 			continue
@@ -146,7 +136,7 @@ func (c *cutter) choose(room int) {
 // measure returns the bits of a record that follows that of the neighbouring slot.
 func (c *cutter) measure(n *candidate) int {
 	m, before := c.open.Mark(), c.open.Len()
-	c.context.prev = int(n.slot) - 1
+	c.context.Prev = int(n.slot) - 1
 	c.record(n)
 	n.size = uint32(c.open.Len() - before)
 	c.open.Rewind(m)
@@ -161,7 +151,7 @@ func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/
 func (c *cutter) fill(list []uint32) {
 	start, left := c.open.Mark(), c.left
 	for {
-		c.context.begin(c.header.Tick, c.origin)
+		c.context.Begin(c.header.Tick, c.origin)
 		for _, i := range list {
 			if n := &c.list[i]; n.packet != unplaced {
 				before := c.open.Len()
@@ -191,32 +181,32 @@ func (c *cutter) fill(list []uint32) {
 
 // weigh computes the priority of each candidate.
 func (c *cutter) weigh() {
-	c.needs = slices.Grow(c.needs, len(c.list))[:len(c.list)]
+	c.priorities = slices.Grow(c.priorities, len(c.list))[:len(c.list)]
 	for i := range c.list {
 		n := &c.list[i]
 		n.packet, n.why = unplaced, 0 // inOrder may have placed it
-		c.needs[i] = need{index: uint32(i), rank: n.rank, large: n.large}
+		c.priorities[i] = priority{index: uint32(i), rank: n.rank, large: n.large}
 		if n.rank != rankDespawn {
-			c.weighOne(n, &c.needs[i])
+			c.weighOne(n, &c.priorities[i])
 		}
 	}
 }
 
 // weighOne computes the priority of a living object.
-func (c *cutter) weighOne(n *candidate, own *need) {
-	p, o, e := c.p, c.p.w.slots[n.slot], &c.p.entries[n.slot]
-	k := &p.w.kinds[o.class.index]
+func (c *cutter) weighOne(n *candidate, own *priority) {
+	p, o, e := c.p, c.p.w.objects.Slots[n.slot], &c.p.entries[n.slot]
+	k := &p.w.kinds[o.WireClass().Index()]
 	age := max(e.age(c.header.Tick), 1) // 0 in the tick in which it became visible
-	if n.rank == rankOwed && k.every > 0 && age >= k.every {
+	if n.rank == rankPending && k.every > 0 && age >= k.every {
 		own.rank, own.amount = rankOverdue, age-k.every
 		return
 	}
-	weight, field := uint64(o.weight), uint64(weightOne)
+	weight, field := uint64(o.Weight), uint64(state.WeightOne)
 	if k.factor != nil {
 		weight = scale(weight, k.factor(p, o))
 	}
-	if o.class.fieldWeights != nil {
-		field = uint64(o.changedWeight(e.base, p.view(int(n.slot)).withheld))
+	if o.WireClass().HasFieldWeights() {
+		field = uint64(o.ChangedWeight(e.base, p.View(int(n.slot)).Withheld))
 	}
 	own.amount = product(age, weight*field)
 }

@@ -3,6 +3,9 @@ package netvar
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // With losses, changes, despawns and spawns while a client loads: once a whole snapshot reports no
@@ -13,7 +16,7 @@ func TestFirstStateIsCompleteWhenNothingIsMissing(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		q := newPair(t, 0)
 		q.p.SetBudget(Budget{PerTick: 50 + rng.IntN(400)})
-		var first []*Object
+		var first []*state.Object
 		for range 20 + rng.IntN(100) {
 			first = append(first, q.spawnRock(q.w, rock{}, 1))
 		}
@@ -50,7 +53,7 @@ func TestFirstStateIsCompleteWhenNothingIsMissing(t *testing.T) {
 			t.Fatalf("seed %d: the first state never arrives; %d of %d are missing", seed, q.p.first.left, total)
 		}
 		for _, o := range first {
-			if _, ok := q.r.Get(o.ID()); !ok && o.Alive() && o.published() {
+			if _, ok := q.r.Get(o.ID()); !ok && o.Alive() && o.Published() {
 				t.Fatalf("seed %d: nothing is missing at tick %d, but object %x is", seed, done, uint64(o.ID()))
 			}
 		}
@@ -58,7 +61,7 @@ func TestFirstStateIsCompleteWhenNothingIsMissing(t *testing.T) {
 }
 
 // play changes objects of the first state, ends some, and spawns others.
-func (q *pair) play(rng *rand.Rand, first *[]*Object) {
+func (q *pair) play(rng *rand.Rand, first *[]*state.Object) {
 	if q.tick == 0 {
 		return // all objects must exist when the first snapshot is cut
 	}
@@ -90,13 +93,13 @@ func TestASmallFirstStateArrivesAtOnce(t *testing.T) {
 	for range 3 {
 		q.spawnRock(q.w, rock{}, q.tick)
 		packets, _ = q.next()
-		if packets[0][atFlags]&flagLoading != 0 {
+		if packets[0][packet.AtFlags]&packet.FlagLoading != 0 {
 			t.Errorf("tick %d still speaks of the first state", q.tick)
 		}
 	}
 	q.p.RequestFull()
 	packets, _ = q.next()
-	if packets[0][atFlags]&flagLoading != 0 {
+	if packets[0][packet.AtFlags]&packet.FlagLoading != 0 {
 		t.Error("the full state counts as the first")
 	}
 }

@@ -3,6 +3,8 @@ package netvar
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // BenchmarkMaskedSnapshots is 250 objects that all move, to 100 clients. Either all fields are
@@ -10,21 +12,21 @@ import (
 func BenchmarkMaskedSnapshots(b *testing.B) {
 	for _, sub := range []struct {
 		name string
-		make func(tb testing.TB) *Class
+		make func(tb testing.TB) *state.Class
 	}{
-		{"open", func(tb testing.TB) *Class { return classOf[openScout](tb, "scout") }},
-		{"masked", func(tb testing.TB) *Class { return classOf[ownScout](tb, "scout") }},
+		{"open", func(tb testing.TB) *state.Class { return classOf[openScout](tb, "scout") }},
+		{"masked", func(tb testing.TB) *state.Class { return classOf[ownScout](tb, "scout") }},
 	} {
 		b.Run(sub.name, func(b *testing.B) {
 			c := sub.make(b)
-			w := NewWorld(NewTable(c))
+			w := NewWorld(state.NewTable(c))
 			w.SetReaders(c, &rules{})
 			var peers []*Peer
 			for i := range 100 {
 				peers = append(peers, w.NewPeer(1))
 				peers[i].Handle = i + 1
 			}
-			var list []*Object
+			var list []*state.Object
 			for i := range 250 {
 				list = append(list, w.Spawn(c, unsafe.Pointer(new(openScout)), uint64(1+i%100), 1))
 			}
@@ -46,7 +48,7 @@ func BenchmarkMaskedSnapshots(b *testing.B) {
 					p.Ack([]Range{{first, first + uint64(len(packets)) - 1}})
 				}
 			}
-			for range 2 * Horizon {
+			for range 2 * state.Horizon {
 				step()
 			}
 			b.ReportAllocs()

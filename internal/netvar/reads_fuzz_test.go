@@ -3,18 +3,20 @@ package netvar
 import (
 	"bytes"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/replica"
 )
 
 // maskedScene is a client that may read some fields of two objects, and the next packet: a delta of
 // one of them, and a new mask for the other.
-func maskedScene(tb testing.TB) (*Replica, []byte) {
+func maskedScene(tb testing.TB) (*replica.Replica, []byte) {
 	q := newSquad(tb, 50)
 	a, b := q.spawn(whole(), 1), q.spawn(whole(), 1)
 	q.deliver()
 	q.edit(a).X++
 	live[agent](a).Ammo++
 	q.rules.team = 1 << 2
-	q.w.Judge(b)
+	q.w.Recheck(b)
 	q.edit(b).Y++
 	next := q.next()[2]
 	q.r[2].Events()
@@ -35,19 +37,19 @@ func FuzzMaskedApply(f *testing.F) {
 		if int(at) < len(b) {
 			b[at] ^= flip
 		}
-		before := r.picture()
+		before := picture(r)
 		a, err := r.Apply(b)
-		if (err != nil || !a.Ack) && (!bytes.Equal(before, r.picture()) || len(r.Events()) != 0) {
+		if (err != nil || !a.Ack) && (!bytes.Equal(before, picture(r)) || len(r.Events()) != 0) {
 			t.Fatalf("refused or discarded, but something changed: %+v %v", a, err)
 		}
-		for slot, o := range r.slots {
-			if o == nil || len(r.masks.mask(slot)) == 0 {
+		for slot, o := range r.Objects().Slots {
+			if o == nil || len(r.Mask(slot)) == 0 {
 				continue
 			}
-			v, mask := o.hist.newest(), r.masks.mask(slot)
-			for i := range o.class.plan.Leaves() {
-				if mask[i>>3]>>(i&7)&1 == 0 && !o.class.plan.Same(i, &v, &o.class.zero) {
-					t.Fatalf("%s may not be read, and is not zero", o.class.plan.LeafName(i))
+			v, mask := o.Hist.Newest(), r.Mask(slot)
+			for i := range o.Plan().Leaves() {
+				if mask[i>>3]>>(i&7)&1 == 0 && !o.Plan().Same(i, &v, &o.WireClass().Zero) {
+					t.Fatalf("%s may not be read, and is not zero", o.Plan().LeafName(i))
 				}
 			}
 		}

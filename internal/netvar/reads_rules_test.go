@@ -4,13 +4,15 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Readers.Ask is called once for an object, before Withheld is called for its clients.
 func TestReadersHearOfWhatIsAskedAbout(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
-	for i, do := range []func(){func() {}, func() { q.w.Judge(o) }, func() { q.w.SetOwner(o, 2) }} {
+	for i, do := range []func(){func() {}, func() { q.w.Recheck(o) }, func() { q.w.SetOwner(o, 2) }} {
 		before := *q.rules
 		do()
 		q.deliver()
@@ -27,7 +29,7 @@ func TestAChangeOfTheFirstFieldIsHidden(t *testing.T) {
 		Name int32
 	}
 	class := classOf[vault](t, "vault")
-	w := NewWorld(NewTable(class))
+	w := NewWorld(state.NewTable(class))
 	w.SetReaders(class, &rules{})
 	v := new(vault)
 	o := w.Spawn(class, unsafe.Pointer(v), 1, 1)
@@ -43,8 +45,8 @@ func TestAChangeOfTheFirstFieldIsHidden(t *testing.T) {
 		w.Edit(o)
 		c.do()
 		w.Capture(uint64(tick))
-		if owner.owed.has(0) != c.toOwner || other.owed.has(0) != c.toTheOther {
-			t.Errorf("tick %d: owed to the owner %v, to the other %v", tick, owner.owed.has(0), other.owed.has(0))
+		if owner.pending.Has(0) != c.toOwner || other.pending.Has(0) != c.toTheOther {
+			t.Errorf("tick %d: owed to the owner %v, to the other %v", tick, owner.pending.Has(0), other.pending.Has(0))
 		}
 		for _, p := range []*Peer{owner, other} {
 			_, first := snap(p, uint64(tick), wide)
@@ -57,7 +59,7 @@ func TestAChangeOfTheFirstFieldIsHidden(t *testing.T) {
 // its baseline: unreadable changes do not drop a version that the client uses.
 func TestARestingViewKeepsItsBaseline(t *testing.T) {
 	class := classOf[captain](t, "captain")
-	w := NewWorld(NewTable(class))
+	w := NewWorld(state.NewTable(class))
 	w.SetReaders(class, ownersRead{})
 	v := new(captain)
 	o := w.Spawn(class, unsafe.Pointer(v), 0, 1)
@@ -74,13 +76,13 @@ func TestARestingViewKeepsItsBaseline(t *testing.T) {
 	for range 10 {
 		step(func() { v.X++ })
 	}
-	for range 2 * Horizon {
+	for range 2 * state.Horizon {
 		step(func() { v.Ammo++ })
 	}
 	w.Edit(o)
 	v.X++
 	w.Capture(tick + 1)
-	if !p.steady.has(0) {
+	if !p.derived.Has(0) {
 		t.Fatal("the object is not steady")
 	}
 	if e := p.peek(0); e.base != 10 || e.full != fullFirst || e.sent != 10 {
@@ -91,12 +93,12 @@ func TestARestingViewKeepsItsBaseline(t *testing.T) {
 // withheldBy returns the rules that a mask withholds.
 func TestAMaskTellsWhatIsWithheld(t *testing.T) {
 	c := classOf[agent](t, "agent")
-	for withheld := Rules(0); withheld < 1<<len(c.Rules()); withheld += 1 << 1 {
-		if got := c.withheldBy(c.appendMask(nil, withheld)); got != withheld {
+	for withheld := state.Rules(0); withheld < 1<<len(c.Rules()); withheld += 1 << 1 {
+		if got := c.WithheldBy(c.AppendMask(nil, withheld)); got != withheld {
 			t.Errorf("the mask of %b withholds %b", withheld, got)
 		}
 	}
-	if got := c.withheldBy(nil); got != 0 {
+	if got := c.WithheldBy(nil); got != 0 {
 		t.Errorf("no mask withholds %b", got)
 	}
 }
@@ -104,14 +106,14 @@ func TestAMaskTellsWhatIsWithheld(t *testing.T) {
 // The iteration over objects with rules is in id order, and may stop.
 func TestRestrictedIsInOrderAndMayBeLeft(t *testing.T) {
 	open, ruled := classOf[rock](t, "rock"), classOf[agent](t, "agent")
-	w := NewWorld(NewTable(open, ruled))
-	var want []*Object
+	w := NewWorld(state.NewTable(open, ruled))
+	var want []*state.Object
 	for range 3 {
 		w.Spawn(open, unsafe.Pointer(new(rock)), 0, 1)
 		want = append(want, w.Spawn(ruled, unsafe.Pointer(new(agent)), 0, 1))
 	}
 	for most := range len(want) + 1 {
-		var got []*Object
+		var got []*state.Object
 		for o := range w.Restricted {
 			if got = append(got, o); len(got) > most {
 				break

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/grid"
+	"github.com/netloop/netloop/internal/netvar/interest"
 )
 
 // In a space objects appear and disappear often. The readable fields of an object are judged when
@@ -22,7 +23,7 @@ func TestMovingInASpaceAsksNoRules(t *testing.T) {
 	if err := space.Hold(q.class, func(live unsafe.Pointer) (x, y, z float64) { return float64((*agent)(live).X), 0, 0 }); err != nil {
 		t.Fatal(err)
 	}
-	space.SetEyes(q.p[2], Eye{X: 5})
+	space.SetViewpoints(&q.p[2].Viewer, interest.Viewpoint{X: 5})
 	o := q.spawn(whole(), 1)
 	q.deliver()
 	q.want(2, o, withhold(*live[agent](o), ownerRule|teamRule))

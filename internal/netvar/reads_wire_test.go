@@ -10,6 +10,9 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -18,28 +21,28 @@ func TestRecordsThatDoNotRespectTheMaskAreRefused(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
 	full := q.next()
-	h := header{Tick: q.tick, Packet: 1, Count: 1}
+	h := packet.Header{Tick: q.tick, Packet: 1, Count: 1}
 	var w wire.BitWriter
-	w.Reset(appendHeader(nil, &h))
-	var x context
-	x.begin(q.tick, origin{})
-	x.put(&w)
-	x.putHead(&w, &recordHead{Kind: recordFull, Version: q.tick, Life: q.tick, Gen: 1, Masked: true})
-	q.class.putMask(&w, ownerRule|teamRule)
-	v := o.hist.newest()
-	q.class.plan.PutDelta(&w, &v, &q.class.zero, new(codec.Trend))
+	w.Reset(packet.AppendHeader(nil, &h))
+	var x packet.Context
+	x.Begin(q.tick, packet.Origin{})
+	x.Put(&w)
+	x.PutHead(&w, &packet.Head{Kind: packet.Full, Version: q.tick, Life: q.tick, Gen: 1, Masked: true})
+	q.class.PutMask(&w, ownerRule|teamRule)
+	v := o.Hist.Newest()
+	q.class.Plan().PutDelta(&w, &v, &q.class.Zero, new(codec.Trend))
 	padding := w.Flush()
 	bad := w.Bytes()
-	bad[atFlags] |= byte(padding << atPadding)
-	if _, err := q.r[2].Apply(bad); !errors.Is(err, ErrRecord) {
+	bad[packet.AtFlags] |= byte(padding << packet.AtPadding)
+	if _, err := q.r[2].Apply(bad); !errors.Is(err, packet.ErrRecord) {
 		t.Errorf("a full record with more than its mask says: %v", err)
 	}
 	for i := 1; i < 3; i++ {
 		mustApply(t, q.r[i], q.p[i], full[i])
 	}
-	q.p[2].views.end(0) // a server that forgets the mask
+	q.p[2].Set(0, 0) // a server that forgets the mask
 	q.edit(o).Ammo = 3
-	if _, err := q.r[2].Apply(q.next()[2]); !errors.Is(err, ErrRecord) {
+	if _, err := q.r[2].Apply(q.next()[2]); !errors.Is(err, packet.ErrRecord) {
 		t.Errorf("a delta of what may not be read: %v", err)
 	}
 }
@@ -52,7 +55,7 @@ func TestDigestHoldsTheMask(t *testing.T) {
 	q.spawn(nothing, 0)
 	q.w.Capture(1)
 	digest := q.w.Digest(q.p[1])
-	q.p[1].views.end(0)
+	q.p[1].Set(0, 0)
 	if q.w.Digest(q.p[1]) == digest {
 		t.Error("the digest does not tell a field that is zero from one that may not be read")
 	}
@@ -60,14 +63,14 @@ func TestDigestHoldsTheMask(t *testing.T) {
 
 func TestRulesOfAClassAreBounded(t *testing.T) {
 	var fields []reflect.StructField
-	for i := range MaxRules + 1 {
+	for i := range state.MaxRules + 1 {
 		name := string(rune('A' + i))
 		fields = append(fields, reflect.StructField{Name: name, Type: reflect.TypeFor[int32](), Tag: reflect.StructTag(`net:"read=` + name + `"`)})
 	}
-	if _, err := NewClass("most", reflect.StructOf(fields[:MaxRules])); err != nil {
+	if _, err := state.NewClass("most", reflect.StructOf(fields[:state.MaxRules])); err != nil {
 		t.Error(err)
 	}
-	_, err := NewClass("many", reflect.StructOf(fields))
+	_, err := state.NewClass("many", reflect.StructOf(fields))
 	if err == nil || !strings.Contains(err.Error(), "field P has read=P") {
 		t.Error(err)
 	}
@@ -82,7 +85,7 @@ func TestGoldenMaskedPacket(t *testing.T) {
 		Y    int8
 	}
 	c := classOf[scout](t, "scout")
-	w := NewWorld(NewTable(c))
+	w := NewWorld(state.NewTable(c))
 	p := w.NewPeer(100)
 	o := w.Spawn(c, unsafe.Pointer(&scout{5, 9, "ann", -2}), 7, 100)
 	w.Capture(100)
@@ -90,12 +93,12 @@ func TestGoldenMaskedPacket(t *testing.T) {
 	if got, want := hex.EncodeToString(packets[0]), example(t, "state-masked"); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	v := o.hist.newest()
-	hashed := c.appendMasked([]byte{0}, &v, c.appendMask(nil, p.view(0).withheld))
+	v := o.Hist.Newest()
+	hashed := c.AppendMasked([]byte{0}, &v, c.AppendMask(nil, p.View(0).Withheld))
 	if want := example(t, "digest-masked"); hex.EncodeToString(hashed) != want {
 		t.Errorf("the digest is of %x, want %s", hashed, want)
 	}
-	h := fnvUint64(fnvUint32(fnvUint64(fnvStart, uint64(o.id)), 100), fnv(fnvStart, hashed))
+	h := state.HashUint64(state.HashUint32(state.HashUint64(state.HashStart, uint64(o.ID())), 100), state.HashBytes(state.HashStart, hashed))
 	if w.Digest(p) != h {
 		t.Errorf("digest %x, want %x", w.Digest(p), h)
 	}
@@ -110,7 +113,7 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 		Loot []loot `net:"max=800,read=owner"`
 	}
 	c := classOf[vault](t, "vault")
-	q := &squad{t: t, class: c, table: NewTable(c), rules: new(rules)}
+	q := &squad{t: t, class: c, table: state.NewTable(c), rules: new(rules)}
 	q.w = NewWorld(q.table)
 	q.w.SetReaders(c, q.rules)
 	q.join(1)
@@ -131,7 +134,7 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.p[1].AckLarge(id)
-	if q.p[1].detailed(0).base != 0 || !q.p[1].owed.has(0) {
+	if q.p[1].detailed(0).base != 0 || !q.p[1].pending.Has(0) {
 		t.Fatal("the record of the owner pays for what others read")
 	}
 	q.deliver()
@@ -149,12 +152,12 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
 	q := newSquad(t, 0)
 	told := map[string]bool{}
-	q.r[2].Inspect(func(c *Carried) {
-		if c.Tick != q.tick || c.Class != q.class || c.ID != makeID(0, 1) {
+	q.r[2].Inspect(func(c *replica.Carried) {
+		if c.Tick != q.tick || c.Class != q.class || c.ID != state.MakeID(0, 1) {
 			t.Errorf("tick %d, %x of %s", c.Tick, uint64(c.ID), c.Class.Name())
 		}
 		for i := range c.Class.Leaves() {
-			told[c.Class.plan.LeafName(i)] = c.Tells(i)
+			told[c.Class.Plan().LeafName(i)] = c.Tells(i)
 		}
 	})
 	want := func(what string, fields ...string) {
@@ -186,7 +189,7 @@ func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
 	q.edit(o).X = 9
 	q.deliver()
 	want("a delta", "X", "Gear.Hat", "Y") // the others by their values
-	q.p[2].views.set(0, teamRule)
+	q.p[2].Set(0, teamRule)
 	q.p[2].detailed(0).base = 0
 	q.edit(o).Ammo = 0
 	q.deliver()

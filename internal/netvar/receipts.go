@@ -1,9 +1,11 @@
 package netvar
 
+import "github.com/netloop/netloop/internal/netvar/state"
+
 // receipts is a ring, by tick, of the snapshots of the last Horizon ticks that a client has
 // acknowledged. It is kept on resume, as the client's display is.
 type receipts struct {
-	ring [Horizon]receipt
+	ring [state.Horizon]receipt
 }
 
 // receipt is the state of one snapshot.
@@ -15,12 +17,12 @@ type receipt struct {
 
 // cut records a snapshot of so many packets.
 func (r *receipts) cut(tick uint64, packets int) {
-	r.ring[tick%Horizon] = receipt{tick: uint32(tick), missing: uint8(packets)}
+	r.ring[tick%state.Horizon] = receipt{tick: uint32(tick), missing: uint8(packets)}
 }
 
 // acknowledged records the acknowledgement of one packet.
 func (r *receipts) acknowledged(tick uint64) {
-	if k := &r.ring[tick%Horizon]; k.tick == uint32(tick) {
+	if k := &r.ring[tick%state.Horizon]; k.tick == uint32(tick) {
 		k.missing, k.some = k.missing-1, true
 	}
 }
@@ -28,13 +30,13 @@ func (r *receipts) acknowledged(tick uint64) {
 // Has reports whether the client has acknowledged a packet of the snapshot of a tick, which must be
 // one of the last Horizon ticks.
 func (p *Peer) Has(tick uint64) bool {
-	k := &p.receipts.ring[tick%Horizon]
+	k := &p.receipts.ring[tick%state.Horizon]
 	return k.some && k.tick == uint32(tick)
 }
 
 // HasWhole is Has for all packets of the snapshot.
 func (p *Peer) HasWhole(tick uint64) bool {
-	return p.Has(tick) && p.receipts.ring[tick%Horizon].missing == 0
+	return p.Has(tick) && p.receipts.ring[tick%state.Horizon].missing == 0
 }
 
 // HasBetween reports whether the client has a whole snapshot between two of the last Horizon ticks.
@@ -50,7 +52,7 @@ func (p *Peer) HasBetween(from, to uint64) bool {
 // Around returns the whole snapshots next to a tick that the client has: the newest that is not
 // later, and the oldest that is later. 0 is none.
 func (p *Peer) Around(tick uint64) (from, to uint64) {
-	least := p.tick - min(p.tick, Horizon-1)
+	least := p.tick - min(p.tick, state.Horizon-1)
 	for t := min(tick, p.tick); t >= max(least, 1) && from == 0; t-- {
 		if p.HasWhole(t) {
 			from = t

@@ -7,6 +7,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/refdecoder"
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
@@ -75,12 +78,12 @@ type plainModel struct {
 	rng     *rand.Rand
 	all     *plainTally
 	damage  bool
-	table   *Table
+	table   *state.Table
 	classes []refdecoder.Class
 	w       *World
 	tick    uint64
-	objects []*Object
-	team    map[*Object]clientSet
+	objects []*state.Object
+	team    map[*state.Object]clientSet
 	clients []*plainClient
 	lim     Limit
 	budget  Budget
@@ -100,11 +103,11 @@ type plainClient struct {
 }
 
 // Ask and Withheld implement Readers.
-func (m *plainModel) Ask(*Object) {}
+func (m *plainModel) Ask(*state.Object) {}
 
-func (m *plainModel) Withheld(o *Object, p *Peer) (w Rules) {
+func (m *plainModel) Withheld(o *state.Object, p *interest.Viewer) (w state.Rules) {
 	i := p.Handle.(int)
-	for rule, name := range o.class.Rules() {
+	for rule, name := range o.WireClass().Rules() {
 		if name == "owner" && o.Owner() != uint64(i+1) || name == "team" && !m.team[o].Includes(p) {
 			w |= 1 << rule
 		}
@@ -115,19 +118,19 @@ func (m *plainModel) Withheld(o *Object, p *Peer) (w Rules) {
 func newPlainModel(t testing.TB, seed uint64, damage bool, all *plainTally) *plainModel {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))
-	m := &plainModel{rng: rng, all: all, damage: damage, team: map[*Object]clientSet{}, lim: wide}
-	var classes []*Class
+	m := &plainModel{rng: rng, all: all, damage: damage, team: map[*state.Object]clientSet{}, lim: wide}
+	var classes []*state.Class
 	for _, c := range []struct {
 		name string
 		t    reflect.Type
 	}{{"drifter", reflect.TypeFor[drifter]()}, {"everything", reflect.TypeFor[everything]()}, {"rock", reflect.TypeFor[rock]()}, {"hoard", reflect.TypeFor[hoard]()}} {
-		class, err := NewClass(c.name, c.t, notes)
+		class, err := state.NewClass(c.name, c.t, notes)
 		if err != nil {
 			t.Fatal(err)
 		}
 		classes = append(classes, class)
 	}
-	m.table = NewTable(classes...)
+	m.table = state.NewTable(classes...)
 	m.classes = plainTables(t, m.table)
 	m.w = NewWorld(m.table)
 	for _, c := range classes {
@@ -237,10 +240,10 @@ func (m *plainModel) play() {
 		o := m.objects[i]
 		if m.rng.Float64() < m.hot {
 			m.w.Edit(o)
-			if v := reflect.NewAt(o.class.Type(), o.Live()).Elem(); o.class.Name() != "drifter" || m.rng.IntN(10) == 0 {
+			if v := reflect.NewAt(o.WireClass().Type(), o.Live()).Elem(); o.WireClass().Name() != "drifter" || m.rng.IntN(10) == 0 {
 				scramble(m.rng, v)
 			} else {
-				live[drifter](o).drift(float64(o.ID().slot()+1), m.tick)
+				live[drifter](o).drift(float64(o.ID().Slot()+1), m.tick)
 			}
 		}
 		if m.rng.IntN(100) == 0 {
@@ -248,7 +251,7 @@ func (m *plainModel) play() {
 		}
 		if m.rng.IntN(60) == 0 {
 			m.team[o] = clientSet(m.rng.IntN(4))
-			m.w.Judge(o)
+			m.w.Recheck(o)
 		}
 		if m.rng.IntN(80) == 0 {
 			m.w.SetAudience(o, clientSet(m.rng.IntN(8)))
@@ -314,7 +317,7 @@ func (m *plainModel) receive(c *plainClient) error {
 
 // count tallies the outcome of a packet. An undamaged packet must be accepted and agree with the
 // server.
-func (m *plainModel) count(c *plainClient, a Applied, res refdecoder.Result, spoiled bool) error {
+func (m *plainModel) count(c *plainClient, a replica.Applied, res refdecoder.Result, spoiled bool) error {
 	switch {
 	case res.ID == 0 || a.Packet == 0:
 		m.all.refused++

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -15,34 +18,34 @@ import (
 type forger struct {
 	schema
 	t *testing.T
-	r *Replica
+	r *replica.Replica
 }
 
 // forged is a packet: its header, its context, and its records.
 type forged struct {
-	header
+	packet.Header
 	at, span uint64 // as on the wire
 	bent     bool
-	records  []func(*wire.BitWriter, *context)
+	records  []func(*wire.BitWriter, *packet.Context)
 }
 
 func newForger(t *testing.T) *forger {
 	t.Helper()
 	f := &forger{schema: newSchema(t), t: t}
-	f.r = NewReplica(f.table)
-	f.must(80, f.head(recordHead{Kind: recordFull, Version: 80, Life: 80, Class: uint64(f.rock.index), Gen: 1}))
-	f.must(90, f.head(recordHead{Kind: recordDelta, Version: 90, Base: 80}))
-	f.must(95, f.head(recordHead{Kind: recordDelta, Version: 95, Base: 90}))
+	f.r = replica.New(f.table)
+	f.must(80, f.head(packet.Head{Kind: packet.Full, Version: 80, Life: 80, Class: uint64(f.rock.Index()), Gen: 1}))
+	f.must(90, f.head(packet.Head{Kind: packet.Delta, Version: 90, Base: 80}))
+	f.must(95, f.head(packet.Head{Kind: packet.Delta, Version: 95, Base: 90}))
 	for tick := uint64(97); tick <= 100; tick++ {
-		f.must(tick, f.head(recordHead{Kind: recordDelta, Version: tick, Base: 95}))
+		f.must(tick, f.head(packet.Head{Kind: packet.Delta, Version: tick, Base: 95}))
 	}
-	if c, _ := f.r.Get(makeID(0, 1)); c.hist.n != 7 || c.hist.drafts() == 0 {
-		t.Fatalf("the history has %d versions and room for more", c.hist.n)
+	if c, _ := f.r.Get(state.MakeID(0, 1)); c.Hist.Len() != 7 || c.Hist.Growth() == 0 {
+		t.Fatalf("the history has %d versions and room for more", c.Hist.Len())
 	}
 	return f
 }
 
-func (f *forger) must(tick uint64, records ...func(*wire.BitWriter, *context)) {
+func (f *forger) must(tick uint64, records ...func(*wire.BitWriter, *packet.Context)) {
 	f.t.Helper()
 	p := f.packet(tick)
 	p.records = records
@@ -53,50 +56,50 @@ func (f *forger) must(tick uint64, records ...func(*wire.BitWriter, *context)) {
 
 // packet returns a packet of a tick without records.
 func (f *forger) packet(tick uint64) *forged {
-	return &forged{header: header{Tick: tick, Packet: 1, Count: 1}}
+	return &forged{Header: packet.Header{Tick: tick, Packet: 1, Count: 1}}
 }
 
 func (p *forged) bytes() []byte {
 	var w wire.BitWriter
-	w.Reset(appendHeader(nil, &p.header))
-	x := context{tick: p.Tick, prev: -1}
+	w.Reset(packet.AppendHeader(nil, &p.Header))
+	x := packet.Context{Tick: p.Tick, Prev: -1}
 	if w.PutLen(p.at); p.at > 0 {
 		if w.PutLen(p.span); p.span > 0 {
 			w.Bit(p.bent)
 		}
-		x.asOf = p.Tick - p.at
+		x.AsOf = p.Tick - p.at
 	}
 	for _, put := range p.records {
 		put(&w, &x)
 	}
 	padding := w.Flush()
 	b := w.Bytes()
-	b[atFlags] |= byte(padding << atPadding)
+	b[packet.AtFlags] |= byte(padding << packet.AtPadding)
 	return b
 }
 
 // head is a record with any head, and with a delta without changes.
-func (f *forger) head(h recordHead) func(*wire.BitWriter, *context) {
-	return func(w *wire.BitWriter, x *context) {
-		x.putHead(w, &h)
-		switch c := f.table.class(h.Class); {
-		case h.Kind == recordDelta:
+func (f *forger) head(h packet.Head) func(*wire.BitWriter, *packet.Context) {
+	return func(w *wire.BitWriter, x *packet.Context) {
+		x.PutHead(w, &h)
+		switch c := f.table.Class(h.Class); {
+		case h.Kind == packet.Delta:
 			putNothing(w, f.rock)
-		case h.Kind == recordFull && c != nil:
+		case h.Kind == packet.Full && c != nil:
 			putNothing(w, c)
 		}
 	}
 }
 
 // putNothing writes a delta without changes.
-func putNothing(w *wire.BitWriter, c *Class) {
-	c.plan.PutDelta(w, &c.zero, &c.zero, new(codec.Trend))
+func putNothing(w *wire.BitWriter, c *state.Class) {
+	c.Plan().PutDelta(w, &c.Zero, &c.Zero, new(codec.Trend))
 }
 
 // raw is a record of slot 0 that begins with these bits and numbers.
-func (f *forger) raw(kind uint64, numbers ...uint64) func(*wire.BitWriter, *context) {
-	return func(w *wire.BitWriter, _ *context) {
-		putGap(w, 0)
+func (f *forger) raw(kind uint64, numbers ...uint64) func(*wire.BitWriter, *packet.Context) {
+	return func(w *wire.BitWriter, _ *packet.Context) {
+		packet.PutGap(w, 0)
 		w.Put(kind, 3)
 		for _, n := range numbers {
 			w.PutLen(n)
@@ -115,12 +118,12 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 	bent := func(age, span uint64) edit {
 		return func(_ *forger, p *forged) { p.at, p.span, p.bent = age, span, true }
 	}
-	head := func(h recordHead) edit {
+	head := func(h packet.Head) edit {
 		return func(f *forger, p *forged) { p.records = append(p.records, f.head(h)) }
 	}
-	full := func(life, version uint64, gen uint32, change func(*recordHead)) edit {
+	full := func(life, version uint64, gen uint32, change func(*packet.Head)) edit {
 		return func(f *forger, p *forged) {
-			h := recordHead{Kind: recordFull, Version: version, Life: life, Class: uint64(f.rock.index), Gen: gen}
+			h := packet.Head{Kind: packet.Full, Version: version, Life: life, Class: uint64(f.rock.Index()), Gen: gen}
 			if change != nil {
 				change(&h)
 			}
@@ -130,9 +133,9 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 	raw := func(kind uint64, numbers ...uint64) edit {
 		return func(f *forger, p *forged) { p.records = append(p.records, f.raw(kind, numbers...)) }
 	}
-	slot := func(n int) func(*recordHead) { return func(h *recordHead) { h.Slot = n } }
-	class := func(n uint64) func(*recordHead) { return func(h *recordHead) { h.Class = n } }
-	says := func(change func(*header)) edit { return func(_ *forger, p *forged) { change(&p.header) } }
+	slot := func(n int) func(*packet.Head) { return func(h *packet.Head) { h.Slot = n } }
+	class := func(n uint64) func(*packet.Head) { return func(h *packet.Head) { h.Class = n } }
+	says := func(change func(*packet.Header)) edit { return func(_ *forger, p *forged) { change(&p.Header) } }
 	all := func(edits ...edit) edit {
 		return func(f *forger, p *forged) {
 			for _, e := range edits {
@@ -141,9 +144,9 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 		}
 	}
 	delta := func(slot int, version, base uint64) edit {
-		return head(recordHead{Kind: recordDelta, Slot: slot, Version: version, Base: base})
+		return head(packet.Head{Kind: packet.Delta, Slot: slot, Version: version, Base: base})
 	}
-	despawn := head(recordHead{Kind: recordDespawn})
+	despawn := head(packet.Head{Kind: packet.Despawn})
 	for _, c := range []struct {
 		what string
 		edit edit
@@ -151,77 +154,77 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 	}{
 		{"nothing", all(), nil},
 		{"as of tick 1", at(now-1, 0), nil},
-		{"as of tick 0", at(now, 0), ErrRecord},
+		{"as of tick 0", at(now, 0), packet.ErrRecord},
 		{"a trend from tick 1", at(now-codec.MaxTrend, 37), nil},
 		{"a trend from tick 0", at(now-codec.MaxTrend, 38), nil},
 		{"the longest trend", at(1, codec.MaxTrend), nil},
-		{"a longer trend", at(1, codec.MaxTrend+1), ErrHeader},
+		{"a longer trend", at(1, codec.MaxTrend+1), packet.ErrHeader},
 		{"the trend that leads ahead furthest", at(codec.MaxTrend, 1), nil},
-		{"a trend that leads ahead further", at(codec.MaxTrend+1, 1), ErrHeader},
+		{"a trend that leads ahead further", at(codec.MaxTrend+1, 1), packet.ErrHeader},
 		{"no trend from before that", at(codec.MaxTrend+1, 0), nil},
-		{"a trend from before all ticks", at(now-20, 20), ErrHeader},
+		{"a trend from before all ticks", at(now-20, 20), packet.ErrHeader},
 		{"a trend that is bent since tick 1", bent(62, 19), nil},
-		{"a trend that is bent since tick 0", bent(63, 19), ErrHeader},
+		{"a trend that is bent since tick 0", bent(63, 19), packet.ErrHeader},
 		{"the same trend without a bend", at(63, 19), nil},
 
-		{"the last slot", full(now, now, 1, slot(MaxSlots-1)), nil},
-		{"a slot behind it", full(now, now, 1, slot(MaxSlots)), ErrSlot},
-		{"the last slot after another", all(despawn, full(now, now, 1, slot(MaxSlots-1))), nil},
-		{"a slot behind it after another", all(despawn, full(now, now, 1, slot(MaxSlots))), ErrSlot},
+		{"the last slot", full(now, now, 1, slot(packet.MaxSlots-1)), nil},
+		{"a slot behind it", full(now, now, 1, slot(packet.MaxSlots)), packet.ErrSlot},
+		{"the last slot after another", all(despawn, full(now, now, 1, slot(packet.MaxSlots-1))), nil},
+		{"a slot behind it after another", all(despawn, full(now, now, 1, slot(packet.MaxSlots))), packet.ErrSlot},
 
 		{"a delta from the newest version", all(at(1, 0), delta(0, now, 0)), nil},
 		{"a delta from the oldest version", all(at(now-80, 0), delta(0, now, 0)), nil},
-		{"a delta from before it", all(at(now-79, 0), delta(0, now, 0)), ErrBaseline},
-		{"a delta of no object", all(at(1, 0), delta(1, now, 0)), ErrBaseline},
-		{"a delta without a mark", delta(0, now, 0), ErrRecord},
-		{"an older delta without a mark", raw(0b001, 1), ErrRecord},
+		{"a delta from before it", all(at(now-79, 0), delta(0, now, 0)), replica.ErrBaseline},
+		{"a delta of no object", all(at(1, 0), delta(1, now, 0)), replica.ErrBaseline},
+		{"a delta without a mark", delta(0, now, 0), packet.ErrRecord},
+		{"an older delta without a mark", raw(0b001, 1), packet.ErrRecord},
 		{"a delta of the newest version again", all(at(now-95, 0), raw(0b001, 1)), nil},
-		{"a delta of an older version", all(at(now-95, 0), raw(0b001, 2)), ErrOrder},
-		{"a delta that leads to where it begins", all(at(1, 0), raw(0b001, 1)), ErrRecord},
-		{"a delta of tick 0", all(at(now-80, 0), raw(0b001, now)), ErrRecord},
+		{"a delta of an older version", all(at(now-95, 0), raw(0b001, 2)), replica.ErrOrder},
+		{"a delta that leads to where it begins", all(at(1, 0), raw(0b001, 1)), packet.ErrRecord},
+		{"a delta of tick 0", all(at(now-80, 0), raw(0b001, now)), packet.ErrRecord},
 
 		{"a delta from a version", delta(0, now, 95), nil},
-		{"a delta from a version that is not there", delta(0, now, 94), ErrBaseline},
-		{"a delta from tick 1", raw(0b101, 0, now-2), ErrBaseline},
-		{"a delta from tick 0", raw(0b101, 0, now-1), ErrRecord},
-		{"a delta from no tick", raw(0b101, 0, math.MaxUint64), ErrRecord},
+		{"a delta from a version that is not there", delta(0, now, 94), replica.ErrBaseline},
+		{"a delta from tick 1", raw(0b101, 0, now-2), replica.ErrBaseline},
+		{"a delta from tick 0", raw(0b101, 0, now-1), packet.ErrRecord},
+		{"a delta from no tick", raw(0b101, 0, math.MaxUint64), packet.ErrRecord},
 		{"the newest version from another", raw(0b101, 1, 4), nil},
-		{"an older version from another", raw(0b101, 2, 3), ErrOrder},
+		{"an older version from another", raw(0b101, 2, 3), replica.ErrOrder},
 
 		{"a full record of a new object", full(now-1, now, 1, slot(1)), nil},
 		{"a full record of the first tick", full(1, 1, 1, slot(1)), nil},
-		{"a lifetime from tick 0", raw(0b011, now), ErrRecord},
-		{"a full version of tick 0", raw(0b011, 0, now), ErrRecord},
+		{"a lifetime from tick 0", raw(0b011, now), packet.ErrRecord},
+		{"a full version of tick 0", raw(0b011, 0, now), packet.ErrRecord},
 		{"the last class", full(now, now, 1, class(2)), nil},
-		{"a class behind it", full(now, now, 1, class(3)), ErrClass},
+		{"a class behind it", full(now, now, 1, class(3)), replica.ErrClass},
 		{"the last generation", full(now, now, math.MaxUint32, slot(1)), nil},
 		{"the newest version in full", full(80, 100, 1, nil), nil},
-		{"an older version in full", full(80, 99, 1, nil), ErrOrder},
-		{"an older lifetime", full(79, now, 1, nil), ErrOrder},
+		{"an older version in full", full(80, 99, 1, nil), replica.ErrOrder},
+		{"an older lifetime", full(79, now, 1, nil), replica.ErrOrder},
 		{"a later lifetime", full(81, 90, 1, nil), nil},
 		{"a later lifetime of another class", full(81, 90, 2, class(0)), nil},
-		{"another class of this lifetime", full(80, now, 1, class(0)), ErrRecord},
-		{"another generation of this lifetime", full(80, now, 2, nil), ErrRecord},
+		{"another class of this lifetime", full(80, now, 1, class(0)), packet.ErrRecord},
+		{"another generation of this lifetime", full(80, now, 2, nil), packet.ErrRecord},
 		{"a despawn", despawn, nil},
-		{"a despawn of nothing", head(recordHead{Kind: recordDespawn, Slot: 5}), nil},
+		{"a despawn of nothing", head(packet.Head{Kind: packet.Despawn, Slot: 5}), nil},
 
-		{"no count", says(func(h *header) { h.Count = 0 }), ErrHeader},
-		{"the largest count", says(func(h *header) { h.Count, h.Index = MaxPackets, MaxPackets-1 }), nil},
-		{"a larger count", says(func(h *header) { h.Count = MaxPackets + 1 }), ErrHeader},
-		{"an index behind the last", says(func(h *header) { h.Count, h.Index = 3, 3 }), ErrHeader},
-		{"packet 0", says(func(h *header) { h.Packet = 0 }), ErrHeader},
-		{"the last packet that there may be", says(func(h *header) { h.Packet = 1<<53 - 1 }), nil},
-		{"a packet behind it", says(func(h *header) { h.Packet = 1 << 53 }), ErrHeader},
-		{"complete without a digest", says(func(h *header) { h.Complete = true }), ErrHeader},
-		{"all is left", says(func(h *header) { h.HasLoading, h.Left, h.Total = true, 9, 9 }), nil},
-		{"more than all is left", says(func(h *header) { h.HasLoading, h.Left, h.Total = true, 10, 9 }), ErrHeader},
-		{"as many as there are slots", says(func(h *header) { h.HasLoading, h.Total = true, MaxSlots }), nil},
-		{"more than there are slots", says(func(h *header) { h.HasLoading, h.Total = true, MaxSlots+1 }), ErrHeader},
+		{"no count", says(func(h *packet.Header) { h.Count = 0 }), packet.ErrHeader},
+		{"the largest count", says(func(h *packet.Header) { h.Count, h.Index = packet.MaxPackets, packet.MaxPackets-1 }), nil},
+		{"a larger count", says(func(h *packet.Header) { h.Count = packet.MaxPackets + 1 }), packet.ErrHeader},
+		{"an index behind the last", says(func(h *packet.Header) { h.Count, h.Index = 3, 3 }), packet.ErrHeader},
+		{"packet 0", says(func(h *packet.Header) { h.Packet = 0 }), packet.ErrHeader},
+		{"the last packet that there may be", says(func(h *packet.Header) { h.Packet = 1<<53 - 1 }), nil},
+		{"a packet behind it", says(func(h *packet.Header) { h.Packet = 1 << 53 }), packet.ErrHeader},
+		{"complete without a digest", says(func(h *packet.Header) { h.Complete = true }), packet.ErrHeader},
+		{"all is left", says(func(h *packet.Header) { h.HasLoading, h.Left, h.Total = true, 9, 9 }), nil},
+		{"more than all is left", says(func(h *packet.Header) { h.HasLoading, h.Left, h.Total = true, 10, 9 }), packet.ErrHeader},
+		{"as many as there are slots", says(func(h *packet.Header) { h.HasLoading, h.Total = true, packet.MaxSlots }), nil},
+		{"more than there are slots", says(func(h *packet.Header) { h.HasLoading, h.Total = true, packet.MaxSlots+1 }), packet.ErrHeader},
 	} {
 		f := newForger(t)
 		p := f.packet(now)
 		c.edit(f, p)
-		size, tick := f.r.size(), f.r.Tick()
+		size, tick := f.r.Size(), f.r.Tick()
 		a, err := f.r.Apply(p.bytes())
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, err, c.want)
@@ -229,8 +232,8 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 		switch st := f.r.Stats(); {
 		case c.want == nil && (!a.Ack || st.Refused != 0 || f.r.Tick() != now || st.Records != uint64(7+len(p.records))):
 			t.Errorf("%s: %+v, %+v", c.what, a, *st)
-		case c.want != nil && (a != Applied{} || st.Refused != 1 || f.r.Tick() != tick || f.r.size() != size || f.r.ids()[0] != makeID(0, 1)):
-			t.Errorf("%s: %+v, %+v: %d bytes, want %d", c.what, a, *st, f.r.size(), size)
+		case c.want != nil && (a != replica.Applied{} || st.Refused != 1 || f.r.Tick() != tick || f.r.Size() != size || ids(f.r)[0] != state.MakeID(0, 1)):
+			t.Errorf("%s: %+v, %+v: %d bytes, want %d", c.what, a, *st, f.r.Size(), size)
 		}
 	}
 }

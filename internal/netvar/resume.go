@@ -1,7 +1,5 @@
 package netvar
 
-import "math"
-
 // A connection may break while its client is still in the game. The Peer is kept: captures continue
 // to record pending, visible, hidden and ended objects, while no snapshot is cut. When the client
 // returns with another connection, Resume continues from the state that the client has.
@@ -35,16 +33,16 @@ func (p *Peer) Resume(kept bool) {
 	p.cut.list = p.cut.list[:0] // the list is no explanation of the last snapshot any more
 	if kept {
 		p.first.closed = p.first.closed || begun
-		p.before = p.marks.newest
+		p.before = p.ackedTicks.newest
 		for slot := range p.entries {
-			if e := &p.entries[slot]; e.detail != nil { // a steady object has no detail to rewind
+			if e := &p.entries[slot]; e.detail != nil { // a derived baseline needs no rewinding
 				e.rewind()
 			}
 		}
 		return
 	}
 	p.Slow()
-	p.marks, p.digests, p.first = marks{}, 0, progress{}
+	p.ackedTicks, p.digests, p.first = ackedTicks{}, 0, progress{}
 	p.losses.forget()
 	for slot := range p.entries {
 		p.startOver(slot)
@@ -58,25 +56,25 @@ func (e *entry) rewind() {
 	}
 }
 
-// startOver makes the slot blank, or absent if the object has ended. The lifetime continues, but
-// the wait for a first record begins now: otherwise the age of old objects would outrank all
+// startOver makes the slot never-sent, or absent if the object has ended. The lifetime continues,
+// but the wait for a first record begins now: otherwise the age of old objects would outrank all
 // weights.
 func (p *Peer) startOver(slot int) {
 	switch e := &p.entries[slot]; e.phase {
 	case absent:
 	case shown:
-		p.setBlank(slot, entry{life: e.life, last: uint32(p.w.tick), phase: shown, full: fullResumed})
+		p.setNeverSent(slot, entry{life: e.life, last: uint32(p.w.tick), phase: shown, full: fullResumed})
 		p.beginFirst(e)
 	case ended:
 		p.clear(e)
-		p.owed.unset(slot)
+		p.pending.Remove(slot)
 	}
 }
 
 // restart forgets all packets and numbers the next ones from 1. It returns how many were undecided.
 func (f *flight) restart() (undecided uint64) {
 	for id := f.oldest; id != f.next; id++ {
-		if f.packet(id).pending {
+		if f.packet(id).inFlight {
 			undecided++
 		}
 	}
@@ -90,21 +88,4 @@ func (l *large) restart() {
 	clear(l.slots)
 	l.list, l.sent = l.list[:0], l.sent[:0]
 	l.bytes, l.last = 0, 0
-}
-
-// Resume prepares a kept replica for another connection. The game notices no change: objects that
-// ended meanwhile are despawned by records. A client that has kept no copies uses a new Replica
-// instead; see StartAt.
-func (r *Replica) Resume() { r.large = 0 }
-
-// Clear ends all objects, in the order of their ids, for a client after the end of its world.
-// Events reports the despawns, and the objects cannot be drawn any more. Adapt then prepares the
-// replica for another server.
-func (r *Replica) Clear() {
-	r.LookFrom(math.MaxUint64)
-	for _, o := range r.slots {
-		if o != nil {
-			r.despawn(o, 0)
-		}
-	}
 }

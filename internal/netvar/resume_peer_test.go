@@ -1,6 +1,12 @@
 package netvar
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
+)
 
 // Other state that a peer keeps over a resume: see resume_test.go.
 
@@ -25,7 +31,7 @@ func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
 		for i := range many {
 			q.spawnRock(q.w, rock{X: 1 << 28, Y: int32(i)}, 1)
 		}
-		turn := func() Applied {
+		turn := func() replica.Applied {
 			q.tick++
 			q.w.Capture(q.tick)
 			packets, first := snap(q.p, q.tick, tight)
@@ -48,12 +54,12 @@ func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
 			t.Errorf("%s: %d of %d are missing, want at most %d of %d", c.what, a.Left, a.Total, c.left, c.total)
 		}
 		for range 30 {
-			if a = turn(); a.Left == 0 && a.Total > 0 && len(q.r.ids()) < a.Total {
-				t.Errorf("%s: nothing is missing, and the client has %d of %d objects", c.what, len(q.r.ids()), a.Total)
+			if a = turn(); a.Left == 0 && a.Total > 0 && len(ids(q.r)) < a.Total {
+				t.Errorf("%s: nothing is missing, and the client has %d of %d objects", c.what, len(ids(q.r)), a.Total)
 			}
 		}
-		if a.Total != 0 || len(q.r.ids()) != many+1 {
-			t.Errorf("%s: in the end %+v, and the client has %d objects", c.what, a, len(q.r.ids()))
+		if a.Total != 0 || len(ids(q.r)) != many+1 {
+			t.Errorf("%s: in the end %+v, and the client has %d objects", c.what, a, len(ids(q.r)))
 		}
 	}
 }
@@ -94,8 +100,8 @@ func TestSnapshotsSayWhatTheBreakHasLost(t *testing.T) {
 			if i < len(want) && a.Reached != want[i] {
 				t.Errorf("kept %v: snapshot %d has reached %d, want %d", kept, i, a.Reached, want[i])
 			}
-			if i == len(want) && (a.Reached != q.tick || len(q.r.ids()) != 2) {
-				t.Errorf("kept %v: in the end it has reached %d at %d, and the client has %d objects", kept, a.Reached, q.tick, len(q.r.ids()))
+			if i == len(want) && (a.Reached != q.tick || len(ids(q.r)) != 2) {
+				t.Errorf("kept %v: in the end it has reached %d at %d, and the client has %d objects", kept, a.Reached, q.tick, len(ids(q.r)))
 			}
 		}
 	}
@@ -114,7 +120,7 @@ func TestLoadingAgainGoesByWeight(t *testing.T) {
 	q.w.Capture(q.tick)
 	packets, _ := snap(q.p, q.tick, Limit{Packets: 1, PacketSize: 32})
 	mustApply(t, q.r, q.p, packets...)
-	if ids := q.r.ids(); len(ids) != 1 || ids[0] != heavy.ID() {
+	if ids := ids(q.r); len(ids) != 1 || ids[0] != heavy.ID() {
 		t.Errorf("%v came first", ids)
 	}
 	q.deliver()
@@ -149,7 +155,7 @@ func TestResumeKeepsTheBudget(t *testing.T) {
 		for range ticks {
 			packets, _ := q.next()
 			for _, b := range packets {
-				n, err := RecordBytes(b)
+				n, err := packet.RecordBytes(b)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,11 +179,11 @@ func TestResumeKeepsDigestsForWhoHasAskedForThem(t *testing.T) {
 		q.next()
 		q.resume(kept)
 		packets, _ := q.next()
-		if has := packets[0][atFlags]&flagDigest != 0; has != kept {
+		if has := packets[0][packet.AtFlags]&packet.FlagDigest != 0; has != kept {
 			t.Errorf("kept %v: a digest %v", kept, has)
 		}
 		mustApply(t, q.r, q.p, packets...)
-		if d, _ := q.r.Digest(); kept && d != DigestEqual {
+		if d, _ := q.r.Digest(); kept && d != replica.DigestEqual {
 			t.Errorf("digest %v", d)
 		}
 		q.settled()
@@ -195,7 +201,7 @@ func TestExplainAfterAResume(t *testing.T) {
 		q.next()
 		q.resume(kept)
 		for _, c := range []struct {
-			o     *Object
+			o     *state.Object
 			field int
 			want  Why
 		}{{acked, 1, WhyUnchanged}, {acked, 2, WhyNext}, {lost, 1, WhyNext}} {
@@ -258,7 +264,7 @@ func TestResumeAllocatesNothing(t *testing.T) {
 		q.p.Resume(kept)
 		kept = !kept
 	}
-	for range 2 * Horizon {
+	for range 2 * state.Horizon {
 		turn()
 	}
 	if n := testing.AllocsPerRun(50, turn); n != 0 {

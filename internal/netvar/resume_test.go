@@ -3,6 +3,9 @@ package netvar
 import (
 	"strings"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Rule 13: a client resumes with another connection. With copies deltas lead from the acknowledged
@@ -14,7 +17,7 @@ func (q *pair) resume(kept bool) {
 	if q.p.Resume(kept); kept {
 		q.r.Resume()
 	} else {
-		q.r = NewReplica(q.table)
+		q.r = replica.New(q.table)
 		q.r.StartAt(q.tick)
 	}
 	if fault := q.p.unsound(); fault != "" {
@@ -27,8 +30,8 @@ func (q *pair) settled() {
 	q.t.Helper()
 	q.p.RequestDigest(1)
 	q.deliver()
-	if d, tick := q.r.Digest(); d != DigestEqual || tick != q.tick || q.p.owed.count() != 0 {
-		q.t.Errorf("digest %v of tick %d at %d, %d owed", d, tick, q.tick, q.p.owed.count())
+	if d, tick := q.r.Digest(); d != replica.DigestEqual || tick != q.tick || q.p.pending.Count() != 0 {
+		q.t.Errorf("digest %v of tick %d at %d, %d owed", d, tick, q.tick, q.p.pending.Count())
 	}
 }
 
@@ -47,7 +50,7 @@ func (h *herd) resume(c *herdClient, kept bool) {
 		c.r.Resume()
 		return
 	}
-	c.r = NewReplica(h.w.table)
+	c.r = replica.New(h.w.table)
 	c.r.StartAt(h.tick)
 }
 
@@ -63,8 +66,8 @@ func TestResumeWithEverythingInFlight(t *testing.T) {
 		for range 3 { // two copies of each; then it waits
 			q.next()
 		}
-		if q.p.sentTwice.count() != 3 {
-			t.Fatalf("%d wait", q.p.sentTwice.count())
+		if q.p.sentTwice.Count() != 3 {
+			t.Fatalf("%d wait", q.p.sentTwice.Count())
 		}
 		q.resume(kept)
 		st := *q.w.Stats()
@@ -72,12 +75,16 @@ func TestResumeWithEverythingInFlight(t *testing.T) {
 			t.Errorf("%d resumes, %d packets lost, want 1 and 3", st.Resumes, st.Lost)
 		}
 		packets, first := q.next()
-		mustApply(t, q.r, q.p, packets...)
-		if first != 1 || (q.r.context.asOf != 0) != kept {
-			t.Errorf("kept %v: the first packet of the connection is number %d, and relative to tick %d", kept, first, q.r.context.asOf)
+		applied, err := q.r.Apply(packets[0])
+		if err != nil || len(packets) != 1 {
+			t.Fatalf("%d packets: %v", len(packets), err)
 		}
-		if q.rock(had.ID()).X != 10 || q.rock(spawned.ID()).X != 3 || len(q.r.ids()) != 2 {
-			t.Errorf("kept %v: the client has %d objects", kept, len(q.r.ids()))
+		q.p.Ack([]Range{{first, first}})
+		if first != 1 || (applied.AsOf != 0) != kept {
+			t.Errorf("kept %v: the first packet of the connection is number %d, and relative to tick %d", kept, first, applied.AsOf)
+		}
+		if q.rock(had.ID()).X != 10 || q.rock(spawned.ID()).X != 3 || len(ids(q.r)) != 2 {
+			t.Errorf("kept %v: the client has %d objects", kept, len(ids(q.r)))
 		}
 		now := q.w.Stats()
 		// a delta, a full record in place of one that never arrived, and a despawn
@@ -120,8 +127,8 @@ func TestResumeWithAnAcknowledgementLostJustBefore(t *testing.T) {
 			t.Errorf("kept %v: %d acknowledged, %d unknown", kept, st.Acked, st.AckUnknown)
 		}
 		q.deliver()
-		if q.rock(o.ID()).X != 1 || q.rock(spawned.ID()).X != 5 || len(q.r.ids()) != 2 {
-			t.Errorf("kept %v: the client shows %+v, and has %d objects", kept, q.rock(o.ID()), len(q.r.ids()))
+		if q.rock(o.ID()).X != 1 || q.rock(spawned.ID()).X != 5 || len(ids(q.r)) != 2 {
+			t.Errorf("kept %v: the client shows %+v, and has %d objects", kept, q.rock(o.ID()), len(ids(q.r)))
 		}
 		want := "C" // no second spawn or despawn
 		if !kept {
@@ -141,14 +148,14 @@ func TestResumeAfterTheBaselineWasEvicted(t *testing.T) {
 	busy, idle, once := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{X: 7}, 1), q.spawnRock(q.w, rock{}, 1)
 	q.deliver()
 	q.r.Events()
-	q.away(Horizon+10, func() { q.edit(busy).X++ })
+	q.away(state.Horizon+10, func() { q.edit(busy).X++ })
 	q.edit(once).Y = 4
 	q.resume(true)
 	q.deliver()
 	if st := q.w.Stats(); st.FullEvicted != 1 || st.Deltas != 1 || st.Records != 5 || st.FullFirst != 3 {
 		t.Errorf("%d full evicted, %d deltas of %d records", st.FullEvicted, st.Deltas, st.Records)
 	}
-	if q.rock(busy.ID()).X != Horizon+10 || q.rock(idle.ID()).X != 7 || q.rock(once.ID()).Y != 4 {
+	if q.rock(busy.ID()).X != state.Horizon+10 || q.rock(idle.ID()).X != 7 || q.rock(once.ID()).Y != 4 {
 		t.Errorf("the client shows %+v, %+v, %+v", q.rock(busy.ID()), q.rock(idle.ID()), q.rock(once.ID()))
 	}
 	if got := kinds(q.r.Events()); got != "CC" {
@@ -162,32 +169,32 @@ func TestResumeAfterTheBaselineWasEvicted(t *testing.T) {
 func TestVisibilityAndOwnersMoveOnDuringTheBreak(t *testing.T) {
 	for _, c := range []struct {
 		what          string
-		play          func(q *pair, o *Object)
+		play          func(q *pair, o *state.Object)
 		kept, without string // events with copies, and without
 		owner         uint64 // at the end: 0 is no object, 1 the same
 	}{
-		{"nothing", func(*pair, *Object) {}, "", "S", 1},
-		{"hidden", func(q *pair, o *Object) { q.w.SetAudience(o, nobodyMay) }, "D", "", 0},
-		{"despawned", func(q *pair, o *Object) { q.w.Despawn(o) }, "D", "", 0},
-		{"owner changed", func(q *pair, o *Object) { q.w.SetOwner(o, 2) }, "C", "S", 2},
-		{"hidden and shown", func(q *pair, o *Object) {
+		{"nothing", func(*pair, *state.Object) {}, "", "S", 1},
+		{"hidden", func(q *pair, o *state.Object) { q.w.SetAudience(o, nobodyMay) }, "D", "", 0},
+		{"despawned", func(q *pair, o *state.Object) { q.w.Despawn(o) }, "D", "", 0},
+		{"owner changed", func(q *pair, o *state.Object) { q.w.SetOwner(o, 2) }, "C", "S", 2},
+		{"hidden and shown", func(q *pair, o *state.Object) {
 			q.w.SetAudience(o, nobodyMay)
 			q.away(1, func() {})
 			q.w.SetAudience(o, nil)
 		}, "DS", "S", 1},
-		{"replaced in its slot", func(q *pair, o *Object) {
+		{"replaced in its slot", func(q *pair, o *state.Object) {
 			q.w.Despawn(o)
 			q.away(1, func() {})
-			if other := q.spawnShip(q.w, ship{Name: "b"}, 4, q.tick); other.ID().slot() != o.ID().slot() {
+			if other := q.spawnShip(q.w, ship{Name: "b"}, 4, q.tick); other.ID().Slot() != o.ID().Slot() {
 				t.Fatal("another slot")
 			}
 		}, "DS", "S", 4},
-		{"spawned and despawned", func(q *pair, o *Object) {
+		{"spawned and despawned", func(q *pair, o *state.Object) {
 			other := q.spawnRock(q.w, rock{}, q.tick)
 			q.away(1, func() {})
 			q.w.Despawn(other)
 		}, "", "S", 1},
-		{"hidden when it was on its way", func(q *pair, o *Object) {
+		{"hidden when it was on its way", func(q *pair, o *state.Object) {
 			other := q.spawnRock(q.w, rock{}, q.tick)
 			q.next()
 			q.w.SetAudience(other, nobodyMay)
@@ -210,7 +217,7 @@ func TestVisibilityAndOwnersMoveOnDuringTheBreak(t *testing.T) {
 				t.Errorf("%s, kept %v: events %q, want %q", c.what, kept, got, want)
 			}
 			var owners uint64 // there is at most one object
-			for _, id := range q.r.ids() {
+			for _, id := range ids(q.r) {
 				got, _ := q.r.Get(id)
 				owners += got.Owner()
 			}
@@ -238,7 +245,7 @@ func TestMasksMoveOnDuringTheBreak(t *testing.T) {
 			if q.p[i].Resume(kept); kept {
 				q.r[i].Resume()
 			} else {
-				q.r[i] = NewReplica(q.table)
+				q.r[i] = replica.New(q.table)
 			}
 		}
 		q.deliver()
@@ -275,7 +282,7 @@ func TestLargeRecordOutstandingWhenTheConnectionBreaks(t *testing.T) {
 				t.Fatalf("%d large records, want that of the first alone", len(q.p.Large()))
 			}
 			q.resume(kept)
-			if l := &q.p.large; l.bytes != 0 || l.slots.count() != 0 || len(l.list) != 0 || len(q.p.Large()) != 0 {
+			if l := &q.p.large; l.bytes != 0 || l.slots.Count() != 0 || len(l.list) != 0 || len(q.p.Large()) != 0 {
 				t.Errorf("%d bytes are outstanding after the resume", l.bytes)
 			}
 			q.deliver()
@@ -288,8 +295,8 @@ func TestLargeRecordOutstandingWhenTheConnectionBreaks(t *testing.T) {
 			}
 			q.sameHoard(first)
 			q.sameHoard(o)
-			if _, ok := q.r.Get(gone.ID()); ok || len(q.r.ids()) != 2 {
-				t.Errorf("kept %v, arrived %v: %d objects", kept, arrived, len(q.r.ids()))
+			if _, ok := q.r.Get(gone.ID()); ok || len(ids(q.r)) != 2 {
+				t.Errorf("kept %v, arrived %v: %d objects", kept, arrived, len(ids(q.r)))
 			}
 			if got := kinds(q.r.Events()); strings.Count(got, "S") != spawns || strings.Count(got, "D") != spawns-2 {
 				t.Errorf("kept %v, arrived %v: events %s", kept, arrived, got)
@@ -325,8 +332,8 @@ func TestResumeTwiceBeforeAnythingIsSent(t *testing.T) {
 		if both {
 			want = "CD"
 		}
-		if got := kinds(q.r.Events()); got != want || q.rock(o.ID()).X != 2 || len(q.r.ids()) != 1 {
-			t.Errorf("%v: events %s, %d objects", words, got, len(q.r.ids()))
+		if got := kinds(q.r.Events()); got != want || q.rock(o.ID()).X != 2 || len(ids(q.r)) != 1 {
+			t.Errorf("%v: events %s, %d objects", words, got, len(ids(q.r)))
 		}
 		q.settled()
 	}

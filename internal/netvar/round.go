@@ -1,6 +1,10 @@
 package netvar
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/netloop/netloop/internal/netvar/state"
+)
 
 // A client predicts an object from the rounded values that it was sent. So that both sides continue
 // from the same value, the live values of a predicted class are rounded as well: at the end of each
@@ -8,7 +12,7 @@ import "slices"
 
 // SetRounded makes captures round the live values of a class to wire precision. A value that does
 // not fit its field is kept until its capture, which counts it and then cuts or clamps it.
-func (w *World) SetRounded(c *Class) { w.kinds[c.index].rounds = true }
+func (w *World) SetRounded(c *state.Class) { w.kinds[c.Index()].rounds = true }
 
 // Rounds reports whether any class is rounded.
 func (w *World) Rounds() bool {
@@ -18,8 +22,8 @@ func (w *World) Rounds() bool {
 // Round rounds the objects of rounded classes that were edited since the last capture.
 func (w *World) Round() {
 	for _, o := range w.dirty {
-		if o.alive && w.kinds[o.class.index].rounds {
-			o.class.plan.Round(o.live)
+		if o.Alive() && w.kinds[o.WireClass().Index()].rounds {
+			o.Plan().Round(o.Live())
 		}
 	}
 }

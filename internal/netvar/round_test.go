@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 type roundState struct {
@@ -11,16 +13,16 @@ type roundState struct {
 	N string  `net:"max=2"`
 }
 
-func roundWorld(t *testing.T) (w *World, rounded, other *Class) {
+func roundWorld(t *testing.T) (w *World, rounded, other *state.Class) {
 	t.Helper()
-	rounded, err := NewClass("rounded", reflect.TypeFor[roundState]())
+	rounded, err := state.NewClass("rounded", reflect.TypeFor[roundState]())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err = NewClass("other", reflect.TypeFor[roundState]()); err != nil {
+	if other, err = state.NewClass("other", reflect.TypeFor[roundState]()); err != nil {
 		t.Fatal(err)
 	}
-	w = NewWorld(NewTable(rounded, other))
+	w = NewWorld(state.NewTable(rounded, other))
 	if w.Rounds() {
 		t.Error("a class is rounded that nobody has named")
 	}

@@ -6,6 +6,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // pair is a world with one client; the test decides which packets arrive.
@@ -14,13 +18,14 @@ type pair struct {
 	t    *testing.T
 	w    *World
 	p    *Peer
-	r    *Replica
+	r    *replica.Replica
 	tick uint64
+	from uint64 // no earlier moment is drawn
 }
 
 func newPair(t *testing.T, tick uint64) *pair {
 	s := newSchema(t)
-	q := &pair{schema: s, t: t, w: NewWorld(s.table), r: NewReplica(s.table), tick: tick}
+	q := &pair{schema: s, t: t, w: NewWorld(s.table), r: replica.New(s.table), tick: tick}
 	q.p = q.w.NewPeer(tick + 1)
 	q.r.StartAt(tick)
 	return q
@@ -40,7 +45,7 @@ func (q *pair) deliver() {
 	mustApply(q.t, q.r, q.p, packets...)
 }
 
-func (q *pair) rock(id ID) rock {
+func (q *pair) rock(id state.ID) rock {
 	q.t.Helper()
 	o, ok := q.r.Get(id)
 	if !ok {
@@ -49,11 +54,11 @@ func (q *pair) rock(id ID) rock {
 	return *live[rock](o)
 }
 
-func (q *pair) edit(o *Object) *rock { q.w.Edit(o); return live[rock](o) }
+func (q *pair) edit(o *state.Object) *rock { q.w.Edit(o); return live[rock](o) }
 
-func kinds(events []Event) (s string) {
+func kinds(events []replica.Event) (s string) {
 	for _, e := range events {
-		s += [...]string{Spawn: "S", Change: "C", Despawn: "D"}[e.Kind]
+		s += [...]string{replica.Spawn: "S", replica.Change: "C", replica.Despawn: "D"}[e.Kind]
 	}
 	return s
 }
@@ -86,7 +91,7 @@ func TestLateAcknowledgementFromBeforeTheBaselineWasEvicted(t *testing.T) {
 	o := q.spawnRock(q.w, rock{}, 1)
 	old, first := q.next()
 	mustApply(t, q.r, nil, old...)
-	for range Horizon + 10 {
+	for range state.Horizon + 10 {
 		q.edit(o).X++
 		q.tick++
 		q.w.Capture(q.tick) // no snapshot: the window is closed
@@ -97,7 +102,7 @@ func TestLateAcknowledgementFromBeforeTheBaselineWasEvicted(t *testing.T) {
 	if st := q.w.Stats(); st.FullEvicted != 1 || st.Deltas != 0 {
 		t.Errorf("%d full evicted, %d deltas", st.FullEvicted, st.Deltas)
 	}
-	if got := q.rock(o.ID()); got.X != Horizon+11 {
+	if got := q.rock(o.ID()); got.X != state.Horizon+11 {
 		t.Errorf("client shows %+v", got)
 	}
 	q.edit(o).X = 0
@@ -116,7 +121,7 @@ func TestObjectRespawnedInTheSameSlot(t *testing.T) {
 	q.w.Despawn(a)
 	q.next() // the despawn is lost
 	c := q.spawnShip(q.w, ship{Name: "c"}, 7, q.tick)
-	if c.ID().slot() != a.ID().slot() || c.ID() == a.ID() {
+	if c.ID().Slot() != a.ID().Slot() || c.ID() == a.ID() {
 		t.Fatalf("ids %x and %x", uint64(a.ID()), uint64(c.ID()))
 	}
 	n, _ := q.next()
@@ -157,7 +162,7 @@ func TestDespawnIsRememberedAcrossLifetimes(t *testing.T) {
 	if got := kinds(q.r.Events()); got != "SD" {
 		t.Errorf("events %s, want SD", got)
 	}
-	if packets, _ := q.next(); len(packets[0]) > maxHeader || q.p.owed.count() != 0 {
+	if packets, _ := q.next(); len(packets[0]) > packet.MaxHeader || q.p.pending.Count() != 0 {
 		t.Error("the despawn is still owed after its acknowledgement")
 	}
 }
@@ -172,7 +177,7 @@ func TestJoinerWithPendingChanges(t *testing.T) {
 	q.deliver()
 	q.w.Despawn(gone)
 	q.edit(o).X = 3
-	p, r := q.w.NewPeer(q.tick+1), NewReplica(q.table)
+	p, r := q.w.NewPeer(q.tick+1), replica.New(q.table)
 	q.deliver()
 	packets, first := snap(p, q.tick, wide)
 	if first != 1 {
@@ -182,12 +187,12 @@ func TestJoinerWithPendingChanges(t *testing.T) {
 	if got := kinds(r.Events()); got != "SS" {
 		t.Errorf("events %s, want SS", got)
 	}
-	for id, want := range map[ID]int32{o.ID(): 3, d.ID(): 9} {
+	for id, want := range map[state.ID]int32{o.ID(): 3, d.ID(): 9} {
 		if got, ok := r.Get(id); !ok || live[rock](got).X != want {
 			t.Errorf("joiner shows %+v of %x", got, uint64(id))
 		}
 	}
-	if p.owed.count() != 0 {
+	if p.pending.Count() != 0 {
 		t.Error("something is still owed to the joiner")
 	}
 }
@@ -199,7 +204,7 @@ func TestSpawnAndDespawnInOneTickIsNothing(t *testing.T) {
 	if len(packets) != 1 || q.w.stats.Records != 0 {
 		t.Errorf("%d packets, %d records", len(packets), q.w.stats.Records)
 	}
-	if o := q.spawnRock(q.w, rock{}, 2); o.ID() != makeID(0, 2) {
+	if o := q.spawnRock(q.w, rock{}, 2); o.ID() != state.MakeID(0, 2) {
 		t.Errorf("id %x: the slot should be free and its generation another", uint64(o.ID()))
 	}
 }
@@ -213,11 +218,11 @@ func TestEditWithNoClient(t *testing.T) {
 		live[rock](o).X++
 		w.Capture(tick)
 	}
-	if o.fields[1] != 299 || o.fields[2] != 1 {
-		t.Errorf("X changed at %d, Y at %d", o.fields[1], o.fields[2])
+	if o.Fields[1] != 299 || o.Fields[2] != 1 {
+		t.Errorf("X changed at %d, Y at %d", o.Fields[1], o.Fields[2])
 	}
-	if o.Changed() != 299 || o.hist.n != Horizon+1 { // and the newest older one
-		t.Errorf("version %d, %d kept", o.Changed(), o.hist.n)
+	if o.Changed() != 299 || o.Hist.Len() != state.Horizon+1 { // and the newest older one
+		t.Errorf("version %d, %d kept", o.Changed(), o.Hist.Len())
 	}
 }
 
@@ -226,7 +231,7 @@ func TestObjectIdleBeyondTheHorizonStillGetsADelta(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
 	q.deliver()
-	q.tick += 5 * Horizon
+	q.tick += 5 * state.Horizon
 	for range 3 {
 		q.edit(o).X++
 		q.next() // all lost: the baseline is still the first version
@@ -236,7 +241,7 @@ func TestObjectIdleBeyondTheHorizonStillGetsADelta(t *testing.T) {
 	if st := q.w.Stats(); st.FullEvicted != 0 || st.Deltas != 4 || q.rock(o.ID()).X != 4 {
 		t.Errorf("%+v, client shows %+v", st, q.rock(o.ID()))
 	}
-	q.tick += Horizon
+	q.tick += state.Horizon
 	q.edit(o).X++
 	q.deliver() // the version before is the newest older one
 	if st := q.w.Stats(); st.FullEvicted != 0 || q.rock(o.ID()).X != 5 {
@@ -279,11 +284,11 @@ func TestTwoPacketsOfOneSnapshotSwapped(t *testing.T) {
 		q.p.Ack([]Range{{a.Packet, a.Packet}})
 	}
 	for i, b := range packets {
-		if a, err := q.r.Apply(b); err != nil || !a.Ack || a.SnapshotComplete || q.r.stats.Repeated != uint64(i+1) || q.r.stats.Packets != 2 {
-			t.Errorf("repeated: %+v, %v, %+v", a, err, q.r.stats)
+		if a, err := q.r.Apply(b); err != nil || !a.Ack || a.SnapshotComplete || q.r.Stats().Repeated != uint64(i+1) || q.r.Stats().Packets != 2 {
+			t.Errorf("repeated: %+v, %v, %+v", a, err, *q.r.Stats())
 		}
 	}
-	if st := q.w.stats; st.Acked != 2 || st.Lost != 0 || q.p.owed.count() != 0 {
+	if st := q.w.stats; st.Acked != 2 || st.Lost != 0 || q.p.pending.Count() != 0 {
 		t.Errorf("%+v", st)
 	}
 	if got := kinds(q.r.Events()); got != strings.Repeat("S", 40) {
@@ -303,7 +308,7 @@ func TestAcknowledgementOfANeverSentPacket(t *testing.T) {
 	q.edit(o).X = 4
 	q.next()
 	q.p.Ack([]Range{{0, math.MaxUint64}}) // false acknowledgements harm only their sender
-	if st := q.w.stats; st.Acked != 2 || q.p.owed.count() != 0 {
+	if st := q.w.stats; st.Acked != 2 || q.p.pending.Count() != 0 {
 		t.Errorf("%+v", st)
 	}
 	q.next()
@@ -333,21 +338,18 @@ func TestStoredStateIsBounded(t *testing.T) {
 	q.deliver()
 	q.spawnRock(q.w, rock{}, 1)
 	q.next()
-	stored := q.r.stored
-	q.r.stored = maxStored - stored/2 // room for half of an object
+	q.r.SetBound(q.r.Size() * 3 / 2) // room for half of an object
 	packets, _ := q.next()
-	if _, err := q.r.Apply(packets[0]); !errors.Is(err, ErrMemory) || len(q.r.ids()) != 1 || q.r.stats.Refused != 1 {
-		t.Errorf("error %v, %d objects", err, len(q.r.ids()))
+	if _, err := q.r.Apply(packets[0]); !errors.Is(err, replica.ErrMemory) || len(ids(q.r)) != 1 || q.r.Stats().Refused != 1 {
+		t.Errorf("error %v, %d objects", err, len(ids(q.r)))
 	}
-	q.r.stored = stored
+	q.r.SetBound(replica.MaxStored)
 	mustApply(t, q.r, q.p, packets...)
-	for o := range q.r.All(q.schema.rock) {
-		q.r.despawn(o, 1)
-	}
+	q.r.Clear()
 	q.r.Events()
 	q.r.Events()
-	if q.r.size() != 0 {
-		t.Errorf("%d bytes stored of nothing", q.r.size())
+	if q.r.Size() != 0 {
+		t.Errorf("%d bytes stored of nothing", q.r.Size())
 	}
 }
 
@@ -391,7 +393,7 @@ func TestPacketOfAnEarlierTickIsDiscarded(t *testing.T) {
 	if err != nil || a.Ack || a.Tick != 1 || a.Packet != 1 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if q.rock(o.ID()).X != 2 || len(q.r.Events()) != 0 || q.w.stats.Lost != 1 || q.r.stats.Discarded != 1 {
+	if q.rock(o.ID()).X != 2 || len(q.r.Events()) != 0 || q.w.stats.Lost != 1 || q.r.Stats().Discarded != 1 {
 		t.Error("an older packet had an effect")
 	}
 }
@@ -417,7 +419,7 @@ func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
 	const many = 120 // about three bytes each, and room for 210
 	q := newPair(t, 0)
 	rng := rand.New(rand.NewPCG(2, 9))
-	var rocks []*Object
+	var rocks []*state.Object
 	for range many {
 		rocks = append(rocks, q.spawnRock(q.w, rock{X: 1 << 30}, 1))
 	}
@@ -438,17 +440,19 @@ func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
 		}
 		for i, b := range packets {
 			mustApply(t, q.r, q.p, b)
-			if q.tick == 40 && i == 0 && q.r.staged[len(q.r.staged)-1].Kind != recordDespawn {
-				t.Error("the despawn is not in the first packet")
-			}
-			for _, s := range q.r.staged {
+			last := packet.Delta
+			for s := range q.r.Records {
+				last = s.Kind
 				if gap := q.tick - lastSent[s.Slot]; lastSent[s.Slot] != 0 && gap > 15 {
 					t.Errorf("slot %d waited %d ticks", s.Slot, gap)
 				}
 				lastSent[s.Slot] = q.tick
 			}
+			if q.tick == 40 && i == 0 && last != packet.Despawn {
+				t.Error("the despawn is not in the first packet")
+			}
 		}
-		if _, ok := q.r.Get(makeID(many-1, 1)); q.tick == 40 && ok {
+		if _, ok := q.r.Get(state.MakeID(many-1, 1)); q.tick == 40 && ok {
 			t.Error("the despawn waited")
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -28,8 +31,8 @@ type classBits struct{ index, bits uint32 }
 // runKey identifies a run of a block: due slots, origin, and withheld rules.
 type runKey struct {
 	mask uint64
-	origin
-	views [maxViews]masked
+	packet.Origin
+	views [interest.MaxViews]interest.Masked
 }
 
 const (
@@ -42,7 +45,7 @@ const (
 	// records.
 	widthTicks = 64
 	// maxRuns bounds the cached runs of a block in a tick: a few sets of due slots for each of a
-	// dozen marks.
+	// dozen acked ticks.
 	maxRuns = 48
 )
 
@@ -55,7 +58,7 @@ type blockRuns struct {
 	places
 	keys [maxRuns]runKey
 	// by place: views of the last run spliced from it, for askedAgain
-	lastViews [maxRuns][maxViews]masked
+	lastViews [maxRuns][interest.MaxViews]interest.Masked
 	runs      [maxRuns]run
 }
 
@@ -63,18 +66,18 @@ type blockRuns struct {
 // it is half as much: the smaller runs are, the less of a packet remains empty.
 func mostBits(room, width int) int {
 	if width < 64 {
-		return (room - 8*maxHeader) / maxShare / 2
+		return (room - 8*packet.MaxHeader) / maxShare / 2
 	}
-	return (room - 8*maxHeader) / maxShare
+	return (room - 8*packet.MaxHeader) / maxShare
 }
 
 // addRuns lists due slots of a block as one run, or as halves or quarters and so on if it is too
-// large. All slots must be steady and not missing.
+// large. All slots must have derived baselines and not missing.
 func (c *cutter) addRuns(k int, due uint64) {
 	w := c.p.w
 	full := c.runBits > min(c.lim.Packets*c.room, c.left) // gatherSingly replaces the list then
 	if full || w.tick != c.header.Tick {
-		c.addSteady(k, due)
+		c.addDerived(k, due)
 		return
 	}
 	width := w.runsOf(k).width
@@ -96,7 +99,7 @@ func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	case r.size > 0 && int(r.size) <= mostBits(c.room, width):
 		c.addRun(r)
 	case half == 1: // a run of one record has no advantage
-		c.addSteady(k, due)
+		c.addDerived(k, due)
 	default:
 		if s := c.p.w.runs[k]; r.size == 0 { // too large for every client
 			s.width = min(s.width, half)
@@ -112,10 +115,10 @@ func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	w := c.p.w
 	s := w.runsOf(k)
-	views, few := c.p.views.among(k, mask)
-	key, donor, others := runKey{mask: mask, origin: c.origin, views: views}, -1, false
+	views, few := c.p.Among(k, mask)
+	key, donor, others := runKey{mask: mask, Origin: c.origin, views: views}, -1, false
 	for i := range s.by {
-		if s.keys[i].origin != key.origin {
+		if s.keys[i].Origin != key.Origin {
 			continue
 		}
 		if s.keys[i].mask == mask {
@@ -129,7 +132,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	}
 	place := -1
 	if few && (donor < 0 || s.askedAgain(donor, &views)) {
-		place = s.admit(maxRuns, w.stats.Snapshots)
+		place = s.add(maxRuns, w.stats.Snapshots)
 	}
 	if place == donor {
 		donor = -1 // the new run replaces the donor
@@ -138,15 +141,15 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	if place < 0 {
 		r = w.unsharedRun()
 	} else {
-		r, s.keys[place], s.lastViews[place] = &s.runs[place], key, [maxViews]masked{}
+		r, s.keys[place], s.lastViews[place] = &s.runs[place], key, [interest.MaxViews]interest.Masked{}
 	}
 	r.begin(k, mask)
-	most := mostBits(8*MaxPacket, width)
+	most := mostBits(8*packet.MaxSize, width)
 	if donor < 0 {
 		c.encodeRun(r, mask, most, others)
 		return r
 	}
-	from, other := &s.runs[donor], c.p.views.others(k, &s.keys[donor])
+	from, other := &s.runs[donor], c.p.Others(k, s.keys[donor].mask, &s.keys[donor].views)
 	switch {
 	case from.size == 0: // the records do not fit a run with any views
 	case place < 0:
@@ -179,7 +182,7 @@ func (w *World) runsOf(k int) *blockRuns {
 
 // askedAgain reports whether the last run that was spliced from a donor had these views too. Runs
 // with fields that only one client may read, such as those of its own objects, are thus not cached.
-func (s *blockRuns) askedAgain(donor int, views *[maxViews]masked) bool {
+func (s *blockRuns) askedAgain(donor int, views *[interest.MaxViews]interest.Masked) bool {
 	if s.lastViews[donor] == *views {
 		return true
 	}
@@ -199,14 +202,14 @@ func (r *run) begin(k int, mask uint64) {
 // the same origin. Without other runs the cache would only take memory.
 func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 	w := c.p.w
-	b, x := &w.runBits, context{tick: w.tick, prev: -1}
+	b, x := &w.runBits, packet.Context{Tick: w.tick, Prev: -1}
 	b.Reset(b.Bytes()[:0])
 	var d delta
 	for m := mask; m != 0; m &= m - 1 {
 		slot := r.first&^63 + bits.TrailingZeros64(m)
-		o, start := w.slots[slot], b.Len()
-		from := c.origin.basis(c.p.views.withheld(slot))
-		x.putNext(b, o, from)
+		o, start := w.objects.Slots[slot], b.Len()
+		from := basisOf(c.origin, c.p.Withheld(slot))
+		putNext(&x, b, o, from)
 		if keep {
 			one := w.residual(o, from)
 			if one == nil {
@@ -217,11 +220,11 @@ func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 			if !d.find(w, o, from) {
 				return
 			}
-			o.class.plan.PutDelta(b, &d.now, &d.then, &d.trend)
+			o.Plan().PutDelta(b, &d.now, &d.then, &d.trend)
 			w.stats.Encoded++
 		}
 		r.ends = append(r.ends, uint16(b.Len()))
-		if !r.addBits(uint32(o.class.index), uint32(b.Len()-start)) || b.Len() > most {
+		if !r.addBits(uint32(o.WireClass().Index()), uint32(b.Len()-start)) || b.Len() > most {
 			return // it fits no packet
 		}
 	}
@@ -229,13 +232,13 @@ func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 }
 
 // putNext writes the head of the next record of a run.
-func (x *context) putNext(b *wire.BitWriter, o *Object, from basis) {
-	head := recordHead{Kind: recordDelta, Slot: o.id.slot(), Version: view{withheld: from.withheld}.version(o)}
-	if x.prev < 0 { // the gap before it depends on the packet
-		x.prev = head.Slot
-		x.putKind(b, &head)
+func putNext(x *packet.Context, b *wire.BitWriter, o *state.Object, from basis) {
+	head := packet.Head{Kind: packet.Delta, Slot: o.Slot(), Version: state.View{Withheld: from.withheld}.Version(o)}
+	if x.Prev < 0 { // the gap before it depends on the packet
+		x.Prev = head.Slot
+		x.PutKind(b, &head)
 	} else {
-		x.putHead(b, &head)
+		x.PutHead(b, &head)
 	}
 }
 
@@ -267,14 +270,14 @@ func (r *run) addBits(class, n uint32) bool {
 func (c *cutter) putRun(n *candidate) bool {
 	r := n.run
 	start, before := c.open.Mark(), c.open.Len()
-	putGap(&c.open, r.first-c.context.prev-1)
+	packet.PutGap(&c.open, r.first-c.context.Prev-1)
 	if c.open.Len()+int(r.size) > c.room || int(r.size) > c.left {
 		c.open.Rewind(start)
 		return false
 	}
 	gap := c.open.Len() - before
 	r.put(&c.open)
-	c.context.prev = r.last
+	c.context.Prev = r.last
 	n.size = uint32(gap) + r.size
 	c.left -= int(n.size)
 	return true
@@ -288,8 +291,8 @@ func (c *cutter) commitRun(n *candidate) {
 	st.Deltas += uint64(r.records)
 	st.InRuns += uint64(r.records)
 	k, mask := int(r.note.block), r.note.mask
-	p.sentTwice.add(k, mask&p.sentOnce.word(k))
-	p.sentOnce.add(k, mask)
+	p.sentTwice.AddWord(k, mask&p.sentOnce.Word(k))
+	p.sentOnce.AddWord(k, mask)
 	s := p.flight.packet(c.first + uint64(n.packet))
 	s.records = append(s.records, r.note)
 	c.spendRun(n)
@@ -306,7 +309,7 @@ func (c *cutter) spendRun(n *candidate) {
 		spent.gap -= uint32(r.records)
 		return
 	}
-	c.sample(&candidate{slot: uint32(r.slot(int(spent.gap) - 1)), rank: rankOwed, steady: !n.full, full: n.full})
+	c.sample(&candidate{slot: uint32(r.slot(int(spent.gap) - 1)), rank: rankPending, derived: !n.full, full: n.full})
 }
 
 // slot returns the slot of record n.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -56,7 +57,7 @@ func TestLongerRunsAreTriedAgain(t *testing.T) {
 func TestRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
 	for _, set := range []struct {
 		logged, size, width int
-	}{{0, MaxPacket, 64}, {0, 100, 64}, {2, MaxPacket, 8}, {16, MaxPacket, 2}} {
+	}{{0, packet.MaxSize, 64}, {0, 100, 64}, {2, packet.MaxSize, 8}, {16, packet.MaxSize, 2}} {
 		f := newFleetOf(t, classOf[barge](t, "barge"), 64, 1, []uint64{3}, 0)
 		for f.tick%widthTicks != 0 {
 			f.step(64)
@@ -71,7 +72,7 @@ func TestRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
 		f.move(64)
 		f.acknowledge()
 		f.w.Capture(f.tick)
-		snap(f.clients[0].peer, f.tick, Limit{Packets: MaxPackets, PacketSize: set.size})
+		snap(f.clients[0].peer, f.tick, Limit{Packets: packet.MaxPackets, PacketSize: set.size})
 		if got := f.w.runs[0].width; got != set.width {
 			t.Errorf("%d large numbers, packets of %d bytes: runs extend over %d slots, want %d", set.logged, set.size, got, set.width)
 		}
@@ -146,13 +147,13 @@ func (a *asker) ask(client int, mask uint64) *run {
 	c := &p.cut
 	a.w.stats.Snapshots++ // each request is for another snapshot
 	c.begin(nil, a.tick, wide)
-	if p.makeSteady(0, mask) != mask {
+	if p.makeDerived(0, mask) != mask {
 		a.t.Fatalf("not all objects are steady for client %d", client)
 	}
 	got := c.findRun(0, mask, 64)
 	var want run
 	want.begin(0, mask)
-	c.encodeRun(&want, mask, mostBits(8*MaxPacket, 64), false)
+	c.encodeRun(&want, mask, mostBits(8*packet.MaxSize, 64), false)
 	if got.size == 0 || got.size != want.size || !bytes.Equal(bitsOf(got), bitsOf(&want)) || got.classes != want.classes {
 		a.t.Errorf("client %d gets a run of %d bits, want %d", client, got.size, want.size)
 	}
@@ -176,13 +177,13 @@ func (a *asker) fill() {
 		a.s.keys[len(a.s.by)-1] = runKey{}
 	}
 	for a.next() != 0 {
-		a.s.dice++
+		a.s.rng++
 	}
 }
 
 // next returns the place that is evicted next.
 func (a *asker) next() int {
-	d := a.s.dice
+	d := a.s.rng
 	return d.below(maxRuns)
 }
 
@@ -267,7 +268,7 @@ func TestNothingIsSplicedOutOfWhatIsTooLarge(t *testing.T) {
 	c := &a.clients[3].peer.cut
 	a.w.stats.Snapshots++
 	c.begin(nil, a.tick, wide)
-	c.p.makeSteady(0, all)
+	c.p.makeDerived(0, all)
 	if got := c.findRun(0, all, 64); got.size != 0 || got == donor {
 		t.Errorf("a run of %d bits came out of none", got.size)
 	}
@@ -278,7 +279,7 @@ func TestNothingIsSplicedOutOfWhatIsTooLarge(t *testing.T) {
 func TestTheLargestRunsFillAPacket(t *testing.T) {
 	for _, room := range []int{1000, 8 * 1100, 8 * 9000} {
 		wide, narrow := mostBits(room, 64), mostBits(room, 63)
-		if left := room - 8*maxHeader - maxShare*wide; left < 0 || left >= maxShare {
+		if left := room - 8*packet.MaxHeader - maxShare*wide; left < 0 || left >= maxShare {
 			t.Errorf("%d bits: %d runs of %d leave %d", room, maxShare, wide, left)
 		}
 		if narrow != wide/2 {

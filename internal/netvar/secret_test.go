@@ -8,6 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
@@ -33,18 +36,18 @@ type bigSpy struct {
 
 // secretWorld is a world of spies. Client 1 may not see all of them, and client 2 owns all.
 type secretWorld struct {
-	class, big *Class
-	table      *Table
+	class, big *state.Class
+	table      *state.Table
 	w          *World
 	p          [3]*Peer
-	r          [3]*Replica
-	objects    []*Object
+	r          [3]*replica.Replica
+	objects    []*state.Object
 	tick       uint64
 	open       *rand.Rand // random events of both worlds
 	secret     *rand.Rand // random events that client 1 must not notice
 	link       *rand.Rand
 	lim        Limit
-	sees       map[*Object]bool // by client 1
+	sees       map[*state.Object]bool // by client 1
 	budget     int
 	lossy      bool
 }
@@ -52,17 +55,19 @@ type secretWorld struct {
 // secretAudience shows all objects to client 2, and those in sees to client 1.
 type secretAudience struct {
 	s *secretWorld
-	o *Object
+	o *state.Object
 }
 
-func (a *secretAudience) Includes(p *Peer) bool { return p.Handle.(int) == 2 || a.s.sees[a.o] }
+func (a *secretAudience) Includes(p *interest.Viewer) bool {
+	return p.Handle.(int) == 2 || a.s.sees[a.o]
+}
 
 // ownersAlone implements Readers: the rule is that of the owner.
 type ownersAlone struct{}
 
-func (ownersAlone) Ask(*Object) {}
+func (ownersAlone) Ask(*state.Object) {}
 
-func (ownersAlone) Withheld(o *Object, p *Peer) (w Rules) {
+func (ownersAlone) Withheld(o *state.Object, p *interest.Viewer) (w state.Rules) {
 	if o.Owner() != uint64(p.Handle.(int)) {
 		w = ownerRule
 	}
@@ -70,9 +75,9 @@ func (ownersAlone) Withheld(o *Object, p *Peer) (w Rules) {
 }
 
 func newSecretWorld(t *testing.T, seed, secret uint64) *secretWorld {
-	s := &secretWorld{class: classOf[spy](t, "spy"), big: classOf[bigSpy](t, "bigSpy"), sees: map[*Object]bool{},
+	s := &secretWorld{class: classOf[spy](t, "spy"), big: classOf[bigSpy](t, "bigSpy"), sees: map[*state.Object]bool{},
 		open: rand.New(rand.NewPCG(seed, 1)), link: rand.New(rand.NewPCG(seed, 2)), secret: rand.New(rand.NewPCG(seed, 3+secret))}
-	s.table = NewTable(s.class, s.big)
+	s.table = state.NewTable(s.class, s.big)
 	s.w = NewWorld(s.table)
 	s.w.SetReaders(s.class, ownersAlone{})
 	s.w.SetReaders(s.big, ownersAlone{})
@@ -83,7 +88,7 @@ func newSecretWorld(t *testing.T, seed, secret uint64) *secretWorld {
 }
 
 func (s *secretWorld) join(i int) {
-	s.p[i], s.r[i] = s.w.NewPeer(s.tick+1), NewReplica(s.table)
+	s.p[i], s.r[i] = s.w.NewPeer(s.tick+1), replica.New(s.table)
 	s.p[i].Handle = i
 	if i == 1 && s.budget > 0 {
 		s.p[i].SetBudget(Budget{PerTick: s.budget, Burst: 1200})
@@ -91,7 +96,7 @@ func (s *secretWorld) join(i int) {
 }
 
 func (s *secretWorld) spawn() {
-	var o *Object
+	var o *state.Object
 	if s.open.IntN(8) == 0 {
 		o = s.w.Spawn(s.big, unsafe.Pointer(new(bigSpy)), 2, s.tick+1)
 	} else {
@@ -106,7 +111,7 @@ func (s *secretWorld) spawn() {
 	}
 }
 
-func (s *secretWorld) edit(o *Object, rng *rand.Rand, all bool) {
+func (s *secretWorld) edit(o *state.Object, rng *rand.Rand, all bool) {
 	s.w.Edit(o)
 	v := (*spy)(o.Live()) // bigSpy begins with a spy
 	if all {
@@ -125,7 +130,7 @@ func (s *secretWorld) edit(o *Object, rng *rand.Rand, all bool) {
 		case 3:
 			v.Name = strings.Repeat("n", rng.IntN(16))
 		default:
-			if o.class == s.big {
+			if o.WireClass() == s.big {
 				live[bigSpy](o).Note = strings.Repeat("m", rng.IntN(1500))
 			}
 		}
@@ -139,7 +144,7 @@ func (s *secretWorld) edit(o *Object, rng *rand.Rand, all bool) {
 	case 2:
 		v.Near += rng.Float32() * 4
 	default:
-		if o.class == s.big {
+		if o.WireClass() == s.big {
 			live[bigSpy](o).Plan = strings.Repeat("p", rng.IntN(1500))
 		}
 	}
@@ -160,10 +165,10 @@ func (s *secretWorld) step(t *testing.T) (sent [][]byte) {
 		}
 		if s.w.Audience(o) != nil && s.open.IntN(30) == 0 {
 			s.sees[o] = !s.sees[o]
-			s.w.Judge(o)
+			s.w.Recheck(o)
 			if s.sees[o] { // shown with equal values in both worlds
 				*(*spy)(o.Live()) = spy{}
-				if o.class == s.big {
+				if o.WireClass() == s.big {
 					*live[bigSpy](o) = bigSpy{}
 				}
 				s.w.Edit(o)
@@ -205,7 +210,7 @@ func (s *secretWorld) step(t *testing.T) (sent [][]byte) {
 	return sent
 }
 
-func (s *secretWorld) sayEdit(o *Object) { s.edit(o, s.open, true) }
+func (s *secretWorld) sayEdit(o *state.Object) { s.edit(o, s.open, true) }
 
 func cloneAll(list [][]byte) (all [][]byte) {
 	for _, b := range list {

@@ -3,20 +3,10 @@ package netvar
 // Settled reports whether the client has acknowledged its whole state as of the last capture, and
 // no digest is requested.
 func (p *Peer) Settled() bool {
-	return !p.owed.some() && !p.blank.some() && len(p.large.list) == 0 && p.digests == 0 && p.first.left == 0
+	return !p.pending.Some() && !p.neverSent.Some() && len(p.large.list) == 0 && p.digests == 0 && p.first.left == 0
 }
 
 // Still reports whether the next capture would have no effect, at any tick.
 func (w *World) Still() bool {
-	return max(len(w.dirty), len(w.gone), len(w.holds.late), len(w.unjudged), len(w.doubtful), len(w.fresh)) == 0
-}
-
-// some reports whether the set has members.
-func (b bitset) some() bool {
-	for _, word := range b {
-		if word != 0 {
-			return true
-		}
-	}
-	return false
+	return max(len(w.dirty), len(w.gone), len(w.holds.late)) == 0 && w.Map.Settled()
 }

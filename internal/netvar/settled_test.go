@@ -1,16 +1,23 @@
 package netvar
 
-import "testing"
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/bitset"
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/state"
+)
 
 // A world is still as long as its next capture has no work.
 func TestAWorldIsStillWhileNothingWaitsForItsCapture(t *testing.T) {
 	for what, disturb := range map[string]func(*World){
-		"an edit":                    func(w *World) { w.dirty = []*Object{{}} },
-		"a despawn":                  func(w *World) { w.gone = []*Object{{}} },
+		"an edit":                    func(w *World) { w.dirty = []*state.Object{{}} },
+		"a despawn":                  func(w *World) { w.gone = []*state.Object{{}} },
 		"a change that is held back": func(w *World) { w.holds.late = []late{{}} },
-		"an audience":                func(w *World) { w.unjudged = []*Object{{}} },
-		"a doubted pair":             func(w *World) { w.doubtful = []*Peer{{}} },
-		"a client that has joined":   func(w *World) { w.fresh = []*Peer{{}} },
+		"an audience":                func(w *World) { w.Recheck(published(t, w)) },
+		"a pair":                     func(w *World) { w.RecheckFor(published(t, w), &w.NewPeer(1).Viewer) },
+		"a client that has joined":   func(w *World) { w.Join(new(interest.Viewer), nil, true) },
 	} {
 		w := NewWorld(newSchema(t).table)
 		if !w.Still() {
@@ -26,14 +33,14 @@ func TestAWorldIsStillWhileNothingWaitsForItsCapture(t *testing.T) {
 // the stream.
 func TestAClientIsSettledWhileNothingIsOwed(t *testing.T) {
 	for what, disturb := range map[string]func(*Peer){
-		"a change":                    func(p *Peer) { p.owed.set(70) },
-		"a first record":              func(p *Peer) { p.blank.set(70) },
+		"a change":                    func(p *Peer) { p.pending.Add(70) },
+		"a first record":              func(p *Peer) { p.neverSent.Add(70) },
 		"a record on the stream":      func(p *Peer) { p.large.list = make([]largeRecord, 1) },
 		"a digest":                    func(p *Peer) { p.digests = 1 },
 		"one object of what it joins": func(p *Peer) { p.first.left = 1 },
 	} {
 		p := NewWorld(newSchema(t).table).NewPeer(1)
-		p.owed, p.blank = make(bitset, 2), make(bitset, 2)
+		p.pending, p.neverSent = make(bitset.Set, 2), make(bitset.Set, 2)
 		if !p.Settled() {
 			t.Fatal("a client of an empty world is not settled")
 		}
@@ -43,16 +50,12 @@ func TestAClientIsSettledWhileNothingIsOwed(t *testing.T) {
 	}
 }
 
-// A world is full when all slots are taken, and not when it has none yet.
-func TestAWorldIsFullWhenNoSlotIsLeft(t *testing.T) {
-	w := NewWorld(newSchema(t).table)
-	for _, c := range []struct {
-		made, free int
-		want       bool
-	}{{0, 0, false}, {5, 0, false}, {MaxSlots - 1, 0, false}, {MaxSlots, 1, false}, {MaxSlots, 0, true}} {
-		w.ids.used = c.made - c.free
-		if got := w.Full(); got != c.want {
-			t.Errorf("of %d slots %d are free: full is %v", c.made, c.free, got)
-		}
+// published returns a rock that is captured.
+func published(t *testing.T, w *World) *state.Object {
+	t.Helper()
+	o := w.Spawn(w.table.Classes()[1], unsafe.Pointer(new(rock)), 0, 1)
+	if w.Capture(1); !w.Still() {
+		t.Fatal("the world has work after a capture")
 	}
+	return o
 }

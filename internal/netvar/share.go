@@ -9,20 +9,20 @@ package netvar
 
 // places is the replacement state of one cache.
 type places struct {
-	by   []uint64 // by place: the last snapshot that uses it; no eviction during that snapshot
-	dice dice
+	by  []uint64 // by place: the last snapshot that uses it; no eviction during that snapshot
+	rng rng
 }
 
 // ask records that a snapshot uses a place.
 func (s *places) ask(i int, snapshot uint64) { s.by[i] = snapshot }
 
-// admit returns the place for a new entry, or -1 if the snapshot still uses the drawn one.
-func (s *places) admit(most int, snapshot uint64) int {
+// add returns the place for a new entry, or -1 if the snapshot still uses the drawn one.
+func (s *places) add(most int, snapshot uint64) int {
 	if n := len(s.by); n < most {
 		s.by = append(s.by, snapshot)
 		return n
 	}
-	i := s.dice.below(most)
+	i := s.rng.below(most)
 	if s.by[i] == snapshot {
 		return -1
 	}
@@ -30,34 +30,17 @@ func (s *places) admit(most int, snapshot uint64) int {
 	return i
 }
 
-// dice is the random number generator of Numerical Recipes.
-type dice uint32
+// rng is the random number generator of Numerical Recipes.
+type rng uint32
 
 // below draws a number below n.
-func (d *dice) below(n int) int {
+func (d *rng) below(n int) int {
 	*d = *d*1664525 + 1013904223
 	return int(uint64(*d) * uint64(n) >> 32)
 }
 
 // reset empties all places.
 func (s *places) reset() { s.by = s.by[:0] }
-
-// maxGone bounds the replaced variants of an object in a tick, because their bits remain in the
-// arena.
-const maxGone = 3 * maxResiduals
-
-// admit returns the index at which a new variant of an object is cached, or -1.
-func (c *residuals) admit(w *World) int {
-	if n := c.n; n < maxResiduals {
-		c.n++
-		return n
-	}
-	if c.gone == maxGone {
-		return -1
-	}
-	c.gone++
-	return w.dice.below(maxResiduals)
-}
 
 // unsharedRun returns a run that is not cached. It serves one client until its snapshot is cut.
 func (w *World) unsharedRun() *run {

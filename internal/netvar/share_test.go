@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
 )
 
 // oddClients is the number of clients with unusual acknowledgements: as many as places for the runs
@@ -113,10 +115,10 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 	f := oddFleet(t, 4, 0, 1)
 	w, o := f.w, f.crates[0]
 	full := 0
-	const kept = maxResiduals + maxGone
+	const kept = maxResiduals + maxReplaced
 	for back := range uint64(2 * kept) {
 		at := f.tick - 1 - back%32
-		w.residual(o, basis{origin: origin{asOf: at, trendFrom: at - back/32}})
+		w.residual(o, basis{Origin: packet.Origin{AsOf: at, TrendFrom: at - back/32}})
 		if back == kept-1 {
 			full = len(w.arena)
 		}
@@ -124,8 +126,8 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 			t.Fatalf("variant %d: %d bytes, and %d before", back, len(w.arena), full)
 		}
 	}
-	if c := o.cache; c.n != maxResiduals || c.gone != maxGone {
-		t.Errorf("%d are kept, %d have gone", c.n, c.gone)
+	if c := w.encoded[o.Slot()]; c.n != maxResiduals || c.replaced != maxReplaced {
+		t.Errorf("%d are kept, %d have gone", c.n, c.replaced)
 	}
 }
 
@@ -134,7 +136,7 @@ func TestAnyPlaceGoes(t *testing.T) {
 	const most = 6
 	var s places
 	for i := range most {
-		if got := s.admit(most, uint64(i)); got != i {
+		if got := s.add(most, uint64(i)); got != i {
 			t.Fatalf("the first of them get the places in turn: %d gets %d", i, got)
 		}
 	}
@@ -143,7 +145,7 @@ func TestAnyPlaceGoes(t *testing.T) {
 	const rounds = 6000
 	for range rounds {
 		s.ask(2, 100)
-		switch i := s.admit(most, 100); i {
+		switch i := s.add(most, 100); i {
 		case -1:
 			refused++
 		default:
@@ -159,7 +161,7 @@ func TestAnyPlaceGoes(t *testing.T) {
 	if gone[2] != 0 || refused == 0 {
 		t.Errorf("the place that the snapshot needs goes %d times; %d have none", gone[2], refused)
 	}
-	if s.reset(); s.admit(most, 1) != 0 {
+	if s.reset(); s.add(most, 1) != 0 {
 		t.Error("after a reset places are taken")
 	}
 }
@@ -177,7 +179,7 @@ func TestAFewMoreOriginsThanPlacesShareStill(t *testing.T) {
 				found++
 				continue
 			}
-			if i = s.admit(maxRuns, uint64(from)); i >= 0 {
+			if i = s.add(maxRuns, uint64(from)); i >= 0 {
 				holds[i] = from
 			}
 		}

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // queue is a world in which nearly all objects are pending for a client with a small budget.
@@ -56,9 +59,9 @@ func TestAShortageOrdersOnlyWhatGoes(t *testing.T) {
 func TestNeededComesInOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 33))
-		h := make(needed, rng.IntN(70))
+		h := make(priorities, rng.IntN(70))
 		for i := range h {
-			h[i] = need{amount: rng.Uint64N(6), index: uint32(i), rank: rank(rng.IntN(3))}
+			h[i] = priority{amount: rng.Uint64N(6), index: uint32(i), rank: rank(rng.IntN(3))}
 		}
 		plain := slices.Clone(h)
 		slices.SortFunc(plain, byPlainOrder)
@@ -72,7 +75,7 @@ func TestNeededComesInOrder(t *testing.T) {
 	}
 }
 
-func byPlainOrder(a, b need) int {
+func byPlainOrder(a, b priority) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.amount, a.amount), cmp.Compare(a.index, b.index))
 }
 
@@ -84,7 +87,7 @@ type contest struct {
 	w       *World
 	p       *Peer
 	tick    uint64
-	objects []*Object
+	objects []*state.Object
 	tried   [rankCopy + 1]int
 	untried [rankCopy + 1]int
 	late    int // large records tried after the packets were full
@@ -94,7 +97,7 @@ func newContest(t *testing.T, seed uint64) *contest {
 	c := &contest{schema: newSchema(t), t: t, rng: rand.New(rand.NewPCG(seed, 34))}
 	c.w = NewWorld(c.table)
 	c.w.SetClassWeight(c.rock, 1, uint64(c.rng.IntN(8)))
-	c.w.SetFactor(c.ship, func(_ *Peer, o *Object) float64 { return float64(o.ID().slot() % 7) })
+	c.w.SetFactor(c.ship, func(_ *Peer, o *state.Object) float64 { return float64(o.ID().Slot() % 7) })
 	c.p = c.w.NewPeer(1)
 	return c
 }
@@ -123,7 +126,7 @@ func (c *contest) step() {
 			}
 		}
 	}
-	c.objects = slices.DeleteFunc(c.objects, func(o *Object) bool { return !o.Alive() })
+	c.objects = slices.DeleteFunc(c.objects, func(o *state.Object) bool { return !o.Alive() })
 	c.w.Capture(c.tick)
 	p, cut := c.p, &c.p.cut
 	if n := p.flight.next - 1; n > 0 && c.rng.IntN(3) == 0 {
@@ -137,8 +140,8 @@ func (c *contest) step() {
 	if !cut.inOrder() {
 		cut.gatherSingly()
 		cut.weigh()
-		plain := slices.Clone(cut.needs)
-		cut.byNeed()
+		plain := slices.Clone(cut.priorities)
+		cut.byPriority()
 		if cut.budget > 0 {
 			c.check(plain)
 		}
@@ -150,7 +153,7 @@ func (c *contest) step() {
 
 // check compares the order with that of a plain sort, and that no record was skipped that would
 // have fitted.
-func (c *contest) check(plain []need) {
+func (c *contest) check(plain []priority) {
 	c.t.Helper()
 	slices.SortFunc(plain, byPlainOrder)
 	cut := &c.p.cut
@@ -247,7 +250,7 @@ func TestARecordOfExactlyAPacketFits(t *testing.T) {
 	sizes := 0
 	for words := range 40 {
 		cut := func(size int) (packets [][]byte, list []candidate) {
-			w := NewWorld(NewTable(class))
+			w := NewWorld(state.NewTable(class))
 			p := w.NewPeer(1)
 			// one record is sent, and the other one has to wait
 			p.SetBudget(Budget{PerTick: 1, Burst: 1})
@@ -259,17 +262,17 @@ func TestARecordOfExactlyAPacketFits(t *testing.T) {
 			packets, _ = snap(p, 1, Limit{Packets: 2, PacketSize: size})
 			return packets, p.cut.list
 		}
-		packets, list := cut(MaxPacket)
-		packet := packets[len(packets)-1]
-		if list[0].packet == unplaced || packet[atFlags]>>atPadding != 0 {
+		packets, list := cut(packet.MaxSize)
+		data := packets[len(packets)-1]
+		if list[0].packet == unplaced || data[packet.AtFlags]>>packet.AtPadding != 0 {
 			continue
 		}
 		sizes++
-		if _, list := cut(len(packet)); list[0].packet == unplaced || list[1].packet != unplaced {
-			t.Errorf("a record of exactly a packet of %d bytes waits", len(packet))
+		if _, list := cut(len(data)); list[0].packet == unplaced || list[1].packet != unplaced {
+			t.Errorf("a record of exactly a packet of %d bytes waits", len(data))
 		}
-		if _, list := cut(len(packet) - 1); list[0].packet != unplaced {
-			t.Errorf("a record of a packet of %d bytes went into a smaller one", len(packet))
+		if _, list := cut(len(data) - 1); list[0].packet != unplaced {
+			t.Errorf("a record of a packet of %d bytes went into a smaller one", len(data))
 		}
 	}
 	if sizes == 0 {

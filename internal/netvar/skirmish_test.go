@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // vessel, boulder and beam are the objects of the arena in package examples/arena.
@@ -37,11 +39,11 @@ type beam struct {
 type skirmish struct {
 	w          *World
 	random     *rand.Rand
-	ships      []*Object
+	ships      []*state.Object
 	turns      []int8
-	boulders   []*Object
-	beams      []*Object
-	beam       *Class
+	boulders   []*state.Object
+	beams      []*state.Object
+	beam       *state.Class
 	clients    []fleetClient
 	tick       uint64
 	encode, of time.Duration // of snapshots, and of all replication
@@ -49,7 +51,7 @@ type skirmish struct {
 
 func newSkirmish(tb testing.TB, clients int) *skirmish {
 	ships, rocks, shots := classOf[vessel](tb, "ship"), classOf[boulder](tb, "boulder"), classOf[beam](tb, "beam")
-	s := &skirmish{w: NewWorld(NewTable(ships, rocks, shots)), random: rand.New(rand.NewPCG(7, 7)), beam: shots, tick: 1000}
+	s := &skirmish{w: NewWorld(state.NewTable(ships, rocks, shots)), random: rand.New(rand.NewPCG(7, 7)), beam: shots, tick: 1000}
 	s.w.SetReaders(ships, ownersRead{})
 	s.w.SetReaders(shots, ownersRead{})
 	for range 100 {
@@ -61,7 +63,7 @@ func newSkirmish(tb testing.TB, clients int) *skirmish {
 		s.ships = append(s.ships, s.w.Spawn(ships, unsafe.Pointer(&vessel{X: s.place(), Y: s.place(), Hull: 3}), uint64(1+i), s.tick))
 		s.turns = append(s.turns, 0)
 	}
-	for range 2 * Horizon {
+	for range 2 * state.Horizon {
 		s.step()
 	}
 	return s

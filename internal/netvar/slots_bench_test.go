@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // someOf is an audience that includes each client for one in so many objects.
 type someOf struct{ object, parts int }
 
-func (a someOf) Includes(p *Peer) bool { return (a.object+p.Handle.(int))%a.parts == 0 }
+func (a someOf) Includes(p *interest.Viewer) bool { return (a.object+p.Handle.(int))%a.parts == 0 }
 
 // BenchmarkVeiledIds reports the cost of veiled ids in bytes: the same objects with the same
 // audiences, in dense slots and in veiled ones. Each client sees one in so many objects.
@@ -20,11 +23,11 @@ func BenchmarkVeiledIds(b *testing.B) {
 			for _, veiled := range []bool{false, true} {
 				b.Run(fmt.Sprintf("objects=%d/sees=1in%d/veiled=%v", objects, parts, veiled), func(b *testing.B) {
 					for b.Loop() {
-						w := NewWorld(NewTable(classOf[crate](b, "crate")))
+						w := NewWorld(state.NewTable(classOf[crate](b, "crate")))
 						f := &fleet{w: w, tick: 1000, random: newFleet(b, 1, 0, nil, 0).random}
 						for i := range objects {
 							v, a := &crate{X: f.place(), Y: f.place()}, someOf{i, parts}
-							class := w.table.classes[0]
+							class := w.table.Classes()[0]
 							if veiled {
 								f.crates = append(f.crates, w.SpawnFor(class, unsafe.Pointer(v), a, 0, f.tick))
 							} else {

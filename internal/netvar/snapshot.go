@@ -7,6 +7,9 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/netloop/netloop/internal/netvar/bitset"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -27,7 +30,7 @@ type candidate struct {
 	class   uint32 // index of the class; for despawns the number of classes
 	rank    rank
 	packet  uint8 // index in the snapshot, or onStream, or unplaced
-	steady  bool  // the object is steady
+	derived bool  // the object has a derived baseline
 	full    bool  // was encoded without a baseline
 	large   bool  // fits no packet
 	why     Why   // reason why it is unplaced: see Explain
@@ -45,38 +48,38 @@ const (
 	// First, because a dead object that is still shown misleads most, and the record is tiny.
 	rankDespawn rank = iota
 	rankOverdue
-	rankOwed
+	rankPending
 	rankCopy // second copies only if there is room
 )
 
 // cutter cuts one snapshot into packets. It is scratch of a Peer.
 type cutter struct {
-	p       *Peer
-	header  header
-	lim     Limit
-	list    []candidate
-	packets [][]byte
-	from    int            // number of packets that dst already had
-	open    wire.BitWriter // the open packet
-	room    int            // bits per packet
-	context context
-	origin  origin   // of the records of steady objects
-	first   uint64   // id of the first packet
-	budget  int      // bits of records for this snapshot
-	left    int      // remaining bits of budget; a record may overdraw it
-	needs   needed   // scratch of byNeed
-	far     bool     // the client has enough blank slots for a plan
-	serves  bool     // the plan is served in this snapshot
-	taken   bitset   // scratch of gatherByPlan: slots that are listed individually
-	covered bitset   // scratch of gatherByPlan: slots between the first and the last of a run
-	chosen  []uint32 // candidates that are sent under a shortage, by packet
-	short   bool     // the budget is used up, so untried candidates wait for budget
-	behind  uint64   // ticks by which the client lags in the records left out
-	runBits int      // bits of the runs in the list
-	modest  int      // consecutive snapshots that have used little of the list: see trim
+	p          *Peer
+	header     packet.Header
+	lim        Limit
+	list       []candidate
+	packets    [][]byte
+	from       int            // number of packets that dst already had
+	open       wire.BitWriter // the open packet
+	room       int            // bits per packet
+	context    packet.Context
+	origin     packet.Origin // of the records of objects with derived baselines
+	first      uint64        // id of the first packet
+	budget     int           // bits of records for this snapshot
+	left       int           // remaining bits of budget; a record may overdraw it
+	priorities priorities    // scratch of byPriority
+	far        bool          // the client has enough never-sent slots for a plan
+	serves     bool          // the plan is served in this snapshot
+	taken      bitset.Set    // scratch of gatherByPlan: slots that are listed individually
+	covered    bitset.Set    // scratch of gatherByPlan: slots within the range of a run
+	chosen     []uint32      // candidates that are sent under a shortage, by packet
+	short      bool          // the budget is used up, so untried candidates wait for budget
+	behind     uint64        // ticks by which the client lags in the records left out
+	runBits    int           // bits of the runs in the list
+	lowUse     int           // consecutive snapshots that have used little of the list: see trim
 
-	largeRoom int    // bytes that the stream can still take
-	crowded   uint64 // large records that did not fit the stream
+	largeRoom   int    // bytes that the stream can still take
+	waitedLarge uint64 // large records that did not fit the stream
 }
 
 // AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns the
@@ -97,10 +100,10 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	if c.far = c.farBehind(); c.far {
 		c.gatherByPlan()
 		c.next()
-		c.byNeed()
+		c.byPriority()
 	} else if c.gather(true); !c.inOrder() {
 		c.gatherSingly()
-		c.byNeed()
+		c.byPriority()
 	}
 	c.finish()
 	c.commit()
@@ -115,10 +118,10 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	p := c.p
 	p.w.unsharedUsed = 0
 	c.short, p.plan.why = false, 0
-	c.lim = Limit{Packets: min(max(lim.Packets, 1), MaxPackets), PacketSize: lim.PacketSize, Reliable: lim.Reliable}
+	c.lim = Limit{Packets: min(max(lim.Packets, 1), packet.MaxPackets), PacketSize: lim.PacketSize, Reliable: lim.Reliable}
 	p.overrun(MaxInFlight - c.lim.Packets)
 	c.first = p.flight.next
-	c.header = header{Tick: tick, Packet: c.first}
+	c.header = packet.Header{Tick: tick, Packet: c.first}
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
 	c.digest()
 	c.budget = inBits(p.bucket.fill(tick))
@@ -129,22 +132,22 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 }
 
 const (
-	// modestEnough is the number of consecutive snapshots that use little of the list before it
+	// shrinkAfter is the number of consecutive snapshots that use little of the list before it
 	// shrinks.
-	modestEnough = 64
-	smallList    = 16 // candidates; smaller lists do not shrink
+	shrinkAfter = 64
+	smallList   = 16 // candidates; smaller lists do not shrink
 )
 
 // trim shrinks the list if most of its capacity is not needed any more. The first snapshots of a
 // client list objects individually, and later ones mostly as runs.
 func (c *cutter) trim() {
 	if cap(c.list) <= smallList || len(c.list) > cap(c.list)/8 {
-		c.modest = 0
+		c.lowUse = 0
 		return
 	}
-	if c.modest++; c.modest == modestEnough {
+	if c.lowUse++; c.lowUse == shrinkAfter {
 		c.list = append(make([]candidate, 0, cap(c.list)/4), c.list...)
-		c.modest = 0
+		c.lowUse = 0
 	}
 }
 
@@ -156,21 +159,22 @@ func (n *candidate) records() int {
 	return 1
 }
 
-// gather lists the due slots in slot order. With together, steady neighbours are listed as runs.
+// gather lists the due slots in slot order. With together, neighbours with derived baselines are
+// listed as runs.
 func (c *cutter) gather(together bool) {
 	p := c.p
 	c.list, c.runBits, c.behind = c.list[:0], 0, 0
 	// otherwise the snapshot would never be complete
 	shedding := p.w.shed > 0 && !c.header.HasDigest
 	together = together && !shedding
-	for k := range p.owed {
+	for k := range p.pending {
 		due := c.isDue(k)
 		if due == 0 {
 			continue
 		}
 		steady := uint64(0)
 		if together {
-			steady = p.makeSteady(k, due)
+			steady = p.makeDerived(k, due)
 		}
 		c.gatherSome(k, due, steady, shedding)
 	}
@@ -179,19 +183,19 @@ func (c *cutter) gather(together bool) {
 // gatherSome lists the due slots of a block. Steady slots are listed as runs, unless another slot
 // between them is listed individually.
 func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
-	missing := steady & c.p.marks.missingIn(c.origin, k)
+	missing := steady & c.p.ackedTicks.missingIn(c.origin, k)
 	for alone := due&^steady | missing; due != 0; alone &= alone - 1 {
 		between := due & (alone&-alone - 1) // all of due if alone is empty
 		switch {
 		case between == 0:
 		case between&(between-1) == 0:
-			c.addSteady(k, between)
+			c.addDerived(k, between)
 		default:
 			c.addRuns(k, between)
 		}
 		due &^= between
 		if bit := due & -due; bit&missing != 0 {
-			c.addSteady(k, bit)
+			c.addDerived(k, bit)
 		} else if bit != 0 {
 			c.gatherOne(k<<6+bits.TrailingZeros64(bit), shedding)
 		}
@@ -202,49 +206,49 @@ func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
 // isDue returns the pending slots of a block that are not waiting for an acknowledgement.
 func (c *cutter) isDue(k int) uint64 {
 	p := c.p
-	due := p.owed[k] &^ p.large.slots.word(k)
+	due := p.pending[k] &^ p.large.slots.Word(k)
 	if !c.header.HasDigest { // a digest needs all pending changes to be complete
-		due &^= p.sentTwice.word(k)
+		due &^= p.sentTwice.Word(k)
 	}
 	return due
 }
 
 // addRun lists a run.
 func (c *cutter) addRun(r *run) {
-	c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankOwed, packet: unplaced})
+	c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankPending, packet: unplaced})
 	c.runBits += int(r.size)
 }
 
-// addSteady lists steady slots individually. It does not rank second copies below others; if not
-// all records fit, gatherSingly ranks them.
-func (c *cutter) addSteady(k int, mask uint64) {
+// addDerived lists slots with derived baselines individually. It does not rank second copies below
+// others; if not all records fit, gatherSingly ranks them.
+func (c *cutter) addDerived(k int, mask uint64) {
 	p := c.p
 	for ; mask != 0; mask &= mask - 1 {
 		slot := k<<6 + bits.TrailingZeros64(mask)
-		c.list = append(c.list, candidate{slot: uint32(slot), version: p.view(slot).version(p.w.slots[slot]), rank: rankOwed, packet: unplaced, steady: true})
+		c.list = append(c.list, candidate{slot: uint32(slot), version: p.View(slot).Version(p.w.objects.Slots[slot]), rank: rankPending, packet: unplaced, derived: true})
 	}
 }
 
-// gatherOne lists a slot that is not steady.
+// gatherOne lists a slot that has no derived baseline.
 func (c *cutter) gatherOne(slot int, shedding bool) {
 	p := c.p
-	e, o := p.detailed(slot), p.w.slots[slot]
-	n := candidate{slot: uint32(slot), version: p.version(slot, e), rank: rankOwed, packet: unplaced}
+	e, o := p.detailed(slot), p.w.objects.Slots[slot]
+	n := candidate{slot: uint32(slot), version: p.version(slot, e), rank: rankPending, packet: unplaced}
 	switch {
 	case e.phase == ended:
 		n.rank = rankDespawn
-	case p.sentOnce.has(slot):
+	case p.sentOnce.Has(slot):
 		n.rank = rankCopy
 	}
 	if shedding && n.rank != rankDespawn && c.sheds(o, e) {
 		p.w.stats.Shed++
-		if e.leftOut(c.header.Tick); n.rank == rankOwed {
+		if e.leftOut(c.header.Tick); n.rank == rankPending {
 			c.behind = max(c.behind, e.age(c.header.Tick))
 			c.header.HasBehind = true
 		}
 		return
 	}
-	if p.w.large && n.rank != rankDespawn && o.class.large {
+	if p.w.large && n.rank != rankDespawn && o.WireClass().Large {
 		c.findLarge(&n, o, e)
 	}
 	c.list = append(c.list, n)
@@ -252,7 +256,7 @@ func (c *cutter) gatherOne(slot int, shedding bool) {
 
 // gatherSingly lists all slots again, individually, if some were listed as runs or unranked.
 func (c *cutter) gatherSingly() {
-	if slices.ContainsFunc(c.list, func(n candidate) bool { return n.run != nil || n.steady }) {
+	if slices.ContainsFunc(c.list, func(n candidate) bool { return n.run != nil || n.derived }) {
 		c.gather(false)
 	}
 }
@@ -299,20 +303,20 @@ func (c *cutter) next() {
 	b := c.packets[n][:0]
 	if cap(b) == 0 {
 		// Room for a record that does not fit, because it is written before its size is checked.
-		b = make([]byte, 0, max(c.lim.PacketSize, maxHeader)+8)
+		b = make([]byte, 0, max(c.lim.PacketSize, packet.MaxHeader)+8)
 	}
 	c.header.Index = uint8(n - c.from)
 	c.header.Packet = c.first + uint64(n-c.from)
-	c.open.Reset(appendHeader(b, &c.header))
-	c.context.begin(c.header.Tick, c.origin)
-	c.context.put(&c.open)
+	c.open.Reset(packet.AppendHeader(b, &c.header))
+	c.context.Begin(c.header.Tick, c.origin)
+	c.context.Put(&c.open)
 }
 
 // close ends the open packet.
 func (c *cutter) close() {
 	padding := c.open.Flush()
 	b := c.open.Bytes()
-	b[atFlags] |= byte(padding << atPadding)
+	b[packet.AtFlags] |= byte(padding << packet.AtPadding)
 	c.packets[len(c.packets)-1] = b
 	c.open.Reset(nil)
 }
@@ -337,39 +341,39 @@ func (c *cutter) put(n *candidate) bool {
 // record writes one record. Without a usable baseline it is a full one.
 func (c *cutter) record(n *candidate) {
 	if n.run != nil {
-		putGap(&c.open, n.run.first-c.context.prev-1)
+		packet.PutGap(&c.open, n.run.first-c.context.Prev-1)
 		n.run.put(&c.open)
-		c.context.prev = n.run.last
+		c.context.Prev = n.run.last
 		return
 	}
 	w := c.p.w
-	head := recordHead{Kind: recordDelta, Slot: int(n.slot), Version: n.version}
-	if n.steady {
-		o := w.slots[n.slot]
-		n.class = uint32(o.class.index)
-		if from := c.basis(o); from.asOf > 0 { // otherwise all marks are too old
+	head := packet.Head{Kind: packet.Delta, Slot: int(n.slot), Version: n.version}
+	if n.derived {
+		o := w.objects.Slots[n.slot]
+		n.class = uint32(o.WireClass().Index())
+		if from := c.basis(o); from.AsOf > 0 { // otherwise all acked ticks are too old
 			if r := w.residual(o, from); r != nil {
 				head.Base = r.exactly()
-				c.context.putHead(&c.open, &head)
+				c.context.PutHead(&c.open, &head)
 				c.open.PutBits(w.bitsOf(r))
 				return
 			}
 		}
-		n.steady = false
+		n.derived = false
 	}
 	e := c.p.detailed(int(n.slot))
-	head.Kind = recordDespawn
+	head.Kind = packet.Despawn
 	if e.phase == ended {
-		n.class = uint32(len(w.table.classes))
-		c.context.putHead(&c.open, &head)
+		n.class = uint32(len(w.table.Classes()))
+		c.context.PutHead(&c.open, &head)
 		return
 	}
-	o := w.slots[n.slot]
-	n.class = uint32(o.class.index)
+	o := w.objects.Slots[n.slot]
+	n.class = uint32(o.WireClass().Index())
 	if e.base != 0 {
 		if r := c.residual(o, e, n.version); r != nil {
-			head.Kind, head.Base, n.full = recordDelta, r.exactly(), false
-			c.context.putHead(&c.open, &head)
+			head.Kind, head.Base, n.full = packet.Delta, r.exactly(), false
+			c.context.PutHead(&c.open, &head)
 			c.open.PutBits(w.bitsOf(r))
 			return
 		}
@@ -378,16 +382,16 @@ func (c *cutter) record(n *candidate) {
 	c.putFull(&c.open, &c.context, int(n.slot))
 }
 
-// basis returns the basis for a steady object's record: the marks of the origin, or one exact
-// version if the client lacks the object as of the origin.
-func (c *cutter) basis(o *Object) basis {
-	m, slot := &c.p.marks, o.id.slot()
-	v := c.p.view(slot)
+// basis returns the basis for the record of an object with a derived baseline: the acked ticks of
+// the origin, or one exact version if the client lacks the object as of the origin.
+func (c *cutter) basis(o *state.Object) basis {
+	m, slot := &c.p.ackedTicks, o.Slot()
+	v := c.p.View(slot)
 	if m.missingIn(c.origin, slot>>6)>>(slot&63)&1 == 0 {
-		return c.origin.basis(v.withheld)
+		return basisOf(c.origin, v.Withheld)
 	}
 	// asOf 0 if the version is dropped: no baseline
-	return basis{origin: origin{asOf: v.asOf(o, m.newestWith(slot))}, exact: true, withheld: v.withheld}
+	return basis{Origin: packet.Origin{AsOf: v.AsOf(o, m.newestWith(slot))}, exact: true, withheld: v.Withheld}
 }
 
 // exactly returns the base version of a residual if the record has to contain it, or 0.
@@ -400,35 +404,35 @@ func (r *residual) exactly() uint64 {
 
 // residual encodes a delta from a state that the client has, or returns nil if the baseline is
 // dropped.
-func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
+func (c *cutter) residual(o *state.Object, e *entry, version uint64) *residual {
 	var r *residual
-	v := c.p.view(o.id.slot())
-	if from := c.origin; from.asOf > 0 && version > from.asOf && v.since <= from.oldest() {
-		r = c.p.w.residual(o, from.basis(v.withheld))
+	v := c.p.View(o.Slot())
+	if from := c.origin; from.AsOf > 0 && version > from.AsOf && v.Since <= from.Oldest() {
+		r = c.p.w.residual(o, basisOf(from, v.Withheld))
 		if r != nil && !c.leads(r, o, e, v) {
 			r = nil
 		}
 	}
 	if r == nil {
-		r = c.p.w.residual(o, basis{origin: origin{asOf: e.base}, exact: true, withheld: v.withheld})
+		r = c.p.w.residual(o, basis{Origin: packet.Origin{AsOf: e.base}, exact: true, withheld: v.Withheld})
 	}
 	return r
 }
 
 // leads reports whether the client has acknowledged the versions that a residual leads from.
-func (c *cutter) leads(r *residual, o *Object, e *entry, v view) bool {
-	if v.withheld == 0 {
-		return e.hasAcked(max(r.base, v.since)) && e.hasAcked(max(r.older, v.since)) && e.hasAcked(max(r.oldest, v.since))
+func (c *cutter) leads(r *residual, o *state.Object, e *entry, v state.View) bool {
+	if v.Withheld == 0 {
+		return e.hasAcked(max(r.base, v.Since)) && e.hasAcked(max(r.older, v.Since)) && e.hasAcked(max(r.oldest, v.Since))
 	}
-	base := v.asOf(o, r.asOf)
-	return base > 0 && e.hasAcked(base) && leadsFrom(r.trendFrom, o, e, v) && leadsFrom(r.origin.oldest(), o, e, v)
+	base := v.AsOf(o, r.AsOf)
+	return base > 0 && e.hasAcked(base) && leadsFrom(r.TrendFrom, o, e, v) && leadsFrom(r.Origin.Oldest(), o, e, v)
 }
 
 // leadsFrom reports whether the client has acknowledged the version of an object at a tick of an
 // origin, or the object did not exist then.
-func leadsFrom(tick uint64, o *Object, e *entry, v view) bool {
-	version := v.asOf(o, tick)
-	return version > 0 && e.hasAcked(version) || o.hist.floor(tick, o.changed) < 0
+func leadsFrom(tick uint64, o *state.Object, e *entry, v state.View) bool {
+	version := v.AsOf(o, tick)
+	return version > 0 && e.hasAcked(version) || o.Hist.Floor(tick, o.Changed()) < 0
 }
 
 // finish writes the header fields of all packets that are known only now.
@@ -451,22 +455,22 @@ func (c *cutter) finish() {
 		c.leavePlanned()
 	}
 	// Outstanding records on the stream are pending as well.
-	complete := c.header.HasDigest && placed == c.p.owed.count()
+	complete := c.header.HasDigest && placed == c.p.pending.Count()
 	behind := uint8(min(max(c.behind, c.behindLarge()), math.MaxUint8))
 	left := 0
 	if c.header.HasLoading {
 		left = c.missing()
 	}
 	for _, b := range c.packets[c.from:] {
-		b[atCount] = byte(len(c.packets) - c.from)
+		b[packet.AtCount] = byte(len(c.packets) - c.from)
 		if c.header.HasBehind {
-			b[atBehind] = behind
+			b[packet.AtBehind] = behind
 		}
 		if c.header.HasLoading {
-			binary.LittleEndian.PutUint32(b[c.header.atLeft():], uint32(left))
+			binary.LittleEndian.PutUint32(b[c.header.AtLeft():], uint32(left))
 		}
 		if complete {
-			b[atFlags] |= flagComplete
+			b[packet.AtFlags] |= packet.FlagComplete
 		}
 		c.p.w.stats.Bytes += uint64(len(b))
 	}
@@ -494,7 +498,7 @@ func (c *cutter) leaveOut(n *candidate) {
 		st.OverBudget++
 	case n.large:
 		n.why = WhyStreamFull
-		c.crowded++
+		c.waitedLarge++
 	default:
 		n.why = WhyPackets
 	}
@@ -509,7 +513,7 @@ func (c *cutter) commit() {
 		f.add(c.header.Tick)
 	}
 	p.bucket.spend((c.budget - c.left + 7) / 8)
-	st.WaitedLarge += c.crowded
+	st.WaitedLarge += c.waitedLarge
 	st.Snapshots++
 	st.Packets += uint64(count)
 	for i := range c.list {
@@ -530,7 +534,7 @@ func (c *cutter) commit() {
 			c.sample(n)
 		}
 		version := uint64(newestThen)
-		if n.steady {
+		if n.derived {
 			st.Deltas++
 		} else {
 			c.commitOne(n)
@@ -539,10 +543,10 @@ func (c *cutter) commit() {
 		if n.packet == onStream {
 			continue
 		}
-		if p.sentOnce.has(int(n.slot)) {
-			p.sentTwice.set(int(n.slot))
+		if p.sentOnce.Has(int(n.slot)) {
+			p.sentTwice.Add(int(n.slot))
 		}
-		p.sentOnce.set(int(n.slot))
+		p.sentOnce.Add(int(n.slot))
 		f.packet(c.first+uint64(n.packet)).note(n.slot, 1<<(n.slot&63), version)
 	}
 }
@@ -564,5 +568,5 @@ func (c *cutter) commitOne(n *candidate) {
 		c.commitLarge(n, e)
 	}
 	e.sent, e.last, e.known = n.version, uint32(c.header.Tick), true
-	c.p.blank.unset(int(n.slot))
+	c.p.neverSent.Remove(int(n.slot))
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -24,7 +27,7 @@ func TestADigestIsComparedWhileTheWorldSheds(t *testing.T) {
 	}
 	q.p.RequestDigest(1)
 	q.deliver()
-	if state, _ := q.r.Digest(); state != DigestEqual || q.rock(o.ID()).X != 2 || q.w.stats.Shed != 1 {
+	if state, _ := q.r.Digest(); state != replica.DigestEqual || q.rock(o.ID()).X != 2 || q.w.stats.Shed != 1 {
 		t.Errorf("the digest says %d, the rock is at %d, %d were shed", state, q.rock(o.ID()).X, q.w.stats.Shed)
 	}
 }
@@ -45,9 +48,9 @@ func TestWhoIsShedACopyIsNotBehind(t *testing.T) {
 		if err != nil || q.w.stats.Shed != c.shed || q.tick-a.Reached != c.behind {
 			t.Errorf("%v: %d were shed, want %d; the client is at tick %d of %d", err, q.w.stats.Shed, c.shed, a.Reached, q.tick)
 		}
-		var h header
+		var h packet.Header
 		in := wire.NewReader(packets[0])
-		if readHeader(&in, q.tick, &h); h.HasBehind != (c.behind > 0) {
+		if packet.ReadHeader(&in, q.tick, &h); h.HasBehind != (c.behind > 0) {
 			t.Errorf("the packet says whether the client is behind: %v", h.HasBehind)
 		}
 		q.edit(o).X++ // the record in flight is not the newest any more
@@ -82,7 +85,7 @@ func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
 		{5, 6, ^uint64(0), false}, // as of then the client had another view of it
 	} {
 		e := entry{detail: &detail{base: 8, ackedSet: c.acked}}
-		if got := leadsFrom(c.tick, o, &e, view{since: c.since, withheld: ownerRule}); got != c.want {
+		if got := leadsFrom(c.tick, o, &e, state.View{Since: c.since, Withheld: ownerRule}); got != c.want {
 			t.Errorf("from tick %d, seen alike since %d: %v, want %v", c.tick, c.since, got, c.want)
 		}
 	}
@@ -100,8 +103,8 @@ func TestAPacketGetsItsMemoryAtOnce(t *testing.T) {
 		t.Errorf("%d packets, room for %d and %d bytes", len(packets), cap(packets[0]), cap(packets[1]))
 	}
 	packets, _ = q.w.NewPeer(q.tick).AppendSnapshot(nil, q.tick, Limit{Packets: 1, PacketSize: 10})
-	if cap(packets[0]) != maxHeader+8 {
-		t.Errorf("room for %d bytes, want that of a header, %d", cap(packets[0]), maxHeader+8)
+	if cap(packets[0]) != packet.MaxHeader+8 {
+		t.Errorf("room for %d bytes, want that of a header, %d", cap(packets[0]), packet.MaxHeader+8)
 	}
 }
 
@@ -116,7 +119,7 @@ func TestARecordMayTakeTheLastBit(t *testing.T) {
 		for i := range q.p.cut.list[:n-1] {
 			bits += int(q.p.cut.list[i].size)
 		}
-		if whole[0][atFlags]>>atPadding == 0 {
+		if whole[0][packet.AtFlags]>>packet.AtPadding == 0 {
 			packets++
 			for less := range 2 {
 				q := newCrowd(t, n)
@@ -194,7 +197,7 @@ func TestTheEstimateIsNear(t *testing.T) {
 		for n := 1; n <= slots; n++ {
 			var w wire.BitWriter
 			for range n {
-				putGap(&w, slots/n-1)
+				packet.PutGap(&w, slots/n-1)
 			}
 			if got := n + c.gaps(n); 5*got < 3*w.Len() || 3*got > 5*w.Len() || n == slots && got != n {
 				t.Fatalf("the gaps of %d records among %d slots take %d bits, want %d", n, slots, got, w.Len())
@@ -266,7 +269,7 @@ func TestTheLeastNeededOfAPacketWait(t *testing.T) {
 		c.fill(list)
 		all := c.open.Len()
 		c.open.Reset(c.open.Bytes()[:head/8])
-		c.context.put(&c.open)
+		c.context.Put(&c.open)
 		c.left, c.room = left, head+rng.IntN(all-head)
 		c.fill(list)
 		if c.open.Len() > c.room || left-c.left != c.open.Len()-head {
@@ -295,7 +298,7 @@ func TestTheLeastNeededOfAPacketWait(t *testing.T) {
 // A run is put into a packet, and charged to a budget, that it fits to the bit; otherwise it has no
 // effect.
 func TestARunMayTakeTheLastBit(t *testing.T) {
-	s := newRocks(t, 60, MaxPacket)
+	s := newRocks(t, 60, packet.MaxSize)
 	s.cut()
 	c := &s.p.cut
 	s.tick++
@@ -325,7 +328,7 @@ func TestARunMayTakeTheLastBit(t *testing.T) {
 		{room, int(n.run.size), true}, {room, int(n.run.size) - 1, false},
 	} {
 		c.open.Rewind(at)
-		c.context.prev = -1
+		c.context.Prev = -1
 		if c.room, c.left = set.room, set.left; c.put(n) != set.fits {
 			t.Errorf("%d bits fit a packet of %d and a budget of %d: %v", size, set.room-start, set.left, !set.fits)
 		}
@@ -341,19 +344,19 @@ func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 	for _, steady := range []bool{false, true} {
 		q := newPair(t, 0)
 		heavy, light := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{}, 1)
-		q.w.SetWeight(heavy, MaxWeight)
+		q.w.SetWeight(heavy, state.MaxWeight)
 		for range 8 {
 			q.edit(heavy).X++
 			q.edit(light).X++
 			q.deliver()
 		}
 		q.edit(heavy).X++
-		if q.next(); !q.p.steady.has(heavy.ID().slot()) || q.p.cut.list[0].rank != rankOwed {
+		if q.next(); !q.p.derived.Has(heavy.ID().Slot()) || q.p.cut.list[0].rank != rankPending {
 			t.Fatalf("%+v", q.p.cut.list)
 		}
 		if !steady {
-			q.p.detailed(heavy.ID().slot())
-			q.p.detailed(light.ID().slot())
+			q.p.detailed(heavy.ID().Slot())
+			q.p.detailed(light.ID().Slot())
 		}
 		q.edit(light).X += 12345 // a change of more than a byte
 		q.p.SetBudget(Budget{PerTick: 1, Burst: 1})
@@ -369,8 +372,9 @@ func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 	}
 }
 
-// A record of an unsteady object leads from the marks of its packet too, from the first mark on and
-// once both marks are of the client's current view. Until then it has to name its version.
+// A record of an object without a derived baseline leads from the marks of its packet too, from the
+// first mark on and once both marks are of the client's current view. Until then it has to name its
+// version.
 func TestRecordsLeadFromMarksOfTheSameView(t *testing.T) {
 	q := newSquad(t, 0)
 	o, p := q.spawn(whole(), 1), q.p[2]
@@ -378,13 +382,13 @@ func TestRecordsLeadFromMarksOfTheSameView(t *testing.T) {
 	for q.tick < 30 {
 		if q.tick == 12 {
 			q.rules.team, turned = 1<<2, q.tick+1
-			q.w.Judge(o)
+			q.w.Recheck(o)
 		}
 		q.edit(o).X++
 		packets := q.next()
-		if from := p.cut.origin; from.asOf > 0 {
+		if from := p.cut.origin; from.AsOf > 0 {
 			e := p.peek(0)
-			if r, want := p.cut.residual(o, &e, q.tick), turned <= from.oldest(); r.exact == want {
+			if r, want := p.cut.residual(o, &e, q.tick), turned <= from.Oldest(); r.exact == want {
 				t.Errorf("tick %d, turned at %d: the record leads from the marks %v: %v", q.tick, turned, from, !want)
 			}
 		} else if q.tick > 1 {
@@ -394,7 +398,7 @@ func TestRecordsLeadFromMarksOfTheSameView(t *testing.T) {
 			mustApply(t, q.r[i], q.p[i], packets[i])
 		}
 	}
-	if p.steady.has(0) {
+	if p.derived.Has(0) {
 		t.Error("the object is steady")
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -19,7 +22,7 @@ func (p *Peer) unsound() string {
 	out := make([]int, len(p.entries))
 	for id := p.flight.oldest; id < p.flight.next; id++ {
 		s := p.flight.packet(id)
-		if !s.pending {
+		if !s.inFlight {
 			continue
 		}
 		for _, r := range s.records {
@@ -33,8 +36,8 @@ func (p *Peer) unsound() string {
 	}
 	for slot := range p.entries {
 		e := p.peek(slot)
-		once, waiting := p.sentOnce.has(slot), p.sentTwice.has(slot)
-		if e.phase == absent || !p.owed.has(slot) {
+		once, waiting := p.sentOnce.Has(slot), p.sentTwice.Has(slot)
+		if e.phase == absent || !p.pending.Has(slot) {
 			if once || waiting {
 				return fmt.Sprintf("slot %d: once %v, waiting %v, and nothing is owed", slot, once, waiting)
 			}
@@ -43,16 +46,16 @@ func (p *Peer) unsound() string {
 			continue
 		}
 		version := p.version(slot, &e)
-		if owed := e.phase == ended || version > e.base; owed != p.owed.has(slot) {
+		if owed := e.phase == ended || version > e.base; owed != p.pending.Has(slot) {
 			return fmt.Sprintf("slot %d: version %d, acknowledged %d, owed %v", slot, version, e.base, !owed)
 		}
-		if p.large.slots.has(slot) {
+		if p.large.slots.Has(slot) {
 			continue
 		}
-		if p.owed.has(slot) && (once != (out[slot] > 0) || waiting && !once) {
+		if p.pending.Has(slot) && (once != (out[slot] > 0) || waiting && !once) {
 			return fmt.Sprintf("slot %d: %d packets in flight carry version %d, and once %v, waiting %v", slot, out[slot], version, once, waiting)
 		}
-		if p.steady.has(slot) && (e.phase != shown || p.w.slots[slot].class.large) {
+		if p.derived.Has(slot) && (e.phase != shown || p.w.objects.Slots[slot].WireClass().Large) {
 			return fmt.Sprintf("slot %d is steady, in phase %d", slot, e.phase)
 		}
 	}
@@ -60,33 +63,33 @@ func (p *Peer) unsound() string {
 }
 
 // unlike compares the client's state with the peer's assumptions, and returns the first difference.
-func (p *Peer) unlike(r *Replica) string {
-	for slot := p.steady.next(0); slot >= 0; slot = p.steady.next(slot + 1) {
-		o := p.w.slots[slot]
-		for age := range uint64(maxMarks) {
-			mark := p.marks.newest - age
-			if p.marks.made>>age&1 == 0 || p.marks.missing(mark).has(slot) {
+func (p *Peer) unlike(r *replica.Replica) string {
+	for slot := p.derived.Next(0); slot >= 0; slot = p.derived.Next(slot + 1) {
+		o := p.w.objects.Slots[slot]
+		for age := range uint64(maxAckedTicks) {
+			mark := p.ackedTicks.newest - age
+			if p.ackedTicks.set>>age&1 == 0 || p.ackedTicks.missing(mark).Has(slot) {
 				continue
 			}
-			i := o.hist.floor(mark, o.changed)
+			i := o.Hist.Floor(mark, o.Changed())
 			if i < 0 {
 				continue
 			}
-			own, ok := r.Get(o.id)
+			own, ok := r.Get(o.ID())
 			if !ok {
 				return fmt.Sprintf("slot %d is steady, and the client does not have it", slot)
 			}
-			v := p.view(slot)
-			j := own.hist.floor(mark, own.changed)
-			if want := v.asOf(o, mark); j < 0 || want > 0 && own.hist.tick(j) != want {
+			v := p.View(slot)
+			j := own.Hist.Floor(mark, own.Changed())
+			if want := v.AsOf(o, mark); j < 0 || want > 0 && own.Hist.Tick(j) != want {
 				return fmt.Sprintf("slot %d is steady, the client should have version %d as of %d, and has not (%d)", slot, want, mark, j)
 			}
-			if age > 0 && mark != p.marks.oldest {
+			if age > 0 && mark != p.ackedTicks.oldest {
 				continue
 			}
 			var should codec.Values
-			p.w.permit(&should, o, i, v.withheld, 0)
-			if has := own.hist.values(j); !o.class.equal(&has, &should) {
+			p.w.permit(&should, o, i, v.Withheld, 0)
+			if has := own.Hist.Values(j); !o.WireClass().Equal(&has, &should) {
 				return fmt.Sprintf("slot %d is steady, and the client has other values than the server as of %d", slot, mark)
 			}
 		}
@@ -106,9 +109,9 @@ func (p *Peer) acknowledged(ranges []Range) []uint64 {
 		for id := max(g.First, p.flight.oldest); id <= g.Last; id++ {
 			s := p.flight.packet(id)
 			for i := range s.records {
-				for m := s.records[i].mask; m != 0 && s.pending; m &= m - 1 {
+				for m := s.records[i].mask; m != 0 && s.inFlight; m &= m - 1 {
 					slot := int(s.records[i].block)<<6 + bits.TrailingZeros64(m)
-					if s.tick >= max(p.entries[slot].life, p.view(slot).since) {
+					if s.tick >= max(p.entries[slot].life, p.View(slot).Since) {
 						least[slot] = max(least[slot], s.records[i].version)
 					}
 				}
@@ -174,7 +177,7 @@ func TestRunsAreCutToTheBudget(t *testing.T) {
 			f.step(set.crates)
 			sum := 0
 			for _, b := range c.packets {
-				n, err := RecordBytes(b)
+				n, err := packet.RecordBytes(b)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -191,7 +194,7 @@ func TestRunsAreCutToTheBudget(t *testing.T) {
 // other clients.
 func TestChangeOutsideTheMaskOwesNothing(t *testing.T) {
 	q := newSquad(t, 0)
-	var agents []*Object
+	var agents []*state.Object
 	for range 16 {
 		agents = append(agents, q.spawn(whole(), 1))
 	}
@@ -211,7 +214,7 @@ func TestChangeOutsideTheMaskOwesNothing(t *testing.T) {
 	q.tick++
 	q.w.Capture(q.tick)
 	mustApply(t, q.r[2], q.p[2], packets[2])
-	if n := q.p[2].owed.count(); n != 0 {
+	if n := q.p[2].pending.Count(); n != 0 {
 		t.Errorf("%d changes of what may not be read are owed", n)
 	}
 	q.deliver()
@@ -237,13 +240,13 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	w.Capture(f.tick + 1)
 	f.move(64)
 	w.Capture(f.tick + 2)
-	const most = maxResiduals + maxGone
-	one := most * (MaxPacket / 4)
+	const most = maxResiduals + maxReplaced
+	one := most * (packet.MaxSize / 4)
 	var full int
 	for n := range uint64(2 * 100) {
-		back, from := n/2, basis{origin: origin{asOf: f.tick - n/2}, exact: true}
+		back, from := n/2, basis{Origin: packet.Origin{AsOf: f.tick - n/2}, exact: true}
 		if n%2 > 0 { // another variant of the same bits
-			from = basis{origin: origin{asOf: from.asOf, trendFrom: from.asOf}}
+			from = basis{Origin: packet.Origin{AsOf: from.AsOf, TrendFrom: from.AsOf}}
 		}
 		r := w.residual(o, from)
 		if n == most {
@@ -253,7 +256,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 		var d delta
 		d.find(w, o, from)
 		var want wire.BitWriter
-		o.class.plan.PutDelta(&want, &d.now, &d.then, new(codec.Trend))
+		o.Plan().PutDelta(&want, &d.now, &d.then, new(codec.Trend))
 		size := want.Len()
 		if want.Flush(); n != size || !bytes.Equal(got[:(n+7)/8], want.Bytes()) {
 			t.Fatalf("from %d ticks before: %d bits %x, want %d bits %x", back, n, got[:(n+7)/8], size, want.Bytes())
@@ -264,11 +267,11 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	}
 	runs := 0
 	c := &f.clients[0].peer.cut
-	c.header.Tick, c.room = w.tick, 8*MaxPacket
+	c.header.Tick, c.room = w.tick, 8*packet.MaxSize
 	for back := range uint64(100) {
-		c.origin = origin{asOf: f.tick - back, trendFrom: f.tick - back}
+		c.origin = packet.Origin{AsOf: f.tick - back, TrendFrom: f.tick - back}
 		if r := c.findRun(0, ^uint64(0)>>(back%3), 64); r.size > 0 {
-			if runs++; cap(r.bits) > MaxPacket/maxShare+64 {
+			if runs++; cap(r.bits) > packet.MaxSize/maxShare+64 {
 				t.Errorf("a run takes %d bytes", cap(r.bits))
 			}
 		}
@@ -317,8 +320,8 @@ func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 		if bytes := room * int(unsafe.Sizeof(sentRecord{})); records == 0 || bytes > 8*records {
 			t.Errorf("%d records in flight take %d bytes", records, bytes)
 		}
-		if len(p.entries) != f.w.Slots() || len(p.entries) > 256*5/4 || len(p.steady) > 5 {
-			t.Errorf("%d entries and %d words for 256 objects", len(p.entries), len(p.steady))
+		if len(p.entries) != f.w.Slots() || len(p.entries) > 256*5/4 || len(p.derived) > 5 {
+			t.Errorf("%d entries and %d words for 256 objects", len(p.entries), len(p.derived))
 		}
 	}
 }
@@ -330,8 +333,8 @@ func TestWhatIsSteadyHasNoDetail(t *testing.T) {
 		for i := range f.clients {
 			p := f.clients[i].peer
 			for slot := range p.entries {
-				if d := p.entries[slot].detail; (d == nil) != p.steady.has(slot) && p.entries[slot].phase != absent {
-					t.Fatalf("client %d: slot %d is steady: %v, and its detail is %v", i, slot, p.steady.has(slot), d)
+				if d := p.entries[slot].detail; (d == nil) != p.derived.Has(slot) && p.entries[slot].phase != absent {
+					t.Fatalf("client %d: slot %d is steady: %v, and its detail is %v", i, slot, p.derived.Has(slot), d)
 				} else if d != nil {
 					n++
 				}

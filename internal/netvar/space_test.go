@@ -9,13 +9,16 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/grid"
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // plane is a world of rocks in a space, with clients that have their number as Handle.
 type plane struct {
 	schema
 	w     *World
-	space *Space
+	space *interest.Space
 	shape grid.Shape
 	tick  uint64
 }
@@ -28,11 +31,11 @@ func newPlane(tb testing.TB, cell, radius, margin float64, own bool) *plane {
 	if p.shape, err = grid.NewShape(cell, radius, margin); err != nil {
 		tb.Fatal(err)
 	}
-	var owner func(uint64) *Peer
+	var owner func(uint64) *interest.Viewer
 	if own {
-		owner = func(owner uint64) *Peer {
+		owner = func(owner uint64) *interest.Viewer {
 			if i := slices.IndexFunc(p.w.peers, func(p *Peer) bool { return p.Handle.(uint64) == owner }); i >= 0 {
-				return p.w.peers[i]
+				return &p.w.peers[i].Viewer
 			}
 			return nil
 		}
@@ -59,13 +62,13 @@ func (p *plane) join(id uint64) *Peer {
 
 func (p *plane) step() { p.tick++; p.w.Capture(p.tick) }
 
-func (p *plane) moveTo(o *Object, x, y int32) {
+func (p *plane) moveTo(o *state.Object, x, y int32) {
 	p.w.Edit(o)
 	live[rock](o).X, live[rock](o).Y = x, y
 }
 
 // sightOf moves a rock along x, and returns for each step whether its only client sees it.
-func sightOf(p *plane, c *Peer, o *Object, xs ...int32) (s string) {
+func sightOf(p *plane, c *Peer, o *state.Object, xs ...int32) (s string) {
 	for _, x := range xs {
 		p.moveTo(o, x, 0)
 		p.step()
@@ -87,16 +90,16 @@ func TestASpaceShowsWhatIsNear(t *testing.T) {
 	if got := sightOf(p, c, o, 0); got != "-" {
 		t.Errorf("without an eye the client sees %s", got)
 	}
-	p.space.SetEyes(c, Eye{X: 5})
+	p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{X: 5})
 	// Gaps of cells of 10 around [0, 10): 30 is inside, 40 and 50 the border.
 	if got := sightOf(p, c, o, 500, 65, 55, 49, 55, 49, 65, 69, 70, 69, 55, 49, 5); got != "---+++++---++" {
 		t.Errorf("seen %s", got)
 	}
-	p.space.SetEyes(c, Eye{X: 5}, Eye{X: 1000, Y: 3})
+	p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{X: 5}, interest.Viewpoint{X: 1000, Y: 3})
 	if got := sightOf(p, c, o, 1000, 500, -25); got != "+-+" {
 		t.Errorf("with two eyes: seen %s", got)
 	}
-	p.space.SetEyes(c, Eye{X: 1000})
+	p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{X: 1000})
 	p.step()
 	if c.Shows(o) {
 		t.Error("seen by an eye that was taken away")
@@ -111,7 +114,7 @@ func TestASpaceShowsWhatIsNear(t *testing.T) {
 func TestAnObjectThatComesNearDoesNotTellWhenItChanged(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	far := p.join(1)
-	p.space.SetEyes(far, Eye{X: 500})
+	p.space.SetViewpoints(&far.Viewer, interest.Viewpoint{X: 500})
 	o := p.spawnRock(p.w, rock{}, 1)
 	p.step()
 	p.moveTo(o, 1, 0)
@@ -120,14 +123,14 @@ func TestAnObjectThatComesNearDoesNotTellWhenItChanged(t *testing.T) {
 	}
 	joiner := p.join(2)
 	for _, c := range []*Peer{far, joiner} {
-		p.space.SetEyes(c, Eye{X: 5})
+		p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{X: 5})
 	}
 	p.step()
 	for _, c := range []*Peer{far, joiner} {
-		r := NewReplica(p.table)
+		r := replica.New(p.table)
 		packets, _ := snap(c, p.tick, wide)
 		mustApply(t, r, c, packets...)
-		if got, ok := r.Get(o.id); !ok || got.Changed() != p.tick || o.Changed() != 2 {
+		if got, ok := r.Get(o.ID()); !ok || got.Changed() != p.tick || o.Changed() != 2 {
 			t.Errorf("client %v has %+v at tick %d; it changed at %d", c.Handle, got, p.tick, o.Changed())
 		}
 	}
@@ -138,7 +141,7 @@ func TestEyesFollowTheirObject(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	c := p.join(1)
 	body, o := p.spawnRock(p.w, rock{}, 1), p.spawnRock(p.w, rock{X: 1000}, 1)
-	p.space.SetEyes(c, Eye{Object: body})
+	p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{Object: body})
 	p.step()
 	if !c.Shows(body) || c.Shows(o) {
 		t.Errorf("sees itself %v, far away %v", c.Shows(body), c.Shows(o))
@@ -156,16 +159,13 @@ func TestEyesFollowTheirObject(t *testing.T) {
 		t.Errorf("moving together: %d hidden, %d shown", st.Hidden-before.Hidden, st.Shown-before.Shown)
 	}
 	p.w.Despawn(body)
-	if _, ok := p.space.index.Thing(body.id.slot()); ok {
-		t.Error("a body that is gone lies in the space")
-	}
 	p.step()
 	again := p.spawnRock(p.w, rock{X: 9000}, p.tick) // in the slot of the body
 	p.step()
 	if !c.Shows(o) || c.Shows(again) {
 		t.Error("the eye of a body that is gone does not stay")
 	}
-	p.space.SetEyes(c, Eye{Object: body})
+	p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{Object: body})
 	p.step()
 	if c.Shows(o) || c.Shows(again) {
 		t.Error("an eye in what is gone sees")
@@ -204,63 +204,17 @@ func TestAClosedPeerLeavesNoEyes(t *testing.T) {
 	o := p.spawnRock(p.w, rock{}, 1)
 	for range 20 {
 		c := p.join(1)
-		p.space.SetEyes(c, Eye{}, Eye{X: 5})
+		p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{}, interest.Viewpoint{X: 5})
 		p.step()
 		if !c.Shows(o) {
 			t.Fatal("the client does not see what is at its eye")
 		}
 		before := *p.w.Stats()
 		p.w.ClosePeer(c)
-		p.space.SetEyes(c, Eye{}, Eye{}, Eye{})
+		p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{}, interest.Viewpoint{}, interest.Viewpoint{})
 		p.step()
 		if st := p.w.Stats(); st.Judged != before.Judged || st.Hidden != before.Hidden {
 			t.Fatalf("%d pairs are judged for who has gone", st.Judged-before.Judged)
-		}
-	}
-	for id, s := range p.space.seats {
-		if s != nil {
-			t.Errorf("the seat of a client that has gone is still at eye %d", id)
-		}
-	}
-	if n := len(p.space.seats); n != 2 || len(p.space.free) != 2 {
-		t.Errorf("%d eyes were made, %d of them are free", n, len(p.space.free))
-	}
-	if _, ok := p.space.index.Eye(0); ok {
-		t.Error("an eye that nobody has is still there")
-	}
-}
-
-// A space releases clients and objects: no references remain behind the ends of its lists.
-func TestASpaceLetsGoOfClientsAndObjects(t *testing.T) {
-	p := newPlane(t, 10, 30, 20, false)
-	body, c := p.spawnRock(p.w, rock{}, 1), p.join(1)
-	p.spawnRock(p.w, rock{X: 20}, 1)
-	p.step()
-	p.space.SetEyes(c, Eye{Object: body}, Eye{Object: body}, Eye{X: 5})
-	p.step()
-	if s := p.space; len(s.taken) != 1 || cap(s.moving) == 0 || cap(s.doubts) == 0 {
-		t.Fatal("nobody has moved an eye, or none was in doubt")
-	}
-	own := c.seats[0]
-	p.space.SetEyes(c, Eye{X: 1000})
-	p.step()
-	for _, e := range own.wanted[:cap(own.wanted)] {
-		if e.Object != nil {
-			t.Error("the wish for an eye in an object outlives it")
-		}
-	}
-	for _, e := range own.eyes[:cap(own.eyes)] {
-		if e.object != nil {
-			t.Error("an eye that was taken away holds its object")
-		}
-	}
-	p.w.ClosePeer(c)
-	p.step()
-	for name, list := range map[string][]*seat{"moving": p.space.moving, "taken": p.space.taken, "doubts": p.space.doubts} {
-		for _, s := range list[:cap(list)] {
-			if s != nil {
-				t.Errorf("the list %s holds the seat of a client that has gone", name)
-			}
 		}
 	}
 }
@@ -268,7 +222,7 @@ func TestASpaceLetsGoOfClientsAndObjects(t *testing.T) {
 func TestBadPositionsAreCounted(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	c := p.join(1)
-	p.space.SetEyes(c, Eye{X: math.NaN()}, Eye{Y: math.Inf(1)})
+	p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{X: math.NaN()}, interest.Viewpoint{Y: math.Inf(1)})
 	o := p.spawnRock(p.w, rock{X: math.MinInt32}, 1)
 	p.step()
 	if n := p.w.stats.BadPositions; n != 3 { // two eyes, and a rock further out than 2^20 cells
@@ -288,22 +242,22 @@ func TestASpaceIsForItsClasses(t *testing.T) {
 	if err := p.space.Hold(p.ship, rockAt); err == nil {
 		t.Error("a class with objects is put into a space")
 	}
-	for range MaxSpaces - 1 {
+	for range interest.MaxSpaces - 1 {
 		if _, err := p.w.NewSpace(p.shape, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := p.w.NewSpace(p.shape, nil); err == nil {
-		t.Errorf("more than %d spaces", MaxSpaces)
+		t.Errorf("more than %d spaces", interest.MaxSpaces)
 	}
 }
 
 // roamer is a client of a random walk, with its replica.
 type roamer struct {
 	p    *Peer
-	r    *Replica
-	eyes []Eye
-	seen map[ID]bool // by the rules, from a check of every pair
+	r    *replica.Replica
+	eyes []interest.Viewpoint
+	seen map[state.ID]bool // by the rules, from a check of every pair
 }
 
 // TestRandomWalksSeeWhatTheRulesSay compares the objects of clients with a mirror that checks every
@@ -318,30 +272,30 @@ func TestRandomWalksSeeWhatTheRulesSay(t *testing.T) {
 // some is an audience of the clients with numbers of this remainder.
 type some struct{ mod, rest uint64 }
 
-func (s some) Includes(p *Peer) bool { return p.Handle.(uint64)%s.mod == s.rest }
+func (s some) Includes(p *interest.Viewer) bool { return p.Handle.(uint64)%s.mod == s.rest }
 
 // club is an audience with changing members, each of which is judged individually.
-type club struct{ members map[*Peer]bool }
+type club struct{ members map[*interest.Viewer]bool }
 
-func (c *club) Includes(p *Peer) bool { return c.members[p] }
+func (c *club) Includes(p *interest.Viewer) bool { return c.members[p] }
 
 func (c *club) toggle(w *World, p *Peer) {
-	c.members[p] = !c.members[p]
+	c.members[&p.Viewer] = !c.members[&p.Viewer]
 	for o := range w.Guarded {
 		if w.Audience(o) == c {
-			w.JudgeFor(o, p)
+			w.RecheckFor(o, &p.Viewer)
 		}
 	}
 }
 
 func roam(t *testing.T, rng *rand.Rand) {
 	p := newPlane(t, 5, 20+rng.Float64()*10, 10+rng.Float64()*10, true)
-	var rocks []*Object
+	var rocks []*state.Object
 	var roamers []*roamer
 	number := uint64(0)
 	place := func() int32 { return rng.Int32N(150) }
-	clubs := []*club{{members: map[*Peer]bool{}}, {members: map[*Peer]bool{}}}
-	spawn := func() *Object {
+	clubs := []*club{{members: map[*interest.Viewer]bool{}}, {members: map[*interest.Viewer]bool{}}}
+	spawn := func() *state.Object {
 		o := p.spawnRock(p.w, rock{X: place(), Y: place()}, p.tick+1)
 		switch rng.IntN(6) {
 		case 0:
@@ -359,7 +313,7 @@ func roam(t *testing.T, rng *rand.Rand) {
 		}
 		for len(roamers) < 4 {
 			number++
-			c := &roamer{p: p.join(number), r: NewReplica(p.table), seen: map[ID]bool{}}
+			c := &roamer{p: p.join(number), r: replica.New(p.table), seen: map[state.ID]bool{}}
 			c.r.StartAt(p.tick)
 			roamers = append(roamers, c)
 		}
@@ -388,24 +342,24 @@ func roam(t *testing.T, rng *rand.Rand) {
 				case 0:
 					p.w.ClosePeer(c.p)
 					number++
-					roamers[i] = &roamer{p: p.join(number), r: NewReplica(p.table), seen: map[ID]bool{}}
+					roamers[i] = &roamer{p: p.join(number), r: replica.New(p.table), seen: map[state.ID]bool{}}
 					roamers[i].r.StartAt(p.tick)
 				case 1, 2, 3, 4, 5:
 					c.eyes = nil
 					for range rng.IntN(4) {
-						e := Eye{X: float64(place()), Y: float64(place())}
+						e := interest.Viewpoint{X: float64(place()), Y: float64(place())}
 						if rng.IntN(2) == 0 {
-							e = Eye{Object: rocks[rng.IntN(len(rocks))]}
+							e = interest.Viewpoint{Object: rocks[rng.IntN(len(rocks))]}
 						}
 						c.eyes = append(c.eyes, e)
 					}
-					p.space.SetEyes(c.p, c.eyes...)
+					p.space.SetViewpoints(&c.p.Viewer, c.eyes...)
 				case 6, 7, 8: // possibly to and fro
 					clubs[rng.IntN(2)].toggle(p.w, roamers[rng.IntN(4)].p)
 				}
 				for _, o := range rocks { // the mirror records new positions first
-					if a, ok := p.w.Audience(o).(*club); ok && !a.Includes(roamers[i].p) && roamers[i].p.Shows(o) {
-						t.Fatalf("client %v observes rock %v of a club that it is not in", roamers[i].p.Handle, o.id)
+					if a, ok := p.w.Audience(o).(*club); ok && !a.Includes(&roamers[i].p.Viewer) && roamers[i].p.Shows(o) {
+						t.Fatalf("client %v observes rock %v of a club that it is not in", roamers[i].p.Handle, o.ID())
 					}
 				}
 			}
@@ -421,9 +375,9 @@ func roam(t *testing.T, rng *rand.Rand) {
 	}
 	for i, c := range roamers {
 		for _, o := range rocks {
-			got, has := c.r.Get(o.id)
-			if has != c.seen[o.id] || has && *live[rock](got) != *live[rock](o) {
-				t.Errorf("client %d has rock %v: %v, want %v", i, o.id, has, c.seen[o.id])
+			got, has := c.r.Get(o.ID())
+			if has != c.seen[o.ID()] || has && *live[rock](got) != *live[rock](o) {
+				t.Errorf("client %d has rock %v: %v, want %v", i, o.ID(), has, c.seen[o.ID()])
 			}
 		}
 		c.p.RequestDigest(1)
@@ -432,14 +386,14 @@ func roam(t *testing.T, rng *rand.Rand) {
 	for i, c := range roamers {
 		packets, _ := snap(c.p, p.tick, wide)
 		mustApply(t, c.r, c.p, packets...)
-		if state, _ := c.r.Digest(); state != DigestEqual {
+		if state, _ := c.r.Digest(); state != replica.DigestEqual {
 			t.Errorf("client %d: digest %d", i, state)
 		}
 	}
 }
 
 // look updates the mirror by a tick, and compares.
-func (c *roamer) look(t *testing.T, p *plane, rocks []*Object) {
+func (c *roamer) look(t *testing.T, p *plane, rocks []*state.Object) {
 	t.Helper()
 	cell := func(x, y float64) grid.Cell { at, _ := p.shape.Cell(x, y, 0); return at }
 	for i, e := range c.eyes { // an eye keeps the last position of its object
@@ -452,25 +406,25 @@ func (c *roamer) look(t *testing.T, p *plane, rocks []*Object) {
 		for _, e := range c.eyes {
 			nearest = max(nearest, p.shape.Zone(cell(e.X, e.Y), cell(float64(live[rock](o).X), float64(live[rock](o).Y))))
 		}
-		may := nearest == grid.Inside || nearest == grid.Border && c.seen[o.id] || o.owner == c.p.Handle.(uint64)
-		if a := p.w.Audience(o); a != nil && !a.Includes(c.p) {
+		may := nearest == grid.Inside || nearest == grid.Border && c.seen[o.ID()] || o.Owner() == c.p.Handle.(uint64)
+		if a := p.w.Audience(o); a != nil && !a.Includes(&c.p.Viewer) {
 			may = false
 		}
-		if c.seen[o.id] = may; c.p.Shows(o) != may {
-			t.Fatalf("tick %d: client %v shows rock %v: %v, want %v (zone %d)", p.tick, c.p.Handle, o.id, !may, may, nearest)
+		if c.seen[o.ID()] = may; c.p.Shows(o) != may {
+			t.Fatalf("tick %d: client %v shows rock %v: %v, want %v (zone %d)", p.tick, c.p.Handle, o.ID(), !may, may, nearest)
 		}
 	}
 }
 
 // walkers is a world of 10 000 rocks in a plane of 2 000 × 2 000, with 200 clients that each have
 // an eye in a rock.
-func walkers(tb testing.TB) (p *plane, rocks []*Object) {
+func walkers(tb testing.TB) (p *plane, rocks []*state.Object) {
 	p = newPlane(tb, 50, 100, 100, true)
 	for i := range int32(10_000) {
 		rocks = append(rocks, p.spawnRock(p.w, rock{X: i % 100 * 20, Y: i / 100 * 20}, 1))
 	}
 	for i := range 200 {
-		p.space.SetEyes(p.join(uint64(i+1)), Eye{Object: rocks[i*50]})
+		p.space.SetViewpoints(&p.join(uint64(i+1)).Viewer, interest.Viewpoint{Object: rocks[i*50]})
 	}
 	p.step()
 	p.step()
@@ -478,7 +432,7 @@ func walkers(tb testing.TB) (p *plane, rocks []*Object) {
 }
 
 // walk moves one rock in a hundred by a distance, different ones in each tick.
-func (p *plane) walk(rocks []*Object, by int32) {
+func (p *plane) walk(rocks []*state.Object, by int32) {
 	for i := int(p.tick % 100); i < len(rocks); i += 100 {
 		x := live[rock](rocks[i]).X + by
 		p.moveTo(rocks[i], x%2000, live[rock](rocks[i]).Y)
@@ -519,7 +473,7 @@ func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 // number of eyes, and the owner.
 func TestASpawnAsksWhoIsNear(t *testing.T) {
 	p, rocks := walkers(t)
-	spawn := func(x, y int32) (judged uint64, o *Object) {
+	spawn := func(x, y int32) (judged uint64, o *state.Object) {
 		before := p.w.stats.Judged
 		o = p.spawnRock(p.w, rock{X: x, Y: y}, p.tick+1)
 		p.step()
@@ -539,7 +493,7 @@ func TestASpawnAsksWhoIsNear(t *testing.T) {
 		t.Errorf("%d clients are asked about what is near nobody", judged)
 	}
 	c := p.w.peers[7]
-	p.space.SetEyes(c, Eye{X: -5000}, Eye{X: -5010}, Eye{X: -5020})
+	p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{X: -5000}, interest.Viewpoint{X: -5010}, interest.Viewpoint{X: -5020})
 	p.step()
 	if judged, o := spawn(-5000, 0); judged != 1 || !c.Shows(o) {
 		t.Errorf("%d questions for a client with three eyes there, shown: %v", judged, c.Shows(o))
@@ -554,14 +508,14 @@ func TestASpawnAsksWhoIsNear(t *testing.T) {
 
 func TestASpaceDoesNotAllocate(t *testing.T) {
 	p := newPlane(t, 50, 100, 100, true)
-	var rocks []*Object
+	var rocks []*state.Object
 	for i := range int32(400) {
 		rocks = append(rocks, p.spawnRock(p.w, rock{X: i % 20 * 20, Y: i / 20 * 20}, 1))
 	}
 	var peers []*Peer
 	for i := range 10 {
 		peers = append(peers, p.join(uint64(i+1)))
-		p.space.SetEyes(peers[i], Eye{Object: rocks[i*40]})
+		p.space.SetViewpoints(&peers[i].Viewer, interest.Viewpoint{Object: rocks[i*40]})
 	}
 	round := func() {
 		for i, o := range rocks {
@@ -571,7 +525,7 @@ func TestASpaceDoesNotAllocate(t *testing.T) {
 		}
 		p.step()
 	}
-	for range 3 * Horizon {
+	for range 3 * state.Horizon {
 		round()
 	}
 	if n := testing.AllocsPerRun(100, round); n != 0 {

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // The limits on speed that this package promises, with the worlds that they are stated for. A
@@ -30,19 +33,19 @@ type captain struct {
 // ownersRead implements Readers of captains, for clients with their number, from 0, as Handle.
 type ownersRead struct{}
 
-func (ownersRead) Ask(*Object) {}
+func (ownersRead) Ask(*state.Object) {}
 
-func (ownersRead) Withheld(o *Object, p *Peer) Rules {
+func (ownersRead) Withheld(o *state.Object, p *interest.Viewer) state.Rules {
 	if int(o.Owner()) == p.Handle.(int)+1 {
 		return 0
 	}
-	return ^Rules(0)
+	return ^state.Rules(0)
 }
 
 // fleet is a world of crates and its clients, each behind a link of its own delay.
 type fleet struct {
 	w       *World
-	crates  []*Object
+	crates  []*state.Object
 	drift   [][4]int32 // by crate: steps per tick of each field
 	clients []fleetClient
 	loss    float64 // of each packet
@@ -79,9 +82,9 @@ func newFleet(tb testing.TB, crates, clients int, delays []uint64, loss float64)
 
 // newFleetOf makes a fleet of another class, which begins as a crate does. The clients own objects
 // in turn.
-func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint64, loss float64) *fleet {
+func newFleetOf(tb testing.TB, class *state.Class, crates, clients int, delays []uint64, loss float64) *fleet {
 	tb.Helper()
-	f := &fleet{w: NewWorld(NewTable(class)), loss: loss, random: rand.New(rand.NewPCG(1, 5)), tick: 1000}
+	f := &fleet{w: NewWorld(state.NewTable(class)), loss: loss, random: rand.New(rand.NewPCG(1, 5)), tick: 1000}
 	f.w.SetReaders(class, ownersRead{})
 	for i := range crates {
 		v := reflect.New(class.Type()).UnsafePointer()
@@ -93,12 +96,12 @@ func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint6
 		f.clients = append(f.clients, fleetClient{peer: f.w.NewPeer(f.tick), delay: delays[i%len(delays)]})
 		f.clients[i].peer.Handle = i
 	}
-	for range 2 * Horizon { // until the histories are full as well
+	for range 2 * state.Horizon { // until the histories are full as well
 		f.step(crates)
 	}
 	for i := range f.clients {
 		for _, o := range f.crates {
-			if f.clients[i].peer.peek(o.id.slot()).base == 0 {
+			if f.clients[i].peer.peek(o.Slot()).base == 0 {
 				tb.Fatal("a client lacks a crate after its first 256 ticks")
 			}
 		}
@@ -258,7 +261,7 @@ func BenchmarkEncodeFleet(b *testing.B) {
 func BenchmarkHundredPlayers(b *testing.B) { benchmarkFleet(b, fleetOfPlayers(b), 100) }
 
 func benchmarkFleet(b *testing.B, f *fleet, moving int) {
-	for range Horizon {
+	for range state.Horizon {
 		f.step(moving)
 	}
 	f.begin()
@@ -322,7 +325,7 @@ func TestAFleetAllocatesNothing(t *testing.T) {
 		for _, loss := range []float64{0, 0.05} {
 			t.Run(fmt.Sprintf("moving=%d/loss=%v", moving, loss), func(t *testing.T) {
 				f := newFleet(t, 300, 20, tenBaselines, loss)
-				for range 2 * Horizon {
+				for range 2 * state.Horizon {
 					f.step(moving)
 				}
 				if n := testing.AllocsPerRun(100, func() { f.step(moving) }); n != 0 {

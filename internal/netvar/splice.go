@@ -3,6 +3,7 @@ package netvar
 import (
 	"math/bits"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -28,19 +29,19 @@ func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 	for ; other != 0; other &= other - 1 {
 		below := other&-other - 1
 		slot, i := r.first&^63+bits.TrailingZeros64(other), bits.OnesCount64(mask&below)
-		x, start := context{tick: w.tick, prev: -1}, 0
+		x, start := packet.Context{Tick: w.tick, Prev: -1}, 0
 		if i > 0 {
 			start = int(from.ends[i-1])
-			x.prev = r.first&^63 + bits.Len64(mask&below) - 1
+			x.Prev = r.first&^63 + bits.Len64(mask&below) - 1
 		}
 		before := b.Len()
 		// The versions exist, because the other run was encoded from them.
-		one := w.residual(w.slots[slot], c.origin.basis(c.p.views.withheld(slot)))
-		x.putNext(b, w.slots[slot], one.basis)
+		one := w.residual(w.objects.Slots[slot], basisOf(c.origin, c.p.Withheld(slot)))
+		putNext(&x, b, w.objects.Slots[slot], one.basis)
 		b.PutBits(w.bitsOf(one))
 		p := patch{uint16(start), from.ends[i], uint16(b.Len() - before)}
 		r.patches = append(r.patches, p)
-		r.addBits(uint32(w.slots[slot].class.index), uint32(p.size)-uint32(p.to-p.from))
+		r.addBits(uint32(w.objects.Slots[slot].WireClass().Index()), uint32(p.size)-uint32(p.to-p.from))
 		size += int(p.size) - int(p.to-p.from)
 	}
 	if size <= most {
@@ -86,22 +87,4 @@ func (c *cutter) splice(r, from *run, mask, other uint64, most int) {
 	}
 	r.whole, r.patches, r.bits = nil, r.patches[:0], r.bits[:0]
 	r.finish(b)
-}
-
-// others returns the slots of a block of which the client is withheld other rules than the clients
-// of a run.
-func (s *views) others(k int, key *runKey) (slots uint64) {
-	same := uint64(0)
-	for _, m := range key.views {
-		slots |= m.slots
-	}
-	for _, m := range s.block(k) {
-		slots |= m.slots & key.mask
-		for _, theirs := range key.views {
-			if theirs.withheld == m.withheld {
-				same |= theirs.slots & m.slots
-			}
-		}
-	}
-	return slots &^ same
 }

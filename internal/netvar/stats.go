@@ -1,5 +1,7 @@
 package netvar
 
+import "github.com/netloop/netloop/internal/netvar/interest"
+
 // Stats are the counters of one World, for its goroutine. All but Objects only increase.
 type Stats struct {
 	Objects  int    // alive
@@ -36,14 +38,7 @@ type Stats struct {
 	FullMasked    uint64 // full records: the readable fields changed
 	FullResumed   uint64 // full records: after a resume without copies
 
-	// Checks of visibility for a client and an object, after the object was published.
-	Judged       uint64
-	BadPositions uint64 // places in a space that are too far out, infinite or not a number
-
-	Shown  uint64 // objects that a check made visible to a client
-	Hidden uint64 // objects that a check hid from a client
-
-	Masked uint64 // changes of the readable fields of an object for a client
+	interest.Stats
 
 	Acked         uint64 // packets
 	Lost          uint64 // packets

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"text/tabwriter"
 
+	"github.com/netloop/netloop/internal/netvar/interest"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
@@ -72,14 +75,14 @@ func (l *transcript) sent(all ...[][]byte) {
 }
 
 // end adds a world's counters, and the memory of its peers and the replicas.
-func (l *transcript) end(name string, w *World, replicas ...*Replica) *transcript {
+func (l *transcript) end(name string, w *World, replicas ...*replica.Replica) *transcript {
 	l.name = name
 	l.counters("", *w.Stats())
-	for i, c := range append(slices.Clone(w.table.classes), nil) {
+	for i, c := range append(slices.Clone(w.table.Classes()), nil) {
 		// bytes that move to another class change the sum
 		l.add("bytes by class", uint64(1+i)*w.SpentOn(c))
 	}
-	for _, c := range w.table.classes {
+	for _, c := range w.table.Classes() {
 		for i, n := range w.SpentOnFields(c) {
 			l.add("bytes by field", uint64(1+i)*n)
 		}
@@ -96,18 +99,18 @@ func (l *transcript) end(name string, w *World, replicas ...*Replica) *transcrip
 			}
 		}
 		l.add("with a detail", uint64(detailed))
-		l.add("owed to peers", uint64(p.owed.count()))
+		l.add("owed to peers", uint64(p.pending.Count()))
 		l.add("undecided packets", p.flight.next-p.flight.oldest)
-		l.add("holes of peers", uint64(len(p.marks.holes)))
+		l.add("holes of peers", uint64(len(p.ackedTicks.missingAt)))
 	}
-	clients := ReplicaStats{}
+	clients := replica.Stats{}
 	l.counters("client ", clients)
 	for _, n := range []string{"client bytes", "client events"} {
 		l.add(n, 0)
 	}
 	for _, r := range replicas {
 		l.counters("client ", *r.Stats())
-		l.add("client bytes", uint64(r.size()))
+		l.add("client bytes", uint64(r.Size()))
 		l.add("client events", uint64(len(r.Events())))
 	}
 	return l
@@ -116,12 +119,12 @@ func (l *transcript) end(name string, w *World, replicas ...*Replica) *transcrip
 // counters adds all fields of a struct of counters.
 func (l *transcript) counters(of string, stats any) {
 	v := reflect.ValueOf(stats)
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if f.CanInt() {
-			l.add(of+v.Type().Field(i).Name, uint64(f.Int()))
-		} else {
-			l.add(of+v.Type().Field(i).Name, f.Uint())
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		switch f := v.FieldByIndex(field.Index); {
+		case f.CanInt():
+			l.add(of+field.Name, uint64(f.Int()))
+		case f.CanUint():
+			l.add(of+field.Name, f.Uint())
 		}
 	}
 }
@@ -154,7 +157,7 @@ func (m *model) transcribe(t *testing.T, name string) *transcript {
 	if err := m.run(); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	var replicas []*Replica
+	var replicas []*replica.Replica
 	for _, c := range m.clients {
 		replicas = append(replicas, c.r)
 	}
@@ -166,7 +169,7 @@ func (h *herd) transcribe(name string) *transcript {
 	for range 60 {
 		h.step(true)
 	}
-	var replicas []*Replica
+	var replicas []*replica.Replica
 	for _, c := range h.clients {
 		replicas = append(replicas, c.r)
 	}
@@ -194,14 +197,14 @@ func transcribePlane(t *testing.T, name string) *transcript {
 	var l transcript
 	rng := rand.New(rand.NewPCG(1, 7))
 	p := newPlane(t, 10, 40, 20, true)
-	var rocks []*Object
+	var rocks []*state.Object
 	for range 80 {
 		rocks = append(rocks, p.spawnRock(p.w, rock{X: rng.Int32N(300), Y: rng.Int32N(300)}, 1))
 	}
-	var replicas []*Replica
+	var replicas []*replica.Replica
 	for i := range uint64(5) {
-		p.space.SetEyes(p.join(i+1), Eye{Object: rocks[i]}, Eye{X: float64(60 * i)})
-		replicas = append(replicas, NewReplica(p.table))
+		p.space.SetViewpoints(&p.join(i+1).Viewer, interest.Viewpoint{Object: rocks[i]}, interest.Viewpoint{X: float64(60 * i)})
+		replicas = append(replicas, replica.New(p.table))
 	}
 	for range 100 {
 		for i, o := range rocks {
@@ -215,7 +218,7 @@ func transcribePlane(t *testing.T, name string) *transcript {
 				p.w.SetAudience(o, some{2, rng.Uint64N(2)})
 			case 3:
 				c := p.w.peers[rng.IntN(len(p.w.peers))]
-				p.space.SetEyes(c, Eye{Object: o}, Eye{X: float64(rng.IntN(300)), Y: 50}, Eye{X: 300})
+				p.space.SetViewpoints(&c.Viewer, interest.Viewpoint{Object: o}, interest.Viewpoint{X: float64(rng.IntN(300)), Y: 50}, interest.Viewpoint{X: 300})
 			default:
 				p.moveTo(o, live[rock](o).X+rng.Int32N(9)-4, live[rock](o).Y+rng.Int32N(9)-4)
 			}

@@ -2,11 +2,13 @@ package netvar
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // captains is a fleet in which each object has a field that only its owner reads.
@@ -25,7 +27,7 @@ func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
 		f.begin()
 		for range 8 {
 			for i, o := range f.crates {
-				if i%8 == 0 && o.class.Rules() != nil { // only its owner reads the change
+				if i%8 == 0 && o.WireClass().Rules() != nil { // only its owner reads the change
 					f.w.Edit(o)
 					live[captain](o).Ammo++
 				}
@@ -83,51 +85,6 @@ func BenchmarkOwnersField(b *testing.B) {
 	b.ReportMetric(own.spent.capture.Seconds()/open.spent.capture.Seconds(), "capture-owners/open")
 }
 
-// Views agree with a plain list after any changes, and the views of some slots are equal for
-// clients with the same views, after any history.
-func TestViewsAgreeWithAPlainList(t *testing.T) {
-	const slots = 150
-	for seed := range uint64(100) {
-		rng := rand.New(rand.NewPCG(seed, 31))
-		var s, other views
-		var plain [slots]Rules
-		for range 400 {
-			slot, withheld := rng.IntN(slots), Rules(rng.IntN(5))
-			s.set(slot, withheld)
-			plain[slot] = withheld
-		}
-		for _, slot := range rng.Perm(slots) {
-			other.set(slot, plain[slot])
-		}
-		for slot, want := range plain {
-			if got := s.withheld(slot); got != want {
-				t.Fatalf("seed %d: %b is withheld of slot %d, want %b", seed, got, slot, want)
-			}
-		}
-		for k := range 4 {
-			if !slices.Equal(s.block(k), other.block(k)) {
-				t.Fatalf("seed %d: the views of block %d are %v, and %v where they have come in another order", seed, k, s.block(k), other.block(k))
-			}
-			mask := rng.Uint64() & rng.Uint64() & rng.Uint64()
-			sets := map[Rules]uint64{}
-			for slot := k << 6; slot < min(slots, k<<6+64); slot++ {
-				if mask>>(slot&63)&1 != 0 && plain[slot] != 0 {
-					sets[plain[slot]] |= 1 << (slot & 63)
-				}
-			}
-			list, ok := s.among(k, mask)
-			if ok != (len(sets) <= maxViews) {
-				t.Fatalf("seed %d: %d views are too many: %v", seed, len(sets), !ok)
-			}
-			for i, m := range list {
-				if ok && (i < len(sets)) != (m.slots != 0) || sets[m.withheld] != m.slots && m.slots != 0 {
-					t.Fatalf("seed %d: %v among %x, want %v", seed, list, mask, sets)
-				}
-			}
-		}
-	}
-}
-
 // barge has records of a hundred bytes and more.
 type barge struct {
 	X, Y, Z float32 `net:"quant=1/512,range=-32:32"`
@@ -154,7 +111,7 @@ func TestLargeRecordsGoInShorterRuns(t *testing.T) {
 			for i := range f.clients {
 				c := &f.clients[i]
 				before := f.w.stats.Encoded
-				packets, first := c.peer.AppendSnapshot(c.packets[:0], f.tick, Limit{Packets: MaxPackets, PacketSize: MaxPacket})
+				packets, first := c.peer.AppendSnapshot(c.packets[:0], f.tick, Limit{Packets: packet.MaxPackets, PacketSize: packet.MaxSize})
 				c.packets, c.encoded = packets, c.encoded+f.w.stats.Encoded-before
 				c.sent[f.tick%uint64(len(c.sent))] = Range{first, first + uint64(len(packets)) - 1}
 			}
@@ -174,7 +131,7 @@ func TestLargeRecordsGoInShorterRuns(t *testing.T) {
 		if encoded := st.Encoded - f.counts.Encoded; encoded > 4*crates*5/4 {
 			t.Errorf("%d numbers: %d records are encoded, want %d", logged, encoded, 4*crates)
 		}
-		most := float64(st.Bytes-f.counts.Bytes) / MaxPacket
+		most := float64(st.Bytes-f.counts.Bytes) / packet.MaxSize
 		if packets := float64(st.Packets - f.counts.Packets); packets > most*1.6 {
 			t.Errorf("%d numbers: %v packets of what fits %.0f", logged, packets, most)
 		} else {
@@ -192,10 +149,10 @@ func TestClientsShareWithoutReadingMore(t *testing.T) {
 		for i, o := range f.crates {
 			f.w.SetOwner(o, uint64(1+i%set.owners))
 		}
-		var replicas []*Replica
+		var replicas []*replica.Replica
 		for i := range f.clients {
 			f.clients[i].peer.RequestFull()
-			r := NewReplica(f.w.table)
+			r := replica.New(f.w.table)
 			r.StartAt(f.tick)
 			replicas = append(replicas, r)
 		}
@@ -218,12 +175,12 @@ func TestClientsShareWithoutReadingMore(t *testing.T) {
 				r.Events()
 				for _, o := range f.crates {
 					var want codec.Values
-					f.w.permit(&want, o, int(o.hist.n)-1, ownersRead{}.Withheld(o, c.peer)&ownerRule, 0)
+					f.w.permit(&want, o, o.Hist.Len()-1, ownersRead{}.Withheld(o, &c.peer.Viewer)&ownerRule, 0)
 					got, ok := r.Get(o.ID())
 					if !ok {
 						t.Fatalf("%+v, tick %d: client %d lacks %v", set, tick, i, o.ID())
 					}
-					if has := got.hist.newest(); !o.class.equal(&has, &want) || got.Changed() != c.peer.view(o.id.slot()).version(o) {
+					if has := got.Hist.Newest(); !o.WireClass().Equal(&has, &want) || got.Changed() != c.peer.View(o.Slot()).Version(o) {
 						t.Fatalf("%+v, tick %d: client %d has %v of %v, version %d, want %v", set, tick, i, has, o.ID(), got.Changed(), want)
 					}
 				}
@@ -239,12 +196,12 @@ func TestClientsShareWithoutReadingMore(t *testing.T) {
 // the newest that the client may read, from its exact tick on.
 func TestTheNewestReadableVersionIsKnownHoweverOld(t *testing.T) {
 	class := classOf[captain](t, "captain")
-	w := NewWorld(NewTable(class))
+	w := NewWorld(state.NewTable(class))
 	var value captain
 	o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
 	w.Capture(1)
 	const last = 5 // the last change that all clients may read
-	for tick := uint64(2); tick <= 3*Horizon; tick++ {
+	for tick := uint64(2); tick <= 3*state.Horizon; tick++ {
 		w.Edit(o)
 		if value.Ammo++; tick == last {
 			value.X++
@@ -254,7 +211,7 @@ func TestTheNewestReadableVersionIsKnownHoweverOld(t *testing.T) {
 			if asOf < last || asOf > tick {
 				continue
 			}
-			if got := (view{withheld: ownerRule}).asOf(o, asOf); got != last {
+			if got := (state.View{Withheld: ownerRule}).AsOf(o, asOf); got != last {
 				t.Fatalf("tick %d: who may not read the ammunition has version %d as of %d, want %d", tick, got, asOf, last)
 			}
 		}
@@ -266,15 +223,15 @@ func TestTheNewestReadableVersionIsKnownHoweverOld(t *testing.T) {
 func TestTheOldestVersionIsKnownByWhatMayBeRead(t *testing.T) {
 	const first, second = 5, 100
 	class := classOf[captain](t, "captain")
-	for name, change := range map[string]func(*World, *Object, *captain){
-		"a field":   func(_ *World, _ *Object, c *captain) { c.X++ },
-		"the owner": func(w *World, o *Object, _ *captain) { w.SetOwner(o, o.owner+1) },
+	for name, change := range map[string]func(*World, *state.Object, *captain){
+		"a field":   func(_ *World, _ *state.Object, c *captain) { c.X++ },
+		"the owner": func(w *World, o *state.Object, _ *captain) { w.SetOwner(o, o.Owner()+1) },
 	} {
-		w := NewWorld(NewTable(class))
+		w := NewWorld(state.NewTable(class))
 		var value captain
 		o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
 		w.Capture(1)
-		for tick := uint64(2); tick <= 3*Horizon; tick++ {
+		for tick := uint64(2); tick <= 3*state.Horizon; tick++ {
 			w.Edit(o)
 			if value.Ammo++; tick == first || tick == second {
 				change(w, o, &value)
@@ -284,10 +241,10 @@ func TestTheOldestVersionIsKnownByWhatMayBeRead(t *testing.T) {
 				continue
 			}
 			want := uint64(first)
-			if tick > second+Horizon {
+			if tick > second+state.Horizon {
 				want = 0 // unknown
 			}
-			if got := (view{withheld: ownerRule}).asOf(o, second-1); got != want && tick != second+Horizon {
+			if got := (state.View{Withheld: ownerRule}).AsOf(o, second-1); got != want && tick != second+state.Horizon {
 				t.Fatalf("%s, tick %d: who may not read the ammunition had version %d as of %d, want %d", name, tick, got, second-1, want)
 			}
 		}
@@ -299,7 +256,7 @@ func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
 	class := classOf[captain](t, "captain")
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 44))
-		w := NewWorld(NewTable(class))
+		w := NewWorld(state.NewTable(class))
 		const ticks = 40
 		var value captain
 		o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
@@ -316,7 +273,7 @@ func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
 				value.X = float32(tick) / 512
 				open[tick], some[tick] = tick, tick
 			case 1:
-				w.SetOwner(o, o.owner+1)
+				w.SetOwner(o, o.Owner()+1)
 				open[tick], some[tick] = tick, tick
 			case 2, 3:
 				value.Ammo++
@@ -324,10 +281,10 @@ func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
 			}
 			w.Capture(tick)
 			for t0 := uint64(1); t0 <= tick; t0++ {
-				if got := (view{}).asOf(o, t0); got != open[t0] {
+				if got := (state.View{}).AsOf(o, t0); got != open[t0] {
 					t.Fatalf("seed %d, tick %d: who reads all has version %d as of %d, want %d", seed, tick, got, t0, open[t0])
 				}
-				if got := (view{withheld: ownerRule}).asOf(o, t0); got != some[t0] {
+				if got := (state.View{Withheld: ownerRule}).AsOf(o, t0); got != some[t0] {
 					t.Fatalf("seed %d, tick %d: who does not has version %d as of %d, want %d", seed, tick, got, t0, some[t0])
 				}
 			}

@@ -6,40 +6,43 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/packet"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // The largest class for packets fits one in the worst case, and fills it except for the heads: with
 // one byte more its records need the stream.
 func TestClassesThatFitAPacketAreNotLarge(t *testing.T) {
-	spawn := func(n int) (large bool, packet []byte, waited uint64) {
+	spawn := func(n int) (large bool, data []byte, waited uint64) {
 		typ := reflect.StructOf([]reflect.StructField{{
 			Name: "B", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(fmt.Sprintf(`net:"max=%d"`, n)),
 		}})
-		c, err := NewClass("c", typ)
+		c, err := state.NewClass("c", typ)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := NewWorld(NewTable(c))
+		w := NewWorld(state.NewTable(c))
 		v := reflect.New(typ)
 		v.Elem().Field(0).SetString(strings.Repeat("x", n))
 		w.Spawn(c, v.UnsafePointer(), math.MaxUint64, 1)
 		w.Capture(1 << 60)
-		packets, _ := snap(w.NewPeer(1<<60), 1<<62, Limit{Packets: 1, PacketSize: MaxPacket})
-		return c.large, packets[0], w.stats.Waited
+		packets, _ := snap(w.NewPeer(1<<60), 1<<62, Limit{Packets: 1, PacketSize: packet.MaxSize})
+		return c.Large, packets[0], w.stats.Waited
 	}
 	n := 900
 	for large := false; !large; n++ {
-		var packet []byte
+		var bytes []byte
 		var waited uint64
-		if large, packet, waited = spawn(n); large {
+		if large, bytes, waited = spawn(n); large {
 			break
 		}
-		if waited != 0 || len(packet) > MaxPacket {
-			t.Fatalf("%d bytes: %d waited, the packet has %d", n, waited, len(packet))
+		if waited != 0 || len(bytes) > packet.MaxSize {
+			t.Fatalf("%d bytes: %d waited, the packet has %d", n, waited, len(bytes))
 		}
 	}
-	if _, packet, _ := spawn(n - 1); len(packet) < MaxPacket-maxHeader-maxRecordHead {
-		t.Errorf("the largest that goes in packets has %d bytes, and its packet %d", n-1, len(packet))
+	if _, bytes, _ := spawn(n - 1); len(bytes) < packet.MaxSize-packet.MaxHeader-packet.MaxHead {
+		t.Errorf("the largest that goes in packets has %d bytes, and its packet %d", n-1, len(bytes))
 	}
 }
 
@@ -57,7 +60,7 @@ func TestTheFirstOfTheLastChangedFieldsIsNamed(t *testing.T) {
 		{[]uint64{5, 4, 6}, []int{0, 1, 2}, 2},
 		{[]uint64{9, 4, 4}, []int{1, 2}, 1},
 	} {
-		if got := (&Object{fields: c.changed}).LastChanged(c.among); got != c.want {
+		if got := (&state.Object{Fields: c.changed}).LastChanged(c.among); got != c.want {
 			t.Errorf("%v among %v: field %d, want %d", c.changed, c.among, got, c.want)
 		}
 	}

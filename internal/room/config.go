@@ -7,7 +7,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -42,7 +42,7 @@ type Game interface {
 	// Left is called after a client has left.
 	Left(c *Client)
 	// Keeps reports whether an object is kept when its owner leaves.
-	Keeps(o *netvar.Object) bool
+	Keeps(o *state.Object) bool
 	// Drain is called when the room is about to end; left is the remaining time.
 	Drain(left time.Duration)
 	// Close is called after the last tick.

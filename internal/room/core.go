@@ -11,6 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -103,7 +104,7 @@ func (c *core) forget() { c.from = nil }
 
 // Disown keeps or despawns an object of an absent owner. An owner that has left must not keep any
 // object: an object assigned to it too late would never be removed.
-func (c *core) Disown(o *netvar.Object) {
+func (c *core) Disown(o *state.Object) {
 	if c.game.Keeps(o) {
 		c.world.SetOwner(o, 0)
 		return

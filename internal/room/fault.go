@@ -6,6 +6,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
@@ -41,7 +42,7 @@ func (f *Faults) Quarantined() int { return int(f.quarantined.Load()) }
 
 // misuse is a kind of misuse of one field. There are at most two per field of the schema.
 type misuse struct {
-	class *netvar.Class
+	class *state.Class
 	field string
 	what  netvar.Misuse
 }
@@ -57,7 +58,7 @@ func (f *Faults) checkWorld() {
 func (f *Faults) OnMisuse(tell func(text string)) { f.tell = tell }
 
 // misused counts a misuse, and reports the same one at most every ten seconds of game time.
-func (f *Faults) misused(o *netvar.Object, field string, what netvar.Misuse) {
+func (f *Faults) misused(o *state.Object, field string, what netvar.Misuse) {
 	f.metrics.Misuses.Add(1, what.String())
 	kept, ok := f.said.Allow(misuse{o.Class(), field, what}, f.now.GameTime)
 	if !ok {

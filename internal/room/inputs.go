@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -28,7 +28,7 @@ type Inputs struct {
 	views    [clampReasons]uint64
 	margins  []time.Duration // scratch of reportMargins
 	stepAt   time.Duration   // game time of the running step
-	times    []tickTime      // cache by tick, of length netvar.Horizon
+	times    []tickTime      // cache by tick, of length state.Horizon
 	orphans  uint64          // packets without a handler
 	running  input.Due       // scratch
 	place    panicguard.Func
@@ -63,7 +63,7 @@ func (p *Inputs) Handle(in *schema.Input, fn InputHandler) error {
 func (p *Inputs) prepare() {
 	p.place = panicguard.Func{Kind: panicguard.Handler, Name: "input"}
 	if p.declared = p.schema.Input(); p.declared != nil {
-		p.reader, p.times = input.NewReader(p.declared.Form(), p.repeats()), make([]tickTime, netvar.Horizon)
+		p.reader, p.times = input.NewReader(p.declared.Form(), p.repeats()), make([]tickTime, state.Horizon)
 	}
 }
 

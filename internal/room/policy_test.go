@@ -344,15 +344,15 @@ func TestABudgetPutsOffWhatIsBeyondIt(t *testing.T) {
 func TestBadPoliciesPanicWithTheRemedy(t *testing.T) {
 	sc := netloop.NewSchema("bad", 1, 0)
 	for want, declare := range map[string]func(){
-		"Validate takes":       func() { netloop.NewRPC[ship](sc, "a", netloop.Validate(order.validate)) },
-		"OwnerOnly takes":      func() { netloop.NewRPC[ship](sc, "b", netloop.OwnerOnly(order.ship)) },
-		"Limit: NaN":           func() { netloop.NewRPC[ship](sc, "c", netloop.Limit(math.NaN(), 1)) },
-		"a burst of 0":         func() { netloop.NewRPC[ship](sc, "d", netloop.Limit(1, 0)) },
-		"LimitPerTick(0)":      func() { netloop.NewRPC[ship](sc, "e", netloop.LimitPerTick(0)) },
-		"LimitPerTick(100000)": func() { netloop.NewRPC[ship](sc, "f", netloop.LimitPerTick(100_000)) },
-		"Timeout is for calls": func() { netloop.NewRPC[ship](sc, "g", netloop.Timeout(time.Second)) },
-		"ServerOnly is for RPCs":    func() { netloop.NewCall[ship, ship](sc, "i", netloop.ServerOnly()) },
-		"Timeout(0s)":          func() { netloop.NewCall[ship, ship](sc, "h", netloop.Timeout(0)) },
+		"Validate takes":         func() { netloop.NewRPC[ship](sc, "a", netloop.Validate(order.validate)) },
+		"OwnerOnly takes":        func() { netloop.NewRPC[ship](sc, "b", netloop.OwnerOnly(order.ship)) },
+		"Limit: NaN":             func() { netloop.NewRPC[ship](sc, "c", netloop.Limit(math.NaN(), 1)) },
+		"a burst of 0":           func() { netloop.NewRPC[ship](sc, "d", netloop.Limit(1, 0)) },
+		"LimitPerTick(0)":        func() { netloop.NewRPC[ship](sc, "e", netloop.LimitPerTick(0)) },
+		"LimitPerTick(100000)":   func() { netloop.NewRPC[ship](sc, "f", netloop.LimitPerTick(100_000)) },
+		"Timeout is for calls":   func() { netloop.NewRPC[ship](sc, "g", netloop.Timeout(time.Second)) },
+		"ServerOnly is for RPCs": func() { netloop.NewCall[ship, ship](sc, "i", netloop.ServerOnly()) },
+		"Timeout(0s)":            func() { netloop.NewCall[ship, ship](sc, "h", netloop.Timeout(0)) },
 	} {
 		func() {
 			defer func() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -38,7 +39,7 @@ type spectatorFeed struct {
 }
 
 // wholeTick limits one snapshot of the spectator feed: to more than any room sends in a tick.
-var wholeTick = netvar.Limit{Packets: netvar.MaxPackets, PacketSize: 1 << 16, Reliable: true}
+var wholeTick = netvar.Limit{Packets: packet.MaxPackets, PacketSize: 1 << 16, Reliable: true}
 
 // join lets the spectator feed join in the room's first tick.
 func (f *spectatorFeed) join(r *Room) {

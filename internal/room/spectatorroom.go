@@ -8,6 +8,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -230,7 +231,7 @@ func (*spectatorRoom) Resume(*Client)                               {}
 func (*spectatorRoom) Move(*Client)                                 {}
 func (*spectatorRoom) Leave(*Client, *transport.Closed)             {}
 func (*spectatorRoom) Left(*Client)                                 {}
-func (*spectatorRoom) Keeps(*netvar.Object) bool                    { return false }
+func (*spectatorRoom) Keeps(*state.Object) bool                     { return false }
 func (*spectatorRoom) Drain(time.Duration)                          {}
 func (*spectatorRoom) Close(context.Context) error                  { return nil }
 func (*spectatorRoom) AppendJoin(b []byte, _ *Join) ([]byte, error) { return b, nil }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/metrics"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // Each input carries the view of its client: the two snapshots between which the player saw the
@@ -25,7 +25,7 @@ import (
 // viewCheck is the checked view of a client. It belongs to the room's goroutine.
 type viewCheck struct {
 	known   bool
-	view    netvar.Moment // at the input that ran last; zero: unknown
+	view    state.Moment  // at the input that ran last; zero: unknown
 	back    time.Duration // its distance to the input's step
 	clamped uint64
 
@@ -70,7 +70,7 @@ var clampNames = [clampReasons]string{"as_sent", "unseen", "apart", "old", "jump
 
 // View returns the moment that the client saw at the input that ran last. The zero Moment is
 // unknown.
-func (c *Client) View() netvar.Moment { return c.viewCheck.view }
+func (c *Client) View() state.Moment { return c.viewCheck.view }
 
 // ViewStats returns the distance of the last view from its step, and the number of clamped views.
 func (c *Client) ViewStats() (back time.Duration, clamped uint64) {
@@ -98,14 +98,14 @@ func (c *Client) checkView() {
 	v, missed := c.inputs.View()
 	switch {
 	case missed == 0 && v != input.View{}:
-		s.judge(c, netvar.Moment{From: v.From, To: v.To, Alpha: float64(v.Alpha)}, now)
+		s.judge(c, state.Moment{From: v.From, To: v.To, Alpha: float64(v.Alpha)}, now)
 	case s.known:
 		s.view = c.around(now - s.back)
 	}
 }
 
 // judge accepts or clamps a view.
-func (s *viewCheck) judge(c *Client, v netvar.Moment, now time.Duration) {
+func (s *viewCheck) judge(c *Client, v state.Moment, now time.Duration) {
 	r, why := c.room, asSent
 	switch {
 	case !c.peer.Has(v.From) || !c.peer.Has(v.To):
@@ -167,20 +167,20 @@ func (s *viewCheck) follow(now, back time.Duration) (to time.Duration, ok bool) 
 
 // around returns the moment at a game time between two adjacent snapshots that the client has
 // whole; the nearest snapshot if one side has none, and the zero Moment without any.
-func (c *Client) around(at time.Duration) netvar.Moment {
+func (c *Client) around(at time.Duration) state.Moment {
 	from, to := c.peer.Around(c.room.Timeline().TickAt(at))
 	switch {
 	case from == 0:
-		return netvar.Moment{From: to, To: to}
+		return state.Moment{From: to, To: to}
 	case to == 0:
-		return netvar.Moment{From: from, To: from}
+		return state.Moment{From: from, To: from}
 	}
 	older, newer := c.room.Inputs.timeOf(from), c.room.Inputs.timeOf(to)
-	return netvar.Moment{From: from, To: to, Alpha: float64(at-older) / float64(newer-older)}
+	return state.Moment{From: from, To: to, Alpha: float64(at-older) / float64(newer-older)}
 }
 
 // viewedAt returns the game time of a moment.
-func (p *Inputs) viewedAt(m netvar.Moment) time.Duration {
+func (p *Inputs) viewedAt(m state.Moment) time.Duration {
 	from := p.timeOf(m.From)
 	return from + time.Duration(m.Alpha*float64(p.timeOf(m.To)-from))
 }
@@ -194,7 +194,7 @@ type tickTime struct {
 // timeOf returns the game time of a tick. It caches results, because the views of all clients use
 // the same few ticks and the conversion takes a division.
 func (p *Inputs) timeOf(tick uint64) time.Duration {
-	k := &p.times[tick%netvar.Horizon]
+	k := &p.times[tick%state.Horizon]
 	if k.tick != tick {
 		*k = tickTime{tick, p.Timeline().GameTime(tick)}
 	}

@@ -4,7 +4,7 @@ import "time"
 
 // A joining client is sent the whole world, and a client that leaves at once and joins again is
 // sent it again. So a room counts short visits. Beyond freeVisits of them a client catches up in
-// the slow lane (netvar.Peer.Slow): its next join is admitted as usual, and all such clients
+// the slow queue (netvar.Peer.Slow): its next join is admitted as usual, and all such clients
 // together share a small part of a tick.
 
 const (

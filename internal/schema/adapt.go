@@ -7,7 +7,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -22,7 +22,7 @@ type adapter struct {
 
 // Foreign is a server's schema, matched with a client's other schema.
 type Foreign struct {
-	classes *netvar.Table
+	classes *state.Table
 	methods []foreignMethod  // in the order of the server's ids
 	byOwn   []*foreignMethod // in the order of this side's ids; nil: the server has none
 	input   *InputCodec      // nil: one side has none
@@ -91,20 +91,20 @@ func mismatch(format string, a ...any) error {
 }
 
 // classes binds the server's classes to those of this side.
-func (a *adapter) classes(tables []*netloopv1.ClassTable) (*netvar.Table, error) {
-	own := make(map[string]*netvar.Class, len(a.schema.classes))
+func (a *adapter) classes(tables []*netloopv1.ClassTable) (*state.Table, error) {
+	own := make(map[string]*state.Class, len(a.schema.classes))
 	for _, c := range a.schema.classes {
 		own[c.Name()] = c
 	}
 	seen := make(map[string]bool, len(tables))
-	bound := make([]*netvar.Class, len(tables))
+	bound := make([]*state.Class, len(tables))
 	for i, table := range tables {
 		name := table.GetName()
 		if err := checkName(seen, name); err != nil {
 			return nil, err
 		}
 		layout := codec.Type{Kind: codec.Struct, Fields: fieldsOf(table.GetFields())}
-		c, err := netvar.BindClass(name, own[name], layout, &a.budget)
+		c, err := state.BindClass(name, own[name], layout, &a.budget)
 		var m *codec.Mismatch
 		if errors.As(err, &m) {
 			return nil, mismatch("class %q: field %s is %s on the server, but %s on the client", name, m.Field, m.There, m.Here)
@@ -114,7 +114,7 @@ func (a *adapter) classes(tables []*netloopv1.ClassTable) (*netvar.Table, error)
 		}
 		bound[i] = c
 	}
-	return netvar.NewTable(bound...), nil
+	return state.NewTable(bound...), nil
 }
 
 // method matches one method of the server.
@@ -202,4 +202,4 @@ func (f *Foreign) Method(own uint32) (ForeignMethod, bool) {
 func (f *Foreign) Input() *InputCodec { return f.input }
 
 // Classes returns the server's classes, bound to those of this side.
-func (f *Foreign) Classes() *netvar.Table { return f.classes }
+func (f *Foreign) Classes() *state.Table { return f.classes }

@@ -19,7 +19,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -38,9 +38,9 @@ type Schema struct {
 	Name         string
 	Major, Minor int
 
-	classes []*netvar.Class
+	classes []*state.Class
 	// predicted lists the classes with objects that clients may predict.
-	predicted []*netvar.Class
+	predicted []*state.Class
 
 	methods []*Method
 	input   *Input
@@ -48,7 +48,7 @@ type Schema struct {
 
 	once        sync.Once
 	frozen      bool
-	table       *netvar.Table
+	table       *state.Table
 	rpcs        *rpcqueue.Table
 	fingerprint [sha256.Size]byte
 	frames      []byte // the tables, for a client with another fingerprint
@@ -79,7 +79,7 @@ func (s *Schema) Claim(kind, name string) {
 }
 
 // AddClass appends a class with a claimed name.
-func (s *Schema) AddClass(c *netvar.Class, predicted bool) {
+func (s *Schema) AddClass(c *state.Class, predicted bool) {
 	s.classes = append(s.classes, c)
 	if predicted {
 		s.predicted = append(s.predicted, c)
@@ -94,7 +94,7 @@ func (s *Schema) AddMethod(m *Method) { s.methods = append(s.methods, m) }
 func (s *Schema) Freeze() {
 	s.once.Do(func() {
 		s.frozen = true
-		s.table = netvar.NewTable(s.classes...)
+		s.table = state.NewTable(s.classes...)
 		methods := make([]*rpcqueue.Method, len(s.methods))
 		for i, m := range s.methods {
 			m.Queue.ID = uint32(i) + 1 // 0 names no method on the wire.
@@ -133,7 +133,7 @@ func (s *Schema) describe(w io.Writer) {
 }
 
 // Classes returns the table of all classes, once the schema is frozen.
-func (s *Schema) Classes() *netvar.Table { return s.table }
+func (s *Schema) Classes() *state.Table { return s.table }
 
 // RPCs returns the table of all methods for a queue, once the schema is frozen.
 func (s *Schema) RPCs() *rpcqueue.Table { return s.rpcs }
@@ -142,7 +142,7 @@ func (s *Schema) RPCs() *rpcqueue.Table { return s.rpcs }
 func (s *Schema) Fingerprint() []byte { return s.fingerprint[:] }
 
 // AllClasses returns the classes in the order of their declarations.
-func (s *Schema) AllClasses() []*netvar.Class { return s.classes }
+func (s *Schema) AllClasses() []*state.Class { return s.classes }
 
 // Method returns the declaration of a wire id.
 func (s *Schema) Method(id uint32) (*Method, bool) {

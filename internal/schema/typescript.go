@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
@@ -106,7 +106,7 @@ func (t *typeScript) declarations() string {
 	return b.String()
 }
 
-func (t *typeScript) className(c *netvar.Class) string {
+func (t *typeScript) className(c *state.Class) string {
 	return t.name("class "+c.Name(), cmp.Or(c.Type().Name(), c.Name()))
 }
 
@@ -134,7 +134,7 @@ func (t *typeScript) messageName(c *Codec) string {
 }
 
 // rules returns the read rules of the fields of a class, for fields that not all clients may read.
-func rules(c *netvar.Class) map[string]string {
+func rules(c *state.Class) map[string]string {
 	read := map[string]string{}
 	paths := wirePaths(c.Layout())
 	for i, leaf := range c.DescribeLeaves() {
@@ -293,7 +293,7 @@ func stages(m *Method) string {
 }
 
 // writeClass writes a class with its interpolations, unless they are the default of their kinds.
-func writeClass(b *strings.Builder, c *netvar.Class, predicted bool) {
+func writeClass(b *strings.Builder, c *state.Class, predicted bool) {
 	layout := c.Layout()
 	fmt.Fprintf(b, "    %q: {\n      fields: {\n", c.Name())
 	born := ""

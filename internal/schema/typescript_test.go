@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // A field of a protobuf message is told to pages by its number, name, kind and type; a group, which
@@ -74,7 +74,7 @@ func TestProtobufFieldsAreToldToPages(t *testing.T) {
 
 // A page contains the read rule of a field only if not all clients may read it.
 func TestPagesAreToldWhoMayRead(t *testing.T) {
-	c, err := netvar.NewClass("ship", reflect.TypeFor[struct {
+	c, err := state.NewClass("ship", reflect.TypeFor[struct {
 		X    int32
 		Name string `net:"read=all"`
 		Gold int32  `net:"read=owner"`

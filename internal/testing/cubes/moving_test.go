@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/replica"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/rigid"
 )
 
@@ -23,20 +25,20 @@ type mover struct {
 // movingCubes is 250 moving cubes with one client at 30 Hz, and acknowledgements that arrive some
 // ticks later.
 type movingCubes struct {
-	world   rigid.World
-	random  *rand.Rand
-	goals   []rigid.Vec
-	speed   float64
-	rolls   bool // otherwise they glide and turn about their vertical axis
-	steps   int
-	state   *netvar.World
-	peer    *netvar.Peer
-	replica *netvar.Replica
-	objects []*netvar.Object
-	packets [][]byte
-	acks    []netvar.Range // in flight
-	tick    uint64
-	bytes   int // of whole packets
+	world    rigid.World
+	random   *rand.Rand
+	goals    []rigid.Vec
+	speed    float64
+	rolls    bool // otherwise they glide and turn about their vertical axis
+	steps    int
+	observed *netvar.World
+	peer     *netvar.Peer
+	replica  *replica.Replica
+	objects  []*state.Object
+	packets  [][]byte
+	acks     []netvar.Range // in flight
+	tick     uint64
+	bytes    int // of whole packets
 }
 
 const (
@@ -48,18 +50,18 @@ const (
 
 func newMovingCubes(tb testing.TB, speed float64, rolls bool, late int) *movingCubes {
 	tb.Helper()
-	class, err := netvar.NewClass("mover", reflect.TypeFor[mover]())
+	class, err := state.NewClass("mover", reflect.TypeFor[mover]())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	table := netvar.NewTable(class)
+	table := state.NewTable(class)
 	c := &movingCubes{random: rand.New(rand.NewPCG(1, crowdSize)), speed: speed, rolls: rolls, goals: make([]rigid.Vec, crowdSize), acks: make([]netvar.Range, late),
-		state: netvar.NewWorld(table), replica: netvar.NewReplica(table)}
-	c.peer = c.state.NewPeer(1)
+		observed: netvar.NewWorld(table), replica: replica.New(table)}
+	c.peer = c.observed.NewPeer(1)
 	c.world.Bodies = make([]rigid.Body, 0, crowdSize)
 	for i := range crowdSize {
 		c.world.Add(smallSide, smallMass, rigid.Vec{X: 2 * float64(i%16-8), Y: 2 * float64(i/16-8), Z: smallSide / 2})
-		c.objects = append(c.objects, c.state.Spawn(class, unsafe.Pointer(new(mover)), 0, 1))
+		c.objects = append(c.objects, c.observed.Spawn(class, unsafe.Pointer(new(mover)), 0, 1))
 	}
 	return c
 }
@@ -95,14 +97,14 @@ func (c *movingCubes) step(tb testing.TB) (moved int) {
 	c.tick++
 	for i := range c.world.Bodies {
 		b, to := &c.world.Bodies[i], (*mover)(c.objects[i].Live())
-		c.state.Edit(c.objects[i])
+		c.observed.Edit(c.objects[i])
 		*to = mover{float32(b.Pos.X), float32(b.Pos.Y), float32(b.Pos.Z), [4]float32{float32(b.Rot.X), float32(b.Rot.Y), float32(b.Rot.Z), float32(b.Rot.W)}}
 	}
 	sent := &c.acks[c.tick%uint64(len(c.acks))]
 	if sent.First > 0 {
 		c.peer.Ack([]netvar.Range{*sent})
 	}
-	c.state.Capture(c.tick)
+	c.observed.Capture(c.tick)
 	var first uint64
 	c.packets, first = c.peer.AppendSnapshot(c.packets[:0], c.tick, limit)
 	*sent = netvar.Range{First: first, Last: first + uint64(len(c.packets)) - 1}

@@ -1,0 +1,2 @@
+// Package slots allocates the ids of a world's objects: a slot, and a generation of that slot.
+package slots

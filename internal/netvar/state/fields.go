@@ -1,0 +1,38 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Leaves returns the number of leaves, the values that change individually.
+func (c *Class) Leaves() int { return c.plan.Leaves() }
+
+// FieldName returns the name of element i of SpentOnFields.
+func (c *Class) FieldName(i int) string {
+	if i == 0 {
+		return "(owner)"
+	}
+	return c.plan.LeafName(i - 1)
+}
+
+// FieldsNamed returns the numbers, as in FieldName, of the fields with this name: one field, all
+// fields inside a struct or array, or all fields of the class if the name is empty.
+func (c *Class) FieldsNamed(name string) (fields []int) {
+	for i := range 1 + c.plan.Leaves() {
+		rest, ok := strings.CutPrefix(c.FieldName(i), name)
+		if ok && (name == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
+			fields = append(fields, i)
+		}
+	}
+	return fields
+}
+
+// LastChanged returns which of the fields was changed last; of several the first, and the owner
+// only if none of the others was changed in its tick.
+func (o *Object) LastChanged(fields []int) int {
+	return slices.MaxFunc(fields, func(a, b int) int {
+		return cmp.Or(cmp.Compare(o.Fields[a], o.Fields[b]), cmp.Compare(min(a, 1), min(b, 1)))
+	})
+}

@@ -1,0 +1,31 @@
+package state
+
+import (
+	"reflect"
+	"testing"
+)
+
+// The list of an owner is dropped with its last object, and with the last change of owner.
+func TestNoOwnersAreKeptOfAnEmptySet(t *testing.T) {
+	c, err := NewClass("c", reflect.TypeFor[struct{ X int32 }]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet(NewTable(c))
+	var all []*Object
+	for slot := range 20 {
+		o := NewObject(MakeID(slot, 1), c, nil, uint64(slot%4))
+		s.Add(o)
+		s.SetOwner(o, uint64(slot%3))
+		all = append(all, o)
+	}
+	if len(s.owners) != 2 {
+		t.Errorf("%d owners, want 2", len(s.owners))
+	}
+	for _, o := range all {
+		s.End(o)
+	}
+	if len(s.owners) != 0 {
+		t.Errorf("%d owners are kept", len(s.owners))
+	}
+}
