@@ -26,7 +26,7 @@ const module = "github.com/netloop/netloop"
 
 // core packages are the deterministic part: they use no network and no clock, write no log and
 // export no metrics, so that a recorded tick replays to the same state.
-var core = []string{"internal/codec", "internal/fifo", "internal/grid", "internal/input", "internal/loop", "internal/netvar", "internal/netvar/bitset", "internal/netvar/interest", "internal/netvar/packet", "internal/netvar/replica", "internal/netvar/slots", "internal/netvar/state", "internal/rpcqueue", "internal/wire"}
+var core = []string{"internal/codec", "internal/codec/lerp", "internal/codec/quat", "internal/fifo", "internal/grid", "internal/input", "internal/loop", "internal/netvar", "internal/netvar/bitset", "internal/netvar/interest", "internal/netvar/packet", "internal/netvar/replica", "internal/netvar/slots", "internal/netvar/state", "internal/rpcqueue", "internal/wire"}
 
 // notInCore may not even be imported by imports of core. A trailing slash is a subtree.
 var notInCore = []string{
@@ -88,6 +88,7 @@ var networkImports = map[string]string{
 // orders lists the packages of a folder from the lowest to the highest, which is the folder itself:
 // a package imports only lower ones.
 var orders = map[string][]string{
+	"internal/codec":  {"lerp", "quat", ""},
 	"internal/netvar": {"bitset", "packet", "state", "slots", "interest", "replica", ""},
 }
 

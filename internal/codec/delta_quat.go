@@ -1,8 +1,7 @@
 package codec
 
 import (
-	"math"
-
+	"github.com/netloop/netloop/internal/codec/quat"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -15,51 +14,18 @@ import (
 //
 // Distances are those of the steps from their extrapolated values.
 
-// turn returns the steps of a word that is not 0, with component at left out instead of the
-// largest: the same rotation, with that component positive.
-func turn(w uint64, n, at int) [3]int64 {
-	s, largest := splitQuat(w, n)
-	if largest == at {
-		return s
-	}
-	m := int64(1)<<(n-1) - 1
-	var q [4]int64
-	for i, j := 0, 0; i < 4; i++ {
-		if i != largest {
-			q[i] = s[j]
-			j++
-		}
-	}
-	q[largest] = root(2*m*m - s[0]*s[0] - s[1]*s[1] - s[2]*s[2])
-	sign := int64(1)
-	if q[at] < 0 {
-		sign = -1
-	}
-	for i, j := 0, 0; i < 4; i++ {
-		if i != at {
-			s[j] = sign * q[i]
-			j++
-		}
-	}
-	return s
-}
-
-// root returns the square root, rounded down; 0 for a negative v. v is below 2^52, for which a
-// float is exact.
-func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
-
 // aims returns the expected steps of a word, relative to those of the baseline, which is converted
 // to leave out component at.
 func (l *leaf) aims(base uint64, t *Trend, at int, moving bool) (from [3]int64, aims [3]aim) {
 	n := l.max
-	from = turn(base, n, at)
+	from = quat.Turn(base, n, at)
 	if !moving {
 		return from, [3]aim{rests, rests, rests}
 	}
-	older, oldest := turn(t.Older.Words[l.pos], n, at), [3]int64{}
+	older, oldest := quat.Turn(t.Older.Words[l.pos], n, at), [3]int64{}
 	bent := t.Bent && t.Oldest.Words[l.pos] != 0
 	if bent {
-		oldest = turn(t.Oldest.Words[l.pos], n, at)
+		oldest = quat.Turn(t.Oldest.Words[l.pos], n, at)
 	}
 	m := int64(1)<<(n-1) - 1
 	for i := range aims {
@@ -77,13 +43,13 @@ func (l *leaf) putQuat(w *wire.BitWriter, to, base uint64, t *Trend, moving bool
 		w.Put(to, size)
 		return
 	}
-	_, was := splitQuat(base, n)
+	_, was := quat.Split(base, n)
 	if to == 0 {
 		w.Put(1|uint64(was)<<1, 3)
 		w.Put(to, size)
 		return
 	}
-	s, at := splitQuat(to, n)
+	s, at := quat.Split(to, n)
 	if at == was {
 		w.Put(0, 1)
 	} else {
@@ -101,7 +67,7 @@ func (l *leaf) takeQuat(r *wire.BitReader, base uint64, t *Trend, moving bool) u
 	if base == 0 {
 		return r.Take(uint(3*n + 2))
 	}
-	_, at := splitQuat(base, n)
+	_, at := quat.Split(base, n)
 	if r.Bit() {
 		was := at
 		if at = int(r.Take(2)); at == was {

@@ -23,7 +23,7 @@
 //	float with quant=q      zigzag varint of the number of steps of size q, rounded half to even
 //	string, []byte          length, then the bytes
 //	float with a range      varint of the number of steps above the least
-//	four floats with quat   the smallest three, in whole bytes (quat.go)
+//	four floats with quat   the smallest three, in whole bytes (package quat)
 //	[n]byte                 n bytes
 //	[n]T                    n times T
 //	[]T                     count, then the elements

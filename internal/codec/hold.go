@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec/quat"
 )
 
 // The tags interval and threshold hold changes back at capture:
@@ -154,8 +156,8 @@ func (g *gap) holds(l *leaf, w, from uint64) bool {
 // the same point.
 func chord(a, b uint64, n int) float64 {
 	var p, q [4]float32
-	unpackQuat(&p, a, n)
-	unpackQuat(&q, b, n)
+	quat.Unpack(&p, a, n)
+	quat.Unpack(&q, b, n)
 	var minus, plus float64
 	for i := range p {
 		d, s := float64(p[i])-float64(q[i]), float64(p[i])+float64(q[i])

@@ -1,6 +1,9 @@
 package codec
 
-import "github.com/netloop/netloop/internal/wire"
+import (
+	"github.com/netloop/netloop/internal/codec/quat"
+	"github.com/netloop/netloop/internal/wire"
+)
 
 // Kind is the type of one leaf, or of a Type. The numbers are internal: the wire has its own.
 type Kind uint8
@@ -144,7 +147,7 @@ func (l *leaf) maxWire() int {
 	case Range32, Range64:
 		return wire.UvarintLen(l.span)
 	case Quat:
-		return quatSize(l.max)
+		return quat.Size(l.max)
 	case Bool:
 		return 1
 	case Int8, Uint8:
@@ -190,7 +193,7 @@ func (l *leaf) minWire() int {
 	case ByteArray:
 		return l.max
 	case Quat:
-		return quatSize(l.max)
+		return quat.Size(l.max)
 	default:
 		return 1
 	}

@@ -3,6 +3,8 @@ package codec
 import (
 	"math"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec/lerp"
 )
 
 // An offset is the difference of the drawn value from the actual one: a number for each
@@ -66,7 +68,7 @@ func (p *Plan) Shift(v unsafe.Pointer, off []float64, part float64) {
 		case 1:
 			if d := off[at] * part; d != 0 {
 				x := l.number(v)
-				l.setNumber(v, wrap(x+d, x, x, l.circle()))
+				l.setNumber(v, lerp.Wrap(x+d, x, x, l.circle()))
 			}
 			at++
 		case 4:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/netloop/netloop/internal/codec/quat"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -49,29 +50,29 @@ func randomQuat(r *rand.Rand) (q [4]float32) {
 
 func TestQuaternionIsRestoredWithinItsBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for n := minQuatBits; n <= maxQuatBits; n++ {
+	for n := quat.MinBits; n <= quat.MaxBits; n++ {
 		worst := 0.0
 		for range 3000 {
 			q := randomQuat(r)
-			w, clamped := packQuat(&q, n)
-			if clamped != 0 || w == 0 || w>>(3*n+2) != 0 || !soundQuat(w, n) {
+			w, clamped := quat.Pack(&q, n)
+			if clamped != 0 || w == 0 || w>>(3*n+2) != 0 || !quat.Sound(w, n) {
 				t.Fatalf("%d bits: %v became %x", n, q, w)
 			}
 			var got [4]float32
-			unpackQuat(&got, w, n)
+			quat.Unpack(&got, w, n)
 			if length := math.Hypot(math.Hypot(float64(got[0]), float64(got[1])), math.Hypot(float64(got[2]), float64(got[3]))); math.Abs(length-1) > 1e-6 {
 				t.Fatalf("%d bits: %v became %v of length %v", n, q, got, length)
 			}
 			worst = max(worst, off(q, got))
-			if again, _ := packQuat(&got, n); again != w {
+			if again, _ := quat.Pack(&got, n); again != w {
 				t.Fatalf("%d bits: %v became %x, and that %x", n, q, w, again)
 			}
 			for i := range q {
 				q[i] = -3 * q[i]
 			}
-			if other, _ := packQuat(&q, n); other != w {
+			if other, _ := quat.Pack(&q, n); other != w {
 				var back [4]float32
-				if unpackQuat(&back, other, n); off(got, back) > 2*quatBound(n) {
+				if quat.Unpack(&back, other, n); off(got, back) > 2*quatBound(n) {
 					t.Fatalf("%d bits: %v as %x, but %x the other way round", n, q, w, other)
 				}
 			}
@@ -112,13 +113,13 @@ func TestQuaternionIsOneOfItsTwoSigns(t *testing.T) {
 
 func TestQuaternionDifferences(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for n := minQuatBits; n <= maxQuatBits; n++ {
+	for n := quat.MinBits; n <= quat.MaxBits; n++ {
 		l := leaf{kind: Quat, max: n}
 		l.low, l.span = l.interval()
 		words := []uint64{0}
 		for range 60 {
 			q := randomQuat(r)
-			w, _ := packQuat(&q, n)
+			w, _ := quat.Pack(&q, n)
 			words = append(words, w)
 		}
 		for _, base := range words {
@@ -141,20 +142,20 @@ func TestQuaternionDifferences(t *testing.T) {
 	// A rotation by half a degree, with 10 bits, is two bytes instead of four.
 	l := leaf{kind: Quat, max: 10}
 	a, b := [4]float32{0.1, 0.2, 0.3, 0.9}, [4]float32{0.102, 0.198, 0.302, 0.9}
-	wa, _ := packQuat(&a, 10)
-	wb, _ := packQuat(&b, 10)
+	wa, _ := quat.Pack(&a, 10)
+	wb, _ := quat.Pack(&b, 10)
 	if d := l.appendDiff(nil, wb, wa); len(d) > 2 || len(l.appendWord(nil, wb)) != 4 {
 		t.Errorf("% x", d)
 	}
 }
 
-// packQuat could have made any word that a reader accepts: captured again it is the same.
+// Pack could have made any word that a reader accepts: captured again it is the same.
 func FuzzQuaternion(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0}, uint64(0), uint8(10))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, uint64(1), uint8(10))
 	f.Add([]byte{1, 0, 8, 2, 7, 9, 1, 2}, uint64(8), uint8(20))
 	f.Fuzz(func(t *testing.T, b []byte, base uint64, bits uint8) {
-		n := minQuatBits + int(bits)%(maxQuatBits-minQuatBits+1)
+		n := quat.MinBits + int(bits)%(quat.MaxBits-quat.MinBits+1)
 		l := leaf{kind: Quat, max: n}
 		l.low, l.span = l.interval()
 		for _, diff := range []bool{false, true} {
@@ -169,8 +170,8 @@ func FuzzQuaternion(f *testing.F) {
 				continue
 			}
 			var q [4]float32
-			unpackQuat(&q, w, n)
-			if again, clamped := packQuat(&q, n); again != w || clamped != 0 {
+			quat.Unpack(&q, w, n)
+			if again, clamped := quat.Pack(&q, n); again != w || clamped != 0 {
 				t.Fatalf("%d bits: %x became %v, and that %x", n, w, q, again)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/netloop/netloop/internal/codec/quat"
 )
 
 // Limits of a tag and defaults of a field without one.
@@ -59,8 +61,8 @@ func parseTag(s string) (tag, error) {
 			err = t.setRange(value)
 		case "quat":
 			t.quat, err = strconv.Atoi(value)
-			if err != nil || t.quat < minQuatBits || t.quat > maxQuatBits {
-				err = fmt.Errorf("quat=%s is not a number of bits from %d to %d", value, minQuatBits, maxQuatBits)
+			if err != nil || t.quat < quat.MinBits || t.quat > quat.MaxBits {
+				err = fmt.Errorf("quat=%s is not a number of bits from %d to %d", value, quat.MinBits, quat.MaxBits)
 			}
 		case "max":
 			t.max, err = parseMax(key, value)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/netloop/netloop/internal/codec/quat"
 )
 
 // Type describes a value on the wire, without any Go type: each side sends its layout as Types. Two
@@ -154,7 +156,7 @@ func (t *Type) check(depth int) error {
 	case k == ByteArray || k == Array:
 		most = largestMax
 	case k == Quat:
-		least, most = minQuatBits, maxQuatBits
+		least, most = quat.MinBits, quat.MaxBits
 	case k == Int || k == Uint || k == Invalid || k == endOfKinds || k > Struct:
 		return fmt.Errorf("there is no kind %d of types", k)
 	}

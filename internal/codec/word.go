@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/netloop/netloop/internal/codec/quat"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -68,7 +69,7 @@ func (l *leaf) load(v unsafe.Pointer) (w uint64, clamped int) {
 	case Quant64, Range64:
 		return l.steps(*(*float64)(q))
 	case Quat:
-		return packQuat((*[4]float32)(q), l.max)
+		return quat.Pack((*[4]float32)(q), l.max)
 	case RefKind:
 		return (*Ref)(q).ID, 0
 	case InstantKind:
@@ -127,7 +128,7 @@ func (l *leaf) store(v unsafe.Pointer, w uint64) {
 	case Quant64, Range64:
 		*(*float64)(q) = l.value(float64(int64(w)))
 	case Quat:
-		unpackQuat((*[4]float32)(q), w, l.max)
+		quat.Unpack((*[4]float32)(q), w, l.max)
 	default:
 		panic("codec: store of a kind that is no word: " + l.kind.String())
 	}
@@ -187,7 +188,7 @@ func (l *leaf) check(w uint64) bool {
 		f := math.Float64frombits(w)
 		return f == f
 	case Quat:
-		return soundQuat(w, l.max)
+		return quat.Sound(w, l.max)
 	default:
 		return true
 	}

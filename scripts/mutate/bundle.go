@@ -48,6 +48,8 @@ var users = map[string][]string{
 	"app":                      {"internal/e2e"},
 	"internal/admin":           {"app"},
 	"internal/codec":           {"internal/netvar", "internal/e2e"},
+	"internal/codec/lerp":      {"internal/codec"},
+	"internal/codec/quat":      {"internal/codec"},
 	"internal/grid":            {"internal/netvar"},
 	"internal/panicguard":      {"internal/loop", "internal/room"},
 	"internal/directory":       {"docs", "internal/e2e"},

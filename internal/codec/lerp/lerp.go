@@ -1,0 +1,43 @@
+// Package lerp interpolates numbers and angles.
+package lerp
+
+import "math"
+
+// Way returns the number a part t of the way from x to y, measured from the nearer of the two: so a
+// result next to an end is exact. Angles take the short way round; if both are within a turn from
+// 0, or within half a turn from it, so is the result.
+func Way(x, y, t, circle float64) float64 {
+	d := y - x
+	if circle != 0 {
+		d -= float64(circle * math.RoundToEven(d/circle))
+	}
+	at := Along(x, y, d, t)
+	if circle != 0 {
+		at = Wrap(at, x, y, circle)
+	}
+	return at
+}
+
+// Along returns x plus a part t of the distance d to y.
+func Along(x, y, d, t float64) float64 {
+	if t > 0.5 {
+		return float64(d*(t-1)) + y
+	}
+	return float64(d*t) + x
+}
+
+// Wrap moves an angle into the turn that contains two others, if one does.
+func Wrap(at, x, y, circle float64) float64 {
+	least := 0.0
+	if min(x, y) < 0 {
+		least = -circle / 2
+	}
+	switch {
+	case min(x, y) < least || max(x, y) > least+circle: // and without a circle
+	case at < least:
+		at += circle
+	case at >= least+circle:
+		at -= circle
+	}
+	return at
+}
