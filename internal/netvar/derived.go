@@ -162,8 +162,29 @@ func (p *Peer) ackedDerived(s *sentPacket, r *sentRecord) (others uint64) {
 	return r.mask &^ steady
 }
 
-// forgetCopies records that no copies of the pending versions of these slots are in flight.
-func (p *Peer) forgetCopies(k int, mask uint64) {
-	p.sentOnce.RemoveWord(k, mask)
-	p.sentTwice.RemoveWord(k, mask)
+// detailed returns the entry of a slot with a detail of its own, which the caller may change. The
+// object has no derived baseline afterwards.
+func (p *Peer) detailed(slot int) *entry {
+	e := &p.entries[slot]
+	if e.detail == nil || p.w.details.isNeverSent(e.detail) {
+		e.detail = p.w.details.take()
+		if p.derived.Has(slot) {
+			p.derive(slot, e)
+			p.derived.Remove(slot)
+		}
+	}
+	return e
+}
+
+// peek returns a copy of the entry of a slot with its detail. It changes nothing: an object with a
+// derived baseline keeps its derived baseline.
+func (p *Peer) peek(slot int) entry {
+	e := p.entries[slot]
+	if e.detail == nil {
+		e.detail = new(detail)
+		if p.derived.Has(slot) {
+			p.derive(slot, &e)
+		}
+	}
+	return e
 }

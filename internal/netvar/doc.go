@@ -81,7 +81,7 @@
 //   - An acknowledgement counts for an object only if the packet's tick is not before the beginning
 //     of the object's lifetime. A baseline only advances.
 //   - A client applies a difference to its stored copy of the version that the record leads from,
-//     never to the current value. Both sides drop old versions by the same rule (history.commit).
+//     never to the current value. Both sides drop old versions by the same rule (History.Commit).
 //     The server also drops versions that take too much memory, and these are no baselines any
 //     more.
 //   - A record that fits no packet is sent over the client's stream, and until it is acknowledged

@@ -49,33 +49,6 @@ type detail struct {
 	leftOutAt uint64 // tick of the newest snapshot that has left the object out, 0 = none
 }
 
-// detailed returns the entry of a slot with a detail of its own, which the caller may change. The
-// object has no derived baseline afterwards.
-func (p *Peer) detailed(slot int) *entry {
-	e := &p.entries[slot]
-	if e.detail == nil || p.w.details.isNeverSent(e.detail) {
-		e.detail = p.w.details.take()
-		if p.derived.Has(slot) {
-			p.derive(slot, e)
-			p.derived.Remove(slot)
-		}
-	}
-	return e
-}
-
-// peek returns a copy of the entry of a slot with its detail. It changes nothing: an object with a
-// derived baseline keeps its derived baseline.
-func (p *Peer) peek(slot int) entry {
-	e := p.entries[slot]
-	if e.detail == nil {
-		e.detail = new(detail)
-		if p.derived.Has(slot) {
-			p.derive(slot, &e)
-		}
-	}
-	return e
-}
-
 // renew overwrites an entry and clears its detail to reuse the memory.
 func (e *entry) renew(to entry) {
 	*e.detail = detail{}
@@ -138,3 +111,7 @@ func (s *details) release(d *detail) {
 		s.spare = append(s.spare, d)
 	}
 }
+
+// isNeverSent reports whether d is the detail that all never-sent entries share. It must not be
+// changed.
+func (s *details) isNeverSent(d *detail) bool { return d == &s.neverSent }

@@ -26,10 +26,6 @@ func (p *Peer) setNeverSent(slot int, to entry) {
 	}
 }
 
-// isNeverSent reports whether d is the detail that all never-sent entries share. It must not be
-// changed.
-func (s *details) isNeverSent(d *detail) bool { return d == &s.neverSent }
-
 // lastSent returns the low bits of the tick of the slot's last record. The entry of an object with
 // a derived baseline may lack them, so they are derived from the versions.
 func (p *Peer) lastSent(slot int) uint32 {

@@ -10,7 +10,8 @@ import (
 
 // Peer is the server's view of one client. It belongs to the goroutine of its World.
 type Peer struct {
-	interest.Viewer
+	interest.Viewer // its hidden objects and withheld fields
+
 	w          *World
 	entries    []entry    // by slot: read them with detailed or peek
 	derived    bitset.Set // slots with entries that have no detail: see derived.go
@@ -35,7 +36,6 @@ type Peer struct {
 	cut     cutter   // scratch of AppendSnapshot
 
 	atOnce bool // no plan is used: see AtOnce
-
 }
 
 // NewPeer adds a client without any objects. Every object is pending in full, for as many snapshots
@@ -162,3 +162,9 @@ func (p *Peer) RequestDigest(snapshots int) {
 // MaxDigests bounds one request, so that a client cannot make the server hash without end. The
 // client may ask again; the caller limits how often.
 const MaxDigests = 256
+
+// forgetCopies records that no copies of the pending versions of these slots are in flight.
+func (p *Peer) forgetCopies(k int, mask uint64) {
+	p.sentOnce.RemoveWord(k, mask)
+	p.sentTwice.RemoveWord(k, mask)
+}

@@ -60,3 +60,14 @@ func (h priorities) sink(i int, n priority) {
 	}
 	h[i] = n
 }
+
+// rank is the first criterion of priority.
+type rank uint8
+
+const (
+	// First, because a dead object that is still shown misleads most, and the record is tiny.
+	rankDespawn rank = iota
+	rankOverdue
+	rankPending
+	rankCopy // second copies only if there is room
+)

@@ -41,17 +41,6 @@ const (
 	unplaced = 0xff
 )
 
-// rank is the first criterion of priority.
-type rank uint8
-
-const (
-	// First, because a dead object that is still shown misleads most, and the record is tiny.
-	rankDespawn rank = iota
-	rankOverdue
-	rankPending
-	rankCopy // second copies only if there is room
-)
-
 // cutter cuts one snapshot into packets. It is scratch of a Peer.
 type cutter struct {
 	p          *Peer

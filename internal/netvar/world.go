@@ -16,7 +16,8 @@ import (
 
 // World is the server's side: all objects of a room, and a Peer for each client.
 type World struct {
-	*interest.Map
+	*interest.Map // decides which clients see which objects: SetAudience, NewSpace, SetReaders
+
 	objects state.Set
 	table   *state.Table
 	tick    uint64 // tick of the newest capture
@@ -30,8 +31,8 @@ type World struct {
 
 	open bitset.Set // slots that NewPeer need not look at: see opens
 
-	encoded      []residuals     // by slot
-	masked       []maskedHashes  // by slot
+	encoded      []residuals     // by slot: encodings of the newest version
+	masked       []maskedHashes  // by slot: hashes of the newest version
 	mask         []byte          // scratch of digests
 	permitted    [4]codec.Values // scratch of permit
 	arena        []byte          // bits of this tick's residuals
@@ -237,7 +238,9 @@ func (w *World) capture(o *state.Object) {
 	if w.kinds[c.Index()].rounds {
 		c.Plan().Round(o.Live())
 	}
-	w.Place(o)
+	if w.InSpace(c) {
+		w.Place(o)
+	}
 	switch {
 	case !o.Published():
 		w.captured(o, now, c.Plan().Capture(o.Live(), now))
@@ -249,13 +252,13 @@ func (w *World) capture(o *state.Object) {
 		w.Publish(o)
 	case w.differs(o, now):
 		w.moved.Add(o.Slot())
-		if o.WireClass().Restricted() {
+		if c.Restricted() {
 			w.Note(o)
 		}
 	default:
 		return
 	}
-	if o.WireClass().Restricted() {
+	if c.Restricted() {
 		o.NoteDropped(w.tick)
 	}
 	o.Hist.Commit(w.tick, now.Blobs)

@@ -119,12 +119,9 @@ func (s *Space) observer(v *Viewer) *observer {
 	return v.observers[s.number]
 }
 
-// Place puts a captured object into its cell, if it is in a space.
+// Place puts a captured object of a space into its cell.
 func (m *Map) Place(o *state.Object) {
 	s, slot := m.spaceOf(o), o.Slot()
-	if s == nil {
-		return
-	}
 	if c := s.cellOf(o); o.Published() {
 		s.index.MoveThing(slot, c)
 	} else {

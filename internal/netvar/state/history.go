@@ -146,7 +146,7 @@ func (h *History) Draft() []uint64 {
 // Shared reports whether two blobs share memory: consecutive versions share unchanged blobs.
 func Shared(a, b []byte) bool { return len(a) > 0 && &a[0] == unsafe.SliceData(b) }
 
-// Push adds a deep copy of v: see commit.
+// Push adds a deep copy of v: see Commit.
 func (h *History) Push(tick uint64, v *codec.Values) (grown int) {
 	copy(h.Draft(), v.Words)
 	return h.Commit(tick, v.Blobs)
@@ -158,7 +158,7 @@ func (h *History) Push(tick uint64, v *codec.Values) (grown int) {
 //
 // Server and client drop versions by the ticks of versions only, never by the current tick. The
 // client's versions are a subset of the server's, with none later. So the client still has each
-// version that it once had and the server still has. The server may drop more: see fit.
+// version that it once had and the server still has. The server may drop more: see Fit.
 func (h *History) Commit(tick uint64, blobs [][]byte) (grown int) {
 	last := int(h.n)
 	h.n++

@@ -52,9 +52,12 @@ func (v View) AsOf(o *Object, tick uint64) uint64 {
 // NoteDropped compares the versions that the capture of a tick is about to drop with their
 // successors. It updates began, the tick since which the oldest kept version has its values.
 func (o *Object) NoteDropped(tick uint64) {
-	if !o.Published() || o.Hist.oldest+Horizon >= tick {
-		return
+	if o.Published() && o.Hist.oldest+Horizon < tick { // small, so that the compiler inlines it
+		o.noteDropped(tick)
 	}
+}
+
+func (o *Object) noteDropped(tick uint64) {
 	if o.began == nil {
 		o.began = make([]uint64, len(o.class.reads.rules))
 		for rule := range o.began {
