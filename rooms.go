@@ -408,8 +408,8 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 	return ctx, r, err
 }
 
-// reserveForOpener reserves a seat of a private room for the client for which it was opened, which has
-// neither a ticket nor the code. Another client that asks for the same name is refused.
+// reserveForOpener reserves a seat of a private room for the client for which it was opened, which
+// has neither a ticket nor the code. Another client that asks for the same name is refused.
 func (s *Server) reserveForOpener(r *Room, hello *netloopv1.Hello) error {
 	tickets, err := r.e.Admission.Reserve(room.Reservation{Seats: 1, TTL: s.cfg.AdmitTimeout, Spectator: hello.GetSpectate()})
 	if err == nil {

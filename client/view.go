@@ -149,8 +149,8 @@ func (c *Client) ViewTime() time.Duration {
 	return c.views.at
 }
 
-// ViewMoment returns the snapshots between which this frame shows interpolated classes. Without such a
-// class both are the newest state. The zero Moment means no snapshot.
+// ViewMoment returns the snapshots between which this frame shows interpolated classes. Without
+// such a class both are the newest state. The zero Moment means no snapshot.
 func (c *Client) ViewMoment() netloop.Moment { return c.views.viewed() }
 
 func (v *views) viewed() netloop.Moment {
