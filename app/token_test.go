@@ -86,10 +86,10 @@ func TestTheServerSaysWhoGetsIn(t *testing.T) {
 		},
 		"auth     none: only this machine": {nil, "ready\n", "", true},
 		"auth     none: INSECURE, all clients": {
-			[]string{"--listen", "127.0.0.1:0", "--web", "0.0.0.0:0", "--insecure-no-auth"}, "ready, but whoever reaches this server gets in: it asks for no tokens (insecure)\n", "WARN players need no tokens", true,
+			[]string{"--listen", "127.0.0.1:0", "--web", "0.0.0.0:0", "--insecure-no-auth"}, "ready, but every client is admitted: no tokens are required (insecure)\n", "WARN no tokens are required", true,
 		},
 		"auth     none: INSECURE, all": {
-			[]string{"--listen", "0.0.0.0:0", "--insecure-no-auth"}, "ready, but whoever reaches this server gets in: it asks for no tokens (insecure)\n", "WARN players need no tokens", true,
+			[]string{"--listen", "0.0.0.0:0", "--insecure-no-auth"}, "ready, but every client is admitted: no tokens are required (insecure)\n", "WARN no tokens are required", true,
 		},
 	} {
 		file := filepath.Join(t.TempDir(), "addr.json")

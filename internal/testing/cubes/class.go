@@ -6,10 +6,10 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// cubeState is a cube as the author of a game would declare it, whose physics keep rotations as
-// their smallest three, in steps. A `quat` field would not do: it has an odd number of values, so a
-// component of 0 stays 0, and settles which of two nearly equal components is the largest, while a
-// capture may hold either. Integers for the smallest three would be as exact, but have no range.
+// cubeState is a cube as a game would declare it, with physics that store rotations as their smallest
+// three, in steps. A `quat` field does not fit: it has an odd number of values, so a component of
+// 0 remains 0, and it selects the largest of two nearly equal components, while a capture may
+// have either. Integers for the smallest three would be as exact, but have no range.
 type cubeState struct {
 	X, Y     float32 `net:"quant=1/512,range=-16383/512:16383/512"`
 	Z        float32 `net:"quant=1/512,range=0:8191/512"`
@@ -37,7 +37,8 @@ func (s *cubeState) set(c *Cube) {
 	}
 }
 
-// cube is the reverse of set. What is between two steps would differ from every cube of a capture.
+// cube is the inverse of set. A value between two steps would differ from every cube of a
+// capture.
 func (s *cubeState) cube() Cube {
 	c := Cube{Largest: int32(s.Largest), Touched: s.Touched}
 	for i, f := range [3]float32{s.X, s.Y, s.Z} {

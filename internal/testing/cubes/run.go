@@ -14,26 +14,26 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// Options say how a run goes.
+// Options configure a run.
 type Options struct {
 	Frames int                  // at most so many; 0 is all
 	Loss   float64              // of packets, from 0 to 1
-	Seed   uint64               // of what is lost
-	Clock  func() time.Duration // that only grows; nil measures no time
+	Seed   uint64               // of the loss
+	Clock  func() time.Duration // monotonic; nil measures no time
 }
 
-// Report is what a run has found.
+// Report is the result of a run.
 type Report struct {
-	Frames  int // of them all but the first six count below
+	Frames  int // all but the first six count below
 	Changed int // cubes that differ from the acknowledged frame
-	Records int // that were sent
-	Packets int // that carried them
-	Lost    int // of these
+	Records int // sent records
+	Packets int // with these records
+	Lost    int // lost packets
 	Sizes   []Size
-	Encode  time.Duration // of all counted snapshots
+	Encode  time.Duration // time for all counted snapshots
 }
 
-// Size is what the frames took of one coder; the first of a report is the real one.
+// Size is the size of the frames for one coder; the first one of a report is netloop's.
 type Size struct {
 	Coder string
 	Bytes int
@@ -50,11 +50,10 @@ func (r *Report) BitsPerCube(s *Size) float64 { return float64(s.Bytes) * 8 / r.
 // Micros returns the mean time in µs that the encoding of a snapshot took.
 func (r *Report) Micros() float64 { return r.Encode.Seconds() * 1e6 / r.counted() }
 
-// ChangedShare is how many of the cubes differ from the acknowledged frame, on average.
+// ChangedShare returns the mean fraction of cubes that differ from the acknowledged frame.
 func (r *Report) ChangedShare() float64 { return float64(r.Changed) / r.counted() / Count }
 
-// remembered is how many frames are kept: enough for one to be acknowledged after many that were
-// lost.
+// remembered is the number of kept frames: enough for an acknowledgement after many lost ones.
 const remembered = 64
 
 // runner is a server with one client.
@@ -66,19 +65,19 @@ type runner struct {
 	replica *replica.Replica
 	objects [Count]*state.Object
 	frames  [remembered]Frame     // the last ones, by number
-	lost    [remembered]bool      // a packet of that frame's snapshot
-	acks    [Delay][]netvar.Range // by number of the frame
+	lost    [remembered]bool      // a packet of that frame's snapshot was lost
+	acks    [Delay][]netvar.Range // by frame number
 	packets [][]byte
 	report  Report
 }
 
-// A snapshot may need many packets, and the first one does. The limit is that of netvar, not
-// that of a link.
+// A snapshot may need many packets, and the first one does. The limit is that of netvar, not of a
+// link.
 var limit = netvar.Limit{Packets: packet.MaxPackets, PacketSize: packet.MaxSize}
 
-// Run takes all frames of a source through a server and a client, and counts. Without loss it fails
-// if one frame is not decoded exactly; with loss, if the client does not have the last one soon
-// after.
+// Run passes all frames of a source through a server and a client, and counts. Without loss it
+// fails if a frame is not decoded exactly; with loss, if the client lacks the last frame soon
+// after it.
 func Run(src Source, opt Options) (*Report, error) {
 	table, class, err := newTable()
 	if err != nil {
@@ -111,10 +110,10 @@ func Run(src Source, opt Options) (*Report, error) {
 	return &r.report, r.settle()
 }
 
-// frame returns frame n, or of those before the first that one.
+// frame returns frame n, or the first one for earlier numbers.
 func (r *runner) frame(n int) *Frame { return &r.frames[max(n, 0)%len(r.frames)] }
 
-// step takes the next frame through server and client.
+// step passes the next frame through server and client.
 func (r *runner) step() error {
 	n := r.report.Frames
 	now := r.frame(n)
@@ -137,8 +136,8 @@ func (r *runner) step() error {
 	return nil
 }
 
-// snapshot sends what has changed at frame n. It returns the bytes of records and what encoding
-// took.
+// snapshot sends the changes of frame n. It returns the bytes of records and the time of
+// encoding.
 func (r *runner) snapshot(n int, loss float64) (bytes int, spent time.Duration, err error) {
 	acks := &r.acks[n%Delay]
 	if len(*acks) > 0 {
@@ -181,8 +180,7 @@ func (r *runner) now() time.Duration {
 	return r.opt.Clock()
 }
 
-// count adds up what the coders take for frame n. The others know nothing of what a frame has
-// brought of which a packet was lost.
+// count adds up the sizes of frame n for all coders. The other coders ignore packet loss.
 func (r *runner) count(n, bytes int, spent time.Duration) {
 	acked := n - Delay
 	for acked > 0 && acked > n-remembered+Delay+1 && r.lost[acked%remembered] {
@@ -201,7 +199,7 @@ func (r *runner) count(n, bytes int, spent time.Duration) {
 	}
 }
 
-// equal compares what the client has with a frame.
+// equal compares the client's cubes with a frame.
 func (r *runner) equal(now *Frame) error {
 	for i := range now {
 		o, ok := r.replica.Get(r.objects[i].ID())
@@ -209,14 +207,13 @@ func (r *runner) equal(now *Frame) error {
 			return fmt.Errorf("the client lacks cube %d", i)
 		}
 		if got := (*cubeState)(o.Live()).cube(); got != now[i] {
-			return fmt.Errorf("cube %d is %+v for the client, want %+v", i, got, now[i])
+			return fmt.Errorf("the client has %+v for cube %d, want %+v", got, i, now[i])
 		}
 	}
 	return nil
 }
 
-// settle lets the client get what was lost: two snapshots after the loss is known it has
-// everything.
+// settle resends lost changes: two snapshots after the loss is known, the client has every cube.
 func (r *runner) settle() error {
 	r.report.Records, r.report.Packets = int(r.world.Stats().Records), int(r.world.Stats().Packets)
 	last := r.frame(r.report.Frames - 1)
