@@ -98,8 +98,8 @@ func BenchmarkObserveTick(b *testing.B) {
 // Of a fast room the last 1 024 ticks are measured.
 func TestTheRateOfManyTicks(t *testing.T) {
 	var w rateWindow
-	for n := range time.Duration(3000) {
-		w.add(n * time.Millisecond)
+	for n := range 3000 {
+		w.add(time.Duration(n) * time.Millisecond)
 	}
 	if hz := w.hertz(2999*time.Millisecond, time.Millisecond); math.Abs(hz-1000) > 1e-6 {
 		t.Errorf("a thousand ticks a second are %v Hz", hz)

@@ -209,7 +209,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.http.Shutdown(grace) != nil {
 		_ = s.http.Close() // The remaining clients have had their time.
 	}
-	<-failed // With http.ErrServerClosed.
+	<-failed //nolint:errcheck // It is http.ErrServerClosed.
 	return nil
 }
 
