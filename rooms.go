@@ -43,11 +43,11 @@ type RoomInfo struct {
 // The errors of OpenRoom.
 var (
 	// ErrRoomExists is the error if another room has the name.
-	ErrRoomExists = directory.ErrTaken
+	ErrRoomExists error = directory.ErrTaken
 	// ErrTooManyRooms is the error if the server has Config.MaxRooms rooms.
-	ErrTooManyRooms = directory.ErrFull
+	ErrTooManyRooms error = directory.ErrFull
 	// ErrClosing is the error if the server ends.
-	ErrClosing = directory.ErrClosed
+	ErrClosing error = directory.ErrClosed
 )
 
 // OpenRoom opens another room: it calls the game's Open and, if the server runs, starts to tick the

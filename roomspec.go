@@ -68,7 +68,7 @@ type RoomSpec struct {
 	// [NeverClose], like any value below zero; at most an hour.
 	CloseEmpty time.Duration
 	// Sleep lets the room skip its ticks while it is idle. A room is idle when no message of its
-	// clients, no posted function and no result of work is pending, no timer, Deadline or system
+	// clients, no posted message and no result of work is pending, no timer, Deadline or system
 	// with a period is due, and each client has had a second to receive the last changes. Any of
 	// these wakes the room, and so do a client that joins, leaves or returns, and an inspection of
 	// the room. Systems that run in each tick do not keep it awake, unless they change replicated
@@ -105,7 +105,9 @@ const (
 	// player needs a free seat of that kind, or a ticket for one. The existing client then leaves
 	// with CodeReplaced, and the newcomer joins with the same id: OnLeave, OnJoin.
 	DuplicateTakeOver DuplicatePolicy = iota + 1
-	// DuplicateRefuse refuses the newcomer with [CodeRefused].
+	// DuplicateRefuse refuses the newcomer with [CodeRefused], also while the player's connection
+	// is broken and its seat is kept: see [RoomSpec] KeepDropped. The same program resumes its
+	// seat.
 	DuplicateRefuse
 	// DuplicateAllow admits the newcomer as a client of its own.
 	DuplicateAllow

@@ -102,7 +102,7 @@ func (e *RPC[M]) Post(r *Room, m M) error {
 }
 
 // ErrBusy is returned by [RPC.Post] when too many posted messages wait.
-var ErrBusy = room.ErrFull
+var ErrBusy error = room.ErrFull
 
 // Send sends a message to clients, with the flush of this tick. It panics if the message cannot be
 // sent, because it exceeds a limit that its tags set, or [MaxMessage], or [MaxUnreliable] for an

@@ -156,7 +156,7 @@ func (c *Client) Add(name string, ask func(netloop.Stage) func(*netloop.Tick), o
 	return c.systems.Add(name, ask, o...)
 }
 
-// Group registers a group of systems for others to be netloop.In, as Room.Group does on
+// Group registers a group of systems for others to be netloop.InSystemGroup, as Room.Group does on
 // the server.
 func (c *Client) Group(name string, o ...netloop.SystemOption) *netloop.System {
 	return c.systems.Group(name, o...)

@@ -62,11 +62,11 @@ type Transport = transport.Carrier
 // The transports.
 const (
 	// QUIC is a QUIC connection of the client's own.
-	QUIC = transport.QUIC
+	QUIC Transport = transport.QUIC
 	// WebTransport is a WebTransport session, on the same UDP port of the server.
-	WebTransport = transport.WebTransport
+	WebTransport Transport = transport.WebTransport
 	// WebSocket is a WebSocket, on the TCP port of the server's pages, if it has one.
-	WebSocket = transport.WebSocket
+	WebSocket Transport = transport.WebSocket
 )
 
 // Reconnect configures how a client reconnects after its connection has broken. The Client remains

@@ -108,7 +108,8 @@ func (c *Client) disconnected(why netloop.Closed) {
 	c.end(why)
 }
 
-// flush is the system transport.flush.
+// flush is the system transport.flush: at the pace of flushes it sends inputs, acknowledgements and
+// messages.
 func (c *Client) flush() {
 	if !c.conn.live() {
 		return

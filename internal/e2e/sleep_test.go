@@ -62,9 +62,9 @@ func (s *sleepGame) fallAsleep(t *testing.T, ticks int) {
 	}
 }
 
-// A room sleeps once its clients have acknowledged all state, over any link. Each kind of work
-// wakes it: at once, or in the same tick as in a room that never sleeps. The clients remain
-// connected, their time continues, they get changes, and the digests are equal.
+// A room with idle clients falls asleep, also over a bad link. Each cause wakes it within a few
+// ticks. Its clients stay connected while it sleeps; afterwards a client gets changes, and its
+// digest equals that of the server.
 func TestARoomSleepsUntilItHasWork(t *testing.T) {
 	causes := map[string]func(s *sleepGame, c *client.Client) (ticks int){
 		"a message": func(s *sleepGame, c *client.Client) int { client.Send(c, echo, text{N: 1}); return 6 },

@@ -81,9 +81,9 @@ func randomGame(seed uint64) script {
 	}
 }
 
-// A delayed spectator has exactly a player's state of each tick, and over a link with loss
-// finally all of the state that it reports as received. It gets every message once and in order,
-// not before the delay.
+// A delayed spectator on a perfect link has, for each tick, exactly the state that a player had,
+// and none before the delay. One on a bad link, with a break, agrees with the digests of the
+// server. Both get the messages once and in order.
 func TestDelayedSpectatorsSeeTheRecordedStates(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		w := netlooptest.New(t, randomGame(seed), netlooptest.Room(delayed), netlooptest.Seed(seed))

@@ -12,8 +12,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// ticketModel makes random tickets, parties, moves, locks, private rooms, spectators, sleep and
-// messages between rooms, and compares them with the joins and leaves of the rooms.
+// ticketModel acts at random on rooms that lock, are private and sleep: clients join, show tickets,
+// move, break and leave, and rooms send each other messages. It records the joins, resumes and
+// leaves, and checks that no seat or ticket is used twice and that no client is in two rooms.
 type ticketModel struct {
 	t       *testing.T
 	rng     *rand.Rand

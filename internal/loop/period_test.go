@@ -200,7 +200,7 @@ func TestChangeKeepsTheTimer(t *testing.T) {
 	if rec.Systems[0].Missed != 0 {
 		t.Fatalf("%d missed", rec.Systems[0].Missed)
 	}
-	// Every tick, and back.
+	// Without a period it runs in every tick. A new period counts from the last run.
 	change(func(s *Spec[*Now]) { s.Period, s.CatchUp = 0, 0 })
 	h.run(hz50, 0, 3)
 	h.wantRan("17:20ms", "18:80ms")

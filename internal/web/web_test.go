@@ -501,7 +501,8 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	}
 }
 
-// A too large request is refused, and its rest is not read.
+// A request with a header or path that is too large gets status 431. The answer may be lost,
+// because the server closes the connection.
 func TestLargeRequestsAreRefused(t *testing.T) {
 	at := start(t, config())
 	for name, say := range map[string]string{

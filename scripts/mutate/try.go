@@ -20,7 +20,8 @@ const (
 	fewSeeds = "10"
 	// longest bounds one run of tests without an active change.
 	longest = 8 * time.Minute
-	// patience is the factor by which a run with a change may take longer than that, plus a little.
+	// patience is the time limit of a run with an active change, as a multiple of the measured time
+	// of the same run without one. 10 s are added.
 	patience = 4
 	// mostMemory bounds the address space of one run in KiB: a change may remove a bound.
 	mostMemory = "12582912"
