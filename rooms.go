@@ -451,7 +451,7 @@ func (s *Server) openForAside(ctx context.Context, game Opener, name string, req
 	}
 }
 
-// errOpenGone is the error of an OpenFor, or an Open, that has ended its goroutine.
+// errOpenExited is the error of an OpenFor, or an Open, that has ended its goroutine.
 var errOpenExited = errors.New("netloop: OpenFor or the game's Open called runtime.Goexit")
 
 // openFor lets the game open a room. Of several clients that ask for a name at once one opens it.

@@ -152,7 +152,7 @@ func peerOf(p *interest.Viewer) *Client { return clientOf(p.Handle.(*room.Client
 // a building. It is owned by the goroutine of its clients' room. A client that leaves the room
 // leaves its groups, after the OnLeave functions have run.
 type ClientGroup struct {
-	objects   []*state.Object // objects with a target that names the group, as of namedAt
+	objects   []*state.Object // objects with a target that names the group, as of indexedAt
 	indexedAt uint64          // 1 + the tick of the newest capture before Room.indexAllGroups
 }
 

@@ -10,9 +10,9 @@
 //	requests       poll.go        digests and full states that clients ask for
 //	Messages       dispatch.go    the path of a message: queue, handler, answer
 //	Mailbox        mail.go        posted messages, and messages between rooms
-//	Work           work.go        work on other goroutines, and its results
+//	Async          work.go        work on other goroutines, and its results
 //	Inputs         inputs.go      inputs by fixed step; viewcheck.go checks the views they carry
-//	spectatorFeed  spectators.go  spectators, with and without a delay
+//	spectatorFeed  spectatorfeed.go  spectators, with and without a delay
 //	Load           overload.go    the level of overload
 //	Sleep          sleep.go       whether the next ticks have any work to do
 //	Questions      ask.go         inspection by other goroutines

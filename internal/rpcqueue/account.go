@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// MaxOwed limits the stored accounts of senders that have left. An account is dropped once its
+// MaxDebts limits the stored accounts of senders that have left. An account is dropped once its
 // buckets are full again: after seconds, with the usual limits. Beyond MaxOwed, the account that
 // would be dropped next is evicted.
 const MaxDebts = 4096

@@ -62,9 +62,9 @@ func New(cfg Config) *Controller {
 	return c
 }
 
-// AskForProof reports whether a peer must prove its address after its first packet. Every peer must
-// while the server admits no client: then only proven addresses use the rate at which some
-// connections are tried all the same.
+// MustProveAddress reports whether a peer must prove its address after its first packet. Every
+// peer must while the server admits no client: then only proven addresses use the rate at which
+// some connections are tried all the same.
 func (c *Controller) MustProveAddress(addr net.Addr) bool {
 	code, resume := c.cfg.Refusing()
 	return c.attempts.mustProveAddress(addr, code != 0 && resume)

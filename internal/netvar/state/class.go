@@ -15,13 +15,13 @@ type Class struct {
 	index int // -1 until it is in a table
 	plan  *codec.Plan
 	Large bool         // a value may not fit a packet: see large.go
-	Heavy bool         // its versions may exceed maxHistory
+	Heavy bool         // its versions may exceed MaxHistory
 	Zero  codec.Values // the base of a full record
 	reads reads
 
 	fieldWeights []uint32 // by leaf, fixed-point numbers; nil if all are 1: see changedWeight
 
-	own     *Class // this side's declaration: itself, unless the class is bound (foreign.go)
+	own     *Class // this side's declaration: itself, unless the class is bound (BindClass)
 	Unknown bool   // this side does not declare it
 }
 

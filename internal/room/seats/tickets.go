@@ -17,7 +17,7 @@ import (
 //
 //	reserve ──▶ free ──▶ show ──▶ shown ──▶ sit ──▶ seated ──▶ heard: used up
 //	             │ ▲               │                  │
-//	      expires  └── putBack ────┘    leave ────────┘
+//	      expires  └── PutBack ────┘    leave ────────┘
 //
 // A seated client that has sent no data may not know of its seat: its welcome may be lost. The
 // seat is then given to the client that shows the ticket again.
