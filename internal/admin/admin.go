@@ -27,8 +27,6 @@ const (
 	// maxConns is ample for Prometheus, probes and people; above it a new connection replaces the
 	// longest idle one.
 	maxConns = 64
-	// shutdownGrace is the time for answers under way once the server stops.
-	shutdownGrace = 2 * time.Second
 	// askTimeout bounds the wait of /loop and /explain for the end of a tick.
 	askTimeout = 3 * time.Second
 )
@@ -140,20 +138,9 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // never served is closed with Close.
 func (s *Server) Serve(ctx context.Context) error {
 	defer s.closeTokens()
-	failed := make(chan error, 1) // one sender, one value
-	go func() { failed <- s.http.Serve(s.listener) }()
-	select {
-	case err := <-failed:
-		_ = s.http.Close()
+	if err := connlimit.Serve(ctx, s.http, func() error { return s.http.Serve(s.listener) }); err != nil {
 		return fmt.Errorf("admin: serve: %w", err)
-	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
-	defer cancel()
-	if s.http.Shutdown(grace) != nil {
-		_ = s.http.Close() // the remaining clients have had their time
-	}
-	<-failed //nolint:errcheck // It is http.ErrServerClosed.
 	return nil
 }
 

@@ -7,5 +7,6 @@
 //	Accept                 full? closes one of the largest site, or the new one
 //	WithConn, FromContext  net/http puts the connection into the context of its requests
 //	Busy                   the connection is busy while a request is answered
+//	Serve                  serves HTTP until the server stops, and then closes the connections
 //	Detach                 the connection is none of HTTP any more; another package bounds it
 package connlimit

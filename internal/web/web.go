@@ -39,8 +39,6 @@ const (
 	// twice the limit of a session.
 	readRate  = 4 << 20
 	readBurst = 8 << 20
-	// shutdownGrace is the time for answers under way once the server stops.
-	shutdownGrace = 2 * time.Second
 )
 
 // Config configures the pages. Every function may be called from any goroutine.
@@ -190,26 +188,15 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // for those of Config.Socket. The error is nil unless the listener itself failed. It is called
 // once; a server that is never served is closed with Close.
 func (s *Server) Serve(ctx context.Context) error {
-	failed := make(chan error, 1) // one sender, one value
-	go func() {
+	err := connlimit.Serve(ctx, s.http, func() error {
 		if s.tls {
-			failed <- s.http.ServeTLS(s.listener, "", "") // The TLSConfig has the certificate.
-			return
+			return s.http.ServeTLS(s.listener, "", "") // The TLSConfig has the certificate.
 		}
-		failed <- s.http.Serve(s.listener)
-	}()
-	select {
-	case err := <-failed:
-		_ = s.http.Close()
+		return s.http.Serve(s.listener)
+	})
+	if err != nil {
 		return fmt.Errorf("web: serve: %w", err)
-	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
-	defer cancel()
-	if s.http.Shutdown(grace) != nil {
-		_ = s.http.Close() // The remaining clients have had their time.
-	}
-	<-failed //nolint:errcheck // It is http.ErrServerClosed.
 	return nil
 }
 

@@ -1,0 +1,31 @@
+package connlimit
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// shutdownGrace is the time for answers under way once the server stops.
+const shutdownGrace = 2 * time.Second
+
+// Serve runs serve, the Serve or ServeTLS of an HTTP server, until ctx ends, and returns when it
+// has ended. Answers under way then get two seconds before their connections close. The error is
+// that of a listener that failed.
+func Serve(ctx context.Context, s *http.Server, serve func() error) error {
+	failed := make(chan error, 1) // one sender, one value
+	go func() { failed <- serve() }()
+	select {
+	case err := <-failed:
+		_ = s.Close()
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if s.Shutdown(grace) != nil {
+		_ = s.Close() // The remaining clients have had their time.
+	}
+	<-failed //nolint:errcheck // It is http.ErrServerClosed.
+	return nil
+}
