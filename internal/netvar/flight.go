@@ -224,7 +224,7 @@ type losses struct {
 	any     bool
 	slots   bitset.Set // pending slots of lost packets that no later acknowledged packet carries
 	sent    bitset.Set // scratch
-	missing bitset.Set // scratch of addMark
+	missing bitset.Set // scratch
 }
 
 // forget clears the lost slots.

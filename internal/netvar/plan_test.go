@@ -459,3 +459,6 @@ func TestTheSlowLaneIsBoundedAndFair(t *testing.T) {
 		}
 	}
 }
+
+// SetWeight sets the weight of one object.
+func (w *World) SetWeight(o *state.Object, weight float64) { o.Weight = state.FixedWeight(weight) }

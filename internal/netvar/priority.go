@@ -16,10 +16,10 @@ import (
 //	pending      by weight × weight of the field × ticks since the last record
 //	copies       second copies, in the same order
 //
-// The weight of the field is the largest of the fields that the client lacks (fieldweight.go). In a
-// lasting shortage an object is sent in proportion to its weight: as soon as its weight × ticks is
-// the largest. No object starves, because waiting alone raises its priority; a minimum rate bounds
-// the wait.
+// The weight of the field is the largest of the fields that the client lacks: see ChangedWeight.
+// In a lasting shortage an object is sent in proportion to its weight: as soon as its weight ×
+// ticks is the largest. No object starves, because waiting alone raises its priority; a minimum
+// rate bounds the wait.
 
 // maxFactor bounds the factors of SetFactor.
 const maxFactor = 1 << 10
@@ -43,9 +43,6 @@ func (w *World) SetClassWeight(c *state.Class, weight float64, every uint64) {
 func (w *World) SetFactor(c *state.Class, fn func(*Peer, *state.Object) float64) {
 	w.kinds[c.Index()].factor = fn
 }
-
-// SetWeight sets the weight of one object.
-func (w *World) SetWeight(o *state.Object, weight float64) { o.Weight = state.FixedWeight(weight) }
 
 // Shed limits updates of objects with a weight below 1 to their minimum rate, or to one in every
 // ticks if they have none. Clients that lack the object are not affected. 0 ends shedding.

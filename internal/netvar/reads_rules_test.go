@@ -90,7 +90,7 @@ func TestARestingViewKeepsItsBaseline(t *testing.T) {
 	}
 }
 
-// withheldBy returns the rules that a mask withholds.
+// A mask tells the rules that it withholds.
 func TestAMaskTellsWhatIsWithheld(t *testing.T) {
 	c := classOf[agent](t, "agent")
 	for withheld := state.Rules(0); withheld < 1<<len(c.Rules()); withheld += 1 << 1 {

@@ -87,7 +87,7 @@ func (w *World) Spawn(c *state.Class, live unsafe.Pointer, owner uint64, tick ui
 }
 
 // SpawnFor adds an object that is visible to an audience only; nil means all clients. The ids that
-// other clients see do not reveal it: see slots.go.
+// other clients see do not reveal it: see package slots.
 func (w *World) SpawnFor(c *state.Class, live unsafe.Pointer, a interest.Audience, owner uint64, tick uint64) *state.Object {
 	if !w.table.Has(c) || live == nil {
 		panic("netvar: Spawn needs a class of this world's table and a value")

@@ -210,16 +210,16 @@ func (c *Controller) Close(ctx context.Context) {
 		c.refuse = &transport.Refusal{Code: transport.CodeClosing}
 	}
 	why := *c.refuse
-	var strangers []Incoming
+	var unadmitted []Incoming
 	for in, link := range c.conns {
 		if link != nil {
 			link.Shutdown(why.Code, why.Text)
 		} else {
-			strangers = append(strangers, in)
+			unadmitted = append(unadmitted, in)
 		}
 	}
 	c.mu.Unlock()
-	for _, in := range strangers {
+	for _, in := range unadmitted {
 		in.Close(why.Code, why.Text)
 	}
 	stop := context.AfterFunc(ctx, func() { c.closeAll(why) })
@@ -232,9 +232,9 @@ func (c *Controller) Close(ctx context.Context) {
 // closeAll closes the remaining connections without waiting for their goroutines.
 func (c *Controller) closeAll(why transport.Refusal) {
 	c.mu.Lock()
-	visitors := slices.Collect(maps.Keys(c.conns))
+	conns := slices.Collect(maps.Keys(c.conns))
 	c.mu.Unlock()
-	for _, in := range visitors {
+	for _, in := range conns {
 		in.Close(why.Code, why.Text)
 	}
 }

@@ -14,12 +14,12 @@ type Class struct {
 	name  string
 	index int // -1 until it is in a table
 	plan  *codec.Plan
-	Large bool         // a value may not fit a packet: see large.go
+	Large bool         // a value may not fit a packet: see netvar/large.go
 	Heavy bool         // its versions may exceed MaxHistory
 	Zero  codec.Values // the base of a full record
 	reads reads
 
-	fieldWeights []uint32 // by leaf, fixed-point numbers; nil if all are 1: see changedWeight
+	fieldWeights []uint32 // by leaf, fixed-point numbers; nil if all are 1: see ChangedWeight
 
 	own     *Class // this side's declaration: itself, unless the class is bound (BindClass)
 	Unknown bool   // this side does not declare it

@@ -15,7 +15,7 @@ import (
 // versions, so from the same two ticks it computes the state that the client has drawn.
 //
 // For that a replica keeps the versions back to the moment that is drawn, and ended objects until
-// their end is drawn. Both count as stored memory (memory.go).
+// their end is drawn. Both count as stored memory (replica/memory.go).
 
 // Moment is a point in time between two snapshots: their ticks, and the fraction of the way from
 // one to the other. An Alpha above 1 is beyond the newer snapshot.
