@@ -29,7 +29,7 @@ type seat struct {
 	clock  memnet.Clock
 	frames frames
 
-	cut, stalled bool // of every connection
+	cutUp, cutDown, stalled bool // of every connection
 	frozen, gone bool
 	audit        *audit // see Audit
 }
@@ -42,9 +42,7 @@ func (s *seat) dial(w *World, g transport.Greeting, cfg transport.SessionConfig,
 	s.conn = w.net.Dial(s.link, g, cfg, done)
 	s.conn.SetClock(s.clock)
 	s.conn.Stall(s.stalled)
-	if s.cut {
-		s.conn.Cut()
-	}
+	s.hole()
 	if s.audit != nil {
 		s.audit.tap(s.conn)
 	}
@@ -64,15 +62,41 @@ func (w *World) SetLink(c *client.Client, l Link) {
 func (w *World) Cut(c *client.Client) {
 	w.tb.Helper()
 	s := w.seat(c)
-	s.cut = true
-	s.conn.Cut()
+	s.cutUp, s.cutDown = true, true
+	s.hole()
 }
 
-// Heal ends the effect of Cut.
+// CutUp drops all packets of a client to the server until Heal, while those to the client arrive.
+func (w *World) CutUp(c *client.Client) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.cutUp = true
+	s.hole()
+}
+
+// CutDown drops all packets of the server to a client until Heal.
+func (w *World) CutDown(c *client.Client) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.cutDown = true
+	s.hole()
+}
+
+// hole makes the newest connection the black hole that the client's link is.
+func (s *seat) hole() {
+	if s.cutUp {
+		s.conn.CutUp()
+	}
+	if s.cutDown {
+		s.conn.CutDown()
+	}
+}
+
+// Heal ends the effect of Cut, CutUp and CutDown.
 func (w *World) Heal(c *client.Client) {
 	w.tb.Helper()
 	s := w.seat(c)
-	s.cut = false
+	s.cutUp, s.cutDown = false, false
 	s.conn.Heal()
 }
 

@@ -80,6 +80,9 @@ func Auth(a netloop.Auth) Option { return func(o *options) { o.cfg.Auth = a } }
 // MaxRooms sets the largest number of rooms.
 func MaxRooms(n int) Option { return func(o *options) { o.cfg.MaxRooms = n } }
 
+// Configure changes other fields of the server's Config.
+func Configure(fn func(*netloop.Config)) Option { return func(o *options) { fn(&o.cfg) } }
+
 // RecordRoom returns the writers for recordings of rooms other than the default one: see
 // netloop.Config.
 func RecordRoom(fn func(netloop.RoomInfo) (io.WriteCloser, error)) Option {
@@ -280,6 +283,17 @@ func (w *World) Step(n int) {
 	for until := w.steps + n; w.steps < until; {
 		w.act()
 	}
+}
+
+// Advance runs all ticks and frames that are due within a time.
+func (w *World) Advance(d time.Duration) {
+	w.tb.Helper()
+	w.ticked = -1
+	until := w.net.Now() + d
+	for w.startOpenedRooms(); w.first().at <= until; w.startOpenedRooms() {
+		w.act()
+	}
+	w.advance(until)
 }
 
 // Ended returns why the server has ended: by Room.Close of the game in the default room, or by
