@@ -109,6 +109,9 @@ func (n *connection) setEnded(why *netloop.Closed) bool {
 				a.discard()
 			}
 		}
+		if r.joining {
+			n.session.Close(netloop.CodeLeft, "")
+		}
 	}
 	return first
 }

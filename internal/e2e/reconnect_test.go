@@ -262,3 +262,19 @@ func TestClosedClientsDoNotReconnect(t *testing.T) {
 		t.Errorf("the server recorded %q", r.events)
 	}
 }
+
+// A client that gives up while its new connection waits for the game's admission ends that
+// connection, or its seat would be taken for as long as its program runs.
+func TestAClientThatGivesUpDuringItsAdmissionLeaves(t *testing.T) {
+	left := false
+	w := open(t, func(r *netloop.Room) {
+		r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { left = true })
+	}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(1)}))
+	c := w.JoinAs(client.Config{Reconnect: client.Reconnect{GiveUp: time.Second}}, netlooptest.Link{Delay: 200 * time.Millisecond}, netlooptest.FPS(60))
+	w.Until(10, func() bool { return c.State().Phase == client.Playing })
+	w.Break(c)
+	w.Step(3)
+	if c.Closed() == nil || c.Stats().Drops != 1 || !left {
+		t.Errorf("closed: %v, %d breaks, left: %v", c.Closed(), c.Stats().Drops, left)
+	}
+}
