@@ -192,6 +192,7 @@ func (c *Client) welcome(a *attempt) error {
 	}
 	n.instance = w.GetInstanceId()
 	c.pace.period = c.time.timeline.Rate.Period()
+	c.pace.next = min(c.pace.next, now+c.pace.period) // The room before may have been slower.
 	c.loop.SetSteps(c.time.timeline)
 	return nil
 }

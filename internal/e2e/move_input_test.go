@@ -52,3 +52,29 @@ func TestInputsRunSoonAfterAMove(t *testing.T) {
 		})
 	}
 }
+
+// A client that moves from a room with slow ticks sends its inputs at the pace of the other room at
+// once, so a key that it presses first runs.
+func TestInputsAreSentAtThePaceOfTheNewRoom(t *testing.T) {
+	joined, ran := uint64(0), uint64(0)
+	w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
+		r.AllowMoves()
+		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error { joined, ran = tick.Number(), 0; return nil })
+		controls.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, in control) {
+			if in.Missed == 0 && ran == 0 {
+				ran = tick.Number()
+			}
+		})
+	}})
+	openRoom(t, w, netloop.RoomSpec{Name: "slow", Rate: netloop.Hz(1)})
+	c := w.JoinAs(client.Config{Room: "slow"}, netlooptest.Link{Delay: 30 * time.Millisecond}, netlooptest.FPS(60))
+	client.Inputs(c, controls, func(t *netloop.Tick) control { return control{Step: uint32(t.FixedStep())} })
+	w.Step(360)
+	if err := c.Move(seats(t, w, "", netloop.Reservation{})[0]); err != nil {
+		t.Fatal(err)
+	}
+	w.Step(180)
+	if ran == 0 || ran-joined > 8 { // A round trip of 4 ticks, 3 more, and 1 for frames and ticks.
+		t.Errorf("the client joined at tick %d, and its first input ran at %d", joined, ran)
+	}
+}
