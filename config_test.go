@@ -183,8 +183,8 @@ func TestLimitsOfMessagesReachTheQueue(t *testing.T) {
 		t.Errorf("without bounds: %+v, want %+v", got, want)
 	}
 	limits.PerSecond = -1
-	if got := limits.queue(second); got != (rpcqueue.Limits{Dry: true}) || limits.link() != (transport.Limits{}) {
-		t.Errorf("without a rate: %+v, and on the link %+v", got, limits.link())
+	if got := limits.queue(second); got != (rpcqueue.Limits{Dry: true}) || limits.link(second) != (transport.Limits{}) {
+		t.Errorf("without a rate: %+v, and on the link %+v", got, limits.link(second))
 	}
 	if got := limits.arrivals(); got != 256+20 {
 		t.Errorf("%d arrivals may wait", got)
@@ -203,7 +203,7 @@ func TestLimitsOfMessagesReachTheQueue(t *testing.T) {
 		{RPCLimits{PerSecond: 1000, Burst: 2000}, 1}, {RPCLimits{PerSecond: 1, Burst: 1}, 1},
 		{RPCLimits{PerSecond: 3000, Burst: 2000}, 3}, {RPCLimits{PerSecond: 1000, Burst: 8000}, 4},
 	} {
-		if got := c.limits.link(); got != times(c.times) {
+		if got := c.limits.link(second); got != times(c.times) {
 			t.Errorf("%+v: the link has %+v, want %d times the usual", c.limits, got, c.times)
 		}
 	}

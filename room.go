@@ -102,7 +102,7 @@ func (r *Room) config(s *Server) room.Config {
 		Schema: s.schema.s, Game: &r.hooks, Server: roomServer{r}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],
 		Limits: s.cfg.RPC.queue(r.spec.Rate.Period()), Answers: s.cfg.RPC.Answers, Arrivals: s.cfg.RPC.arrivals(),
-		LinkLimits:   s.cfg.RPC.link(),
+		LinkLimits:   s.cfg.RPC.link(r.spec.Rate.Period()),
 		AdmitTimeout: s.cfg.AdmitTimeout, DrainTimeout: s.cfg.DrainTimeout,
 		Watchdog: s.cfg.Watchdog, WatchdogExit: s.cfg.WatchdogExit,
 		Identify:   func(ctx context.Context, j *room.Join) error { return s.identify(ctx, j, r.spec.Name) },

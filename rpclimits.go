@@ -23,9 +23,10 @@ import (
 // [CodeFlood] that player is refused for ten seconds; without a Subject, a client that joins from
 // the address waits a second or, one after another, up to four.
 //
-// Before a message is decoded the limits of its connection apply: 600 datagrams, 4 000 stream
-// frames and 2 MiB a second, or more if PerSecond or Burst are larger. A message counts with its
-// decoded size, 256 KiB at most, or with six times its bytes.
+// Before a message is decoded the limits of its connection apply: 600 datagrams a second, or two
+// for each tick if that is more, 4 000 stream frames and 2 MiB a second, or more if PerSecond or
+// Burst are larger. A message counts with its decoded size, 256 KiB at most, or with six times its
+// bytes.
 type RPCLimits struct {
 	// PerSecond is the number of messages, of all kinds together, that a client may send in a
 	// second. Default 1 000, from one an hour to a million; -1 is any number.
@@ -133,8 +134,8 @@ func (l RPCLimits) arrivals() int { return minArrivals + l.Burst }
 
 // link returns the limits of a connection, which apply before its messages are decoded: enough for
 // the messages that these limits permit, and never less than the default, since clients of a game
-// with few messages acknowledge too.
-func (l RPCLimits) link() transport.Limits {
+// with few messages acknowledge too, and send inputs once a tick.
+func (l RPCLimits) link(period time.Duration) transport.Limits {
 	if l.PerSecond == -1 {
 		return transport.Limits{}
 	}
@@ -143,5 +144,8 @@ func (l RPCLimits) link() transport.Limits {
 		return transport.Rate{PerSecond: int(times * float64(r.PerSecond)), Burst: int(times * float64(r.Burst))}
 	}
 	d := transport.DefaultLimits
+	if often := int(2 * time.Second / period); d.Datagrams.PerSecond < often {
+		d.Datagrams = transport.Rate{PerSecond: often, Burst: often}
+	}
 	return transport.Limits{Datagrams: scale(d.Datagrams), Frames: scale(d.Frames), Bytes: scale(d.Bytes)}
 }

@@ -156,3 +156,21 @@ func TestLateInputsWithoutRepeatAreSkipped(t *testing.T) {
 		t.Errorf("%d inputs were skipped, and the steps of those that ran are %d", skipped, ran)
 	}
 }
+
+// A client sends one datagram in each tick, also in the fastest room, and is not thrown out for it.
+func TestInputsAtAThousandHertzAreWithinTheLimits(t *testing.T) {
+	ran := 0
+	w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
+		controls.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, in control) {
+			if in.Missed == 0 {
+				ran++
+			}
+		})
+	}}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(1000)}))
+	c := w.Join("", nil, netlooptest.Link{})
+	client.Inputs(c, controls, func(t *netloop.Tick) control { return control{Step: uint32(t.FixedStep())} })
+	w.Step(6000)
+	if c.Closed() != nil || ran < 5500 {
+		t.Errorf("closed: %v, %d inputs ran", c.Closed(), ran)
+	}
+}
