@@ -104,7 +104,9 @@ func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	}
 	l.frame += (min(passed, maxInterval) - l.frame) / 8
 	if l.samples.known(now) {
-		l.target = now + l.samples.required() + l.frame + max(step, l.interval) - game
+		// An epoch that arrives late leaves measurements of both epochs, whose sum may be below 0:
+		// then no input would be sent in time to be measured again.
+		l.target = max(now+l.samples.required()+l.frame+max(step, l.interval)-game, 0)
 	}
 	off := game + l.target - at
 	if l.jumpsBy(off, at-now, passed) {

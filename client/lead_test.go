@@ -221,3 +221,18 @@ func TestStarvingInputsAreCountedInARow(t *testing.T) {
 		}
 	}
 }
+
+// Measurements of two epochs may add up to a lead below 0. The steps do not fall behind the present
+// of the server for it: late inputs would not be sent any more, and so not be measured.
+func TestTheLeadIsNeverBelowZero(t *testing.T) {
+	const ms = time.Millisecond
+	var l lead
+	at := l.begin(0, 0, 100*ms, 50*ms, 50*ms)
+	for n := range time.Duration(40) {
+		now := n * 50 * ms
+		l.samples.add(now, -time.Second)
+		if at = l.advance(now, at, now, 50*ms); at < now {
+			t.Fatalf("at %v the steps are at %v", now, at)
+		}
+	}
+}
