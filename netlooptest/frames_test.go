@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -74,5 +75,39 @@ func TestInvalidFrameRatesAreRefused(t *testing.T) {
 		if len(l.failures) == 0 {
 			t.Error("the test continues")
 		}
+	}
+}
+
+// Advance runs to a time between two ticks, and a faster room runs all its ticks until then.
+func TestAdvanceRunsToATime(t *testing.T) {
+	ticks := map[string]uint64{}
+	w := netlooptest.New(t, game{}, netlooptest.Configure(func(c *netloop.Config) { c.Room.Rate = netloop.Hz(5) }))
+	fast, err := w.OpenRoom(netloop.RoomSpec{Name: "fast", Rate: netloop.Hz(1000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Advance(1050*time.Millisecond + 1)
+	w.Tick(func(tick *netloop.Tick) { ticks[""] = tick.Number() })
+	fast.Tick(func(tick *netloop.Tick) { ticks["fast"] = tick.Number() })
+	if w.Now() != 1050*time.Millisecond+1 || ticks[""] != 6 || ticks["fast"] != 1051 {
+		t.Errorf("at %v the rooms are at ticks %v", w.Now(), ticks)
+	}
+}
+
+// A link that is dead in one direction is lost for both sides, and works again after Heal.
+func TestALinkMayBeDeadInOneDirection(t *testing.T) {
+	for name, cut := range map[string]func(*netlooptest.World, *client.Client){"up": (*netlooptest.World).CutUp, "down": (*netlooptest.World).CutDown} {
+		t.Run(name, func(t *testing.T) {
+			w := netlooptest.New(t, game{})
+			c := w.Join("", nil, netlooptest.Link{})
+			w.Until(60, func() bool { return c.State().Phase == client.Playing })
+			cut(w, c)
+			w.Advance(15 * time.Second)
+			if c.State().Phase != client.Reconnecting {
+				t.Errorf("the client is %v", c.State().Phase)
+			}
+			w.Heal(c)
+			w.Until(600, func() bool { return c.State().Phase == client.Playing })
+		})
 	}
 }
