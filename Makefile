@@ -10,7 +10,8 @@ ADDR      ?= 127.0.0.1:4433# the server for `make load`
 ADMIN     ?= 127.0.0.1:8080# its admin listener, which has the tick figures
 ARGS      ?=# further flags of `make run`, `make load`, `make demo` and `make bench-floor`
 TESTFLAGS ?=# further flags of `go test`
-SEEDS     ?= 20000# seeds of `make verify`; `make test` uses a few hundred
+SEEDS     ?= 20000# seeds of `make verify` and `make simulate`; `make test` uses a few hundred
+FROM      ?= 1# the first seed of `make simulate`
 SOAK      ?= 10m# duration of its load
 FUZZTIME  ?= 30s# for each fuzz target
 PACKAGES  ?= ./...# packages of `make fuzz` and `make bench`
@@ -37,7 +38,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo frames pictures play cards run load test plain check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
+.PHONY: help help-all build demo frames pictures play cards run load test plain check $(CHECKS) verify simulate bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -140,6 +141,9 @@ image: build ## build the container image with Debian's buildah, run it, and let
 verify: build ## the long tests: SEEDS=20000 seeds of each simulation, then a load of SOAK=10m
 	NETLOOP_VERIFY=1 NETLOOP_SEEDS=$(SEEDS) go test -count=1 -timeout 3h $(TESTFLAGS) ./...
 	bin/demo -duration $(SOAK) -- --verify 100
+
+simulate: ## play SEEDS=20000 whole servers from seed FROM=1 on; a failing story is printed and shortened
+	go test -count=1 -timeout 24h $(TESTFLAGS) ./internal/simulation -run 'TestStories$$' -args -seeds $(SEEDS) -from $(FROM)
 
 lint: $(GOLANGCI) ## golangci-lint with gosec; govulncheck if its database is reachable; buf lint if npm is installed
 	@set -e; for dir in . $(TOOLS); do (cd $$dir && $(CURDIR)/$(GOLANGCI) run ./...); done

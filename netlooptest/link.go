@@ -30,8 +30,8 @@ type seat struct {
 	frames frames
 
 	cutUp, cutDown, stalled bool // of every connection
-	frozen, gone bool
-	audit        *audit // see Audit
+	frozen, gone            bool
+	audit                   *audit // see Audit
 }
 
 // dial connects the client, at first and after a lost connection.

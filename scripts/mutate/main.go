@@ -41,7 +41,7 @@ var packages = []string{".", "app", "client", "internal/...", "loadtest", "netlo
 // tests, and declarations without code.
 var unchanged = []string{
 	"internal/browser", "internal/build", "internal/testing/cubes", "internal/testing/cubes/cmd", "internal/testing/rigid", "internal/e2e",
-	"internal/testing/golden", "internal/bridge", "internal/testing/refdecoder", "internal/testing/seeds",
+	"internal/testing/golden", "internal/bridge", "internal/testing/refdecoder", "internal/testing/seeds", "internal/simulation",
 }
 
 // The defaults of the flags, and the least share of noticed changes.

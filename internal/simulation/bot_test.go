@@ -1,0 +1,190 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// bot is a client's program.
+type bot struct {
+	p     *play
+	n     int
+	c     *client.Client
+	join  *joining
+	link  netlooptest.Link
+	gone  bool // it has left, or disappeared
+	codes bool // it has used the code of a room to move
+
+	ids   map[netloop.ClientID]bool // that it has had
+	life  uint64                    // as one client of one room; numbers its messages
+	place place
+	sent  map[netloop.Stage]uint32
+	loose uint32
+	asked uint32
+	since time.Duration // of its phase
+	hold  int8
+	fire  uint32 // the press of the next input
+	made  uint64 // inputs
+}
+
+// newBot makes a bot that joins.
+func (p *play) newBot(e *Event, cfg client.Config) {
+	if p.bots[e.Bot] != nil {
+		return
+	}
+	g := &bot{p: p, n: e.Bot, join: e.Join, link: *e.Link, since: p.w.Now(), sent: map[netloop.Stage]uint32{}, ids: map[netloop.ClientID]bool{}}
+	cfg.Schema, cfg.Token, cfg.Join = p.d.schema, p.tokens.of(e), hello{e.Bot}
+	p.rights.granted(g, e)
+	if e.Join.FromTokens {
+		cfg.Tokens = func(context.Context) (string, error) { return p.tokens.of(e), nil }
+	}
+	var opt []netlooptest.ClientOption
+	if e.Join.FPS > 0 {
+		opt = append(opt, netlooptest.FPS(e.Join.FPS))
+	}
+	if e.Join.PPM != 0 || e.Join.Offset != 0 {
+		opt = append(opt, netlooptest.ClientClock(e.Join.Offset, e.Join.PPM))
+	}
+	p.bots[g.n], p.all = g, append(p.all, g)
+	g.c = p.w.JoinAs(cfg, *e.Link, opt...)
+	g.listen()
+}
+
+// listen registers the handlers of the bot.
+func (g *bot) listen() {
+	p, c := g.p, g.c
+	c.OnState(func(s client.State) {
+		p.note("bot %d: %v %v %s", g.n, s.Phase, s.Code, s.Text)
+		g.since = p.w.Now()
+		g.ids[c.ID()] = true
+	})
+	client.Handle(c, p.d.down, func(_ *netloop.Tick, m numbered) { p.mail.heard(g, m) })
+	client.Handle(c, p.d.looseDown, func(_ *netloop.Tick, m numbered) { p.mail.heardLoose(g, m) })
+	client.Inputs(c, p.d.control, func(t *netloop.Tick) control {
+		in := control{Turn: g.hold, Fire: g.fire}
+		g.made++
+		if k := g.join.Keys; k > 0 && g.made%(k*8) == 0 && !p.calm {
+			g.hold = (g.hold + 2) % 3
+		}
+		if g.fire > 0 {
+			p.inputs.sampled(g, g.fire, t.FixedStep())
+		}
+		g.fire = 0
+		return in
+	})
+	if p.d.ships != nil && g.join.Predict {
+		client.Predict(c, p.d.ships, p.d.control, func(s *ship, _ *netloop.Tick, in control) {
+			s.V = int32(in.Turn)
+			s.X += s.V
+			if in.Fire > 0 {
+				s.Fires = in.Fire
+			}
+		})
+	}
+	if p.d.vaults != nil {
+		look := func(_ *netloop.Tick, o *netloop.Object[vault]) { p.rights.saw(g, o.Owner(), o.State()) }
+		client.Watch(c, p.d.vaults, client.Watcher[vault]{Spawn: look, Change: func(t *netloop.Tick, o *netloop.Object[vault], _ vault) { look(t, o) }})
+	}
+	client.Interpolate(c, p.d.pawns)
+}
+
+// place identifies the client that a bot is.
+type place struct {
+	id   netloop.ClientID
+	room string
+	anew uint64 // times that it has joined anew after a break
+}
+
+// live notices that the bot is another client.
+func (g *bot) live() {
+	if g.c.State().Phase == client.Reconnecting {
+		return // It may resume.
+	}
+	stats := g.c.Stats()
+	if now := (place{g.c.ID(), g.c.Room(), stats.Drops - stats.Resumes}); now != g.place {
+		g.place = now
+		g.life++
+		clear(g.sent)
+	}
+}
+
+// playing reports whether the bot plays or watches, as far as it knows.
+func (g *bot) playing() bool { return !g.gone && g.c.State().Phase == client.Playing }
+
+// send sends some numbered messages.
+func (g *bot) send(n uint64) {
+	if g == nil || g.gone || g.c.Closed() != nil {
+		return
+	}
+	g.live()
+	stages := netloop.AllStages()
+	stage := stages[n%uint64(len(stages))]
+	for range 1 + n>>8%5 {
+		g.sent[stage]++
+		if client.Send(g.c, g.p.d.up, numbered{Life: g.key(), Seq: g.sent[stage]}, netloop.RunAt(stage)) != nil {
+			g.sent[stage]--
+		}
+		g.loose++
+		_ = client.Send(g.c, g.p.d.looseUp, numbered{Life: uint64(g.n), Seq: g.loose})
+	}
+}
+
+// key identifies the life among those of all bots.
+func (g *bot) key() uint64 { return uint64(g.n)<<32 | g.life }
+
+// ask asks a question, which is answered exactly once in one way or another.
+func (g *bot) ask(n uint64) {
+	if g == nil || g.gone || g.c.Closed() != nil || g.c.State().Phase == client.Connecting {
+		return
+	}
+	g.asked++
+	q := question{g.asked, uint8(n % modes)}
+	call := g.p.mail.asked(g, q)
+	client.Call(g.c, g.p.d.ask, q, func(_ *netloop.Tick, a answer, err error) {
+		g.p.mail.answered(call, a, err)
+	})
+}
+
+func (g *bot) cut(on bool) {
+	if on {
+		g.p.w.Cut(g.c)
+	} else {
+		g.p.w.Heal(g.c)
+	}
+}
+
+func (g *bot) cutUp(on bool) {
+	if g.cut(false); on {
+		g.p.w.CutUp(g.c)
+	}
+}
+
+func (g *bot) cutDown(on bool) {
+	if g.cut(false); on {
+		g.p.w.CutDown(g.c)
+	}
+}
+
+func (g *bot) stall(on bool) { g.p.w.Stall(g.c, on) }
+
+func (g *bot) freeze(on bool) {
+	if on {
+		g.p.w.Freeze(g.c)
+	} else {
+		g.p.w.Thaw(g.c)
+	}
+}
+
+// heal ends all troubles of the bot, except the delay of its link.
+func (g *bot) heal() {
+	g.stall(false)
+	g.freeze(false)
+	g.cut(false)
+	g.hold = 0
+	g.link = netlooptest.Link{Delay: g.link.Delay}
+	g.p.w.SetLink(g.c, g.link)
+}

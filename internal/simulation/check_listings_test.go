@@ -1,0 +1,62 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/netloop/netloop"
+)
+
+// lists checks listings. The documents: the comments of netloop.RoomListing, ListRooms, WatchRooms,
+// "Directory" in ARCHITECTURE.md.
+//
+//   - At rest a listing has each room that is neither private nor locked nor about to end, with its
+//     players.
+//   - A room that watches has been told the same.
+type lists struct {
+	p       *play
+	watched map[roomKey]map[string]int
+}
+
+func newLists(p *play) lists { return lists{p, map[roomKey]map[string]int{}} }
+
+// told notes a change that a watching room was told.
+func (l *lists) told(key roomKey, name string, players int, gone bool) {
+	if l.watched[key] == nil {
+		l.watched[key] = map[string]int{}
+	}
+	if gone {
+		delete(l.watched[key], name)
+	} else {
+		l.watched[key][name] = players
+	}
+}
+
+func (l *lists) rest() {
+	want, got := map[string]int{}, map[string]int{}
+	for _, name := range l.p.rooms.names() {
+		f := l.p.rooms.byName[name]
+		if _, ends := l.p.ends.told[f.key]; !ends && !f.spec.Private && !f.gameRoom.room.Locked() {
+			want[name], _ = f.count()
+		}
+	}
+	for _, r := range netloop.ListRooms(l.p.server, netloop.RoomFilter[struct{}]{}) {
+		got[r.Name] = r.Players
+	}
+	if !maps.Equal(want, got) {
+		l.p.fail("listings", "the rooms have %s players, and are listed with %s", sorted(want), sorted(got))
+	}
+	for _, name := range l.p.rooms.names() {
+		if f := l.p.rooms.byName[name]; f.gameRoom.rules.Watch && !maps.Equal(got, l.watched[f.key]) {
+			l.p.fail("listings", "room %q watches %s, and the list is %s", name, sorted(l.watched[f.key]), sorted(got))
+		}
+	}
+}
+
+func sorted(of map[string]int) (text string) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		text += fmt.Sprintf("%q:%d ", name, of[name])
+	}
+	return text
+}

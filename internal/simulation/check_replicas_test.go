@@ -1,0 +1,110 @@
+package simulation
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+// replicas checks state and recordings. The documents: "State" and "Record and replay" in
+// ARCHITECTURE.md, WIRE.md, and the comments of netloop.Object, Grid and NewReplay.
+//
+//   - At rest each client has exactly the objects that it may see, with the fields that it may read
+//     as they are on the server, and the digests agree.
+//   - No client counts a malformed packet.
+//   - A recording replays to the same digests.
+type replicas struct {
+	p       *play
+	records []*recorded
+}
+
+type recorded struct {
+	name string
+	*bytes.Buffer
+}
+
+// record returns a buffer for the recording of a room.
+func (r *replicas) record(name string) *bytes.Buffer {
+	one := &recorded{name, new(bytes.Buffer)}
+	r.records = append(r.records, one)
+	return one.Buffer
+}
+
+// verified takes the result of a digest.
+func (r *replicas) verified(g *bot, err error) {
+	if errors.Is(err, client.ErrDiverged) {
+		r.p.fail("replicas", "bot %d: %v", g.n, err)
+	}
+}
+
+func (r *replicas) rest() {
+	for _, name := range r.p.rooms.names() {
+		if delay := r.p.rooms.byName[name].spec.SpectatorDelay; delay > 0 && !r.p.until(r.p.w.Now()+delay+time.Second) {
+			return
+		}
+	}
+	for _, g := range r.p.all {
+		if s := g.c.Stats(); s.Malformed > 0 || s.Unequal > 0 {
+			r.p.fail("replicas", "bot %d counts %d malformed packets and %d unequal digests", g.n, s.Malformed, s.Unequal)
+		}
+		if f := r.p.rooms.byName[g.c.Room()]; g.playing() && f != nil {
+			r.compare(f, g)
+		}
+	}
+}
+
+// compare compares the objects of a bot with those that it may see.
+func (r *replicas) compare(f *roomFacts, g *bot) {
+	have := map[string]string{}
+	r.p.w.Look(g.c, func(t *netloop.Tick) { have = f.gameRoom.kinds.seen(t) })
+	r.p.w.Room(f.key.name).Tick(func(t *netloop.Tick) {
+		c, ok := t.Client(g.c.ID())
+		for other := range t.Clients() {
+			if !ok && other.SpectatorFeed() {
+				c = other
+			}
+		}
+		if c == nil {
+			r.p.fail("replicas", "bot %d is no client of room %q", g.n, f.key.name)
+			return
+		}
+		for _, it := range f.gameRoom.items {
+			if !it.alive() {
+				continue
+			}
+			rights, sees, sure := f.gameRoom.rightsOf(c, it)
+			text, has := have[it.id()]
+			delete(have, it.id())
+			switch want := it.text(rights); {
+			case sure && sees != has:
+				r.p.fail("replicas", "bot %d in room %q: it may see %s: %v, and has it: %v; %s", g.n, f.key.name, it.id(), sees, has, want)
+			case has && text != want:
+				r.p.fail("replicas", "bot %d in room %q: %s is %s, and it has %s", g.n, f.key.name, it.id(), want, text)
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(have)) {
+			r.p.fail("replicas", "bot %d in room %q has %s, which does not exist: %s", g.n, f.key.name, id, have[id])
+		}
+	})
+}
+
+// replay runs the recordings again.
+func (r *replicas) replay() {
+	for _, one := range r.records {
+		shadow := newPlay(r.p.story)
+		again, err := netloop.NewReplay(netloop.Config{}, shadow.game(), bytes.NewReader(one.Bytes()))
+		for err == nil {
+			_, err = again.Step()
+		}
+		var unrecorded *netloop.NotReplayable
+		if !errors.Is(err, io.EOF) && !errors.As(err, &unrecorded) {
+			r.p.fail("recordings", "room %q: %v", one.name, err)
+		}
+	}
+}

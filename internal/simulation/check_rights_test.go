@@ -1,0 +1,89 @@
+package simulation
+
+import "github.com/netloop/netloop"
+
+// rights_ checks that clients get nothing beyond their rights. The documents: SECURITY.md,
+// "Permission" in ARCHITECTURE.md, and the comments of netloop.Auth, Ticket and Class.Reads.
+//
+//   - A bot is in a room only with a token that is genuine, valid at its time, for that room
+//     unless a ticket brings it, and used by no other bot.
+//   - A private room has only bots with a ticket, with its code, or for which it was opened.
+//   - No client reads a field of its owner alone, of a group or guild that it was never in.
+type rights_ struct {
+	p      *play
+	events map[int]*Event // by bot
+	used   map[string]int // bots by token
+	groups map[reader]bool
+}
+
+// reader is a right that a client has had.
+type reader struct {
+	key  roomKey
+	id   netloop.ClientID
+	what int // a side, or guildRight
+}
+
+const guildRight = 2
+
+func (r *rights_) granted(g *bot, e *Event) {
+	if r.events == nil {
+		r.events, r.used = map[int]*Event{}, map[string]int{}
+	}
+	r.events[g.n] = e
+}
+
+func (r *rights_) joined(key roomKey, c *netloop.Client, bot int) {
+	e := r.events[bot]
+	if e == nil {
+		return // A replay.
+	}
+	join := c.Join()
+	if r.p.story.Server.Auth {
+		switch kind := e.Join.Token; {
+		case kind == "forged" || kind == "expired":
+			r.p.fail("rights", "bot %d is in room %q with a token that is %s", bot, key.name, kind)
+		case join.Ticket: // It is issued by the server, for its room.
+		case kind == "elsewhere" && key.name != elsewhere, kind == "own" && key.name != e.Room:
+			r.p.fail("rights", "bot %d is in room %q with a token for another room", bot, key.name)
+		}
+		if by, ok := r.used[join.Token]; ok && by != bot {
+			r.p.fail("rights", "bot %d is in room %q with the token of bot %d", bot, key.name, by)
+		}
+		r.used[join.Token] = bot
+	}
+	f := r.p.rooms.of(key)
+	if f == nil || !f.spec.Private || join.Ticket || e.Join.Code || r.p.bots[bot].codes {
+		return
+	}
+	for _, s := range f.in {
+		if s.subject == join.Subject && s.subject != "" && s.bot != bot {
+			return
+		}
+	}
+	r.p.fail("rights", "bot %d is in the private room %q without a ticket or the code", bot, key.name)
+}
+
+// allow notes a right of a client.
+func (r *rights_) allow(key roomKey, id netloop.ClientID, what int) {
+	if r.groups == nil {
+		r.groups = map[reader]bool{}
+	}
+	r.groups[reader{key, id, what}] = true
+}
+
+// saw checks a vault that a bot has.
+func (r *rights_) saw(g *bot, owner netloop.ClientID, s vault) {
+	key, id := r.p.rooms.current(g.c.Room()), g.c.ID()
+	f := r.p.rooms.of(key)
+	if f == nil || f.spec.SpectatorDelay > 0 || f.in[id] == nil || f.in[id].bot != g.n {
+		return // It has the rights of the camera, or the room is another after a crash.
+	}
+	switch {
+	case s.Gold != 0 && owner != id:
+		r.p.fail("rights", "bot %d reads the gold of client %d", g.n, owner)
+	case s.Plan != "" && !r.groups[reader{key, id, int(s.Side)}] && !r.groups[reader{key, id, 1 - int(s.Side)}]:
+		r.p.fail("rights", "bot %d reads %q of a side that it was never on", g.n, s.Plan)
+	case s.Code != 0 && !r.groups[reader{key, id, guildRight}]:
+		r.p.fail("rights", "bot %d reads a code of a guild that it was never in", g.n)
+	}
+}

@@ -1,0 +1,428 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop"
+)
+
+// game is the game of a story. Its rooms do what commands and clients say, so that a recording
+// contains all that they depend on; they tell the play the facts and read none.
+type game struct{ p *play }
+
+// openerGame also opens rooms for clients that ask for unknown names.
+type openerGame struct{ game }
+
+func (g game) Schema() *netloop.Schema { return g.p.d.schema }
+
+func (openerGame) OpenFor(_ context.Context, name string, _ *netloop.Join) (netloop.RoomSpec, error) {
+	if len(name) == 0 || name[0] == 'x' {
+		return netloop.RoomSpec{}, netloop.Refuse(netloop.CodeRoomUnknown, "no such room")
+	}
+	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 4, Sleep: true, CloseEmpty: 2 * time.Second, KeepDropped: -1}, nil
+}
+
+// rules are the Params of a room.
+type rules struct {
+	Grid bool
+	// HideFromOwner is that of the grid.
+	HideFromOwner bool
+	// Crowd is the number of first objects.
+	Crowd uint16
+	// Watch lets the room watch the others, List lets it publish an Info.
+	Watch, List bool
+}
+
+// listing is the Info of a room.
+type listing struct{ N uint64 }
+
+// roomKey identifies a room among all of a story.
+type roomKey struct {
+	name string
+	inc  uint64
+}
+
+// gameRoom is the state of a room.
+type gameRoom struct {
+	p     *play
+	d     *declared
+	key   roomKey
+	room  *netloop.Room
+	rules rules
+	kinds *kinds
+	grid  *netloop.Grid
+
+	of    *netloop.PerClient[member]
+	guild map[netloop.ClientID]bool
+	sides [2]*netloop.ClientGroup
+	items []item
+	armed map[string]bool // hooks that panic the next time
+	busy  uint64          // ticks for which objects change
+	lives uint64
+	works uint64
+}
+
+// member is the record of a client.
+type member struct {
+	join  *netloop.Join
+	bot   int
+	life  uint64
+	seq   [3]uint32
+	ship  *netloop.Object[ship]
+	views [][2]float64 // fixed viewpoints
+	pawn  item
+}
+
+// hello is the join parameters of a client's program.
+type hello struct{ Bot int }
+
+func (g game) Open(r *netloop.Room) error {
+	h := &gameRoom{p: g.p, d: g.p.d, room: r, key: roomKey{r.Spec().Name, r.Incarnation()}, kinds: kindsOf(g.p.d), guild: map[netloop.ClientID]bool{}, armed: map[string]bool{}}
+	if err := r.Params(&h.rules); err != nil {
+		return err
+	}
+	h.sides = [2]*netloop.ClientGroup{netloop.NewClientGroup(), netloop.NewClientGroup()}
+	h.of = netloop.NewPerClient[member](r)
+	if h.rules.Grid {
+		h.grid = netloop.NewGrid(r, netloop.GridSpec{Radius: gridRadius, Margin: gridMargin, Cell: gridCell, HideFromOwner: h.rules.HideFromOwner})
+		h.d.pawns.PlaceOn(h.grid, func(s *pawn) (x, y, z float64) { return float64(s.X), float64(s.Y), 0 })
+	}
+	if h.d.vaults != nil {
+		h.d.vaults.Reads(r, "side", func(o *netloop.Object[vault]) netloop.Target { return netloop.InGroup(h.sides[o.State().Side]) })
+		h.d.vaults.Reads(r, "guild", func(*netloop.Object[vault]) netloop.Target { return netloop.Where(h.inGuild) })
+	}
+	h.d.pawns.WeightFor(r, func(c *netloop.Client, o *netloop.Object[pawn]) float64 { return 1 + float64(c.ID()%3) })
+	h.hooks(r)
+	h.handlers(r)
+	if h.rules.List {
+		r.Publish(nil, listing{h.key.inc})
+	}
+	if h.rules.Watch {
+		netloop.WatchRooms(r, netloop.RoomFilter[struct{}]{}, func(_ *netloop.Tick, changes []netloop.RoomChange[struct{}]) {
+			for _, c := range changes {
+				h.p.lists.told(h.key, c.Room.Name, c.Room.Players, c.Gone)
+			}
+		})
+	}
+	h.p.rooms.opened(h)
+	return nil
+}
+
+const gridCell, gridRadius, gridMargin = 10.0, 60.0, 30.0
+
+func (h *gameRoom) inGuild(c *netloop.Client) bool { return h.guild[c.ID()] }
+
+// hooks registers the hooks and systems of the room.
+func (h *gameRoom) hooks(r *netloop.Room) {
+	r.AllowMoves()
+	r.OnStart(func(t *netloop.Tick) {
+		for n := range uint64(h.rules.Crowd) {
+			h.items = append(h.items, h.kinds.crowd(t, n*2654435761))
+		}
+	})
+	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
+		if !h.p.story.Server.Auth {
+			j.Subject = j.Token
+		}
+		return nil
+	})
+	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
+		if c.SpectatorFeed() {
+			h.look(t, c)
+			return nil
+		}
+		m := h.of.Of(c)
+		m.join, m.bot = c.Join(), botOf(c)
+		h.newLife(m)
+		h.p.rooms.joined(h.key, c, m.bot)
+		h.p.rights.joined(h.key, c, m.bot)
+		h.panics("OnJoin")
+		if h.armed["refuse"] {
+			delete(h.armed, "refuse")
+			return netloop.Refuse(netloop.CodeRefused, "not today")
+		}
+		if !c.Spectator() {
+			h.settle(t, c, m)
+		}
+		h.look(t, c)
+		return nil
+	})
+	r.OnDrop(func(_ *netloop.Tick, c *netloop.Client) {
+		h.p.rooms.dropped(h.key, c)
+		h.panics("OnDrop")
+	})
+	r.OnResume(func(_ *netloop.Tick, c *netloop.Client) {
+		if m := h.of.Of(c); m.join != c.Join() { // Another program.
+			m.join, m.bot = c.Join(), botOf(c)
+			h.newLife(m)
+			h.p.inputs.taken(h.key, c.ID())
+		}
+		h.p.rooms.resumed(h.key, c, botOf(c))
+		h.panics("OnResume")
+	})
+	r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
+		if c.SpectatorFeed() {
+			return
+		}
+		h.p.rooms.left(h.key, c)
+		h.p.inputs.taken(h.key, c.ID())
+		h.save(t)
+		delete(h.guild, c.ID())
+		h.panics("OnLeave")
+	})
+	r.OnDrain(func(t *netloop.Tick, left time.Duration) {
+		h.p.ends.draining(h.key, left)
+		h.panics("OnDrain")
+	})
+	r.OnClose(func(ctx context.Context, _ *netloop.Closed) error {
+		h.p.rooms.ended(h.key)
+		h.p.ends.ended(h.key)
+		if err := h.p.saves.save(ctx, h.key, 0); !errors.Is(err, errStore) {
+			return err
+		}
+		return nil
+	})
+	r.On(netloop.Update, "simulation.busy", h.change)
+	r.On(netloop.FixedUpdate, "simulation.step", func(t *netloop.Tick) {
+		h.panics("system")
+		if h.d.ships == nil {
+			return
+		}
+		for c, m := range h.of.All(t) {
+			if m.ship != nil && m.ship.Alive() && m.ship.Owner() == c.ID() && m.ship.State().V != 0 {
+				s := m.ship.Edit(t)
+				s.X += s.V
+			}
+		}
+	})
+	r.On(netloop.PreUpdate, "simulation.often", func(*netloop.Tick) {}, netloop.Every(700*time.Millisecond), netloop.RunIf(func(*netloop.Tick) bool { return h.busy > 0 }))
+}
+
+// settle gives a player its objects and groups.
+func (h *gameRoom) settle(t *netloop.Tick, c *netloop.Client, m *member) {
+	m.pawn = h.kinds.pawns.spawn(t, uint64(c.ID())*48271<<4, everyone, netloop.OwnedBy(c.ID()))
+	h.items = append(h.items, m.pawn)
+	if h.d.ships != nil {
+		s := h.kinds.ships.spawn(t, 0, everyone, netloop.OwnedBy(c.ID())).(*typed[ship])
+		m.ship = s.o
+		h.items = append(h.items, s)
+	}
+	h.join(t, c, int(c.ID()%2))
+	if c.ID()%3 == 0 {
+		h.guild[c.ID()] = true
+		h.p.rights.allow(h.key, c.ID(), guildRight)
+	}
+}
+
+// join adds a client to a side.
+func (h *gameRoom) join(t *netloop.Tick, c *netloop.Client, side int) {
+	h.sides[side].Add(t, c)
+	h.p.rights.allow(h.key, c.ID(), side)
+}
+
+// look lets a client see from its pawn, or from the middle.
+func (h *gameRoom) look(t *netloop.Tick, c *netloop.Client, at ...netloop.Viewpoint) {
+	if h.grid == nil {
+		return
+	}
+	m := h.of.Of(c)
+	m.views = [][2]float64{{0, 0}}
+	if p, ok := m.pawn.(*typed[pawn]); ok {
+		at = append(at, netloop.ViewFrom(p.o))
+	}
+	h.grid.SetView(t, c, append(at, netloop.ViewAt(0, 0, 0))...)
+}
+
+func botOf(c *netloop.Client) int {
+	var said hello
+	if err := c.Join().Params(&said); err != nil {
+		return -1
+	}
+	return said.Bot
+}
+
+func (h *gameRoom) newLife(m *member) {
+	h.lives++
+	m.life, m.seq = h.key.inc<<20|h.lives, [3]uint32{}
+}
+
+// panics panics if the hook is armed.
+func (h *gameRoom) panics(hook string) {
+	if h.armed[hook] {
+		delete(h.armed, hook)
+		h.p.planned++
+		panic("the story's panic in " + hook)
+	}
+}
+
+// save gives the ledger something to save.
+func (h *gameRoom) save(t *netloop.Tick) {
+	h.works++
+	n := h.works
+	h.p.saves.asked(h.key, n)
+	netloop.Go(t, func(ctx context.Context) (uint64, error) { return n, h.p.saves.save(ctx, h.key, n) },
+		func(_ *netloop.Tick, _ uint64, err error) { h.p.saves.told(h.key, n, err) })
+	h.p.settle()
+}
+
+// change edits objects while the room is busy.
+func (h *gameRoom) change(t *netloop.Tick) {
+	h.panics("Update")
+	if h.busy == 0 {
+		return
+	}
+	h.busy--
+	for range min(len(h.items), 1+t.Rand().IntN(6)) {
+		h.edit(t, h.items[t.Rand().IntN(len(h.items))], t.Rand().Uint64())
+	}
+}
+
+// edit changes an item, and lets its readers be found again if they are others.
+func (h *gameRoom) edit(t *netloop.Tick, it item, n uint64) {
+	if !it.alive() {
+		return
+	}
+	side := it.side()
+	if it.edit(t, n); it.side() != side {
+		it.invalidate(t)
+	}
+}
+
+// pick returns a living item, or nil.
+func (h *gameRoom) pick(n uint64) item {
+	h.items = slices.DeleteFunc(h.items, func(it item) bool { return !it.alive() })
+	if len(h.items) == 0 {
+		return nil
+	}
+	return h.items[n%uint64(len(h.items))]
+}
+
+// client returns one of the room's clients, or nil.
+func (h *gameRoom) client(t *netloop.Tick, n uint64) *netloop.Client {
+	all := slices.DeleteFunc(slices.Collect(t.Clients()), (*netloop.Client).SpectatorFeed)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[n%uint64(len(all))]
+}
+
+func (h *gameRoom) target(it item, a audience) netloop.Target {
+	switch a {
+	case itsOwner:
+		return netloop.OwnerOf(it)
+	case firstSide, secondSide:
+		return netloop.InGroup(h.sides[a-firstSide])
+	case itsGuild:
+		return netloop.Where(h.inGuild)
+	case nobody:
+		return netloop.To()
+	}
+	return netloop.Everyone()
+}
+
+// rightsOf returns the rights of a client to an item, and whether it sees it; sure is false in the
+// margin of the grid.
+func (h *gameRoom) rightsOf(c *netloop.Client, it item) (r rights, sees, sure bool) {
+	r = rights{owner: it.Owner() == c.ID(), guild: h.guild[c.ID()]}
+	if side := it.side(); side >= 0 {
+		r.side = h.sides[side].Has(c)
+	}
+	switch a := *it.watchers(); a {
+	case itsOwner:
+		sees = r.owner
+	case firstSide, secondSide:
+		sees = h.sides[a-firstSide].Has(c)
+	case itsGuild:
+		sees = r.guild
+	default:
+		sees = a == everyone
+	}
+	x, y, placed := it.place()
+	if !placed || h.grid == nil || !sees || r.owner && !h.rules.HideFromOwner {
+		return r, sees, true
+	}
+	m := h.of.Of(c)
+	views := m.views
+	if m.pawn != nil && m.pawn.alive() {
+		px, py, _ := m.pawn.place()
+		views = append(views[:len(views):len(views)], [2]float64{px, py})
+	}
+	near, far := false, true
+	for _, v := range views {
+		gap := max(abs(v[0]-x), abs(v[1]-y))
+		near = near || gap <= gridRadius*0.7
+		far = far && gap > gridRadius+gridMargin+3*gridCell
+	}
+	return r, near, near || far
+}
+
+func abs(v float64) float64 { return max(v, -v) }
+
+// handlers registers the handlers of messages and inputs.
+func (h *gameRoom) handlers(r *netloop.Room) {
+	h.d.control.Handle(r, func(t *netloop.Tick, from *netloop.Client, in control) {
+		h.p.inputs.ran(h.key, from.ID(), t.FixedStep(), in)
+		m := h.of.Of(from)
+		if m.ship == nil || !m.ship.Alive() || (in.Fire == 0 && int32(in.Turn) == m.ship.State().V) {
+			return
+		}
+		s := m.ship.Edit(t)
+		s.V = int32(in.Turn)
+		if in.Fire > 0 {
+			s.Fires = in.Fire
+		}
+	})
+	h.d.up.Handle(r, func(t *netloop.Tick, from *netloop.Client, m numbered) error {
+		h.p.mail.up(h.key, from.ID(), h.of.Of(from).bot, t.Stage(), m)
+		h.panics("handler")
+		return nil
+	})
+	h.d.looseUp.Handle(r, func(t *netloop.Tick, from *netloop.Client, m numbered) error {
+		h.p.mail.looseUp(h.key, from.ID(), m)
+		return nil
+	})
+	h.d.ask.HandleLater(r, h.answer)
+	h.d.talks.HandleRoom(r, func(_ *netloop.Tick, from *netloop.Sender, m talk) error {
+		h.p.mail.talked(h.key.name, from.Room, m.N)
+		return nil
+	})
+	h.d.commands.HandleRoom(r, func(t *netloop.Tick, _ *netloop.Sender, o command) error {
+		do, ok := commands[o.Do]
+		if !ok {
+			return fmt.Errorf("no command %q", o.Do)
+		}
+		do.run(h, t, o)
+		return nil
+	})
+}
+
+// The modes of questions.
+const (
+	atOnce = iota
+	afterTime
+	afterWork
+	refused
+	never
+	badQuestion
+	modes
+)
+
+func (h *gameRoom) answer(t *netloop.Tick, _ *netloop.Client, q question, reply netloop.Reply[answer]) {
+	send := func(t *netloop.Tick) { reply.Send(t, answer{q.N}, nil) }
+	switch q.Mode {
+	case atOnce:
+		send(t)
+	case afterTime:
+		t.AfterFunc(150*time.Millisecond, send)
+	case afterWork:
+		netloop.Go(t, func(ctx context.Context) (int, error) { return 0, h.p.saves.wait(ctx, 50*time.Millisecond) },
+			func(t *netloop.Tick, _ int, _ error) { send(t) })
+		h.p.settle()
+	case refused:
+		reply.Send(t, answer{}, errors.New("refused"))
+	}
+}

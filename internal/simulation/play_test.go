@@ -1,0 +1,331 @@
+package simulation
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// play plays one story. Everything runs on one goroutine of a synctest bubble, whose clock follows
+// the world's: work given to Go runs to its end, or to its next wait, before the story continues.
+type play struct {
+	story   *Story
+	d       *declared
+	tb      *quiet
+	w       *netlooptest.World // nil in a replay
+	server  *netloop.Server
+	bots    map[int]*bot
+	all     []*bot // in the order of joining
+	tickets map[uint64][]netloop.Ticket
+	tokens  tokens
+	timers  []timer
+	began   time.Time // of the bubble, as of the world's start
+	ended   bool
+	calm    bool // troubles are over
+	planned int  // panics
+
+	rooms    rooms
+	rights   rights_
+	mail     mail
+	inputs   inputs
+	replicas replicas
+	saves    saves
+	lists    lists
+	ends     ends
+
+	finding *finding
+	lines   []string // of the transcript, if it is kept
+	keep    bool
+	digest  uint64
+}
+
+// finding is a broken promise.
+type finding struct {
+	Check, Text string
+	At          time.Duration
+}
+
+type timer struct {
+	at time.Duration
+	do func()
+}
+
+// result is the outcome of a story.
+type result struct {
+	finding *finding
+	digest  uint64
+	lines   []string
+	rooms   time.Duration // virtual time of all rooms
+}
+
+// run plays a story in a bubble.
+func run(t *testing.T, s *Story, keep bool) (r result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlay(s)
+		p.keep = keep
+		p.tb = &quiet{TB: t, p: p}
+		func() {
+			defer p.tb.stopped()
+			p.run()
+		}()
+		func() {
+			defer p.tb.stopped()
+			p.tb.clean()
+		}()
+		p.saves.release()
+		r = result{p.finding, p.digest, p.lines, p.rooms.lived}
+	})
+	return r
+}
+
+func newPlay(s *Story) *play {
+	p := &play{story: s, d: declare(s.Parts), bots: map[int]*bot{}, tickets: map[uint64][]netloop.Ticket{}, began: time.Now()}
+	p.tokens.p = p
+	p.rooms, p.rights, p.mail, p.inputs = newRooms(p), rights_{p: p}, newMail(p), newInputs(p)
+	p.replicas, p.saves, p.lists, p.ends = replicas{p: p}, newSaves(p), newLists(p), newEnds(p)
+	return p
+}
+
+// game returns the game of a server.
+func (p *play) game() netloop.Game {
+	if p.story.Server.Opener {
+		return openerGame{game{p}}
+	}
+	return game{p}
+}
+
+func (p *play) run() {
+	opt := []netlooptest.Option{netlooptest.Seed(p.story.Seed), netlooptest.Configure(p.story.Server.configure)}
+	if p.story.Server.Record {
+		opt = append(opt, netlooptest.Configure(func(c *netloop.Config) {
+			c.Record = p.replicas.record(c.Room.Name)
+			c.RecordRoom = func(info netloop.RoomInfo) (io.WriteCloser, error) {
+				return nopCloser{p.replicas.record(info.Spec.Name)}, nil
+			}
+		}))
+	}
+	p.w = netlooptest.New(p.tb, p.game(), opt...)
+	for i := range p.story.Events {
+		e := &p.story.Events[i]
+		if !p.until(e.At) || p.w.Ended() != nil {
+			break
+		}
+		p.note("%v", *e)
+		if row := actionOf(e.Do); row != nil {
+			row.play(p, e)
+		}
+		p.check()
+	}
+	if p.w.Ended() == nil && p.until(p.story.Length) {
+		p.recover()
+	}
+	p.end()
+}
+
+func actionOf(name string) *action {
+	for i := range actions {
+		if actions[i].name == name {
+			return &actions[i]
+		}
+	}
+	return nil
+}
+
+// nap is how often the checks look, and the longest by which work ends late.
+const nap = 50 * time.Millisecond
+
+// until plays until a time. It reports false once a check has found something.
+func (p *play) until(at time.Duration) bool {
+	for p.finding == nil {
+		next := min(at, p.w.Now()+nap)
+		if len(p.timers) > 0 {
+			next = min(next, max(p.timers[0].at, p.w.Now()))
+		}
+		if next > p.w.Now() {
+			p.w.Advance(next - p.w.Now())
+		}
+		p.pass()
+		if len(p.timers) > 0 && p.timers[0].at <= p.w.Now() {
+			do := p.timers[0].do
+			p.timers = p.timers[1:]
+			do()
+		}
+		p.check()
+		if p.w.Now() >= at {
+			break
+		}
+	}
+	return p.finding == nil
+}
+
+// pass lets the bubble's clock follow the world's.
+func (p *play) pass() {
+	if behind := p.w.Now() - time.Since(p.began); behind > 0 {
+		time.Sleep(behind)
+		synctest.Wait()
+	}
+}
+
+// later calls a function at a time, unless the troubles end before.
+func (p *play) later(d time.Duration, do func()) {
+	if p.calm {
+		return
+	}
+	at := p.w.Now() + d
+	i := 0
+	for i < len(p.timers) && p.timers[i].at <= at {
+		i++
+	}
+	p.timers = slices.Insert(p.timers, i, timer{at, do})
+}
+
+// spend lets time pass within a tick, or stops the machine between two.
+func (p *play) spend(d time.Duration) {
+	if p.w != nil {
+		p.rooms.stalled = p.w.Now() + d
+		p.w.Spend(d)
+	}
+}
+
+// settle lets work that was just given to Go run.
+func (p *play) settle() {
+	if p.w != nil {
+		synctest.Wait()
+	}
+}
+
+// check looks for promises that hold at any time.
+func (p *play) check() {
+	p.rooms.check()
+	p.ends.check()
+}
+
+// recover ends all troubles, waits, and looks for promises that hold without troubles.
+func (p *play) recover() {
+	p.heal()
+	for _, name := range p.rooms.names() {
+		p.post(name, command{Do: "quiet"})
+	}
+	began := p.w.Now()
+	if !p.until(began + p.rooms.patience()) {
+		return
+	}
+	for _, look := range []func(){p.rooms.rest, p.lists.rest, p.mail.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.rooms.normal} {
+		if p.finding == nil && p.w.Ended() == nil {
+			look()
+		}
+	}
+}
+
+// heal ends the troubles of bots and of the store.
+func (p *play) heal() {
+	p.calm, p.timers = true, nil
+	p.saves.latency, p.saves.failing = 0, false
+	for _, g := range p.all {
+		if !g.gone {
+			g.heal()
+		}
+	}
+}
+
+// end ends the server, and looks for promises about the end.
+func (p *play) end() {
+	if p.finding != nil {
+		return
+	}
+	p.heal()
+	p.ends.drains(p.story.Drain)
+	p.w.Drain(p.story.Drain)
+	p.pass()
+	p.ended = true
+	p.until(p.w.Now() + settled)
+	for _, look := range []func(){p.rooms.over, p.ends.over, p.mail.over, p.replicas.replay} {
+		if p.finding == nil {
+			look()
+		}
+	}
+}
+
+// fail records the first broken promise.
+func (p *play) fail(check, format string, a ...any) {
+	if p.finding == nil && p.w != nil {
+		p.finding = &finding{check, fmt.Sprintf(format, a...), p.w.Now()}
+	}
+}
+
+// note adds a line to the transcript.
+func (p *play) note(format string, a ...any) {
+	if p.w == nil {
+		return
+	}
+	line := fmt.Sprintf("%12v ", p.w.Now()) + fmt.Sprintf(format, a...)
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%x %s", p.digest, line)
+	p.digest = h.Sum64()
+	if p.keep {
+		p.lines = append(p.lines, line)
+	}
+}
+
+// quiet is the testing.TB of a world: its failures become findings.
+type quiet struct {
+	testing.TB
+	p        *play
+	cleanups []func()
+}
+
+type stop struct{}
+
+func (q *quiet) Helper()             {}
+func (q *quiet) Log(...any)          {}
+func (q *quiet) Logf(string, ...any) {}
+func (q *quiet) Failed() bool        { return q.p.finding != nil }
+func (q *quiet) Cleanup(fn func())   { q.cleanups = append(q.cleanups, fn) }
+func (q *quiet) Name() string        { return "simulation" }
+func (q *quiet) Error(a ...any)      { q.Errorf("%s", fmt.Sprint(a...)) }
+func (q *quiet) Fatal(a ...any)      { q.Fatalf("%s", fmt.Sprint(a...)) }
+func (q *quiet) Fail()               { q.Errorf("the world fails") }
+func (q *quiet) FailNow()            { q.Fatalf("the world fails") }
+
+func (q *quiet) Errorf(format string, a ...any) {
+	text := fmt.Sprintf(format, a...)
+	if strings.HasSuffix(text, "panicked") && q.p.planned > 0 {
+		return
+	}
+	q.p.fail("world", "%s", text)
+}
+
+func (q *quiet) Fatalf(format string, a ...any) {
+	q.Errorf(format, a...)
+	panic(stop{})
+}
+
+// stopped ends a panic of Fatalf. It is deferred.
+func (q *quiet) stopped() {
+	switch v := recover().(type) {
+	case nil, stop:
+	default:
+		panic(v)
+	}
+}
+
+func (q *quiet) clean() {
+	for _, fn := range slices.Backward(q.cleanups) {
+		fn()
+	}
+	q.cleanups = nil
+}
+
+type nopCloser struct{ *bytes.Buffer }
+
+func (nopCloser) Close() error { return nil }
