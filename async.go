@@ -26,7 +26,8 @@ var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under wa
 // error.
 //
 // At most 1 024 works of a room are under way at once; a further one gets [ErrTooMuchWork]. Results
-// are delivered in the order in which works end. It panics on a client.
+// are delivered in the order in which works end. then must not be nil, or its call panics and the
+// result is lost. Go panics on a client.
 func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, R, error)) {
 	r := t.server("Go")
 	started := r.e.Async.Go(room.Work{

@@ -25,7 +25,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s: %s", r.Code, r.Text)
 }
 
-// As lets errors.As find the refusal as a *transport.Refusal.
+// As lets errors.As find the refusal as netloop's internal type; games have no use for it.
 func (r *Refusal) As(target any) bool {
 	travels, ok := target.(**transport.Refusal)
 	if ok {

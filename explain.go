@@ -10,6 +10,7 @@ import (
 )
 
 // Reason is why the last change of a field was, or was not, sent to a client: see [Object.Explain].
+// The zero Reason is unknown; Explain never returns it.
 type Reason uint8
 
 // The reasons. If several apply, the first in this order is returned.

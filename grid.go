@@ -102,7 +102,7 @@ func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 }
 
 // MaxViewpoints bounds the viewpoints of a client on one grid.
-const MaxViewpoints = interest.MaxViewpoints // 8
+const MaxViewpoints int = interest.MaxViewpoints // 8
 
 // Viewpoint is a position from which a client sees: see [ViewAt] and [ViewFrom].
 type Viewpoint struct{ eye interest.Viewpoint }

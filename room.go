@@ -143,7 +143,7 @@ func (r *Room) reseed(seed uint64) {
 	r.e.World().Seed(seed)
 }
 
-// Spec returns the room's description with the defaults filled in.
+// Spec returns the room's description with the defaults filled in. Any goroutine may call it.
 func (r *Room) Spec() RoomSpec { return r.spec }
 
 // Incarnation returns a fencing token: a number that distinguishes the successive rooms of one name
@@ -165,7 +165,7 @@ func (r *Room) Incarnation() uint64 { return r.server.incarnation + r.number - 1
 // OnAdmit functions and work given to [Go]. Any goroutine may use it.
 func (r *Room) Log() *slog.Logger { return r.server.log }
 
-// Server returns the server that the room belongs to.
+// Server returns the server that the room belongs to. Any goroutine may call it.
 func (r *Room) Server() *Server { return r.server }
 
 // Close ends the room after this tick and sends the code and the text to each of its clients. The

@@ -33,11 +33,11 @@ type Opener interface {
 
 // RoomInfo describes a room of a running server.
 type RoomInfo struct {
-	Spec       RoomSpec
-	Clients    int  // in the room or joining
-	Spectators int  // the part of them that watches
-	Reserved   int  // further seats, for tickets
-	Locked     bool // see [Room.Lock]
+	Spec       RoomSpec // as Room.Spec returns it: with the Code of a private room
+	Clients    int      // in the room or joining
+	Spectators int      // the part of them that watches
+	Reserved   int      // further seats, for tickets
+	Locked     bool     // see [Room.Lock]
 }
 
 // The errors of OpenRoom.
@@ -156,9 +156,9 @@ type openResult struct {
 var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing}
 
 // OpenRoom opens another room from a tick: the game's Open runs on another goroutine, and then is
-// called in EarlyUpdate of a later tick with the result, as by [Go]. The error is [ErrRoomExists],
-// [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or that of the game's Open. It panics on a
-// client.
+// called in EarlyUpdate of a later tick with the result, as by [Go]; it must not be nil. The error
+// is [ErrRoomExists], [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or that of the game's
+// Open. It panics on a client.
 func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 	s := t.server("Tick.OpenRoom").server
 	unfit := spec.pack() // Now: the game may change the data later.

@@ -30,19 +30,26 @@ type RoomSpec struct {
 	MaxSpectators int
 	// SpectatorDelay shows spectators the room as it was this long ago, so that a spectator cannot
 	// help a player by telling the positions of others. It delays the objects, the messages and the
-	// room's time alike. Zero means no delay; at most 5 min. Delayed spectators see the view of the
-	// room's [Client.SpectatorFeed] and are not clients of the room: OnAdmit is called for them,
-	// but they do not join, and their messages are dropped. After the room has ended they are shown
-	// the remaining delay; if the server ends, it waits for Config.DrainTimeout at most. The delay
-	// costs as much as one more client, and keeps the delayed data in memory, up to 64 MiB.
+	// room's time alike. Zero means no delay; at most 5 min. After the room has ended, spectators
+	// are shown the remaining delay; if the server ends, it waits for Config.DrainTimeout at most.
+	//
+	// Delayed spectators see the view of the room's [Client.SpectatorFeed] and are not clients of
+	// the room. OnAdmit is called for them, and no other hook. They take the seats of
+	// MaxSpectators, and [RoomInfo] counts them. Their messages are dropped, and their calls get
+	// CodeUnknownMethod, also with [ForSpectators]. Duplicate and KeepDropped apply to them apart
+	// from the players: a player may play and, with another connection, watch.
+	//
+	// The delay costs as much as one more client, and keeps the delayed data in memory, up to 64
+	// MiB. Beyond that, spectators lose messages, and changes of state reach them later, together.
 	SpectatorDelay time.Duration
 	// Private refuses clients that have neither a [Ticket] nor the room's Code, with the same
 	// answer as for a room that does not exist. A player with a client in the room gets in without
 	// them and takes that client over (Duplicate).
 	Private bool
 	// Code lets people meet in a private room: a client with this code as its client.Config Ticket
-	// gets in. Empty lets the server generate one, which [Room.Spec] returns: six letters and
-	// digits that are hard to confuse. At most 64 bytes, without an @, and unique on the server.
+	// gets in. Empty lets the server generate one: six letters and digits that are hard to confuse.
+	// [Room.Spec] and the Spec of each [RoomInfo] have it, so do not send these to clients. At most
+	// 64 bytes, without an @, and unique on the server.
 	Code string
 	// Budget is the average number of bytes of object records that a client is sent per tick; zero
 	// means 11 000, as much as the packets of a tick carry. From 1 to 1 048 576. See

@@ -83,7 +83,10 @@ func RunAt(s Stage) SendOption { return SendOption{func(o *schema.Send) { o.Stag
 //
 // Delayed messages run in the order in which they arrived; other messages may overtake them. A
 // client holds at most 256 messages and 64 KiB, each for at most 120 ticks; beyond that the oldest
-// runs early, which the client counts. Only the server sends with state.
+// runs early, which the client counts.
+//
+// WithState is an option of [RPC.Send] alone, for reliable and unreliable RPCs, and may be joined
+// with [RunAt]. [RPC.SendRoom] and the functions of package client that send panic with it.
 func WithState() SendOption { return SendOption{func(o *schema.Send) { o.WithState = true }} }
 
 // Post queues a message for the room from any goroutine. Its handler runs at the method's default

@@ -36,8 +36,8 @@ func (s *Schema) Name() string { return s.s.Name }
 
 // The most bytes of an encoded message. Tags may set less.
 const (
-	MaxMessage    = transport.MaxPayload         // 15 808: of an RPC, a question or an answer
-	MaxUnreliable = transport.MaxDatagramPayload // 1 086: of an [Unreliable] RPC
+	MaxMessage    int = transport.MaxPayload         // 15 808: of an RPC, a question or an answer
+	MaxUnreliable int = transport.MaxDatagramPayload // 1 086: of an [Unreliable] RPC
 )
 
 // Truncate cuts a text to at most n bytes, the unit of the tag max, without splitting a character:

@@ -10,8 +10,11 @@ const maxSpectatorDelay = 5 * time.Minute
 
 // SpectatorFeed reports whether the client is the spectator feed of a room with a [RoomSpec]
 // SpectatorDelay: a spectator that the room makes before any client joins, and that represents all
-// spectators. They see exactly this client's view, after the delay. It has no connection, sends no
-// messages, and leaves with the room; if a game refuses or kicks it, its spectators see no further
+// spectators. They see exactly this client's view, after the delay.
+//
+// OnJoin and OnLeave are called for it, but not OnAdmit, OnDrop and OnResume: it has no connection,
+// sends no messages, and leaves with the room. It takes no seat, and no [RoomInfo] counts it. It is
+// in [Tick.Clients] and [Everyone]. If a game refuses or kicks it, its spectators see no further
 // changes.
 func (c *Client) SpectatorFeed() bool { return c.e.IsFeed() }
 

@@ -193,8 +193,8 @@ func AllStages() []Stage {
 
 // The bounds of a time scale: see [Room.SetTimeScale].
 const (
-	MaxTimeScale    = loop.MaxScale    // 16: times as fast as game time
-	MaxTimeScaleDen = loop.MaxScaleDen // 1 000 000: the largest denominator
+	MaxTimeScale    int = loop.MaxScale    // 16: times as fast as game time
+	MaxTimeScaleDen int = loop.MaxScaleDen // 1 000 000: the largest denominator
 )
 
 // SetTimeScale lets scaled time run num/den times as fast as game time, from the next tick on: 0, 1

@@ -16,21 +16,25 @@ import (
 
 // Ticket is a reserved seat of a room for the client that has it as its client.Config Ticket. A
 // lobby reserves seats before it sends its players on, and a party gets all or none. A ticket is a
-// secret text of at most 279 bytes for one client: a party has one for each member. An expired or
-// used ticket, or a ticket for a room that has ended, is refused with [CodeTicket], like an unknown
-// one.
+// secret text of at most 279 bytes for one client: a party has one for each member. A field of a
+// message that carries a ticket needs the tag `net:"max=279"`: without it a string has at most 128
+// bytes. An expired or used ticket, or a ticket for a room that has ended, is refused with
+// [CodeTicket], like an unknown one.
 type Ticket string
 
-// Reservation describes seats to reserve.
+// Reservation describes seats to reserve. It cannot be canceled: a seat without a client is free
+// again once its TTL has passed.
 type Reservation struct {
 	// Seats is the number of seats, each with a ticket; zero means one.
 	Seats int
-	// TTL is how long the seats are reserved; zero means 30 s, at most an hour.
+	// TTL is how long the seats are reserved, in real time, also while the room is paused or
+	// asleep; zero means 30 s, at most an hour.
 	TTL time.Duration
 	// Spectator reserves seats for spectators.
 	Spectator bool
 	// Params is data for the room's game, which reads it by [Join.Reservation]: a player's team,
-	// for instance. It is kept as JSON, and clients do not see it.
+	// for instance. All seats of a reservation have the same. It is kept as JSON, at most 16 KiB,
+	// and clients do not see it.
 	Params any
 }
 
@@ -94,8 +98,8 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 }
 
 // Reserve reserves seats of a room, as [Server.Reserve] does, from a tick: then is called in
-// EarlyUpdate of a later tick with one ticket for each seat, or none and the error, as by [Go]. It
-// panics on a client.
+// EarlyUpdate of a later tick with one ticket for each seat, or none and the error, as by [Go]; it
+// must not be nil. It panics on a client.
 func (t *Tick) Reserve(name string, v Reservation, then func(*Tick, []Ticket, error)) {
 	s := t.server("Tick.Reserve").server
 	Go(t, func(ctx context.Context) ([]Ticket, error) { return s.Reserve(ctx, name, v) }, then)

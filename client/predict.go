@@ -48,8 +48,8 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 		panic(fmt.Sprintf("client: Predict is called twice for class %q", k.Name()))
 	}
 	p := &predictor{class: class, smooth: defaultSmoothing, bornOffset: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: panicguard.Func{Name: "Predict", Class: k.Name()}}
-	for _, apply := range o {
-		apply(p)
+	for _, one := range o {
+		one.apply(p)
 	}
 	scratch := new(M)
 	p.step = func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, v *codec.Values, missed int) {
@@ -66,7 +66,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 }
 
 // PredictOption is an option of [Predict].
-type PredictOption func(*predictor)
+type PredictOption struct{ apply func(*predictor) }
 
 // defaultSmoothing is how long a correction is drawn: long enough that no correction looks like a
 // jump, short enough that no player acts on a wrong picture.
@@ -77,12 +77,16 @@ const defaultSmoothing = 100 * time.Millisecond
 // once. The default is 100 ms; 0 and less draw the correct state at once. An object whose owner
 // becomes this client, or another, is drawn in the same way: it moves from the past, in which other
 // clients' objects are drawn, to the predicted moment, or back.
-func Smoothing(d time.Duration) PredictOption { return func(p *predictor) { p.smooth = d } }
+func Smoothing(d time.Duration) PredictOption {
+	return PredictOption{func(p *predictor) { p.smooth = d }}
+}
 
 // Snap selects the corrections that are too large to be smoothed: was is the state that would have
 // been drawn, is the correct one now. A change of a field with the tag teleport is never smoothed.
 func Snap[S any](when func(was, is *S) bool) PredictOption {
-	return func(p *predictor) { p.snap = func(was, is unsafe.Pointer) bool { return when((*S)(was), (*S)(is)) } }
+	return PredictOption{func(p *predictor) {
+		p.snap = func(was, is unsafe.Pointer) bool { return when((*S)(was), (*S)(is)) }
+	}}
 }
 
 // predictor predicts the objects of a class.

@@ -44,8 +44,9 @@ func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 // an error: a *netloop.Refusal from the server, or of CodeUnknownMethod if the server's build does
 // not have the call, [ErrTimeout], an error that wraps [ErrDoesNotFit] if the request exceeds a
 // limit, as in [Send], [ErrTooManyCalls], or a *netloop.Closed when the client ended first, or its
-// seat was gone after a break ([Reconnect]). Use it on Step's goroutine. It panics when 1 024 calls
-// of one frame have been refused with ErrTooManyCalls, because then the game calls in a loop.
+// seat was gone after a break ([Reconnect]). then must not be nil: its call would panic, which is
+// logged and counted. Use Call on Step's goroutine. It panics when 1 024 calls of one frame have
+// been refused with ErrTooManyCalls, because then the game calls in a loop.
 func Call[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o ...netloop.SendOption) {
 	startCall(c, k, q, then, o)
 }

@@ -29,7 +29,8 @@ const (
 // Verify requests digests of the replicated state from the server, and calls then inside Step when
 // one could be compared: with nil if both sides agree, with [ErrDiverged] if not, and with another
 // error if none arrived within 10 s or the connection ended. A digest can be compared only when the
-// client has received all changes, so on a link that is always behind it fails.
+// client has received all changes, so on a link that is always behind it fails. then must not be
+// nil.
 func (c *Client) Verify(then func(error)) {
 	v := &c.receiver.verify
 	v.then = append(v.then, then)

@@ -36,13 +36,13 @@ type viewClass struct {
 }
 
 // InterpolateOption is an option of [Interpolate].
-type InterpolateOption func(*viewClass)
+type InterpolateOption struct{ apply func(*viewClass) }
 
 // Extrapolate continues the motion of numbers for up to d, at most a second, while no newer
 // snapshot has arrived, instead of stopping it. This is a guess, and wrong whenever an object
 // turns: then the object jumps to its true position.
 func Extrapolate(d time.Duration) InterpolateOption {
-	return func(v *viewClass) { v.extrapolate = min(max(d, 0), maxExtrapolation) }
+	return InterpolateOption{func(v *viewClass) { v.extrapolate = min(max(d, 0), maxExtrapolation) }}
 }
 
 const maxExtrapolation = time.Second
@@ -62,8 +62,8 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 		panic(fmt.Sprintf("client: Interpolate: class %q belongs to another schema than Config.Schema", k.Name()))
 	}
 	v := viewClass{interpolated: true, drawn: unsafe.Pointer(new(S)), copy: copyState[S]}
-	for _, apply := range o {
-		apply(&v)
+	for _, one := range o {
+		one.apply(&v)
 	}
 	v.moment = c.views.moment
 	c.views.classes[class.Index()], c.views.any = v, true

@@ -8,20 +8,20 @@ import (
 )
 
 // ClientOption is an option of [World.Join] and [World.JoinAs].
-type ClientOption func(*seat)
+type ClientOption struct{ apply func(*seat) }
 
 // FPS lets the client run n frames in a second of its own clock, evenly spaced and without a
 // remainder that adds up. Its frames then run when they are due, between the server's ticks and
 // also while a tick spends time. Without it a client runs one frame in each tick.
 func FPS(n int) ClientOption {
-	return func(s *seat) { s.frames.own, s.frames.line.Rate = true, loop.Hz(uint64(max(n, 0))) }
+	return ClientOption{func(s *seat) { s.frames.own, s.frames.line.Rate = true, loop.Hz(uint64(max(n, 0))) }}
 }
 
 // ClientClock gives the client a clock that is ahead of the world's by offset when the world
 // begins, and gains ppm millionths of the elapsed time, or loses them if ppm is below 0. Without it
 // a client has the world's clock.
 func ClientClock(offset time.Duration, ppm int) ClientOption {
-	return func(s *seat) { s.clock = memnet.Clock{Offset: offset, PPM: ppm} }
+	return ClientOption{func(s *seat) { s.clock = memnet.Clock{Offset: offset, PPM: ppm} }}
 }
 
 // mostPPM bounds the drift of a client's clock. A quartz has 50, a bad one 200.

@@ -46,7 +46,7 @@ type World struct {
 }
 
 // Option is an option of [New].
-type Option func(*options)
+type Option struct{ apply func(*options) }
 
 type options struct {
 	seed   uint64
@@ -57,41 +57,41 @@ type options struct {
 // AllowMisfits lets the game store values that do not fit their field, as a server without checks
 // does: clients get the nearest value that fits. Without the option such values are rejected, and
 // the test fails.
-func AllowMisfits() Option { return func(o *options) { o.cfg.CheckValues = false } }
+func AllowMisfits() Option { return Option{func(o *options) { o.cfg.CheckValues = false }} }
 
 // AllowPanics lets the game panic without failing the test.
-func AllowPanics() Option { return func(o *options) { o.panics = true } }
+func AllowPanics() Option { return Option{func(o *options) { o.panics = true }} }
 
 // Seed sets the seed of the world: of its links, and of the room's random numbers. Without it the
 // seed is 1, or that in the environment variable NETLOOP_SEED.
-func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
+func Seed(seed uint64) Option { return Option{func(o *options) { o.seed = seed }} }
 
 // Room sets the default room's rates and limits. As at a server, a zero field has the game's
 // default, if it is a [netloop.RoomDefaulter], and else netloop's; a test that fails logs the
 // fields that have the game's.
-func Room(s netloop.RoomSpec) Option { return func(o *options) { o.cfg.Room = s } }
+func Room(s netloop.RoomSpec) Option { return Option{func(o *options) { o.cfg.Room = s }} }
 
 // Limits bounds the cost of clients' messages for the room.
-func Limits(l netloop.RPCLimits) Option { return func(o *options) { o.cfg.RPC = l } }
+func Limits(l netloop.RPCLimits) Option { return Option{func(o *options) { o.cfg.RPC = l }} }
 
 // Auth makes joining clients need tokens, as a server's Config does: see [World.Join].
-func Auth(a netloop.Auth) Option { return func(o *options) { o.cfg.Auth = a } }
+func Auth(a netloop.Auth) Option { return Option{func(o *options) { o.cfg.Auth = a }} }
 
 // MaxRooms sets the largest number of rooms.
-func MaxRooms(n int) Option { return func(o *options) { o.cfg.MaxRooms = n } }
+func MaxRooms(n int) Option { return Option{func(o *options) { o.cfg.MaxRooms = n }} }
 
 // Configure changes other fields of the server's Config.
-func Configure(fn func(*netloop.Config)) Option { return func(o *options) { fn(&o.cfg) } }
+func Configure(fn func(*netloop.Config)) Option { return Option{func(o *options) { fn(&o.cfg) }} }
 
 // RecordRoom returns the writers for recordings of rooms other than the default one: see
 // netloop.Config.
 func RecordRoom(fn func(netloop.RoomInfo) (io.WriteCloser, error)) Option {
-	return func(o *options) { o.cfg.RecordRoom = fn }
+	return Option{func(o *options) { o.cfg.RecordRoom = fn }}
 }
 
 // Record writes a recording of the run, for netloop.NewReplay. A look with
 // [World.Tick] may change the state and cannot be replayed: it marks the recording.
-func Record(w io.Writer) Option { return func(o *options) { o.cfg.Record = w } }
+func Record(w io.Writer) Option { return Option{func(o *options) { o.cfg.Record = w }} }
 
 // New makes a world with a server that has run no tick yet. When the test ends
 // the server closes, as at the end of its Run.
@@ -104,8 +104,8 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	opt := options{seed: seedFromEnvironment(tb)}
 	opt.cfg.CheckEdits, opt.cfg.CheckValues = true, true
 	opt.cfg.Incarnation = 1 // Not the wall clock: a world repeats.
-	for _, apply := range o {
-		apply(&opt)
+	for _, one := range o {
+		one.apply(&opt)
 	}
 	logSeed(tb, opt.seed)
 	logRoomDefaults(tb, opt.cfg.Room, g)
@@ -255,8 +255,8 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 		cfg.Log = w.cfg.Log
 	}
 	s := &seat{link: memnet.Link(l)}
-	for _, apply := range o {
-		apply(s)
+	for _, one := range o {
+		one.apply(s)
 	}
 	w.begin(s)
 	c, err := bridge.Client.New(cfg, bridge.Memory{
