@@ -57,7 +57,7 @@ type Config struct {
 }
 
 // Transport is a kind of connection. The protocol is the same over each.
-type Transport = transport.Carrier
+type Transport = transport.Kind
 
 // The transports.
 const (

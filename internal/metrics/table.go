@@ -225,8 +225,8 @@ var table = []row{
 }
 
 // byTransport sets the counts of each transport.
-func byTransport(counts *[transport.NumCarriers]atomic.Uint64, f *Family) {
-	for c := range transport.NumCarriers {
+func byTransport(counts *[transport.NumKinds]atomic.Uint64, f *Family) {
+	for c := range transport.NumKinds {
 		f.Set(counts[c].Load(), c.String())
 	}
 }

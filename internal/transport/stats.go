@@ -105,7 +105,7 @@ type Stats struct {
 	Chokes, ChokeNanos atomic.Uint64
 	// Handshakes counts connections that reached the hello, Joined the admitted ones, and Refused
 	// the declined ones.
-	Handshakes, Joined [NumCarriers]atomic.Uint64
+	Handshakes, Joined [NumKinds]atomic.Uint64
 	Refused            atomic.Uint64
 	// Retries counts connections that were asked to prove their address.
 	Retries atomic.Uint64

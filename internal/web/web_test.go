@@ -324,7 +324,7 @@ func TestLocalhostIsWhereTheGameListens(t *testing.T) {
 }
 
 // A server without a WebSocket or a certificate to pin leaves them out.
-func TestConnectInfoWithoutCarriers(t *testing.T) {
+func TestConnectInfoWithoutTransports(t *testing.T) {
 	cfg := config()
 	facts := cfg.Facts()
 	facts.Hashes = nil

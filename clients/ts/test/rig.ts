@@ -1,4 +1,4 @@
-// A client whose server is the test: carriers in memory, and a clock that stands still unless the
+// A client whose server is the test: transports in memory, and a clock that stands still unless the
 // test moves it.
 
 import type { Client, ConnectInfo, ConnectOptions, Platform } from "../src/api.js";

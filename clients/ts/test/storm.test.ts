@@ -1,4 +1,4 @@
-// Any bytes over any carrier: nothing throws out of a step, nothing hangs, nothing grows without a
+// Any bytes over any transport: nothing throws out of a step, nothing hangs, nothing grows without a
 // bound, and a client that is told nonsense ends with a code or goes on.
 
 import assert from "node:assert/strict";

@@ -16,8 +16,8 @@ import (
 
 // Incoming is a connection with a complete cryptographic handshake.
 type Incoming interface {
-	// Carrier is the connection's transport.
-	Carrier() transport.Carrier
+	// Kind is the connection's transport.
+	Kind() transport.Kind
 	// Open returns the connection as soon as a hello can be read from it. Once ctx has ended it
 	// returns an error, that of ctx or another. The text of a *transport.Refusal is sent to the
 	// peer.
@@ -34,13 +34,13 @@ type Timed interface {
 	Follow(net.Addr) driver.Arrivals
 }
 
-// Controller admits connections of every transport.
+// Controller admits connections of every network transport.
 type Controller struct {
-	cfg      Config
-	serving  sync.WaitGroup // Add: with mu held and refuse nil, or by a counted goroutine
-	attempts *attempts
-	resumes  *rate.Limiter // connections tried while the server admits no client
-	chunks   driver.Chunks
+	cfg        Config
+	serving    sync.WaitGroup // Add: with mu held and refuse nil, or by a counted goroutine
+	unadmitted *unadmitted
+	resumes    *rate.Limiter // connections tried while the server admits no client
+	chunks     driver.Chunks
 
 	mu       sync.Mutex
 	conns    map[Incoming]*transport.Link // nil: not admitted yet
@@ -55,10 +55,10 @@ func New(cfg Config) *Controller {
 	cfg = cfg.complete()
 	c := &Controller{
 		cfg: cfg, conns: make(map[Incoming]*transport.Link), resumes: rate.NewLimiter(resumeRate, resumeBurst),
-		maxConns: cfg.MaxConns,
-		attempts: newAttempts(cfg.MaxUnadmitted, max(cfg.MaxConns, minBurst), cfg.Stats),
+		maxConns:   cfg.MaxConns,
+		unadmitted: newUnadmitted(cfg.MaxUnadmitted, max(cfg.MaxConns, minBurst), cfg.Stats),
 	}
-	c.attempts.dismiss = c.dismiss
+	c.unadmitted.dismiss = c.dismiss
 	return c
 }
 
@@ -67,31 +67,32 @@ func New(cfg Config) *Controller {
 // some connections are tried all the same.
 func (c *Controller) MustProveAddress(addr net.Addr) bool {
 	code, resume := c.cfg.Refusing()
-	return c.attempts.mustProveAddress(addr, code != 0 && resume)
+	return c.unadmitted.mustProveAddress(addr, code != 0 && resume)
 }
 
-// Slot is a connection's slot among the unadmitted connections, from its first packet on.
-type Slot struct {
+// Pending is the entry of a connection in the table of unadmitted connections, from its first
+// packet on.
+type Pending struct {
 	c *Controller
-	*attempt
+	*entry
 }
 
-// Reserve returns a slot for a new connection, or nil before the connection has used any resources.
-// A proven address cannot be forged. The caller calls Serve or Release.
-func (c *Controller) Reserve(addr net.Addr, proven bool) *Slot {
+// Reserve returns an entry for a new connection, or nil before the connection has used any
+// resources. A proven address cannot be forged. The caller calls Serve or Release.
+func (c *Controller) Reserve(addr net.Addr, proven bool) *Pending {
 	if c.refuses(proven) {
 		return nil
 	}
-	a := c.attempts.reserve(addr, proven)
+	a := c.unadmitted.reserve(addr, proven)
 	if a == nil {
 		return nil
 	}
-	return &Slot{c, a}
+	return &Pending{c, a}
 }
 
-// Release returns the slot of a connection that ends before it is admitted. It may be called more
+// Release returns the entry of a connection that ends before it is admitted. It may be called more
 // than once, and after Serve.
-func (p *Slot) Release() { p.c.attempts.release(p.attempt) }
+func (p *Pending) Release() { p.c.unadmitted.release(p.entry) }
 
 // refuses reports whether a connection is refused because the server admits no client now.
 func (c *Controller) refuses(proven bool) bool {
@@ -110,7 +111,7 @@ func (c *Controller) refuses(proven bool) bool {
 }
 
 // Refusal returns the refusal that a connection from this address would get now, or nil. It takes
-// no slot and counts no refusal: the web server calls it for pages, because browsers do not show
+// no entry and counts no refusal: the web server calls it for pages, because browsers do not show
 // why a connection failed.
 func (c *Controller) Refusal(addr net.Addr) *transport.Refusal {
 	c.mu.Lock()
@@ -124,25 +125,25 @@ func (c *Controller) Refusal(addr net.Addr) *transport.Refusal {
 		return &transport.Refusal{Code: code, Text: "server is full"}
 	case code != 0:
 		return &transport.Refusal{Code: code, Text: "server is overloaded: try again later"}
-	case c.attempts.refuses(addr):
+	case c.unadmitted.refuses(addr):
 		return errBusy
 	}
 	return nil
 }
 
 // Serve serves a connection on a goroutine of its own, or closes it with a code and a text.
-func (p *Slot) Serve(in Incoming) {
+func (p *Pending) Serve(in Incoming) {
 	c := p.c
-	c.cfg.Stats.Handshakes[in.Carrier()].Add(1)
-	if r := c.start(in, p.attempt); r != nil {
-		c.attempts.remove(p.attempt)
+	c.cfg.Stats.Handshakes[in.Kind()].Add(1)
+	if r := c.start(in, p.entry); r != nil {
+		c.unadmitted.remove(p.entry)
 		c.cfg.Stats.Refused.Add(1)
 		in.Close(r.Code, r.Text)
 	}
 }
 
 // start starts to serve a connection, or returns the refusal.
-func (c *Controller) start(in Incoming, a *attempt) *transport.Refusal {
+func (c *Controller) start(in Incoming, a *entry) *transport.Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -151,7 +152,7 @@ func (c *Controller) start(in Incoming, a *attempt) *transport.Refusal {
 	case c.admitted >= c.maxConns:
 		c.cfg.Stats.Drop(transport.DropFull, 1)
 		return &transport.Refusal{Code: transport.CodeFull, Text: "server has too many connections"}
-	case !c.attempts.complete(a, in):
+	case !c.unadmitted.complete(a, in):
 		return errBusy
 	}
 	c.conns[in] = nil
@@ -159,10 +160,10 @@ func (c *Controller) start(in Incoming, a *attempt) *transport.Refusal {
 	return nil
 }
 
-// errBusy refuses an unadmitted connection that finds no slot or has lost its slot.
+// errBusy refuses an unadmitted connection that finds no free entry or has lost its entry.
 var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many new connections: try again"}
 
-// dismiss closes an unadmitted connection to free its slot. serving counts it until then.
+// dismiss closes an unadmitted connection to free its entry. serving counts it until then.
 func (c *Controller) dismiss(in Incoming) {
 	c.cfg.Stats.Refused.Add(1)
 	c.serving.Go(func() { in.Close(errBusy.Code, errBusy.Text) })
@@ -252,4 +253,4 @@ func (c *Controller) Failed(what string, attrs ...any) {
 
 // Unadmitted returns the number of half-open handshakes with unproven addresses, and the number of
 // connected but unadmitted connections.
-func (c *Controller) Unadmitted() (halfOpen, connected int) { return c.attempts.count() }
+func (c *Controller) Unadmitted() (halfOpen, connected int) { return c.unadmitted.count() }

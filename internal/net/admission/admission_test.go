@@ -15,31 +15,31 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// caller is a connection that sends no hello.
-type caller struct {
+// silentConn is a connection that sends no hello.
+type silentConn struct {
 	ctx    context.Context
 	hangUp context.CancelCauseFunc
 	addr   net.Addr
 }
 
-func call(n int) *caller {
+func newSilent(n int) *silentConn {
 	ctx, hangUp := context.WithCancelCause(context.Background())
-	return &caller{ctx, hangUp, from(n)}
+	return &silentConn{ctx, hangUp, from(n)}
 }
 
-func (c *caller) Carrier() transport.Carrier { return transport.WebSocket }
-func (c *caller) Context() context.Context   { return c.ctx }
-func (c *caller) RemoteAddr() net.Addr       { return c.addr }
-func (c *caller) Close(code transport.Code, t string) {
+func (c *silentConn) Kind() transport.Kind     { return transport.WebSocket }
+func (c *silentConn) Context() context.Context { return c.ctx }
+func (c *silentConn) RemoteAddr() net.Addr     { return c.addr }
+func (c *silentConn) Close(code transport.Code, t string) {
 	c.hangUp(&transport.Refusal{Code: code, Text: t})
 }
-func (c *caller) Open(ctx context.Context) (driver.Conn, error) {
+func (c *silentConn) Open(ctx context.Context) (driver.Conn, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
 // told waits until the connection is closed and returns the code.
-func (c *caller) told() transport.Code {
+func (c *silentConn) told() transport.Code {
 	<-c.ctx.Done()
 	var r *transport.Refusal
 	if !errors.As(context.Cause(c.ctx), &r) {
@@ -48,7 +48,7 @@ func (c *caller) told() transport.Code {
 	return r.Code
 }
 
-// A verdict is the refusal that a new connection would get, and takes no slot.
+// A verdict is the refusal that a new connection would get, and takes no entry.
 func TestRefusalIsThatOfANewConnection(t *testing.T) {
 	var code transport.Code
 	stats := new(transport.Stats)
@@ -68,10 +68,10 @@ func TestRefusalIsThatOfANewConnection(t *testing.T) {
 	code = 0
 	for range maxPerSite {
 		if d.Reserve(from(1), true) == nil {
-			t.Fatal("a site has no place")
+			t.Fatal("a site has no entry")
 		}
 	}
-	want("a site with as many strangers as it may have", transport.CodeBusy)
+	want("a site with as many unadmitted connections as it may have", transport.CodeBusy)
 	if d.Refusal(from(2)) != nil {
 		t.Error("another site pays for it")
 	}
@@ -117,10 +117,10 @@ func TestSomeConnectionsAreTriedWhileTheServerIsFull(t *testing.T) {
 func TestCloseEndsUnadmittedConnections(t *testing.T) {
 	stats := new(transport.Stats)
 	d := New(Config{Stats: stats})
-	early, late := call(1), call(2)
+	early, late := newSilent(1), newSilent(2)
 	d.Reserve(early.addr, true).Serve(early)
 	if _, n := d.Unadmitted(); n != 1 {
-		t.Fatal(n, "strangers are connected")
+		t.Fatal(n, "unadmitted connections are connected")
 	}
 	d.Refuse(transport.CodeKicked, "for good")
 	d.Close(context.Background())
@@ -132,7 +132,7 @@ func TestCloseEndsUnadmittedConnections(t *testing.T) {
 		t.Errorf("%d handshakes, %d refusals are counted", n, stats.Refused.Load())
 	}
 	if n := stats.Unadmitted.Load(); n != 0 {
-		t.Error(n, "strangers are left")
+		t.Error(n, "unadmitted connections are left")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
 	d.resumes.SetLimit(0)
 	for n := range 10 * resumeBurst {
 		if d.Reserve(from(n), false) != nil {
-			t.Fatal("an address that may be forged has a place")
+			t.Fatal("an address that may be forged has an entry")
 		}
 	}
 	if n := stats.Dropped(transport.DropUnproven); n != 10*resumeBurst {
@@ -177,10 +177,10 @@ func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
 // A Controller closes even if an admission ignores its context: it does not wait for that
 // admission.
 func TestCloseDoesNotWaitForAHangingAdmission(t *testing.T) {
-	open(t, "hangs", func(t *testing.T, h *house) {
+	open(t, "hangs", func(t *testing.T, h *testController) {
 		held := make(chan struct{})
 		h.admits = func(context.Context, *netloopv1.Hello) error { <-held; return nil }
-		h.comes(aHello(t))
+		h.connect(helloFrame(t))
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		began := time.Now()

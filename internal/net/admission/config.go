@@ -30,7 +30,7 @@ type Config struct {
 
 const (
 	// defaultHelloTimeout bounds the time from the end of the cryptographic handshake to the last
-	// byte of the hello, so that a slow client holds its slot only briefly.
+	// byte of the hello, so that a slow client holds its entry only briefly.
 	defaultHelloTimeout = 5 * time.Second
 	// defaultAdmitTimeout bounds Handler.Admit, which may ask a remote service.
 	defaultAdmitTimeout = 10 * time.Second
@@ -50,7 +50,7 @@ const (
 	retryBurst = 50
 	// maxPerSite bounds the unadmitted connections of one household or machine.
 	maxPerSite = 8
-	// dismissAfter is the shortest time that an unadmitted connection keeps its slot, unless its
+	// dismissAfter is the shortest time that an unadmitted connection keeps its entry, unless its
 	// site has many. It is longer than a handshake over a bad link.
 	dismissAfter = time.Second
 	// siteRate and allRate are the sustained handshakes per second of one household or machine, and

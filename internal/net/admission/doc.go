@@ -1,11 +1,11 @@
-// Package admission admits connections of every transport: it bounds each connection, charges it to
-// its site in shared tables, reads its hello, and asks the server's handler.
+// Package admission admits connections of every network transport: it bounds each connection,
+// charges it to its site in shared tables, reads its hello, and asks the server's handler.
 //
 // # The steps of a connection
 //
 //	MustProveAddress   first packet, over UDP: prove the address first, or
-//	Reserve            take a slot among the unadmitted, or refuse before any work is done
-//	Slot.Serve         cryptographic handshake complete: one goroutine serves it from here
+//	Reserve            take an entry in the table, or refuse before any work is done
+//	Pending.Serve         cryptographic handshake complete: one goroutine serves it from here
 //	                    after Refuse, or above a limit: closed with a code, at once
 //	 1. Incoming.Open    a stream to read from
 //	 2.                 one Hello frame, both within a deadline

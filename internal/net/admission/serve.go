@@ -14,17 +14,17 @@ import (
 )
 
 // serve runs one connection from its handshake to its end.
-func (c *Controller) serve(in Incoming, a *attempt) {
+func (c *Controller) serve(in Incoming, a *entry) {
 	defer c.remove(in)
-	defer c.attempts.remove(a)
+	defer c.unadmitted.remove(a)
 	peer := in.RemoteAddr()
 	conn, adm, err := c.handshake(in, a, peer.String())
 	if err != nil {
 		c.sendRefusal(in, conn, err)
 		return
 	}
-	c.attempts.remove(a)
-	c.cfg.Stats.Joined[in.Carrier()].Add(1)
+	c.unadmitted.remove(a)
+	c.cfg.Stats.Joined[in.Kind()].Add(1)
 	if adm.Session.Clock == nil {
 		adm.Session.Clock = c.cfg.Clock
 	}
@@ -46,7 +46,7 @@ func (c *Controller) serve(in Incoming, a *attempt) {
 }
 
 // allowMoves lets a client move to another room over the same connection.
-func (c *Controller) allowMoves(in Incoming, a *attempt, link *transport.Link, who any) {
+func (c *Controller) allowMoves(in Incoming, a *entry, link *transport.Link, who any) {
 	link.LetMove(transport.Moves{
 		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
 			ctx := in.Context()
@@ -74,7 +74,7 @@ var errLeft = errors.New("admission: the client cannot play by the server's sche
 
 // handshake waits for the stream, reads the hello, sends the server's schema to a client with
 // another one, and asks the handler.
-func (c *Controller) handshake(in Incoming, a *attempt, remote string) (driver.Conn, *transport.Admission, error) {
+func (c *Controller) handshake(in Incoming, a *entry, remote string) (driver.Conn, *transport.Admission, error) {
 	ctx, cancel := context.WithTimeout(in.Context(), c.cfg.HelloTimeout)
 	defer cancel()
 	conn, err := in.Open(ctx)
@@ -114,12 +114,12 @@ func setDeadline(conn driver.Conn, at time.Time) {
 }
 
 // noHello returns the refusal for a hello that did not arrive.
-func (c *Controller) noHello(a *attempt, err error) error {
+func (c *Controller) noHello(a *entry, err error) error {
 	var r *transport.Refusal
 	switch {
 	case errors.As(err, &r):
 		return err
-	case c.attempts.isDismissed(a): // Counted already.
+	case c.unadmitted.isDismissed(a): // Counted already.
 		return errBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		c.cfg.Stats.Drop(transport.DropHelloTimeout, 1)
@@ -133,10 +133,10 @@ func (c *Controller) noHello(a *attempt, err error) error {
 }
 
 // admit asks the handler. A panic in it is returned as an error.
-func (c *Controller) admit(ctx context.Context, a *attempt, hello *netloopv1.Hello, remote string) (adm *transport.Admission, err error) {
+func (c *Controller) admit(ctx context.Context, a *entry, hello *netloopv1.Hello, remote string) (adm *transport.Admission, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.AdmitTimeout)
 	defer cancel()
-	ctx = transport.WithApproved(ctx, func() { c.attempts.remove(a) })
+	ctx = transport.WithApproved(ctx, func() { c.unadmitted.remove(a) })
 	defer func() {
 		if v := recover(); v != nil {
 			adm, err = nil, fmt.Errorf("admission: the handler panicked: %v\n%s", v, debug.Stack())

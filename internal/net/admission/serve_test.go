@@ -38,23 +38,23 @@ func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
 		"nonsense":         {says: []byte{1, 0xff}, want: transport.CodeProtocol, drop: "handshake/malformed 1"},
 		"no stream":        {opens: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, want: transport.CodeTimeout, after: 5 * time.Second, drop: "handshake/timeout 1", mute: true},
 		"a bad stream":     {opens: func(context.Context) error { return transport.Refuse(transport.CodeBusy, "so it is") }, want: transport.CodeBusy, text: "so it is", mute: true},
-		"a refusal":        {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { return transport.Refuse(transport.CodeFull, "all") }, want: transport.CodeFull, text: "all"},
-		"an own error":     {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { return errors.New("the disk is full") }, want: transport.CodeInternal, text: "internal error", log: "the disk is full"},
-		"a panic":          {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { panic("at the disco") }, want: transport.CodeInternal, text: "internal error", log: "at the disco"},
-		"a long admission": {says: aHello(t), admits: hang, want: transport.CodeTimeout, text: "admission timed out", after: 10 * time.Second},
-		"a late but own no": {says: aHello(t), admits: func(ctx context.Context, _ *netloopv1.Hello) error {
+		"a refusal":        {says: helloFrame(t), admits: func(context.Context, *netloopv1.Hello) error { return transport.Refuse(transport.CodeFull, "all") }, want: transport.CodeFull, text: "all"},
+		"an own error":     {says: helloFrame(t), admits: func(context.Context, *netloopv1.Hello) error { return errors.New("the disk is full") }, want: transport.CodeInternal, text: "internal error", log: "the disk is full"},
+		"a panic":          {says: helloFrame(t), admits: func(context.Context, *netloopv1.Hello) error { panic("at the disco") }, want: transport.CodeInternal, text: "internal error", log: "at the disco"},
+		"a long admission": {says: helloFrame(t), admits: hang, want: transport.CodeTimeout, text: "admission timed out", after: 10 * time.Second},
+		"a late but own no": {says: helloFrame(t), admits: func(ctx context.Context, _ *netloopv1.Hello) error {
 			time.Sleep(time.Second)
 			return transport.Refuse(transport.CodeKicked, "no")
 		}, want: transport.CodeKicked, text: "no", after: time.Second},
 	} {
-		open(t, name, func(t *testing.T, h *house) {
+		open(t, name, func(t *testing.T, h *testController) {
 			h.admits = c.admits
 			began := time.Now()
-			g := &guest{Wire: nettest.NewWire(), opens: c.opens}
+			g := &testConn{Wire: nettest.NewWire(), opens: c.opens}
 			if c.says != nil {
 				g.Stream <- c.says
 			}
-			h.enters(g)
+			h.serveConn(g)
 			<-g.Context().Done()
 			if took := time.Since(began); took != c.after {
 				t.Errorf("it took %v, want %v", took, c.after)
@@ -89,13 +89,13 @@ func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
 	}
 }
 
-// An admitted client has a session without deadlines; when it ends, its slot is free again.
+// An admitted client has a session without deadlines; when it ends, its entry is free again.
 func TestWhoIsLetInHasAPlace(t *testing.T) {
-	open(t, "one after another", func(t *testing.T, h *house) {
+	open(t, "one after another", func(t *testing.T, h *testController) {
 		h.SetMaxConns(1)
 		var opening context.Context
-		g := &guest{Wire: nettest.NewWire(), opens: func(ctx context.Context) error { opening = ctx; return nil }}
-		h.enters(g, aHello(t))
+		g := &testConn{Wire: nettest.NewWire(), opens: func(ctx context.Context) error { opening = ctx; return nil }}
+		h.serveConn(g, helloFrame(t))
 		frame, _ := g.said(t)
 		if opening.Err() == nil || !g.WroteBy.IsZero() {
 			t.Errorf("the welcome may be written until %v", g.WroteBy)
@@ -104,13 +104,13 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 			t.Errorf("it reads %v, by %v and %v", frame, g.Deadline, g.Until)
 		}
 		if halfOpen, met := h.Unadmitted(); halfOpen+met != 0 {
-			t.Error("it is a stranger")
+			t.Error("it is an unadmitted connection")
 		}
 		time.Sleep(time.Minute)
 		if _, closed := g.said(t); closed != 0 || h.seen(transport.Joined) != 1 || h.seen(transport.Gone) != 0 {
 			t.Error("after a minute it was closed with", closed)
 		}
-		second := h.comes(aHello(t))
+		second := h.connect(helloFrame(t))
 		if frame, closed := second.said(t); frame != nil || closed != transport.CodeFull || h.stats.Dropped(transport.DropFull) != 1 {
 			t.Errorf("a second one reads %v, %v", frame, closed)
 		}
@@ -118,10 +118,10 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 		if h.seen(transport.Gone) != 1 {
 			t.Error("its owner is not told that it has gone")
 		}
-		stranger := h.comes()
-		stranger.Cut() // An unadmitted connection that is cut frees no slot of an admitted one.
+		conn := h.connect()
+		conn.Cut() // An unadmitted connection that is cut frees no entry of an admitted one.
 		synctest.Wait()
-		third, fourth := h.comes(aHello(t)), h.comes(aHello(t))
+		third, fourth := h.connect(helloFrame(t)), h.connect(helloFrame(t))
 		if frame, _ := third.said(t); frame.GetWelcome() == nil {
 			t.Errorf("when it has gone another one reads %v", frame)
 		}
@@ -135,14 +135,14 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 // admission ends with the admission.
 func TestWhatASessionGoesBy(t *testing.T) {
 	for name, own := range map[string]bool{"the controller's": false, "its own": true} {
-		open(t, name, func(t *testing.T, h *house) {
+		open(t, name, func(t *testing.T, h *testController) {
 			h.cfg.Clock = func() time.Duration { return time.Hour }
 			want := time.Hour
 			if own {
 				want = time.Minute
 				h.clock, h.counts = func() time.Duration { return time.Minute }, new(transport.Stats)
 			}
-			g := h.comes(aHello(t))
+			g := h.connect(helloFrame(t))
 			peer, link := transport.NewSession(transport.SessionConfig{Inbox: transport.NewInbox(0, nil), Client: true, Limits: transport.DefaultLimits})
 			peer.Send(transport.Message{Method: 3, Reliable: true})
 			peer.Flush(0)
@@ -171,12 +171,12 @@ func TestTheServersTablesAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := func(h *house) [3]uint64 {
+	counted := func(h *testController) [3]uint64 {
 		return [3]uint64{h.stats.Refused.Load(), h.stats.Dropped(transport.DropHello), h.stats.Dropped(transport.DropHelloTimeout)}
 	}
-	open(t, "it accepts", func(t *testing.T, h *house) {
+	open(t, "it accepts", func(t *testing.T, h *testController) {
 		h.tables = tables
-		g := h.comes(aHello(t))
+		g := h.connect(helloFrame(t))
 		if frame, _ := g.said(t); frame.GetSchemaPart() == nil || g.WroteBy != g.Deadline || g.WroteBy.IsZero() {
 			t.Fatalf("it reads %v, written until %v", frame, g.WroteBy)
 		}
@@ -185,9 +185,9 @@ func TestTheServersTablesAreTold(t *testing.T) {
 			t.Error("it is not let in:", counted(h))
 		}
 	})
-	open(t, "it leaves", func(t *testing.T, h *house) {
+	open(t, "it leaves", func(t *testing.T, h *testController) {
 		h.tables = tables
-		g := h.comes(aHello(t))
+		g := h.connect(helloFrame(t))
 		g.Mu.Lock()
 		g.Wrote, g.Why = nil, transport.Closed{Code: transport.CodeSchemaMismatch, Remote: true}
 		g.Mu.Unlock()
@@ -197,27 +197,27 @@ func TestTheServersTablesAreTold(t *testing.T) {
 			t.Errorf("it reads %v, %v; counted %v", frame, closed, counted(h))
 		}
 	})
-	open(t, "it says nothing more", func(t *testing.T, h *house) {
+	open(t, "it says nothing more", func(t *testing.T, h *testController) {
 		h.tables = tables
-		g := h.comes(aHello(t))
+		g := h.connect(helloFrame(t))
 		<-g.Context().Done()
 		if _, closed := g.said(t); closed != transport.CodeTimeout || counted(h) != [3]uint64{1, 0, 1} {
 			t.Errorf("it is closed with %v; counted %v", closed, counted(h))
 		}
 	})
-	open(t, "it ends its stream", func(t *testing.T, h *house) {
+	open(t, "it ends its stream", func(t *testing.T, h *testController) {
 		h.tables = tables
-		g := h.comes(aHello(t), []byte{})
+		g := h.connect(helloFrame(t), []byte{})
 		<-g.Context().Done()
 		if _, closed := g.said(t); closed != transport.CodeProtocol || counted(h) != [3]uint64{1, 1, 0} {
 			t.Errorf("it is closed with %v; counted %v", closed, counted(h))
 		}
 	})
-	open(t, "it does not take them", func(t *testing.T, h *house) {
+	open(t, "it does not take them", func(t *testing.T, h *testController) {
 		h.tables = tables
-		g := &guest{Wire: nettest.NewWire()}
+		g := &testConn{Wire: nettest.NewWire()}
 		g.Fails = nettest.ErrGone
-		h.enters(g, aHello(t))
+		h.serveConn(g, helloFrame(t))
 		if _, closed := g.said(t); closed != transport.CodeProtocol || counted(h) != [3]uint64{1, 1, 0} {
 			t.Errorf("it is closed with %v; counted %v", closed, counted(h))
 		}
@@ -226,9 +226,9 @@ func TestTheServersTablesAreTold(t *testing.T) {
 
 // A client that leaves during its admission gets no answer and is not counted as refused.
 func TestWhoGoesByItselfIsToldNothing(t *testing.T) {
-	open(t, "during its admission", func(t *testing.T, h *house) {
+	open(t, "during its admission", func(t *testing.T, h *testController) {
 		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
-		g := h.comes(aHello(t))
+		g := h.connect(helloFrame(t))
 		g.Cut()
 		synctest.Wait()
 		if frame, closed := g.said(t); frame != nil || closed != 0 || h.stats.Refused.Load() != 0 || h.log.Len() != 0 {
@@ -248,10 +248,10 @@ func TestAWelcomeThatCannotBeWritten(t *testing.T) {
 		"it cannot be encoded": {&netloopv1.Welcome{Room: "\xff"}, nil, "encoding the welcome failed", transport.CodeInternal},
 		"it cannot be sent":    {nil, nettest.ErrGone, "", transport.CodeProtocol},
 	} {
-		open(t, name, func(t *testing.T, h *house) {
-			g := &guest{Wire: nettest.NewWire()}
+		open(t, name, func(t *testing.T, h *testController) {
+			g := &testConn{Wire: nettest.NewWire()}
 			h.says, g.Fails = c.welcome, c.fails
-			h.enters(g, aHello(t))
+			h.serveConn(g, helloFrame(t))
 			<-g.Context().Done()
 			if _, closed := g.said(t); closed != c.closed || h.seen(transport.Joined) != 1 || h.seen(transport.Gone) != 1 {
 				t.Errorf("it is closed with %v", closed)
@@ -265,18 +265,18 @@ func TestAWelcomeThatCannotBeWritten(t *testing.T) {
 
 // An approved client is not counted as unadmitted any more, however long its admission takes.
 func TestAnApprovedConnectionIsNotUnadmitted(t *testing.T) {
-	open(t, "a queue", func(t *testing.T, h *house) {
+	open(t, "a queue", func(t *testing.T, h *testController) {
 		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error {
 			time.Sleep(time.Second)
 			transport.Approved(ctx)
 			time.Sleep(time.Second)
 			return nil
 		}
-		h.comes(aHello(t))
+		h.connect(helloFrame(t))
 		for _, want := range []int{1, 0} {
 			time.Sleep(time.Second / 2)
 			if _, met := h.Unadmitted(); met != want {
-				t.Errorf("%d are strangers, want %d", met, want)
+				t.Errorf("%d are unadmitted connections, want %d", met, want)
 			}
 			time.Sleep(time.Second / 2)
 		}
@@ -287,10 +287,10 @@ func TestAnApprovedConnectionIsNotUnadmitted(t *testing.T) {
 // was told to move and does not is closed after a timeout.
 func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 	known := make(chan any, 4)
-	moving := func(t *testing.T, h *house) (g *guest, move func(n int) *transport.Session) {
+	moving := func(t *testing.T, h *testController) (g *testConn, move func(n int) *transport.Session) {
 		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error { known <- transport.Who(ctx); return nil }
 		h.knows = func() any { return h.last.Load() }
-		g = h.comes(aHello(t))
+		g = h.connect(helloFrame(t))
 		return g, func(n int) *transport.Session {
 			t.Helper()
 			if h.seen(transport.Joined) != n {
@@ -307,7 +307,7 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 			return s
 		}
 	}
-	open(t, "twice", func(t *testing.T, h *house) {
+	open(t, "twice", func(t *testing.T, h *testController) {
 		g, move := moving(t, h)
 		for n, want := range []any{nil, uint64(1), nil, uint64(3)} {
 			if got := <-known; got != want {
@@ -315,46 +315,46 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 			}
 			if n < 3 {
 				move(n + 1)
-				g.Stream <- aHelloBy(t, []string{"a ticket", "", "a ticket"}[n])
+				g.Stream <- helloWithTicket(t, []string{"a ticket", "", "a ticket"}[n])
 				synctest.Wait()
 			}
 		}
 	})
-	open(t, "slowly", func(t *testing.T, h *house) {
+	open(t, "slowly", func(t *testing.T, h *testController) {
 		g, move := moving(t, h)
 		<-known
 		move(1)
 		h.admits = func(context.Context, *netloopv1.Hello) error { time.Sleep(9 * time.Second); return nil }
 		time.Sleep(4 * time.Second)
-		g.Stream <- aHelloBy(t, "a ticket")
+		g.Stream <- helloWithTicket(t, "a ticket")
 		time.Sleep(time.Minute)
 		if n := h.seen(transport.Joined); n != 2 || g.Context().Err() != nil {
 			t.Errorf("it has joined %d times, and is closed with %+v", n, g.Closes)
 		}
 	})
-	open(t, "into a refusal", func(t *testing.T, h *house) {
+	open(t, "into a refusal", func(t *testing.T, h *testController) {
 		g, move := moving(t, h)
 		move(1)
 		h.admits = func(context.Context, *netloopv1.Hello) error { return transport.Refuse(transport.CodeFull, "all") }
-		g.Stream <- aHello(t)
+		g.Stream <- helloFrame(t)
 		<-g.Context().Done()
 		if why := g.Closes[0]; why.Code != transport.CodeFull || why.Text != "all" || h.stats.Refused.Load() != 1 || h.log.Len() != 0 {
 			t.Errorf("it is closed with %+v, and the log reads %q", why, h.log.String())
 		}
 		<-known
 	})
-	open(t, "into an error", func(t *testing.T, h *house) {
+	open(t, "into an error", func(t *testing.T, h *testController) {
 		g, move := moving(t, h)
 		move(1)
 		h.admits = func(context.Context, *netloopv1.Hello) error { return errors.New("the disk is full") }
-		g.Stream <- aHello(t)
+		g.Stream <- helloFrame(t)
 		<-g.Context().Done()
 		if why := g.Closes[0]; why.Code != transport.CodeInternal || h.stats.Refused.Load() != 1 || !strings.Contains(h.log.String(), "the disk is full") {
 			t.Errorf("it is closed with %+v, and the log reads %q", why, h.log.String())
 		}
 		<-known
 	})
-	open(t, "not at all", func(t *testing.T, h *house) {
+	open(t, "not at all", func(t *testing.T, h *testController) {
 		g, move := moving(t, h)
 		move(1)
 		began := time.Now()
@@ -378,10 +378,10 @@ func TestCloseEndsSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := &house{stats: new(transport.Stats)}
+				h := &testController{stats: new(transport.Stats)}
 				h.Owner = nettest.NewOwner(h.stats)
 				h.Controller = New(Config{Handler: h, Stats: h.stats})
-				in, out := h.comes(aHello(t)), h.comes()
+				in, out := h.connect(helloFrame(t)), h.connect()
 				h.Refuse(transport.CodeKicked, "for good")
 				began := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), c.limit)
@@ -391,7 +391,7 @@ func TestCloseEndsSessions(t *testing.T) {
 					t.Errorf("it took %v, want %v", took, c.want)
 				}
 				want := transport.Closed{Code: transport.CodeKicked, Text: "for good"}
-				for _, g := range []*guest{in, out} {
+				for _, g := range []*testConn{in, out} {
 					if len(g.Closes) == 0 || g.Closes[0] != want {
 						t.Errorf("it was closed with %+v", g.Closes)
 					}
@@ -404,7 +404,7 @@ func TestCloseEndsSessions(t *testing.T) {
 // A repeated error is logged once in ten seconds for each kind, with the number of messages left
 // out.
 func TestTheLogIsNotFilled(t *testing.T) {
-	open(t, "by errors", func(t *testing.T, h *house) {
+	open(t, "by errors", func(t *testing.T, h *testController) {
 		for _, c := range []struct {
 			what string
 			want string // in the log; "": no message
@@ -425,13 +425,13 @@ func TestTheLogIsNotFilled(t *testing.T) {
 // An unadmitted connection that is evicted gets the reason, and is counted once, only as dismissed.
 func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{stats: new(transport.Stats)}
+		h := &testController{stats: new(transport.Stats)}
 		h.Controller = New(Config{Handler: h, Stats: h.stats, MaxUnadmitted: 2, HelloTimeout: time.Hour})
-		var all []*guest
+		var all []*testConn
 		for n := range 3 {
-			g := &guest{Wire: nettest.NewWire()}
+			g := &testConn{Wire: nettest.NewWire()}
 			g.Addr.Store(&net.UDPAddr{IP: net.IPv4(10, 0, byte(n), 1), Port: 1})
-			h.enters(g)
+			h.serveConn(g)
 			all = append(all, g)
 			time.Sleep(dismissAfter)
 		}
@@ -478,7 +478,7 @@ func TestConfigIsKeptAndCompleted(t *testing.T) {
 		}
 	})
 	for conns, want := range map[int]int{1: minBurst, minBurst: minBurst, 500: 500} {
-		if got := New(Config{MaxConns: conns}).attempts.rates.burst; got != want {
+		if got := New(Config{MaxConns: conns}).unadmitted.rates.burst; got != want {
 			t.Errorf("a controller for %d takes %d at once, want %d", conns, got, want)
 		}
 	}
@@ -487,10 +487,10 @@ func TestConfigIsKeptAndCompleted(t *testing.T) {
 // Unadmitted counts half-open handshakes with unproven addresses and connected clients, but no
 // half-open handshakes with proven addresses.
 func TestUnadmittedReportsCounts(t *testing.T) {
-	open(t, "by their stage", func(t *testing.T, h *house) {
+	open(t, "by their stage", func(t *testing.T, h *testController) {
 		forged := h.Reserve(from(1), false)
 		known := h.Reserve(from(2), true)
-		h.comes()
+		h.connect()
 		if halfOpen, met := h.Unadmitted(); halfOpen != 1 || met != 1 {
 			t.Errorf("%d are half open, and %d connected", halfOpen, met)
 		}

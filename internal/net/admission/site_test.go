@@ -8,7 +8,7 @@ import (
 )
 
 // Connections of all transports share a site.
-func TestCarriersShareASite(t *testing.T) {
+func TestTransportsShareASite(t *testing.T) {
 	d, ip := New(Config{}), net.IPv4(10, 0, 0, 1)
 	for n := range maxPerSite {
 		var at net.Addr = &net.UDPAddr{IP: ip, Port: n}
@@ -16,11 +16,11 @@ func TestCarriersShareASite(t *testing.T) {
 			at = &net.TCPAddr{IP: ip, Port: n}
 		}
 		if d.Reserve(at, true) == nil {
-			t.Fatal("no place for", at)
+			t.Fatal("no entry for", at)
 		}
 	}
 	if d.Reserve(&net.TCPAddr{IP: ip}, true) != nil || d.Reserve(&net.UDPAddr{IP: ip}, true) != nil {
-		t.Error("by another carrier a site has more places")
+		t.Error("over another transport a site has more entries")
 	}
 	if n := d.cfg.Stats.Dropped(transport.DropHandshakeSite); n != 2 {
 		t.Error(n, "are counted")
@@ -39,7 +39,7 @@ func TestALimiterChargesPagesAlone(t *testing.T) {
 		}
 	}
 	if paid < burst || paid == 3*burst {
-		t.Errorf("%d of %d are let in", paid, 3*burst)
+		t.Errorf("%d of %d are admitted", paid, 3*burst)
 	}
 	if NewLimiter(burst).Allow(at) == false || New(Config{}).Reserve(at, true) == nil {
 		t.Error("others are charged too")

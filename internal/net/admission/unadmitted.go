@@ -13,8 +13,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// attempts are the unadmitted connections: from their first packet until they are admitted,
-// refused or closed. They take no seats of players.
+// unadmitted is the table of the unadmitted connections, which have an entry from their first
+// packet until they are admitted, refused or closed. They take no seats of players. Admitted
+// connections have no limit per site.
 //
 //	half open, address unproven   at most maxHalfOpen; further peers prove their address
 //	  │                           first, with a Retry, which is cheap for the server
@@ -23,30 +24,30 @@ import (
 //	proven address, connected,    allow; others are refused before their cryptographic handshake
 //	or in Handler.Admit
 //
-// An unproven address may be forged. So a slot taken without proof does not count against its
+// An unproven address may be forged. So an entry taken without proof does not count against its
 // site: it only makes other connections from the site prove their address. Any goroutine may use
 // it.
-type attempts struct {
+type unadmitted struct {
 	max     int
 	stats   *transport.Stats
 	now     func() time.Time
-	dismiss func(Incoming) // closes a connection to free its slot
+	dismiss func(Incoming) // closes a connection to free its entry
 
 	mu        sync.Mutex
 	rates     *rates
 	retries   *rate.Limiter
-	known     []*attempt // oldest first
+	known     []*entry // oldest first
 	sites     map[netip.Prefix]int
 	dismissed int // number of dismissed ones in known with an admission that still runs
 	halfOpen  int // number with unproven addresses
 	unproven  map[netip.Prefix]int
 }
 
-// attempt is one unadmitted connection. attempts.mu guards it.
-type attempt struct {
+// entry is one unadmitted connection. unadmitted.mu guards it.
+type entry struct {
 	site  netip.Prefix
 	stage stage
-	since time.Time // time of entry in known
+	since time.Time // when it was added to known
 	conn  Incoming
 }
 
@@ -58,20 +59,20 @@ const (
 	proven                 // half-open handshake
 	connected              // sends its hello, or waits for Handler.Admit
 	dismissed              // was told to close; Handler.Admit may not have returned yet
-	removed                // has no slot any more
+	removed                // has no entry any more
 )
 
-func newAttempts(most, burst int, stats *transport.Stats) *attempts {
-	return &attempts{
+func newUnadmitted(most, burst int, stats *transport.Stats) *unadmitted {
+	return &unadmitted{
 		max: most, stats: stats, now: time.Now, rates: newRates(burst), retries: rate.NewLimiter(retryRate, retryBurst),
 		sites: make(map[netip.Prefix]int), unproven: make(map[netip.Prefix]int),
 	}
 }
 
-// mustProveAddress reports whether a peer must prove its address before it gets a slot: if all
+// mustProveAddress reports whether a peer must prove its address before it gets an entry: if all
 // peers must or mustProveLocked says so, and retryRate allows another Retry. The Retry is sent to
 // the owner of the address.
-func (s *attempts) mustProveAddress(addr net.Addr, all bool) bool {
+func (s *unadmitted) mustProveAddress(addr net.Addr, all bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !all && !s.mustProveLocked(endpoint.SiteOf(addr)) || !s.retries.AllowN(s.now(), 1) {
@@ -83,24 +84,24 @@ func (s *attempts) mustProveAddress(addr net.Addr, all bool) bool {
 
 // mustProveLocked reports whether a peer from a site must prove its address. It must if it might be
 // refused: a proven peer can then be refused before any work is done.
-func (s *attempts) mustProveLocked(site netip.Prefix) bool {
+func (s *unadmitted) mustProveLocked(site netip.Prefix) bool {
 	return s.halfOpen >= maxHalfOpen || s.sites[site]+s.unproven[site] >= maxPerSite ||
 		len(s.known)-s.dismissed+s.halfOpen >= s.max || !s.rates.have(site, s.now())
 }
 
 // refuses reports whether another connection from the site of an address would be refused.
-func (s *attempts) refuses(addr net.Addr) bool {
+func (s *unadmitted) refuses(addr net.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	site := endpoint.SiteOf(addr)
 	return s.sites[site] >= maxPerSite || !s.rates.have(site, s.now())
 }
 
-// reserve returns a slot for a new connection, or nil.
-func (s *attempts) reserve(addr net.Addr, proven bool) *attempt {
+// reserve returns an entry for a new connection, or nil.
+func (s *unadmitted) reserve(addr net.Addr, proven bool) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &attempt{site: endpoint.SiteOf(addr)}
+	a := &entry{site: endpoint.SiteOf(addr)}
 	if !proven {
 		if s.mustProveLocked(a.site) {
 			s.stats.Drop(transport.DropUnproven, 1)
@@ -123,8 +124,8 @@ func (s *attempts) reserve(addr net.Addr, proven bool) *attempt {
 }
 
 // complete records that the handshake of a connection is complete, which proves its address. It
-// reports false if the connection has no slot any more.
-func (s *attempts) complete(a *attempt, in Incoming) bool {
+// reports false if the connection has no entry any more.
+func (s *unadmitted) complete(a *entry, in Incoming) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.stage == unproven {
@@ -133,14 +134,14 @@ func (s *attempts) complete(a *attempt, in Incoming) bool {
 		s.addLocked(a)
 	}
 	if a.stage != proven {
-		return false // No slot is free, or the connection has ended.
+		return false // No entry is free, or the connection has ended.
 	}
 	a.stage, a.conn = connected, in
 	return true
 }
 
-// isDismissed reports whether a connection was told to close to free its slot.
-func (s *attempts) isDismissed(a *attempt) bool {
+// isDismissed reports whether a connection was told to close to free its entry.
+func (s *unadmitted) isDismissed(a *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return a.stage == dismissed
@@ -148,16 +149,16 @@ func (s *attempts) isDismissed(a *attempt) bool {
 
 // remove removes a connection that was admitted, was refused or has ended. Later calls have no
 // effect.
-func (s *attempts) remove(a *attempt) {
+func (s *unadmitted) remove(a *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removeLocked(a)
 }
 
 // release removes a connection that ended during its handshake. A connection beyond its handshake
-// keeps its slot until Handler.Admit returns: a peer that makes admissions hang cannot have more
-// of them than slots.
-func (s *attempts) release(a *attempt) {
+// keeps its entry until Handler.Admit returns: a peer that makes admissions hang cannot have more
+// of them than entries.
+func (s *unadmitted) release(a *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.stage <= proven {
@@ -165,7 +166,7 @@ func (s *attempts) release(a *attempt) {
 	}
 }
 
-func (s *attempts) removeLocked(a *attempt) {
+func (s *unadmitted) removeLocked(a *entry) {
 	switch a.stage {
 	case removed:
 		return
@@ -173,7 +174,7 @@ func (s *attempts) removeLocked(a *attempt) {
 		s.halfOpen--
 		drop(s.unproven, a.site)
 	default:
-		s.known = slices.DeleteFunc(s.known, func(o *attempt) bool { return o == a })
+		s.known = slices.DeleteFunc(s.known, func(o *entry) bool { return o == a })
 		drop(s.sites, a.site)
 		if a.stage == dismissed {
 			s.dismissed--
@@ -189,8 +190,8 @@ func drop(sites map[netip.Prefix]int, site netip.Prefix) {
 	}
 }
 
-// addLocked gives a connection with a proven address a slot, and frees one if it must.
-func (s *attempts) addLocked(a *attempt) bool {
+// addLocked gives a connection with a proven address an entry, and frees one if it must.
+func (s *unadmitted) addLocked(a *entry) bool {
 	a.since = s.now()
 	switch {
 	case s.sites[a.site] >= maxPerSite:
@@ -208,15 +209,16 @@ func (s *attempts) addLocked(a *attempt) bool {
 }
 
 // dismissLocked closes the oldest connection of the site with the most unadmitted connections,
-// counting the new one, to free its slot. It reports false if none has to close. If that site has
-// more than the site of the new connection, it happens at once: a site with many connections cannot
-// keep out a site with few. Between sites with equally many, the oldest must have had its slot for
-// dismissAfter: in a rush, connections finish one after another instead of evicting each other.
-func (s *attempts) dismissLocked(newcomer *attempt) bool {
+// counting the new one, to free its entry. It reports false if none has to close. If that site has
+// more than the site of the new connection, it happens at once: a site with many connections
+// cannot keep out a site with few. Between sites with equally many, the oldest must have had its
+// entry for dismissAfter: in a rush, connections finish one after another instead of evicting each
+// other.
+func (s *unadmitted) dismissLocked(newcomer *entry) bool {
 	if s.dismissed >= s.max {
 		return false // Their admissions hang.
 	}
-	var oldest *attempt
+	var oldest *entry
 	most := 0
 	for _, a := range s.known {
 		n := s.sites[a.site]
@@ -238,7 +240,7 @@ func (s *attempts) dismissLocked(newcomer *attempt) bool {
 }
 
 // count returns the number of half-open unproven connections, and of connected ones.
-func (s *attempts) count() (halfOpen, met int) {
+func (s *unadmitted) count() (halfOpen, met int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.known {

@@ -10,15 +10,15 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// crowd is the unadmitted connections alone, with a clock of their own.
-type crowd struct {
-	*attempts
+// testTable is the table of unadmitted connections, with a clock of its own.
+type testTable struct {
+	*unadmitted
 	at   time.Time
 	gone []Incoming // connections that were told to close
 }
 
-func newCrowd(most int) *crowd {
-	c := &crowd{attempts: newAttempts(most, 1000, new(transport.Stats)), at: time.Unix(1000, 0)}
+func newTable(most int) *testTable {
+	c := &testTable{unadmitted: newUnadmitted(most, 1000, new(transport.Stats)), at: time.Unix(1000, 0)}
 	c.now = func() time.Time { return c.at }
 	c.dismiss = func(in Incoming) { c.gone = append(c.gone, in) }
 	return c
@@ -27,23 +27,23 @@ func newCrowd(most int) *crowd {
 // from is an address of site n.
 func from(n int) net.Addr { return &net.UDPAddr{IP: net.IPv4(10, 0, byte(n>>8), byte(n)), Port: 1000} }
 
-// come adds a connection of site n up to its hello, or returns nil.
-func (c *crowd) come(n int) *attempt {
+// connect adds a connection of site n up to its hello, or returns nil.
+func (c *testTable) connect(n int) *entry {
 	a := c.reserve(from(n), true)
-	if a != nil && !c.complete(a, new(caller)) {
+	if a != nil && !c.complete(a, new(silentConn)) {
 		return nil
 	}
 	return a
 }
 
-// mustCome adds some connections of a site, a millisecond apart.
-func (c *crowd) mustCome(t *testing.T, site, n int) (all []*attempt) {
+// mustConnect adds some connections of a site, a millisecond apart.
+func (c *testTable) mustConnect(t *testing.T, site, n int) (all []*entry) {
 	t.Helper()
 	for range n {
 		c.at = c.at.Add(time.Millisecond)
-		a := c.come(site)
+		a := c.connect(site)
 		if a == nil {
-			t.Fatal("no place for a stranger of site", site)
+			t.Fatal("no entry for an unadmitted connection of site", site)
 		}
 		all = append(all, a)
 	}
@@ -51,110 +51,110 @@ func (c *crowd) mustCome(t *testing.T, site, n int) (all []*attempt) {
 }
 
 // wantDropped checks a counter.
-func (c *crowd) wantDropped(t *testing.T, d transport.Drop, want uint64) {
+func (c *testTable) wantDropped(t *testing.T, d transport.Drop, want uint64) {
 	t.Helper()
 	if n := c.stats.Dropped(d); n != want {
 		t.Errorf("%d are counted, want %d", n, want)
 	}
 }
 
-// One site has a bounded number of slots, even if others are free; a slot that was left is free
-// again, once.
+// One site has a bounded number of entries, even if others are free; an entry that was left is
+// free again, once.
 func TestUnadmittedConnectionsOfASiteAreBounded(t *testing.T) {
-	c := newCrowd(100)
-	all := c.mustCome(t, 1, maxPerSite)
-	if c.come(1) != nil || !c.mustProveAddress(from(1), false) {
-		t.Error("one more has a place")
+	c := newTable(100)
+	all := c.mustConnect(t, 1, maxPerSite)
+	if c.connect(1) != nil || !c.mustProveAddress(from(1), false) {
+		t.Error("one more has an entry")
 	}
 	c.wantDropped(t, transport.DropHandshakeSite, 1)
 	if c.mustProveAddress(from(2), false) {
-		t.Error("somebody else has to prove its address")
+		t.Error("another site has to prove its address")
 	}
-	c.mustCome(t, 2, maxPerSite)
+	c.mustConnect(t, 2, maxPerSite)
 	c.remove(all[0])
 	c.remove(all[0])
-	c.mustCome(t, 1, 1)
-	if c.come(1) != nil {
-		t.Error("a place was given back twice")
+	c.mustConnect(t, 1, 1)
+	if c.connect(1) != nil {
+		t.Error("an entry was given back twice")
 	}
 	if n := c.stats.Unadmitted.Load(); n != 2*maxPerSite {
-		t.Error(n, "strangers are counted")
+		t.Error(n, "unadmitted connections are counted")
 	}
 }
 
 // A site with many unadmitted connections does not keep out a site with few: its oldest connection
 // is evicted at once. A new connection of the site with the most is refused.
 func TestASiteWithManyUnadmittedConnectionsMakesRoom(t *testing.T) {
-	c := newCrowd(8)
-	few, many := c.mustCome(t, 1, 2), c.mustCome(t, 2, 6)
+	c := newTable(8)
+	few, many := c.mustConnect(t, 1, 2), c.mustConnect(t, 2, 6)
 	half := many[0]
 	half.stage, half.conn = proven, nil // A half-open connection cannot be told to close.
-	if c.come(2) != nil {
-		t.Error("a seventh of the site with the most is let in")
+	if c.connect(2) != nil {
+		t.Error("a seventh of the site with the most is admitted")
 	}
 	c.wantDropped(t, transport.DropHandshakes, 1)
-	if c.mustCome(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1].conn {
-		t.Error("the oldest of the site with the most is not told to go")
+	if c.mustConnect(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1].conn {
+		t.Error("the oldest of the site with the most is not told to close")
 	}
 	c.wantDropped(t, transport.DropDismissed, 1)
-	if c.mustCome(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2].conn {
-		t.Error("the next oldest is not told to go")
+	if c.mustConnect(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2].conn {
+		t.Error("the next oldest is not told to close")
 	}
 	if few[0].stage != connected || few[1].stage != connected {
-		t.Error("a site with few strangers has lost one")
+		t.Error("a site with few unadmitted connections has lost one")
 	}
 }
 
 // Between sites with equally many, the oldest connection is evicted, but not within a second: a
 // crowd does not keep itself out.
 func TestTheOldestUnadmittedConnectionIsDismissedFirst(t *testing.T) {
-	c := newCrowd(3)
-	var all []*attempt
+	c := newTable(3)
+	var all []*entry
 	for site := range 3 {
-		all = append(all, c.mustCome(t, site, 1)...)
+		all = append(all, c.mustConnect(t, site, 1)...)
 	}
 	c.at = all[0].since.Add(dismissAfter - 1)
-	if c.come(3) != nil || len(c.gone) != 0 {
-		t.Error("a stranger had to go that has just come")
+	if c.connect(3) != nil || len(c.gone) != 0 {
+		t.Error("an unadmitted connection were told to close that has just come")
 	}
 	c.at = all[0].since.Add(dismissAfter)
-	if a := c.come(3); a == nil || len(c.gone) != 1 || c.gone[0] != all[0].conn {
-		t.Error("the oldest stranger was not told to make room after", dismissAfter)
+	if a := c.connect(3); a == nil || len(c.gone) != 1 || c.gone[0] != all[0].conn {
+		t.Error("the oldest unadmitted connection was not told to make room after", dismissAfter)
 	}
-	if c.come(4) != nil || len(c.gone) != 1 {
-		t.Error("another had to go before its time")
+	if c.connect(4) != nil || len(c.gone) != 1 {
+		t.Error("another were told to close before its time")
 	}
 }
 
-// Hanging admissions that were told to close hold the slots of their sites, and in total at most
-// as many as there are slots.
+// Hanging admissions that were told to close hold the entries of their sites, and in total at most
+// as many as there are entries.
 func TestHangingAdmissionsAreBounded(t *testing.T) {
 	const most = 4
-	c := newCrowd(most)
-	hang := c.mustCome(t, 0, most)
+	c := newTable(most)
+	hang := c.mustConnect(t, 0, most)
 	for site := 1; site <= most; site++ {
-		c.mustCome(t, site, 1)
+		c.mustConnect(t, site, 1)
 	}
 	if len(c.gone) != most || len(c.known) != 2*most {
-		t.Errorf("%d were told to go, and %d are known", len(c.gone), len(c.known))
+		t.Errorf("%d were told to close, and %d are known", len(c.gone), len(c.known))
 	}
 	c.at = c.at.Add(time.Hour)
-	if c.come(most+1) != nil {
-		t.Error("beside as many hanging admissions as places another stranger is let in")
+	if c.connect(most+1) != nil {
+		t.Error("beside as many hanging admissions as entries another unadmitted connection is admitted")
 	}
 	c.release(hang[0]) // Its connection has ended, its admission has not.
-	if c.come(most+1) != nil {
-		t.Error("the end of its connection frees the place of an admission")
+	if c.connect(most+1) != nil {
+		t.Error("the end of its connection frees the entry of an admission")
 	}
 	c.remove(hang[0])
-	c.mustCome(t, most+1, 1)
+	c.mustConnect(t, most+1, 1)
 }
 
 // A forged address costs its owner no more than a Retry: some connections may begin without proof,
 // then all must prove their address, and only proven ones count against a site.
 func TestForgedAddressesKeepNobodyOut(t *testing.T) {
-	c := newCrowd(100)
-	var forged []*attempt
+	c := newTable(100)
+	var forged []*entry
 	for range maxPerSite {
 		if c.mustProveAddress(from(1), false) {
 			t.Fatal("a proof is asked for too early")
@@ -162,7 +162,7 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 		forged = append(forged, c.reserve(from(1), false))
 	}
 	if !c.mustProveAddress(from(1), false) || c.mustProveAddress(from(2), false) {
-		t.Error("a site with many unproven strangers has to prove its address, no other")
+		t.Error("a site with many unproven unadmitted connections has to prove its address, no other")
 	}
 	for n := maxPerSite; n < maxHalfOpen; n++ {
 		forged = append(forged, c.reserve(from(n), false))
@@ -173,19 +173,19 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	if n := c.stats.Retries.Load(); n != 2 {
 		t.Error(n, "proofs are counted")
 	}
-	c.mustCome(t, 1, maxPerSite)
+	c.mustConnect(t, 1, maxPerSite)
 	c.release(forged[0])
 	if c.mustProveAddress(from(99), false) {
-		t.Error("the end of a half open handshake frees no place")
+		t.Error("the end of a half open handshake frees no entry")
 	}
 	if c.complete(forged[0], nil) {
-		t.Error("a stranger that has left is served")
+		t.Error("an unadmitted connection that has left is served")
 	}
 	if c.complete(forged[1], nil) || c.stats.Dropped(transport.DropHandshakeSite) != 1 {
-		t.Error("with its proof a stranger goes beyond the places of its site")
+		t.Error("with its proof an unadmitted connection goes beyond the entries of its site")
 	}
 	if !c.complete(forged[maxHalfOpen-1], nil) {
-		t.Error("an address that the handshake has proven has no place")
+		t.Error("an address that the handshake has proven has no entry")
 	}
 	if n := c.halfOpen; n != maxHalfOpen-3 {
 		t.Error(n, "handshakes count as half open")
@@ -196,8 +196,8 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 func TestUnadmittedConnectionsAreCounted(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		c := newCrowd(6)
-		var all []*attempt
+		c := newTable(6)
+		var all []*entry
 		for range 2000 {
 			c.at = c.at.Add(time.Duration(rng.IntN(300)) * time.Millisecond)
 			if n := len(all); n > 0 && rng.IntN(2) == 0 {
@@ -208,7 +208,7 @@ func TestUnadmittedConnectionsAreCounted(t *testing.T) {
 				case 1:
 					c.release(all[i])
 				default:
-					c.complete(all[i], new(caller))
+					c.complete(all[i], new(silentConn))
 				}
 			} else if a := c.reserve(from(rng.IntN(9)), c.mustProveAddress(from(0), false) || rng.IntN(2) == 0); a != nil {
 				all = append(all, a)
@@ -225,7 +225,7 @@ func TestUnadmittedConnectionsAreCounted(t *testing.T) {
 }
 
 // check compares the counts with a new count.
-func (c *crowd) check(t *testing.T, seed uint64, all []*attempt) {
+func (c *testTable) check(t *testing.T, seed uint64, all []*entry) {
 	t.Helper()
 	stages := map[stage]int{}
 	sites := map[any]int{}
@@ -253,16 +253,16 @@ func (c *crowd) check(t *testing.T, seed uint64, all []*attempt) {
 // The handshakes of proven addresses are limited in rate, for each site and in total.
 func TestHandshakesHaveARate(t *testing.T) {
 	const burst = 20
-	c := newCrowd(1000)
+	c := newTable(1000)
 	c.rates = newRates(burst)
 	pass := func(site int) bool { // in and out
-		a := c.come(site)
+		a := c.connect(site)
 		if a != nil {
 			c.remove(a)
 		}
 		return a != nil
 	}
-	var early []*attempt // They have no proof yet.
+	var early []*entry // They have no proof yet.
 	for n := range 3 {
 		early = append(early, c.reserve(from(50+n), false))
 	}
@@ -291,11 +291,11 @@ func TestHandshakesHaveARate(t *testing.T) {
 	}
 	for _, a := range early { // They count once they have given one.
 		if !c.complete(a, nil) {
-			t.Fatal("no place")
+			t.Fatal("no entry")
 		}
 	}
 	if c.reserve(from(60), false) != nil {
-		t.Error("beyond the rate there is a place without a proof")
+		t.Error("beyond the rate there is an entry without a proof")
 	}
 	c.wantDropped(t, transport.DropUnproven, 1)
 	if tokens := c.rates.all.TokensAt(c.at); tokens > -2 {
@@ -375,41 +375,41 @@ func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
 	}
 }
 
-// A connection that was told to close takes no slot of a new one, but a half-open one does.
+// A connection that was told to close takes no entry of a new one, but a half-open one does.
 func TestWhoWasToldToGoTakesNoPlace(t *testing.T) {
 	const most = 4
-	c := newCrowd(most)
-	all := c.mustCome(t, 0, most)
-	c.mustCome(t, 1, 1) // One is told to close.
+	c := newTable(most)
+	all := c.mustConnect(t, 0, most)
+	c.mustConnect(t, 1, 1) // One is told to close.
 	c.remove(all[most-1])
 	if c.mustProveAddress(from(2), false) {
-		t.Error("where there is a place a proof is asked for")
+		t.Error("where there is an entry a proof is asked for")
 	}
 	half := c.reserve(from(3), false)
 	if half == nil || !c.mustProveAddress(from(2), false) {
-		t.Error("where a handshake that is half open has the last place no proof is asked for")
+		t.Error("where a handshake that is half open has the last entry no proof is asked for")
 	}
 	c.release(half)
-	if c.mustCome(t, 2, 1); len(c.gone) != 1 {
-		t.Errorf("%d had to go", len(c.gone))
+	if c.mustConnect(t, 2, 1); len(c.gone) != 1 {
+		t.Errorf("%d were told to close", len(c.gone))
 	}
 }
 
 // A new connection counts for its site: a site evicts its own oldest, even beside older ones of
 // others, and that of another site only if that site has two more.
 func TestANewcomerCountsWithItsSite(t *testing.T) {
-	c := newCrowd(6)
-	c.mustCome(t, 2, 3)
-	own := c.mustCome(t, 1, 3)
+	c := newTable(6)
+	c.mustConnect(t, 2, 3)
+	own := c.mustConnect(t, 1, 3)
 	c.at = c.at.Add(dismissAfter)
-	if c.mustCome(t, 1, 1); len(c.gone) != 1 || c.gone[0] != own[0].conn {
-		t.Error("the oldest of its site is not told to go")
+	if c.mustConnect(t, 1, 1); len(c.gone) != 1 || c.gone[0] != own[0].conn {
+		t.Error("the oldest of its site is not told to close")
 	}
 	for _, few := range []int{1, 2, 3} {
-		c := newCrowd(6)
-		c.mustCome(t, 1, few)
-		c.mustCome(t, 2, 6-few)
-		if want := 6-few >= few+2; (c.come(1) != nil) != want {
+		c := newTable(6)
+		c.mustConnect(t, 1, few)
+		c.mustConnect(t, 2, 6-few)
+		if want := 6-few >= few+2; (c.connect(1) != nil) != want {
 			t.Errorf("beside %d others, of a site with %d: %v", 6-few, few, !want)
 		}
 	}
@@ -417,8 +417,8 @@ func TestANewcomerCountsWithItsSite(t *testing.T) {
 
 // Retries are sent in bursts of retryBurst, and no more.
 func TestProofsHaveARate(t *testing.T) {
-	c := newCrowd(100)
-	c.mustCome(t, 1, maxPerSite)
+	c := newTable(100)
+	c.mustConnect(t, 1, maxPerSite)
 	asked := 0
 	for range 2 * retryBurst {
 		if c.mustProveAddress(from(1), false) {

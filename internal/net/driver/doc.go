@@ -1,5 +1,5 @@
 // Package driver moves the bytes of a session over a connection of any transport: QUIC,
-// WebTransport or WebSocket. The packages of the transports implement [Conn].
+// WebTransport, WebSocket or in memory. The packages of the transports implement [Conn].
 //
 //	Run   goroutines that end when the connection ends:
 //	        datagram reader, stream reader   bytes → Link.Receive…; the caller reads the stream

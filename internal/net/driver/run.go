@@ -48,12 +48,12 @@ const rttPeriod = 200 * time.Millisecond
 // have goroutines of their own; the calling goroutine reads the stream. Writing the stream and
 // closing have a goroutine only while they run.
 func Run(cfg Config) transport.Closed {
-	c := carrier{Config: cfg}
-	return c.run()
+	d := driver{Config: cfg}
+	return d.run()
 }
 
-// carrier moves a session's bytes over one connection.
-type carrier struct {
+// driver moves a session's bytes over one connection.
+type driver struct {
 	Config
 	arrivals atomic.Pointer[Arrivals] // from the peer's address
 	flush    Flusher                  // Conn, if it implements Flusher
@@ -65,87 +65,87 @@ type carrier struct {
 	remote *transport.Closed // the peer's close frame; only for the goroutine of Run
 }
 
-func (c *carrier) run() transport.Closed {
-	c.wake, c.begun = make(chan struct{}, 1), make(chan struct{})
-	c.flush, _ = c.Conn.(Flusher)
-	c.frames.work, c.end.work = c.writeStream, c.close
-	c.Link.OnWake(c.wakeDatagrams, c.wakeStream)
-	c.wakeDatagrams() // For data that was sent before OnWake.
-	c.wakeStream()
+func (d *driver) run() transport.Closed {
+	d.wake, d.begun = make(chan struct{}, 1), make(chan struct{})
+	d.flush, _ = d.Conn.(Flusher)
+	d.frames.work, d.end.work = d.writeStream, d.close
+	d.Link.OnWake(d.wakeDatagrams, d.wakeStream)
+	d.wakeDatagrams() // For data that was sent before OnWake.
+	d.wakeStream()
 	var wg sync.WaitGroup
-	if c.Follow == nil {
-		c.Follow = func(net.Addr) Arrivals { return unmeasured{} }
+	if d.Follow == nil {
+		d.Follow = func(net.Addr) Arrivals { return unmeasured{} }
 	}
-	first := c.Follow(c.Conn.RemoteAddr())
-	c.arrivals.Store(&first)
-	wg.Go(c.writeDatagrams)
-	if both, merged := c.Conn.(Merged); merged {
-		c.readBoth(both)
+	first := d.Follow(d.Conn.RemoteAddr())
+	d.arrivals.Store(&first)
+	wg.Go(d.writeDatagrams)
+	if both, merged := d.Conn.(Merged); merged {
+		d.readBoth(both)
 	} else {
-		wg.Go(c.readDatagrams)
-		c.readStream()
+		wg.Go(d.readDatagrams)
+		d.readStream()
 	}
-	<-c.Conn.Context().Done()
-	c.wakeDatagrams()
+	<-d.Conn.Context().Done()
+	d.wakeDatagrams()
 	wg.Wait()
-	c.frames.stop()
-	c.end.stop()
-	(*c.arrivals.Load()).Leave()
-	if c.remote != nil {
-		return *c.remote
+	d.frames.stop()
+	d.end.stop()
+	(*d.arrivals.Load()).Leave()
+	if d.remote != nil {
+		return *d.remote
 	}
-	return c.Conn.Closed()
+	return d.Conn.Closed()
 }
 
-func (c *carrier) wakeDatagrams() {
+func (d *driver) wakeDatagrams() {
 	select {
-	case c.wake <- struct{}{}:
+	case d.wake <- struct{}{}:
 	default:
 	}
-	if c.flush != nil {
-		c.flush.Hurry()
+	if d.flush != nil {
+		d.flush.Hurry()
 	}
 }
 
 // wakeStream is also called when the session wants to close.
-func (c *carrier) wakeStream() {
-	c.frames.ask()
-	if c.closing() {
-		c.end.ask()
+func (d *driver) wakeStream() {
+	d.frames.ask()
+	if d.closing() {
+		d.end.ask()
 	}
 }
 
 // close ends the connection of a closing session. It reports false, because no work follows.
-func (c *carrier) close() bool {
-	why, _ := c.Link.Cause()
+func (d *driver) close() bool {
+	why, _ := d.Link.Cause()
 	if why.Code != transport.CodeSlow { // That peer does not read: do not wait.
 		select {
-		case <-c.Conn.Context().Done():
+		case <-d.Conn.Context().Done():
 			return false
 		case <-time.After(Linger):
 		}
 	}
-	c.Conn.Close(why.Code, why.Text)
+	d.Conn.Close(why.Code, why.Text)
 	return false
 }
 
 // readDatagrams reads until the connection ends or the session wants to close: a client that is
 // disconnected for sending too much keeps sending as long as it can.
-func (c *carrier) readDatagrams() {
-	for !c.closing() {
-		b, err := c.Conn.ReceiveDatagram() // It ends with the connection.
+func (d *driver) readDatagrams() {
+	for !d.closing() {
+		b, err := d.Conn.ReceiveDatagram() // It ends with the connection.
 		if err != nil {
 			return
 		}
-		waited := (*c.arrivals.Load()).Waited(len(b), time.Now())
-		c.Link.ReceiveWaited(c.Clock(), waited, b) // ReceiveDatagram gave b away.
+		waited := (*d.arrivals.Load()).Waited(len(b), time.Now())
+		d.Link.ReceiveWaited(d.Clock(), waited, b) // ReceiveDatagram gave b away.
 	}
 }
 
 // closing reports whether the session wants to close.
-func (c *carrier) closing() bool {
+func (d *driver) closing() bool {
 	select {
-	case <-c.Link.Closing():
+	case <-d.Link.Closing():
 		return true
 	default:
 		return false
@@ -153,39 +153,39 @@ func (c *carrier) closing() bool {
 }
 
 // readStream reads the stream. It holds no buffer while the stream is idle.
-func (c *carrier) readStream() {
+func (d *driver) readStream() {
 	var first [1]byte
-	c.readAll(func() error {
-		if _, err := c.Conn.Peek(first[:]); err != nil {
+	d.readAll(func() error {
+		if _, err := d.Conn.Peek(first[:]); err != nil {
 			return err
 		}
-		return c.readChunk()
+		return d.readChunk()
 	})
 }
 
 // readBoth reads the stream and datagrams from one sequence.
-func (c *carrier) readBoth(from Merged) {
-	c.readAll(func() error {
+func (d *driver) readBoth(from Merged) {
+	d.readAll(func() error {
 		datagram, err := from.Next()
 		switch {
 		case err != nil:
 			return err
 		case !datagram:
-			return c.readChunk()
+			return d.readChunk()
 		}
 		b, err := from.ReceiveDatagram()
 		if err == nil {
-			c.Link.ReceiveDatagram(c.Clock(), b)
+			d.Link.ReceiveDatagram(d.Clock(), b)
 		}
 		return err
 	})
 }
 
 // readAll calls next until it fails or the session wants to close.
-func (c *carrier) readAll(next func() error) {
-	for !c.closing() {
+func (d *driver) readAll(next func() error) {
+	for !d.closing() {
 		if err := next(); err != nil {
-			c.streamEnded(err)
+			d.streamEnded(err)
 			return
 		}
 	}
@@ -193,24 +193,24 @@ func (c *carrier) readAll(next func() error) {
 
 // readChunk reads some bytes of the stream. It returns the error of the link, if the link stops
 // reading, or else of the connection.
-func (c *carrier) readChunk() error {
-	buf := c.Chunks.take()
-	defer c.Chunks.put(buf)
-	n, err := c.Conn.Read(buf[:])
-	return cmp.Or(c.Link.ReceiveStream(c.Clock(), buf[:n]), err)
+func (d *driver) readChunk() error {
+	buf := d.Chunks.take()
+	defer d.Chunks.put(buf)
+	n, err := d.Conn.Read(buf[:])
+	return cmp.Or(d.Link.ReceiveStream(d.Clock(), buf[:n]), err)
 }
 
 // streamEnded handles the error that ended the reading of the stream. It answers a close of the
 // peer. A stream that ends without a close frame breaks the protocol, unless this end closed first.
 // The link has already answered other protocol errors, and an ended connection has its own error.
-func (c *carrier) streamEnded(err error) {
+func (d *driver) streamEnded(err error) {
 	var why *transport.Closed
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		c.Link.Shutdown(transport.CodeProtocol, "stream ended without a close frame")
+		d.Link.Shutdown(transport.CodeProtocol, "stream ended without a close frame")
 	case errors.As(err, &why) && why.Remote:
-		c.remote = why
-		c.Conn.Close(why.Code, "")
+		d.remote = why
+		d.Conn.Close(why.Code, "")
 	}
 }
 
@@ -218,23 +218,23 @@ func (c *carrier) streamEnded(err error) {
 // stream, the server's welcome, so that a client that reads its welcome first loses no datagram.
 // The loop waits for one channel only: it runs in each tick, and a select of two channels costs
 // half as much again.
-func (c *carrier) writeDatagrams() {
+func (d *driver) writeDatagrams() {
 	select {
-	case <-c.begun:
-	case <-c.Conn.Context().Done():
+	case <-d.begun:
+	case <-d.Conn.Context().Done():
 		return
 	}
-	nextRTT := c.Clock()
-	for range c.wake {
-		if c.Conn.Context().Err() != nil || c.Link.SendDatagrams(c.Clock, c.sendDatagram) != nil {
+	nextRTT := d.Clock()
+	for range d.wake {
+		if d.Conn.Context().Err() != nil || d.Link.SendDatagrams(d.Clock, d.sendDatagram) != nil {
 			return
 		}
-		if c.flush != nil {
-			c.flush.Flush()
+		if d.flush != nil {
+			d.flush.Flush()
 		}
-		if at := c.Clock(); at >= nextRTT {
-			c.Link.SetRTT(c.Conn.RTT())
-			c.follow()
+		if at := d.Clock(); at >= nextRTT {
+			d.Link.SetRTT(d.Conn.RTT())
+			d.follow()
 			nextRTT = at + rttPeriod
 		}
 	}
@@ -242,57 +242,57 @@ func (c *carrier) writeDatagrams() {
 
 // follow tells the owner when the peer's address has changed: the peer has another network, or its
 // router assigned another port.
-func (c *carrier) follow() {
-	at := c.Conn.RemoteAddr() // The pointer changes only with the address.
-	if c.Peer != nil && at != c.Peer && c.Link.Moved(at.String()) {
-		c.Peer = at
-		next := c.Follow(at)
-		(*c.arrivals.Swap(&next)).Leave()
+func (d *driver) follow() {
+	at := d.Conn.RemoteAddr() // The pointer changes only with the address.
+	if d.Peer != nil && at != d.Peer && d.Link.Moved(at.String()) {
+		d.Peer = at
+		next := d.Follow(at)
+		(*d.arrivals.Swap(&next)).Leave()
 	}
 }
 
 // sendDatagram blocks while the peer does not take data.
-func (c *carrier) sendDatagram(b []byte) error {
-	return c.Conn.SendDatagram(b)
+func (d *driver) sendDatagram(b []byte) error {
+	return d.Conn.SendDatagram(b)
 }
 
 // writeStream writes the pending bytes, and the end of the stream when the session closes. It
 // reports false when no more bytes can be written.
-func (c *carrier) writeStream() bool {
-	if c.writeChunks() != nil {
-		if !Ended(c.Conn) { // Only the stream has failed.
-			c.Conn.Close(transport.CodeProtocol, "stream cannot be written")
+func (d *driver) writeStream() bool {
+	if d.writeChunks() != nil {
+		if !Ended(d.Conn) { // Only the stream has failed.
+			d.Conn.Close(transport.CodeProtocol, "stream cannot be written")
 		}
 		return false
 	}
-	c.begins()
-	why, ended := c.Link.CloseRequested()
+	d.begins()
+	why, ended := d.Link.CloseRequested()
 	if ended && why.Code != transport.CodeSlow {
-		_ = c.Conn.CloseWrite() // The peer reads up to the end and closes the connection.
+		_ = d.Conn.CloseWrite() // The peer reads up to the end and closes the connection.
 	}
 	return !ended
 }
 
 // begins allows datagrams to be sent. The goroutine that writes the stream calls it after each
 // write.
-func (c *carrier) begins() {
+func (d *driver) begins() {
 	select {
-	case <-c.begun:
+	case <-d.begun:
 	default:
-		close(c.begun)
+		close(d.begun)
 	}
 }
 
 // writeChunks writes all pending bytes of the stream.
-func (c *carrier) writeChunks() error {
-	buf := c.Chunks.take()
+func (d *driver) writeChunks() error {
+	buf := d.Chunks.take()
 	for {
-		b := c.Link.AppendStream(buf[:0], chunkSize)
+		b := d.Link.AppendStream(buf[:0], chunkSize)
 		if len(b) == 0 {
-			c.Chunks.put(buf) // Written streams do not keep the buffer.
+			d.Chunks.put(buf) // Written streams do not keep the buffer.
 			return nil
 		}
-		if _, err := c.Conn.Write(b); err != nil {
+		if _, err := d.Conn.Write(b); err != nil {
 			return err
 		}
 	}

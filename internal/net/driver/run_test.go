@@ -111,7 +111,7 @@ func (r *rig) ended() (c transport.Closed, after time.Duration, closes []transpo
 
 // Data flushed before Run is sent at once, and so is later data: in both directions, over the
 // stream and in datagrams.
-func TestACarrierBringsWhatSessionsFlush(t *testing.T) {
+func TestADriverSendsAllDataOfASession(t *testing.T) {
 	play(t, "both ways", func(r *rig) {
 		if err := r.heard(); err != nil || len(methods(r.peers)) != 2 {
 			r.t.Errorf("of what was there before %v have arrived: %v", methods(r.peers), err)
@@ -251,7 +251,7 @@ func TestChunksAreUsedAgain(t *testing.T) {
 	w, inbox := nettest.NewWire(), transport.NewInbox(0, nil)
 	defer w.Cut()
 	_, link := transport.NewSession(transport.SessionConfig{Inbox: inbox, Limits: transport.DefaultLimits})
-	c := &carrier{Config: Config{Conn: w, Link: link, Clock: func() time.Duration { return 0 }, Chunks: new(Chunks)}}
+	c := &driver{Config: Config{Conn: w, Link: link, Clock: func() time.Duration { return 0 }, Chunks: new(Chunks)}}
 	// A part of a frame.
 	frame := append(binary.AppendUvarint(nil, transport.MaxFrame), make([]byte, 1000)...)
 	for name, works := range map[string]func() error{

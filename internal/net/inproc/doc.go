@@ -1,5 +1,6 @@
 // Package inproc connects clients to a server of the same process, without a network. It transfers
-// the same bytes as the other transports, so a game behaves as over a perfect link.
+// the same bytes as the other transports, so a game behaves as over a perfect link. Its
+// connections come from this process, so package admission does not limit them.
 //
 // The flow:
 //

@@ -9,22 +9,22 @@ import (
 	"github.com/netloop/netloop/internal/net/admission"
 )
 
-// slotKey is the key of the *admission.Slot in a connection's context.
-type slotKey struct{}
+// pendingKey is the key of the *admission.Pending in a connection's context.
+type pendingKey struct{}
 
 // errRefused refuses a connection before its cryptographic handshake. The peer gets only QUIC's
 // CONNECTION_REFUSED.
-var errRefused = errors.New("quicnet: no free slot")
+var errRefused = errors.New("quicnet: too many unadmitted connections")
 
-// reserve gives a new connection a slot, or refuses it before any work is done. A connection takes
-// four goroutines and 69 KiB from now on.
+// reserve gives a new connection an entry, or refuses it before any work is done. A connection
+// takes four goroutines and 69 KiB from now on.
 func (l *Listener) reserve(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
-	slot := l.admission.Reserve(info.RemoteAddr, info.AddrVerified)
-	if slot == nil {
+	pending := l.admission.Reserve(info.RemoteAddr, info.AddrVerified)
+	if pending == nil {
 		return nil, errRefused
 	}
-	context.AfterFunc(ctx, slot.Release)
-	return context.WithValue(ctx, slotKey{}, slot), nil
+	context.AfterFunc(ctx, pending.Release)
+	return context.WithValue(ctx, pendingKey{}, pending), nil
 }
 
 // accept passes connections on to admission until the listener is closed.
@@ -34,7 +34,7 @@ func (l *Listener) accept() {
 		if err != nil {
 			return
 		}
-		slot := conn.Context().Value(slotKey{}).(*admission.Slot)
-		slot.Serve(&incoming{conn, l.protocols[conn.ConnectionState().TLS.NegotiatedProtocol], l.peers})
+		pending := conn.Context().Value(pendingKey{}).(*admission.Pending)
+		pending.Serve(&incoming{conn, l.protocols[conn.ConnectionState().TLS.NegotiatedProtocol], l.peers})
 	}
 }

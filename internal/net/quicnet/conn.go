@@ -101,8 +101,8 @@ func SendError(err error) error {
 
 // Protocol is an application protocol over QUIC. The ends select one in TLS.
 type Protocol struct {
-	ALPN    string
-	Carrier transport.Carrier
+	ALPN string
+	Kind transport.Kind
 	// Accept returns, on the server, the stream that the client has opened for its hello. It may
 	// outlast ctx, because the connection is closed then.
 	Accept func(ctx context.Context, conn *quic.Conn) (driver.Conn, error)
@@ -114,7 +114,7 @@ type Protocol struct {
 
 // Plain returns netloop's own protocol.
 func Plain() Protocol {
-	return Protocol{ALPN: ALPN, Carrier: transport.QUIC, Accept: acceptPlain, Open: openPlain, Close: closeConn}
+	return Protocol{ALPN: ALPN, Kind: transport.QUIC, Accept: acceptPlain, Open: openPlain, Close: closeConn}
 }
 
 func acceptPlain(ctx context.Context, conn *quic.Conn) (driver.Conn, error) {
@@ -140,8 +140,8 @@ type incoming struct {
 	peers    *udpbatch.Peers // nil for a plain socket
 }
 
-// Carrier implements admission.Incoming.
-func (in *incoming) Carrier() transport.Carrier { return in.protocol.Carrier }
+// Kind implements admission.Incoming.
+func (in *incoming) Kind() transport.Kind { return in.protocol.Kind }
 
 // Open implements admission.Incoming.
 func (in *incoming) Open(ctx context.Context) (driver.Conn, error) {

@@ -5,8 +5,8 @@
 // package driver moves their bytes, the same for each protocol.
 //
 //	MustProveAddress   first packet: a Retry, or
-//	Listener.reserve   a slot among the unadmitted connections, or a refusal before TLS
-//	Listener.accept    handshake complete: admission.Slot.Serve
+//	Listener.reserve   an entry among the unadmitted connections, or a refusal before TLS
+//	Listener.accept    handshake complete: admission.Pending.Serve
 //
 // Many clients may share a [Dialer], which is one UDP socket.
 package quicnet

@@ -220,7 +220,7 @@ func TestClientThatStopsReading(t *testing.T) {
 }
 
 // TestClientThatVanishes has a peer whose socket closes without a word: the writer waits in
-// quic-go, the owner does not, and the slot remains taken.
+// quic-go, the owner does not, and the mailbox slot remains taken.
 func TestClientThatVanishes(t *testing.T) {
 	h := serve(t, nil)
 	r := rawDial(t, h, clientWindow)

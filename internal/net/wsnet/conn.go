@@ -117,13 +117,13 @@ func (c *Conn) open(ws *websocket.Conn) {
 // of each blocked read: between messages, inside one, or for the answer to a close.
 type observedConn struct {
 	net.Conn
-	carrier *Conn
+	owner *Conn
 }
 
 // Read implements net.Conn.
 func (w observedConn) Read(b []byte) (int, error) {
-	w.carrier.waits.Store(int64(time.Since(w.carrier.began)))
-	defer w.carrier.waits.Store(0)
+	w.owner.waits.Store(int64(time.Since(w.owner.began)))
+	defer w.owner.waits.Store(0)
 	return w.Conn.Read(b)
 }
 

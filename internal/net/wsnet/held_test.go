@@ -84,7 +84,7 @@ func reset(c *net.TCPConn) {
 
 // A client that does not read the answer to its hello takes resources only briefly: an admitted one
 // joins at once, and ends when its socket is closed or silent for too long; a refused one returns
-// its slot.
+// its entry.
 func TestAClientThatDoesNotReadItsAnswer(t *testing.T) {
 	if kernelIsMute() {
 		t.Skip("only Linux tells what is unsent")
@@ -241,7 +241,7 @@ func (y yields) Unwrap() http.ResponseWriter {
 	return y.ResponseWriter
 }
 
-// A connection that the Pool of pages closes during the upgrade is closed, and returns its slot at
+// A connection that the Pool of pages closes during the upgrade is closed, and returns its entry at
 // the Controller.
 func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 	stats := new(transport.Stats)
@@ -267,7 +267,7 @@ func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 }
 
 // If a client has not read an earlier answer, its socket is full: the upgrade waits only briefly,
-// and the slot is free again.
+// and the entry is free again.
 func TestAnUpgradeIntoAFullSocket(t *testing.T) {
 	stats := new(transport.Stats)
 	d := admission.New(admission.Config{Handler: &host{}, Stats: stats, HelloTimeout: 100 * time.Millisecond})

@@ -111,8 +111,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // Of a proxy's client.
 		from = net.TCPAddrFromAddrPort(told)
 	}
-	slot := s.cfg.Admission.Reserve(from, true)
-	if slot == nil {
+	pending := s.cfg.Admission.Reserve(from, true)
+	if pending == nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "server accepts no clients now: try again", http.StatusServiceUnavailable)
 		return
@@ -133,23 +133,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil { // It has been answered.
 		s.cfg.Stats.Drop(transport.DropRequest, 1)
-		slot.Release()
+		pending.Release()
 		return
 	}
 	in.open(ws)
 	if !leave() {
-		slot.Release()
+		pending.Release()
 		_ = in.failed(context.Canceled)
 		return
 	}
 	s.follow(in)
-	slot.Serve(in)
+	pending.Serve(in)
 }
 
 // hijackWriter is a response writer that hijacks its connection as a [observedConn] one.
 type hijackWriter struct {
 	http.ResponseWriter
-	carrier *Conn
+	owner   *Conn
 	through func(net.Conn) net.Conn
 }
 
@@ -160,7 +160,7 @@ func (w hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		c = w.through(c)
 		rw.Writer.Reset(c) // The WebSocket writes with it.
 	}
-	return observedConn{c, w.carrier}, rw, err
+	return observedConn{c, w.owner}, rw, err
 }
 
 // speaksOurs reports whether a request is for a WebSocket with our subprotocol.
@@ -234,8 +234,8 @@ type incoming struct {
 	pinging bool      // under the server's mu
 }
 
-// Carrier implements admission.Incoming.
-func (in *incoming) Carrier() transport.Carrier { return transport.WebSocket }
+// Kind implements admission.Incoming.
+func (in *incoming) Kind() transport.Kind { return transport.WebSocket }
 
 // Open implements admission.Incoming.
 func (in *incoming) Open(context.Context) (driver.Conn, error) { return in.Conn, nil }

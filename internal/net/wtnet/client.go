@@ -22,7 +22,7 @@ var noDeadline time.Time
 
 // Client returns WebTransport for programs that connect like browsers, but without an origin.
 func Client() *quicnet.Protocol {
-	return &quicnet.Protocol{ALPN: ALPN, Carrier: transport.WebTransport, Open: open, Close: closeConn}
+	return &quicnet.Protocol{ALPN: ALPN, Kind: transport.WebTransport, Open: open, Close: closeConn}
 }
 
 // open requests a session and opens its stream.

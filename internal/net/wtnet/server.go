@@ -26,7 +26,7 @@ const (
 func Protocol(pages *origin.Set, stats *transport.Stats) quicnet.Protocol {
 	s := &server{pages, stats}
 	return quicnet.Protocol{
-		ALPN: ALPN, Carrier: transport.WebTransport, Accept: s.accept, Open: open, Close: closeConn,
+		ALPN: ALPN, Kind: transport.WebTransport, Accept: s.accept, Open: open, Close: closeConn,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Wire is a connection with the test at the other end. It is a carrier.Conn.
+// Wire is a connection with the test at the other end. It is a driver.Conn.
 type Wire struct {
 	Addr   atomic.Pointer[net.UDPAddr]
 	Trip   atomic.Int64 // the round trip
@@ -75,7 +75,7 @@ func (w *Wire) next() error {
 	}
 }
 
-// Peek implements carrier.Conn.
+// Peek implements driver.Conn.
 func (w *Wire) Peek(b []byte) (int, error) {
 	if err := w.next(); err != nil {
 		return 0, err
@@ -83,7 +83,7 @@ func (w *Wire) Peek(b []byte) (int, error) {
 	return copy(b, w.Rest), nil
 }
 
-// Read implements carrier.Conn.
+// Read implements driver.Conn.
 func (w *Wire) Read(b []byte) (int, error) {
 	n, err := w.Peek(b)
 	w.Rest = w.Rest[n:]
@@ -97,7 +97,7 @@ func (w *Wire) takes() {
 	w.Inside.Add(-1)
 }
 
-// Write implements carrier.Conn.
+// Write implements driver.Conn.
 func (w *Wire) Write(b []byte) (int, error) {
 	w.takes()
 	w.Mu.Lock()
@@ -109,7 +109,7 @@ func (w *Wire) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// SendDatagram implements carrier.Conn.
+// SendDatagram implements driver.Conn.
 func (w *Wire) SendDatagram(b []byte) error {
 	w.takes()
 	w.Mu.Lock()
@@ -121,7 +121,7 @@ func (w *Wire) SendDatagram(b []byte) error {
 	return nil
 }
 
-// ReceiveDatagram implements carrier.Conn.
+// ReceiveDatagram implements driver.Conn.
 func (w *Wire) ReceiveDatagram() ([]byte, error) {
 	select {
 	case b := <-w.Grams:
@@ -131,7 +131,7 @@ func (w *Wire) ReceiveDatagram() ([]byte, error) {
 	}
 }
 
-// CloseWrite implements carrier.Conn.
+// CloseWrite implements driver.Conn.
 func (w *Wire) CloseWrite() error {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -139,7 +139,7 @@ func (w *Wire) CloseWrite() error {
 	return nil
 }
 
-// SetReadDeadline implements carrier.Conn.
+// SetReadDeadline implements driver.Conn.
 func (w *Wire) SetReadDeadline(at time.Time) error {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -147,7 +147,7 @@ func (w *Wire) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline implements carrier.Conn.
+// SetWriteDeadline implements driver.Conn.
 func (w *Wire) SetWriteDeadline(at time.Time) error {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -155,26 +155,26 @@ func (w *Wire) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// Context implements carrier.Conn.
+// Context implements driver.Conn.
 func (w *Wire) Context() context.Context { return w.ctx }
 
-// RTT implements carrier.Conn.
+// RTT implements driver.Conn.
 func (w *Wire) RTT() time.Duration { return time.Duration(w.Trip.Load()) }
 
-// RemoteAddr implements carrier.Conn.
+// RemoteAddr implements driver.Conn.
 func (w *Wire) RemoteAddr() net.Addr { return w.Addr.Load() }
 
-// Err implements carrier.Conn.
+// Err implements driver.Conn.
 func (w *Wire) Err() error { return ErrGone }
 
-// Closed implements carrier.Conn.
+// Closed implements driver.Conn.
 func (w *Wire) Closed() transport.Closed {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	return w.Why
 }
 
-// Close implements carrier.Conn.
+// Close implements driver.Conn.
 func (w *Wire) Close(code transport.Code, text string) {
 	w.Mu.Lock()
 	w.Closes = append(w.Closes, transport.Closed{Code: code, Text: text})
@@ -184,7 +184,7 @@ func (w *Wire) Close(code transport.Code, text string) {
 }
 
 // Merged is a wire on which one goroutine reads stream and datagrams, as on a socket. It is a
-// carrier.Merged.
+// driver.Merged.
 type Merged struct {
 	*Wire
 	Broken error // of an announced datagram
@@ -192,7 +192,7 @@ type Merged struct {
 	gram []byte // announced
 }
 
-// Next implements carrier.Merged.
+// Next implements driver.Merged.
 func (m *Merged) Next() (datagram bool, err error) {
 	for len(m.Rest) == 0 {
 		select {
@@ -209,7 +209,7 @@ func (m *Merged) Next() (datagram bool, err error) {
 	return false, nil
 }
 
-// ReceiveDatagram implements carrier.Conn.
+// ReceiveDatagram implements driver.Conn.
 func (m *Merged) ReceiveDatagram() ([]byte, error) {
 	if m.gram == nil {
 		panic("a datagram is read that was not announced")

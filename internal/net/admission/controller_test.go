@@ -17,14 +17,14 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// guest is an incoming over a wire.
-type guest struct {
+// testConn is an incoming over a wire.
+type testConn struct {
 	*nettest.Wire
 	opens func(context.Context) error // nil: at once
 }
 
-func (g *guest) Carrier() transport.Carrier { return transport.QUIC }
-func (g *guest) Open(ctx context.Context) (driver.Conn, error) {
+func (g *testConn) Kind() transport.Kind { return transport.QUIC }
+func (g *testConn) Open(ctx context.Context) (driver.Conn, error) {
 	if g.opens != nil {
 		if err := g.opens(ctx); err != nil {
 			return nil, err
@@ -34,7 +34,7 @@ func (g *guest) Open(ctx context.Context) (driver.Conn, error) {
 }
 
 // said returns the written answer, and the code with which the connection was closed.
-func (g *guest) said(t *testing.T) (frame *netloopv1.Frame, closed transport.Code) {
+func (g *testConn) said(t *testing.T) (frame *netloopv1.Frame, closed transport.Code) {
 	t.Helper()
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
@@ -55,8 +55,8 @@ func (g *guest) said(t *testing.T) (frame *netloopv1.Frame, closed transport.Cod
 	return frame, closed
 }
 
-// house is a Controller and its handler.
-type house struct {
+// testController is a Controller and its handler.
+type testController struct {
 	*Controller
 	*nettest.Owner
 	stats  *transport.Stats
@@ -71,9 +71,9 @@ type house struct {
 	last   atomic.Uint64
 }
 
-func (h *house) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
+func (h *testController) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
 
-func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
+func (h *testController) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
 	h.asked = ctx
 	if h.admits != nil {
 		if err := h.admits(ctx, hello); err != nil {
@@ -96,11 +96,11 @@ func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*t
 	return a, nil
 }
 
-// open runs a test with a house in virtual time, and closes the Controller after it.
-func open(t *testing.T, name string, test func(t *testing.T, h *house)) {
+// open runs a test with a testController in virtual time, and closes the Controller after it.
+func open(t *testing.T, name string, test func(t *testing.T, h *testController)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := &house{stats: new(transport.Stats)}
+			h := &testController{stats: new(transport.Stats)}
 			h.Owner = nettest.NewOwner(h.stats)
 			h.Controller = New(Config{Handler: h, Stats: h.stats, Log: slog.New(slog.NewTextHandler(&h.log, nil))})
 			test(t, h)
@@ -109,20 +109,20 @@ func open(t *testing.T, name string, test func(t *testing.T, h *house)) {
 			h.Close(ctx)
 			synctest.Wait()
 			if n := h.stats.Unadmitted.Load(); n != 0 || len(h.conns) != 0 {
-				t.Errorf("%d strangers and %d visitors are left", n, len(h.conns))
+				t.Errorf("%d unadmitted connections and %d connections are left", n, len(h.conns))
 			}
 		})
 	})
 }
 
-// comes connects a guest that sends these bytes; the test holds the other end of the wire.
-func (h *house) comes(says ...[]byte) *guest {
-	g := &guest{Wire: nettest.NewWire()}
-	h.enters(g, says...)
+// connect connects a connection that sends these bytes; the test holds the other end of the wire.
+func (h *testController) connect(says ...[]byte) *testConn {
+	g := &testConn{Wire: nettest.NewWire()}
+	h.serveConn(g, says...)
 	return g
 }
 
-func (h *house) enters(g *guest, says ...[]byte) {
+func (h *testController) serveConn(g *testConn, says ...[]byte) {
 	for _, b := range says {
 		g.Stream <- b
 	}
@@ -131,7 +131,7 @@ func (h *house) enters(g *guest, says ...[]byte) {
 }
 
 // seen counts the arrivals of a kind.
-func (h *house) seen(k transport.ArrivalKind) (n int) {
+func (h *testController) seen(k transport.ArrivalKind) (n int) {
 	synctest.Wait()
 	h.Poll()
 	for _, a := range h.Seen {
@@ -142,10 +142,10 @@ func (h *house) seen(k transport.ArrivalKind) (n int) {
 	return n
 }
 
-func aHello(t *testing.T) []byte { return aHelloBy(t, "") }
+func helloFrame(t *testing.T) []byte { return helloWithTicket(t, "") }
 
-// aHelloBy returns a hello with a ticket.
-func aHelloBy(t *testing.T, ticket string) []byte {
+// helloWithTicket returns a hello with a ticket.
+func helloWithTicket(t *testing.T, ticket string) []byte {
 	t.Helper()
 	hello := nettest.Hello()
 	hello.Ticket = ticket
