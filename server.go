@@ -416,7 +416,7 @@ func (a admitter) Tables(hello *netloopv1.Hello) ([]byte, error) {
 }
 
 // Admit implements transport.Handler.
-func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admitted, error) {
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}

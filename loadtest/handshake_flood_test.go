@@ -24,7 +24,7 @@ func TestAHandshakeFloodDelaysNoTick(t *testing.T) {
 	}
 	addr, admin, stop := p.serve(t, false)
 	defer stop()
-	var least [2]float64 // of the 99th percentiles of ticks, in milliseconds: calm, besieged
+	var least [2]float64 // of the 99th percentiles of ticks, in milliseconds: calm, flooded
 	for turn := range 6 {
 		flooding := turn % 2
 		end := func() string { return "no host" }
@@ -49,7 +49,7 @@ func TestAHandshakeFloodDelaysNoTick(t *testing.T) {
 // startHandshakeFlood starts the flooding host, at the lowest priority.
 func startHandshakeFlood(t *testing.T, program, addr string) (stop func() string) {
 	t.Helper()
-	cmd := proctest.Command(t, program, "TestBesieger")
-	cmd.Env = append(os.Environ(), "NETLOOP_BESIEGE="+addr, "NETLOOP_BESIEGE_RATE=500", "NETLOOP_BESIEGE_SAY=0100")
+	cmd := proctest.Command(t, program, "TestFloodProgram")
+	cmd.Env = append(os.Environ(), "NETLOOP_FLOOD="+addr, "NETLOOP_FLOOD_RATE=500", "NETLOOP_FLOOD_BYTES=0100")
 	return proctest.Start(t, cmd, "BEGUN ")
 }

@@ -154,7 +154,7 @@ func TestAClientThatDoesNotReadDelaysNoSnapshotOfOthers(t *testing.T) {
 		t.Skip("it depends on timing: make verify runs it")
 	}
 	p := build(t)
-	program := filepath.Join(p.dir, "deaf")
+	program := filepath.Join(p.dir, "unreading")
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "../internal/net/quicnet").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -187,8 +187,8 @@ func startSilentReaders(t *testing.T, program, addr string, clients int) (stop f
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := proctest.Command(t, program, "TestDeaf")
-	cmd.Env = append(os.Environ(), "NETLOOP_DEAF="+addr, "NETLOOP_DEAF_HELLO="+hex.EncodeToString(hello), "NETLOOP_DEAF_COUNT="+strconv.Itoa(clients),
-		"NETLOOP_DEAF_METHOD="+strconv.FormatUint(uint64(bridge.Netloop.Method(arena.Standings).Queue.ID), 10))
-	return proctest.Start(t, cmd, "DEAF ")
+	cmd := proctest.Command(t, program, "TestUnreadingProgram")
+	cmd.Env = append(os.Environ(), "NETLOOP_UNREADING="+addr, "NETLOOP_UNREADING_HELLO="+hex.EncodeToString(hello), "NETLOOP_UNREADING_COUNT="+strconv.Itoa(clients),
+		"NETLOOP_UNREADING_METHOD="+strconv.FormatUint(uint64(bridge.Netloop.Method(arena.Standings).Queue.ID), 10))
+	return proctest.Start(t, cmd, "UNREADING ")
 }

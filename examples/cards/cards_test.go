@@ -40,8 +40,8 @@ func until(t *testing.T, w *netlooptest.World, what string, done func() bool) {
 	t.Fatalf("timed out: %s", what)
 }
 
-// guest joins a player to the lobby.
-func guest(t *testing.T, w *netlooptest.World, name string, l netlooptest.Link) (*client.Client, *bot.Bot) {
+// joinPlayer joins a player to the lobby.
+func joinPlayer(t *testing.T, w *netlooptest.World, name string, l netlooptest.Link) (*client.Client, *bot.Bot) {
 	t.Helper()
 	c := w.JoinAs(client.Config{Token: name}, l)
 	b := bot.New(c)
@@ -70,7 +70,7 @@ func try(t *testing.T, w *netlooptest.World, do func(then func(error))) (failed 
 // seat moves a player through the lobby to a table.
 func seat(t *testing.T, w *netlooptest.World, name, table string, plays bool, l netlooptest.Link) (*client.Client, *bot.Bot) {
 	t.Helper()
-	c, b := guest(t, w, name, l)
+	c, b := joinPlayer(t, w, name, l)
 	b.Plays = plays
 	sit(t, w, b, cards.SitDown{Table: table})
 	return c, b
@@ -151,7 +151,7 @@ func TestAMatchIsPlayed(t *testing.T) {
 // seat.
 func TestAMoveToATableSurvivesABreak(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
-	c, b := guest(t, w, "ann", netlooptest.Link{Delay: 50 * time.Millisecond})
+	c, b := joinPlayer(t, w, "ann", netlooptest.Link{Delay: 50 * time.Millisecond})
 	leaves := false
 	c.OnState(func(s client.State) { leaves = leaves || s.Phase == client.Moving })
 	b.Sit(cards.SitDown{Table: "oak"}, func(error) {})
@@ -198,7 +198,7 @@ func TestATableContinuesAfterARestart(t *testing.T) {
 		if now := players[0].View.Table; now.Top != table.Top || now.Turn != table.Turn || now.Pile != table.Pile || now.Suit != table.Suit {
 			t.Errorf("the table was %+v and is %+v", table, now)
 		}
-		_, other := guest(t, w, "cid", netlooptest.Link{})
+		_, other := joinPlayer(t, w, "cid", netlooptest.Link{})
 		until(t, w, "the list", func() bool { return len(other.View.Listings) == 1 })
 		refused(t, try(t, w, func(then func(error)) { other.Sit(cards.SitDown{Table: "oak"}, then) }), "others play at this table: you may watch")
 	}

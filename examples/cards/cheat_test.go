@@ -85,7 +85,7 @@ func TestAFloodOfMovesIsRefused(t *testing.T) {
 // A client cannot fill the server with tables, and names with control characters are refused.
 func TestTheLobbyHasLimits(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
-	c, eve := guest(t, w, "eve", netlooptest.Link{})
+	c, eve := joinPlayer(t, w, "eve", netlooptest.Link{})
 	var full int
 	for i := range 10 {
 		err := try(t, w, func(then func(error)) {

@@ -15,7 +15,7 @@ import (
 // The lobby's list follows the tables: one is opened, fills, plays, and closes.
 func TestTheLobbyListsTables(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
-	_, looker := guest(t, w, "eve", netlooptest.Link{})
+	_, looker := joinPlayer(t, w, "eve", netlooptest.Link{})
 	listed := func(want cards.Listing) func() bool {
 		return func() bool {
 			l := looker.View.Listings
@@ -38,7 +38,7 @@ func TestPlayersOfAnyTableShareTables(t *testing.T) {
 	w := world(t, game("", 4, time.Hour))
 	var all []*bot.Bot
 	for i := range 22 {
-		_, b := guest(t, w, fmt.Sprint("player ", i), netlooptest.Link{})
+		_, b := joinPlayer(t, w, fmt.Sprint("player ", i), netlooptest.Link{})
 		all = append(all, b)
 	}
 	for _, b := range all {
@@ -64,9 +64,9 @@ func TestPlayersOfAnyTableShareTables(t *testing.T) {
 // A private table is not listed, and opens to players with its code; a wrong code ends the client.
 func TestAPrivateTableOpensByItsCode(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
-	_, ann := guest(t, w, "ann", netlooptest.Link{})
-	_, bob := guest(t, w, "bob", netlooptest.Link{})
-	eve, wrong := guest(t, w, "eve", netlooptest.Link{})
+	_, ann := joinPlayer(t, w, "ann", netlooptest.Link{})
+	_, bob := joinPlayer(t, w, "bob", netlooptest.Link{})
+	eve, wrong := joinPlayer(t, w, "eve", netlooptest.Link{})
 	ann.Plays, bob.Plays = false, false
 	sit(t, w, ann, cards.SitDown{Private: true})
 	until(t, w, "the table", func() bool { return ann.View.Place == 0 })
@@ -93,7 +93,7 @@ func TestAPrivateTableOpensByItsCode(t *testing.T) {
 func TestSpectatorsReadNoHands(t *testing.T) {
 	w := world(t, game("", 2, time.Hour))
 	_, ann := seat(t, w, "ann", "oak", false, netlooptest.Link{})
-	c, eve := guest(t, w, "eve", netlooptest.Link{})
+	c, eve := joinPlayer(t, w, "eve", netlooptest.Link{})
 	until(t, w, "the list", func() bool { return len(eve.View.Listings) == 1 })
 	sit(t, w, eve, cards.SitDown{Table: "oak", Watch: true})
 	_, bob := seat(t, w, "bob", "oak", false, netlooptest.Link{})
@@ -120,7 +120,7 @@ func TestSpectatorsAreDelayed(t *testing.T) {
 	g.Config().(*cards.Config).Delay = delay
 	w := world(t, g)
 	_, ann := seat(t, w, "ann", "oak", true, netlooptest.Link{})
-	_, eve := guest(t, w, "eve", netlooptest.Link{})
+	_, eve := joinPlayer(t, w, "eve", netlooptest.Link{})
 	until(t, w, "the list", func() bool { return len(eve.View.Listings) == 1 })
 	_, bob := seat(t, w, "bob", "oak", true, netlooptest.Link{})
 	sit(t, w, eve, cards.SitDown{Table: "oak", Watch: true})

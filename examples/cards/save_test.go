@@ -182,7 +182,7 @@ func TestASpectatorIsDealtNoCards(t *testing.T) {
 	w := world(t, game("", 2, 5*time.Second))
 	link := netlooptest.Link{Delay: 10 * time.Millisecond}
 	seat(t, w, "ann", "oak", false, link)
-	_, again := guest(t, w, "ann", link)
+	_, again := joinPlayer(t, w, "ann", link)
 	sit(t, w, again, cards.SitDown{Table: "oak", Watch: true})
 	_, bob := seat(t, w, "bob", "oak", false, link)
 	w.Step(60)

@@ -46,7 +46,7 @@ func newPeers(t *testing.T, cfg netloop.Config, g netloop.Game) *peers {
 }
 
 // admit requests admission from an address.
-func (p *peers) admit(ctx context.Context, token, addr string) (*transport.Admission, error) {
+func (p *peers) admit(ctx context.Context, token, addr string) (*transport.Admitted, error) {
 	hello := bridge.Netloop.Schema(p.s.Schema).Hello()
 	hello.Token = token
 	return p.s.Handler.Admit(ctx, hello, addr)

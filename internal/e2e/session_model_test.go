@@ -362,7 +362,7 @@ type lifeHandler struct {
 	game *lifeGame
 }
 
-func (d lifeHandler) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+func (d lifeHandler) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admitted, error) {
 	a, err := d.Handler.Admit(ctx, hello, remote)
 	secret := hello.GetResume().GetToken()
 	back := err == nil && a.Welcome.GetResumed()

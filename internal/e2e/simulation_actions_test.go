@@ -63,7 +63,7 @@ var actions = []action{
 		it.obj.Invalidate(t)
 	})},
 	{"change a group", 30, onClient((*simulation).regroup)},
-	{"change the guild", 12, onClient(func(s *simulation, t *netloop.Tick, c *netloop.Client, _ *guest) {
+	{"change the guild", 12, onClient(func(s *simulation, t *netloop.Tick, c *netloop.Client, _ *simClient) {
 		s.m.guild[c.ID()] = !s.m.guild[c.ID()]
 		for _, it := range s.m.items {
 			if it.kind.ruled() {
@@ -72,7 +72,7 @@ var actions = []action{
 		}
 	})},
 	{"look elsewhere", 40, onClient((*simulation).look)},
-	{"change a budget", 8, onClient(func(s *simulation, t *netloop.Tick, c *netloop.Client, g *guest) {
+	{"change a budget", 8, onClient(func(s *simulation, t *netloop.Tick, c *netloop.Client, g *simClient) {
 		g.budget = []int{60, 100, 200, 400, 2000}[s.rng.IntN(5)]
 		c.SetBudget(t, g.budget)
 	})},
@@ -94,10 +94,10 @@ func onItem(do func(s *simulation, t *netloop.Tick, it *item)) func(*simulation,
 }
 
 // onClient applies a function to a random client in the room.
-func onClient(do func(s *simulation, t *netloop.Tick, c *netloop.Client, g *guest)) func(*simulation, *netloop.Tick) {
+func onClient(do func(s *simulation, t *netloop.Tick, c *netloop.Client, g *simClient)) func(*simulation, *netloop.Tick) {
 	return func(s *simulation, t *netloop.Tick) {
 		if c, ok := t.Client(s.randomClient()); ok {
-			do(s, t, c, s.m.guest(c.ID()))
+			do(s, t, c, s.m.simClient(c.ID()))
 		}
 	}
 }
@@ -217,7 +217,7 @@ func (s *simulation) show(t *netloop.Tick, it *item, to audience) {
 	}
 }
 
-func (s *simulation) regroup(t *netloop.Tick, c *netloop.Client, _ *guest) {
+func (s *simulation) regroup(t *netloop.Tick, c *netloop.Client, _ *simClient) {
 	for range 1 + s.rng.IntN(2) { // the two changes of one tick may cancel out
 		n := s.rng.IntN(numSides)
 		if s.m.sides[n][c.ID()] {
@@ -231,7 +231,7 @@ func (s *simulation) regroup(t *netloop.Tick, c *netloop.Client, _ *guest) {
 }
 
 // look gives a client up to three viewpoints, at positions and in walkers.
-func (s *simulation) look(t *netloop.Tick, c *netloop.Client, g *guest) {
+func (s *simulation) look(t *netloop.Tick, c *netloop.Client, g *simClient) {
 	var from []netloop.Viewpoint
 	g.nextViewpoints = []viewpoint{}
 	for range s.rng.IntN(4) {
@@ -280,7 +280,7 @@ func (s *simulation) some() map[netloop.ClientID]bool {
 }
 
 func (s *simulation) inRoom() (ids []netloop.ClientID) {
-	for _, g := range s.m.guests {
+	for _, g := range s.m.clients {
 		if g.in {
 			ids = append(ids, g.id)
 		}

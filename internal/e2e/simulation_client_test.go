@@ -14,8 +14,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// guest is a client, with its expected state and its watcher calls.
-type guest struct {
+// simClient is a client, with its expected state and its watcher calls.
+type simClient struct {
 	c      *client.Client
 	number int
 	link   netlooptest.Link // without its events
@@ -54,12 +54,12 @@ type watcherCall struct {
 	lives   []uint64 // the possible lifetimes of the value; a large record may have several
 }
 
-func (g *guest) fail(format string, a ...any) {
+func (g *simClient) fail(format string, a ...any) {
 	g.err = cmp.Or(g.err, fmt.Errorf("client %d, having applied tick %d: "+format, append([]any{g.id, g.c.Stats().Applied}, a...)...))
 }
 
 // spawned checks that the object is new, and its lifetime too.
-func (g *guest) spawned(now watcherCall) {
+func (g *simClient) spawned(now watcherCall) {
 	g.tally.spawns++
 	if _, twice := g.told[now.key]; twice {
 		g.fail("%s %s spawns twice", now.kind.name(), now.key)
@@ -70,7 +70,7 @@ func (g *guest) spawned(now watcherCall) {
 }
 
 // changed checks that the object is known, in the same lifetime.
-func (g *guest) changed(now watcherCall, old string) {
+func (g *simClient) changed(now watcherCall, old string) {
 	g.tally.changes++
 	before, ok := g.told[now.key]
 	if !ok || !strings.HasSuffix(before.text, old) {
@@ -88,7 +88,7 @@ func (g *guest) changed(now watcherCall, old string) {
 }
 
 // despawned checks that the object is known, and that the model hides it or has a new lifetime.
-func (g *guest) despawned(now watcherCall, last string) {
+func (g *simClient) despawned(now watcherCall, last string) {
 	g.tally.despawns++
 	before, ok := g.told[now.key]
 	if !ok || !strings.HasSuffix(before.text, last) {
@@ -104,7 +104,7 @@ func (g *guest) despawned(now watcherCall, last string) {
 
 // check compares a value with the expected one of its packet's tick, and finds its lifetime,
 // which begins at since at the earliest. A value from the stream may be of an earlier tick.
-func (g *guest) check(now *watcherCall, since uint64) {
+func (g *simClient) check(now *watcherCall, since uint64) {
 	fmt.Fprintln(g.log, now.key, now.text)
 	if now.n < g.count[now.key] {
 		g.fail("%s %s counts %d after %d", now.kind.name(), now.key, now.n, g.count[now.key])
@@ -136,7 +136,7 @@ func (g *guest) check(now *watcherCall, since uint64) {
 }
 
 // differs compares all objects of the client with the model, in both directions.
-func (g *guest) differs(w *netlooptest.World) (err error) {
+func (g *simClient) differs(w *netlooptest.World) (err error) {
 	seen := map[string]string{}
 	w.Look(g.c, func(t *netloop.Tick) {
 		for _, k := range kinds {
@@ -165,8 +165,8 @@ func (g *guest) differs(w *netlooptest.World) (err error) {
 	return err
 }
 
-// rtt returns an upper bound of the round trip of the guest's link, with its router's queue.
-func (g *guest) rtt() time.Duration {
+// rtt returns an upper bound of the round trip of the client's link, with its router's queue.
+func (g *simClient) rtt() time.Duration {
 	rtt := 2 * (g.link.Delay + g.link.Jitter)
 	if g.link.Reorder > 0 {
 		rtt += 2 * 40 * time.Millisecond
@@ -177,9 +177,9 @@ func (g *guest) rtt() time.Duration {
 	return rtt
 }
 
-// rate returns the bytes of records that the guest may be sent in a tick: its budget, or its
+// rate returns the bytes of records that the client may be sent in a tick: its budget, or its
 // link's bandwidth minus headers and acknowledgements.
-func (g *guest) rate() int {
+func (g *simClient) rate() int {
 	if g.link.Bandwidth == 0 {
 		return g.budget
 	}
@@ -187,11 +187,11 @@ func (g *guest) rate() int {
 	return min(g.budget, g.link.Bandwidth/8/60-packet)
 }
 
-// bound returns the ticks that the guest may take to converge after the last edit with a healed
+// bound returns the ticks that the client may take to converge after the last edit with a healed
 // link: a second, two round trips, and the time for the unsent bytes at its rate. These are at
 // most all visible objects, the despawns of hidden ones, and the overdraft of the last large
 // record.
-func (g *guest) bound(m *model) int {
+func (g *simClient) bound(m *model) int {
 	const tick = time.Second / 60
 	unsent := m.largest
 	for _, it := range m.items {

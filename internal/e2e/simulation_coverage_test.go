@@ -23,7 +23,7 @@ func newCoverage() *coverage {
 }
 
 // explain calls Explain for a random object, field and client.
-func (s *simulation) explain(t *netloop.Tick) (x netloop.Explanation, it *item, g *guest) {
+func (s *simulation) explain(t *netloop.Tick) (x netloop.Explanation, it *item, g *simClient) {
 	items := append(slices.Clone(s.m.items), s.m.removedItems[max(0, len(s.m.removedItems)-1):]...)
 	c, ok := t.Client(s.randomClient())
 	if !ok || !c.Connected() || len(items) == 0 {
@@ -39,7 +39,7 @@ func (s *simulation) explain(t *netloop.Tick) (x netloop.Explanation, it *item, 
 		s.t.Fatalf("%v, %v at tick %d", x, err, s.m.tick)
 	}
 	s.tally.reasons[x.Reason]++
-	return x, it, s.m.guest(c.ID())
+	return x, it, s.m.simClient(c.ID())
 }
 
 // explained compares an explanation with the model, right after a tick.

@@ -89,7 +89,7 @@ func (k kindOf[S]) has(t *netloop.Tick, yield func(key, text string)) {
 	}
 }
 
-func (k kindOf[S]) watch(g *guest) {
+func (k kindOf[S]) watch(g *simClient) {
 	told := func(o *netloop.Object[S]) watcherCall {
 		s := o.State()
 		return watcherCall{kind: k, key: o.Ref().String(), text: textOf(o.Owner(), s), n: *k.count(&s), changed: o.ChangedTick()}
@@ -101,7 +101,7 @@ func (k kindOf[S]) watch(g *guest) {
 	})
 }
 
-func (k kindOf[S]) audit(w *netlooptest.World, g *guest) {
+func (k kindOf[S]) audit(w *netlooptest.World, g *simClient) {
 	rules := map[string]string{} // as in ruleOf
 	for _, f := range k.class.Fields() {
 		rules[f.Name] = f.Read

@@ -27,8 +27,8 @@ type kind interface {
 	sizeOf(it *item) int
 
 	has(t *netloop.Tick, yield func(key, text string)) // yields a client's objects
-	watch(g *guest)
-	audit(w *netlooptest.World, g *guest)
+	watch(g *simClient)
+	audit(w *netlooptest.World, g *simClient)
 }
 
 // object is a netloop.Object of any kind.
@@ -47,7 +47,7 @@ type model struct {
 	tick         uint64
 	items        []*item // in the order of their spawns
 	removedItems []*item // despawned
-	guests       []*guest
+	clients      []*simClient
 	sides        [numSides]map[netloop.ClientID]bool // the members of each group
 	guild        map[netloop.ClientID]bool           // by a function; needs Invalidate
 	largest      int                                 // size of the largest record so far
@@ -103,13 +103,13 @@ func (m *model) settle(tick uint64) {
 			m.largest = max(m.largest, it.kind.sizeOf(it))
 		}
 	}
-	for _, g := range m.guests {
+	for _, g := range m.clients {
 		if g.in {
 			g.settleViewpoints()
 		}
 	}
 	for _, it := range m.items {
-		for _, g := range m.guests {
+		for _, g := range m.clients {
 			if g.in {
 				m.settleFor(g, it)
 			}
@@ -143,7 +143,7 @@ func (it *item) capture(tick uint64) (looked bool) {
 }
 
 // settleFor adds a view if it differs from the last one.
-func (m *model) settleFor(g *guest, it *item) {
+func (m *model) settleFor(g *simClient, it *item) {
 	before := g.newest(it.key)
 	v := view{tick: m.tick}
 	if !it.dead && it.sees.admits(g.id) && (it.owner == g.id || !it.kind.onGrid() || g.near(it, before.since > 0)) {
@@ -158,7 +158,7 @@ func (m *model) settleFor(g *guest, it *item) {
 	}
 }
 
-func (m *model) rightsOf(g *guest, it *item) rights {
+func (m *model) rightsOf(g *simClient, it *item) rights {
 	if !it.kind.ruled() {
 		return rights{true, true, true}
 	}
@@ -178,7 +178,7 @@ func (it *item) text(r rights) string {
 const gridCell, gridRadius, gridMargin = 10.0, 40.0, 20.0
 
 // near reports whether one of the eyes sees the item; before is the last result.
-func (g *guest) near(it *item, before bool) bool {
+func (g *simClient) near(it *item, before bool) bool {
 	for _, e := range g.viewpoints {
 		gap := math.Hypot(cellsBetween(e.x, it.x), cellsBetween(e.y, it.y)) * gridCell
 		if gap <= gridRadius || before && gap <= gridRadius+gridMargin {
@@ -194,7 +194,7 @@ func cellsBetween(a, b float64) float64 {
 
 // settleViewpoints moves the eyes with their items. An eye of a despawned item remains at its last
 // position; if the item was despawned before the eye was set, there is no eye.
-func (g *guest) settleViewpoints() {
+func (g *simClient) settleViewpoints() {
 	if g.nextViewpoints != nil {
 		g.viewpoints, g.nextViewpoints = slices.DeleteFunc(g.nextViewpoints, func(e viewpoint) bool { return e.with != nil && e.with.dead }), nil
 	}
@@ -206,10 +206,10 @@ func (g *guest) settleViewpoints() {
 }
 
 // join and leave follow the room's hooks.
-func (m *model) join(g *guest, id netloop.ClientID) { g.id, g.in = id, true }
+func (m *model) join(g *simClient, id netloop.ClientID) { g.id, g.in = id, true }
 
 func (m *model) leave(id netloop.ClientID) {
-	m.guest(id).in = false
+	m.simClient(id).in = false
 	for _, members := range append(m.sides[:], m.guild) {
 		delete(members, id)
 	}
@@ -224,7 +224,7 @@ func (m *model) leave(id netloop.ClientID) {
 func (m *model) own(it *item, id netloop.ClientID) {
 	clear(it.texts)
 	switch {
-	case id == 0 || m.guest(id) != nil:
+	case id == 0 || m.simClient(id) != nil:
 		it.owner = id
 	case it.keep:
 		it.owner = 0
@@ -234,8 +234,8 @@ func (m *model) own(it *item, id netloop.ClientID) {
 }
 
 // guest returns the client with an id, or nil if it is not in the room.
-func (m *model) guest(id netloop.ClientID) *guest {
-	for _, g := range m.guests {
+func (m *model) simClient(id netloop.ClientID) *simClient {
+	for _, g := range m.clients {
 		if g.in && g.id == id {
 			return g
 		}
@@ -244,7 +244,7 @@ func (m *model) guest(id netloop.ClientID) *guest {
 }
 
 // newest returns the expected state of an object as of the last tick.
-func (g *guest) newest(key string) view {
+func (g *simClient) newest(key string) view {
 	if views := g.views[key]; len(views) > 0 {
 		return views[len(views)-1]
 	}
@@ -252,7 +252,7 @@ func (g *guest) newest(key string) view {
 }
 
 // between returns the expected states in the ticks from first to last, in order.
-func (g *guest) between(key string, first, last uint64) []view {
+func (g *simClient) between(key string, first, last uint64) []view {
 	views := g.views[key]
 	i := len(views)
 	for i > 0 && views[i-1].tick > last {

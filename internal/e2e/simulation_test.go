@@ -68,7 +68,7 @@ func TestASimulationIsDeterministic(t *testing.T) {
 	play := func() (sums []string) {
 		s := newSimulation(t, 3, newCoverage())
 		s.run()
-		for _, g := range s.m.guests {
+		for _, g := range s.m.clients {
 			sums = append(sums, fmt.Sprintf("%x", g.log.Sum(nil)))
 		}
 		return sums
@@ -110,7 +110,7 @@ func (s *simulation) Open(room *netloop.Room) error {
 		if err != nil {
 			return err
 		}
-		g := s.m.guests[n]
+		g := s.m.clients[n]
 		s.m.join(g, c.ID())
 		if g.budget != s.spec.Budget {
 			c.SetBudget(t, g.budget)
@@ -148,7 +148,7 @@ func (s *simulation) run() {
 	}
 	s.w.Until(600, func() bool {
 		s.check()
-		return !slices.ContainsFunc(s.m.guests, func(g *guest) bool {
+		return !slices.ContainsFunc(s.m.clients, func(g *simClient) bool {
 			return !g.gone && (!g.in || g.c.State().Phase == client.Reconnecting)
 		})
 	})
@@ -164,7 +164,7 @@ func (s *simulation) step() {
 
 func (s *simulation) check() {
 	s.mend(s.m.tick)
-	for _, g := range s.m.guests {
+	for _, g := range s.m.clients {
 		if closed := g.c.Closed(); closed != nil && !g.gone {
 			g.fail("is closed: %v", closed)
 		}
@@ -179,8 +179,8 @@ func (s *simulation) check() {
 
 // heal ends the events of all links, and waits for each client until its bound.
 func (s *simulation) heal() {
-	bounds, waiting := map[*guest]int{}, 0
-	for _, g := range s.m.guests {
+	bounds, waiting := map[*simClient]int{}, 0
+	for _, g := range s.m.clients {
 		if g.gone {
 			continue
 		}
@@ -191,10 +191,10 @@ func (s *simulation) heal() {
 		s.w.SetLink(g.c, g.link)
 		bounds[g], waiting = g.bound(s.m), waiting+1
 	}
-	healed := map[*guest]int{}
+	healed := map[*simClient]int{}
 	for n := 1; waiting > 0; n++ {
 		s.step()
-		for _, g := range s.m.guests {
+		for _, g := range s.m.clients {
 			bound, ok := bounds[g]
 			if !ok || n > bound {
 				continue
@@ -219,7 +219,7 @@ func (s *simulation) heal() {
 // verify compares by the runtime's own digests and counters.
 func (s *simulation) verify() {
 	asked, agreed := 0, 0
-	for _, g := range s.m.guests {
+	for _, g := range s.m.clients {
 		if g.gone {
 			continue
 		}
@@ -232,7 +232,7 @@ func (s *simulation) verify() {
 		})
 	}
 	s.w.Until(700, func() bool { return agreed == asked })
-	for _, g := range s.m.guests {
+	for _, g := range s.m.clients {
 		stats, sum := g.c.Stats(), &s.tally.stats
 		sum.Snapshots += stats.Snapshots
 		sum.Records += stats.Records

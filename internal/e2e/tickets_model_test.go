@@ -16,16 +16,16 @@ import (
 // move, break and leave, and rooms send each other messages. It records the joins, resumes and
 // leaves, and checks that no seat or ticket is used twice and that no client is in two rooms.
 type ticketModel struct {
-	t       *testing.T
-	rng     *rand.Rand
-	w       *netlooptest.World
-	parties []*modelParty
-	guests  []*modelTraveller
-	members map[int]map[netloop.ClientID]string // by traveller: the rooms of its clients
-	since   map[string]time.Duration            // when the room of a name was opened or has ended
-	server  *netloop.Server
-	words   []*modelWord // sent between rooms, by number
-	slept   int          // number of sleeping rooms at the checks
+	t          *testing.T
+	rng        *rand.Rand
+	w          *netlooptest.World
+	parties    []*modelParty
+	travellers []*modelTraveller
+	members    map[int]map[netloop.ClientID]string // by traveller: the rooms of its clients
+	since      map[string]time.Duration            // when the room of a name was opened or has ended
+	server     *netloop.Server
+	words      []*modelWord // sent between rooms, by number
+	slept      int          // number of sleeping rooms at the checks
 }
 
 // modelParty is a reservation.
@@ -186,16 +186,16 @@ func (m *ticketModel) reserve(name string) {
 
 // come joins a client, by a ticket of a party if there is one.
 func (m *ticketModel) come(cfg client.Config, p *modelParty) {
-	if len(m.guests) >= 30 {
+	if len(m.travellers) >= 30 {
 		return
 	}
-	cfg.Join = joinParams{len(m.guests)}
+	cfg.Join = joinParams{len(m.travellers)}
 	g := &modelTraveller{}
 	if p != nil {
 		m.show(g, p)
 	}
 	g.c = m.w.JoinAs(cfg, netlooptest.Link{Delay: time.Duration(m.rng.IntN(40)) * time.Millisecond})
-	m.guests = append(m.guests, g)
+	m.travellers = append(m.travellers, g)
 }
 
 // show records whether a ticket must be valid: of a party of one, not about to expire, and not
@@ -211,10 +211,10 @@ func (m *ticketModel) show(g *modelTraveller, p *modelParty) {
 
 // disturb lets a client move, break, drop or leave.
 func (m *ticketModel) disturb() {
-	if len(m.guests) == 0 {
+	if len(m.travellers) == 0 {
 		return
 	}
-	g := m.guests[m.rng.IntN(len(m.guests))]
+	g := m.travellers[m.rng.IntN(len(m.travellers))]
 	if g.gone || g.c.Closed() != nil {
 		return
 	}
@@ -277,7 +277,7 @@ func (m *ticketModel) check() {
 			m.t.Errorf("traveller %d is in %v", n, rooms)
 		}
 	}
-	for n, g := range m.guests {
+	for n, g := range m.travellers {
 		why := g.c.Closed()
 		if !g.sure || g.gone || why == nil || m.since[roomOfTicket(g.to)] >= g.shownAt {
 			continue
@@ -319,7 +319,7 @@ func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 		}
 		m.w.Drain(time.Duration(m.rng.IntN(2)) * time.Second)
 		m.w.Step(200)
-		for n, g := range m.guests {
+		for n, g := range m.travellers {
 			// A client without a connection gets refusals, and tries for a minute.
 			if !g.gone && g.c.Closed() == nil && g.c.State().Phase != client.Reconnecting {
 				t.Errorf("traveller %d got no close reason: %v in %q", n, g.c.State().Phase, g.c.Room())

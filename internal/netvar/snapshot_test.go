@@ -57,8 +57,8 @@ func TestWhoIsShedACopyIsNotBehind(t *testing.T) {
 	}
 }
 
-// newCrowd is a client that lacks so many rocks.
-func newCrowd(t *testing.T, rocks int) *pair {
+// newRockPair is a client that lacks so many rocks.
+func newRockPair(t *testing.T, rocks int) *pair {
 	q := newPair(t, 0)
 	for i := range rocks {
 		q.spawnRock(q.w, rock{X: int32(i * i * 37)}, 1)
@@ -94,7 +94,7 @@ func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
 // A packet's buffer has room for the largest packet and for the end of its last word; an existing
 // buffer is reused.
 func TestAPacketGetsItsMemoryAtOnce(t *testing.T) {
-	q := newCrowd(t, 100)
+	q := newRockPair(t, 100)
 	q.tick++
 	q.w.Capture(q.tick)
 	used := make([]byte, 5, 300)
@@ -112,7 +112,7 @@ func TestAPacketGetsItsMemoryAtOnce(t *testing.T) {
 func TestARecordMayTakeTheLastBit(t *testing.T) {
 	packets, budgets := 0, [8]int{} // budgets by the number of used bits in a byte
 	for n := 2; n < 40; n++ {
-		q := newCrowd(t, n)
+		q := newRockPair(t, n)
 		whole, _ := q.next()
 		size, bits := len(whole[0]), 0
 		last := &q.p.cut.list[n-1]
@@ -122,7 +122,7 @@ func TestARecordMayTakeTheLastBit(t *testing.T) {
 		if whole[0][packet.AtFlags]>>packet.AtPadding == 0 {
 			packets++
 			for less := range 2 {
-				q := newCrowd(t, n)
+				q := newRockPair(t, n)
 				q.tick++
 				q.w.Capture(q.tick)
 				snap(q.p, q.tick, Limit{Packets: 1, PacketSize: size - less})
@@ -133,7 +133,7 @@ func TestARecordMayTakeTheLastBit(t *testing.T) {
 		}
 		budgets[bits%8]++
 		for bytes := bits / 8; bytes <= bits/8+1; bytes++ {
-			q := newCrowd(t, n)
+			q := newRockPair(t, n)
 			q.p.SetBudget(Budget{PerTick: bytes, Burst: bytes})
 			q.next()
 			if went := q.w.stats.Waited == 0; went != (8*bytes > bits) {
@@ -150,7 +150,7 @@ func TestARecordMayTakeTheLastBit(t *testing.T) {
 func TestASnapshotSpendsWhatItsRecordsTake(t *testing.T) {
 	whole := 0
 	for n := 1; n < 30; n++ {
-		q := newCrowd(t, n)
+		q := newRockPair(t, n)
 		q.p.SetBudget(Budget{PerTick: 1, Burst: 5000})
 		q.next()
 		bits := 0
@@ -183,7 +183,7 @@ func (q *pair) cutting(lim Limit) *cutter {
 // The measured size of a record is its size behind its neighbour, and the estimated size of n gaps
 // is about right if all are equal.
 func TestTheEstimateIsNear(t *testing.T) {
-	q := newCrowd(t, 60)
+	q := newRockPair(t, 60)
 	c := q.cutting(wide)
 	for i := range c.list {
 		n := &c.list[i]

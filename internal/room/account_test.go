@@ -18,8 +18,8 @@ import (
 type books struct {
 	*court
 	rnd      *rand.Rand
-	sessions []*guest // nil once it has left
-	asked    map[*guest]map[uint64]bool
+	sessions []*testConn // nil once it has left
+	asked    map[*testConn]map[uint64]bool
 	calls    uint64 // number of the newest call
 	owed     []netloop.Reply[nothing]
 	ran      map[int32]int // by the number of the order
@@ -39,7 +39,7 @@ func TestEveryQuestionIsAnsweredOnceOrItsAskerHasLeft(t *testing.T) {
 }
 
 func newBooks(t *testing.T, seed uint64) *books {
-	b := &books{rnd: rand.New(rand.NewPCG(seed, 2)), asked: map[*guest]map[uint64]bool{}, ran: map[int32]int{}}
+	b := &books{rnd: rand.New(rand.NewPCG(seed, 2)), asked: map[*testConn]map[uint64]bool{}, ran: map[int32]int{}}
 	limits := netloop.RPCLimits{PerSecond: -1, Answers: 1 + b.rnd.IntN(20)}
 	if b.rnd.IntN(2) == 0 {
 		limits = netloop.RPCLimits{PerSecond: 60 + 600*b.rnd.Float64(), Burst: 1 + b.rnd.IntN(60), KickAfter: 1 + b.rnd.IntN(200), Answers: 1 + b.rnd.IntN(20)}
@@ -54,7 +54,7 @@ func newBooks(t *testing.T, seed uint64) *books {
 		})
 		whatever.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, o order) (nothing, error) { return nothing{}, b.handle(o) })
 	})
-	b.sessions = []*guest{b.session, b.enter(nil), b.enter(nil)}
+	b.sessions = []*testConn{b.session, b.enter(nil), b.enter(nil)}
 	return b
 }
 
@@ -120,7 +120,7 @@ func (b *books) replace(i int) {
 	b.sessions[i] = b.enter(nil)
 }
 
-func (b *books) question(s *guest) {
+func (b *books) question(s *testConn) {
 	b.calls++
 	m := []uint32{idOf(anything), idOf(whatever), idOf(limitedTo3), idOf(strict), idOf(unhandled), 77}[b.rnd.IntN(6)]
 	stage := []netloop.Stage{0, netloop.Initialization, netloop.FixedUpdate, netloop.Update, netloop.PreUpdate}[b.rnd.IntN(5)]
@@ -172,7 +172,7 @@ func (b *books) turn(steps, answers int) error {
 	return nil
 }
 
-func (b *books) read(s *guest) error {
+func (b *books) read(s *testConn) error {
 	s.Flush(0)
 	inbox := transport.NewInbox(1<<16, nil)
 	_, peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})

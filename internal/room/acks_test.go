@@ -13,7 +13,7 @@ import (
 
 // liar is the client's end of a session of a bare server: it sends arbitrary acknowledgements.
 type liar struct {
-	guest
+	testConn
 	inbox    *transport.Inbox
 	snapshot int // number of received state packets
 	closed   *transport.Closed
@@ -26,11 +26,11 @@ func newLiar() *liar {
 }
 
 // exchange carries all bytes in both directions.
-func (l *liar) exchange(t *testing.T, server *guest) {
+func (l *liar) exchange(t *testing.T, server *testConn) {
 	t.Helper()
 	l.Flush(0)
-	carry(&l.guest, server)
-	carry(server, &l.guest)
+	carry(&l.testConn, server)
+	carry(server, &l.testConn)
 	if err := l.ReceiveStream(0, server.AppendStream(nil, 1<<20)); err != nil && !errors.As(err, &l.closed) {
 		t.Fatal(err)
 	}

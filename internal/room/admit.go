@@ -45,11 +45,11 @@ func (a *Admission) open() {
 // Admit admits or refuses a client with a fitting schema. The transport calls it on the
 // connection's own goroutine, after the frames of the handshake and before it reads any other byte
 // of the client.
-func (a *Admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+func (a *Admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admitted, error) {
 	return a.route(hello).admit(ctx, hello, remote)
 }
 
-func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admitted, error) {
 	if why := a.refusing.Load(); why != nil {
 		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
 	}
@@ -198,7 +198,7 @@ func (a *Admission) askToAdmit(ctx context.Context, join *Join) error {
 
 // admission creates a client's session config, its welcome, and the secret of its seat. conn
 // counts the client's connections.
-func (a *Admission) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *transport.Admission {
+func (a *Admission) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *transport.Admitted {
 	resume := hello.GetResume()
 	e.resumable = resume != nil && a.spec.KeepDropped > 0
 	if e.join == nil {
@@ -216,7 +216,7 @@ func (a *Admission) admission(e *admitted, conn uint64, hello *netloopv1.Hello) 
 		now := a.scale.message()
 		scale = &netloopv1.TimeScale{Num: now.Num, Den: now.Den, Tick: now.Tick, ScaledNs: uint64(now.At), Fraction: now.Fraction}
 	}
-	return &transport.Admission{
+	return &transport.Admitted{
 		Welcome: &netloopv1.Welcome{
 			Protocol:    schema.ProtocolVersion,
 			Minor:       uint32(a.minor(hello)),

@@ -64,7 +64,7 @@ func TestFullRoomHearsWhoMayBelongThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newGuest(adm)
+	s := newTestConn(adm)
 	f.step()
 	// It asks for the full state.
 	if err := s.ReceiveStream(1, []byte{4, 0x32, 2, 0x10, 1}); err != nil {
@@ -86,7 +86,7 @@ func TestFullRoomHearsWhoMayBelongThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newGuest(back)
+	newTestConn(back)
 	f.step()
 	if code := refusing(f); code != netloop.CodeFull {
 		t.Error("when the client is back, newcomers are told", code)

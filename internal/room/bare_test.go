@@ -53,7 +53,7 @@ func newBareAs(t testing.TB, cfg netloop.Config, g bareGame) *bare {
 
 func newBareOf(t testing.TB, cfg netloop.Config, g netloop.Game) *bare {
 	t.Helper()
-	// Guests are silent unless a test lets them send.
+	// Clients are silent unless a test lets them send.
 	cfg.LostAfter = cmp.Or(cfg.LostAfter, time.Hour)
 	s, err := netloop.New(cfg, g)
 	if err != nil {
@@ -96,40 +96,41 @@ func (b *bare) step() {
 }
 
 // join admits a client; its Joined waits for the next step.
-func (b *bare) join() *guest {
+func (b *bare) join() *testConn {
 	b.t.Helper()
 	return b.joinFrom("here")
 }
 
-func (b *bare) joinFrom(addr string) *guest {
+func (b *bare) joinFrom(addr string) *testConn {
 	b.t.Helper()
 	adm, err := b.server.Handler.Admit(context.Background(), hello(bareSchema), addr)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	session := newGuest(adm)
+	session := newTestConn(adm)
 	return session
 }
 
-// guest is both ends of a client's connection: the owner's, and the driver's, which a test plays.
-type guest struct {
+// testConn is both ends of a client's connection: the owner's, and the driver's, which a test
+// plays.
+type testConn struct {
 	*transport.Session
 	*transport.Link
 }
 
-// newGuest connects an admitted client.
-func newGuest(adm *transport.Admission) *guest {
-	g := new(guest)
+// newTestConn connects an admitted client.
+func newTestConn(adm *transport.Admitted) *testConn {
+	g := new(testConn)
 	g.Session, g.Link = transport.NewSession(adm.Session)
 	adm.Joined(g.Session)
 	return g
 }
 
 // Cause is the same for both ends.
-func (g *guest) Cause() (transport.Closed, bool) { return g.Session.Cause() }
+func (g *testConn) Cause() (transport.Closed, bool) { return g.Session.Cause() }
 
 // carry takes the waiting datagrams of one session to another; nil drops them.
-func carry(from, to *guest) {
+func carry(from, to *testConn) {
 	// The function that sends never fails.
 	_ = from.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error {
 		if to != nil {
@@ -139,7 +140,7 @@ func carry(from, to *guest) {
 	})
 }
 
-func (b *bare) push(s *guest, a transport.Arrival) {
+func (b *bare) push(s *testConn, a transport.Arrival) {
 	b.t.Helper()
 	a.Session = s.Session
 	if m, ok := b.room.Schema().Method(a.Message.Method); ok {

@@ -34,13 +34,13 @@ func newHandover(tb testing.TB, readers int) *handover {
 	}
 	server := bridge.Netloop.Server(s)
 	h.room = server.Room
-	var sessions []*guest
+	var sessions []*testConn
 	for range readers {
 		adm, err := server.Handler.Admit(tb.Context(), hello(bareSchema), "here")
 		if err != nil {
 			tb.Fatal(err)
 		}
-		session := newGuest(adm)
+		session := newTestConn(adm)
 		sessions = append(sessions, session)
 	}
 	h.tick = room.FirstTick

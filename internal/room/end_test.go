@@ -12,7 +12,7 @@ import (
 )
 
 // wasTold fails unless the client of a session has received a code and a text.
-func wasTold(t *testing.T, who string, g *guest, code transport.Code, text string) {
+func wasTold(t *testing.T, who string, g *testConn, code transport.Code, text string) {
 	t.Helper()
 	if why, ok := g.Cause(); !ok || why.Code != code || why.Text != text {
 		t.Errorf("%s was told %v, %v", who, ok, why)
@@ -23,7 +23,7 @@ func wasTold(t *testing.T, who string, g *guest, code transport.Code, text strin
 // admission: no tick will take it.
 func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
-	admit := func() (*transport.Admission, error) {
+	admit := func() (*transport.Admitted, error) {
 		return b.server.Handler.Admit(context.Background(), hello(bareSchema), "here")
 	}
 	in := b.join()
@@ -41,8 +41,8 @@ func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
 	if err := b.room.Shutdown.Finish(transport.CodeGame, "over"); err != nil {
 		t.Fatal(err)
 	}
-	late := newGuest(admitted)
-	for who, g := range map[string]*guest{"who was in": in, "who waited": waits, "who was let in": late} {
+	late := newTestConn(admitted)
+	for who, g := range map[string]*testConn{"who was in": in, "who waited": waits, "who was let in": late} {
 		wasTold(t, who, g, transport.CodeGame, "over")
 	}
 }

@@ -34,7 +34,7 @@ func (g hangGame) Open(r *netloop.Room) error { g(r); return nil }
 // that hangs, and a second one; act lets two clients act.
 type hangs struct {
 	open func(r *netloop.Room, hang, next func())
-	act  func(b *bare, guests [2]*guest)
+	act  func(b *bare, conns [2]*testConn)
 }
 
 var allHangs = map[string]hangs{
@@ -62,8 +62,8 @@ var allHangs = map[string]hangs{
 			hangRepeat = hang
 			hangWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { next(); return nil })
 		},
-		act: func(b *bare, guests [2]*guest) {
-			b.push(guests[0], transport.Arrival{
+		act: func(b *bare, conns [2]*testConn) {
+			b.push(conns[0], transport.Arrival{
 				Kind: transport.MessageArrived, Decoded: new(word), Message: transport.Message{Method: idOf(hangWords), Reliable: true},
 			})
 		},
@@ -73,7 +73,7 @@ var allHangs = map[string]hangs{
 			hangRepeat = func() {}
 			hangWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { next(); hang(); return nil })
 		},
-		act: func(b *bare, _ [2]*guest) {
+		act: func(b *bare, _ [2]*testConn) {
 			for range 2 {
 				if err := hangWords.Post(b.played, word{}); err != nil {
 					b.t.Error(err)
@@ -85,7 +85,7 @@ var allHangs = map[string]hangs{
 		open: func(r *netloop.Room, hang, next func()) {
 			hangRooms.HandleRoom(r, func(*netloop.Tick, *netloop.Sender, word) error { next(); hang(); return nil })
 		},
-		act: func(b *bare, _ [2]*guest) {
+		act: func(b *bare, _ [2]*testConn) {
 			for range 2 {
 				if err := hangRooms.Post(b.played, word{}); err != nil {
 					b.t.Error(err)
@@ -110,9 +110,9 @@ var allHangs = map[string]hangs{
 }
 
 // steerBoth delivers an input of each client for an upcoming step.
-func steerBoth(b *bare, guests [2]*guest) {
+func steerBoth(b *bare, conns [2]*testConn) {
 	codec := &bridge.Netloop.Input(hangInput).InputCodec
-	for _, g := range guests {
+	for _, g := range conns {
 		ring := input.NewRing(codec.Form(), time.Second/60)
 		_ = schema.CaptureInput(codec, &steer{Turn: 1}, ring.Add(100, input.View{From: 100, To: 101}))
 		b.push(g, transport.Arrival{Kind: transport.Inputs, State: ring.AppendPacket(nil, transport.MaxInputs)})
@@ -179,18 +179,18 @@ func nothingFollows(t *testing.T, place hangs) {
 	}
 	b := newBareOf(t, netloop.Config{Log: slog.New(slog.NewTextHandler(io.Discard, nil))},
 		hangGame(func(r *netloop.Room) { place.open(r, hang, next) }))
-	var guests [2]*guest
-	for i := range guests {
+	var conns [2]*testConn
+	for i := range conns {
 		adm, err := b.server.Handler.Admit(context.Background(), hello(hangSchema), "here")
 		if err != nil {
 			t.Fatal(err)
 		}
-		guests[i] = newGuest(adm)
+		conns[i] = newTestConn(adm)
 	}
 	ends := b.started(t.Context())
 	time.Sleep(time.Second)
 	if place.act != nil {
-		place.act(b, guests)
+		place.act(b, conns)
 	}
 	time.Sleep(10 * time.Second)
 	b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})

@@ -75,14 +75,14 @@ func (g *carelessGame) Open(r *netloop.Room) error {
 }
 
 // come admits a client with a token.
-func (g *carelessGame) come(b *bare, token string) (*guest, error) {
+func (g *carelessGame) come(b *bare, token string) (*testConn, error) {
 	hello := hello(careless)
 	hello.Token = token
 	adm, err := b.server.Handler.Admit(context.Background(), hello, "here")
 	if err != nil {
 		return nil, err
 	}
-	session := newGuest(adm)
+	session := newTestConn(adm)
 	return session, nil
 }
 

@@ -14,18 +14,18 @@ import (
 )
 
 // admits admits a client of an address; its Joined waits for the next step.
-func (w *returns) admits(addr string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome, error) {
+func (w *returns) admits(addr string, r *netloopv1.Resume) (*testConn, *netloopv1.Welcome, error) {
 	h := hello(bareSchema)
 	h.Resume = r
 	adm, err := w.server.Handler.Admit(context.Background(), h, addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	return newGuest(adm), adm.Welcome, nil
+	return newTestConn(adm), adm.Welcome, nil
 }
 
 // plays admits a client of an address, which must succeed, and lets it send.
-func (w *returns) plays(addr string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome) {
+func (w *returns) plays(addr string, r *netloopv1.Resume) (*testConn, *netloopv1.Welcome) {
 	w.t.Helper()
 	g, welcome, err := w.admits(addr, r)
 	if err != nil {

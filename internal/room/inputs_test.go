@@ -65,7 +65,7 @@ type pilots struct {
 
 // pilot is a client.
 type pilot struct {
-	*guest
+	*testConn
 	ring  *input.Ring
 	codec *schema.InputCodec
 	in    steer // scratch
@@ -106,7 +106,7 @@ func (p *pilots) join() *pilot {
 		p.t.Fatal(err)
 	}
 	c := &bridge.Netloop.Input(inputControls).InputCodec
-	s := &pilot{guest: newGuest(adm), ring: input.NewRing(c.Form(), time.Second/60), codec: c}
+	s := &pilot{testConn: newTestConn(adm), ring: input.NewRing(c.Form(), time.Second/60), codec: c}
 	p.all = append(p.all, s)
 	return s
 }
@@ -119,7 +119,7 @@ func (s *pilot) make(step uint64, in steer) {
 
 // send sends the newest inputs to the server.
 func (p *pilots) send(s *pilot) {
-	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+	p.push(s.testConn, transport.Arrival{Kind: transport.Inputs, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
 }
 
 // counts returns the outcomes of all clients' inputs.
@@ -348,7 +348,7 @@ func TestAClientIsToldOfItsInputs(t *testing.T) {
 		client, link := transport.NewSession(transport.SessionConfig{Client: true, Inbox: transport.NewInbox(0, nil)})
 		for range 5 { // It waits for a datagram that is sent anyway, but not for long.
 			p.step()
-			carry(s.guest, &guest{client, link})
+			carry(s.testConn, &testConn{client, link})
 		}
 		for _, a := range client.Inbox().Swap(nil) {
 			if a.Kind == transport.InputsTold {
@@ -358,7 +358,7 @@ func TestAClientIsToldOfItsInputs(t *testing.T) {
 		return nil
 	}
 	// It is not a packet.
-	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: []byte{1}})
+	p.push(s.testConn, transport.Arrival{Kind: transport.Inputs, State: []byte{1}})
 	if st := told(); st != nil {
 		t.Errorf("told of no inputs: %+v", st)
 	}
@@ -370,7 +370,7 @@ func TestAClientIsToldOfItsInputs(t *testing.T) {
 		s.make(base+step, steer{})
 	}
 	at := time.Duration(base) * time.Second / 60
-	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+	p.push(s.testConn, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
 	st := told()
 	if st == nil || st.Newest != base+5 || st.Before != 0b110 || st.Missed != 1 {
 		t.Fatalf("told %+v, want step %d, and those 2 and 3 before it, and that step %d was missed", st, base+5, base+4)
@@ -410,7 +410,7 @@ func TestHowEarlyInputsComeIsMeasured(t *testing.T) {
 		if s := p.all[i]; early > 0 {
 			s.make(p.tick+1, steer{})
 			at := line.GameTime(p.tick) - early
-			p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+			p.push(s.testConn, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
 		}
 	}
 	p.step()
@@ -438,7 +438,7 @@ func TestTheMarginIsOfTheOldestNewInput(t *testing.T) {
 			s.make(first+step, steer{})
 		}
 		at := time.Duration(first+due-1)*20*time.Millisecond - early
-		p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+		p.push(s.testConn, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
 		p.step()
 		if got := p.room.Clients()[0].InputMargin(); got != early {
 			t.Errorf("steps %v: the margin is %v, want that %v of step %d", steps, got, early, due)
@@ -464,16 +464,16 @@ func TestPacketsOfInputsThatMakeNoSense(t *testing.T) {
 	}
 	whole := s.ring.AppendPacket(nil, transport.MaxInputs)
 	for _, bad := range [][]byte{{}, {1}, whole[:len(whole)/2]} {
-		p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: bad})
+		p.push(s.testConn, transport.Arrival{Kind: transport.Inputs, State: bad})
 	}
 	p.step()
 	if c := p.counts(); c.Malformed != 3 {
 		t.Errorf("%+v", c)
 	}
 	b := newBareOf(t, netloop.Config{}, inputGame(func(*netloop.Room) {}))
-	guest := (&pilots{bare: b}).join()
+	steering := (&pilots{bare: b}).join()
 	b.step()
-	b.push(guest.guest, transport.Arrival{Kind: transport.Inputs, State: whole})
+	b.push(steering.testConn, transport.Arrival{Kind: transport.Inputs, State: whole})
 	b.step()
 	b.room.Report()
 	if line := `netloop_inputs_total{outcome="unhandled"} 1`; !b.scraped(line) {

@@ -43,20 +43,20 @@ func (f *flooded) wait(d time.Duration) {
 }
 
 // enter admits a client from an address, or returns the error.
-func (f *flooded) enter(token, addr string) (*guest, error) {
+func (f *flooded) enter(token, addr string) (*testConn, error) {
 	hello := hello(bareSchema)
 	hello.Token = token
 	adm, err := f.server.Handler.Admit(context.Background(), hello, addr)
 	if err != nil {
 		return nil, err
 	}
-	s := newGuest(adm)
+	s := newTestConn(adm)
 	f.step()
 	return s, nil
 }
 
 // flood sends n messages and returns how many ran.
-func (f *flooded) flood(s *guest, n int) int {
+func (f *flooded) flood(s *testConn, n int) int {
 	was := f.ran[netloop.ClientID(s.ID())]
 	for range n {
 		f.push(s, transport.Arrival{Kind: transport.MessageArrived, Decoded: &word{}, Message: transport.Message{Method: idOf(bareWords)}})
@@ -66,7 +66,7 @@ func (f *flooded) flood(s *guest, n int) int {
 }
 
 // gone ends a session.
-func (f *flooded) gone(s *guest) {
+func (f *flooded) gone(s *testConn) {
 	s.End(transport.Closed{Code: netloop.CodeLeft})
 	f.step()
 }
@@ -79,7 +79,7 @@ func (f *flooded) wantRefused(token, addr string) {
 	}
 }
 
-func (f *flooded) mustEnter(token, addr string) *guest {
+func (f *flooded) mustEnter(token, addr string) *testConn {
 	f.t.Helper()
 	s, err := f.enter(token, addr)
 	if err != nil {
@@ -307,7 +307,7 @@ func TestRefusalsAreBoundedPerTickAndClient(t *testing.T) {
 	})
 	s, other := b.join(), b.join()
 	b.step()
-	ask := func(s *guest, n int) {
+	ask := func(s *testConn, n int) {
 		for range n {
 			b.push(s, transport.Arrival{Kind: transport.MessageArrived, Message: transport.Message{Method: 60_000, Call: 7}})
 		}

@@ -83,7 +83,7 @@ func (g policyGame) Open(r *netloop.Room) error {
 type court struct {
 	*bare
 	game    policyGame
-	session *guest
+	session *testConn
 }
 
 func newCourt(t *testing.T, cfg netloop.Config, open func(*netloop.Room)) *court {
@@ -96,19 +96,19 @@ func newCourt(t *testing.T, cfg netloop.Config, open func(*netloop.Room)) *court
 }
 
 // enter admits a client.
-func (c *court) enter(claims map[string]any) *guest {
+func (c *court) enter(claims map[string]any) *testConn {
 	c.t.Helper()
 	*c.game.next = claims
 	adm, err := c.server.Handler.Admit(context.Background(), hello(policies), "")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	session := newGuest(adm)
+	session := newTestConn(adm)
 	return session
 }
 
 // ask sends a call and returns the code of the answer, 0 for a result.
-func (c *court) ask(s *guest, method uint32, o order) netloop.Code {
+func (c *court) ask(s *testConn, method uint32, o order) netloop.Code {
 	c.t.Helper()
 	c.send(s, method, 0, o)
 	c.step()
@@ -119,7 +119,7 @@ func (c *court) ask(s *guest, method uint32, o order) netloop.Code {
 	return codes[0]
 }
 
-func (c *court) send(s *guest, method uint32, stage netloop.Stage, o order) {
+func (c *court) send(s *testConn, method uint32, stage netloop.Stage, o order) {
 	c.t.Helper()
 	c.push(s, transport.Arrival{
 		Kind: transport.MessageArrived, Decoded: &o,

@@ -253,7 +253,7 @@ func TestACallWithoutRoomIsAnswered(t *testing.T) {
 }
 
 // answers returns the codes of the answers on a session's stream.
-func answers(t testing.TB, s *guest) (codes []netloop.Code) {
+func answers(t testing.TB, s *testConn) (codes []netloop.Code) {
 	t.Helper()
 	for _, a := range heard(t, s) {
 		if a.Kind == transport.MessageArrived {
@@ -264,7 +264,7 @@ func answers(t testing.TB, s *guest) (codes []netloop.Code) {
 }
 
 // heard returns the arrivals of a client's stream.
-func heard(t testing.TB, s *guest) []transport.Arrival {
+func heard(t testing.TB, s *testConn) []transport.Arrival {
 	t.Helper()
 	b := s.AppendStream(nil, 1<<20)
 	inbox := transport.NewInbox(0, nil)
@@ -291,7 +291,7 @@ func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 			scale = 2
 		}
 		b.step()
-		s := newGuest(adm)
+		s := newTestConn(adm)
 		b.step()
 		kinds := map[transport.ArrivalKind]int{}
 		for _, a := range heard(t, s) {

@@ -102,7 +102,7 @@ func TestAMoveIsToldAndReplayed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newGuest(adm)
+	s := newTestConn(adm)
 	b.step()
 	s.Moved("10.9.9.9:2000")
 	b.step()

@@ -51,7 +51,7 @@ func newReturns(t *testing.T, cfg netloop.Config) *returns {
 }
 
 // arrive admits a client that may resume later, or resumes with a secret, and lets it send data.
-func (w *returns) arrive(player string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome) {
+func (w *returns) arrive(player string, r *netloopv1.Resume) (*testConn, *netloopv1.Welcome) {
 	w.t.Helper()
 	g, welcome, err := w.ask(player, r)
 	if err != nil {
@@ -62,18 +62,18 @@ func (w *returns) arrive(player string, r *netloopv1.Resume) (*guest, *netloopv1
 	return g, welcome
 }
 
-func (w *returns) ask(player string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome, error) {
+func (w *returns) ask(player string, r *netloopv1.Resume) (*testConn, *netloopv1.Welcome, error) {
 	h := hello(bareSchema)
 	h.Token, h.Resume = player, r
 	adm, err := w.server.Handler.Admit(context.Background(), h, "here")
 	if err != nil {
 		return nil, nil, err
 	}
-	return newGuest(adm), adm.Welcome, nil
+	return newTestConn(adm), adm.Welcome, nil
 }
 
 // speak delivers some data of a client.
-func (w *returns) speak(g *guest) {
+func (w *returns) speak(g *testConn) {
 	w.t.Helper()
 	w.heardAt++
 	if err := g.ReceiveStream(w.heardAt, []byte{0}); err != nil { // An unknown frame.
@@ -83,7 +83,7 @@ func (w *returns) speak(g *guest) {
 }
 
 // say sends reliable messages of a client, each with a number.
-func (w *returns) say(g *guest, numbers ...byte) {
+func (w *returns) say(g *testConn, numbers ...byte) {
 	w.t.Helper()
 	for _, n := range numbers {
 		m := netloopv1.Message{Method: idOf(bareWords), Payload: []byte{n}}
@@ -130,7 +130,7 @@ func with(w *netloopv1.Welcome, received uint64) *netloopv1.Resume {
 
 // texts returns the reliable messages sent to a client, and how many messages of the client the
 // server has acknowledged.
-func texts(t *testing.T, g *guest) (sent []string, accepted, received uint64) {
+func texts(t *testing.T, g *testConn) (sent []string, accepted, received uint64) {
 	t.Helper()
 	for _, a := range heard(t, g) {
 		switch a.Kind {
@@ -351,7 +351,7 @@ func TestSilenceIsALostConnection(t *testing.T) {
 	w.tick += 2
 	w.step()
 	w.wantTold("drop", "leave: timed out")
-	for _, g := range []*guest{talker, mute} {
+	for _, g := range []*testConn{talker, mute} {
 		if why, ok := g.Cause(); !ok || why.Code != transport.CodeTimeout {
 			t.Errorf("a silent client is told %v", why)
 		}

@@ -15,17 +15,17 @@ import (
 
 // comes admits a player by its name, as a player or spectator; its connection enters in the next
 // step.
-func (w *returns) comes(player string, watch bool, ticket string) (*guest, *netloopv1.Welcome, error) {
+func (w *returns) comes(player string, watch bool, ticket string) (*testConn, *netloopv1.Welcome, error) {
 	h := hello(bareSchema)
 	h.Token, h.Spectate, h.Resume, h.Ticket = player, watch, newcomer(), ticket
 	adm, err := w.server.Handler.Admit(context.Background(), h, "10.1.2.3:1")
 	if err != nil {
 		return nil, nil, err
 	}
-	return newGuest(adm), adm.Welcome, nil
+	return newTestConn(adm), adm.Welcome, nil
 }
 
-func (w *returns) mustCome(player string, watch bool, ticket string) (*guest, *netloopv1.Welcome) {
+func (w *returns) mustCome(player string, watch bool, ticket string) (*testConn, *netloopv1.Welcome) {
 	w.t.Helper()
 	g, welcome, err := w.comes(player, watch, ticket)
 	if err != nil {

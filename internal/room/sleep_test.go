@@ -232,7 +232,7 @@ func TestAClientThatComesInADrainIsToldItsEnd(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		b.room.Supervisor.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}, Drain: 10 * time.Second})
-		g := newGuest(adm)
+		g := newTestConn(adm)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		var left []time.Duration

@@ -85,7 +85,7 @@ func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, to := newGuest(adm), new(guest)
+	from, to := newTestConn(adm), new(testConn)
 	inbox := transport.NewInbox(0, nil)
 	to.Session, to.Link = transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
 	var batches [][]int // the sizes of the packets, of each tick with any

@@ -104,7 +104,7 @@ func (s *screened) show() {
 	}
 }
 
-func (s *screened) watch() *guest {
+func (s *screened) watch() *testConn {
 	s.t.Helper()
 	h := hello(vaultSchema)
 	h.Spectate = true
@@ -112,12 +112,12 @@ func (s *screened) watch() *guest {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return newGuest(adm)
+	return newTestConn(adm)
 }
 
-// sent returns all data sent to a guest, and again shifted by 1 to 7 bits, so that a search finds
+// sent returns all data sent to a client, and again shifted by 1 to 7 bits, so that a search finds
 // a text at any bit offset.
-func sent(g *guest) []byte {
+func sent(g *testConn) []byte {
 	var all []byte
 	_ = g.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error { all = append(all, b...); return nil })
 	all = g.AppendStream(all, 1<<20)
@@ -135,17 +135,17 @@ func TestNothingYoungerThanTheDelayLeaves(t *testing.T) {
 	kinds := [2]func(uint64) string{secret(1), secret(2)}
 	s := newScreened(t, vaultGame{kinds[0], kinds[1]})
 	rng := rand.New(rand.NewPCG(5, 5))
-	var guests []*guest
+	var conns []*testConn
 	found := [2]int{}
 	for range 60 {
 		s.play(time.Duration(rng.IntN(40)) * time.Millisecond)
 		for range 4 { // The schedule may be asked at any time.
 			s.now += time.Duration(rng.IntN(12)) * time.Millisecond
 			s.show()
-			if len(guests) < 3 {
-				guests = append(guests, s.watch())
+			if len(conns) < 3 {
+				conns = append(conns, s.watch())
 			}
-			for _, g := range guests {
+			for _, g := range conns {
 				b := sent(g)
 				for tick := range s.tick {
 					for k, secret := range kinds {

@@ -62,7 +62,7 @@ func (s *stalling) lines() (all []string) {
 // A stall is logged in one line: its ticks, time, duration, and lost clients, up to a limit.
 func TestAStallIsToldInOneLine(t *testing.T) {
 	s := newStalling(t)
-	var all []*guest
+	var all []*testConn
 	for range room.StallNames + 4 {
 		all = append(all, s.join())
 	}
@@ -103,7 +103,7 @@ func TestAStallIsToldInOneLine(t *testing.T) {
 // A server that never keeps up logs it once in ten seconds, and at its end.
 func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
 	s := newStalling(t)
-	var all []*guest
+	var all []*testConn
 	for range room.StallNames + 4 {
 		all = append(all, s.join())
 	}

@@ -53,10 +53,10 @@ func (a *aimer) open(r *netloop.Room) {
 func (a *aimer) silent() {
 	a.t.Helper()
 	if a.acked > 0 {
-		a.push(a.guest, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: a.acked}}})
+		a.push(a.testConn, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: a.acked}}})
 	}
 	a.step()
-	if carry(a.guest, nil); !a.mute {
+	if carry(a.testConn, nil); !a.mute {
 		a.acked++
 	}
 }
@@ -68,7 +68,7 @@ func (a *aimer) see(v input.View) netloop.Moment {
 	a.ring.Done(a.tick)
 	a.ring.Add(step, v)
 	at := a.room.Timeline().GameTime(a.tick) - a.early
-	a.push(a.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs)})
+	a.push(a.testConn, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs)})
 	n := len(a.views)
 	if a.silent(); len(a.views) != n+1 {
 		a.t.Fatalf("%d inputs ran in a step", len(a.views)-n)
@@ -414,8 +414,8 @@ func BenchmarkViewsOf200Clients(b *testing.B) {
 			sent := p.tick
 			bring := func() {
 				for _, s := range p.all {
-					carry(s.guest, nil)
-					p.push(s.guest, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: p.tick - sent}}})
+					carry(s.testConn, nil)
+					p.push(s.testConn, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: p.tick - sent}}})
 					s.ring.Done(p.tick)
 					_ = schema.CaptureInput(s.codec, &s.in, s.ring.Add(p.tick+1, input.View{From: p.tick - 4, To: p.tick - 3, Alpha: 0.5}))
 					p.send(s)

@@ -7,7 +7,7 @@ type ArrivalKind uint8
 
 // The kinds of arrivals.
 const (
-	// Joined is pushed by the owner's own Admission.Joined.
+	// Joined is pushed by the owner's own Admitted.Joined.
 	Joined ArrivalKind = 1 + iota
 	// Gone is the last arrival of a session, exactly once. Closed is the reason.
 	Gone

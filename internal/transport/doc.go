@@ -7,7 +7,7 @@
 //
 //  1. The driver reads a Hello (ReadFrame, DecodeHello), asks the Handler, and writes a Welcome
 //     (AppendWelcome) or a Refused (AppendRefused).
-//  2. It calls NewSession, passes the Session to Admission.Joined, keeps the Link, and starts to
+//  2. It calls NewSession, passes the Session to Admitted.Joined, keeps the Link, and starts to
 //     read.
 //  3. Link.ReceiveDatagram and Link.ReceiveStream check received bytes and push them as Arrivals
 //     into the owner's Inbox. Only checked data is queued.

@@ -182,7 +182,7 @@ func FuzzGreeting(f *testing.F) {
 type nobodysTables []byte
 
 func (n nobodysTables) Tables(*netloopv1.Hello) ([]byte, error) { return n, nil }
-func (n nobodysTables) Admit(context.Context, *netloopv1.Hello, string) (*Admission, error) {
+func (n nobodysTables) Admit(context.Context, *netloopv1.Hello, string) (*Admitted, error) {
 	return nil, errors.New("nobody")
 }
 

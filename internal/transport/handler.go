@@ -14,13 +14,13 @@ type Handler interface {
 	// Admit is called once the client has the tables. It runs on its own goroutine and may block
 	// until ctx ends. The text of a *Refusal is sent to the peer; any other error is logged, and
 	// the peer gets "internal error".
-	Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*Admission, error)
+	Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*Admitted, error)
 }
 
-// Admission configures the session of an admitted client. A driver that gets one calls Joined
-// exactly once, and the session ends with exactly one arrival Gone, even if the client vanished
-// meanwhile: an owner needs no other way to free a seat.
-type Admission struct {
+// Admitted is the result of an admission: the welcome and the session of the client. A driver that
+// gets one calls Joined exactly once, and the session ends with exactly one arrival Gone, even if
+// the client vanished meanwhile: an owner needs no other way to free a seat.
+type Admitted struct {
 	Welcome *netloopv1.Welcome
 	Session SessionConfig
 	// Joined is called before any bytes of the session are read. The owner pushes the arrival
@@ -31,16 +31,16 @@ type Admission struct {
 	Who any
 }
 
-// whoKey is the context key of Admission.Who for a moving client.
+// whoKey is the context key of Admitted.Who for a moving client.
 type whoKey struct{}
 
-// WithWho returns a context for Handler.Admit of a moving client: who is Admission.Who of its
+// WithWho returns a context for Handler.Admit of a moving client: who is Admitted.Who of its
 // previous admission.
 func WithWho(ctx context.Context, who any) context.Context {
 	return context.WithValue(ctx, whoKey{}, who)
 }
 
-// Who returns Admission.Who of a moving client, and nil for a new one.
+// Who returns Admitted.Who of a moving client, and nil for a new one.
 func Who(ctx context.Context) any { return ctx.Value(whoKey{}) }
 
 // approvedKey is the context key of the function that Approved calls.

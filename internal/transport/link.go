@@ -29,7 +29,7 @@ func (l *Link) OnWake(datagrams, stream func()) {
 }
 
 // Welcome queues the server's answer to the hello before all other data of the session. The driver
-// calls it before [Admission.Joined]: a client that does not read its welcome has joined, and
+// calls it before [Admitted.Joined]: a client that does not read its welcome has joined, and
 // leaves like any other client.
 func (l *Link) Welcome(w *netloopv1.Welcome) error { return l.leg.Load().welcome(w) }
 

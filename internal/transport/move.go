@@ -15,7 +15,7 @@ import (
 //	Session.AskMove  ── move ───────────────▶ MoveAsked: its room lets it leave
 //	MoveTold         ◀────────────── moved ── Session.Move, the session's last frame
 //	Session.Follow   ── hello ──────────────▶ Moves.Admit: known, if it has the ticket of moved
-//	Next.Done        ◀──────────── welcome ── Admission.Joined
+//	Next.Done        ◀──────────── welcome ── Admitted.Joined
 //
 // After its last frame an end neither sends nor accepts datagrams of the old session. Datagram
 // numbers continue, and hello and welcome contain the first number of the new session: so late
@@ -26,7 +26,7 @@ type Moves struct {
 	// Admit is called like Handler.Admit, by the goroutine that reads the stream. known reports
 	// that the hello has the ticket of moved and no other credential: only then is the server's
 	// data of the client used. Any other hello is checked like that of a new client.
-	Admit func(hello *netloopv1.Hello, known bool) (*Admission, error)
+	Admit func(hello *netloopv1.Hello, known bool) (*Admitted, error)
 	// Later calls fn after the time limit for the client's hello.
 	Later func(fn func())
 }
@@ -170,7 +170,7 @@ func (l *Link) moveOn(frame []byte) error {
 		return l.followed(old, frame)
 	}
 	hello, err := DecodeHello(frame)
-	var adm *Admission
+	var adm *Admitted
 	if err == nil {
 		adm, err = l.moves.Load().Admit(hello, old.knows(hello))
 	}

@@ -23,14 +23,14 @@ func newMoved(t *testing.T) *moved {
 	m := &moved{t: t}
 	m.server, m.client = pair(SessionConfig{Moves: true})
 	m.server.LetMove(Moves{
-		Admit: func(hello *netloopv1.Hello, known bool) (*Admission, error) {
+		Admit: func(hello *netloopv1.Hello, known bool) (*Admitted, error) {
 			m.known = known
 			if m.refuse != nil {
 				return nil, m.refuse
 			}
 			m.next = &end{stats: new(Stats), woken: m.server.woken}
 			m.next.inbox = NewInbox(0, m.next.stats)
-			return &Admission{
+			return &Admitted{
 				Welcome: &netloopv1.Welcome{ClientId: 9, TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1}},
 				Session: SessionConfig{ID: 9, Inbox: m.next.inbox},
 				Joined:  func(s *Session) { m.next.Session, m.next.Link, m.next.conn = s, m.server.Link, s.conn },

@@ -69,9 +69,9 @@ type snapshot struct {
 func (f *feed) Tables(*netloopv1.Hello) ([]byte, error) { return nil, nil }
 
 // Admit implements transport.Handler.
-func (f *feed) Admit(context.Context, *netloopv1.Hello, string) (*transport.Admission, error) {
+func (f *feed) Admit(context.Context, *netloopv1.Hello, string) (*transport.Admitted, error) {
 	rate := &netloopv1.Rate{Num: 60, Den: 1}
-	return &transport.Admission{
+	return &transport.Admitted{
 		Welcome: &netloopv1.Welcome{ClientId: 1, TickRate: rate, FixedRate: rate},
 		Session: transport.SessionConfig{ID: 1, Inbox: f.inbox},
 		Joined:  func(s *transport.Session) { f.server = s },

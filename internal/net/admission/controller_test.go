@@ -63,7 +63,7 @@ type testController struct {
 	log    bytes.Buffer
 	tables []byte
 	admits func(context.Context, *netloopv1.Hello) error // nil: all are admitted
-	knows  func() any                                    // Admission.Who
+	knows  func() any                                    // Admitted.Who
 	says   *netloopv1.Welcome
 	clock  func() time.Duration // of sessions; nil: the Controller's
 	counts *transport.Stats     // of sessions; nil: the Controller's
@@ -73,7 +73,7 @@ type testController struct {
 
 func (h *testController) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
 
-func (h *testController) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
+func (h *testController) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admitted, error) {
 	h.asked = ctx
 	if h.admits != nil {
 		if err := h.admits(ctx, hello); err != nil {
@@ -81,7 +81,7 @@ func (h *testController) Admit(ctx context.Context, hello *netloopv1.Hello, _ st
 		}
 	}
 	id := h.last.Add(1)
-	a := &transport.Admission{
+	a := &transport.Admitted{
 		Welcome: h.says, Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Moves: true, Limits: transport.DefaultLimits, Clock: h.clock, Stats: h.counts},
 		Joined: func(s *transport.Session) {
 			h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s})

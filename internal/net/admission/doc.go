@@ -10,7 +10,7 @@
 //	 1. Incoming.Open    a stream to read from
 //	 2.                 one Hello frame, both within a deadline
 //	 3. Handler.Admit   may block until its own deadline
-//	 4.                 Welcome, Admission.Joined
+//	 4.                 Welcome, Admitted.Joined
 //	 5. driver.Run      until the connection ends
 //	 6.                 Link.End
 package admission

@@ -48,7 +48,7 @@ func (c *Controller) serve(in Incoming, a *entry) {
 // allowMoves lets a client move to another room over the same connection.
 func (c *Controller) allowMoves(in Incoming, a *entry, link *transport.Link, who any) {
 	link.LetMove(transport.Moves{
-		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
+		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admitted, error) {
 			ctx := in.Context()
 			if known {
 				ctx = transport.WithWho(ctx, who)
@@ -74,7 +74,7 @@ var errLeft = errors.New("admission: the client cannot play by the server's sche
 
 // handshake waits for the stream, reads the hello, sends the server's schema to a client with
 // another one, and asks the handler.
-func (c *Controller) handshake(in Incoming, a *entry, remote string) (driver.Conn, *transport.Admission, error) {
+func (c *Controller) handshake(in Incoming, a *entry, remote string) (driver.Conn, *transport.Admitted, error) {
 	ctx, cancel := context.WithTimeout(in.Context(), c.cfg.HelloTimeout)
 	defer cancel()
 	conn, err := in.Open(ctx)
@@ -133,7 +133,7 @@ func (c *Controller) noHello(a *entry, err error) error {
 }
 
 // admit asks the handler. A panic in it is returned as an error.
-func (c *Controller) admit(ctx context.Context, a *entry, hello *netloopv1.Hello, remote string) (adm *transport.Admission, err error) {
+func (c *Controller) admit(ctx context.Context, a *entry, hello *netloopv1.Hello, remote string) (adm *transport.Admitted, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.AdmitTimeout)
 	defer cancel()
 	ctx = transport.WithApproved(ctx, func() { c.unadmitted.remove(a) })

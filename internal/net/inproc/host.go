@@ -96,7 +96,7 @@ func (h *Host) serve(c *conn) {
 // letMove lets a client move to another room over the same connection.
 func (h *Host) letMove(c *conn, link *transport.Link, who any) {
 	link.LetMove(transport.Moves{
-		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
+		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admitted, error) {
 			ctx := c.Context()
 			if known {
 				ctx = transport.WithWho(ctx, who)
@@ -120,7 +120,7 @@ func (h *Host) letMove(c *conn, link *transport.Link, who any) {
 const moveTime = 5 * time.Second
 
 // handshake reads the client's hello and asks the handler.
-func (h *Host) handshake(c *conn) (*transport.Admission, error) {
+func (h *Host) handshake(c *conn) (*transport.Admitted, error) {
 	r := transport.Reception{Handler: h.Handler, Stats: h.Stats}
 	for {
 		frame, err := transport.ReadFrame(c, transport.MaxHandshake)
@@ -139,7 +139,7 @@ func (h *Host) handshake(c *conn) (*transport.Admission, error) {
 }
 
 // admit asks the handler. A panic in it is returned as an error.
-func (h *Host) admit(ctx context.Context, c *conn, hello *netloopv1.Hello) (a *transport.Admission, err error) {
+func (h *Host) admit(ctx context.Context, c *conn, hello *netloopv1.Hello) (a *transport.Admitted, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.AdmitTimeout)
 	defer cancel()
 	defer func() {

@@ -17,8 +17,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// house is a host and its handler.
-type house struct {
+// testHost is a host and its handler.
+type testHost struct {
 	*Host
 	*nettest.Owner
 	admits func(context.Context, *netloopv1.Hello) error // nil: all are admitted
@@ -32,8 +32,8 @@ type house struct {
 	remote string
 }
 
-func newHouse() *house {
-	h := &house{Owner: nettest.NewOwner(nil)}
+func newTestHost() *testHost {
+	h := &testHost{Owner: nettest.NewOwner(nil)}
 	began := time.Now()
 	h.Host = &Host{
 		Handler: h, AdmitTimeout: time.Minute, Stats: new(transport.Stats),
@@ -42,9 +42,9 @@ func newHouse() *house {
 	return h
 }
 
-func (h *house) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
+func (h *testHost) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
 
-func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+func (h *testHost) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admitted, error) {
 	h.who, h.ctx, h.remote = append(h.who, transport.Who(ctx)), ctx, remote
 	if h.admits != nil {
 		if err := h.admits(ctx, hello); err != nil {
@@ -56,7 +56,7 @@ func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, remote string
 	if welcome == nil {
 		welcome = nettest.Welcome(id)
 	}
-	return &transport.Admission{
+	return &transport.Admitted{
 		Who: id, Welcome: welcome,
 		Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Moves: true, Limits: transport.DefaultLimits, Clock: h.clock, Stats: h.stats},
 		Joined:  func(s *transport.Session) { h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s}) },
@@ -64,21 +64,21 @@ func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, remote string
 }
 
 // joined returns the session of the n-th client.
-func (h *house) joined(t *testing.T, n uint64) *transport.Session {
+func (h *testHost) joined(t *testing.T, n uint64) *transport.Session {
 	t.Helper()
 	return h.Find(t, "the join", func(a *transport.Arrival) bool {
 		return a.Kind == transport.Joined && a.Session.ID() == n
 	}).Session
 }
 
-// guest is a client.
-type guest struct {
+// testClient is a client.
+type testClient struct {
 	*nettest.Owner
 	*transport.Session
 }
 
-func dial(ctx context.Context, d *Dialer) (*guest, *netloopv1.Welcome, error) {
-	g := &guest{Owner: nettest.NewOwner(nil)}
+func dial(ctx context.Context, d *Dialer) (*testClient, *netloopv1.Welcome, error) {
+	g := &testClient{Owner: nettest.NewOwner(nil)}
 	greeting := transport.Greeting{Hello: nettest.Hello(), Adapt: func(*netloopv1.SchemaTables) error { return nil }}
 	s, w, err := d.Dial(ctx, greeting, transport.SessionConfig{
 		Inbox: g.Arrivals, Moves: true, Limits: transport.DefaultLimits, Clock: func() time.Duration { return 0 },
@@ -87,7 +87,7 @@ func dial(ctx context.Context, d *Dialer) (*guest, *netloopv1.Welcome, error) {
 	return g, w, err
 }
 
-func mustDial(t *testing.T, d *Dialer) *guest {
+func mustDial(t *testing.T, d *Dialer) *testClient {
 	t.Helper()
 	g, _, err := dial(t.Context(), d)
 	if err != nil {
@@ -96,12 +96,12 @@ func mustDial(t *testing.T, d *Dialer) *guest {
 	return g
 }
 
-// play runs a test in virtual time with a house and a dialer, closes both, and checks that no
+// play runs a test in virtual time with a testHost and a dialer, closes both, and checks that no
 // connection is left.
-func play(t *testing.T, name string, test func(t *testing.T, h *house, d *Dialer)) {
+func play(t *testing.T, name string, test func(t *testing.T, h *testHost, d *Dialer)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHouse()
+			h := newTestHost()
 			d := &Dialer{Host: h.Host}
 			test(t, h, d)
 			d.Close()
@@ -116,7 +116,7 @@ func play(t *testing.T, name string, test func(t *testing.T, h *house, d *Dialer
 // Data of sessions arrives in both directions, over the stream and in datagrams, in order and
 // beyond the size of the queues; the host's clock stamps arrivals.
 func TestWhatSessionsSendGoesOver(t *testing.T) {
-	play(t, "both ways", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "both ways", func(t *testing.T, h *testHost, d *Dialer) {
 		g, w, err := dial(t.Context(), d)
 		if err != nil || w.GetClientId() != 1 || g.ID() != 1 || h.remote != "local" {
 			t.Fatalf("%v, %v; the remote address is %q", w, err, h.remote)
@@ -159,7 +159,7 @@ func TestWhatSessionsSendGoesOver(t *testing.T) {
 			t.Error("the context of an admission outlives it")
 		}
 	})
-	play(t, "by a clock and counters of their own", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "by a clock and counters of their own", func(t *testing.T, h *testHost, d *Dialer) {
 		h.clock, h.stats = func() time.Duration { return time.Minute }, new(transport.Stats)
 		g := mustDial(t, d)
 		g.Send(transport.Message{Method: 99})
@@ -176,7 +176,7 @@ func TestWhatSessionsSendGoesOver(t *testing.T) {
 // The other side gets the reason of a close. A closed dialer or host closes its connections and
 // accepts no new ones.
 func TestWhoeverClosesSaysWhy(t *testing.T) {
-	play(t, "the server", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "the server", func(t *testing.T, h *testHost, d *Dialer) {
 		g := mustDial(t, d)
 		h.joined(t, 1).Close(transport.CodeKicked, "cheated")
 		if a := g.Find(t, "the end", nettest.Kind(transport.Gone)); *a.Closed != (transport.Closed{Code: transport.CodeKicked, Text: "cheated", Remote: true}) {
@@ -186,7 +186,7 @@ func TestWhoeverClosesSaysWhy(t *testing.T) {
 			t.Errorf("the server reads %+v", a.Closed)
 		}
 	})
-	play(t, "the client", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "the client", func(t *testing.T, h *testHost, d *Dialer) {
 		g, other := mustDial(t, d), mustDial(t, d)
 		g.Session.Close(transport.CodeLeft, "bye")
 		if a := h.Find(t, "the end", nettest.Kind(transport.Gone)); *a.Closed != (transport.Closed{Code: transport.CodeLeft, Text: "bye", Remote: true}) || a.Session.ID() != 1 {
@@ -200,7 +200,7 @@ func TestWhoeverClosesSaysWhy(t *testing.T) {
 			t.Errorf("the other one reads %+v", other.Seen)
 		}
 	})
-	play(t, "the dialer", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "the dialer", func(t *testing.T, h *testHost, d *Dialer) {
 		g := mustDial(t, d)
 		d.Close()
 		if a := g.Find(t, "the end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLeft {
@@ -210,8 +210,8 @@ func TestWhoeverClosesSaysWhy(t *testing.T) {
 		late.Find(t, "the end", nettest.Kind(transport.Gone))
 		h.Find(t, "its end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == 2 })
 	})
-	play(t, "the host", func(t *testing.T, h *house, d *Dialer) {
-		all := []*guest{mustDial(t, d), mustDial(t, d), mustDial(t, d)}
+	play(t, "the host", func(t *testing.T, h *testHost, d *Dialer) {
+		all := []*testClient{mustDial(t, d), mustDial(t, d), mustDial(t, d)}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -247,7 +247,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 			return transport.Refuse(transport.CodeFull, "all")
 		}, transport.CodeFull, time.Second},
 	} {
-		play(t, name, func(t *testing.T, h *house, d *Dialer) {
+		play(t, name, func(t *testing.T, h *testHost, d *Dialer) {
 			h.admits = c.admits
 			began := time.Now()
 			_, _, err := dial(t.Context(), d)
@@ -257,7 +257,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 			}
 		})
 	}
-	play(t, "a user that gives up", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "a user that gives up", func(t *testing.T, h *testHost, d *Dialer) {
 		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -266,7 +266,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 			t.Errorf("after %v it says %v", time.Since(began), err)
 		}
 	})
-	play(t, "a hello that is none", func(t *testing.T, h *house, _ *Dialer) {
+	play(t, "a hello that is none", func(t *testing.T, h *testHost, _ *Dialer) {
 		for text, says := range map[string][]byte{"first frame is malformed": {1, 0xff}, "no hello": {0xff, 0xff, 0xff, 0xff}} {
 			c, err := h.open()
 			if err != nil {
@@ -281,7 +281,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 			}
 		}
 	})
-	play(t, "a welcome that cannot be encoded", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "a welcome that cannot be encoded", func(t *testing.T, h *testHost, d *Dialer) {
 		h.says = &netloopv1.Welcome{Room: "\xff"}
 		if _, _, err := dial(t.Context(), d); err == nil {
 			t.Error("it is let in")
@@ -290,7 +290,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 			t.Errorf("the server reads %+v", a.Closed)
 		}
 	})
-	play(t, "a hello that cannot be encoded", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "a hello that cannot be encoded", func(t *testing.T, h *testHost, d *Dialer) {
 		bad := nettest.Hello()
 		bad.Room = "\xff"
 		if _, _, err := d.Dial(t.Context(), transport.Greeting{Hello: bad}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}); err == nil || !strings.HasPrefix(err.Error(), "hello: ") || len(h.who) != 0 {
@@ -305,12 +305,12 @@ func TestTheServersTablesAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	play(t, "it can", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "it can", func(t *testing.T, h *testHost, d *Dialer) {
 		h.tables = tables
 		mustDial(t, d)
 		h.joined(t, 1)
 	})
-	play(t, "it cannot", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "it cannot", func(t *testing.T, h *testHost, d *Dialer) {
 		h.tables = tables
 		_, _, err := d.Dial(t.Context(), transport.Greeting{Hello: nettest.Hello()}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)})
 		var r *transport.Refusal
@@ -323,7 +323,7 @@ func TestTheServersTablesAreTold(t *testing.T) {
 // A moving client is admitted anew, with the handler's data of it. A client that was told to move
 // and does not is closed after a timeout.
 func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
-	follow := func(g *guest) (next *transport.Session, err error) {
+	follow := func(g *testClient) (next *transport.Session, err error) {
 		hello := nettest.Hello()
 		hello.Ticket = "a ticket"
 		done := make(chan struct{})
@@ -334,7 +334,7 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 		<-done
 		return next, err
 	}
-	play(t, "twice", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "twice", func(t *testing.T, h *testHost, d *Dialer) {
 		g := mustDial(t, d)
 		for n := range uint64(2) {
 			h.joined(t, n+1).Move("a ticket")
@@ -349,7 +349,7 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 			t.Errorf("it is known as %v", h.who)
 		}
 	})
-	play(t, "into a refusal", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "into a refusal", func(t *testing.T, h *testHost, d *Dialer) {
 		g := mustDial(t, d)
 		s := h.joined(t, 1)
 		h.admits = func(context.Context, *netloopv1.Hello) error { return transport.Refuse(transport.CodeFull, "all") }
@@ -360,7 +360,7 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 			t.Errorf("it says %v", err)
 		}
 	})
-	play(t, "not at all", func(t *testing.T, h *house, d *Dialer) {
+	play(t, "not at all", func(t *testing.T, h *testHost, d *Dialer) {
 		g := mustDial(t, d)
 		h.joined(t, 1).Move("a ticket")
 		began := time.Now()

@@ -10,7 +10,7 @@
 //  3. Advance takes the flushed data, then runs the network up to a later time: it passes each
 //     arriving packet to its transport.Link at the time of arrival.
 //
-// All events happen inside of Advance and Take, callbacks (Handler.Admit, Admission.Joined, the
+// All events happen inside of Advance and Take, callbacks (Handler.Admit, Admitted.Joined, the
 // done of Dial) included.
 //
 // # The model

@@ -152,7 +152,7 @@ func (e *end) admit(hello *netloopv1.Hello) {
 func (e *end) letMove(who any) {
 	n := e.conn.net
 	e.link.LetMove(transport.Moves{
-		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
+		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admitted, error) {
 			ctx := context.Background()
 			if known {
 				ctx = transport.WithWho(ctx, who)

@@ -42,14 +42,14 @@ func newWorld(t *testing.T, seed uint64) *world {
 // Tables has the world's.
 func (w *world) Tables(*netloopv1.Hello) ([]byte, error) { return w.tables, nil }
 
-func (w *world) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transport.Admission, error) {
+func (w *world) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transport.Admitted, error) {
 	w.known = append(w.known, transport.Who(ctx))
 	if w.refuse != nil {
 		return nil, w.refuse
 	}
 	rate := &netloopv1.Rate{Num: 60, Den: 1}
 	id := uint64(len(w.joined) + 1)
-	return &transport.Admission{
+	return &transport.Admitted{
 		Welcome: &netloopv1.Welcome{ClientId: id, TickRate: rate, FixedRate: rate},
 		Session: transport.SessionConfig{ID: id, Inbox: w.inbox, Stats: w.stats, Clock: w.clock, Moves: true},
 		Who:     id,

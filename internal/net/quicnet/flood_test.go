@@ -25,17 +25,17 @@ import (
 // verifying reports whether floods run at full length.
 var verifying = os.Getenv("NETLOOP_VERIFY") != ""
 
-// besiege begins handshakes at a rate from one address until stop is called, which returns the
-// numbers begun and completed. Complete ones send the bytes say and are kept open. A process of its
-// own does it, at the lowest priority, so that it does not delay players.
-func besiege(t *testing.T, addr string, perSecond int, say []byte) (stop func() string) {
+// flood begins handshakes at a rate from one address until stop is called, which returns the
+// numbers begun and completed. Complete ones send the bytes say and are kept open. A process of
+// its own does it, at the lowest priority, so that it does not delay players.
+func flood(t *testing.T, addr string, perSecond int, say []byte) (stop func() string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := proctest.Command(t, self, "TestBesieger")
-	cmd.Env = append(os.Environ(), "NETLOOP_BESIEGE="+addr, "NETLOOP_BESIEGE_RATE="+strconv.Itoa(perSecond), "NETLOOP_BESIEGE_SAY="+hex.EncodeToString(say))
+	cmd := proctest.Command(t, self, "TestFloodProgram")
+	cmd.Env = append(os.Environ(), "NETLOOP_FLOOD="+addr, "NETLOOP_FLOOD_RATE="+strconv.Itoa(perSecond), "NETLOOP_FLOOD_BYTES="+hex.EncodeToString(say))
 	return proctest.Start(t, cmd, "BEGUN ")
 }
 
@@ -59,17 +59,17 @@ func aimAt(t *testing.T, addr string) (context.Context, *quic.Transport, *net.UD
 	return ctx, &quic.Transport{Conn: socket}, to
 }
 
-// TestBesieger is the program of besiege.
-func TestBesieger(t *testing.T) {
-	addr := os.Getenv("NETLOOP_BESIEGE")
+// TestFloodProgram is the program of flood.
+func TestFloodProgram(t *testing.T) {
+	addr := os.Getenv("NETLOOP_FLOOD")
 	if addr == "" {
 		t.Skip("TestOneHostKeepsNobodyOut starts it")
 	}
-	perSecond, err := strconv.Atoi(os.Getenv("NETLOOP_BESIEGE_RATE"))
+	perSecond, err := strconv.Atoi(os.Getenv("NETLOOP_FLOOD_RATE"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	say, err := hex.DecodeString(os.Getenv("NETLOOP_BESIEGE_SAY"))
+	say, err := hex.DecodeString(os.Getenv("NETLOOP_FLOOD_BYTES"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 				}
 				return ctx.Err()
 			})
-			stop := besiege(t, h.listener.Addr().String(), rate, say)
+			stop := flood(t, h.listener.Addr().String(), rate, say)
 			nettest.Eventually(t, "all places that the flood may take to be taken", func() bool {
 				return h.stats.Unadmitted.Load() >= 8 // As many as a site has places for.
 			})

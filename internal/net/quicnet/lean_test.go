@@ -56,7 +56,7 @@ func TestConnectionsAreLean(t *testing.T) {
 		t.Fatal(err)
 	}
 	// This frame arrives after any ticket.
-	far := h.session(&guest{Session: s})
+	far := h.session(&testClient{Session: s})
 	far.PublishClosing(time.Second)
 	far.Flush(0)
 	g.Find(t, "the server's word", nettest.Kind(transport.WillClose))

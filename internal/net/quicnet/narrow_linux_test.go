@@ -198,7 +198,7 @@ func playNarrow(t *testing.T, n narrow) {
 		}
 	}
 	from(n.before)
-	g := &guest{Owner: nettest.NewOwner(nil)}
+	g := &testClient{Owner: nettest.NewOwner(nil)}
 	g.Session, g.welcome, err = Dial(t.Context(), DialConfig{
 		Addr: net.JoinHostPort(n.server, strconv.Itoa(narrowPort)), TLS: &tls.Config{InsecureSkipVerify: true},
 		Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: g.Arrivals},

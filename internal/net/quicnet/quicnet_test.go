@@ -53,7 +53,7 @@ func (h *host) Tables(*netloopv1.Hello) ([]byte, error) {
 	return h.tables, nil
 }
 
-func (h *host) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
+func (h *host) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admitted, error) {
 	if admit := h.admit.Load(); admit != nil {
 		if err := (*admit)(ctx, hello); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (h *host) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*tr
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lastID++
-	return &transport.Admission{
+	return &transport.Admitted{
 		Welcome: nettest.Welcome(h.lastID),
 		Session: transport.SessionConfig{ID: h.lastID, Inbox: h.Arrivals},
 		Joined: func(s *transport.Session) {
@@ -100,20 +100,20 @@ func (h *host) close() {
 	})
 }
 
-// guest is a client under test.
-type guest struct {
+// testClient is a client under test.
+type testClient struct {
 	*nettest.Owner
 	*transport.Session
 	welcome *netloopv1.Welcome
 }
 
-func dial(t *testing.T, h *host, d *Dialer, he *netloopv1.Hello) (*guest, error) {
+func dial(t *testing.T, h *host, d *Dialer, he *netloopv1.Hello) (*testClient, error) {
 	t.Helper()
 	return dialAt(h.listener.Addr().String(), d, he)
 }
 
-func dialAt(addr string, d *Dialer, he *netloopv1.Hello) (*guest, error) {
-	g := &guest{Owner: nettest.NewOwner(nil)}
+func dialAt(addr string, d *Dialer, he *netloopv1.Hello) (*testClient, error) {
+	g := &testClient{Owner: nettest.NewOwner(nil)}
 	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	var err error
@@ -124,12 +124,12 @@ func dialAt(addr string, d *Dialer, he *netloopv1.Hello) (*guest, error) {
 	return g, err
 }
 
-func mustDial(t *testing.T, h *host, d *Dialer) *guest {
+func mustDial(t *testing.T, h *host, d *Dialer) *testClient {
 	t.Helper()
 	return mustDialAt(t, h.listener.Addr().String(), d)
 }
 
-func mustDialAt(t *testing.T, addr string, d *Dialer) *guest {
+func mustDialAt(t *testing.T, addr string, d *Dialer) *testClient {
 	t.Helper()
 	g, err := dialAt(addr, d, nettest.Hello())
 	if err != nil {
@@ -137,13 +137,13 @@ func mustDialAt(t *testing.T, addr string, d *Dialer) *guest {
 	}
 	t.Cleanup(func() {
 		g.Session.Close(transport.CodeLeft, "")
-		g.Find(t, "the guest's end", nettest.Kind(transport.Gone))
+		g.Find(t, "the client's end", nettest.Kind(transport.Gone))
 	})
 	return g
 }
 
-// session is the server's end of a guest.
-func (h *host) session(g *guest) *transport.Session {
+// session is the server's end of a client.
+func (h *host) session(g *testClient) *transport.Session {
 	return h.Find(h.t, "the join", func(a *transport.Arrival) bool {
 		return a.Kind == transport.Joined && a.Session.ID() == g.ID()
 	}).Session
@@ -255,13 +255,13 @@ func TestListenerCloseTellsEveryClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = d.Close() }()
-	var guests []*guest
+	var clients []*testClient
 	for range 20 {
-		guests = append(guests, mustDial(t, h, d))
+		clients = append(clients, mustDial(t, h, d))
 	}
 	h.listener.Admission().Refuse(transport.CodeClosing, "see you")
 	h.close()
-	for _, g := range guests {
+	for _, g := range clients {
 		a := g.Find(t, "the client's end", nettest.Kind(transport.Gone))
 		if a.Closed.Code != transport.CodeClosing || a.Closed.Text != "see you" || !a.Closed.Remote {
 			t.Errorf("the client reads %+v", a.Closed)

@@ -30,8 +30,8 @@ func testRebinding(t *testing.T, listen string) {
 			return routers[0]
 		}
 	})
-	var guests []*guest
-	for range clients {
+	var conns []*testClient
+	for range conns {
 		router, err := netem.Dial(netem.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -42,10 +42,10 @@ func testRebinding(t *testing.T, listen string) {
 				t.Error(err)
 			}
 		})
-		guests, routers = append(guests, mustDial(t, h, d)), append(routers, router)
+		conns, routers = append(conns, mustDial(t, h, d)), append(routers, router)
 	}
 	for turn := uint32(1); turn <= 2*rebinds; turn++ {
-		for _, g := range guests {
+		for _, g := range conns {
 			exchange(t, h, g, turn)
 		}
 		if turn <= rebinds {
@@ -59,7 +59,7 @@ func testRebinding(t *testing.T, listen string) {
 			}
 		}
 	}
-	for _, g := range guests {
+	for _, g := range conns {
 		exchange(t, h, g, 2*rebinds+1)
 	}
 }
@@ -115,7 +115,7 @@ func (h *host) moves(s *transport.Session) (all []string) {
 }
 
 // exchange sends a reliable message each way and waits for both.
-func exchange(t *testing.T, h *host, g *guest, method uint32) {
+func exchange(t *testing.T, h *host, g *testClient, method uint32) {
 	t.Helper()
 	arrived := func(s *transport.Session) func(*transport.Arrival) bool {
 		return func(a *transport.Arrival) bool {

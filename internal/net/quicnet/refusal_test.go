@@ -56,7 +56,7 @@ func TestOnlySilenceMakesARefusalTrue(t *testing.T) {
 		d := NewDialerOn(n.socket(1))
 		n.mu.Unlock()
 		defer func() { _ = d.Close() }()
-		g := &guest{Owner: nettest.NewOwner(nil)}
+		g := &testClient{Owner: nettest.NewOwner(nil)}
 		var err error
 		g.Session, _, err = Dial(t.Context(), DialConfig{
 			Dialer: d, Addr: "10.0.0.0:4433", TLS: &tls.Config{InsecureSkipVerify: true},
@@ -96,13 +96,13 @@ func TestOnlySilenceMakesARefusalTrue(t *testing.T) {
 
 // A dial without an answer fails early; a slowly answered one has all its time.
 func TestADialToWhichNobodyAnswers(t *testing.T) {
-	deaf, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	unreading, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = deaf.Close() }()
+	defer func() { _ = unreading.Close() }()
 	_, _, err = Dial(t.Context(), DialConfig{
-		Addr: deaf.LocalAddr().String(), Greeting: transport.Greeting{Hello: nettest.Hello()}, Quiet: 20 * time.Millisecond,
+		Addr: unreading.LocalAddr().String(), Greeting: transport.Greeting{Hello: nettest.Hello()}, Quiet: 20 * time.Millisecond,
 		Session: transport.SessionConfig{Inbox: nettest.NewOwner(nil).Arrivals},
 	})
 	if !errors.Is(err, errQuiet) {

@@ -346,7 +346,7 @@ func TestWhoDoesNotRead(t *testing.T) {
 func kernelIsMute() bool { return fmt.Sprint(newKernel(new(net.TCPConn))) == "{}" }
 
 // travelBriefly sends a message in each direction.
-func travelBriefly(t *testing.T, h *host, g *guest) {
+func travelBriefly(t *testing.T, h *host, g *testClient) {
 	t.Helper()
 	s := h.session(g)
 	s.Send(transport.Message{Method: 5, Payload: []byte("there")})

@@ -51,14 +51,14 @@ type host struct {
 func (h *host) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
 
 // Admit implements transport.Handler.
-func (h *host) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transport.Admission, error) {
+func (h *host) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transport.Admitted, error) {
 	if admit := h.admit.Load(); admit != nil {
 		if err := (*admit)(ctx); err != nil {
 			return nil, err
 		}
 	}
 	id := h.last.Add(1)
-	return &transport.Admission{
+	return &transport.Admitted{
 		Welcome: &netloopv1.Welcome{
 			Protocol: transport.ProtocolVersion, ClientId: id,
 			TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1},
@@ -128,20 +128,20 @@ func serve(t *testing.T, change func(*settings)) *host {
 	return h
 }
 
-// guest is a client under test.
-type guest struct {
+// testClient is a client under test.
+type testClient struct {
 	*nettest.Owner
 	*transport.Session
 	welcome *netloopv1.Welcome
 }
 
-func dial(h *host, d *Dialer, conf *tls.Config) (*guest, error) {
+func dial(h *host, d *Dialer, conf *tls.Config) (*testClient, error) {
 	return dialFor(nettest.Patience, h, d, conf)
 }
 
 // dialFor dials within a time.
-func dialFor(limit time.Duration, h *host, d *Dialer, conf *tls.Config) (*guest, error) {
-	g := &guest{Owner: nettest.NewOwner(nil)}
+func dialFor(limit time.Duration, h *host, d *Dialer, conf *tls.Config) (*testClient, error) {
+	g := &testClient{Owner: nettest.NewOwner(nil)}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	to, err := URL(h.at, conf == nil)
@@ -154,7 +154,7 @@ func dialFor(limit time.Duration, h *host, d *Dialer, conf *tls.Config) (*guest,
 	return g, err
 }
 
-func mustDial(t *testing.T, h *host, conf *tls.Config) *guest {
+func mustDial(t *testing.T, h *host, conf *tls.Config) *testClient {
 	t.Helper()
 	d := NewDialer()
 	t.Cleanup(d.Close)
@@ -165,8 +165,8 @@ func mustDial(t *testing.T, h *host, conf *tls.Config) *guest {
 	return g
 }
 
-// session is the server's end of a guest.
-func (h *host) session(g *guest) *transport.Session {
+// session is the server's end of a client.
+func (h *host) session(g *testClient) *transport.Session {
 	return h.Find(h.t, "the join", func(a *transport.Arrival) bool {
 		return a.Kind == transport.Joined && a.Session.ID() == g.ID()
 	}).Session
@@ -220,7 +220,7 @@ func TestAWebSocketGoesThroughAnotherConnection(t *testing.T) {
 	}
 }
 
-func travel(t *testing.T, h *host, g *guest) {
+func travel(t *testing.T, h *host, g *testClient) {
 	s := h.session(g)
 	for i := range 20 {
 		g.Send(transport.Message{Method: uint32(i), Stage: 3, Reliable: true, Payload: make([]byte, 3000)})
@@ -298,13 +298,13 @@ func TestCloseTellsTheOtherEndWhy(t *testing.T) {
 // At the end of the server every client gets the reason, and no connection is left.
 func TestTheEndOfTheServerTellsEveryClient(t *testing.T) {
 	h := serve(t, nil)
-	var guests []*guest
+	var clients []*testClient
 	for range 7 {
-		guests = append(guests, mustDial(t, h, nil))
+		clients = append(clients, mustDial(t, h, nil))
 	}
 	h.admission.Refuse(transport.CodeClosing, "see you")
 	h.stop()
-	for _, g := range guests {
+	for _, g := range clients {
 		if a := g.Find(t, "the client's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeClosing || a.Closed.Text != "see you" || !a.Closed.Remote {
 			t.Errorf("the client reads %+v", a.Closed)
 		}

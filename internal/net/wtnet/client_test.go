@@ -11,14 +11,14 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// guest is a program that plays as a browser does.
-type guest struct {
+// testClient is a program that plays as a browser does.
+type testClient struct {
 	*nettest.Owner
 	*transport.Session
 }
 
-func dial(h *host) (*guest, error) {
-	g := &guest{Owner: nettest.NewOwner(nil)}
+func dial(h *host) (*testClient, error) {
+	g := &testClient{Owner: nettest.NewOwner(nil)}
 	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	var err error

@@ -31,7 +31,7 @@ type host struct {
 
 func (h *host) Tables(*netloopv1.Hello) ([]byte, error) { return nil, nil }
 
-func (h *host) Admit(_ context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
+func (h *host) Admit(_ context.Context, hello *netloopv1.Hello, _ string) (*transport.Admitted, error) {
 	if h.refuse != nil {
 		if err := h.refuse(hello); err != nil {
 			return nil, err
@@ -40,7 +40,7 @@ func (h *host) Admit(_ context.Context, hello *netloopv1.Hello, _ string) (*tran
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.id++
-	return &transport.Admission{
+	return &transport.Admitted{
 		Welcome: &netloopv1.Welcome{
 			Protocol: transport.ProtocolVersion, ClientId: h.id,
 			TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1},

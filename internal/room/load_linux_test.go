@@ -18,8 +18,8 @@ func TestHostileClientsDoNotMoveTheTick(t *testing.T) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p99 := func(attack func(*crowd, *guest)) time.Duration {
-		c := newCrowd(t, 10_000, 100, 20)
+	p99 := func(attack func(*loadedRoom, *testConn)) time.Duration {
+		c := newLoadedRoom(t, 10_000, 100, 20)
 		for range 200 {
 			c.play(nil)
 		}

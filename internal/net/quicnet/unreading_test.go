@@ -18,12 +18,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// deafWindow is the stream window of a deaf client: a few answers.
-const deafWindow = 1 << 10
+// unreadingWindow is the stream window of an unreading client: a few answers.
+const unreadingWindow = 1 << 10
 
-// deaf is a client that joins correctly and then reads neither datagrams nor its stream. QUIC keeps
-// its connection open, and acknowledges for it.
-type deaf struct {
+// unreading is a client that joins correctly and then reads neither datagrams nor its stream. QUIC
+// keeps its connection open, and acknowledges for it.
+type unreading struct {
 	hello []byte // its first frame
 	ask   transport.Message
 	joins int
@@ -31,7 +31,7 @@ type deaf struct {
 }
 
 // run joins again after each end, until the context ends.
-func (d *deaf) run(ctx context.Context, tr *quic.Transport, to net.Addr) {
+func (d *unreading) run(ctx context.Context, tr *quic.Transport, to net.Addr) {
 	for ctx.Err() == nil {
 		err := d.connect(ctx, tr, to)
 		var app *quic.ApplicationError
@@ -46,8 +46,8 @@ func (d *deaf) run(ctx context.Context, tr *quic.Transport, to net.Addr) {
 }
 
 // connect joins, and asks ten questions a second until the connection ends.
-func (d *deaf) connect(ctx context.Context, tr *quic.Transport, to net.Addr) error {
-	conn, err := tr.Dial(ctx, to, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, commonQUIC(deafWindow))
+func (d *unreading) connect(ctx context.Context, tr *quic.Transport, to net.Addr) error {
+	conn, err := tr.Dial(ctx, to, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, commonQUIC(unreadingWindow))
 	if err != nil {
 		return err
 	}
@@ -89,30 +89,31 @@ func (d *deaf) connect(ctx context.Context, tr *quic.Transport, to net.Addr) err
 	}
 }
 
-// TestDeaf is the program of loadtest's TestAClientThatDoesNotReadDelaysNoSnapshotOfOthers.
-func TestDeaf(t *testing.T) {
-	addr := os.Getenv("NETLOOP_DEAF")
+// TestUnreadingProgram is the program of loadtest's
+// TestAClientThatDoesNotReadDelaysNoSnapshotOfOthers.
+func TestUnreadingProgram(t *testing.T) {
+	addr := os.Getenv("NETLOOP_UNREADING")
 	if addr == "" {
 		t.Skip("TestAClientThatDoesNotReadDelaysNoSnapshotOfOthers starts it")
 	}
-	first, err := hex.DecodeString(os.Getenv("NETLOOP_DEAF_HELLO"))
+	first, err := hex.DecodeString(os.Getenv("NETLOOP_UNREADING_HELLO"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	method, err := strconv.ParseUint(os.Getenv("NETLOOP_DEAF_METHOD"), 10, 32)
+	method, err := strconv.ParseUint(os.Getenv("NETLOOP_UNREADING_METHOD"), 10, 32)
 	if err != nil {
 		t.Fatal(err)
 	}
-	count, err := strconv.Atoi(os.Getenv("NETLOOP_DEAF_COUNT"))
+	count, err := strconv.Atoi(os.Getenv("NETLOOP_UNREADING_COUNT"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, tr, to := aimAt(t, addr)
-	all := make([]deaf, count)
+	all := make([]unreading, count)
 	var running sync.WaitGroup
 	for n := range all {
 		ask := transport.Message{Method: uint32(method), Reliable: true, Payload: []byte{5}}
-		all[n] = deaf{hello: first, ask: ask, ends: map[transport.Code]int{}}
+		all[n] = unreading{hello: first, ask: ask, ends: map[transport.Code]int{}}
 		running.Go(func() { all[n].run(ctx, tr, to) })
 	}
 	running.Wait()
@@ -125,5 +126,5 @@ func TestDeaf(t *testing.T) {
 			ends[code.String()] += times
 		}
 	}
-	fmt.Printf("DEAF %d joins, turned away or thrown out %v\n", joins, ends)
+	fmt.Printf("UNREADING %d joins, refused or disconnected %v\n", joins, ends)
 }

@@ -56,36 +56,36 @@ func TestACrowdComesInFourByFour(t *testing.T) {
 	}
 }
 
-// crowd is a world of many objects and clients, some of them hostile.
-type crowd struct {
+// loadedRoom is a room of many objects and clients, some of them hostile.
+type loadedRoom struct {
 	*bare
-	honest, hostile []*guest
-	packets         map[*guest]uint64 // packets sent to each
-	took            []time.Duration   // CPU time of each tick, measured by clock if that is set
+	honest, hostile []*testConn
+	packets         map[*testConn]uint64 // packets sent to each
+	took            []time.Duration      // CPU time of each tick, measured by clock if that is set
 	clock           func() time.Duration
 }
 
 var (
-	crowdSchema = netloop.NewSchema("crowd", 1, 0)
-	crowdThings = netloop.NewClass[struct{ N uint32 }](crowdSchema, "thing")
+	loadSchema = netloop.NewSchema("crowd", 1, 0)
+	loadThings = netloop.NewClass[struct{ N uint32 }](loadSchema, "thing")
 )
 
-type crowdGame int // number of objects
+type loadGame int // number of objects
 
-func (crowdGame) Schema() *netloop.Schema { return crowdSchema }
+func (loadGame) Schema() *netloop.Schema { return loadSchema }
 
-func (g crowdGame) Open(r *netloop.Room) error {
+func (g loadGame) Open(r *netloop.Room) error {
 	r.OnStart(func(tick *netloop.Tick) {
 		for range g {
-			crowdThings.Spawn(tick, struct{ N uint32 }{})
+			loadThings.Spawn(tick, struct{ N uint32 }{})
 		}
 	})
 	return nil
 }
 
-func newCrowd(t *testing.T, objects, clients, hostile int) *crowd {
+func newLoadedRoom(t *testing.T, objects, clients, hostile int) *loadedRoom {
 	t.Helper()
-	c := &crowd{bare: newBareOf(t, netloop.Config{}, crowdGame(objects)), packets: map[*guest]uint64{}}
+	c := &loadedRoom{bare: newBareOf(t, netloop.Config{}, loadGame(objects)), packets: map[*testConn]uint64{}}
 	for n := range clients {
 		if s := c.enter(); n < hostile {
 			c.hostile = append(c.hostile, s)
@@ -99,16 +99,16 @@ func newCrowd(t *testing.T, objects, clients, hostile int) *crowd {
 	return c
 }
 
-func (c *crowd) enter() *guest {
-	adm, err := c.server.Handler.Admit(context.Background(), hello(crowdSchema), "here")
+func (c *loadedRoom) enter() *testConn {
+	adm, err := c.server.Handler.Admit(context.Background(), hello(loadSchema), "here")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return newGuest(adm)
+	return newTestConn(adm)
 }
 
 // play runs a tick after the attack of the hostile clients.
-func (c *crowd) play(attack func(*crowd, *guest)) {
+func (c *loadedRoom) play(attack func(*loadedRoom, *testConn)) {
 	c.t.Helper()
 	for _, s := range slices.Clone(c.hostile) {
 		if attack != nil {
@@ -128,7 +128,7 @@ func (c *crowd) play(attack func(*crowd, *guest)) {
 }
 
 // acknowledge delivers and acknowledges the packets of a client.
-func (c *crowd) acknowledge(s *guest) {
+func (c *loadedRoom) acknowledge(s *testConn) {
 	_ = s.SendDatagrams(func() time.Duration { return 0 }, func([]byte) error { c.packets[s]++; return nil })
 	s.AppendStream(nil, 1<<20)
 	if n := c.packets[s]; n > 0 {
@@ -137,9 +137,9 @@ func (c *crowd) acknowledge(s *guest) {
 }
 
 // attacksOnTheTick are the attacks of a hostile client on the time of a tick, at full rate.
-var attacksOnTheTick = map[string]func(*crowd, *guest){
+var attacksOnTheTick = map[string]func(*loadedRoom, *testConn){
 	"nothing": nil,
-	"acknowledgements": func(c *crowd, s *guest) {
+	"acknowledgements": func(c *loadedRoom, s *testConn) {
 		for n := range 600 {
 			last := uint64(max(int(c.packets[s])-2*n, 1))
 			c.room.Inbox().Push(transport.Arrival{Kind: transport.Acks, Session: s.Session, Acks: []transport.Range{{First: last, Last: last}, {First: 1, Last: 1}}})
@@ -148,17 +148,17 @@ var attacksOnTheTick = map[string]func(*crowd, *guest){
 			c.room.Inbox().Push(transport.Arrival{Kind: transport.RecordsApplied, Session: s.Session})
 		}
 	},
-	"digests": func(c *crowd, s *guest) {
+	"digests": func(c *loadedRoom, s *testConn) {
 		for range 60 {
 			c.room.Inbox().Push(transport.Arrival{Kind: transport.DigestRequest, Session: s.Session, Value: 1 << 20})
 		}
 	},
-	"full states": func(c *crowd, s *guest) {
+	"full states": func(c *loadedRoom, s *testConn) {
 		for range 60 {
 			c.room.Inbox().Push(transport.Arrival{Kind: transport.FullStateRequest, Session: s.Session})
 		}
 	},
-	"joins": func(c *crowd, s *guest) {
+	"joins": func(c *loadedRoom, s *testConn) {
 		if _, ok := c.room.Client(s.ID()); !ok {
 			return // Its join waits.
 		}
@@ -171,7 +171,7 @@ var attacksOnTheTick = map[string]func(*crowd, *guest){
 func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for name, attack := range attacksOnTheTick {
-		c := newCrowd(t, 500, 30, 10)
+		c := newLoadedRoom(t, 500, 30, 10)
 		const ticks = 120
 		before := c.room.World().Stats()
 		for range ticks {
@@ -204,7 +204,7 @@ func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
 // time has it soon.
 func TestWhoComesOftenCatchesUpSlowly(t *testing.T) {
 	const objects = 3000
-	c := newCrowd(t, objects, 2, 1)
+	c := newLoadedRoom(t, objects, 2, 1)
 	stats := func() uint64 { return c.room.World().Stats().FullFirst }
 	for visit := range 2*room.FreeVisits + 1 { // It has been here before the first.
 		before, ticks := stats(), 0
@@ -220,11 +220,11 @@ func TestWhoComesOftenCatchesUpSlowly(t *testing.T) {
 	attacksOnTheTick["joins"](c, c.hostile[0])
 	c.play(nil)
 	before := stats()
-	adm, err := c.server.Handler.Admit(context.Background(), hello(crowdSchema), "elsewhere")
+	adm, err := c.server.Handler.Admit(context.Background(), hello(loadSchema), "elsewhere")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.honest = append(c.honest, newGuest(adm))
+	c.honest = append(c.honest, newTestConn(adm))
 	for range 4 {
 		c.play(nil)
 	}
