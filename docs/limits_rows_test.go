@@ -15,9 +15,9 @@ var limitRows = map[string][]string{
 		"rooms | {defaultMaxRooms}",
 		"… the parameters of one | {bytes MaxMessage}",
 		"… the published info of one | {bytes MaxMessage}",
-		"a room without anybody, other than the default one | {defaultCloseEmpty}",
+		"an empty room, other than the default one | {defaultCloseEmpty}",
 		"clients of all rooms | {defaultAllClients}",
-		"connections that were let in | {defaultMaxClients + spareConns}: the clients of all rooms and {spareConns} more",
+		"admitted connections, of all addresses together | {defaultMaxClients + spareConns}: the clients of all rooms and {spareConns} more",
 		"silence of a client | {defaultLostAfter}",
 		"a dropped client | {defaultKeepDropped}",
 		"age of a client's view at its input | {defaultMaxRewind} before that",
@@ -84,8 +84,8 @@ var limitRows = map[string][]string{
 	"internal/net/admission": {
 		"age at which an unadmitted connection is replaced by one of a site with as many | {dismissAfter}",
 		"unadmitted connections of one site, hanging admissions included | {maxPerSite}",
-		"handshakes of a site | {siteRate}; at once as many as there are places, {minBurst} at least",
-		"handshakes of all | {allRate}; at once as many as there are places, {minBurst} at least",
+		"handshakes of a site | {siteRate}; at once as many as there are seats, {minBurst} at least",
+		"handshakes of all | {allRate}; at once as many as there are seats, {minBurst} at least",
 		"half-open handshakes from addresses that may be forged | {maxHalfOpen}",
 		"… Retries | {retryRate}, at once {retryBurst}",
 		"a hello, from the handshake to its last byte | {defaultHelloTimeout}",
@@ -117,7 +117,7 @@ var limitRows = map[string][]string{
 		"… bytes of its CONNECT stream | {bytes maxCapsules}",
 	},
 	"internal/netvar": {
-		"entry of a client for one object | {bytes unsafe.Sizeof(entry{})} | and {bytes (unsafe.Sizeof(detail{}) + 15) &^ 15} more unless it is steady",
+		"entry of a client for one object | {bytes unsafe.Sizeof(entry{})} | and {bytes (unsafe.Sizeof(detail{}) + 15) &^ 15} more while a change is unacknowledged",
 		"packets in flight, per client | {MaxInFlight}",
 		"records larger than a packet that a client has not applied | {bytes MaxOutstanding}",
 		"bits that are shared in a tick | {maxResiduals} variants of an object, {maxRuns} runs of 64 neighbours",
@@ -148,7 +148,7 @@ var limitRows = map[string][]string{
 		"recording of `--record`, waiting for the disk | {bytes MaxPending}",
 	},
 	"internal/room": {
-		"players thrown out with `CODE_FLOOD` | {floodPenalty}",
+		"players disconnected with `CODE_FLOOD` | {floodPenalty}",
 		"joins without a subject from the address of an expelled client, for {floodPenalty} | each waits {floodWait}, and {floodSpacing} after the one before; {maxFloodWait} at most",
 		"such players and addresses | {maxPenalties}",
 		"seats of a full room that a player, or an address without one, keeps by dropped clients | 1/{seats.HeldShare}",
@@ -201,7 +201,7 @@ var limitRows = map[string][]string{
 		"messages of a session in progress, until their handlers have returned | {bytes maxInboxBytesPerSession}, or {bytes smallMessage} for each arrival that the inbox holds, if that is more | messages as they are decoded, and with the {bytes entryBytes} of an arrival",
 		"… of other data | {bytes sparedInboxBytes}",
 		"acknowledgements, per client | one of each kind, of {maxMergedAcks} ranges",
-		// TestTheLimitsAreThoseOfThePage of the package adds this one up.
+		// TestTheLimitsMatchThePage of the package adds this one up.
 		"memory that one hostile client takes | ",
 		"inbox of the room | {maxInbox}, {bytes maxInboxBytes}",
 		"… beyond it, of each session | {fairInbox}, {bytes fairInboxBytes}",

@@ -23,7 +23,7 @@
 //
 //	goroutine         calls
 //	owner             Session: all of it; Window
-//	datagram reader   Link.ReceiveDatagram
+//	datagram reader   Link.ReceiveDatagram, Link.ReceiveWaited
 //	stream reader     Link.ReceiveStream
 //	datagram writer   Link.SendDatagrams
 //	stream writer     Link.AppendStream, Link.CloseRequested
