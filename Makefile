@@ -194,7 +194,7 @@ metrics: ## write the table of docs/METRICS.md from internal/metrics/table.go
 
 limits: ## write the bounds in docs/LIMITS.md and docs/WIRE.md from the code's constants
 	go test -count 1 -run '^TestEveryLimitIsDocumented$$' ./docs -rewrite
-	go test -count 1 -run '^TestTheLimitsAreThoseOfThePage$$' ./internal/transport -rewrite
+	go test -count 1 -run '^TestTheLimitsMatchThePage$$' ./internal/transport -rewrite
 
 web: node_modules/.stamp ## build the browser client in clients/ts/dist and the examples' pages, with npm
 	npm run --silent --workspace clients/ts build

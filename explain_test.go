@@ -7,7 +7,7 @@ import (
 )
 
 // An explanation prints its evidence, and omits events that have not happened.
-func TestAnExplanationSaysWhatItRestsOn(t *testing.T) {
+func TestAnExplanationPrintsItsEvidence(t *testing.T) {
 	all := Explanation{
 		Reason: ReasonInterval, Client: 7, Object: "3.1", Class: "dial", Field: "Pos.X",
 		Tick: 9, Changed: 8, Visible: 1, Baseline: 5, Sent: 6, Version: 4, Copies: 2, Packets: []uint64{11, 12}, Until: 10,

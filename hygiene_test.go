@@ -357,7 +357,7 @@ func TestFeaturesStayFew(t *testing.T) {
 
 // docs/FEATURES.md says which command runs a proof: without a mark it is make test. A name
 // that nobody runs there is a claim without proof, however good the test is.
-func TestFeaturesSayWhoRunsAProof(t *testing.T) {
+func TestFeaturesNameTheCommandOfAProof(t *testing.T) {
 	text, err := os.ReadFile("docs/FEATURES.md")
 	if err != nil {
 		t.Fatal(err)

@@ -122,7 +122,7 @@ func TestAListIsBounded(t *testing.T) {
 
 // A room's published Info and its parameters are limited to the bytes of a message exactly;
 // publishing an equal Info again changes no listing.
-func TestWhatARoomShowsIsBounded(t *testing.T) {
+func TestPublishedInfoIsBounded(t *testing.T) {
 	type show struct {
 		B []byte `net:"max=20000"`
 	}
@@ -158,7 +158,7 @@ func TestWhatARoomShowsIsBounded(t *testing.T) {
 }
 
 // A filter of a type that no room can publish is an error of Open.
-func TestNobodyWatchesForWhatCannotBe(t *testing.T) {
+func TestAFilterOfAnImpossibleTypeIsRefused(t *testing.T) {
 	s := newStill(t, Config{}, closedGame{&opening{fill: func(r *Room) error {
 		if r.Spec().Name == "a" {
 			WatchRooms(r, RoomFilter[chan int]{}, func(*Tick, []RoomChange[chan int]) {})

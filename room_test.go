@@ -12,7 +12,7 @@ import (
 )
 
 // A registration that belongs into Open is rejected later, and logged: it is too late for an error.
-func TestWhatBelongsIntoOpenIsRefusedLater(t *testing.T) {
+func TestRegistrationsAfterOpenAreRejected(t *testing.T) {
 	var log bytes.Buffer
 	s, err := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, new(judgedGame))
 	if err != nil {
@@ -41,7 +41,7 @@ func TestWhatBelongsIntoOpenIsRefusedLater(t *testing.T) {
 }
 
 // A divergence names digests if it has some, and omits them if the two are equal.
-func TestADivergenceSaysWhatDiffers(t *testing.T) {
+func TestADivergenceNamesTheDifference(t *testing.T) {
 	for want, d := range map[string]*Divergence{
 		"netloop: the replay diverges at tick 7: a message is missing":                                            {Tick: 7, What: "a message is missing"},
 		"netloop: the replay diverges at tick 8: the state, recorded 000000000000000a, replayed 000000000000000b": {8, "the state", 10, 11},

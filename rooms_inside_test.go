@@ -162,7 +162,7 @@ func TestOneClientOpensAPrivateRoom(t *testing.T) {
 // A server with the largest number of rooms refuses programs and clients. A client that asks for a
 // room which the game opens gets it under the requested name, with the default CloseEmpty unless
 // the game sets another.
-func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
+func TestTheGameOpensRequestedRooms(t *testing.T) {
 	var s *Server
 	var asked []string
 	var during context.Context
@@ -245,7 +245,7 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 
 // A site that lets too many rooms be opened, or shows too many wrong tickets, has to wait, and the
 // refusals are counted for the operator.
-func TestWhatASiteMayCostIsCounted(t *testing.T) {
+func TestLimitsPerSiteAreCounted(t *testing.T) {
 	g := &opening{answer: func(context.Context, string, *Join) (RoomSpec, error) { return RoomSpec{}, nil }}
 	s := newStill(t, Config{}, g)
 	now := clock.NewVirtual()
@@ -401,7 +401,7 @@ func TestRoomsAreThereAtOnce(t *testing.T) {
 }
 
 // Without a watchdog no room is watched.
-func TestNobodyWatchesWithoutAWatchdog(t *testing.T) {
+func TestWithoutAWatchdogNoRoomIsWatched(t *testing.T) {
 	s := newStill(t, Config{Watchdog: -1}, closedGame{new(opening)})
 	s.watchdog(context.Background(), context.Background()) // It returns.
 }

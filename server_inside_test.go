@@ -17,7 +17,7 @@ import (
 
 // An invalid configuration is an error that names the key, at the latest from Listen, and the ports
 // opened until then are free again.
-func TestWhatAServerCannotUseIsSaid(t *testing.T) {
+func TestInvalidConfigErrorsNameTheKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 // The doctor prints a line for each check, ok or with a remedy, and its exit status reports whether
 // there is a remedy.
-func TestTheDoctorSaysWhatToMend(t *testing.T) {
+func TestTheDoctorPrintsRemedies(t *testing.T) {
 	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func TestLoopPrintAsksARunningServer(t *testing.T) {
 	}
 }
 
-func TestLoopPrintSaysWhatIsWrong(t *testing.T) {
+func TestLoopPrintErrors(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/stuck") {
 			http.Error(w, "no tick ended meanwhile", http.StatusServiceUnavailable)

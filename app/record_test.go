@@ -107,7 +107,7 @@ func TestRecordedRunReplays(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRecordedOrReplayedIsSaid(t *testing.T) {
+func TestRecordAndReplayErrors(t *testing.T) {
 	there := write(t, "there.rec", "not a recording")
 	var foreign bytes.Buffer
 	head := recording.Head{Schema: "shooter", Layout: recording.Layout(), Config: []byte("{}"), Notes: map[string]string{"shooter.lasers": "5"}}

@@ -143,7 +143,7 @@ func TestTheListOfRoomsIsForPeople(t *testing.T) {
 	golden.Check(t, "testdata/rooms.txt", roomTable(&page))
 }
 
-func TestCommandsAboutRoomsSayWhatIsWrong(t *testing.T) {
+func TestRoomCommandErrors(t *testing.T) {
 	tokens := write(t, "tokens", "read a-token-of-a-reader\n")
 	for _, c := range []struct {
 		exit int

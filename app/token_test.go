@@ -40,7 +40,7 @@ func gen(t *testing.T, name string, args ...string) string {
 
 // Settings that would admit players by mistake are refused before the start, in one line that names
 // the flag and the remedy.
-func TestWhoGetsInIsSaidBeforeTheStart(t *testing.T) {
+func TestUnsafeAdmissionIsRefusedBeforeTheStart(t *testing.T) {
 	dir, name := keygen(t)
 	for _, tt := range []struct {
 		args []string
@@ -73,7 +73,7 @@ func TestWhoGetsInIsSaidBeforeTheStart(t *testing.T) {
 
 // A server with tokens admits clients with a token, and an open server reports that in its banner,
 // its log and at /readyz.
-func TestTheServerSaysWhoGetsIn(t *testing.T) {
+func TestTheServerReportsItsAuthentication(t *testing.T) {
 	dir, name := keygen(t)
 	for banner, tt := range map[string]struct {
 		args  []string
@@ -204,7 +204,7 @@ func TestTokensAreExplained(t *testing.T) {
 }
 
 // A missing or invalid argument is one line and exit 2.
-func TestTokenCommandsSayWhatIsMissing(t *testing.T) {
+func TestTokenCommandErrors(t *testing.T) {
 	dir, name := keygen(t)
 	key := name + ".key"
 	for args, want := range map[string]string{

@@ -47,7 +47,7 @@ func TestAServerIsMeasuredBesideBareQUIC(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
+func TestImpossibleMeasurementsAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"-only peers":      `"peers" cannot be used`,
 		"-only peers,0":    `"peers,0" cannot be used`,
@@ -226,7 +226,7 @@ func TestTheCargoIsAlwaysNew(t *testing.T) {
 
 // The purpose of a sample is decided by its stack: in the kernel and the runtime by the calling
 // function, elsewhere by the innermost function of a known package.
-func TestSamplesAreSplitByWhatTheyAreFor(t *testing.T) {
+func TestSamplesAreSplitByPurpose(t *testing.T) {
 	shares := split([]byte(`File: floor
 Type: cpu
 Duration: 4s, Total samples = 720ms (18.00%)

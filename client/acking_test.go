@@ -85,7 +85,7 @@ func TestALinkIsWellAfterTwoSeconds(t *testing.T) {
 
 // If no snapshot arrives, each flush is acknowledged from the time on when the next snapshot is
 // late by a period and 50 ms.
-func TestWhatIsLateIsToldAtOnce(t *testing.T) {
+func TestLateSnapshotsAreAcknowledgedAtOnce(t *testing.T) {
 	const last = 4000 // ms
 	got := from(last+1, acked(1000, 10, last+200, func(tick uint64) (number, arrive int) {
 		if tick <= last {

@@ -79,7 +79,7 @@ func TestEachCallHasItsDeadline(t *testing.T) {
 }
 
 // A callback that asks again does so behind all others, and its question waits as long as any.
-func TestWhatAsksAgainWaitsAgain(t *testing.T) {
+func TestACallInACallbackIsQueuedLast(t *testing.T) {
 	var cs calls
 	asked := 0
 	var again func(*netloop.Tick, any, error)
@@ -174,7 +174,7 @@ func ask1(r *rig) uint64 {
 
 // Requests of other goroutines without a Step are limited, and a call with an ended context is not
 // sent.
-func TestAwaitIsBoundedAndAsksForNobody(t *testing.T) {
+func TestAwaitIsBoundedAndSkipsEndedContexts(t *testing.T) {
 	r := newJoined(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -203,7 +203,7 @@ func TestAwaitIsBoundedAndAsksForNobody(t *testing.T) {
 }
 
 // Before it is connected and after its end a client sends no messages, and returns an error.
-func TestWhatCannotBeSentIsCounted(t *testing.T) {
+func TestUnsendableMessagesAreCounted(t *testing.T) {
 	r := newRig(t)
 	if err := Send(r.Client, rigWords, rigWord{}); err == nil || r.Stats().Dropped != 1 {
 		t.Errorf("before it is connected: %v, %d dropped", err, r.Stats().Dropped)

@@ -229,7 +229,7 @@ func TestProgressIsAShare(t *testing.T) {
 }
 
 // An error in a Config is returned before any dial, and an expired context fails the dial.
-func TestADialSaysWhatIsWrong(t *testing.T) {
+func TestDialReturnsConfigErrors(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for want, cfg := range map[string]Config{

@@ -142,7 +142,7 @@ func testAttempts(t *testing.T, fails error, says string, most time.Duration, le
 
 // An attempt without an answer is given up after a second, or three round trips of the connection
 // before: it does not wait for QUIC's timeout.
-func TestAnAttemptThatNobodyAnswersIsGivenUp(t *testing.T) {
+func TestAnUnansweredAttemptIsGivenUp(t *testing.T) {
 	for srtt, want := range map[time.Duration]time.Duration{50 * ms: time.Second, 600 * ms: 1800 * ms} {
 		r := newReturner(t, Config{})
 		r.link.SetRTT(srtt)
@@ -172,7 +172,7 @@ func TestAnAttemptThatNobodyAnswersIsGivenUp(t *testing.T) {
 
 // A broken connection is followed by another one. A close by the server or the game is not, nor is
 // any end of a client without reconnection.
-func TestWhatTheServerSaysIsNoBreak(t *testing.T) {
+func TestACloseByTheServerIsNoBreak(t *testing.T) {
 	for code, comesBack := range map[netloop.Code]bool{
 		netloop.CodeLost: true, netloop.CodeTimeout: true, netloop.CodeLeft: false, netloop.CodeClosing: false, netloop.CodeKicked: false,
 		netloop.CodeProtocol: false, transport.CodeSlow: false, netloop.CodeFlood: false, netloop.CodeInternal: false,
@@ -233,7 +233,7 @@ func TestRefusalsThatPass(t *testing.T) {
 
 // A resumed client notices only the delay: its messages are sent once the server has told how many
 // it has received, calls wait for their answers, objects are kept.
-func TestAClientGoesOnWhereItWas(t *testing.T) {
+func TestAClientContinuesItsState(t *testing.T) {
 	r := newReturner(t, Config{})
 	s := r.states(3)
 	var seen []string
@@ -315,7 +315,7 @@ func countMessages(all []transport.Arrival) (n int) {
 
 // A client joins anew if its seat is gone: each of its objects despawns with its last value, in the
 // order of the ids, and calls in flight fail, before the new state arrives.
-func TestAClientWhosePlaceIsGoneJoinsAnew(t *testing.T) {
+func TestAClientWithoutASeatJoinsAnew(t *testing.T) {
 	for _, instance := range []string{"one", "two"} {
 		r := newReturner(t, Config{})
 		s := r.states(2)

@@ -36,7 +36,7 @@ func TestNeedsAreOfTheLastSecond(t *testing.T) {
 
 // A status of the server counts only if it belongs to the input's epoch, once, in the order of the
 // steps, and within limits.
-func TestWhatTheServerSaysIsJudged(t *testing.T) {
+func TestTheServersStatusIsChecked(t *testing.T) {
 	l := lead{on: true, steps: make([]madeStep, 128)}
 	make := func(step uint64) {
 		l.made(time.Duration(step)*10*ms, step)

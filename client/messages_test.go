@@ -8,7 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
-func TestWhatIsHeldIsBoundedInTicks(t *testing.T) {
+func TestHeldMessagesAreBoundedInTicks(t *testing.T) {
 	var h held
 	var ran []int
 	run := func(it rpcqueue.Item) { ran = append(ran, it.Msg.(int)) }
@@ -37,7 +37,7 @@ func TestWhatIsHeldIsBoundedInTicks(t *testing.T) {
 }
 
 // Beyond its bounds the oldest run without their state, and no more of them than must.
-func TestWhatIsHeldIsBoundedInNumberAndBytes(t *testing.T) {
+func TestHeldMessagesAreBoundedInNumberAndBytes(t *testing.T) {
 	var h held
 	ran := 0
 	run := func(rpcqueue.Item) { ran++ }
@@ -61,7 +61,7 @@ func TestWhatIsHeldIsBoundedInNumberAndBytes(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldRunsInTheOrderInWhichItCame(t *testing.T) {
+func TestHeldMessagesRunInOrderOfArrival(t *testing.T) {
 	var h held
 	var ran []int
 	run := func(it rpcqueue.Item) { ran = append(ran, it.Msg.(int)) }

@@ -236,7 +236,7 @@ func TestAMomentThatIsFarBehindJumps(t *testing.T) {
 }
 
 // The moment is between two snapshots; one earlier snapshot is kept, and their number is limited.
-func TestTheMomentLiesBetweenTwoSnapshots(t *testing.T) {
+func TestTheMomentIsBetweenTwoSnapshots(t *testing.T) {
 	p := newPlayer()
 	if p.frames(tick60, 100*ms, nil); p.drawn != 0 || p.moment != (state.Moment{}) || p.oldest() != 0 {
 		t.Error("without a snapshot something is drawn")
@@ -398,7 +398,7 @@ func TestAnotherWorldHasItsOwnTime(t *testing.T) {
 
 // Without changes for a while, a missing next snapshot does not count, since a sleeping room sends
 // none; after a recent change, each frame without one starves.
-func TestWhatIsStillDoesNotStarve(t *testing.T) {
+func TestWithoutChangesNoFrameStarves(t *testing.T) {
 	for _, c := range []struct {
 		still   uint64 // snapshots without a change, at the end
 		starves bool

@@ -21,7 +21,7 @@ func TestMalformedRecordClosesTheConnection(t *testing.T) {
 
 // All arrivals are counted: packets in time and too late, invalid and lost ones, and whole
 // snapshots with the time of their newest packet.
-func TestWhatArrivesIsAccountedFor(t *testing.T) {
+func TestArrivalsAreCounted(t *testing.T) {
 	r := newJoined(t)
 	s := r.states(600)
 	var snapshots []Snapshot

@@ -195,7 +195,7 @@ func (d *predicted) state() *codec.Values {
 
 // A status of inputs counts unless a later one has arrived: with a newer input, or more missed
 // ones.
-func TestWhatIsToldOfInputsIsTheNewest(t *testing.T) {
+func TestTheNewestStatusOfInputsCounts(t *testing.T) {
 	c, _ := loneShip(t)
 	for _, say := range []struct {
 		newest, missed uint64

@@ -13,7 +13,7 @@ import (
 
 // A client requests digests while a Verify waits, every five quarters of a second, and gives up
 // after ten seconds.
-func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
+func TestDigestsAreRequestedWhileAVerifyWaits(t *testing.T) {
 	r := newJoined(t)
 	if r.frame(time.Second); r.receiver.verify.next != 0 {
 		t.Error("it asks, and nobody wants to know")

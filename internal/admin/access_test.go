@@ -123,7 +123,7 @@ func TestPagesNeedATokenThatIsGoodForThem(t *testing.T) {
 
 // A room is closed only by a POST with a token of role write: not without tokens, and not by a page
 // of another site in a browser with a stored token.
-func TestRoomsAreClosedByWhoMayWrite(t *testing.T) {
+func TestClosingARoomNeedsRoleWrite(t *testing.T) {
 	tokens, err := OpenTokens(tokenFile(t, "read "+readToken+"\nwrite "+writeToken+"\n"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -197,7 +197,7 @@ func TestHealthFollowsTicks(t *testing.T) {
 	}
 }
 
-func TestHealthSaysWhatHangs(t *testing.T) {
+func TestHealthNamesAHangingRoom(t *testing.T) {
 	var s state
 	base := start(t, s.config())
 	s.sick.Store(true)
@@ -206,7 +206,7 @@ func TestHealthSaysWhatHangs(t *testing.T) {
 	}
 }
 
-func TestHealthNotesWhatIsWrong(t *testing.T) {
+func TestHealthNamesProblems(t *testing.T) {
 	s := state{note: "1 system is quarantined"}
 	if status, body := get(t, start(t, s.config())+"/healthz"); status != http.StatusOK || body != "ok, but 1 system is quarantined\n" {
 		t.Errorf("%d %q", status, body)

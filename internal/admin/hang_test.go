@@ -30,7 +30,7 @@ func hang(t *testing.T, base, say string, n int) {
 
 // A probe is answered at once, whatever other clients do: a quiet connection is closed for it. An
 // orchestrator that gets no answer would kill the game.
-func TestNobodyKeepsAProbeOut(t *testing.T) {
+func TestAProbeIsAlwaysAnswered(t *testing.T) {
 	for name, say := range map[string]string{
 		"silent":         "",
 		"half a request": "GET /metrics HTTP/1.1\r\nHost: 127",

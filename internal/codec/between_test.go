@@ -171,7 +171,7 @@ func TestBeyondTheNewerValueNumbersGoOnWithinTheirRange(t *testing.T) {
 
 // Fields without a distance step: infinities, a rotation that was never set, integers with a
 // difference beyond a float64.
-func TestWhatHasNoDistanceSteps(t *testing.T) {
+func TestFieldsWithoutADistanceStep(t *testing.T) {
 	p := mustPlan[drawn](t)
 	a := drawn{F32: 1, F64: math.Inf(-1), I64: math.MinInt64, U64: 1 << 53, Turn: [4]float32{}, Yaw: float32(math.Inf(1))}
 	b := drawn{F32: float32(math.Inf(1)), F64: math.Inf(1), I64: math.MaxInt64, U64: 0, Turn: [4]float32{1, 0, 0, 0}, Yaw: 1}
@@ -191,7 +191,7 @@ func TestWhatHasNoDistanceSteps(t *testing.T) {
 }
 
 // The numbers written by Between do not depend on the previous contents of the struct.
-func TestBetweenDoesNotDependOnWhatTheStructHolds(t *testing.T) {
+func TestBetweenDoesNotDependOnPreviousContents(t *testing.T) {
 	p := mustPlan[drawn](t)
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 2000 {
@@ -285,7 +285,7 @@ func onArc(a, b, is, at, circle float64) float64 {
 	return math.Abs(math.Remainder(is-want, circle))
 }
 
-func TestWhatTeleportsIsNotDrawnInBetween(t *testing.T) {
+func TestTeleportsAreNotInterpolated(t *testing.T) {
 	type hopper struct {
 		X    float32
 		Hops uint8    `net:"teleport"`

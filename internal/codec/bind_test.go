@@ -142,7 +142,7 @@ func TestBoundPlanWritesTheOtherLayout(t *testing.T) {
 	}
 }
 
-func TestBoundPlanOfNothingPassesOverEverything(t *testing.T) {
+func TestAnEmptyPlanSkipsAllFields(t *testing.T) {
 	far := mustPlan[every](t)
 	p := mustBind(t, reflect.TypeFor[struct{}](), far.Layout())
 	in := sampleEvery()

@@ -291,7 +291,7 @@ func TestQuantRoundsClampsAndCounts(t *testing.T) {
 	}
 }
 
-func TestDecoderRefusesWhatNoEncoderWrites(t *testing.T) {
+func TestTheDecoderRefusesImpossibleBits(t *testing.T) {
 	type s struct {
 		B bool
 		I int8

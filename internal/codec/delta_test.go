@@ -153,7 +153,7 @@ func TestDeltaRoundTripsRandomValues(t *testing.T) {
 }
 
 // Steady motion costs a few bits a leaf, and unchanged leaves cost none.
-func TestWhatMovesAsBeforeCostsFewBits(t *testing.T) {
+func TestSteadyMotionCostsFewBits(t *testing.T) {
 	type body struct {
 		Pos    struct{ X, Y, Z float32 } `net:"quant=1/512,range=-32:32"`
 		Rot    [4]float32                `net:"quat=9"`

@@ -146,7 +146,7 @@ func TestThresholdOfEveryKindOfNumber(t *testing.T) {
 	}
 }
 
-func TestAnIntervalFurtherInStandsForItself(t *testing.T) {
+func TestAnInnerIntervalReplacesTheOuter(t *testing.T) {
 	type both struct {
 		A int32 `net:"interval=1s"`
 		B struct {

@@ -10,7 +10,7 @@ import (
 
 // Drawing moves from the old value to the new one: the whole offset gives the old value, none of it
 // the new one, and half of it the middle, for angles and rotations the short way.
-func TestAnOffsetLeadsToWhatWasDrawn(t *testing.T) {
+func TestAnOffsetGivesTheDrawnValue(t *testing.T) {
 	p := mustPlan[drawn](t)
 	half := float32(math.Sqrt2 / 2)
 	was := drawn{

@@ -22,7 +22,7 @@ type secrets struct {
 	Bag  map[string]int8  `net:"max=4,read=team"`
 }
 
-func TestReadRulesHoldForWhatIsInside(t *testing.T) {
+func TestReadRulesApplyToInnerFields(t *testing.T) {
 	p := mustPlan[secrets](t)
 	want := map[string]string{
 		"A": "", "Own": "owner", "Side.Text": "team", "Side.Free": "", "Side.Mine": "team", "Side.Own": "owner", "Open.X": "", "Bag": "team",

@@ -106,7 +106,7 @@ func TestRoundIsCaptureAndRestore(t *testing.T) {
 }
 
 // A field that this build lacks is nowhere to be rounded.
-func TestRoundPassesOverWhatIsNotHere(t *testing.T) {
+func TestRoundSkipsLackingFields(t *testing.T) {
 	type s struct {
 		A float32 `net:"quant=1/2"`
 	}

@@ -61,7 +61,7 @@ func TestWeightIsCheckedAtDeclaration(t *testing.T) {
 
 // A weight applies to the parts of structs, arrays and other composite fields; an inner tag
 // replaces it, and a slice or map is one value.
-func TestWeightHoldsForWhatIsInside(t *testing.T) {
+func TestWeightsApplyToInnerFields(t *testing.T) {
 	type vec struct{ X, Y float32 }
 	type part struct {
 		Own   int32 `net:"weight=1/64"`

@@ -111,7 +111,7 @@ func TestASiteWithManyConnectionsMakesRoom(t *testing.T) {
 }
 
 // A site with only busy connections does not evict one of a site with fewer.
-func TestABusySiteTakesNobodysPlace(t *testing.T) {
+func TestABusySiteTakesNoEntryOfOthers(t *testing.T) {
 	p, all, come := full(1, 2, 2)
 	for e := p.quiet.Front(); e != nil; {
 		c := e.Value.(*Conn)

@@ -56,7 +56,7 @@ func BenchmarkTickOfAnUnchangedRoom(b *testing.B) {
 	}
 }
 
-func BenchmarkTickThatEditsEverything(b *testing.B) {
+func BenchmarkTickThatEditsAllObjects(b *testing.B) {
 	step := stepper(b, func(r *netloop.Room) {
 		unchangedGame(r)
 		r.On(netloop.Update, "test.edit", func(t *netloop.Tick) {

@@ -22,7 +22,7 @@ type ticketModel struct {
 	parties    []*modelParty
 	travellers []*modelTraveller
 	members    map[int]map[netloop.ClientID]string // by traveller: the rooms of its clients
-	since      map[string]time.Duration            // when the room of a name was opened or has ended
+	since      map[string]time.Duration            // by room: when it was opened or has ended
 	server     *netloop.Server
 	words      []*modelWord // sent between rooms, by number
 	slept      int          // number of sleeping rooms at the checks

@@ -156,7 +156,7 @@ func TestAStreamEnds(t *testing.T) {
 }
 
 // A stream without Stats counts for itself.
-func TestAStreamCountsForNobody(t *testing.T) {
+func TestAStreamWithoutStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
 		s := NewStream(server, Config{}, 1)

@@ -215,7 +215,7 @@ func TestEachAcknowledgedTickIsAMark(t *testing.T) {
 }
 
 // Records lost after a mark are not missing as of it, although both become known at once.
-func TestWhatIsLostLaterIsNotMissingAsOfAMark(t *testing.T) {
+func TestLaterLossesAreNotMissingAsOfAMark(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
 	q.deliver()

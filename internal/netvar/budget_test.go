@@ -94,7 +94,7 @@ func TestBudgetIsATokenBucket(t *testing.T) {
 }
 
 // The balance of a bucket follows from gains and spending, to the byte: see Budget.
-func TestABucketHoldsWhatComesInUpToItsBurst(t *testing.T) {
+func TestABucketIsExactToTheByte(t *testing.T) {
 	p := &Peer{tick: 100}
 	set := func(perTick, burst int) func() int {
 		return func() int { p.SetBudget(Budget{perTick, burst}); return p.bucket.tokens }

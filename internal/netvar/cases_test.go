@@ -70,7 +70,7 @@ func TestCaptureIsADeepCopy(t *testing.T) {
 	}
 }
 
-func TestRefToWhatIsNotHereResolvesToNothing(t *testing.T) {
+func TestARefToALackingObjectIsNotFound(t *testing.T) {
 	q := newPair(t, 0)
 	foe := q.spawnRock(q.w, rock{}, 1)
 	o := q.spawnShip(q.w, ship{Foe: codec.Ref{ID: uint64(foe.ID())}}, 0, 1)

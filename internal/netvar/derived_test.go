@@ -363,7 +363,7 @@ func TestNeighboursAreOneRunForAllClients(t *testing.T) {
 // The age of an object with a derived baseline counts from its last record, wherever the last mark
 // is. Of two competing objects the one with the old record is sent before a heavier one with a new
 // record, though the client's acknowledgements are late.
-func TestWhatIsSteadyIsAsOldAsItsLastRecord(t *testing.T) {
+func TestASteadyObjectIsAsOldAsItsLastRecord(t *testing.T) {
 	const delay, last = 6, 60
 	q := newPair(t, 0)
 	heavy, light := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{}, 1)
@@ -395,7 +395,7 @@ func TestWhatIsSteadyIsAsOldAsItsLastRecord(t *testing.T) {
 }
 
 // countMissing counts the objects that are steady, due and missing as of an origin.
-func TestWhatIsMissingIsCounted(t *testing.T) {
+func TestMissingObjectsAreCounted(t *testing.T) {
 	f := newFleet(t, 150, 6, tenBaselines, 0.2)
 	counted := 0
 	for range 100 {
@@ -474,7 +474,7 @@ func TestASteadyObjectKeepsTheBaselineOfItsReaders(t *testing.T) {
 
 // An object that is missing as of every remaining mark gets its detail, with the version that the
 // client has, before the older marks are dropped.
-func TestWhatIsMissingEverSinceKeepsItsBaseline(t *testing.T) {
+func TestAMissingObjectKeepsItsBaseline(t *testing.T) {
 	f := newFleet(t, 1, 1, []uint64{3}, 0)
 	p := f.clients[0].peer
 	f.tick++
@@ -530,7 +530,7 @@ func TestDetailsAreKeptForOneClientAndAFewMore(t *testing.T) {
 
 // An entry stores which of the last 64 versions were acknowledged, in any order of
 // acknowledgements, and is cleared with its baseline.
-func TestAnEntryRemembersWhatWasAcknowledged(t *testing.T) {
+func TestAnEntryStoresAcknowledgedVersions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 6))
 	e := entry{detail: new(detail)}
 	acked := map[uint64]bool{}

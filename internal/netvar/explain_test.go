@@ -49,7 +49,7 @@ func TestExplainFollowsAChange(t *testing.T) {
 }
 
 // The packets that carry an object are those with a record of its slot, not of a neighbour.
-func TestWhatCarriesAnObject(t *testing.T) {
+func TestPacketsThatCarryAnObject(t *testing.T) {
 	r := sentRecord{block: 1, mask: 1<<3 | 1<<5}
 	for slot, want := range map[int]bool{64 + 3: true, 64 + 5: true, 64 + 4: false, 3: false, 128 + 3: false} {
 		if got := r.covers(slot); got != want {
@@ -60,7 +60,7 @@ func TestWhatCarriesAnObject(t *testing.T) {
 
 // A lost record is reported for the next snapshot. It is not reported as shed in a world that does
 // not shed, although it has a low weight and was sent in this tick.
-func TestWhatIsLostIsNotShed(t *testing.T) {
+func TestLostRecordsAreNotShed(t *testing.T) {
 	q := newPair(t, 0)
 	q.w.SetClassWeight(q.schema.rock, 0.5, 100)
 	o := q.spawnRock(q.w, rock{}, 1)

@@ -344,7 +344,7 @@ func TestAShortBudgetOfPrioritiesDoesNotAllocate(t *testing.T) {
 
 // The weight of an object is the largest weight of its changed readable fields, and a change of
 // owner has weight 1, from any version on.
-func TestChangedWeightIsTheLargestOfWhatIsRead(t *testing.T) {
+func TestTheChangedWeightIsTheLargestReadableOne(t *testing.T) {
 	c := classOf[agent](t, "agent") // Ammo has 16, Gear.Key 4, the rest of Gear 1/2
 	for _, set := range []struct {
 		changed  map[int]uint64 // by field, after tick 1

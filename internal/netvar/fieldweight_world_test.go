@@ -139,7 +139,7 @@ func (r *rival) need(tick uint64) (most float64) {
 }
 
 // In random worlds records are sent in the order of their priority.
-func TestNothingGoesBeforeWhatIsNeededMore(t *testing.T) {
+func TestRecordsAreSentInOrderOfPriority(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		b := newBrawl(t, seed%2 == 0)

@@ -95,7 +95,7 @@ func (f *flight) mustBe(t *testing.T, seed uint64, l *plainFlight, lists int) {
 
 // Ranges are processed as far as they name packets in flight, and no further than the number of
 // packets in flight. Other ids are counted once for each range.
-func TestRangesNameWhatIsInFlight(t *testing.T) {
+func TestRangesNamePacketsInFlight(t *testing.T) {
 	type counts struct{ acked, lost, unknown, stale, overlapped, oldest uint64 }
 	for _, c := range []struct {
 		ranges []Range

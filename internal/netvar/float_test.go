@@ -157,7 +157,7 @@ func BenchmarkFloats(b *testing.B) {
 }
 
 // A blind replica returns the same as another one for each packet, and has no objects.
-func TestABlindReplicaAcknowledgesWhatItDoesNotRead(t *testing.T) {
+func TestABlindReplicaAcknowledgesLikeAnother(t *testing.T) {
 	f := newFlock(t, circles)
 	sees, blind := replica.New(f.r.Table()), replica.New(f.r.Table())
 	blind.Blind()

@@ -273,7 +273,7 @@ func unset(t *testing.T, v reflect.Value, covered map[string]bool) {
 }
 
 // The digest covers id, lifetime, owner and every field.
-func TestGuardDigestCoversEverything(t *testing.T) {
+func TestTheGuardDigestCoversAllFields(t *testing.T) {
 	s := newSchema(t)
 	full := ship{X: 1, Y: 2, Angle: 3, Armed: true, Name: "n", Bag: []item{{"x", 1}}, Foe: codec.Ref{ID: 3}, Until: codec.Instant{At: 4}}
 	digest := func(v ship, owner, tick uint64, before int) uint64 {

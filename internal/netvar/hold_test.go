@@ -130,8 +130,8 @@ func TestIntervalsAreWholeTicks(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldBackIsCounted: each held-back field in each capture is counted, by the reason.
-func TestWhatIsHeldBackIsCounted(t *testing.T) {
+// TestHeldBackFieldsAreCounted: each held-back field in each capture is counted, by the reason.
+func TestHeldBackFieldsAreCounted(t *testing.T) {
 	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
 	h.deliver()
@@ -184,8 +184,8 @@ func TestFieldsOfOneIntervalAreCapturedTogether(t *testing.T) {
 	}
 }
 
-// TestThresholdMeasuresFromWhatWasCaptured: a slow drift adds up and is sent.
-func TestThresholdMeasuresFromWhatWasCaptured(t *testing.T) {
+// TestAThresholdMeasuresFromTheCapturedValue: a slow drift adds up and is sent.
+func TestAThresholdMeasuresFromTheCapturedValue(t *testing.T) {
 	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
 	h.deliver()
@@ -198,7 +198,7 @@ func TestThresholdMeasuresFromWhatWasCaptured(t *testing.T) {
 	}
 }
 
-func TestWhatNeverPassesItsThresholdIsNeverSent(t *testing.T) {
+func TestChangesBelowTheThresholdAreNeverSent(t *testing.T) {
 	h := newHeldWorld(t)
 	o := h.spawn(buoy{Wide: 1, Rot: [4]float32{1, 0, 0, 0}})
 	h.deliver()
@@ -226,9 +226,9 @@ func TestWhatNeverPassesItsThresholdIsNeverSent(t *testing.T) {
 	}
 }
 
-// TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured: no client is sent values that are held back
+// TestSpawnsOwnersAndFullRecordsHaveCapturedValues: no client is sent values that are held back
 // from others.
-func TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured(t *testing.T) {
+func TestSpawnsOwnersAndFullRecordsHaveCapturedValues(t *testing.T) {
 	h := newHeldWorld(t)
 	o := h.spawn(buoy{Slow: 1})
 	h.deliver()

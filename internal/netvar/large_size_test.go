@@ -33,7 +33,7 @@ func TestSmallChangesOfLargeValuesAreAllThatIsEncoded(t *testing.T) {
 
 // A record that exactly fits the room in a packet is not large, and one with another bit is. If
 // there is a baseline the size of the difference counts, even if the full value is smaller.
-func TestLargeIsWhatHasNoRoom(t *testing.T) {
+func TestARecordBeyondAPacketIsLarge(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnHoard(q.w, hoard{Gold: 60_000, Loot: list4k()}, 1)
 	q.deliver()

@@ -570,7 +570,7 @@ func TestCuttingLargeRecordsDoesNotAllocate(t *testing.T) {
 
 // A record that finds no room on the stream reserves all remaining room, so that smaller records
 // wait too.
-func TestWhatFindsNoRoomKeepsItFromOthers(t *testing.T) {
+func TestARecordWithoutRoomReservesTheStream(t *testing.T) {
 	c := cutter{lim: Limit{Reliable: true}, largeRoom: 1000, left: 3200 + 4800 + 1}
 	for i, set := range []struct {
 		bytes, room int

@@ -24,7 +24,7 @@ func heap() int {
 
 // The bytes that a client counts are those that it has allocated, for all shapes of a server's
 // state: otherwise the bound would have no effect, or would reject small states.
-func TestStoredIsWhatIsAllocated(t *testing.T) {
+func TestStoredBytesMatchAllocations(t *testing.T) {
 	for _, c := range crops(t) {
 		t.Run(c.name, func(t *testing.T) {
 			packets, large := c.grow(t)
@@ -194,7 +194,7 @@ func TestARecordNeedsTheRoomThatItTakes(t *testing.T) {
 }
 
 // Forget also drops memory for drawing: ended objects, and earlier values.
-func TestForgetLetsGoOfWhatIsDrawn(t *testing.T) {
+func TestForgetReleasesMemoryForDrawing(t *testing.T) {
 	q := drawnPair(t)
 	o, doomed := q.spawnShip(q.w, ship{Name: "ann"}, 0, 1), q.spawnShip(q.w, ship{}, 0, 1)
 	q.deliver()

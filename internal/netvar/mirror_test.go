@@ -148,7 +148,7 @@ func (c *watcher) receive(tick uint64) error {
 
 // In each tick the clients of a mirrored world have the state of the filmed client: the same
 // objects with the same ids, lifetimes, owners, masks and values, also after joins and losses.
-func TestAMirroredWorldIsWhatWasFilmed(t *testing.T) {
+func TestAMirroredWorldEqualsTheFeeds(t *testing.T) {
 	schemas := []schema{newSchema(t).withAgents(t), newSchema(t).withLightAgents(t)}
 	var equal, masked, hidden uint64
 	played := 0
@@ -161,7 +161,7 @@ func TestAMirroredWorldIsWhatWasFilmed(t *testing.T) {
 			f.spawn()
 		}
 		fail := func(err error) {
-			t.Fatalf("seed %d, tick %d: %v\nrerun: NETLOOP_SEED=%d go test -run TestAMirroredWorldIsWhatWasFilmed ./internal/netvar", seed, f.model.tick, err, seed)
+			t.Fatalf("seed %d, tick %d: %v\nrerun: NETLOOP_SEED=%d go test -run TestAMirroredWorldEqualsTheFeeds ./internal/netvar", seed, f.model.tick, err, seed)
 		}
 		for range 150 {
 			if err := f.film(false); err != nil {

@@ -155,7 +155,7 @@ func TestTheRestOfASnapshotFillsTheHole(t *testing.T) {
 
 // After a silence of the client that is longer than a trend, its baselines are still usable, even
 // those of objects in packets in flight.
-func TestWhatWasUnderWayBeforeASilenceIsNotSentInFull(t *testing.T) {
+func TestBaselinesSurviveASilence(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.all = append(s.all, s.spawnRock(s.w, rock{X: -5}, s.tick))
 	s.apply(s.cut())
@@ -329,7 +329,7 @@ func TestAFullRequestForgetsNoTicks(t *testing.T) {
 }
 
 // A full request or a resume clears the missing slots.
-func TestWhatBeginsAnewForgetsWhatWasLost(t *testing.T) {
+func TestARestartClearsMissingSlots(t *testing.T) {
 	for _, anew := range []func(*rocks){
 		func(s *rocks) { s.p.RequestFull() },
 		func(s *rocks) { s.p.Resume(false); s.r = replica.New(s.table); s.r.StartAt(s.tick) },

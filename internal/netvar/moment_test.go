@@ -158,7 +158,7 @@ func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 }
 
 // An iteration over ended objects may stop at any object.
-func TestAWalkOverWhatIsGoneMayStop(t *testing.T) {
+func TestAWalkOverEndedObjectsMayStop(t *testing.T) {
 	q := drawnPair(t)
 	var all []*state.Object
 	for range 3 {
@@ -188,7 +188,7 @@ func TestAWalkOverWhatIsGoneMayStop(t *testing.T) {
 
 // Versions that may be drawn are kept, although no delta leads from them any more; those of undrawn
 // classes are not. In place of dropped versions the oldest one left is drawn.
-func TestVersionsAreKeptAsFarBackAsSomebodyLooks(t *testing.T) {
+func TestVersionsThatMayBeDrawnAreKept(t *testing.T) {
 	for _, drawn := range []bool{true, false} {
 		q := newPair(t, 0)
 		if drawn {
@@ -286,7 +286,7 @@ func (q *pair) drawOnce(o *state.Object, m *state.Moment) (s ship) {
 
 // An unreadable field is zero, and changes of readability are not interpolated: no value between
 // zero and the field's is ever drawn.
-func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
+func TestChangesOfReadabilityAreNotInterpolated(t *testing.T) {
 	type agent struct {
 		X    float32
 		Gold float32 `net:"read=owner"`
@@ -374,7 +374,7 @@ func TestTeleportsAreCountedOnce(t *testing.T) {
 
 // Over a link without losses, the state drawn at each snapshot is the server's of then, for every
 // object, after any spawns and despawns; halfway between two it is interpolated.
-func TestWhatIsDrawnIsWhatTheServerHad(t *testing.T) {
+func TestTheDrawnStateIsTheServers(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		q := drawnPair(t)

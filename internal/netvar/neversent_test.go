@@ -9,7 +9,7 @@ import (
 
 // For an object with a derived baseline lastSent is the version of its newest change, or, if that
 // is later than the last snapshot, the version sent before.
-func TestLastSentIsNotWhatIsStillOwed(t *testing.T) {
+func TestLastSentOfADerivedBaseline(t *testing.T) {
 	class := classOf[captain](t, "captain")
 	w := NewWorld(state.NewTable(class))
 	v := new(captain)
@@ -51,7 +51,7 @@ func TestLastSentIsNotWhatIsStillOwed(t *testing.T) {
 
 // The entries of closed clients are reused for new ones, the last first, if they are large enough.
 // Their number is bounded, and they are cleared.
-func TestEntriesOfThoseWhoLeaveServeThoseWhoCome(t *testing.T) {
+func TestEntriesOfClosedClientsAreReused(t *testing.T) {
 	n := newNewcomers(t, 3, 0)
 	var left []*entry
 	for i := range maxSpareEntries + 2 {

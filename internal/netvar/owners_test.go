@@ -10,7 +10,7 @@ import (
 
 // After any spawns, despawns and changes of owner, each owner's list agrees with a search of all
 // objects, in id order, on the server and on the client.
-func TestOwnersAgreeWithAWalkOverEverything(t *testing.T) {
+func TestOwnersAgreeWithAWalkOverAllObjects(t *testing.T) {
 	q := newPair(t, 0)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var objects []*state.Object
@@ -88,7 +88,7 @@ func TestOwnedIsSafeUnderChanges(t *testing.T) {
 }
 
 // An update with the same owner costs no more than that of an object without owner.
-func TestAnUpdateOfWhatIsOwnedAllocatesNothing(t *testing.T) {
+func TestAnUpdateOfAnOwnedObjectAllocatesNothing(t *testing.T) {
 	for owner := range uint64(2) {
 		s := newSchema(t)
 		w, r := NewWorld(s.table), replica.New(s.table)

@@ -26,7 +26,7 @@ func pastAt(o *state.Object, m state.Moment) (s ship, ok bool) {
 
 // Over a link without losses, the client's drawing between two consecutive snapshots agrees with
 // the server's history: for every object and field, after any later changes, spawns and despawns.
-func TestTheServerFindsWhatIsDrawn(t *testing.T) {
+func TestTheServersHistoryMatchesTheDrawing(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		q := drawnPair(t)

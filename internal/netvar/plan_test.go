@@ -115,7 +115,7 @@ func (n *newcomers) complete(clients int, lim Limit) (ticks int) {
 
 // A client without objects is sent those of larger weight first, for any distribution of weights,
 // and among equal weights the lower slots first.
-func TestWhoHasNothingGetsTheHeavierFirst(t *testing.T) {
+func TestAJoinerGetsHeavierObjectsFirst(t *testing.T) {
 	for name, weight := range map[string]func(slot int) float64{
 		"mixed":  func(slot int) float64 { return []float64{4, 1, 0.25}[slot%3] },
 		"blocks": func(slot int) float64 { return []float64{4, 1, 0.25}[slot/50%3] },
@@ -168,7 +168,7 @@ func TestLevelsRoundToAnEighth(t *testing.T) {
 
 // An object that becomes overdue while a client catches up is sent soon after, although it has a
 // low weight.
-func TestAPlanNoticesWhatBecomesOverdue(t *testing.T) {
+func TestAPlanSendsOverdueObjectsSoon(t *testing.T) {
 	const every = 10
 	n := newNewcomers(t, 3000, 0)
 	n.w.SetClassWeight(n.ship, 1.0/8, every)
@@ -194,7 +194,7 @@ func TestAPlanNoticesWhatBecomesOverdue(t *testing.T) {
 // The cost of a snapshot depends on its records, not on the objects that its client lacks: all
 // objects are ranked once, neighbours are one candidate, and each object is encoded once for all
 // clients that join in the same tick.
-func TestAPlanCostsWhatIsSent(t *testing.T) {
+func TestTheCostOfAPlanDependsOnItsRecords(t *testing.T) {
 	const objects = 6000
 	n := newNewcomers(t, objects, 2)
 	n.w.stats = Stats{}
@@ -207,7 +207,7 @@ func TestAPlanCostsWhatIsSent(t *testing.T) {
 }
 
 // A queue grants turns up to its exact number of expected records, and one turn in any case.
-func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
+func TestALaneGrantsUpToItsNumberOfRecords(t *testing.T) {
 	for i, c := range []struct {
 		took []uint64
 		want []bool
@@ -227,7 +227,7 @@ func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
 }
 
 // In each tick a queue grants turns to the longest waiting clients, as far as it has room.
-func TestALaneLetsThoseGoWhoHaveWaited(t *testing.T) {
+func TestALaneGrantsTurnsToTheLongestWaiting(t *testing.T) {
 	w := NewWorld(newSchema(t).table)
 	l := &w.catchUp[joinQueue]
 	l.most = 100
@@ -259,7 +259,7 @@ func TestALaneLetsThoseGoWhoHaveWaited(t *testing.T) {
 
 // A client is granted a turn at once if no client waits and its queue has room, and waits
 // otherwise. A granted turn is served unless the tick has served twice its number of records.
-func TestWhoMayLoad(t *testing.T) {
+func TestClientsLoadInTurns(t *testing.T) {
 	for i, c := range []struct {
 		turns           turns
 		queued          bool
@@ -323,7 +323,7 @@ func TestARunSpansFewOtherSlots(t *testing.T) {
 }
 
 // A client that gives up its turn leaves the queue, and the others do not.
-func TestWhoGivesUpItsTurnLeavesTheQueue(t *testing.T) {
+func TestAClientThatGivesUpItsTurnLeavesTheQueue(t *testing.T) {
 	for gone := range 4 {
 		w := NewWorld(newSchema(t).table)
 		var peers []*Peer

@@ -385,7 +385,7 @@ func TestABAUnderAMaskAcrossALostAcknowledgement(t *testing.T) {
 	q.settled()
 }
 
-func TestJoinerReadsWhatItMay(t *testing.T) {
+func TestAJoinerGetsReadableFields(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 2)
 	q.deliver()

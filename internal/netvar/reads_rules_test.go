@@ -9,7 +9,7 @@ import (
 )
 
 // Readers.Ask is called once for an object, before Withheld is called for its clients.
-func TestReadersHearOfWhatIsAskedAbout(t *testing.T) {
+func TestAskPrecedesWithheld(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
 	for i, do := range []func(){func() {}, func() { q.w.Recheck(o) }, func() { q.w.SetOwner(o, 2) }} {
@@ -91,7 +91,7 @@ func TestARestingViewKeepsItsBaseline(t *testing.T) {
 }
 
 // A mask tells the rules that it withholds.
-func TestAMaskTellsWhatIsWithheld(t *testing.T) {
+func TestAMaskNamesWithheldRules(t *testing.T) {
 	c := classOf[agent](t, "agent")
 	for withheld := state.Rules(0); withheld < 1<<len(c.Rules()); withheld += 1 << 1 {
 		if got := c.WithheldBy(c.AppendMask(nil, withheld)); got != withheld {

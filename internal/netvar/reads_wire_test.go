@@ -149,7 +149,7 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 
 // The inspector finds the leak of a server with corrupted masks: in a full record, zeros included,
 // and in a delta.
-func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
+func TestTheInspectorFindsLeaksOfACorruptedMask(t *testing.T) {
 	q := newSquad(t, 0)
 	told := map[string]bool{}
 	q.r[2].Inspect(func(c *replica.Carried) {

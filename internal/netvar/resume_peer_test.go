@@ -12,7 +12,7 @@ import (
 
 // A client without copies loads again, with all objects that exist when the first snapshot is cut.
 // For other clients the missing objects still count, and new ones do not.
-func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
+func TestAResumeWithoutCopiesLoadsAgain(t *testing.T) {
 	const many = 40
 	tight := Limit{Packets: 1, PacketSize: 100}
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
 
 // For objects left out of a snapshot the client's lag counts from the acknowledged tick, even if
 // later records were sent: messages that refer to them must wait.
-func TestSnapshotsSayWhatTheBreakHasLost(t *testing.T) {
+func TestSnapshotsCountTheLagOfABreak(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 100)
 		old := q.spawnRock(q.w, rock{X: 1 << 28, Y: 1 << 28}, 1)
@@ -128,7 +128,7 @@ func TestLoadingAgainGoesByWeight(t *testing.T) {
 }
 
 // Objects that a client lacks since a connection broke are not shed, like others that it lacks.
-func TestWhatTheBreakHasLostIsNotShed(t *testing.T) {
+func TestObjectsLostInABreakAreNotShed(t *testing.T) {
 	q := newPair(t, 0)
 	q.w.SetClassWeight(q.schema.rock, 0.5, 0)
 	q.deliver()
@@ -170,7 +170,7 @@ func TestResumeKeepsTheBudget(t *testing.T) {
 }
 
 // Requested digests are still sent to the client after a resume with copies.
-func TestResumeKeepsDigestsForWhoHasAskedForThem(t *testing.T) {
+func TestAResumeKeepsRequestedDigests(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 0)
 		q.spawnRock(q.w, rock{}, 1)
@@ -220,7 +220,7 @@ func TestExplainAfterAResume(t *testing.T) {
 }
 
 // After a resume the baselines of objects sent in runs are kept.
-func TestResumeKeepsWhatWasSentInRuns(t *testing.T) {
+func TestAResumeKeepsBaselinesOfRuns(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		f := newFleet(t, 128, 1, []uint64{3}, 0)
 		p, n := f.clients[0].peer, f.w.Stats()

@@ -54,7 +54,7 @@ func (h *herd) resume(c *herdClient, kept bool) {
 	c.r.StartAt(h.tick)
 }
 
-func TestResumeWithEverythingInFlight(t *testing.T) {
+func TestResumeWithAllPacketsInFlight(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 0)
 		had, gone := q.spawnRock(q.w, rock{X: 1}, 1), q.spawnRock(q.w, rock{X: 2}, 1)
@@ -341,7 +341,7 @@ func TestResumeTwiceBeforeAnythingIsSent(t *testing.T) {
 
 // A resume does not change an entry without a record in flight. Otherwise it resets the last sent
 // version to the baseline, and the tick of the last record to the baseline's.
-func TestARewindTakesBackWhatWasNotAcknowledged(t *testing.T) {
+func TestARewindResetsUnacknowledgedState(t *testing.T) {
 	kept := entry{detail: &detail{base: 5, sent: 5}, last: 9, life: 3}
 	if kept.rewind(); kept.sent != 5 || kept.last != 9 {
 		t.Errorf("nothing was in flight: sent %d, last %d", kept.sent, kept.last)

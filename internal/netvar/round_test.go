@@ -31,7 +31,7 @@ func roundWorld(t *testing.T) (w *World, rounded, other *state.Class) {
 }
 
 // Round rounds edited living objects of the rounded classes; a capture rounds later edits.
-func TestLiveValuesOfARoundedClassAreThoseOfTheWire(t *testing.T) {
+func TestLiveValuesOfARoundedClassMatchTheWire(t *testing.T) {
 	w, rounded, other := roundWorld(t)
 	if !w.Rounds() {
 		t.Error("no class is rounded")

@@ -415,7 +415,7 @@ func TestEmptySnapshotIsOnePacket(t *testing.T) {
 
 // Rule 7: records that do not fit wait, and the oldest are sent first, so that objects take turns;
 // despawns precede all others.
-func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
+func TestRecordsThatDoNotFitWaitOldestFirst(t *testing.T) {
 	const many = 120 // about three bytes each, and room for 210
 	q := newPair(t, 0)
 	rng := rand.New(rand.NewPCG(2, 9))

@@ -227,7 +227,7 @@ func TestARunTakesThePlaceOfItsDonor(t *testing.T) {
 }
 
 // The views of the last request are cleared when another run takes the place.
-func TestAPlaceForgetsWithWhatViewsItsRunWasAskedFor(t *testing.T) {
+func TestAReplacedRunClearsItsViews(t *testing.T) {
 	a := newAsker(t)
 	const all, but = ^uint64(0), ^uint64(0) &^ (1 << 1) // client 1 owns the object in slot 1
 	a.ask(0, all)
@@ -260,7 +260,7 @@ func TestARunStaysWhileAnotherIsCopiedFromIt(t *testing.T) {
 }
 
 // A run with too large records is no donor.
-func TestNothingIsSplicedOutOfWhatIsTooLarge(t *testing.T) {
+func TestATooLargeRunIsNoDonor(t *testing.T) {
 	a := newAsker(t)
 	const all = ^uint64(0)
 	donor := a.ask(0, all)

@@ -31,7 +31,7 @@ func TestAWorldIsStillWhileNothingWaitsForItsCapture(t *testing.T) {
 
 // A client is settled once no change is pending, no request is open, and no record is in flight on
 // the stream.
-func TestAClientIsSettledWhileNothingIsOwed(t *testing.T) {
+func TestAClientIsSettledWithoutPendingChanges(t *testing.T) {
 	for what, disturb := range map[string]func(*Peer){
 		"a change":                    func(p *Peer) { p.pending.Add(70) },
 		"a first record":              func(p *Peer) { p.neverSent.Add(70) },

@@ -36,7 +36,7 @@ func (f *fleet) forOthers() (encoded uint64) {
 
 // Clients with unusual acknowledgements do not keep the others from sharing, even if they joined
 // first: neither runs, nor the variants of objects that are sent individually.
-func TestOddClientsInFrontKeepNobodyFromSharing(t *testing.T) {
+func TestOddClientsInFrontDoNotPreventSharing(t *testing.T) {
 	const crates, clients = 64, 20
 	for _, set := range []struct {
 		name   string
@@ -190,7 +190,7 @@ func TestAFewMoreOriginsThanPlacesShareStill(t *testing.T) {
 }
 
 // For a client with short limits, about as much is encoded as fits, even without sharing.
-func TestWhoIsShortCostsWhatFits(t *testing.T) {
+func TestShortLimitsEncodeOnlyFittingRecords(t *testing.T) {
 	f := newFleet(t, 1280, 1, []uint64{3}, 0)
 	c := &f.clients[0]
 	for _, budget := range []int{0, 300} {

@@ -30,7 +30,7 @@ func newQueue(tb testing.TB, rocks int) *queue {
 }
 
 // Only the records that are sent, and a few that do not fit, are ordered.
-func TestAShortageOrdersOnlyWhatGoes(t *testing.T) {
+func TestAShortageOrdersOnlySentRecords(t *testing.T) {
 	q := newQueue(t, 2000)
 	q.w.stats = Stats{}
 	for range 20 {

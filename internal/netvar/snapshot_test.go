@@ -34,7 +34,7 @@ func TestADigestIsComparedWhileTheWorldSheds(t *testing.T) {
 
 // A client lags in a shed object, by the ticks since its last record, but not if that record is in
 // flight: then only its copy is shed.
-func TestWhoIsShedACopyIsNotBehind(t *testing.T) {
+func TestAShedCopyIsNoLag(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
 	q.w.SetWeight(o, 0.5)
@@ -68,7 +68,7 @@ func newRockPair(t *testing.T, rocks int) *pair {
 
 // A record leads from an object's version at a tick if the client has acknowledged that version, or
 // if the object did not exist then; not from an unknown version.
-func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
+func TestARecordLeadsFromAnAcknowledgedVersion(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
 	for q.tick < 8 {
@@ -147,7 +147,7 @@ func TestARecordMayTakeTheLastBit(t *testing.T) {
 }
 
 // A snapshot subtracts the size of its records from the bucket, rounded up to bytes.
-func TestASnapshotSpendsWhatItsRecordsTake(t *testing.T) {
+func TestASnapshotSpendsTheSizeOfItsRecords(t *testing.T) {
 	whole := 0
 	for n := 1; n < 30; n++ {
 		q := newRockPair(t, n)
@@ -340,7 +340,7 @@ func TestARunMayTakeTheLastBit(t *testing.T) {
 
 // A second copy is sent after all first ones, at any weight. If only copies are left out the client
 // does not lag.
-func TestACopyGoesAfterWhatIsNew(t *testing.T) {
+func TestSecondCopiesAreSentLast(t *testing.T) {
 	for _, steady := range []bool{false, true} {
 		q := newPair(t, 0)
 		heavy, light := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{}, 1)

@@ -192,7 +192,7 @@ func TestRunsAreCutToTheBudget(t *testing.T) {
 
 // A run has no objects with fields that the client may not read: their changes differ from those of
 // other clients.
-func TestChangeOutsideTheMaskOwesNothing(t *testing.T) {
+func TestARunHasNoObjectsWithHiddenFields(t *testing.T) {
 	q := newSquad(t, 0)
 	var agents []*state.Object
 	for range 16 {
@@ -286,7 +286,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 
 // The memory of a peer is bounded and small: for each slot an entry and some bits; for each record
 // in flight less than 8 bytes in a busy world, and never more than MaxInFlight packets.
-func TestWhatAPeerKeepsIsBounded(t *testing.T) {
+func TestTheMemoryOfAPeerIsBounded(t *testing.T) {
 	if entry, record := unsafe.Sizeof(entry{}), unsafe.Sizeof(sentRecord{}); entry > 24 || record > 24 {
 		t.Errorf("an entry takes %d bytes, a record in flight %d", entry, record)
 	}
@@ -327,7 +327,7 @@ func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 }
 
 // Steady objects have no detail, and the world's pool of details is bounded.
-func TestWhatIsSteadyHasNoDetail(t *testing.T) {
+func TestSteadyObjectsHaveNoDetail(t *testing.T) {
 	f := newFleet(t, 256, 40, twoBaselines, 0)
 	held := func() (n int) {
 		for i := range f.clients {
@@ -361,7 +361,7 @@ func TestWhatIsSteadyHasNoDetail(t *testing.T) {
 
 // An entry stores exactly which versions up to its baseline were acknowledged, as far back as a
 // trend may begin.
-func TestAnEntryRemembersWhatTrendsNeed(t *testing.T) {
+func TestAnEntryStoresVersionsForTrends(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		e := entry{detail: new(detail)}

@@ -81,9 +81,9 @@ func sightOf(p *plane, c *Peer, o *state.Object, xs ...int32) (s string) {
 	return s
 }
 
-// TestASpaceShowsWhatIsNear: an object within the radius appears, and disappears when it has left
+// TestASpaceShowsNearObjects: an object within the radius appears, and disappears when it has left
 // it by more than the margin; at the border it does not flicker, from any direction.
-func TestASpaceShowsWhatIsNear(t *testing.T) {
+func TestASpaceShowsNearObjects(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	c := p.join(1)
 	o := p.spawnRock(p.w, rock{X: 500}, 1)
@@ -260,10 +260,10 @@ type roamer struct {
 	seen map[state.ID]bool // by the rules, from a check of every pair
 }
 
-// TestRandomWalksSeeWhatTheRulesSay compares the objects of clients with a mirror that checks every
+// TestRandomWalksMatchTheRules compares the objects of clients with a mirror that checks every
 // pair of object and eye in every tick: objects and eyes walk and jump, spawn and despawn, change
 // owners and audiences, clients join and leave, and packets are lost.
-func TestRandomWalksSeeWhatTheRulesSay(t *testing.T) {
+func TestRandomWalksMatchTheRules(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { roam(t, rand.New(rand.NewPCG(seed, 5))) })
 	}
@@ -439,9 +439,9 @@ func (p *plane) walk(rocks []*state.Object, by int32) {
 	}
 }
 
-// TestASpaceCostsWhoChangesItsCell: 10 000 objects and 200 clients make two million pairs, of which
-// a tick checks only those that may have become visible or hidden.
-func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
+// TestASpaceChecksOnlyChangedCells: 10 000 objects and 200 clients make two million pairs, of
+// which a tick checks only those that may have become visible or hidden.
+func TestASpaceChecksOnlyChangedCells(t *testing.T) {
 	p, rocks := walkers(t)
 	cost := func(by int32) (cells, pairs, judged uint64) {
 		c, s := p.space.Cost()
@@ -469,9 +469,9 @@ func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 	t.Logf("a tick visits %d cells and judges %d pairs", cells/100, judged/100)
 }
 
-// TestASpawnAsksWhoIsNear: of 200 clients those with an eye near it are checked, once for any
+// TestASpawnChecksNearClients: of 200 clients those with an eye near it are checked, once for any
 // number of eyes, and the owner.
-func TestASpawnAsksWhoIsNear(t *testing.T) {
+func TestASpawnChecksNearClients(t *testing.T) {
 	p, rocks := walkers(t)
 	spawn := func(x, y int32) (judged uint64, o *state.Object) {
 		before := p.w.stats.Judged

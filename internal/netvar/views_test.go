@@ -220,7 +220,7 @@ func TestTheNewestReadableVersionIsKnownHoweverOld(t *testing.T) {
 
 // For dropped versions the object stores the tick since which the readable fields equal those of
 // the oldest kept version: the last change of the owner or of a field that the client may read.
-func TestTheOldestVersionIsKnownByWhatMayBeRead(t *testing.T) {
+func TestTheOldestVersionIsFoundByReadableFields(t *testing.T) {
 	const first, second = 5, 100
 	class := classOf[captain](t, "captain")
 	for name, change := range map[string]func(*World, *state.Object, *captain){

@@ -83,7 +83,7 @@ func TestAWarmRoomDescendsSlowly(t *testing.T) {
 // After the last hot window newcomers are admitted again within Recovery and a window, and the
 // level is Normal within three times that: for each earlier load, at each rate, at each load below
 // the thresholds, also if each step down adds some load.
-func TestNewcomersAreLetInAgain(t *testing.T) {
+func TestNewcomersAreAdmittedAgain(t *testing.T) {
 	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 28))
 		p := time.Second / time.Duration([]int{1, 2, 5, 20, 30, 60, 128}[rng.IntN(7)])
@@ -284,7 +284,7 @@ func TestStepsDownWaitForCalmInARowAndTwiceAsLongWhenTheLoadReturns(t *testing.T
 }
 
 // A load that needs the higher level is retried ever more rarely.
-func TestALoadThatComesBackIsTriedRarely(t *testing.T) {
+func TestAReturningLoadIsTriedRarely(t *testing.T) {
 	l := New(period)
 	wants := []int{10, 20, 40, 80, 160, 320}
 	for range 100 { // Longer than a doubling duration would fit into 64 bits.

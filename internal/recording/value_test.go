@@ -264,7 +264,7 @@ func TestTheEncoderBoundsTheDepth(t *testing.T) {
 }
 
 // The decoder refuses bytes that no value has, and says why.
-func TestWhatNoEncoderWritesIsRefused(t *testing.T) {
+func TestImpossibleBytesAreRefused(t *testing.T) {
 	list := byte(1 + slices.Index(plain, reflect.TypeFor[[]any]()))
 	for _, c := range []struct {
 		v    any

@@ -43,7 +43,7 @@ func (l *liar) exchange(t *testing.T, server *testConn) {
 
 // A client that acknowledges packets that were never sent is counted, does not delay the snapshots
 // of others, and is disconnected with a code in the end.
-func TestAClientThatAcknowledgesWhatWasNeverSentIsKicked(t *testing.T) {
+func TestAFalseAcknowledgementEndsWithAKick(t *testing.T) {
 	var left *netloop.Closed
 	b := newBare(t, func(r *netloop.Room) {
 		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { left = why })

@@ -55,7 +55,7 @@ func TestSeatIsTakenAfterApproval(t *testing.T) {
 // A full room reads the hello of newcomers while it awaits a client that has lost its connection,
 // or while a player's client may be taken over: before the hello they cannot be told from
 // strangers.
-func TestFullRoomHearsWhoMayBelongThere(t *testing.T) {
+func TestAFullRoomReadsHellosOfReturningClients(t *testing.T) {
 	f := newFlooded(t, subjects)
 	f.room.SetMaxClients(1)
 	hello := hello(bareSchema)

@@ -21,7 +21,7 @@ func wasTold(t *testing.T, who string, g *testConn, code transport.Code, text st
 
 // A client that is being admitted when a room ends is told the reason, at each stage of the
 // admission: no tick will take it.
-func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
+func TestTheEndOfARoomReachesJoiningClients(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	admit := func() (*transport.Admitted, error) {
 		return b.server.Handler.Admit(context.Background(), hello(bareSchema), "here")
@@ -48,7 +48,7 @@ func TestTheEndOfARoomReachesWhoIsOnTheWayIn(t *testing.T) {
 }
 
 // A room that was not told to refuse refuses joins once it has ended.
-func TestARoomThatHasEndedLetsNobodyIn(t *testing.T) {
+func TestAnEndedRoomRefusesJoins(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	if err := b.room.Shutdown.Finish(transport.CodeGame, "over"); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func TestAClientThatSendsEmptyFramesIsKicked(t *testing.T) {
 }
 
 // Data that arrives from a client after its kick is only counted.
-func TestWhatAKickedClientHasSentIsCounted(t *testing.T) {
+func TestDataOfAKickedClientIsCounted(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()
 	b.push(s, transport.Arrival{Kind: transport.Discarded, Value: 2*burst + kickAfter + 1})

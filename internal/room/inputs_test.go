@@ -312,7 +312,7 @@ func TestAPanicInAnInputCostsThatOneAlone(t *testing.T) {
 }
 
 // For a kicked client no input runs; for a client without a connection repeat runs.
-func TestInputsOfThoseWhoAreNotThere(t *testing.T) {
+func TestInputsOfAbsentClients(t *testing.T) {
 	p := newPilots(t, netloop.Config{}, 2)
 	for _, s := range p.all {
 		s.make(p.tick+1, steer{Turn: 5, Fire: true})

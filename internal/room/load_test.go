@@ -17,7 +17,7 @@ import (
 
 // If many clients join at once, four enter per tick, in order, with all messages they have sent
 // meanwhile; a recording of it replays.
-func TestACrowdComesInFourByFour(t *testing.T) {
+func TestManyJoinsEnterFourPerTick(t *testing.T) {
 	var said []uint64
 	game := bareGame(func(r *netloop.Room) {
 		bareWords.Handle(r, func(_ *netloop.Tick, c *netloop.Client, _ word) error {
@@ -168,7 +168,7 @@ var attacksOnTheTick = map[string]func(*loadedRoom, *testConn){
 }
 
 // The work that hostile clients cause in a tick is bounded, for each kind and rate of attack.
-func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
+func TestHostileWorkPerTickIsBounded(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for name, attack := range attacksOnTheTick {
 		c := newLoadedRoom(t, 500, 30, 10)
@@ -202,7 +202,7 @@ func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
 // A player that repeatedly leaves and joins is sent the world slowly, except for the first times,
 // and so is a client that asks for the full state. A client that joins meanwhile for the first
 // time has it soon.
-func TestWhoComesOftenCatchesUpSlowly(t *testing.T) {
+func TestAFrequentJoinerCatchesUpSlowly(t *testing.T) {
 	const objects = 3000
 	c := newLoadedRoom(t, objects, 2, 1)
 	stats := func() uint64 { return c.room.World().Stats().FullFirst }

@@ -14,7 +14,7 @@ import (
 // The waiting messages of rooms are limited per sender, in total, and in bytes; messages posted by
 // the program have a separate limit. Taken messages free their capacity, and a room that has ended
 // accepts none.
-func TestWhatWaitsForARoomIsBounded(t *testing.T) {
+func TestWaitingMailIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q room.Posts
 		posted, fromRooms, bytes, each := 0, 0, 0, map[string]int{}
@@ -59,7 +59,7 @@ func TestWhatWaitsForARoomIsBounded(t *testing.T) {
 
 // The messages that a room sends are limited per tick, by number and by size; each tick starts
 // anew.
-func TestWhatARoomSendsInATickIsBounded(t *testing.T) {
+func TestSentMailPerTickIsBounded(t *testing.T) {
 	var m room.Mailed
 	for tick := range uint64(3) {
 		for i := range room.MaxMails + 2 {

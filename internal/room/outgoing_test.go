@@ -11,7 +11,7 @@ import (
 
 // Each difference in the sent data changes the digest: each field of messages, input feedback and
 // the time scale, and the client and contents of packets, records and closes.
-func TestWhateverDiffersInWhatLeavesMakesAnotherSum(t *testing.T) {
+func TestEachDifferenceInSentDataChangesTheDigest(t *testing.T) {
 	sums := map[uint64]string{}
 	add := func(what string, leave func(*room.Outgoing)) {
 		t.Helper()

@@ -131,7 +131,7 @@ func TestAnotherAddressHasItsOwnBucket(t *testing.T) {
 
 // Without names a flooder cannot be distinguished from its neighbours: all joins from its address
 // wait for their turn, and succeed.
-func TestWhoComesFromAFloodersAddressWaits(t *testing.T) {
+func TestJoinsFromAFloodersAddressWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlooded(t, nil)
 		const addr = "10.1.2.3:1000"
@@ -165,7 +165,7 @@ func TestWhoComesFromAFloodersAddressWaits(t *testing.T) {
 }
 
 // A waiting client holds no seat, may find the room full in the end, and may give up.
-func TestWhoWaitsHoldsNoSeat(t *testing.T) {
+func TestAWaitingClientHoldsNoSeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlooded(t, nil)
 		f.room.SetMaxClients(1)
@@ -265,7 +265,7 @@ func TestEveryEndByFloodIsAPenalty(t *testing.T) {
 	}
 }
 
-func TestADryRunTurnsNobodyAway(t *testing.T) {
+func TestADryRunRefusesNoClient(t *testing.T) {
 	f := newFlooded(t, subjects)
 	f.room.SetDry()
 	s := f.mustEnter("ann", "10.1.2.3:1000")

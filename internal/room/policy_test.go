@@ -226,7 +226,7 @@ func TestChecksRunInTheOrderOfTheTable(t *testing.T) {
 
 // A message that the server posts to itself runs; the same from a client is forbidden for each
 // role.
-func TestServerOnlyIsForWhatTheServerPosts(t *testing.T) {
+func TestServerOnlyRunsPostedMessages(t *testing.T) {
 	var from []*netloop.Client
 	c := newCourt(t, netloop.Config{}, func(r *netloop.Room) {
 		inner.Handle(r, func(_ *netloop.Tick, sender *netloop.Client, _ order) error { from = append(from, sender); return nil })
@@ -326,7 +326,7 @@ func TestAClientThatFloodsIsWarnedDroppedAndKicked(t *testing.T) {
 	}
 }
 
-func TestABudgetPutsOffWhatIsBeyondIt(t *testing.T) {
+func TestABudgetDelaysFurtherMessages(t *testing.T) {
 	c := newCourt(t, netloop.Config{RPC: netloop.RPCLimits{Budget: 10}}, nil)
 	for range 25 {
 		c.send(c.session, idOf(valid), 0, order{})

@@ -173,7 +173,7 @@ func TestDigestsAreGrantedOnceASecond(t *testing.T) {
 	}
 }
 
-func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
+func TestMessagesOfARefusedJoinAreDropped(t *testing.T) {
 	ran, left := 0, 0
 	b := newBare(t, func(r *netloop.Room) {
 		r.OnJoin(func(*netloop.Tick, *netloop.Client) error { return netloop.Refuse(netloop.CodeGame, "not you") })
@@ -276,7 +276,7 @@ func heard(t testing.TB, s *testConn) []transport.Arrival {
 }
 
 // A joining client is told the changes since its admission, and only these.
-func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
+func TestAJoinerIsToldTheChangesSinceItsAdmission(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		scale := 1
 		b := newBare(t, func(r *netloop.Room) {

@@ -133,7 +133,7 @@ func (w *writes) Write(b []byte) (int, error) {
 
 // A recorder keeps no reference to the data of a written tick, and after a failed write it digests
 // no more data.
-func TestARecorderLetsGoOfWhatItHasWritten(t *testing.T) {
+func TestARecorderReleasesWrittenData(t *testing.T) {
 	const lasts = 4 // writes that succeed, including the head
 	w := writes(lasts)
 	b := newBareAs(t, netloop.Config{Record: &w}, func(r *netloop.Room) {

@@ -83,7 +83,7 @@ func replayFollowed(t *testing.T, file []byte) (ran int, err error) {
 
 // A recorded fact that the room cannot process ends the replay in that tick, and the error names
 // the first such fact; the game is not called with it.
-func TestWhatAReplayCannotDoIsNamed(t *testing.T) {
+func TestAReplayNamesAnImpossibleFact(t *testing.T) {
 	hello(bareSchema) // From now on its methods have ids.
 	arrival := func(a recording.Arrival) func(*recording.Tick) {
 		return func(tick *recording.Tick) { tick.Arrivals = append(tick.Arrivals, a) }
@@ -127,7 +127,7 @@ func TestWhatAReplayCannotDoIsNamed(t *testing.T) {
 }
 
 // The inbox may hold data of a client after its end. A replay ignores it too.
-func TestAReplayPassesOverWhatConcernsNobody(t *testing.T) {
+func TestAReplayIgnoresDataOfEndedClients(t *testing.T) {
 	file := recordFollowed(t, func(tick *recording.Tick) {
 		for _, kind := range []transport.ArrivalKind{transport.MessageArrived, transport.Gone, transport.Acks} {
 			tick.Arrivals = append(tick.Arrivals, recording.Arrival{Kind: kind, Client: 2, Conn: 1}, recording.Arrival{Kind: kind, Client: 1, Conn: 2})

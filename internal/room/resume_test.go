@@ -149,7 +149,7 @@ var lostLink = transport.Closed{Code: transport.CodeLost}
 
 // A client with a broken connection keeps its seat; over another connection it continues, as do
 // the messages in both directions.
-func TestAClientComesBack(t *testing.T) {
+func TestAClientReturns(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, welcome := w.arrive("", newcomer())
 	id := welcome.GetClientId()
@@ -189,7 +189,7 @@ func TestAClientComesBack(t *testing.T) {
 
 // A connection that replaces one not yet found broken closes the older one, and later data of the
 // older one is ignored.
-func TestAClientComesBackBeforeItIsMissed(t *testing.T) {
+func TestAClientReturnsBeforeItsLossIsNoticed(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, welcome := w.arrive("", newcomer())
 	_, back, err := w.ask("", with(welcome, 0))
@@ -288,7 +288,7 @@ func TestADroppedClientLeavesInTheEnd(t *testing.T) {
 
 // A client that closes its connection, is kicked, never sent data, or cannot resume, leaves at
 // once.
-func TestWhoIsNotKept(t *testing.T) {
+func TestSeatsThatAreNotKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg    netloop.RoomSpec
 		resume *netloopv1.Resume
@@ -426,7 +426,7 @@ func TestAPlayerTakesItsPlaceOver(t *testing.T) {
 
 // Waiting messages of the older program never run. Its false acknowledgements and its hello have
 // no effect on the new program either.
-func TestATakeOverDropsWhatTheOlderProgramHadSent(t *testing.T) {
+func TestATakeOverDropsMessagesOfTheOlderProgram(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, _ := w.arrive("ann", newcomer())
 	w.say(g, 1)
@@ -541,7 +541,7 @@ func TestADroppedClientMayBeThrownOut(t *testing.T) {
 
 // A kicked client leaves with the reason of the kick, even if its connection ended otherwise
 // meanwhile.
-func TestWhoIsKickedLeavesForThatReason(t *testing.T) {
+func TestAKickedClientLeavesForThatReason(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, _ := w.arrive("", newcomer())
 	w.client().Kick(transport.CodeKicked, "")
@@ -576,7 +576,7 @@ func TestImpossibleReceiptsAreAViolation(t *testing.T) {
 }
 
 // Once the room ends no client can resume: dropped clients leave before the game is told.
-func TestNobodyComesBackToARoomThatEnds(t *testing.T) {
+func TestNoClientResumesInAnEndingRoom(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	dropped, _ := w.arrive("", newcomer())
 	stays, _ := w.arrive("", newcomer())

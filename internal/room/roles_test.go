@@ -189,7 +189,7 @@ func wantRefused(t *testing.T, what string, err error, code transport.Code) {
 
 // A player's new program, without secret and ticket, takes its client over in a private room and
 // in a locked one. A stranger is told that the room does not exist.
-func TestAPlayerComesBackToAPrivateRoom(t *testing.T) {
+func TestAPlayerReturnsToAPrivateRoom(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{Private: true, Code: "code"}})
 	_, _, err := w.comes("ann", false, "")
 	wantRefused(t, "a player who is not there", err, netloop.CodeRoomUnknown)
@@ -222,7 +222,7 @@ func TestAPrivateRoomHidesItsAdmission(t *testing.T) {
 
 // A player without connection and secret can return to a room that refuses newcomers because it is
 // overloaded.
-func TestAPlayerComesBackToAnOverloadedRoom(t *testing.T) {
+func TestAPlayerReturnsToAnOverloadedRoom(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{KeepDropped: time.Hour}})
 	g, _ := w.mustCome("ann", false, "")
 	overloaded := func() {

@@ -223,7 +223,7 @@ func (c *countedClock) Now() time.Duration {
 
 // A client that was admitted before the room was told to end, and enters during the drain, is told
 // the remaining time: also in a room that had slept for longer than that.
-func TestAClientThatComesInADrainIsToldItsEnd(t *testing.T) {
+func TestAClientThatJoinsInADrainIsToldItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, ends := sleeper(t, netloop.RoomSpec{}, func(*netloop.Room) {})
 		adm, err := b.server.Handler.Admit(t.Context(), hello(bareSchema), "here")

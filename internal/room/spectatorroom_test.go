@@ -202,7 +202,7 @@ func TestAScreeningTicksAsItsRoomDid(t *testing.T) {
 
 // Without spectators the spectator room catches up once a second, in one tick. A new spectator is
 // admitted at once, sees the state shown then, and from then on each tick.
-func TestNobodyIsShownWhatHappensInOneTickASecond(t *testing.T) {
+func TestAnUnwatchedRoomShowsOneTickASecond(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	for range 100 { // Five seconds.
 		s.play(0)

@@ -34,7 +34,7 @@ func TestValuesThatDoNotFitAreCounted(t *testing.T) {
 
 // A test that plays the server receives the findings of the configuration's checks, and the log
 // does not.
-func TestWhoeverAsksForMisusesHearsOfThem(t *testing.T) {
+func TestMisusesAreReportedToATest(t *testing.T) {
 	type odd struct {
 		S string `net:"max=2"`
 	}

@@ -123,7 +123,7 @@ func TestAnHonestViewCounts(t *testing.T) {
 
 // A view of snapshots that were not sent, or not acknowledged, is replaced by that of the newest
 // acknowledged one, and not by one in the future.
-func TestAViewIsOfWhatTheClientHas(t *testing.T) {
+func TestAViewIsOfAcknowledgedSnapshots(t *testing.T) {
 	for name, make := range map[string]func(a *aimer) input.View{
 		"not acknowledged": func(a *aimer) input.View { return input.View{From: a.tick - 1, To: a.tick} },
 		"the future":       func(a *aimer) input.View { return input.View{From: a.tick + 100, To: a.tick + 101, Alpha: 0.5} },
@@ -147,7 +147,7 @@ func TestAViewIsOfWhatTheClientHas(t *testing.T) {
 
 // A view between two snapshots that are not adjacent, in which a target would be at a place where
 // it never was, is replaced by the view between the two adjacent to its time.
-func TestAViewLiesBetweenNeighbours(t *testing.T) {
+func TestAViewIsBetweenAdjacentSnapshots(t *testing.T) {
 	a := newAimer(t, netloop.Config{})
 	from := a.tick - 10
 	if v := a.see(input.View{From: from, To: from + 8, Alpha: 0.5625}); v.From != from+4 || v.To != from+5 || math.Abs(v.Alpha-0.5) > 1e-6 {

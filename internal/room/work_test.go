@@ -182,7 +182,7 @@ func TestADrainEndsWhenItsWorkIsDone(t *testing.T) {
 	c.finish()
 }
 
-func TestAPanicInOnDrainCostsNobodyTheDrain(t *testing.T) {
+func TestAPanicInOnDrainDoesNotEndTheDrain(t *testing.T) {
 	var calls []string
 	c := newClosing(t, func(r *netloop.Room) {
 		r.OnDrain(func(*netloop.Tick, time.Duration) { panic("in OnDrain") })

@@ -45,7 +45,7 @@ func spoken(t *testing.T) (s *Schema, tell, ask *Method) {
 
 // A client's message must be a call exactly if its method is one, and never an answer. A message
 // for an unknown method is left to the queue.
-func TestAServerDecodesWhatClientsMaySend(t *testing.T) {
+func TestAServerDecodesClientMessages(t *testing.T) {
 	s, tell, ask := spoken(t)
 	for what, c := range map[string]struct {
 		m    transport.Message
@@ -81,7 +81,7 @@ func TestAServerDecodesWhatClientsMaySend(t *testing.T) {
 // A server's message must be an answer exactly if its method is a call, and has no value if it has
 // a code. A message for a method that this side lacks is ignored; an answer to a call that cannot
 // have been made is an error. The same holds for a server of another build, by the server's ids.
-func TestAClientDecodesWhatServersMaySend(t *testing.T) {
+func TestAClientDecodesServerMessages(t *testing.T) {
 	s, tell, ask := spoken(t)
 	tables := s.tables()
 	strange := &netloopv1.MethodTable{Name: "strange", Message: tables.GetMethods()[0].GetMessage()}

@@ -64,7 +64,7 @@ func TestAParcelIsACopy(t *testing.T) {
 }
 
 // A value that cannot be packed or opened is an error and no panic.
-func TestWhatIsNoParcel(t *testing.T) {
+func TestInvalidParcels(t *testing.T) {
 	for _, v := range []any{7, "text", (*tableRules)(nil), struct{ C chan int }{}, func() {}, []tableRules{}} {
 		if p, err := Pack(v); err == nil {
 			t.Errorf("%T packs as %q", v, p)

@@ -24,7 +24,7 @@ import (
 
 // A client's estimate for a protobuf field is within a factor of one and a half of the decoded
 // size: for ordinary messages, and for messages crafted to be small on the wire.
-func TestProtobufHeapIsWhatIsAllocated(t *testing.T) {
+func TestProtobufHeapMatchesAllocations(t *testing.T) {
 	object, err := structpb.NewStruct(map[string]any{"a": 1, "b": "some text", "c": true, "d": nil, "list": []any{1, 2, "x", map[string]any{"deep": 1}}})
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestPackedElementsAreCounted(t *testing.T) {
 }
 
 // Elements take the sizes of Go's types of their kinds.
-func TestWordsAreThoseOfGo(t *testing.T) {
+func TestElementsHaveTheSizesOfGo(t *testing.T) {
 	for kind, want := range map[protoreflect.Kind]uintptr{
 		protoreflect.BoolKind: unsafe.Sizeof(false), protoreflect.EnumKind: unsafe.Sizeof(protoreflect.EnumNumber(0)),
 		protoreflect.Int32Kind: 4, protoreflect.Sint32Kind: 4, protoreflect.Uint32Kind: 4, protoreflect.Sfixed32Kind: 4,

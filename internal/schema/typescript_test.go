@@ -73,7 +73,7 @@ func TestProtobufFieldsAreToldToPages(t *testing.T) {
 }
 
 // A page contains the read rule of a field only if not all clients may read it.
-func TestPagesAreToldWhoMayRead(t *testing.T) {
+func TestAPageHasTheRulesOfRestrictedFields(t *testing.T) {
 	c, err := state.NewClass("ship", reflect.TypeFor[struct {
 		X    int32
 		Name string `net:"read=all"`

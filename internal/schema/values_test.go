@@ -87,7 +87,7 @@ func badValues() []badValue {
 }
 
 // Each row of the table holds, for states and for messages, and the table has a row for each.
-func TestValuesThatDoNotFitAreWhatTheTableSays(t *testing.T) {
+func TestValuesThatDoNotFitMatchTheTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/GUIDE.md")
 	if err != nil {
 		t.Fatal(err)

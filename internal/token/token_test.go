@@ -103,7 +103,7 @@ func reasonOf(t testing.TB, err error) Reason {
 }
 
 // A valid token identifies its player, once.
-func TestATokenSaysWhoSomebodyIsOnce(t *testing.T) {
+func TestATokenIdentifiesItsPlayerOnce(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)
 	text := login.token(t, nil)
@@ -306,7 +306,7 @@ func TestEveryChangedByteIsRefused(t *testing.T) {
 }
 
 // A malformed token is rejected with a text.
-func TestWhatIsNoTokenIsRefused(t *testing.T) {
+func TestMalformedTokensAreRefused(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)
 	part := base64.RawURLEncoding.EncodeToString
@@ -371,7 +371,7 @@ func TestSignedTokensAreAccepted(t *testing.T) {
 }
 
 // An explanation continues after an error, and tells an operator more than a client.
-func TestExplainGoesOnAfterWhatIsWrong(t *testing.T) {
+func TestExplainContinuesAfterAnError(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	for name, c := range map[string]struct {
 		header map[string]any

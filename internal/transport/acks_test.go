@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAckRangesNameExactlyWhatArrived compares the set with a plain map.
-func TestAckRangesNameExactlyWhatArrived(t *testing.T) {
+// TestAckRangesNameExactlyArrivedPackets compares the set with a plain map.
+func TestAckRangesNameExactlyArrivedPackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var set ackSet
 		got := map[uint64]bool{}

@@ -137,7 +137,7 @@ func TestReliableMessagesOutliveConnections(t *testing.T) {
 
 // A confirmed number above the last message sent, or below an earlier one, is refused without
 // effect.
-func TestBacklogRefusesWhatMakesNoSense(t *testing.T) {
+func TestTheBacklogRefusesImpossibleNumbers(t *testing.T) {
 	m := newMate(false)
 	m.connect()
 	for range 3 {
@@ -205,7 +205,7 @@ func TestReceiptsAreRare(t *testing.T) {
 
 // A reliable message after the end of a connection is kept, neither counted as sent nor as dropped;
 // an unreliable one is dropped.
-func TestWhatIsSentWhileNobodyIsConnectedIsKept(t *testing.T) {
+func TestMessagesWithoutAConnectionAreKept(t *testing.T) {
 	m := newMate(false)
 	m.connect()
 	m.link.End(Closed{Code: CodeLost})

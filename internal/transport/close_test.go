@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestCloseReachesThePeerAfterWhatWasSent(t *testing.T) {
+func TestACloseArrivesAfterSentData(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.Send(Message{Method: 1, Reliable: true})
 	server.Close(CodeKicked, "cheated")
@@ -38,7 +38,7 @@ func TestCloseReachesThePeerAfterWhatWasSent(t *testing.T) {
 	}
 }
 
-func TestPeerThatDoesNotReadIsClosedAndNobodyWaits(t *testing.T) {
+func TestAnUnreadingPeerIsClosed(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	for i := 0; ; i++ {
 		if !server.Send(Message{Method: 1, Reliable: true, Payload: make([]byte, MaxPayload)}) {

@@ -51,9 +51,9 @@ func carryCounting(t *testing.T, from, to *end) (c counted) {
 	return c
 }
 
-// TestWhatIsCarriedIsCounted makes an owner send frames or datagrams of one kind. The counters of
-// both ends must match.
-func TestWhatIsCarriedIsCounted(t *testing.T) {
+// TestTransferredDataIsCounted makes an owner send frames or datagrams of one kind. The counters
+// of both ends must match.
+func TestTransferredDataIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		client            bool
 		frames, datagrams uint64 // A client's flush always sends a datagram.
@@ -102,7 +102,7 @@ func TestWhatIsCarriedIsCounted(t *testing.T) {
 }
 
 // Sent is called for all messages, also for dropped ones.
-func TestWhatIsSentIsSeen(t *testing.T) {
+func TestSentIsCalledForAllMessages(t *testing.T) {
 	var seen []Message
 	e := newEnd(false, SessionConfig{Sent: func(m Message) { seen = append(seen, m) }})
 	sent := []Message{{Method: 1}, {Method: 2, Reliable: true}, {Method: 3, Payload: make([]byte, MaxDatagram)}}

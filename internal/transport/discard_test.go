@@ -20,7 +20,7 @@ func undecodable(calls *int) SessionConfig {
 
 // Discarded data is one arrival, whatever its size, and is charged as one message, and one more for
 // each KiB.
-func TestWhatMeansNothingCountsAsMessages(t *testing.T) {
+func TestDiscardedDataIsChargedAsMessages(t *testing.T) {
 	for name, c := range map[string]struct {
 		frame []byte
 		want  uint64
@@ -56,7 +56,7 @@ func TestWhatMeansNothingCountsAsMessages(t *testing.T) {
 
 // Beyond the inbox's bound the stream ends the session, and a datagram is dropped; a swap resets
 // the bound.
-func TestWhatMeansNothingIsBounded(t *testing.T) {
+func TestDiscardedDataIsBounded(t *testing.T) {
 	for _, beyond := range [][]byte{{0}, zeroFrame(frameMessage, 1)} {
 		boundDiscards(t, beyond)
 	}

@@ -9,7 +9,7 @@ import (
 // A session with too many bytes under way gets no further messages accepted, until the owner
 // returns their charge: an unreliable one is lost, a reliable one is reported to the owner, and the
 // session continues. Other arrivals are accepted.
-func TestWhatWaitsForItsTurnKeepsMessagesOut(t *testing.T) {
+func TestBytesUnderWayLimitFurtherMessages(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.cfg.Decode = func(*Message) (any, any, error) { return "method", "message", nil }
 	server.cfg.Size = func(*Message) int { return MaxDecoded - 1<<10 }
@@ -60,7 +60,7 @@ func TestWhatWaitsForItsTurnKeepsMessagesOut(t *testing.T) {
 
 // No bytes are under way for messages that could not be decoded, for merged arrivals, or after a
 // panic in a call of Each.
-func TestNothingIsUnderWayOfWhatIsNotThere(t *testing.T) {
+func TestUndecodedMessagesHaveNoBytesUnderWay(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.cfg.Decode = func(m *Message) (any, any, error) {
 		if m.Method == 1 {

@@ -186,7 +186,7 @@ func TestGoodbyeSaysWhoseFaultItIs(t *testing.T) {
 	}
 }
 
-func TestReceptionRefusesWhatIsNoAcceptance(t *testing.T) {
+func TestAReceptionRefusesOtherFrames(t *testing.T) {
 	hello := cutFrames(t, frameOf(t, &netloopv1.Frame{Kind: &netloopv1.Frame_Hello{Hello: &netloopv1.Hello{Protocol: ProtocolVersion}}}))[0]
 	both := append(append([]byte(nil), hello...), frameOf(t, &netloopv1.Frame{Kind: &netloopv1.Frame_Close{Close: &netloopv1.Close{}}})[1:]...)
 	for name, frames := range map[string][][]byte{

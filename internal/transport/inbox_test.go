@@ -60,7 +60,7 @@ func TestFullInboxLeavesEverySessionItsShare(t *testing.T) {
 }
 
 // An inbox keeps no reference to taken arrivals, not even to the last one.
-func TestAnInboxLetsGoOfWhatWasTaken(t *testing.T) {
+func TestAnInboxReleasesTakenArrivals(t *testing.T) {
 	for name, take := range map[string]func(b *Inbox){
 		"each": func(b *Inbox) { b.Each(func(*Arrival) {}) },
 		"swap": func(b *Inbox) { b.Swap(b.Swap(nil)) },

@@ -10,7 +10,7 @@ import (
 )
 
 // The limits of the wire in docs/WIRE.md match the code.
-func TestTheLimitsAreThoseOfThePage(t *testing.T) {
+func TestTheLimitsMatchThePage(t *testing.T) {
 	wire := func(row string, bounds ...any) {
 		t.Helper()
 		golden.Row(t, "../../docs/WIRE.md", row, bounds...)

@@ -132,7 +132,7 @@ func TestJoinsWaitForTheirSwap(t *testing.T) {
 }
 
 // A session that ends before its turn joins and ends in its turn.
-func TestWhoGoesBeforeItsTurnJoinsAndGoes(t *testing.T) {
+func TestASessionThatEndsBeforeItsTurn(t *testing.T) {
 	inbox := NewInbox(0, nil)
 	inbox.MaxJoins = 1
 	first, _ := NewSession(SessionConfig{Inbox: inbox})

@@ -156,7 +156,7 @@ func TestAMalformedAnswerToAMoveClosesTheClient(t *testing.T) {
 }
 
 // A client that was told to move and does not is closed, even if it sends other data.
-func TestWhoDoesNotMoveIsClosed(t *testing.T) {
+func TestAClientThatDoesNotMoveIsClosed(t *testing.T) {
 	m := newMoved(t)
 	m.tell()
 	m.client.Send(Message{Method: 3, Reliable: true, Payload: []byte("still here")})
@@ -172,7 +172,7 @@ func TestWhoDoesNotMoveIsClosed(t *testing.T) {
 }
 
 // A hello before moved is a violation, and so is a move without a ticket.
-func TestNobodyMovesByItself(t *testing.T) {
+func TestNoClientMovesWithoutAllowMoves(t *testing.T) {
 	hello, err := AppendHello(nil, &netloopv1.Hello{Protocol: ProtocolVersion})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestNobodyMovesByItself(t *testing.T) {
 }
 
 // A client that cannot move, or has a link without Moves, is closed with the ticket.
-func TestWhoCannotMoveIsToldTheTicket(t *testing.T) {
+func TestAClientThatCannotMoveGetsTheTicket(t *testing.T) {
 	for _, moves := range []bool{false, true} {
 		server, _ := pair(SessionConfig{Moves: moves})
 		server.Session.Move("ticket")

@@ -206,7 +206,7 @@ func TestASessionEndsOnce(t *testing.T) {
 }
 
 // A closing session accepts only the peer's own close.
-func TestAClosingSessionIsDeaf(t *testing.T) {
+func TestAClosingSessionIgnoresData(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.Close(CodeKicked, "")
 	client.Send(Message{Method: 1})

@@ -9,7 +9,7 @@ import (
 
 // Silence is measured from the last valid data, on either path: the window uses it to tell a fault
 // from a pause.
-func TestWhatArrivesEndsTheSilence(t *testing.T) {
+func TestValidDataEndsTheSilence(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	for i, arrive := range []func(at time.Duration){
 		func(at time.Duration) { server.ReceiveDatagram(at, marshal(t, &netloopv1.Datagram{Number: 1})) },

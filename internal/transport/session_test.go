@@ -210,9 +210,9 @@ func TestMessagesAndAcksFillTheSpaceThatStateLeaves(t *testing.T) {
 	}
 }
 
-// TestAcksThatMayWaitGoWithWhatElseLeaves: after AckLater a flush sends no datagram for
+// TestDelayedAcksShareALaterDatagram: after AckLater a flush sends no datagram for
 // acknowledgements alone, and the next flush repeats them.
-func TestAcksThatMayWaitGoWithWhatElseLeaves(t *testing.T) {
+func TestDelayedAcksShareALaterDatagram(t *testing.T) {
 	for name, c := range map[string]struct {
 		say       func(client *end)
 		datagrams int

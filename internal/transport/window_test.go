@@ -122,7 +122,7 @@ func TestSnapshotLeavesWhenALaterPacketIsAcknowledged(t *testing.T) {
 }
 
 // Acknowledgements of unsent packets free no snapshot.
-func TestAnAckBeyondWhatWasSentIsCutShort(t *testing.T) {
+func TestAnAckOfUnsentPacketsFreesNoSnapshot(t *testing.T) {
 	o := newOwner(t)
 	o.send(2)
 	b := o.send(2)
@@ -135,7 +135,7 @@ func TestAnAckBeyondWhatWasSentIsCutShort(t *testing.T) {
 	o.inFlight(0)
 }
 
-func TestAckOfAProbeFreesWhatWasSentBefore(t *testing.T) {
+func TestAnAckOfAProbeFreesEarlierSnapshots(t *testing.T) {
 	o := newOwner(t)
 	o.fill()
 	o.now += 500 * ms
@@ -326,7 +326,7 @@ func TestLongerRouteStartsTheHoldAnew(t *testing.T) {
 }
 
 // A measurement resets the number in use: one snapshot sent after it uses one.
-func TestMeasurementForgetsWhatWasInUse(t *testing.T) {
+func TestAMeasurementResetsTheNumberInUse(t *testing.T) {
 	o := newOwner(t)
 	o.ackAll(o.fill(), 40*ms)
 	o.overload(200*ms, 5*time.Second)

@@ -87,7 +87,7 @@ func TestTheCalledFunctionIsNamed(t *testing.T) {
 // hang is a system that blocks until may is closed.
 func hang(may <-chan struct{}) { <-may }
 
-func TestDumpNamesWhatHangs(t *testing.T) {
+func TestADumpNamesAHangingSystem(t *testing.T) {
 	w, now := New(limit), new(loop.Now)
 	l := loop.New(struct{}{}, now, func() time.Duration { return 0 })
 	in, may, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -108,7 +108,7 @@ func TestDumpNamesWhatHangs(t *testing.T) {
 	d := w.Dump()
 	close(may)
 	<-done
-	if !strings.Contains(d.Function, "TestDumpNamesWhatHangs") || !strings.Contains(d.Function, "watchdog_test.go:") {
+	if !strings.Contains(d.Function, "TestADumpNamesAHangingSystem") || !strings.Contains(d.Function, "watchdog_test.go:") {
 		t.Errorf("the function that hangs is %q of\n%s", d.Function, d.Own)
 	}
 	if !strings.HasPrefix(d.Own, "goroutine ") || !strings.Contains(d.Own, "loop.(*Loop") {

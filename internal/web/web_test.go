@@ -196,7 +196,7 @@ func TestFilesAreCompressedAndKept(t *testing.T) {
 
 // A page gets from /connect.json the reason why the server admits no client, because browsers do
 // not show it.
-func TestPagesAreToldWhyNobodyComesIn(t *testing.T) {
+func TestPagesGetTheReasonOfARefusingServer(t *testing.T) {
 	cfg := config()
 	var asked net.Addr
 	var why *Refusal
@@ -249,7 +249,7 @@ func TestBrowsersMayDoLittle(t *testing.T) {
 }
 
 // An invalid host is refused, so it is in no header and on no page.
-func TestWhatIsNoHostIsRefused(t *testing.T) {
+func TestInvalidHostsAreRefused(t *testing.T) {
 	at := start(t, config())
 	for _, host := range []string{"a b", "x;script-src *", "<b>", `"`, "a/b", "a,b", "é", strings.Repeat("a", 260), "[::1", ":8000"} {
 		resp := raw(t, at, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
@@ -336,7 +336,7 @@ func TestConnectInfoWithoutTransports(t *testing.T) {
 }
 
 // Pages of other servers may read /connect.json only if they may connect.
-func TestWhoMayReadTheConnectInfo(t *testing.T) {
+func TestConnectInfoIsForAllowedOrigins(t *testing.T) {
 	cfg := config()
 	cfg.Origins, _ = origin.Parse([]string{"https://example.org"})
 	at := start(t, cfg)
@@ -384,7 +384,7 @@ func (d damaged) ReadFile(name string) ([]byte, error) {
 }
 
 // Invalid pages are reported when the server starts, with a remedy.
-func TestWhatCannotBeServed(t *testing.T) {
+func TestInvalidPagesAreReported(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -447,7 +447,7 @@ func TestEncrypted(t *testing.T) {
 
 // A client that holds connections, with half a request in each, does not keep out other sites, and
 // has a bounded number of them.
-func TestNobodyKeepsPagesFromOthers(t *testing.T) {
+func TestHalfRequestsDoNotKeepOthersFromPages(t *testing.T) {
 	cfg := config()
 	at := start(t, cfg)
 	for range 1000 {
@@ -471,7 +471,7 @@ func TestNobodyKeepsPagesFromOthers(t *testing.T) {
 }
 
 // A site that requests large files and does not read them does not keep out other sites.
-func TestAnswersThatNobodyReads(t *testing.T) {
+func TestUnreadAnswersDoNotKeepOthersOut(t *testing.T) {
 	large := make([]byte, 2<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(large)
 	cfg := config()

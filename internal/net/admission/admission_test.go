@@ -149,7 +149,7 @@ func TestASiteIsThatOfItsAddress(t *testing.T) {
 
 // While no client is admitted, every peer proves its address, and first packets from forged
 // addresses do not use up the rate for players who resume their seats.
-func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
+func TestForgedAddressesDoNotPreventResumes(t *testing.T) {
 	stats := new(transport.Stats)
 	d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return transport.CodeBusy, true }})
 	d.resumes.SetLimit(0)

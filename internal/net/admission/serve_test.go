@@ -19,7 +19,7 @@ import (
 
 // A connection is admitted or gets the reason: in a frame, if there is a stream, and with the
 // close. Internal errors are logged instead, and each refusal is counted.
-func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
+func TestRefusedConnectionsGetTheReason(t *testing.T) {
 	hang := func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
 	for name, c := range map[string]struct {
 		says   []byte
@@ -90,7 +90,7 @@ func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
 }
 
 // An admitted client has a session without deadlines; when it ends, its entry is free again.
-func TestWhoIsLetInHasAPlace(t *testing.T) {
+func TestAnAdmittedClientHasASession(t *testing.T) {
 	open(t, "one after another", func(t *testing.T, h *testController) {
 		h.SetMaxConns(1)
 		var opening context.Context
@@ -133,7 +133,7 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 
 // A session uses the Controller's clock and counters, unless it has its own. The context of its
 // admission ends with the admission.
-func TestWhatASessionGoesBy(t *testing.T) {
+func TestASessionHasTheControllersClockAndCounters(t *testing.T) {
 	for name, own := range map[string]bool{"the controller's": false, "its own": true} {
 		open(t, name, func(t *testing.T, h *testController) {
 			h.cfg.Clock = func() time.Duration { return time.Hour }
@@ -225,7 +225,7 @@ func TestTheServersTablesAreTold(t *testing.T) {
 }
 
 // A client that leaves during its admission gets no answer and is not counted as refused.
-func TestWhoGoesByItselfIsToldNothing(t *testing.T) {
+func TestALeavingClientGetsNoAnswer(t *testing.T) {
 	open(t, "during its admission", func(t *testing.T, h *testController) {
 		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
 		g := h.connect(helloFrame(t))
@@ -423,7 +423,7 @@ func TestTheLogIsNotFilled(t *testing.T) {
 }
 
 // An unadmitted connection that is evicted gets the reason, and is counted once, only as dismissed.
-func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
+func TestAnEvictedConnectionGetsTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &testController{stats: new(transport.Stats)}
 		h.Controller = New(Config{Handler: h, Stats: h.stats, MaxUnadmitted: 2, HelloTimeout: time.Hour})

@@ -152,7 +152,7 @@ func TestHangingAdmissionsAreBounded(t *testing.T) {
 
 // A forged address costs its owner no more than a Retry: some connections may begin without proof,
 // then all must prove their address, and only proven ones count against a site.
-func TestForgedAddressesKeepNobodyOut(t *testing.T) {
+func TestForgedAddressesDoNotKeepOthersOut(t *testing.T) {
 	c := newTable(100)
 	var forged []*entry
 	for range maxPerSite {
@@ -376,7 +376,7 @@ func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
 }
 
 // A connection that was told to close takes no entry of a new one, but a half-open one does.
-func TestWhoWasToldToGoTakesNoPlace(t *testing.T) {
+func TestADismissedConnectionTakesNoEntry(t *testing.T) {
 	const most = 4
 	c := newTable(most)
 	all := c.mustConnect(t, 0, most)

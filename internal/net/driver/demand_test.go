@@ -9,7 +9,7 @@ import (
 
 // All state that was set before an ask has been seen by work once it runs no more, and work never
 // runs twice at the same time.
-func TestWorkOnDemandSeesWhatWasAskedFor(t *testing.T) {
+func TestWorkOnDemandSeesTheStateOfAnAsk(t *testing.T) {
 	var there, seen, at, runs atomic.Int64
 	d := &onDemand{work: func() bool {
 		if at.Add(1) != 1 {

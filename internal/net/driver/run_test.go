@@ -326,7 +326,7 @@ func TestTheRoundTripAndTheAddressAreFollowed(t *testing.T) {
 
 // Waiting times are followed for the peer's address, for the new one after a move, and for none
 // after the end of the connection.
-func TestNobodyIsFollowedAfterTheEnd(t *testing.T) {
+func TestNoAddressIsFollowedAfterTheEnd(t *testing.T) {
 	play(t, "of a link", func(r *rig) {
 		addrs := []net.Addr{r.RemoteAddr(), &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 2}}
 		var followed []*udpbatch.Peer

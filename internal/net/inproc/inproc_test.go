@@ -115,7 +115,7 @@ func play(t *testing.T, name string, test func(t *testing.T, h *testHost, d *Dia
 
 // Data of sessions arrives in both directions, over the stream and in datagrams, in order and
 // beyond the size of the queues; the host's clock stamps arrivals.
-func TestWhatSessionsSendGoesOver(t *testing.T) {
+func TestSessionDataArrivesBothWays(t *testing.T) {
 	play(t, "both ways", func(t *testing.T, h *testHost, d *Dialer) {
 		g, w, err := dial(t.Context(), d)
 		if err != nil || w.GetClientId() != 1 || g.ID() != 1 || h.remote != "local" {
@@ -175,7 +175,7 @@ func TestWhatSessionsSendGoesOver(t *testing.T) {
 
 // The other side gets the reason of a close. A closed dialer or host closes its connections and
 // accepts no new ones.
-func TestWhoeverClosesSaysWhy(t *testing.T) {
+func TestTheReasonOfACloseArrives(t *testing.T) {
 	play(t, "the server", func(t *testing.T, h *testHost, d *Dialer) {
 		g := mustDial(t, d)
 		h.joined(t, 1).Close(transport.CodeKicked, "cheated")
@@ -232,7 +232,7 @@ func TestWhoeverClosesSaysWhy(t *testing.T) {
 }
 
 // A refused client gets the reason, but not that of an internal error.
-func TestWhoIsNotLetIn(t *testing.T) {
+func TestRefusedClientsGetTheReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		admits func(context.Context, *netloopv1.Hello) error
 		want   transport.Code

@@ -171,7 +171,7 @@ func TestVanishedClientIsNoticedAfterTheIdleTimeout(t *testing.T) {
 	}
 }
 
-func TestHoleSwallowsEverythingUntilItHeals(t *testing.T) {
+func TestAHoleDropsAllPacketsUntilItHeals(t *testing.T) {
 	w := newWorld(t, 1)
 	p := w.join(Link{Delay: 10 * ms})
 	w.arrivals()

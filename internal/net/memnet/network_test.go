@@ -344,7 +344,7 @@ func TestReliableDataArrivesOnceInOrder(t *testing.T) {
 	}
 }
 
-func TestLostSegmentHoldsUpThoseBehindIt(t *testing.T) {
+func TestALostSegmentDelaysLaterOnes(t *testing.T) {
 	w := newWorld(t, 1)
 	p := w.join(Link{Delay: 30 * ms})
 	start := w.net.Now()

@@ -69,7 +69,7 @@ func TestTheSameSchemaCostsNoRoundTrip(t *testing.T) {
 	}
 }
 
-func TestWhoCannotAdaptLeavesUnadmitted(t *testing.T) {
+func TestAClientThatCannotAdaptLeavesUnadmitted(t *testing.T) {
 	w := newWorld(t, 1)
 	w.setTables(t)
 	_, _, err := w.greet(Link{Delay: time.Millisecond}, func(*netloopv1.SchemaTables) error {

@@ -86,7 +86,7 @@ func TestWhichPagesComeIn(t *testing.T) {
 }
 
 // An invalid origin is refused when the server starts.
-func TestWhatIsNoOrigin(t *testing.T) {
+func TestInvalidOrigins(t *testing.T) {
 	for _, text := range []string{"", "example.org", "https://", "https://example.org/x", "https://u@example.org", "https://a b", "ftp://example.org", "https://example.org?x", "http://[::1"} {
 		if s, err := Parse([]string{text}); err == nil {
 			t.Errorf("%q: %v", text, s)

@@ -132,7 +132,7 @@ func TestRefusalBeforeTheHandshake(t *testing.T) {
 
 // While no client is admitted, first packets with unproven addresses take no place and do not use
 // up the rate for players who resume.
-func TestForgedFirstPacketsKeepNobodyFromComingBack(t *testing.T) {
+func TestForgedFirstPacketsDoNotPreventResumes(t *testing.T) {
 	packets := firstPackets(t, 60)
 	h := serve(t, func(c *ServerConfig) {
 		c.Refusing = func() (transport.Code, bool) { return transport.CodeBusy, true }
@@ -209,7 +209,7 @@ func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 
 // Above a number of half-open handshakes, a new client must prove its address first, and is then
 // admitted.
-func TestAddressIsProvenInACrowd(t *testing.T) {
+func TestAddressesAreProvenUnderLoad(t *testing.T) {
 	h := serve(t, nil)
 	mustDial(t, h, nil)
 	if n := h.stats.Retries.Load(); n != 0 {

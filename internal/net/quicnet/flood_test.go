@@ -63,7 +63,7 @@ func aimAt(t *testing.T, addr string) (context.Context, *quic.Transport, *net.UD
 func TestFloodProgram(t *testing.T) {
 	addr := os.Getenv("NETLOOP_FLOOD")
 	if addr == "" {
-		t.Skip("TestOneHostKeepsNobodyOut starts it")
+		t.Skip("TestOneHostDoesNotKeepOthersOut starts it")
 	}
 	perSecond, err := strconv.Atoi(os.Getenv("NETLOOP_FLOOD_RATE"))
 	if err != nil {
@@ -103,7 +103,7 @@ func TestFloodProgram(t *testing.T) {
 
 // One host that begins as many handshakes as it can, and then is silent or hangs in admission, does
 // not keep out clients of other hosts.
-func TestOneHostKeepsNobodyOut(t *testing.T) {
+func TestOneHostDoesNotKeepOthersOut(t *testing.T) {
 	rate, players, length := 200, 10, time.Duration(0)
 	if verifying {
 		rate, players, length = 1000, 100, 3*time.Second

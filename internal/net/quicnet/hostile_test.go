@@ -137,7 +137,7 @@ func TestWrongALPN(t *testing.T) {
 	mustDial(t, h, nil)
 }
 
-func TestGarbageAfterTheHandshakeHarmsNobodyElse(t *testing.T) {
+func TestGarbageAfterTheHandshakeAffectsNoOtherClient(t *testing.T) {
 	h := serve(t, nil)
 	healthy := mustDial(t, h, nil)
 	s := h.session(healthy)

@@ -95,7 +95,7 @@ func TestOnlySilenceMakesARefusalTrue(t *testing.T) {
 }
 
 // A dial without an answer fails early; a slowly answered one has all its time.
-func TestADialToWhichNobodyAnswers(t *testing.T) {
+func TestAnUnansweredDial(t *testing.T) {
 	unreading, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)

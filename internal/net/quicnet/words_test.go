@@ -45,7 +45,7 @@ func TestWhyAConnectionEnded(t *testing.T) {
 }
 
 // The error of a dial is the server's refusal, a refusal of ours, a timeout, or the original error.
-func TestWhatADialSays(t *testing.T) {
+func TestDialErrors(t *testing.T) {
 	over, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
 	given, cancel := context.WithCancel(t.Context())
@@ -101,7 +101,7 @@ func TestErrorsOfStreamsAndDatagrams(t *testing.T) {
 
 // A client trusts authorities of the system or of a file, one certificate alone, or on this machine
 // any.
-func TestWhomAClientBelieves(t *testing.T) {
+func TestCertificatesThatAClientAccepts(t *testing.T) {
 	cert, _ := certified(t, -time.Hour, time.Hour)
 	dir := t.TempDir()
 	good, empty := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "empty.pem")
@@ -183,7 +183,7 @@ func TestDialsThatCannotBegin(t *testing.T) {
 }
 
 // A listener that cannot start names its address, and its settings are kept.
-func TestWhatAListenerIsGiven(t *testing.T) {
+func TestListenErrorsAndSettings(t *testing.T) {
 	for _, at := range []string{"127.0.0.1:nowhere", "192.0.2.1:0", "x"} {
 		if l, err := Listen(ServerConfig{Listen: at}); err == nil || !strings.Contains(err.Error(), `"`+at+`"`) {
 			t.Errorf("%s: %v, %v", at, l, err)

@@ -40,7 +40,7 @@ func TestWaitedGoesByAPacketThatCanHoldTheDatagram(t *testing.T) {
 
 // Forged addresses take no memory, and an address is stored while it is followed, in either of its
 // forms.
-func TestOnlyWhoIsFollowedIsRemembered(t *testing.T) {
+func TestOnlyFollowedAddressesAreStored(t *testing.T) {
 	ps := new(Peers)
 	four := &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1).To4(), Port: 7}
 	mapped := &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1).To16(), Port: 7}

@@ -115,8 +115,9 @@ func source(t *testing.T, oob []byte) []byte {
 	return nil
 }
 
-// TestBatchesHaveWhatArrived: batches hold the arrived packets in order, at most as many as fit.
-func TestBatchesHaveWhatArrived(t *testing.T) {
+// TestBatchesHaveArrivedPacketsInOrder: batches hold the arrived packets in order, at most as many
+// as fit.
+func TestBatchesHaveArrivedPacketsInOrder(t *testing.T) {
 	testBatches(t, 8)
 	testBatches(t, readBatch+8)
 }

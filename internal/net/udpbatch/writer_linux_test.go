@@ -375,8 +375,8 @@ func TestBytesFillABatchToo(t *testing.T) {
 	}
 }
 
-// TestCloseSendsWhatWasWritten, even if the kernel has no room for a while; later writes fail.
-func TestCloseSendsWhatWasWritten(t *testing.T) {
+// TestCloseSendsWrittenPackets, even if the kernel has no room for a while; later writes fail.
+func TestCloseSendsWrittenPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, k := newWriter(t, Config{})
 		k.fail = func(m [][][]byte) (int, error) {

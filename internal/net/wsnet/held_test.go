@@ -204,7 +204,7 @@ func (h *host) visitor(t *testing.T) (in *incoming) {
 }
 
 // However a connection ends, its socket is closed, and the server drops all of its state.
-func TestWhatHasEndedIsForgotten(t *testing.T) {
+func TestEndedConnectionsReleaseTheirState(t *testing.T) {
 	h := serve(t, nil)
 	for name, says := range map[string][]byte{
 		"a frame without a mask": {0x82, 1, 0},

@@ -61,7 +61,7 @@ func without(name string, instead ...string) (all []string) {
 var loopback = net.IPv4(127, 0, 0, 1)
 
 // A request that is no WebSocket of ours is answered and counted, and takes no place.
-func TestWhatIsNoWebSocketOfOurs(t *testing.T) {
+func TestOtherRequestsAreAnsweredAndCounted(t *testing.T) {
 	h := serve(t, nil)
 	n := uint64(0)
 	for name, c := range map[string]struct {
@@ -312,7 +312,7 @@ func TestSilenceIsHowLongAReadHasWaited(t *testing.T) {
 // A client that does not read delays only its own writers: expired datagrams are dropped and
 // counted, the slot is free again for new ones, and other clients are not affected. Reliable data
 // waits until its bound.
-func TestWhoDoesNotRead(t *testing.T) {
+func TestAnUnreadingClientDelaysItsOwnWriters(t *testing.T) {
 	if kernelIsMute() {
 		t.Skip("what is unsent is known on Linux alone")
 	}

@@ -66,7 +66,7 @@ func TestWhyASocketEnded(t *testing.T) {
 }
 
 // The error of a dial is the server's refusal, a timeout, or the original error.
-func TestWhatADialSays(t *testing.T) {
+func TestDialErrors(t *testing.T) {
 	over, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
 	given, cancel := context.WithCancel(t.Context())

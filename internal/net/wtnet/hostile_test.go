@@ -321,7 +321,7 @@ func TestOtherStreamsAreNotRead(t *testing.T) {
 
 // A CONNECT stream contains a close and little more. A client that sends more is disconnected, and
 // one with an ended or aborted stream has left.
-func TestWhatACONNECTStreamCarries(t *testing.T) {
+func TestCONNECTStreamCapsules(t *testing.T) {
 	h := serve(t, nil, nil)
 	for name, c := range map[string]struct {
 		do   func(*http3.RequestStream)

@@ -88,7 +88,7 @@ func TestTheFirstClassIsServed(t *testing.T) {
 }
 
 // Settings made before Adapt are kept.
-func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
+func TestAdaptKeepsSettings(t *testing.T) {
 	s, o := newServer(t), newClient(t)
 	for _, tell := range []bool{false, true} {
 		r := New(o.table)
@@ -120,7 +120,7 @@ func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
 }
 
 // Only the classes that the game has asked for are kept for drawing, also after other servers.
-func TestAdaptKeepsWhatIsDrawn(t *testing.T) {
+func TestAdaptKeepsClassesForDrawing(t *testing.T) {
 	s, o := newServer(t), newClient(t)
 	r := New(o.table)
 	r.KeepForDrawing(o.ship)

@@ -11,7 +11,7 @@ import (
 )
 
 // A history agrees with a plain list with the rules of commit and fit, for versions of any ticks.
-func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
+func TestAHistoryKeepsTheHorizon(t *testing.T) {
 	c, err := NewClass("c", reflect.TypeFor[struct{ X, Y int32 }]())
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFieldWeightsAreThoseOfTheTags(t *testing.T) {
+func TestFieldWeightsMatchTheTags(t *testing.T) {
 	type weighted struct {
 		A int32   `net:"weight=0.1"`
 		B [2]int8 `net:"weight=10"`

@@ -236,7 +236,7 @@ func TestATicketIsUsedUp(t *testing.T) {
 
 // If a client with a ticket leaves before it has sent data, its ticket is a seat again, unless its
 // player is about to take the seat over.
-func TestATicketComesBackWithItsSeat(t *testing.T) {
+func TestATicketReturnsWithItsSeat(t *testing.T) {
 	b := newFixture(t)
 	if err := b.reserve(0, 10, false, "a"); err != nil {
 		t.Fatal(err)
