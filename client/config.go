@@ -56,7 +56,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Transport is a kind of connection. The protocol is the same over each.
+// Transport is a kind of connection. The protocol is the same over each. String and MarshalText
+// return its name, such as "webtransport", and UnmarshalText reads it.
 type Transport = transport.Kind
 
 // The transports.

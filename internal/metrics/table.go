@@ -92,7 +92,7 @@ var table = []row{
 		room(func(r Room, p Part) { p.Set(uint64(r.Dropped())) })},
 	{"clients_resumed_total", counter, "kind", "Clients that resumed: with their copies of the state (kept), without them (bare), or as another program of the same player (taken_over).",
 		into(func(m *Metrics, f *Family) { m.Resumes = f })},
-	{"strangers", gauge, "", "Unadmitted connections: half-open handshakes, and clients whose admission is not decided.",
+	{"strangers", gauge, "", "Unadmitted connections: half-open handshakes, and clients with an undecided admission.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(uint64(max(0, s.Unadmitted.Load()))) })},
 	{"address_validations_total", counter, "", "First packets answered by the question to prove the sender's address, because many handshakes were half open.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Retries.Load()) })},
