@@ -63,13 +63,12 @@ const (
 	// If it moved back further, the steps are set back, so that the player's controls respond
 	// without a longer wait.
 	maxHold = 100 * time.Millisecond
-	// maxOff is by how much the lead may be too long, and maxOffFor for how long; or for how long
-	// it may be too short for half of the inputs. After that it jumps. A second of bad jitter is
-	// shorter than this, and a lead that jumped for it would have to jump back.
+	// The lead jumps to the right value after it was too long by maxOff for the time maxOffFor, or
+	// too short for half of the inputs during that time. A second of bad jitter is shorter: a lead
+	// that jumped for it would have to jump back.
 	maxOff    = 250 * time.Millisecond
 	maxOffFor = 1500 * time.Millisecond
-	// startMargin is the margin before the first measurement, in intervals of inputs, and
-	// minMeasured the number of measured inputs that replaces it.
+	// startMargin is the margin, in intervals of inputs, until minMeasured inputs are measured.
 	startMargin = 3
 	minMeasured = 16
 	// maxEarly limits the values accepted from a server.

@@ -67,7 +67,7 @@ func (r *receiver) applyRecord(t *netloop.Tick, a *transport.Arrival) {
 	r.watchers.notifyAll(t, r.replica.Tick())
 }
 
-// complete counts a snapshot: its packets arrive one by one.
+// complete adds a packet to its snapshot, and counts the snapshot once all packets have arrived.
 func (r *receiver) complete(a *transport.Arrival, applied *replica.Applied) {
 	if r.snapshot.Tick != applied.Tick {
 		r.snapshot = Snapshot{Tick: applied.Tick}

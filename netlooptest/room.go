@@ -22,12 +22,12 @@ type PlayedRoom struct {
 	pacer loop.Pacer
 	shows loop.Schedule // of a delayed spectator room, which no test names; else nil
 
-	at      time.Duration // time of its next tick, or of the frames after one
+	at      time.Duration // time of its next tick, or of its clients' frames that follow a tick
 	frames  bool          // the next act is its clients' frames, of this length
 	elapsed time.Duration
 	running bool // its tick runs: it may spend time, in which other rooms act
 
-	draining *room.End // the drain that it was told; nil without
+	draining *room.End // the running drain; nil without
 	ended    *netloop.Closed
 }
 

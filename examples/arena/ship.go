@@ -85,8 +85,8 @@ func (s *Ship) fly(dt float32) {
 	}
 }
 
-// fallTime is how long a ship without a hull still flies: longer than the latency of its player's
-// inputs and of the loss, so that the player's inputs until then count.
+// fallTime is how long a destroyed ship still flies. It is longer than the round trip of its
+// player, so the inputs that the player makes before seeing the loss still count.
 const fallTime = 400 * time.Millisecond
 
 func (s *Ship) fallen(t *netloop.Tick) bool { return s.Hull == 0 && s.Falls.Passed(t) }

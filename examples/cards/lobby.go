@@ -160,7 +160,7 @@ func (l *lobby) anywhere(t *netloop.Tick, from *netloop.Client, reply netloop.Re
 	s.free--
 	l.seat(t, s.name, func(t *netloop.Tick, p Place, err error) {
 		if refused := (*netloop.Refusal)(nil); errors.As(err, &refused) && (refused.Code == netloop.CodeFull || refused.Code == netloop.CodeRoomUnknown) {
-			s.free = 0 // Another player was faster, until the table is listed again.
+			s.free = 0 // Another player took it; it counts as taken until it is listed again.
 			l.anywhere(t, from, reply)
 			return
 		}

@@ -200,7 +200,7 @@ func readyz(w http.ResponseWriter, cfg Config) {
 		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
-	text(w, http.StatusOK, "ready"+but(note)+"\n")
+	text(w, http.StatusOK, "ready"+withNote(note)+"\n")
 }
 
 // Refusal is an error with an HTTP status.
@@ -278,11 +278,11 @@ func healthz(w http.ResponseWriter, cfg Config) {
 		text(w, http.StatusServiceUnavailable, fmt.Sprintf("no tick ended for %v, limit %v\n", since.Round(time.Millisecond), limit))
 		return
 	}
-	text(w, http.StatusOK, "ok"+but(note)+"\n")
+	text(w, http.StatusOK, "ok"+withNote(note)+"\n")
 }
 
-// but appends a note to an answer of success.
-func but(note string) string {
+// withNote returns a note as the end of an answer of success.
+func withNote(note string) string {
 	if note == "" {
 		return ""
 	}

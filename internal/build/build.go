@@ -9,7 +9,8 @@ func Version() string {
 	return version(info)
 }
 
-// version is that of a program, whether netloop is the program's own module or a dependency.
+// version returns the version of netloop in the build information of a program. netloop is its main
+// module or a dependency.
 func version(build *debug.BuildInfo) string {
 	const module = "github.com/netloop/netloop"
 	if build == nil {

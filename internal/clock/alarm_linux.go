@@ -130,7 +130,7 @@ func (al *alarm) wait(ctx context.Context, d time.Duration) bool {
 	return err == nil || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// follow makes the end of ctx stop the wait, instead of the context before.
+// follow lets the end of ctx stop the wait, instead of the end of the context of the wait before.
 func (al *alarm) follow(ctx context.Context, done <-chan struct{}) {
 	if al.forget != nil {
 		al.forget()

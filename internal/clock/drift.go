@@ -11,8 +11,9 @@ const (
 	// millionths, and bad ones by 200. maxDrift bounds the estimate: no clock drifts more.
 	usualDrift = 100e-6
 	maxDrift   = 500e-6
-	// leastShare is the expected error of a block's least delay, as a share of the mean's distance
-	// above it: between a fourth and a tenth, depending on the distribution of delays.
+	// leastShare estimates the error of a block's least delay: it is this share of the difference
+	// between the mean delay and the least one. The exact share is between a tenth and a fourth,
+	// depending on the distribution of delays.
 	leastShare = 1. / 5
 	// leastNoise is the error of a timestamp that a waking goroutine takes.
 	leastNoise = 20 * time.Microsecond
@@ -65,7 +66,7 @@ func pointOf(block *[driftBlock]exchange) driftPoint {
 func (d *drift) fit() {
 	points := d.points[:min(d.count, driftPoints)]
 	n := float64(len(points))
-	var at, noise float64 // means, the first since that of the first point
+	var at, noise float64 // mean time since the first point, and mean uncertainty
 	for _, p := range points {
 		at += (p.at - points[0].at).Seconds() / n
 		noise += p.noise.Seconds() / n

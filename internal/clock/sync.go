@@ -40,7 +40,7 @@ const (
 type Sync struct {
 	window      [SyncWindow]exchange
 	count       uint64        // samples taken
-	usable      uint64        // the newest ones that are valid; may exceed the window
+	usable      uint64        // number of newest samples that are valid; may exceed the window
 	at          time.Duration // of the newest
 	offset, rtt time.Duration // then
 	drift       drift

@@ -5,10 +5,11 @@ import "math/bits"
 // layer stores the cells of things, which are numbered from 0. In the steady state it does not
 // allocate: empty cells are reused. There are at most as many cells as things.
 type layer struct {
-	cells  []cell
-	used   []int32 // cells with things, in no particular order
-	free   []int32
-	heads  []int32 // buckets of a hash table, 1 + the first cell of each; a power of two
+	cells []cell
+	used  []int32 // cells with things, in no particular order
+	free  []int32
+	// hash table: 1 + the index of the first cell of each bucket; its length is a power of two
+	heads  []int32
 	shift  uint8   // 64 - log2 of its size
 	things []thing // by number
 	low    Cell    // bounding box of all cells used since the layer was last empty

@@ -60,7 +60,8 @@ func (l *viewLine) before(advance int64) (View, bool) {
 	return View{uint64(from), uint64(from + span), float32(place&(places-1)) / places}, true
 }
 
-// distance returns the distance in places of the view before the newer one, if it is on its line.
+// distance returns the number of places by which a view is behind the newer one, and whether it is
+// on the line of the newer one.
 func (l *viewLine) distance(v View) (advance int64, ok bool) {
 	span := l.newer.To - l.newer.From
 	if span == 0 || v.To-v.From != span {

@@ -40,7 +40,7 @@ type Account struct {
 	took     spread
 	late     spread
 	budget   time.Duration
-	finished time.Duration // the newest tick; before the first one the account's beginning
+	finished time.Duration // end of the newest tick; before the first one, when the room was opened
 	asleep   bool
 
 	margins atomic.Pointer[inputMargins]

@@ -101,7 +101,7 @@ type Monitor struct {
 	load, lateness time.Duration // their sums
 	level          Level
 	cool           int // windows in a row that were not hot
-	credit         int // their credit: each warm one counts 1, each calm one calmCredit
+	credit         int // of these windows: a calm one adds calmCredit, any other 1
 	hold           int // calm windows that the next step down takes
 	since          int // windows since the last step down
 	longest        int // number of windows in Recovery
@@ -152,8 +152,8 @@ func (m *Monitor) evaluate(lag time.Duration) {
 	}
 }
 
-// up takes a step up. A load that returned soon after a step down shows that the step was taken too
-// early.
+// up raises the level by one. If the load returned soon after the level was lowered, that was too
+// early: the level is then held for twice as long.
 func (m *Monitor) up() {
 	m.cool, m.credit = 0, 0
 	if m.level == Highest {
@@ -162,12 +162,12 @@ func (m *Monitor) up() {
 	m.level++
 	if m.since <= m.hold {
 		m.hold = min(2*m.hold, m.longest)
-		m.since = m.longest // The steps above belong to the same return of the load.
+		m.since = m.longest // Further raises belong to the same return of the load.
 	}
 }
 
-// down counts a window that was not hot, and takes a step down after enough of them. At Normal the
-// same time resets the hold.
+// down counts a window that was not hot, and lowers the level after enough of them. At Normal the
+// same number of windows resets the hold.
 func (m *Monitor) down(credit int) {
 	m.cool++
 	m.credit += credit

@@ -108,8 +108,9 @@ func (f *Tariff) Changes(dst []Price) []Price {
 }
 
 const (
-	// enough is the least number of messages in a sample, except the first: of these the most
-	// expensive is left out, because the machine itself may have taken the time.
+	// enough is the least number of messages in a sample; only the first sample of a method may
+	// have fewer. The most expensive message of a sample is left out, because the operating system
+	// may have taken its time.
 	enough = 4
 	// climbAtMost is the largest factor by which a sample raises the estimate. A machine that stops
 	// for a moment does no lasting harm, and a cost that grew a hundredfold is reached after four

@@ -22,7 +22,7 @@ type recorder struct {
 	users int
 	trace *trace.FlightRecorder // runs while there are users
 
-	writing sync.Mutex // Go lets one goroutine read it at a time
+	writing sync.Mutex // held while trace is written: only one goroutine may do so
 }
 
 // shared is the recorder of this process. The runtime has only one, so servers in one process have

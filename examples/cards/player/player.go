@@ -23,7 +23,7 @@ type Player struct {
 
 	c      *client.Client
 	asked  bool // a call has no answer yet
-	leaves bool // a move was requested, and has not begun
+	leaves bool // a move to another room was requested, and has not begun
 	listed []*netloop.Object[cards.Listing]
 }
 

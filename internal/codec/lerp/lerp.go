@@ -26,7 +26,8 @@ func Along(x, y, d, t float64) float64 {
 	return float64(d*t) + x
 }
 
-// Wrap moves an angle into the turn that contains two others, if one does.
+// Wrap adds a full circle to an angle, or subtracts one, if that moves it into the range that
+// contains x and y: from 0 to a full circle, or from minus half of one to half of one.
 func Wrap(at, x, y, circle float64) float64 {
 	least := 0.0
 	if min(x, y) < 0 {

@@ -73,7 +73,8 @@ func Pack(q *[4]float32, n int) (w uint64, clamped int) {
 	return w, 0
 }
 
-// settle returns the index of a component that violates the rule on the largest, or -1.
+// settle returns the index of a component that is larger than the component at allows, by the rule
+// in the package comment, or -1.
 func settle(s *[3]int64, at int, m int64) int {
 	r := 2*m*m - s[0]*s[0] - s[1]*s[1] - s[2]*s[2]
 	for i, c := range s {
@@ -156,8 +157,8 @@ func Turn(w uint64, n, at int) [3]int64 {
 // float is exact.
 func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
-// Slerp stores the rotation between two, the short way round, and reports false if one of them was
-// never set.
+// Slerp stores the rotation between two packed ones, the short way round, and reports false if one
+// of them was never set.
 func Slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 	if a == 0 || b == 0 {
 		return false

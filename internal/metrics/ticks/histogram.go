@@ -9,7 +9,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The geometry is part of the format: a decoder refuses any other.
+// The range and the precision of the buckets are part of the encoded form: UnmarshalJSON refuses
+// any other.
 const (
 	// HighestMicros is the longest duration that is resolved. A tick of a minute is a hung server,
 	// and longer ones count as a minute.

@@ -50,7 +50,7 @@ func greet(conn Conn, g *transport.Greeting, hello []byte, tables time.Duration)
 		if say, welcome, err = g.Take(frame); err != nil || welcome != nil {
 			return welcome, err
 		}
-		if reads := g.Reads(); reads != begun { // The first part of the tables, or the last.
+		if reads := g.Reads(); reads != begun { // The tables begin or end with this frame.
 			begun = reads
 			limitTables(conn, begun, tables)
 		}

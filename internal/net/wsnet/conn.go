@@ -48,8 +48,8 @@ const (
 	// written data is sent within moments.
 	maxUnsent       = 6 << 10
 	maxUnsentStream = 3 << 10
-	// maxBehind is the longest time for which a datagram waits for that. Then the next datagram
-	// will contain newer data.
+	// maxBehind is the longest time for which a datagram waits until fewer bytes are unsent. After
+	// that it is dropped: the next datagram will contain newer data.
 	maxBehind = 100 * time.Millisecond
 	// behindStep is the interval at which a waiting writer checks.
 	behindStep = 2 * time.Millisecond

@@ -36,7 +36,7 @@ func settings() map[uint64]uint64 {
 // closed without a capsule has the session's code as such a code.
 const firstError = 0x52e4a40fa8db
 
-// errorCode converts a code to one of HTTP/3, which leaves out one in 31.
+// errorCode converts a code to one of HTTP/3. HTTP/3 reserves every 31st code, which is skipped.
 func errorCode(c transport.Code) quic.ApplicationErrorCode {
 	return firstError + quic.ApplicationErrorCode(c) + quic.ApplicationErrorCode(c/0x1e)
 }

@@ -44,7 +44,7 @@ func (s *Views) Withheld(slot int) state.Rules {
 	return 0
 }
 
-// Set sets the rules withheld of a slot.
+// Set sets the read rules that are withheld from the client for the object of a slot.
 func (s *Views) Set(slot int, withheld state.Rules) {
 	k, bit := slot>>6, uint64(1)<<(slot&63)
 	list := s.Block(k)
@@ -112,8 +112,8 @@ func (s *Views) View(slot int) state.View {
 	return v
 }
 
-// Others returns the masked slots of a block of which the client is withheld other rules than in a
-// list of views.
+// Others returns the slots of a block, among those of mask, for which the withheld rules of the
+// client differ from those in a list of views.
 func (s *Views) Others(k int, mask uint64, views *[MaxViews]Masked) (slots uint64) {
 	same := uint64(0)
 	for _, m := range views {

@@ -238,7 +238,8 @@ func (x *Context) TakeHead(r *wire.BitReader, h *Head) {
 	}
 }
 
-// before returns the tick age ticks before that of the packet; ticks start at 1.
+// before returns the tick of the packet minus age. A result below 1 is an error, because ticks
+// start at 1.
 func (x *Context) before(r *wire.BitReader, age uint64) uint64 {
 	if age >= x.Tick {
 		r.Fail(ErrRecord)

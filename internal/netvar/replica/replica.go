@@ -26,7 +26,7 @@ type Replica struct {
 	ours    *state.Table // the classes of this side
 	// By the index of a class of this side: the server's class; nil while both tables are the same.
 	bound  []*state.Class
-	silent []bool // by the same index: changes are not reported
+	silent []bool // by the same index: changes of the class are not reported
 
 	tick uint64 // newest applied tick, 0 = none
 	near uint64 // approximate tick of the first packet
@@ -113,8 +113,9 @@ type Applied struct {
 	// The server treats packets up to it as lost if they are not acknowledged, and sends their
 	// contents again.
 	AsOf uint64
-	// Left, of a complete snapshot, is the number of the Total objects of the first state that have
-	// not arrived. Total is 0 once the server has the acknowledgements of all.
+	// Total is the number of objects that a joining client has to load, and Left the number of them
+	// that have not arrived with this complete snapshot. Total is 0 once the server has the
+	// acknowledgements of all.
 	Left, Total int
 }
 

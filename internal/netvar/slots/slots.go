@@ -43,15 +43,15 @@ type Allocator struct {
 	gens   []uint32 // by slot: number of objects it has had
 	taken  bitset.Set
 	used   int   // taken slots
-	free   []int // freed open slots, in that order
-	next   int   // first open slot that was never used
+	free   []int // freed slots outside of veiled blocks, in the order of release
+	next   int   // first slot outside of veiled blocks that was never used
 	spaces bool  // veiled blocks are the frequent kind; fixed at the first allocation
 
 	blocks []int      // veiled blocks in use
 	closed bitset.Set // their closed slots
 	usable int        // number of their slots that are not closed
 	veiled int        // number of their taken slots
-	spare  int        // another block is opened if at most this many usable slots are free
+	spare  int        // another veiled block is taken if at most this many usable slots are free
 
 	random *rand.Rand
 	cipher cipher.Block // encrypts generations
@@ -116,7 +116,7 @@ func (s *Allocator) Release(slot int) {
 // IsVeiled reports whether a block is of the veiled kind.
 func (s *Allocator) IsVeiled(block int) bool { return block%BlocksPer == 1 != s.spaces }
 
-// openSlot returns a free open slot, or -1.
+// openSlot returns a free slot outside of veiled blocks, or -1.
 func (s *Allocator) openSlot() int {
 	for n := len(s.free); n > 0; n = len(s.free) {
 		slot := s.free[n-1]

@@ -23,7 +23,7 @@ type Seats struct {
 	tickets  map[secretID]*Ticket
 	expires  time.Duration // no ticket expires before
 	secrets  map[secretID]*Seat
-	players  map[string]*Seat                // by subject; under Allow each subject's first seat
+	players  map[string]*Seat                // by subject; with Allow its first seat
 	sessions map[*transport.Session]struct{} // sessions that have not ended
 	closed   *transport.Closed               // the room has ended
 	// set when an empty room ends: no seat is given any more
