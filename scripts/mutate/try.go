@@ -68,6 +68,9 @@ func (t *trials) try(ctx, enough context.Context, chosen []change, workers int) 
 	}
 	rest := map[int]change{}
 	for dir, changes := range byDir {
+		if _, err := t.testers(dir); err != nil {
+			return err
+		}
 		left, err := t.put(enough, shared, dir, changes)
 		if err != nil {
 			return err
@@ -164,33 +167,54 @@ func (t *trials) within(ctx context.Context, tests *binary, l *limit, short bool
 	return l.is, l.err
 }
 
+// testers returns the packages whose tests try the changes of a package: itself, if it has test
+// files, and those that use it.
+func (t *trials) testers(dir string) ([]string, error) {
+	own, err := filepath.Glob(filepath.Join(t.root, filepath.FromSlash(dir), "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	if len(own) > 0 {
+		return append([]string{dir}, users[dir]...), nil
+	}
+	if len(users[dir]) == 0 {
+		return nil, fmt.Errorf("%s has no tests: name a package in bundle.go that tests it", dir)
+	}
+	return users[dir], nil
+}
+
 // notices reports whether a test notices the change with this number: first the tests of its
 // package with few seeds, then with all, then the short tests of the packages that use it. The
 // limits are those of the shared bundle.
 func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir string, number int) (bool, error) {
-	for i, user := range append([]string{dir}, users[dir]...) {
+	testers, err := t.testers(dir)
+	if err != nil {
+		return false, err
+	}
+	for _, user := range testers {
+		short := user != dir
 		like, err := t.binary(ctx, shared, user)
 		if err != nil {
 			return false, err
 		}
 		tests, err := t.binary(ctx, b, user)
 		if err != nil {
-			return i > 0, nil // A test that does not compile notices the change.
+			return short, nil // A test that does not compile notices the change.
 		}
 		l := &like.short
-		if i == 0 {
+		if !short {
 			l = &like.full
 		}
-		limit, err := t.within(enough, like, l, i > 0)
+		limit, err := t.within(enough, like, l, short)
 		if err != nil {
 			return false, err
 		}
-		if i == 0 {
+		if !short {
 			if _, err := t.test(ctx, tests, number, fewSeeds, true, limit); err != nil {
 				return true, nil
 			}
 		}
-		if _, err := t.test(ctx, tests, number, "", i > 0, limit); err != nil {
+		if _, err := t.test(ctx, tests, number, "", short, limit); err != nil {
 			return true, nil
 		}
 	}

@@ -28,8 +28,10 @@ func play(t *testing.T, tests func(ctx context.Context, dir, number string) erro
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "f.go"), []byte(sample), 0o600); err != nil {
-			t.Fatal(err)
+		for name, text := range map[string]string{"f.go": sample, "f_test.go": "package p"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	var err error
@@ -129,6 +131,38 @@ func TestTestsThatFailUnchangedAreRunOnceMore(t *testing.T) {
 		}
 		if err := p.report.end(false); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestAPackageWithoutTestsIsTriedByItsUsers removes the tests of p: those of q try its changes. If
+// no package is known to use p, the run ends before any test.
+func TestAPackageWithoutTestsIsTriedByItsUsers(t *testing.T) {
+	for _, of := range [][]string{{"q"}, nil} {
+		var ofP atomic.Int32
+		p := play(t, func(_ context.Context, dir, number string) error {
+			if dir == "p" {
+				ofP.Add(1)
+			}
+			return errorIf(number != "0")
+		})
+		if err := os.Remove("p/f_test.go"); err != nil {
+			t.Fatal(err)
+		}
+		users["p"] = of
+		defer delete(users, "p")
+		want := len(p.chosen)
+		err := p.try(t.Context(), t.Context(), p.chosen, 2)
+		if of == nil {
+			want = 0
+			if err == nil || !strings.Contains(err.Error(), "p has no tests: name a package in bundle.go") {
+				t.Errorf("without a user the run ends with %v", err)
+			}
+		} else if err != nil {
+			t.Error(err)
+		}
+		if p.report.tried != want || p.report.missed > 0 || ofP.Load() > 0 {
+			t.Errorf("tested by %q: %d changes tried, %d missed, %d runs of p", of, p.report.tried, p.report.missed, ofP.Load())
 		}
 	}
 }
