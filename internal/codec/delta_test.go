@@ -8,7 +8,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/netloop/netloop/internal/codec/quat"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -305,34 +304,6 @@ func TestSwingsAndBendsCostFewBits(t *testing.T) {
 	}
 }
 
-func TestTurnedQuaternionsAreTheSameRotation(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	for range 2000 {
-		n := quat.MinBits + rng.IntN(quat.MaxBits-quat.MinBits+1)
-		q := [4]float32{float32(rng.NormFloat64()), float32(rng.NormFloat64()), float32(rng.NormFloat64()), float32(rng.NormFloat64())}
-		w, _ := quat.Pack(&q, n)
-		m := int64(1)<<(n-1) - 1
-		_, largest := quat.Split(w, n)
-		for at := range 4 {
-			s := quat.Turn(w, n, at)
-			sum := s[0]*s[0] + s[1]*s[1] + s[2]*s[2]
-			if at == largest || sum > 2*m*m {
-				continue
-			}
-			// The component that is left out is that of the first form.
-			was := quat.Turn(w, n, largest)
-			i := at
-			if at > largest {
-				i--
-			}
-			left, want := root(2*m*m-sum), max(was[i], -was[i])
-			if diff := left*left - want*want; max(diff, -diff) > 4*m {
-				t.Fatalf("%d bits, %v turned to %d: %v, %d left out, want %d", n, q, at, s, left, want)
-			}
-		}
-	}
-}
-
 func TestDeltaDoesNotAllocate(t *testing.T) {
 	p := mustPlan[every](t)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -463,6 +434,3 @@ func TestATrendIsDrawnOnExactly(t *testing.T) {
 		}
 	}
 }
-
-// root returns the square root, rounded down.
-func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }

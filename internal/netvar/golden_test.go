@@ -2,17 +2,14 @@ package netvar
 
 import (
 	"encoding/hex"
-	"math"
 	"reflect"
 	"testing"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/netvar/replica"
 	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/testing/golden"
-	"github.com/netloop/netloop/internal/wire"
 )
 
 // example returns an example of docs/WIRE.md in hex.
@@ -205,70 +202,6 @@ func TestGoldenLists(t *testing.T) {
 	}), old)
 	if want, got := example(t, "message-lists"), p.AppendValues(nil, old); hex.EncodeToString(got) != want {
 		t.Errorf("got  %x\nwant %s", got, want)
-	}
-}
-
-// Guard: a header or record field without an encoder fails, and so does one that the sample here
-// does not set.
-func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
-	h := packet.Header{Tick: 1<<40 + 5, Packet: 300, Index: 2, Count: 3, HasDigest: true, Complete: true, HasBehind: true, Behind: 200,
-		HasLoading: true, Left: 3, Total: 70, Digest: math.MaxUint64 - 1, Padding: 5}
-	unset(t, reflect.ValueOf(h), nil)
-	b := packet.AppendHeader(nil, &h)
-	b[packet.AtFlags] |= 5 << packet.AtPadding // as cutter.close does
-	r := wire.NewReader(b)
-	var back packet.Header
-	packet.ReadHeader(&r, 1<<40, &back)
-	if err := r.Done(); err != nil || back != h {
-		t.Errorf("header %+v became %+v, %v", h, back, err)
-	}
-	const tick = 1<<40 + 5
-	covered := map[string]bool{}
-	heads := []packet.Head{
-		{Kind: packet.Delta, Slot: 9, Version: tick},
-		{Kind: packet.Delta, Slot: 9, Version: tick - 3},
-		{Kind: packet.Delta, Slot: 9, Version: tick, Base: tick - 300},
-		{Kind: packet.Delta, Slot: packet.MaxSlots - 1, Version: tick - 2, Base: 1},
-		{Kind: packet.Full, Slot: 11, Version: tick - 1, Life: tick - 9, Class: 5, Gen: math.MaxUint32},
-		{Kind: packet.Full, Slot: 11, Version: tick, Life: tick, Class: 5, Gen: 1, Masked: true},
-		{Kind: packet.Despawn, Slot: 12},
-	}
-	for _, h := range heads {
-		unset(t, reflect.ValueOf(h), covered)
-		for _, prev := range []int{-1, 8} {
-			out := packet.Context{Tick: tick, Prev: prev, AsOf: tick - 7, TrendFrom: tick - 9}
-			in := out
-			var w wire.BitWriter
-			out.PutHead(&w, &h)
-			size := w.Len()
-			padding := w.Flush()
-			r, back := wire.NewBitReader(w.Bytes(), padding), packet.Head{}
-			in.TakeHead(&r, &back)
-			if r.Err() != nil || r.Left() != 0 || back != h || in != out {
-				t.Errorf("record %+v became %+v, %v", h, back, r.Err())
-			}
-			if size > 8*packet.MaxHead {
-				t.Errorf("%d bits, more than maxRecordHead", size)
-			}
-		}
-	}
-	for i := range reflect.TypeFor[packet.Head]().NumField() {
-		if name := reflect.TypeFor[packet.Head]().Field(i).Name; !covered[name] {
-			t.Errorf("no sample sets %s", name)
-		}
-	}
-}
-
-// unset reports the fields of v that are zero, and adds the others to covered.
-func unset(t *testing.T, v reflect.Value, covered map[string]bool) {
-	t.Helper()
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Name
-		if covered != nil {
-			covered[name] = covered[name] || !v.Field(i).IsZero()
-		} else if v.Field(i).IsZero() {
-			t.Errorf("the sample does not set %s", name)
-		}
 	}
 }
 

@@ -198,9 +198,7 @@ func (w *BitWriter) PutRange(b []byte, from, to int) {
 		w.Put(uint64(b[from>>3]>>rest)&(1<<n-1), uint(n))
 		from += n
 	}
-	if from < to {
-		w.PutBits(b[from>>3:], to-from)
-	}
+	w.PutBits(b[from>>3:], to-from)
 }
 
 // ErrCode is the error of a code that represents no number.
@@ -324,7 +322,7 @@ func (r *BitReader) gamma(most int) uint64 {
 // Rice reads the output of PutRice.
 func (r *BitReader) Rice(k uint) uint64 {
 	v := r.peek()
-	if q := uint(bits.TrailingZeros64(^v)); q < riceUnary && k <= 50 {
+	if q := uint(bits.TrailingZeros64(^v)); q < riceUnary { // As k is at most MaxRice, v holds all bits.
 		if !r.skip(q + 1 + k) {
 			return 0
 		}

@@ -187,9 +187,7 @@ func Slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 		r[i] = float64(float64(x[i])*from) + float64(float64(y[i])*to)
 		norm += float64(r[i] * r[i])
 	}
-	if norm = math.Sqrt(norm); norm == 0 {
-		return false
-	}
+	norm = math.Sqrt(norm)
 	for i := range r {
 		q[i] = float32(r[i] / norm)
 	}

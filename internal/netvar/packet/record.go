@@ -92,7 +92,7 @@ func (x *Context) Take(r *wire.BitReader, tick uint64) {
 	}
 	x.AsOf = x.before(r, age)
 	span := r.Len() // 0 after an error
-	if span >= max(x.AsOf, 1) || span > codec.MaxTrend || span > 0 && age > codec.MaxTrend {
+	if span >= x.AsOf || span > codec.MaxTrend || span > 0 && age > codec.MaxTrend {
 		r.Fail(ErrHeader)
 	}
 	x.TrendFrom = x.AsOf - span
