@@ -81,8 +81,8 @@ func TestRoomsAreListedClosedAndRecorded(t *testing.T) {
 		args []string
 		want string
 	}{
-		{0, []string{"close", "a"}, `the room "a" closes in 0s`},
-		{0, []string{"drain", "../../b", "--for", "1s", "--text", "bye"}, `the room "../../b" closes in 1s`},
+		{0, []string{"close", "a", "--text", "bye"}, `the room "a" closes in 0s`},
+		{0, []string{"drain", "../../b", "--for", "1s"}, `the room "../../b" closes in 1s`},
 		{1, []string{"close", ""}, "the default room"},
 		{1, []string{"drain", "none"}, "there is no room"},
 	} {

@@ -2,6 +2,9 @@ package loadtest
 
 import (
 	"context"
+	"io"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,4 +39,18 @@ func TestTheProgressLineOmitsMissingFigures(t *testing.T) {
 	r.away.Add(1)
 	w.handOver()
 	says(start + " │ 0/1 bots │ 0 snap/s │ 1 drops")
+}
+
+// The goroutine of the progress has ended when stop returns: it prints nothing afterwards.
+func TestTheProgressEndsWithStop(t *testing.T) {
+	w, _ := bench()
+	r := w.run
+	r.clock, r.workers, r.screen = clock.NewSystem(), []*worker{w}, newScreen(io.Discard, false)
+	stacks := make([]byte, 1<<20)
+	for range 20 {
+		r.startProgress(t.Context())()
+		if text := string(stacks[:runtime.Stack(stacks, true)]); strings.Contains(text, "startProgress") {
+			t.Fatalf("it runs on:\n%s", text)
+		}
+	}
 }

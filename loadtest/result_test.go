@@ -136,3 +136,12 @@ func TestARestartedServerHasNoFigures(t *testing.T) {
 		t.Errorf("figures %+v, said %q", got, said)
 	}
 }
+
+// A game without hits has no line of them.
+func TestSummaryWithoutHits(t *testing.T) {
+	var b strings.Builder
+	writeFeel(func(subject, _ string, _ ...any) { b.WriteString(subject + "\n") }, &Feel{Inputs: 1})
+	if got := b.String(); got != "inputs\nown ship\npredicted\n" {
+		t.Errorf("the lines are\n%s", got)
+	}
+}

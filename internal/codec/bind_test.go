@@ -284,6 +284,7 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 		"proto":            {Kind: Proto, Proto: "a.B"},
 		"proto of no name": {Kind: Proto, Max: 1},
 		"name of a bool":   {Kind: Bool, Proto: "a.B"},
+		"long proto name":  {Kind: Proto, Max: 1, Proto: strings.Repeat("a", 257)},
 		"map of no entry":  {Kind: Map, Max: 1, Elem: &none},
 		"map of bools":     {Kind: Map, Max: 1, Elem: &bool1},
 		"bools as keys":    {Kind: Map, Max: 1, Elem: &Type{Kind: Struct, Fields: []Field{{entryKey, bool1}}}},
@@ -414,4 +415,12 @@ func FuzzBind(f *testing.F) {
 			t.Fatalf("%+v came back as %+v: %v", m, live, err)
 		}
 	})
+}
+
+// TestTheLongestNameOfAProtobufTypeIsAccepted is the other side of the bound above.
+func TestTheLongestNameOfAProtobufTypeIsAccepted(t *testing.T) {
+	longest := Type{Kind: Proto, Max: 1, Proto: strings.Repeat("a", 256)}
+	if err := longest.Check(); err != nil {
+		t.Error(err)
+	}
 }

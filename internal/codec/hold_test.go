@@ -181,3 +181,10 @@ func TestHoldingBackIsNoMatterOfTheWire(t *testing.T) {
 		t.Error("the wrong one holds back")
 	}
 }
+
+// TestARotationMayHoldHalfATurn has the largest threshold of a quaternion.
+func TestARotationMayHoldHalfATurn(t *testing.T) {
+	mustPlan[struct {
+		A [4]float32 `net:"quat=10,threshold=180"`
+	}](t)
+}

@@ -2,6 +2,9 @@ package e2e_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +48,18 @@ func joinLocal(t *testing.T, cfg client.Config, prepare ...func(*client.Client))
 	return c, halt
 }
 
+// openSockets returns the number of sockets of the process on Linux, and 0 elsewhere.
+func openSockets(t *testing.T) (n int) {
+	t.Helper()
+	files, _ := filepath.Glob("/proc/self/fd/*")
+	for _, f := range files {
+		if to, err := os.Readlink(f); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
 // localGame sends the close code of each leaving client to left.
 func localGame(left chan<- netloop.Code) script {
 	return func(r *netloop.Room) {
@@ -64,7 +79,11 @@ func TestAClientPlaysWithoutANetwork(t *testing.T) {
 	if _, err := s.OpenRoom(t.Context(), table("den")); err != nil {
 		t.Fatal(err)
 	}
+	before := openSockets(t)
 	stays, _ := joinLocal(t, client.Config{Local: s})
+	if n := openSockets(t); n > before {
+		t.Errorf("a local client has %d sockets", n-before)
+	}
 	c, halt := joinLocal(t, client.Config{Local: s, Room: "den", Token: "four"})
 	if s.Addr() != nil {
 		t.Errorf("it has a port: %v", s.Addr())

@@ -340,3 +340,21 @@ func TestConditionsAndPeriodsAllocateNothing(t *testing.T) {
 		t.Fatalf("%v allocations per tick, want 0", allocs)
 	}
 }
+
+// The record drops the stacks and values of a tick's panics with the next tick.
+func TestTheRecordHoldsNoPanicsOfEarlierTicks(t *testing.T) {
+	h := newHarness(t)
+	h.faulty("bad", func(tick uint64) bool { return tick == 1 })
+	if rec, err := h.stepRecord(); err != nil || len(rec.Panics) != 1 {
+		t.Fatal(err)
+	}
+	rec, err := h.stepRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range rec.Panics[:cap(rec.Panics)] {
+		if p.Stack != nil || p.Value != nil {
+			t.Errorf("it holds %v", p.Value)
+		}
+	}
+}

@@ -70,6 +70,7 @@ func (r *Room) DrainWith(p *loop.Pacer) error    { r.Supervisor.endCause(); retu
 func (r *Room) Inbox() *transport.Inbox          { return r.Admission.inbox }
 func (r *Room) Penalties() *Penalties            { return &r.Admission.penalties }
 func (r *Room) Queue() *rpcqueue.Queue[struct{}] { return r.Messages.queue }
+func (r *Room) Observe(rec *loop.Record)         { r.Stats.observe(rec) }
 func (r *Room) Report()                          { r.Stats.report() }
 
 // Sessions returns the number of stored sessions.

@@ -187,3 +187,20 @@ func TestATraceNamesItsTicks(t *testing.T) {
 		t.Errorf("%d bytes of a trace do not name tick 918273", file.Len())
 	}
 }
+
+// A recorded tick has the numbers of messages that wait after it.
+func TestARecordedTickHasItsQueues(t *testing.T) {
+	b := newBare(t, func(r *netloop.Room) {
+		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { return nil })
+	})
+	b.step()
+	words := &bridge.Netloop.Method(bareWords).Queue
+	for range 3 {
+		b.room.Queue().Push(rpcqueue.Item{Method: words, Stage: loop.Update, Msg: &word{}})
+	}
+	b.room.Observe(&loop.Record{Tick: 7})
+	ticks := b.room.Stats.Slow().Last().Ticks
+	if want := [loop.NumStages]int{loop.Update - 1: 3}; len(ticks) != 2 || ticks[1].Queues != want {
+		t.Errorf("recorded %+v, want queues %v", ticks, want)
+	}
+}

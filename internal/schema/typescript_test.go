@@ -3,6 +3,7 @@ package schema
 import (
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -84,5 +85,30 @@ func TestAPageHasTheRulesOfRestrictedFields(t *testing.T) {
 	}
 	if got, want := rules(c), map[string]string{"Gold": "owner"}; !maps.Equal(got, want) {
 		t.Errorf("the rules are %v, want %v", got, want)
+	}
+}
+
+// TestAPageIsToldUnusualInterpolations has a class with none, and one with a single field that is
+// not interpolated as its kind is.
+func TestAPageIsToldUnusualInterpolations(t *testing.T) {
+	for want, fields := range map[string]reflect.Type{
+		"": reflect.TypeFor[struct {
+			X float32
+			N int8
+		}](),
+		"      lerp: { \"N\": \"linear\" },\n": reflect.TypeFor[struct {
+			X float32
+			N int8 `net:"lerp=linear"`
+		}](),
+	} {
+		c, err := state.NewClass("ship", fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		writeClass(&b, c, false)
+		if _, after, _ := strings.Cut(b.String(), "      },\n"); after != want+"    },\n" {
+			t.Errorf("after its fields: %s, want %s", after, want)
+		}
 	}
 }

@@ -215,3 +215,21 @@ func TestSizesAreKnownBeforeWriting(t *testing.T) {
 		}
 	}
 }
+
+// TestLengthsOfMoreThan64BitsAreRefused has the largest length, and codes above it.
+func TestLengthsOfMoreThan64BitsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		bits uint64
+		want error
+	}{{65, nil}, {66, ErrCode}, {127, ErrCode}, {128, ErrCode}} {
+		var w BitWriter
+		w.putGamma(c.bits)
+		w.Put(0, 64)
+		w.Put(0, 64)
+		padding := w.Flush()
+		r := NewBitReader(w.Bytes(), padding)
+		if v := r.Len(); !errors.Is(r.Err(), c.want) || c.want == nil && v != 1<<63 {
+			t.Errorf("a number of %d bits: %d, %v; want %v", c.bits-1, v, r.Err(), c.want)
+		}
+	}
+}

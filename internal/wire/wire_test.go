@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/bits"
@@ -132,4 +134,27 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestVarintsAreThoseOfTheStandardLibrary has the values next to a change of the length.
+func TestVarintsAreThoseOfTheStandardLibrary(t *testing.T) {
+	for _, v := range []uint64{0, 127, 128, 1<<14 - 1, 1 << 14, math.MaxUint64} {
+		got, want := AppendUvarint(nil, v), binary.AppendUvarint(nil, v)
+		if !bytes.Equal(got, want) || UvarintLen(v) != len(want) {
+			t.Errorf("%d is % x of length %d, want % x", v, got, UvarintLen(v), want)
+		}
+	}
+}
+
+// TestBytesAreReadToTheEnd reads none, some, and the last one.
+func TestBytesAreReadToTheEnd(t *testing.T) {
+	r := NewReader([]byte{1, 2, 3})
+	for n, want := range []string{"", "\x01", "\x02\x03"} {
+		if got := r.Bytes(n); string(got) != want || got == nil || r.Err() != nil {
+			t.Errorf("%d bytes are %q, %v", n, got, r.Err())
+		}
+	}
+	if r.Bytes(1) != nil || !errors.Is(r.Err(), ErrShort) {
+		t.Errorf("a byte after the end: %v", r.Err())
+	}
 }

@@ -60,7 +60,7 @@ var users = map[string][]string{
 	"internal/netvar":          {"docs", "internal/e2e"},
 	"internal/netvar/bitset":   {"internal/netvar"},
 	"internal/netvar/interest": {"internal/netvar", "internal/e2e"},
-	"internal/netvar/packet":   {"internal/netvar", "internal/e2e"},
+	"internal/netvar/packet":   {"docs", "internal/netvar", "internal/e2e"},
 	"internal/netvar/replica":  {"internal/netvar", "client", "internal/e2e"},
 	"internal/netvar/slots":    {"internal/netvar"},
 	"internal/netvar/state":    {"internal/netvar", "internal/e2e"},

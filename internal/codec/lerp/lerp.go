@@ -11,11 +11,7 @@ func Way(x, y, t, circle float64) float64 {
 	if circle != 0 {
 		d -= float64(circle * math.RoundToEven(d/circle))
 	}
-	at := Along(x, y, d, t)
-	if circle != 0 {
-		at = Wrap(at, x, y, circle)
-	}
-	return at
+	return Wrap(Along(x, y, d, t), x, y, circle)
 }
 
 // Along returns x plus a part t of the distance d to y.

@@ -106,6 +106,16 @@ func TestTurnedQuaternionsAreTheSameRotation(t *testing.T) {
 	}
 }
 
+// TestATurnedWordKeepsItsSigns leaves out a component of 0, a positive and a negative one.
+func TestATurnedWordKeepsItsSigns(t *testing.T) {
+	const word = 0b00_1000_1010_0101 // 9, 0, 2 and -3
+	for at, want := range [][3]int64{{0, 2, -3}, {9, 2, -3}, {9, 0, -3}, {-9, 0, -2}} {
+		if got := Turn(word, 4, at); got != want {
+			t.Errorf("without component %d: %v, want %v", at, got, want)
+		}
+	}
+}
+
 // TestWordsOfKnownRotations compares words with the layout: the index of the largest component,
 // then the steps of the others, each plus M + 1.
 func TestWordsOfKnownRotations(t *testing.T) {

@@ -498,3 +498,31 @@ func TestUnadmittedReportsCounts(t *testing.T) {
 		known.Release()
 	})
 }
+
+// timedConn is a connection whose socket measures the waiting times of datagrams.
+type timedConn struct {
+	*testConn
+	followed []net.Addr
+}
+
+func (g *timedConn) Follow(at net.Addr) driver.Arrivals {
+	g.followed = append(g.followed, at)
+	return noWait{}
+}
+
+type noWait struct{}
+
+func (noWait) Waited(int, time.Time) time.Duration { return 0 }
+func (noWait) Leave()                              {}
+
+// The address of a client is followed in a socket that measures.
+func TestASocketThatMeasuresFollowsItsClients(t *testing.T) {
+	open(t, "timed", func(t *testing.T, h *testController) {
+		g := &timedConn{testConn: &testConn{Wire: nettest.NewWire()}}
+		g.Stream <- helloFrame(t)
+		h.Reserve(g.RemoteAddr(), true).Serve(g)
+		if synctest.Wait(); len(g.followed) != 1 || g.followed[0] != g.RemoteAddr() {
+			t.Errorf("followed: %v", g.followed)
+		}
+	})
+}

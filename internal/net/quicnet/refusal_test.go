@@ -74,6 +74,11 @@ func TestOnlySilenceMakesARefusalTrue(t *testing.T) {
 		time.Sleep(time.Second)
 		for range 2 {
 			d.refusals.refused(server)
+			for conn, examined := range d.refusals.conns {
+				if !examined {
+					t.Errorf("a refusal to %v begins a second examination", conn.RemoteAddr())
+				}
+			}
 			d.refusals.refused(server)
 			time.Sleep(refusedAfter / 2)
 			s.Send(transport.Message{Method: 1, Reliable: true})

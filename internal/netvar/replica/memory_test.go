@@ -3,6 +3,8 @@ package replica
 import (
 	"math/bits"
 	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // The scratch for checking packets doubles up to a megabyte, and exceeds that only for a single
@@ -24,5 +26,26 @@ func TestTheScratchIsBounded(t *testing.T) {
 	}
 	if words = lengthen(words, 1<<18); len(words) != 1<<18 || cap(words) != 1<<18 {
 		t.Errorf("a value of %d words has room for %d", 1<<18, cap(words))
+	}
+}
+
+// TestAuditFindsBytesThatAreNotCounted changes each counter of Size.
+func TestAuditFindsBytesThatAreNotCounted(t *testing.T) {
+	for name, change := range map[string]func(*Replica){
+		"objects": func(r *Replica) { r.stored++ },
+		"fewer":   func(r *Replica) { r.stored-- },
+		"events":  func(r *Replica) { r.events.bytes++ },
+		"handed":  func(r *Replica) { r.handed.kept++ },
+		"awaited": func(r *Replica) { r.awaited++ },
+		"scratch": func(r *Replica) { r.blobs = [][]byte{{1}} },
+		"staged":  func(r *Replica) { r.staged = append(r.staged, stagedRecord{object: new(state.Object)})[:0] },
+	} {
+		r := New(newClient(t).table)
+		if err := r.Audit(); err != nil {
+			t.Fatal(err)
+		}
+		if change(r); r.Audit() == nil {
+			t.Errorf("%s: nothing is found", name)
+		}
 	}
 }

@@ -29,3 +29,23 @@ func TestNoOwnersAreKeptOfAnEmptySet(t *testing.T) {
 		t.Errorf("%d owners are kept", len(s.owners))
 	}
 }
+
+// A class of another table has no objects in a set.
+func TestASetHasNoObjectsOfAnUnknownClass(t *testing.T) {
+	class := func(name string) *Class {
+		c, err := NewClass(name, reflect.TypeFor[struct{ X int32 }]())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	known, later := class("known"), class("later")
+	s := NewSet(NewTable(known))
+	s.Add(NewObject(MakeID(0, 1), known, nil, 0))
+	NewTable(class("a"), later)
+	for _, c := range []*Class{class("unbound"), later} {
+		for o := range s.All(c) {
+			t.Errorf("object %v is of class %s", o.ID(), c.Name())
+		}
+	}
+}
