@@ -246,3 +246,14 @@ func TestDialReturnsConfigErrors(t *testing.T) {
 		t.Errorf("in memory: %v", err)
 	}
 }
+
+// A client that draws no views counts no frames, and has no view delay.
+func TestWithoutViewsNothingIsDrawn(t *testing.T) {
+	r := newJoined(t)
+	for range 20 {
+		r.frame(100 * time.Millisecond)
+	}
+	if s := r.Stats(); s.Drawn != 0 || s.Starved != 0 || s.ViewDelay != 0 {
+		t.Errorf("%d frames drawn, %d starved, %v behind", s.Drawn, s.Starved, s.ViewDelay)
+	}
+}

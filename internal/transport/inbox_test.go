@@ -33,6 +33,16 @@ func TestFullInboxIsBoundedInBytes(t *testing.T) {
 	}
 }
 
+// An arrival counts with its payload and its state.
+func TestAnArrivalCountsWithItsBytes(t *testing.T) {
+	b := NewInbox(0, nil)
+	s, _ := NewSession(SessionConfig{Inbox: b})
+	a := Arrival{Kind: MessageArrived, Session: s, Message: Message{Payload: make([]byte, 100)}, State: make([]byte, 20)}
+	if !b.Push(a) || b.bytes != 120+entryBytes+wholeBytes {
+		t.Errorf("%d bytes are counted", b.bytes)
+	}
+}
+
 // A crowd that fills the inbox does not take a quiet session's share.
 func TestFullInboxLeavesEverySessionItsShare(t *testing.T) {
 	stats := new(Stats)

@@ -169,6 +169,9 @@ func TestVanishedClientIsNoticedAfterTheIdleTimeout(t *testing.T) {
 	if len(w.net.conns) != 0 || w.net.events.Len() != 0 {
 		t.Fatal(len(w.net.conns), "connections and", w.net.events.Len(), "events are left")
 	}
+	if w.net.conns[:1][0] != nil {
+		t.Fatal("the network holds an ended connection")
+	}
 }
 
 func TestAHoleDropsAllPacketsUntilItHeals(t *testing.T) {
@@ -196,6 +199,21 @@ func TestAHoleDropsAllPacketsUntilItHeals(t *testing.T) {
 	w.run(IdleTimeout) // The old timeout has no effect.
 	if closed(t, w.arrivals()) != nil || !p.Open() {
 		t.Fatal("the connection ended after the hole had healed")
+	}
+}
+
+// Two holes that are together longer than IdleTimeout do not end the connection.
+func TestEachHoleHasItsOwnTimeout(t *testing.T) {
+	w := newWorld(t, 1)
+	p := w.join(Link{Delay: 10 * ms})
+	w.arrivals()
+	for range 2 {
+		p.Cut()
+		w.run(IdleTimeout * 3 / 4)
+		p.Heal()
+	}
+	if closed(t, w.arrivals()) != nil || !p.Open() {
+		t.Fatal("the connection ended within the second hole")
 	}
 }
 

@@ -102,3 +102,19 @@ func (b Set) mustBe(t *testing.T, round int, want *plainSet) {
 		t.Fatalf("round %d: %d members, want %d", round, b.Count(), count)
 	}
 }
+
+func TestASetHasSomeMembers(t *testing.T) {
+	var s Set
+	for _, c := range []struct {
+		change func(int)
+		some   bool
+	}{
+		{func(int) {}, false},
+		{func(i int) { s.Add(i) }, true},
+		{func(i int) { s.Remove(i) }, false},
+	} {
+		if c.change(70); s.Some() != c.some {
+			t.Errorf("%v has some members: %v", s, s.Some())
+		}
+	}
+}
