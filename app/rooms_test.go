@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +85,7 @@ func TestRoomsAreListedClosedAndRecorded(t *testing.T) {
 		args []string
 		want string
 	}{
-		{0, []string{"close", "a", "--text", "bye"}, `the room "a" closes in 0s`},
+		{0, []string{"close", "a"}, `the room "a" closes in 0s`},
 		{0, []string{"drain", "../../b", "--for", "1s"}, `the room "../../b" closes in 1s`},
 		{1, []string{"close", ""}, "the default room"},
 		{1, []string{"drain", "none"}, "there is no room"},
@@ -166,5 +170,18 @@ func TestRoomCommandErrors(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d: %s", c.args, r.exit, c.exit, r.stderr)
 		}
 		oneLineOf(t, r.stderr, c.want)
+	}
+}
+
+// The reason for the clients is a part of the request, if there is one.
+func TestTheReasonOfACloseIsSent(t *testing.T) {
+	var got url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.URL.Query() }))
+	defer server.Close()
+	for _, c := range []struct{ args, want []string }{{nil, nil}, {[]string{"--text", "bye"}, []string{"bye"}}} {
+		r := command(t, newGame(), nil, append([]string{"rooms", "close", "a", "--admin", server.URL}, c.args...)...)
+		if r.exit != 0 || got.Get("room") != "a" || !slices.Equal(got["text"], c.want) {
+			t.Errorf("%q: exit %d, %s; the request has %v", c.args, r.exit, r.stderr, got)
+		}
 	}
 }

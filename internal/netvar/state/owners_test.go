@@ -1,6 +1,7 @@
 package state
 
 import (
+	"iter"
 	"reflect"
 	"testing"
 )
@@ -46,6 +47,29 @@ func TestASetHasNoObjectsOfAnUnknownClass(t *testing.T) {
 	for _, c := range []*Class{class("unbound"), later} {
 		for o := range s.All(c) {
 			t.Errorf("object %v is of class %s", o.ID(), c.Name())
+		}
+	}
+}
+
+// The iterations of a set may end early.
+func TestIterationsEndEarly(t *testing.T) {
+	c, err := NewClass("c", reflect.TypeFor[struct{ X int32 }]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet(NewTable(c))
+	for slot := range 3 {
+		s.Add(NewObject(MakeID(slot, 1), c, nil, 7))
+	}
+	for _, all := range []iter.Seq[*Object]{s.All(c), s.Owned(7)} {
+		n := 0
+		for range all {
+			if n++; n == 2 {
+				break
+			}
+		}
+		if n != 2 {
+			t.Errorf("%d objects, want 2", n)
 		}
 	}
 }
