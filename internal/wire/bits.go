@@ -322,7 +322,7 @@ func (r *BitReader) gamma(most int) uint64 {
 // Rice reads the output of PutRice.
 func (r *BitReader) Rice(k uint) uint64 {
 	v := r.peek()
-	if q := uint(bits.TrailingZeros64(^v)); q < riceUnary { // As k is at most MaxRice, v holds all bits.
+	if q := uint(bits.TrailingZeros64(^v)); q < riceUnary { // v holds all bits: k <= MaxRice
 		if !r.skip(q + 1 + k) {
 			return 0
 		}
