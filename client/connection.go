@@ -65,7 +65,7 @@ type rejoin struct {
 	joining bool          // connected; the server has not sent yet that the client is admitted
 	resumed bool          // the seat was resumed
 	moves   bool          // to another room, on the server's request: no connection has broken yet
-	err     error         // of the last attempt
+	err     error         // of the last attempt; nil in a move until its connection breaks
 	state   State         // to return to
 }
 
@@ -83,6 +83,8 @@ const (
 	// The first attempts are short: a restarting server answers no attempt that began before.
 	minDial = time.Second
 	maxDial = 5 * time.Second
+	// maxMove bounds a move over a connection that is not broken. The server ends it earlier.
+	maxMove = time.Minute
 )
 
 // ended returns why the client ended, or nil. It may be called from any goroutine.
@@ -172,6 +174,9 @@ func (n *connection) broken(why netloop.Closed) {
 	n.session.Close(transport.CodeTimeout, why.Text) // Unless it has ended.
 	now := n.clock.Now()
 	if r := n.rejoin; r != nil {
+		if r.err == nil {
+			r.since = now
+		}
 		r.joining, r.err, r.next = false, &why, now+n.backOff(r.tries, maxBackOff)
 		return
 	}
@@ -187,7 +192,13 @@ func (n *connection) reconnect() {
 	if r == nil {
 		return
 	}
-	if tried := now - r.since; tried >= n.cfg.Reconnect.GiveUp {
+	tried := now - r.since
+	if r.err == nil { // A move over a connection that is not broken: GiveUp does not count.
+		if tried >= maxMove {
+			n.end(netloop.Closed{Code: netloop.CodeTimeout, Text: fmt.Sprintf("the other room did not answer within %v", maxMove)})
+			return
+		}
+	} else if tried >= n.cfg.Reconnect.GiveUp {
 		n.end(netloop.Closed{
 			Code: netloop.CodeLost,
 			Text: fmt.Sprintf("connection is broken, and %d attempts to reconnect in %v failed: %v", r.tries, tried.Round(time.Millisecond), r.err),

@@ -336,3 +336,16 @@ func TestAMoveContinuesOnANewConnection(t *testing.T) {
 		}
 	}
 }
+
+// A move over a connection that works is no attempt to reconnect: Reconnect.GiveUp does not count,
+// also if the other room has one tick a second.
+func TestAMoveIntoASlowRoomIsNotGivenUp(t *testing.T) {
+	w := netlooptest.New(t, lobbyGame(nil))
+	slow := table("slow")
+	slow.Rate = netloop.Hz(1)
+	openRoom(t, w, slow)
+	c := w.JoinAs(client.Config{Reconnect: client.Reconnect{GiveUp: time.Second}}, netlooptest.Link{Delay: 50 * time.Millisecond})
+	w.Until(60, func() bool { return c.State().Phase == client.Playing })
+	client.Send(c, echo, text{S: "slow"})
+	w.Until(600, func() bool { return c.Room() == "slow" && c.State().Phase == client.Playing })
+}

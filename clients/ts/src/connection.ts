@@ -24,6 +24,7 @@ export interface Route {
 
 const NONE: Uint8Array = new Uint8Array(0);
 const MAX_FRAME_MS = 100;
+const MAX_MOVE_MS = 60_000;
 const MAX_CLOSING = 2 ** 53;
 
 /** The initial status. */
@@ -256,8 +257,11 @@ export abstract class Connection {
   private reconnect(now: number): void {
     const a = this.rejoin;
     if (!a) return;
-    const giveUp = this.giveUpMs;
+    // A move over a connection that works is no attempt to reconnect.
+    const moved = a.why.code === Code.Moved;
+    const giveUp = moved ? MAX_MOVE_MS : this.giveUpMs;
     if (now - a.since >= giveUp) {
+      if (moved) return this.finish(Code.Timeout, "the other room did not answer");
       const text = `connection is broken, and ${a.tries} attempts to reconnect in ${Math.round(now - a.since)} ms failed: ${a.why.text}`;
       return this.finish(Code.Lost, text);
     }

@@ -45,7 +45,7 @@ export class Rejoin {
   private next: number;
 
   constructor(
-    readonly since: number,
+    public since: number,
     /** The reason why the connection broke, or the last attempt failed. */
     public why: { code: number; text: string },
     private now: () => number,
@@ -82,6 +82,7 @@ export class Rejoin {
 
   /** Schedules the next attempt, after a failed one. */
   failed(now: number, why: { code: number; text: string }): void {
+    if (this.why.code === Code.Moved) this.since = now; // The connection of a move is broken only now.
     this.why = why;
     this.joining = this.moves = false;
     this.dialed = undefined;
