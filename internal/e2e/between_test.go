@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +15,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -258,4 +263,24 @@ func TestRoomsAndTheServerExchangeMessages(t *testing.T) {
 	if ended.Load() != tables || scored.Load() != tables {
 		t.Errorf("%d tables have ended, %d have scored", ended.Load(), scored.Load())
 	}
+}
+
+// sumOf adds up the series of a metric family that have the given label.
+func sumOf(t testing.TB, s *netloop.Server, family, label string) (n int) {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	m := bridge.Netloop.Server(s).Room.Metrics()
+	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for line := range strings.Lines(rec.Body.String()) {
+		series, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.HasPrefix(series, family+"{") || !strings.Contains(series, label) {
+			continue
+		}
+		one, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += one
+	}
+	return n
 }

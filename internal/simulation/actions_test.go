@@ -25,7 +25,7 @@ var actions = []action{
 	{"end room", 4, func(d *drawer) Event {
 		return Event{Room: d.room(), For: oneOf(d, 0, time.Second, 4*time.Second, 5*time.Minute)}
 	}, func(p *play, e *Event) {
-		if e.Room != "" && p.server.CloseRoom(e.Room, e.For, netloop.CodeGame, "the story ends the room") == nil {
+		if e.Room != "" && p.server.CloseRoom(e.Room, e.For, netloop.CodeGame, p.reasons.tell(e.Room, netloop.CodeGame)) == nil {
 			p.ends.tell(p.rooms.current(e.Room), e.For)
 		}
 	}},
@@ -39,6 +39,7 @@ var actions = []action{
 		v := netloop.Reservation{Seats: e.Spec.MaxClients, TTL: e.For, Spectator: e.Spec.MaxSpectators > 0, Params: e.N}
 		if all, err := p.server.Reserve(context.Background(), e.Room, v); err == nil {
 			p.tickets[e.N] = all
+			p.rights.reserved(e.Room, v)
 		}
 	}},
 
@@ -188,6 +189,7 @@ func (p *play) crash(*Event) {
 	}
 	p.rooms.crashed()
 	p.w.Restart(p.game())
+	p.listen()
 }
 
 // join makes a bot.

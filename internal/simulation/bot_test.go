@@ -19,16 +19,17 @@ type bot struct {
 	gone  bool // it has left, or disappeared
 	codes bool // it has used the code of a room to move
 
-	ids   map[netloop.ClientID]bool // that it has had
-	life  uint64                    // as one client of one room; numbers its messages
-	place place
-	sent  map[netloop.Stage]uint32
-	loose uint32
-	asked uint32
-	since time.Duration // of its phase
-	hold  int8
-	fire  uint32 // the press of the next input
-	made  uint64 // inputs
+	ids    map[netloop.ClientID]bool // that it has had
+	played bool                      // in its last phase
+	life   uint64                    // as one client of one room; numbers its messages
+	place  place
+	sent   map[netloop.Stage]uint32
+	loose  uint32
+	asked  uint32
+	since  time.Duration // of its phase
+	hold   int8
+	fire   uint32 // the press of the next input
+	made   uint64 // inputs
 }
 
 // newBot makes a bot that joins.
@@ -61,6 +62,10 @@ func (g *bot) listen() {
 		p.note("bot %d: %v %v %s", g.n, s.Phase, s.Code, s.Text)
 		g.since = p.w.Now()
 		g.ids[c.ID()] = true
+		if s.Phase == client.Closed {
+			p.reasons.closed(g, s)
+		}
+		g.played = s.Phase == client.Playing
 	})
 	client.Handle(c, p.d.down, func(_ *netloop.Tick, m numbered) { p.mail.heard(g, m) })
 	client.Handle(c, p.d.looseDown, func(_ *netloop.Tick, m numbered) { p.mail.heardLoose(g, m) })

@@ -6,14 +6,13 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// mail checks messages. The documents: the comments of netloop.RPC, Call, RPC.SendRoom and
-// client.Reconnect, and GUIDE.md.
+// mail checks messages. The documents: the comments of netloop.RPC, Call and client.Reconnect, and
+// GUIDE.md.
 //
 //   - In the life of a client reliable messages run once each, in order for each stage, in both
 //     directions, also over broken connections; the last ones of a life may be missing.
 //   - An unreliable message runs once at most. No client gets a message for another.
 //   - Each call has exactly one answer, of its own question, or an error.
-//   - A message between rooms runs once, or its sender is told that it does not.
 //   - At rest all reliable messages have arrived.
 type mail struct {
 	p     *play
@@ -22,7 +21,6 @@ type mail struct {
 	loose map[looseKey]bool
 	sent  map[roomKey]map[netloop.ClientID][2]uint64 // life and newest message
 	calls []*call
-	talks map[uint64]*talkFacts
 }
 
 type upKey struct {
@@ -50,17 +48,8 @@ type call struct {
 	answers int
 }
 
-type talkFacts struct {
-	from  roomKey
-	to    string
-	heard int
-	told  bool
-	lost  bool // by a crash
-	at    time.Duration
-}
-
 func newMail(p *play) mail {
-	return mail{p: p, ups: map[upKey]uint32{}, downs: map[downKey]uint32{}, loose: map[looseKey]bool{}, sent: map[roomKey]map[netloop.ClientID][2]uint64{}, talks: map[uint64]*talkFacts{}}
+	return mail{p: p, ups: map[upKey]uint32{}, downs: map[downKey]uint32{}, loose: map[looseKey]bool{}, sent: map[roomKey]map[netloop.ClientID][2]uint64{}}
 }
 
 func (m *mail) up(key roomKey, id netloop.ClientID, bot int, stage netloop.Stage, said numbered) {
@@ -129,40 +118,6 @@ func (m *mail) answered(c *call, a answer, err error) {
 	}
 }
 
-func (m *mail) talking(n uint64, from roomKey, to string) {
-	if m.p.w != nil {
-		m.talks[n] = &talkFacts{from: from, to: to, at: m.p.w.Now()}
-	}
-}
-
-func (m *mail) talked(to, from string, n uint64) {
-	t := m.talks[n]
-	if t == nil {
-		return // A replay.
-	}
-	if t.heard++; t.heard > 1 || t.to != to || t.from.name != from {
-		m.p.fail("messages", "room %q hears %d times from %q what %q has sent to %q", to, t.heard, from, t.from.name, t.to)
-	}
-}
-
-func (m *mail) talkedTo(n uint64, err error) {
-	t := m.talks[n]
-	if t == nil {
-		return
-	}
-	t.told = true
-	if (err == nil) != (t.heard == 1) {
-		m.p.fail("messages", "room %q has heard a message %d times, and its sender is told %v", t.to, t.heard, err)
-	}
-}
-
-// crashed forgets the messages under way.
-func (m *mail) crashed() {
-	for _, t := range m.talks {
-		t.lost = true
-	}
-}
-
 // rest looks for messages, answers and results that have not arrived.
 func (m *mail) rest() {
 	for _, g := range m.p.all {
@@ -180,11 +135,6 @@ func (m *mail) rest() {
 			if heard := m.downs[downKey{g.n, said[0] << 2}]; uint64(heard) != said[1] && m.lifeOf(f, g) == said[0] {
 				m.p.fail("messages", "bot %d has heard %d of %d messages of room %q", g.n, heard, said[1], f.key.name)
 			}
-		}
-	}
-	for _, t := range m.talks {
-		if _, to := m.p.rooms.byName[t.to]; !t.told && !t.lost && to && m.p.rooms.of(t.from) != nil {
-			m.p.fail("messages", "a message of room %q to room %q of %v is under way for ever", t.from.name, t.to, t.at)
 		}
 	}
 	for _, c := range m.calls {

@@ -45,7 +45,7 @@ func (r *replicas) verified(g *bot, err error) {
 
 func (r *replicas) rest() {
 	for _, name := range r.p.rooms.names() {
-		if delay := r.p.rooms.byName[name].spec.SpectatorDelay; delay > 0 && !r.p.until(r.p.w.Now()+delay+time.Second) {
+		if f := r.p.rooms.byName[name]; f != nil && f.spec.SpectatorDelay > 0 && !r.p.until(r.p.w.Now()+f.spec.SpectatorDelay+time.Second) {
 			return
 		}
 	}

@@ -7,6 +7,8 @@ import "github.com/netloop/netloop"
 //
 //   - A bot is in a room only with a token that is genuine, valid at its time, for that room
 //     unless a ticket brings it, and used by no other bot.
+//   - A reservation admits as many clients as it has tickets, into its room, and to watch if it is
+//     for spectators.
 //   - A private room has only bots with a ticket, with its code, or for which it was opened.
 //   - No client reads a field of its owner alone, of a group or guild that it was never in.
 type rights_ struct {
@@ -14,6 +16,16 @@ type rights_ struct {
 	events map[int]*Event // by bot
 	used   map[string]int // bots by token
 	groups map[reader]bool
+
+	reservations map[uint64]*reservation // by their Params
+}
+
+// reservation are the facts about the tickets that were issued at once.
+type reservation struct {
+	room      roomKey
+	seats     int
+	spectates bool
+	inside    int // clients
 }
 
 // reader is a right that a client has had.
@@ -32,7 +44,42 @@ func (r *rights_) granted(g *bot, e *Event) {
 	r.events[g.n] = e
 }
 
+// reserved notes a reservation.
+func (r *rights_) reserved(room string, v netloop.Reservation) {
+	if r.reservations == nil {
+		r.reservations = map[uint64]*reservation{}
+	}
+	r.reservations[v.Params.(uint64)] = &reservation{room: r.p.rooms.current(room), seats: max(v.Seats, 1), spectates: v.Spectator}
+}
+
+// of returns the reservation by whose ticket a client has joined, or nil.
+func (r *rights_) of(c *netloop.Client) *reservation {
+	var n uint64
+	if has, err := c.Join().Reservation(&n); err != nil || !has {
+		return nil
+	}
+	return r.reservations[n]
+}
+
+// admitted counts the clients of a reservation.
+func (r *rights_) admitted(key roomKey, c *netloop.Client) {
+	v := r.of(c)
+	if v == nil {
+		return
+	}
+	if v.inside++; v.inside > v.seats || v.room != key || v.spectates != c.Spectator() {
+		r.p.fail("rights", "client %d, spectator %v, of room %q is the %d. by %d tickets for %q, spectators %v", c.ID(), c.Spectator(), key.name, v.inside, v.seats, v.room.name, v.spectates)
+	}
+}
+
+func (r *rights_) left(c *netloop.Client) {
+	if v := r.of(c); v != nil {
+		v.inside--
+	}
+}
+
 func (r *rights_) joined(key roomKey, c *netloop.Client, bot int) {
+	r.admitted(key, c)
 	e := r.events[bot]
 	if e == nil {
 		return // A replay.

@@ -161,7 +161,7 @@ func (r *rooms) crashed() {
 	}
 	clear(r.byName)
 	r.p.ends.crashed()
-	r.p.mail.crashed()
+	r.p.between.crashed()
 }
 
 func (r *rooms) names() []string { return slices.Sorted(maps.Keys(r.byName)) }
@@ -182,10 +182,28 @@ func (r *rooms) codeOf(name string) string {
 
 // check compares the server's own numbers with the limits.
 func (r *rooms) check() {
+	listed := 0
 	for info := range r.p.server.Rooms() {
+		if listed++; r.byName[info.Spec.Name] == nil && r.p.w.Ended() == nil {
+			r.p.fail("rooms", "the server has room %q, which has ended", info.Spec.Name)
+		}
 		players := info.Clients - info.Spectators
 		if players > info.Spec.MaxClients || info.Spectators > info.Spec.MaxSpectators || info.Clients+info.Reserved > info.Spec.MaxClients+info.Spec.MaxSpectators {
 			r.p.fail("seats", "room %q has sold %d, %d and %d seats of %d and %d", info.Spec.Name, players, info.Spectators, info.Reserved, info.Spec.MaxClients, info.Spec.MaxSpectators)
+		}
+	}
+	if most := r.p.story.Server.MaxRooms; listed > most {
+		r.p.fail("rooms", "the server has %d rooms of %d", listed, most)
+	}
+	in := map[int]string{} // by bot
+	for _, name := range r.names() {
+		for id, s := range r.byName[name].in {
+			if other, twice := in[s.bot]; twice && !s.dropped && other != name {
+				r.p.fail("seats", "bot %d is client %d of room %q, and is in room %q", s.bot, id, name, other)
+			}
+			if !s.dropped {
+				in[s.bot] = name
+			}
 		}
 	}
 }
@@ -232,6 +250,9 @@ func (r *rooms) rest() {
 			case g.playing() && (g.c.ID() != id || g.c.Room() != name):
 				r.p.fail("seats", "room %q keeps a seat for client %d of bot %d, which plays as client %d of room %q", name, id, g.n, g.c.ID(), g.c.Room())
 			}
+		}
+		if asleep := r.p.w.Room(name).Asleep(); asleep && !f.spec.Sleep || !asleep && f.spec.Sleep && len(f.in) == 0 && r.now()-max(f.empty, r.stalled) > settled {
+			r.p.fail("sleep", "room %q is empty since %v and is asleep: %v", name, f.empty, asleep)
 		}
 		for info := range r.p.server.Rooms() {
 			if info.Spec.Name == name && info.Reserved > 0 {

@@ -73,11 +73,12 @@ func init() { // Some rows refer to the table.
 		})},
 		"say": {10, (*gameRoom).say},
 		"kick": {2, onClient(func(h *gameRoom, t *netloop.Tick, c *netloop.Client, _ command) {
+			h.p.reasons.kicked[h.of.Of(c).bot] = true
 			c.Kick(t, netloop.CodeKicked, "the story kicks")
 		})},
 		"close": {1, func(h *gameRoom, t *netloop.Tick, _ command) {
 			h.p.ends.tell(h.key, 0)
-			h.room.Close(t, netloop.CodeClosing, "the story closes")
+			h.room.Close(t, netloop.CodeClosing, h.p.reasons.tell(h.key.name, netloop.CodeClosing))
 		}},
 		"lock":   {2, func(h *gameRoom, t *netloop.Tick, o command) { h.room.Lock(t, o.N%2 == 0) }},
 		"unlock": {0, func(h *gameRoom, t *netloop.Tick, _ command) { h.room.Lock(t, false) }},
@@ -112,8 +113,13 @@ func init() { // Some rows refer to the table.
 		}},
 		"reserve and send on": {2, onClient(func(h *gameRoom, t *netloop.Tick, c *netloop.Client, o command) {
 			id := c.ID()
-			t.Reserve(o.Text, netloop.Reservation{TTL: 3 * time.Second, Spectator: o.N>>16%4 == 0, Params: o.N}, func(t *netloop.Tick, all []netloop.Ticket, err error) {
-				if c, ok := t.Client(id); ok && err == nil {
+			v := netloop.Reservation{TTL: 3 * time.Second, Spectator: o.N>>16%4 == 0, Params: o.N}
+			t.Reserve(o.Text, v, func(t *netloop.Tick, all []netloop.Ticket, err error) {
+				if err != nil {
+					return
+				}
+				h.p.rights.reserved(o.Text, v)
+				if c, ok := t.Client(id); ok {
 					c.Move(t, all[0])
 				}
 			})
@@ -169,10 +175,30 @@ func (h *gameRoom) say(t *netloop.Tick, o command) {
 	}
 }
 
-// talk sends a message to another room, and one to the program.
+// talk sends messages to another room, at times more than may wait there, and one to the program.
 func (h *gameRoom) talk(t *netloop.Tick, o command) {
-	n := o.N>>8<<8 | h.key.inc%256
-	h.p.mail.talking(n, h.key, o.Text)
-	h.d.talks.SendRoom(t, o.Text, talk{n}, func(_ *netloop.Tick, err error) { h.p.mail.talkedTo(n, err) })
-	h.d.news.SendServer(t, talk{n}, nil)
+	stages, many := netloop.AllStages(), 1+o.N>>16%3
+	switch o.N >> 20 % 40 {
+	case 0:
+		many = 300
+	case 1:
+		many = 1100
+	}
+	if o.N>>32%10 == 0 {
+		o.Text = "nowhere"
+	}
+	m := talk{Room: h.key.inc, Stage: stages[o.N>>8%uint64(len(stages))]}
+	send := func(to string) (talk, func(*netloop.Tick, error)) {
+		h.talks++
+		m.Seq = h.talks
+		k := talkKey{h.key, m.Seq, to}
+		h.p.between.sent(k)
+		return m, func(_ *netloop.Tick, err error) { h.p.between.told(k, err) }
+	}
+	for range many {
+		m, then := send(o.Text)
+		h.d.talks.SendRoom(t, o.Text, m, then, netloop.RunAt(m.Stage))
+	}
+	m, then := send(program)
+	h.d.news.SendServer(t, m, then)
 }

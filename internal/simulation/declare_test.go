@@ -108,7 +108,11 @@ type command struct {
 }
 
 // talk is a message between rooms.
-type talk struct{ N uint64 }
+type talk struct {
+	Room  uint64 // the incarnation of the sender
+	Seq   uint64
+	Stage netloop.Stage
+}
 
 // declared is a schema with some parts; the other classes are nil.
 type declared struct {
@@ -170,7 +174,7 @@ func declare(p parts) *declared {
 			return nil
 		}))
 	d.commands = netloop.NewRPC[command](s, "command", netloop.ServerOnly())
-	d.talks, d.news = netloop.NewRPC[talk](s, "talk", netloop.ServerOnly()), netloop.NewRPC[talk](s, "news", netloop.ServerOnly())
+	d.talks, d.news = netloop.NewRPC[talk](s, "talk", netloop.ServerOnly(), stages), netloop.NewRPC[talk](s, "news", netloop.ServerOnly())
 	schemas.of[p] = d
 	return d
 }

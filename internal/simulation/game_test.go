@@ -64,6 +64,7 @@ type gameRoom struct {
 	busy  uint64          // ticks for which objects change
 	lives uint64
 	works uint64
+	talks uint64 // sent to other rooms and the program
 }
 
 // member is the record of a client.
@@ -169,6 +170,7 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 			return
 		}
 		h.p.rooms.left(h.key, c)
+		h.p.rights.left(c)
 		h.p.inputs.taken(h.key, c.ID())
 		h.save(t)
 		delete(h.guild, c.ID())
@@ -386,8 +388,8 @@ func (h *gameRoom) handlers(r *netloop.Room) {
 		return nil
 	})
 	h.d.ask.HandleLater(r, h.answer)
-	h.d.talks.HandleRoom(r, func(_ *netloop.Tick, from *netloop.Sender, m talk) error {
-		h.p.mail.talked(h.key.name, from.Room, m.N)
+	h.d.talks.HandleRoom(r, func(t *netloop.Tick, from *netloop.Sender, m talk) error {
+		h.p.between.ran(h.key, t.Stage(), from, m)
 		return nil
 	})
 	h.d.commands.HandleRoom(r, func(t *netloop.Tick, _ *netloop.Sender, o command) error {

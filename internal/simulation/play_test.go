@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -41,6 +42,8 @@ type play struct {
 	saves    saves
 	lists    lists
 	ends     ends
+	between  between
+	reasons  reasons
 
 	finding *finding
 	lines   []string // of the transcript, if it is kept
@@ -93,6 +96,7 @@ func newPlay(s *Story) *play {
 	p.tokens.p = p
 	p.rooms, p.rights, p.mail, p.inputs = newRooms(p), rights_{p: p}, newMail(p), newInputs(p)
 	p.replicas, p.saves, p.lists, p.ends = replicas{p: p}, newSaves(p), newLists(p), newEnds(p)
+	p.reasons, p.between = newReasons(p), newBetween(p)
 	return p
 }
 
@@ -115,6 +119,7 @@ func (p *play) run() {
 		}))
 	}
 	p.w = netlooptest.New(p.tb, p.game(), opt...)
+	p.listen()
 	for i := range p.story.Events {
 		e := &p.story.Events[i]
 		if !p.until(e.At) || p.w.Ended() != nil {
@@ -130,6 +135,16 @@ func (p *play) run() {
 		p.recover()
 	}
 	p.end()
+}
+
+// listen registers the handlers of the program around a server.
+func (p *play) listen() {
+	err := p.d.news.HandleServer(p.server, func(_ context.Context, from *netloop.Sender, m talk) {
+		p.between.ran(roomKey{name: program}, 0, from, m)
+	})
+	if err != nil {
+		p.fail("world", "HandleServer: %v", err)
+	}
 }
 
 func actionOf(name string) *action {
@@ -220,7 +235,7 @@ func (p *play) recover() {
 	if !p.until(began + p.rooms.patience()) {
 		return
 	}
-	for _, look := range []func(){p.rooms.rest, p.lists.rest, p.mail.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.rooms.normal} {
+	for _, look := range []func(){p.rooms.rest, p.lists.rest, p.mail.rest, p.between.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.rooms.normal} {
 		if p.finding == nil && p.w.Ended() == nil {
 			look()
 		}
@@ -249,7 +264,7 @@ func (p *play) end() {
 	p.pass()
 	p.ended = true
 	p.until(p.w.Now() + settled)
-	for _, look := range []func(){p.rooms.over, p.ends.over, p.mail.over, p.replicas.replay} {
+	for _, look := range []func(){p.rooms.over, p.ends.over, p.mail.over, p.between.over, p.replicas.replay} {
 		if p.finding == nil {
 			look()
 		}
