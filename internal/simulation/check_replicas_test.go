@@ -45,7 +45,8 @@ func (r *replicas) verified(g *bot, err error) {
 
 func (r *replicas) rest() {
 	for _, name := range r.p.rooms.names() {
-		if f := r.p.rooms.byName[name]; f != nil && f.spec.SpectatorDelay > 0 && !r.p.until(r.p.w.Now()+f.spec.SpectatorDelay+time.Second) {
+		f := r.p.rooms.byName[name] // nil: the room has closed while this check waited for another.
+		if f != nil && f.spec.SpectatorDelay > 0 && !r.p.until(r.p.w.Now()+f.spec.SpectatorDelay+time.Second) {
 			return
 		}
 	}
