@@ -165,8 +165,9 @@ func (c *Client) Group(name string, o ...netloop.SystemOption) *netloop.System {
 // Loop returns the tree of the client's systems, as Room.Loop does on the server.
 func (c *Client) Loop() *netloop.Loop { return c.systems.Loop() }
 
-// Run steps the client at the server's tick rate until ctx ends, which returns nil, or the client
-// is closed, which returns a *netloop.Closed. It does not close the connection.
+// Run steps the client at the server's tick rate, or at 10 Hz if ticks are slower and fixed steps
+// are not, until ctx ends, which returns nil, or the client is closed, which returns a
+// *netloop.Closed. It does not close the connection.
 func (c *Client) Run(ctx context.Context) error {
 	last := c.clock.Now()
 	for next := last; ; {

@@ -121,7 +121,7 @@ func (c *Client) flush() {
 	}
 	if c.pace.due(now, arrival, c.inputs.early(c.pace.period)) {
 		c.inputs.flush()
-		if !c.acking.due(now, &c.receiver.losses, c.pace.period) {
+		if !c.acking.due(now, &c.receiver.losses, c.time.timeline.Rate.Period()) {
 			session.AckLater()
 		}
 		session.Flush(now)

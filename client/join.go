@@ -191,7 +191,7 @@ func (c *Client) welcome(a *attempt) error {
 		c.tick.ShiftTimers(game-c.now.GameTime, c.loop.Scale().At(game)-c.now.ScaledTime)
 	}
 	n.instance = w.GetInstanceId()
-	c.pace.period = c.time.timeline.Rate.Period()
+	c.pace.period = flushPeriod(c.time.timeline)
 	c.pace.next = min(c.pace.next, now+c.pace.period) // The room before may have been slower.
 	c.loop.SetSteps(c.time.timeline)
 	return nil

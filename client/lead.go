@@ -24,6 +24,7 @@ type lead struct {
 	first  uint64        // the first step that leads: inputs of earlier ones would arrive too late
 	last   time.Duration // the last frame, by the client's clock
 	target time.Duration // the lead, before the first measurement an estimate
+	limit  time.Duration // of the target
 	hold   time.Duration // for how long the steps are held
 
 	credit   time.Duration // time passed since the last correction
@@ -75,15 +76,22 @@ const (
 	maxEarly = 10 * time.Second
 )
 
-// begin starts the lead at a frame and returns the game time of the steps; step is the length of
-// each.
-func (l *lead) begin(now, game, rtt, interval, step time.Duration) time.Duration {
+// begin starts the lead at a frame and returns the game time of the steps.
+func (l *lead) begin(now, game, rtt time.Duration, line loop.Timeline) time.Duration {
+	step := line.Fixed.Period()
+	interval, window := max(flushPeriod(line), step), input.Window(step)
 	*l = lead{
-		on: true, last: now, interval: interval, target: rtt/2 + startMargin*interval, jumps: l.jumps, setBacks: l.setBacks, backTo: l.backTo,
-		steps: make([]madeStep, input.Window(step)),
+		on: true, last: now, interval: interval, jumps: l.jumps, setBacks: l.setBacks, backTo: l.backTo,
+		steps: make([]madeStep, window), limit: time.Duration(window)*step - line.Rate.Period(),
 	}
+	l.aim(rtt/2 + startMargin*interval)
 	return game + l.target
 }
+
+// aim sets the target, within the limits that let the server measure inputs, or the lead would
+// never be corrected. Inputs of steps behind the server's present are not sent. The server drops
+// inputs beyond its window, which begins at the last tick.
+func (l *lead) aim(target time.Duration) { l.target = max(min(target, l.limit), 0) }
 
 func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.steps))] }
 
@@ -103,9 +111,8 @@ func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	}
 	l.frame += (min(passed, maxInterval) - l.frame) / 8
 	if l.samples.known(now) {
-		// An epoch that arrives late leaves measurements of both epochs, whose sum may be below 0:
-		// then no input would be sent in time to be measured again.
-		l.target = max(now+l.samples.required()+l.frame+max(step, l.interval)-game, 0)
+		// An epoch that arrives late leaves measurements of both epochs, whose sum may be below 0.
+		l.aim(now + l.samples.required() + l.frame + max(step, l.interval) - game)
 	}
 	off := game + l.target - at
 	if l.jumpsBy(off, at-now, passed) {

@@ -7,7 +7,10 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-var lead60 = loop.Timeline{Rate: loop.Hz(60), Fixed: loop.Hz(60)}
+var lead60 = leadOf(60)
+
+// leadOf returns the timeline of a room with a fixed step in each tick.
+func leadOf(hz uint64) loop.Timeline { return loop.Timeline{Rate: loop.Hz(hz), Fixed: loop.Hz(hz)} }
 
 // Needs cover the last second, and are known only if recent.
 func TestNeedsAreOfTheLastSecond(t *testing.T) {
@@ -124,7 +127,7 @@ func TestTheLeadIsFarOffForHalfOfTheInputs(t *testing.T) {
 func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
 	for _, off := range []time.Duration{-300 * ms, -249 * ms, 0, 249 * ms, 300 * ms} {
 		var l lead
-		at := l.begin(0, time.Second, 40*ms, 20*ms, 20*ms)
+		at := l.begin(0, time.Second, 40*ms, leadOf(50))
 		if at != time.Second+80*ms {
 			t.Fatalf("it begins at %v", at)
 		}
@@ -164,7 +167,7 @@ func ledFor(l *lead, now, at, game, need, span time.Duration) (end, to time.Dura
 // The first measure of another connection is taken at once, and is no jump.
 func TestAnotherConnectionIsMeasuredAtOnce(t *testing.T) {
 	var l lead
-	now, at := ledFor(&l, 0, l.begin(0, time.Second, 40*ms, 10*ms, 10*ms), time.Second, time.Second+20*ms, 3*time.Second)
+	now, at := ledFor(&l, 0, l.begin(0, time.Second, 40*ms, leadOf(100)), time.Second, time.Second+20*ms, 3*time.Second)
 	was := at - now
 	for _, need := range []time.Duration{time.Second + 120*ms, time.Second + 30*ms} {
 		l.restart()
@@ -178,7 +181,7 @@ func TestAnotherConnectionIsMeasuredAtOnce(t *testing.T) {
 // After a short stall of the server the measures of before count: they move with its time.
 func TestMeasuresFollowTheServersTime(t *testing.T) {
 	var l lead
-	now, at := ledFor(&l, 0, l.begin(0, time.Second, 40*ms, 10*ms, 10*ms), time.Second, time.Second+20*ms, 3*time.Second)
+	now, at := ledFor(&l, 0, l.begin(0, time.Second, 40*ms, leadOf(100)), time.Second, time.Second+20*ms, 3*time.Second)
 	keep := l.target
 	for _, by := range []time.Duration{maxHold, maxHold + 50*ms} {
 		l.epochMoved(by)
@@ -227,12 +230,29 @@ func TestStarvingInputsAreCountedInARow(t *testing.T) {
 func TestTheLeadIsNeverBelowZero(t *testing.T) {
 	const ms = time.Millisecond
 	var l lead
-	at := l.begin(0, 0, 100*ms, 50*ms, 50*ms)
+	at := l.begin(0, 0, 100*ms, leadOf(20))
 	for n := range time.Duration(40) {
 		now := n * 50 * ms
 		l.samples.add(now, -time.Second)
 		if at = l.advance(now, at, now, 50*ms); at < now {
 			t.Fatalf("at %v the steps are at %v", now, at)
+		}
+	}
+}
+
+// The lead ends where the server's window does. Beyond it the server would drop each input without
+// measuring it, so no measurement would correct the lead.
+func TestTheLeadIsWithinTheServersWindow(t *testing.T) {
+	slow := loop.Timeline{Rate: loop.Hz(1), Fixed: loop.Hz(120)}
+	for line, most := range map[loop.Timeline]time.Duration{leadOf(20): 64*50*ms - 50*ms, slow: 256*slow.Fixed.Period() - time.Second} {
+		var l lead
+		at := l.begin(0, 0, 10*time.Second, line)
+		for n := range time.Duration(400) {
+			now := n * 10 * ms
+			l.samples.add(now, 5*time.Second)
+			if at = l.advance(now, at, now, line.Fixed.Period()); at-now > most {
+				t.Fatalf("%v: at %v the steps are at %v", line, now, at)
+			}
 		}
 	}
 }

@@ -165,8 +165,7 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 // startLead starts the lead of the steps once the server's clock is synchronized.
 func (s *serverTime) startLead(now time.Duration) {
 	if !s.lead.on && s.known && s.sync.Ready() {
-		interval := max(s.timeline.Rate.Period(), s.timeline.Fixed.Period())
-		s.steps.at = max(s.steps.at, s.lead.begin(now, s.gameTime(now), s.sync.RTT(), interval, s.timeline.Fixed.Period()))
+		s.steps.at = max(s.steps.at, s.lead.begin(now, s.gameTime(now), s.sync.RTT(), s.timeline))
 		s.lead.first, _ = s.timeline.StepAt(s.steps.at)
 		s.steps.start(max(s.lead.first, 1) - 1) // This frame already makes an input.
 	}
@@ -180,9 +179,16 @@ func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
 	return s.server(now) - s.timeline.Deadline(s.epoch, tick)
 }
 
-// pace limits flushes to the tick rate, to half of it while the flushes fill the queue of a thin
-// link, and to 10 Hz while the server is silent, so that a link that drops all packets is not
-// filled. At 60 Hz flushes with inputs need some 45 kbit/s.
+// flushPeriod is the period of flushes: a tick. In a room with slower ticks than 10 Hz it is a
+// fixed step if that is shorter, but 100 ms at least: a packet repeats the inputs of a quarter of a
+// second.
+func flushPeriod(line loop.Timeline) time.Duration {
+	return min(line.Rate.Period(), max(line.Fixed.Period(), maxInterval))
+}
+
+// pace limits flushes to the rate of flushPeriod, to half of it while the flushes fill the queue of
+// a thin link, and to 10 Hz while the server is silent, so that a link that drops all packets is
+// not filled. At 60 Hz flushes with inputs need some 45 kbit/s.
 type pace struct {
 	period      time.Duration
 	next        time.Duration

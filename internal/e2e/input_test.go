@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -172,5 +173,31 @@ func TestInputsAtAThousandHertzAreWithinTheLimits(t *testing.T) {
 	w.Step(6000)
 	if c.Closed() != nil || ran < 5500 {
 		t.Errorf("closed: %v, %d inputs ran", c.Closed(), ran)
+	}
+}
+
+// A room with slow ticks and faster fixed steps runs each input in its step: the client does not
+// wait for a tick to send its inputs, and the lead is within the server's window.
+func TestInputsRunInTheirStepsBetweenSlowTicks(t *testing.T) {
+	for _, hz := range []uint64{1, 2, 3, 5} {
+		for _, fixed := range []uint64{10, 30, 120, 1000} {
+			t.Run(fmt.Sprint(hz, " and ", fixed), func(t *testing.T) {
+				own := 0
+				w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
+					controls.Handle(r, func(t *netloop.Tick, _ *netloop.Client, in control) {
+						if in.Missed == 0 && uint64(in.Step) == t.FixedStep() {
+							own++
+						}
+					})
+				}}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(hz), FixedRate: netloop.Hz(fixed)}))
+				c := w.Join("", nil, netlooptest.Link{Delay: 50 * time.Millisecond}, netlooptest.FPS(60))
+				client.Inputs(c, controls, func(t *netloop.Tick) control { return control{Step: uint32(t.FixedStep())} })
+				w.Advance(10 * time.Second)
+				own = 0
+				if w.Advance(10 * time.Second); own != int(10*fixed) {
+					t.Errorf("%d inputs of %d ran in their steps, with a lead of %v", own, 10*fixed, c.Stats().Lead)
+				}
+			})
+		}
 	}
 }
