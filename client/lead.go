@@ -95,8 +95,12 @@ func (l *lead) aim(target time.Duration) { l.target = max(min(target, l.limit), 
 
 func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.steps))] }
 
-// restart measures anew, because the path to the server may be another.
-func (l *lead) restart() { l.samples, l.measured, l.offFor, l.late = leadSamples{}, false, 0, 0 }
+// restart measures anew, because the path to the server may be another. Inputs made before do not
+// count: they waited for the connection.
+func (l *lead) restart() {
+	l.samples, l.measured, l.offFor, l.late = leadSamples{}, false, 0, 0
+	clear(l.steps)
+}
 
 // advance returns the game time of the steps in the frame at now; at is that of the frame before,
 // game the server's present. It never decreases.

@@ -260,3 +260,28 @@ func TestTheLeadIsRestoredAfterReconnecting(t *testing.T) {
 		})
 	}
 }
+
+// A client that has read nothing for a while reconnects. The inputs that it made without sending
+// them do not lengthen its lead.
+func TestTheLeadIsRestoredAfterASilence(t *testing.T) {
+	// Every second tick without arrivals has no flush: the break follows one with and one without.
+	for _, lost := range []time.Duration{time.Second, 1050 * time.Millisecond} {
+		w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
+			controls.Handle(r, func(*netloop.Tick, *netloop.Client, control) {})
+		}}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(20)}))
+		c := w.JoinAs(client.Config{LostAfter: lost}, netlooptest.Link{})
+		client.Inputs(c, controls, func(t *netloop.Tick) control { return control{Step: uint32(t.FixedStep())} })
+		w.Step(100)
+		before := c.Stats()
+		w.Stall(c, true)
+		w.Step(60)
+		w.Stall(c, false)
+		w.Step(100)
+		soon := c.Stats()
+		w.Step(100)
+		after := c.Stats()
+		if after.Resumes == 0 || after.Lead > before.Lead+20*time.Millisecond || after.LeadJumps > 0 || after.InputsMissed > soon.InputsMissed {
+			t.Errorf("lost after %v: %d resumes, a lead of %v, and then of %v, %d jumps, %d inputs missed", lost, after.Resumes, before.Lead, after.Lead, after.LeadJumps, after.InputsMissed-soon.InputsMissed)
+		}
+	}
+}
