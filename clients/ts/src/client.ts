@@ -169,9 +169,10 @@ export class ClientImpl extends Messages implements Client<any>, ClassHost, Pred
     if (!link || !this.live || this.closed) return;
     const { line, lead } = this.time;
     const newest = this.ring?.newest ?? 0;
-    const early = !this.ring || !lead.on ? line.tickMs / 4 : newest > lead.sent ? line.tickMs / 2 : -line.tickMs / 2;
+    const { flushMs } = line;
+    const early = !this.ring || !lead.on ? flushMs / 4 : newest > lead.sent ? flushMs / 2 : -flushMs / 2;
     let beat = false;
-    if (this.pace.due(now, link.lastArrival, early, line.tickMs)) {
+    if (this.pace.due(now, link.lastArrival, early, flushMs)) {
       const packet = this.ring?.packet();
       if (packet) {
         link.setInputs(packet);
@@ -294,6 +295,7 @@ export class ClientImpl extends Messages implements Client<any>, ClassHost, Pred
 
   protected restartView(): void {
     this.playout.restart();
+    this.pace = new Pace(); // The room before may have been slower.
   }
 
   protected reset(): void {

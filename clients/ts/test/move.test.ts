@@ -72,6 +72,16 @@ test("in a younger room time, steps and inputs are those of the room, at once", 
   assert.deepEqual([client.stats.appliedTick, client.status.phase, rig.errors], [13, "playing", []]);
 });
 
+test("after a move from a room with slow ticks inputs leave at the pace of the other room", async () => {
+  const rig = new Rig();
+  const client = await rig.play({}, { ...SECRET, rate: 1, epoch: { tick: 1, at: 5000 } }, tables);
+  client.inputs(() => ({ Turn: 1, Fire: false }));
+  frames(rig, 240);
+  const since = await move(rig);
+  frames(rig, 3);
+  assert.ok(inputsLeft(rig, since));
+});
+
 test("in an older room time and inputs are those of the room, at once", async () => {
   const rig = new Rig();
   const client = await rig.play({}, { ...SECRET, epoch: { tick: 1, at: 5000 } }, tables);

@@ -62,7 +62,7 @@ export const say = {
   epoch: (tick: number, at: number) => frameOf(Kind.Epoch, new Writer().number(1, tick).number(2, Math.round(at * NS)).done()),
   message: (m: { method: number; stage?: number; call?: number; reply?: boolean; code?: number; text?: string; payload?: Uint8Array; tick?: number }) =>
     frameOf(Kind.Message, messageOf(m)),
-  welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number; datagram?: number; epoch?: { tick: number; at: number }; handles?: Uint8Array }) =>
+  welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number; datagram?: number; epoch?: { tick: number; at: number }; handles?: Uint8Array; rate?: number }) =>
     frameOf(
       Kind.Welcome,
       new Writer()
@@ -70,8 +70,8 @@ export const say = {
         .number(3, w.id ?? 7)
         .text(4, w.instance ?? "one")
         .text(5, "lobby")
-        .body(6, new Writer().number(1, 60).number(2, 1).done())
-        .body(7, new Writer().number(1, 60).number(2, 1).done())
+        .body(6, new Writer().number(1, w.rate ?? 60).number(2, 1).done())
+        .body(7, new Writer().number(1, w.rate ?? 60).number(2, 1).done())
         .number(8, 1)
         .body(9, new Writer().number(1, w.epoch?.tick ?? 300).number(2, Math.round((w.epoch?.at ?? 5000) * NS)).done())
         .number(10, Math.round((w.server ?? 5000) * NS))

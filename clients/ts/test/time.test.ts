@@ -78,7 +78,7 @@ test("steps lead by what inputs need to be in time, and no more", () => {
   const lead = new Lead();
   const way = 40;
   const random = new Random(9);
-  let at = lead.begin(0, 10_000, 0, 16.7, line.window);
+  let at = lead.begin(0, 10_000, 0, line);
   const made: { step: number; at: number }[] = [];
   let late = 0;
   for (let now = 1000 / 60; now < 20_000; now += 1000 / 60) {
@@ -179,7 +179,7 @@ test("the lead grows by 5 % while inputs come too late, and by 1 % otherwise", (
   for (const [early, want] of [[-40, 50], [40, 10]] as const) {
     const line = new Timeline({ num: 100, den: 1 }, { num: 100, den: 1 });
     const lead = new Lead();
-    let at = lead.begin(0, 10_000, 0, 10, line.window);
+    let at = lead.begin(0, 10_000, 0, line);
     let from = 0;
     for (let now = 10, step = 0; now <= 4000; now += 10) {
       at = lead.advance(now, at, 10_000 + now, line.stepMs);
@@ -199,7 +199,7 @@ test("the lead grows by 5 % while inputs come too late, and by 1 % otherwise", (
 test("inputs in a row that come too late are counted, and one in time ends the row", () => {
   const line = new Timeline({ num: 100, den: 1 }, { num: 100, den: 1 });
   const lead = new Lead();
-  lead.begin(0, 10_000, 0, 10, line.window);
+  lead.begin(0, 10_000, 0, line);
   const late = [-5, -5, -5, 5, -5].map((early, i) => {
     lead.made(10 * i + 10, i + 1);
     lead.flush(10 * i + 10, i + 1);
@@ -207,4 +207,31 @@ test("inputs in a row that come too late are counted, and one in time ends the r
     return (lead as any).late;
   });
   assert.deepEqual(late, [1, 2, 3, 0, 1]);
+});
+
+test("the lead is within the server's window, whose inputs are measured, and not below 0", () => {
+  const slow = new Timeline({ num: 1, den: 1 }, { num: 120, den: 1 });
+  const fast = new Timeline({ num: 20, den: 1 }, { num: 20, den: 1 });
+  for (const [line, need, want] of [[slow, 5000, 256_000 / 120 - 1000], [fast, 5000, 63 * 50], [fast, -1000, 0]] as const) {
+    const lead = new Lead();
+    let at = lead.begin(0, 0, 20_000, line);
+    for (let now = 10; now <= 4000; now += 10) {
+      (lead as any).samples.add(now, need);
+      at = lead.advance(now, at, now, line.stepMs);
+      assert.ok(at - now < want + 1 || need < 0, `at ${now} the lead is ${at - now} ms`);
+    }
+    assert.ok(Math.abs(at - 4000 - want) < 10, `a lead of ${at - 4000} ms, want ${want}`);
+  }
+});
+
+test("inputs made before a connection are not measured", () => {
+  const line = new Timeline({ num: 20, den: 1 }, { num: 20, den: 1 });
+  const lead = new Lead();
+  lead.begin(0, 0, 0, line);
+  lead.made(50, 1);
+  lead.restart();
+  lead.made(3000, 60);
+  lead.flush(3000, 60);
+  lead.reported(3050, line, 60, -50);
+  assert.equal((lead as any).samples.p95, 50);
 });

@@ -45,6 +45,7 @@ export class Lead {
   private late = 0;
   private last = 0;
   private target = 0;
+  private limit = 0;
   private hold = 0;
   private offFor = 0;
   private measured = false;
@@ -57,19 +58,29 @@ export class Lead {
   private samples = new LeadSamples();
 
   /** Begins, and returns the game time that the steps have then. */
-  begin(now: number, game: number, rtt: number, interval: number, window: number): number {
-    this.steps = new Array(window);
+  begin(now: number, game: number, rtt: number, line: Timeline): number {
+    this.steps = new Array(line.window);
     this.on = true;
     this.last = now;
-    this.interval = interval;
-    this.target = rtt / 2 + START_MARGIN * interval;
+    this.interval = Math.max(line.flushMs, line.stepMs);
+    this.limit = line.window * line.stepMs - line.tickMs;
+    this.aim(rtt / 2 + START_MARGIN * this.interval);
     this.sent = this.lastReported = this.frame = this.hold = this.offFor = 0;
     this.restart();
     return game + this.target;
   }
 
-  /** Discards the measurements, because the path to the server may have changed. */
+  /** Sets the target, within the limits of the steps whose inputs the server measures. */
+  private aim(target: number): void {
+    this.target = Math.max(Math.min(target, this.limit), 0);
+  }
+
+  /**
+   * Discards the measurements, because the path to the server may have changed. Inputs made before
+   * do not count: they waited for the connection.
+   */
   restart(): void {
+    this.steps.fill(undefined);
     this.samples = new LeadSamples();
     this.measured = false;
     this.offFor = this.late = 0;
@@ -87,7 +98,7 @@ export class Lead {
     at += passed - still;
     if (this.hold > 0) return at;
     this.frame += (Math.min(passed, MAX_INTERVAL) - this.frame) / 8;
-    if (this.samples.known(now)) this.target = now + this.samples.required + this.frame + Math.max(step, this.interval) - game;
+    if (this.samples.known(now)) this.aim(now + this.samples.required + this.frame + Math.max(step, this.interval) - game);
     const off = game + this.target - at;
     if (this.jumpsBy(off, at - now, passed)) {
       this.hold = Math.max(-off, 0);

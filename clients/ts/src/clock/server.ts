@@ -117,8 +117,7 @@ export class ServerTime {
   /** Lets the steps lead, once the server's clock is known. */
   startLead(now: number): void {
     if (this.lead.on || !this.known || !this.sync.ready) return;
-    const interval = Math.max(this.line.tickMs, this.line.stepMs);
-    this.steps.at = Math.max(this.steps.at, this.lead.begin(now, this.gameTime(now), this.sync.rtt, interval, this.line.window));
+    this.steps.at = Math.max(this.steps.at, this.lead.begin(now, this.gameTime(now), this.sync.rtt, this.line));
     this.lead.first = this.line.stepAt(this.steps.at).step;
     this.steps.start(this.lead.first - 1); // This frame already makes an input.
   }
@@ -132,7 +131,7 @@ export class ServerTime {
 const SILENT_AFTER = 500;
 const SILENT_PERIOD = 100;
 
-/** Limits flushes to the tick rate, and to 10 Hz while the server is silent. */
+/** Limits flushes to their period, and to 10 Hz while the server is silent. */
 export class Pace {
   private next = 0;
 

@@ -27,6 +27,8 @@ export class Timeline {
    */
   readonly repeats: number;
   readonly maxSteps: number;
+  /** The period of flushes: a tick, or between slow ticks a faster fixed step, 100 ms at least. */
+  readonly flushMs: number;
 
   constructor(
     readonly tick: Rate,
@@ -34,6 +36,7 @@ export class Timeline {
   ) {
     this.tickMs = (1000 * tick.den) / tick.num;
     this.stepMs = (1000 * fixed.den) / fixed.num;
+    this.flushMs = Math.min(this.tickMs, Math.max(this.stepMs, 100));
     const steps = (ms: number) => Math.floor((ms * 1e6) / Math.round(this.stepMs * 1e6));
     this.window = Math.min(Math.max(2 ** Math.ceil(Math.log2(2000 / this.stepMs)), 64), 2048);
     this.repeats = Math.min(Math.max(steps(250), 16), 256);
