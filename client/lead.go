@@ -83,6 +83,7 @@ func (l *lead) begin(now, game, rtt time.Duration, line loop.Timeline) time.Dura
 	*l = lead{
 		on: true, last: now, interval: interval, jumps: l.jumps, setBacks: l.setBacks, backTo: l.backTo,
 		steps: make([]madeStep, window), limit: time.Duration(window)*step - line.Rate.Period(),
+		samples: leadSamples{span: leadSampleTicks * line.Rate.Period()},
 	}
 	l.aim(rtt/2 + startMargin*interval)
 	return game + l.target
@@ -98,7 +99,7 @@ func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.s
 // restart measures anew, because the path to the server may be another. Inputs made before do not
 // count: they waited for the connection.
 func (l *lead) restart() {
-	l.samples, l.measured, l.offFor, l.late = leadSamples{}, false, 0, 0
+	l.samples, l.measured, l.offFor, l.late = leadSamples{span: l.samples.span}, false, 0, 0
 	clear(l.steps)
 }
 
@@ -224,11 +225,12 @@ func (l *lead) stats(at, game time.Duration) (ahead, margin time.Duration) {
 }
 
 // leadSamples measures how far ahead of the client's clock steps needed to be for their inputs to
-// arrive in time, over the last second.
+// arrive in time, over the last second, or over span if that is longer.
 type leadSamples struct {
 	all  [maxLeadSamples]leadSample // a ring
 	n    uint64                     // number of samples
-	from uint64                     // the first one within the span
+	from uint64                     // the first one within this time
+	span time.Duration
 
 	p5, p50, p95 time.Duration // percentiles
 }
@@ -239,13 +241,21 @@ const (
 	maxLeadSamples = 128
 	leadSampleSpan = time.Second
 	minLeadSamples = 8 // for a usable result
+	// leadSampleTicks is the least number of ticks over which samples are collected: the server
+	// measures inputs in its ticks, and reports with its snapshots.
+	leadSampleTicks = 4 * minLeadSamples
 )
 
 func (s *leadSamples) len() int { return int(s.n - s.from) }
 
+// recent reports whether a sample is within the time of the samples.
+func (s *leadSamples) recent(n uint64, now time.Duration) bool {
+	return now-s.all[n%maxLeadSamples].at <= max(leadSampleSpan, s.span)
+}
+
 // known reports whether there are enough recent samples.
 func (s *leadSamples) known(now time.Duration) bool {
-	return s.len() >= minLeadSamples && now-s.all[(s.n-1)%maxLeadSamples].at <= leadSampleSpan
+	return s.len() >= minLeadSamples && s.recent(s.n-1, now)
 }
 
 // required returns the lead that nearly all inputs need, plus the jitter.
@@ -255,7 +265,7 @@ func (s *leadSamples) add(now, ahead time.Duration) {
 	s.all[s.n%maxLeadSamples] = leadSample{now, ahead}
 	s.n++
 	s.from = max(s.from, s.n-min(s.n, maxLeadSamples))
-	for now-s.all[s.from%maxLeadSamples].at > leadSampleSpan {
+	for !s.recent(s.from, now) {
 		s.from++
 	}
 	var sorted [maxLeadSamples]time.Duration

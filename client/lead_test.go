@@ -256,3 +256,23 @@ func TestTheLeadIsWithinTheServersWindow(t *testing.T) {
 		}
 	}
 }
+
+// A server that sends less often than minLeadSamples times a second is measured too, so that a lead
+// from a bad moment is corrected.
+func TestTheLeadIsMeasuredAtFewReports(t *testing.T) {
+	var l lead
+	line := leadOf(5)
+	at := l.begin(0, 0, 40*ms, line)
+	for n := range time.Duration(400) {
+		now := n * 50 * ms
+		if n < 20 {
+			l.samples.add(now, time.Second) // Late inputs, many at once.
+		} else if n%4 == 0 {
+			l.samples.add(now, 20*ms)
+		}
+		at = l.advance(now, at, now, line.Fixed.Period())
+		if lead := at - now; n == 20 && lead < 800*ms || n > 250 && lead > 600*ms {
+			t.Fatalf("at %v the lead is %v", now, lead)
+		}
+	}
+}

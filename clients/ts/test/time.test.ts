@@ -235,3 +235,15 @@ test("inputs made before a connection are not measured", () => {
   lead.reported(3050, line, 60, -50);
   assert.equal((lead as any).samples.p95, 50);
 });
+
+test("few reports are measured too, so that a lead from a bad moment is corrected", () => {
+  const line = new Timeline({ num: 5, den: 1 }, { num: 5, den: 1 });
+  const lead = new Lead();
+  let at = lead.begin(0, 0, 40, line);
+  for (let n = 0; n < 400; n++) {
+    const now = n * 50;
+    if (n < 20 || n % 4 === 0) (lead as any).samples.add(now, n < 20 ? 1000 : 20); // First late inputs, many at once.
+    at = lead.advance(now, at, now, line.stepMs);
+    assert.ok((n !== 20 || at - now >= 800) && (n <= 250 || at - now <= 600), `at ${now} the lead is ${at - now} ms`);
+  }
+});

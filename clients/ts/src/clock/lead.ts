@@ -3,8 +3,11 @@
 
 import type { Timeline } from "./timeline.js";
 
-/** Measures of the last second. */
 const MAX_SAMPLES = 128;
+const MIN_SAMPLES = 8;
+/** The least time over which inputs are measured: in ms, and in ticks, because the server reports with snapshots. */
+const SPAN = 1000;
+const SAMPLE_TICKS = 4 * MIN_SAMPLES;
 const SLEW = 1 / 100;
 /**
  * While the last STARVED inputs arrived too late, the lead grows at this faster rate, which a
@@ -55,7 +58,8 @@ export class Lead {
   private interval = 0;
   private lastReported = 0;
   private epochs = 0;
-  private samples = new LeadSamples();
+  private span = SPAN;
+  private samples = new LeadSamples(SPAN);
 
   /** Begins, and returns the game time that the steps have then. */
   begin(now: number, game: number, rtt: number, line: Timeline): number {
@@ -64,6 +68,7 @@ export class Lead {
     this.last = now;
     this.interval = Math.max(line.flushMs, line.stepMs);
     this.limit = line.window * line.stepMs - line.tickMs;
+    this.span = Math.max(SPAN, SAMPLE_TICKS * line.tickMs);
     this.aim(rtt / 2 + START_MARGIN * this.interval);
     this.sent = this.lastReported = this.frame = this.hold = this.offFor = 0;
     this.restart();
@@ -81,7 +86,7 @@ export class Lead {
    */
   restart(): void {
     this.steps.fill(undefined);
-    this.samples = new LeadSamples();
+    this.samples = new LeadSamples(this.span);
     this.measured = false;
     this.offFor = this.late = 0;
   }
@@ -176,22 +181,21 @@ export class Lead {
   }
 }
 
-const SPAN = 1000;
-const MIN_SAMPLES = 8;
-
-/** Measures how far ahead of the client's clock the steps had to be, over the last second. */
+/** Measures how far ahead of the client's clock the steps had to be, over a span in ms. */
 class LeadSamples {
   p50 = 0;
   private p5 = 0;
   private p95 = 0;
   private all: { at: number; ahead: number }[] = [];
 
+  constructor(private span: number) {}
+
   get length(): number {
     return this.all.length;
   }
 
   known(now: number): boolean {
-    return this.all.length >= MIN_SAMPLES && now - this.all.at(-1)!.at <= SPAN;
+    return this.all.length >= MIN_SAMPLES && now - this.all.at(-1)!.at <= this.span;
   }
 
   /** The lead that nearly all inputs needed, and the jitter. */
@@ -201,7 +205,7 @@ class LeadSamples {
 
   add(at: number, ahead: number): void {
     this.all.push({ at, ahead });
-    while (this.all.length > MAX_SAMPLES || at - this.all[0]!.at > SPAN) this.all.shift();
+    while (this.all.length > MAX_SAMPLES || at - this.all[0]!.at > this.span) this.all.shift();
     const sorted = this.all.map((n) => n.ahead).sort((a, b) => a - b);
     const n = sorted.length;
     this.p5 = sorted[Math.floor((n * 5) / 100)]!;
