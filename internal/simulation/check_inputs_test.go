@@ -80,9 +80,6 @@ func (x *inputs) press(g *bot, why string, more time.Duration) {
 		return
 	}
 	tick, step, frame := f.spec.Rate.Period(), f.spec.FixedRate.Period(), f.spec.Rate.Period()
-	if step < tick && tick > 166*time.Millisecond {
-		return // Two known faults of slow ticks with faster steps: see docs/SIMULATION.md.
-	}
 	x.fired++
 	g.fire = x.fired
 	if g.join.FPS > 0 {

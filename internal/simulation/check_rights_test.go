@@ -90,6 +90,7 @@ func (r *rights_) joined(key roomKey, c *netloop.Client, bot int) {
 		case kind == "forged" || kind == "expired":
 			r.p.fail("rights", "bot %d is in room %q with a token that is %s", bot, key.name, kind)
 		case join.Ticket: // It is issued by the server, for its room.
+		case kind == "own" && e.Room == "": // It is for all rooms.
 		case kind == "elsewhere" && key.name != elsewhere, kind == "own" && key.name != e.Room:
 			r.p.fail("rights", "bot %d is in room %q with a token for another room", bot, key.name)
 		}
