@@ -154,7 +154,8 @@ type Stats struct {
 	Inputs       uint64 // inputs made, one for each fixed step
 	InputsMissed uint64 // fixed steps that the server ran without theirs, as it has reported
 	// Lead is how far the fixed steps are ahead of the server's present, so that inputs arrive in
-	// time; InputMargin is how early at least 95 of 100 inputs of the last second arrive with it.
+	// time; InputMargin is how early at least 95 of 100 inputs of the last second, or of the last
+	// 32 ticks if these are longer, arrive with it.
 	Lead, InputMargin time.Duration
 	LeadJumps         uint64 // corrections of the lead that were too large to be gradual
 	StepsSetBack      uint64 // times that steps were set back: the server left out many ticks
