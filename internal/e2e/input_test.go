@@ -201,3 +201,32 @@ func TestInputsRunInTheirStepsBetweenSlowTicks(t *testing.T) {
 		}
 	}
 }
+
+// A press in the first step of a long frame runs, also if the client knows that the server has run
+// the step: a late input runs in the next step.
+func TestPressesOfLongFramesRun(t *testing.T) {
+	for _, hz := range []uint64{1, 2, 5} {
+		for _, fixed := range []uint64{10, 30} {
+			pressed, ran, frame := 0, 0, time.Duration(0)
+			w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
+				controls.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, in control) {
+					if in.Fire {
+						ran++
+					}
+				})
+			}}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(hz), FixedRate: netloop.Hz(fixed)}))
+			c := w.Join("", nil, netlooptest.Link{Delay: 5 * time.Millisecond}) // One frame a tick.
+			client.Inputs(c, controls, func(t *netloop.Tick) (in control) {
+				if in.Fire = w.Now() != frame; in.Fire {
+					pressed++
+				}
+				frame = w.Now()
+				return in
+			})
+			w.Advance(40 * time.Second)
+			if pressed-ran > 1 || pressed < 30 { // The last may be on its way.
+				t.Errorf("%d Hz and %d: %d of %d presses ran", hz, fixed, ran, pressed)
+			}
+		}
+	}
+}

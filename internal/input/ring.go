@@ -14,6 +14,7 @@ type Ring struct {
 	slots      []made
 	newest     uint64 // step; 0 before the first
 	done       uint64 // the server has run the steps up to this one
+	sent       uint64 // the newest step of the last packet
 	generation uint8
 	w          writer
 	list       []*item // scratch, as long as a packet may be
@@ -52,7 +53,7 @@ func (r *Ring) Add(step uint64, view View) *codec.Values {
 // left out the time in which they were to run, and accepts new ones for these steps.
 func (r *Ring) SetBack(step uint64) {
 	r.generation = (r.generation + 1) % generations
-	r.newest = min(r.newest, step)
+	r.newest, r.sent = min(r.newest, step), min(r.sent, step)
 	for i := range r.slots {
 		s := &r.slots[i]
 		s.came = false // The server discards waiting inputs.
@@ -101,10 +102,11 @@ func (r *Ring) confirm(step uint64) {
 func (r *Ring) Done(step uint64) { r.done = max(r.done, step) }
 
 // AppendPacket appends a packet of at most limit bytes: the newest input, and earlier ones back to
-// the oldest that the server may lack. Without inputs it appends no bytes.
+// the oldest that the server may lack. Each is sent once, even if its step has run, because late
+// inputs run too. Without inputs it appends no bytes.
 func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 	n, open := 0, 0
-	for step := r.newest; step > r.done && n < len(r.list) && r.newest-step < uint64(len(r.slots)); step-- {
+	for step := r.newest; step > min(r.done, r.sent) && n < len(r.list) && r.newest-step < uint64(len(r.slots)); step-- {
 		s := r.slot(step)
 		if s.step != step {
 			continue
@@ -115,5 +117,6 @@ func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 			open = n
 		}
 	}
+	r.sent = r.newest
 	return r.w.append(dst, limit, r.generation, r.list[:open])
 }

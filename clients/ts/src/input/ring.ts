@@ -21,6 +21,7 @@ export class InputRing {
    */
   private slots: (Slot | undefined)[];
   private done = 0;
+  private sent = 0;
   private generation = 0;
 
   constructor(
@@ -46,6 +47,7 @@ export class InputRing {
   setBack(step: number): void {
     this.generation = (this.generation + 1) % 4;
     this.newest = Math.min(this.newest, step);
+    this.sent = Math.min(this.sent, step);
     this.slots.forEach((s, i) => {
       if (s) s.confirmed = false; // The server discards its waiting inputs.
       if (s && s.step > step) this.slots[i] = undefined;
@@ -87,17 +89,18 @@ export class InputRing {
 
   /**
    * A packet of the newest input and those before it, down to the oldest that the server may still
-   * need.
+   * need. Each is sent once, even if its step has run, because late inputs run too.
    */
   packet(): Uint8Array | undefined {
     const list: Slot[] = [];
     let open = 0;
-    for (let step = this.newest; step > this.done && list.length < this.repeats && this.newest - step < this.slots.length; step--) {
+    for (let step = this.newest; step > Math.min(this.done, this.sent) && list.length < this.repeats && this.newest - step < this.slots.length; step--) {
       const s = this.slots[step % this.slots.length];
       if (s?.step !== step) continue;
       list.push(s);
       if (!s.confirmed) open = list.length;
     }
+    this.sent = this.newest;
     return open > 0 ? this.writer.write(list.slice(0, open), this.generation) : undefined;
   }
 }
