@@ -100,7 +100,8 @@ func (m *mail) heardLoose(g *bot, said numbered) {
 }
 
 func (m *mail) addressed(g *bot, said numbered) {
-	if !g.ids[said.To] { // Messages with state of a room may run after a move.
+	// Messages with state of a room may run after a move, and others before OnState.
+	if !g.ids[said.To] && g.c.ID() != said.To {
 		m.p.fail("rights", "bot %d, client %d, gets a message for client %d", g.n, g.c.ID(), said.To)
 	}
 }
