@@ -3,6 +3,7 @@ package netlooptest
 import (
 	"time"
 
+	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/net/memnet"
 )
@@ -22,6 +23,16 @@ func FPS(n int) ClientOption {
 // a client has the world's clock.
 func ClientClock(offset time.Duration, ppm int) ClientOption {
 	return ClientOption{func(s *seat) { s.clock = memnet.Clock{Offset: offset, PPM: ppm} }}
+}
+
+// JumpClock sets a client's clock forward by a time, or back by one for which the client was frozen
+// and cut off, as a computer that was suspended. Its frames remain evenly spaced.
+func (w *World) JumpClock(c *client.Client, by time.Duration) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.clock.Offset += by
+	s.frames.start += by
+	s.conn.SetClock(s.clock)
 }
 
 // mostPPM bounds the drift of a client's clock. A quartz has 50, a bad one 200.

@@ -111,3 +111,23 @@ func TestALinkMayBeDeadInOneDirection(t *testing.T) {
 		})
 	}
 }
+
+// A client's clock that jumps does not disturb its frames, and its estimate of the server's time is
+// right again soon.
+func TestAClientsClockJumps(t *testing.T) {
+	w := netlooptest.New(t, game{})
+	c := w.Join("", nil, netlooptest.Link{}, netlooptest.FPS(100))
+	frames := 0
+	c.On(netloop.Update, "test.frame", func(*netloop.Tick) { frames++ })
+	w.Step(300)
+	w.JumpClock(c, time.Second)
+	w.Step(300)
+	if frames != int(w.Now()*100/time.Second) || c.Now() != w.Now()+time.Second {
+		t.Errorf("%d frames by %v, at %v by the client's clock", frames, w.Now(), c.Now())
+	}
+	w.Look(c, func(tick *netloop.Tick) {
+		if off := tick.GameTime() - w.GameTime(); off.Abs() > 30*time.Millisecond {
+			t.Errorf("the client is off by %v", off)
+		}
+	})
+}

@@ -29,6 +29,9 @@ type seat struct {
 	clock  memnet.Clock
 	frames frames
 
+	addr string                           // of every connection; empty: one of its own
+	tap  func(data []byte, datagram bool) // see Tap
+
 	cutUp, cutDown, stalled bool // of every connection
 	frozen, gone            bool
 	audit                   *audit // see Audit
@@ -41,6 +44,12 @@ func (s *seat) dial(w *World, g transport.Greeting, cfg transport.SessionConfig,
 	}
 	s.conn = w.net.Dial(s.link, g, cfg, done)
 	s.conn.SetClock(s.clock)
+	if s.addr != "" {
+		s.conn.Rebind(s.addr)
+	}
+	if s.tap != nil {
+		s.conn.SetTap(s.tap)
+	}
 	s.conn.Stall(s.stalled)
 	s.hole()
 	if s.audit != nil {
@@ -117,6 +126,34 @@ func (w *World) Drop(c *client.Client) {
 	s := w.seat(c)
 	s.gone = true
 	s.conn.Drop()
+}
+
+// DropAfter is [World.Drop] at the moment at which the client has sent n more bytes of the stream of
+// its connection. The handshake is at the beginning of the stream.
+func (w *World) DropAfter(c *client.Client, n int, then func()) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.conn.DropAfter(n, func() {
+		s.gone = true
+		then()
+	})
+}
+
+// Rebind changes a client's address from now on. Clients that share an address share its limits.
+func (w *World) Rebind(c *client.Client, addr string) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.addr = addr
+	s.conn.Rebind(addr)
+}
+
+// Tap passes the bytes that the server sends to a client to a function: each datagram, and the
+// bytes of the stream in order, whether they arrive or not. A client has a Tap or an [Audit].
+func (w *World) Tap(c *client.Client, fn func(b []byte, datagram bool)) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.tap = fn
+	s.conn.SetTap(fn)
 }
 
 // Break breaks a client's connection without a message. The client notices at once, as when the

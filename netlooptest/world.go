@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ type World struct {
 	clients []*seat
 	audits  []func()      // at each snapshot
 	drains  time.Duration // the DrainTimeout
+	wall    atomic.Int64  // see JumpWall
 
 	opening sync.Mutex
 	opened  []bridge.Room // since the last look, by any goroutine
@@ -260,7 +262,7 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 	}
 	w.begin(s)
 	c, err := bridge.Client.New(cfg, bridge.Memory{
-		Clock: netClock{w.net, s.clock}, Seed: w.cfg.Seed + uint64(len(w.clients)),
+		Clock: netClock{w.net, &s.clock, nil}, Seed: w.cfg.Seed + uint64(len(w.clients)),
 		Dial: func(g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
 			s.dial(w, g, cfg, done)
 		},

@@ -27,6 +27,9 @@ type Conn struct {
 
 	tap     Tap
 	dropped bool
+
+	left     int    // stream bytes until the client vanishes, if vanished is set
+	vanished func() // see DropAfter
 }
 
 // Counts are the packets of one direction, by outcome.
@@ -92,6 +95,13 @@ func (c *Conn) Drop() {
 	c.dropped = true
 	c.Cut()
 }
+
+// DropAfter drops the client once it has sent n more bytes of its stream, those of the handshake
+// included, and calls then: the server receives exactly these bytes.
+func (c *Conn) DropAfter(n int, then func()) { c.left, c.vanished = n, then }
+
+// Rebind changes the client's address, as a router may. It is that of admissions from now on.
+func (c *Conn) Rebind(addr string) { c.remote = addr }
 
 // Break breaks the connection: the client notices at once, the server only after IdleTimeout.
 func (c *Conn) Break() {
@@ -279,7 +289,9 @@ func (e *end) closeLink() {
 
 // quit ends this end and tells the peer, as QUIC's CONNECTION_CLOSE does.
 func (e *end) quit(c transport.Closed) {
-	e.end(c)
+	if e.end(c); e.silent {
+		return
+	}
 	e.sendReliable(closeSize, func() bool {
 		c.Remote = true
 		e.peer.end(c)

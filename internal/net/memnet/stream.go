@@ -51,12 +51,41 @@ func (e *end) takeStream() {
 		if len(b) == 0 {
 			return
 		}
+		b, last := e.limited(b)
 		e.tapped(b, false)
 		seq := e.stream.next
 		e.stream.next++
 		e.stream.flight++
 		e.sendReliable(len(b), func() bool { return e.peer.receiveSegment(seq, b) })
+		if last {
+			e.vanish()
+			return
+		}
 	}
+}
+
+// limited returns the part of a client's segment that it sends before it vanishes, and whether it
+// vanishes then: see DropAfter.
+func (e *end) limited(b []byte) (part []byte, last bool) {
+	c := e.conn
+	if c.vanished == nil || e != &c.client {
+		return b, false
+	}
+	part = b[:min(len(b), c.left)]
+	c.left -= len(part)
+	return part, c.left == 0
+}
+
+// vanish ends the client, while its last packet is on its way.
+func (e *end) vanish() {
+	then := e.conn.vanished
+	e.conn.vanished = nil
+	e.end(transport.Closed{Code: transport.CodeLost, Text: "connection is broken"})
+	e.silent = true
+	e.conn.net.after(IdleTimeout, func() {
+		e.peer.end(transport.Closed{Code: transport.CodeLost, Text: "no packet from the peer for " + IdleTimeout.String()})
+	})
+	then()
 }
 
 // nextSegment returns the next unsent bytes, those of the handshake first.
