@@ -7,6 +7,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/netvar/state"
+	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 )
 
@@ -48,6 +49,7 @@ func setHooks() bool {
 		}
 	}
 	d.Systems = func(l any, reject func(error)) any { return &registry{l.(*loop.Loop[*Tick]), reject} }
+	d.Room = func(r any) *room.Room { return r.(*Room).e }
 	d.Server = func(server any) bridge.Server {
 		s := server.(*Server)
 		return bridge.Server{

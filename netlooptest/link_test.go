@@ -11,12 +11,12 @@ import (
 
 // A client that vanishes after any byte of its handshake holds no seat in the end.
 func TestAClientVanishesAtEachByteOfTheHandshake(t *testing.T) {
-	for n := 0; n < 400; n += 7 {
+	for n := 0; n < 400; n += 23 {
 		w := netlooptest.New(t, game{}, netlooptest.Configure(func(c *netloop.Config) { c.Room.KeepDropped = -1 }))
 		c := w.Join("", nil, netlooptest.Link{Delay: 10 * time.Millisecond})
 		vanished := false
 		w.DropAfter(c, n, func() { vanished = true })
-		w.Advance(30 * time.Second)
+		w.Advance(20 * time.Second)
 		w.Tick(func(tick *netloop.Tick) {
 			for c := range tick.Clients() {
 				if vanished {

@@ -45,6 +45,8 @@ var Netloop struct {
 	// Systems returns the registry of a client's systems, with the methods On, Add, Group and Loop
 	// of a netloop.Room. Errors are passed to reject, later ones too.
 	Systems func(l any, reject func(error)) any
+	// Room opens a *netloop.Room.
+	Room func(room any) *room.Room
 	// Server opens a *netloop.Server.
 	Server func(server any) Server
 }

@@ -77,6 +77,9 @@ func (w *World) ClosePeer(p *Peer) {
 	}
 }
 
+// Peers returns the number of open peers.
+func (w *World) Peers() int { return len(w.peers) }
+
 // publish begins the lifetime of an object for the client.
 func (p *Peer) publish(slot int, tick uint64) {
 	for len(p.entries) <= slot {

@@ -50,6 +50,10 @@ type planned struct {
 	rank  rank
 }
 
+// PlanFrom sets the least number of never-sent objects for a plan, in place of farBehind, so that a
+// test reaches plans with few objects. Call it before the first tick.
+func (w *World) PlanFrom(n int) { w.farBehind = n }
+
 // farBehind reports whether the client has enough never-sent slots for a plan.
 func (c *cutter) farBehind() bool {
 	p := c.p

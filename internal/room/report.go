@@ -1,6 +1,7 @@
 package room
 
 import (
+	"maps"
 	"strconv"
 	"time"
 
@@ -18,6 +19,16 @@ type Stats struct {
 	room   *Room
 	slow   *slowtick.Log     // nil without Detail
 	flight *tracedump.Dumper // writes traces of slow ticks; nil without traces
+}
+
+// Tables returns the number of entries in tables that grow with clients. Only the room's goroutine
+// may call it.
+func (s *Stats) Tables() map[string]int {
+	all := s.room.Admission.seats.Sizes()
+	all["clients"] = len(s.clients.list)
+	all["peers"] = s.world.Peers()
+	maps.Copy(all, s.room.Messages.queue.Sizes())
+	return all
 }
 
 // Trace sets the recorder of slow ticks. Call it before the first tick.

@@ -153,5 +153,10 @@ func (q *Queue[C]) Enter(from uint64, h Holder) {
 	}
 }
 
+// Sizes returns the number of entries of each table of senders.
+func (q *Queue[C]) Sizes() map[string]int {
+	return map[string]int{"senders": len(q.senders.byID), "accounts": len(q.accounts.shared), "debts": len(q.accounts.debts)}
+}
+
 // Evicted returns how many accounts were evicted before their buckets were full.
 func (q *Queue[C]) Evicted() uint64 { return q.accounts.evicted }

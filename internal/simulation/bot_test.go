@@ -53,6 +53,7 @@ func (p *play) newBot(e *Event, cfg client.Config) {
 	p.bots[g.n], p.all = g, append(p.all, g)
 	g.c = p.w.JoinAs(cfg, *e.Link, opt...)
 	g.listen()
+	p.secrets.listen(g)
 }
 
 // listen registers the handlers of the bot.

@@ -117,6 +117,14 @@ func (r *rights_) allow(key roomKey, id netloop.ClientID, what int) {
 		r.groups = map[reader]bool{}
 	}
 	r.groups[reader{key, id, what}] = true
+	delete(r.p.secrets.lost, reader{key, id, what})
+}
+
+// deny notes that a client has lost a right.
+func (r *rights_) deny(key roomKey, id netloop.ClientID, what int) {
+	if r.p.w != nil {
+		r.p.secrets.lost[reader{key, id, what}] = r.p.w.Now()
+	}
 }
 
 // saw checks a vault that a bot has.

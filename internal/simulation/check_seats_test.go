@@ -24,6 +24,7 @@ type rooms struct {
 	newest  map[string]uint64 // incarnation
 	lived   time.Duration     // of ended rooms
 	stalled time.Duration     // end of the last stall
+	delayed bool              // a room has delayed spectators
 }
 
 type roomFacts struct {
@@ -61,6 +62,7 @@ func (r *rooms) opened(h *gameRoom) {
 		r.p.fail("incarnations", "room %q has the incarnation %d after one of %d", name, h.key.inc, r.newest[name])
 	}
 	r.newest[name] = h.key.inc
+	r.delayed = r.delayed || h.room.Spec().SpectatorDelay > 0
 	r.byName[name] = &roomFacts{key: h.key, gameRoom: h, spec: h.room.Spec(), in: map[netloop.ClientID]*seat{}, opened: r.now(), empty: r.now()}
 }
 
@@ -86,6 +88,7 @@ func (r *rooms) joined(key roomKey, c *netloop.Client, bot int) {
 		}
 	}
 	f.in[c.ID()] = s
+	r.p.secrets.is(bot, key, c.ID())
 	players, spectators := f.count()
 	if players > f.spec.MaxClients || spectators > f.spec.MaxSpectators {
 		r.p.fail("seats", "room %q has %d players and %d spectators on %d and %d seats", key.name, players, spectators, f.spec.MaxClients, f.spec.MaxSpectators)
@@ -128,6 +131,7 @@ func (r *rooms) resumed(key roomKey, c *netloop.Client, bot int) {
 		r.p.fail("seats", "client %d of room %q plays for a while and watches for a while", c.ID(), key.name)
 	}
 	s.dropped, s.bot = false, bot
+	r.p.secrets.is(bot, key, c.ID())
 }
 
 func (r *rooms) left(key roomKey, c *netloop.Client) {

@@ -36,7 +36,7 @@ func init() { // Some rows refer to the table.
 		"spawn": {8, (*gameRoom).spawn},
 		"edit":  {8, onItem(func(h *gameRoom, t *netloop.Tick, it item, o command) { h.edit(t, it, o.N>>8) })},
 		"busy":  {10, func(h *gameRoom, _ *netloop.Tick, o command) { h.busy = 5 + o.N%400 }},
-		"quiet": {0, func(h *gameRoom, _ *netloop.Tick, _ command) { h.busy = 0; clear(h.armed) }},
+		"quiet": {0, func(h *gameRoom, _ *netloop.Tick, _ command) { h.busy, h.rules.Pulse = 0, 0; clear(h.armed) }},
 		"despawn": {3, onItem(func(h *gameRoom, t *netloop.Tick, it item, _ command) {
 			if it.Owner() == 0 {
 				it.despawn(t)
@@ -45,22 +45,28 @@ func init() { // Some rows refer to the table.
 		"own": {4, onItem(func(h *gameRoom, t *netloop.Tick, it item, o command) {
 			if c := h.client(t, o.N>>16); c != nil && it.side() != -1 {
 				it.own(t, c.ID())
+				h.p.secrets.wrote(h.key, it)
 			}
 		})},
 		"show": {5, onItem(func(h *gameRoom, t *netloop.Tick, it item, o command) {
 			*it.watchers() = audience(o.N >> 16 % uint64(audiences))
 			it.show(t, h.target(it, *it.watchers()))
+			h.p.secrets.wrote(h.key, it)
 		})},
 		"regroup": {4, onClient(func(h *gameRoom, t *netloop.Tick, c *netloop.Client, o command) {
 			if side := int(o.N >> 16 % 2); h.sides[side].Has(c) {
 				h.sides[side].Remove(t, c)
+				h.p.rights.deny(h.key, c.ID(), side)
 			} else {
 				h.join(t, c, side)
 			}
 		})},
 		"guild": {3, onClient(func(h *gameRoom, t *netloop.Tick, c *netloop.Client, _ command) {
-			h.guild[c.ID()] = !h.guild[c.ID()]
-			h.p.rights.allow(h.key, c.ID(), guildRight)
+			if h.guild[c.ID()] = !h.guild[c.ID()]; h.guild[c.ID()] {
+				h.p.rights.allow(h.key, c.ID(), guildRight)
+			} else {
+				h.p.rights.deny(h.key, c.ID(), guildRight)
+			}
 			for _, it := range h.items {
 				if it.alive() {
 					it.invalidate(t)
@@ -151,7 +157,7 @@ func (h *gameRoom) spawn(t *netloop.Tick, o command) {
 		to = a
 		opt = append(opt, netloop.VisibleTo(h.target(nil, a)))
 	}
-	h.items = append(h.items, h.kinds.spawn(t, o.N, o.N>>8, to, opt...))
+	h.add(h.kinds.spawn(t, o.N, o.N>>8, to, opt...))
 }
 
 // say sends numbered messages to all clients: reliable ones, with state, and loose ones.

@@ -42,6 +42,10 @@ type vault struct {
 	Gold int32  `net:"read=owner"`
 	Plan string `net:"read=side,max=24"`
 	Code uint16 `net:"read=guild"`
+	// Secrets, of which no byte may be sent to another client: see check_secrets_test.go.
+	Name string `net:"max=16"`
+	Note string `net:"read=owner,max=16"`
+	Key  string `net:"read=guild,max=16"`
 }
 
 // tome exceeds a packet at times.

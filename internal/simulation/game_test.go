@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 )
 
 // game is the game of a story. Its rooms do what commands and clients say, so that a recording
@@ -33,6 +34,9 @@ type rules struct {
 	HideFromOwner bool
 	// Crowd is the number of first objects.
 	Crowd uint16
+	// Plan is the number of objects from which the state of a newcomer is planned; 0 is the usual
+	// one. Pulse is the number of vaults that change in each tick, in a field of their owners.
+	Plan, Pulse uint16
 	// Watch lets the room watch the others, List lets it publish an Info.
 	Watch, List bool
 }
@@ -65,6 +69,7 @@ type gameRoom struct {
 	lives uint64
 	works uint64
 	talks uint64 // sent to other rooms and the program
+	marks uint64
 }
 
 // member is the record of a client.
@@ -82,9 +87,16 @@ type member struct {
 type hello struct{ Bot int }
 
 func (g game) Open(r *netloop.Room) error {
-	h := &gameRoom{p: g.p, d: g.p.d, room: r, key: roomKey{r.Spec().Name, r.Incarnation()}, kinds: kindsOf(g.p.d), guild: map[netloop.ClientID]bool{}, armed: map[string]bool{}}
+	h := &gameRoom{p: g.p, d: g.p.d, room: r, key: roomKey{r.Spec().Name, r.Incarnation()}, guild: map[netloop.ClientID]bool{}, armed: map[string]bool{}}
+	h.kinds = kindsOf(g.p.d, func() string {
+		h.marks++
+		return markText(h.key, h.marks)
+	})
 	if err := r.Params(&h.rules); err != nil {
 		return err
+	}
+	if h.rules.Plan > 0 {
+		bridge.Netloop.Room(r).World().PlanFrom(int(h.rules.Plan))
 	}
 	h.sides = [2]*netloop.ClientGroup{netloop.NewClientGroup(), netloop.NewClientGroup()}
 	h.of = netloop.NewPerClient[member](r)
@@ -122,7 +134,7 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 	r.AllowMoves()
 	r.OnStart(func(t *netloop.Tick) {
 		for n := range uint64(h.rules.Crowd) {
-			h.items = append(h.items, h.kinds.crowd(t, n*2654435761))
+			h.add(h.kinds.crowd(t, n*2654435761))
 		}
 	})
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
@@ -274,12 +286,24 @@ func (h *gameRoom) save(t *netloop.Tick) {
 // change edits objects while the room is busy.
 func (h *gameRoom) change(t *netloop.Tick) {
 	h.panics("Update")
+	h.pulse(t)
 	if h.busy == 0 {
 		return
 	}
 	h.busy--
 	for range min(len(h.items), 1+t.Rand().IntN(6)) {
 		h.edit(t, h.items[t.Rand().IntN(len(h.items))], t.Rand().Uint64())
+	}
+}
+
+// pulse changes a field of some vaults that most clients may not read.
+func (h *gameRoom) pulse(t *netloop.Tick) {
+	n := int(h.rules.Pulse)
+	for i := 0; i < len(h.items) && n > 0; i++ {
+		if v, ok := h.items[i].(*typed[vault]); ok && v.alive() {
+			v.o.Edit(t).Gold++
+			n--
+		}
 	}
 }
 
@@ -292,6 +316,13 @@ func (h *gameRoom) edit(t *netloop.Tick, it item, n uint64) {
 	if it.edit(t, n); it.side() != side {
 		it.invalidate(t)
 	}
+	h.p.secrets.wrote(h.key, it)
+}
+
+// add keeps a new item.
+func (h *gameRoom) add(it item) {
+	h.items = append(h.items, it)
+	h.p.secrets.wrote(h.key, it)
 }
 
 // pick returns a living item, or nil.

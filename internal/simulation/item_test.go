@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"hash/crc32"
+	"maps"
 
 	"github.com/netloop/netloop"
 )
@@ -15,7 +16,8 @@ type item interface {
 	id() string
 	alive() bool
 	Owner() netloop.ClientID
-	side() int // the group that reads it; -1 is none
+	side() int                // the group that reads it; -1 is none
+	marks() map[string]string // by field
 	edit(t *netloop.Tick, n uint64)
 	despawn(t *netloop.Tick)
 	own(t *netloop.Tick, c netloop.ClientID)
@@ -70,6 +72,16 @@ func (x *typed[S]) side() int {
 	return -1
 }
 
+func (x *typed[S]) marks() map[string]string {
+	v, ok := any(x.o.State()).(vault)
+	if !ok {
+		return nil
+	}
+	all := map[string]string{"Name": v.Name, "Note": v.Note, "Plan": v.Plan, "Key": v.Key}
+	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
+	return all
+}
+
 func (x *typed[S]) place() (float64, float64, bool) {
 	p, ok := any(x.o.State()).(pawn)
 	return float64(p.X), float64(p.Y), ok
@@ -114,7 +126,8 @@ type kinds struct {
 	ships   kind[ship]
 }
 
-func kindsOf(d *declared) *kinds {
+// kindsOf returns the kinds of a schema; mark returns a new secret.
+func kindsOf(d *declared, mark func() string) *kinds {
 	return &kinds{
 		kind[pawn]{d.pawns, changePawn, func(s *pawn, r rights) {
 			s.Memo, s.Face = "", [4]float32{}
@@ -122,15 +135,15 @@ func kindsOf(d *declared) *kinds {
 				s.Ammo = 0
 			}
 		}},
-		kind[vault]{d.vaults, changeVault, func(s *vault, r rights) {
+		kind[vault]{d.vaults, func(s *vault, n uint64) { changeVault(s, n, mark) }, func(s *vault, r rights) {
 			if !r.owner {
-				s.Gold = 0
+				s.Gold, s.Note = 0, ""
 			}
 			if !r.side {
 				s.Plan = ""
 			}
 			if !r.guild {
-				s.Code = 0
+				s.Code, s.Key = 0, ""
 			}
 		}},
 		kind[tome]{d.tomes, changeTome, func(*tome, rights) {}},
@@ -208,14 +221,20 @@ func changePawn(s *pawn, n uint64) {
 	s.Memo = "local"
 }
 
-func changeVault(s *vault, n uint64) {
-	switch n % 6 {
+func changeVault(s *vault, n uint64, mark func() string) {
+	switch n % 9 {
 	case 0:
 		s.Side = uint8(n >> 4 % 2)
 	case 1, 2:
 		s.Gold = int32(1 + n>>4%1000)
 	case 3:
-		s.Plan = fmt.Sprint("plan ", n>>4%1000)
+		s.Plan = mark()
+	case 5:
+		s.Name = mark()
+	case 6:
+		s.Note = mark()
+	case 7:
+		s.Key = mark()
 	case 4:
 		s.Code = uint16(1 + n>>4%1000)
 	}

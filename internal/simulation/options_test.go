@@ -19,7 +19,7 @@ var neverDrawn = map[string]string{
 	"Config.AdmitTimeout": wall, "Config.Watchdog": wall, "Config.WatchdogExit": wall,
 	"Config.Seed": world, "Config.Log": world, "Config.CheckValues": world,
 	"Config.Record": play_, "Config.RecordRoom": play_, "Config.RecordNotes": "it affects no tick",
-	"Config.Registerer": "it affects no tick", "Config.LogsDropped": "it affects no tick",
+	"Config.Registerer": play_, "Config.LogsDropped": "it affects no tick",
 	"RPCLimits.PerSecond": attack, "RPCLimits.Burst": attack, "RPCLimits.KickAfter": attack, "RPCLimits.Answers": attack, "RPCLimits.Dry": attack,
 	"RoomSpec.Name": play_, "client.Config.Schema": play_, "client.Config.Ticket": play_, "client.Config.Join": play_, "client.Config.Token": play_,
 	"client.Config.Tokens": play_, "client.Config.Log": world, "client.Config.Local": ports, "client.Config.TLS": ports, "client.Config.Transport": ports,

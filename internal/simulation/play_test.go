@@ -36,6 +36,7 @@ type play struct {
 
 	rooms    rooms
 	rights   rights_
+	secrets  secrets
 	mail     mail
 	inputs   inputs
 	replicas replicas
@@ -44,6 +45,7 @@ type play struct {
 	ends     ends
 	between  between
 	reasons  reasons
+	tables   tables
 
 	finding *finding
 	lines   []string // of the transcript, if it is kept
@@ -95,6 +97,7 @@ func newPlay(s *Story) *play {
 	p := &play{story: s, d: declare(s.Parts), bots: map[int]*bot{}, tickets: map[uint64][]netloop.Ticket{}, began: time.Now()}
 	p.tokens.p = p
 	p.rooms, p.rights, p.mail, p.inputs = newRooms(p), rights_{p: p}, newMail(p), newInputs(p)
+	p.secrets, p.tables = newSecrets(p), tables{p: p}
 	p.replicas, p.saves, p.lists, p.ends = replicas{p: p}, newSaves(p), newLists(p), newEnds(p)
 	p.reasons, p.between = newReasons(p), newBetween(p)
 	return p
@@ -109,7 +112,8 @@ func (p *play) game() netloop.Game {
 }
 
 func (p *play) run() {
-	opt := []netlooptest.Option{netlooptest.Seed(p.story.Seed), netlooptest.Configure(p.story.Server.configure)}
+	opt := []netlooptest.Option{netlooptest.Seed(p.story.Seed), netlooptest.Configure(p.story.Server.configure),
+		netlooptest.Configure(func(c *netloop.Config) { c.Registerer = &p.tables })}
 	if p.story.Server.Record {
 		opt = append(opt, netlooptest.Configure(func(c *netloop.Config) {
 			c.Record = p.replicas.record(c.Room.Name)
@@ -120,6 +124,7 @@ func (p *play) run() {
 	}
 	p.w = netlooptest.New(p.tb, p.game(), opt...)
 	p.listen()
+	p.tables.begin()
 	for i := range p.story.Events {
 		e := &p.story.Events[i]
 		if !p.until(e.At) || p.w.Ended() != nil {
@@ -235,7 +240,7 @@ func (p *play) recover() {
 	if !p.until(began + p.rooms.patience()) {
 		return
 	}
-	for _, look := range []func(){p.rooms.rest, p.lists.rest, p.mail.rest, p.between.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.rooms.normal} {
+	for _, look := range []func(){p.rooms.rest, p.lists.rest, p.mail.rest, p.between.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.rooms.normal, p.tables.rest} {
 		if p.finding == nil && p.w.Ended() == nil {
 			look()
 		}
@@ -264,7 +269,7 @@ func (p *play) end() {
 	p.pass()
 	p.ended = true
 	p.until(p.w.Now() + settled)
-	for _, look := range []func(){p.rooms.over, p.ends.over, p.mail.over, p.between.over, p.replicas.replay} {
+	for _, look := range []func(){p.rooms.over, p.ends.over, p.mail.over, p.between.over, p.tables.over, p.replicas.replay} {
 		if p.finding == nil {
 			look()
 		}

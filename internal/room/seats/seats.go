@@ -65,6 +65,13 @@ func (s *Seats) Vacate(now time.Duration, why *transport.Closed) bool {
 	return true
 }
 
+// Sizes returns the number of entries of each table. Any goroutine may ask.
+func (s *Seats) Sizes() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return map[string]int{"tickets": len(s.tickets), "secrets": len(s.secrets), "players": len(s.players), "sessions": len(s.sessions)}
+}
+
 // refusedLocked returns the error for seat requests of a room that ends; nil if it does not.
 func (s *Seats) refusedLocked() error {
 	if s.ending == nil {
