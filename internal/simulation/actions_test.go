@@ -2,12 +2,14 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
 )
 
 // action is a kind of event: how a story draws it, beside its time, and how it is played.
@@ -103,7 +105,20 @@ var actions = []action{
 		}
 	}},
 
+	{"rebind", 3, func(d *drawer) Event { return Event{Bot: d.bot(), N: d.Uint64N(4)} }, func(p *play, e *Event) {
+		if g := p.bots[e.Bot]; g != nil {
+			p.lab().Rebind(g.c, fmt.Sprintf("10.0.0.%d:1", e.N))
+		}
+	}},
+	{"jump", 3, func(d *drawer) Event { return Event{Bot: d.bot(), For: d.between(0, 2*time.Second)} }, func(p *play, e *Event) {
+		if g := p.bots[e.Bot]; g != nil {
+			p.lab().JumpClock(g.c, e.For)
+		}
+	}},
+	{"suspend", 3, byBotFor, (*play).suspend},
+
 	// Troubles of the server.
+	{"wall", 2, func(d *drawer) Event { return Event{For: oneOf(d, -20*time.Second, 20*time.Second, time.Hour)} }, func(p *play, e *Event) { p.lab().JumpWall(e.For) }},
 	{"crash", 1, func(d *drawer) Event { return Event{} }, (*play).crash},
 	{"stop", 1, func(d *drawer) Event { return Event{For: d.between(0, 2*time.Second)} }, func(p *play, e *Event) { p.spend(e.For) }},
 	{"slow saves", 4, func(d *drawer) Event { return Event{For: d.between(0, 4*time.Second)} }, func(p *play, e *Event) { p.saves.latency = e.For }},
@@ -155,6 +170,27 @@ func pickCommand(rng *rand.Rand) string {
 		}
 	}
 	panic("unreachable")
+}
+
+// lab has the controls that only a world in virtual time has.
+func (p *play) lab() *netlooptest.World { return p.w }
+
+// suspend stops a bot's computer, and its clock.
+func (p *play) suspend(e *Event) {
+	g := p.bots[e.Bot]
+	if g == nil || g.gone || g.wake != nil {
+		return
+	}
+	g.cut(true)
+	g.freeze(true)
+	began := p.w.Now()
+	g.wake = func() {
+		p.lab().JumpClock(g.c, began-p.w.Now())
+		g.wake = nil
+		g.freeze(false)
+		g.cut(false)
+	}
+	p.later(e.For, func() { g.resume() })
 }
 
 // open opens a room.

@@ -16,8 +16,9 @@ type bot struct {
 	c     *client.Client
 	join  *joining
 	link  netlooptest.Link
-	gone  bool // it has left, or disappeared
-	codes bool // it has used the code of a room to move
+	gone  bool   // it has left, or disappeared
+	codes bool   // it has used the code of a room to move
+	wake  func() // ends its suspension; nil without
 
 	ids    map[netloop.ClientID]bool // that it has had
 	played bool                      // in its last phase
@@ -54,6 +55,32 @@ func (p *play) newBot(e *Event, cfg client.Config) {
 	g.c = p.w.JoinAs(cfg, *e.Link, opt...)
 	g.listen()
 	p.secrets.listen(g)
+	p.vex(g)
+}
+
+// vex begins the troubles that a bot has from its first packet on.
+func (p *play) vex(g *bot) {
+	j := g.join
+	if j.Addr != "" {
+		p.lab().Rebind(g.c, j.Addr)
+	}
+	if j.Vanish > 0 {
+		p.lab().DropAfter(g.c, j.Vanish-1, func() { g.gone = true })
+	}
+	if j.Breaks > 0 {
+		p.later(j.Breaks, func() {
+			if !g.gone {
+				p.w.Break(g.c)
+			}
+		})
+	}
+}
+
+// resume ends a suspension.
+func (g *bot) resume() {
+	if g.wake != nil {
+		g.wake()
+	}
 }
 
 // listen registers the handlers of the bot.
@@ -156,6 +183,9 @@ func (g *bot) ask(n uint64) {
 }
 
 func (g *bot) cut(on bool) {
+	if g.wake != nil {
+		return // It is suspended.
+	}
 	if on {
 		g.p.w.Cut(g.c)
 	} else {
@@ -178,6 +208,9 @@ func (g *bot) cutDown(on bool) {
 func (g *bot) stall(on bool) { g.p.w.Stall(g.c, on) }
 
 func (g *bot) freeze(on bool) {
+	if g.wake != nil {
+		return
+	}
 	if on {
 		g.p.w.Freeze(g.c)
 	} else {
@@ -187,6 +220,7 @@ func (g *bot) freeze(on bool) {
 
 // heal ends all troubles of the bot, except the delay of its link.
 func (g *bot) heal() {
+	g.resume()
 	g.stall(false)
 	g.freeze(false)
 	g.cut(false)

@@ -1,6 +1,10 @@
 package simulation
 
-import "github.com/netloop/netloop"
+import (
+	"time"
+
+	"github.com/netloop/netloop"
+)
 
 // rights_ checks that clients get nothing beyond their rights. The documents: SECURITY.md,
 // "Permission" in ARCHITECTURE.md, and the comments of netloop.Auth, Ticket and Class.Reads.
@@ -102,6 +106,9 @@ func (r *rights_) joined(key roomKey, c *netloop.Client, bot int) {
 	f := r.p.rooms.of(key)
 	if f == nil || !f.spec.Private || join.Ticket || e.Join.Code || r.p.bots[bot].codes {
 		return
+	}
+	if left, was := f.left[join.Subject]; was && r.p.rooms.now()-left <= time.Second+8*f.spec.Rate.Period() {
+		return // It was let in as that player, whose place it takes in another role.
 	}
 	for _, s := range f.in {
 		if s.subject == join.Subject && s.subject != "" && s.bot != bot {

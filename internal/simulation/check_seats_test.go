@@ -32,6 +32,7 @@ type roomFacts struct {
 	gameRoom *gameRoom
 	spec     netloop.RoomSpec
 	in       map[netloop.ClientID]*seat
+	left     map[string]time.Duration // when players left, by subject
 	opened   time.Duration
 	empty    time.Duration // since then, if it is
 }
@@ -63,7 +64,7 @@ func (r *rooms) opened(h *gameRoom) {
 	}
 	r.newest[name] = h.key.inc
 	r.delayed = r.delayed || h.room.Spec().SpectatorDelay > 0
-	r.byName[name] = &roomFacts{key: h.key, gameRoom: h, spec: h.room.Spec(), in: map[netloop.ClientID]*seat{}, opened: r.now(), empty: r.now()}
+	r.byName[name] = &roomFacts{key: h.key, gameRoom: h, spec: h.room.Spec(), in: map[netloop.ClientID]*seat{}, left: map[string]time.Duration{}, opened: r.now(), empty: r.now()}
 }
 
 // of returns the facts of a room that has not ended, or nil.
@@ -135,9 +136,12 @@ func (r *rooms) resumed(key roomKey, c *netloop.Client, bot int) {
 }
 
 func (r *rooms) left(key roomKey, c *netloop.Client) {
-	r.seat(key, c, "OnLeave")
+	s := r.seat(key, c, "OnLeave")
 	r.p.note("room %q: client %d leaves", key.name, c.ID())
 	if f := r.of(key); f != nil {
+		if s.subject != "" {
+			f.left[s.subject] = r.now()
+		}
 		if delete(f.in, c.ID()); len(f.in) == 0 {
 			f.empty = r.now()
 		}

@@ -98,7 +98,7 @@ func (s *secrets) listen(g *bot) {
 		return
 	}
 	var last []byte // of the stream
-	s.p.w.Tap(g.c, func(b []byte, datagram bool) {
+	s.p.lab().Tap(g.c, func(b []byte, datagram bool) {
 		if datagram {
 			s.search(g, b)
 			return

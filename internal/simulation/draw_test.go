@@ -121,6 +121,7 @@ func (d *drawer) join() Event {
 		Code: d.oneIn(8), Spectate: d.oneIn(6), FPS: oneOf(d, 0, 0, 0, 0, 0, 10, 15, 24, 30, 30, 60, oneOf(d, 60, 144, 240)), PPM: oneOf(d, 0, 0, 0, 200, -200),
 		Offset: oneOf(d, 0, 0, time.Second, time.Hour), Off: d.oneIn(10), GiveUp: oneOf(d, 0, time.Second, 5*time.Second),
 		LostAfter: oneOf(d, 0, 0, time.Second, 10*time.Second), Predict: d.oneIn(2), Keys: oneOf[uint64](d, 0, 0, 3, 40), FromTokens: d.oneIn(2),
+		Addr: oneOf(d, "", "", "", "10.0.0.1:1", "10.0.0.2:1"), Vanish: oneOf(d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1+d.IntN(400)), Breaks: oneOf(d, 0, 0, 0, 0, 0, 0, 0, d.between(0, 400*time.Millisecond)),
 	}}
 }
 

@@ -80,8 +80,11 @@ type joining struct {
 	GiveUp     time.Duration
 	LostAfter  time.Duration
 	Predict    bool
-	Keys       uint64 // a key is pressed about every so many inputs; 0 is never
-	FromTokens bool   // the token comes from a function, for each dial
+	Keys       uint64        // a key is pressed about every so many inputs; 0 is never
+	FromTokens bool          // the token comes from a function, for each dial
+	Addr       string        // shared with other bots; empty is one of its own
+	Vanish     int           // it disappears after so many bytes of its stream; 0 is never
+	Breaks     time.Duration // its connection breaks so early; 0 is not
 }
 
 // String prints the event on one line, without fields that are zero.
