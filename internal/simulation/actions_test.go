@@ -76,6 +76,7 @@ var actions = []action{
 	}},
 	{"ask", 8, byBot, func(p *play, e *Event) { p.bots[e.Bot].ask(e.N) }},
 	{"send", 14, byBot, func(p *play, e *Event) { p.bots[e.Bot].send(e.N) }},
+	{"flood", 2, func(d *drawer) Event { return Event{Bot: d.bot(), N: d.Uint64N(600)} }, func(p *play, e *Event) { p.bots[e.Bot].flood(e.N) }},
 	{"verify", 3, byBot, func(p *play, e *Event) {
 		if g := p.bots[e.Bot]; g != nil {
 			g.c.Verify(func(err error) { p.replicas.verified(g, err) })

@@ -12,6 +12,7 @@ import (
 // bot is a client's program.
 type bot struct {
 	p     *play
+	d     *declared // its build's
 	n     int
 	c     *client.Client
 	join  *joining
@@ -39,7 +40,10 @@ func (p *play) newBot(e *Event, cfg client.Config) {
 		return
 	}
 	g := &bot{p: p, n: e.Bot, join: e.Join, link: *e.Link, since: p.w.Now(), sent: map[netloop.Stage]uint32{}, ids: map[netloop.ClientID]bool{}}
-	cfg.Schema, cfg.Token, cfg.Join = p.d.schema, p.tokens.of(e), hello{e.Bot}
+	if g.d = p.d; e.Join.Newer {
+		g.d = declare(p.story.Parts | newerBuild)
+	}
+	cfg.Schema, cfg.Token, cfg.Join = g.d.schema, p.tokens.of(e), hello{e.Bot}
 	p.rights.granted(g, e)
 	if e.Join.FromTokens {
 		cfg.Tokens = func(context.Context) (string, error) { return p.tokens.of(e), nil }
@@ -95,9 +99,9 @@ func (g *bot) listen() {
 		}
 		g.played = s.Phase == client.Playing
 	})
-	client.Handle(c, p.d.down, func(_ *netloop.Tick, m numbered) { p.mail.heard(g, m) })
-	client.Handle(c, p.d.looseDown, func(_ *netloop.Tick, m numbered) { p.mail.heardLoose(g, m) })
-	client.Inputs(c, p.d.control, func(t *netloop.Tick) control {
+	client.Handle(c, g.d.down, func(_ *netloop.Tick, m numbered) { p.mail.heard(g, m) })
+	client.Handle(c, g.d.looseDown, func(_ *netloop.Tick, m numbered) { p.mail.heardLoose(g, m) })
+	client.Inputs(c, g.d.control, func(t *netloop.Tick) control {
 		in := control{Turn: g.hold, Fire: g.fire}
 		g.made++
 		if k := g.join.Keys; k > 0 && g.made%(k*8) == 0 && !p.calm {
@@ -109,8 +113,8 @@ func (g *bot) listen() {
 		g.fire = 0
 		return in
 	})
-	if p.d.ships != nil && g.join.Predict {
-		client.Predict(c, p.d.ships, p.d.control, func(s *ship, _ *netloop.Tick, in control) {
+	if g.d.ships != nil && g.join.Predict {
+		client.Predict(c, g.d.ships, g.d.control, func(s *ship, _ *netloop.Tick, in control) {
 			s.V = int32(in.Turn)
 			s.X += s.V
 			if in.Fire > 0 {
@@ -118,11 +122,32 @@ func (g *bot) listen() {
 			}
 		})
 	}
-	if p.d.vaults != nil {
+	if g.d.vaults != nil {
 		look := func(_ *netloop.Tick, o *netloop.Object[vault]) { p.rights.saw(g, o.Owner(), o.State()) }
-		client.Watch(c, p.d.vaults, client.Watcher[vault]{Spawn: look, Change: func(t *netloop.Tick, o *netloop.Object[vault], _ vault) { look(t, o) }})
+		client.Watch(c, g.d.vaults, client.Watcher[vault]{Spawn: look, Change: func(t *netloop.Tick, o *netloop.Object[vault], _ vault) { look(t, o) }})
 	}
-	client.Interpolate(c, p.d.pawns)
+	client.Interpolate(c, g.d.pawns)
+	if g.join.Look {
+		c.On(netloop.PostLateUpdate, "simulation.look", g.look)
+	}
+}
+
+// look looks at the objects as a program does that draws them.
+func (g *bot) look(*netloop.Tick) {
+	for o, s := range client.Views(g.c, g.d.pawns) {
+		if abs(float64(s.X)) > 310 || abs(float64(s.Y)) > 310 {
+			g.p.fail("views", "bot %d draws %v at %v, %v", g.n, o.Ref(), s.X, s.Y)
+		}
+	}
+	if g.d.ships == nil || !g.join.Predict {
+		return
+	}
+	for o, s := range client.Views(g.c, g.d.ships) {
+		if now, ok := client.PredictedState(g.c, o); ok && s.Fires > now.Fires {
+			g.p.fail("views", "bot %d draws press %d and predicts press %d", g.n, s.Fires, now.Fires)
+		}
+	}
+	client.Mispredictions(g.c, g.d.ships)
 }
 
 // place identifies the client that a bot is.
@@ -158,11 +183,23 @@ func (g *bot) send(n uint64) {
 	stage := stages[n%uint64(len(stages))]
 	for range 1 + n>>8%5 {
 		g.sent[stage]++
-		if client.Send(g.c, g.p.d.up, numbered{Life: g.key(), Seq: g.sent[stage]}, netloop.RunAt(stage)) != nil {
+		if client.Send(g.c, g.d.up, numbered{Life: g.key(), Seq: g.sent[stage]}, netloop.RunAt(stage)) != nil {
 			g.sent[stage]--
 		}
 		g.loose++
-		_ = client.Send(g.c, g.p.d.looseUp, numbered{Life: uint64(g.n), Seq: g.loose})
+		_ = client.Send(g.c, g.d.looseUp, numbered{Life: uint64(g.n), Seq: g.loose})
+	}
+}
+
+// flood sends more messages than the server takes.
+func (g *bot) flood(n uint64) {
+	if g == nil || g.gone || g.c.Closed() != nil {
+		return
+	}
+	g.p.floods = true
+	for range n {
+		g.loose++
+		_ = client.Send(g.c, g.d.looseUp, numbered{Life: uint64(g.n), Seq: g.loose})
 	}
 }
 
@@ -177,7 +214,7 @@ func (g *bot) ask(n uint64) {
 	g.asked++
 	q := question{g.asked, uint8(n % modes)}
 	call := g.p.mail.asked(g, q)
-	client.Call(g.c, g.p.d.ask, q, func(_ *netloop.Tick, a answer, err error) {
+	client.Call(g.c, g.d.ask, q, func(_ *netloop.Tick, a answer, err error) {
 		g.p.mail.answered(call, a, err)
 	})
 }

@@ -63,7 +63,7 @@ func (r *replicas) rest() {
 // compare compares the objects of a bot with those that it may see.
 func (r *replicas) compare(f *roomFacts, g *bot) {
 	have := map[string]string{}
-	r.p.w.Look(g.c, func(t *netloop.Tick) { have = f.gameRoom.kinds.seen(t) })
+	r.p.w.Look(g.c, func(t *netloop.Tick) { have = kindsOf(g.d, nil).seen(t) })
 	r.p.w.Room(f.key.name).Tick(func(t *netloop.Tick) {
 		c, ok := t.Client(g.c.ID())
 		for other := range t.Clients() {

@@ -170,6 +170,7 @@ func (r *rooms) crashed() {
 	clear(r.byName)
 	r.p.ends.crashed()
 	r.p.between.crashed()
+	clear(r.p.rights.used) // A server keeps the ids of tokens in memory.
 }
 
 func (r *rooms) names() []string { return slices.Sorted(maps.Keys(r.byName)) }
@@ -196,6 +197,9 @@ func (r *rooms) check() {
 			r.p.fail("rooms", "the server has room %q, which has ended", info.Spec.Name)
 		}
 		players := info.Clients - info.Spectators
+		if f := r.byName[info.Spec.Name]; f != nil && info.Reserved > 0 {
+			f.empty = r.now() // CloseEmpty waits for reserved seats.
+		}
 		if players > info.Spec.MaxClients || info.Spectators > info.Spec.MaxSpectators || info.Clients+info.Reserved > info.Spec.MaxClients+info.Spec.MaxSpectators {
 			r.p.fail("seats", "room %q has sold %d, %d and %d seats of %d and %d", info.Spec.Name, players, info.Spectators, info.Reserved, info.Spec.MaxClients, info.Spec.MaxSpectators)
 		}

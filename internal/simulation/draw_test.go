@@ -28,7 +28,7 @@ func draw(seed uint64) *Story {
 	s.Server = server{
 		Room: *d.spec(""), MaxRooms: oneOf(d, 2, 8, 100), MaxClients: oneOf(d, 0, 0, 8, 40), LostAfter: oneOf(d, 0, time.Second, 2*time.Second),
 		Auth: d.oneIn(4), Opener: d.oneIn(3), Record: d.oneIn(3), CheckEdits: d.oneIn(4), Incarnation: 1 + d.Uint64N(1000),
-		DrainTimeout: oneOf(d, 0, time.Second), RPC: netloop.RPCLimits{Budget: oneOf(d, 0, 0, 64), Share: oneOf(d, 0, -1.0), ClientShare: oneOf(d, 0, -1.0)},
+		DrainTimeout: oneOf(d, 0, time.Second), RPC: netloop.RPCLimits{PerSecond: oneOf(d, 0, 0, 100.0), Burst: oneOf(d, 0, 0, 60), KickAfter: oneOf(d, 0, 100), Budget: oneOf(d, 0, 0, 64), Share: oneOf(d, 0, -1.0), ClientShare: oneOf(d, 0, -1.0)},
 	}
 	s.Server.Room.Private, s.Server.Room.CloseEmpty = false, 0
 	d.people()
@@ -121,6 +121,7 @@ func (d *drawer) join() Event {
 		Code: d.oneIn(8), Spectate: d.oneIn(6), FPS: oneOf(d, 0, 0, 0, 0, 0, 10, 15, 24, 30, 30, 60, oneOf(d, 60, 144, 240)), PPM: oneOf(d, 0, 0, 0, 200, -200),
 		Offset: oneOf(d, 0, 0, time.Second, time.Hour), Off: d.oneIn(10), GiveUp: oneOf(d, 0, time.Second, 5*time.Second),
 		LostAfter: oneOf(d, 0, 0, time.Second, 10*time.Second), Predict: d.oneIn(2), Keys: oneOf[uint64](d, 0, 0, 3, 40), FromTokens: d.oneIn(2),
+		Newer: d.oneIn(8), Look: d.oneIn(3),
 		Addr: oneOf(d, "", "", "", "10.0.0.1:1", "10.0.0.2:1"), Vanish: oneOf(d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1+d.IntN(400)), Breaks: oneOf(d, 0, 0, 0, 0, 0, 0, 0, d.between(0, 400*time.Millisecond)),
 	}}
 }

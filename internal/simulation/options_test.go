@@ -20,7 +20,7 @@ var neverDrawn = map[string]string{
 	"Config.Seed": world, "Config.Log": world, "Config.CheckValues": world,
 	"Config.Record": play_, "Config.RecordRoom": play_, "Config.RecordNotes": "it affects no tick",
 	"Config.Registerer": play_, "Config.LogsDropped": "it affects no tick",
-	"RPCLimits.PerSecond": attack, "RPCLimits.Burst": attack, "RPCLimits.KickAfter": attack, "RPCLimits.Answers": attack, "RPCLimits.Dry": attack,
+	"RPCLimits.Answers": attack, "RPCLimits.Dry": attack,
 	"RoomSpec.Name": play_, "client.Config.Schema": play_, "client.Config.Ticket": play_, "client.Config.Join": play_, "client.Config.Token": play_,
 	"client.Config.Tokens": play_, "client.Config.Log": world, "client.Config.Local": ports, "client.Config.TLS": ports, "client.Config.Transport": ports,
 }
@@ -30,7 +30,7 @@ const (
 	wall   = "it is of real time, which a story does not have"
 	world  = "netlooptest sets it"
 	play_  = "the play sets it, as events say"
-	attack = "bots of stories do not flood"
+	attack = "bots of stories keep to it"
 )
 
 // fields records the fields of a struct that are not zero.

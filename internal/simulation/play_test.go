@@ -33,6 +33,7 @@ type play struct {
 	ended   bool
 	calm    bool // troubles are over
 	planned int  // panics
+	floods  bool // a bot has sent too much, so that limits may drop messages
 
 	rooms    rooms
 	rights   rights_
