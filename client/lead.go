@@ -116,8 +116,9 @@ func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	}
 	l.frame += (min(passed, maxInterval) - l.frame) / 8
 	if l.samples.known(now) {
-		// An epoch that arrives late leaves measurements of both epochs, whose sum may be below 0.
-		l.aim(now + l.samples.required() + l.frame + max(step, l.interval) - game)
+		// After a late epoch, or a suspension of the computer, measurements of both times remain, whose
+		// sum may be below 0.
+		l.aim(max(now+l.samples.required()-game, 0) + l.frame + max(step, l.interval))
 	}
 	off := game + l.target - at
 	if l.jumpsBy(off, at-now, passed) {

@@ -103,7 +103,7 @@ export class Lead {
     at += passed - still;
     if (this.hold > 0) return at;
     this.frame += (Math.min(passed, MAX_INTERVAL) - this.frame) / 8;
-    if (this.samples.known(now)) this.aim(now + this.samples.required + this.frame + Math.max(step, this.interval) - game);
+    if (this.samples.known(now)) this.aim(Math.max(now + this.samples.required - game, 0) + this.frame + Math.max(step, this.interval));
     const off = game + this.target - at;
     if (this.jumpsBy(off, at - now, passed)) {
       this.hold = Math.max(-off, 0);

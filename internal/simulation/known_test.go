@@ -1,0 +1,24 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// A computer that was suspended continues with a clock that stands behind. The measurements of
+// before must not take all of the lead away: inputs for the server's present come too late, and
+// were never measured again.
+func TestAComputerThatWasSuspendedControlsItsPlayerAgain(t *testing.T) {
+	for _, delay := range []time.Duration{0, 60 * time.Millisecond, 150 * time.Millisecond} {
+		s := &Story{Seed: 383, Length: 8 * time.Second, Server: server{Room: netloop.RoomSpec{Rate: netloop.Hz(10), MaxClients: 2}, Incarnation: 1}, Events: []Event{
+			{At: 445 * time.Millisecond, Do: "join", Bot: 1, Join: &joining{}, Link: &netlooptest.Link{Delay: delay}},
+			{At: 3793 * time.Millisecond, Do: "suspend", Bot: 1, For: 3 * time.Second},
+		}}
+		if f := run(t, s, false).finding; f != nil {
+			t.Errorf("delay %v: %s: %s", delay, f.Check, f.Text)
+		}
+	}
+}
