@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/netloop/netloop"
 )
@@ -34,6 +35,16 @@ func (l *lists) told(key roomKey, name string, players int, gone bool) {
 }
 
 func (l *lists) rest() {
+	if fault := l.differ(); fault == "" || !l.p.until(l.p.w.Now()+time.Second) {
+		return
+	}
+	if fault := l.differ(); fault != "" { // Not because a room closes at this moment.
+		l.p.fail("listings", "%s", fault)
+	}
+}
+
+// differ describes how the listings differ from the rooms.
+func (l *lists) differ() string {
 	want, got := map[string]int{}, map[string]int{}
 	for _, name := range l.p.rooms.names() {
 		f := l.p.rooms.byName[name]
@@ -45,13 +56,14 @@ func (l *lists) rest() {
 		got[r.Name] = r.Players
 	}
 	if !maps.Equal(want, got) {
-		l.p.fail("listings", "the rooms have %s players, and are listed with %s", sorted(want), sorted(got))
+		return fmt.Sprintf("the rooms have %s players, and are listed with %s", sorted(want), sorted(got))
 	}
 	for _, name := range l.p.rooms.names() {
 		if f := l.p.rooms.byName[name]; f.gameRoom.rules.Watch && !maps.Equal(got, l.watched[f.key]) {
-			l.p.fail("listings", "room %q watches %s, and the list is %s", name, sorted(l.watched[f.key]), sorted(got))
+			return fmt.Sprintf("room %q watches %s, and the list is %s", name, sorted(l.watched[f.key]), sorted(got))
 		}
 	}
+	return ""
 }
 
 func sorted(of map[string]int) (text string) {

@@ -105,6 +105,7 @@ func (x *tables) gauges() map[string]float64 {
 
 // alive looks for goroutines that should have ended.
 func (x *tables) alive() {
+	x.p.settle()
 	if now := goroutines(); len(now) > x.goroutines {
 		x.p.fail("tables", "%d goroutines are %d: %s", x.goroutines, len(now), strings.Join(slices.Sorted(maps.Keys(now)), "; "))
 	}

@@ -49,12 +49,28 @@ func (d *drawer) people() {
 		e.At = d.between(0, time.Second)
 		d.add(e)
 	}
+	if d.oneIn(3) {
+		d.rush()
+	}
 	for range 10 + d.IntN(60) {
 		row := pick(d.Rand)
 		e := row.draw(d)
 		e.Do = row.name
 		e.At = d.between(time.Second/2, d.s.Length)
 		d.add(e)
+	}
+}
+
+// rush draws bots that join a room at once, while rights and objects change.
+func (d *drawer) rush() {
+	room, at, link := d.room(), d.between(0, d.s.Length), d.link()
+	for range 2 + d.IntN(5) {
+		e := d.join()
+		e.Room, e.At, e.Link = room, at, link
+		d.add(e)
+	}
+	for range 4 + d.IntN(8) {
+		d.add(Event{Do: "command", Room: room, Command: oneOf(d, "regroup", "guild", "own", "spawn", "edit", "busy"), N: d.Uint64(), At: at + d.between(0, time.Second)})
 	}
 }
 
