@@ -12,7 +12,7 @@ import (
 // Kick.
 //
 //   - A client is closed with the code and the text of the game, the operator or the server that
-//     closed it, and with no code of a fault: no bot violates the protocol or floods.
+//     closed it, and with no code of a fault: no bot violates the protocol.
 type reasons struct {
 	p      *play
 	ends   map[reason]bool // with which rooms were told to end
@@ -46,6 +46,8 @@ func (r *reasons) closed(g *bot, s client.State) {
 		ok = r.ends[of] && (!g.played || strings.Contains(s.Text, strconv.Quote(g.c.Room())))
 	case netloop.CodeClosing:
 		ok = s.Text == "the server is closing" || s.Text == "nobody is in the room" || r.ends[of]
+	case netloop.CodeFlood:
+		ok = r.p.floods
 	case netloop.CodeInternal:
 		ok = r.p.planned > 0
 	case netloop.CodeKicked:
