@@ -116,7 +116,7 @@ func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	}
 	l.frame += (min(passed, maxInterval) - l.frame) / 8
 	if l.samples.known(now) {
-		// After a late epoch, or a suspension of the computer, measurements of both times remain, whose
+		// After a late epoch, or a suspended computer, measurements of both times remain, whose
 		// sum may be below 0.
 		l.aim(max(now+l.samples.required()-game, 0) + l.frame + max(step, l.interval))
 	}

@@ -128,8 +128,8 @@ func (w *World) Drop(c *client.Client) {
 	s.conn.Drop()
 }
 
-// DropAfter is [World.Drop] at the moment at which the client has sent n more bytes of the stream of
-// its connection. The handshake is at the beginning of the stream.
+// DropAfter is [World.Drop] at the moment at which the client has sent n more bytes of its stream.
+// The handshake is at the beginning of the stream. It calls then.
 func (w *World) DropAfter(c *client.Client, n int, then func()) {
 	w.tb.Helper()
 	s := w.seat(c)

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"time"
 
@@ -48,7 +49,7 @@ const (
 func markText(key roomKey, n uint64) string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	h := fnv.New64a()
-	h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64([]byte(key.name), key.inc), n)) // Never fails.
+	fmt.Fprint(h, key.name, key.inc, " ", n)
 	sum := h.Sum64()
 	text := []byte(markPrefix)
 	for range markDigits {
