@@ -203,6 +203,8 @@ func (l *lead) epochMoved(by time.Duration) (back bool) {
 		l.hold += max(by, 0)
 		return false
 	}
+	// Some reports may have overtaken the epoch: their samples contain it already.
+	l.samples = leadSamples{span: l.samples.span}
 	l.hold = 0
 	l.setBacks++
 	return true

@@ -276,3 +276,19 @@ func TestTheLeadIsMeasuredAtFewReports(t *testing.T) {
 		}
 	}
 }
+
+// The report of an input may arrive before the epoch by which the server measured it. A long stall
+// discards the measurements, because the epoch would move that one again; the lead remains.
+func TestAReportMayOvertakeItsEpoch(t *testing.T) {
+	var l lead
+	now, at := ledFor(&l, 0, l.begin(0, time.Second, 40*ms, leadOf(100)), time.Second, time.Second+20*ms, 3*time.Second)
+	keep := l.target
+	for range 10 {
+		l.samples.add(now, 20*ms) // It contains the stall of a second.
+	}
+	l.epochMoved(time.Second)
+	ledFor(&l, now, at-time.Second, 0, 20*ms, time.Second)
+	if (l.target - keep).Abs() > ms {
+		t.Errorf("the lead was %v, and is %v after a stall", keep, l.target)
+	}
+}

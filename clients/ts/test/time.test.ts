@@ -247,3 +247,9 @@ test("few reports are measured too, so that a lead from a bad moment is correcte
     assert.ok((n !== 20 || at - now >= 800) && (n <= 250 || at - now <= 600), `at ${now} the lead is ${at - now} ms`);
   }
 });
+
+test("a long stall discards the measurements, because a report may have overtaken its epoch", () => {
+  const lead = new Lead();
+  for (let i = 0; i < 20; i++) (lead as any).samples.add(i * 50, 1000);
+  assert.ok(lead.epochMoved(1000) && (lead as any).samples.length === 0);
+});

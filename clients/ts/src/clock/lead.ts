@@ -168,6 +168,8 @@ export class Lead {
       this.hold += Math.max(by, 0);
       return false;
     }
+    // Some reports may have overtaken the epoch: their samples contain it already.
+    this.samples = new LeadSamples(this.span);
     this.hold = 0;
     this.setBacks++;
     return true;
