@@ -209,10 +209,10 @@ test("inputs in a row that come too late are counted, and one in time ends the r
   assert.deepEqual(late, [1, 2, 3, 0, 1]);
 });
 
-test("the lead is within the server's window, whose inputs are measured, and not below 0", () => {
+test("the lead is within the server's window, whose inputs are measured, and not below a step and a frame", () => {
   const slow = new Timeline({ num: 1, den: 1 }, { num: 120, den: 1 });
   const fast = new Timeline({ num: 20, den: 1 }, { num: 20, den: 1 });
-  for (const [line, need, want] of [[slow, 5000, 256_000 / 120 - 1000], [fast, 5000, 63 * 50], [fast, -1000, 0]] as const) {
+  for (const [line, need, want] of [[slow, 5000, 256_000 / 120 - 1000], [fast, 5000, 63 * 50], [fast, -1000, 60]] as const) {
     const lead = new Lead();
     let at = lead.begin(0, 0, 20_000, line);
     for (let now = 10; now <= 4000; now += 10) {
