@@ -143,7 +143,7 @@ func (x *inputs) moves() {
 		if !g.playing() || from == nil || from.in[g.c.ID()] == nil || from.in[g.c.ID()].spectator || to == from.key.name || moved == 3 {
 			continue
 		}
-		all, err := x.p.server.Reserve(context.Background(), to, netloop.Reservation{TTL: 10 * time.Second})
+		all, err := x.p.server.Reserve(context.Background(), to, netloop.Reservation{TTL: 6 * time.Second})
 		if err != nil || g.c.Move(all[0]) != nil {
 			continue
 		}
@@ -154,13 +154,13 @@ func (x *inputs) moves() {
 			}
 		}
 		f := x.p.rooms.byName[to] // It may refuse a player who is in it already.
-		if s := g.c.State(); (s.Phase != client.Playing || g.c.Room() != to) && x.p.finding == nil && f != nil && f.spec.Duplicate != netloop.DuplicateRefuse {
+		if s := g.c.State(); (s.Phase != client.Playing || g.c.Room() != to) && x.p.finding == nil && f != nil && f.spec.Duplicate != netloop.DuplicateRefuse && s.Code != netloop.CodeReplaced && g.join.Vanish == 0 {
 			x.p.fail("tickets", "bot %d had a valid ticket for room %q, and is %v in room %q: %v %q", g.n, to, s.Phase, g.c.Room(), s.Code, s.Text)
 		}
 		x.press(g, "after a move", 0)
 	}
 	if moved > 0 && x.p.finding == nil {
 		x.wait()
-		x.p.until(x.p.w.Now() + 4*time.Second)
+		x.p.until(x.p.w.Now() + 7*time.Second)
 	}
 }
