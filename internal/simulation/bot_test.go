@@ -48,15 +48,8 @@ func (p *play) newBot(e *Event, cfg client.Config) {
 	if e.Join.FromTokens {
 		cfg.Tokens = func(context.Context) (string, error) { return p.tokens.of(e), nil }
 	}
-	var opt []netlooptest.ClientOption
-	if e.Join.FPS > 0 {
-		opt = append(opt, netlooptest.FPS(e.Join.FPS))
-	}
-	if e.Join.PPM != 0 || e.Join.Offset != 0 {
-		opt = append(opt, netlooptest.ClientClock(e.Join.Offset, e.Join.PPM))
-	}
 	p.bots[g.n], p.all = g, append(p.all, g)
-	g.c = p.w.JoinAs(cfg, *e.Link, opt...)
+	g.c = p.w.join(cfg, e)
 	g.listen()
 	p.secrets.listen(g)
 	p.vex(g)

@@ -147,7 +147,7 @@ func (m *mail) rest() {
 
 // lifeOf returns the life of a client as the room numbers it.
 func (m *mail) lifeOf(f *roomFacts, g *bot) (life uint64) {
-	m.p.w.Room(f.key.name).Tick(func(t *netloop.Tick) {
+	m.p.w.tick(f.key.name, func(t *netloop.Tick) {
 		if c, ok := t.Client(g.c.ID()); ok {
 			life = f.gameRoom.of.Of(c).life
 		}

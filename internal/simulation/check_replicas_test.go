@@ -64,7 +64,7 @@ func (r *replicas) rest() {
 func (r *replicas) compare(f *roomFacts, g *bot) {
 	have := map[string]string{}
 	r.p.w.Look(g.c, func(t *netloop.Tick) { have = kindsOf(g.d, nil).seen(t) })
-	r.p.w.Room(f.key.name).Tick(func(t *netloop.Tick) {
+	r.p.w.tick(f.key.name, func(t *netloop.Tick) {
 		c, ok := t.Client(g.c.ID())
 		for other := range t.Clients() {
 			if !ok && other.SpectatorFeed() {

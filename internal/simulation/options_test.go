@@ -17,18 +17,18 @@ var neverDrawn = map[string]string{
 	"Config.WebURL": ports, "Config.WebProxies": ports, "Config.WebFiles": ports, "Config.Origins": ports, "Config.CertFile": ports, "Config.KeyFile": ports,
 	"Config.TLS": ports, "Config.Secret": ports, "Config.PlainSocket": ports, "Config.TraceDir": ports,
 	"Config.AdmitTimeout": wall, "Config.Watchdog": wall, "Config.WatchdogExit": wall,
-	"Config.Seed": world, "Config.Log": world, "Config.CheckValues": world,
+	"Config.Seed": world_, "Config.Log": world_, "Config.CheckValues": world_,
 	"Config.Record": play_, "Config.RecordRoom": play_, "Config.RecordNotes": "it affects no tick",
 	"Config.Registerer": play_, "Config.LogsDropped": "it affects no tick",
 	"RPCLimits.Answers": attack, "RPCLimits.Dry": attack,
 	"RoomSpec.Name": play_, "client.Config.Schema": play_, "client.Config.Ticket": play_, "client.Config.Join": play_, "client.Config.Token": play_,
-	"client.Config.Tokens": play_, "client.Config.Log": world, "client.Config.Local": ports, "client.Config.TLS": ports, "client.Config.Transport": ports,
+	"client.Config.Tokens": play_, "client.Config.Log": world_, "client.Config.Local": ports, "client.Config.TLS": ports, "client.Config.Transport": ports,
 }
 
 const (
 	ports  = "it is of real ports, files or carriers"
 	wall   = "it is of real time, which a story does not have"
-	world  = "netlooptest sets it"
+	world_ = "netlooptest sets it"
 	play_  = "the play sets it, as events say"
 	attack = "bots of stories keep to it"
 )

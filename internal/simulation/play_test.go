@@ -13,23 +13,22 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/netlooptest"
 )
 
-// play plays one story. Everything runs on one goroutine of a synctest bubble, whose clock follows
-// the world's: work given to Go runs to its end, or to its next wait, before the story continues.
+// play plays one story. In virtual time all runs on one goroutine of a synctest bubble: work given
+// to Go runs to its end, or to its next wait, before the story continues.
 type play struct {
 	story   *Story
 	d       *declared
 	tb      *quiet
-	w       *netlooptest.World // nil in a replay
+	make    func() world
+	w       world // nil in a replay
 	server  *netloop.Server
 	bots    map[int]*bot
 	all     []*bot // in the order of joining
 	tickets map[uint64][]netloop.Ticket
 	tokens  tokens
 	timers  []timer
-	began   time.Time // of the bubble, as of the world's start
 	ended   bool
 	calm    bool // troubles are over
 	planned int  // panics
@@ -78,7 +77,7 @@ func run(t *testing.T, s *Story, keep bool) (r result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlay(s)
-		p.keep = keep
+		p.keep, p.make = keep, p.virtual
 		p.tb = &quiet{TB: t, p: p}
 		func() {
 			defer p.tb.stopped()
@@ -95,7 +94,7 @@ func run(t *testing.T, s *Story, keep bool) (r result) {
 }
 
 func newPlay(s *Story) *play {
-	p := &play{story: s, d: declare(s.Parts), bots: map[int]*bot{}, tickets: map[uint64][]netloop.Ticket{}, began: time.Now()}
+	p := &play{story: s, d: declare(s.Parts), bots: map[int]*bot{}, tickets: map[uint64][]netloop.Ticket{}}
 	p.tokens.p = p
 	p.rooms, p.rights, p.mail, p.inputs = newRooms(p), rights_{p: p}, newMail(p), newInputs(p)
 	p.secrets, p.tables = newSecrets(p), tables{p: p}
@@ -112,20 +111,20 @@ func (p *play) game() netloop.Game {
 	return game{p}
 }
 
-func (p *play) run() {
-	opt := []netlooptest.Option{netlooptest.Seed(p.story.Seed), netlooptest.Configure(p.story.Server.configure),
-		netlooptest.Configure(func(c *netloop.Config) { c.Registerer = &p.tables })}
+// configure sets the fields of a Config for the story.
+func (p *play) configure(c *netloop.Config) {
+	p.story.Server.configure(c)
+	c.Registerer = &p.tables
 	if p.story.Server.Record {
-		opt = append(opt, netlooptest.Configure(func(c *netloop.Config) {
-			c.Record = p.replicas.record(c.Room.Name)
-			c.RecordRoom = func(info netloop.RoomInfo) (io.WriteCloser, error) {
-				return nopCloser{p.replicas.record(info.Spec.Name)}, nil
-			}
-		}))
+		c.Record = p.replicas.record(c.Room.Name)
+		c.RecordRoom = func(info netloop.RoomInfo) (io.WriteCloser, error) {
+			return nopCloser{p.replicas.record(info.Spec.Name)}, nil
+		}
 	}
-	p.w = netlooptest.New(p.tb, p.game(), opt...)
-	p.listen()
-	p.tables.begin()
+}
+
+func (p *play) run() {
+	p.w = p.make()
 	for i := range p.story.Events {
 		e := &p.story.Events[i]
 		if !p.until(e.At) || p.w.Ended() != nil {
@@ -172,10 +171,7 @@ func (p *play) until(at time.Duration) bool {
 		if len(p.timers) > 0 {
 			next = min(next, max(p.timers[0].at, p.w.Now()))
 		}
-		if next > p.w.Now() {
-			p.w.Advance(next - p.w.Now())
-		}
-		p.pass()
+		p.w.Advance(next - p.w.Now())
 		if len(p.timers) > 0 && p.timers[0].at <= p.w.Now() {
 			do := p.timers[0].do
 			p.timers = p.timers[1:]
@@ -187,14 +183,6 @@ func (p *play) until(at time.Duration) bool {
 		}
 	}
 	return p.finding == nil
-}
-
-// pass lets the bubble's clock follow the world's.
-func (p *play) pass() {
-	if behind := p.w.Now() - time.Since(p.began); behind > 0 {
-		time.Sleep(behind)
-		synctest.Wait()
-	}
 }
 
 // later calls a function at a time, unless the troubles end before.
@@ -221,7 +209,7 @@ func (p *play) spend(d time.Duration) {
 // settle lets work that was just given to Go run.
 func (p *play) settle() {
 	if p.w != nil {
-		synctest.Wait()
+		p.w.settle()
 	}
 }
 
@@ -267,7 +255,7 @@ func (p *play) end() {
 	p.heal()
 	p.ends.drains(p.story.Drain)
 	p.w.Drain(p.story.Drain)
-	p.pass()
+	p.w.Advance(0)
 	p.ended = true
 	p.until(p.w.Now() + settled)
 	for _, look := range []func(){p.rooms.over, p.ends.over, p.mail.over, p.between.over, p.tables.over, p.replicas.replay} {

@@ -1,0 +1,91 @@
+package simulation
+
+import (
+	"testing/synctest"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// world is a server and its clients: in virtual time, or in real time over real carriers. The
+// methods with the names of those of a netlooptest.World do the same.
+type world interface {
+	Now() time.Duration
+	Advance(d time.Duration)
+	Ended() *netloop.Closed
+	Drain(d time.Duration)
+	Restart(g netloop.Game)
+	Spend(d time.Duration)
+
+	Drop(c *client.Client)
+	Break(c *client.Client)
+	Cut(c *client.Client)
+	CutUp(c *client.Client)
+	CutDown(c *client.Client)
+	Heal(c *client.Client)
+	Stall(c *client.Client, on bool)
+	Freeze(c *client.Client)
+	Thaw(c *client.Client)
+	SetLink(c *client.Client, l netlooptest.Link)
+	Look(c *client.Client, fn func(*netloop.Tick))
+
+	// join makes a client with the frames and the clock of a bot.
+	join(cfg client.Config, e *Event) *client.Client
+	open(spec netloop.RoomSpec) error
+	// tick calls fn with the tick of a room.
+	tick(room string, fn func(*netloop.Tick))
+	// settle lets work that was just given to Go run.
+	settle()
+	// lock is held by the goroutine of the play, except while it waits, and in each tick of a room.
+	lock()
+	unlock()
+}
+
+// virtualWorld is a world in virtual time, in a synctest bubble whose clock follows the world's. It
+// has one goroutine, and needs no lock.
+type virtualWorld struct {
+	*netlooptest.World
+	began time.Time // of the bubble, as of the world's start
+}
+
+func (p *play) virtual() world {
+	opt := []netlooptest.Option{netlooptest.Seed(p.story.Seed), netlooptest.Configure(p.configure)}
+	w := netlooptest.New(p.tb, p.game(), opt...)
+	p.listen()
+	p.tables.begin()
+	return virtualWorld{w, time.Now()}
+}
+
+// Advance also lets the bubble's clock follow the world's.
+func (w virtualWorld) Advance(d time.Duration) {
+	if d > 0 {
+		w.World.Advance(d)
+	}
+	if behind := w.Now() - time.Since(w.began); behind > 0 {
+		time.Sleep(behind)
+		synctest.Wait()
+	}
+}
+
+func (w virtualWorld) join(cfg client.Config, e *Event) *client.Client {
+	var opt []netlooptest.ClientOption
+	if e.Join.FPS > 0 {
+		opt = append(opt, netlooptest.FPS(e.Join.FPS))
+	}
+	if e.Join.PPM != 0 || e.Join.Offset != 0 {
+		opt = append(opt, netlooptest.ClientClock(e.Join.Offset, e.Join.PPM))
+	}
+	return w.JoinAs(cfg, *e.Link, opt...)
+}
+
+func (w virtualWorld) open(spec netloop.RoomSpec) error {
+	_, err := w.OpenRoom(spec)
+	return err
+}
+
+func (w virtualWorld) tick(room string, fn func(*netloop.Tick)) { w.Room(room).Tick(fn) }
+func (w virtualWorld) settle()                                  { synctest.Wait() }
+func (w virtualWorld) lock()                                    {}
+func (w virtualWorld) unlock()                                  {}
