@@ -39,7 +39,7 @@ var actions = []action{
 		return Event{Room: d.room(), N: d.tickets, For: oneOf(d, 300*time.Millisecond, 2*time.Second, 8*time.Second), Spec: &netloop.RoomSpec{MaxClients: 1 + d.IntN(2), MaxSpectators: d.IntN(4) / 3}}
 	}, func(p *play, e *Event) {
 		v := netloop.Reservation{Seats: e.Spec.MaxClients, TTL: e.For, Spectator: e.Spec.MaxSpectators > 0, Params: e.N}
-		if all, err := p.server.Reserve(context.Background(), e.Room, v); err == nil {
+		if all, err := p.reserve(e.Room, v); err == nil {
 			p.tickets[e.N] = all
 			p.rights.reserved(e.Room, v)
 		}
@@ -218,7 +218,15 @@ func (p *play) command(e *Event) {
 
 // post sends a command.
 func (p *play) post(room string, o command) {
-	_ = p.d.commands.PostRoom(context.Background(), p.server, room, o) // The room may not exist.
+	p.without(func() {
+		_ = p.d.commands.PostRoom(context.Background(), p.server, room, o) // The room may not exist.
+	})
+}
+
+// reserve reserves seats.
+func (p *play) reserve(room string, v netloop.Reservation) (all []netloop.Ticket, err error) {
+	p.without(func() { all, err = p.server.Reserve(context.Background(), room, v) })
+	return all, err
 }
 
 // crash kills the server and starts another one.

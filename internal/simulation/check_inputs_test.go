@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"time"
 
 	"github.com/netloop/netloop"
@@ -143,7 +142,7 @@ func (x *inputs) moves() {
 		if !g.playing() || from == nil || from.in[g.c.ID()] == nil || from.in[g.c.ID()].spectator || to == from.key.name || moved == 3 {
 			continue
 		}
-		all, err := x.p.server.Reserve(context.Background(), to, netloop.Reservation{TTL: 6 * time.Second})
+		all, err := x.p.reserve(to, netloop.Reservation{TTL: 6 * time.Second})
 		if err != nil || g.c.Move(all[0]) != nil {
 			continue
 		}

@@ -44,13 +44,14 @@ func (s *saves) save(ctx context.Context, key roomKey, n uint64) error {
 	if s.p.w == nil {
 		return nil
 	}
+	defer s.p.enter()()
 	if f := s.all[saveKey{key, n}]; f != nil {
 		if f.ran++; f.ran > 1 {
 			s.p.fail("saves", "save %d of room %q runs %d times", n, key.name, f.ran)
 		}
 	}
 	failing := s.failing
-	if err := s.wait(ctx, s.latency); err != nil {
+	if err := s.waitFor(ctx, s.latency); err != nil {
 		return err
 	}
 	if key.inc < s.newest[key.name] || failing {
@@ -68,19 +69,36 @@ func (s *saves) wait(ctx context.Context, d time.Duration) error {
 	if s.p.w == nil {
 		return nil
 	}
+	defer s.p.enter()()
+	return s.waitFor(ctx, d)
+}
+
+// waitFor is wait with the lock of the world, which it releases meanwhile.
+func (s *saves) waitFor(ctx context.Context, d time.Duration) error {
 	began := time.Now()
 	s.waits++
 	d += time.Duration(s.waits) // No two end at the same time, in an order that varies.
+	s.p.w.unlock()
+	ended := s.await(ctx, d)
+	s.p.w.lock()
+	if took := time.Since(began); ended && took < grace {
+		s.p.fail("saves", "a context of work ends %v after the work has begun", took)
+	}
+	if ended {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// await reports whether the context has ended before the time.
+func (s *saves) await(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
-		if took := time.Since(began); took < grace {
-			s.p.fail("saves", "a context of work ends %v after the work has begun", took)
-		}
-		return ctx.Err()
+		return true
 	case <-time.After(d):
 	case <-s.free:
 	}
-	return nil
+	return false
 }
 
 // told notes that the result of a save was delivered.

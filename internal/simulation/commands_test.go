@@ -108,7 +108,7 @@ func init() { // Some rows refer to the table.
 		}},
 		"list": {2, func(h *gameRoom, t *netloop.Tick, _ command) {
 			netloop.Go(t, func(context.Context) ([]netloop.RoomListing[listing], error) {
-				return netloop.ListRooms(h.p.server, netloop.RoomFilter[listing]{}), nil
+				return netloop.ListRooms(h.room.Server(), netloop.RoomFilter[listing]{}), nil
 			}, func(*netloop.Tick, []netloop.RoomListing[listing], error) {})
 			h.p.settle()
 		}},
@@ -199,7 +199,10 @@ func (h *gameRoom) talk(t *netloop.Tick, o command) {
 		m.Seq = h.talks
 		k := talkKey{h.key, m.Seq, to}
 		h.p.between.sent(k)
-		return m, func(_ *netloop.Tick, err error) { h.p.between.told(k, err) }
+		return m, func(_ *netloop.Tick, err error) {
+			defer h.enter()()
+			h.p.between.told(k, err)
+		}
 	}
 	for range many {
 		m, then := send(o.Text)

@@ -70,6 +70,8 @@ type gameRoom struct {
 	works uint64
 	talks uint64 // sent to other rooms and the program
 	marks uint64
+
+	locked bool // the room's goroutine holds the lock of the world
 }
 
 // member is the record of a client.
@@ -87,6 +89,7 @@ type member struct {
 type hello struct{ Bot int }
 
 func (g game) Open(r *netloop.Room) error {
+	defer g.p.enter()()
 	h := &gameRoom{p: g.p, d: g.p.d, room: r, key: roomKey{r.Spec().Name, r.Incarnation()}, guild: map[netloop.ClientID]bool{}, armed: map[string]bool{}}
 	h.kinds = kindsOf(g.p.d, func() string {
 		h.marks++
@@ -109,6 +112,7 @@ func (g game) Open(r *netloop.Room) error {
 		h.d.vaults.Reads(r, "guild", func(*netloop.Object[vault]) netloop.Target { return netloop.Where(h.inGuild) })
 	}
 	h.d.pawns.WeightFor(r, func(c *netloop.Client, o *netloop.Object[pawn]) float64 { return 1 + float64(c.ID()%3) })
+	h.holdLock(r)
 	h.hooks(r)
 	h.handlers(r)
 	if h.rules.List {
@@ -178,6 +182,7 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		h.panics("OnResume")
 	})
 	r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
+		defer h.enter()()
 		if c.SpectatorFeed() {
 			return
 		}
@@ -189,12 +194,12 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		h.panics("OnLeave")
 	})
 	r.OnDrain(func(t *netloop.Tick, left time.Duration) {
+		defer h.enter()()
 		h.p.ends.draining(h.key, left)
 		h.panics("OnDrain")
 	})
 	r.OnClose(func(ctx context.Context, _ *netloop.Closed) error {
-		h.p.rooms.ended(h.key)
-		h.p.ends.ended(h.key)
+		h.close()
 		if err := h.p.saves.save(ctx, h.key, 0); !errors.Is(err, errStore) {
 			return err
 		}
@@ -214,6 +219,35 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		}
 	})
 	r.On(netloop.PreUpdate, "simulation.often", func(*netloop.Tick) {}, netloop.Every(700*time.Millisecond), netloop.RunIf(func(*netloop.Tick) bool { return h.busy > 0 }))
+}
+
+// holdLock holds the lock of the world for each tick: its end is before the flush.
+func (h *gameRoom) holdLock(r *netloop.Room) {
+	r.On(netloop.Initialization, "simulation.lock", func(*netloop.Tick) { h.enter() })
+	r.On(netloop.PostLateUpdate, "simulation.unlock", func(*netloop.Tick) { h.leave() }, netloop.Priority(-1))
+}
+
+// enter takes the lock of the world, for a function that may run in a tick or beside one.
+func (h *gameRoom) enter() (leave func()) {
+	if h.locked {
+		return func() {}
+	}
+	h.p.enter()
+	h.locked = true
+	return h.leave
+}
+
+func (h *gameRoom) leave() {
+	if h.locked && h.p.w != nil {
+		h.locked = false
+		h.p.w.unlock()
+	}
+}
+
+func (h *gameRoom) close() {
+	defer h.enter()()
+	h.p.rooms.ended(h.key)
+	h.p.ends.ended(h.key)
 }
 
 // settle gives a player its objects and groups.
@@ -279,7 +313,10 @@ func (h *gameRoom) save(t *netloop.Tick) {
 	n := h.works
 	h.p.saves.asked(h.key, n)
 	netloop.Go(t, func(ctx context.Context) (uint64, error) { return n, h.p.saves.save(ctx, h.key, n) },
-		func(_ *netloop.Tick, _ uint64, err error) { h.p.saves.told(h.key, n, err) })
+		func(_ *netloop.Tick, _ uint64, err error) {
+			defer h.enter()()
+			h.p.saves.told(h.key, n, err)
+		})
 	h.p.settle()
 }
 
@@ -410,6 +447,7 @@ func (h *gameRoom) handlers(r *netloop.Room) {
 		}
 	})
 	h.d.up.Handle(r, func(t *netloop.Tick, from *netloop.Client, m numbered) error {
+		defer h.enter()() // It may come before the system.
 		h.p.mail.up(h.key, from.ID(), h.of.Of(from).bot, t.Stage(), m)
 		h.panics("handler")
 		return nil
@@ -420,6 +458,7 @@ func (h *gameRoom) handlers(r *netloop.Room) {
 	})
 	h.d.ask.HandleLater(r, h.answer)
 	h.d.talks.HandleRoom(r, func(t *netloop.Tick, from *netloop.Sender, m talk) error {
+		defer h.enter()() // It may come before the system.
 		h.p.between.ran(h.key, t.Stage(), from, m)
 		return nil
 	})

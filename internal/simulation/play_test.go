@@ -118,6 +118,7 @@ func (p *play) configure(c *netloop.Config) {
 	if p.story.Server.Record {
 		c.Record = p.replicas.record(c.Room.Name)
 		c.RecordRoom = func(info netloop.RoomInfo) (io.WriteCloser, error) {
+			defer p.enter()()
 			return nopCloser{p.replicas.record(info.Spec.Name)}, nil
 		}
 	}
@@ -145,6 +146,7 @@ func (p *play) run() {
 // listen registers the handlers of the program around a server.
 func (p *play) listen() {
 	err := p.d.news.HandleServer(p.server, func(_ context.Context, from *netloop.Sender, m talk) {
+		defer p.enter()()
 		p.between.ran(roomKey{name: program}, 0, from, m)
 	})
 	if err != nil {
@@ -211,6 +213,22 @@ func (p *play) settle() {
 	if p.w != nil {
 		p.w.settle()
 	}
+}
+
+// enter takes the lock of the world, for a goroutine that is neither the play's nor a room's.
+func (p *play) enter() (leave func()) {
+	if p.w == nil {
+		return func() {}
+	}
+	p.w.lock()
+	return p.w.unlock
+}
+
+// without calls a function of the server without the lock: it may call the game.
+func (p *play) without(call func()) {
+	p.w.unlock()
+	defer p.w.lock()
+	call()
 }
 
 // check looks for promises that hold at any time.
