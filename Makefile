@@ -12,6 +12,7 @@ ARGS      ?=# further flags of `make run`, `make load`, `make demo` and `make be
 TESTFLAGS ?=# further flags of `go test`
 SEEDS     ?= 20000# seeds of `make verify` and `make simulate`; `make test` uses a few hundred
 FROM      ?= 1# the first seed of `make simulate`
+REAL      ?=# 1 plays the stories of `make simulate` over real carriers, in real time
 SOAK      ?= 10m# duration of its load
 FUZZTIME  ?= 30s# for each fuzz target
 PACKAGES  ?= ./...# packages of `make fuzz` and `make bench`
@@ -143,7 +144,7 @@ verify: build ## the long tests: SEEDS=20000 seeds of each simulation, then a lo
 	bin/demo -duration $(SOAK) -- --verify 100
 
 simulate: ## play SEEDS=20000 whole servers from seed FROM=1 on; a failing story is printed and shortened
-	go test -count=1 -timeout 24h $(TESTFLAGS) ./internal/simulation -run 'TestStories$$' -args -seeds $(SEEDS) -from $(FROM)
+	go test -count=1 -timeout 24h $(TESTFLAGS) ./internal/simulation -run '$(if $(REAL),TestRealStories,TestStories)$$' -args -seeds $(SEEDS) -from $(FROM)
 
 lint: $(GOLANGCI) ## golangci-lint with gosec; govulncheck if its database is reachable; buf lint if npm is installed
 	@set -e; for dir in . $(TOOLS); do (cd $$dir && $(CURDIR)/$(GOLANGCI) run ./...); done

@@ -108,7 +108,7 @@ var actions = []action{
 
 	{"rebind", 3, func(d *drawer) Event { return Event{Bot: d.bot(), N: d.Uint64N(4)} }, func(p *play, e *Event) {
 		if g := p.bots[e.Bot]; g != nil {
-			p.lab().Rebind(g.c, fmt.Sprintf("10.0.0.%d:1", e.N))
+			p.w.Rebind(g.c, fmt.Sprintf("10.0.0.%d:1", e.N))
 		}
 	}},
 	{"jump", 3, func(d *drawer) Event { return Event{Bot: d.bot(), For: d.between(0, 2*time.Second)} }, func(p *play, e *Event) {
@@ -117,11 +117,21 @@ var actions = []action{
 		}
 	}},
 	{"suspend", 3, byBotFor, (*play).suspend},
+	{vanish, 0, nil, func(p *play, e *Event) { // Stories in real time draw it.
+		p.join(e)
+		if g := p.bots[e.Bot]; g != nil {
+			g.gone = true
+			p.note("%v", vanishingOf(e.N))
+		}
+	}},
 
 	// Troubles of the server.
 	{"wall", 2, func(d *drawer) Event { return Event{For: oneOf(d, -20*time.Second, 20*time.Second, time.Hour)} }, func(p *play, e *Event) { p.lab().JumpWall(e.For) }},
 	{"crash", 1, func(d *drawer) Event { return Event{} }, (*play).crash},
-	{"stop", 1, func(d *drawer) Event { return Event{For: d.between(0, 2*time.Second)} }, func(p *play, e *Event) { p.spend(e.For) }},
+	{"stop", 1, func(d *drawer) Event { return Event{For: d.between(0, 2*time.Second)} }, func(p *play, e *Event) {
+		p.rooms.stalled = p.w.Now() + e.For
+		p.w.stop(e.For)
+	}},
 	{"slow saves", 4, func(d *drawer) Event { return Event{For: d.between(0, 4*time.Second)} }, func(p *play, e *Event) { p.saves.latency = e.For }},
 	{"failing saves", 2, func(d *drawer) Event { return Event{N: d.Uint64N(2)} }, func(p *play, e *Event) { p.saves.failing = e.N > 0 }},
 }

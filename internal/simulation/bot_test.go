@@ -59,7 +59,7 @@ func (p *play) newBot(e *Event, cfg client.Config) {
 func (p *play) vex(g *bot) {
 	j := g.join
 	if j.Addr != "" {
-		p.lab().Rebind(g.c, j.Addr)
+		p.w.Rebind(g.c, j.Addr)
 	}
 	if j.Vanish > 0 {
 		p.lab().DropAfter(g.c, j.Vanish-1, func() { g.gone = true })

@@ -60,7 +60,7 @@ func (e *ends) late(key roomKey, by time.Duration) {
 	if f == nil {
 		return
 	}
-	if now := e.p.w.Now(); now > max(by, e.p.rooms.stalled)+3*f.spec.Rate.Period()+2*nap {
+	if now := e.p.w.Now(); now > max(by, e.p.rooms.stalled)+3*f.spec.Rate.Period()+2*nap+e.p.slack(finishing) {
 		e.p.fail("ends", "room %q was to end by %v and runs at %v", key.name, by, now)
 	}
 }

@@ -91,7 +91,7 @@ func (x *inputs) press(g *bot, why string, more time.Duration) {
 	if step < tick {
 		ticks = 5 * tick // The first step of a tick waits longest: the lead takes that for jitter.
 	}
-	limit := 2*g.link.Delay + ticks + 3*step + 2*frame + leadSlack + more
+	limit := 2*g.link.Delay + ticks + 3*step + 2*frame + leadSlack + more + x.p.slack(3*time.Second)
 	x.presses[x.fired] = &press{g: g, at: x.p.w.Now(), why: why, deadline: x.p.w.Now() + limit}
 }
 
@@ -101,7 +101,7 @@ func (x *inputs) wait() {
 	for _, p := range x.presses {
 		last = max(last, p.deadline+nap)
 	}
-	if !x.p.until(last) {
+	if !x.p.await(last-x.p.w.Now(), x.ranAll) {
 		return
 	}
 	for n := uint32(1); n <= x.fired; n++ {
@@ -109,6 +109,16 @@ func (x *inputs) wait() {
 			x.p.fail("inputs", "the press of bot %d in room %q at %v, %s, has not run by %v; its input was made for step %d", p.g.n, p.g.c.Room(), p.at, p.why, p.deadline, p.sampled)
 		}
 	}
+}
+
+// ranAll reports whether all presses have run.
+func (x *inputs) ranAll() bool {
+	for _, p := range x.presses {
+		if p.ran == 0 && p.g.playing() {
+			return false
+		}
+	}
+	return true
 }
 
 // rest presses keys.
@@ -160,6 +170,6 @@ func (x *inputs) moves() {
 	}
 	if moved > 0 && x.p.finding == nil {
 		x.wait()
-		x.p.until(x.p.w.Now() + 7*time.Second)
+		x.p.await(7*time.Second, x.p.w.atRest)
 	}
 }

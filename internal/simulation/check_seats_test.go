@@ -287,8 +287,11 @@ func (r *rooms) sleeps(name string, f *roomFacts) {
 	}
 }
 
-// normal looks at the overload.
+// normal looks at the overload. In real time it depends on the machine.
 func (r *rooms) normal() {
+	if r.p.real {
+		return
+	}
 	for _, name := range r.names() {
 		if f := r.byName[name]; f.gameRoom.room.Overload() != netloop.OverloadNone && f.spec.Rate.Period() <= 50*time.Millisecond {
 			r.p.fail("overload", "room %q is still %v, %v after the last stall", name, f.gameRoom.room.Overload(), r.now()-r.stalled)

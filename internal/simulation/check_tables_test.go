@@ -38,6 +38,9 @@ func (x *tables) Unregister(prometheus.Collector) bool { return true }
 func (x *tables) begin() { x.goroutines = len(goroutines()) }
 
 func (x *tables) rest() {
+	if x.p.real {
+		return // Its tables change meanwhile.
+	}
 	seats, dropped := 0, 0
 	for _, name := range x.p.rooms.names() {
 		f := x.p.rooms.byName[name]

@@ -30,7 +30,7 @@ func draw(seed uint64) *Story {
 		Auth: d.oneIn(4), Opener: d.oneIn(3), Record: d.oneIn(3), CheckEdits: d.oneIn(4), Incarnation: 1 + d.Uint64N(1000),
 		DrainTimeout: oneOf(d, 0, time.Second), RPC: netloop.RPCLimits{PerSecond: oneOf(d, 0, 0, 100.0), Burst: oneOf(d, 0, 0, 60), KickAfter: oneOf(d, 0, 100), Budget: oneOf(d, 0, 0, 64), Share: oneOf(d, 0, -1.0), ClientShare: oneOf(d, 0, -1.0)},
 	}
-	s.Server.Room.Private, s.Server.Room.CloseEmpty = false, 0
+	s.Server.Room.Private, s.Server.Room.Code, s.Server.Room.CloseEmpty = false, "", 0
 	d.people()
 	if d.oneIn(6) { // A silence of minutes in the middle.
 		d.pause(d.between(20*time.Second, 90*time.Second))

@@ -50,6 +50,7 @@ type play struct {
 	finding *finding
 	lines   []string // of the transcript, if it is kept
 	keep    bool
+	real    bool // the world is in real time
 	digest  uint64
 }
 
@@ -243,15 +244,46 @@ func (p *play) recover() {
 	for _, name := range p.rooms.names() {
 		p.post(name, command{Do: "quiet"})
 	}
-	began := p.w.Now()
-	if !p.until(began + p.rooms.patience()) {
+	if !p.await(p.rooms.patience(), p.w.atRest) {
 		return
 	}
-	for _, look := range []func(){p.rooms.rest, p.lists.rest, p.mail.rest, p.between.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.rooms.normal, p.tables.rest} {
+	for _, look := range []func(){p.rooms.rest, p.w.rest, p.lists.rest, p.mail.rest, p.between.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.rooms.normal, p.tables.rest} {
 		if p.finding == nil && p.w.Ended() == nil {
-			look()
+			p.look(look)
 		}
 	}
+}
+
+// await plays for a time. In real time it ends as soon as a condition holds. It reports false once
+// a check has found something.
+func (p *play) await(d time.Duration, done func() bool) bool {
+	for by := p.w.Now() + d; p.real && p.w.Now() < by && !done(); {
+		if !p.until(p.w.Now() + nap) {
+			return false
+		}
+		d = by - p.w.Now()
+	}
+	return p.real || p.until(p.w.Now()+d)
+}
+
+// look looks for broken promises. In real time, where packets and ticks may be late, it looks again
+// for a while before a promise is broken.
+func (p *play) look(check func()) {
+	by := p.w.Now() + p.slack(finishing)
+	for check(); p.finding != nil && p.w.Now() < by && p.w.Ended() == nil; check() {
+		p.finding = nil
+		if !p.until(p.w.Now()+4*nap) || p.w.Ended() != nil {
+			return
+		}
+	}
+}
+
+// slack is how much later than in virtual time something may happen, on a loaded machine.
+func (p *play) slack(d time.Duration) time.Duration {
+	if p.real {
+		return d
+	}
+	return 0
 }
 
 // heal ends the troubles of bots and of the store.
@@ -275,12 +307,17 @@ func (p *play) end() {
 	p.w.Drain(p.story.Drain)
 	p.w.Advance(0)
 	p.ended = true
-	p.until(p.w.Now() + settled)
+	p.await(settled, p.told)
 	for _, look := range []func(){p.rooms.over, p.ends.over, p.mail.over, p.between.over, p.tables.over, p.replicas.replay} {
 		if p.finding == nil {
 			look()
 		}
 	}
+}
+
+// told reports whether all bots know that the server has ended.
+func (p *play) told() bool {
+	return !slices.ContainsFunc(p.all, func(g *bot) bool { return !g.gone && g.c.Closed() == nil })
 }
 
 // fail records the first broken promise.

@@ -87,6 +87,7 @@ type joining struct {
 	Look       bool          // it draws what it has in each frame
 	Vanish     int           // it disappears after so many bytes of its stream; 0 is never
 	Breaks     time.Duration // its connection breaks so early; 0 is not
+	Carrier    string        // in real time
 }
 
 // String prints the event on one line, without fields that are zero.

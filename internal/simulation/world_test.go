@@ -9,6 +9,10 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
+// finishing bounds the end of a room after its drain in real time: work that was given to Go, and a
+// loaded machine.
+const finishing = 12 * time.Second
+
 // world is a server and its clients: in virtual time, or in real time over real carriers. The
 // methods with the names of those of a netlooptest.World do the same.
 type world interface {
@@ -29,6 +33,7 @@ type world interface {
 	Freeze(c *client.Client)
 	Thaw(c *client.Client)
 	SetLink(c *client.Client, l netlooptest.Link)
+	Rebind(c *client.Client, addr string)
 	Look(c *client.Client, fn func(*netloop.Tick))
 
 	// join makes a client with the frames and the clock of a bot.
@@ -36,6 +41,12 @@ type world interface {
 	open(spec netloop.RoomSpec) error
 	// tick calls fn with the tick of a room.
 	tick(room string, fn func(*netloop.Tick))
+	// stop stops the machine for a time.
+	stop(d time.Duration)
+	// atRest reports whether nothing happens any more.
+	atRest() bool
+	// rest looks for promises about connections at rest.
+	rest()
 	// settle lets work that was just given to Go run.
 	settle()
 	// lock is held by the goroutine of the play, except while it waits, and in each tick of a room.
@@ -86,6 +97,9 @@ func (w virtualWorld) open(spec netloop.RoomSpec) error {
 }
 
 func (w virtualWorld) tick(room string, fn func(*netloop.Tick)) { w.Room(room).Tick(fn) }
+func (w virtualWorld) stop(d time.Duration)                     { w.Spend(d) }
+func (w virtualWorld) atRest() bool                             { return false }
+func (w virtualWorld) rest()                                    {}
 func (w virtualWorld) settle()                                  { synctest.Wait() }
 func (w virtualWorld) lock()                                    {}
 func (w virtualWorld) unlock()                                  {}

@@ -1,0 +1,63 @@
+package simulation
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// storiesAtOnce is the number of stories in real time that run at once: they mostly wait.
+const storiesAtOnce = 12
+
+// TestRealStories plays the stories of seeds over QUIC, WebTransport, WebSockets and in the
+// process, in real time. Such a story is not the same each time.
+func TestRealStories(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it plays in real time")
+	}
+	first, n := uint64(1), uint64(storiesAtOnce)
+	if *count > 0 {
+		first, n = *from, *count
+	}
+	before := runtime.NumGoroutine()
+	began, slots := time.Now(), make(chan struct{}, storiesAtOnce)
+	var all sync.WaitGroup
+	for seed := first; seed < first+n; seed++ {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			playReal(t, drawReal(seed))
+		})
+	}
+	all.Wait()
+	t.Logf("%d stories in %v", n, time.Since(began).Round(time.Millisecond))
+	for by := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+2; time.Sleep(nap) {
+		if time.Now().After(by) {
+			t.Fatalf("%d goroutines run before the stories, and %d after them\n%s", before, runtime.NumGoroutine(), stacks())
+		}
+	}
+}
+
+// playReal plays a story in real time. If it fails it prints the story and its transcript.
+func playReal(t *testing.T, s *Story) {
+	t.Helper()
+	p := newPlay(s)
+	p.keep, p.real, p.make = true, true, p.realTime
+	began := time.Now()
+	p.run()
+	w := p.w.(*realWorld)
+	w.close()
+	p.saves.release()
+	w.unlock()
+	if p.finding == nil {
+		if testing.Verbose() {
+			t.Logf("seed %d: %d events, %d bots, %v", s.Seed, len(s.Events), len(p.all), time.Since(began).Round(time.Millisecond))
+		}
+		return
+	}
+	t.Errorf("seed %d: %s, at %v: %s\nrerun: make simulate REAL=1 SEEDS=1 FROM=%d\n%v", s.Seed, p.finding.Check, p.finding.At, p.finding.Text, s.Seed, s)
+	for _, line := range p.lines {
+		t.Log(line)
+	}
+}
