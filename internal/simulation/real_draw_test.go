@@ -34,11 +34,12 @@ func drawReal(seed uint64) *Story {
 	s.Drain = min(s.Drain, time.Second)
 	s.Server.LostAfter = max(time.Second, min(s.Server.LostAfter, 2*time.Second))
 	slowRoom(&s.Server.Room)
-	for n := range 1 + d.IntN(4) {
+	for n := range 2 + d.IntN(5) {
 		e := draw(seed + uint64(n)).firstJoin()
 		e.Do, e.Bot, e.N, e.At, e.Room = vanish, realBots+1+n, d.Uint64(), d.between(300*time.Millisecond, s.Length), oneOf(d, "", "", s.someRoom(d))
 		e.Join.Ticket, e.Join.Token, e.Join.Code, e.Join.Subject = 0, "valid", false, ""
-		e.Join.Carrier = oneOf(d, overWebSocket, overWebSocket, overQUIC, overWebTransport)
+		e.Join.Carrier = oneOf(d, overWebSocket, overWebSocket, overWebSocket, overQUIC, overWebTransport)
+		e.Join.Spectate = e.Join.Spectate && d.oneIn(4)
 		s.Events = append(s.Events, e)
 	}
 	s.sort()

@@ -37,11 +37,11 @@ type vanishing struct {
 
 func vanishingOf(n uint64) vanishing {
 	v := vanishing{
-		small: n%4 > 0, pings: []int{0, 8, 48, 48}[n>>2%4], share: int(n >> 4 % 256), part: int(n >> 12 % 4),
+		small: n%4 > 0, pings: []int{0, 8, 48, 48}[n>>2%4], share: int(n >> 4 % 256), part: int(n >> 12 % 8),
 		ending: int(n >> 16 % endings), after: []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second}[n>>20%4],
 		sent: int(n >> 24 % 12),
 	}
-	if v.part > 1 {
+	if v.part > 2 {
 		v.share = 256 // Most clients send the whole hello.
 	}
 	return v

@@ -1,0 +1,35 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+)
+
+// mostTries is how often keys are pressed again in real time: on a loaded machine an input may be
+// late, and then it does not run.
+const mostTries = 5
+
+// again presses keys again whose presses have not run, and waits for them. It reports false once
+// they have not run too often.
+func (x *inputs) again() bool {
+	if x.tries >= mostTries {
+		return false
+	}
+	pressed := false
+	for _, n := range slices.Sorted(maps.Keys(x.presses)) {
+		p := x.presses[n]
+		if p.ran > 0 || !p.g.playing() {
+			continue
+		}
+		x.p.note("press %d of bot %d has not run: %+v", n, p.g.n, p.g.c.Stats())
+		delete(x.presses, n)
+		x.press(p.g, p.why+" and again", 0)
+		pressed = true
+	}
+	if pressed {
+		x.tries++
+		x.wait()
+		x.tries--
+	}
+	return true
+}
