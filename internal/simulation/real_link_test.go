@@ -130,7 +130,8 @@ func (r *route) listenLocked() (err error) {
 		return err
 	}
 	r.flows = map[netip.AddrPort]*net.UDPConn{}
-	r.work.Go(func() { r.forward(r.udp) })
+	udp := r.udp
+	r.work.Go(func() { r.forward(udp) })
 	return nil
 }
 

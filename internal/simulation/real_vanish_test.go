@@ -64,9 +64,8 @@ func (c *realClient) vanish(ctx context.Context, e *Event, g transport.Greeting,
 	c.link.cutAfter(v.sent)
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	if _, _, err := c.connect(ctx, g, conf); err == nil { // All of the handshake has arrived.
-		c.drop()
-	}
+	_, _, _ = c.connect(ctx, g, conf)
+	c.link.cut(true, true) // All of the handshake may have arrived.
 }
 
 // halfWebSocket sends a part of the handshake of a WebSocket, and ends. It returns a socket that

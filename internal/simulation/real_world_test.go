@@ -285,12 +285,12 @@ func (l faultLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// faults returns the line, unless it tells of a panic that an event has asked for.
+// faults returns the line, unless an event has asked for it.
 func (w *realWorld) faults() (text string) {
 	w.state.Lock()
 	defer w.state.Unlock()
 	text, w.fault = w.fault, ""
-	if w.p.planned > 0 && (strings.Contains(text, "panic")) || strings.Contains(text, "the story") {
+	if w.p.planned > 0 && strings.Contains(text, "panic") || strings.Contains(text, "the story") || strings.Contains(text, "error=refused") {
 		return ""
 	}
 	return text
