@@ -120,6 +120,7 @@ func (g game) Open(r *netloop.Room) error {
 	}
 	if h.rules.Watch {
 		netloop.WatchRooms(r, netloop.RoomFilter[struct{}]{}, func(_ *netloop.Tick, changes []netloop.RoomChange[struct{}]) {
+			defer h.enter()()
 			for _, c := range changes {
 				h.p.lists.told(h.key, c.Room.Name, c.Room.Players, c.Gone)
 			}
