@@ -228,14 +228,14 @@ func (p *play) command(e *Event) {
 
 // post sends a command.
 func (p *play) post(room string, o command) {
-	p.without(func() {
-		_ = p.d.commands.PostRoom(context.Background(), p.server, room, o) // The room may not exist.
+	p.without(func(s *netloop.Server) {
+		_ = p.d.commands.PostRoom(context.Background(), s, room, o) // The room may not exist.
 	})
 }
 
 // reserve reserves seats.
 func (p *play) reserve(room string, v netloop.Reservation) (all []netloop.Ticket, err error) {
-	p.without(func() { all, err = p.server.Reserve(context.Background(), room, v) })
+	p.without(func(s *netloop.Server) { all, err = s.Reserve(context.Background(), room, v) })
 	return all, err
 }
 

@@ -225,11 +225,12 @@ func (p *play) enter() (leave func()) {
 	return p.w.unlock
 }
 
-// without calls a function of the server without the lock: it may call the game.
-func (p *play) without(call func()) {
+// without calls a function without the lock: the server may call the game in it.
+func (p *play) without(call func(s *netloop.Server)) {
+	s := p.server
 	p.w.unlock()
 	defer p.w.lock()
-	call()
+	call(s)
 }
 
 // check looks for promises that hold at any time.

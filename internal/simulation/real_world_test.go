@@ -54,7 +54,7 @@ func (p *play) realTime() world {
 	ctx, stop := context.WithCancel(context.Background())
 	w.cancel = stop
 	var err error
-	p.without(func() {
+	p.without(func(*netloop.Server) {
 		if w.server, err = netloop.New(cfg, p.game()); err == nil {
 			err = w.server.Listen()
 		}
@@ -79,7 +79,7 @@ func (w *realWorld) Now() time.Duration   { return w.clock.Now() }
 func (w *realWorld) Restart(netloop.Game) {}
 
 // Spend lets a tick take time.
-func (w *realWorld) Spend(d time.Duration) { w.p.without(func() { time.Sleep(d) }) }
+func (w *realWorld) Spend(d time.Duration) { w.p.without(func(*netloop.Server) { time.Sleep(d) }) }
 
 // Advance steps the clients until some time has passed.
 func (w *realWorld) Advance(d time.Duration) {
@@ -104,7 +104,7 @@ func (w *realWorld) Advance(d time.Duration) {
 // wait waits for the result of a dial, or for a time. Meanwhile the rooms may tick.
 func (w *realWorld) wait(d time.Duration) {
 	var done func()
-	w.p.without(func() {
+	w.p.without(func(*netloop.Server) {
 		select {
 		case done = <-w.posted:
 		case <-time.After(d):
@@ -175,7 +175,7 @@ func (w *realWorld) close() {
 }
 
 func (w *realWorld) open(spec netloop.RoomSpec) (err error) {
-	w.p.without(func() { _, err = w.server.OpenRoom(context.Background(), spec) })
+	w.p.without(func(*netloop.Server) { _, err = w.server.OpenRoom(context.Background(), spec) })
 	return err
 }
 
