@@ -37,7 +37,7 @@ func drawReal(seed uint64) *Story {
 	for n := range 2 + d.IntN(5) {
 		e := draw(seed + uint64(n)).firstJoin()
 		e.Do, e.Bot, e.N, e.At, e.Room = vanish, realBots+1+n, d.Uint64(), d.between(300*time.Millisecond, s.Length), oneOf(d, "", "", s.someRoom(d))
-		e.Join.Ticket, e.Join.Token, e.Join.Code, e.Join.Subject = 0, "valid", false, ""
+		e.Join.Ticket, e.Join.Token, e.Join.Code, e.Join.Subject, e.Join.Vanish, e.Join.Breaks = 0, "valid", false, "", 0, 0
 		e.Join.Carrier = oneOf(d, overWebSocket, overWebSocket, overWebSocket, overQUIC, overWebTransport)
 		e.Join.Spectate = e.Join.Spectate && d.oneIn(4)
 		s.Events = append(s.Events, e)
