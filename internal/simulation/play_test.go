@@ -323,8 +323,8 @@ func (p *play) told() bool {
 
 // fail records the first broken promise.
 func (p *play) fail(check, format string, a ...any) {
-	if p.finding == nil && p.w != nil {
-		p.finding = &finding{check, fmt.Sprintf(format, a...), p.w.Now()}
+	if p.finding == nil && (p.w != nil || p.tb != nil) { // A replay has neither.
+		p.finding = &finding{check, fmt.Sprintf(format, a...), p.rooms.now()}
 	}
 }
 
