@@ -138,6 +138,7 @@ func (h *gameRoom) inGuild(c *netloop.Client) bool { return h.guild[c.ID()] }
 func (h *gameRoom) hooks(r *netloop.Room) {
 	r.AllowMoves()
 	r.OnStart(func(t *netloop.Tick) {
+		defer h.enter()()
 		for n := range uint64(h.rules.Crowd) {
 			h.add(h.kinds.crowd(t, n*2654435761))
 		}
