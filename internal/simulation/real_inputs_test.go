@@ -6,7 +6,7 @@ import (
 )
 
 // mostTries is how often keys are pressed again in real time: on a loaded machine an input may be
-// late, and then it does not run.
+// late, and does not run then, or later than it must.
 const mostTries = 5
 
 // again presses keys again whose presses have not run, and waits for them. It reports false once
