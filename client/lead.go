@@ -85,8 +85,20 @@ func (l *lead) begin(now, game, rtt time.Duration, line loop.Timeline) time.Dura
 		steps: make([]madeStep, window), limit: time.Duration(window)*step - line.Rate.Period(),
 		samples: leadSamples{span: leadSampleTicks * line.Rate.Period()},
 	}
-	l.aim(rtt/2 + startMargin*interval)
+	l.estimate(rtt, line)
 	return game + l.target
+}
+
+// estimate sets the target that is used before the first measurement.
+func (l *lead) estimate(rtt time.Duration, line loop.Timeline) {
+	l.aim(rtt/2 + startMargin*max(flushPeriod(line), line.Fixed.Period()))
+}
+
+// clockMoved measures anew, because the client's clock was set or stopped: the samples and the
+// inputs of before have times of another clock.
+func (l *lead) clockMoved(rtt time.Duration, line loop.Timeline) {
+	l.restart()
+	l.estimate(rtt, line)
 }
 
 // aim sets the target, within the limits that let the server measure inputs, or the lead would

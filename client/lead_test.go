@@ -292,3 +292,25 @@ func TestAReportMayOvertakeItsEpoch(t *testing.T) {
 		t.Errorf("the lead was %v, and is %v after a stall", keep, l.target)
 	}
 }
+
+// After the client's clock has jumped, and the estimate of the server's clock after it, samples of
+// before do not count, and the steps are as far ahead of the server as at first.
+func TestTheLeadIsMeasuredAnewAfterAJumpOfTheClock(t *testing.T) {
+	const jump = 1500 * ms
+	line := leadOf(10)
+	var l lead
+	at := l.begin(0, time.Second, 40*ms, line)
+	first := l.target
+	now, at := ledFor(&l, 0, at, time.Second, time.Second+20*ms, 4*time.Second)
+	now += jump
+	at = l.advance(now, at, time.Second+now, 100*ms)
+	game := time.Second - jump // from now on
+	l.clockMoved(40*ms, line)
+	for range 400 { // without samples, as in a room that sleeps
+		now += 10 * ms
+		at = l.advance(now, at, game+now, 100*ms)
+	}
+	if ahead := at - now - game; (ahead - first).Abs() > maxOff {
+		t.Errorf("after a jump of the clock steps are ahead by %v, at first by %v", ahead, first)
+	}
+}

@@ -25,6 +25,7 @@ type serverTime struct {
 	lead      lead
 	requested time.Duration
 	requests  uint64
+	syncJumps uint64 // of sync, at the newest frame
 }
 
 // continuity is how much of a client's time state is kept over a new connection or a move.
@@ -155,6 +156,10 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 	s.tick = s.timeline.TickAt(s.game)
 	in.Tick, in.GameTime = s.tick, s.game
 	to := s.game
+	if jumps := s.sync.Jumps(); jumps != s.syncJumps {
+		s.syncJumps = jumps
+		s.lead.clockMoved(s.sync.RTT(), s.timeline)
+	}
 	if s.lead.on {
 		to = s.lead.advance(now, s.steps.at, game, s.timeline.Fixed.Period())
 	}

@@ -253,3 +253,12 @@ test("a long stall discards the measurements, because a report may have overtake
   for (let i = 0; i < 20; i++) (lead as any).samples.add(i * 50, 1000);
   assert.ok(lead.epochMoved(1000) && (lead as any).samples.length === 0);
 });
+
+test("a jump of the clock discards the measurements, and the lead is estimated as at first", () => {
+  const line = new Timeline({ num: 10, den: 1 }, { num: 10, den: 1 });
+  const lead = new Lead();
+  lead.begin(0, 0, 40, line);
+  for (let i = 0; i < 20; i++) (lead as any).samples.add(i * 50, 1000);
+  lead.clockMoved(80, line);
+  assert.deepEqual([(lead as any).samples.length, (lead as any).target], [0, 340]);
+});

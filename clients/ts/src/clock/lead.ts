@@ -69,10 +69,15 @@ export class Lead {
     this.interval = Math.max(line.flushMs, line.stepMs);
     this.limit = line.window * line.stepMs - line.tickMs;
     this.span = Math.max(SPAN, SAMPLE_TICKS * line.tickMs);
-    this.aim(rtt / 2 + START_MARGIN * this.interval);
     this.sent = this.lastReported = this.frame = this.hold = this.offFor = 0;
-    this.restart();
+    this.clockMoved(rtt, line);
     return game + this.target;
+  }
+
+  /** Estimates the lead, and measures it anew: earlier samples may have times of another clock. */
+  clockMoved(rtt: number, line: Timeline): void {
+    this.restart();
+    this.aim(rtt / 2 + START_MARGIN * Math.max(line.flushMs, line.stepMs));
   }
 
   /** Sets the target, within the limits of the steps whose inputs the server measures. */

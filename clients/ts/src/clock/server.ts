@@ -36,6 +36,8 @@ export class ServerTime {
   private scales: TimeScale[] = [];
   private requestedAt = 0;
   private requests = 0;
+  /** Those of sync, at the newest frame. */
+  private syncJumps = 0;
 
   /**
    * Takes the time of a welcome; took is the length of its handshake. Offset and drift belong to
@@ -110,6 +112,10 @@ export class ServerTime {
     const game = this.gameTime(now);
     this.game = Math.max(this.game, game);
     this.tick = this.line.tickAt(this.game);
+    if (this.syncJumps !== this.sync.jumps) {
+      this.syncJumps = this.sync.jumps;
+      this.lead.clockMoved(this.sync.rtt, this.line);
+    }
     const to = this.lead.on ? this.lead.advance(now, this.steps.at, game, this.line.stepMs) : this.game;
     this.steps.advance(this.line, to);
   }

@@ -18,6 +18,8 @@ interface Exchange {
 }
 
 export class Sync {
+  /** How often the estimate jumped. */
+  jumps = 0;
   private window: Exchange[] = [];
   private count = 0;
   private at = -Infinity;
@@ -84,7 +86,10 @@ export class Sync {
     this.local = local;
     this.reading += passed;
     const off = target - this.reading;
-    if (Math.abs(off) >= SYNC_JUMP) return (this.reading = target);
+    if (Math.abs(off) >= SYNC_JUMP) {
+      this.jumps++;
+      return (this.reading = target);
+    }
     const most = passed * SLEW;
     return (this.reading += Math.min(Math.max(off, -most), most));
   }
