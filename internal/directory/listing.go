@@ -60,7 +60,8 @@ func (l *Listing[E]) Set(number uint64, e *E) {
 	}
 }
 
-// List returns the entries, in the order of their rooms' numbers.
+// List returns the entries, sorted by the numbers of their rooms. It builds the list again only if
+// an entry has changed and the last list is at least ListInterval old; else it returns that list.
 func (l *Listing[E]) List(now time.Duration) []Item[E] {
 	l.mu.Lock()
 	defer l.mu.Unlock()

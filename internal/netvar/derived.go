@@ -60,8 +60,9 @@ func (p *Peer) derive(slot int, e *entry) {
 	}
 }
 
-// makeDerived drops the details of due slots of a block if possible, and returns the due slots with
-// derived baselines.
+// makeDerived changes due slots of block k to derived baselines, and releases their details. A slot
+// can change if the oldest acknowledged tick is not before the packet that updated the client's
+// copy, and the newest one contains the slot. It returns all due slots with derived baselines.
 func (p *Peer) makeDerived(k int, due uint64) uint64 {
 	for len(p.derived) <= k {
 		p.derived = append(p.derived, 0)

@@ -22,7 +22,7 @@ import (
 // eighth of the queue limit of a client's stream. Other records remain pending.
 const MaxOutstanding = 64 << 10
 
-// largeRecord is a record on the stream that is not acknowledged.
+// largeRecord is a record that was sent on the stream, until the client acknowledges it.
 type largeRecord struct {
 	tick, version uint64
 	since         uint64 // the tick that the client had reached in this slot before

@@ -100,7 +100,8 @@ func (r *Room) flush() {
 	r.feed.store()
 }
 
-// account reports the cost and the faults of a tick.
+// account does the work after a tick: it stops the watchdog, ends the tick in the recording, and
+// reports its cost and faults. It answers waiting questions, and may put the room to sleep.
 func (r *Room) account(rec *loop.Record) {
 	if h := r.watchdog.End(); h != nil {
 		r.log.Warn("a tick that hung has returned", "tick", h.Tick, "took", rec.Duration)

@@ -90,7 +90,8 @@ func fiedlerBits(now, base, before *Frame) int {
 	return 1 + Count + cubes
 }
 
-// indexBits takes a prefix and the bits of the steps of that size.
+// indexBits returns the number of bits that encode a step between two indices: a prefix that
+// selects a range of steps, and the position of the step in that range. A step of 1 is one bit.
 func indexBits(step int) int {
 	switch {
 	case step == 1:
