@@ -161,7 +161,7 @@ func (x *inputs) moves() {
 			continue
 		}
 		moved++
-		for range 100 {
+		for range 200 {
 			if !x.p.until(x.p.w.Now()+nap) || g.playing() && g.c.Room() == to {
 				break
 			}

@@ -41,7 +41,7 @@ func (r *reasons) closed(g *bot, s client.State) {
 	ok := true
 	switch s.Code {
 	case netloop.CodeLeft:
-		ok = g.gone
+		ok = g.gone || r.p.real // Its program has ended.
 	case netloop.CodeGame:
 		ok = r.ends[of] && (!g.played || strings.Contains(s.Text, strconv.Quote(g.c.Room())))
 	case netloop.CodeClosing:
@@ -49,7 +49,7 @@ func (r *reasons) closed(g *bot, s client.State) {
 	case netloop.CodeFlood:
 		ok = r.p.floods
 	case netloop.CodeInternal:
-		ok = r.p.planned > 0
+		ok = r.p.planned > 0 || r.p.real && !g.played // A handshake ended.
 	case netloop.CodeKicked:
 		ok = r.kicked[g.n] && s.Text == "the story kicks"
 	case netloop.CodeReplaced:

@@ -3,6 +3,7 @@ package simulation
 import (
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 var (
 	from  = flag.Uint64("from", 1, "the first seed of TestStories")
-	count = flag.Uint64("seeds", 0, "the number of seeds; 0 is 2000, or 200 with -short")
+	count = flag.Uint64("seeds", 0, "the number of seeds; 0 is 1000, or 200 with -short")
 	most  = flag.Int("shrink", 150, "stories that are played to shorten one that fails")
 )
 
@@ -20,8 +21,10 @@ var (
 // shortened story.
 func TestStories(t *testing.T) {
 	seeds.OneGoroutine(t)
+	gc := debug.SetGCPercent(400)
+	t.Cleanup(func() { debug.SetGCPercent(gc) })
 	var all []uint64
-	for seed := range seeds.Of(t, 2000) {
+	for seed := range seeds.Of(t, 1000) {
 		all = append(all, seed)
 	}
 	if n := *count; n > 0 {
