@@ -231,8 +231,8 @@ func TestTheLeadIsNeverBelowZero(t *testing.T) {
 	const ms = time.Millisecond
 	var l lead
 	at := l.begin(0, 0, 100*ms, leadOf(20))
-	for n := range time.Duration(40) {
-		now := n * 50 * ms
+	for n := range 40 {
+		now := time.Duration(n) * 50 * ms
 		l.samples.add(now, -time.Second)
 		if at = l.advance(now, at, now, 50*ms); at < now {
 			t.Fatalf("at %v the steps are at %v", now, at)
@@ -247,8 +247,8 @@ func TestTheLeadIsWithinTheServersWindow(t *testing.T) {
 	for line, most := range map[loop.Timeline]time.Duration{leadOf(20): 64*50*ms - 50*ms, slow: 256*slow.Fixed.Period() - time.Second} {
 		var l lead
 		at := l.begin(0, 0, 10*time.Second, line)
-		for n := range time.Duration(400) {
-			now := n * 10 * ms
+		for n := range 400 {
+			now := time.Duration(n) * 10 * ms
 			l.samples.add(now, 5*time.Second)
 			if at = l.advance(now, at, now, line.Fixed.Period()); at-now > most {
 				t.Fatalf("%v: at %v the steps are at %v", line, now, at)
@@ -263,8 +263,8 @@ func TestTheLeadIsMeasuredAtFewReports(t *testing.T) {
 	var l lead
 	line := leadOf(5)
 	at := l.begin(0, 0, 40*ms, line)
-	for n := range time.Duration(400) {
-		now := n * 50 * ms
+	for n := range 400 {
+		now := time.Duration(n) * 50 * ms
 		if n < 20 {
 			l.samples.add(now, time.Second) // Late inputs, many at once.
 		} else if n%4 == 0 {

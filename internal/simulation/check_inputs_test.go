@@ -19,8 +19,7 @@ type inputs struct {
 	steps   map[roomKey]map[netloop.ClientID]uint64
 	presses map[uint32]*press
 	fired   uint32
-	longest time.Duration // beyond the limit's fixed part, for the figures
-	tries   int           // in real time: presses again
+	tries   int // in real time: presses again
 }
 
 type press struct {

@@ -2,10 +2,11 @@ package simulation
 
 import (
 	"fmt"
-	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/client"
 	"strconv"
 	"strings"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
 )
 
 // reasons checks why clients are closed. The documents: the comments of netloop.Closed, Code and
