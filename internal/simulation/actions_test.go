@@ -154,33 +154,27 @@ func during(trouble func(g *bot, on bool)) func(p *play, e *Event) {
 
 // pick draws an action by weight.
 func pick(rng *rand.Rand) *action {
-	all := 0
-	for i := range actions {
-		all += actions[i].weight
-	}
-	n := rng.IntN(all)
-	for i := range actions {
-		if n -= actions[i].weight; n < 0 {
-			return &actions[i]
-		}
-	}
-	panic("unreachable")
+	return &actions[weighted(rng, len(actions), func(i int) int { return actions[i].weight })]
 }
 
 // pickCommand draws a command by weight.
 func pickCommand(rng *rand.Rand) string {
-	all := 0
 	names := slices.Sorted(maps.Keys(commands))
-	for _, name := range names {
-		all += commands[name].weight
+	return names[weighted(rng, len(names), func(i int) int { return commands[names[i]].weight })]
+}
+
+// weighted draws one of n indices by weight.
+func weighted(rng *rand.Rand, n int, weight func(i int) int) int {
+	all := 0
+	for i := range n {
+		all += weight(i)
 	}
-	n := rng.IntN(all)
-	for _, name := range names {
-		if n -= commands[name].weight; n < 0 {
-			return name
-		}
+	k, i := rng.IntN(all), 0
+	for k >= weight(i) {
+		k -= weight(i)
+		i++
 	}
-	panic("unreachable")
+	return i
 }
 
 // lab has the controls that only a world in virtual time has.
