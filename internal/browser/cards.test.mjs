@@ -81,6 +81,7 @@ test("two play and one watches, a player returns, and the server restarts", asyn
     await ann.shows("#trouble");
     server = await Server.start(flags, server.ports, "cards");
     await until("the table goes on", async () => String(await ann.hand()) === String(held) && !(await ann.page.isVisible("#trouble")), 30_000);
+    await until("eve watches the table again", () => eve.ask((s) => s.seats().all.length === 2 && s.seats().own < 0));
     for (const g of [ann, bob, eve]) assert.deepEqual(g.errors, []);
   } finally {
     await chromium.close();

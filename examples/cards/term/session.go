@@ -49,6 +49,7 @@ type session struct {
 	local      *netloop.Server // or the server of this process
 	actions    chan action     // Size 1: actions of a faster player are dropped.
 	tell       func(tea.Msg)
+	watching   bool // the last seat asked for is a spectator's
 }
 
 func newSession(addr, name string) *session {
@@ -87,7 +88,7 @@ const patience = 3 * time.Second
 func (s *session) dial(ctx context.Context, room string) (*client.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return client.Dial(ctx, s.addr, client.Config{Schema: cards.Schema, Local: s.local, Token: s.name, Room: room})
+	return client.Dial(ctx, s.addr, client.Config{Schema: cards.Schema, Local: s.local, Token: s.name, Room: room, Spectate: s.watching && room != ""})
 }
 
 // explain shows the player why there is no connection, and returns the room of the next one.
@@ -186,8 +187,10 @@ func (s *session) perform(p *player.Player, a action) {
 	}
 	switch a.do {
 	case sit:
+		s.watching = a.sit.Watch
 		p.Sit(a.sit, done)
 	case enter:
+		s.watching = false
 		if err := p.Enter(a.code); err != nil {
 			done(err)
 		}

@@ -31,6 +31,7 @@ export class Session {
   /** A call has no answer yet. */
   busy = false;
   private room = "";
+  private watching = false; // It has a spectator's seat in the room.
   private turn = 0; // Counts connections, so that events of an old one are ignored.
 
   constructor(
@@ -39,7 +40,7 @@ export class Session {
   ) {}
 
   /** go connects: to the room of a ticket, or to one by its name; the empty one is the lobby. */
-  async go(where: { ticket?: string; room?: string }): Promise<void> {
+  async go(where: { ticket?: string; room?: string; spectate?: boolean }): Promise<void> {
     const turn = ++this.turn;
     this.client?.close();
     this.client = undefined;
@@ -58,7 +59,8 @@ export class Session {
   }
 
   /** move moves to the room of a ticket, over the existing connection. */
-  private move(ticket: string): void {
+  private move(ticket: string, watching = false): void {
+    this.watching = watching;
     if (!this.client?.move(ticket)) void this.go({ ticket });
   }
 
@@ -143,14 +145,14 @@ export class Session {
 
   private later(room: string): void {
     const turn = this.turn;
-    setTimeout(() => { if (turn === this.turn) void this.go(room === "" ? {} : { room }); }, retryMs);
+    setTimeout(() => { if (turn === this.turn) void this.go(room === "" ? {} : { room, spectate: this.watching }); }, retryMs);
   }
 
   /** sit asks the lobby for a seat, and moves there. */
   sit(wish: Partial<SitDown>): void {
     this.ask(async (c) => {
       const place = await c.call("lobby.sit", { Table: "", Private: false, Watch: false, ...wish });
-      this.move(place.Ticket);
+      this.move(place.Ticket, wish.Watch);
     });
   }
 
