@@ -19,8 +19,8 @@ import (
 //
 // So the cost of a snapshot depends on its records, and not on the number of never-sent slots.
 // Changes of never-sent objects do not affect the plan: a full record carries the newest values.
-// The plan is rebuilt from time to time, because priorities grow with waiting time at different
-// rates.
+// The plan is rebuilt when all of it is sent, and from time to time, because priorities grow with
+// waiting time at different rates.
 
 const (
 	// farBehind is the least number of never-sent objects for a plan. Fewer are ranked
@@ -145,7 +145,10 @@ func (c *cutter) gatherByPlan() {
 // takePlanned lists the top of the plan.
 func (c *cutter) takePlanned() {
 	p, pl := c.p, &c.p.plan
-	if pl.until <= c.header.Tick {
+	for pl.next < len(pl.list) && pl.list[pl.next].mask&p.neverSent.Word(int(pl.list[pl.next].block)) == 0 {
+		pl.next++
+	}
+	if pl.until <= c.header.Tick || pl.next == len(pl.list) {
 		c.makePlan()
 	}
 	most, records := min(c.lim.Packets*c.room, c.left), packet.MaxSlots
@@ -160,8 +163,6 @@ func (c *cutter) takePlanned() {
 		if ready := one.mask &^ p.large.slots.Word(k); ready != 0 {
 			records -= bits.OnesCount64(ready)
 			c.addPlanned(k, ready)
-		} else if one.mask == 0 && i == pl.next {
-			pl.next++
 		}
 	}
 }

@@ -191,6 +191,21 @@ func TestAPlanSendsOverdueObjectsSoon(t *testing.T) {
 	}
 }
 
+// A new object is sent at once when all of the plan is sent: the plan does not hold it, and is made
+// again.
+func TestASentPlanIsMadeAgain(t *testing.T) {
+	n := newNewcomers(t, 10, 1)
+	n.w.PlanFrom(1)
+	lim := Limit{Packets: 8, PacketSize: 1200}
+	n.play(lim)
+	last := n.spawnRock(n.w, rock{X: 10}, 1)
+	n.objects = append(n.objects, last)
+	n.play(lim)
+	if at := n.came[0][last.ID()]; at != n.tick {
+		t.Errorf("the object of tick %d came in tick %d", n.tick, at)
+	}
+}
+
 // The cost of a snapshot depends on its records, not on the objects that its client lacks: all
 // objects are ranked once, neighbours are one candidate, and each object is encoded once for all
 // clients that join in the same tick.
