@@ -266,12 +266,9 @@ func changeChest(s *chest, n uint64) {
 	case 1:
 		s.Cards = append(s.Cards[:min(len(s.Cards), 5):min(len(s.Cards), 5)], fmt.Sprint("card ", n>>4%9))
 	case 2:
-		marks := map[uint8]int16{uint8(n >> 4 % 8): int16(n >> 8 % 9)}
-		for k, v := range s.Marks {
-			if len(marks) < 8 {
-				marks[k] = v
-			}
-		}
+		marks := map[uint8]int16{}
+		maps.Copy(marks, s.Marks)
+		marks[uint8(n>>4%8)] = int16(n >> 8 % 9)
 		s.Marks = marks
 	default:
 		for i := range s.Wares {
