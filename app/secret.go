@@ -40,8 +40,8 @@ func (c *configuration) secret(environ []string) ([]byte, error) {
 	return ownSecret(secret, "", o.Listen), nil
 }
 
-// stateDir returns the directory for state that outlives the process; systemd names that of
-// StateDirectory= in the environment.
+// stateDir returns the directory for state that outlives the process: the option StateDir, or else
+// the first directory in STATE_DIRECTORY, which systemd sets for StateDirectory=, or "".
 func (o *options) stateDir(environ []string) string {
 	if o.StateDir != "" {
 		return o.StateDir

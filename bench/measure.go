@@ -47,7 +47,8 @@ const maxBusy = 0.9
 // sends less does less.
 const fewest = 0.95
 
-// turn is one window of one kind of server.
+// turn is the setup of one measurement: the program, its roles as server and client with their
+// arguments, and the number of clients.
 type turn struct {
 	program    string
 	serve      string   // roles

@@ -44,9 +44,9 @@ func (n *connection) move(ticket string) {
 // moving reports whether the client is moving to another room.
 func (n *connection) moving() bool { return n.rejoin != nil && n.rejoin.moves }
 
-// endsMove reports whether a failed move ends the client. A refusal over the connection of the move
-// does, with any code. A broken connection does if the client does not reconnect. A refusal of a
-// later connection is handled like that of any reconnecting client.
+// endsMove reports whether the error of a move to another room ends the client. A refusal by that
+// room over the existing connection does, with any code. If the client does not reconnect, each
+// error does. The refusal of a later connection is handled like that of any reconnecting client.
 func (n *connection) endsMove(err error) bool {
 	var refused *transport.Refusal
 	return n.moving() && (n.cfg.Reconnect.Off || n.rejoin.tries == 0 && errors.As(err, &refused))

@@ -44,8 +44,9 @@ func (a *Admission) of(spectator bool) *Admission {
 	return a
 }
 
-// route returns the admission for a client: that of the spectator room for spectators with a
-// delay, and for clients with a seat or a ticket there.
+// route returns the admission for a client. A client with a seat or a ticket in the room stays with
+// a. That of the spectator room is for spectators with a delay, and for clients with a seat or a
+// ticket there.
 func (a *Admission) route(hello *netloopv1.Hello) *Admission {
 	if s := a.spectators; s != nil && !a.knows(hello) && (hello.GetSpectate() || s.knows(hello)) {
 		return s

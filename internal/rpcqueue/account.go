@@ -138,7 +138,8 @@ func (as *accounts) drop(a *account) {
 	as.order = slices.Delete(as.order, i, i+1)
 }
 
-// find returns the index of an account in the order, which is unique to it.
+// find returns the index of an account in as.order, or the index at which to insert it, and reports
+// whether it is there. The order is by until, then by Key; no two accounts share a Key.
 func (as *accounts) find(a *account) (int, bool) {
 	return slices.BinarySearchFunc(as.order, a, func(x, y *account) int {
 		return cmp.Or(cmp.Compare(x.until, y.until), cmp.Compare(x.Key, y.Key))

@@ -67,7 +67,8 @@ func (m model) head(left, right string) string {
 	return beside(strong.Render(left), right, m.width-2)
 }
 
-// beside writes two texts at both ends of a line.
+// beside returns a line of a width with left at its start and right at its end, at least one space
+// apart.
 func beside(left, right string, width int) string {
 	return left + strings.Repeat(" ", max(1, width-lipgloss.Width(left)-lipgloss.Width(right))) + right
 }
