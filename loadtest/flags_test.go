@@ -98,6 +98,17 @@ func TestAdminMayLackItsScheme(t *testing.T) {
 	}
 }
 
+// The bounds that the help names belong to their ranges.
+func TestTheBoundsOfTheFlagsAreAllowed(t *testing.T) {
+	least := options{addr: "127.0.0.1:1", clients: 1, perSocket: 1, duration: 100 * time.Millisecond, frameRate: 1, out: "text"}
+	most := options{addr: "127.0.0.1:65535", clients: 10_000, perSocket: 1000, ramp: 10 * time.Minute, warmup: 10 * time.Minute, duration: 24 * time.Hour, frameRate: 1000, out: "text"}
+	for _, o := range []options{least, most} {
+		if err := o.validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // The number of verifying clients is --verify, at most all. They are spread evenly and in order.
 func TestVerifyingClientsAreSpreadEvenly(t *testing.T) {
 	for clients := 1; clients <= 40; clients++ {

@@ -137,11 +137,13 @@ func TestARestartedServerHasNoFigures(t *testing.T) {
 	}
 }
 
-// A game without hits has no line of them.
-func TestSummaryWithoutHits(t *testing.T) {
-	var b strings.Builder
-	writeFeel(func(subject, _ string, _ ...any) { b.WriteString(subject + "\n") }, &Feel{Inputs: 1})
-	if got := b.String(); got != "inputs\nown ship\npredicted\n" {
-		t.Errorf("the lines are\n%s", got)
+// A game without hits has no line of them, and one without inputs has no line at all.
+func TestSummaryWithoutHitsAndInputs(t *testing.T) {
+	for want, feel := range map[string]Feel{"inputs\nown ship\npredicted\n": {Inputs: 1}, "": {}} {
+		var b strings.Builder
+		writeFeel(func(subject, _ string, _ ...any) { b.WriteString(subject + "\n") }, &feel)
+		if got := b.String(); got != want {
+			t.Errorf("the lines are\n%s", got)
+		}
 	}
 }

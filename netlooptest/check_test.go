@@ -126,6 +126,28 @@ func TestAHookThatPanicsFailsTheTest(t *testing.T) {
 }
 
 // A room has the spec that the option gives.
+// A room of the spec Sleep runs no ticks while it has no work.
+func TestAnIdleRoomSleeps(t *testing.T) {
+	for _, sleeps := range []bool{false, true} {
+		ticks := 0
+		w := netlooptest.New(t, counting{&ticks}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(20), Sleep: sleeps}))
+		w.Advance(10 * time.Second)
+		if sleeps == (ticks > 40) {
+			t.Errorf("sleeps: %v, and %d ticks have run in 10 s", sleeps, ticks)
+		}
+	}
+}
+
+// counting is a game that counts ticks.
+type counting struct{ ticks *int }
+
+func (g counting) Schema() *netloop.Schema { return game{}.Schema() }
+
+func (g counting) Open(r *netloop.Room) error {
+	r.On(netloop.Update, "test.count", func(*netloop.Tick) { *g.ticks++ })
+	return nil
+}
+
 func TestARoomHasItsSpec(t *testing.T) {
 	w := netlooptest.New(t, game{}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(20)}))
 	w.Step(20)

@@ -112,6 +112,23 @@ func TestATicketThatExpiresInItsAdmissionIsListedAsFree(t *testing.T) {
 	})
 }
 
+// A room that is awake again counts as awake.
+func TestAWokenRoomIsCountedAsAwake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, ends := sleeper(t, netloop.RoomSpec{}, func(*netloop.Room) {})
+		if !b.scraped(`netloop_rooms_asleep{kind=""} 1`) {
+			t.Error("the sleeping room is not counted")
+		}
+		b.joinFrom("192.0.2.1:1") // Until a second after it has joined, the room is awake.
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		if b.room.Sleep.Asleep() || !b.scraped(`netloop_rooms_asleep{kind=""} 0`) {
+			t.Error("the room is counted as asleep, and is awake")
+		}
+		b.end(ends)
+	})
+}
+
 // A sleeping room that is told to end runs its last tick at the current game time, and counts the
 // skipped ticks as slept and not as dropped.
 func TestARoomThatSleepsEndsInItsTime(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/ipv4"
@@ -20,6 +21,33 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds the waits of tests; no test measures against it.
 const patience = 20 * time.Second
+
+// The time of arrival is in the control message of the socket's level and its own type only.
+func TestTheArrivalIsInItsControlMessage(t *testing.T) {
+	message := func(level, kind int32, size int) []byte {
+		b := make([]byte, unix.CmsgSpace(size))
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+		h.Level, h.Type = level, kind
+		h.SetLen(unix.CmsgLen(size))
+		b[unix.CmsgLen(0)] = 7
+		return b
+	}
+	for _, c := range []struct {
+		control []byte
+		want    int64
+	}{
+		{nil, 0},
+		{message(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 16), 7e9},
+		{append(message(unix.IPPROTO_IP, unix.IP_PKTINFO, 12), message(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 16)...), 7e9},
+		{message(unix.IPPROTO_IPV6, unix.SO_TIMESTAMPNS, 16), 0},
+		{message(unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 16), 0},
+		{message(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 8), 0},
+	} {
+		if got := arrival(c.control); got != c.want {
+			t.Errorf("of %v the arrival is %d, want %d", c.control, got, c.want)
+		}
+	}
+}
 
 // open returns a listening socket, or skips the test if the machine lacks the address.
 func open(t *testing.T, listen string) (*Socket, *Peers) {
