@@ -109,6 +109,19 @@ func TestTheBoundsOfTheFlagsAreAllowed(t *testing.T) {
 	}
 }
 
+// The certificate is checked for the host of the address, which is a URL for WebSockets.
+func TestTheCertificateIsThatOfTheHost(t *testing.T) {
+	for addr, over := range map[string]client.Transport{"play.example:443": client.QUIC, "wss://play.example:443/game": client.WebSocket} {
+		o := options{addr: addr, transport: over, clients: 1, perSocket: 1, duration: time.Second, out: "text"}
+		if err := o.validate(); err != nil {
+			t.Fatal(err)
+		}
+		if o.tls.ServerName != "play.example" {
+			t.Errorf("the certificate of %s is checked for %q", addr, o.tls.ServerName)
+		}
+	}
+}
+
 // The number of verifying clients is --verify, at most all. They are spread evenly and in order.
 func TestVerifyingClientsAreSpreadEvenly(t *testing.T) {
 	for clients := 1; clients <= 40; clients++ {

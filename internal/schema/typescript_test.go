@@ -13,6 +13,17 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
+// A TypeScript name has the letters of a wire name, and its digits after the first letter.
+func TestIdentifiersAreTypeScriptNames(t *testing.T) {
+	for wire, want := range map[string]string{
+		"ship": "Ship", "lobby.sit": "LobbySit", "3d-view2": "DView2", "wave 2b": "Wave2b", "": "Unnamed", "42": "Unnamed",
+	} {
+		if got := identifier(wire); got != want {
+			t.Errorf("%q is %q, want %q", wire, got, want)
+		}
+	}
+}
+
 // A field of a protobuf message is told to pages by its number, name, kind and type; a group, which
 // only old files have, is read as the message that it is.
 func TestProtobufFieldsAreToldToPages(t *testing.T) {

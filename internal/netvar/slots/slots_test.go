@@ -67,12 +67,12 @@ func TestOpaqueGenerationsOfASlotDiffer(t *testing.T) {
 	s := newSlots(3)
 	seen := make(map[uint32]bool)
 	counted := 0
-	for n := uint32(1); n < 3<<opaqueBits; n++ {
+	for n := uint32(1); n < 3<<16; n++ {
 		gen := s.opaque(70, n)
 		if gen == 0 || seen[gen] {
 			t.Fatalf("generation %d is %d, given before: %v", n, gen, seen[gen])
 		}
-		if small := gen < 1<<opaqueBits; small != (n < 1<<opaqueBits) {
+		if small := gen < 1<<16; small != (n < 1<<16) {
 			t.Fatalf("generation %d is %d", n, gen)
 		}
 		seen[gen] = true
