@@ -111,7 +111,10 @@ func fetchLoop(ctx context.Context, f *adminFlags, query url.Values) (v loop.Vie
 	if err != nil {
 		return v, err
 	}
-	if err := json.Unmarshal(body, &v); err != nil || len(v.Stages) == 0 {
+	if err = json.Unmarshal(body, &v); err == nil && len(v.Stages) == 0 {
+		err = errors.New("it has no stages")
+	}
+	if err != nil {
 		return v, &failure{fmt.Errorf("--admin: %s is not the loop of a netloop server of this version: %w", at, err)}
 	}
 	return v, nil

@@ -124,7 +124,7 @@ func TestLoopPrintErrors(t *testing.T) {
 		{newGame(), 2, []string{"loop", "print", "--config", filepath.Join(t.TempDir(), "none")}, "config"},
 		{broken, 2, []string{"loop", "print"}, "nobody"},
 		{newGame(), 1, []string{"loop", "print", "--admin", "http://127.0.0.1:1"}, "no answer"},
-		{newGame(), 1, []string{"loop", "print", "--admin", other.URL}, "not the loop of a netloop server"},
+		{newGame(), 1, []string{"loop", "print", "--admin", other.URL}, "not the loop of a netloop server of this version: it has no stages"},
 		{newGame(), 2, []string{"loop", "print", "--admin", other.URL, "--admin-token-file", "none"}, "--admin-token-file"},
 		{newGame(), 1, []string{"loop", "print", "--admin", other.URL + "/stuck"}, "no tick ended"},
 	} {

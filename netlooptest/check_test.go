@@ -3,10 +3,12 @@ package netlooptest_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -126,6 +128,27 @@ func TestAHookThatPanicsFailsTheTest(t *testing.T) {
 }
 
 // A room has the spec that the option gives.
+// A server or a client with an invalid configuration fails the test.
+func TestAnInvalidConfigurationFailsTheTest(t *testing.T) {
+	for name, begin := range map[string]func(l *failureRecorder){
+		"server": func(l *failureRecorder) {
+			netlooptest.New(l, game{}, netlooptest.Room(netloop.RoomSpec{MaxClients: -1}))
+		},
+		"client": func(l *failureRecorder) {
+			netlooptest.New(l, game{}).JoinAs(client.Config{Schema: game{}.Schema(), LostAfter: -1}, netlooptest.Link{})
+		},
+	} {
+		l := &failureRecorder{TB: t}
+		func() {
+			defer func() { _ = recover() }() // The test would end here.
+			begin(l)
+		}()
+		if len(l.failures) != 1 || !strings.HasPrefix(l.failures[0], "netlooptest: ") {
+			t.Errorf("%s: the test fails with %q", name, l.failures)
+		}
+	}
+}
+
 // A room of the spec Sleep runs no ticks while it has no work.
 func TestAnIdleRoomSleeps(t *testing.T) {
 	for _, sleeps := range []bool{false, true} {

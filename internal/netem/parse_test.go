@@ -28,6 +28,8 @@ func TestSpecsAreReadAndWritten(t *testing.T) {
 		{"up.rate=1Mbit/s,down.rate=8Mbit/s,down.buffer=64KiB", Spec{Ways: [directions]Way{
 			{Link: Link{Bandwidth: 1_000_000}}, {Link: Link{Bandwidth: 8_000_000, Buffer: 65_536 * time.Microsecond}},
 		}}, "up.rate=1Mbit/s,down.rate=8Mbit/s,down.buffer=65.536ms"},
+		{"rate=8Mbit/s,buffer=1MiB", alike(Way{Link: Link{Bandwidth: 8_000_000, Buffer: 1_048_576 * time.Microsecond}}), "rate=8Mbit/s,buffer=1.048576s"},
+		{"rate=8Mbit/s,buffer=2MB", alike(Way{Link: Link{Bandwidth: 8_000_000, Buffer: 2 * time.Second}}), "rate=8Mbit/s,buffer=2s"},
 		{"hole=5s@10s,rebind=2s", Spec{Ways: alike(Way{Hole: Hole{10 * time.Second, 5 * time.Second}}).Ways, Rebind: 2 * time.Second}, ""},
 		{"up.hole=5s@0s", Spec{Ways: [directions]Way{{Hole: Hole{0, 5 * time.Second}}}}, ""},
 	} {

@@ -548,7 +548,7 @@ func TestHeadersTakeBandwidth(t *testing.T) {
 	}
 }
 
-// A client that moves is admitted anew, with the Who of its last admission.
+// A client that moves is admitted anew, with the Who of its last admission, and may be refused.
 func TestAMovedClientIsKnownByItsLastAdmission(t *testing.T) {
 	w := newWorld(t, 1)
 	p := w.join(Link{Delay: 10 * ms})
@@ -568,6 +568,16 @@ func TestAMovedClientIsKnownByItsLastAdmission(t *testing.T) {
 	}
 	if len(w.known) != 3 || w.known[0] != nil || w.known[1] != uint64(1) || w.known[2] != uint64(2) {
 		t.Errorf("the client is known as %v", w.known)
+	}
+	w.joined[2].Move("a ticket")
+	w.run(100 * ms)
+	w.refuse = transport.Refuse(transport.CodeFull, "all seats are taken")
+	p.session.Follow(transport.Next{
+		Hello: hello(), Session: transport.SessionConfig{Inbox: p.inbox, Moves: true},
+		Done: func(_ *transport.Session, _ *netloopv1.Welcome, err error) { p.err = err },
+	})
+	if w.run(100 * ms); p.err == nil || w.net.Stats.Refused.Load() != 1 {
+		t.Errorf("a refused move is counted %d times: %v", w.net.Stats.Refused.Load(), p.err)
 	}
 }
 
