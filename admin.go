@@ -55,8 +55,9 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 	return a, nil
 }
 
-// progress returns how long ago the newest tick ended, and the tick period. A room that saves runs
-// no more ticks and counts as alive for as long as the save may take.
+// progress returns the time since the default room's last tick ended, and its tick period, for
+// /healthz. A room that ends runs no more ticks while it finishes its work and saves: for that
+// time, at most WorkGrace + SaveTimeout, progress returns 0.
 func (s *Server) progress() (since, period time.Duration) {
 	since, period = s.room.e.Stats.Progress()
 	if saving, ends := s.room.e.Shutdown.Finishing(); ends && saving < room.WorkGrace+room.SaveTimeout {
@@ -65,9 +66,9 @@ func (s *Server) progress() (since, period time.Duration) {
 	return since, period
 }
 
-// health returns the server's fault, or nil. A quarantined system is only noted: it recovers by
-// itself, and a new process would cost every player the game. A system that the game needs is
-// Critical, and ends the server.
+// health returns the watchdog's error if the default room hangs, or nil. The note counts the
+// quarantined systems, which do not fail the check: they recover by themselves, and a new process
+// would cost every player the game. A system that the game needs is Critical, and ends the server.
 func (s *Server) health() (note string, err error) {
 	if n := s.quarantined(); n > 0 {
 		note = fmt.Sprintf("systems in quarantine after repeated panics: %d", n)
@@ -83,7 +84,7 @@ func (s *Server) quarantined() (n int) {
 	return n
 }
 
-// readiness returns why clients cannot connect, or nil and a note if the server is open to all.
+// readiness returns why clients cannot connect, or nil; the note warns if no tokens are required.
 func (s *Server) readiness() (note string, err error) {
 	hung := s.room.e.Watchdog().Err()
 	switch {
@@ -166,7 +167,8 @@ func (m serverMetrics) AdminRefusals(f *metrics.Family) {
 
 // The answers of the admin listener about rooms.
 
-// queriedRoom returns the room that a query names: without a name the default one.
+// queriedRoom returns the room that the parameter room of a query names, or without that parameter
+// the default room. An unknown name is an admin.Refusal.
 func (s *Server) queriedRoom(query url.Values) (*Room, error) {
 	if !query.Has("room") {
 		return s.room, nil
@@ -188,7 +190,8 @@ func (s *Server) loopPage(ctx context.Context, query url.Values) (any, error) {
 	return r.e.Questions.AskView(ctx)
 }
 
-// ticksPage answers /ticks: exact counts of the ticks of all rooms, or the row of one.
+// ticksPage answers /ticks: tick counts of all rooms together, or with room= that room's row of
+// /rooms.
 func (s *Server) ticksPage(query url.Values) (any, error) {
 	if !query.Has("room") {
 		return s.metrics.Ticks(), nil
@@ -214,7 +217,8 @@ func (s *Server) roomsPage(query url.Values) (any, error) {
 	return q.Select(rows), nil
 }
 
-// row returns the room's row for operators. Any goroutine may call it.
+// row returns the room's row of /rooms, at the time now of the server's clock. Any goroutine may
+// call it.
 func (r *Room) row(now time.Duration) directory.Row {
 	f, state := r.e.Stats.Figures(), directory.StateOpen
 	switch {
@@ -294,9 +298,9 @@ type explainObject struct {
 }
 
 const (
-	// maxListed bounds the entries of a list; a longer page is not readable.
+	// maxListed bounds the clients or objects in an explainList; a longer page is not readable.
 	maxListed = 1000
-	// maxSubject bounds the names in it, in bytes: a game may set any text.
+	// maxSubject bounds the Subject of a listed client, in bytes: a game may set any text.
 	maxSubject = 64
 )
 
@@ -334,7 +338,7 @@ func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error)
 	return v, err
 }
 
-// maxNamed bounds the clients that an answer names: it is for a developer with a few of them.
+// maxNamed bounds the client ids in the refusal of an unknown client= of /explain.
 const maxNamed = 20
 
 // someClients returns a text with the ids of the room's clients.
@@ -354,7 +358,7 @@ func (r *Room) someClients() string {
 	return b.String()
 }
 
-// explainTo returns an explainAnswer, or an *admin.Refusal.
+// explainTo returns the explainAnswer for a client and a field of an object, or an *admin.Refusal.
 func (r *Room) explainTo(c *Client, id state.ID, field string) any {
 	o, ok := r.e.World().Get(id)
 	if !ok {
@@ -383,7 +387,8 @@ func (r *Room) listClients() explainList {
 	return page
 }
 
-// listObjects lists the objects of a class, or of all classes.
+// listObjects returns the explainList of the objects of a class, or of all classes if only is
+// empty, or an *admin.Refusal for an unknown class.
 func (r *Room) listObjects(only string) any {
 	page := explainList{Ask: "no object has been spawned yet"}
 	known := only == ""

@@ -47,7 +47,8 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 	}
 }
 
-// recordedRefusal turns a refusal into the type that a recording keeps, and publicRefusal back.
+// recordedRefusal returns a *Refusal as the *transport.Refusal that a recording can store, and any
+// other error unchanged. publicRefusal is the inverse.
 func recordedRefusal(err error) error {
 	//nolint:errorlint // A wrapped refusal is more than a refusal.
 	if r, ok := err.(*Refusal); ok && r.Code != 0 {
@@ -63,14 +64,15 @@ func publicRefusal(err error) error {
 	return err
 }
 
-// asides are the goroutines that run functions of a game beside its room, which must not read
-// objects. A room has them with Config.CheckEdits; the methods do nothing without.
+// asides is the set of goroutines that run work given to [Go] or OnAdmit beside the room's
+// goroutine, and must not read objects. It is nil without Config.CheckEdits; enter then does
+// nothing.
 type asides struct {
-	running atomic.Int64 // State looks at its goroutine only while there are some
+	running atomic.Int64 // size of ids; check returns at once while it is 0
 	ids     sync.Map     // of goroutineID
 }
 
-// enter adds the running goroutine until the returned function is called.
+// enter adds the calling goroutine to the set until the returned function is called.
 func (a *asides) enter() (leave func()) {
 	if a == nil {
 		return func() {}
@@ -84,7 +86,7 @@ func (a *asides) enter() (leave func()) {
 	}
 }
 
-// check panics on one of these goroutines.
+// check panics if the calling goroutine is in the set.
 func (a *asides) check() {
 	if a.running.Load() == 0 {
 		return

@@ -32,7 +32,8 @@ type Auth struct {
 	Insecure bool
 }
 
-// validateAuth returns an error for an inconsistent combination.
+// validateAuth returns an error if fields of Auth contradict each other, or if other machines could
+// reach a server without tokens and Insecure is not set.
 func (c *Config) validateAuth() error {
 	a := c.Auth
 	key, addr, open := c.open()
@@ -122,8 +123,9 @@ func (s *Server) identify(ctx context.Context, j *room.Join, name string) error 
 	return nil
 }
 
-// checkTokenRoom refuses a client that moves by the code of a room for which its token is not
-// valid. A ticket is issued by the server itself, and is valid for its room with any token.
+// checkTokenRoom refuses a client whose token was verified before and is valid for another room
+// only, such as a client that moves to this room by its code. A ticket is issued by the server
+// itself, and is valid for its room with any token.
 func (s *Server) checkTokenRoom(j *room.Join, name string) error {
 	if only, ok := j.Claims["room"]; s.tokens == nil || j.Ticket || !ok || only == name {
 		return nil

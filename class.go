@@ -110,7 +110,7 @@ type Class[S any] struct{ c *class }
 type class struct {
 	schema *schema.Schema
 	nv     *state.Class
-	wrap   func(*state.Object) any // the *Object of an object
+	wrap   func(*state.Object) any // returns the *Object[S] of an object
 
 	weight  float64
 	minRate float64 // per second, 0 = none
@@ -231,7 +231,7 @@ func (k *Class[S]) Owned(t *Tick, by ClientID) iter.Seq[*Object[S]] {
 // each other.
 type Lerp uint8
 
-// The ways to draw, with the numbers of package codec.
+// The ways to draw a field between two states, with the values of package codec.
 const (
 	LerpNone     Lerp = iota // the older state until the newer is reached: lerp=none
 	LerpLinear               // a straight line, for integers too: lerp=linear
@@ -255,8 +255,8 @@ type Field struct {
 	Weight    float64       // the tag weight=, 1 if there is none
 }
 
-// Fields returns the network variables of the class, in the order of the struct; a slice or map is
-// one. Each side returns those of its own declaration.
+// Fields returns the network variables of the class, in the order of the struct; a slice or map
+// counts as one. A server and a client each return the fields of their own declaration.
 func (k *Class[S]) Fields() []Field {
 	var fields []Field
 	for _, l := range k.c.nv.DescribeLeaves() {

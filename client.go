@@ -22,7 +22,7 @@ type Client struct {
 	spawns SpawnKey       // of the next object that its input spawns: see Tick.SpawnKey
 }
 
-// clientOf returns the only handle of a client; nil for none.
+// clientOf returns the [Client] of an engine's client, the same one each time; nil for nil.
 func clientOf(e *room.Client) *Client {
 	if e == nil {
 		return nil
@@ -51,13 +51,13 @@ type LinkStats struct {
 	InputsMissed uint64        // fixed steps that ran without an input
 	InputsLate   uint64        // inputs that arrived after their step
 	InputEarly   time.Duration // from the newest input's arrival to its deadline; below 0 is late
-	InputMargin  time.Duration // the same, at least, for 95 of 100 inputs of the last second
+	InputMargin  time.Duration // 95 % of the last second's inputs had at least this InputEarly
 
 	Rewind       time.Duration // age of the client's newest view at its step, see [Tick.ViewMoment]
 	ViewsClamped uint64        // views that were moved into the allowed range
 }
 
-// Link returns the state of the client's connection at the last poll.
+// Link returns the state of the client's connection, as of the last transport.poll in EarlyUpdate.
 func (c *Client) Link() LinkStats {
 	rtt, inFlight, window := c.e.Link()
 	inputs, early := c.e.InputStats()
@@ -115,7 +115,7 @@ type Join struct {
 	Ticket, Spectator bool
 
 	params   []byte
-	reserved []byte // data of the ticket
+	reserved []byte // Reservation.Params of the ticket, as JSON
 }
 
 // Params decodes the client's client.Config Join value into dst, a pointer. The value is sent as

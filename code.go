@@ -7,7 +7,8 @@ import (
 )
 
 // Code is the reason why a connection was closed, a join refused or a call rejected. Codes from
-// [CodeGame] on, 1 000, are the game's own. Metrics count those as one. String returns its text.
+// [CodeGame] on, 1 000, are the game's own; in metrics all of these have the one label "game".
+// String returns its text.
 type Code = transport.Code
 
 // Refusal is an error with a text for the peer. Any other error of a handler or an admission is
@@ -52,7 +53,7 @@ const (
 	CodeSchemaMismatch  Code = transport.CodeSchemaMismatch  // another game or build
 	CodeRoomUnknown     Code = transport.CodeRoomUnknown     // no room of that name
 	CodeRefused         Code = transport.CodeRefused         // by OnAdmit, MinRole and others
-	CodeFull            Code = transport.CodeFull            // RoomSpec.MaxClients
+	CodeFull            Code = transport.CodeFull            // no free seat, or too many rooms
 	CodeMoved           Code = transport.CodeMoved           // Client.Move, to another room
 	CodeProtocol        Code = transport.CodeProtocol        // a violation of the protocol
 	CodeFlood           Code = transport.CodeFlood           // too many messages
@@ -63,7 +64,7 @@ const (
 	CodeUnauthenticated Code = transport.CodeUnauthenticated // no accepted token
 	CodeReplaced        Code = transport.CodeReplaced        // the player connected again
 	CodeTicket          Code = transport.CodeTicket          // unknown, expired or used
-	CodeTimeout         Code = transport.CodeTimeout         // OnAdmit or a handshake
+	CodeTimeout         Code = transport.CodeTimeout         // OnAdmit or a handshake took too long
 	CodeLost            Code = transport.CodeLost            // no data for too long
 	CodeInternal        Code = transport.CodeInternal        // an error of the server
 	CodeGame            Code = transport.CodeGame            // the first of the game's own

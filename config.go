@@ -50,15 +50,16 @@ type Config struct {
 	WebURL string
 	// WebProxies are the addresses of such proxies, or prefixes such as 10.0.0.0/8. In their
 	// requests, the last entry of X-Forwarded-For that is not a proxy is the player's address, for
-	// all limits of a site. That header in other requests, and any other header of the kind, is
-	// ignored. They need WebURL. Without them all players behind a proxy are of one site.
+	// all limits of a site (an IPv4 address, an IPv6 /56). That header in other requests, and any
+	// other header of the kind, is ignored. They need WebURL. Without them all players behind a
+	// proxy are of one site.
 	WebProxies []string
 	// WebFiles are the pages, with index.html at their top: see [WebGame]. Listen reads them once.
 	// Nil is a page that describes the server.
 	WebFiles fs.FS
-	// Origins are the other servers with pages that may connect, as in https://example.org; "*" is
-	// all. Pages that the server itself serves may always connect, and so may programs, which send
-	// no origin. Empty allows no other pages.
+	// Origins are the origins of pages on other servers that may connect, such as
+	// https://example.org; "*" is all. Pages that the server itself serves may always connect, and
+	// so may programs, which send no origin. Empty allows no other pages.
 	Origins []string
 	// CertFile and KeyFile are PEM files with the certificate that clients see and its key. They
 	// are read again when they change: new connections see the new certificate, existing
@@ -117,10 +118,10 @@ type Config struct {
 	// Recording costs some per cent of the CPU. Empty is none.
 	TraceDir string
 	// CheckEdits makes the server look for fields that a game changed without Edit, through a
-	// pointer or a slice that it kept, and name them in the log; and [Object.State] panics beside
-	// the room's goroutine. It is for development: every
-	// object is compared with its last capture in every tick, which costs more than a snapshot of a
-	// world with little movement. Clients see no difference.
+	// pointer or a slice that it kept, and name them in the log; and [Object.State] panics in work
+	// given to [Go] and in OnAdmit. It is for development: every object is compared with its last
+	// capture in every tick, which costs more than a snapshot of a world with little movement.
+	// Clients see no difference.
 	CheckEdits bool
 	// CheckValues makes the server reject values that do not fit their field, for development:
 	// clients keep the former value instead of the nearest one that fits, and the log names the
@@ -143,8 +144,8 @@ type Config struct {
 	// several goroutines at once; its error keeps the room from opening. The writer is closed when
 	// the room has ended. Nil records none.
 	RecordRoom func(RoomInfo) (io.WriteCloser, error)
-	// RecordNotes is stored in the head of the recording, for the replaying program, such as the
-	// game's own settings. At most 1 MiB with the rest of the head.
+	// RecordNotes is stored in the head of the recording, for the replaying program
+	// ([Replay.Notes]), such as the game's own settings. The whole head takes at most 1 MiB.
 	RecordNotes map[string]string
 	// Registerer receives the server's metrics too, besides the registry that the admin listener
 	// serves. Nil is none.
@@ -173,7 +174,7 @@ const (
 	maxMaxRooms         = 100_000
 	defaultAllClients   = 10_000
 	maxAllClients       = 100_000
-	defaultCloseEmpty   = 30 * time.Second // invented names must not fill the server
+	defaultCloseEmpty   = 30 * time.Second // rooms with invented names must not fill the server
 	maxCloseEmpty       = time.Hour
 	maxMaxClients       = 10_000
 	maxSendEvery        = 60

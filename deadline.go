@@ -10,8 +10,8 @@ import (
 // Deadline is a point in game time or in scaled time that can be replicated: both sides count down
 // to it. The zero Deadline has passed.
 type Deadline struct {
-	// at is the game time, or below 0 the complement of the scaled time. So the sign selects the
-	// clock; on the wire the lowest bit does.
+	// at is the game time; below 0 it is the bitwise complement of the scaled time. So the sign
+	// selects the clock; on the wire the lowest bit does.
 	at codec.Instant
 }
 

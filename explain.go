@@ -17,13 +17,13 @@ type Reason uint8
 const (
 	_ Reason = iota
 
-	// The client must not have the change.
+	// The client may not get the change, or not before the next snapshot.
 	ReasonDespawned    // the object is despawned
 	ReasonNew          // the object was spawned since the last tick's snapshot; the next has it
 	ReasonHidden       // the client may not see the object
 	ReasonNoPermission // the client may not read the field: see Class.Reads
 
-	// The value is not the last captured one, and never was.
+	// The change has not been captured, so that no snapshot contains it.
 	ReasonThreshold // the change is smaller than the field's threshold
 	ReasonInterval  // the field's interval since its last change has not passed
 	ReasonUnnoticed // the value was changed without Edit
@@ -92,7 +92,8 @@ func (r Reason) words() [2]string {
 // MarshalText returns the name, for JSON.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// reasonOf translates the reasons of package netvar. The room itself finds the others.
+// reasonOf translates the reasons of package netvar. Room.explain sets the two others itself:
+// ReasonSlotBusy and ReasonWindowClosed.
 var reasonOf = [...]Reason{
 	netvar.WhyGone: ReasonDespawned, netvar.WhyNew: ReasonNew, netvar.WhyHidden: ReasonHidden,
 	netvar.WhyWithheld: ReasonNoPermission, netvar.WhyThreshold: ReasonThreshold, netvar.WhyInterval: ReasonInterval, netvar.WhyUnnoticed: ReasonUnnoticed,
@@ -116,11 +117,11 @@ type Explanation struct {
 	Visible  uint64 `json:"visible"`  // the tick since which the client sees the object
 	Baseline uint64 `json:"baseline"` // newest version that the client has acknowledged
 	Sent     uint64 `json:"sent"`     // the tick at which the object was last sent to the client
-	Version  uint64 `json:"version"`  // the version that was sent then
-	// snapshots that carried it while one is under way: at most 2
+	Version  uint64 `json:"version"`  // the object's version in that snapshot
+	// Copies counts the snapshots that carried Version, while one of them is in flight: at most 2.
 	Copies  int      `json:"copies"`
-	Packets []uint64 `json:"packets"` // ids of the state packets under way that carry it
-	Until   uint64   `json:"until"`   // of ReasonInterval: the tick of the change's capture
+	Packets []uint64 `json:"packets"` // ids of the state packets in flight that carry Version
+	Until   uint64   `json:"until"`   // for ReasonInterval: the tick that will capture the change
 }
 
 // String returns the explanation as a sentence.

@@ -16,11 +16,10 @@ import (
 // target too ([VisibleTo]): both must admit a client.
 //
 // Space is divided into cells, and a movement within a cell is free. A client has every object
-// within Radius of a viewpoint; it keeps its objects up to Radius + Margin at least; and beyond
-// that, and less than two diagonals of a cell more, it has none. Changes are found at the end of a
-// tick, among the objects that were edited in it. Positions that are not a number, infinite, or
-// more than a million cells from the origin are placed in the outermost cell, and counted in
-// netloop_grid_bad_positions_total.
+// within Radius of a viewpoint. It loses an object at a distance between Radius + Margin and two
+// diagonals of a cell more. Changes are found at the end of a tick, among the objects that were
+// edited in it. Positions that are not a number, infinite, or more than a million cells from the
+// origin are placed in the outermost cell, and counted in netloop_grid_bad_positions_total.
 type Grid struct {
 	room  *Room
 	space *interest.Space // nil when it was rejected
@@ -35,9 +34,9 @@ type GridSpec struct {
 	// the edges of cells.
 	Margin float64
 	// Cell is the side of a cell. Zero means a quarter of the radius; Radius and Margin together
-	// may be 15 cells. Small cells are exact, large ones cheap: each object that leaves a cell
-	// costs a look at the cells within Radius and Margin around it, or at those in use, if they are
-	// fewer.
+	// may be at most 15 cells. Small cells are exact, large ones cheap: each object that leaves a
+	// cell costs a look at the cells within Radius and Margin around it, or at those in use, if
+	// they are fewer.
 	Cell float64
 	// HideFromOwner treats owners like all other clients. Without it a client has its own objects
 	// wherever they are.

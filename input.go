@@ -98,8 +98,8 @@ func (i *Input[M]) repeated(r *Room, last M, missed int) (m M) {
 	return i.repeat(last, missed)
 }
 
-// press adds the presses of a late input to an input: the fields that repeat changes in the late
-// input, unless the input has a press of its own in them.
+// press returns the input m with the presses of a late input: the fields that repeat changes in it,
+// such as a Fire that repeat resets. A field in which m has a press of its own keeps its value.
 func (i *Input[M]) press(r *Room, m M, late []byte) M {
 	if i.repeat == nil {
 		return m

@@ -22,11 +22,11 @@ type Loop struct {
 	owner  *loop.Loop[*Tick]
 	reject func(error)
 	tree   loop.Tree[*Tick]
-	added  []*System // in tree.Items with a nil System
+	added  []*System // to be registered by Set; their tree.Items have a nil System
 	errs   []error
 }
 
-// Loop returns the tree as it is, with all changes that wait for the next Initialization.
+// Loop returns the present tree, including all changes that take effect at the next Initialization.
 func (r *Room) Loop() *Loop { return r.systems.Loop() }
 
 // Loop implements Room.Loop and a client's.
@@ -54,8 +54,8 @@ func NewSystem(s Stage, name string, fn func(*Tick), o ...SystemOption) *System 
 	return &System{spec: onSpec(s, name, fn, o)}
 }
 
-// Default returns the initial tree of a room, or client: the built-in systems alone. To Set it
-// removes all others.
+// Default returns the initial tree of a room, or client: the built-in systems alone. Setting it
+// removes all other systems.
 func (l *Loop) Default() *Loop {
 	d := newLoop(l.owner, l.reject)
 	d.tree.Items = slices.DeleteFunc(d.tree.Items, func(it loop.Item[*Tick]) bool { return it.Spec.BuiltIn == "" })
@@ -177,8 +177,8 @@ func (l *Loop) Move(name string, to ...SystemOption) {
 	l.tree.Items = slices.Delete(l.tree.Items, i, i+1)
 }
 
-// anchorOf returns the first anchor of a description, if it has one, and its side: 0 before it, 1
-// after it.
+// anchorOf returns the first anchor of a system's spec, or "", and an offset: 0 if the system runs
+// before the anchor, 1 if after it.
 func anchorOf(s *loop.Spec[*Tick]) (name string, offset int) {
 	switch {
 	case len(s.Before) > 0:
@@ -244,13 +244,14 @@ func (l *Loop) Set() error {
 		return fmt.Errorf("netloop: the tree cannot be set: %w", err)
 	}
 	for _, s := range l.added {
-		// Nil if it was removed from the tree again.
+		// From now on the caller's handle acts on the registered system.
 		s.s, s.reject = l.owner.Find(s.spec.Name), l.reject
 	}
 	return nil
 }
 
-// insert puts a new system at i.
+// insert inserts a new system into the tree at index i. A system that is registered or added
+// already is an error, which Set reports.
 func (l *Loop) insert(i int, s *System, spec loop.Spec[*Tick]) {
 	if s.s != nil || slices.Contains(l.added, s) {
 		l.errs = append(l.errs, fmt.Errorf("system %q is registered: change it by its name, or make another", s.Name()))
@@ -270,7 +271,7 @@ func (l *Loop) drop(i int) {
 	l.tree.Items = slices.Delete(l.tree.Items, i, i+1)
 }
 
-// index returns the index of a name; an unknown name is recorded as an error.
+// index returns the index of the item with the name, or −1 for an unknown name, which Set reports.
 func (l *Loop) index(what, name string) int {
 	i := slices.IndexFunc(l.tree.Items, func(it loop.Item[*Tick]) bool { return it.Spec.Name == name })
 	if i < 0 {
@@ -319,12 +320,12 @@ type Node struct {
 	// repeatedly, and Panics the number of its panics since it was registered.
 	Quarantine uint64
 	Panics     uint64
-	// Costs are the durations of its calls, for each stage with any.
+	// Costs are the durations of its calls, for each stage at which it was called.
 	Costs []StageCost
 }
 
-// StageCost is the cost of a system's calls at a stage since it was registered. The quantiles are
-// right within 12.5 % of themselves.
+// StageCost is the cost of a system's calls at a stage since it was registered. P50 and P99 are
+// accurate to 12.5 %.
 type StageCost struct {
 	Stage          Stage
 	Calls          uint64

@@ -14,11 +14,11 @@ type Object[S any] struct {
 	o    *state.Object
 	keep bool // is kept when its owner leaves
 
-	readers []Target // on a server: by the rules of its class, see Class.Reads
+	readers []Target // on a server: the targets of Class.Reads, by rule
 	asides  *asides  // on a server with Config.CheckEdits
 }
 
-// wrap returns the only typed handle of an object.
+// wrap returns the typed handle of an object, the same one each time.
 func wrap[S any](o *state.Object) *Object[S] {
 	if h, ok := o.Handle.(*Object[S]); ok {
 		return h

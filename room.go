@@ -42,7 +42,7 @@ type Room struct {
 	spectatorRoom *room.Room // the room of the delayed spectators; nil without
 	recording     io.Closer  // of the room's own recording; nil without
 	listing       listing
-	indexedAt     uint64 // 1 + the tick of the newest capture before indexAllGroups
+	indexedAt     uint64 // 1 + the last captured tick when indexAllGroups ran; 0: never
 	number        uint64 // of this room among the server's rooms, from 1
 	seed          uint64
 	opened        time.Duration // by the server's clock
@@ -89,7 +89,8 @@ func openRoom(s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error
 	return r, nil
 }
 
-// config returns the engine's part of the server's configuration.
+// config returns the configuration of the room's engine, from the room's spec and the server's
+// Config.
 func (r *Room) config(s *Server) room.Config {
 	return room.Config{
 		Spec: room.Spec{
@@ -136,7 +137,7 @@ func (r *Room) builtins() {
 	}
 }
 
-// reseed starts the room's random numbers.
+// reseed seeds the room's random numbers and the ids of objects that not all clients have.
 func (r *Room) reseed(seed uint64) {
 	// Derive the second seed with the golden ratio, so that the streams differ.
 	r.tick.rand = rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
@@ -180,7 +181,7 @@ func (r *Room) Close(t *Tick, c Code, why string) {
 // Any goroutine may call it.
 func (r *Room) Quarantined() int { return r.e.Faults.Quarantined() }
 
-// Overload is how far a server reduces its work while it cannot keep up. Each level includes the
+// Overload is how far a room reduces its work while it cannot keep up. Each level includes the
 // reductions of all lower levels.
 type Overload uint8
 
@@ -218,7 +219,8 @@ func (r *Room) opens(name string) bool {
 	return r.opening
 }
 
-// takes reports whether a hook of the class may be registered.
+// takes reports whether a function for the class may be registered: Open is running, and the class
+// is of the room's schema. Otherwise it rejects the registration of name.
 func (r *Room) takes(c *class, name string) bool {
 	if err := c.belongs(r.schema.s); err != nil {
 		r.reject(fmt.Errorf("%s: %w", name, err))

@@ -47,7 +47,7 @@ type listingEntry struct {
 	name, kind   string
 	players, max int
 	packed       schema.Parcel // the Info
-	info         any           // the same, for filters: a *I, or a protobuf message
+	info         any           // packed, decoded for filters: a *I, or a protobuf message
 }
 
 // listing is the state of a room's entry on the server's listing. The room's goroutine owns it,
@@ -58,7 +58,7 @@ type listing struct {
 	changed bool
 
 	mu     sync.Mutex
-	entry  listingEntry // the last one shown; name and kind are the room's
+	entry  listingEntry // the newest entry, whether it is listed or not
 	listed bool         // it is on the listing
 	ended  bool         // the room has ended
 	watch  []*directory.Watch[listingEntry]
@@ -110,7 +110,7 @@ func (r *Room) list() {
 	r.listLocked(players)
 }
 
-// listable reports whether the room is listed.
+// listable reports whether the room may be listed: it is not private, locked or closing.
 func (r *Room) listable() bool {
 	return !r.spec.Private && !r.e.Admission.Locked() && !r.e.Admission.Closing()
 }
@@ -144,7 +144,8 @@ func (r *Room) unlist() {
 	p.watch = nil
 }
 
-// match returns the room's listing and reports whether the filter matches it. The Info is shared.
+// match returns the RoomListing of an entry, and reports whether the filter matches it. The Info
+// shares memory with the entry: see withOwnInfo.
 func (f *RoomFilter[I]) match(p *listingEntry) (l RoomListing[I], ok bool) {
 	if p == nil || f.Kind != "" && f.Kind != p.kind || p.max-p.players < f.Free {
 		return l, false

@@ -250,7 +250,7 @@ func (s *Server) roomEnded(r *Room, err error) {
 		close(s.supervisor.defaultEnded)
 	} else if !ordinary {
 		s.log.Error("room failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
-		// A room may end before the default one does, which sets draining.
+		// The room may end before the end of the default room sets draining.
 		if s.draining.Load() || s.supervisor.ctx != nil && s.supervisor.ctx.Err() != nil {
 			s.supervisor.roomErrs = errors.Join(s.supervisor.roomErrs, fmt.Errorf("room %q: %w", r.spec.Name, err))
 		}
@@ -261,8 +261,8 @@ func (s *Server) roomEnded(r *Room, err error) {
 	s.raiseConnLimit()
 }
 
-// closeRecording closes the writer that Config.RecordRoom returned, on a goroutine of its own: the
-// end of the room waits room.SaveTimeout for it.
+// closeRecording closes the writer that Config.RecordRoom returned, on a goroutine of its own, and
+// waits for it at most room.SaveTimeout: a writer that hangs does not keep the room from ending.
 func (s *Server) closeRecording(r *Room) error {
 	done := make(chan struct{})
 	answer := make(chan error, 1) // One sender, one value.
@@ -343,9 +343,9 @@ func (s *Server) waitFor(hook string, done <-chan struct{}, limit time.Duration)
 	}
 }
 
-// watchdog looks for rooms that hang, until its own context ends. A hung default room is given up
-// if the configuration says so, or once it ends or run has ended; any other hung room is given up
-// at once, since no client can play there.
+// watchdog looks for rooms that hang, until ctx ends. A hung default room is given up if
+// WatchdogExit is set, once that room is closing, or once the context run has ended; any other hung
+// room is given up at once, since no client can play there.
 func (s *Server) watchdog(ctx, run context.Context) {
 	if s.cfg.Watchdog < 0 {
 		return
@@ -418,14 +418,14 @@ func (s *Server) reserveForOpener(r *Room, hello *netloopv1.Hello) error {
 	return err
 }
 
-// siteOf returns the site of an address, to which the opening of rooms is charged.
+// siteOf returns the site of an address, to which opened rooms and invalid tickets are charged.
 func siteOf(remote string) netip.Prefix {
 	at, _ := netip.ParseAddrPort(remote) // Invalid addresses share the zero site.
 	return endpoint.Site(at.Addr())
 }
 
-// openForAside is openFor on a goroutine of its own: a game's function that ends its goroutine does
-// not end the connection's.
+// openForAside is openFor on a goroutine of its own: a game's function that calls runtime.Goexit
+// does not end the connection's goroutine.
 func (s *Server) openForAside(ctx context.Context, game Opener, name string, request *room.Join) (*Room, bool, error) {
 	type answer struct {
 		r      *Room
@@ -454,7 +454,8 @@ func (s *Server) openForAside(ctx context.Context, game Opener, name string, req
 // errOpenExited is the error of an OpenFor, or an Open, that has ended its goroutine.
 var errOpenExited = errors.New("netloop: OpenFor or the game's Open called runtime.Goexit")
 
-// openFor lets the game open a room. Of several clients that ask for a name at once one opens it.
+// openFor lets the game open a room with the name. Of several clients that ask for the name at
+// once, one opens the room, for which opened is true; the others get the same room.
 func (s *Server) openFor(ctx context.Context, game Opener, name string, request *room.Join) (r *Room, opened bool, err error) {
 	within, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
 	defer cancel()
@@ -486,7 +487,8 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 
 var errManyRooms = &transport.Refusal{Code: CodeFull, Text: "server has the maximum number of rooms"}
 
-// raiseConnLimit raises the limit of connections to the number of clients of all rooms.
+// raiseConnLimit sets the limit of connections to maxClients plus spareConns, after rooms were
+// opened or have ended.
 func (s *Server) raiseConnLimit() {
 	s.supervisor.Lock()
 	defer s.supervisor.Unlock()
@@ -495,7 +497,8 @@ func (s *Server) raiseConnLimit() {
 	}
 }
 
-// maxClients returns the largest number of clients in all rooms.
+// maxClients returns the number of seats of all rooms, those for spectators included, but at most
+// Config.MaxClients.
 func (s *Server) maxClients() (n int) {
 	for _, r := range s.rooms.All() {
 		n += r.spec.MaxClients + r.spec.MaxSpectators

@@ -199,9 +199,10 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 
 // RoomDefaulter is a [Game] with defaults of its own for its default room, such as suitable rates.
 type RoomDefaulter interface {
-	// RoomDefaults returns them. Fields that [Config] Room or the flags of package app set take
-	// precedence, field by field; zero fields have the defaults of [RoomSpec]. It is called once or
-	// twice, before the server opens any resource, and must return the same each time.
+	// RoomDefaults returns defaults for the fields of the default room's spec. Fields that [Config]
+	// Room or the flags of package app set take precedence, field by field; zero fields have the
+	// defaults of [RoomSpec]. It is called once or twice, before the server opens any resource, and
+	// must return the same each time.
 	RoomDefaults() RoomSpec
 }
 

@@ -55,10 +55,11 @@ func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
 	}))
 }
 
-// SendOption is an option of one send.
+// SendOption is an option of [RPC.Send], [RPC.SendRoom], and the functions of package client that
+// send.
 type SendOption struct{ apply func(*schema.Send) }
 
-// sendWith applies the options of one send.
+// sendWith returns the settings of a send with the options applied.
 func sendWith(options []SendOption) schema.Send {
 	if len(options) == 0 {
 		return schema.Send{}
@@ -70,8 +71,8 @@ func sendWith(options []SendOption) schema.Send {
 	return *s
 }
 
-// RunAt selects one of the stages that the method allows, instead of its default. The receiver
-// rejects any other.
+// RunAt selects one of the stages that the method allows ([AtStage]), instead of its default.
+// Sending panics with any other stage, and the receiver rejects it.
 func RunAt(s Stage) SendOption { return SendOption{func(o *schema.Send) { o.Stage = s }} }
 
 // WithState delays a message on the client until its replicated state has reached the tick of
@@ -132,8 +133,8 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	}
 }
 
-// Call declares a client's question and the server's answer. Q and R are message types like that of
-// an [RPC].
+// Call declares a client's question and the server's answer. Q and R are message types, as M of an
+// [RPC] is.
 type Call[Q, R any] struct{ m *schema.Method }
 
 // NewCall declares a call. It panics if Q or R cannot be sent.
@@ -243,7 +244,8 @@ func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o 
 	})
 }
 
-// sendTo sends a message by the function deliver.
+// sendTo sends a message through deliver, which queues it at the receiver. Its panics begin with
+// what; to is the receiver's name in the digest of a recording.
 func (e *RPC[M]) sendTo(t *Tick, what, to string, m M, then func(*Tick, error), o []SendOption, deliver func(rpcqueue.Item) error) {
 	r := t.server(what)
 	if err := e.m.Belongs(r.schema.s); err != nil {
@@ -275,9 +277,9 @@ func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) 
 	}))
 }
 
-// PostRoom is [RPC.Post] for a room by its name; for a room that is being opened it waits until ctx
-// ends. Without such a room the error is a [*Refusal] with [CodeRoomUnknown]. Any goroutine may
-// call it except those of rooms, which call SendRoom.
+// PostRoom is [RPC.Post] for a room by its name; while that room is being opened, PostRoom waits,
+// at most until ctx ends. Without such a room the error is a [*Refusal] with [CodeRoomUnknown]. Any
+// goroutine may call it except those of rooms, which call SendRoom.
 func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) error {
 	r, ok := s.rooms.Find(ctx, name)
 	if !ok {
@@ -313,8 +315,8 @@ func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Send
 	return nil
 }
 
-// startInbox starts to deliver the rooms' messages to the program. The returned function ends that,
-// when all rooms have ended.
+// startInbox starts to deliver the rooms' messages to the program. The returned function, to be
+// called when all rooms have ended, ends that: it gives pending messages DrainTimeout.
 func (s *Server) startInbox() (end func()) {
 	if !s.inbox.Open() {
 		return func() {}

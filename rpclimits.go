@@ -25,8 +25,8 @@ import (
 //
 // Before a message is decoded the limits of its connection apply: 600 datagrams a second, or two
 // for each tick if that is more, 4 000 stream frames and 2 MiB a second, or more if PerSecond or
-// Burst are larger. A message counts with its decoded size, 256 KiB at most, or with six times its
-// bytes.
+// Burst are larger. A message counts with its decoded size, 256 KiB at most, but at least with six
+// times its encoded size.
 type RPCLimits struct {
 	// PerSecond is the number of messages, of all kinds together, that a client may send in a
 	// second. Default 1 000, from one an hour to a million; -1 is any number.
@@ -124,8 +124,8 @@ func (l RPCLimits) queue(period time.Duration) rpcqueue.Limits {
 	return q
 }
 
-// minArrivals covers a client's arrivals besides messages; most kinds arrive once between two
-// polls.
+// minArrivals is the number of a client's arrivals other than messages, such as acknowledgements,
+// that may wait for a poll; most kinds arrive once between two polls.
 const minArrivals = 256
 
 // arrivals returns how many arrivals of one client may wait for a poll. A client that exceeds it is

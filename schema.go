@@ -12,9 +12,9 @@ import (
 //
 // Server and client may be of different builds of a game. Classes, methods and fields are matched
 // by their names. A client ignores those that it lacks, a field that only the client has keeps its
-// zero value, and a method that only the client has cannot be sent. Common ones must be of one
-// type. A class or method keeps its name when the Go variable is renamed, and a field with the tag
-// name=:
+// zero value, and a method that only the client has cannot be sent. Those that both have must be of
+// the same type. A class or method keeps its name when the Go variable is renamed, and a field with
+// the tag name=:
 //
 //	Velocity Vec `net:"name=Speed"` // older builds know it as Speed
 //

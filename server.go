@@ -63,9 +63,9 @@ type Server struct {
 	draining       atomic.Bool
 	ready          atomic.Bool // clients may connect
 	used           atomic.Bool // Run or Close has begun
-	ended          atomic.Bool // and has ended
+	ended          atomic.Bool // Run or Close has ended
 
-	idle           time.Duration // of connections; 0 except in tests
+	idle           time.Duration // idle timeout of connections; tests set it, 0 is the default
 	network        *netem.Config // simulated network; nil: none
 	listener       *quicnet.Listener
 	local          inproc.Host // of clients in this process
@@ -91,13 +91,13 @@ type Server struct {
 type supervisor struct {
 	sync.Mutex
 	ctx          context.Context // of Run; nil before
-	start        func(*Room)     // instead of Run, in a world of tests
+	start        func(*Room)     // in a test world, starts a room; otherwise nil
 	defaultEnded chan struct{}   // closed at the end of the default room
 	err          error           // of the default room
 	// spectatorRooms are the running rooms of delayed spectators; each begins before its room, and
 	// ends after it.
 	spectatorRooms sync.WaitGroup
-	roomErrs       error // the errors of other rooms while the server ran
+	roomErrs       error // of other rooms that failed while the server ended
 }
 
 // clockSource is the one clock of a server and its rooms: the machine's, unless a test or a replay
@@ -226,7 +226,8 @@ func (s *Server) listen(conf *tls.Config) error {
 	return nil
 }
 
-// listenTCP opens the TCP ports, and all that must be ready before clients connect.
+// listenTCP opens the TCP ports of the admin listener and the pages, if they are configured, and
+// the execution traces.
 func (s *Server) listenTCP(conf *tls.Config, controller *admission.Controller) (err error) {
 	defer func() {
 		if err != nil {
@@ -269,7 +270,8 @@ func (s *Server) simulated() func(net.PacketConn) net.PacketConn {
 	return func(socket net.PacketConn) net.PacketConn { return netem.Listen(socket, *s.network) }
 }
 
-// simulatedStream is simulated for a WebSocket, which is delayed as a stream.
+// simulatedStream returns a function that puts the simulated network, if there is one, in front of
+// the TCP connection of a WebSocket.
 func (s *Server) simulatedStream() func(net.Conn) net.Conn {
 	if s.network == nil {
 		return nil
@@ -372,12 +374,13 @@ func (s *Server) serveTCP(ctx context.Context) error {
 // closeTimeout bounds the closing of connections: a few round trips of a very slow client.
 const closeTimeout = 2 * time.Second
 
-// openTraces begins to record for the traces of slow ticks.
+// openTraces starts the flight recorder, from which the traces of slow ticks are written, if the
+// Config has a TraceDir.
 func (s *Server) openTraces() (err error) {
 	if s.cfg.TraceDir == "" {
 		return nil
 	}
-	// Two servers may share a directory.
+	// Two servers may share a directory, so their file names differ.
 	name := hex.EncodeToString(s.instance[:4])
 	if s.traces, err = tracedump.Open(tracedump.Config{Dir: s.cfg.TraceDir, Name: name, Log: s.log}); err != nil {
 		return fmt.Errorf("netloop: TraceDir: %w", err)

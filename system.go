@@ -89,7 +89,7 @@ func (s *System) Change(o ...SystemOption) {
 	}
 }
 
-// onSpec describes a function that runs at a stage.
+// onSpec returns the spec of a system that runs a function at one stage, [Update] if s is 0.
 func onSpec(s Stage, name string, fn func(*Tick), o []SystemOption) loop.Spec[*Tick] {
 	if s == 0 {
 		s = Update
@@ -101,8 +101,9 @@ func onSpec(s Stage, name string, fn func(*Tick), o []SystemOption) loop.Spec[*T
 	return changed(spec, o)
 }
 
-// changed applies options to a description. Anchors may be given in several options; those of one
-// call together replace the former ones.
+// changed returns a system's spec with the options applied. Anchors may be given in several
+// options; the Before anchors of one call together replace the former ones, and so do its After
+// anchors.
 func changed(spec loop.Spec[*Tick], o []SystemOption) loop.Spec[*Tick] {
 	before, after := spec.Before, spec.After
 	spec.Before, spec.After = nil, nil
@@ -167,7 +168,7 @@ func After(systems ...string) SystemOption {
 	return SystemOption{func(s *loop.Spec[*Tick]) { s.After = append(append([]string{}, s.After...), systems...) }}
 }
 
-// Disabled is [System.Disable], or Enable, as an option.
+// Disabled is [System.Disable] as an option if yes is true, and otherwise [System.Enable].
 func Disabled(yes bool) SystemOption {
 	return SystemOption{func(s *loop.Spec[*Tick]) { s.Disabled = yes }}
 }

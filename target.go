@@ -131,7 +131,7 @@ func (r *Room) audience(c *state.Class, to Target) interest.Audience {
 	return &audience{r, c, to}
 }
 
-// audience is the target of an object, as a interest.Audience.
+// audience is the target of an object, as an interest.Audience.
 type audience struct {
 	room  *Room
 	class *state.Class
@@ -153,7 +153,7 @@ func peerOf(p *interest.Viewer) *Client { return clientOf(p.Handle.(*room.Client
 // leaves its groups, after the OnLeave functions have run.
 type ClientGroup struct {
 	objects   []*state.Object // objects with a target that names the group, as of indexedAt
-	indexedAt uint64          // 1 + the tick of the newest capture before Room.indexAllGroups
+	indexedAt uint64          // objects is current if this equals Room.indexedAt
 }
 
 // NewClientGroup makes a group without members.

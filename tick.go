@@ -41,7 +41,7 @@ type Tick struct {
 	room   *Room // nil on a client
 }
 
-// check panics unless the tick's call is still running.
+// check panics unless the call of game code that was given the Tick is still running.
 func (t *Tick) check(what string) {
 	if t.now.Stage == 0 {
 		panic("netloop: " + what + ": this *Tick outlived its call. Use it only inside the function it was handed to; from elsewhere use RPC.Post or Go")
@@ -152,7 +152,7 @@ func (t *Tick) At(d Deadline, fn func(*Tick)) Timer {
 // Timer is a pending call of [Tick.At], [Tick.AfterFunc] or [Tick.AfterFuncScaled].
 type Timer struct{ t *loop.Timer[*Tick] }
 
-// Stop cancels the call. It reports whether it was in time.
+// Stop cancels the call. It reports false if the call has begun or was stopped before.
 func (t Timer) Stop() bool { return t.t != nil && t.t.Stop() }
 
 // ahead returns the time d after now, at least 0. It saturates, after 292 years.

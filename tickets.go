@@ -45,7 +45,8 @@ const (
 	maxTicketParams  = 16 << 10
 )
 
-// complete fills in the defaults.
+// complete returns the reservation for the engine, with the defaults filled in and Params as JSON,
+// or an error for a field out of its range.
 func (v Reservation) complete() (room.Reservation, error) {
 	res := room.Reservation{Seats: v.Seats, TTL: v.TTL, Spectator: v.Spectator}
 	if res.Seats == 0 {
@@ -124,11 +125,11 @@ func (r *Room) Lock(t *Tick, locked bool) {
 func (r *Room) Locked() bool { return r.e.Admission.Locked() }
 
 // Move moves the client to the room of a ticket, over its existing connection: it leaves this room
-// at the end of the tick, with [CodeMoved], and joins the other one as a newcomer with known [Join]
-// Subject and Claims. Messages that were sent before are still delivered. A client that has lost
-// its connection moves when it has returned; a kicked client does not. A client in another language
-// that cannot move is closed with CodeMoved, and the ticket as the text. If the other room refuses
-// the client after all, it is closed with the reason.
+// at the end of the tick, with [CodeMoved], and joins the other one as a newcomer that keeps its
+// [Join] Subject and Claims. Messages that were sent before are still delivered. A client that has
+// lost its connection moves when it has returned; a kicked client does not. A client in another
+// language that cannot move is closed with CodeMoved, and the ticket as the text. If the other room
+// refuses the client after all, it is closed with the reason.
 func (c *Client) Move(t *Tick, ticket Ticket) {
 	t.server("Client.Move")
 	c.e.Move(string(ticket))
@@ -161,8 +162,8 @@ func (j *Join) Reservation(dst any) (bool, error) {
 	return true, nil
 }
 
-// ticketRoom finds the room of a ticket or a code. A site with many wrong ones is refused for a
-// while.
+// ticketRoom finds the room of a ticket, or of a private room's code. A site (an IPv4 address, an
+// IPv6 /56) with many invalid tickets is refused for a while.
 func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, error) {
 	if s.invalidTickets.Exhausted(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "tickets", "site")

@@ -57,13 +57,15 @@ func (s *Server) listenWeb(conf *tls.Config, controller *admission.Controller) (
 	return w, nil
 }
 
-// takeSocket returns the connection of a request to the page server, and removes it from its pool.
+// takeSocket returns the connection of a request to the page server, and a function that removes it
+// from the connection pool of that server, and reports false if the pool has closed it meanwhile.
 func takeSocket(r *http.Request) (conn net.Conn, leave func() bool) {
 	c := connlimit.FromContext(r.Context())
 	return c.Conn, c.Detach
 }
 
-// refusedBy returns a function that reports to pages how the server would refuse them.
+// refusedBy returns a function that returns the refusal of a client at an address, or nil, for
+// pages to show.
 func refusedBy(controller *admission.Controller) func(net.Addr) *web.Refusal {
 	return func(from net.Addr) *web.Refusal {
 		if r := controller.Refusal(from); r != nil {
