@@ -53,7 +53,8 @@ func (o *options) isExposed() bool {
 	return key != ""
 }
 
-// keysError names the invalid keys under the operator's setting.
+// keysError names the operator's setting auth-keys in an error about the keys; other errors are
+// handled by gameError.
 func (c *configuration) keysError(err error) error {
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: Auth.Keys: "); ok {
 		return c.bad("auth-keys", c.options.AuthKeys, "name a file with a public key in PEM, or a folder of such files: "+text)

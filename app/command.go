@@ -81,7 +81,7 @@ func (p *program) root(c *configuration) *cobra.Command {
 	return root
 }
 
-// helpCommand is cobra's, except that it refuses an unknown command.
+// helpCommand makes the command help: cobra's, except that an unknown command is an error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [command]", Short: "Help about any command",
@@ -142,8 +142,8 @@ func (f *flagValue) Set(text string) error {
 	return f.s.parse(text)
 }
 
-// commandWith returns the path of a command that has a flag: run, or else the first one; "" is
-// none.
+// commandWith returns the path of a command in the tree of cmd that has a flag: run, or else the
+// first such command; "" if no command has it.
 func commandWith(cmd *cobra.Command, flag string) (path string) {
 	if !cmd.HasParent() && cmd.Flags().Lookup(flag) != nil {
 		return cmd.CommandPath() + " run" // The root's flags are those of run.
@@ -159,7 +159,7 @@ func commandWith(cmd *cobra.Command, flag string) (path string) {
 	return ""
 }
 
-// flagNames returns the names of a command's flags, and of those of the commands below it.
+// flagNames returns the names of a command's flags, and with below also those of its subcommands.
 func flagNames(cmd *cobra.Command, below bool) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if below {

@@ -148,12 +148,13 @@ func cpuLimit(root fs.FS) float64 {
 	return least
 }
 
-// wantFiles is ample without pages: clients share one socket, and the admin listener has at most 64
-// connections.
+// wantFiles is a limit of open files that is ample for a server without web pages: clients share
+// one socket, and the admin listener has at most 64 connections.
 const wantFiles = 256
 
-// files returns the number of files that a server with these settings may need: with pages one for
-// each connection of a browser, and for each player's WebSocket.
+// files returns the number of files that a server with these settings may need: with pages also one
+// for each connection of a browser, and one for each player's WebSocket, with a quarter of these to
+// spare.
 func (o *options) files() uint64 {
 	if o.Web == "" {
 		return wantFiles
@@ -285,7 +286,7 @@ func (c *configuration) examineSecret(environ []string) finding {
 	return f
 }
 
-// examinePlayers reports which players get in.
+// examinePlayers reports which players the server admits.
 func (c *configuration) examinePlayers() finding {
 	o, f := c.options, finding{about: "players", is: "only from this machine, without tokens"}
 	exposed, _ := o.exposed()

@@ -79,8 +79,8 @@ func (c *configuration) find(key string) *setting {
 	return nil
 }
 
-// load sets the values. Flags take precedence over the environment, which does over the file, and
-// that over the defaults. A value that is overridden is not parsed.
+// load sets the values. Flags take precedence over the environment, the environment over the file,
+// and the file over the defaults. A value that is overridden is not parsed.
 func (c *configuration) load(flags *pflag.FlagSet, environ []string) error {
 	fromEnv, err := c.loadEnv(environ)
 	if err != nil {

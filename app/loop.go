@@ -90,7 +90,7 @@ func (p *program) printLoop(cmd *cobra.Command, c *configuration, f *loopFlags) 
 	return nil
 }
 
-// openLoop lets the game fill a room that opens no port and runs no tick.
+// openLoop lets the game fill a room that opens no port and runs no tick, and returns its loop.
 func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, error) {
 	if err := c.load(flags, p.env); err != nil {
 		return loop.View{}, err

@@ -49,7 +49,7 @@ type program struct {
 	game           netloop.Game
 }
 
-// run is Main without the process around it. args begins with the program's
+// run is Main without signals and exit: it returns the exit status. args begins with the program's
 // name. When ctx ends, a server that runs closes.
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer, g netloop.Game) int {
 	p := &program{name: "server", env: env, stdout: stdout, stderr: stderr, game: g}
@@ -69,8 +69,8 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer, g ne
 	return exitUsage
 }
 
-// failure is an error of a server that ran. Any other error occurred before, so the operator can
-// fix it.
+// failure is an error with exit status 1: a server or command that ran has failed. Any other error
+// has status 2: it occurred before, and the operator can fix it.
 type failure struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }

@@ -235,7 +235,7 @@ func (o *options) server() netloop.Config {
 		Seed:         o.Seed,
 	}
 	if o.FixedRate == (rate{}) {
-		c.Room.FixedRate = c.Room.Rate // RoomDefaults of the game have no effect on it.
+		c.Room.FixedRate = c.Room.Rate // So that the game's RoomDefaults cannot replace it.
 	}
 	if o.KeepDropped == 0 {
 		c.Room.KeepDropped = -1 // 0 is the default there.

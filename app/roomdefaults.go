@@ -17,7 +17,7 @@ func (c *configuration) setRoomDefaults(spec netloop.RoomSpec) error {
 	setDefault(c, "client-budget", &o.ClientBudget, spec.Budget)
 	setDefault(c, "keep-dropped", &o.KeepDropped, spec.KeepDropped)
 	setDefault(c, "max-rewind", &o.MaxRewind, spec.MaxRewind)
-	// Less than zero is none there, which is 0 here.
+	// In a RoomSpec a value below 0 disables these, in the options 0.
 	o.KeepDropped, o.MaxRewind = max(o.KeepDropped, 0), max(o.MaxRewind, 0)
 	name := ""
 	for text, policy := range samePlayer {

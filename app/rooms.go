@@ -69,7 +69,7 @@ func (p *program) roomsCommand() *cobra.Command {
 	return parent
 }
 
-// oneRoom takes the name of a room.
+// oneRoom checks that the arguments are the name of one room.
 func oneRoom(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s takes the name of one room: %s --admin URL", cmd.CommandPath(), cmd.UseLine())
@@ -130,8 +130,8 @@ func (f *roomsFlags) page(ctx context.Context, query url.Values) (page directory
 	return page, nil
 }
 
-// roomTable returns the list as a table. Characters of a room's name other than letters are quoted:
-// clients may have chosen the name.
+// roomTable returns the list as a table. A room's name is quoted, with unprintable characters
+// escaped: clients may have chosen the name.
 func roomTable(all *directory.Page) string {
 	var w strings.Builder
 	t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
@@ -148,7 +148,7 @@ func roomTable(all *directory.Page) string {
 	return w.String()
 }
 
-// plain returns a kind as a word.
+// plain returns a room's kind for the table: in ASCII with escapes, or - if it is empty.
 func plain(kind string) string {
 	if kind == "" {
 		return "-"

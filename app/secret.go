@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// minSecret is the length of a secret in bytes, the length of the derived keys.
+// minSecret is the minimum length of a secret in bytes, and the length of the derived keys.
 const minSecret = 32
 
 // secret returns the secret from which the keys of this server are derived, or nil if no file or
@@ -55,7 +55,8 @@ func (o *options) stateDir(environ []string) string {
 	return ""
 }
 
-// ownSecret derives the secret of this server: two servers must not have the same.
+// ownSecret derives this server's secret from that in a file, the machine's name and the listen
+// address: two servers must not have the same.
 func ownSecret(secret []byte, machine, listen string) []byte {
 	own, err := hkdf.Key(sha256.New, secret, nil, "netloop server "+machine+" "+listen, minSecret)
 	if err != nil {

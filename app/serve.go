@@ -18,8 +18,8 @@ import (
 	"github.com/netloop/netloop/internal/logging"
 )
 
-// logGrace is the time to write out the log at the end. Its reader may have stopped; that must not
-// keep the process.
+// logGrace is the time to write out the log at the end. The process ends after it even if the
+// reader of the log has stopped.
 const logGrace = 2 * time.Second
 
 // serve runs a server until ctx ends or its --for is over.

@@ -70,7 +70,7 @@ func settingsOf(section string, ptr any) ([]*setting, error) {
 	return all, nil
 }
 
-// prepare checks the field's type and sets its default.
+// prepare checks the field's type, and sets a field that is zero to its tag default.
 func (s *setting) prepare(tag reflect.StructTag) error {
 	if s.kind() == "" {
 		return fmt.Errorf("a %v cannot be a setting: use a bool, a number, a string, a time.Duration or an encoding.TextUnmarshaler, or the tag name:\"-\"", s.v.Type())

@@ -4,14 +4,15 @@ import "time"
 
 // acking decides which flushes justify a datagram for acknowledgements alone. Any other data in a
 // flush carries them anyway, so this concerns a client without data to send. On a good link it
-// acknowledges every third snapshot: the server's window has room for as many, and for as many
-// again when that one datagram is lost. On any other link each flush acknowledges.
+// acknowledges every third snapshot: the server's limit of unacknowledged snapshots (its window)
+// has room for three, and for three more when one such datagram is lost. On any other link each
+// flush acknowledges.
 type acking struct {
 	goodFrom time.Duration // the link is good from then on, unless packets are lost or held back
 	losses   uint64        // counted so far
 	tick     uint64        // of the newest snapshot
 	arrived  time.Duration // when it was seen first
-	turn     uint64        // the turn that was acknowledged last
+	turn     uint64        // number of the last acknowledged group of snapshots
 	sent     time.Duration // the last flush that justified a datagram
 }
 
@@ -20,13 +21,13 @@ const (
 	// room for a queue of 50 ms: see internal/transport/window.go.
 	ackSnapshots = 3
 	ackSpan      = 51 * time.Millisecond // Three periods of 60 Hz, and a little.
-	// goodAfter is for how long no packet must have been lost, and no snapshot held back.
+	// goodAfter is the time without a lost packet or held-back snapshot after which a link is good.
 	goodAfter = 2 * time.Second
 	// ackInterval is the longest time without a datagram: after 300 ms servers consider a client
 	// silent.
 	ackInterval = 100 * time.Millisecond
-	// ackLate is how much later than a period a snapshot may be before each flush tells the server
-	// that none arrives.
+	// When a snapshot is later than expected by more than one period plus ackLate, each flush
+	// justifies a datagram, which tells the server that no snapshot arrives.
 	ackLate = 50 * time.Millisecond
 )
 

@@ -25,8 +25,8 @@ type waitingCall struct {
 	then     func(t *netloop.Tick, answer any, err error)
 }
 
-// maxCalls is the maximum number of calls that wait for answers: more than a player can make. It
-// also limits the calls refused for it in one frame.
+// maxCalls is the maximum number of calls that wait for answers: more than a player can make. It is
+// also the maximum number of calls that are refused for this reason in one frame.
 const maxCalls = 1024
 
 // ErrTimeout is the error of a call that was not answered within its
@@ -89,7 +89,7 @@ func (cs *calls) expire(t *netloop.Tick, now time.Duration) {
 		if i < 0 {
 			return
 		}
-		cs.fail(t, cs.waiting[i].id, ErrTimeout) // It may call again, after all others.
+		cs.fail(t, cs.waiting[i].id, ErrTimeout) // Its callback may make a new call, which is last.
 	}
 }
 

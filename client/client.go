@@ -121,7 +121,7 @@ func (c *Client) builtins() {
 	}
 }
 
-// at is the Ask of a system that runs at one stage.
+// at returns the function Ask of a system (see [loop.Spec]) that runs fn at one stage alone.
 func at(stage netloop.Stage, fn func(*netloop.Tick)) func(netloop.Stage) func(*netloop.Tick) {
 	return func(s netloop.Stage) func(*netloop.Tick) {
 		if s != stage {
@@ -131,8 +131,8 @@ func at(stage netloop.Stage, fn func(*netloop.Tick)) func(netloop.Stage) func(*n
 	}
 }
 
-// ID returns the client's id in the room, and 0 before it is connected. A client that has joined
-// anew after a break has another one: see [Reconnect].
+// ID returns the client's id in the room, and 0 before it is connected. The id changes if the
+// client has to join anew after a break: see [Reconnect].
 func (c *Client) ID() netloop.ClientID { return c.conn.id }
 
 // Room returns the name of the client's room; before the client is connected, the name that it
@@ -143,21 +143,22 @@ func (c *Client) Room() string { return c.conn.room }
 // the smaller of the server's and the client's.
 func (c *Client) Minor() int { return c.conn.minor }
 
-// On registers a function to run at a stage of every frame, as Room.On does on the server. Every
-// counts the time of frames. An invalid registration is logged, and System.Err returns the error.
-// Anchors and groups may be registered later, until the first Step.
+// On registers a function to run at a stage of every frame, as Room.On does on the server. With the
+// option netloop.Every, the period is measured in the time of frames. An invalid registration is
+// logged, and System.Err returns the error. Anchors and groups may be registered later, until the
+// first Step.
 func (c *Client) On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
 	return c.systems.On(s, name, fn, o...)
 }
 
 // Add registers a system by a function that returns, for each stage, the function to run there, as
-// Room.Add does on the server; nil is none.
+// Room.Add does on the server. If it returns nil, the system does not run at that stage.
 func (c *Client) Add(name string, ask func(netloop.Stage) func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
 	return c.systems.Add(name, ask, o...)
 }
 
-// Group registers a group of systems for others to be netloop.InSystemGroup, as Room.Group does on
-// the server.
+// Group registers a group, which systems join by the option netloop.InSystemGroup, as Room.Group
+// does on the server.
 func (c *Client) Group(name string, o ...netloop.SystemOption) *netloop.System {
 	return c.systems.Group(name, o...)
 }
@@ -165,9 +166,9 @@ func (c *Client) Group(name string, o ...netloop.SystemOption) *netloop.System {
 // Loop returns the tree of the client's systems, as Room.Loop does on the server.
 func (c *Client) Loop() *netloop.Loop { return c.systems.Loop() }
 
-// Run steps the client at the server's tick rate, or at 10 Hz if ticks are slower and fixed steps
-// are not, until ctx ends, which returns nil, or the client is closed, which returns a
-// *netloop.Closed. It does not close the connection.
+// Run steps the client at the server's tick rate. If that is below 10 Hz, it uses the rate of fixed
+// steps if that is higher, but at most 10 Hz. It runs until ctx ends, which returns nil, or the
+// client is closed, which returns a *netloop.Closed. It does not close the connection.
 func (c *Client) Run(ctx context.Context) error {
 	last := c.clock.Now()
 	for next := last; ; {
@@ -192,8 +193,8 @@ func (c *Client) Closed() *netloop.Closed { return c.conn.ended() }
 
 // Close tells the server that the client leaves and ends the connection. Messages sent before are
 // still flushed; calls that wait for an answer fail, and all systems are removed (see
-// [netloop.OnRemove]). A second Close has no effect. A later Step runs no system: it only fails the
-// calls made in callbacks of the end. Close must not run concurrently with Step.
+// [netloop.OnRemove]). A second Close has no effect. A later Step runs no system: it only fails
+// calls that callbacks made while the client ended. Close must not run concurrently with Step.
 func (c *Client) Close() error {
 	if c.conn.session != nil {
 		c.conn.session.Close(netloop.CodeLeft, "")
@@ -210,7 +211,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// end ends the client: calls and checks that wait fail.
+// end ends the client for the given reason: calls that wait for an answer and checks of Verify fail
+// with it.
 func (c *Client) end(why netloop.Closed) {
 	if !c.conn.setEnded(&why) {
 		return

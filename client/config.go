@@ -15,8 +15,8 @@ import (
 
 // Config configures a client. Only Schema must be set.
 type Config struct {
-	// Schema is the game's: the same that its server uses, or that of another build of the game, to
-	// which the client then adapts.
+	// Schema is the schema of the game. If the server runs another build of the game, the client
+	// adapts to the schema of that build.
 	Schema *netloop.Schema
 	// Local is a server of this process, joined without a network: for a game whose player also
 	// hosts it, or plays alone. [Dial] needs no address then. The server may have [netloop.Config]
@@ -62,20 +62,22 @@ type Transport = transport.Kind
 
 // The transports.
 const (
-	// QUIC is a QUIC connection of the client's own.
+	// QUIC is netloop's protocol directly on a QUIC connection, without HTTP.
 	QUIC Transport = transport.QUIC
 	// WebTransport is a WebTransport session, on the same UDP port of the server.
 	WebTransport Transport = transport.WebTransport
-	// WebSocket is a WebSocket, on the TCP port of the server's pages, if it has one.
+	// WebSocket is a WebSocket on the TCP port of the server's pages; a server without pages has
+	// none.
 	WebSocket Transport = transport.WebSocket
 )
 
 // Reconnect configures how a client reconnects after its connection has broken. The Client remains
 // in use: its watchers, systems and objects are kept, reliable messages and calls wait, and [State]
 // reports the progress. A server keeps the client's seat for a while ([netloop.RoomSpec],
-// KeepDropped): then both resume. When the seat is gone, because that time is over or the server is
-// another, the client joins anew: all objects despawn, then the objects that it sees now spawn;
-// calls and messages in flight are lost, and its [Client.ID] changes.
+// KeepDropped): a client that returns in time resumes with all of these. When the seat is gone,
+// because that time is over or the server is another, the client joins anew: all objects despawn,
+// then the objects that it sees now spawn; calls and messages in flight are lost, and its
+// [Client.ID] changes.
 //
 // A close by the server or the game is no break: a client that is kicked, refused or replaced, or
 // whose server closes, remains closed.

@@ -19,17 +19,17 @@ type connection struct {
 	*core
 	cfg    Config
 	params []byte                          // Config.Join
-	dial   func(context.Context, *attempt) // in the background; calls finish of the attempt once
+	dial   func(context.Context, *attempt) // in the background; calls attempt.finish once
 	jitter *rand.Rand                      // of the delays between attempts to reconnect
-	// welcomed applies the time of a welcome before the next frame. It returns an error for an
-	// invalid welcome.
+	// welcomed sets the client's clock and rates from the server's welcome, before the next frame.
+	// It returns an error for an invalid welcome.
 	welcomed func(*attempt) error
 	end      func(netloop.Closed) // ends the client
 
-	session *transport.Session // nil while connecting; then the last one
-	served  *schema.Foreign    // the server's schema, if it is another
+	session *transport.Session // the newest session; nil until the first one
+	served  *schema.Foreign    // the server's schema if it differs from the client's, else nil
 	movable bool               // the server may move the client to another room over the connection
-	since   time.Duration      // when it began
+	since   time.Duration      // when the connection began
 	silence silence
 	traffic transport.Stats
 	rejoin  *rejoin // nil while connected
@@ -44,14 +44,14 @@ type connection struct {
 	backlog  *transport.Backlog // nil if the server keeps no seat
 	before   uint64             // reliable messages received before this connection
 	received uint64             // all reliable messages received
-	attempts uint64             // to connect: orders a late attempt and the newest
+	attempts uint64             // to connect; the server refuses one that arrives late
 
 	state   State
 	onState []func(State)
 
 	mu     sync.Mutex
 	closed *netloop.Closed // under mu
-	done   chan struct{}   // closed with closed
+	done   chan struct{}   // a channel that is closed once the field closed is set
 }
 
 // rejoin is the state of a client with a broken connection, or on its way to another room, until a
@@ -65,25 +65,27 @@ type rejoin struct {
 	joining bool          // connected; the server has not sent yet that the client is admitted
 	resumed bool          // the seat was resumed
 	moves   bool          // to another room, on the server's request: no connection has broken yet
-	err     error         // of the last attempt; nil in a move until its connection breaks
+	err     error         // of the last attempt, or the break; nil in a move without a break
 	state   State         // to return to
 }
 
 const (
-	minBackOff = 100 * time.Millisecond // after the first attempt; then twice as long each time
+	minBackOff = 100 * time.Millisecond // after the first attempt; doubles with each further one
 	maxBackOff = 5 * time.Second
 	// unansweredBackOff replaces maxBackOff after an attempt without any answer: such attempts cost
-	// a server no work, and one of them is the first to reach it again.
+	// a server no work, and frequent ones find it soon after it has returned.
 	unansweredBackOff = 600 * time.Millisecond
 	// minUnanswered, or unansweredTrips round trips of the last connection if that is longer, is
 	// the time after which an attempt without any answer is given up. QUIC sends again after 0.2,
 	// 0.6 and 1.4 s.
 	minUnanswered   = time.Second
 	unansweredTrips = 3
-	// The first attempts are short: a restarting server answers no attempt that began before.
+	// minDial limits the first dial, and each later limit is twice as long, up to maxDial. The
+	// first ones are short, because a restarted server does not answer a dial that began before.
 	minDial = time.Second
 	maxDial = 5 * time.Second
-	// maxMove bounds a move over a connection that is not broken. The server ends it earlier.
+	// maxMove limits a move over a connection that is not broken; usually a limit of the server
+	// ends the move earlier.
 	maxMove = time.Minute
 )
 
@@ -169,7 +171,8 @@ func temporary(code netloop.Code) bool {
 	return false
 }
 
-// broken starts to reconnect after a break, or continues.
+// broken handles a break: it starts to reconnect, or, if the client already reconnects, plans the
+// next attempt.
 func (n *connection) broken(why netloop.Closed) {
 	n.session.Close(transport.CodeTimeout, why.Text) // Unless it has ended.
 	now := n.clock.Now()
@@ -253,8 +256,9 @@ func (n *connection) finishDial(r *rejoin, now time.Duration) {
 	r.err, r.next = err, now+n.backOff(r.tries, most)
 }
 
-// backOff returns the delay after an attempt: twice as long after each, up to most, with a random
-// deviation of a half, so that the clients of a server that was down do not all reconnect at once.
+// backOff returns the delay after an attempt: it doubles with each attempt, up to most, and
+// deviates at random by up to half of that, so that the clients of a server that was down do not
+// all reconnect at once.
 func (n *connection) backOff(tries int, most time.Duration) time.Duration {
 	d := doubled(minBackOff, tries, most)
 	return d/2 + time.Duration(n.jitter.Int64N(int64(d)+1))
@@ -321,7 +325,8 @@ type silence struct {
 	duration time.Duration
 }
 
-// maxFrame limits the time that one frame counts: beyond it the program hung, or the machine slept.
+// maxFrame limits the part of one frame's length that counts as silence: if the frame is longer,
+// the program hung, or the machine slept.
 const maxFrame = 100 * time.Millisecond
 
 // add records a Step and the time of the newest arrival, and returns the time without packets.
@@ -333,7 +338,8 @@ func (s *silence) add(now, arrival time.Duration) time.Duration {
 	return s.duration
 }
 
-// checkSilence breaks or ends a connection without packets for too long.
+// checkSilence handles a connection without packets for Config.LostAfter: the client starts to
+// reconnect, or ends if it does not reconnect.
 func (n *connection) checkSilence() {
 	if !n.live() || n.ended() != nil {
 		return

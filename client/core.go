@@ -32,14 +32,15 @@ type core struct {
 // current returns the tick for callbacks.
 func (c *core) current() *netloop.Tick { return c.tick.Tick.(*netloop.Tick) }
 
-// call calls a function of the game. A panic there loses no other arrivals.
+// call calls a function of the game. It recovers a panic, so that the frame continues with the next
+// arrival.
 func (c *core) call(name string, fn func()) {
 	defer c.guard.Recover(&panicguard.Func{Name: name}, nil)
 	fn()
 }
 
-// post runs fn at the poll of the next frame. Only Step's goroutine may call it: it adds no more
-// functions than there are watchers and calls.
+// post runs fn at the poll of the next frame. Only Step's goroutine may call it, and without a
+// limit: each new watcher and each failed call adds only one function.
 func (c *core) post(fn func(*netloop.Tick)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

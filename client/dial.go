@@ -21,7 +21,7 @@ import (
 // be called from any goroutine.
 type Dialer struct {
 	d       *quicnet.Dialer
-	local   *inproc.Dialer // in the place of d: see Config.Local
+	local   *inproc.Dialer // used instead of d for Config.Local
 	sockets *wsnet.Dialer  // for clients over WebSocket, each on a TCP socket of its own
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // Step runs one frame, of any length: the seven stages once, and one fixed step for each that
-// became due on the server's clock, at most 125 ms of them or 8 and often none, each with its own
-// number and time. frame is the time since the last Step, which systems see as Delta. It never
-// waits for the network.
+// became due on the server's clock, often none, and at most as many as 125 ms contain, or 8 if that
+// is more, each with its own number and time. frame is the time since the last Step, which systems
+// see as Delta. It never waits for the network.
 func (c *Client) Step(frame time.Duration) {
 	if c.closed { // Calls made in callbacks of the end fail.
 		c.inspect(c.runPosted)
@@ -95,7 +95,8 @@ func (c *Client) arrived(t *netloop.Tick, a *transport.Arrival) {
 	}
 }
 
-// maxClosing limits the time that a server announces, so that sums with it do not overflow.
+// maxClosing limits the time until its close that a server announces, in ns, so that sums with it
+// do not overflow.
 const maxClosing = uint64(1 << 60)
 
 // disconnected handles the end of the connection: a break, or a close by the server.
@@ -108,8 +109,8 @@ func (c *Client) disconnected(why netloop.Closed) {
 	c.end(why)
 }
 
-// flush is the system transport.flush: at the pace of flushes it sends inputs, acknowledgements and
-// messages.
+// flush is the system transport.flush: whenever [pace] permits a flush, it sends inputs,
+// acknowledgements and messages.
 func (c *Client) flush() {
 	if !c.conn.live() {
 		return

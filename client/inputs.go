@@ -30,7 +30,7 @@ type inputs struct {
 	ring     *input.Ring
 	packet   []byte                // scratch
 	status   transport.InputStatus // the newest that the server has reported
-	setBacks uint64                // of the steps, which the ring has followed
+	setBacks uint64                // the value of lead.setBacks that the ring has followed
 }
 
 // Inputs lets the client make an input in each of its fixed steps: sample returns the player's
@@ -69,8 +69,8 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 
 var samplePlace = panicguard.Func{Name: "Inputs"}
 
-// make is the system input.sample. A frame in which the steps were set back runs steps that are no
-// longer due: they get no input.
+// make is the system input.sample: it makes the input of the running fixed step. A frame in which
+// the steps were set back runs steps that are no longer due: they get no input.
 func (in *inputs) make(t *netloop.Tick) {
 	step, lead := in.now.FixedStep, &in.time.lead
 	if !in.conn.live() || !lead.on || !in.adapt() || step > in.time.steps.done {
@@ -90,7 +90,8 @@ func (in *inputs) make(t *netloop.Tick) {
 	lead.made(in.clock.Now(), step)
 }
 
-// adapt selects the layout in which the server reads inputs. It reports false if it reads none.
+// adapt selects the layout in which the server reads inputs, and reports false if the server reads
+// none. It makes the ring at first, and sets it back when the steps were set back.
 func (in *inputs) adapt() bool {
 	in.codec = nil
 	switch own := in.schema.Input(); {
@@ -110,8 +111,9 @@ func (in *inputs) adapt() bool {
 	return in.codec != nil
 }
 
-// early returns by how much before its time a flush may happen; period is that of flushes. A new
-// input is sent in the frame that made it, and the frames around that one wait for it.
+// early returns by how much before its due time a flush may happen, or, if negative, by how much it
+// is delayed; period is the time between flushes. So a new input is sent in the frame that made it,
+// and frames without a new input wait for the next one.
 func (in *inputs) early(period time.Duration) time.Duration {
 	switch {
 	case in.ring == nil || !in.time.lead.on:

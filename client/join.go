@@ -28,8 +28,8 @@ type attempt struct {
 	cancel context.CancelFunc
 	config transport.SessionConfig
 
-	served   *schema.Foreign // the server's schema, if it is another
-	tokenErr error           // of tokens: the hello has no token of its own
+	served   *schema.Foreign // the server's schema if it differs from the client's, else nil
+	tokenErr error           // error of tokens; the attempt continues with the resume token alone
 	session  *transport.Session
 	welcome  *netloopv1.Welcome
 
@@ -61,8 +61,9 @@ func (a *attempt) greeting() transport.Greeting {
 	return transport.Greeting{Hello: a.hello, Adapt: a.adapt}
 }
 
-// fetchToken fetches the token. A client with a resume token needs none unless its seat is gone:
-// then the server refuses it, and the next dial fetches a token.
+// fetchToken fetches the token from Config.Tokens. An error fails the attempt, unless the client
+// has a resume token: that suffices while the server keeps the seat. If the seat is gone, the
+// server refuses the attempt, and the next one fetches a token again.
 func (a *attempt) fetchToken(ctx context.Context) error {
 	if a.tokens == nil {
 		return nil
@@ -79,7 +80,7 @@ func (a *attempt) fetchToken(ctx context.Context) error {
 	return nil
 }
 
-// adapt matches the server's tables with Config.Schema, before the client is admitted.
+// adapt matches the server's schema tables with Config.Schema, before the client is admitted.
 func (a *attempt) adapt(t *netloopv1.SchemaTables) (err error) {
 	a.served, err = a.schema.Adapt(t)
 	return err
@@ -130,7 +131,7 @@ func (a *attempt) resumed() bool {
 	return a.welcome.GetResumed() && len(a.hello.GetResume().GetToken()) > 0
 }
 
-// failure returns why an attempt has failed, and whether another is pointless.
+// failure returns why an attempt has failed, and whether further attempts are pointless (final).
 func (a *attempt) failure(err error) (why netloop.Closed, final bool) {
 	if errors.Is(err, driver.ErrDialerClosed) {
 		return netloop.Closed{Code: netloop.CodeLeft, Text: "the Dialer was closed"}, true
@@ -151,7 +152,7 @@ func (c *Client) connected(a *attempt) {
 	c.conn.setState(State{Phase: Loading})
 }
 
-// reconnected switches to another connection, if one was made.
+// reconnected switches to the new connection of a reconnecting or moving client, once it is dialed.
 func (c *Client) reconnected(t *netloop.Tick) {
 	if r := c.conn.rejoin; r != nil && r.dialed != nil {
 		a := r.dialed
@@ -161,8 +162,8 @@ func (c *Client) reconnected(t *netloop.Tick) {
 	}
 }
 
-// welcome applies the time of a welcome, before the next frame. It returns an error for an invalid
-// welcome.
+// welcome sets the client's clock, rates and time scale from the server's welcome, before the next
+// frame. It returns an error for an invalid welcome.
 func (c *Client) welcome(a *attempt) error {
 	w, n := a.welcome, &c.conn
 	if a.resumed() && netloop.ClientID(w.GetClientId()) != n.id {
@@ -247,7 +248,7 @@ func (n *connection) enter(a *attempt) {
 	n.session, n.served = a.session, a.served
 	n.secret, n.keep = w.GetResumeToken(), time.Duration(min(w.GetKeepNs(), math.MaxInt64))
 	n.room, n.movable = w.GetRoom(), w.GetMoves()
-	if strings.Contains(n.ticket, "@") { // It is used up; a room's code is not.
+	if strings.Contains(n.ticket, "@") { // A ticket is used up; a code (without @) is reusable.
 		n.ticket = ""
 	}
 	n.since = n.clock.Now()
@@ -259,10 +260,11 @@ func (n *connection) resume() {
 	n.before = n.received
 	n.session.Keep(n.backlog)
 	n.session.AwaitPeer()
-	n.rejoin.state.Closing = 0 // Like the overload, it is sent again if it holds.
+	n.rejoin.state.Closing = 0 // If the server still plans to close, it sends the time again.
 }
 
-// join starts a new seat. Messages that the last one has not confirmed are dropped.
+// join starts a new seat. Reliable messages that the server has not confirmed for the last seat are
+// dropped, and counted.
 func (n *connection) join(w *netloopv1.Welcome) {
 	if n.backlog != nil {
 		n.stats.Dropped += uint64(n.backlog.Len())

@@ -16,9 +16,9 @@ import (
 // and the clock difference, but not the lead, so no correction has to wait for its own effect; and
 // the estimate of the server's clock is not used.
 //
-// Steps are ahead of the client's clock by the difference of 95 of 100 inputs of the last second,
-// plus: a frame, because a step waits for the next one; the interval between input packets, which
-// is the extra delay of an input after a lost packet; and the jitter.
+// Steps are ahead of the client's clock by the difference that suffices for 95 of 100 inputs of the
+// last second, plus: a frame, because a step waits for the next one; the interval between input
+// packets, which is the extra delay of an input after a lost packet; and the jitter.
 type lead struct {
 	on     bool
 	first  uint64        // the first step that leads: inputs of earlier ones would arrive too late
@@ -27,18 +27,18 @@ type lead struct {
 	limit  time.Duration // of the target
 	hold   time.Duration // for how long the steps are held
 
-	credit   time.Duration // time passed since the last correction
+	credit   time.Duration // passed time that corrections have not used yet
 	offFor   time.Duration // for how long the lead has been far off
-	measured bool          // it was measured once on this connection
+	measured bool          // the lead was measured once on this connection
 	jumps    uint64
 	setBacks uint64 // how often the steps were set back
 	backTo   uint64 // the step to which they were set back last
 	late     int    // consecutive inputs that arrived too late for their steps
 
 	frame        time.Duration // average length of a frame
-	steps        []madeStep    // by step, as many as a window has
+	steps        []madeStep    // a ring by step, as long as the server's window of inputs
 	sent         uint64        // the step of the newest input sent
-	flushed      time.Duration // then
+	flushed      time.Duration // when that input was sent
 	interval     time.Duration // average interval between such flushes
 	lastReported uint64        // the newest step that the server has reported
 	epochs       uint64        // number of epochs received
@@ -49,7 +49,7 @@ type lead struct {
 type madeStep struct {
 	step, epochs uint64
 	at           time.Duration // by the client's clock
-	first        time.Duration // when the oldest input sent with it was made; 0 before
+	first        time.Duration // when the oldest input sent with it was made; 0 until it is sent
 }
 
 const (
@@ -72,7 +72,8 @@ const (
 	// startMargin is the margin, in intervals of inputs, until minMeasured inputs are measured.
 	startMargin = 3
 	minMeasured = 16
-	// maxEarly limits the values accepted from a server.
+	// maxEarly is the longest time by which a report may say that an input was early or late; other
+	// reports are ignored.
 	maxEarly = 10 * time.Second
 )
 
@@ -94,16 +95,16 @@ func (l *lead) estimate(rtt time.Duration, line loop.Timeline) {
 	l.aim(rtt/2 + startMargin*max(flushPeriod(line), line.Fixed.Period()))
 }
 
-// clockMoved measures anew, because the client's clock was set or stopped: the samples and the
-// inputs of before have times of another clock.
+// clockMoved measures anew, because the client's clock was set or stopped: earlier samples and
+// inputs have times of another clock.
 func (l *lead) clockMoved(rtt time.Duration, line loop.Timeline) {
 	l.restart()
 	l.estimate(rtt, line)
 }
 
-// aim sets the target, within the limits that let the server measure inputs, or the lead would
-// never be corrected. Inputs of steps behind the server's present are not sent. The server drops
-// inputs beyond its window, which begins at the last tick.
+// aim sets the target, between 0 and limit: outside of that range the server could not measure
+// inputs, and the lead would never be corrected. Inputs of steps behind the server's present are
+// not sent. The server drops inputs beyond its window, which begins at the last tick.
 func (l *lead) aim(target time.Duration) { l.target = max(min(target, l.limit), 0) }
 
 func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.steps))] }
@@ -128,7 +129,7 @@ func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	}
 	l.frame += (min(passed, maxInterval) - l.frame) / 8
 	if l.samples.known(now) {
-		// After a late epoch, or a suspended computer, measurements of both times remain, whose
+		// After a late epoch, or a suspended computer, samples of before and after remain, and the
 		// sum may be below 0.
 		l.aim(max(now+l.samples.required()-game, 0) + l.frame + max(step, l.interval))
 	}
@@ -186,7 +187,8 @@ func (l *lead) flush(now time.Duration, newest uint64) {
 	l.sent, l.flushed = newest, now
 }
 
-// maxInterval limits frames and intervals: those of a client at 10 Hz.
+// maxInterval limits the lengths of frames and of flush intervals in averages, to those of a client
+// at 10 Hz.
 const maxInterval = 100 * time.Millisecond
 
 // reported records how early the input of a step arrived at the server, when no newer one had
@@ -222,7 +224,7 @@ func (l *lead) epochMoved(by time.Duration) (back bool) {
 	return true
 }
 
-// setBack records the step to which the steps were set back. Inputs of later ones are made again.
+// setBack records the step to which the steps were set back. Inputs of later steps are made again.
 func (l *lead) setBack(step uint64) {
 	l.backTo, l.sent, l.lastReported = step, min(l.sent, step), min(l.lastReported, step)
 }
@@ -244,7 +246,7 @@ func (l *lead) stats(at, game time.Duration) (ahead, margin time.Duration) {
 type leadSamples struct {
 	all  [maxLeadSamples]leadSample // a ring
 	n    uint64                     // number of samples
-	from uint64                     // the first one within this time
+	from uint64                     // the oldest sample in use
 	span time.Duration
 
 	p5, p50, p95 time.Duration // percentiles
@@ -263,7 +265,8 @@ const (
 
 func (s *leadSamples) len() int { return int(s.n - s.from) }
 
-// recent reports whether a sample is within the time of the samples.
+// recent reports whether sample n is in use by its age: at most leadSampleSpan, or span if that is
+// longer.
 func (s *leadSamples) recent(n uint64, now time.Duration) bool {
 	return now-s.all[n%maxLeadSamples].at <= max(leadSampleSpan, s.span)
 }
@@ -273,7 +276,8 @@ func (s *leadSamples) known(now time.Duration) bool {
 	return s.len() >= minLeadSamples && s.recent(s.n-1, now)
 }
 
-// required returns the lead that nearly all inputs need, plus the jitter.
+// required returns how far ahead of the client's clock 95 of 100 inputs need to be, plus the
+// jitter: the difference of the percentiles p95 and p5.
 func (s *leadSamples) required() time.Duration { return s.p95 + s.p95 - s.p5 }
 
 func (s *leadSamples) add(now, ahead time.Duration) {

@@ -26,7 +26,7 @@ func (l *losses) restart(sendEvery uint32) {
 // setPeriod sets the ticks between two snapshots, as reported by the server.
 func (l *losses) setPeriod(sendEvery uint32) { l.every = max(uint64(sendEvery), 1) }
 
-// packet counts a packet that was read.
+// packet counts a packet that was read, and detects lost packets and held-back snapshots before it.
 func (l *losses) packet(a *replica.Applied) {
 	l.received++
 	if a.Tick == l.tick {
@@ -55,6 +55,6 @@ func (l *losses) packet(a *replica.Applied) {
 // snapshot.
 func (l *losses) lost() uint64 { return l.earlier + l.next - min(l.next, l.received+l.inFlight+1) }
 
-// gapless reports whether all losses were known to the server when it had the acknowledgements of a
-// tick: snapshots that it makes from then on include the lost changes.
+// gapless reports whether the server knew of all losses when it had the client's acknowledgements
+// up to a tick: its later snapshots then include the lost changes.
 func (l *losses) gapless(acknowledged uint64) bool { return acknowledged >= l.gap && l.tick > 0 }

@@ -19,7 +19,7 @@ type messages struct {
 	queue   *rpcqueue.Queue[*netloop.Tick]
 	held    held
 	calls   calls
-	handles []byte          // the methods that the room handles, a bit each
+	handles []byte          // a bit for each method that the room handles; empty is unknown
 	warned  map[uint32]bool // methods that the server lacks, by id
 	payload []byte          // scratch of encode
 }
@@ -214,7 +214,8 @@ func (h *held) reached(tick uint64, run func(rpcqueue.Item)) {
 	}
 }
 
-// expire runs messages that have waited too long at a tick; at the last tick, all messages.
+// expire runs messages that have waited for maxHeldTicks or longer at tick now; with math.MaxUint64
+// it runs all messages.
 func (h *held) expire(now uint64, run func(rpcqueue.Item)) {
 	for len(h.queue) > 0 && now >= h.queue[0].arrived+maxHeldTicks {
 		h.early++

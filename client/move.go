@@ -45,8 +45,8 @@ func (n *connection) move(ticket string) {
 func (n *connection) moving() bool { return n.rejoin != nil && n.rejoin.moves }
 
 // endsMove reports whether the error of a move to another room ends the client. A refusal by that
-// room over the existing connection does, with any code. If the client does not reconnect, each
-// error does. The refusal of a later connection is handled like that of any reconnecting client.
+// room over the existing connection does, with any code. If Reconnect.Off is set, any error ends
+// the client. A refusal of a later connection is handled as for any reconnecting client.
 func (n *connection) endsMove(err error) bool {
 	var refused *transport.Refusal
 	return n.moving() && (n.cfg.Reconnect.Off || n.rejoin.tries == 0 && errors.As(err, &refused))

@@ -17,13 +17,13 @@ type playout struct {
 	delay    time.Duration
 	computed time.Duration // when the delay was last computed
 
-	snapshots []arrival     // the one before the moment, one more, and all after it
+	snapshots []arrival     // the one before the moment, one earlier, and all after it
 	changed   time.Duration // game time of the newest snapshot with a change
 	period    time.Duration // of snapshots
 	tick      time.Duration
 	started   bool
 	wanted    time.Duration // game time to be drawn
-	at        time.Duration // game time drawn: at the end of the snapshots it waits for more
+	at        time.Duration // game time drawn: waits at the newest snapshot plus ahead
 	ahead     time.Duration // how far beyond the newest snapshot it may extrapolate
 	moment    state.Moment
 	frames    frameClock
@@ -32,21 +32,22 @@ type playout struct {
 }
 
 const (
-	// The moment runs slower or faster than time by at most one part in this many. Slower is
-	// urgent, because frames lack the next snapshot; a twentieth is invisible in moving objects,
-	// and makes up for a snapshot in a third of a second. Faster is not urgent.
+	// The moment runs slower or faster than time by at most one part in this many. It must slow
+	// down soon when frames lack the next snapshot: 1/20 is invisible in moving objects, and gains
+	// one period of 60 Hz in 1/3 s. To speed up is not urgent.
 	maxSlower = 20
 	maxFaster = 50
 	// slewOver is about the time to correct an error, so that a small one hardly changes the speed.
 	slewOver = time.Second
 	// maxBehind is how far behind its target the moment may be before it jumps.
 	maxBehind = 250 * time.Millisecond
-	// maxDelay limits the delay, as does half of the ticks for which versions are stored.
+	// maxDelay limits the delay, as does the time of state.Horizon/2 ticks.
 	maxDelay = 500 * time.Millisecond
 	// delayInterval is the interval between computations of the delay.
 	delayInterval = 100 * time.Millisecond
-	// idleAfter is how long no object has changed until a missing next snapshot does not count: a
-	// sleeping room, which a room may become after a second without changes, sends none.
+	// idleAfter is the time without a changed object after which a missing next snapshot is no
+	// longer counted as starved: after a second without changes a room may sleep, and then sends no
+	// snapshots.
 	idleAfter = 750 * time.Millisecond
 	// maxSnapshots limits the snapshots that wait to be drawn: at most those of maxDelay count.
 	maxSnapshots = state.Horizon
@@ -67,18 +68,20 @@ func (p *playout) add(s arrival) {
 	}
 }
 
-// restart starts with another connection. The drawn state remains until its first snapshot.
+// restart drops the snapshots and measurements of the last connection. The drawn moment remains
+// until the new connection's first snapshot.
 func (p *playout) restart() {
 	p.meter, p.snapshots, p.started = delayMeter{}, p.snapshots[:0], false
 }
 
-// reset starts in another room, with another time.
+// reset also drops the drawn moment, because another room has another game time.
 func (p *playout) reset() {
 	p.restart()
 	p.at, p.moment = 0, state.Moment{}
 }
 
-// frame advances by a frame of a length at now, when the server's game time is game.
+// frame advances the drawn moment by one frame of the given length. now is the client's clock, and
+// game the server's game time at now.
 func (p *playout) frame(now, game, length time.Duration) {
 	passed, late := p.frames.step(now, length)
 	n := len(p.snapshots)
@@ -112,7 +115,8 @@ func (p *playout) setDelay(now, game time.Duration) {
 	p.delay = min(max(p.delay, 0), maxDelay, state.Horizon/2*p.tick)
 }
 
-// steer advances the time to draw, and steers it towards its target.
+// steer advances the time to draw by the passed time, a little more or less to approach its target.
+// If it is more than maxBehind behind the target, it jumps.
 func (p *playout) steer(target, passed time.Duration) {
 	if p.wanted > p.at { // It has waited for snapshots: setting it back is invisible.
 		p.wanted = max(p.at, min(p.wanted, target-passed))
@@ -162,7 +166,7 @@ func (p *playout) extrapolated(most time.Duration) state.Moment {
 	return state.Moment{From: older.tick, To: newest.tick, Alpha: 1 + float64(further)/float64(newest.game-older.game)}
 }
 
-// oldest returns the tick of the oldest snapshot that may be read again.
+// oldest returns the tick of the oldest snapshot that may still be drawn.
 func (p *playout) oldest() uint64 {
 	if len(p.snapshots) == 0 {
 		return p.moment.From
@@ -171,8 +175,8 @@ func (p *playout) oldest() uint64 {
 }
 
 // frameClock is the time of frames. The lengths given by the game are more even than the times at
-// which frames happen to be computed, which vary by milliseconds, so it follows the lengths, and
-// the clock slowly.
+// which frames happen to be computed, which vary by milliseconds, so it adds the lengths, and
+// approaches the clock only slowly.
 type frameClock struct {
 	started bool
 	at      time.Duration
@@ -181,7 +185,8 @@ type frameClock struct {
 // maxUneven is how far the lengths of frames may be off before the clock alone counts.
 const maxUneven = 20 * time.Millisecond
 
-// step returns how much time has passed, and how far it is behind now.
+// step advances to the frame at now, and returns by how much, and how far the frame clock is then
+// behind now.
 func (f *frameClock) step(now, length time.Duration) (passed, late time.Duration) {
 	before := f.at
 	f.at += length
@@ -199,14 +204,15 @@ func (f *frameClock) step(now, length time.Duration) (passed, late time.Duration
 // delayMeter finds how far behind the server's time a client has to draw, so that it nearly always
 // has the snapshots before and after the drawn moment.
 //
-// A frame with this delay finds the next snapshot if that arrived in time: while the moment is
-// between two snapshots, the later one is missing until its arrival, which is
+// A moment between two snapshots can be drawn once the later one has arrived. At its arrival the
+// server's time is ahead of the earlier snapshot by
 //
 //	required = lateness of the later + time between the two
 //
-// behind the earlier. So for each delay the meter computes the share of the time during which the
-// next snapshot would have been missing with this delay, for any reason: jitter, loss, a server
-// that sends every other snapshot or begins its ticks late.
+// and with a smaller delay the later one is missing for a part of the frames between the two. So
+// for each delay the meter computes the share of the time during which the next snapshot would have
+// been missing with this delay, for any reason: jitter, loss, a server that sends every other
+// snapshot or begins its ticks late.
 type delayMeter struct {
 	list  [maxDelays]arrival // a ring
 	next  int
@@ -224,17 +230,18 @@ type arrival struct {
 }
 
 const (
-	// maxDelays and delayWindow limit the snapshots considered: 8.5 s of 60 Hz, or 10 s of less.
+	// maxDelays and delayWindow limit the measured snapshots to the last 512 and the last 10 s: at
+	// 60 Hz that is 8.5 s.
 	maxDelays   = 512
 	delayWindow = 10 * time.Second
-	// missingShare is the share of the time during which the next snapshot may be missing, one
-	// part in this many. It is half of the promised share, because the next seconds differ from the
-	// last.
+	// missingShare is the share of the time during which the next snapshot may be missing, one part
+	// in this many. It is half of the 1 % that netloop promises, because the next seconds may be
+	// worse than the measured ones.
 	missingShare = 200
 	// delaySpare compensates for the jitter of the estimate of the server's time.
 	delaySpare = 2 * time.Millisecond
-	// An outage is no jitter: gaps longer than this many periods of snapshots, or ticks, are
-	// ignored. Drawing that far behind all the time would be worse.
+	// maxGap is the longest gap, in periods of snapshots, that is measured. A longer one is an
+	// outage and no jitter: a delay that covers it would be worse than a rare stop.
 	maxGap = 5
 )
 
@@ -244,8 +251,8 @@ func (d *delayMeter) add(s arrival) {
 	d.count = min(d.count+1, maxDelays)
 }
 
-// shift records that the server's time has moved for snapshots before a tick: as if they had
-// arrived that much later.
+// shift handles an epoch that has moved the server's time: it adds by to the arrival times of
+// snapshots before a tick, so that they remain comparable with later ones.
 func (d *delayMeter) shift(before uint64, by time.Duration) {
 	for i := range d.count {
 		if s := &d.list[i]; s.tick < before {

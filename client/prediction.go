@@ -38,9 +38,8 @@ type prediction struct {
 	byClass []*predictor // nil: not predicted
 	objects map[*state.Object]*predicted
 
-	// window is the number of steps for which predictions are stored: as many as an input may be
-	// ahead of its server. A server state further ahead cannot be compared, and prediction starts
-	// anew from it.
+	// window is the number of newest steps for which predictions are stored: as many as an input
+	// may be ahead of the server, see input.Window. Server states of older steps are not compared.
 	window      uint64
 	last        uint64       // the newest step that was predicted, 0 before the first
 	times       []loop.Now   // the times and time scale that the tick showed in each step
@@ -53,7 +52,8 @@ type prediction struct {
 
 	applied bool   // a packet was applied since the last reconcile
 	missed  uint64 // inputs that the server has missed, as it has reported
-	// lateAt is an upper bound of the server's step when it missed the last of them.
+	// lateAt is the server's step, as estimated when it last reported a missed or late input: the
+	// input was that of this step or of an earlier one.
 	lateAt uint64
 	frame  time.Duration // when the frame began
 }
@@ -139,8 +139,8 @@ func (p *prediction) timesOf(step uint64) *loop.Now {
 	return now
 }
 
-// rescale gives steps that ran ahead of a change of the time scale the server's scaled time, and
-// marks them to run again.
+// rescale applies a change of the time scale to the stored times of steps that already ran with the
+// previous scale, and marks these steps to run again.
 func (p *prediction) rescale(s loop.Scale) {
 	for i := range p.times {
 		now := &p.times[i]

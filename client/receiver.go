@@ -85,8 +85,8 @@ func (r *receiver) complete(a *transport.Arrival, applied *replica.Applied) {
 	}
 }
 
-// progress updates the progress of the first state. It may arrive before the server's message that
-// the client is admitted.
+// progress updates the progress of the first state. The state may arrive before the server's
+// message that the client is admitted.
 func (r *receiver) progress(applied *replica.Applied) {
 	now := r.conn.present()
 	switch loaded := applied.Total - applied.Left; {

@@ -15,8 +15,9 @@ import (
 //   - A whole snapshot reports that the client has all objects as of tick R, and no packet is lost
 //     or in flight: every packet has arrived since the last gap in their numbers, and the server
 //     knew of that gap when it made the snapshot, because the snapshot starts from a later
-//     acknowledgement by the client (replica.Applied.AsOf). Changes lost before that are then
-//     unsent again, and count in R. So the client has the server's version of every object at R.
+//     acknowledgement by the client (replica.Applied.AsOf). The server counts changes lost before
+//     that as unsent, and R stays before them until they are sent again. So the client has the
+//     server's version of every object at R.
 //
 // In between the client predicts on. With 5 % loss the second case is met by every other snapshot.
 

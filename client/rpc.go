@@ -15,10 +15,11 @@ import (
 // that cannot be sent is counted ([Stats]), and an error is returned, which a game may ignore if it
 // does not report it to the player: it wraps [ErrDoesNotFit] when the message exceeds a limit set
 // by its tags or [netloop.MaxMessage]; it is a *netloop.Closed after the end of the client, and a
-// *netloop.Refusal if the server's build does not have the method, or allows less, or if the game
-// of the room has no handler for it. While the client reconnects, unreliable messages are dropped,
-// which is counted and no error, and reliable ones wait, up to 128 KiB of them, if the server keeps
-// the client's seat. They arrive once each and in order, unless the seat is gone: see [Reconnect].
+// *netloop.Refusal if the server's build does not have the method, or has lower limits for it, or
+// if the game of the room has no handler for it. While the client reconnects, unreliable messages
+// are dropped, which is counted and no error, and reliable ones wait, up to 128 KiB of them, if the
+// server keeps the client's seat. They arrive once each and in order, unless the seat is gone: see
+// [Reconnect].
 //
 // Send panics for programming errors: an RPC of another schema, [netloop.RunAt] of a stage that the
 // declaration does not allow, [netloop.WithState], and an RPC that is [netloop.ServerOnly].
@@ -80,8 +81,8 @@ func startCall[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netlo
 // Await calls a method of the server and waits for the answer, while another goroutine runs Step or
 // Run. In a callback it would wait for itself: use [Call] there. When ctx ends it returns the
 // context's error; a later answer is dropped and counted. The server is not told: it answers within
-// the call's [netloop.Timeout] at the latest. At most 1 024 calls may wait for their Step; one more
-// fails with [ErrTooManyCalls].
+// the call's [netloop.Timeout] at the latest. At most 1 024 calls may wait for the next Step; a
+// further one fails with [ErrTooManyCalls].
 func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q, o ...netloop.SendOption) (R, error) {
 	type answer struct {
 		r   R

@@ -48,8 +48,9 @@ func (d *predicted) transition(was, is unsafe.Pointer, frame time.Duration) {
 	}
 }
 
-// between writes the state for this frame into a copy of the live state, without the offset:
-// between the two newest steps, or beyond them if no newer one ran for the object.
+// between writes the state for this frame, without the offset, to v, a copy of the live state:
+// interpolated between the two newest steps, or extrapolated if later steps did not run for the
+// object.
 func (d *predicted) between(v unsafe.Pointer, last uint64, fraction float64) {
 	if newest := d.liveStep; newest > 0 && d.has(newest-1) {
 		from, to := d.values(newest-1), d.values(newest)
@@ -126,8 +127,8 @@ func captured(p *codec.Plan, s unsafe.Pointer) codec.Values {
 	return v
 }
 
-// lose records an object that is no longer the client's. An object that was not drawn as predicted
-// needs no transition.
+// lose records an object that another client owns now, for the transition of its picture. An object
+// that was not drawn as predicted needs no transition.
 func (p *prediction) lose(d *predicted) {
 	if d.o.Alive() && d.shown && !d.newOwner {
 		p.lost = slices.DeleteFunc(p.lost, func(other *predicted) bool { return other.o == d.o })

@@ -35,11 +35,12 @@ import (
 // called. If the server has spawned none in that step, the object despawns. When the step runs
 // again, Spawn returns the same object as before, with the new state.
 //
-// A step that spawns an object of a class that was given to Predict after its own runs that
-// object's first step as well, as a system after the inputs does on the server.
+// If a step function spawns an object of its own class, or of a class that was passed to Predict
+// later, the object runs its first step in the same step, as in a system after the inputs on the
+// server.
 //
-// Spawn panics outside of FixedUpdate, with a class that is not predicted or has no such field, and
-// when 256 of a client's objects wait for the server's.
+// Spawn panics outside of FixedUpdate, with a class that is not predicted or has no field of type
+// SpawnKey, and when 256 spawned objects are not confirmed by the server yet.
 func Spawn[S any](c *Client, k *netloop.Class[S], init S) *netloop.Object[S] {
 	p, class := &c.prediction, bridge.Netloop.Class(k)
 	by := p.of(class.State)
@@ -107,7 +108,7 @@ func (p *prediction) spawn(by *predictor, b spawnInfo, init unsafe.Pointer) *pre
 }
 
 // lastStepWithout returns the last step that does not run the object: the step before its spawn if
-// its class still runs in the step of the spawn, else that step.
+// its class still runs in the step of the spawn, else the step of its spawn.
 func (p *prediction) lastStepWithout(by *predictor, b spawnInfo) uint64 {
 	if b.inStep && slices.Index(p.classes, by) >= p.classIndex {
 		return b.step - 1

@@ -121,21 +121,21 @@ type Stats struct {
 	Snapshots  uint64        // that arrived whole
 	Packets    uint64        // of state, applied
 	Records    uint64        // of state, larger than a packet, applied
-	Stale      uint64        // of state, discarded because a later tick had been applied
+	Stale      uint64        // state packets discarded because a later tick had been applied
 	Lost       uint64        // packets of state that the server has sent and that did not arrive
-	HeldBack   uint64        // due snapshots that were not sent, at least: the link had no room
-	Malformed  uint64        // of state, packets and records that could not be decoded
-	FullStates uint64        // asked for: packets were refused, or a digest did not match
-	Unequal    uint64        // complete digests that did not match
+	HeldBack   uint64        // due snapshots not sent, as the link had no room: a lower bound
+	Malformed  uint64        // packets and records of state that could not be applied
+	FullStates uint64        // requests for the full state: bad packets, or an unequal digest
+	Unequal    uint64        // complete digests that differed from the client's state
 	Jumped     uint64        // fixed steps left out because a frame was too long
 	Silent     time.Duration // since the last packet from the server
 	Drops      uint64        // connections that broke, see Reconnect
 	Resumes    uint64        // reconnections after which the client resumed its seat
-	Dropped    uint64        // sends before the connection, while it was broken and after its end
+	Dropped    uint64        // messages dropped: not connected, or unconfirmed as the seat was lost
 	Overflowed uint64        // arrivals dropped because Step was not called for long
 	Rejected   uint64        // messages that could not run: not handled, at a wrong stage
 	Unknown    uint64        // messages of methods that this build of the game does not have
-	Unsent     uint64        // sends beyond a limit, or of methods that the server's build lacks
+	Unsent     uint64        // messages and inputs beyond a limit, or unhandled by the server
 	Panics     uint64        // of handlers, watchers and other functions that are not systems
 	Held       int           // messages that wait for the state that they were sent with
 	Early      uint64        // messages that ran before their state arrived: too many, or too old

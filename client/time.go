@@ -16,11 +16,11 @@ type serverTime struct {
 	timeline loop.Timeline
 	epoch    loop.Epoch
 	sync     clock.Sync
-	offset   time.Duration // server − client, until sync is ready
+	offset   time.Duration // server's clock − client's clock, used until sync is ready
 	known    bool
 
 	game      time.Duration // of the newest frame
-	tick      uint64        // that it had
+	tick      uint64        // of the newest frame
 	steps     stepClock
 	lead      lead
 	requested time.Duration
@@ -65,7 +65,8 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, kept
 	return nil
 }
 
-// epochMoved applies an epoch that the server has published.
+// epochMoved applies an epoch (see [loop.Epoch]) that the server has published. If it moves the
+// server's time back by more than maxHold, the steps are set back.
 func (s *serverTime) epochMoved(e loop.Epoch) {
 	by := e.At - s.timeline.Deadline(s.epoch, e.Tick)
 	if s.known && s.lead.on && by != 0 && s.lead.epochMoved(by) {
@@ -84,8 +85,8 @@ func (c *Client) epochMoved(e loop.Epoch) {
 	c.time.epochMoved(e)
 }
 
-// setScale sets the line of scaled time that the server has published, or returns an error for an
-// invalid speed.
+// setScale sets the time scale that the server has published, which is a speed from a tick on. It
+// returns an error for an invalid speed.
 func (c *Client) setScale(t transport.TimeScale) error {
 	if err := loop.CheckScale(t.Num, t.Den); err != nil {
 		return err
@@ -116,8 +117,9 @@ func (s *serverTime) server(now time.Duration) time.Duration {
 	return now + s.offset
 }
 
-// Time is requested often until the filter is full, and then at a rate at which the clocks cannot
-// drift apart. The intervals are no multiple of a tick, so that requests are spread over its whole
+// The client requests the server's time every firstInterval until it has sent firstRequests, which
+// fill the filter of clock.Sync, and then every laterInterval, so that the clocks cannot drift
+// apart. The intervals are no multiple of a tick, so that requests are spread over its whole
 // length.
 const (
 	firstInterval = 53 * time.Millisecond
@@ -139,7 +141,7 @@ func (s *serverTime) request(now time.Duration, session *transport.Session) {
 	session.RequestTime()
 }
 
-// gameTime returns the server's game time, which is constant before its epoch.
+// gameTime returns the server's game time at now, by the newest epoch; it is never negative.
 func (s *serverTime) gameTime(now time.Duration) time.Duration {
 	return max(0, s.timeline.GameTime(s.epoch.Tick)+s.server(now)-s.epoch.At)
 }
@@ -205,17 +207,18 @@ type pace struct {
 const (
 	silentAfter  = 500 * time.Millisecond
 	silentPeriod = 100 * time.Millisecond
-	// queueDelay is how much longer than the shortest round trip one with a queue takes.
+	// queueDelay is by how much a round trip is longer than the shortest one when packets queue.
 	queueDelay = 100 * time.Millisecond
 	// halveAfter is the duration of such round trips after which a client flushes half as often.
 	halveAfter = 2 * time.Second
-	// halvedFor is for how long it does. If round trips are as long within checkAfter after that,
-	// the path itself is longer.
+	// halvedFor is for how long it does. If a round trip is still as long within checkAfter after
+	// that, the path itself is longer, and minRTT is set anew.
 	halvedFor  = 10 * time.Second
 	checkAfter = time.Second
 )
 
-// watch records the smoothed round trip, and the shortest one of the last seconds.
+// watch decides whether the rate of flushes is halved, from the smoothed round trip and the
+// shortest one of the last seconds.
 func (p *pace) watch(now, srtt, least time.Duration) {
 	if p.minRTT == 0 || least < p.minRTT {
 		p.minRTT = least
@@ -254,13 +257,13 @@ func (p *pace) due(now, arrival, early time.Duration) bool {
 // frames: so steps are evenly spaced at any rates of frames, ticks and steps.
 type stepClock struct {
 	started bool
-	at      time.Duration // the game time of the newest step
+	at      time.Duration // the game time to which it has advanced
 	done    uint64        // steps run, or skipped
 	skipped uint64        // steps skipped
 }
 
-// A frame runs the fixed steps of maxStepTime, or minSteps if these are more. A longer frame would
-// make a slow client slower: its other steps are skipped, and counted.
+// A frame runs at most as many fixed steps as maxStepTime contains, or minSteps if that is more.
+// More would make a slow client slower: further steps are skipped, and counted.
 const (
 	maxStepTime = 125 * time.Millisecond
 	minSteps    = 8
@@ -273,8 +276,8 @@ func (c *stepClock) start(done uint64) {
 	}
 }
 
-// advance moves to a game time, and stores the steps that a frame runs up to it in the input. Steps
-// before the client's first frame are skipped.
+// advance moves to a game time, and stores the steps that the frame runs up to that time in the
+// loop's input in. Steps before the client's first frame are skipped.
 func (c *stepClock) advance(in *loop.Input, line loop.Timeline, to time.Duration) {
 	c.at = max(c.at, to)
 	target, fraction := line.StepAt(c.at)

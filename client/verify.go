@@ -16,7 +16,7 @@ var ErrDiverged = errors.New("client: the state differs from the server's")
 type verification struct {
 	then     []func(error)
 	deadline time.Duration // on the client's clock
-	next     time.Duration // digests are not requested before, also for another check
+	next     time.Duration // time before which no check requests digests again
 }
 
 const (
@@ -51,7 +51,7 @@ func (r *receiver) requestDigest(now time.Duration) {
 	}
 }
 
-// digestCompared handles the comparison with the newest snapshot.
+// digestCompared handles the result of comparing the server's digest with the client's state.
 func (r *receiver) digestCompared(d replica.DigestState) {
 	switch d {
 	case replica.DigestNone:

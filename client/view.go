@@ -23,7 +23,7 @@ type views struct {
 	classes []viewClass // by the index of the class
 	any     bool        // a class is interpolated
 	state   uint64      // the tick that the state has reached
-	records uint64      // received with the newest snapshot that arrived whole
+	records uint64      // state records received up to the newest whole snapshot
 }
 
 type viewClass struct {
@@ -81,8 +81,8 @@ func copyState[S any](to, from unsafe.Pointer) { *(*S)(to) = *(*S)(from) }
 // that is the prediction for this moment, plus the rest of a smoothed correction. For an
 // interpolated class (see [Interpolate]) it is the object's state at [Client.ViewTime], and false
 // when the object did not exist yet at that time, or no longer: a despawned object is returned
-// until that moment. For another class it is the newest state, and false once the object has
-// despawned. Slices and maps in it must not be changed.
+// until that moment. For a class that is neither predicted nor interpolated it is the newest state,
+// and false once the object has despawned. Slices and maps in it must not be changed.
 //
 // It may be called in a Step and between two, and allocates only once for each change of a string,
 // a slice or the like.
@@ -193,7 +193,7 @@ func (v *views) show(now, frame time.Duration, every uint64, connected bool) {
 	v.reached(min(v.state, v.time.timeline.TickAt(v.at)))
 }
 
-// reset starts in another room, with another time.
+// reset drops the snapshots to draw, because another room has another game time.
 func (v *views) reset() {
 	v.state = 0
 	v.playout.reset()

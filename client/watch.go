@@ -26,7 +26,7 @@ type watcher struct {
 	notify  func(t *netloop.Tick, e *replica.Event)
 	at      panicguard.Func
 	changes bool   // has a Change
-	batch   uint64 // of the events being delivered when it was added: it has seen their effects
+	batch   uint64 // of events in delivery when the watcher was added, whose effects it has seen
 	stopped bool
 }
 
