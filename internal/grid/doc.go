@@ -1,5 +1,5 @@
-// Package grid finds pairs of things and eyes near each other. Its cost is proportional to the
-// number of those that change their cell.
+// Package grid finds pairs of a thing and an eye, which is a point of view, that are near each
+// other. Its cost is proportional to the number of things and eyes that change their cell.
 //
 //	Index.MoveThing, MoveEye     a move to another cell is recorded
 //	        │
@@ -16,5 +16,6 @@
 // one invisible. So a thing that moves to and fro over the edge of a cell does not flicker, as long
 // as the margin is at least the change of the gap by one step.
 //
-// The package has numbers instead of objects and clients, and belongs to one goroutine.
+// The package knows things and eyes by their numbers only, without objects and clients. An Index
+// belongs to one goroutine.
 package grid

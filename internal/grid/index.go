@@ -27,7 +27,7 @@ func (x *Index) Thing(id int) (Cell, bool) { return x.things.at(id) }
 // index.
 func (x *Index) Eye(id int) (Cell, bool) { return x.eyes.at(id) }
 
-// AddThing adds a thing. It suspects no pairs: see Seen.
+// AddThing adds a thing. Settle reports no pair because of that: see Seen.
 func (x *Index) AddThing(id int, at Cell) { x.things.put(id, at) }
 
 // MoveThing moves a thing that is in the index, at most once between two calls of Settle.
@@ -38,12 +38,12 @@ func (x *Index) MoveThing(id int, to Cell) {
 	}
 }
 
-// RemoveThing removes a thing. It must not have been moved since the last Settle. No pair is
-// suspected.
+// RemoveThing removes a thing, which must not have been moved since the last Settle. Settle reports
+// no pair because of that.
 func (x *Index) RemoveThing(id int) { x.things.remove(id) }
 
-// MoveEye moves an eye to a cell, or removes it if is is false, with the next Settle; at most once
-// before it.
+// MoveEye makes the next Settle move an eye to a cell, or remove it if is is false. It may be
+// called at most once for an eye between two calls of Settle.
 func (x *Index) MoveEye(id int, to Cell, is bool) {
 	from, was := x.eyes.at(id)
 	if was != is || from != to {
@@ -51,8 +51,9 @@ func (x *Index) MoveEye(id int, to Cell, is bool) {
 	}
 }
 
-// Settle calls suspect for pairs of which one or both have moved. Each pair that has become Inside
-// or Outside is among them, perhaps more than once, and so are some others.
+// Settle applies the moves of eyes since the last call, and calls suspect for pairs of a thing and
+// an eye of which at least one has moved: for each pair that has become Inside or Outside, perhaps
+// more than once, and for some other pairs.
 func (x *Index) Settle(suspect func(thing, eye int)) {
 	report := func(thing, eye int) {
 		x.suspected++
@@ -76,8 +77,8 @@ func (x *Index) Settle(suspect func(thing, eye int)) {
 	x.movedEyes = x.movedEyes[:0]
 }
 
-// Seen calls suspect for a thing, which may be new, with each eye that it is Inside of as of the
-// last Settle.
+// Seen calls suspect for each pair of the thing, which may be new, and an eye whose zone to it is
+// Inside as of the last Settle.
 func (x *Index) Seen(id int, suspect func(thing, eye int)) {
 	at, ok := x.things.at(id)
 	if !ok {
@@ -94,7 +95,8 @@ func (x *Index) Seen(id int, suspect func(thing, eye int)) {
 	})
 }
 
-// walk calls fn for each member of the other kind that a move may bring Inside or Outside.
+// walk calls fn for each eye (if m is the move of a thing) or thing (if m is the move of an eye)
+// that the move may have brought Inside or Outside.
 func (x *Index) walk(others *layer, m *move, fn func(id int)) {
 	visit := func(at Cell, first int32) {
 		was, is := Outside, Outside
@@ -110,9 +112,9 @@ func (x *Index) walk(others *layer, m *move, fn func(id int)) {
 			}
 		}
 	}
-	// Pairs that become Outside are around the start, pairs that become Inside around the end.
-	// After one step the latter are no further from the start, because the margin is at least a
-	// cell.
+	// Pairs that become Outside are around the start of the move, pairs that become Inside around
+	// its end. After a move to an adjacent cell the latter are within reach of the start as well,
+	// because the margin is at least a cell.
 	if m.was {
 		others.around(m.from, x.reach, visit)
 	}

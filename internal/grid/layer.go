@@ -38,7 +38,7 @@ func (l *layer) at(id int) (Cell, bool) {
 	return l.cells[l.things[id].cell-1].at, true
 }
 
-// put moves a thing to a cell, from any other.
+// put moves a thing to a cell, out of its old cell if it has one.
 func (l *layer) put(id int, c Cell) {
 	for len(l.things) <= id {
 		l.things = append(l.things, thing{})
@@ -78,7 +78,7 @@ func (l *layer) bucket(c Cell) *int32 {
 	return &l.heads[c.word()*0x9e3779b97f4a7c15>>l.shift] // Fibonacci hashing
 }
 
-// find returns 1 + the cell, or 0.
+// find returns 1 + the index of a cell in cells, or 0 if the cell has no things.
 func (l *layer) find(c Cell) int32 {
 	k := *l.bucket(c)
 	for k != 0 && l.cells[k-1].at != c {

@@ -22,13 +22,14 @@ const MaxReach = 16
 // Shape is the size of cells and the range of sight.
 type Shape struct {
 	size float64
-	// squares of the largest gaps, in cells, of pairs that are Inside, and that are not Outside
+	// squares of gaps, in cells: a pair is Inside up to inside, and Outside beyond again
 	inside, again float64
-	// the largest distances, in cells, of pairs that are Inside, and that are not Outside
+	// the largest difference of a coordinate, in cells, of pairs that are Inside (near), and of
+	// pairs that are not Outside (reach)
 	near, reach int32
 }
 
-// Zone is the range of a thing from an eye.
+// Zone is the class of a distance between a thing and an eye: see the package comment.
 type Zone uint8
 
 // The zones, from far to near.
@@ -40,7 +41,8 @@ const (
 
 // NewShape checks the dimensions of a grid, in the game's unit of length: the side of a cell, the
 // radius within which things become visible, and the margin beyond the radius at which they
-// disappear. The margin is at least a cell.
+// disappear. It returns an error if one of them is not positive and finite, if the margin is less
+// than a cell, or if radius and margin together span more than MaxReach-1 cells.
 func NewShape(cell, radius, margin float64) (Shape, error) {
 	if !(radius > 0) || math.IsInf(radius, 0) {
 		return Shape{}, fmt.Errorf("a radius of %v; give how near things appear, a positive number", radius)
@@ -105,7 +107,7 @@ func matters(was, is Zone) bool {
 	return is != was && (is == Inside || is == Outside)
 }
 
-// within reports whether a cell is in the box around another.
+// within reports whether each coordinate of two cells differs by at most reach.
 func (c Cell) within(o Cell, reach int32) bool {
 	near := func(a, b int32) bool { return max(a, b)-min(a, b) <= reach }
 	return near(c.X, o.X) && near(c.Y, o.Y) && near(c.Z, o.Z)

@@ -10,12 +10,12 @@ import (
 	"github.com/netloop/netloop/internal/netvar/packet"
 )
 
-// ackedTicks is the set of ticks of which the client has acknowledged at least one packet. As of an
-// acked tick, the client has every object with a derived baseline in its version of then, except
-// the tick's missing slots.
+// ackedTicks is the set of ticks of which the client has acknowledged at least one packet. For
+// every object with a derived baseline (derived.go), the client has the version that was the newest
+// at an acked tick, except in the slots that were missing then.
 type ackedTicks struct {
 	newest    uint64         // 0 if the set is empty
-	oldest    uint64         // the client has dropped the versions before it
+	oldest    uint64         // oldest acked tick; the client may have dropped versions before it
 	set       uint64         // bit i is set if newest-i is an acked tick
 	missingAt []missingSlots // sorted by tick; acked ticks without missing objects have none
 }
@@ -78,10 +78,11 @@ func (m *ackedTicks) newestWith(slot int) uint64 {
 	return 0
 }
 
-// A trend spans nearTrend ticks, or more if there is no acked tick at that distance. Shorter trends
-// suffer from rounding, and longer ones miss turns. A trend that extrapolates by more than
-// nearAhead ticks must be more stable and spans farTrend ticks. The spans are the same for all
-// clients, so clients with the same newest acked tick mostly share the other acked tick as well.
+// A trend is the past change from which values are extrapolated. It spans nearTrend ticks, or more
+// if there is no acked tick at that distance. Shorter trends suffer from rounding, and longer ones
+// miss changes of direction. A trend that extrapolates by more than nearAhead ticks must be more
+// stable and spans farTrend ticks. The spans are the same for all clients, so clients with the same
+// newest acked tick mostly share the other acked tick as well.
 const (
 	nearTrend = 3
 	nearAhead = 12
@@ -113,10 +114,10 @@ const (
 	fewMissing = 8
 )
 
-// chooseOrigin returns the origin of a snapshot's records: the newest acked tick as of which at
-// most fewMissing due objects are missing. If there is none, it is the tried acked tick with the
-// fewest. An older acked tick is the newest one of other clients, so its records are shared with
-// them. The callback counts the due objects that are missing.
+// chooseOrigin returns the origin of a snapshot's records. Of the maxOrigins newest acked ticks it
+// takes the newest as of which at most fewMissing due objects are missing, or else the one with the
+// fewest. An older acked tick is often the newest one of other clients, so its records are shared
+// with them. The callback counts the due objects that are missing.
 func (m *ackedTicks) chooseOrigin(tick uint64, missing func(packet.Origin) int) (best packet.Origin) {
 	rest, least := m.set, math.MaxInt
 	for tries := 0; rest != 0 && tries < maxOrigins; tries++ {

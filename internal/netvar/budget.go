@@ -8,7 +8,7 @@ import "math"
 // budget. Headers are not counted, so a snapshot without records costs nothing.
 type Budget struct{ PerTick, Burst int }
 
-// MaxBudget bounds PerTick: about a hundred times the size of ten packets.
+// MaxBudget bounds PerTick, in bytes: 1 MiB is about 950 packets of the largest size.
 const MaxBudget = 1 << 20
 
 // bucket is the state of a client's budget.
@@ -18,8 +18,8 @@ type bucket struct {
 	tick   uint64 // of the last fill
 }
 
-// SetBudget changes the client's budget. If the client had none, the bucket is full at first. A
-// negative balance is kept.
+// SetBudget changes the client's budget; PerTick is limited to MaxBudget, and Burst is at least
+// PerTick. If the client had none, the bucket is full at first. A negative balance is kept.
 func (p *Peer) SetBudget(to Budget) {
 	b := &p.bucket
 	to.PerTick = min(max(to.PerTick, 0), MaxBudget)
@@ -33,7 +33,8 @@ func (p *Peer) SetBudget(to Budget) {
 // Budget returns the client's budget.
 func (p *Peer) Budget() Budget { return p.bucket.Budget }
 
-// fill adds the gains since the last call, and returns the balance.
+// fill adds the bytes gained since the last call. It returns the balance in bytes, or math.MaxInt
+// without a budget.
 func (b *bucket) fill(tick uint64) int {
 	if b.PerTick == 0 {
 		return math.MaxInt

@@ -43,7 +43,8 @@ func (w *World) SpentOn(c *state.Class) uint64 {
 // slice is live.
 func (w *World) SpentOnFields(c *state.Class) []uint64 { return w.spent.fields[c.Index()] }
 
-// sample measures the fields of a sent record, and draws the next gap.
+// sample adds the estimated bytes of the fields of a sent record, and draws the number of records
+// until the next sample.
 func (c *cutter) sample(n *candidate) {
 	c.p.w.spent.draw()
 	if n.rank == rankDespawn {

@@ -2,14 +2,15 @@ package netvar
 
 import "slices"
 
-// Plans are served in turns, which bounds the records per tick that all catching-up clients receive
-// together. A turn is measured in records, never in time, and turns are granted in the order of
-// requests. Between its turns a client receives only changes of the objects that it has.
+// A client that lacks many objects is sent them by a plan (plan.go). Plans are served in turns,
+// which bounds the records per tick that all catching-up clients receive together. A turn is
+// measured in records, never in time, and turns are granted in the order of requests. Between its
+// turns a client receives only changes of the objects that it has.
 //
 // There are two queues. Joining clients use the first, which has a high rate: many that join at
 // once must be able to play soon. The slow queue is for clients that had the full state and request
-// it again, and for clients that the caller assigns to it by Slow; any number of them cost the
-// others little.
+// it again, and for clients that the caller assigns to it by Slow; any number of them cost other
+// clients little.
 
 // firstTurn is the expected number of records of a client's first turn. A later turn is expected to
 // take as many records as the one before, and at least leastTurn. rankShare is the number of ranked
@@ -30,7 +31,8 @@ const (
 	slowRecords = 1 << 10
 )
 
-// catchUpQueue is the queue of clients with a plan, and its use of a tick.
+// catchUpQueue is a queue of clients that wait for a turn of their plan, with the records of the
+// turns in the current tick.
 type catchUpQueue struct {
 	most    uint64  // records per tick
 	waiting []*Peer // in the order of requests
@@ -44,7 +46,7 @@ func newCatchUp() [2]catchUpQueue {
 	return [2]catchUpQueue{{most: joinRecords}, {most: slowRecords}}
 }
 
-// turns is the state of a client's turns.
+// turns is the state of one client in a catchUpQueue.
 type turns struct {
 	queue   uint8
 	waits   bool   // the client is in the queue
@@ -71,7 +73,8 @@ func (l *catchUpQueue) begin(tick uint64) {
 	l.waiting = slices.Delete(l.waiting, 0, n)
 }
 
-// grant grants a turn if the tick has room for it, or if it is the first of the tick.
+// grant grants a turn if it is the first of the tick, or if the queue's records per tick allow the
+// expected records of the turn.
 func (l *catchUpQueue) grant(t *turns) bool {
 	if l.granted > 0 && l.granted+t.took > l.most {
 		return false
@@ -81,9 +84,10 @@ func (l *catchUpQueue) grant(t *turns) bool {
 	return true
 }
 
-// mayLoad reports whether the client's plan is served now. A client keeps its turn until its next
-// snapshot, so several turns may coincide in one tick. Their sum is limited to twice the queue's
-// rate, except for the first.
+// mayLoad reports whether this snapshot may carry records of the client's plan. If the client has
+// no turn, mayLoad requests one. A granted turn lasts until the client's next snapshot, so turns of
+// several ticks may be used in the same tick. After the first of them, a turn is used only if their
+// sum remains within twice the queue's records per tick.
 func (c *cutter) mayLoad() bool {
 	p, t := c.p, &c.p.turns
 	l := &p.w.catchUp[t.queue]
@@ -116,7 +120,7 @@ func (p *Peer) wait() {
 	p.turns.waits = true
 }
 
-// giveUpTurn removes the client from the queue.
+// giveUpTurn removes the client from the queue and drops a granted turn.
 func (p *Peer) giveUpTurn() {
 	l := &p.w.catchUp[p.turns.queue]
 	if i := slices.Index(l.waiting, p); i >= 0 {
@@ -125,8 +129,8 @@ func (p *Peer) giveUpTurn() {
 	p.turns.waits, p.turns.granted = false, false
 }
 
-// tookTurn ends a turn that took so many records. The client requests another one with its next
-// snapshot, behind all waiting clients.
+// tookTurn ends a turn that cost the given number of records. The client requests another turn with
+// its next snapshot, behind all waiting clients.
 func (p *Peer) tookTurn(records uint64) {
 	l, t := &p.w.catchUp[p.turns.queue], &p.turns
 	l.served += records

@@ -6,7 +6,7 @@ import "github.com/netloop/netloop/internal/netvar/state"
 // capture and mostly has the same result as before.
 const maxClampLooks = 64
 
-// clamps is the set of fields of a class that were reported.
+// clamps is the state of OnClamp for one class: the number of searches, and the reported fields.
 type clamps struct {
 	asked int
 	told  map[string]bool

@@ -6,9 +6,9 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// basis is the state that a record is a difference from: the client's state as of the ticks of an
-// origin, or one exact version, or the zero value. For an origin both ends look up the version that
-// was the newest at the tick.
+// basis is the state that a record is the difference from: the client's state as of the ticks of an
+// origin, or one exact version, or the zero value. For an origin, server and client each look up
+// the version that was the newest at the tick.
 type basis struct {
 	packet.Origin             // asOf 0: the zero value
 	exact         bool        // asOf is a version, and there is no trend
@@ -24,20 +24,22 @@ type residual struct {
 }
 
 // maxResiduals bounds the cached encodings of an object, one per basis, during a tick. Clients with
-// similar round trips share one to three; beyond the bound a delta is encoded again.
+// similar round trips share one to three. When the cache is full, a new encoding replaces a random
+// one, up to maxReplaced times, and after that is not cached.
 const maxResiduals = 32
 
 // residuals is the cache of encodings of an object's newest version.
 type residuals struct {
-	epoch uint64 // the capture of the version
+	epoch uint64 // tick of the last capture when the cache was emptied
 	n     int
 	list  []residual // at most maxResiduals, and one that is not cached
 
 	replaced int // number of replaced entries
 }
 
-// residual encodes o's newest version, or returns nil if a version of the basis is dropped. The
-// bits are valid until the next capture, or, if the cache is full, until the next call.
+// residual returns o's newest version encoded as the difference from a basis, from the cache if
+// possible, or nil if the world has dropped a version of the basis. The bits are valid until the
+// next capture, or, if the cache is full, until the next call.
 func (w *World) residual(o *state.Object, from basis) *residual {
 	c := &w.encoded[o.Slot()]
 	if c.epoch != w.tick {
@@ -84,8 +86,8 @@ type delta struct {
 	trend     codec.Trend
 }
 
-// versions are the ticks of the versions that a difference leads from: the baseline and those of
-// its trend. A missing version has the tick of the next later one.
+// versions are the ticks of the versions that a difference leads from: the baseline and the two
+// earlier versions of its trend. If one does not exist, its tick is that of the next later version.
 type versions struct{ base, older, oldest uint64 }
 
 // find looks up the versions of a difference. It reports false if one is dropped.
@@ -128,11 +130,12 @@ func (d *delta) find(w *World, o *state.Object, from basis) bool {
 	return true
 }
 
-// maxReplaced bounds the replaced variants of an object in a tick, because their bits remain in the
-// arena.
+// maxReplaced bounds how many cached encodings of an object are replaced in a tick, because the
+// replaced bits remain in the arena.
 const maxReplaced = 3 * maxResiduals
 
-// add returns the index at which a new variant of an object is cached, or -1.
+// add returns the index at which a new encoding of an object is cached, or -1 if it must not be
+// cached, because maxReplaced is reached.
 func (c *residuals) add(w *World) int {
 	if n := c.n; n < maxResiduals {
 		c.n++
@@ -145,7 +148,8 @@ func (c *residuals) add(w *World) int {
 	return w.rng.below(maxResiduals)
 }
 
-// basisOf returns the basis of one object with an origin.
+// basisOf returns the basis of a record that leads from an origin, without the fields of the
+// withheld rules.
 func basisOf(from packet.Origin, withheld state.Rules) basis {
 	return basis{Origin: from, withheld: withheld}
 }

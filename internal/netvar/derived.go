@@ -42,7 +42,7 @@ func (p *Peer) derive(slot int, e *entry) {
 	// the version is dropped, so this is no usable baseline
 	case o.Hist.Floor(mark, o.Changed()) < 0:
 		e.advance(mark)
-	default: // the first version with the readable values of then is unknown
+	default: // the tick of the first version with the values readable at mark is unknown
 		e.full = fullEvicted
 	}
 	if !m.missing(m.oldest).Has(slot) {
@@ -61,8 +61,9 @@ func (p *Peer) derive(slot int, e *entry) {
 }
 
 // makeDerived changes due slots of block k to derived baselines, and releases their details. A slot
-// can change if the oldest acknowledged tick is not before the packet that updated the client's
-// copy, and the newest one contains the slot. It returns all due slots with derived baselines.
+// can change if the oldest acked tick is not before the packet that updated the client's copy, and
+// the slot is not missing as of the newest acked tick. It returns all due slots with derived
+// baselines.
 func (p *Peer) makeDerived(k int, due uint64) uint64 {
 	for len(p.derived) <= k {
 		p.derived = append(p.derived, 0)
@@ -79,7 +80,7 @@ func (p *Peer) makeDerived(k int, due uint64) uint64 {
 	return due & p.derived[k]
 }
 
-// storeDetails allocates details for the ones with derived baselines of the masked slots.
+// storeDetails gives details to those of the masked slots of block k that have derived baselines.
 func (p *Peer) storeDetails(k int, mask uint64) {
 	for m := mask & p.derived.Word(k); m != 0; m &= m - 1 {
 		p.detailed(k<<6 + bits.TrailingZeros64(m))
@@ -97,9 +98,9 @@ func (p *Peer) updated(slot int, e *entry, tick uint64) {
 // leftOut records that the snapshot of a tick has left the object out.
 func (e *entry) leftOut(tick uint64) { e.updatedAt, e.leftOutAt = 0, tick }
 
-// addAckedTick makes a tick an acked tick, because one of its packets is acknowledged. Missing as
-// of the acked tick are pending objects in lost packets and in no later one, and those in packets
-// of the tick that are still in flight.
+// addAckedTick makes a tick an acked tick, because one of its packets is acknowledged. Pending
+// objects are missing as of the acked tick if they are in lost packets and in no later acknowledged
+// one, or in packets up to the tick that are still in flight.
 func (p *Peer) addAckedTick(tick uint64) {
 	m, l, f := &p.ackedTicks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
@@ -125,7 +126,7 @@ func (p *Peer) addAckedTick(tick uint64) {
 }
 
 // chooseOrigin sets the origin of a snapshot's records. The client then drops the versions before
-// origin.kept, so objects that are missing in all acked ticks since then get a detail.
+// c.origin.Kept, so objects that are missing as of all acked ticks since then get a detail.
 func (c *cutter) chooseOrigin() {
 	p := c.p
 	m := &p.ackedTicks
@@ -145,8 +146,10 @@ func (c *cutter) countMissing(from packet.Origin) (n int) {
 	return n
 }
 
-// ackedDerived processes an acknowledged record for its slots with derived baselines. It returns
-// the other slots.
+// ackedDerived processes the acknowledged record of a packet for its slots with derived baselines:
+// those without a later readable change are not pending any more. It returns the slots that it has
+// not processed: those without derived baselines, or all if the packet is older than the log of
+// changes.
 func (p *Peer) ackedDerived(s *sentPacket, r *sentRecord) (others uint64) {
 	k := int(r.block)
 	steady := r.mask & p.derived.Word(k)

@@ -97,8 +97,8 @@ func (s *maskedHashes) of(withheld state.Rules) *maskedHash {
 	return &list[oldest]
 }
 
-// StateDigest returns the digest of all objects as of their last capture: that of a client that has
-// all of them, without lifetimes.
+// StateDigest returns the digest of all objects as of their last capture. Unlike the digest of a
+// client it covers all objects and all fields, and no lifetimes.
 func (w *World) StateDigest() uint64 {
 	h := uint64(state.HashStart)
 	for _, o := range w.objects.Slots {

@@ -44,7 +44,7 @@ type detail struct {
 	// (BenchmarkEncodeFleet, budget, 200 moving).
 	ackedSet uint64
 
-	sent      uint64 // the version that was sent last; in an ended phase its life
+	sent      uint64 // the version that was sent last; if the phase is ended, the entry's life
 	updatedAt uint64 // tick of the acknowledged packet that updated the client's copy, 0 = none
 	leftOutAt uint64 // tick of the newest snapshot that has left the object out, 0 = none
 }
@@ -89,8 +89,8 @@ type details struct {
 	most      int    // the maximum length of spare
 }
 
-// moreDetails is the size of the pool beyond the number of slots. The pool serves objects that
-// enter and leave the view of many clients.
+// moreDetails is the number of unused details that the pool may hold in addition to one per slot.
+// The pool serves objects that enter and leave the view of many clients.
 const moreDetails = 4096
 
 // take returns an empty detail.

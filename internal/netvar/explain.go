@@ -24,7 +24,7 @@ type Explanation struct {
 
 // Explain returns the state of the last change of a field for one client. It is computed from
 // existing data, so it costs nothing while it is not called. Edits since the last capture do not
-// count, unless they would be held back. Acknowledgements since then do.
+// count, unless they would be held back. Acknowledgements since that capture count.
 func (w *World) Explain(p *Peer, o *state.Object, field int) Explanation {
 	x := Explanation{Tick: w.tick, Changed: o.Fields[field]}
 	switch {
@@ -56,8 +56,8 @@ func (w *World) Explain(p *Peer, o *state.Object, field int) Explanation {
 	return x
 }
 
-// whyUncaptured returns the reason why the live value of a field differs from the last capture, if
-// it does.
+// whyUncaptured returns the reason why the live value of a field differs from the last capture, or
+// 0 if it does not; for WhyInterval also the tick of the capture that takes the change.
 func (w *World) whyUncaptured(o *state.Object, field int) (why Why, until uint64) {
 	if field == 0 {
 		return 0, 0
@@ -135,8 +135,8 @@ func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 }
 
 // copies returns the number of snapshots in flight that carry the version last sent of a slot, in
-// these packets or on the stream. For a pending version the peer's sets have the number. If the
-// object has a later version, the packets are counted instead.
+// these packets or on the stream. sentOnce, sentTwice and large have the number for a pending
+// version. If none of them contains the slot, the packets are counted.
 func (p *Peer) copies(slot int, packets []uint64) int {
 	switch {
 	case p.sentTwice.Has(slot):

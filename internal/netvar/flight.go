@@ -139,7 +139,7 @@ func (p *Peer) Ack(ranges []Range) {
 }
 
 // arrived flags the packets that are acknowledged for the first time, and returns their newest
-// tick.
+// tick, or 0 if there are none.
 func (p *Peer) arrived(ranges []Range) (newest uint64) {
 	f, st := &p.flight, &p.w.stats
 	budget := f.next - f.oldest // ranges of an honest client do not overlap
@@ -185,7 +185,7 @@ func (p *Peer) acked(s *sentPacket) {
 func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
 	e, v := p.detailed(slot), p.View(slot)
 	if s.tick < e.life || e.phase == absent || s.tick < v.Since {
-		return // the packet is of an ended lifetime, or of another mask
+		return // the packet is from before the lifetime or the last change of readable fields
 	}
 	if e.phase == ended { // a packet of this phase can only carry the despawn
 		p.clear(e)

@@ -9,11 +9,12 @@ import (
 )
 
 // Full records of neighbouring slots are encoded as a run, like the deltas of objects with derived
-// baselines: see run.go. Such a run is never shared between clients, because its records name
-// versions of one client: they include the tick at which the client's view of an object has
-// changed.
+// baselines: see run.go. Such a run is never shared between clients, because its records contain
+// ticks of one client: when the lifetime of an object began for the client, and when its readable
+// fields changed.
 
-// addFullRun lists full records as one run, or as smaller runs if it is too large.
+// addFullRun lists the full records of the masked slots of block k as one candidate, a run, or as
+// several smaller runs if that is too large.
 func (c *cutter) addFullRun(k int, mask uint64, width int) {
 	r := c.p.w.unsharedRun()
 	r.begin(k, mask)
@@ -34,7 +35,8 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 	}
 }
 
-// encodeFullRun encodes the full records of the masked slots. A run of one slot may have any size.
+// encodeFullRun encodes the full records of the masked slots. If they do not fit one run, r.size
+// remains 0. A run of one slot may have any size.
 func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
 	w, most := c.p.w, math.MaxInt
 	if width > 1 {
@@ -52,7 +54,7 @@ func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
 	r.finish(b)
 }
 
-// commitFullRun records that never-sent slots were sent.
+// commitFullRun records that the never-sent slots of a run were sent.
 func (c *cutter) commitFullRun(n *candidate) {
 	p, r := c.p, n.run
 	k, mask := int(r.note.block), r.note.mask

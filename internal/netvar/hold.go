@@ -10,7 +10,7 @@ import (
 
 // holds is the world's state of fields with an interval or a threshold: see codec.Plan.Hold.
 type holds struct {
-	by   [][]uint64 // by class: its intervals in ticks; nil if its fields have none, nor thresholds
+	by   [][]uint64 // by class: intervals of its fields in ticks; nil without interval or threshold
 	late []late
 }
 
@@ -27,8 +27,8 @@ func newHolds(t *state.Table) holds {
 	return h
 }
 
-// SetRate sets the world's tick rate, for the intervals of fields; the default is 60 Hz. Intervals
-// are rounded up to whole ticks.
+// SetRate sets the world's tick rate to num/den Hz, for the intervals of fields; the default is 60
+// Hz. Intervals are rounded up to whole ticks.
 func (w *World) SetRate(num, den uint64) { w.holds.pace(w.table, num, den) }
 
 func (h *holds) pace(t *state.Table, num, den uint64) {
@@ -65,7 +65,8 @@ func (w *World) wake() {
 	w.holds.late = kept
 }
 
-// hold restores the last value of the held-back fields in a new capture.
+// hold restores, in a new capture, the last values of the fields that an interval or a threshold
+// holds back.
 func (w *World) hold(o *state.Object, now, last *codec.Values) {
 	held := o.Plan().Hold(now, last, o.Fields[1:], w.tick, w.holds.by[o.WireClass().Index()])
 	w.stats.BelowThreshold += uint64(held.Small)

@@ -18,8 +18,8 @@ import (
 // not lost while the connection lasts, so it is sent once. Later changes of the object are pending,
 // and are sent once the record is acknowledged.
 
-// MaxOutstanding bounds the bytes of unacknowledged records of one client: four of the largest, an
-// eighth of the queue limit of a client's stream. Other records remain pending.
+// MaxOutstanding bounds the bytes of one client's unacknowledged records on the stream: four of the
+// largest, an eighth of the queue limit of a client's stream. Further large records remain pending.
 const MaxOutstanding = 64 << 10
 
 // largeRecord is a record that was sent on the stream, until the client acknowledges it.
@@ -43,7 +43,7 @@ type large struct {
 // this order. They are valid until the next snapshot is cut.
 func (p *Peer) Large() [][]byte { return p.large.sent }
 
-// AckLarge acknowledges all records up to this id.
+// AckLarge processes the client's acknowledgement of all records on the stream up to this id.
 func (p *Peer) AckLarge(id uint64) {
 	l, st := &p.large, &p.w.stats
 	if id > l.last {
@@ -62,7 +62,8 @@ func (p *Peer) AckLarge(id uint64) {
 	l.list = slices.Delete(l.list, 0, n)
 }
 
-// largeAcked advances the baseline, unless the record is of an ended lifetime or of another mask.
+// largeAcked advances the baseline, unless the record was sent before RequestFull, before the
+// lifetime or before the last change of the readable fields.
 func (p *Peer) largeAcked(r *largeRecord) {
 	slot := int(r.slot)
 	p.large.slots.Remove(slot)
@@ -121,7 +122,8 @@ func (c *cutter) takeLarge(n *candidate) bool {
 	return true
 }
 
-// commitLarge writes a large record and stores it as outstanding; e is its entry before.
+// commitLarge writes a large record and stores it as outstanding; e is the entry of its slot before
+// this snapshot.
 func (c *cutter) commitLarge(n *candidate, e *entry) {
 	p, l, tick := c.p, &c.p.large, c.header.Tick
 	i := len(l.sent)
@@ -154,8 +156,8 @@ func (c *cutter) behindLarge() (behind uint64) {
 	return behind
 }
 
-// reached returns the tick up to which the client has the slot once all sent records arrive: that
-// of the last record, or the tick before the lifetime if there is none.
+// reached returns the tick up to which the client has the state of the slot once all sent records
+// arrive: the tick of the last record, or the tick before the lifetime if it has no record.
 func (e *entry) reached(now uint64) uint64 {
 	switch {
 	case e.sent != 0:

@@ -11,8 +11,8 @@ import (
 // entries share one empty detail. If there are many, the client receives them by a plan: see
 // plan.go.
 
-// setNeverSent replaces the entry of a slot with one of which no record was sent, and makes it
-// pending.
+// setNeverSent overwrites the entry of a slot as one without records, and makes the slot pending.
+// The slot is added to p.neverSent unless values of its class may not fit a packet.
 func (p *Peer) setNeverSent(slot int, to entry) {
 	e, d := &p.entries[slot], &p.w.details
 	d.release(e.detail)

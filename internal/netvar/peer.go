@@ -145,7 +145,7 @@ func (p *Peer) RequestFull() {
 	}
 	clear(p.sentOnce)
 	clear(p.sentTwice)
-	// The list is no explanation of the last snapshot any more.
+	// Explain must not use the list of the last snapshot any more.
 	p.cut.list = p.cut.list[:0]
 	p.plan = plan{}
 	p.Slow()
@@ -162,8 +162,8 @@ func (p *Peer) RequestDigest(snapshots int) {
 	p.digests = max(p.digests, min(snapshots, MaxDigests))
 }
 
-// MaxDigests bounds one request, so that a client cannot make the server hash without end. The
-// client may ask again; the caller limits how often.
+// MaxDigests bounds the snapshots of one RequestDigest, so that a client cannot make the server
+// hash without end. The client may ask again; the caller limits how often.
 const MaxDigests = 256
 
 // forgetCopies records that no copies of the pending versions of these slots are in flight.

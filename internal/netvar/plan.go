@@ -11,7 +11,7 @@ import (
 )
 
 // All objects are pending for a client that has none yet, and it takes many snapshots to send them.
-// Blank slots are ranked once, in a plan, and the next snapshots take from its top:
+// The never-sent slots are ranked once, in a plan, and the next snapshots take from its top:
 //
 //	many never-sent slots    ──▶  plan      by weight × ticks, rounded, and then by slot
 //	top of the plan     ──▶  runs      neighbours of the same rank and level, encoded together
@@ -54,7 +54,8 @@ type planned struct {
 // test reaches plans with few objects. Call it before the first tick.
 func (w *World) PlanFrom(n int) { w.farBehind = n }
 
-// farBehind reports whether the client has enough never-sent slots for a plan.
+// farBehind reports whether the client has enough never-sent slots for a plan. If it has fewer, the
+// plan and its turn end.
 func (c *cutter) farBehind() bool {
 	p := c.p
 	if len(p.neverSent) == 0 {
@@ -90,7 +91,8 @@ func (c *cutter) makePlan() {
 	p.w.stats.Planned++
 }
 
-// planOne adds a slot to the entries of its block, which begin at start.
+// planOne ranks a slot, and adds it to the plan's entry of the same block, rank and level. The
+// entries of the block begin at index start.
 func (c *cutter) planOne(slot, start int) {
 	p, pl, tick := c.p, &c.p.plan, c.header.Tick
 	e, own := &p.entries[slot], priority{rank: rankPending}
@@ -129,7 +131,7 @@ func (c *cutter) gatherByPlan() {
 	c.covered = append(c.covered[:0], c.taken...)
 	shedding := p.w.shed > 0 && !c.header.HasDigest
 	for k := range p.pending {
-		// second copies have no room
+		// no second copies: the plan needs the room
 		due := c.isDue(k) &^ p.neverSent.Word(k) &^ p.sentOnce.Word(k)
 		c.taken[k] = due
 		for ; due != 0; due &= due - 1 {
@@ -142,7 +144,8 @@ func (c *cutter) gatherByPlan() {
 	slices.SortFunc(c.list, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
 }
 
-// takePlanned lists the top of the plan.
+// takePlanned lists slots from the top of the plan, as many as the snapshot can carry. It makes a
+// new plan if there is none, or if the old one has expired or is sent completely.
 func (c *cutter) takePlanned() {
 	p, pl := c.p, &c.p.plan
 	for pl.next < len(pl.list) && pl.list[pl.next].mask&p.neverSent.Word(int(pl.list[pl.next].block)) == 0 {
@@ -190,7 +193,8 @@ func (c *cutter) addPlanned(k int, mask uint64) {
 	}
 }
 
-// leavePlanned records that the rest of the plan waits.
+// leavePlanned ends the turn, and records why the never-sent slots that are not in this snapshot
+// wait.
 func (c *cutter) leavePlanned() {
 	p, pl := c.p, &c.p.plan
 	rest := p.neverSent.Count()

@@ -33,7 +33,8 @@ type kind struct {
 }
 
 // SetClassWeight sets the weight of the class's objects that are spawned from now on, from
-// MinWeight to MaxWeight. After every ticks a pending object is overdue; 0 is never.
+// MinWeight to MaxWeight. A pending object is overdue once its last record is every ticks old; if
+// every is 0, it never is.
 func (w *World) SetClassWeight(c *state.Class, weight float64, every uint64) {
 	w.kinds[c.Index()].weight, w.kinds[c.Index()].every = state.FixedWeight(weight), every
 }
@@ -44,8 +45,9 @@ func (w *World) SetFactor(c *state.Class, fn func(*Peer, *state.Object) float64)
 	w.kinds[c.Index()].factor = fn
 }
 
-// Shed limits updates of objects with a weight below 1 to their minimum rate, or to one in every
-// ticks if they have none. Clients that lack the object are not affected. 0 ends shedding.
+// Shed limits updates of objects with a weight below 1 to the minimum rate of their class, or to
+// one update per every ticks if it has none. Objects that a client lacks are still sent to it. 0
+// ends shedding.
 func (w *World) Shed(every uint64) { w.shed = every }
 
 // sheds reports whether a pending object is left out because the server is overloaded. An object
@@ -93,8 +95,9 @@ func (c *cutter) byPriority() {
 	}
 }
 
-// choose assigns candidates to packets of room bits. The size of a record's head depends on the
-// other records in the packet, so it is estimated. Sizes of records on the stream are exact.
+// choose assigns candidates, in order of priority, to packets of room bits. The size of a record's
+// head depends on the other records in the packet, so it is estimated. Sizes of records on the
+// stream are exact.
 func (c *cutter) choose(room int) {
 	packet, used, count, misfits, tried := 0, 0, 0, 0, uint32(0)
 	exact := c.left
@@ -130,7 +133,7 @@ func (c *cutter) choose(room int) {
 	c.short, c.left = c.left <= 0, exact
 }
 
-// measure returns the bits of a record that follows that of the neighbouring slot.
+// measure returns the size in bits that a record has if it follows a record of the slot before.
 func (c *cutter) measure(n *candidate) int {
 	m, before := c.open.Mark(), c.open.Len()
 	c.context.Prev = int(n.slot) - 1

@@ -30,7 +30,8 @@ func (h priorities) order() {
 	}
 }
 
-// pop removes the top, and stores it right behind the remaining heap.
+// pop removes and returns the candidate of the highest priority, and stores it right behind the
+// remaining heap.
 func (h *priorities) pop() priority {
 	all := *h
 	last := len(all) - 1

@@ -21,7 +21,8 @@ func (p *Peer) beginFirst(e *entry) {
 	}
 }
 
-// endFirst removes an entry from the missing ones: it is acknowledged, or its lifetime has ended.
+// endFirst removes an entry from the missing objects of the first state: it is acknowledged, or its
+// lifetime has ended.
 func (p *Peer) endFirst(e *entry) {
 	if e.first {
 		e.first = false

@@ -3,7 +3,7 @@ package netvar
 import "github.com/netloop/netloop/internal/netvar/state"
 
 // receipts is a ring, by tick, of the snapshots of the last Horizon ticks that a client has
-// acknowledged. It is kept on resume, as the client's display is.
+// acknowledged. It is kept on resume, because the client still draws these snapshots.
 type receipts struct {
 	ring [state.Horizon]receipt
 }
@@ -15,7 +15,7 @@ type receipt struct {
 	some    bool   // at least one packet is acknowledged
 }
 
-// cut records a snapshot of so many packets.
+// cut records a snapshot that was sent in the given number of packets.
 func (r *receipts) cut(tick uint64, packets int) {
 	r.ring[tick%state.Horizon] = receipt{tick: uint32(tick), missing: uint8(packets)}
 }
@@ -34,12 +34,14 @@ func (p *Peer) Has(tick uint64) bool {
 	return k.some && k.tick == uint32(tick)
 }
 
-// HasWhole is Has for all packets of the snapshot.
+// HasWhole reports whether the client has acknowledged all packets of the snapshot of a tick, which
+// must be one of the last Horizon ticks.
 func (p *Peer) HasWhole(tick uint64) bool {
 	return p.Has(tick) && p.receipts.ring[tick%state.Horizon].missing == 0
 }
 
-// HasBetween reports whether the client has a whole snapshot between two of the last Horizon ticks.
+// HasBetween reports whether the client has a whole snapshot strictly between two of the last
+// Horizon ticks.
 func (p *Peer) HasBetween(from, to uint64) bool {
 	for t := from + 1; t < to; t++ {
 		if p.HasWhole(t) {

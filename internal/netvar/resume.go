@@ -30,7 +30,7 @@ func (p *Peer) Resume(kept bool) {
 	clear(p.sentOnce)
 	clear(p.sentTwice)
 	p.plan = plan{}
-	p.cut.list = p.cut.list[:0] // the list is no explanation of the last snapshot any more
+	p.cut.list = p.cut.list[:0] // Explain must not use the list any more
 	if kept {
 		p.first.closed = p.first.closed || begun
 		p.before = p.ackedTicks.newest
@@ -71,7 +71,7 @@ func (p *Peer) startOver(slot int) {
 	}
 }
 
-// restart forgets all packets and numbers the next ones from 1. It returns how many were undecided.
+// restart forgets all packets and numbers the next ones from 1. It returns how many were in flight.
 func (f *flight) restart() (undecided uint64) {
 	for id := f.oldest; id != f.next; id++ {
 		if f.packet(id).inFlight {

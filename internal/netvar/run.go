@@ -41,8 +41,8 @@ const (
 	maxShare = 2
 	// maxKinds bounds the classes in a run, because bytes are counted by class.
 	maxKinds = 4
-	// widthTicks is the number of ticks after which longer runs are tried again in blocks of large
-	// records.
+	// widthTicks is the number of ticks after which longer runs are tried again in blocks in which
+	// they were too large.
 	widthTicks = 64
 	// maxRuns bounds the cached runs of a block in a tick: a few sets of due slots for each of a
 	// dozen acked ticks.
@@ -53,11 +53,11 @@ const (
 type blockRuns struct {
 	epoch uint64
 	width int // the most slots that a run spans: fewer if records are large
-	// The same for runs of full records.
+	// The most slots that a run of full records spans.
 	fullWidth int
 	places
 	keys [maxRuns]runKey
-	// by place: views of the last run spliced from it, for askedAgain
+	// by index of a run: views of the last run that was derived from it, for askedAgain
 	lastViews [maxRuns][interest.MaxViews]interest.Masked
 	runs      [maxRuns]run
 }
@@ -72,7 +72,7 @@ func mostBits(room, width int) int {
 }
 
 // addRuns lists due slots of a block as one run, or as halves or quarters and so on if it is too
-// large. All slots must have derived baselines and not missing.
+// large. All slots must have derived baselines and must not be missing as of the origin.
 func (c *cutter) addRuns(k int, due uint64) {
 	w := c.p.w
 	full := c.runBits > min(c.lim.Packets*c.room, c.left) // gatherSingly replaces the list then
@@ -92,7 +92,8 @@ func neighbours(mask uint64, width int) uint64 {
 	return ^uint64(0) >> (64 - width) << (bits.TrailingZeros64(mask) &^ (width - 1))
 }
 
-// addRunOrHalves lists due slots within a group of width slots.
+// addRunOrHalves lists the due slots within a group of width slots as one run, or if it is too
+// large, each half of the group likewise.
 func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	r := c.findRun(k, due, width)
 	switch half := width / 2; {
@@ -242,11 +243,11 @@ func putNext(x *packet.Context, b *wire.BitWriter, o *state.Object, from basis) 
 	}
 }
 
-// finish stores the encoded bits as the run's.
+// finish copies the encoded bits from the writer into the run.
 func (r *run) finish(b *wire.BitWriter) {
 	r.size = uint32(b.Len())
 	b.Flush()
-	// A writer copies eight bytes at once.
+	// 8 spare bytes, because a BitWriter copies eight bytes at once.
 	r.bits = append(slices.Grow(r.bits, len(b.Bytes())+8), b.Bytes()...)
 }
 

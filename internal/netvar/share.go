@@ -1,13 +1,13 @@
 package netvar
 
-// Encodings are shared by all clients that need the same in a tick: the variants of an object
+// Encodings are shared by all clients that need the same in a tick: the encodings of an object
 // (residual) and the runs of a block (run). Each cache has a bounded number of places. If all are
 // taken, a new entry replaces a random one. So early clients with unusual acknowledgements delay
-// sharing between the others only until each of those has made its first request. Replacing the
-// oldest would be worse: with slightly more origins than places, no client would find its entry
+// sharing between other clients only until each of these has requested its encoding once. Replacing
+// the oldest would be worse: with slightly more origins than places, no client would find its entry
 // again.
 
-// places is the replacement state of one cache.
+// places is the state from which the entry to replace in a full cache is chosen.
 type places struct {
 	by  []uint64 // by place: the last snapshot that uses it; no eviction during that snapshot
 	rng rng
@@ -16,7 +16,8 @@ type places struct {
 // ask records that a snapshot uses a place.
 func (s *places) ask(i int, snapshot uint64) { s.by[i] = snapshot }
 
-// add returns the place for a new entry, or -1 if the snapshot still uses the drawn one.
+// add returns the place for a new entry, or -1 if the cache is full and the snapshot itself uses
+// the randomly chosen place.
 func (s *places) add(most int, snapshot uint64) int {
 	if n := len(s.by); n < most {
 		s.by = append(s.by, snapshot)
@@ -30,7 +31,7 @@ func (s *places) add(most int, snapshot uint64) int {
 	return i
 }
 
-// rng is the random number generator of Numerical Recipes.
+// rng is the linear congruential generator of Numerical Recipes, by its state.
 type rng uint32
 
 // below draws a number below n.

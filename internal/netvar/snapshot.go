@@ -13,8 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Limit bounds one snapshot. Packets is at most MaxPackets. Reliable is set if the client's stream
-// accepts records that are larger than a packet; otherwise they wait.
+// Limit bounds one snapshot to Packets packets, at most MaxPackets, of PacketSize bytes. Reliable
+// is set if the client's stream accepts records that are larger than a packet; otherwise they wait.
 type Limit struct {
 	Packets, PacketSize int
 	Reliable            bool
@@ -74,8 +74,8 @@ type cutter struct {
 // AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns the
 // id of the first; the ids of the others follow. The spare capacity of dst and of its packets is
 // reused. There is at least one packet even if no change is pending. Records that do not fit wait;
-// those of the highest priority are sent first: see weigh. Limit{1, 100, false} makes a probe.
-// Records that are larger than a packet are returned by Large.
+// those of the highest priority are sent first: see weigh. Records that are larger than a packet
+// are returned by Large.
 //
 // The tick must be later than that of the client's last snapshot, and not earlier than the last
 // capture.
@@ -153,7 +153,7 @@ func (n *candidate) records() int {
 func (c *cutter) gather(together bool) {
 	p := c.p
 	c.list, c.runBits, c.behind = c.list[:0], 0, 0
-	// otherwise the snapshot would never be complete
+	// a snapshot with a digest sheds no records: otherwise it would never be complete
 	shedding := p.w.shed > 0 && !c.header.HasDigest
 	together = together && !shedding
 	for k := range p.pending {
@@ -169,8 +169,8 @@ func (c *cutter) gather(together bool) {
 	}
 }
 
-// gatherSome lists the due slots of a block. Steady slots are listed as runs, unless another slot
-// between them is listed individually.
+// gatherSome lists the due slots of a block. Steady slots, those with derived baselines, are listed
+// as runs, unless another slot between them is listed individually.
 func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
 	missing := steady & c.p.ackedTicks.missingIn(c.origin, k)
 	for alone := due&^steady | missing; due != 0; alone &= alone - 1 {
@@ -192,7 +192,8 @@ func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
 	}
 }
 
-// isDue returns the pending slots of a block that are not waiting for an acknowledgement.
+// isDue returns the pending slots of a block that may be sent now: none with a record on the
+// stream, and none with copies of two snapshots in flight, unless this snapshot has a digest.
 func (c *cutter) isDue(k int) uint64 {
 	p := c.p
 	due := p.pending[k] &^ p.large.slots.Word(k)
@@ -465,8 +466,8 @@ func (c *cutter) finish() {
 	}
 }
 
-// staysBehind updates the lag for a candidate that is in no packet: since its last record, or since
-// before its lifetime if it has none.
+// staysBehind raises the lag of the snapshot, in ticks, for a candidate that is in no packet: since
+// its last record, or since before its lifetime if it has none. It returns the candidate's entry.
 func (c *cutter) staysBehind(n *candidate) *entry {
 	e, tick := &c.p.entries[n.slot], c.header.Tick
 	if n.rank != rankCopy {

@@ -12,14 +12,14 @@ import (
 // a single client with its own objects: its run is then not assembled, but refers to the cached run
 // and has patches.
 
-// patch replaces a record of the other run.
+// patch replaces one record of the cached run that run.whole points to.
 type patch struct {
 	from, to uint16 // range in the other run, in bits
 	size     uint16 // of the replacement, in bits
 }
 
-// patchFrom derives a run from another one, which must not change while the run is in use, with
-// other records for a set of slots.
+// patchFrom makes r the run from with new records for the slots in other. r refers to the bits of
+// from, which must not change while r is in use. If r exceeds most bits, its size remains 0.
 func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 	w := c.p.w
 	b := &w.runBits
@@ -69,7 +69,8 @@ func (r *run) put(b *wire.BitWriter) {
 // written as fast as the others.
 func (r *run) room() []byte { return r.bits[:cap(r.bits)] }
 
-// splice derives an assembled run from another one, from which further runs can be derived.
+// splice derives a run like patchFrom, and then assembles its bits, so that further runs can be
+// derived from it.
 func (c *cutter) splice(r, from *run, mask, other uint64, most int) {
 	if c.patchFrom(r, from, mask, other, most); r.size == 0 {
 		return

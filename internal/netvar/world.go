@@ -29,7 +29,7 @@ type World struct {
 	changes changeLog       // the same for earlier captures
 	peers   []*Peer
 
-	open bitset.Set // slots that NewPeer need not look at: see opens
+	open bitset.Set // slots of objects in no space that all may read in full: see opens
 
 	encoded      []residuals     // by slot: encodings of the newest version
 	masked       []maskedHashes  // by slot: hashes of the newest version
@@ -290,7 +290,8 @@ func (w *World) differs(o *state.Object, now *codec.Values) (changed bool) {
 	return changed
 }
 
-// captured counts and reports values that did not fit.
+// captured counts and reports the values of a capture that did not fit their fields, and clamps
+// them in the live value if the class is rounded.
 func (w *World) captured(o *state.Object, now *codec.Values, misfits int) {
 	if misfits > 0 {
 		w.stats.Clamped += uint64(misfits)

@@ -18,8 +18,8 @@ func (m *Map) SetAudience(o *state.Object, a Audience) {
 	m.Recheck(o)
 }
 
-// setAudience stores the audience by slot instead of in Object: objects of clients have none, and
-// unused fields would cost cache there.
+// setAudience stores the audience by slot instead of in Object: objects of a replica have no
+// audience, and an unused field would take space in CPU caches.
 func (m *Map) setAudience(slot int, a Audience) {
 	if a == nil {
 		if m.guarded.Remove(slot); slot < len(m.audiences) {

@@ -44,8 +44,8 @@ type Stats struct {
 
 // Client receives the decisions about one viewer.
 type Client interface {
-	// Begin starts the lifetime of the object in a slot. later is set if clients that joined before
-	// may have had the object earlier.
+	// Begin starts the lifetime of the object in a slot. later is set if neither the object nor the
+	// client is new: the object became visible to the client.
 	Begin(slot int, tick uint64, later bool)
 	// End ends the lifetime of the object in a slot, and calls Viewer.End.
 	End(slot int, tick uint64)
@@ -75,7 +75,7 @@ func NewMap(objects *state.Set, table *state.Table, stats *Stats) *Map {
 }
 
 // Join adds a viewer. The caller has begun the lifetimes of the objects that all clients see, and
-// added the others to Hidden; if there are any, the next Update checks them.
+// added all other objects to Hidden; with check, the next Update checks these.
 func (m *Map) Join(v *Viewer, c Client, check bool) {
 	v.client, v.joined, v.fresh = c, m.tick, check
 	m.viewers = append(m.viewers, v)
@@ -122,7 +122,7 @@ func (m *Map) Despawn(o *state.Object) {
 }
 
 // Recheck makes the next capture ask the audience of o and the rules of its fields again. It has no
-// effect before the object is published, because that asks them anyway.
+// effect before the object is published, because publishing asks them anyway.
 func (m *Map) Recheck(o *state.Object) {
 	if o.Recheck || !o.Alive() || !o.Published() {
 		return
@@ -154,8 +154,8 @@ func (m *Map) Shows(o *state.Object, v *Viewer) bool {
 	return v.client.Shown(o.Slot())
 }
 
-// visible asks the space and the audience. If an audience asks for the observers of its own object,
-// it gets the result of the last check.
+// visible reports whether the space and the audience of o let a client see it. If the audience
+// itself asks who sees o while it is called, it gets the result of the last check.
 func (m *Map) visible(o *state.Object, v *Viewer) bool {
 	if s := m.spaceOf(o); s != nil && !s.visible(o, v) {
 		return false
@@ -201,8 +201,8 @@ func (m *Map) Publish(o *state.Object) {
 	}
 }
 
-// Update shows and hides objects as their audiences and spaces decide now. Objects outside of a
-// space that this capture publishes were checked by Publish.
+// Update shows and hides objects as their audiences and spaces decide now. New objects that are in
+// no space were already checked by Publish.
 func (m *Map) Update() {
 	for _, s := range m.spaces {
 		s.moveViewpoints()
@@ -243,7 +243,7 @@ func (m *Map) Update() {
 	m.entering = m.entering[:0]
 }
 
-// checkListed checks the pairs of RecheckFor.
+// checkListed checks the pairs of object and client that RecheckFor has stored.
 func (m *Map) checkListed() {
 	for _, v := range m.listed {
 		for slot := v.rechecks.Next(0); slot >= 0; slot = v.rechecks.Next(slot + 1) {

@@ -46,8 +46,8 @@ func (m *Map) Note(o *state.Object) {
 	}
 }
 
-// Changed returns, by rule, the slots of objects with rules of which the running capture has found
-// a field changed.
+// Changed returns, by rule, the slots of objects of which the running capture has found a field
+// with that rule changed. Objects of classes without rules are not included.
 func (m *Map) Changed() []bitset.Set { return m.changed }
 
 // Restricted iterates over the living objects that have fields with a rule, in id order.
@@ -113,8 +113,8 @@ func (m *Map) review(o *state.Object, v *Viewer) {
 	m.stats.Masked++
 }
 
-// Readable returns the members of moved, the objects with a new version, with a change that the
-// client may read. The result is valid until the next call for any client.
+// Readable returns those slots of moved, the objects with a new version, in which a field has
+// changed that the client may read. The result is valid until the next call for any client.
 func (m *Map) Readable(v *Viewer, moved bitset.Set) bitset.Set {
 	if len(v.blocks) == 0 {
 		return moved

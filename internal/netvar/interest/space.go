@@ -61,8 +61,9 @@ type viewpoint struct {
 	object *state.Object
 }
 
-// NewSpace adds a space to the world. owner may be nil. It returns the client behind an owner, or
-// nil; that client always sees the owner's objects.
+// NewSpace adds a space to the world, or returns an error if it has MaxSpaces. The function owner,
+// which may be nil, returns the client behind an owner, or nil; that client always sees the owner's
+// objects.
 func (m *Map) NewSpace(s grid.Shape, owner func(owner uint64) *Viewer) (*Space, error) {
 	if len(m.spaces) == MaxSpaces {
 		return nil, fmt.Errorf("%d grids are the most that a room has", MaxSpaces)
@@ -253,7 +254,7 @@ func (s *Space) follow(t *observer) (any bool) {
 }
 
 // enter makes a new object a candidate for the clients near it and for its owner. No client has it
-// yet, so the others need no check.
+// yet, so other clients need no check.
 func (s *Space) enter(o *state.Object) {
 	slot := o.Slot()
 	s.index.Seen(slot, s.add)

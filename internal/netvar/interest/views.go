@@ -19,7 +19,8 @@ type Masked struct {
 	Withheld state.Rules
 }
 
-// Views are the views of one client. They are empty for a client that may read all fields.
+// Views stores, for one client, the withheld rules of each object and the ticks at which they
+// changed. It is empty for a client that may read all fields.
 type Views struct {
 	blocks [][]Masked // by block, sorted by withheld, which is not 0
 	turned bitset.Set // slots with a change of view within the lifetime
@@ -84,10 +85,12 @@ func (s *Views) end(slot int) {
 	s.turned.Remove(slot)
 }
 
-// MaxViews bounds the sets of rules in one run. Runs with more are not shared.
+// MaxViews bounds the different sets of withheld rules in one run of records (netvar/run.go). Runs
+// with more are not shared.
 const MaxViews = 3
 
-// Among returns the views of the masked slots of a block. It reports false if there are too many.
+// Among returns the views of the masked slots of a block. It reports false if there are more than
+// MaxViews.
 func (s *Views) Among(k int, mask uint64) (list [MaxViews]Masked, ok bool) {
 	n := 0
 	for _, m := range s.Block(k) {

@@ -12,7 +12,7 @@ type Header struct {
 	Complete    bool
 	HasBehind   bool // some records may not have fitted
 	Behind      uint8
-	HasLoading  bool // the first state is not acknowledged
+	HasLoading  bool // the first state is not wholly acknowledged: Left and Total follow
 	Left, Total uint32
 	Digest      uint64
 	Padding     int // unused bits at the end; known once all records are written
@@ -61,7 +61,8 @@ func AppendHeader(dst []byte, h *Header) []byte {
 	return dst
 }
 
-// ReadHeader reads a header; near is the newest tick known.
+// ReadHeader reads a header; near is a recent tick, from which the 32 bits of the header's tick are
+// completed. A malformed header makes r fail.
 func ReadHeader(r *wire.Reader, near uint64, h *Header) {
 	coder, flags := r.Byte(), r.Byte()
 	h.Index, h.Count = r.Byte(), r.Byte()

@@ -1,8 +1,8 @@
 package packet
 
-// Origin is the set of acked ticks that the records of a packet lead from: the client's state as of
-// asOf, extrapolated by the trend from trendFrom to asOf. If bent is set, a third acked tick, as
-// long before trendFrom, gives the change of that trend.
+// Origin is the set of acked ticks, ticks with an acknowledged packet, that the records of a packet
+// lead from: the client's state as of AsOf, extrapolated by the trend from TrendFrom to AsOf. If
+// Bent is set, a third acked tick, as long before TrendFrom, gives the change of that trend.
 type Origin struct {
 	AsOf, TrendFrom uint64
 	Bent            bool

@@ -17,7 +17,7 @@ import (
 //	          bits 5 to 7 = number of padding bits; all others 0
 //	behind  : number of ticks by which the client lags in the records that did not fit; 255 is
 //	          also more
-//	left    : objects of the first state, of total, that the client lacks after this snapshot:
+//	left    : objects of the first state, of total, that the client lacks after this snapshot
 //	at      : as of tick - at the client's state is known, mostly from the newest acknowledgement.
 //	          0: it is not known, and there is no span
 //	span    : trends begin at tick - at - span; 0: there are none, and there is no bent
@@ -71,7 +71,7 @@ func (x *Context) Begin(tick uint64, from Origin) {
 	*x = Context{Tick: tick, Prev: -1, AsOf: from.AsOf, TrendFrom: from.TrendFrom, Bent: from.Bent}
 }
 
-// Put writes the fields that apply to all records.
+// Put writes the origin of the packet: at, span and bent in the layout.
 func (x *Context) Put(w *wire.BitWriter) {
 	if x.AsOf == 0 {
 		w.PutLen(0)
@@ -83,7 +83,7 @@ func (x *Context) Put(w *wire.BitWriter) {
 	}
 }
 
-// Take reads the fields that put writes.
+// Take resets the context for a packet of this tick, and reads the origin that Put writes.
 func (x *Context) Take(r *wire.BitReader, tick uint64) {
 	x.Begin(tick, Origin{})
 	age := r.Len()
@@ -105,8 +105,8 @@ func (x *Context) Take(r *wire.BitReader, tick uint64) {
 func (x *Context) Origin() Origin { return Origin{x.AsOf, x.TrendFrom, x.Bent} }
 
 const (
-	// MaxSize is the size of a packet: a datagram on every path that QUIC accepts has room for it
-	// and the envelope.
+	// MaxSize is the largest size of a packet, in bytes: a datagram on every path that QUIC accepts
+	// has room for it and the envelope.
 	MaxSize = 1100
 	// MaxSlots bounds the objects of one world, and so the memory that a client allocates for any
 	// packet.
@@ -119,7 +119,8 @@ const (
 	maxNumber = 1<<53 - 1
 
 	MaxHeader = 8 + 1 + 8 + 10 + 8 + (77+11+1+7)/8 // at, span and bent
-	// Gap 36 bits, kind 3, two ages 77 each, class 40, generation 44.
+	// MaxHead is the largest size of a Head, in bytes: gap 36 bits, kind 3, two ages 77 each, class
+	// 40, generation 44, masked 1.
 	MaxHead = 35
 )
 

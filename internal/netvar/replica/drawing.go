@@ -70,7 +70,8 @@ func (r *Replica) KeepForDrawing(c *state.Class) {
 	}
 }
 
-// LookFrom declares that no moment before a tick will be drawn any more, and drops its data.
+// LookFrom declares that no moment before a tick will be drawn any more, and drops the objects that
+// ended until then.
 func (r *Replica) LookFrom(tick uint64) {
 	r.drawing.from = tick
 	r.drawing.gone = slices.DeleteFunc(r.drawing.gone, func(o *state.Object) bool {
@@ -93,8 +94,8 @@ func (r *Replica) Gone(c *state.Class) iter.Seq[*state.Object] {
 	}
 }
 
-// linger keeps an ended object for drawing. It reports false if its class is not drawn, or no
-// moment before the tick is.
+// linger keeps an object that ended at a tick for drawing. It reports false if objects of its class
+// are not drawn, or if no moment before the tick is drawn any more.
 func (r *Replica) linger(o *state.Object, tick uint64) bool {
 	if !r.drawing.keeps[o.WireClass().Index()] || tick <= r.drawing.from {
 		return false

@@ -15,8 +15,9 @@ type Carried struct {
 	leaves []bool
 }
 
-// Tells reports whether the record reveals leaf i: it carries the leaf, or the decoded value
-// differs from that of a withheld field.
+// Tells reports whether the record reveals leaf i: the record is a full one with the leaf in its
+// mask, or the decoded value differs from the baseline or from the zero value, which replaces
+// withheld values.
 func (c *Carried) Tells(i int) bool { return c.leaves[i] }
 
 // Table returns the classes that the replica reads, which are the server's.

@@ -76,8 +76,8 @@ func (r *Replica) draft(in *wire.BitReader, o *state.Object) []uint64 {
 // historySize returns the bytes of an object's history, without its blobs.
 func historySize(o *state.Object) int { return o.Hist.Capacity() * versionSize(o.WireClass()) }
 
-// ChangeSize returns the most bytes that a record of a class allocates besides blobs: its staged
-// record and an old value.
+// ChangeSize returns the most bytes that a record of a class allocates besides blobs: a version,
+// the staged record and, if changes of the class are reported, an old value.
 func (r *Replica) ChangeSize(c *state.Class) (bytes int) {
 	bytes = versionSize(c) + int(unsafe.Sizeof(stagedRecord{}))
 	if !r.quiet[c.Index()] {

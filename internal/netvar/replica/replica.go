@@ -74,8 +74,8 @@ type Stats struct {
 	Teleports      uint64 // changes of a field with the tag teleport, of objects kept for drawing
 }
 
-// New makes an empty replica. The table must list the server's classes in its order; if the
-// server has others see [Replica.Adapt].
+// New makes an empty replica. The table must list the server's classes in the server's order; if
+// the server has other classes see [Replica.Adapt].
 func New(t *state.Table) *Replica {
 	quiet := make([]bool, len(t.Classes()))
 	return &Replica{objects: state.NewSet(t), table: t, ours: t, most: MaxStored, silent: quiet, quiet: quiet,
@@ -377,7 +377,7 @@ func (r *Replica) update(s *stagedRecord) {
 		r.stats.Teleports++
 	}
 	if s.Version == o.Changed() {
-		// They differ only after RequestFull, which repairs a fault.
+		// Two values of one version differ only after a fault, which RequestFull repairs.
 		r.stored += o.Hist.ReplaceNewest(&s.values)
 		o.Hashed = 0
 	} else {

@@ -28,8 +28,8 @@ import (
 // other. Another veiled block is opened when a random share of the slots is used, so the highest
 // slot that a client sees bounds the number of veiled objects only roughly: see docs/adr/0059.
 const (
-	// BlocksPer is the number of blocks with one of the less frequent kind: a veiled one, or in a
-	// world with a space an open one. Each slot takes an entry of each peer, used or not.
+	// BlocksPer is the number of blocks of which one is of the less frequent kind: a veiled one, or
+	// in a world with a space an open one. Each slot takes an entry of each peer, used or not.
 	BlocksPer = 4
 	// mostClosed bounds the closed slots of a veiled block.
 	mostClosed = 15
@@ -76,7 +76,9 @@ func (s *Allocator) slot(veiled bool) int {
 	return s.openSlot()
 }
 
-// Give allocates an id. The caller checks full first.
+// Give allocates an id of a veiled or an open slot, or of any free slot if that kind is used up.
+// The first call fixes spaces, which is whether the world has a space. The caller checks Full
+// first.
 func (s *Allocator) Give(veiled, spaces bool) state.ID {
 	if s.next == 0 && len(s.blocks) == 0 {
 		s.spaces = spaces

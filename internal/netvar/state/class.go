@@ -25,8 +25,8 @@ type Class struct {
 	Unknown bool   // this side does not declare it
 }
 
-// NewClass compiles struct type t. It rejects a class with a value that might not fit one record of
-// MaxRecord bytes, and names the largest field.
+// NewClass compiles struct type t. It rejects misplaced tags, too many read rules, and a class with
+// a value that might not fit one record of MaxRecord bytes; the last error names the largest field.
 func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error) {
 	p, err := codec.Compile(t, e...)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 // Leaves returns the number of leaves, the values that change individually.
 func (c *Class) Leaves() int { return c.plan.Leaves() }
 
-// FieldName returns the name of element i of SpentOnFields.
+// FieldName returns the name of field i: 0 is the owner, and i the leaf i-1. SpentOnFields has the
+// same numbers.
 func (c *Class) FieldName(i int) string {
 	if i == 0 {
 		return "(owner)"

@@ -51,7 +51,7 @@ func (h *History) Len() int { return int(h.n) }
 
 func (h *History) stride() int { return int(h.nw) + 1 }
 
-// Words returns the words of version i: 0 is the oldest, n the draft.
+// Words returns the words of version i: 0 is the oldest, Len() the draft.
 func (h *History) Words(i int) []uint64 {
 	end := (int(h.first) + i + 1) * h.stride()
 	return h.data[end-int(h.nw) : end]
@@ -90,9 +90,9 @@ func (h *History) Find(tick, newest uint64) int {
 	return i
 }
 
-// Floor returns the index of the version that was the newest at a tick, or -1 if it is dropped. A
-// reader of some of the fields has that version for this tick. The search starts where that of find
-// does.
+// Floor returns the index of the version that was the newest at a tick, or -1 if it is dropped. It
+// is the right version also for a client that may read only some of the fields. The search starts
+// at the same position as in Find.
 func (h *History) Floor(tick, newest uint64) int {
 	last := int(h.n) - 1
 	if last < 0 || tick >= newest {
@@ -173,9 +173,9 @@ func (h *History) Commit(tick uint64, blobs [][]byte) (grown int) {
 	return grown
 }
 
-// second returns the tick of version 1, or an earlier tick if neither has reached the horizon. It
-// reads version 1 only if necessary: if an object changes in every tick the result can be computed,
-// and old versions are seldom in the cache.
+// second returns the tick of version 1, the second oldest, or an earlier tick if no version is to
+// be dropped. It reads version 1 only if necessary: if an object changes in every tick the result
+// can be computed, and old versions are seldom in the cache.
 func (h *History) second(newest uint64) uint64 {
 	if next := h.oldest + 1; next+Horizon > newest || newest-h.oldest == uint64(h.n)-1 {
 		return next
@@ -211,8 +211,8 @@ func (h *History) fillBlobs(i int, blobs [][]byte) (size int) {
 	return size
 }
 
-// DropBefore drops the versions that were not the newest at or after a tick, and returns the freed
-// bytes.
+// DropBefore drops the versions that a newer version had already replaced at a tick, and returns
+// the freed bytes of blobs.
 func (h *History) DropBefore(tick uint64) (bytes int) {
 	old := 0
 	for old < int(h.n)-1 && h.Tick(old+1) <= tick {

@@ -39,7 +39,7 @@ type seen struct {
 	lost     bool // the version of that time is dropped, and from is a later one
 }
 
-// shown returns the version of all values that are not interpolated.
+// shown returns the index of the version from which the fields are drawn that are not interpolated.
 func (s *seen) shown() int {
 	if s.alpha < 1 {
 		return s.from

@@ -74,7 +74,7 @@ func (c *Class) RuleOf(field int) int {
 	return int(c.reads.rule[field-1])
 }
 
-// Withheld reports whether the field may be read by one of these rules only.
+// Withheld reports whether the rule of a field is in a set of withheld rules.
 func (c *Class) Withheld(field int, rules Rules) bool {
 	return c.Restricted() && rules>>c.RuleOf(field)&1 != 0
 }

@@ -16,7 +16,7 @@ type Store interface {
 	// Len returns the number of objects that All yields.
 	Len(*Class) int
 	// Owned iterates likewise over the living objects of an owner, which is not 0, of all classes.
-	// If an object changes its owner meanwhile, its owner at its turn counts.
+	// If an object changes its owner meanwhile, its owner when the iteration reaches it counts.
 	Owned(owner uint64) iter.Seq[*Object]
 }
 
