@@ -23,8 +23,9 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// Bare quic-go, with as many datagrams of the same sizes: a goroutine per connection that reads,
-// and a loop that sends at the tick rate. Its QUIC settings are netloop's.
+// This file has a server and clients of bare quic-go, which exchange as many datagrams of the same
+// sizes as netloop's: a goroutine per connection reads, and a loop sends at the tick rate. The QUIC
+// settings are netloop's.
 
 const bareALPN = "floor"
 
@@ -172,7 +173,8 @@ func (s *bareServer) run(ctx context.Context) {
 	}
 }
 
-// pages serves the pages of a netloop server that the measurement reads.
+// pages serves those admin pages of a netloop server that the measurement reads: /ticks and
+// /metrics.
 func (s *bareServer) pages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ticks", func(w http.ResponseWriter, _ *http.Request) {

@@ -88,9 +88,10 @@ func (b *bench) holds(ctx context.Context, a arrangement) (why string, err error
 	return why, nil
 }
 
-// quietFrames returns the frame rate of clients without messages: the rate of their
-// acknowledgements on a good link. Other frames send no datagram, but a full core of clients runs
-// them late, and a late client acknowledges in each. It is 0 for clients that play.
+// quietFrames returns the frames per second of clients that send only acknowledgements, at a tick
+// rate: one frame for each acknowledgement on a good link. More frames would send nothing, but fill
+// the clients' core and so be late, and a late client acknowledges in every frame. It returns 0,
+// for the default, if the clients play.
 func quietFrames(world string, rate int) int {
 	const snapshots, span = 3, 51 // acknowledged at once, and the span in ms: client/acking.go
 	switch world {

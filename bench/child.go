@@ -57,7 +57,7 @@ type played struct {
 	Saturated bool `json:"saturated"`
 }
 
-// writeResult writes that report for clients that check no state.
+// writeResult writes the report [played] of bare quic-go clients, which have no state to check.
 func writeResult(out string, late, period time.Duration) error {
 	ms := float64(late) / float64(time.Millisecond)
 	r := played{Converged: true, Saturated: late > period}

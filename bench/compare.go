@@ -60,7 +60,8 @@ type line struct {
 	entrants []*entrant
 }
 
-// netloopTurn returns a window of a netloop server, of this build or another.
+// netloopTurn returns the setup of a measurement of a netloop server: of this build, or of another
+// one at the path program.
 func (b *bench) netloopTurn(a arrangement, program string, over client.Transport) turn {
 	t := turn{
 		program: program, serve: a.world, play: "play-" + a.world, clients: a.clients,
@@ -80,7 +81,8 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 	return t
 }
 
-// bareTurn returns a window of bare quic-go with as many datagrams as netloop's.
+// bareTurn returns the setup of a measurement of bare quic-go, with as many datagrams as netloop's
+// server and clients exchanged in theirs.
 func (b *bench) bareTurn(l *line) turn {
 	ours := l.entrants[0].best
 	down := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.out), "--size", strconv.Itoa(int(ours.outBytes))}
@@ -88,8 +90,8 @@ func (b *bench) bareTurn(l *line) turn {
 	return turn{program: b.self, serve: "bare", play: "play-bare", clients: l.clients, serverArgs: down, playerArgs: append(up, b.exactly(l.arrangement)...)}
 }
 
-// mostThinking is the most bots of the arena that are woken one by one: their decisions take time,
-// and more of them would not fit on a core.
+// mostThinking is the most bots of the arena that run with --exact-frames: they take time for their
+// decisions, and more of them, woken one by one, would not fit on a core.
 const mostThinking = 100
 
 // exactly returns the flag for clients that send at their own times, if the arrangement's do. Older
@@ -173,7 +175,8 @@ func (b *bench) round(ctx context.Context, l *line, e *entrant) error {
 	return nil
 }
 
-// better prefers windows without saturation, and then the cheaper one.
+// better reports whether s is preferred: a window without saturation to one with it, and else the
+// cheaper one.
 func better(s, than *sample) bool {
 	if good := s.saturated == ""; good != (than.saturated == "") {
 		return good

@@ -18,8 +18,8 @@ type section struct {
 	measure func(*bench, context.Context, *bytes.Buffer) error
 }
 
-// sections are all such parts. Capacities are measured with clients that share sockets, and send
-// together, because the clients' core would end the search otherwise.
+// sections are all measured parts of docs/PERFORMANCE.md. For capacities the clients share sockets
+// and send together: otherwise their core would be full before the server's.
 var sections = []section{
 	{"machine", func(_ *bench, _ context.Context, out *bytes.Buffer) error {
 		fmt.Fprintf(out, "%s, %d cores of %s, %s, %s/%s\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -55,7 +55,8 @@ func circle(tick uint64, i int) body {
 	return body{float32(100 + radius*cos), float32(-50 + radius*sin), float32(-radius * sin / 2), float32(radius * cos / 2)}
 }
 
-// flip is the same for a body that jumps between two moving walls, one tick apart.
+// flip returns the position and velocity of an entity that jumps between two moving walls, and so
+// changes its direction in every tick.
 func flip(tick uint64, i int) body {
 	b := circle(tick, i)
 	if tick%2 == 1 {
@@ -64,7 +65,7 @@ func flip(tick uint64, i int) body {
 	return b
 }
 
-// onlooker is a client of that room: it sends only acknowledgements.
+// onlooker is the bot of the peers' room: its client sends only acknowledgements.
 type onlooker struct{}
 
 func (onlooker) Schema() *netloop.Schema               { return peersSchema }

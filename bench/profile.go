@@ -58,7 +58,7 @@ func (b *bench) fetchProfile(ctx context.Context, admin string) error {
 }
 
 // split adds up the samples of a profile, as `go tool pprof -traces` prints them, by purpose. The
-// shares are of 1.
+// shares add up to 1.
 func split(traces []byte) map[string]float64 {
 	shares, sum := map[string]float64{}, 0.0
 	var took time.Duration
@@ -118,7 +118,8 @@ var wherever = []struct{ what, in string }{
 	{"waiting and waking: goroutines", "runtime.goready"},
 }
 
-// Otherwise the innermost function with one of these prefixes decides.
+// If no function of wherever is in the stack, the innermost function with one of these prefixes
+// decides the purpose.
 var owners = []struct{ what, prefix string }{
 	{"cryptography", "crypto/"},
 	{"cryptography", "golang.org/x/crypto"},

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// adminPage reads the server's account of its ticks.
+// adminPage reads the figures of the server's ticks from /ticks of its admin listener.
 type adminPage struct {
 	url   string
 	token string // empty is none

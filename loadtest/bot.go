@@ -24,7 +24,8 @@ type Bot interface {
 	Start(c *client.Client, m *Meter)
 }
 
-// Meter is a client's side of the load test. It belongs to the client's goroutine.
+// Meter is a [Bot]'s access to the load test for one client: the client's number and random
+// numbers, scheduled calls, and measurements. Only the goroutine of the client's frames may use it.
 type Meter struct {
 	n      int
 	rand   *rand.Rand
@@ -56,8 +57,8 @@ type schedule struct {
 }
 
 const (
-	// maxCallRate bounds one schedule: above it most frames would make many calls, and more clients
-	// are the better load.
+	// maxCallRate is the maximum of one schedule, in calls per second: above it most frames would
+	// make many calls, and more clients are the better load.
 	maxCallRate = 1000
 	// maxBurst bounds the calls of a schedule in one frame. Further due calls are skipped and count
 	// as not sent: a generator that is that far behind is saturated, and shall not flood the server
@@ -65,9 +66,9 @@ const (
 	maxBurst = 64
 )
 
-// Calls makes the client call k perSecond times a second, above 0 and at most 1 000, from a random
-// phase on. q makes the question, inside Update of a frame. Use Calls in [Bot] Start; it may be
-// used several times.
+// Calls makes the client call k perSecond times a second, from a random phase on. It panics unless
+// perSecond is above 0 and at most 1 000. q returns the request of each call, and runs in the stage
+// Update of a frame. Use Calls in [Bot] Start; it may be used several times.
 //
 // The times are fixed beforehand, independent of the answers. A call's latency runs from its
 // scheduled time until the frame in which its answer is delivered: it includes the wait for the
@@ -80,9 +81,9 @@ func Calls[Q, R any](m *Meter, perSecond float64, k *netloop.Call[Q, R], q func(
 }
 
 // Begin measures a call that the bot makes now because its game requires it: a turn, for instance.
-// The returned function takes the end of the call, with its error. The latency runs from Begin, so
-// a bot that waits for a slow server asks less often: if the game permits, use [Calls], which keep
-// their schedule.
+// Call the returned function at the end of the call, with the call's error or nil. The latency runs
+// from Begin, so a bot that waits for a slow server asks less often: if the game permits, use
+// [Calls], which keep their schedule.
 func (m *Meter) Begin() (ended func(error)) {
 	return m.begin(m.now(), m.now)
 }
@@ -97,8 +98,9 @@ func (m *Meter) begin(at time.Duration, now func() time.Duration) func(error) {
 	return func(err error) { m.took(now()-at, measured, err) }
 }
 
-// Count counts events of the game, such as ended matches: the report gives the number of events in
-// the measured window, under this name. There may be 32 names.
+// Count counts one event of the game, such as an ended match: the report gives the number of events
+// in the measured window, by name. Use at most 32 names: further ones are counted together, as
+// "other reasons".
 func (m *Meter) Count(name string) { m.count(name, m.now()) }
 
 func (m *Meter) count(name string, at time.Duration) {

@@ -15,26 +15,27 @@ type Feel struct {
 	// Reaction is the number of frames from an input until the drawn own object follows it: 0 is
 	// the same frame.
 	Reaction Spread `json:"reaction_frames"`
-	// Mispredicted is the rate of mispredictions of a client's own objects, per minute, and
-	// MispredictedLate the rate of those after the server had missed inputs, or while inputs
-	// arrived too late: the others have another cause, such as other players.
+	// Mispredicted is the rate of mispredictions of a client's own objects, per client and minute.
+	// MispredictedLate is the rate of only those after the server had missed inputs, or while
+	// inputs arrived too late. All other mispredictions have other causes, such as other players.
 	Mispredicted     *float64 `json:"mispredicted_per_minute"`
 	MispredictedLate *float64 `json:"mispredicted_late_per_minute"`
 	Correction       Spread   `json:"correction"` // their size, in the game's units
-	// Delay is the delay of drawn objects of others behind the server's time, at each frame, and
-	// Starved the share of frames for which the next snapshot had not arrived.
+	// Delay is the time by which the drawn interpolated objects are behind the server's time, at
+	// each frame. Starved is the share of frames for which the next snapshot had not arrived.
 	Delay   Spread   `json:"view_delay_ms"`
 	Starved *float64 `json:"starved"`
-	// Hits were seen by the shooter; Confirmed counts those that the server confirmed.
+	// Hits counts the hits that shooting bots saw, Confirmed those hits that the server confirmed.
 	Hits      uint64 `json:"hits"`
 	Confirmed uint64 `json:"hits_confirmed"`
-	// Inputs counts the inputs made, InputsMissed the fixed steps that the server ran without
-	// theirs. InputBytes is the size of the inputs in a datagram, on average.
+	// Inputs counts the inputs that the clients made, InputsMissed the fixed steps that the server
+	// ran without the client's input. InputBytes is the mean size of the inputs in a datagram.
 	Inputs       uint64   `json:"inputs"`
 	InputsMissed uint64   `json:"inputs_missed"`
 	InputBytes   *float64 `json:"input_bytes_per_datagram"`
-	// ClockError is the error of the server's time as a client estimates it, at each frame. It is
-	// null if the true time is not known: a load client has only its estimate.
+	// ClockError is the difference between a client's estimate of the server's time and the true
+	// time, at each frame. It is null unless a test provides the true time: a load client does not
+	// know it.
 	ClockError Spread `json:"clock_error_ms"`
 }
 
@@ -89,7 +90,7 @@ func (f *feelings) frame(now, was *client.Stats) {
 	}
 }
 
-// result returns the figures of so many clients over a time.
+// result returns the figures for a number of clients in a measured window of this length.
 func (f *feelings) result(clients int, length time.Duration) Feel {
 	minutes := float64(clients) * length.Minutes()
 	return Feel{
@@ -101,7 +102,7 @@ func (f *feelings) result(clients int, length time.Duration) Feel {
 	}
 }
 
-// scaled returns the spread of a histogram that counts parts of a unit.
+// scaled returns the spread of h in whole units: h counts fractions of 1/parts of a unit.
 func scaled(h *hdrhistogram.Histogram, parts float64) Spread {
 	at := func(p float64) *float64 {
 		if h.TotalCount() == 0 {
@@ -113,7 +114,7 @@ func scaled(h *hdrhistogram.Histogram, parts float64) Spread {
 	return Spread{at(50), at(99), at(100)}
 }
 
-// ratio returns a by b, to a hundred-thousandth, and nil if b is 0.
+// ratio returns a ÷ b, rounded to five decimals, and nil if b is 0.
 func ratio(a, b float64) *float64 {
 	if b == 0 {
 		return nil

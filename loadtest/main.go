@@ -41,7 +41,8 @@ func Main(b Bot) {
 	os.Exit(code)
 }
 
-// execute is Main without the process: args[0] is the program's name.
+// execute is [Main] with the process's arguments and streams as parameters, and with the exit
+// status as its result. args[0] is the program's name.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer, b Bot) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	cmd, code := command(name, stdout, stderr, b)
@@ -57,7 +58,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, b Bot
 	return *code
 }
 
-// runtimeError is an error that no other flag avoids.
+// runtimeError marks an error that occurs although the flags are valid: the exit status is then
+// exitRuntime instead of exitUsage.
 type runtimeError struct{ error }
 
 func (e runtimeError) Unwrap() error { return e.error }

@@ -61,8 +61,8 @@ const (
 	maxPhase    = 10 * time.Minute
 	minDuration = 100 * time.Millisecond
 	maxDuration = 24 * time.Hour
-	// The buffer of a socket of 208 KiB holds a snapshot of each of fifty clients; the reader of
-	// one keeps up with more.
+	// maxPerSocket is the most clients of one UDP socket. The socket's buffer of 208 KiB holds one
+	// snapshot for each of fifty clients; the goroutine that reads it keeps up with more.
 	maxPerSocket = 1000
 	minFrames    = 1
 	maxFrames    = 1000

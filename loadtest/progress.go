@@ -40,10 +40,10 @@ func (r *run) startProgress(ctx context.Context) (stop func()) {
 	}
 }
 
-// progress makes the lines. It belongs to its goroutine.
+// progress makes the progress lines. Only the goroutine of startProgress uses it.
 type progress struct {
 	run   *run
-	clean []*live // of each worker, for its next request; nil while the worker has it
+	clean []*live // by worker: an empty record for the next request; nil while the worker has it
 	sum   *live
 	since time.Duration // of the last line
 	ticks *ticks.Snapshot
@@ -69,7 +69,7 @@ func (p *progress) gather(ctx context.Context) {
 			p.clean[i] = nil
 		}
 	}
-	// Its only error is that of ctx, which ends the progress.
+	// The only possible error is that of ctx, which ends the progress.
 	_ = p.run.clock.WaitUntil(ctx, p.run.now()+2*idle)
 	for i, w := range p.run.workers {
 		p.clean[i] = w.collect(p.sum)

@@ -122,7 +122,8 @@ func (l *live) reset() {
 // tally counts reasons by their text.
 type tally map[string]uint64
 
-// maxReasons bounds a tally: texts come from the network.
+// maxReasons is the most texts in a tally, because texts come from the network. Further ones are
+// counted together.
 const maxReasons = 32
 
 func (t tally) add(text string) {
@@ -138,7 +139,8 @@ func (t tally) merge(o tally) {
 	}
 }
 
-// reason shortens an error to the words that tell it from others.
+// reason returns the text under which an error is counted: only the refusal, or only the code and
+// the text of the end of a connection, if the error contains one of them.
 func reason(err error) string {
 	var (
 		refused *netloop.Refusal

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// report is the result and the further figures of the text.
+// report is the [Result], and the further figures that only the text for people shows.
 type report struct {
 	Result
 

@@ -12,7 +12,7 @@ import (
 
 // Result is the outcome of a load test, which --out json writes under stable names. Times are
 // milliseconds, rates are per second, and unknown values are null. All fields but Clients,
-// Converged, Saturated and Simulated are of the measured window alone.
+// Converged and Simulated are of the measured window alone.
 type Result struct {
 	Clients   Clients   `json:"clients"`
 	RPC       RPC       `json:"rpc"`
@@ -49,8 +49,8 @@ type Clients struct {
 	Resumes int `json:"resumes"`
 }
 
-// RPC has the figures of the calls that [Calls] made, by the scheduled time of each, and those
-// between [Meter.Begin] and their ends.
+// RPC has the figures of the calls that [Calls] made, and of those measured with [Meter.Begin]. A
+// call counts if its scheduled time, or its Begin, is in the measured window.
 type RPC struct {
 	Sent     uint64 `json:"sent"`     // questions
 	Answered uint64 `json:"answered"` // of them, neither refused nor left unanswered for 10 s
@@ -73,7 +73,8 @@ type Snapshots struct {
 	Bytes *float64 `json:"bytes_per_client_per_second"`
 }
 
-// Server is the server's own account, exact: null without --admin.
+// Server has the figures that the server itself measures, from /ticks; they are null without
+// --admin.
 type Server struct {
 	Tick         Spread   `json:"tick_ms"`       // durations of ticks
 	Lateness     Spread   `json:"lateness_ms"`   // from their deadlines to their starts
@@ -90,9 +91,9 @@ type Generator struct {
 }
 
 // Simulated counts the datagrams of the whole run in each direction of the network of --simulate.
-// The names are passed, lost, queue (a router's buffer was full), hole, unbound (to an address from
-// before a rebind), overflow (of the simulation itself), and among the passed ones duplicated,
-// reordered and corrupted.
+// The names are passed, lost, queue (a router's buffer was full), hole (during a simulated outage),
+// unbound (to an address from before a rebind), overflow (of the simulation itself), and among the
+// passed ones duplicated, reordered and corrupted.
 type Simulated struct {
 	Network string            `json:"network"`
 	Up      map[string]uint64 `json:"up"`   // from the clients to the server
@@ -176,7 +177,7 @@ func hundredths(x float64) *float64 {
 	return &x
 }
 
-// saturated judges the generator by its records of the measured window.
+// saturated reports whether the generator was too slow in the measured window: see [Result].
 func saturated(r *recorder, tick time.Duration) bool {
 	late := time.Duration(r.lateness.ValueAtPercentile(99)) * time.Microsecond
 	return late > tick || float64(r.sent) < 0.99*float64(r.intended)

@@ -84,7 +84,8 @@ func newRun(o options, b Bot, stderr io.Writer) *run {
 
 func (r *run) now() time.Duration { return r.clock.Now() }
 
-// sleep waits exactly, for a frame at most, and ignores the end of contexts.
+// sleep waits until a time, exactly. A wait is so short, at most idle, that no context needs to end
+// it.
 func (r *run) sleep(until time.Duration) { _ = r.clock.WaitUntil(context.Background(), until) }
 
 func (r *run) phase() phase  { return phase(r.at.Load()) }
@@ -167,7 +168,7 @@ func (r *run) phases(ctx context.Context) {
 	r.waitSettled(ctx)
 }
 
-// pollEvery is the interval at which a phase checks whether it has become pointless.
+// pollEvery is the interval at which a phase checks whether it must end early: see [run.wait].
 const pollEvery = 20 * time.Millisecond
 
 // wait waits for d. It reports false when the run was interrupted or every client is gone.
@@ -184,13 +185,13 @@ func (r *run) wait(ctx context.Context, d time.Duration) bool {
 		if left <= 0 {
 			return true
 		}
-		// Its only error is that of ctx, above.
+		// The only possible error is that of ctx, which the loop checks.
 		_ = r.clock.WaitUntil(ctx, r.now()+min(left, pollEvery))
 	}
 }
 
 // Clients verify one after the other, because digests of all clients' views at once would be a load
-// of their own. verifyLimit is above client.Verify's own limit.
+// of their own. verifyLimit is the time for the last one, above client.Verify's own limit.
 const (
 	verifySpacing = 10 * time.Millisecond
 	verifyLimit   = 15 * time.Second
@@ -199,7 +200,8 @@ const (
 // turn returns the time at which the n-th of the verifying clients may verify.
 func (r *run) turn(n int) time.Duration { return r.verifyFrom + time.Duration(n)*verifySpacing }
 
-// waitSettled waits until every client is verified or lost.
+// waitSettled waits until every client is lost, or is verified and has its measured calls answered,
+// or until the time limit.
 func (r *run) waitSettled(ctx context.Context) {
 	limit := r.turn(r.opts.verify) + verifyLimit
 	for r.settled.Load() < r.connected.Load() && r.now() < limit {
@@ -207,7 +209,7 @@ func (r *run) waitSettled(ctx context.Context) {
 			r.interrupted = true
 			return
 		}
-		_ = r.clock.WaitUntil(ctx, r.now()+pollEvery) // Its only error is that of ctx, above.
+		_ = r.clock.WaitUntil(ctx, r.now()+pollEvery) // The only possible error is that of ctx.
 	}
 }
 
@@ -222,7 +224,7 @@ func (r *run) startWorkers() {
 	}
 }
 
-// dialTimeout bounds one client's way in, handshake and admission.
+// dialTimeout bounds the connection of one client: handshake and admission.
 const dialTimeout = 20 * time.Second
 
 // dial connects client n.
@@ -276,8 +278,8 @@ func (r *run) ramp(ctx context.Context, first *player) {
 	dials.Wait()
 }
 
-// framePeriod returns the time between two frames of a bot in a room of a tick rate: by
-// --frame-rate, or else the period of the room's ticks.
+// framePeriod returns the time between two frames of a bot: by --frame-rate, or else the period of
+// the ticks of its room, whose rate is tick.
 func (r *run) framePeriod(tick netloop.Rate) time.Duration {
 	if r.opts.frameRate > 0 {
 		return time.Duration(float64(time.Second) / r.opts.frameRate)
@@ -285,7 +287,8 @@ func (r *run) framePeriod(tick netloop.Rate) time.Duration {
 	return tick.Period()
 }
 
-// readTicks reads the server's account of its ticks. A failure loses the figures, not the run.
+// readTicks reads the figures of the server's ticks. After a failure it returns nil: the run
+// continues, and the report has no figures of the server.
 func (r *run) readTicks(ctx context.Context) *ticks.Snapshot {
 	if r.admin == nil {
 		return nil
@@ -310,7 +313,7 @@ func (r *run) hangUp() {
 	closing.Wait()
 }
 
-// unreachable returns the error of a run without a connection of its first client.
+// unreachable returns the error of a run whose first client could not connect.
 func (r *run) unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted before the first client was connected")
@@ -318,7 +321,8 @@ func (r *run) unreachable(err error) error {
 	return fmt.Errorf("no client could connect to %s: %w%s", r.opts.addr, err, remedy(err, r.proves()))
 }
 
-// remedy suggests a remedy for a failed connection. A server that answers is running.
+// remedy returns a text that suggests a remedy for a failed connection, or "" if the error already
+// states it. proves reports whether the bots have tokens.
 func remedy(err error, proves bool) string {
 	var (
 		refused *netloop.Refusal

@@ -82,7 +82,7 @@ func (s *screen) clearLocked() {
 	}
 }
 
-// Write takes the lines of the clients' log.
+// Write shows a line of the clients' log as a note.
 func (s *screen) Write(line []byte) (int, error) {
 	n := len(line)
 	if n > 0 && line[n-1] == '\n' {

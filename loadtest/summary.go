@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// figure prints a figure that may be unknown.
+// figure formats a figure with two decimals, or a dash for an unknown one.
 func figure(x *float64) string {
 	if x == nil {
 		return "–"

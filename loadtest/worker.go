@@ -25,7 +25,7 @@ type player struct {
 	resumes  uint64        // that have been counted
 	verify   verification
 	order    int  // among those that verify
-	settled  bool // verified or past it, without measured calls under way
+	settled  bool // counted in run.settled: see settle
 }
 
 // verification is the state of a client's comparison with the server.
@@ -65,7 +65,8 @@ func newWorker(r *run) *worker {
 	return w
 }
 
-// idle bounds a worker's wait, so that it notices the end of the run without clients.
+// idle is the longest wait of a worker: a worker without clients, too, then notices the end of the
+// run.
 const idle = 50 * time.Millisecond
 
 // loop runs until the run's last phase.
@@ -162,7 +163,7 @@ func (w *worker) snapshot(p *player, at time.Duration, bytes int) {
 	}
 }
 
-// state follows a client that loses its connection and reconnects.
+// state counts lost connections of a client, and seats that it resumed when it reconnected.
 func (w *worker) state(p *player, now client.Phase, resumes uint64) {
 	away := now == client.Reconnecting
 	if away == p.away {
@@ -244,7 +245,8 @@ func (w *worker) settle(p *player) {
 	}
 }
 
-// handOver gives the progress line the requested record.
+// handOver moves the live record to full if the progress line has put an empty one into spare, and
+// continues with that.
 func (w *worker) handOver() {
 	if w.spare.Load() == nil {
 		return
@@ -254,8 +256,10 @@ func (w *worker) handOver() {
 	w.live = clean
 }
 
-// request asks the worker for the records since the last time, and collect adds them to sum once
-// the worker has supplied them, within the time idle. They belong to one other goroutine.
+// request asks the worker for its live record, which the empty record clean replaces. collect adds
+// the supplied record to sum, and returns it empty for the next request, or nil if the worker,
+// which needs about the time idle, has not supplied it yet. Only the progress line's goroutine
+// calls both.
 func (w *worker) request(clean *live) { w.spare.Store(clean) }
 
 func (w *worker) collect(sum *live) (used *live) {

@@ -36,9 +36,9 @@ import (
 // So it also finds rules that should have been evaluated again: a missing Invalidate. For an object
 // that the client may not see at all, the function must return false for each field.
 //
-// A field counts as sent with a record that contains it, and with one after which it is not zero.
-// Any number of classes may be audited for a client, each from right after Join on: a call after
-// the next Step fails. Messages are not examined.
+// A field counts as sent with each record that contains it, and with each record after which the
+// client has a value other than zero for it. Any number of classes may be audited for a client,
+// each from right after Join on: a call after the next Step fails. Messages are not examined.
 func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *netloop.Tick, to *netloop.Client, o *netloop.Object[S], field string) bool) {
 	w.tb.Helper()
 	class := bridge.Netloop.Class(k)
@@ -66,7 +66,8 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 	})
 }
 
-// audit registers a function for each snapshot, whichever server makes it.
+// audit registers a function that runs at each snapshot, of this server and of the next ones after
+// [World.Restart].
 func (w *World) audit(ask func()) {
 	w.audits = append(w.audits, ask)
 	w.server.Room.OnSnapshot(ask)
@@ -114,7 +115,7 @@ func (w *World) auditOf(c *client.Client) *audit {
 	return s.audit
 }
 
-// tap listens to another connection of the client.
+// tap decodes the data that the server sends over a new connection of the client.
 func (a *audit) tap(c *memnet.Conn) {
 	a.addr = c.Remote()
 	var stream []byte // not a whole frame yet

@@ -25,8 +25,9 @@ func ClientClock(offset time.Duration, ppm int) ClientOption {
 	return ClientOption{func(s *seat) { s.clock = memnet.Clock{Offset: offset, PPM: ppm} }}
 }
 
-// JumpClock sets a client's clock forward by a time, or back by one for which the client was frozen
-// and cut off, as a computer that was suspended. Its frames remain evenly spaced.
+// JumpClock sets a client's clock forward by a time. A negative time sets it back, as after the
+// suspension of a computer whose clock did not run meanwhile: the client must have been frozen and
+// cut off for at least that time. Its frames remain evenly spaced.
 func (w *World) JumpClock(c *client.Client, by time.Duration) {
 	w.tb.Helper()
 	s := w.seat(c)
@@ -35,12 +36,13 @@ func (w *World) JumpClock(c *client.Client, by time.Duration) {
 	s.conn.SetClock(s.clock)
 }
 
-// mostPPM bounds the drift of a client's clock. A quartz has 50, a bad one 200.
+// mostPPM is the maximum drift of a client's clock, in millionths of the elapsed time. A quartz
+// clock has up to 50, a bad one 200.
 const mostPPM = 10_000
 
 // frames is the schedule of a client's frames.
 type frames struct {
-	own   bool          // else the client runs one in each tick
+	own   bool          // by FPS; else the client runs one frame in each tick
 	line  loop.Timeline // its ticks are frames
 	start time.Duration // of frame 0, by the client's clock
 	next  uint64
@@ -52,7 +54,7 @@ func (s *seat) due() time.Duration {
 	return s.clock.When(s.frames.start + s.frames.line.GameTime(s.frames.next))
 }
 
-// begin starts the frames of a client that joins.
+// begin checks the clock and the frame rate of a client that joins, and starts its frames.
 func (w *World) begin(s *seat) {
 	w.tb.Helper()
 	if k := s.clock; k.Offset < 0 || k.PPM < -mostPPM || k.PPM > mostPPM {

@@ -12,7 +12,7 @@ import (
 // Link describes a client's connection. The zero Link is perfect: no delay, no loss and no limit.
 type Link struct {
 	Delay     time.Duration // one way
-	Jitter    time.Duration // added to Delay, evenly from 0 to this
+	Jitter    time.Duration // added to Delay: evenly distributed from 0 to Jitter
 	Loss      float64       // share of datagrams lost, each way
 	Duplicate float64       // share of datagrams delivered twice
 	Reorder   float64       // share of datagrams that later ones overtake
@@ -91,7 +91,7 @@ func (w *World) CutDown(c *client.Client) {
 	s.hole()
 }
 
-// hole makes the newest connection the black hole that the client's link is.
+// hole cuts the newest connection in the directions in which the client's link is cut.
 func (s *seat) hole() {
 	if s.cutUp {
 		s.conn.CutUp()
@@ -128,8 +128,8 @@ func (w *World) Drop(c *client.Client) {
 	s.conn.Drop()
 }
 
-// DropAfter is [World.Drop] at the moment at which the client has sent n more bytes of its stream.
-// The handshake is at the beginning of the stream. It calls then.
+// DropAfter drops a client as [World.Drop] does, once the client has sent n more bytes of its
+// stream, which begins with the handshake. After that it calls then.
 func (w *World) DropAfter(c *client.Client, n int, then func()) {
 	w.tb.Helper()
 	s := w.seat(c)
@@ -139,7 +139,8 @@ func (w *World) DropAfter(c *client.Client, n int, then func()) {
 	})
 }
 
-// Rebind changes a client's address from now on. Clients that share an address share its limits.
+// Rebind changes a client's address from now on. Clients that share an address share the server's
+// limits per address.
 func (w *World) Rebind(c *client.Client, addr string) {
 	w.tb.Helper()
 	s := w.seat(c)

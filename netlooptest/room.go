@@ -20,10 +20,10 @@ type PlayedRoom struct {
 	in    bridge.Room
 	name  string
 	pacer loop.Pacer
-	shows loop.Schedule // of a delayed spectator room, which no test names; else nil
+	shows loop.Schedule // of a delayed spectator room, which World.Room does not return; else nil
 
 	at      time.Duration // time of its next tick, or of its clients' frames that follow a tick
-	frames  bool          // the next act is its clients' frames, of this length
+	frames  bool          // the next act is its clients' frames, each of the length elapsed
 	elapsed time.Duration
 	running bool // its tick runs: it may spend time, in which other rooms act
 
@@ -111,7 +111,8 @@ func (w *World) act() {
 	w.tb.Helper()
 	w.startOpenedRooms()
 	first := w.first()
-	// Packets that ticks of one moment flush are sent together.
+	// Between ticks of one moment the network does not run, so that their packets are sent
+	// together.
 	if now := w.net.Now(); first.frames || first.at > now || w.ticked != now {
 		w.advance(first.at)
 	}
@@ -130,7 +131,8 @@ func (w *World) first() (first *PlayedRoom) {
 	return first
 }
 
-// pass advances time within a tick, while the other rooms act. Between two ticks no room acts.
+// pass advances time while a room's tick runs: all other rooms act meanwhile. If no tick runs, no
+// room acts.
 func (w *World) pass(to time.Duration) {
 	w.tb.Helper()
 	for slices.ContainsFunc(w.rooms, func(r *PlayedRoom) bool { return r.running }) {

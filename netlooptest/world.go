@@ -168,7 +168,8 @@ func (w *World) Restart(g netloop.Game) {
 // rooms of the next one have larger numbers.
 const incarnations = 1 << 32
 
-// told are the seeds of the tests that run: a test may make many worlds of one seed.
+// told has the tests that run, and the seeds that [logSeed] has seen for each: a test may make many
+// worlds with one seed.
 var told sync.Map
 
 // logSeed logs how to repeat a test that has failed, once for each test and seed.
@@ -355,7 +356,7 @@ func (w *World) Settle() {
 // Spend advances virtual time within a tick: called by a system or a handler of a room, it makes
 // the running tick take d longer. A room that spends more than its period falls behind, drops ticks
 // and climbs its overload ladder as a real one does. Other rooms tick on meanwhile. Between two
-// ticks it stops the machine, with all rooms.
+// ticks no room acts meanwhile, as when the whole machine stops.
 func (w *World) Spend(d time.Duration) {
 	if d < 0 {
 		w.tb.Fatalf("netlooptest: Spend(%v): time does not go back", d)

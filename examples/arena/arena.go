@@ -23,7 +23,7 @@ func (g *Game) Config() any { return &g.cfg }
 // Schema implements netloop.Game.
 func (g *Game) Schema() *netloop.Schema { return Schema }
 
-// room is the state of one room that is not replicated.
+// room is the state of one room that only the server has: it is not replicated.
 type room struct {
 	cfg   Config
 	ships *netloop.PerClient[pilot]

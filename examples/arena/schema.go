@@ -95,7 +95,8 @@ type Entry struct {
 	Name string `net:"max=16"`
 }
 
-// Strike names the shooter and the struck ship, and is sent with the state of the hit.
+// Strike names the shooter and the struck ship. Their clients receive it together with the snapshot
+// that shows the hit.
 type Strike struct {
 	By, Ship netloop.Ref[Ship]
 	Step     uint64 // of the input that fired

@@ -39,7 +39,8 @@ func wrap(x *float32, by float32) (over bool) {
 	return true
 }
 
-// distance returns the shorter distance from a to b along one side of the arena.
+// distance returns the signed distance from a to b along one side of the arena, on the shorter way
+// around.
 func distance(a, b float32) float32 {
 	switch d := b - a; {
 	case d > Size/2:

@@ -151,7 +151,8 @@ func admit(_ context.Context, j *netloop.Join) error {
 	return nil
 }
 
-// said returns the error that a player reads for an error of the rules.
+// said makes an error of the rules a refusal, whose text the player reads, and returns other errors
+// unchanged.
 func said(err error) error {
 	for _, rule := range []error{errNotYours, errNotHeld, errNoFit, errNoSuit} {
 		if errors.Is(err, rule) {

@@ -168,7 +168,8 @@ func (l *lobby) anywhere(t *netloop.Tick, from *netloop.Client, reply netloop.Re
 	})
 }
 
-// unused makes a name for a table that no earlier run has used.
+// unused makes a name for a table: a number and a random part, so that an earlier run has hardly
+// used it.
 func (l *lobby) unused(t *netloop.Tick) string {
 	l.next++
 	return fmt.Sprintf("%d-%04x", l.next, uint16(t.Rand().Uint32()))
@@ -199,7 +200,7 @@ func (l *lobby) forget(table string) {
 	l.known = slices.DeleteFunc(l.known, func(s *shown) bool { return s.name == table && s.object == nil })
 }
 
-// seat reserves a seat at a table that may just be opened: the first request opens it.
+// seat reserves a seat at a table, and opens the table's room first unless it is open.
 func (l *lobby) seat(t *netloop.Tick, table string, then func(*netloop.Tick, Place, error)) {
 	t.OpenRoom(l.g.tableSpec(table), func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
 		if err != nil && !errors.Is(err, netloop.ErrRoomExists) {

@@ -107,7 +107,7 @@ func (m *Match) deal(rng *rand.Rand) {
 		m.Hands[p], deck = slices.Clone(deck[:handSize]), deck[handSize:]
 		slices.Sort(m.Hands[p])
 	}
-	// One exists: of at least 32 cards four are eights.
+	// Such a card exists: of at least 32 cards only four are eights.
 	first := slices.IndexFunc(deck, func(c Card) bool { return c.Rank() != eight })
 	m.Discards = []Card{deck[first]}
 	m.Pile = slices.Delete(deck, first, first+1)

@@ -13,7 +13,7 @@ import (
 type kept struct{ Match []byte }
 
 // The time until a save that has failed is tried again: twice as long after each failure, up to
-// retryMost, and a little different for each table.
+// retryMost, plus a random time of at most as much, so that the tables do not retry all at once.
 const (
 	retryLeast = 250 * time.Millisecond
 	retryMost  = 30 * time.Second
@@ -35,7 +35,7 @@ func (tb *table) save(t *netloop.Tick) {
 	netloop.Go(t, work, tb.saved)
 }
 
-// outcome is the recorded result of a save, beside the text of its error.
+// outcome is the part of a save's result that a recording stores in addition to the error's text.
 type outcome struct{ Superseded bool }
 
 // plain reduces an error to its text, which a recording can store. An error of the database holds

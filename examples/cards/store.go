@@ -23,7 +23,7 @@ var migrations = []string{
 	`CREATE TABLE tables (name TEXT PRIMARY KEY, match BLOB NOT NULL) STRICT`,
 	`CREATE TABLE players (name TEXT PRIMARY KEY, played INTEGER NOT NULL, won INTEGER NOT NULL) STRICT`,
 	`CREATE TABLE owners (name TEXT PRIMARY KEY, incarnation INTEGER NOT NULL) STRICT`,
-	// The last time each was written, in seconds since 1970.
+	// The time at which each row was last written, in seconds since 1970.
 	`ALTER TABLE tables ADD COLUMN saved INTEGER NOT NULL DEFAULT 0; UPDATE tables SET saved = unixepoch();
 		ALTER TABLE owners ADD COLUMN used INTEGER NOT NULL DEFAULT 0; UPDATE owners SET used = unixepoch()`,
 }
@@ -95,8 +95,8 @@ func (s *store) close() error {
 	return s.db.Close()
 }
 
-// use keeps the store open for another room. The replay of a table has no lobby and so no store:
-// its saves do not run again.
+// use keeps the store open for another room. It does nothing in the replay of a table, which has no
+// lobby and so no store: saves do not run again there.
 func (s *store) use() {
 	if s != nil {
 		s.users.Add(1)

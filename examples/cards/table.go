@@ -194,7 +194,7 @@ func (tb *table) changed(t *netloop.Tick) {
 	tb.save(t)
 }
 
-// begin starts the time limit of the next phase or turn.
+// begin starts the time limit of the present phase or turn, and shows the state.
 func (tb *table) begin(t *netloop.Tick) {
 	switch {
 	case tb.match == nil:
@@ -210,8 +210,9 @@ func (tb *table) begin(t *netloop.Tick) {
 	tb.show(t)
 }
 
-// remind sets the timer of the next turn. An absent player gets less time. A returning player
-// gets the rest of the full time, so leaving gains no time.
+// remind sets the timer of the present phase or turn. An absent player gets less time for a turn,
+// unless all players are absent. A returning player gets the rest of the full time, so leaving
+// gains no time.
 func (tb *table) remind(t *netloop.Tick) {
 	tb.timer.Stop()
 	tb.table.Edit(t).Until = tb.until
@@ -228,7 +229,8 @@ func (tb *table) remind(t *netloop.Tick) {
 	tb.timer = t.At(at, tb.due)
 }
 
-// due is called when the time limit has passed.
+// due is called when the time limit has passed: it begins the next match or round, or ends the turn
+// of a late player.
 func (tb *table) due(t *netloop.Tick) {
 	switch tb.match.Phase {
 	case Over:
@@ -247,7 +249,8 @@ func (tb *table) due(t *netloop.Tick) {
 	}
 }
 
-// late draws a card for a player after the time limit. While no player is present the table waits.
+// late draws a card for a player after the time limit. If no player is present, it only starts the
+// time limit again.
 func (tb *table) late(t *netloop.Tick) {
 	if !tb.anybody() {
 		tb.begin(t)

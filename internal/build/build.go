@@ -1,4 +1,4 @@
-// Package build says which netloop is in a program.
+// Package build reports the version of netloop that a program contains.
 package build
 
 import "runtime/debug"

@@ -37,7 +37,7 @@ func (p *Pool[T]) give(c *piece[T]) {
 
 // Queue holds items in the order in which they were pushed. The zero value is empty.
 type Queue[T any] struct {
-	pieces []*piece[T] // from first on; one empty piece may follow the last item's
+	pieces []*piece[T] // in use from index first on; the last one may be empty
 	first  int
 	off, n int // items removed from the first piece, and items that wait
 }

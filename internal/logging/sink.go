@@ -10,8 +10,8 @@ import (
 // is a second of a server that logs far too much, and small beside one room.
 const DefaultMaxPending = 1 << 20
 
-// sink takes one line per Write, and drops lines that do not fit: a caller inside a tick has no
-// better use for the error.
+// sink takes one line per Write. It drops a line that does not fit, and returns no error: a caller
+// inside a tick could only ignore it.
 type sink struct{ *boundedio.Writer }
 
 func newSink(out io.Writer, limit int, notice func(uint64) []byte) sink {

@@ -68,8 +68,9 @@ func (g *Guard) Recover(at *Func, then func(error)) {
 	}
 }
 
-// Panicked logs a panic that the caller has recovered, on the goroutine of the panic. Without a
-// stack it uses its own.
+// Panicked counts a panic that the caller has recovered, and logs it at most once per Every and
+// function. If stack is nil, it logs its own stack: the caller must then be on the goroutine of the
+// panic.
 func (g *Guard) Panicked(at *Func, v any, stack []byte, attrs ...any) {
 	g.Count(at.Name)
 	kept, ok := g.allow(at, true)
@@ -82,7 +83,8 @@ func (g *Guard) Panicked(at *Func, v any, stack []byte, attrs ...any) {
 	g.log(at, "panicked", kept, append(attrs, "panic", fmt.Sprint(v), "stack", string(stack)))
 }
 
-// Failed logs an error of a game's function that is reported nowhere else.
+// Failed logs, at most once per Every and function, an error of a game's function that is reported
+// nowhere else.
 func (g *Guard) Failed(at *Func, err error, attrs ...any) {
 	if kept, ok := g.allow(at, false); ok {
 		g.log(at, "failed", kept, append(attrs, "error", err))

@@ -2,7 +2,7 @@ package spelling
 
 import "strings"
 
-// far is how many slips make another word.
+// far is the most slips between a mistyped name and the meant one.
 const far = 3
 
 // Nearest returns the name that is nearest to a mistyped one, or "" if none is near: at most three
@@ -20,8 +20,8 @@ func Nearest(wrote string, names []string) string {
 	return best
 }
 
-// distance is how many slips turn a into b: a byte inserted, removed or
-// replaced, or two neighbours exchanged.
+// distance returns the least number of slips that turn a into b. A slip is a byte inserted, removed
+// or replaced, or two neighbours exchanged.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

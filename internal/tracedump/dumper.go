@@ -36,7 +36,7 @@ const (
 type Config struct {
 	// Dir is the directory of the files. It is made if it does not exist.
 	Dir string
-	// Name distinguishes this dumper's files from those of others in the directory.
+	// Name distinguishes this dumper's files from other dumpers' files in the directory.
 	Name string
 	// Log receives a line for each file, written or failed.
 	Log *slog.Logger
@@ -58,7 +58,7 @@ type Dumper struct {
 	stop  chan struct{}
 
 	started bool          // a tick was accepted; belongs to the goroutine of the ticks
-	last    time.Duration // when; belongs to the goroutine of the ticks
+	last    time.Duration // start of that tick; belongs to the goroutine of the ticks
 	done    sync.WaitGroup
 
 	written, skipped, failed atomic.Uint64
@@ -85,8 +85,8 @@ func Open(cfg Config) (*Dumper, error) {
 	return d, nil
 }
 
-// Slow requests a file about a tick that has just ended, unless the last one is too recent. It
-// never waits. The goroutine of the ticks calls it.
+// Slow requests a file about a tick that has just ended, unless the last requested file is too
+// recent or another one is pending. It never waits. The goroutine of the ticks calls it.
 func (d *Dumper) Slow(t Tick) {
 	if d.started && t.Start-d.last < dumpEvery {
 		d.skipped.Add(1)
@@ -107,8 +107,8 @@ func (d *Dumper) Close() {
 	shared.close()
 }
 
-// Counts returns how many files were written, how many ticks got none because of the time between
-// files, and how many files failed.
+// Counts returns the numbers of written files, of ticks without a file because another file was too
+// recent or pending, and of failed files.
 func (d *Dumper) Counts() (written, skipped, failed uint64) {
 	return d.written.Load(), d.skipped.Load(), d.failed.Load()
 }

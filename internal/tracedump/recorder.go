@@ -11,8 +11,8 @@ import (
 const (
 	// minAge is the minimum recorded time: a slow tick, and the seconds that led to it.
 	minAge = 3 * time.Second
-	// maxTrace bounds its memory, and roughly the size of a file: a busy server of 200 clients
-	// produces some MiB in that time.
+	// maxTrace bounds the recorder's memory in bytes, and roughly the size of a file: a busy server
+	// of 200 clients produces some MiB in that time.
 	maxTrace = 8 << 20
 )
 
@@ -29,7 +29,7 @@ type recorder struct {
 // to share it.
 var shared recorder
 
-// open starts the recorder for its first user.
+// open adds a user, and starts the recorder for the first one.
 func (r *recorder) open() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +44,8 @@ func (r *recorder) open() error {
 	return nil
 }
 
-// close stops the recorder after its last user, which no longer reads it.
+// close removes a user, which must not call writeTo any more, and stops the recorder after the last
+// one.
 func (r *recorder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +55,7 @@ func (r *recorder) close() {
 	}
 }
 
-// writeTo writes the current trace. Only a user calls it.
+// writeTo writes the current trace. It may be called only between open and close.
 func (r *recorder) writeTo(w io.Writer) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()

@@ -146,7 +146,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	return 0, nil
 }
 
-// bots returns the load client that plays for the duration.
+// bots returns the command that runs the load client for the duration.
 func bots(ctx context.Context, o options, at addresses, duration time.Duration) *exec.Cmd {
 	return command(ctx, o.bin, "loadclient", append([]string{
 		"run", "--addr", at.Listen, "--admin", "http://" + at.Admin,

@@ -42,8 +42,8 @@ type limit struct {
 	err     error
 }
 
-// users are the packages with tests that exercise the packages below them, the quick ones first.
-// The tests of docs compare the constants of most packages with docs/LIMITS.md.
+// users has, for a package, the other packages whose tests exercise it, the quick ones first. The
+// tests of docs compare the constants of most packages with docs/LIMITS.md.
 var users = map[string][]string{
 	"app":                      {"internal/e2e"},
 	"internal/admin":           {"app"},
@@ -143,8 +143,8 @@ type rendered struct {
 	owners []int // see render
 }
 
-// render writes the sources with these changes, by path, and returns the changes that no fork can
-// hold.
+// render writes the sources with these changes, by path, and returns the changes for which no
+// [fork] is possible.
 func (t *trials) render(all map[int]change) (files map[string]rendered, unplaced []int, err error) {
 	byFile := map[string]map[int]change{}
 	for n, c := range all {

@@ -125,7 +125,8 @@ var swaps = map[token.Token]string{
 // words are names that are mistaken for one another.
 var words = map[string]string{"min": "max", "max": "min", "true": "false", "false": "true"}
 
-// silent are functions with texts for people as arguments, which tests need not repeat.
+// silent has the functions whose calls are not changed inside: their arguments are texts for
+// people, which tests need not repeat.
 var silent = map[string]bool{
 	"panic": true, "Errorf": true, "New": true, "Sprintf": true, "Debug": true, "Info": true, "Warn": true, "Error": true,
 }

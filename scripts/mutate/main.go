@@ -37,8 +37,8 @@ import (
 // all folders below.
 var packages = []string{".", "app", "client", "internal/...", "loadtest", "netlooptest"}
 
-// unchanged are folders below those that no server and no client runs: references, generators,
-// tests, and declarations without code.
+// unchanged are folders that match packages although no server and no client runs them: references,
+// generators, tests, and declarations without code.
 var unchanged = []string{
 	"internal/browser", "internal/build", "internal/testing/cubes", "internal/testing/cubes/cmd", "internal/testing/rigid", "internal/e2e",
 	"internal/testing/golden", "internal/bridge", "internal/testing/refdecoder", "internal/testing/seeds", "internal/simulation",
@@ -98,7 +98,7 @@ func signals() (ctx, enough context.Context) {
 	return ctx, enough
 }
 
-// choose returns n changes of these folders, without the known ones.
+// choose returns n changes of these folders, without those listed in known.txt.
 func choose(dirs []string, n int, seed uint64, match string) ([]change, error) {
 	all, err := find(dirs)
 	if err != nil {

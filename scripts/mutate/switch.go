@@ -148,8 +148,8 @@ func isCondition(e ast.Expr) bool {
 	return false
 }
 
-// standsAlone reports whether a statement may become a branch of a switch: its declarations and
-// jumps would apply to the switch.
+// standsAlone reports whether a statement may become a branch of a switch: declarations and most
+// jumps may not, because there they would apply to the switch.
 func standsAlone(s ast.Stmt, parent ast.Node) bool {
 	switch s := s.(type) {
 	case *ast.AssignStmt:

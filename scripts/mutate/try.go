@@ -127,8 +127,8 @@ func (f *failures) add(enough context.Context, err error) bool {
 
 func (f *failures) err() error { return errors.Join(f.seen...) }
 
-// each calls do for the numbers from 1 to n until enough ends, with so many calls at once, and
-// returns when all calls have.
+// each calls do for the numbers from 1 to n until enough ends, in as many goroutines as workers,
+// and returns when all calls have returned.
 func each(enough context.Context, n, workers int, do func(int)) {
 	var wg sync.WaitGroup
 	queue := make(chan int)

@@ -23,7 +23,7 @@ const hitLimit = 2 * time.Second
 type senses struct {
 	frame   int
 	heading float32 // as drawn in the last frame
-	still   bool    // it was the same in the frame before
+	still   bool    // the heading was the same in the frame before that
 	pressed int     // the frame in which a turn began that is not visible yet; 0 is none
 	turned  int8    // in the newest input
 	saw     []shotSeen

@@ -106,7 +106,8 @@ func (p *pilot) control(t *netloop.Tick) (in arena.Control) {
 	return in
 }
 
-// wander steers a ship without a view of it, about as busily as with one.
+// wander returns random input for the ship of a client that reads no state. The input changes about
+// as often as that of a pilot with a view.
 func (p *pilot) wander(now time.Duration) (in arena.Control) {
 	if now >= p.think {
 		p.think = now + thinkEvery
@@ -231,7 +232,8 @@ func (p *pilot) aimed(me arena.Ship) bool {
 	return ok && dx*cos+dy*sin > 0 && math.Abs(dy*cos-dx*sin) < fireNear
 }
 
-// apart returns the distance from b to a along one side of the arena, which wraps around.
+// apart returns the signed distance from b to a along one side of the arena, on the shorter way
+// around.
 func apart(a, b float64) float64 {
 	d := a - b
 	switch {

@@ -133,7 +133,8 @@ func (s *session) play(ctx context.Context, c *client.Client) (room string, err 
 	c.On(netloop.Update, "term.act", func(*netloop.Tick) {
 		select {
 		case a := <-s.actions:
-			// The calls of delayed spectators reach no handler, so a spectator leaves without one.
+			// The calls of delayed spectators reach no handler, so a spectator leaves without a
+			// call.
 			if goesBack = a.do == leave && p.View.Place < 0; goesBack {
 				stop()
 				return

@@ -37,8 +37,7 @@ func (s *cubeState) set(c *Cube) {
 	}
 }
 
-// cube is the inverse of set. A value between two steps would differ from every cube of a
-// capture.
+// cube is the inverse of set, for values that are whole steps. It truncates all others.
 func (s *cubeState) cube() Cube {
 	c := Cube{Largest: int32(s.Largest), Touched: s.Touched}
 	for i, f := range [3]float32{s.X, s.Y, s.Z} {

@@ -80,7 +80,8 @@ func (f *Field) Next(to *Frame) error {
 	return nil
 }
 
-// drive pushes the player's cube, rolls it towards its goal, and attracts the others or not.
+// drive pushes the player's cube, rolls it towards its goal, and in some periods attracts the small
+// cubes.
 func (f *Field) drive() {
 	p := &f.world.Bodies[0]
 	if f.until--; f.until < 0 {

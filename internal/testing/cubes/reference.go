@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// coder is the size of a published coder: the bits of a frame, given the acknowledged frame and
-// the one acknowledged Delay frames before.
+// coder is a published coder: bits returns the size of the frame now in bits, given the
+// acknowledged frame base, and before, the frame Delay frames earlier than base.
 type coder struct {
 	name string
 	bits func(now, base, before *Frame) int
@@ -28,7 +28,8 @@ const (
 	smallestBits  = 2 + 3*9
 )
 
-// absoluteBits takes a bit per cube for a change, and then the whole cube.
+// absoluteBits counts a bit per cube, which tells whether the cube has changed, and each changed
+// cube as a whole.
 func absoluteBits(now, base, _ *Frame) int {
 	n := Count
 	for i := range now {
@@ -39,8 +40,8 @@ func absoluteBits(now, base, _ *Frame) int {
 	return n
 }
 
-// varintBits takes a bit per cube, a byte with the changed fields, including the flag, and for
-// each of these a zigzag varint of the difference.
+// varintBits counts a bit per cube, and for each changed cube a byte that marks the changed fields
+// and has the flag, and a zigzag varint of each changed field's difference.
 func varintBits(now, base, _ *Frame) int {
 	n := Count
 	for i := range now {
@@ -111,8 +112,9 @@ func indexBits(step int) int {
 	}
 }
 
-// estimatedBits is for the position. The estimate continues the movement up to the baseline,
-// minus drag and gravity, but not into the ground.
+// estimatedBits returns the bits of a cube's position, as the difference from an estimate. The
+// estimate continues the movement up to the baseline, minus drag and gravity, but not into the
+// ground.
 func estimatedBits(now, base, before *Cube) int {
 	if now.Position == base.Position {
 		return 0
@@ -152,8 +154,9 @@ func rotationBits(now, base *Cube) int {
 	}
 }
 
-// sizedBits takes for each number the smallest of three sizes that it fits; a larger size starts
-// at the end of the smaller one.
+// sizedBits returns the bits of three numbers, each in the smallest of three sizes that it fits,
+// plus a prefix that selects the size. The range of a size begins at the end of the next smaller
+// one.
 func sizedBits(d [3]uint32, small, medium, large int) (n int) {
 	for _, v := range d {
 		switch {

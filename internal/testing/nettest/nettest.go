@@ -13,7 +13,7 @@ import (
 // Patience limits the waits of tests; no test measures with it.
 const Patience = 20 * time.Second
 
-// Owner owns sessions. It belongs to one goroutine.
+// Owner collects the arrivals of sessions, as a server's room does. It belongs to one goroutine.
 type Owner struct {
 	Arrivals *transport.Inbox
 	Seen     []transport.Arrival // all arrivals that were polled
@@ -49,7 +49,7 @@ func Kind(k transport.ArrivalKind) func(*transport.Arrival) bool {
 	return func(a *transport.Arrival) bool { return a.Kind == k }
 }
 
-// Of finds an arrival of a session by its kind.
+// Of returns a condition for [Owner.Find]: the arrival is from session s and of kind k.
 func Of(s *transport.Session, k transport.ArrivalKind) func(*transport.Arrival) bool {
 	return func(a *transport.Arrival) bool { return a.Kind == k && a.Session == s }
 }

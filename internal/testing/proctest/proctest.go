@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Command returns a test of a test binary as a separate program, at the lowest priority if the
-// program nice exists: its work must not delay the measured one.
+// Command returns a command that runs one test of a test binary in a separate process, at the
+// lowest priority if the program nice exists, so that it does not delay the measured work.
 func Command(t *testing.T, program, test string) *exec.Cmd {
 	t.Helper()
 	args := []string{program, "-test.run", "^" + test + "$", "-test.v"}

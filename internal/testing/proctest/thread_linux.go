@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThreadTime returns the CPU time of the thread, without the time of other programs.
+// ThreadTime returns the CPU time of the calling thread, without the time of other programs.
 func ThreadTime() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // It never fails.

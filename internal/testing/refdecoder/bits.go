@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Conventions of the page: numbers in whole bytes.
+// Conventions of docs/WIRE.md: numbers in whole bytes.
 
 type byteReader struct{ b []byte }
 

@@ -9,7 +9,7 @@ import (
 
 // Deltas.
 
-// difference has the versions that a delta starts from.
+// difference has the earlier versions of an object from which a delta is decoded.
 type difference struct {
 	base    *Version
 	older   *Version // nil if there is none
@@ -65,7 +65,8 @@ func (r *bitReader) difference(c *Class, d *difference) *Version {
 	return v
 }
 
-// mask reads n bits, in groups if they are many.
+// mask reads n flags. More than 8 flags are in groups of 8, each behind a bit: after a bit of 0 the
+// group is left out, and its flags are false.
 func (r *bitReader) mask(n int) (mask []bool) {
 	for len(mask) < n {
 		size := n
@@ -86,13 +87,14 @@ func (r *bitReader) mask(n int) (mask []bool) {
 	return mask
 }
 
-// past has the earlier values of a leaf; older and oldest are nil unless it is moving.
+// past has the earlier values of a leaf; older and oldest are nil unless the leaf is moving.
 type past struct {
 	base          Value
 	older, oldest *Value
 }
 
-// moving reports whether leaf i of the class is moving.
+// moving reports whether leaf i of the class has a trend, from which its next value is estimated:
+// from older to base, or in a float in steps that then kept its value, from oldest to older.
 func (d *difference) moving(l *Leaf, i int) bool {
 	base, older := d.base.Fields[i].Number, d.older.Fields[i].Number
 	if base == older && d.oldest != nil && l.stepped() {
@@ -101,7 +103,8 @@ func (d *difference) moving(l *Leaf, i int) bool {
 	return l.moving(older, base)
 }
 
-// moving reports whether the leaf has a trend from older to base.
+// moving reports whether the change from older to base is a trend: only in numbers other than
+// references, and in quaternions, and in whole numbers only within ±2^40.
 func (l *Leaf) moving(older, base uint64) bool {
 	switch {
 	case older == base:
@@ -161,7 +164,8 @@ func (r *bitReader) leaf(l *Leaf, d *difference, was past, run *run) Value {
 	return v
 }
 
-// line is the position of a number on its line.
+// line returns the position of a number on its line, as an int64 that ascends with the value: the
+// number itself, or for a float without steps its bit pattern in the order of the values.
 func (l *Leaf) line(n uint64) int64 {
 	switch {
 	case l.float() && l.Kind == kindFloat32:
@@ -177,7 +181,8 @@ func (l *Leaf) line(n uint64) int64 {
 	return int64(n)
 }
 
-// unline is the inverse of line. A position without a number becomes a value that no field has.
+// unline is the inverse of line. A position without a number is refused, or becomes a value that no
+// field has and [Leaf.number] refuses.
 func (l *Leaf) unline(at int64) uint64 {
 	switch {
 	case l.float() && l.Kind == kindFloat32:
@@ -294,7 +299,8 @@ func (l *Leaf) expectedFloat(d *difference, was past) expected {
 	return e
 }
 
-// shift is d · A ÷ S, rounded to the nearest integer, halves away from zero.
+// shift is d · A ÷ S, as docs/WIRE.md names by, ahead and span, rounded to the nearest integer,
+// halves away from zero.
 func shift(by int64, ahead, span uint64) int64 {
 	n := new(big.Int).Mul(big.NewInt(by), new(big.Int).SetUint64(ahead))
 	negative := n.Sign() < 0
@@ -307,7 +313,8 @@ func shift(by int64, ahead, span uint64) int64 {
 	return n.Int64()
 }
 
-// run has the numbers of bits of the distances of neighbouring leaves of one kind and step.
+// run has the size in bits of each distance read so far for neighbouring leaves of one kind and
+// step.
 type run []int
 
 func sameRun(a, b *Leaf) bool { return a.Kind == b.Kind && a.Num == b.Num && a.Den == b.Den }

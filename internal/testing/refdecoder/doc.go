@@ -9,8 +9,8 @@ package refdecoder
 
 import "fmt"
 
-// refusal names the rule of the page that some bytes violate. The functions below panic with it,
-// and the few exported ones return it: this keeps the rules free of error handling.
+// refusal names the rule of docs/WIRE.md that some bytes violate. The functions below panic with
+// it, and the few exported ones return it: this keeps the rules free of error handling.
 type refusal string
 
 // Error implements error.

@@ -162,7 +162,8 @@ func (r *bitReader) rest(x *context, classes []Class, old *Object) *Object {
 	return o
 }
 
-// delta reads the rest of a delta of the first two kinds.
+// delta reads the rest of a delta from the packet's base tick, which is x.at ticks before its own,
+// to the tick version.
 func (r *bitReader) delta(x *context, classes []Class, old *Object, version uint64) *Object {
 	if x.at == 0 {
 		refuse("a delta before anything is acknowledged")

@@ -4,7 +4,8 @@ import (
 	"math/big"
 )
 
-// steps splits a word into the index of the largest of the four components, and the others.
+// steps splits a word into the index of the largest of the four components, and the other three in
+// steps.
 func (l *Leaf) steps(word uint64) (largest int, s [3]int64) {
 	n := l.Max
 	for i := range s {
@@ -55,7 +56,7 @@ func (l *Leaf) isWord(word uint64) bool {
 	return true
 }
 
-// wordDifference makes a word of the difference in an edit.
+// wordDifference applies the difference in an edit to the word base, and returns the new word.
 func (l *Leaf) wordDifference(base, difference uint64) uint64 {
 	if difference&1 == 1 {
 		return difference >> 1
@@ -74,7 +75,8 @@ func (l *Leaf) wordDifference(base, difference uint64) uint64 {
 	return l.word(largest, s)
 }
 
-// turned returns the three components of a word when another one, or the same, is left out.
+// turned returns three of the four components of a word, in steps: all but component leftOut, and
+// with inverted signs if that one is negative.
 func (l *Leaf) turned(word uint64, leftOut int) (s [3]int64) {
 	at, three := l.steps(word)
 	largest := new(big.Int)

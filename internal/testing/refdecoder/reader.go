@@ -40,7 +40,7 @@ func (o *Object) next(version uint64) *Object {
 	return &next
 }
 
-// version returns the newest one up to a tick, or nil.
+// version returns the object's newest version up to a tick, or nil.
 func (o *Object) version(tick uint64) (newest *Version) {
 	for _, v := range o.Versions {
 		if v.Tick <= tick {
@@ -98,7 +98,7 @@ type Result struct {
 	Trends    int    // leaves that were moving
 }
 
-// Reader is a client as described on the page.
+// Reader is the state of a client as docs/WIRE.md describes it.
 type Reader struct {
 	Classes []Class
 	Tick    uint64 // the newest applied one; before the first packet that of the welcome
@@ -165,7 +165,8 @@ func (r *Reader) Apply(packet []byte) (res Result, err error) {
 	return res, nil
 }
 
-// reach records that data of a tick was applied.
+// reach records that data of a tick was applied: a newer tick becomes Tick, without arrived
+// packets.
 func (r *Reader) reach(tick uint64) {
 	if !r.applied || tick > r.Tick {
 		r.applied, r.Tick = true, tick

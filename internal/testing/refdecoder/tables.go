@@ -200,7 +200,7 @@ func gcd(a, b uint64) uint64 {
 // stepped reports whether the leaf is a float in steps.
 func (l *Leaf) stepped() bool { return l.Den != 0 }
 
-// ranged reports whether it also has a range.
+// ranged reports whether the leaf is a float in steps with a range.
 func (l *Leaf) ranged() bool { return l.Kind == kindRange32 || l.Kind == kindRange64 }
 
 // float reports whether the leaf is a float without steps.

@@ -49,7 +49,7 @@ func zeros(leaves []Leaf) (fields []Value) {
 	return fields
 }
 
-// number makes a value of a number, which the field must hold.
+// number returns a number as a value. It refuses a number that the field cannot hold.
 func (l *Leaf) number(n uint64) Value {
 	if !l.holds(n) {
 		refuse("%s: a value beyond its field", l.Name)

@@ -19,10 +19,11 @@ type Body struct {
 	perTurn float64 // 1 ÷ moment of inertia
 	axes    [3]Vec
 	calm    int // steps with little movement
-	still   int // steps of a touched one without a push
+	still   int // steps since the body was last lively: see stillFor
 }
 
-// masses returns the factors of impulses, 0 for a sleeping body.
+// masses returns 1 ÷ mass and 1 ÷ moment of inertia; both are 0 for a sleeping body, so that no
+// impulse moves it.
 func (b *Body) masses() (perMass, perTurn float64) {
 	if b.Asleep {
 		return 0, 0
@@ -43,7 +44,7 @@ func (b *Body) push(impulse, r Vec) {
 
 func (b *Body) wake() { b.Asleep, b.calm = false, 0 }
 
-// corner returns one of the eight, by the signs of its three bits.
+// corner returns one of the eight corners, in the world: bit k of i selects its side along axis k.
 func (b *Body) corner(i int) Vec {
 	p := b.Pos
 	for k, a := range b.axes {

@@ -46,8 +46,9 @@ type axis struct {
 	kind    int // 0..2: a side of a, 3..5: of b, then 3·i + j: the edges i of a and j of b
 }
 
-// preferSides is by how much the overlap along the cross product of two edges must be less than
-// that along a side before it is taken: a side has up to eight points of contact, edges have one.
+// preferSides is added, in metres, to the overlap along the cross product of two edges, so that
+// collide prefers the normal of a side if both are similar: a side has up to eight points of
+// contact, two edges have one.
 const preferSides = 0.02
 
 // collide finds where two bodies touch.
@@ -99,8 +100,8 @@ func (b *Body) reach(n Vec) float64 {
 	return mul(b.half, math.Abs(n.Dot(b.axes[0]))+math.Abs(n.Dot(b.axes[1]))+math.Abs(n.Dot(b.axes[2])))
 }
 
-// clip finds the points of the other body's side that lie within and below the side of the body
-// that looks along n, which is its axis number k or the opposite.
+// clip adds the points at which a side of the other body is within the outline of a side of body
+// and below it. The side of body is the one whose normal is n: its axis number k or the opposite.
 func (t *touch) clip(body, other *Body, n Vec, k int) {
 	var one, two [8]Vec
 	from, to := other.side(one[:0], n), two[:0]
@@ -135,8 +136,8 @@ func (b *Body) side(dst []Vec, n Vec) []Vec {
 	return append(dst, m.Add(u).Add(v), m.Sub(u).Add(v), m.Sub(u).Sub(v), m.Add(u).Sub(v))
 }
 
-// cut appends the part of an outline whose points p have plane·p ≤ level. A quarter of a cube's
-// outline that is cut four times has at most eight corners.
+// cut appends the part of an outline whose points p have plane·p ≤ level. The outline of a cube's
+// side, cut four times, has at most eight corners.
 func cut(dst, outline []Vec, plane Vec, level float64) []Vec {
 	for i, p := range outline {
 		q := outline[(i+1)%len(outline)]

@@ -13,7 +13,7 @@ const (
 
 	calmSpeed = 0.04 // metres or radians per second below which a body is calm
 	calmSteps = 240  // such steps put it to sleep
-	wakeSpeed = 0.1  // at which a body wakes those that it touches
+	wakeSpeed = 0.1  // metres per second at which a body wakes the bodies that it touches
 	stillFor  = 12   // steps below wakeSpeed, and a body no longer counts as touched
 )
 

@@ -55,8 +55,8 @@ func few(n uint64, short, race bool) uint64 {
 	return max(n, 1)
 }
 
-// Long returns the number of seeds for long simulations: n, however the test is run, or more if
-// NETLOOP_SEEDS is much larger. One of them counts as worth short ones.
+// Long returns the number of seeds for long simulations: n, however the test is run, or
+// NETLOOP_SEEDS ÷ worth if that is more: one long simulation counts as worth short ones.
 func Long(tb testing.TB, n, worth int) uint64 {
 	tb.Helper()
 	wanted, _ := number(tb, "NETLOOP_SEEDS")

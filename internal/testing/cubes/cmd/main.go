@@ -1,4 +1,5 @@
-// Command cmd prints the size of a capture of moving cubes for the state coder and for others.
+// Command cmd prints the size of a capture of moving cubes, as encoded by netloop's state coder and
+// by published ones.
 package main
 
 import (
