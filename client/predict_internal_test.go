@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -78,6 +79,25 @@ func BenchmarkReplay16Steps(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c.prediction.replay(c.prediction.last - 16)
+	}
+}
+
+// The transition of a picture ends at a correction of an object that is not drawn. Without a
+// connection, and after the clock was set back, no step is predicted.
+func TestCorrectionsAndStepsThatAreNotShown(t *testing.T) {
+	c, d := loneShip(t)
+	now := d.values(d.liveStep)
+	d.before, d.shown, d.smoothing = slices.Clone(now.Words), false, true
+	d.before[0]++
+	if d.smooth(0); d.smoothing {
+		t.Error("an object that is not drawn continues its transition")
+	}
+	p := c.prediction
+	before := p.last
+	p.now.FixedStep, p.time.steps.done = before+1, before+1
+	p.predict(c.tick.Tick.(*netloop.Tick))
+	if p.last != before {
+		t.Errorf("step %d is predicted without a connection", p.last)
 	}
 }
 
