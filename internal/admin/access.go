@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/connlimit"
 )
 
-// maxPages bounds the pages that are made at once, except for probes: it is below the bound on
-// connections, so that one can always be closed for a probe.
+// maxPages bounds the pages that are made at once, except for probes. It is less than maxConns, so
+// that some connection is never busy with a page, and can be closed to accept a probe.
 const maxPages = 32
 
 // access decides which requests are answered.
@@ -84,9 +84,9 @@ func (a *access) authorized(w http.ResponseWriter, have, need role) bool {
 	return false
 }
 
-// allowedHost refuses a request for a host that is not a name of this machine: a foreign page, in a
-// browser on this machine, may have a host name that now resolves to this address (DNS rebinding).
-// Addresses and requests with a token are accepted.
+// allowedHost reports whether the host of a request is a name of this machine, and refuses the
+// request if not: a foreign page, in a browser on this machine, may have a host name that now
+// resolves to this address (DNS rebinding). Addresses and requests with a token are accepted.
 func (a *access) allowedHost(w http.ResponseWriter, r *http.Request, have role) bool {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {

@@ -58,13 +58,14 @@ type Config struct {
 	// CloseRoom handles a POST to /rooms/close with a token of role write, and returns a line for
 	// people.
 	CloseRoom func(url.Values) (string, error)
-	// Progress returns the time since the end of the newest tick, and the tick period: /healthz.
+	// Progress returns, for /healthz, the time since the end of the newest tick, and the tick
+	// period.
 	Progress func() (since, period time.Duration)
-	// Health reports faults apart from missing ticks: an error if a new process would help, a
-	// note if it would not or not surely, and neither without a fault: /healthz.
+	// Health returns, for /healthz, faults apart from missing ticks: an error (status 503) if a
+	// restart of the process would help, a note if it might not help, and neither without a fault.
 	Health func() (note string, err error)
-	// Ready returns the reason why clients cannot join, or nil, and then a note about restrictions:
-	// /readyz.
+	// Ready returns, for /readyz, an error with the reason if clients cannot join; otherwise a note
+	// about restrictions, or an empty one.
 	Ready func() (note string, err error)
 	// Tokens give access to more than /healthz and /readyz. They are closed with the server, or
 	// when Listen fails. Nil: the address must be a loopback address, and all clients of this
@@ -78,7 +79,7 @@ type Config struct {
 
 // Counts are refused requests and connections, by reason. They may be read at any time.
 type Counts struct {
-	Host  atomic.Uint64 // requests for the host name of another machine
+	Host  atomic.Uint64 // requests for another machine's name, or from another site
 	Token atomic.Uint64 // requests without a sufficient token
 	Busy  atomic.Uint64 // requests above maxPages
 	Conns atomic.Uint64 // connections closed for newer ones
@@ -91,7 +92,8 @@ type Server struct {
 	tokens   *Tokens // nil: none
 }
 
-// ErrOpen is the error of an address that other machines can reach, without tokens.
+// ErrOpen is the error of Listen for an address that other machines can reach, without
+// Config.Tokens.
 var ErrOpen = errors.New("other machines reach it, and nobody is asked for a token")
 
 // Listen binds the address. The error names the address and a remedy.
@@ -281,7 +283,8 @@ func healthz(w http.ResponseWriter, cfg Config) {
 	text(w, http.StatusOK, "ok"+withNote(note)+"\n")
 }
 
-// withNote returns a note as the end of an answer of success.
+// withNote returns the end of an answer of success: ", but " and the note, or nothing without a
+// note.
 func withNote(note string) string {
 	if note == "" {
 		return ""
@@ -289,7 +292,8 @@ func withNote(note string) string {
 	return ", but " + note
 }
 
-// serialized answers with a large page, of some MiB at most, one at a time.
+// serialized answers with a large page, of some MiB at most, and with status 503 while another such
+// page is being made.
 func serialized(w http.ResponseWriter, large *sync.Mutex, page func() any) {
 	if !large.TryLock() {
 		w.Header().Set("Retry-After", "1")

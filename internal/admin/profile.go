@@ -56,7 +56,8 @@ func profile(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// timed answers with a recording of some seconds, which ends early if the client disconnects.
+// timed answers with the data that start makes the runtime write until stop is called: after
+// ?seconds=, or after standard. It ends early if the client disconnects.
 func timed(w http.ResponseWriter, r *http.Request, standard time.Duration, start func() error, stop func()) {
 	length := standard
 	if s := r.FormValue("seconds"); s != "" {

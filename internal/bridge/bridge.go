@@ -22,7 +22,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Netloop is the access to package netloop.
+// Netloop holds functions of package netloop. To open a value of one of its types is to return the
+// internal value behind it.
 var Netloop struct {
 	// Schema opens a *netloop.Schema and freezes it.
 	Schema func(declared any) *schema.Schema
@@ -36,9 +37,10 @@ var Netloop struct {
 	Object func(object any) *state.Object
 	// Repoint makes a *netloop.Object the handle of another object.
 	Repoint func(handle any, to *state.Object)
-	// Repeat returns the input of a step for which none has arrived, by a *netloop.Input.
+	// Repeat returns the input for a step for which none has arrived, derived from the last input
+	// by the rule of a *netloop.Input.
 	Repeat func(descriptor, last any, missed int) any
-	// Send applies the options of one send, a []netloop.SendOption.
+	// Send converts the options of one send, a []netloop.SendOption.
 	Send func(options any) schema.Send
 	// NewTick makes a *netloop.Tick for a client.
 	NewTick func(TickConfig) Tick
@@ -72,7 +74,8 @@ type TickConfig struct {
 type Tick struct {
 	Tick      any
 	RunTimers func()
-	// ShiftTimers moves the timers of game time and of scaled time.
+	// ShiftTimers moves the times of all timers: those in game time by game, those in scaled time
+	// by scaled.
 	ShiftTimers func(game, scaled time.Duration)
 }
 
@@ -103,7 +106,7 @@ type Server struct {
 	Tell func()
 }
 
-// Room is an opened room of a server that is not its default one.
+// Room is an opened room of a server, other than its default room.
 type Room struct {
 	Room          *room.Room
 	SpectatorRoom *room.Room  // nil without
@@ -116,13 +119,13 @@ type Clock = loop.Clock
 
 // Client is the access to package client.
 var Client struct {
-	// New makes a *client.Client of a client.Config with connections in memory, and begins the
-	// first one.
+	// New makes a *client.Client of a client.Config with connections in memory, and begins its
+	// first connection.
 	New func(cfg any, m Memory) (client any, err error)
 	// NewDialer makes a *client.Dialer of a socket, which it then owns.
 	NewDialer func(socket net.PacketConn) any
-	// Blind lets a *client.Client acknowledge packets without decoding them, before its first Step:
-	// it has no objects.
+	// Blind makes a *client.Client acknowledge packets without decoding them, so that it has no
+	// objects. It is called before the first Step.
 	Blind func(client any)
 	// Inspect calls fn with a *client.Client's live *netloop.Tick between two frames.
 	Inspect func(client any, fn func(tick any))

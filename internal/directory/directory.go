@@ -10,7 +10,7 @@
 //	the end of a room    Remove(name)
 //	the end of a server  Close(), Wait()
 //
-// Any goroutine may use it. It starts none and reads no clock.
+// Any goroutine may use a directory. The package starts no goroutine and reads no clock.
 package directory
 
 import (
@@ -161,7 +161,8 @@ func (d *Directory[R]) FindCode(ctx context.Context, code string) (room R, ok bo
 	return p.await(ctx)
 }
 
-// await waits until a reservation is filled or given up; nil is no reservation.
+// await waits until the room of a reservation is open or given up, or ctx ends, and returns the
+// open room. ok is false without one, and for a nil reservation.
 func (p *Reservation[R]) await(ctx context.Context) (room R, ok bool) {
 	if p == nil {
 		return room, false
@@ -230,5 +231,5 @@ func (d *Directory[R]) Close() {
 // open.
 func (d *Directory[R]) Wait() { <-d.ended }
 
-// Opened returns a channel that is closed once no room is being filled either.
+// Opened returns a channel that is closed once, after Close, no room is open or being filled.
 func (d *Directory[R]) Opened() <-chan struct{} { return d.opened }

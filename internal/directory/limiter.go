@@ -21,7 +21,8 @@ type SiteLimiter[S comparable] struct {
 	fullAt map[S]time.Duration // time at which the site has its full burst again
 }
 
-// Allow charges a site for one of them, and reports false if the site has reached the limit.
+// Allow charges a site for opening one room or showing one invalid ticket. It reports false,
+// without a charge, if the site has reached the limit.
 func (l *SiteLimiter[S]) Allow(site S, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -98,9 +98,9 @@ func (l *Listing[E]) nextLocked(was []Item[E]) []Item[E] {
 	return next
 }
 
-// Watch registers notify: Notify calls it with the list of its last accepted call and the newest
-// one, if they differ; at first with an empty list. If notify returns false, it is called again
-// later.
+// Watch registers notify. Notify calls it with two lists, if they differ: the last list that notify
+// has accepted, at first an empty one, and the newest. If notify returns false, it has not accepted
+// the newest list and is called again later.
 func (l *Listing[E]) Watch(notify func(was, is []Item[E]) bool) *Watch[E] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +119,8 @@ func (l *Listing[E]) Unwatch(w *Watch[E]) {
 	l.watched.Store(len(l.watches) > 0)
 }
 
-// Changed returns a channel that is ready after a change.
+// Changed returns a channel that is ready to receive from after a change: Notify is then to be
+// called.
 func (l *Listing[E]) Changed() <-chan struct{} { return l.signal }
 
 // Wake makes Changed ready.
@@ -156,7 +157,7 @@ func (l *Listing[E]) Notify(now time.Duration) (all bool) {
 	return all
 }
 
-// same reports whether a and b are the same list.
+// same reports whether a and b are the same list in memory, or both empty: lists are immutable.
 func same[E any](a, b []Item[E]) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

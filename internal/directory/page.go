@@ -20,7 +20,8 @@ type Row struct {
 	Seats   int     `json:"seats"`   // seats taken by these and by clients being admitted
 	Max     int     `json:"max"`
 	Rate    float64 `json:"rate_hz"`
-	// Of the room's ticks since it was opened. The times are rounded up by a fifth at most.
+	// Figures of the ticks since the room was opened. The percentiles are rounded up by a fifth at
+	// most.
 	Ticks    uint64        `json:"ticks"`
 	Overruns uint64        `json:"overruns"`
 	Dropped  uint64        `json:"dropped"`
@@ -96,7 +97,8 @@ func ParseQuery(v url.Values) (q Query, err error) {
 	return q, nil
 }
 
-// Select returns the page of a list. It keeps the order of equal rows.
+// Select returns the page of rows that the query selects. It filters and sorts rows in place; equal
+// rows keep their order.
 func (q Query) Select(rows []Row) Page {
 	if q.OfKind {
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Kind != q.Kind })

@@ -79,16 +79,16 @@ const (
 // times Recovery, for any history.
 const Recovery = 5 * time.Minute
 
-// MinClients is the minimum number of clients for a median. Of two, one alone would decide, and a
-// single client never changes the level.
+// MinClients is the minimum number of clients for a median: with fewer, one client alone could
+// change the level.
 const MinClients = 3
 
 // Sample is the measurement of one tick.
 type Sample struct {
 	// Duration is the time of the tick, Lateness how long after its deadline it began.
 	Duration, Lateness time.Duration
-	// FlushLag is the median over the clients. It is read in the tick that ends a window, see
-	// WindowEnds; 0 is no lag or unknown.
+	// FlushLag is the median flush lag of the clients, see [Median]. It is read only from the
+	// sample that ends a window, see WindowEnds; 0 is no lag or unknown.
 	FlushLag time.Duration
 }
 
@@ -183,8 +183,8 @@ func (m *Monitor) down(credit int) {
 	m.since = 0
 }
 
-// Median returns the median of the lags, the lower of two, and 0 for fewer than MinClients. It
-// sorts them.
+// Median returns the median of the lags, the lower of the two in the middle, and 0 for fewer than
+// MinClients. It sorts lags in place.
 func Median(lags []time.Duration) time.Duration {
 	if len(lags) < MinClients {
 		return 0

@@ -27,7 +27,8 @@ func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
 	c.countUnsent(before)
 }
 
-// acknowledgedRecords does the same for records that were sent over the stream.
+// acknowledgedRecords is acknowledged for the records that were sent over the stream: the client
+// has applied all up to the id last.
 func (c *Client) acknowledgedRecords(last uint64) {
 	before := c.room.world.Stats().AckUnknown
 	c.peer.AckLarge(last)

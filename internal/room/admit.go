@@ -119,7 +119,7 @@ func (a *Admission) ticketOf(hello *netloopv1.Hello) (*seats.Ticket, error) {
 	return t, err
 }
 
-// refusal is Refusing for the seats of this admission alone.
+// refusal is [Admission.Refusing] without regard to the spectator room.
 func (a *Admission) refusal() (code transport.Code, hear bool) {
 	full, awaited := a.seats.Full(a.spec.SameSubject, a.clock.Now())
 	switch {
@@ -131,9 +131,9 @@ func (a *Admission) refusal() (code transport.Code, hear bool) {
 	return 0, true
 }
 
-// refuseNewcomer refuses a client without a ticket, unless the room admits all clients. Only
-// admission can determine whether a newcomer has a seat in the room as a player. If it may have
-// one, refuseNewcomer returns no error, and in otherwise the error for a newcomer without a seat.
+// refuseNewcomer returns an error for a client without a ticket if the room is private, full or
+// overloaded. If the client may be a player with a seat in the room, which only its token can tell,
+// err is nil, and otherwise is the error for the case that it has no seat.
 func (a *Admission) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error) {
 	players, dropped := a.seats.Returning(a.spec.SameSubject)
 	if a.spec.Private && hello.GetTicket() == "" {
@@ -176,7 +176,7 @@ func (a *Admission) Seats() int {
 // Players returns how many seats of players are taken or reserved.
 func (a *Admission) Players() int { return a.seats.Players(a.clock.Now()) }
 
-// minor returns the minor version of the schema that is in force with a client.
+// minor returns the minor version of the schema to use with a client: the smaller of both sides'.
 func (a *Admission) minor(hello *netloopv1.Hello) int {
 	return int(min(uint32(a.schema.Minor), hello.GetMinor()))
 }
@@ -196,8 +196,8 @@ func (a *Admission) askToAdmit(ctx context.Context, join *Join) error {
 	return <-answer
 }
 
-// admission creates a client's session config, its welcome, and the secret of its seat. conn
-// counts the client's connections.
+// admission creates a client's session config, its welcome, and the secret of its seat. conn is the
+// number of the client's connection.
 func (a *Admission) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *transport.Admitted {
 	resume := hello.GetResume()
 	e.resumable = resume != nil && a.spec.KeepDropped > 0
@@ -271,9 +271,9 @@ func (a *Admission) setEpoch(e loop.Epoch) {
 // Closing reports whether the room admits no more clients because it ends.
 func (a *Admission) Closing() bool { return a.refusing.Load() != nil }
 
-// applyPenalty applies a client's penalty. While it waits, the client has no seat yet, and no
-// longer counts among the unadmitted connections: there are few of those per address, and a
-// flooder's neighbours would have none left.
+// applyPenalty refuses or delays a client with a penalty. While it waits, the client has no seat
+// yet, and does not count among the unadmitted connections: few of those are permitted per address,
+// and a flooder would take them from its neighbours.
 func (a *Admission) applyPenalty(ctx context.Context, j *Join) error {
 	wait, ok := a.penalties.turn(j.Holder(), a.clock.Now())
 	if !ok {
@@ -288,7 +288,7 @@ func (a *Admission) applyPenalty(ctx context.Context, j *Join) error {
 	defer cancel()
 	<-turn.Done()
 	if ctx.Err() != nil {
-		return errFlood // The client has given up, or its admission had taken most of the time.
+		return errFlood // The client has given up, or AdmitTimeout is over.
 	}
 	return nil
 }
@@ -302,8 +302,8 @@ func (a *Admission) penalise(c *Client) {
 type admitted struct {
 	seat *seats.Seat
 	join *Join // nil: admitted by the secret of its seat, without asking the game
-	who  *Join // join, or that of the connection before
-	// evicts is the dropped client that leaves for this one; 0 is none.
+	who  *Join // join, or if that is nil the last join of the seat
+	// evicts is the id of the dropped client that loses its seat to this one; 0 is none.
 	evicts uint64
 	// The hello's data for a resume.
 	resumable bool   // it may resume later

@@ -16,7 +16,7 @@ type Answer struct {
 	from    *Client
 	m       *schema.Method
 	call    uint64
-	program uint64        // of the client at the time of the call
+	program uint64        // the client's presence.program at the time of the call
 	until   time.Duration // game time at which the client's call times out
 	sent    bool
 }
@@ -77,7 +77,8 @@ func (o *Answer) Waiting() bool {
 	return !o.sent && o.there() && o.from.room.now.GameTime <= o.until
 }
 
-// there reports whether the calling program is still the client, connected or not.
+// there reports whether the client is still in the room, connected or not, with the program that
+// made the call.
 func (o *Answer) there() bool { return o.from.joined && o.program == o.from.program }
 
 var errAnsweredTwice = errors.New("it has answered a call twice")
@@ -145,7 +146,7 @@ func (q *Messages) encode(c *schema.Codec, reliable bool, msg any) ([]byte, erro
 func (c *Client) Send(m transport.Message) {
 	if c.IsFeed() {
 		c.room.feed.send(m)
-	} else if c.session != nil { // nil once the feed's client has left.
+	} else if c.session != nil { // Without a session it is the feed, which has left.
 		c.session.Send(m)
 	}
 }

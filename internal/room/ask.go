@@ -18,7 +18,7 @@ const (
 )
 
 // Questions let other goroutines inspect the room's state: the room runs each inspection after its
-// next tick. Without a question it costs one lock.
+// next tick. A tick without a question locks one mutex for it.
 type Questions struct {
 	*core
 	mu      sync.Mutex
@@ -35,8 +35,8 @@ type question struct {
 	answer chan<- any
 }
 
-// Ask returns the result of look after the next tick, or after a later one if many ask. Any
-// goroutine may call it.
+// Ask returns the result of look after the next tick, or after a later one if many ask. It returns
+// an error if maxQuestions wait already, or ctx ends before. Any goroutine may call it.
 func (q *Questions) Ask(ctx context.Context, look func(tick uint64) any) (any, error) {
 	return q.ask(ctx, func(tick uint64, _ func() bool) (any, bool) { return look(tick), true })
 }

@@ -34,7 +34,7 @@ type Client struct {
 	refused   int            // calls answered without a handler, in the tick refusedIn
 	refusedIn uint64
 	inputs    *input.Buffer // nil before the first input
-	margins   *margins      // earliness of the last second's inputs; nil as inputs
+	margins   *margins      // how early the last second's inputs arrived; nil if inputs is nil
 	early     time.Duration // how long before its deadline the newest input arrived
 	viewCheck viewCheck
 	toTell    bool   // its feedback on inputs has to be sent
@@ -66,7 +66,7 @@ func (c *Client) Room() *Room { return c.room }
 // Join returns the client's request to join.
 func (c *Client) Join() *Join { return c.join }
 
-// Peer returns the client's copies and its view of the room's objects.
+// Peer returns the state of the client's copies of the room's objects, and its view of them.
 func (c *Client) Peer() *netvar.Peer { return c.peer }
 
 // Connected reports whether the client's connection is up.
@@ -89,7 +89,7 @@ func (c *Client) Waits() Wait {
 }
 
 // Link returns the smoothed round trip of the client's connection as of the last poll, the number
-// of snapshots under way, and its limit.
+// of snapshots under way, and the limit of that number.
 func (c *Client) Link() (rtt time.Duration, inFlight, window int) {
 	return c.link.SRTT, c.window.InFlight(), c.window.Size()
 }
@@ -110,9 +110,9 @@ func (c *Client) Move(ticket string) {
 	}
 }
 
-// budgetTicks is for how many ticks a client's unused budget accumulates, or for the interval
-// between two snapshots of an overloaded server if that is longer. A longer time would permit
-// bursts that its link could not take.
+// budgetTicks is the number of ticks for which a client's unused budget accumulates. If twice
+// Spec.SendEvery, the interval between two snapshots under overload, is larger, that is used
+// instead. A longer time would permit bursts that the client's link could not take.
 const budgetTicks = 4
 
 // SetBudget sets how many bytes of object records the client is sent per tick, on average. 0 is
@@ -128,7 +128,8 @@ func (c *Client) SetBudget(perTick int) {
 	c.peer.SetBudget(netvar.Budget{PerTick: perTick, Burst: perTick * max(budgetTicks, 2*c.room.spec.SendEvery)})
 }
 
-// observeLink updates the facts of the link on which this tick's sending is based.
+// observeLink reads the facts of the client's link, on which this tick's sending is based, and
+// records the time of a new arrival.
 func (c *Client) observeLink() {
 	if c.dropped != nil {
 		return
@@ -168,7 +169,7 @@ func (c *core) Clients() []*Client {
 
 // clients holds the clients of a room in the order of their ids. The room's goroutine owns it.
 type clients struct {
-	list []*Client // clients with connections: all but the spectator feed
+	list []*Client // all clients, also disconnected ones, but not the spectator feed
 	feed *Client   // the spectator feed; nil without
 	all  []*Client // the list and the spectator feed; nil after a change
 	last *Client   // last result of get: the messages of one packet have one sender
@@ -199,7 +200,7 @@ func (cs *clients) add(c *Client) {
 func (cs *clients) remove(c *Client) {
 	cs.last, cs.all = nil, nil
 	if i, ok := cs.find(c.id); ok {
-		// A running iteration keeps its list.
+		// Change a copy: a caller may be iterating over the list.
 		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1)
 	}
 }

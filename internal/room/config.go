@@ -63,7 +63,8 @@ type Server interface {
 	Ticked()
 }
 
-// Loop is a room's view of a loop.Loop, independent of the argument of its systems.
+// Loop is the part of a loop.Loop that a room uses, independent of the type of the argument of its
+// systems.
 type Loop interface {
 	Follow(loop.Timeline)
 	Step(loop.Input) (*loop.Record, error)
@@ -109,8 +110,8 @@ type Config struct {
 	Schema *schema.Schema
 	Game   Game
 	Server Server
-	// Identify determines the player of a join, before the game is asked. Like the game's answer
-	// its error may be a refusal. It runs on the connection's own goroutine.
+	// Identify determines the player of a join, before the game is asked. Its error may be a
+	// refusal, like that of Game.Admit. It runs on the connection's own goroutine.
 	Identify func(context.Context, *Join) error
 	// Tick is the game's own view of the running tick; it is passed to the checks of a
 	// schema.Method.

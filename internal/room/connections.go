@@ -34,7 +34,7 @@ type presence struct {
 	until   time.Duration     // game time at which a dropped client leaves
 }
 
-// connections are the joins, resumes and leaves of a room's clients.
+// connections handles the joins, resumes and leaves of a room's clients.
 type connections struct {
 	*core
 	room       *Room
@@ -188,8 +188,9 @@ func (cs *connections) mayResume(c *Client, why *transport.Closed) bool {
 	return cs.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !cs.room.Shutdown.ending
 }
 
-// expire removes dropped clients after their time, and closes silent connections. A client that
-// hangs is sent the reason, in case it reads again.
+// expire removes dropped clients that were kicked, for which too many messages wait, or whose time
+// is over, and closes silent connections. A silent client is sent the reason, in case it reads
+// again.
 func (cs *connections) expire() {
 	for _, c := range cs.clients.list {
 		switch now := cs.now.GameTime; {
@@ -207,8 +208,8 @@ func (cs *connections) expire() {
 	}
 }
 
-// closeEmpty closes a room that has been empty for the time of its spec. The time restarts while a
-// seat is reserved or a client is being admitted.
+// closeEmpty closes a room that has been empty for Spec.CloseEmpty. That time restarts while a seat
+// is reserved or a client is being admitted.
 func (cs *connections) closeEmpty() {
 	if cs.spec.CloseEmpty <= 0 || len(cs.clients.list) > 0 {
 		cs.emptySince = cs.now.GameTime
@@ -225,7 +226,7 @@ func (cs *connections) closeEmpty() {
 	cs.room.Close(why.Code, why.Text)
 }
 
-// depart removes a moving client and tells its connection the ticket.
+// depart removes a client that moves to another room, and sends it the ticket for that room.
 func (cs *connections) depart(c *Client) {
 	cs.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
 	cs.leave(c, &transport.Closed{Code: transport.CodeMoved})
@@ -267,7 +268,8 @@ func (cs *connections) leave(c *Client, why *transport.Closed) {
 	if c.dropped == nil { // Otherwise it was counted when it was dropped.
 		cs.stall.lostClient(c, why)
 	}
-	// Set by the limits, by the game, or because its inbox was full.
+	// CodeFlood is set by the limits of messages, by the game, or because the client's inbox was
+	// full.
 	if why.Code == transport.CodeFlood {
 		cs.admission.penalise(c)
 	}

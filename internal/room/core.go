@@ -67,7 +67,7 @@ func (c *core) World() *netvar.World { return c.world }
 // Guard returns the guard of the game's functions on the room's goroutine.
 func (c *core) Guard() *panicguard.Guard { return &c.guard }
 
-// Log returns the log of the running tick.
+// Log returns the room's log, which adds the running tick, system and client to each record.
 func (c *core) Log() *slog.Logger { return c.log }
 
 // Metrics returns the room's metrics.
@@ -102,8 +102,9 @@ func (c *core) LoopClock() time.Duration {
 // forget resets from: no message, join or leave of a client is handled any more.
 func (c *core) forget() { c.from = nil }
 
-// Disown keeps or despawns an object of an absent owner. An owner that has left must not keep any
-// object: an object assigned to it too late would never be removed.
+// Disown removes the owner of an object, or despawns the object, as the game decides. It is for an
+// owner that is absent: it does not leave again, so an object that kept it as its owner would never
+// be removed.
 func (c *core) Disown(o *state.Object) {
 	if c.game.Keeps(o) {
 		c.world.SetOwner(o, 0)
@@ -112,14 +113,15 @@ func (c *core) Disown(o *state.Object) {
 	c.world.Despawn(o)
 }
 
-// disownAll keeps or despawns the objects of a client that leaves.
+// disownAll disowns all objects of a client that leaves: each is kept or despawned.
 func (c *core) disownAll(owner *Client) {
 	for o := range c.world.Owned(owner.id) {
 		c.Disown(o)
 	}
 }
 
-// Inspect calls fn between two ticks, as if it ran in one.
+// Inspect calls fn between two ticks, in the stage Update of the last one, as the system
+// room.inspect. A panic of fn is returned as an error.
 func (c *core) Inspect(fn func()) error {
 	c.now.Stage, c.now.System = loop.Update, "room.inspect"
 	defer func() { c.now.Stage, c.now.System = 0, "" }()
@@ -160,8 +162,8 @@ func called(g *panicguard.Guard, hook string, fn func() error) (err error) {
 	return fn()
 }
 
-// Watched makes the watchdog report a closing hook that does not return, and that may take longer
-// than a tick by allowed. The returned function marks the return of the hook; it ends the
+// Watched makes the watchdog report a hook at the end of the room that does not return within the
+// watchdog's limit plus allowed. The function ended records that the hook has returned; it ends the
 // goroutine of a room that was given up meanwhile.
 func (c *core) Watched(hook string, allowed time.Duration) (ended func()) {
 	c.watchdog.BeginHook(hook, allowed, c.clock.Now())
@@ -178,8 +180,8 @@ type hookPanic struct{ err error }
 
 func (p *hookPanic) Error() string { return "netloop: " + p.err.Error() }
 
-// reason returns the code and text of a hook's error that a client may read. An internal error is
-// logged, unless it has been.
+// reason returns the code and text of a hook's error that a client may read. It logs an internal
+// error, except a *hookPanic, which was logged before.
 func (c *core) reason(hook string, err error, g *panicguard.Guard, about ...any) (transport.Code, string) {
 	declined, said := transport.Declined(err)
 	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {

@@ -48,10 +48,10 @@ type stamp struct {
 // since.
 const maxDelayBuffer = 64 << 20
 
-// entrySize is counted per tick and per message, beside their payload.
+// entrySize is the assumed overhead, in bytes, of a stored tick or message beside its payload.
 const entrySize = 256
 
-// size returns the bytes that the tick is counted as.
+// size returns the bytes for which the tick counts in the buffer, see maxDelayBuffer.
 func (t *delayedTick) size() int {
 	n := entrySize
 	for _, b := range t.packets {
@@ -66,7 +66,7 @@ func (t *delayedTick) size() int {
 	return n
 }
 
-// sizeOf returns the bytes that a message is counted as.
+// sizeOf returns the bytes for which a message counts in the buffer.
 func sizeOf(m *transport.Message) int { return entrySize + len(m.Payload) }
 
 // size returns the bytes of all waiting ticks.
@@ -79,8 +79,8 @@ func (b *delayBuffer) size() int {
 // hasSpace reports whether the buffer has space left after another n bytes.
 func (b *delayBuffer) hasSpace(n int) bool { return b.size()+n < b.most }
 
-// add appends a tick, which belongs to the buffer from now on. Ticks after the last one are
-// dropped.
+// add appends a tick, whose memory belongs to the buffer from then on. Once a tick with an end was
+// added, further ticks are dropped.
 func (b *delayBuffer) add(t delayedTick) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func (b *delayBuffer) add(t delayedTick) {
 	}
 }
 
-// due describes the ticks that may be shown at some moment.
+// due describes the stored ticks that are due at a given time: spectators may be shown them.
 type due struct {
 	any         bool  // the buffer holds at least one tick, due or not
 	first, last stamp // the oldest tick, and the newest due tick
@@ -108,8 +108,9 @@ type due struct {
 	ended       bool  // no tick will be added
 }
 
-// due counts the ticks that began at the given time or before. After the end of the played room
-// all ticks are due if watched is false: there is no spectator left to show them to.
+// due returns the ticks that are due: those that began at the time at or earlier. After the end of
+// the played room all ticks are due if watched is false, because there is no spectator left to show
+// them to.
 func (b *delayBuffer) due(at time.Duration, watched bool) (d due) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,20 +14,20 @@ import (
 
 // The path of a message, from the poll that finds it decoded to the end of its handler:
 //
-//	receive    puts it into the queue of its stage, which may refuse it
-//	drain      at that stage lets the queue run its waiting messages
-//	Handle     below the queue: its sender, the checks of its declaration, the game's function
-//	failed     the function returns an error; panicked, it panics
+//	receive    puts the message into the queue of its stage, which may refuse it
+//	drain      runs the waiting messages of a stage
+//	Handle     wraps the game's function: finds the sender, and first runs the declared checks
+//	failed     logs an error of the function; panicked, its panic
 //	refuse     answers with an error, if the message was a call
 
 // Messages is a room's queue of messages, with their handlers.
 type Messages struct {
 	*core
 	queue *rpcqueue.Queue[struct{}]
-	// measures the cost of messages: it affects decisions only through the source
+	// measures the cost of messages; the derived prices reach the queue through source.prices
 	tariff     *rpcqueue.Tariff
 	prices     []rpcqueue.Price                   // scratch of priceChanges
-	handled    atomic.Pointer[[]byte]             // methods with a handler, as in a welcome
+	handled    atomic.Pointer[[]byte]             // bit set of methods with a handler, for welcomes
 	deferred   *Answer                            // the answer that the running handler sends later
 	unanswered uint64                             // calls that reached no handler and got no answer
 	payload    []byte                             // scratch of Encode
@@ -218,7 +218,8 @@ func handlerOf(m *rpcqueue.Method) *panicguard.Func {
 // answer costs a microsecond or two; further calls are not answered and time out.
 const maxRefusals = 64
 
-// mayRefuse reports whether one more call of the client may be answered without a handler.
+// mayRefuse counts a call of the client that no handler answers, and reports whether maxRefusals
+// permits to answer it with an error.
 func (c *Client) mayRefuse() bool {
 	if tick := c.room.now.Tick; c.refusedIn != tick {
 		c.refusedIn, c.refused = tick, 0
@@ -230,8 +231,8 @@ func (c *Client) mayRefuse() bool {
 	return false
 }
 
-// refuse answers a call with an error. The client reads its text only if the game declined the
-// call.
+// refuse answers a call with an error. The client is sent the code and text of a
+// *transport.Refusal, and of any other error only that it is internal.
 func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.ID, it.Call, err) }
 
 func (c *Client) refuseCall(method uint32, call uint64, err error) {
@@ -263,9 +264,10 @@ func (q *Messages) HandleRoom(m *schema.Method, fn RoomHandler) error {
 // errForRooms rejects a client's message of a method that is for rooms only.
 var errForRooms = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "it is for messages of rooms alone")}
 
-// limited handles a client that exceeds its limits; the queue calls it once per rung and episode.
-// The log has one line per rung in ten seconds for all clients, with the number of suppressed
-// lines, so that repeated connections cannot fill it.
+// limited logs that a client exceeds its limits and, if it has reached the rung Kick, kicks all
+// clients of its player. The queue calls it once per rung and episode. The log has one line per
+// rung in ten seconds for all clients, with the number of suppressed lines, so that repeated
+// connections cannot fill it.
 func (q *Messages) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) {
 	name := rpcqueue.UnknownName
 	if m != nil {

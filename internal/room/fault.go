@@ -10,7 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
-// Faults reports faults of the game: panics of systems, and the findings of the checks of Config.
+// Faults reports faults of the game: panics of systems, and misuse of state, which CheckEdits and
+// CheckValues of [Config] find.
 type Faults struct {
 	*core
 	quarantined atomic.Int64      // systems; see report
@@ -18,7 +19,8 @@ type Faults struct {
 	said        panicguard.Throttle[misuse]
 }
 
-// report logs the faults of systems: new panics, and the begin and the end of a quarantine.
+// report logs new panics of systems, and the begin and the end of a quarantine. It also updates the
+// number of quarantined systems.
 func (f *Faults) report(rec *loop.Record) {
 	for i := range rec.Panics {
 		p := &rec.Panics[i]
@@ -40,14 +42,14 @@ func (f *Faults) report(rec *loop.Record) {
 // Any goroutine may call it.
 func (f *Faults) Quarantined() int { return int(f.quarantined.Load()) }
 
-// misuse is a kind of misuse of one field. There are at most two per field of the schema.
+// misuse is the key by which reports are throttled: one field, and one of the two kinds of misuse.
 type misuse struct {
 	class *state.Class
 	field string
 	what  netvar.Misuse
 }
 
-// checkWorld enables the checks of the configuration in the world.
+// checkWorld makes the world check edits and values, if CheckEdits or CheckValues is configured.
 func (f *Faults) checkWorld() {
 	if cfg := &f.cfg; cfg.CheckEdits || cfg.CheckValues {
 		f.world.Check(cfg.CheckEdits, cfg.CheckValues, f.misused)

@@ -25,10 +25,11 @@ import (
 //	saveAll         OnClose: SaveTimeout, and the watchdog's limit
 
 const (
-	// WorkGrace is how long the end of a room waits for work given to Go before it cancels it.
+	// WorkGrace is how long the end of a room waits for work given to Go before it cancels the
+	// work's context.
 	WorkGrace = 5 * time.Second
 	// cancelGrace is how long work may take to return once its context has ended. Work that takes
-	// longer ignores its context.
+	// longer is abandoned.
 	cancelGrace = time.Second
 	// SaveTimeout bounds OnClose: as long as service managers wait before they kill.
 	SaveTimeout = 60 * time.Second
@@ -40,7 +41,7 @@ type Shutdown struct {
 	room     *Room
 	closing  *transport.Closed                // the reason, set by Room.Close or a critical panic
 	ending   bool                             // dropped clients can no longer resume
-	closesIn time.Duration                    // a drain announced after the last tick; 0: none
+	closesIn time.Duration                    // a drain announced since the last tick; 0: none
 	closesAt time.Duration                    // once ending, when the room ends at the latest
 	begun    int                              // number of begun steps of Finish
 	ended    atomic.Pointer[transport.Closed] // reason for the end, set when it begins
@@ -51,10 +52,10 @@ type Shutdown struct {
 // it.
 func (d *Shutdown) Ended() *transport.Closed { return d.ended.Load() }
 
-// errDrained ends the last ticks of a room.
+// errDrained ends the loop of a room once its drain is over.
 var errDrained = errors.New("netloop: drained")
 
-// drain continues the ticks while clients or work are there, until the time of the End is over. If
+// drain runs further ticks while clients or running work remain, until End.By at the latest. If
 // another End shortens that time, game and clients are told again.
 func (d *Shutdown) drain(schedule loop.Schedule) error {
 	if d.in.Tick == 0 {
@@ -114,7 +115,8 @@ func (d *Shutdown) Drain(limit time.Duration) error {
 	})
 }
 
-// begin starts a tick: the time of a drain that was announced before counts from its start.
+// begin is called at the start of a tick. The duration of a drain that was announced since the last
+// tick counts from that start.
 func (d *Shutdown) begin(start time.Duration) {
 	if d.closesIn > 0 {
 		d.closesIn, d.closesAt = 0, start+d.closesIn
@@ -190,8 +192,8 @@ func (d *Shutdown) saveAll() error {
 	return d.game.Close(ctx)
 }
 
-// Finishing returns for how long the room has been ending, by its clock, once it has run its last
-// tick. Any goroutine may call it.
+// Finishing returns the time on the room's clock since its end began, after its last tick; ends is
+// false before. Any goroutine may call it.
 func (d *Shutdown) Finishing() (since time.Duration, ends bool) {
 	at := d.finishAt.Load()
 	if at == nil {

@@ -8,24 +8,25 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Penalties for clients that exceed the limits of messages. They apply to the player if admission
-// has named it, otherwise to the address, and outlive the connection.
+// A penalty refuses or delays the joins of a client that has exceeded the limits of messages. It
+// applies to the player if admission has identified one, otherwise to the address, and outlives the
+// connection.
 
-// A client that was closed with transport.CodeFlood has a penalty when it joins again: a player
-// with a name from admission is refused until its dropped messages are forgotten, by the usual
-// limits. An address may be that of many players, so joins from it are admitted, but slowly: each
-// waits, one after another, so that a flooder is admitted about once a second. Others from there
-// are refused only while some sixty are waiting.
+// A client that was closed with transport.CodeFlood has a penalty for floodPenalty. A player that
+// admission has identified is refused for that time. An address may be that of many players, so
+// joins from it are admitted, but slowly: each waits at least floodWait, and they are admitted
+// floodSpacing apart, so that a flooder is admitted about once a second. A join is refused only
+// while some sixty others from its address are waiting.
 const (
 	floodPenalty = 10 * time.Second
-	floodWait    = time.Second           // minimum for each join from such an address
+	floodWait    = time.Second           // minimum wait of a join from an address with a penalty
 	floodSpacing = 50 * time.Millisecond // between two such joins
 	maxFloodWait = 4 * time.Second       // joins that would have to wait longer are refused
 	// limit of stored penalties; beyond it the oldest ends early
 	maxPenalties = 4096
 )
 
-// penalties stores the penalties of holders. Any goroutine may use it.
+// penalties stores the penalties by holder: a player or an address. Any goroutine may use it.
 type penalties struct {
 	mu       sync.Mutex
 	byHolder map[string]penaltyTimes // entries by holder

@@ -35,7 +35,8 @@ type Inputs struct {
 	due      [16]dueStep // cache by step: the newest inputs of all clients are for a few steps
 }
 
-// dueStep caches when a step is due in an epoch, because the conversion takes some divisions.
+// dueStep caches the time at which a fixed step is due in an epoch: computing it takes some
+// divisions.
 type dueStep struct {
 	step  uint64
 	epoch loop.Epoch
@@ -67,7 +68,8 @@ func (p *Inputs) prepare() {
 	}
 }
 
-// repeats is the most inputs in a packet of this room's clients.
+// repeats returns the maximum number of inputs in one packet of a client: a new input and repeated
+// older ones.
 func (p *Inputs) repeats() int { return input.Repeats(p.spec.Fixed.Period()) }
 
 // take handles a packet of inputs.
@@ -154,8 +156,8 @@ func (c *Client) tellInputs() {
 	c.room.sent.inputStatus(c.id, &st)
 }
 
-// InputStats returns the outcome of a client's inputs, and how long before its deadline the newest
-// one arrived.
+// InputStats returns the counts of the client's inputs by outcome, and how long before the deadline
+// of its step the newest input arrived.
 func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 	if c.inputs == nil {
 		return input.Counts{}, 0
@@ -163,7 +165,7 @@ func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 	return c.inputs.Counts(), c.early
 }
 
-// system returns the system that runs inputs, in rooms with client inputs.
+// system returns the system input.apply, or none if the schema declares no input.
 func (p *Inputs) system() []System {
 	if p.declared == nil {
 		return nil
@@ -183,8 +185,9 @@ func (m measured) Inputs(f metrics.Part) {
 	f.Set(m.r.Inputs.orphans, "unhandled")
 }
 
-// margins holds how early the inputs of a client arrived, over the last second: per packet with
-// new inputs, the margin of the oldest new one, which has the least time.
+// margins holds, for one client, how long before their steps are due inputs have arrived within the
+// last second. There is one margin per packet with new inputs: that of the oldest new input, which
+// is due first.
 type margins struct {
 	all [marginsKept]margin // ring buffer
 	n   uint64              // number of margins so far
@@ -202,8 +205,8 @@ func (m *margins) add(at, early time.Duration) {
 	m.n++
 }
 
-// least returns the margin that 95 of 100 inputs had at least. It reports false if none arrived in
-// the last second.
+// least returns the 5th percentile of the margins of the last second: 95 of 100 are at least as
+// large. It reports false if there are none.
 func (m *margins) least(now time.Duration) (time.Duration, bool) {
 	if m == nil {
 		return 0, false
@@ -220,14 +223,15 @@ func (m *margins) least(now time.Duration) (time.Duration, bool) {
 	return early[n*5/100], n > 0
 }
 
-// InputMargin returns the margin that 95 of 100 inputs of a client had at least, over the last
-// second.
+// InputMargin returns how long before their steps are due inputs of the client arrive: the 5th
+// percentile over the last second, or 0 without inputs.
 func (c *Client) InputMargin() time.Duration {
 	m, _ := c.margins.least(c.room.in.Start)
 	return m
 }
 
-// reportMargins reports how early the inputs of the room's clients arrive.
+// reportMargins sets the smallest and the median [Client.InputMargin] of the room's clients in the
+// metrics.
 func (p *Inputs) reportMargins() {
 	if p.declared == nil {
 		return

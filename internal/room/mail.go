@@ -49,8 +49,8 @@ type Mail struct {
 	Then func(error)
 }
 
-// roomMessage is the envelope of a message under way. Message queues call its Held once the
-// handler has returned.
+// roomMessage is the envelope of a message on its way to another room or to the program. Message
+// queues call its Held once the handler has returned.
 type roomMessage struct {
 	from    Sender
 	size    int    // encoded size
@@ -67,12 +67,13 @@ func roomMessageOf(it *rpcqueue.Item) *roomMessage {
 	return e
 }
 
-// Limits of messages between rooms. The sender's tick pays only for the encoding, the receiver for
-// the rest: neither one room nor all rooms together can fill the queue of another.
+// Limits of messages between rooms, so that neither one room nor all rooms together can fill the
+// queue of another. The sender's tick takes only the time to encode and copy a message; the
+// receiver's takes all other work.
 const (
 	maxMails        = 1024    // messages sent by a room in a tick
 	maxMailBytes    = 1 << 20 // encoded bytes sent by a room in a tick
-	maxRoomMessages = 4096    // waiting for a tick of a room: one from each of as many tables
+	maxRoomMessages = 4096    // waiting for a tick of one room: one from each of 4096 rooms
 	maxFromRoom     = 256     // waiting messages of one sender
 	maxWaiting      = 4 << 20 // encoded bytes of all waiting messages
 )
@@ -84,7 +85,8 @@ type mailed struct {
 	bytes    int
 }
 
-// fits counts a message and reports true, if the limits of the tick permit one more.
+// fits reports whether the limits of the tick permit another message of size bytes, and counts it
+// if so.
 func (m *mailed) fits(tick uint64, size int) bool {
 	if m.tick != tick {
 		*m = mailed{tick: tick}
@@ -105,7 +107,7 @@ var (
 )
 
 // Send sends a message through Deliver. It panics if the message cannot be encoded. It reports
-// false, without sending the message, if a receipt is wanted and too much work is running.
+// false, without sending the message, if m.Then is set and maxAsync pieces of work are running.
 func (b *Mailbox) Send(m Mail) bool {
 	payload := b.messages.Encode(m.Method, m.Msg)
 	if m.Then != nil && b.async.pending >= maxAsync {
@@ -180,7 +182,8 @@ func (e *roomMessage) refused(it *rpcqueue.Item, out rpcqueue.Outcome) {
 	e.settled(transport.Refuse(outcomeCode(out), "%s: %s", it.Method.Name, out))
 }
 
-// dropQueued drops messages of rooms that wait for handlers after the room's last tick.
+// dropQueued counts as lost the messages of other rooms that wait for handlers after the last tick
+// of this room.
 func (b *Mailbox) dropQueued() {
 	b.messages.queue.Each(func(it *rpcqueue.Item) {
 		if e := roomMessageOf(it); e != nil {
@@ -228,7 +231,8 @@ func (b *Mailbox) Post(it rpcqueue.Item) error {
 	return err
 }
 
-// Receive is Post for a message of another room, which counts a rejected message itself.
+// Receive is Post for a message of another room. It does not count a rejected message: the sender
+// does.
 func (b *Mailbox) Receive(it rpcqueue.Item) error {
 	err := b.posts.add(it)
 	if err == nil {
@@ -237,7 +241,8 @@ func (b *Mailbox) Receive(it rpcqueue.Item) error {
 	return err
 }
 
-// add queues a message, if the limit of its kind permits.
+// add queues a message. The error is ErrEnded, or ErrFull if a limit for its kind, posted or from a
+// room, is reached.
 func (p *posts) add(it rpcqueue.Item) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,7 +304,7 @@ func (b *Mailbox) close() {
 	}
 }
 
-// deliver queues messages that other goroutines have posted.
+// deliver moves the messages that other goroutines have posted into the queues of their stages.
 func (b *Mailbox) deliver() {
 	for _, it := range b.source.posts() {
 		b.Sleep.markActive()

@@ -41,7 +41,8 @@ func (o *outgoing) begin(tag byte, id uint64) bool {
 
 func (o *outgoing) end() { o.sum = crc64.Update(o.sum, crcTable, o.buf) }
 
-// sender returns the function that a client's session calls with its messages, or nil.
+// sender returns the function to which a client's session passes each message that it sends; nil if
+// o is nil.
 func (o *outgoing) sender(id uint64) func(transport.Message) {
 	if o == nil {
 		return nil
@@ -125,7 +126,7 @@ func (o *outgoing) mail(to string, method uint32, stage loop.Stage, payload []by
 	o.end()
 }
 
-// take returns the sum, and begins the next.
+// take returns the digest of the data since the last call, and begins the next.
 func (o *outgoing) take() uint64 {
 	sum := o.sum
 	o.sum = 0

@@ -23,8 +23,8 @@ type Load struct {
 // the tick: a game may do less by it. Any goroutine may call it.
 func (l *Load) Level() overload.Level { return overload.Level(l.level.Load()) }
 
-// shed reduces the sending of objects that weigh less than 1 while the server is overloaded: they
-// are sent as often as their class's MinRate says, or once a second.
+// shed makes the world send changes of objects that weigh less than 1 as often as their class's
+// MinRate says, or once a second, while the level is Shedding or higher.
 func (l *Load) shed() {
 	if l.Level() >= overload.Shedding {
 		l.world.Shed(uint64(max(1, math.Floor(l.spec.Hertz()))))
@@ -85,8 +85,8 @@ func (l *Load) observe(rec *loop.Record) {
 	l.ladder.Observe(s)
 }
 
-// medianFlushLag returns the median over the clients with recent flushes: a client that has
-// vanished, or reads slowly, is no measure of the server.
+// medianFlushLag returns the median of Session.TakeFlushLag over the clients with recent flushes: a
+// client that has vanished, or reads slowly, is no measure of the server.
 func (l *Load) medianFlushLag() time.Duration {
 	l.lags = l.lags[:0]
 	for _, c := range l.clients.list {

@@ -56,12 +56,12 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 	}
 }
 
-// Limits of joins in a tick. A client that joins or resumes is the most expensive request: it is
-// sent the whole state.
+// Limits of joins in a tick. A join or resume is the most expensive request: the client is sent the
+// whole state.
 const (
 	maxEntering = 4 // clients that join or resume in a tick
-	// enteringSlots limits the objects of their worlds, together, unless it is only one client:
-	// the cost of a join grows with the world.
+	// enteringSlots limits the number of clients that enter in a tick times the objects in the
+	// world, but one client may always enter: the cost of a join grows with the world.
 	enteringSlots = 5120 * maxEntering
 )
 

@@ -47,7 +47,8 @@ func (f *recorder) prices() []rpcqueue.Price {
 	return all
 }
 
-// link records changes since the last tick.
+// link returns the facts of a client's link, and records them if they have changed since the last
+// tick.
 func (f *recorder) link(c *Client) transport.LinkFacts {
 	facts := f.network.link(c)
 	if facts != c.link {

@@ -43,8 +43,8 @@ type Unrecorded struct {
 // Error implements error.
 func (e *Unrecorded) Error() string { return fmt.Sprintf("tick %d: %s", e.Tick, e.What[0]) }
 
-// NewReplay returns a replay of a recording after its head, in a room that has not run and uses
-// this clock.
+// NewReplay returns a replay, in room r, of the recording in, whose head has been read. r has run
+// no tick, and its clock is c.
 func NewReplay(r *Room, in *recording.Reader, c *clock.Virtual) *Replay {
 	return &Replay{room: r, in: in, clock: c, feed: newReplayer(r)}
 }
@@ -80,7 +80,7 @@ func (p *Replay) Step() (Replayed, error) {
 	return done, p.compare(done)
 }
 
-// compare returns the difference of a tick from the recorded tick.
+// compare returns a *Divergence if a tick differs from the recorded one; otherwise nil.
 func (p *Replay) compare(t Replayed) error {
 	switch rec := &p.feed.tick; {
 	case p.feed.wrong != "":

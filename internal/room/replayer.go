@@ -41,7 +41,7 @@ func (*replayer) unrecorded(string)   {}
 
 func (f *replayer) prices() []rpcqueue.Price { return f.tick.Prices }
 
-// fail records why the recording cannot be followed.
+// fail records the first reason why the replay cannot follow the recording.
 func (f *replayer) fail(format string, a ...any) {
 	if f.wrong == "" {
 		f.wrong = fmt.Sprintf(format, a...)
@@ -120,8 +120,8 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 	return true
 }
 
-// decode finds the method of a message and decodes it. An undecodable message is left to the queue
-// as a message without a method, as one of the network is.
+// decode decodes a message that the recorded room could decode. If the schema does not have its
+// method, or cannot decode it, the replay fails.
 func (f *replayer) decode(a *transport.Arrival) {
 	m, ok := f.r.schema.Method(a.Message.Method)
 	if !ok {

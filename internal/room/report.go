@@ -50,7 +50,7 @@ func (s *Stats) every() uint64 {
 	return max(1, s.spec.Rate.Num/s.spec.Rate.Den/4)
 }
 
-// measured is the view of a room that its goroutine reports: see metrics.Room.
+// measured implements metrics.Room: the room's goroutine reports its plain counters through it.
 type measured struct{ r *Room }
 
 func (m measured) State() *netvar.Stats { return m.r.world.Stats() }
@@ -100,7 +100,8 @@ func (m measured) Bytes(f metrics.Part) {
 	f.Set(m.r.world.SpentOn(nil), "(despawned)")
 }
 
-// FieldBytes sets no series for a field without any bytes.
+// FieldBytes sets the bytes spent on each field of each class. It sets no series for a field
+// without any bytes.
 func (m measured) FieldBytes(f metrics.Part) {
 	for _, c := range m.r.schema.AllClasses() {
 		for i, bytes := range m.r.world.SpentOnFields(c) {
@@ -111,7 +112,7 @@ func (m measured) FieldBytes(f metrics.Part) {
 	}
 }
 
-// stageQueues are the metric labels of the queues of rpcqueue.
+// stageQueues holds, for each stage, the metric label of its queue of messages.
 var stageQueues = func() (names [loop.NumStages]string) {
 	for i, s := range loop.Stages() {
 		names[i] = "rpc_" + s.String()

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/watchdog"
 )
 
-// Room is one loop and one game state. Its goroutine owns all of it: methods that are not said to
-// be callable from elsewhere are for that goroutine.
+// Room is one loop and one game state. Its goroutine owns all of it: other goroutines may call only
+// the methods whose comments permit it.
 type Room struct {
 	core
 
@@ -41,7 +41,7 @@ type Room struct {
 	newSchedule func() (loop.Clock, loop.Schedule) // starts the schedule of ticks
 }
 
-// New returns a room that is still to be filled and then started.
+// New returns a room without systems and handlers. The game adds them before the room is started.
 func New(cfg Config) (*Room, error) {
 	r := &Room{core: core{
 		cfg: cfg, spec: cfg.Spec, game: cfg.Game, schema: cfg.Schema, clock: cfg.Clock, metrics: cfg.Metrics,

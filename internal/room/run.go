@@ -39,7 +39,7 @@ func (r *Room) Close(code transport.Code, text string) {
 	}
 }
 
-// byClock starts the schedule of the room's rate.
+// byClock returns the room's clock, and a schedule that runs ticks at the room's rate from now on.
 func (r *Room) byClock() (loop.Clock, loop.Schedule) {
 	pacer := &loop.Pacer{Timeline: r.Timeline()}
 	pacer.Start(r.clock.Now(), firstTick)
@@ -56,7 +56,8 @@ func (r *Room) Schedule() loop.Schedule {
 // firstTick is the number of a room's first tick.
 const firstTick = 1
 
-// Look is Inspect for a caller that may change the state, which a recording does not hold.
+// Look is Inspect for a function that may change the state. It marks the tick in a recording as not
+// replayable, because a recording does not hold that change.
 func (r *Room) Look(fn func()) error {
 	r.source.unrecorded("a look between two ticks, which may change the state")
 	r.Sleep.looked = true

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// ServerInbox is the server inbox: it holds the messages of rooms to the program around the
-// server. Any goroutine may use it; one delivers.
+// ServerInbox is the server inbox: it holds the messages of rooms to the program around the server.
+// Any goroutine may use it, but only one at a time calls Deliver or Serve.
 type ServerInbox struct {
 	posts posts
 	rest  []rpcqueue.Item // taken and not yet delivered; belongs to the delivering goroutine
@@ -30,7 +30,7 @@ func NewServerInbox() *ServerInbox {
 	return &ServerInbox{woken: make(chan struct{}, 1), handlers: map[*rpcqueue.Method]ServerHandler{}}
 }
 
-// Handle sets the function for messages of a method. It must not panic.
+// Handle sets the function for messages of a method. fn must not panic.
 func (d *ServerInbox) Handle(m *rpcqueue.Method, fn ServerHandler) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,8 @@ func (d *ServerInbox) handler(m *rpcqueue.Method) ServerHandler {
 	return d.handlers[m]
 }
 
-// Receive queues a message of a room, or returns the reason against it: see Mail.Deliver.
+// Receive queues a message of a room. The error is a refusal if no handler is set for its method,
+// and ErrFull if too many messages wait.
 func (d *ServerInbox) Receive(it rpcqueue.Item) error {
 	if d.handler(it.Method) == nil {
 		return transport.Refuse(transport.CodeUnknownMethod, "the program does not handle %s", it.Method.Name)
@@ -100,7 +101,7 @@ func (d *ServerInbox) Open() bool {
 // Serve delivers until stop is closed, and then the remaining messages; ctx is passed to the
 // handlers.
 func (d *ServerInbox) Serve(ctx context.Context, stop <-chan struct{}) {
-	d.Deliver(ctx) // The goroutine before may have left some.
+	d.Deliver(ctx) // An earlier delivering goroutine may have left messages.
 	for {
 		select {
 		case <-d.woken:

@@ -26,7 +26,7 @@ type Sleep struct {
 	alarm  chan struct{} // size 1, so that rouse never blocks; nil: the room never sleeps
 	asleep bool
 	looked bool          // the room was inspected from outside, and may have been changed
-	moved  bool          // in the running tick more than an echo arrived
+	moved  bool          // the running tick has handled more than acknowledgements and idle inputs
 	none   []byte        // an idle input
 	calm   time.Duration // game time of the last tick with activity
 	awaits [2]instants   // in game time and in scaled time
@@ -58,11 +58,12 @@ func (s *Sleep) rouse() {
 	}
 }
 
-// markActive records that the running tick handles more than echoes.
+// markActive records that the running tick handles more than acknowledgements and idle inputs: the
+// room does not sleep after it.
 func (s *Sleep) markActive() { s.moved = true }
 
-// markArrival marks the tick as active, unless the arrival is an acknowledgement or an input:
-// Inputs.apply marks inputs.
+// markArrival marks the tick as active, unless the arrival is an acknowledgement or a packet of
+// inputs: Inputs.apply marks the tick for inputs that are not idle.
 func (s *Sleep) markArrival(k transport.ArrivalKind) {
 	switch k {
 	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:
@@ -71,8 +72,8 @@ func (s *Sleep) markArrival(k transport.ArrivalKind) {
 	}
 }
 
-// Await makes the room run the tick of a moment of a clock, even if only a system checks the time
-// in it.
+// Await keeps the room from sleeping through the time at of a clock: the tick of that time runs
+// even if no timer is due in it and only a system checks the time.
 func (s *Sleep) Await(clock loop.TimerClock, at time.Duration) {
 	if s.alarm != nil {
 		s.awaits[clock].add(at)
@@ -175,8 +176,8 @@ func (c *Client) lastArrival() time.Duration {
 	return c.session.LinkFacts().LastArrival
 }
 
-// heardAt returns the game time of an arrival since the last tick: that of this tick, except for
-// arrivals during a sleep.
+// heardAt returns the game time of an arrival since the last tick: the time of this tick or, if the
+// room has slept since, the earlier time at which the data arrived.
 func (c *Client) heardAt(arrival time.Duration) time.Duration {
 	r := c.room
 	if r.in.Slept == 0 {
@@ -192,8 +193,8 @@ func (r *Room) Sleeps(tick uint64) bool { return r.Sleep.asleep && r.nextDue(tic
 // Asleep reports whether the room sleeps. It belongs to the room's goroutine.
 func (s *Sleep) Asleep() bool { return s.asleep }
 
-// sleeper is the clock of a room: it waits for the next tick that has to run rather than for the
-// next tick.
+// sleeper is the clock of a room. While the room sleeps, WaitUntil skips ticks without work, and
+// waits for the next tick that has to run.
 type sleeper struct {
 	loop.Clock
 	r     *Room
@@ -266,7 +267,7 @@ func (in *instants) pass(now time.Duration) (more bool) {
 	return now < in.last
 }
 
-// next returns the first moment, or the maximum without any.
+// next returns the first moment in the list, math.MaxInt64 if the list is empty.
 func (in *instants) next() time.Duration {
 	if len(in.list) == 0 {
 		return math.MaxInt64

@@ -10,7 +10,7 @@ import (
 )
 
 // OnSnapshot calls fn right after each snapshot, once the views and read rights have been
-// evaluated. It must not change the state.
+// evaluated. fn must not change the state.
 func (r *Room) OnSnapshot(fn func()) { r.onSnapshot = append(r.onSnapshot, fn) }
 
 // Limits of one snapshot to one client. The connection's pacing would hold back more packets; a
@@ -20,8 +20,8 @@ var (
 	probe         = netvar.Limit{Packets: 1, PacketSize: 100}
 )
 
-// encode encodes the client's snapshot, if its slot is free and its window is open. A snapshot
-// that cannot be sent is not encoded, and remains due.
+// encode encodes the client's snapshot, if its slot is free and its [transport.Window] permits a
+// snapshot or a probe. Otherwise the snapshot is not encoded, and remains due.
 func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
 	slot := c.room.source.slot(c)
@@ -52,7 +52,9 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	}
 }
 
-// flush passes the client's batch to its writer, with the changes of the room that it has to know.
+// flush passes the client's data of this tick to its connection's writer, with the status of its
+// inputs and a new epoch or time scale. It also closes the connection of a kicked client, and lets
+// a moving client leave.
 func (c *Client) flush(now time.Duration, rescaled bool) {
 	r := c.room
 	c.tellInputs()
@@ -72,7 +74,8 @@ func (c *Client) flush(now time.Duration, rescaled bool) {
 	}
 }
 
-// slot returns the slot of the client's snapshot, of its connection.
+// slot returns the slot for the client's next snapshot: that of its session, or of the spectator
+// feed.
 func (c *Client) slot() *transport.Slot {
 	if c.IsFeed() {
 		return &c.room.feed.slot
@@ -100,8 +103,8 @@ type TimeScale struct {
 // isDefault reports whether scaled time runs like game time.
 func (t *TimeScale) isDefault() bool { return *t.told.Load() == loop.Unscaled }
 
-// changed reports, once, that the scale was changed, and updates it for all but the clients. The
-// flush calls it: a later change in the tick is told in the next.
+// changed reports whether the scale has changed since the last call, and stores the new scale. The
+// flush calls it, and then tells clients: a later change in the tick is told in the next.
 func (t *TimeScale) changed() bool {
 	now := t.loop.Scale()
 	if now == *t.told.Load() {
@@ -112,7 +115,8 @@ func (t *TimeScale) changed() bool {
 	return true
 }
 
-// message returns the scale as told to clients. A line begins at the game time of a tick.
+// message returns the scale as it is sent to clients: scaled time as a linear function of game
+// time, from the time of a tick on.
 func (t *TimeScale) message() transport.TimeScale {
 	s := t.told.Load()
 	return transport.TimeScale{Num: s.Num, Den: s.Den, Tick: t.Timeline().TickAt(s.From), At: s.To, Fraction: s.Frac}

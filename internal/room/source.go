@@ -44,7 +44,7 @@ type source interface {
 	unrecorded(what string)
 }
 
-// network is the source of a played room.
+// network is the source of a room that clients play in, as opposed to a replayed one.
 type network struct{ r *Room }
 
 func (network) begin(*loop.Input)   {}
@@ -68,8 +68,9 @@ func (n network) vacate(why *transport.Closed) bool { return n.r.Admission.vacat
 func (n network) posts() []rpcqueue.Item { return n.r.Mailbox.posts.take() }
 func (n network) results() []result      { return n.r.Async.take() }
 
-// slot is called when the snapshot is encoded and not at the poll, so that a busy machine's writer
-// has the tick's time to empty it.
+// slot returns the slot for a client's next snapshot; nil while the last snapshot is in it, or
+// while the delay buffer of the spectator feed is full. It is called when the snapshot is encoded
+// and not at the poll, so that a busy machine's writer has the tick's time to empty the slot.
 func (n network) slot(c *Client) *transport.Slot {
 	if c.IsFeed() && !n.r.feed.hasSpace() {
 		return nil

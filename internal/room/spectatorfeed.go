@@ -11,8 +11,8 @@ import (
 
 // The spectator feed is a client without a connection that a room with delayed spectators creates
 // in its first tick. To the game it is a spectator, so the game decides as for others which
-// objects, values and messages it is sent, and decides it now. Its data is stored in the delay
-// buffer:
+// objects, values and messages it is sent, and decides at the time of the tick, not after the
+// delay. Its data is stored in the delay buffer:
 //
 //	tick:  poll ── join     snapshot ── snapshot     flush ── store ──▶ delay buffer
 //
@@ -20,8 +20,8 @@ import (
 // alone, except while the buffer is full, which is an outside fact (source.go): so a recording
 // holds all of it.
 
-// FeedID is the id of the spectator feed. Clients never reach it: it is the largest integer that
-// JavaScript represents exactly.
+// FeedID is the id of the spectator feed. Ids of clients never get so high: it is the largest
+// integer that JavaScript represents exactly.
 const FeedID = 1<<53 - 1
 
 // spectatorFeed is a room's spectator feed. It belongs to the room's goroutine.
@@ -38,7 +38,7 @@ type spectatorFeed struct {
 	scale   loop.Scale     // last stored scale
 }
 
-// wholeTick limits one snapshot of the spectator feed: to more than any room sends in a tick.
+// wholeTick is the limit of one snapshot of the spectator feed: more than any room sends in a tick.
 var wholeTick = netvar.Limit{Packets: packet.MaxPackets, PacketSize: 1 << 16, Reliable: true}
 
 // join lets the spectator feed join in the room's first tick.
@@ -63,7 +63,8 @@ func (f *spectatorFeed) join(r *Room) {
 	}
 }
 
-// snapshot sends the spectator feed its snapshot and acknowledges it at once.
+// snapshot adds the spectator feed's snapshot to the data of the running tick, and acknowledges it
+// at once. While the delay buffer is full, it makes no snapshot.
 func (f *spectatorFeed) snapshot() {
 	c := f.clients.feed
 	if c == nil || c.kicked != nil {
@@ -90,7 +91,7 @@ func (f *spectatorFeed) snapshot() {
 	}
 }
 
-// send adds a message to the data of the running tick.
+// send adds a message to the data of the running tick, or drops it if the delay buffer is full.
 func (f *spectatorFeed) send(m transport.Message) {
 	f.sent.message(FeedID, &m)
 	if f.buffer == nil {
@@ -142,15 +143,15 @@ func (f *spectatorFeed) leave(why *transport.Closed) {
 	f.end(why, f.tick.messages)
 }
 
-// end adds the last tick to the delay buffer, unless it has one. Any goroutine may call it once
-// the room's own has ended.
+// end adds a last tick, with the reason for the room's end, to the delay buffer, unless the buffer
+// has one. Any goroutine may call it once the room's own has ended.
 func (f *spectatorFeed) end(why *transport.Closed, messages []transport.Message) {
 	if f.buffer != nil {
 		f.buffer.add(delayedTick{stamp: stamp{at: f.clock.Now()}, messages: messages, end: why})
 	}
 }
 
-// settled reports whether the spectator feed has all changes.
+// settled reports whether the spectator feed has been sent all changes, or there is no feed.
 func (f *spectatorFeed) settled() bool { return f.clients.feed == nil || f.clients.feed.peer.Settled() }
 
 // size returns the bytes in the delay buffer.

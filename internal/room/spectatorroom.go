@@ -90,12 +90,13 @@ type spectatorServer struct{ Server }
 func (spectatorServer) EndAdmission(transport.Code, string) {}
 func (spectatorServer) Ticked()                             {}
 
-// unwatched is for how long due ticks wait while there are no spectators. A new spectator waits no
-// longer than that to be shown.
+// unwatched is how long due ticks may wait, while there are no spectators, before one tick shows
+// them all: at most the ticks of that time remain to be shown when a spectator joins.
 const unwatched = time.Second
 
-// Next implements loop.Schedule: the next tick is that of the oldest stored tick, once that is old
-// enough, or an earlier one if a spectator needs a tick before.
+// Next implements loop.Schedule: the next tick is that of the oldest stored tick, once that is as
+// old as the delay, or an earlier one if the spectator room has work before. If many stored ticks
+// are due, one tick shows them all.
 func (s *spectatorRoom) Next(now time.Duration) (in loop.Input, isDue bool, wait time.Duration) {
 	then := now - s.buffer.delay
 	watched := len(s.r.clients.list) > 0 || s.r.roused()
@@ -119,7 +120,7 @@ func (s *spectatorRoom) between(now, then time.Duration, d *due) (in loop.Input,
 		wait = d.first.at + s.buffer.delay
 	}
 	if s.last == 0 {
-		return in, false, wait // Nothing is stored yet, and so no time either.
+		return in, false, wait // No tick was shown yet, so the epoch is unknown.
 	}
 	line, next := s.r.Timeline(), s.last+1
 	tick := max(line.Due(s.epoch, then), next)
@@ -141,13 +142,14 @@ func (s *spectatorRoom) between(now, then time.Duration, d *due) (in loop.Input,
 	return s.input(tick, s.epoch, now), true, 0
 }
 
-// mustEnd reports whether the spectator room ends and the next stored tick is far away: the end
-// does not wait for that tick.
+// mustEnd reports whether the spectator room ends and the next stored tick is due in more than a
+// second: the end does not wait for that tick.
 func (s *spectatorRoom) mustEnd(then time.Duration, d *due) bool {
 	return s.r.Shutdown.ending && d.first.at-then > time.Second
 }
 
-// input returns the input of the next tick, in an epoch of the other room.
+// input returns the input of the spectator room's next tick, given the epoch of the other room, and
+// stores that tick and epoch as the newest.
 func (s *spectatorRoom) input(tick uint64, of loop.Epoch, now time.Duration) loop.Input {
 	line, epoch := s.r.Timeline(), loop.Epoch{Tick: of.Tick, At: of.At + s.buffer.delay}
 	in := line.Input(tick)
@@ -158,7 +160,8 @@ func (s *spectatorRoom) input(tick uint64, of loop.Epoch, now time.Duration) loo
 	return in
 }
 
-// WaitUntil implements loop.Clock: a longer wait ends if a spectator joins.
+// WaitUntil implements loop.Clock. While the room sleeps, and for more than unwatched, the wait
+// ends early if the room is roused, for instance by a joining spectator.
 func (s *spectatorRoom) WaitUntil(ctx context.Context, at time.Duration) error {
 	if left := at - s.Now(); s.r.Sleep.asleep || left > unwatched {
 		s.r.Sleep.waitForWork(ctx, left)
@@ -182,7 +185,8 @@ func (s *spectatorRoom) RunTimers() {
 	}
 }
 
-// show applies one stored tick: each but the last of a tick becomes a version of its own, as in
+// show applies the data of one stored tick to the mirror. If a tick shows several stored ticks,
+// each but the last is captured under its own number, so that it becomes a version of its own as in
 // the other room.
 func (s *spectatorRoom) show(t *delayedTick) error {
 	for _, packet := range t.packets {
@@ -221,7 +225,7 @@ func (s *spectatorRoom) TimersDue(loop.Scale) time.Duration { return math.MaxInt
 // Admit implements Game: the game of the other room decides.
 func (s *spectatorRoom) Admit(ctx context.Context, j *Join) error { return s.of.game.Admit(ctx, j) }
 
-// The rest of Game is empty: there is no game.
+// The other functions of Game do nothing, because a spectator room has no game.
 
 func (*spectatorRoom) Start()                                       {}
 func (*spectatorRoom) Enter(*Client)                                {}

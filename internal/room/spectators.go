@@ -22,7 +22,8 @@ import (
 // delayed reports whether spectators of the room see it with a delay.
 func (s *Spec) delayed() bool { return s.SpectatorDelay > 0 && s.MaxSpectators > 0 }
 
-// seats returns the numbers of seats in the room itself.
+// seats returns the numbers of seats in the room itself: delayed spectators have theirs in the
+// spectator room.
 func (s *Spec) seats() (players, spectators int) {
 	if s.delayed() {
 		return s.MaxClients, 0
@@ -36,7 +37,8 @@ func (s Spec) ofSpectatorRoom() Spec {
 	return s
 }
 
-// of returns the admission with the seats of players, or of spectators.
+// of returns the admission with the seats of players, or if spectator is set, of spectators: with a
+// delay that of the spectator room.
 func (a *Admission) of(spectator bool) *Admission {
 	if spectator && a.spectators != nil {
 		return a.spectators
@@ -44,9 +46,9 @@ func (a *Admission) of(spectator bool) *Admission {
 	return a
 }
 
-// route returns the admission for a client. A client with a seat or a ticket in the room stays with
-// a. That of the spectator room is for spectators with a delay, and for clients with a seat or a
-// ticket there.
+// route returns the admission that decides about a client: a if the client has a seat or a ticket
+// there. Otherwise it is that of the spectator room, if there is one, for clients that ask to be
+// spectators or have a seat or a ticket there, and a for all others.
 func (a *Admission) route(hello *netloopv1.Hello) *Admission {
 	if s := a.spectators; s != nil && !a.knows(hello) && (hello.GetSpectate() || s.knows(hello)) {
 		return s
@@ -54,10 +56,10 @@ func (a *Admission) route(hello *netloopv1.Hello) *Admission {
 	return a
 }
 
-// Refusing returns the code with which all newcomers are refused at present, and 0 if their
-// admission decides. The transport also asks before it spends resources on a connection. hear
-// reports that it still reads the hello of some of them, because they may have a seat here or are
-// to be told the reason in words. Any goroutine may call it.
+// Refusing returns the code with which all newcomers are refused at present, or 0 if each hello
+// decides. The transport calls it before it spends resources on a connection; if hear is true, it
+// reads the hello even of a client to refuse, because the client may have a seat here or is to be
+// told the reason in words. Any goroutine may call it.
 func (a *Admission) Refusing() (code transport.Code, hear bool) {
 	code, hear = a.refusal()
 	if code == transport.CodeFull && a.spectators != nil {
@@ -96,7 +98,8 @@ func (a *Admission) Count() (players, spectators, reserved int) {
 	return players, spectators, reserved
 }
 
-// vacate stops an empty room from giving seats, and reports whether no seat is taken or reserved.
+// vacate makes a room without taken or reserved seats refuse newcomers, and reports whether it had
+// none. Of the spectator room only reserved seats count.
 func (a *Admission) vacate(why *transport.Closed) bool {
 	if a.spectators != nil {
 		if _, _, reserved := a.spectators.Count(); reserved > 0 {

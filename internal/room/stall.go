@@ -23,8 +23,9 @@ const (
 	// stallCalm is how long no tick may be dropped before a stall is over. By then the connections
 	// of clients that have given up meanwhile are known to have ended.
 	stallCalm = time.Second
-	// stallLoses is the wait after which clients have given the server up. The server detects it
-	// that much later, because their earlier packets look new to it.
+	// stallLoses is the length of a stall after which clients have closed their silent connections.
+	// The server detects that up to stallLoses later, because it counts their earlier packets as
+	// new when it reads them after the stall.
 	stallLoses = 10 * time.Second
 	// stallLongest is the time after which an ongoing stall is logged.
 	stallLongest = 10 * time.Second

@@ -143,7 +143,7 @@ func (v *Supervisor) GiveUp(err error) {
 func (v *Supervisor) live(ctx context.Context) {
 	err := errGone
 	defer func() {
-		if !v.givenUp.Load() { // Otherwise GiveUp reports the end, after the saves.
+		if !v.givenUp.Load() { // Otherwise GiveUp reports the end, after the work given to Go.
 			v.finished(err)
 		}
 	}()

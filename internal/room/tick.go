@@ -54,8 +54,8 @@ func (r *Room) Systems() []System {
 	return all
 }
 
-// poll is the system transport.poll: it takes all arrivals since the last tick, in their order,
-// and none that arrive meanwhile.
+// poll is the system transport.poll: it handles the arrivals since the last tick in their order,
+// but none that arrive meanwhile, then lost connections, posted messages and results of work.
 func (r *Room) poll() {
 	for _, c := range r.clients.list {
 		c.observeLink()
@@ -123,8 +123,8 @@ func (r *Room) account(rec *loop.Record) {
 	r.trySleep()
 }
 
-// System is one of the systems that each room runs. They are ordinary systems with names, so a
-// game may place its own around them.
+// System is a built-in system, which each room runs. It has a name like a system of the game, so a
+// game may place its own systems before and after it.
 type System struct {
 	Name    string
 	Stage   loop.Stage // 0: each of the seven
@@ -133,14 +133,14 @@ type System struct {
 	Without string // the consequence of its absence
 }
 
-// The systems that are the game's own.
+// Names of the built-in systems that call functions of the game: OnStart functions, and timers.
 const (
 	StartSystem  = "room.start"
 	TimersSystem = "room.timers"
 )
 
-// traced begins a tick's region in an execution trace, and returns its end. Without a running
-// trace it costs some nanoseconds.
+// traced begins a region for the tick in an execution trace, and returns the function that ends it.
+// Without a running trace it costs some nanoseconds.
 func traced(tick uint64) func() {
 	if !trace.IsEnabled() {
 		return untraced

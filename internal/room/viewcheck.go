@@ -9,18 +9,19 @@ import (
 )
 
 // Each input carries the view of its client: the two snapshots between which the player saw the
-// world, at which it aimed. The game looks up the same moment in its objects' history. A client
-// may send any view, and would gain most from the past, where it knows how others have moved. So a
-// view is accepted as far as it is plausible, and otherwise clamped to the nearest plausible one:
+// world, at which it aimed. The game looks up the same moment in its objects' history. A client may
+// send any view, and would gain most from the past, where it knows how others have moved. So an
+// implausible view is replaced, for one of four reasons:
 //
-//	unseen   one of the snapshots has not been acknowledged      the newest whole one before it
-//	apart    the client has a whole snapshot between the two     that neighbour, at the same time
-//	old      further back than Spec.MaxRewind and the way        the limit
-//	jumped   further from its recent views than a client's       the limit
+//	reason   condition                                           replaced by
+//	unseen   one of the snapshots has not been acknowledged      the same time: Client.around
+//	apart    the client has a whole snapshot between the two     the same time: Client.around
+//	old      further back than Spec.MaxRewind + Client.way       that limit
+//	jumped   further from its recent views than a client's       the nearest accepted time
 //	         clock and its jumps explain
 //
-// An honest client acknowledges the snapshots it shows in the datagram of the input, at the
-// latest, so only the third check depends on time taken.
+// An honest client acknowledges a snapshot, at the latest, in the datagram of the first input that
+// shows it, so only the check for old views depends on measured delays.
 
 // viewCheck is the checked view of a client. It belongs to the room's goroutine.
 type viewCheck struct {
@@ -29,8 +30,8 @@ type viewCheck struct {
 	back    time.Duration // its distance to the input's step
 	clamped uint64
 
-	// The recent views: their distance from the steps, the game time of the step for which it was
-	// last updated, and the remaining allowance for jumps.
+	// mid is the smoothed distance of the recent views from their steps, judged the game time of
+	// the step at which mid was last updated, and saved the remaining allowance for jumps.
 	mid    time.Duration
 	judged time.Duration
 	saved  time.Duration
@@ -39,13 +40,13 @@ type viewCheck struct {
 	early time.Duration // smoothed time by which inputs arrive before their steps
 }
 
-// Bounds of how a client's view moves against the game time of its inputs' steps.
+// Bounds on the change of the distance, in game time, between a client's view and its input's step.
 const (
-	// viewSlew limits its drift to one part in so many: a client changes its delay by a twentieth
-	// of the time at most, and its lead by a hundredth.
+	// viewSlew limits the drift of that distance to 1/viewSlew of the elapsed time. An honest
+	// client changes its delay by a twentieth of the time at most, and its lead by a hundredth.
 	viewSlew = 16
-	// viewBand is the tolerance to either side: inputs of one frame share one view, and a frame
-	// that waits for a snapshot shows the one before.
+	// viewBand is the tolerance to either side of the drifting distance: inputs of one frame share
+	// one view, and a frame for which the next snapshot is missing shows the previous one.
 	viewBand = 50 * time.Millisecond
 	// Distances beyond viewBand use up an allowance, which is refilled by one part in jumpShare of
 	// the time, an eighth of a second per second, up to maxJump. The maximum covers the time in
@@ -77,8 +78,8 @@ func (c *Client) ViewStats() (back time.Duration, clamped uint64) {
 	return c.viewCheck.back, c.viewCheck.clamped
 }
 
-// arrived records how long before its step an input arrived. A late input counts as 0, as do the
-// first ones until the client's clock leads.
+// arrived records how long before its step an input arrived, and smooths that time. A late input
+// counts as 0, as do the first inputs, until the client's clock is ahead of the server's.
 func (s *viewCheck) arrived(early time.Duration) {
 	early = max(early, 0)
 	if !s.heard {
@@ -87,8 +88,8 @@ func (s *viewCheck) arrived(early time.Duration) {
 	s.early += (early - s.early) / 16
 }
 
-// checkView sets the client's view for the input that runs now. Without an input, or without its
-// view, the last view moves on with time.
+// checkView sets the client's view for the input that runs now. If the step's own input is missing
+// or has no view, the last view is moved on with game time.
 func (c *Client) checkView() {
 	s, r := &c.viewCheck, c.room
 	if r.spec.MaxRewind <= 0 {
@@ -134,13 +135,14 @@ func (s *viewCheck) judge(c *Client, v state.Moment, now time.Duration) {
 	}
 }
 
-// way returns how long before its step an input was made, within MaxRewind: half a round trip
-// before its arrival.
+// way returns the estimated time from the making of an input on the client to its step, at most
+// MaxRewind: half a round trip, and the time that inputs wait for their steps.
 func (c *Client) way() time.Duration {
 	return min(c.link.SRTT/2+c.viewCheck.early, c.room.spec.MaxRewind)
 }
 
-// follow reports whether a view may be so far back, and returns the accepted distance.
+// follow reports whether a view's distance back from its step fits the recent views, and returns
+// the accepted distance: back itself, or the nearest bound.
 func (s *viewCheck) follow(now, back time.Duration) (to time.Duration, ok bool) {
 	if !s.known {
 		s.known, s.mid, s.judged, s.saved = true, back, now, maxJump
@@ -165,8 +167,9 @@ func (s *viewCheck) follow(now, back time.Duration) (to time.Duration, ok bool) 
 	return s.mid + viewBand, paid == over
 }
 
-// around returns the moment at a game time between two adjacent snapshots that the client has
-// whole; the nearest snapshot if one side has none, and the zero Moment without any.
+// around returns a game time as a moment between the two snapshots next to it that the client has
+// whole. Without one on one side it returns the nearest whole snapshot, and without any the zero
+// Moment.
 func (c *Client) around(at time.Duration) state.Moment {
 	from, to := c.peer.Around(c.room.Timeline().TickAt(at))
 	switch {

@@ -10,16 +10,17 @@ import "time"
 const (
 	shortVisit  = 10 * time.Second // game time from joining to leaving
 	freeVisits  = 3                // short visits of a holder without consequences
-	visitMemory = time.Minute      // after which they are forgotten, unless another follows
+	visitMemory = time.Minute      // time from the last short visit until all are forgotten
 	// limit of stored holders; beyond it the oldest is forgotten early
 	maxVisitors = 4096
 )
 
-// visits stores the short visits of players, or else of addresses. The room's goroutine owns it:
-// it depends only on joins, leaves and game time, so that a replay has it as well.
+// visits stores the number of short visits by holder: a player, or the address of a client without
+// one. It belongs to the room's goroutine, and depends only on joins, leaves and game time, so that
+// a replay counts the same.
 type visits struct {
 	of    map[string]visit
-	order []visitExpiry // each of them once
+	order []visitExpiry // each holder once, first to expire first
 }
 
 type visit struct {
@@ -33,7 +34,7 @@ type visitExpiry struct {
 	until  time.Duration
 }
 
-// left records the leave of a client that joined at a game time.
+// left records that a client has left, which joined at the game time came: it counts a short visit.
 func (v *visits) left(holder string, came, now time.Duration) {
 	if holder == "" || now-came >= shortVisit {
 		return

@@ -75,7 +75,7 @@ const maxAsync = 1024
 
 var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
 
-// Go runs a piece of work on another goroutine. It reports false if too many are running.
+// Go runs a piece of work on another goroutine. It reports false if maxAsync pieces are running.
 func (a *Async) Go(w Work) bool {
 	if a.pending >= maxAsync {
 		a.metrics.Drops.Add(1, "async", "full")
@@ -115,8 +115,8 @@ func (a *Async) expect(w Work) uint64 {
 	return a.started
 }
 
-// begins records that work gets a goroutine. It reports false once the room has ended or was given
-// up.
+// begins records that a piece of work is about to run on a goroutine. It reports false once the
+// room has ended or was given up.
 func (a *Async) begins(number uint64, w Work) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,8 +175,8 @@ func (a *Async) quiet(limit time.Duration) {
 	}
 }
 
-// close rejects all work and results from now on. It returns results for the running work, ordered
-// by number.
+// close rejects all work and results from now on. It returns a result with errLeftBehind for each
+// running piece of work, ordered by number.
 func (a *Async) close() (left []result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

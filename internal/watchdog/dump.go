@@ -19,8 +19,8 @@ const (
 type Dump struct {
 	// Own is the stack of the goroutine that runs the ticks, empty if it has ended.
 	Own string
-	// Function is the function that the loop has called there, with file and line: the system that
-	// hangs, or a handler or hook that hangs in a built-in system.
+	// Function is the function that the loop has called on that goroutine, with file and line: the
+	// system that hangs, or a handler or hook that hangs in a built-in system.
 	Function string
 	// Others are the stacks of other goroutines, and Omitted is the number of stacks that did not
 	// fit.
@@ -34,7 +34,8 @@ func (w *Watchdog) Dump() Dump {
 	return parseStacks(string(buf[:runtime.Stack(buf, true)]), w.goroutine.Load())
 }
 
-// parseStacks sorts the stacks of a dump.
+// parseStacks splits a dump into the stack of the goroutine own and the other stacks, as many as
+// fit.
 func parseStacks(all string, own uint64) Dump {
 	var d Dump
 	var others strings.Builder

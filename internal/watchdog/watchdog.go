@@ -28,8 +28,8 @@ type Watchdog struct {
 type Hang struct {
 	Hook string // empty: a tick
 	Tick uint64
-	// Stage is the last stage with drained RPCs: a system that an anchor puts before the drain of
-	// its stage is counted for the stage before. 0 is before the first.
+	// Stage is the last stage whose drain of RPCs has begun, 0 if none has. A system that an anchor
+	// puts before the drain of its stage is thus reported under the stage before.
 	Stage loop.Stage
 	For   time.Duration // how long it had run when it was reported
 }
@@ -76,7 +76,8 @@ func (w *Watchdog) End() *Hang {
 	return w.hung.Swap(nil)
 }
 
-// Check reports a hang of the running tick or hook, once. One goroutine calls it.
+// Check returns the hang of the running tick or hook, if it takes longer than its limit and was not
+// returned before. Only one goroutine may call it.
 func (w *Watchdog) Check(now time.Duration) (Hang, bool) {
 	tick := w.tick.Load()
 	h := Hang{Tick: tick, Stage: loop.Stage(w.stage.Load()), For: now - time.Duration(w.began.Load())}

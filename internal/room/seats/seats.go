@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Seats are the places of a room's clients, from their admission until they have left. Admissions
-// use it on their own goroutines. A seat outlives the connections of its client: a connection with
-// its secret, or of the same player, takes the seat again.
+// Seats holds the seats of a room: one per client, from its admission until it has left. Admissions
+// use it on their own goroutines. A seat outlives the connections of its client: a new connection
+// with the seat's secret, or of the same player, takes it over.
 type Seats struct {
 	mu       sync.Mutex
 	Playing  Count   // the seats of players; its Most is set before the first use
@@ -32,8 +32,8 @@ type Seats struct {
 	Rouse   func()      // wakes the room, which shows others the change; nil: none
 }
 
-// changedLocked makes the room run a tick, which reports the free seats to others and updates the
-// next expiry of a ticket.
+// changedLocked records that a count has changed, and wakes a sleeping room: its next tick
+// publishes the free seats and updates the next expiry of a ticket.
 func (s *Seats) changedLocked() {
 	s.changed.Store(true)
 	if s.Rouse != nil {
@@ -44,7 +44,7 @@ func (s *Seats) changedLocked() {
 // Changed reports whether a count has changed since the last tick.
 func (s *Seats) Changed() bool { return s.changed.Load() }
 
-// Ticked is called after each tick: it frees the seats of expired tickets.
+// Ticked is called after each tick: it resets Changed, and frees the seats of expired tickets.
 func (s *Seats) Ticked(now time.Duration) {
 	s.changed.Store(false)
 	s.mu.Lock()
@@ -52,8 +52,8 @@ func (s *Seats) Ticked(now time.Duration) {
 	s.expireLocked(now)
 }
 
-// Vacate stops a room without taken or reserved seats from giving seats, and reports whether it
-// had none.
+// Vacate makes a room without taken or reserved seats refuse all requests for seats with the reason
+// why, and reports true. It does not change a room with such seats.
 func (s *Seats) Vacate(now time.Duration, why *transport.Closed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Seats) Sizes() map[string]int {
 	return map[string]int{"tickets": len(s.tickets), "secrets": len(s.secrets), "players": len(s.players), "sessions": len(s.sessions)}
 }
 
-// refusedLocked returns the error for seat requests of a room that ends; nil if it does not.
+// refusedLocked returns the error for requests for seats after Vacate; nil before.
 func (s *Seats) refusedLocked() error {
 	if s.ending == nil {
 		return nil
@@ -97,7 +97,7 @@ func (s *Seats) kindLocked(spectator bool) *Count {
 	return &s.Playing
 }
 
-// Seat is the place of one client. Except for its id it belongs to the mutex of its seats.
+// Seat is the seat of one client. The mutex of its [Seats] guards all fields except ID.
 //
 // A seat has owners: the client that the room has in it, and each connection that was admitted to
 // it and has not entered the room yet. The last owner to leave releases it.
@@ -105,12 +105,13 @@ type Seat struct {
 	ID      uint64
 	subject string
 	conns   uint64 // number of connections so far, and so the number of the newest
-	attempt uint64 // number of the client's attempt that the newest connection was
-	// The secret of the newest connection; and the secret that the client showed for it, until
-	// something has arrived over the connection: the newest secret may never have reached the
-	// client.
+	attempt uint64 // number of the client's attempt to connect that led to the newest connection
+	// secret was issued to the newest connection. before is the secret that the client showed to
+	// make that connection; it is valid until data arrives over the connection, because secret may
+	// never have reached the client.
 	secret, before secretID
-	// The secret replaced last. A client that shows it has been overtaken, or stole it.
+	// spent is the secret that became invalid last. A client that shows it is refused: a later
+	// connection was faster, or the secret was stolen.
 	spent   secretID
 	awaited bool   // its client has lost its connection
 	holder  string // the player of the newest join, or the address of a client without one
@@ -124,7 +125,7 @@ type Seat struct {
 	who      *Join   // join of the newest admission without a secret
 }
 
-// secretLen is the length of the secret with which a client resumes.
+// secretLen is the length, in bytes, of the secret with which a client resumes.
 const secretLen = 32
 
 // secretID is the key of a secret. It is a digest, so that the time of a look-up does not reveal
@@ -136,16 +137,18 @@ type Request struct {
 	Who    *Join
 	Policy SameSubject
 	Ticket *Ticket // nil: none
-	// otherwise is the error for a client that has neither a ticket nor a seat; nil lets it take a
+	// Otherwise is the error for a client that has neither a ticket nor a seat; nil lets it take a
 	// free seat.
 	Otherwise error
 	NextID    func() uint64
-	// evicts is the client that loses its seat to this one: set by Assign; 0 is none.
+	// Evicts is the id of the client that loses its seat to the requesting one; 0 is none. Assign
+	// sets it.
 	Evicts uint64
 }
 
-// Assign gives a client its seat: that of its player, if the policy permits, that of its ticket,
-// or a free one. It counts the connection, which enters the room later.
+// Assign returns a seat for a client: that of its player if the policy is TakeOver, else that of
+// its ticket, else a free one. conn is the number of the connection, which owns the seat until
+// Entered. The error is a refusal for the client.
 func (s *Seats) Assign(q *Request) (at *Seat, conn uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,8 +179,9 @@ func (s *Seats) Assign(q *Request) (at *Seat, conn uint64, err error) {
 	return s.admitLocked(&Seat{ID: q.NextID()}, q)
 }
 
-// takeOverLocked gives a seat to another connection of its player. A connection with another role
-// needs a free seat of that kind, or a ticket for one.
+// takeOverLocked admits another connection, of the same player or with the same ticket, to a seat,
+// and invalidates the seat's secrets. A change between player and spectator needs a free seat of
+// the new kind, or a ticket for one.
 func (s *Seats) takeOverLocked(own *Seat, q *Request) (at *Seat, conn uint64, err error) {
 	if kind := s.kindLocked(q.Who.Spectator); !*own.counted(q.Who.Spectator) && !s.redeemsLocked(q.Ticket) && kind.full() {
 		return nil, 0, ErrFull(kind.Most)
@@ -206,8 +210,8 @@ func (s *Seats) admitLocked(at *Seat, q *Request) (*Seat, uint64, error) {
 	return at, at.conns, nil
 }
 
-// HeldShare is the part of a room's seats, at least one, that one player or address may hold with
-// disconnected clients when a newcomer needs a seat.
+// HeldShare limits the seats that one player or address may hold with disconnected clients when a
+// newcomer needs a seat: to 1/HeldShare of the seats of that kind, at least one.
 const HeldShare = 4
 
 // yieldLocked frees a seat for a newcomer to a full room, if one player or address holds more than
@@ -238,13 +242,14 @@ func (s *Seats) yieldLocked(q *Request) bool {
 	return true
 }
 
-// yields reports whether a seat of a kind waits for its client, without a connection on its way.
+// yields reports whether a newcomer of a kind may get the seat: its client is of that kind and
+// disconnected, and no connection is being admitted to it.
 func (at *Seat) yields(spectator bool) bool {
 	return at.awaited && at.entering == 0 && at.watching == spectator && *at.counted(spectator)
 }
 
-// nameLocked sets the player of a seat to that of the newest connection. A player with several
-// seats is found at the first.
+// nameLocked sets the player of a seat, and indexes the seat by the player. The index holds only
+// the first of several seats of a player.
 func (s *Seats) nameLocked(at *Seat, subject string) {
 	if at.subject != subject && s.players[at.subject] == at {
 		delete(s.players, at.subject)
@@ -259,7 +264,7 @@ func (s *Seats) nameLocked(at *Seat, subject string) {
 	s.players[subject] = at
 }
 
-// counted returns the flag by which a seat is counted among the seats of a kind.
+// counted returns the flag that is set while the seat counts among the seats of a kind.
 func (at *Seat) counted(spectator bool) *bool {
 	if spectator {
 		return &at.watches
@@ -287,8 +292,8 @@ func ErrFull(most int) error {
 	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
 }
 
-// Claim finds the seat of a secret, and counts a connection of it. It refuses an attempt that a
-// later one has overtaken.
+// Claim returns the seat of a secret, nil if there is none, and the number of the new connection to
+// it. The error refuses a spent secret, and an attempt that is not later than the last one.
 func (s *Seats) Claim(secret []byte, attempt uint64) (at *Seat, conn uint64, err error) {
 	if len(secret) != secretLen {
 		return nil, 0, nil
@@ -335,8 +340,8 @@ func (s *Seats) Issue(at *Seat) []byte {
 	return secret
 }
 
-// Heard invalidates the secret of the connection before, and the ticket, once something has
-// arrived over the newest connection.
+// Heard records that data has arrived over a connection. If that is the newest one, the seat's
+// ticket and the secret that the client showed for the connection become invalid.
 func (s *Seats) Heard(at *Seat, conn uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -370,8 +375,8 @@ func (s *Seats) Leave(at *Seat) {
 	s.settleLocked(at)
 }
 
-// Replayed records that a recorded connection was admitted to a seat, with a Join or by its
-// secret.
+// Replayed records, in a replay, that a connection was admitted to a seat: with a join, or if join
+// is nil by the seat's secret.
 func (s *Seats) Replayed(at *Seat, join *Join) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -390,8 +395,8 @@ func (s *Seats) Entered(at *Seat) {
 	s.settleLocked(at)
 }
 
-// settleLocked releases a seat without an owner. A seat that waits for no connection is no longer
-// counted for the role that its client does not have.
+// settleLocked releases a seat without an owner. A taken seat to which no connection is being
+// admitted counts from then on only for the role of its client, player or spectator.
 func (s *Seats) settleLocked(at *Seat) {
 	switch {
 	case at.entering > 0:
@@ -419,7 +424,7 @@ func (s *Seats) forgetLocked(at *Seat) {
 	at.secret, at.before, at.spent = secretID{}, secretID{}, secretID{}
 }
 
-// Join returns the join of the newest admission to a seat.
+// Join returns the join that was last admitted to a seat; a connection with the secret has none.
 func (s *Seats) Join(at *Seat) *Join {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -455,8 +460,9 @@ func (s *Seats) Locked() bool {
 	return s.locked
 }
 
-// Full reports whether no newcomer at all can get a seat, and whether a client with a seat is
-// awaited: one that has lost its connection, or the holder of a ticket.
+// Full reports whether no newcomer at all can get a seat, and whether clients are awaited:
+// disconnected ones, and holders of tickets. A room with awaited clients, or under the policy
+// TakeOver with players, is not reported as full.
 func (s *Seats) Full(policy SameSubject, now time.Duration) (full, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -466,8 +472,8 @@ func (s *Seats) Full(policy SameSubject, now time.Duration) (full, awaited bool)
 	return s.Playing.full() && s.Watching.full() && !awaited && !takenOver, awaited
 }
 
-// Returning reports whether a newcomer may take over the client of its player, and whether such a
-// room has a client that has lost its connection.
+// Returning reports whether newcomers may take over the client of their player, because the policy
+// is TakeOver and the room has players; and if so, whether a client has lost its connection.
 func (s *Seats) Returning(policy SameSubject) (players, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

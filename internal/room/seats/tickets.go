@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A ticket is one reserved seat of a room for the client that shows it: so a lobby has places
-// before it moves its players, and a party gets all or none. It is a secret and the name of its
+// A ticket reserves one seat of a room for the client that shows it: so a lobby has seats before it
+// moves its players, and a party gets all seats or none. Its text is a secret and the name of its
 // room. Its states:
 //
 //	reserve ──▶ free ──▶ show ──▶ shown ──▶ sit ──▶ seated ──▶ heard: used up
@@ -30,7 +30,7 @@ type Reservation struct {
 	Params    []byte // JSON, for the game's admission
 }
 
-// Ticket is a reserved seat. It belongs to the mutex of the room's seats.
+// Ticket is a reserved seat. The mutex of the room's [Seats] guards it.
 type Ticket struct {
 	id        secretID
 	until     time.Duration // expiry, on the room's clock
@@ -40,7 +40,7 @@ type Ticket struct {
 	seat      *Seat // the seat it was redeemed for
 }
 
-// ticketSecret is the length of a ticket's secret.
+// ticketSecret is the length of a ticket's secret in bytes, before base64.
 const ticketSecret = 16
 
 // ticketMark separates a ticket's secret from the name of its room.
@@ -107,7 +107,7 @@ func (s *Seats) expireLocked(now time.Duration) {
 	next := time.Duration(1<<63 - 1)
 	for _, t := range s.tickets {
 		switch {
-		case t.shown || t.seat != nil: // freeLocked handles it once that has ended.
+		case t.shown || t.seat != nil: // It cannot expire before freeLocked.
 		case t.until <= now:
 			s.dropLocked(t)
 		default:
@@ -123,7 +123,8 @@ func (s *Seats) dropLocked(t *Ticket) {
 	s.kindLocked(t.Spectator).held--
 }
 
-// Show finds the ticket of a client, and locks it until its admission has ended.
+// Show returns the ticket with a text, and locks it until the admission of its client has ended.
+// The error is ErrTicket for an invalid ticket, and errShown for a locked one.
 func (s *Seats) Show(text string, now time.Duration) (*Ticket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +156,8 @@ func (s *Seats) freeLocked(t *Ticket) {
 	s.changedLocked()
 }
 
-// Expiry returns the time at which the next ticket expires, the maximum without any.
+// Expiry returns the time, on the room's clock, before which no ticket expires; math.MaxInt64
+// without tickets.
 func (s *Seats) Expiry() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +167,7 @@ func (s *Seats) Expiry() time.Duration {
 	return s.expires
 }
 
-// redeemsLocked reports whether a ticket is valid and has no seat yet; nil is no ticket.
+// redeemsLocked reports whether a ticket is valid and has no seat yet; false for nil.
 func (s *Seats) redeemsLocked(t *Ticket) bool {
 	return t != nil && s.tickets[t.id] == t && t.seat == nil
 }
