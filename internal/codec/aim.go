@@ -5,10 +5,11 @@ import (
 	"math/bits"
 )
 
-// aim is the expected value of a leaf. Usually it is the linear extrapolation of the leaf's trend.
-// A leaf that alternates between two values from tick to tick is expected at the value of an even
-// number of ticks ago, adjusted by the recent drift of the two values, and a float without a step
-// follows the curvature of its trend.
+// aim is the expected value of a [leaf], as a shift from its baseline value, with the data that
+// estimate how far the actual value is from it. Usually it is the linear extrapolation of the
+// leaf's [Trend]. A leaf that alternates between two values from tick to tick is expected at the
+// one that it had an even number of ticks ago, plus the recent drift of the two values. A float
+// without a step also follows the change of its speed, if the trend is Bent.
 type aim struct {
 	shift  uint64 // from the baseline, on the line of the leaf
 	size   int8   // bits of the extrapolated distance
@@ -19,15 +20,17 @@ type aim struct {
 
 const noBend = -1
 
-// rests is the aim of a leaf without a trend.
+// rests is the aim of a leaf without a trend: its baseline value is expected.
 var rests = aim{bend: noBend}
 
-// straight returns the aim of a linear extrapolation.
+// straight returns the aim of a linear extrapolation; shift is the extrapolated change since the
+// baseline.
 func (t *Trend) straight(shift uint64) aim {
 	return aim{shift: shift, size: sizeOf(shift), bend: noBend, floor: t.floor, moving: true}
 }
 
-// swung returns the aim of an alternating leaf: its earlier value plus a drift.
+// swung returns the aim of an alternating leaf: from is the shift from the baseline to the value
+// that the leaf alternates to, and drift is the change of that value.
 func swung(from, drift uint64) aim {
 	n := sizeOf(drift)
 	return aim{shift: from + drift, size: n, bend: n, moving: true}
@@ -36,11 +39,12 @@ func swung(from, drift uint64) aim {
 // sizeOf returns the number of bits of a number without its sign.
 func sizeOf(v uint64) int8 { return int8(bits.Len64(magnitude(v))) }
 
-// swingPart is the largest drift of an alternating leaf: one part in this many of its amplitude.
+// swingPart limits the drift of a leaf that counts as alternating to one part in swingPart of the
+// distance between its two values.
 const swingPart = 8
 
-// aimAt returns the aim of a number from its last three values, or from two of them if it is not
-// bent.
+// aimAt returns the aim of a number from its values in the baseline, in Trend.Older and, if bent,
+// in Trend.Oldest.
 func (t *Trend) aimAt(base, older, oldest int64, bent bool) aim {
 	d := base - older
 	a := t.straight(uint64(t.draw(d)))
@@ -60,7 +64,8 @@ func (t *Trend) aimAt(base, older, oldest int64, bent bool) aim {
 	return a
 }
 
-// draw returns a distance extrapolated to the present.
+// draw extrapolates d, the change from Older to the baseline in Took ticks, to the Ahead ticks
+// since.
 func (t *Trend) draw(d int64) int64 {
 	if t.Took == 1 {
 		return d * int64(t.Ahead)
@@ -74,16 +79,16 @@ func draw(d int64, ahead, took uint64) int64 {
 	if v < 1<<24 {
 		v = v * inverses[took] >> inverseBits
 	} else {
-		// Both numbers are below 2^53, so the quotient of floats is rounded down to the same
-		// number, and sooner.
+		// Dividend and divisor are below 2^53, so the quotient as a float, rounded down, is that of
+		// the integers; it takes less time.
 		v = uint64(float64(v) / float64(2*took))
 	}
 	sign := d >> 63
 	return (int64(v) ^ sign) - sign
 }
 
-// inverses are 2^inverseBits ÷ 2n, rounded up: the product of a number below 2^24 with that has the
-// quotient by 2n above its lowest inverseBits bits. A division takes several times as long.
+// inverses[n] is 2^inverseBits ÷ 2n, rounded up: for v below 2^24, v · inverses[n] >> inverseBits
+// is v ÷ 2n, rounded down. A division takes several times as long.
 var inverses = func() (list [2*MaxTrend + 1]uint64) {
 	for n := range list[1:] {
 		list[n+1] = 1<<inverseBits/uint64(2*(n+1)) + 1
@@ -93,7 +98,7 @@ var inverses = func() (list [2*MaxTrend + 1]uint64) {
 
 const inverseBits = 40
 
-// aim returns the aim of a plain number that is moving.
+// aim returns the aim of a moving leaf whose word is a plain number, see Kind.plain.
 func (l *leaf) aim(base uint64, t *Trend) aim {
 	var oldest uint64
 	if t.Bent {
@@ -106,12 +111,12 @@ func (l *leaf) aim(base uint64, t *Trend) aim {
 	return a
 }
 
-// limit moves an aim to the nearest value within a range.
+// limit changes the shift so that the expected value, base + shift, is from low to high.
 func (a *aim) limit(base, low, high int64) {
 	a.shift = uint64(min(max(base+int64(a.shift), low), high) - base)
 }
 
-// aimFloat returns the aim of a float that is moving.
+// aimFloat returns the aim of a moving leaf that is a float without a step.
 func (l *leaf) aimFloat(base uint64, t *Trend) aim {
 	b, o := l.float(base), l.float(t.Older.Words[l.pos])
 	start := l.line(base)
@@ -145,7 +150,7 @@ func (l *leaf) aimFloat(base uint64, t *Trend) aim {
 	return a
 }
 
-// float returns the number of a float's word.
+// float returns the float with the bits of the word w.
 func (l *leaf) float(w uint64) float64 {
 	if l.kind == Float32 {
 		return float64(math.Float32frombits(uint32(w)))
@@ -153,8 +158,8 @@ func (l *leaf) float(w uint64) float64 {
 	return math.Float64frombits(w)
 }
 
-// placeOf returns the place of a number on the line of a float, or another place if the number is
-// infinite or NaN.
+// placeOf returns the place of f on the line of the leaf (see line), or other if f is NaN or too
+// large for the leaf's kind.
 func (l *leaf) placeOf(f float64, other uint64) uint64 {
 	if l.kind == Float32 {
 		if f := float32(f); f-f == 0 {

@@ -8,16 +8,16 @@ import (
 	"github.com/netloop/netloop/internal/codec/quat"
 )
 
-// maxAhead limits the extrapolation of Between beyond the newer value, in distances of the two
-// values.
+// maxAhead limits the t of Between, and so how far it extrapolates: a larger t counts as maxAhead.
 const maxAhead = 64
 
-// Between writes the numbers of a value into the struct at v, which contains those of held: the
-// value interpolated between two others, a part t of the way from one to the other, by the
-// interpolations of the leaves (Lerp). At 0 it is from and at 1 it is to; beyond 1 it is
-// extrapolated, and no leaf leaves its range. Leaves that step have the value of from below 1. If a
-// leaf with the tag teleport differs between the two values, all leaves step. Blobs are not
-// changed. The result is the same on all machines, and nothing is allocated.
+// Between writes the numbers of an interpolated value into the struct at v: those of the value a
+// part t of the way between from and to, by the interpolation of each leaf (Lerp). At t = 0 or
+// below the result is from, at 1 it is to; beyond 1 it is extrapolated, and no leaf leaves its
+// range. Leaves that step have the value of from below 1. If a leaf with the tag teleport differs
+// between from and to, all leaves step. held is the value that the struct has before the call:
+// numbers that would not change are not written. Blobs are not changed. The result is the same on
+// all machines, and nothing is allocated.
 func (p *Plan) Between(v unsafe.Pointer, held, from, to *Values, t float64) {
 	if p.Teleports(from, to) {
 		t = Stepped(t)
@@ -25,7 +25,7 @@ func (p *Plan) Between(v unsafe.Pointer, held, from, to *Values, t float64) {
 	p.BetweenWords(v, held.Words, from.Words, to.Words, t)
 }
 
-// Stepped returns the t of Between at which all leaves step.
+// Stepped rounds the t of Between down, to 0 or 1, so that no leaf is interpolated: all step at 1.
 func Stepped(t float64) float64 {
 	if t < 1 {
 		return 0
@@ -33,7 +33,8 @@ func Stepped(t float64) float64 {
 	return 1
 }
 
-// BetweenWords is Between for values that do not teleport.
+// BetweenWords is Between for values, given by their words, between which no leaf with the tag
+// teleport differs.
 func (p *Plan) BetweenWords(v unsafe.Pointer, held, from, to []uint64, t float64) {
 	switch {
 	case t <= 0:
@@ -61,7 +62,7 @@ func (p *Plan) BetweenWords(v unsafe.Pointer, held, from, to []uint64, t float64
 	}
 }
 
-// Teleports reports whether a leaf with the tag teleport differs.
+// Teleports reports whether a leaf with the tag teleport differs between two values.
 func (p *Plan) Teleports(a, b *Values) bool {
 	for _, i := range p.teleports {
 		if l := &p.leaves[i]; !l.absent && !l.equal(a, b) {
@@ -113,7 +114,8 @@ func (l *leaf) circle() float64 {
 	}
 }
 
-// betweenFloats reports false if the distance is not finite.
+// betweenFloats stores the interpolation of two floats. It stores nothing and reports false if that
+// is infinite or NaN.
 func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 	q := unsafe.Add(v, l.off)
 	if l.kind == Float32 {
@@ -132,7 +134,8 @@ func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 	return true
 }
 
-// betweenSteps interpolates counts of steps; the result may be fractional.
+// betweenSteps stores the interpolation of two counts of steps, which need not be a whole number of
+// steps.
 func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
 	x := lerp.Way(float64(int64(a)), float64(int64(b)), t, l.turn)
 	x = l.inRange(x)
@@ -143,8 +146,8 @@ func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
 	}
 }
 
-// inRange returns the value of a number of steps. Extrapolation, and the way round a circle, may
-// exceed the range, which clamps them.
+// inRange converts a number of steps to a value, clamped to the range of the leaf: extrapolation,
+// and the way round a circle, may exceed it.
 func (l *leaf) inRange(steps float64) float64 {
 	if steps < l.least || steps > l.most {
 		steps = min(max(steps, l.least), l.most)
@@ -152,8 +155,9 @@ func (l *leaf) inRange(steps float64) float64 {
 	return l.value(steps)
 }
 
-// betweenIntegers rounds, and reports false for two integers with a distance that a float64 does
-// not hold. Integers are counted from the smallest value of their type.
+// betweenIntegers stores the interpolation of two integers, rounded. It stores nothing and reports
+// false if their distance is 2^53 or more, which a float64 does not hold exactly. It counts from
+// the smallest value of the field, so that signed and unsigned integers are alike.
 func (l *leaf) betweenIntegers(v unsafe.Pointer, a, b uint64, t float64) bool {
 	low := l.low
 	if l.kind == Int64 {

@@ -87,7 +87,8 @@ func bind(t *Type, own *node, path string) (*node, error) {
 	return n, nil
 }
 
-// fits reports whether n can hold values of the type, apart from its parts.
+// fits reports whether the type agrees with n, the field of this side: in kind, step, range and,
+// except for limits, Max. It does not compare elements and fields.
 func (t *Type) fits(n *node) bool {
 	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den || t.Low != n.low || t.High != n.high || t.Proto != n.proto {
 		return false

@@ -134,7 +134,8 @@ func (l *leaf) storeBlob(v unsafe.Pointer, r *wire.Reader) {
 	}
 }
 
-// cloneBlob gives the field of dst, a shallow copy of src, its own memory.
+// cloneBlob replaces the blob in the struct at dst, which is a shallow copy of another struct, by a
+// deep copy.
 func (l *leaf) cloneBlob(dst unsafe.Pointer) {
 	q := unsafe.Add(dst, l.off)
 	switch l.kind {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// CaptureMark is Capture and then Mark against last, in one pass: for an object that changes in
-// every tick this is most of the work.
+// CaptureMark is Capture into now and then Mark against last, in one pass, which is most of the
+// work for an object that changes in every tick. It sets ticks[i] = tick for each changed leaf i.
 func (p *Plan) CaptureMark(v unsafe.Pointer, now, last *Values, ticks []uint64, tick uint64) (clamped int, changed bool) {
 	words, old := now.Words, last.Words
 	for i := range p.leaves {
@@ -43,7 +43,7 @@ func (p *Plan) CaptureMark(v unsafe.Pointer, now, last *Values, ticks []uint64, 
 	return clamped, changed
 }
 
-// capture reads a leaf that is a blob or has no field here.
+// capture captures a leaf that is a blob, or that the struct has no field for: such a leaf is zero.
 func (l *leaf) capture(v unsafe.Pointer, to *Values) (clamped int) {
 	if l.absent {
 		l.captureZero(to)

@@ -12,14 +12,15 @@ import (
 // the only named field is an unexported Ref, so that a public type can wrap it.
 type Ref struct{ ID uint64 }
 
-// FieldInfo describes one field of the struct for the fingerprint: equal texts mean that each side
-// can read the other's values.
+// FieldInfo describes one field of the struct for the fingerprint of a schema: with equal texts,
+// each side can read the other's values.
 type FieldInfo struct{ Name, Type string }
 
 // leaf is one scalar, string, byte string, slice or map of the flattened struct.
 type leaf struct {
 	kind Kind
-	// of a foreign layout, without a field here: it is skipped, and written as zero
+	// a leaf of the other side's layout (see Bind) without a field on this side: readers skip it,
+	// and writers write zero
 	absent    bool
 	plain     bool   // see Kind.plain
 	lerp      Lerp   // its interpolation for drawing
@@ -80,8 +81,8 @@ func Compile(t reflect.Type, e ...Encodings) (*Plan, error) {
 // sent by a peer. The zero value is a full budget; plans that share a Budget share its limit.
 type Budget struct{ spent int }
 
-// maxParts is the limit: ten times the parts of a schema of 500 methods and 100 classes, and some
-// 20 ms.
+// maxParts is the full Budget, in structs, arrays and leaves: ten times those of a schema of 500
+// methods and 100 classes. Compiling so many takes about 20 ms.
 const maxParts = 1 << 17
 
 // compile makes the plan of a whole struct.
@@ -96,7 +97,7 @@ func (w *walker) compile(n *node, budget *Budget) (*Plan, error) {
 	return p, nil
 }
 
-// plan flattens a node into a plan of its own.
+// plan makes a plan of a node: of a whole struct, or of the elements of a slice or map.
 func (w *walker) plan(n *node, path string) (*Plan, error) {
 	p := &Plan{typ: n.typ}
 	if n.typ != nil { // Else elements of a slice without a field here.
@@ -116,7 +117,8 @@ func (w *walker) plan(n *node, path string) (*Plan, error) {
 	return p, nil
 }
 
-// flatten appends the leaves of a node at offset off.
+// flatten appends the leaves of a node to the plan, and their interval groups. The node is at
+// offset off in the struct.
 func (w *walker) flatten(p *Plan, n *node, path string, off uintptr) error {
 	from := len(p.leaves)
 	err := w.flattenParts(p, n, path, off)
@@ -222,16 +224,16 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	return nil
 }
 
-// noRun differs from the run of each leaf.
+// noRun is the run before the first leaf: it differs from the run of each leaf.
 const noRun = 1<<16 - 1
 
-// continues reports whether two neighbours are likely to change alike: both are numbers of one kind
-// and step.
+// continues reports whether l is in the same run as the leaf before it: both have one kind and
+// step, as the components of a vector, and so are likely to change alike.
 func (l *leaf) continues(before *leaf) bool {
 	return l.kind.onWire() == before.kind.onWire() && l.num == before.num && l.den == before.den
 }
 
-// find returns the index of the leaf with the name, or -1.
+// find returns the index of the leaf named prefix+name, or -1 if there is none or name is empty.
 func (p *Plan) find(prefix, name string) int {
 	return slices.IndexFunc(p.leaves, func(l leaf) bool { return name != "" && l.name == prefix+name })
 }

@@ -26,13 +26,14 @@ import (
 //
 // See aim.go for the expected value of a leaf, and distance.go for the encoding of its distance.
 
-// MaxTrend limits the ticks of a trend and of its extrapolation. Older movement does not predict
-// the present.
+// MaxTrend limits Took and Ahead of a [Trend], in ticks. Older movement does not predict the
+// present.
 const MaxTrend = 63
 
-// Trend describes the movement of a value: from Older to the baseline in Took ticks, Ahead ticks
-// ago. Both are from 1 to MaxTrend. If it is Bent, there is also Oldest, Took ticks before Older,
-// which gives the trend before. A zero Trend has no information.
+// Trend describes the movement of a value: it changed from Older to the baseline in Took ticks, and
+// the baseline is Ahead ticks old. Took and Ahead are from 1 to MaxTrend. If Bent is set, Oldest is
+// the value Took ticks before Older, so that a change of the movement is known too. A zero Trend
+// has no information.
 type Trend struct {
 	Older, Oldest Values
 	Took, Ahead   uint64
@@ -43,7 +44,7 @@ type Trend struct {
 	swings bool // values that alternate from tick to tick can be detected
 }
 
-// begin computes the values shared by all leaves.
+// begin computes the fields floor, bends and swings, which are the same for all leaves.
 func (t *Trend) begin() {
 	if t.Took == 0 {
 		return
@@ -55,14 +56,15 @@ func (t *Trend) begin() {
 	}
 }
 
-// maxStep limits the movement of a word that counts as a trend; so the extrapolation does not
-// overflow.
+// maxStep limits the change of a word that counts as movement. A leaf with a larger change is not
+// extrapolated, so the extrapolation does not overflow.
 const maxStep = 1 << 40
 
 // ErrDelta is the error of a delta that no writer produces.
 var ErrDelta = errors.New("codec: delta is malformed")
 
-// leafSet is a set of leaves: bit 0 is the caller's word, bit 1+i leaf i.
+// leafSet is a set of leaves: bit 1+i is leaf i, and bit 0 the caller's word, which follows the
+// words of the plan (see PutDelta).
 type leafSet [(1+MaxLeaves)/64 + 1]uint64
 
 func (s *leafSet) set(i int) { s[i>>6] |= 1 << (i & 63) }
@@ -101,7 +103,8 @@ func (p *Plan) moving(set *leafSet, base *Values, t *Trend) {
 	}
 }
 
-// moves reports whether a leaf with different words has a trend.
+// moves reports whether a leaf that changed from old to w is extrapolated. Bools and references
+// never are.
 func (l *leaf) moves(w, old uint64) bool {
 	switch l.kind {
 	case Bool, RefKind:
@@ -115,8 +118,9 @@ func (l *leaf) moves(w, old uint64) bool {
 	}
 }
 
-// line returns the place of a word among all words of its kind, so that near values have a small
-// distance. Floats are ordered by their bits, negative ones inverted. It is its own inverse.
+// line returns the place of a word: its position in the order of the values of its kind, so that
+// near values have a small distance. Floats are ordered by their bits, negative ones inverted. It
+// is its own inverse.
 func (l *leaf) line(w uint64) uint64 {
 	switch l.kind {
 	case Float32:
@@ -130,7 +134,8 @@ func (l *leaf) line(w uint64) uint64 {
 	}
 }
 
-// unline returns the word at a place on the line.
+// unline is the inverse of line. For a place beyond all float32 it returns a word that is out of
+// range.
 func (l *leaf) unline(at uint64) uint64 {
 	if l.kind == Float32 {
 		if at != uint64(int64(int32(uint32(at)))) {
@@ -147,7 +152,8 @@ func (p *Plan) PutDelta(w *wire.BitWriter, v, base *Values, t *Trend) {
 	p.putDelta(w, v, base, t, nil, 0)
 }
 
-// putDelta also adds the bits of each leaf, times a factor, to sizes, unless sizes is nil.
+// putDelta is PutDelta. Unless sizes is nil, it also adds the bits of each leaf, multiplied by
+// times, to sizes.
 func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []uint64, times uint64) {
 	var set, moving leafSet
 	t.begin()
@@ -191,7 +197,8 @@ func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []ui
 	}
 }
 
-// differ sets the bits of the leaves that differ.
+// differ adds the leaves that differ between v and base to set, and the caller's word if it
+// differs.
 func (p *Plan) differ(set *leafSet, v, base *Values) {
 	now, then := v.Words[:p.words+1], base.Words[:p.words+1]
 	if now[p.words] != then[p.words] {
@@ -211,7 +218,7 @@ func (p *Plan) differ(set *leafSet, v, base *Values) {
 
 const maskGroup = 8
 
-// putMask writes the bits of the leaves that are not moving.
+// putMask writes a bit for each leaf that is not moving: whether it is in set.
 func (p *Plan) putMask(w *wire.BitWriter, set, moving *leafSet) {
 	left := 1 + len(p.leaves) - moving.count()
 	if left == 1+len(p.leaves) && left <= maskGroup {
@@ -243,7 +250,7 @@ func (p *Plan) putMask(w *wire.BitWriter, set, moving *leafSet) {
 	}
 }
 
-// takeMask adds the leaves of the mask to set, which contains the moving ones.
+// takeMask reads the output of putMask and adds its leaves to set, which contains the moving ones.
 func (p *Plan) takeMask(r *wire.BitReader, set *leafSet) {
 	left := 1 + len(p.leaves) - set.count()
 	grouped := left > maskGroup
@@ -308,7 +315,8 @@ func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) 
 	return scratch
 }
 
-// putWord writes the difference of w from base; they differ unless the leaf is moving.
+// putWord writes the difference of the word to from the word base; they differ unless the leaf is
+// moving.
 func (l *leaf) putWord(w *wire.BitWriter, x *expected, to, base uint64, t *Trend, moving bool) {
 	switch l.kind {
 	case Bool: // it differs, so its value is implied
@@ -350,7 +358,8 @@ func (l *leaf) takeWord(r *wire.BitReader, x *expected, base uint64, t *Trend, m
 	return w
 }
 
-// A reference is written as a whole: one bit for none, then slot and generation.
+// slotRice is the parameter of the Rice code of a reference's slot. A reference is written without
+// regard to its baseline: one bit for none, or one bit, slot and generation.
 const slotRice = 8
 
 func putRef(w *wire.BitWriter, id uint64) {
@@ -372,7 +381,8 @@ func takeRef(r *wire.BitReader) uint64 {
 	return slot<<32 | gen
 }
 
-// putBlob writes the difference of a blob: the number of bytes, and then those of appendBlobDiff.
+// putBlob writes the difference of a blob between base and v: the number of its bytes, then the
+// output of appendBlobDiff.
 func (l *leaf) putBlob(w *wire.BitWriter, v, base *Values) {
 	w.Scratch = l.appendBlobDiff(w.Scratch[:0], v.Blobs[l.pos], base.Blobs[l.pos])
 	w.PutLen(uint64(len(w.Scratch)))

@@ -6,9 +6,10 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// The number of bits of a distance is estimated from the shift of its leaf, from the bend of its
-// trend, and from the distances of its neighbours: the other components of a vector. The estimate
-// gives the parameter of its code:
+// The distance of a leaf is its value less the expected one (aim.go). Its number of bits is
+// estimated from the extrapolated change (aim.size), from the change of the trend (aim.bend), and
+// from the distances of the leaves before it in its run, the other components of a vector. The
+// estimate gives k, the parameter of its Rice code:
 //
 //	distance = rice(zigzag, k) | len(zigzag)     the latter without an estimate
 //
@@ -90,7 +91,8 @@ func (l *leaf) floatBits() int {
 	return 64
 }
 
-// putFloat writes a float that is expected at a place on its line.
+// putFloat writes the float with the word to, which is expected at a place on its line: the
+// distance, or the bits of the float if they are fewer.
 func (l *leaf) putFloat(w *wire.BitWriter, x *expected, to, place uint64, a aim) {
 	distance := l.line(to) - place
 	v, size := wire.Zigzag(int64(distance)), l.floatBits()

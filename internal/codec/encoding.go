@@ -32,11 +32,11 @@ type Encoding struct {
 // Encodings finds the encoding of a type, or returns nil.
 type Encodings func(reflect.Type) *Encoding
 
-// ErrEncoding is the error of bytes that the type of their field rejects.
+// ErrEncoding is the error of a message whose bytes Encoding.Check or Encoding.Store rejects.
 var ErrEncoding = errors.New("codec: bytes that are no message of the type of their field")
 
-// appendProto writes the message of the field at q. A message that is too long, or has no encoding,
-// is written as nil.
+// appendProto writes the message of the field at q. A message that is too long, or that
+// Encoding.Append rejects, is written as nil and counted in rep.
 func (l *leaf) appendProto(dst []byte, q unsafe.Pointer, rep *report) []byte {
 	if *(*unsafe.Pointer)(q) == nil {
 		return append(dst, 0)
@@ -58,7 +58,7 @@ func (l *leaf) appendProto(dst []byte, q unsafe.Pointer, rep *report) []byte {
 	return out
 }
 
-// proto reads the bytes of a message; there is false for nil.
+// proto reads the bytes of a message. The result there is false for nil, and after an error.
 func (l *leaf) proto(r *wire.Reader) (b []byte, there bool) {
 	n := r.Uvarint()
 	if n > uint64(l.max)+1 {

@@ -38,7 +38,7 @@ func (p *Plan) DecodedSize(b []byte) int {
 	return size
 }
 
-// heap skips a blob, and estimates its allocation.
+// heap skips a blob in r, and estimates how many bytes are allocated to store it.
 func (l *leaf) heap(r *wire.Reader) int {
 	if l.absent {
 		l.skip(r)
@@ -86,9 +86,9 @@ func (p *Plan) heap(r *wire.Reader, n int) (bytes int) {
 	return bytes
 }
 
-// MapHeap returns about the allocation of a map of n entries of a size: groups of eight slots with
-// a control byte each, at most seven eighths of them in use, and their number a power of two. Large
-// entries are allocated separately.
+// MapHeap estimates how many bytes a Go map of n entries of entry bytes each allocates: groups of
+// eight slots with a control byte each, at most seven eighths of them in use, and their number a
+// power of two. Large entries are allocated separately.
 func MapHeap(n, entry int) (bytes int) {
 	if n == 0 {
 		return 0

@@ -46,7 +46,7 @@ func (h *holdTag) set(key, value string) error {
 	return nil
 }
 
-// holdsThreshold reports whether a number inside has a threshold.
+// holdsThreshold reports whether the node, or a number inside it, has a threshold.
 func (n *node) holdsThreshold() bool {
 	if n.hold.threshold != nil || n.kind == Array && n.elem.holdsThreshold() {
 		return true
@@ -59,8 +59,9 @@ func (n *node) holdsThreshold() bool {
 	return false
 }
 
-// setThreshold checks a threshold against the numbers that the field can hold. Without a threshold,
-// and for a kind that has none, it has no effect.
+// setThreshold sets the threshold of a node. It returns an error if no change of the field could
+// reach the threshold, or if each change would. It does nothing if r is nil, or for bools,
+// references and instants.
 func (n *node) setThreshold(r *big.Rat) error {
 	step, span := new(big.Rat), new(big.Rat) // of the field's values
 	switch k := n.kind; {
@@ -109,7 +110,7 @@ type gap struct {
 	width float64 // of a float: the least difference; of a quaternion: the least chord
 }
 
-// gap records the threshold of the next leaf.
+// gap appends the threshold of l, which becomes the next leaf of the plan, if it has one.
 func (w *walker) gap(p *Plan, l *leaf, n *node) {
 	r := n.hold.threshold
 	if r == nil || l.absent || w.lists > 0 {
@@ -135,7 +136,8 @@ func (w *walker) gap(p *Plan, l *leaf, n *node) {
 	p.gaps = append(p.gaps, g)
 }
 
-// holds reports whether a word of l is too near to another to be captured after it.
+// holds reports whether the difference between the words from and w of leaf l is below the
+// threshold, so that w is not captured.
 func (g *gap) holds(l *leaf, w, from uint64) bool {
 	switch {
 	case l.kind == Float32:
@@ -176,8 +178,9 @@ type group struct {
 	leaves   []int
 }
 
-// group makes groups of the leaves from the given one on, if the node has an interval: one for each
-// read rule. Leaves in a group of an inner field remain in it.
+// group makes the groups of a node with an interval: one for each read rule of the leaves from
+// index from on. Leaves in a group of an inner field remain in it. Inside a slice or map it makes
+// none, and stores the path of a node with such a tag for Misplaced.
 func (w *walker) group(p *Plan, n *node, path string, from int) {
 	inner := n.hold.threshold != nil && n.kind != Struct && n.kind != Array
 	if w.lists > 0 {
@@ -213,9 +216,9 @@ func (p *Plan) groupOf(i int) *group {
 	return nil
 }
 
-// Misplaced names a field within the elements of a slice or map that has an interval, a threshold
-// or a weight, or is empty. Slices and maps are captured as a whole, so the tag could have no
-// effect.
+// Misplaced returns the path of a field within the elements of a slice or map that has an interval,
+// a threshold or a weight; it is empty if there is none. Slices and maps are captured as a whole,
+// so the tag could have no effect.
 func (p *Plan) Misplaced() string { return p.inList }
 
 // Holds reports whether any field has an interval or a threshold.

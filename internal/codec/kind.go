@@ -122,13 +122,14 @@ func (k Kind) Steps() bool { return k >= Quant32 && k <= Range64 }
 // the wire, and both sides order them alike.
 func (k Kind) keys() bool { return k >= Int8 && k <= Uint || k == RefKind || k == String }
 
-// plain reports whether a word of kind k is a number that equals its place on the line.
+// plain reports whether a word of kind k is the number that deltas compute with, without the
+// conversion of leaf.line that floats need.
 func (k Kind) plain() bool { return k >= Int8 && k <= Uint || k.Steps() || k == InstantKind }
 
 // list reports whether a value of kind k consists of elements that change separately.
 func (k Kind) list() bool { return k == Slice || k == Map }
 
-// ranged reports whether the count has limits of its own.
+// ranged reports whether a value of kind k is a count of steps with a range of its own.
 func (k Kind) ranged() bool { return k == Range32 || k == Range64 }
 
 // maxSteps returns the largest number of steps from 0 of kind k: the range of an int32, and of the

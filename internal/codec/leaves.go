@@ -14,7 +14,7 @@ type LeafInfo struct {
 	Weight    float64       // 1 by default
 }
 
-// DescribeLeaves lists the values in the order of their numbers.
+// DescribeLeaves describes all leaves, by index.
 func (p *Plan) DescribeLeaves() []LeafInfo {
 	infos := make([]LeafInfo, len(p.leaves))
 	for i := range p.leaves {

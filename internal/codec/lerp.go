@@ -6,7 +6,7 @@ import (
 )
 
 // Lerp selects the interpolation of a value between two versions, for drawing. It is a hint for
-// renderers: it does not affect captured or sent values, and is in no table.
+// renderers: it does not affect captured or sent values, and is not sent to clients.
 type Lerp uint8
 
 // The interpolations. Without a tag it is Linear for floats, Rotation for quaternions and Step for
@@ -40,7 +40,7 @@ func (t *lerpTag) parse(value string) error {
 	return nil
 }
 
-// fits reports whether kind k can be interpolated so.
+// fits reports whether values of kind k can be interpolated as the tag requires.
 func (t lerpTag) fits(k Kind) bool {
 	switch {
 	case t.is == LerpStep:
@@ -54,7 +54,7 @@ func (t lerpTag) fits(k Kind) bool {
 	}
 }
 
-// lerps reports whether a part can be interpolated as the tag requires.
+// lerps reports whether n, or at least one part of it, can be interpolated as the tag requires.
 func (n *node) lerps(t lerpTag) bool {
 	switch n.kind {
 	case Array:

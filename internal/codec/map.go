@@ -42,7 +42,7 @@ func (e *entries) borrow() *entryScratch {
 	return s
 }
 
-// giveBack returns s, without references to the map.
+// giveBack clears the references of s to the map, and stores s for the next borrow.
 func (e *entries) giveBack(s *entryScratch) {
 	s.entry.SetZero()
 	s.iter.Reset(reflect.Value{})
@@ -72,7 +72,7 @@ func (s *entryScratch) compare(a, b entry) int {
 	return bytes.Compare(s.buf[a.text:a.stop], s.buf[b.text:b.stop])
 }
 
-// rising maps a word of kind k to a number in the order of the values.
+// rising maps the word of a key of kind k to a number: ascending numbers are ascending keys.
 func (k Kind) rising(w uint64) uint64 {
 	switch k {
 	case Int8, Int16, Int32, Int64, Int:
@@ -179,7 +179,8 @@ func (l *leaf) storeMap(q unsafe.Pointer, r *wire.Reader) {
 	reflect.NewAt(l.typ, q).Elem().Set(m)
 }
 
-// cloneMap gives the field at q, a shallow copy, a map of its own.
+// cloneMap replaces the map of the field at q, whose struct is a shallow copy of another, by a deep
+// copy.
 func (l *leaf) cloneMap(q unsafe.Pointer) {
 	field := reflect.NewAt(l.typ, q).Elem()
 	if field.IsNil() {

@@ -29,8 +29,8 @@ func (l *leaf) offsets() int {
 	}
 }
 
-// Apart writes the difference of the struct at a from the one at b: for angles and rotations the
-// short way. If it is not finite it is 0.
+// Apart writes the difference between the structs at a and b, a - b leaf by leaf, to off: for
+// angles and rotations the short way. A difference that is not finite is 0.
 func (p *Plan) Apart(off []float64, a, b unsafe.Pointer) {
 	at := 0
 	for i := range p.leaves {
@@ -46,8 +46,8 @@ func (p *Plan) Apart(off []float64, a, b unsafe.Pointer) {
 	}
 }
 
-// apart returns x - y, the short way round, or 0 if it is not finite: then the change is drawn at
-// once.
+// apart returns x - y, for an angle the short way round. A difference that is not finite becomes 0:
+// then the change is drawn at once.
 func (l *leaf) apart(x, y float64) float64 {
 	d := x - y
 	if circle := l.circle(); circle != 0 {
@@ -59,7 +59,8 @@ func (l *leaf) apart(x, y float64) float64 {
 	return d
 }
 
-// Shift moves the numbers of the struct at v by a part of an offset. No leaf leaves its range.
+// Shift adds an offset, multiplied by part, to the numbers of the struct at v. No leaf leaves its
+// range.
 func (p *Plan) Shift(v unsafe.Pointer, off []float64, part float64) {
 	at := 0
 	for i := range p.leaves {
@@ -78,7 +79,8 @@ func (p *Plan) Shift(v unsafe.Pointer, off []float64, part float64) {
 	}
 }
 
-// number returns the value of a leaf in its own unit.
+// number returns the value of a leaf of the struct at v, an integer or a float, in the unit of the
+// field.
 func (l *leaf) number(v unsafe.Pointer) float64 {
 	q := unsafe.Add(v, l.off)
 	switch l.kind {
@@ -92,7 +94,8 @@ func (l *leaf) number(v unsafe.Pointer) float64 {
 	}
 }
 
-// setNumber sets it, rounded for an integer.
+// setNumber sets the value of a leaf of the struct at v to x, clamped to its range; for an integer
+// it rounds.
 func (l *leaf) setNumber(v unsafe.Pointer, x float64) {
 	q := unsafe.Add(v, l.off)
 	least, most := -math.MaxFloat64, math.MaxFloat64
@@ -109,7 +112,7 @@ func (l *leaf) setNumber(v unsafe.Pointer, x float64) {
 	}
 }
 
-// whole returns the number of an integer's word.
+// whole returns the integer in the word of a leaf, signed or unsigned by its kind, as a float.
 func (l *leaf) whole(w uint64) float64 {
 	if l.kind >= Uint8 && l.kind <= Uint {
 		return float64(w)
@@ -135,7 +138,8 @@ func (l *leaf) nearest(x float64) uint64 {
 	}
 }
 
-// quatApart writes the difference of two rotations, with the nearer of the two signs.
+// quatApart writes a - b to off, or -a - b if -a, the same rotation, is nearer to b; zeros if a is
+// NaN.
 func quatApart(off []float64, a, b *[4]float32) {
 	var dot float64
 	for i := range a {

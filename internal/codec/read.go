@@ -24,7 +24,8 @@ func (n *node) readBy(rule string) {
 // ReadRule returns the read rule of leaf i, or "" if all clients may read it.
 func (p *Plan) ReadRule(i int) string { return p.leaves[i].read }
 
-// Zero returns a value with each leaf as if its field were missing.
+// Zero returns the value of a struct of which all fields are missing: each leaf is 0 or empty, or
+// the value of its range nearest to 0.
 func (p *Plan) Zero() Values {
 	v := Values{Words: make([]uint64, p.words), Blobs: make([][]byte, p.blobs)}
 	for i := range p.leaves {
@@ -36,7 +37,8 @@ func (p *Plan) Zero() Values {
 // has reports whether leaf i is in a mask of ⌈Leaves ÷ 8⌉ bytes.
 func has(mask []byte, i int) bool { return mask[i>>3]>>(i&7)&1 != 0 }
 
-// Withhold replaces some leaves of v by those of zero.
+// Withhold replaces the given leaves of v by those of zero, such as leaves that a client may not
+// read. Blobs are not copied.
 func (p *Plan) Withhold(v *Values, leaves []uint16, zero *Values) {
 	for _, i := range leaves {
 		p.leaves[i].take(v, zero)
@@ -51,7 +53,8 @@ func (l *leaf) take(v, from *Values) {
 	}
 }
 
-// AppendSome is AppendValues for the leaves in the mask alone; no mask is all of them.
+// AppendSome writes the leaves of v that are in the mask, in the form of a message; a nil mask
+// contains all leaves.
 func (p *Plan) AppendSome(dst []byte, v *Values, mask []byte) []byte {
 	for i := range p.leaves {
 		switch l := &p.leaves[i]; {

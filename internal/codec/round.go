@@ -8,9 +8,9 @@ import (
 )
 
 // Round changes each number in the struct at v to its value after a capture and a restore. Only
-// numbers with a unit, a range or the bits of a quaternion take time, and only maps with such
-// numbers in their values allocate. A value that does not fit is not changed, so that a capture
-// finds it and counts it: see Clamp. Rounding is idempotent.
+// quaternions and numbers with a step take time, and only maps with such numbers in their entries
+// allocate. A value that does not fit is not changed, so that a capture finds it and counts it: see
+// Clamp. Rounding is idempotent.
 func (p *Plan) Round(v unsafe.Pointer) {
 	for _, i := range p.rounds {
 		l := &p.leaves[i]
@@ -42,8 +42,8 @@ func (p *Plan) Round(v unsafe.Pointer) {
 	}
 }
 
-// Clamp changes each value in the struct at v that does not fit to its captured value, which is
-// cut.
+// Clamp changes each value in the struct at v that does not fit to its captured value: a number is
+// clamped to its range, a string or list cut to its limit.
 func (p *Plan) Clamp(v unsafe.Pointer) {
 	for i := range p.leaves {
 		switch l := &p.leaves[i]; {
@@ -58,8 +58,8 @@ func (p *Plan) Clamp(v unsafe.Pointer) {
 	}
 }
 
-// settle passes a string, list or message through a capture and a restore if its number of misfits,
-// counted up to 1, equals misfits.
+// settle replaces the blob of the struct at v by its captured form: with misfits 0 only if all of
+// it fits, with misfits 1 only if a part does not.
 func (l *leaf) settle(v unsafe.Pointer, misfits int) {
 	var rep report
 	b := l.appendBlob(nil, v, &rep)

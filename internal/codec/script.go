@@ -108,7 +108,8 @@ func (p *Plan) span(r *wire.Reader) []byte {
 	return r.Since(off)
 }
 
-// appendScript writes the steps from base to now, or stops when they are longer than now.
+// appendScript writes the steps from base to now. It stops early when they are longer than now,
+// because the caller then writes the whole value.
 func (l *leaf) appendScript(dst []byte, now, base []byte) []byte {
 	a, b := wire.NewReader(now), wire.NewReader(base)
 	na, nb := l.count(&a), l.count(&b)
@@ -141,8 +142,9 @@ func (l *leaf) appendScript(dst []byte, now, base []byte) []byte {
 	return append(s.dst, scriptEnd)
 }
 
-// next compares the elements at the readers: the element of now is new (opInsert), that of base is
-// gone (opDrop), or they are the same (opKeep).
+// next compares the elements at the two readers, of which na and nb are left. It returns opInsert
+// if the element of now is new, opDrop if that of base is gone, or opKeep if they are one element,
+// changed or not.
 func (l *leaf) next(now, base wire.Reader, na, nb int) int {
 	switch {
 	case nb == 0:
@@ -172,7 +174,7 @@ func (l *leaf) next(now, base wire.Reader, na, nb int) int {
 }
 
 // lookAhead returns how many of the n elements at in precede the one with the key of the element at
-// key, or -1.
+// key, or -1 if none of the first maxLookAhead has it.
 func (l *leaf) lookAhead(key, in wire.Reader, n int) int {
 	for i := range min(n, maxLookAhead) {
 		if l.compareKeys(key, in) == 0 {

@@ -78,7 +78,7 @@ func (p *Plan) Refuse(v unsafe.Pointer, now, last *Values) (names []string) {
 	return names
 }
 
-// keep sets the leaf of now to that of last. The caller owns only the memory of now.
+// keep copies the leaf of last to now, into memory of now.
 func (l *leaf) keep(now, last *Values) {
 	if l.kind.Blob() {
 		now.Blobs[l.pos] = append(now.Blobs[l.pos][:0], last.Blobs[l.pos]...)
@@ -142,8 +142,8 @@ func (l *leaf) equal(a, b *Values) bool {
 	return a.Words[l.pos] == b.Words[l.pos]
 }
 
-// Shows reports whether two values differ in a field of the struct. Without a foreign layout that
-// is any difference.
+// Shows reports whether two values differ in a leaf for which the struct of this side has a field.
+// In a plan of Compile all leaves have one; see Bind.
 func (p *Plan) Shows(a, b *Values) bool {
 	for i := range p.leaves {
 		if l := &p.leaves[i]; !l.absent && !l.equal(a, b) {
@@ -189,8 +189,8 @@ func (p *Plan) MaxSize() (size int, largest string) {
 	return p.sum(0, 1<<30, (*leaf).maxSize)
 }
 
-// sum adds the sizes of all leaves to size and names the leaf with the largest. It stops at a bound
-// far above every limit, so that nested limits do not overflow.
+// sum adds the size of each leaf, which of returns, to size, and names the leaf with the largest.
+// It stops at a bound far above every limit, so that nested limits do not overflow.
 func (p *Plan) sum(size, bound int, of func(*leaf) int) (_ int, largest string) {
 	most := -1
 	for i := range p.leaves {
@@ -219,5 +219,5 @@ func (l *leaf) maxSize() int {
 	}
 }
 
-// Shown reports whether the struct has leaf i.
+// Shown reports whether the struct of this side has a field for leaf i: see Bind.
 func (p *Plan) Shown(i int) bool { return !p.leaves[i].absent }

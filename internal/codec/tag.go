@@ -12,16 +12,17 @@ import (
 
 // Limits of a tag and defaults of a field without one.
 const (
-	// DefaultMaxString holds a name or a line of chat.
+	// DefaultMaxString is in bytes: enough for a name or a line of chat.
 	DefaultMaxString = 128
 	// DefaultMaxBytes holds a small opaque value.
 	DefaultMaxBytes = 256
-	// DefaultMaxSlice is a hand of cards or an inventory.
+	// DefaultMaxSlice is in elements: enough for a hand of cards or an inventory.
 	DefaultMaxSlice = 64
 	// largestMax limits the max of one field: a message frame is 16 KiB, so larger values are never
 	// sent.
 	largestMax = 1 << 16
-	// MaxLeaves limits the changed-field mask of a record to 32 bytes.
+	// MaxLeaves limits the leaves of a struct, so that the changed-field mask of a record has at
+	// most 32 bytes.
 	MaxLeaves = 256
 )
 
@@ -134,10 +135,10 @@ func (t *tag) setRange(value string) error {
 	return nil
 }
 
-// steps returns a number in steps, rounded down.
+// steps divides a number by the step of the tag, and rounds down to whole steps.
 func (t *tag) steps(f *big.Rat) *big.Int {
 	s := new(big.Rat).Mul(f, new(big.Rat).SetFrac(new(big.Int).SetUint64(t.den), new(big.Int).SetUint64(t.num)))
-	// Euclid's, which is the floor for a positive divisor
+	// Div is Euclidean division, which rounds down for a positive divisor.
 	return new(big.Int).Div(s.Num(), s.Denom())
 }
 

@@ -98,7 +98,8 @@ func (t *Type) mapText(b *strings.Builder) {
 	fmt.Fprintf(b, " max=%d", t.Max)
 }
 
-// entries reports whether the elements of a Map are entries.
+// entries reports whether the elements of t, a Map, have the fields of a map entry: a key and,
+// unless it is a set, a value.
 func (t *Type) entries() bool {
 	if t.Elem == nil || t.Elem.Kind != Struct {
 		return false
@@ -115,7 +116,7 @@ const (
 	MaxDepth = 24
 	// maxProto limits the full name of a protobuf message.
 	maxProto = 256
-	// maxNum and maxDen limit the two parts of a step: a step is between 2^-39 and 2^20.
+	// maxNum and maxDen limit the two parts of a step: a step is above 2^-40 and below 2^20.
 	maxNum = 1<<20 - 1
 	maxDen = 1<<40 - 1
 )

@@ -79,7 +79,7 @@ func (n *node) holdsText() bool {
 	}
 }
 
-// inside returns the tag for the parts of a slice or map of elements of type t.
+// inside returns the part of g, the tag of a slice or map, that applies to its elements of type t.
 func (g tag) inside(t reflect.Type) tag {
 	g.max, g.key, g.hold, g.lerp, g.teleport, g.weight = 0, "", holdTag{}, lerpTag{}, false, 0
 	if k := t.Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Pointer {
@@ -90,7 +90,7 @@ func (g tag) inside(t reflect.Type) tag {
 }
 
 // walker converts a Go type into nodes. The stack of outer types detects recursion, which is
-// possible only through a slice.
+// possible only through a slice or a map.
 type walker struct {
 	root   string
 	stack  []reflect.Type
@@ -238,7 +238,7 @@ var (
 	instantType = reflect.TypeFor[Instant]()
 )
 
-// wrapped returns the recognised type that t is or wraps, or nil.
+// wrapped returns the type of Ref or Instant if t is it or a struct that wraps it, else nil.
 func wrapped(t reflect.Type) reflect.Type {
 	if t == refType || t == instantType {
 		return t
@@ -343,7 +343,7 @@ func floats(t reflect.Type) (n int) {
 	}
 }
 
-// scalar refuses a limit on a value of fixed size.
+// scalar returns n, or an error if the tag has a max: values of fixed size have none.
 func (w *walker) scalar(n *node, path string, g tag) (*node, error) {
 	if g.max != 0 {
 		return nil, w.fail(path, "max on a %v; it belongs on a string, []byte or slice", n.kind)

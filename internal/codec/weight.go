@@ -6,10 +6,11 @@ import (
 )
 
 // The tag weight sets the urgency of a change of a field when the budget does not suffice for all.
-// The codec only checks the number: it does not affect captured or sent values, and is in no table.
+// The codec only checks the number: it does not affect captured or sent values, and is not sent to
+// clients.
 
-// MinWeight and MaxWeight limit the weight of a field; without a tag it is 1. 0 is not allowed: an
-// unneeded change would still be unsent, and sent after all others.
+// MinWeight and MaxWeight limit the weight of a field; without a tag it is 1. A weight of 0 is not
+// allowed: it would not keep a change from being sent, only delay it behind all others.
 const MinWeight, MaxWeight = 1.0 / 64, 64
 
 func parseWeight(value string) (float64, error) {

@@ -134,8 +134,8 @@ func (l *leaf) store(v unsafe.Pointer, w uint64) {
 	}
 }
 
-// value returns the value of a number of steps. A division takes longer than all other operations
-// on a number.
+// value converts a number of steps to a value. It multiplies by the unit of the leaf if that is
+// exact, because a division takes longer than all other operations on a number.
 func (l *leaf) value(steps float64) float64 {
 	if l.unit != 0 {
 		return steps * l.unit

@@ -34,7 +34,8 @@ type Buffer struct {
 	older      uint64 // part of counts.Missed, of earlier client programs
 }
 
-// waiting is an input encoded as a message, which is smaller than its values.
+// waiting is the input of one step in a Buffer. It is encoded as a message, which is smaller than
+// its values.
 type waiting struct {
 	step    uint64
 	view    View
@@ -98,10 +99,10 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 	return counts, fresh
 }
 
-// follow handles the generation of a packet. A generation other than the current one is newer, and
-// waiting inputs of the older one are discarded: the client makes new ones for their steps. Only
-// the generation just before the current one is older, while its packets may still be in flight:
-// then follow reports false.
+// follow handles the generation of a packet, see Ring.SetBack. A generation other than the current
+// one is newer, and waiting inputs of the older one are discarded: the client makes new ones for
+// their steps. Only the generation just before the current one is older, while its packets may
+// still be in flight: then follow reports false.
 func (b *Buffer) follow(generation uint8, done uint64) bool {
 	by := (generation - b.generation) % generations
 	switch {
@@ -131,13 +132,14 @@ type Due struct {
 	Message []byte
 	Own     bool
 	Missed  int // consecutive steps without a newer input, this one included
-	// Late are other inputs that arrived too late for their steps and have not run, oldest first.
+	// Late are the inputs that arrived too late for their steps and have not run, except Message,
+	// oldest first.
 	Late [][]byte
 }
 
 // Next returns the input for a step that is about to run. If it has not arrived, the newest late
-// input runs in its place, once; without one the last input runs again. It reports false before the
-// first. The contents of d are valid until the next call of Take.
+// input runs in its place, once; without a late input the last input runs again. It reports false
+// before the first input. The contents of d are valid until the next call of Take.
 func (b *Buffer) Next(step uint64, d *Due) bool {
 	late := b.takeLate(step, d)
 	s := b.slot(step)
@@ -188,17 +190,18 @@ func (b *Buffer) takeLate(step uint64, d *Due) (newest *waiting) {
 func (b *Buffer) View() (v View, missed int) { return b.last.view, b.missed }
 
 // Forget drops all state but the counts: the inputs belong to a client program that has left, and
-// the next one starts with its first.
+// the next program starts with its own first input.
 func (b *Buffer) Forget() {
 	clear(b.slots)
 	*b = Buffer{slots: b.slots, counts: b.counts, older: b.counts.Missed}
 }
 
-// Missed returns the number of steps that have run without their input since the program's first.
+// Missed returns the number of steps that have run without their input since the first input of the
+// current client program.
 func (b *Buffer) Missed() uint64 { return b.counts.Missed - b.older }
 
 // Still reports whether all inputs that wait for steps after done equal none, the input of an idle
-// player.
+// player, and no late input waits.
 func (b *Buffer) Still(done uint64, none []byte) bool {
 	for step := done + 1; step <= b.newest; step++ {
 		if s := b.slot(step); s.step == step && string(s.bytes()) != string(none) {

@@ -48,13 +48,14 @@ func (f *Form) message(dst []byte, v *codec.Values) []byte {
 	return f.plan.AppendValues(dst, v)
 }
 
-// alias copies an input, except for its blobs.
+// alias copies the words of an input. The blobs are shared, not copied.
 func (f *Form) alias(to, from *codec.Values) {
 	copy(to.Words, from.Words)
 	copy(to.Blobs, from.Blobs)
 }
 
-// trend returns the trend to the base from the input after it in time.
+// trend returns the trend by which the next older input of a packet is predicted: newer is the
+// input one after the base in time, nil without one.
 func trend(newer *codec.Values) codec.Trend {
 	if newer == nil {
 		return codec.Trend{}

@@ -9,11 +9,12 @@ const (
 	stepBits       = 16
 	olderBits      = 8
 	generationBits = 2
-	// generations is the number of generations before they repeat.
+	// generations is the number of different generations: the number of a generation is modulo
+	// this.
 	generations = 1 << generationBits
 )
 
-// widen returns the step nearest to near with these lowest bits.
+// widen returns the step nearest to near with the lowest 16 bits of low.
 func widen(near, low uint64) uint64 {
 	d := int64(int16(uint16(low) - uint16(near)))
 	if d < 0 && near < uint64(-d) {
@@ -76,8 +77,8 @@ func (r *Reader) Step() uint64 { return r.step }
 // Generation returns the generation of the packet's inputs.
 func (r *Reader) Generation() uint8 { return r.turn }
 
-// Read reads the current input, which the older ones depend on. It reports false if it is invalid.
-// The values are valid until the next call.
+// Read reads the current input. Call it before Next, because older inputs are differences from
+// newer ones. It reports false if the input is invalid. The values are valid until the next call.
 func (r *Reader) Read() (v *codec.Values, view View, ok bool) {
 	base, newer := &r.now, &r.newer
 	if r.read == 0 {

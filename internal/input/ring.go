@@ -7,8 +7,8 @@ import (
 )
 
 // Ring stores the newest inputs that a client has made, by their steps, so that an input can be
-// sent again: those of two windows, for the inputs that a server may store, and for those that have
-// run but are not acknowledged yet.
+// sent again. It has room for two windows: for the inputs that a server may store, and for those
+// that have run but are not acknowledged yet.
 type Ring struct {
 	form       *Form
 	slots      []made
@@ -20,7 +20,8 @@ type Ring struct {
 	list       []*item // scratch, as long as a packet may be
 }
 
-// made is an input, with came set if the server is known to have it. Step 0 is none.
+// made is a slot of a Ring: an input, with came set if the server is known to have it. Step 0 means
+// that the slot is free.
 type made struct {
 	item
 	came bool
@@ -41,7 +42,8 @@ func (r *Ring) slot(step uint64) *made { return &r.slots[step%uint64(len(r.slots
 // It does not depend on the server's steps, because a sleeping room sends no status.
 func (r *Ring) Wants(step uint64) bool { return step > r.newest }
 
-// Add allocates the input of a step that the ring wants and returns it empty.
+// Add assigns a slot to the input of a step that the ring wants, and returns its values. They are
+// those of an older input: the caller overwrites all of them.
 func (r *Ring) Add(step uint64, view View) *codec.Values {
 	s := r.slot(step)
 	s.step, s.view, s.came = step, view.rounded(), false
@@ -72,7 +74,7 @@ func (r *Ring) At(step uint64) (*codec.Values, bool) {
 	return &s.v, step > 0 && s.step == step
 }
 
-// Withdraw removes the input of the newest step: it cannot be sent.
+// Withdraw removes the input of the newest step, because the caller could not encode it.
 func (r *Ring) Withdraw(step uint64) {
 	r.slot(step).step = 0
 }
@@ -102,8 +104,8 @@ func (r *Ring) confirm(step uint64) {
 func (r *Ring) Done(step uint64) { r.done = max(r.done, step) }
 
 // AppendPacket appends a packet of at most limit bytes: the newest input, and earlier ones back to
-// the oldest that the server may lack. Each is sent once, even if its step has run, because late
-// inputs run too. Without inputs it appends no bytes.
+// the oldest that the server may lack. Each is sent at least once, even if its step has run,
+// because late inputs run too. Without inputs it appends no bytes.
 func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 	n, open := 0, 0
 	for step := r.newest; step > min(r.done, r.sent) && n < len(r.list) && r.newest-step < uint64(len(r.slots)); step-- {

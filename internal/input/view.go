@@ -20,7 +20,8 @@ const (
 	// ticks between the two: so that sums do not overflow.
 	maxView = 1 << 60
 	maxSpan = 1 << 16
-	// maxAdvance limits the places between the views of two inputs.
+	// maxAdvance limits the distance between the views of two inputs, in places: 64 of them are the
+	// way between two snapshots.
 	maxAdvance = 1 << 20
 )
 
@@ -43,13 +44,15 @@ func (v View) rounded() View {
 
 func (v View) place() int64 { return int64(v.Alpha * places) }
 
-// viewLine holds the newer inputs' views, from which the next is predicted.
+// viewLine holds the view of the newer input, and advance, the number of places by which that view
+// is before the one of the input after it. Both predict the view of the next older input.
 type viewLine struct {
 	newer   View
 	advance int64
 }
 
-// before returns the view at a distance in places before the newer one.
+// before returns the view at a distance before the newer one, in places, and false if there is
+// none.
 func (l *viewLine) before(advance int64) (View, bool) {
 	span := int64(l.newer.To - l.newer.From)
 	place := l.newer.place() - advance
@@ -60,8 +63,8 @@ func (l *viewLine) before(advance int64) (View, bool) {
 	return View{uint64(from), uint64(from + span), float32(place&(places-1)) / places}, true
 }
 
-// distance returns the number of places by which a view is behind the newer one, and whether it is
-// on the line of the newer one.
+// distance returns the number of places by which v is before the newer view, and reports whether
+// the two are on one line: their From and To differ by whole spans.
 func (l *viewLine) distance(v View) (advance int64, ok bool) {
 	span := l.newer.To - l.newer.From
 	if span == 0 || v.To-v.From != span {
@@ -110,7 +113,7 @@ func (l *viewLine) take(r *wire.BitReader, step uint64) View {
 			v = View{}
 		}
 	case !absolute && l.newer != View{}:
-		// An overflowed sum is still out of range: one of both is small.
+		// If the sum overflows it is still out of range, because l.advance is small.
 		advance := l.advance + wire.Unzigzag(r.Rice(0))
 		ok := advance > -maxAdvance && advance < maxAdvance
 		if ok {

@@ -8,10 +8,10 @@ const Span = 2 * time.Second
 
 // Limits of the windows, in fixed steps.
 const (
-	// LeastWindow is the window of slow steps: at 1 Hz it covers a minute.
+	// LeastWindow is the window of slow fixed steps: at 1 Hz it covers a minute.
 	LeastWindow = 64
-	// MostWindow is the window of the fastest steps, 1000 Hz. It also limits the memory of a client
-	// if its server announces more.
+	// MostWindow is the window of the fastest fixed steps, 1000 Hz. It also limits the memory of a
+	// client if its server announces more.
 	MostWindow = 2048
 	// LeastRepeats and MostRepeats limit how many inputs a packet repeats.
 	LeastRepeats = 16

@@ -53,7 +53,7 @@ type inputMargins struct {
 	some          bool
 }
 
-// Figures are the main figures of one room.
+// Figures are the clients and ticks of one room, and percentiles of its ticks.
 type Figures struct {
 	Clients  int           // joined, at the last report
 	Ticks    uint64        // that ran
@@ -108,8 +108,8 @@ func (a *Account) Close(code string) {
 	delete(a.m.accounts, a)
 }
 
-// Report reads the plain numbers of the room. They are plain because a tick counts often and
-// scrapes are rare.
+// Report copies the numbers of the room to its series. The numbers are plain variables of the
+// room's goroutine, because a tick counts often and scrapes are rare.
 func (a *Account) Report(r Room) {
 	a.reporting.Lock()
 	defer a.reporting.Unlock()
@@ -150,7 +150,7 @@ func (a *Account) Asleep() bool {
 	return a.asleep
 }
 
-// Part is one room's share of a family.
+// Part is one room's share of the series of a [Family].
 type Part struct {
 	f *Family
 	a *Account
@@ -223,7 +223,8 @@ func (a *Account) SetInputMargins(least, median time.Duration, some bool) {
 	a.margins.Store(&inputMargins{least, median, some})
 }
 
-// inputMargins sets the least margin of all rooms, and the margin of the median room.
+// inputMargins sets the two series of input margins: the least margin of all rooms, and the median
+// of the rooms' median margins. Both are 0 without recent inputs.
 func (m *Metrics) inputMargins(f *Family) {
 	var least, median []time.Duration
 	declared := false
@@ -320,8 +321,8 @@ func bucketOf(d time.Duration) int {
 	return min(int(math.Ceil(4*math.Log2(us))), spreadBuckets-1)
 }
 
-// quantile returns the upper edge of the bucket that contains the quantile of a share of the
-// durations.
+// quantile returns a duration that a share (0 to 1) of the durations does not exceed, rounded up to
+// the upper edge of its bucket. It is 0 without durations.
 func (s *spread) quantile(share float64) time.Duration {
 	if s.total == 0 {
 		return 0

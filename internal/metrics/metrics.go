@@ -17,8 +17,8 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// scrapesAtOnce and scrapeTimeout bound the cost of scrapes: one Prometheus, its double, and one
-// person.
+// scrapesAtOnce and scrapeTimeout bound the cost of scrapes: four at once suffice for two
+// Prometheus servers and a person.
 const (
 	scrapesAtOnce = 4
 	scrapeTimeout = 5 * time.Second
@@ -42,7 +42,7 @@ type Metrics struct {
 	refused  atomic.Uint64
 	server   Server // read by scrapes; nil before Serve
 
-	// Families that any goroutine counts into at the event.
+	// Families that any goroutine counts into, with Add, when the event happens.
 	Deferred        *Family // snapshots that were due to a client and could not be sent, by reason
 	Drops           *Family // entries that a queue dropped, by queue and reason
 	Misuses         *Family // misuses of state by the game that a check found, by kind
@@ -115,7 +115,8 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is part of prometheus.Collector: sources first, then every series.
+// Collect is part of prometheus.Collector: it reads the sources of all families, and then sends
+// every series.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.scraping.Lock()
 	for _, f := range m.families {

@@ -7,17 +7,17 @@ import (
 )
 
 // source is the origin of a family's values. Counts are kept where their events happen, in plain
-// numbers if one goroutine counts and in atomics if several do; the source reads the numbers at its
-// time. Rare events, and events with labels that are only known at the time, are counted into the
-// family itself.
+// numbers if one goroutine counts and in atomics if several do; the source reads the numbers when
+// its function is called. Rare events, and events with labels that are only known at the time, are
+// counted into the family itself.
 type source struct {
 	into   func(*Metrics, *Family) // at its creation: hands the family to its counters
 	room   func(Room, Part)        // at Report, on the room's goroutine: plain numbers
 	scrape func(*Metrics, *Family) // at a scrape: atomics, and values guarded by a lock
 }
 
-// Room gives a room's plain numbers, which its goroutine alone may read. A method with a family
-// reports all its label sets.
+// Room gives a room's plain numbers, which its goroutine alone may read. A method with a [Part]
+// sets the values of all label sets of that family.
 type Room interface {
 	State() *netvar.Stats
 	Clients() int

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// observeLocked accounts for a tick of any room. The account's budget is that of the oldest room,
-// which is the server's default one.
+// observeLocked accounts for a tick of any room. Callers hold m.mu. The account's budget is that of
+// the first tick, which is one of the server's default room.
 func (m *Metrics) observeLocked(rec *loop.Record, lateness, budget time.Duration) {
 	m.account.Ticks++
 	if rec.Duration > budget {

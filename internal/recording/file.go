@@ -13,22 +13,22 @@ import (
 const magic = "netloop recording\n\x02"
 
 const (
-	// MaxHead bounds the head: room and settings are a few kilobytes.
+	// MaxHead limits the head, in bytes: room and settings are a few kilobytes.
 	MaxHead = 1 << 20
-	// MaxRecord bounds one tick. A tick has the arrivals since the last one: 16 MiB are a second of
-	// a thousand clients that send as much as permitted.
+	// MaxRecord limits the record of one tick, in bytes. A tick has the arrivals since the last
+	// one: 16 MiB are a second of a thousand clients that send as much as permitted.
 	MaxRecord = 16 << 20
 )
 
-// The errors of a file, wrapped with the position.
+// The errors of a file. Reader.Next wraps them with the number of ticks read before.
 var (
 	// ErrNotRecording is returned for a file of another kind or version.
 	ErrNotRecording = errors.New("not a recording of this version of netloop")
 	// ErrTruncated is returned if a file ends within a record. The records before are valid.
 	ErrTruncated = errors.New("file is truncated")
-	// ErrCorrupt is returned for a record with a wrong checksum.
+	// ErrCorrupt is returned for a record with a wrong checksum or a length over its limit.
 	ErrCorrupt = errors.New("file is damaged")
-	// ErrTooLarge is returned if a head or a record exceeds its limit.
+	// ErrTooLarge is returned by a Writer for a head or a record over its limit.
 	ErrTooLarge = errors.New("record is too large")
 )
 

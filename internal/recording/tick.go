@@ -16,7 +16,7 @@ import (
 // digests of the results.
 type Tick struct {
 	Input loop.Input
-	// Drain reports that the room was told before this tick that it ends in DrainLimit.
+	// Drain reports that the room was told before this tick to end within DrainLimit.
 	Drain      bool
 	DrainLimit time.Duration
 	// Prices are the prices of messages that have changed since the tick before.
@@ -26,9 +26,11 @@ type Tick struct {
 	Arrivals []Arrival
 	Posts    []Post
 	Results  []Result
-	// Busy are the clients with an occupied slot when their snapshot was due.
+	// Busy are the ids of the clients whose slot for snapshots was not free when their snapshot was
+	// due.
 	Busy []uint64
-	// Unrecorded names other effects on the room. From here on a replay may differ.
+	// Unrecorded names effects on the room in this tick that are not recorded. From this tick on a
+	// replay may differ.
 	Unrecorded []string
 	// State is the digest of all captured objects, Sent is that of all sent data.
 	State, Sent uint64

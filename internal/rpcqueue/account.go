@@ -7,7 +7,7 @@ import (
 )
 
 // MaxDebts limits the stored accounts of senders that have left. An account is dropped once its
-// buckets are full again: after seconds, with the usual limits. Beyond MaxOwed, the account that
+// buckets are full again: after seconds, with the usual limits. Beyond MaxDebts, the account that
 // would be dropped next is evicted.
 const MaxDebts = 4096
 
@@ -72,7 +72,8 @@ func (as *accounts) open(h Holder, now, kick time.Duration) *account {
 	return a
 }
 
-// close stores the account of a sender that has left, while one of its buckets is not full.
+// close releases the account of a sender that has left. An account with a key that has no other
+// sender is stored until all its buckets are full.
 func (as *accounts) close(a *account, now time.Duration) {
 	if a.users--; a.users > 0 || a.Key == "" {
 		return
@@ -80,9 +81,9 @@ func (as *accounts) close(a *account, now time.Duration) {
 	if a.Shared {
 		delete(as.shared, a.Key)
 	} else if a.rung < Dropping || now-a.exceededAt >= calmFor {
-		// The debt of a method's limit may last for hours. Of senders that share a place, only one
-		// that was dropped may leave it to the others: the debt of its own limit does not affect
-		// senders that keep to that limit.
+		// A method's limit may take hours to refill. Its use is passed on to later senders of the
+		// same place only if a message of this sender was dropped recently: a sender that keeps to
+		// the limit does not use it up for the others.
 		a.meters = nil
 	}
 	if other := as.debts[a.Key]; other != nil {
@@ -112,7 +113,7 @@ func (a *account) copied() *account {
 	return &b
 }
 
-// merge adds the debts of another account of the same place.
+// merge raises the debts of the account to those of o, an account with the same key.
 func (a *account) merge(o *account) {
 	a.bucket.full = max(a.bucket.full, o.bucket.full)
 	a.strikes.full = max(a.strikes.full, o.strikes.full)

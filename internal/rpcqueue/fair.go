@@ -57,8 +57,8 @@ func (a *allowance) own(s *sender, price time.Duration) bool {
 	return s.id == 0 || s.took == 0 || s.spent+s.took+price <= a.each
 }
 
-// plan moves the messages that a drain runs to the front of a ring, and returns their number and
-// cost. They are charged to their senders.
+// plan moves the messages that a drain runs to the front of a ring, charges them to their senders,
+// and returns their number and cost.
 func (ss *senders) plan(r *ring, prices []time.Duration, round uint64, a allowance) (n int, cost time.Duration) {
 	if cost, ok := ss.fits(r, prices, round, a); ok {
 		return r.len(), cost
@@ -81,7 +81,8 @@ func (ss *senders) fits(r *ring, prices []time.Duration, round uint64, a allowan
 	return cost, ok
 }
 
-// enlist puts a sender on the line, and reports whether it was not there yet.
+// enlist adds a sender to ss.line, the senders in the drain being planned, and reports whether it
+// was not there yet.
 func (ss *senders) enlist(s *sender, round uint64) bool {
 	if s.enlisted {
 		return false
@@ -94,7 +95,8 @@ func (ss *senders) enlist(s *sender, round uint64) bool {
 	return true
 }
 
-// dismiss empties the line, and charges each sender on it for its messages.
+// dismiss empties ss.line. With charge it adds to the time spent by each sender the cost of its
+// messages in this drain.
 func (ss *senders) dismiss(charge bool) {
 	for _, s := range ss.line {
 		if charge {
@@ -109,11 +111,12 @@ func (ss *senders) dismiss(charge bool) {
 // none ends the chain of a sender's messages.
 const none = -1
 
-// share is plan when only a part may run. Each time it selects the oldest message of the sender
-// that has taken least in this drain, until the allowance is used up or no further message fits. A
-// sender left out because all time is used up is first the next time, and then its message runs at
-// any price. Messages that run and messages that wait both remain in the order of arrival, so that
-// a client's own order holds, and messages run first in, first out. It costs a pass over the ring.
+// share is plan for a drain that can run only a part of the waiting messages. It repeatedly selects
+// the oldest message of the sender that has taken least in this drain, until the allowance is used
+// up or no further message fits. A sender left out because all time is used up is first the next
+// time, and then its message runs at any price. Messages that run and messages that wait both
+// remain in the order of arrival, so that a client's own order holds, and messages run first in,
+// first out. It costs a pass over the ring.
 func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowance) (n int, cost time.Duration) {
 	ss.chain(r, round)
 	slices.SortFunc(ss.line, func(x, y *sender) int { return compareTurns(x, y, r.cursor) })
@@ -149,7 +152,8 @@ func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowa
 	return n, cost
 }
 
-// chain puts each sender with messages in the ring on the line, and links its messages.
+// chain adds each sender with messages in the ring to ss.line, and links its messages from oldest
+// to newest by ss.after.
 func (ss *senders) chain(r *ring, round uint64) {
 	if len(ss.after) < r.len() {
 		ss.after = make([]int32, max(r.len(), 2*len(ss.after)))
@@ -189,7 +193,7 @@ func sink(heap []*sender, cursor uint64) {
 	}
 }
 
-// gather moves the oldest messages of each sender, up to its quota, to the front.
+// gather moves the oldest messages of each sender, up to its quota, to the front of the ring.
 func (ss *senders) gather(r *ring) {
 	to := 0
 	for i := range r.len() {

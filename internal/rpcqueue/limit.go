@@ -46,7 +46,7 @@ func (b Bucket) Check() error {
 	return nil
 }
 
-// price returns the time that one message costs; 0 means no cost.
+// price returns the time in which the bucket regains one message; 0 for an unlimited bucket.
 func (b Bucket) price() time.Duration {
 	if b == (Bucket{}) {
 		return 0
@@ -57,7 +57,7 @@ func (b Bucket) price() time.Duration {
 // bucket is the state of a Bucket.
 type bucket struct{ full time.Duration } // when it is full again
 
-// debt returns the missing time after one more message of that price.
+// debt returns how long the bucket would take to fill up after one more message of that price.
 func (b *bucket) debt(now, price time.Duration) time.Duration {
 	return max(b.full-now, 0) + price
 }
@@ -74,12 +74,12 @@ type Limits struct {
 	// of drops decays at the rate of Sender. 0 is never.
 	Kick int
 	// Budget is how many messages a drain runs at most; 0 is all of them. When more wait, each
-	// sender gets an equal share, and the others wait in order.
+	// sender gets an equal share, and the remaining messages wait in order.
 	Budget int
 	// Time limits the drains of one tick together, by the prices of the messages, and SenderTime
 	// the part of one sender; 0 is unlimited. A drain takes at most half of the remaining time
-	// while later stages have messages too. One message runs at any price: of each drain, and
-	// within Time of each sender in each drain.
+	// while later stages have messages too. The first message of a drain runs at any price, and so,
+	// within Time, does the first message of each sender in a drain.
 	Time, SenderTime time.Duration
 	// Dry counts the actions of the limits without performing them.
 	Dry bool
@@ -123,9 +123,10 @@ type sender struct {
 	id      uint64
 	waiting [loop.NumStages + 1]int32 // messages in the queues
 
-	// The cost of its messages in the tick with the number round, and scratch of the drain being
-	// planned: the cost that it takes of that, the slots of its next and its newest message, and
-	// how many of them run.
+	// spent is the cost of its messages in the tick with the number round. The others are scratch
+	// of the drain being planned: took is the cost of its selected messages, next and newest are
+	// the positions of its next and its newest message in the ring, and quota is how many of them
+	// run.
 	round        uint64
 	spent, took  time.Duration
 	next, newest int32
@@ -221,8 +222,9 @@ func (l *limiter) allowance() allowance {
 	}
 }
 
-// sender applies the limit of all methods together. It reports false for a message to drop. climbed
-// is the rung that the sender has reached with it, Calm if it is unchanged.
+// sender applies the limit of all methods together to a message. It reports false if the message is
+// to be dropped. climbed is the rung that the sender reaches by the message, Calm if it is
+// unchanged.
 func (l *limiter) sender(s *sender) (ok bool, climbed Rung) {
 	switch debt := s.bucket.debt(l.now, l.price); {
 	case debt > l.drop:
@@ -267,7 +269,8 @@ func (l *limiter) method(s *sender, m *Method) (o Outcome, climbed Rung) {
 	return Accepted, Calm
 }
 
-// strike counts a message that a limit drops, unless it runs dry.
+// strike counts a message over a limit. It reports true if the message is accepted all the same, in
+// a dry run. climbed is as in sender.
 func (l *limiter) strike(s *sender, scope Scope) (ok bool, climbed Rung) {
 	dry := 0
 	if l.Dry {
@@ -292,7 +295,8 @@ func (l *limiter) strike(s *sender, scope Scope) (ok bool, climbed Rung) {
 // shorter, a sender that hovers around a limit would be reported repeatedly.
 const calmFor = 10 * time.Second
 
-// climb reports a rung once in an episode.
+// climb records that the sender exceeds a limit. It returns to if the sender reaches this rung for
+// the first time in an episode, else Calm.
 func (l *limiter) climb(s *sender, to Rung) Rung {
 	if l.now-s.exceededAt >= calmFor {
 		s.rung = Calm
@@ -305,8 +309,8 @@ func (l *limiter) climb(s *sender, to Rung) Rung {
 	return to
 }
 
-// LimitCounts visits how often each limit took an action, and in a dry run would have taken it.
-// Counts only grow; zero counts are skipped.
+// LimitCounts visits how often each limit took the action did or, with dry, would have taken it in
+// a dry run. Counts only grow; zero counts are skipped.
 func (q *Queue[C]) LimitCounts(fn func(limit Scope, did Rung, dry bool, n uint64)) {
 	for scope := range q.limits.counts {
 		for rung := range q.limits.counts[scope] {

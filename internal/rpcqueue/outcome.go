@@ -25,8 +25,8 @@ const (
 	StageNotAllowed
 	// NoHandler: the method has no handler here.
 	NoHandler
-	// Full: the queue of the stage holds StageCapacity messages, SenderShare of them from the
-	// sender.
+	// Full: the queue of the stage holds StageCapacity messages or more, SenderShare of them or
+	// more from the sender, or Item.NoRoom is set.
 	Full
 	// ClientLimited: its sender exceeds Limits.Sender.
 	ClientLimited
@@ -38,7 +38,8 @@ const (
 
 // The outcomes of a queued message.
 const (
-	// ClientGone: its sender left while it was queued, or its handler returned such a Rejection.
+	// ClientGone: its sender left while it was queued, or its handler returned a Rejection with
+	// this reason.
 	ClientGone = TickLimited + 1 + iota
 	// Forbidden, Invalid, NotOwner: its handler returned a Rejection with this reason.
 	Forbidden
@@ -75,8 +76,8 @@ func (o Outcome) Queued() bool { return o == Accepted || o == Late }
 // Dropped reports whether the message will never run.
 func (o Outcome) Dropped() bool { return o >= LateDropped && o <= NotOwner }
 
-// Rejection is the result of a handler for a message that it has checked and not run. Why is
-// ClientGone, Forbidden, Invalid or NotOwner.
+// Rejection is the error that a handler returns for a message that it has checked and does not run.
+// Why is ClientGone, Forbidden, Invalid or NotOwner.
 type Rejection struct {
 	Why Outcome
 	Err error
@@ -100,8 +101,8 @@ func ended(err error) Outcome {
 // tally holds the counts of one method.
 type tally [loop.NumStages + 1][NumOutcomes]uint64
 
-// counts counts outcomes per method and stage. Walking it costs the number of counts that were ever
-// used, for any number of methods.
+// counts counts outcomes per method and stage. The time to walk it depends on the number of counts
+// that were ever used, and not on the number of methods.
 type counts struct {
 	unknown Method   // represents methods that are not in the table
 	methods []*tally // by id; the last is for unknown
@@ -118,7 +119,7 @@ type cell struct {
 	n      *uint64
 }
 
-// newCounts returns the counts for ids below n.
+// newCounts returns the counts for methods with ids below n.
 func newCounts(n int) counts {
 	return counts{unknown: Method{Name: UnknownName, ID: uint32(n)}, methods: append(make([]*tally, n), new(tally))}
 }

@@ -47,7 +47,7 @@ type estimate struct {
 	price time.Duration // the last one returned by Changes
 }
 
-// sample is the cost of the messages since the last judgement.
+// sample is the cost of a method's messages since the last call of judge.
 type sample struct {
 	count    int
 	sum, max time.Duration
@@ -70,8 +70,8 @@ func (f *Tariff) begin() {
 	}
 }
 
-// ran records that a message has run. It reads the clock once: its end is the start of the next
-// one.
+// ran records that a message has run. It reads the clock once: the end of a message is the start of
+// the next one.
 func (f *Tariff) ran(m *Method) {
 	if f == nil {
 		return
@@ -116,8 +116,8 @@ const (
 	// for a moment does no lasting harm, and a cost that grew a hundredfold is reached after four
 	// ticks.
 	climbAtMost = 4
-	// decay is the part by which a cheaper sample lowers the estimate: a method with messages of
-	// varying cost has the price of the expensive ones.
+	// decay divides the difference by which a cheaper sample lowers the estimate: a method with
+	// messages of varying cost has the price of the expensive ones.
 	decay = 16
 )
 

@@ -19,10 +19,10 @@ type Item struct {
 	// stage.
 	Stage loop.Stage
 	// NoRoom means that the sender has too much in flight: Push checks the message like any other,
-	// and at the end it is Full.
+	// but returns Full where it would queue it.
 	NoRoom bool
-	// Held is the message's share of the amount in flight in Holds. It is returned to Holds when a
-	// queued message has ended: its handler has returned, or Forget has dropped it.
+	// Held is the amount in flight that Holds counts for the message. It is given back to Holds
+	// when a queued message has ended: its handler has returned, or Forget has dropped it.
 	Held  uint32
 	Holds Holds
 	// Call identifies a call that expects an answer; 0 is one-way.
@@ -33,10 +33,10 @@ type Item struct {
 	sender *sender // of From, once pushed
 }
 
-// Holds is notified when its amount in flight changes.
+// Holds counts an amount in flight: Held(n) adds n to it. A queue calls it with -Item.Held.
 type Holds interface{ Held(n int) }
 
-// end returns the held amount of the message.
+// end gives the amount in flight of the message back to Holds.
 func (it *Item) end() {
 	if it.Holds != nil {
 		it.Holds.Held(-int(it.Held))

@@ -14,7 +14,8 @@ const (
 	SenderShare   = 256
 )
 
-// ring is a FIFO of items: StageCapacity of them, and beyond it the senders' shares.
+// ring is the FIFO of one stage. It accepts any item while it has less than StageCapacity items,
+// and beyond that an item of a sender with less than SenderShare of them.
 type ring struct {
 	items fifo.Queue[Item]
 	pool  *fifo.Pool[Item] // of all rings
@@ -46,7 +47,7 @@ func (r *ring) pop(dst *Item) {
 }
 
 // remove removes the items of a sender, keeps the order of the others, and calls gone for each
-// removed item. A running drain takes fewer accordingly.
+// removed item. Removed items are subtracted from the batch of a running drain.
 func (r *ring) remove(from uint64, gone func(*Item)) {
 	batch, to := r.batch, 0
 	for i := range r.len() {

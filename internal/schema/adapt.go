@@ -12,7 +12,8 @@ import (
 )
 
 // A client adapts to its server: the server uses its own schema alone, and the client reads and
-// writes that one. This file matches the server's tables with the schema of this side, by names.
+// writes the layouts of the server's schema. This file matches the server's tables with the schema
+// of this side, by names.
 
 // adapter holds a client's schema while it is matched with a server's.
 type adapter struct {
@@ -20,7 +21,7 @@ type adapter struct {
 	budget codec.Budget
 }
 
-// Foreign is a server's schema, matched with a client's other schema.
+// Foreign is the schema of a server of another build, matched with that of this client.
 type Foreign struct {
 	classes *state.Table
 	methods []foreignMethod  // in the order of the server's ids
@@ -35,8 +36,8 @@ type foreignMethod struct {
 	in, out Codec
 }
 
-// Adapt matches the tables of a server with the schema. The error of a mismatch is a
-// *transport.Refusal that names it, that of invalid tables a *transport.Closed.
+// Adapt matches the tables of a server with the schema. A mismatch is a *transport.Refusal that
+// names it; invalid tables are a *transport.Closed.
 func (s *Schema) Adapt(t *netloopv1.SchemaTables) (*Foreign, error) {
 	if len(t.GetClasses())+len(t.GetMethods()) > maxDeclarations {
 		return nil, unsound(fmt.Errorf("more than %d classes and methods", maxDeclarations))
@@ -76,7 +77,8 @@ func unsound(err error) error {
 	return &transport.Closed{Code: transport.CodeProtocol, Text: "server's schema is malformed: " + err.Error()}
 }
 
-// checkName refuses names that a schema cannot have.
+// checkName returns an error for a name that is empty, too long or already seen, and adds other
+// names to seen.
 func checkName(seen map[string]bool, name string) error {
 	if name == "" || len(name) > MaxName || seen[name] {
 		return unsound(fmt.Errorf("name %.*q is invalid or repeated", MaxName, name))
@@ -153,7 +155,7 @@ func kindText(call bool) string {
 	return "an RPC"
 }
 
-// message binds the type of a message, or of an answer.
+// message returns the codec of a message or an answer of this side in the server's layout t.
 func (a *adapter) message(of, what string, own *Codec, t *netloopv1.Type) (Codec, error) {
 	if there, here := typeText(t), typeText(own.table()); own.plan == nil || t.GetKind() == netloopv1.TypeKind_TYPE_KIND_PROTO {
 		if there != here {

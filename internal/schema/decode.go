@@ -69,8 +69,8 @@ func decodeFromServer(m *transport.Message, method *Method, in, out *Codec) (any
 	return in.Decode(m.Payload)
 }
 
-// ignored makes m a message of an unknown method. A reply is an error, since this side cannot have
-// called such a method.
+// ignored makes m a message of method 0, which no method has, so that it is ignored. A reply is an
+// error, since this side cannot have called such a method.
 func ignored(m *transport.Message) error {
 	if m.Reply {
 		return errKind

@@ -77,8 +77,8 @@ func CaptureInput[M any](c *InputCodec, m *M, to *codec.Values) error {
 	return nil
 }
 
-// ReadInput decodes the input from its message. It allocates only strings, slices and a protobuf
-// message; scratch is the memory of M.
+// ReadInput decodes the input from its message. It decodes a plain struct into scratch, so that it
+// allocates only strings, slices and a protobuf message.
 func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error) {
 	if c.codec.plan == nil {
 		decoded, err := c.codec.Decode(message)
@@ -92,8 +92,8 @@ func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error
 	return *scratch, err
 }
 
-// OpenInput decodes the input from its values. It allocates only strings, slices and a protobuf
-// message; scratch is the memory of M.
+// OpenInput decodes the input from its values. It decodes a plain struct into scratch, so that it
+// allocates only strings, slices and a protobuf message.
 func OpenInput[M any](c *InputCodec, v *codec.Values, scratch *M) (m M, err error) {
 	if c.codec.plan == nil {
 		decoded, err := c.codec.Decode(v.Blobs[0])

@@ -13,7 +13,7 @@ import (
 
 // Parcel is a value passed from one goroutine to another within a program, or into a recording,
 // encoded as a message: opening it gives a copy. It begins with a digest of its type, so that it
-// cannot be opened as another type. The empty one is nil.
+// cannot be opened as another type. The empty Parcel holds nil.
 type Parcel string
 
 // parcelHead is the length of the digest.

@@ -100,8 +100,9 @@ func wordSize(k protoreflect.Kind) int {
 	}
 }
 
-// heap returns about the memory of a message; for a message crafted against the estimate, at least
-// half. An invalid message, or one nested deeper than decoding allows, counts up to that point.
+// heap estimates the memory of a decoded message, in bytes. Even for a message crafted against the
+// estimate it returns at least half. An invalid message, or one nested deeper than decoding allows,
+// counts up to that point.
 func (s *protoShape) heap(b []byte) int { return s.heapWithin(b, recursionLimit) }
 
 func (s *protoShape) heapWithin(b []byte, depth int) int {
@@ -133,8 +134,8 @@ func (s *protoShape) heapWithin(b []byte, depth int) int {
 	return size
 }
 
-// heap returns the memory of one occurrence of a field. That of a list or a map itself is added
-// from counts.
+// heap estimates the memory of one occurrence of a field, in bytes. It counts an element of a list
+// or an entry of a map in counts; from that the caller adds the memory of the list or map itself.
 func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte, counts []int, depth int) int {
 	within := b
 	switch form {

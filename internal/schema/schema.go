@@ -28,7 +28,7 @@ const (
 	// MaxName limits the names sent in the handshake, in bytes.
 	MaxName = 64
 	// maxDeclarations limits the classes and methods of a schema, and so the memory of a client for
-	// a server's tables. The tables of that many are too large.
+	// a server's tables. The tables of a real game reach transport.MaxTables long before.
 	maxDeclarations = 1 << 13
 )
 
@@ -62,7 +62,8 @@ func New(name string, major, minor int) *Schema {
 	return &Schema{Name: name, Major: major, Minor: minor, names: map[string]bool{}}
 }
 
-// Claim reserves a name for a declaration, or panics: a declaration is a package variable.
+// Claim reserves a name for a declaration. It panics if the name is invalid or taken, or the schema
+// is in use: declarations are package variables, so the program fails when it starts.
 func (s *Schema) Claim(kind, name string) {
 	switch key := kind + " " + name; {
 	case s.frozen:
@@ -132,10 +133,10 @@ func (s *Schema) describe(w io.Writer) {
 	}
 }
 
-// Classes returns the table of all classes, once the schema is frozen.
+// Classes returns the table of all classes; nil before the schema is frozen.
 func (s *Schema) Classes() *state.Table { return s.table }
 
-// RPCs returns the table of all methods for a queue, once the schema is frozen.
+// RPCs returns the table of all methods for a queue; nil before the schema is frozen.
 func (s *Schema) RPCs() *rpcqueue.Table { return s.rpcs }
 
 // Fingerprint returns the hash of all declarations: builds with equal ones have one layout.

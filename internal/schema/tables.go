@@ -63,7 +63,8 @@ func (s *Schema) Accepts(h *netloopv1.Hello) error {
 	return nil
 }
 
-// TablesFor returns the frames that a client needs before it can play on this schema.
+// TablesFor returns the frames that a client needs before it can play on this schema: none for a
+// client with the same fingerprint.
 func (s *Schema) TablesFor(h *netloopv1.Hello) []byte {
 	if bytes.Equal(h.GetFingerprint(), s.fingerprint[:]) {
 		return nil
@@ -80,7 +81,8 @@ func (c *Codec) table() *netloopv1.Type {
 	return tableOf(&layout)
 }
 
-// wireKinds contains the wire kinds. A float in steps is a float with a step.
+// wireKinds are the kinds on the wire, by codec.Kind. Quant32 and Quant64 have the wire kinds of
+// Float32 and Float64: only they have a step.
 var wireKinds = [...]netloopv1.TypeKind{
 	codec.Bool:        netloopv1.TypeKind_TYPE_KIND_BOOL,
 	codec.Int8:        netloopv1.TypeKind_TYPE_KIND_INT8,
@@ -123,8 +125,8 @@ func tableOf(t *codec.Type) *netloopv1.Type {
 	return w
 }
 
-// typeOf is the inverse of tableOf. An invalid kind becomes Invalid; other errors are found when it
-// is bound.
+// typeOf is the inverse of tableOf. An invalid kind becomes codec.Invalid; other errors are found
+// when the type is bound.
 func typeOf(w *netloopv1.Type) codec.Type {
 	t := codec.Type{Num: w.GetStepNum(), Den: w.GetStepDen(), Low: w.GetLow(), High: w.GetHigh(), Proto: w.GetProto(), Max: int(w.GetMax())}
 	for k, wire := range wireKinds {

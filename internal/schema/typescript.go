@@ -19,7 +19,7 @@ import (
 
 // TypeScript writes the schema for the client of browsers: types of all declarations, and a value
 // with the data that a server's tables lack, such as the interpolation of a number. from is the
-// module of the client.
+// module from which the output imports the client.
 func (s *Schema) TypeScript(w io.Writer, from string) error {
 	t := typeScript{schema: s, names: map[string]string{}, protos: map[string]string{}}
 	body := t.declarations() + t.shape() + t.limits() + t.value()
@@ -199,7 +199,7 @@ func (t *typeScript) typeOf(of *codec.Type) string {
 	}
 }
 
-// shape returns the type of the whole game.
+// shape returns the interface of the whole game: the types of its classes, RPCs, calls and input.
 func (t *typeScript) shape() string {
 	var b strings.Builder
 	game := t.name("the game", t.schema.Name)

@@ -79,7 +79,7 @@ func (w *BitWriter) Bit(set bool) {
 	w.Put(v, 1)
 }
 
-// Few returns the contents of a writer with less than 64 bits, for Put.
+// Few returns the contents of a writer with less than 64 bits, for Put of another writer.
 func (w *BitWriter) Few() (v uint64, n uint) { return w.acc, w.n }
 
 // Flush fills the last byte with zeros and returns the number of these bits.
@@ -201,7 +201,7 @@ func (w *BitWriter) PutRange(b []byte, from, to int) {
 	w.PutBits(b[from>>3:], to-from)
 }
 
-// ErrCode is the error of a code that represents no number.
+// ErrCode is the error of a Len or Rice code of a number that does not fit 64 bits.
 var ErrCode = errors.New("wire: a code that stands for no number")
 
 // BitReader reads bits from one byte slice. After the first error every read returns zero and
@@ -213,7 +213,8 @@ type BitReader struct {
 	err  error
 }
 
-// NewBitReader reads the bits of b without the last padding ones, which are below 8.
+// NewBitReader returns a reader of the bits of b except the last padding bits, at most 7, which
+// Flush has added.
 func NewBitReader(b []byte, padding int) BitReader {
 	r := BitReader{b: b, left: 8*len(b) - padding}
 	if r.left < 0 {
@@ -291,7 +292,7 @@ func (r *BitReader) Len() uint64 {
 	}
 }
 
-// gamma reads a number of at most most bits. It is 0 only after an error.
+// gamma reads the gamma code of a number of at most most bits. It returns 0 only after an error.
 func (r *BitReader) gamma(most int) uint64 {
 	zeros := 0
 	for {

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// The errors of a Reader, by which callers count. The position is not included.
+// The errors of a Reader. They do not contain the position, so that callers can count them by kind.
 var (
 	ErrShort    = errors.New("wire: input ends early")
 	ErrOverflow = errors.New("wire: varint longer than 64 bits")

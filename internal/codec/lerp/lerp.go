@@ -3,9 +3,10 @@ package lerp
 
 import "math"
 
-// Way returns the number a part t of the way from x to y, measured from the nearer of the two: so a
-// result next to an end is exact. Angles take the short way round; if both are within a turn from
-// 0, or within half a turn from it, so is the result.
+// Way returns the number a part t of the way from x to y, computed from the nearer of the two, so
+// that it is exact at both ends. circle is the full circle of an angle, which takes the short way
+// round, and 0 for other numbers. If both angles are from 0 to a full circle, or from minus half of
+// one to half of one, so is the result.
 func Way(x, y, t, circle float64) float64 {
 	d := y - x
 	if circle != 0 {

@@ -28,8 +28,8 @@ const (
 // Size returns the number of bytes of a whole quaternion.
 func Size(n int) int { return (3*n + 2 + 7) / 8 }
 
-// Pack normalises the four floats and returns their word. A quaternion without a direction is
-// zero.
+// Pack normalises the four floats and returns their word, with n bits per component. Four zeros
+// give the word 0; so do NaN and infinity, which count as clamped.
 func Pack(q *[4]float32, n int) (w uint64, clamped int) {
 	var norm, most float64
 	at := 0
@@ -73,8 +73,8 @@ func Pack(q *[4]float32, n int) (w uint64, clamped int) {
 	return w, 0
 }
 
-// settle returns the index of a component that is larger than the component at allows, by the rule
-// in the package comment, or -1.
+// settle returns the index in s of a component that is too large beside the largest one, component
+// at, by the rule at the top of this file; -1 if there is none.
 func settle(s *[3]int64, at int, m int64) int {
 	r := 2*m*m - s[0]*s[0] - s[1]*s[1] - s[2]*s[2]
 	for i, c := range s {
@@ -86,7 +86,8 @@ func settle(s *[3]int64, at int, m int64) int {
 	return -1
 }
 
-// Split splits a word that is not 0 into steps and the largest component's index.
+// Split splits a word that is not 0 into the steps of three components and the index of the
+// largest, which is not among them.
 func Split(w uint64, n int) (s [3]int64, at int) {
 	m, bits := int64(1)<<(n-1)-1, uint64(1)<<n-1
 	for i := 2; i >= 0; i-- {
@@ -157,8 +158,8 @@ func Turn(w uint64, n, at int) [3]int64 {
 // float is exact.
 func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
-// Slerp stores the rotation between two packed ones, the short way round, and reports false if one
-// of them was never set.
+// Slerp stores the rotation a part t of the way from a to b, the short way round, and reports false
+// if one of them was never set.
 func Slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 	if a == 0 || b == 0 {
 		return false
