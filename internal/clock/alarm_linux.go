@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxAlarms bounds the timerfds that wait unused. One is in use per waiting
-// goroutine, that is per room, and rooms wait at different times.
+// maxAlarms bounds the unused timerfds that are kept. Each waiting goroutine, one per room, uses
+// one, and rooms wait at different times.
 const maxAlarms = 64
 
 // alarms are the timerfds of a clock. The runtime waits for its timers in epoll
@@ -87,9 +87,9 @@ type alarm struct {
 	err  error
 	raw  rawControl
 	buf  [8]byte
-	// ended is the Done channel of the context that stops the wait, and forget removes that link.
-	// It is kept between waits: a room has one context, and a new link per wait would allocate per
-	// tick.
+	// ended is the Done channel of the context that stops the wait, and forget unregisters from
+	// that context. Both are kept between waits: a room has one context, and registering for each
+	// wait would allocate per tick.
 	ended  <-chan struct{}
 	forget func() bool
 }
@@ -130,7 +130,8 @@ func (al *alarm) wait(ctx context.Context, d time.Duration) bool {
 	return err == nil || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// follow lets the end of ctx stop the wait, instead of the end of the context of the wait before.
+// follow lets the end of ctx stop the wait, and no longer the end of the context of the previous
+// wait.
 func (al *alarm) follow(ctx context.Context, done <-chan struct{}) {
 	if al.forget != nil {
 		al.forget()

@@ -3,8 +3,8 @@ package clock
 import "time"
 
 const (
-	// driftBlock is the number of exchanges per point of the line, and driftPoints the number of
-	// points: those of a minute, at three exchanges a second.
+	// driftBlock is the number of exchanges per point of the regression line, and driftPoints the
+	// number of points. Together they cover a minute, at three exchanges a second.
 	driftBlock  = 8
 	driftPoints = 24
 	// usualDrift is the expected drift while there are few measurements: quartzes are off by 50
@@ -30,7 +30,8 @@ type drift struct {
 	rate   float64
 }
 
-// driftPoint is the offset measured by a block of exchanges at a time, and its uncertainty.
+// driftPoint is the clock offset measured by a block of exchanges at the time at; noise is its
+// uncertainty.
 type driftPoint struct{ at, offset, noise time.Duration }
 
 // add records an exchange.
@@ -51,7 +52,7 @@ func pointOf(block *[driftBlock]exchange) driftPoint {
 	least, sum := first, exchange{}
 	for _, e := range block {
 		least.there, least.back = min(least.there, e.there), min(least.back, e.back)
-		// Differences, because a sum of times could overflow.
+		// Differences to the first exchange are added, because a sum of times could overflow.
 		sum.at, sum.there, sum.back = sum.at+e.at-first.at, sum.there+e.there-first.there, sum.back+e.back-first.back
 	}
 	mean := first.there - least.there + sum.there/driftBlock + first.back - least.back + sum.back/driftBlock
@@ -66,7 +67,7 @@ func pointOf(block *[driftBlock]exchange) driftPoint {
 func (d *drift) fit() {
 	points := d.points[:min(d.count, driftPoints)]
 	n := float64(len(points))
-	var at, noise float64 // mean time since the first point, and mean uncertainty
+	var at, noise float64 // mean time since the first point, and mean uncertainty, in s
 	for _, p := range points {
 		at += (p.at - points[0].at).Seconds() / n
 		noise += p.noise.Seconds() / n
@@ -75,11 +76,11 @@ func (d *drift) fit() {
 	for _, p := range points {
 		x := (p.at - points[0].at).Seconds() - at
 		squares += x * x
-		// The mean of the offsets would add nothing, since that of x is 0.
+		// The mean offset need not be subtracted: the sum of all x is 0.
 		products += x * (p.offset - points[0].offset).Seconds()
 	}
 	d.rate = min(max(products/squares, -maxDrift), maxDrift)
 }
 
-// over returns the gain of the server's clock over a time.
+// over returns how much the server's clock gains on the client's in the time t.
 func (d *drift) over(t time.Duration) time.Duration { return time.Duration(d.rate * float64(t)) }

@@ -16,11 +16,10 @@ const (
 	// SyncJump is the error from which on the estimate jumps. Below it slews by 1 %, which is not
 	// visible and corrects 100 ms in 10 s.
 	SyncJump = 100 * time.Millisecond
-	// slewShare is the part of the passing time by which the estimate may be
-	// corrected: 1/100.
+	// slewShare limits the correction of the estimate to 1/slewShare of the time that has passed.
 	slewShare = 100
-	// impossible is the tolerated size of a negative round trip over the window: the error of
-	// maxDrift over 20 s.
+	// impossible is the size up to which a negative round trip over the window is tolerated: the
+	// error of maxDrift over 20 s.
 	impossible = 10 * time.Millisecond
 	// maxSyncRTT bounds the round trip of a sample. Beyond it the connection is lost already, or
 	// the peer's timestamps are false.
@@ -51,8 +50,8 @@ type Sync struct {
 	jumps         uint64
 }
 
-// exchange is the result of one exchange: each delay, with the offset of the clocks, and its
-// approximate time.
+// exchange is the result of one exchange: its approximate time, and the delay to the server and
+// back, each with the unknown offset between the clocks included.
 type exchange struct{ at, there, back time.Duration }
 
 // Sample takes the four timestamps of one exchange: client send, server receive, server send,
@@ -81,9 +80,9 @@ func (s *Sync) Sample(t1, t2, t3, t4 time.Duration) bool {
 	return true
 }
 
-// estimate takes the least delay each way of the window, adjusted by the drift. A round trip that
-// is negative by more than an unknown drift explains shows that one of the clocks was set or
-// stopped: exchanges before the newest are discarded.
+// estimate computes offset and rtt from the least delay each way of the window, adjusted by the
+// drift. If the rtt is negative by more than an unknown drift explains, one of the clocks was set
+// or stopped: Sample then discards all exchanges but the newest.
 func (s *Sync) estimate() {
 	there, back := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for i := range min(s.usable, SyncWindow) {
@@ -97,7 +96,7 @@ func (s *Sync) estimate() {
 // Ready reports whether there were enough samples to use the estimate.
 func (s *Sync) Ready() bool { return s.count >= SyncReady }
 
-// RTT is the least round trip of the window: that of the bare path. 0 before the
+// RTT is the least round trip of the window, an estimate of the path without queues; 0 before the
 // first sample.
 func (s *Sync) RTT() time.Duration { return max(s.rtt, 0) }
 

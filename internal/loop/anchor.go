@@ -11,10 +11,11 @@ import (
 // inside itself exceeds any limit.
 const MaxDepth = 16
 
-// anchored reports whether the system names any other.
+// anchored reports whether the system has anchors: names of systems to run before or after.
 func (s *System[C]) anchored() bool { return len(s.spec.Before)+len(s.spec.After) > 0 }
 
-// shaped reports whether the system can affect the existence of an order.
+// shaped reports whether a cycle in the order could run through the system: it has anchors, or runs
+// in the head or tail of a stage.
 func (s *System[C]) shaped() bool { return s.anchored() || s.spec.Place != Body }
 
 // parent returns the group around a system, or nil. A group that is not registered counts as none.
@@ -122,7 +123,8 @@ func (l *Loop[C]) cycle(s *System[C]) error {
 		path[0], path[len(path)-2], strings.Join(path, " before "))
 }
 
-// mayCloseCycle reports whether a cycle could run through a new description.
+// mayCloseCycle reports whether a cycle in the order could run through a system that was added or
+// changed.
 func (l *Loop[C]) mayCloseCycle(s *System[C]) bool {
 	return s.shaped() || s.spec.IsGroup || slices.ContainsFunc(l.shaped, func(o *System[C]) bool {
 		return slices.Contains(o.spec.Before, s.spec.Name) || slices.Contains(o.spec.After, s.spec.Name)

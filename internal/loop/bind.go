@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// The position of a system without anchors, its own or other systems', is its key. The other
-// systems are sorted topologically, always taking the least that is ready, and in that order the
-// position of each is the greatest key taken so far. Hence sorting all systems by their positions
-// is the topological sort of all: a system without an anchor is ready from the start, and would
-// have been taken before the first system with a greater key. So systems without anchors are added
-// and removed without visiting the anchored ones.
+// If a system has no anchors, and no anchor names it, its position is its key. The other systems
+// are sorted topologically, always taking the system with the least key that is ready, and in that
+// order the position of each is the greatest key taken so far. Hence sorting all systems by their
+// positions is the topological sort of all: a system without an anchor is ready from the start, and
+// would have been taken before the first system with a greater key. So systems without anchors are
+// added and removed without visiting the anchored ones.
 
 // node is a system or group with an anchor, while the order is computed.
 type node[C any] struct {
 	sys *System[C]
-	// eff is the key of sys, or of a system that it must precede if that is earlier.
+	// eff is the key of sys, or the key of a system that sys must precede, if that key is smaller.
 	eff     key
 	solved  bool
 	next    []edge
@@ -26,11 +26,12 @@ type node[C any] struct {
 // edge leads to a node that must run later.
 type edge struct {
 	to int
-	// pulls is true if the earlier of the two names the anchor, and so moves.
+	// pulls is true if the earlier system names the later one in Before: the earlier one then takes
+	// the later one's key if that is smaller. With After the later one waits.
 	pulls bool
 }
 
-// tied reports whether an anchor names a system or group, or is its own.
+// tied reports whether the system or group has anchors, or an anchor of another names it.
 func (l *Loop[C]) tied(s *System[C]) bool {
 	return len(s.before)+len(s.after) > 0 || l.named[s.spec.Name]
 }

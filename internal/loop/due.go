@@ -42,8 +42,8 @@ func (l *Loop[C]) unsettled() bool {
 	return len(l.touched)+len(l.pending)+len(l.changed)+len(l.leaving)+len(l.unplanned) > 0 || l.coming != l.scale
 }
 
-// tickOf returns the first tick at which the time of a kind of passes has reached at: see
-// tickPasses.
+// tickOf returns the first tick at which the time of the ticks, or with perStep that of the fixed
+// steps, has reached at.
 func (l *Loop[C]) tickOf(kind int, at time.Duration) uint64 {
 	if kind == perTick {
 		tick := l.timeline.TickFrom(at)

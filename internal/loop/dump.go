@@ -29,7 +29,7 @@ type DumpStage struct {
 // DumpSystem is one system of a stage for printing.
 type DumpSystem struct {
 	Name string `json:"name"`
-	// Groups are the groups around it, the outermost first.
+	// Groups are the names of the groups around the system, the outermost first.
 	Groups   []string `json:"groups,omitempty"`
 	Place    Place    `json:"place"`
 	Priority int      `json:"priority"`
@@ -41,12 +41,13 @@ type DumpSystem struct {
 	CatchUp  int           `json:"catch_up,omitempty"`
 	Scaled   bool          `json:"scaled,omitempty"`
 	Gap      bool          `json:"gap,omitempty"`
-	// Conditional is true if it, or a group around it, has a RunIf.
+	// Conditional is true if the system, or a group around it, has a RunIf.
 	Conditional bool `json:"conditional,omitempty"`
-	// Once is true if it runs once per tick, before the first fixed step. Only in FixedUpdate.
+	// Once is true if the system runs once per tick, before the first fixed step. Only in
+	// FixedUpdate.
 	Once     bool `json:"once,omitempty"`
 	Critical bool `json:"critical,omitempty"`
-	// Pending is true if it, or a change of it, takes effect at the next Initialization.
+	// Pending is true if the system, or a change of it, takes effect at the next Initialization.
 	Pending bool `json:"pending,omitempty"`
 	// Disabled and quarantined systems do not run. Quarantine is the number of ticks left.
 	Disabled   bool   `json:"disabled,omitempty"`
@@ -74,7 +75,7 @@ func (l *Loop[C]) Dump() []DumpStage {
 }
 
 // Dumper takes a Dump a few systems at a time, between ticks: ten thousand at once would take the
-// time of a tick. A system that changes meanwhile is described as of its turn.
+// time of a tick. Each system is described as it is when Take reaches it.
 type Dumper interface {
 	// Take describes up to n more systems, and reports whether any are left. Only the loop's
 	// goroutine may call it.
@@ -90,8 +91,8 @@ type dumper[C any] struct {
 	waiting []DumpSystem
 }
 
-// member is a system in a list. Its order consists of the standings from the outermost group around
-// it to itself, which do not change as the loop runs.
+// member is a system in a list, for sorting: order holds the positions of the groups around it, the
+// outermost first, and last its own. They do not change as the loop runs.
 type member struct {
 	order []position
 	DumpSystem

@@ -31,7 +31,8 @@ type fault struct {
 	panics  uint64           // since the system was registered
 }
 
-// isolate is deferred: it recovers the panic of the system at the walker.
+// isolate is deferred by walk: it recovers a panic of the system that the walker has reached, so
+// that only this call is lost. Without a panic the system called Goexit, which closes the loop.
 func (l *Loop[C]) isolate(list *list[C], done *bool) {
 	if *done {
 		return
@@ -48,7 +49,8 @@ func (l *Loop[C]) isolate(list *list[C], done *bool) {
 	l.panicked(e.sys, stage, v)
 }
 
-// guarded is deferred around calls of game code outside of its turn in a stage.
+// guarded is deferred around calls of game code that are not a system's function: RunIf and
+// OnRemove. It handles a panic like one of the system, and Goexit closes the loop.
 func (l *Loop[C]) guarded(s *System[C], stage Stage, finished *bool) {
 	if *finished {
 		return
@@ -82,8 +84,8 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("system %q ended its goroutine in %v: runtime.Goexit must not be called in a system", e.System, e.Stage)
 }
 
-// panicked records a panic: it is reported if it begins an episode, closes the loop if the system
-// is critical, and may lead to a quarantine.
+// panicked records a panic: with its stack if it begins an episode, or the system is critical or a
+// built-in. It closes the loop if the system is critical, and may lead to a quarantine otherwise.
 func (l *Loop[C]) panicked(s *System[C], stage Stage, v any) {
 	f := &s.fault
 	if f.episode && l.count-f.last > calmTicks {
@@ -121,8 +123,8 @@ func (l *Loop[C]) quarantine(s *System[C]) uint64 {
 	return f.backoff
 }
 
-// release lets systems run again after their quarantine. The count of panics restarts: the
-// first call may still fail for the old reason.
+// release lets systems run again after their quarantine. The count of panics restarts from 0, so
+// that a first failing call, perhaps still for the old reason, does not quarantine them again.
 func (l *Loop[C]) release() {
 	if len(l.caught) == 0 {
 		return

@@ -34,7 +34,8 @@ type listSet uint8
 
 func (x listSet) has(k int) bool { return x&(1<<k) != 0 }
 
-// list is the order of a stage, in two parts that are merged by pos.
+// list is the order of a stage. Its two parts, always and timed, are run as one in the order of
+// pos.
 type list[C any] struct {
 	always []entry[C] // run in every pass
 	timed  []entry[C] // run when they are due
@@ -185,8 +186,8 @@ func (s *System[C]) entry(stage Stage, pos int32) entry[C] {
 	}
 }
 
-// renumber moves the positions of entries by the number of marks (ascending positions) up to
-// theirs, times by.
+// renumber adds by, 1 or -1, to the position of each entry for every mark (an ascending position)
+// that is not above it.
 func renumber[C any](part []entry[C], marks []int, by int32) {
 	n := 0
 	for i := sort.Search(len(part), func(i int) bool { return int(part[i].pos) >= marks[0] }); i < len(part); i++ {
@@ -198,8 +199,7 @@ func renumber[C any](part []entry[C], marks []int, by int32) {
 	}
 }
 
-// reslot updates the slots of the timed entries after entries at ascending indexes were inserted or
-// removed.
+// reslot updates slots after timed entries were inserted or removed at ascending indexes.
 func (x *list[C]) reslot(at []int) {
 	if len(at) == 0 {
 		return
@@ -209,7 +209,7 @@ func (x *list[C]) reslot(at []int) {
 	}
 }
 
-// rebase computes the rows of the lists in the record.
+// rebase sets each list's base: the index in Record.Systems of its first system.
 func (l *Loop[C]) rebase() {
 	base := 0
 	for k := range l.lists {

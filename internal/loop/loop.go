@@ -15,8 +15,9 @@ const MaxSystems = 1 << 16
 // Loop runs systems in stages. Only the goroutine that calls Step may use it; before the first Step
 // it may be another.
 type Loop[C any] struct {
-	// Halt reports that no further function may be called after the current one has returned; nil
-	// never does. The clock ends the goroutine of such a loop at the end of the system.
+	// Halt, if set, reports that the loop was given up: no function of the game may be called after
+	// the running one has returned. The clock passed to New, which is read after each call, then
+	// ends the goroutine.
 	Halt func() bool
 
 	c     C
@@ -47,7 +48,8 @@ type Loop[C any] struct {
 	contexts []*System[C] // that a context may remove
 	caught   []*System[C] // in quarantine
 
-	// lists hold the order of the stages. They change only before the first stage.
+	// lists hold the order of the stages. They change only at the start of a tick, before its first
+	// stage, and in Check.
 	lists [numLists]list[C]
 
 	// Time, for periods.

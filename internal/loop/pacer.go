@@ -32,7 +32,7 @@ type Pacer struct {
 	executed uint64        // ticks handed out
 	dropped  uint64        // slots given up
 	skipped  uint64        // slots skipped together with their ticks
-	slept    uint64        // of these, the ones just before the next tick
+	slept    uint64        // part of skipped: the slots just before the next tick
 	next     uint64        // number of the next tick
 	epoch    Epoch
 }

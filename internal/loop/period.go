@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Systems of FixedUpdate count fixed steps, and the others ticks. A system that is
-// in both has two timers.
+// Systems of FixedUpdate measure periods in fixed steps, all others in ticks. A system that is in
+// both has two timers.
 const (
 	perTick = iota
 	perStep
@@ -21,8 +21,8 @@ func kindOf(stage Stage) int {
 	return perTick
 }
 
-// Each kind of pass has two clocks, and so there are four flows of time in which
-// periods are measured.
+// The passes of ticks and those of fixed steps each have two clocks, game time and scaled time, so
+// there are four flows of time in which periods are measured.
 const (
 	game = iota
 	scaled
@@ -33,7 +33,7 @@ const numFlows = numKinds * numClocks
 
 func flowOf(kind, clock int) int { return kind + numKinds*clock }
 
-// flow is one of them with its waiting timers.
+// flow is the time of ticks or of fixed steps by one clock, with the timers that wait for it.
 type flow[C any] struct {
 	flowTime
 	heap   []waiting[C] // a binary heap, the earliest first
@@ -71,13 +71,13 @@ type moment [numClocks]time.Duration
 func (m moment) plus(o moment) moment  { return moment{m[game] + o[game], m[scaled] + o[scaled]} }
 func (m moment) minus(o moment) moment { return moment{m[game] - o[game], m[scaled] - o[scaled]} }
 
-// timing is the state of a settled system for its timers.
+// timing records whether a system's timers were planned, and whether they are queued to be planned.
 type timing struct {
-	planned bool // it has been in effect, so its time has passed
+	planned bool // planned before: the system has been in effect
 	queued  bool // it is in unplanned
 }
 
-// pass advances the time by a tick or by a step.
+// pass advances the time to now, at the start of a tick or a fixed step.
 func (c *flowTime) pass(now time.Duration) {
 	c.done, c.now = c.now, now
 	c.turn++
@@ -108,13 +108,13 @@ func (l *Loop[C]) account(t *timer, kind int, first bool) {
 	l.now.Delta, l.now.ScaledDelta = d[game], d[scaled]
 }
 
-// moment returns the time of the passes of a kind.
+// moment returns the game time and scaled time of the ticks, or with perStep of the fixed steps.
 func (l *Loop[C]) moment(kind int) moment {
 	return moment{l.flows[kind].now, l.flows[flowOf(kind, scaled)].now}
 }
 
-// passed returns their time when a tick has begun, without the time of the tick itself: its steps
-// have not run, and its own time belongs to the systems that run in it.
+// passed returns the game time and scaled time that had passed before the running tick. Its fixed
+// steps have not run, and its own length belongs to the systems that run in it.
 func (l *Loop[C]) passed(kind int) moment {
 	if kind == perStep {
 		return l.moment(perStep)
@@ -122,8 +122,8 @@ func (l *Loop[C]) passed(kind int) moment {
 	return moment{l.flows[perTick].done, l.flows[flowOf(perTick, scaled)].done}
 }
 
-// missable returns how many of n calls that are not made count as missed: none for a timer without
-// CatchUp.
+// missable returns how many of n due calls that are not made count as missed: all n with CatchUp,
+// otherwise none.
 func (t *timer) missable(n int) int {
 	if t.catchUp == 0 {
 		return 0
@@ -191,7 +191,7 @@ func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 		list := &l.lists[k]
 		slot := list.slots[s.id]
 		l.row(list, &list.timed[slot]).Missed += missed
-		missed = 0                        // A missed turn counts once, not in every stage.
+		missed = 0                        // Missed calls count once, not in every stage.
 		list.due = append(list.due, slot) // Also in quarantine: may skips it.
 		stages |= stage.bit()
 	}
@@ -229,8 +229,8 @@ func sift[C any](heap []waiting[C], i int) {
 	heap[i] = x
 }
 
-// queue lets the system's timers be planned when the next tick begins: a system settled before the
-// first tick has no time yet.
+// queue adds the system to unplanned: its timers are planned when the next tick begins, because a
+// system settled before the first tick has no time yet.
 func (l *Loop[C]) queue(s *System[C]) {
 	if !s.timing.queued {
 		s.timing.queued = true
@@ -275,7 +275,7 @@ func (f *flow[C]) sweep(kind int) {
 // minSweep prevents a small heap from being swept repeatedly.
 const minSweep = 64
 
-// replan sets the timers of settled systems. It reports whether there were any.
+// replan plans the timers of the systems in unplanned. It reports whether there were any.
 func (l *Loop[C]) replan() bool {
 	if len(l.unplanned) == 0 {
 		return false
@@ -346,13 +346,13 @@ func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 	}
 	if t.period > 0 {
 		if t.at = later(since, t.period); t.at <= passed[t.clock] {
-			t.at = now // It is overdue. In this very tick it would have been due in phase.
+			t.at = now // Overdue: it is due in this very tick.
 		}
 	}
 	return t
 }
 
-// since returns when the current period began, by a clock.
+// since returns when the timer's current period began, by one of the two clocks.
 func (t *timer) since(clock int) time.Duration {
 	if t.period == 0 || t.clock != clock {
 		return t.ran[clock]
@@ -375,7 +375,8 @@ func (l *Loop[C]) resume(s *System[C]) {
 	s.disabledAt = nil
 }
 
-// inKind reports whether the system runs in a stage of the kind of passes.
+// inKind reports whether the system runs in FixedUpdate, with perStep, or in any other stage, with
+// perTick.
 func (s *System[C]) inKind(kind int) bool {
 	for _, stage := range Stages() {
 		if kindOf(stage) == kind && s.in(stage) {

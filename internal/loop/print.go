@@ -73,7 +73,7 @@ func (s *DumpSystem) Every() string {
 	return said
 }
 
-// order returns the other conditions that decide whether and when a system runs.
+// order returns the anchors of a system, and whether it has a condition or is disabled, in words.
 func (s *DumpSystem) order() string {
 	var said []string
 	if len(s.Before) > 0 {

@@ -55,8 +55,9 @@ type Panic struct {
 	// Stage is the running stage, or the stage passed to Ask.
 	Stage Stage
 	Value any
-	// First is true if the system has not panicked for a long time. Only then there is a Stack:
-	// repeated panics have the same one.
+	// First is true if the system has not panicked for a long time, and always for a panic in Ask,
+	// of a critical system or of a built-in. Only then there is a Stack: repeated panics have the
+	// same one.
 	First bool
 	Stack []byte
 	// Quarantine is for how many ticks the system is stopped; 0 if it is not.

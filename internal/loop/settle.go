@@ -61,7 +61,9 @@ func (l *Loop[C]) ask(s *System[C], stage Stage) {
 	finished = true
 }
 
-// asked is deferred around Ask. A panic there is no sign that calls will panic.
+// asked is deferred around Ask. It records a panic, which counts towards no quarantine, because a
+// later call of the system need not fail. It closes the loop for a critical system, and after
+// Goexit.
 func (l *Loop[C]) asked(s *System[C], stage Stage, finished *bool) {
 	if *finished {
 		return
@@ -78,7 +80,7 @@ func (l *Loop[C]) asked(s *System[C], stage Stage, finished *bool) {
 	}
 }
 
-// reshape collects the systems that a cycle could run through.
+// reshape collects the systems through which a cycle in the order could run.
 func (l *Loop[C]) reshape() {
 	l.shaped = l.shaped[:0]
 	for _, s := range l.registered() {
@@ -126,14 +128,16 @@ func (l *Loop[C]) replace() {
 	l.touched = l.touched[:0]
 }
 
-// leave removes a system from the state in effect, except for its id and its group.
+// leave subtracts a system from the member counts of its groups and clears the set of its lists.
+// Its id and its group remain.
 func (l *Loop[C]) leave(s *System[C]) {
 	l.tally(s, -1)
 	s.member = 0
 }
 
-// tally updates the numbers of systems inside groups. With the first member a group is inserted
-// into a list, and with the last one it is removed.
+// tally adds by, 1 or -1, to the number of members of each group around the system, in each of its
+// lists. With the first member a group is inserted into a list, and with the last one it is
+// removed.
 func (l *Loop[C]) tally(s *System[C], by int32) {
 	l.rebind = l.rebind || l.tied(s)
 	for g := s.group; g != nil && s.member != 0; g = g.group {
@@ -209,7 +213,8 @@ func (g *System[C]) release(s *System[C]) {
 	g.inside = g.inside[:last]
 }
 
-// arrive computes, when all groups are known, whether a system is off and its lists.
+// arrive computes whether a system is removed or disabled, and its lists, when all groups are
+// known.
 func (l *Loop[C]) arrive(s *System[C]) {
 	off := s.Removed()
 	for at := s; at != nil; at = at.group {

@@ -10,7 +10,7 @@ import (
 type walker struct {
 	at    int   // the index of the next entry of always
 	next  int   // the index of the next entry of due
-	until int32 // its pos: always runs up to it
+	until int32 // pos of that entry: entries of always before it run first
 	timed bool  // the running system is one of due
 	left  int   // remaining calls of it in this pass
 }
@@ -103,13 +103,13 @@ func (l *Loop[C]) endContexts() {
 	}
 }
 
-// show sets the deltas of systems without a period.
+// show sets Now.Delta and Now.ScaledDelta for the systems without a period.
 func (l *Loop[C]) show(delta moment) {
 	l.delta = delta
 	l.now.Delta, l.now.ScaledDelta = delta[game], delta[scaled]
 }
 
-// stage runs a list to its end; a panic skips the one system only.
+// stage runs a list to its end; after a panic it continues with the next system.
 func (l *Loop[C]) stage(stage Stage, list *list[C]) {
 	if len(list.always)+len(list.due) == 0 || l.err != nil {
 		return
@@ -188,7 +188,7 @@ func (l *Loop[C]) callChecked(stage Stage, list *list[C], e *entry[C]) {
 	l.call(stage, list, e)
 }
 
-// runDue makes the remaining calls of the system that is due.
+// runDue makes the remaining calls, in this pass, of the due system that the walker has reached.
 func (l *Loop[C]) runDue(stage Stage, list *list[C]) {
 	e := list.last(&l.walker)
 	s, kind := e.sys, kindOf(stage)
@@ -205,7 +205,8 @@ func (l *Loop[C]) runDue(stage Stage, list *list[C]) {
 	l.timed, l.left = false, 0
 }
 
-// may reports whether the system runs in this pass.
+// may reports whether the system runs in this pass: it was not removed from the stage, is not in
+// quarantine, and no condition prevents it.
 func (l *Loop[C]) may(stage Stage, e *entry[C]) bool {
 	s := e.sys
 	return !s.gone.has(stage) && !s.flags.has(quarantined) && (!e.checked || l.open(s))
@@ -228,8 +229,8 @@ func (l *Loop[C]) row(list *list[C], e *entry[C]) *SystemCost {
 	return &l.rec.Systems[list.base+int(e.pos)]
 }
 
-// charge adds the time since the last boundary: one clock read is the end of this system and the
-// start of the next.
+// charge counts a call of a system and its time since the last boundary: one clock read is the end
+// of this system and the start of the next.
 func (l *Loop[C]) charge(e *entry[C], row *SystemCost) {
 	now := l.clock()
 	d := now - l.mark
@@ -317,7 +318,7 @@ func (l *Loop[C]) move(kind int, now time.Duration) {
 	l.flows[flowOf(kind, scaled)].pass(l.kinds[kind].flow.At(now))
 }
 
-// stepTime returns the time at the end of a fixed step.
+// stepTime returns the time of a fixed step, with the steps of dropped ticks included.
 func (l *Loop[C]) stepTime(step uint64) time.Duration {
 	return Timeline{Rate: l.timeline.Fixed}.GameTime(step + l.skipped)
 }
@@ -326,7 +327,7 @@ func (l *Loop[C]) stepTime(step uint64) time.Duration {
 // instead of adding up deltas. Call it before the first Step.
 func (l *Loop[C]) Follow(t Timeline) { l.timeline = t }
 
-// guard calls a function of the game outside of its turn in a stage.
+// guard calls a function of the game that is not a system's function, and recovers its panic.
 func (l *Loop[C]) guard(s *System[C], fn func()) {
 	finished := false
 	defer l.guarded(s, l.now.Stage, &finished)

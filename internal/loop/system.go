@@ -165,8 +165,8 @@ type System[C any] struct {
 	spec   Spec[C]
 	stages stageSet // spec.Stages
 	seq    uint64   // order of registration
-	// pending: it has not taken effect yet. changed: its newest description has not. leaving: Set
-	// has left it out. removed: it is no longer registered.
+	// pending: the system has not taken effect yet. changed: its newest description has not.
+	// leaving: a tree passed to Set does not contain it. removed: it is no longer registered.
 	pending, changed, leaving, removed bool
 	err                                error // from Reject
 
@@ -188,21 +188,22 @@ type System[C any] struct {
 	nth           int        // its index in group.inside
 	own           key
 	before, after []string
-	bound         *[numLists]position // own moved by anchors; nil without anchors
+	bound         *[numLists]position // positions that anchors require; nil without anchors
 	rebound       *[numLists]position // the next bound, while it is computed
 	member        listSet             // its lists
 	listed        listSet             // the lists that contain it: none while it is off
-	timed         bool                // the lists of its stages
+	timed         bool                // its entries are in the timed part of the lists
 
 	// A group's data about its members.
 	inside []*System[C]
 	counts [numLists]int32 // including those of groups inside it
 
-	// Whether lists of the loop contain it.
+	// Whether the loop's lists touched, anchored and contexts contain the system.
 	touched, anchors, watched bool
 }
 
-// flags are checked before each call. Almost always there are none, which is one comparison.
+// flags are checked before each call of the system. Usually none is set, so the check is one
+// comparison.
 type flags uint8
 
 const (

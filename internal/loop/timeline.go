@@ -77,7 +77,7 @@ func (t Timeline) FixedSteps(tick uint64) uint64 {
 func (t Timeline) Fraction(tick uint64) float64 {
 	div := t.Fixed.Den * t.Rate.Num
 	_, rem := mulDiv(tick, t.Fixed.Num*t.Rate.Den, div)
-	// The conversion of both sides could round up to 1 just below it.
+	// float64 rounds both numbers, so that a quotient just below 1 could become 1.
 	return math.Min(float64(rem)/float64(div), math.Nextafter(1, 0))
 }
 
@@ -138,11 +138,11 @@ func (t Timeline) Due(e Epoch, at time.Duration) uint64 {
 	return t.TickAt(at - e.At + t.GameTime(e.Tick))
 }
 
-// Now is the state that the running call may read. The loop writes it and the capability reads it.
-// There is one per loop; it is never copied per call.
+// Now is the state that a running call may read. The loop writes it, and the value that the loop
+// passes to each call reads it. There is one Now per loop; it is never copied per call.
 type Now struct {
 	Tick uint64
-	// Stage is 0 and System is "" outside of a call: the capability is then invalid.
+	// Stage is 0 and System is "" outside of a call: the value passed to calls is then invalid.
 	Stage  Stage
 	System string
 	// GameTime is the time of the tick, in every stage. After SetSteps a fixed step has its own
@@ -159,7 +159,8 @@ type Now struct {
 	// FixedStep is the step being run in FixedUpdate, and elsewhere the last
 	// step done. The first is 1.
 	FixedStep uint64
-	// Fraction is the time of the tick, or of a client's frame, after its last step, in [0, 1).
+	// Fraction is the time from the last fixed step to the tick, or to a client's frame, as a part
+	// of a step in [0, 1).
 	Fraction float64
 }
 
@@ -176,12 +177,13 @@ type Input struct {
 	Wall           time.Time
 	// Start and Deadline are monotonic: when the tick began and when it was due.
 	Start, Deadline time.Duration
-	// Dropped ticks were given up just before this one.
+	// Dropped is the number of ticks given up just before this one.
 	Dropped uint64
 	// Slept is the number of ticks skipped just before this one, because they had no work: the
 	// number of this tick is larger by it.
 	Slept uint64
-	// Epoch is the current one; EpochMoved reports that the drop just before this tick moved it.
+	// Epoch is the epoch of this tick; EpochMoved reports that ticks dropped just before have moved
+	// it.
 	Epoch      Epoch
 	EpochMoved bool
 	Overload   uint8

@@ -18,7 +18,7 @@ const (
 // Timers holds the delayed calls: a heap for each clock, in the order (time, registration). Only
 // the goroutine of the loop may use it.
 type Timers[C any] struct {
-	// Halt ends a Run before its next call; nil never does.
+	// Halt, if set, is called before each due call: true ends Run, which keeps the remaining calls.
 	Halt func() bool
 
 	heaps [numTimerClocks]timerHeap[C]
@@ -55,7 +55,8 @@ func (t *Timer[C]) Stop() bool {
 	return true
 }
 
-// Shift moves all calls that wait for a clock, for a clock that was set: their delay is unchanged.
+// Shift adds by to the due times of all calls on a clock. When the clock itself was set by the same
+// amount, the remaining delays are unchanged.
 func (ts *Timers[C]) Shift(clock TimerClock, by time.Duration) {
 	for _, t := range ts.heaps[clock] {
 		t.at += by

@@ -31,7 +31,7 @@ type Log struct {
 	gc     func() GC // work since its last call
 
 	// The goroutine of the ticks owns all fields outside of slots.
-	last    []slot // a ring, except for slots that a reader held
+	last    []slot // a ring; a slot that a reader holds is left out
 	next    int
 	worst   []slot
 	kept    [WorstTicks]kept // the entries of the slots of worst
@@ -39,7 +39,7 @@ type Log struct {
 	expires time.Duration    // when the oldest of the worst expires
 }
 
-// kept holds the sort keys of a slot of the worst.
+// kept holds the sort keys of the record in the slot of worst with the same index.
 type kept struct {
 	used            bool
 	start, duration time.Duration
@@ -86,7 +86,7 @@ func (s *slot) lock(l *Log) *slot {
 	return s
 }
 
-// keep adds a tick to the worst if it is one of them.
+// keep copies a tick into worst if it is one of the slowest.
 func (l *Log) keep(r *Record) {
 	if r.Duration <= l.floor && r.Start < l.expires {
 		return
@@ -99,8 +99,8 @@ func (l *Log) keep(r *Record) {
 	l.bounds()
 }
 
-// slotFor returns the slot for a tick: a free one, an expired one, or that of the fastest of the
-// worst if the tick is slower. -1 is none.
+// slotFor returns the index in worst for a tick: of a free or expired slot, or of the fastest
+// recorded tick if this tick is slower; otherwise -1.
 func (l *Log) slotFor(r *Record) int {
 	fastest := 0
 	for i := range l.kept {
@@ -116,7 +116,8 @@ func (l *Log) slotFor(r *Record) int {
 	return -1
 }
 
-// bounds updates the duration and the time from which on a tick changes the worst.
+// bounds updates floor and expires: a tick that is not longer than floor and begins before expires
+// does not change the worst.
 func (l *Log) bounds() {
 	l.floor, l.expires = l.kept[0].duration, l.kept[0].start+WorstFor
 	for i := range l.kept {

@@ -6,8 +6,9 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// maxSystems limits the systems that a record names. Systems below that part of the tick's duration
-// are added up: they did not make it slow, and so no record is too small.
+// maxSystems limits the systems that a record names. Systems with less than 1/maxSystems of the
+// tick's duration are only added up, because they did not make it slow; at most maxSystems can have
+// that much.
 const maxSystems = 64
 
 // Record is one tick. Times are in nanoseconds of the server's monotonic clock.
@@ -21,7 +22,7 @@ type Record struct {
 	// Stages are the durations of the seven stages.
 	Stages [loop.NumStages]time.Duration `json:"stages_ns"`
 	// Systems are those with at least a sixty-fourth of the tick's duration, in the order of
-	// running, stage by stage; Others is the sum of the rest.
+	// running, stage by stage; Others is the sum of all further systems.
 	Systems []System `json:"systems"`
 	Others  Others   `json:"others"`
 	// Dropped is the number of ticks dropped just before this one.
@@ -60,9 +61,10 @@ type Facts struct {
 // in the whole process.
 type GC struct {
 	Cycles uint64 `json:"cycles"` // ended cycles
-	// of all its threads, including assists, so that a busy unfinished cycle is visible
+	// CPU is the time of all threads of the collector, including assists, so that a busy unfinished
+	// cycle is visible.
 	CPU time.Duration `json:"cpu_ns"`
-	// the pause of the process, times the paused threads
+	// Pauses is the time for which the process was paused, times the number of paused threads.
 	Pauses time.Duration `json:"pause_ns"`
 }
 

@@ -9,21 +9,23 @@ import (
 
 var errAcks = errors.New("transport: malformed acknowledgement ranges")
 
-// maxAckRuns is the number of runs of MaxAckRanges ranges: one missing run between each two
-// acknowledged ones.
+// maxAckRuns is the number of runs that encode MaxAckRanges ranges: one run of acknowledged ids for
+// each range, and one of missing ids between each two.
 const maxAckRuns = 2*MaxAckRanges - 1
 
 // maxAckField bounds the encoded field: two tags with lengths, the newest id, and runs of at most 2
 // bytes each.
 const maxAckField = 3 + 11 + 3 + 2*maxAckRuns
 
-// recent is a set of the numbers from AckWindow below the newest on: a ring of bits by number.
+// recent is the set of numbers that were seen, among the newest number and the AckWindow-1 below
+// it: a ring with one bit per number.
 type recent struct {
 	newest uint64
 	bits   [AckWindow / 64]uint64
 }
 
-// recent is also the window of datagram numbers.
+// recent holds packet ids and datagram numbers alike: this line compiles only if AckWindow and
+// DuplicateWindow are equal.
 var _ [AckWindow]struct{} = [DuplicateWindow]struct{}{}
 
 // raise makes a higher number the newest, and clears the bits of the numbers above the old newest.
@@ -39,7 +41,8 @@ func (r *recent) raise(number uint64) {
 	r.newest = number
 }
 
-// mark adds a number within the window, and reports whether it was missing.
+// mark adds a number that is at most AckWindow-1 below the newest, and reports whether it was
+// missing.
 func (r *recent) mark(number uint64) bool {
 	w, m := &r.bits[number/64%uint64(len(r.bits))], uint64(1)<<(number%64)
 	was := *w&m != 0
@@ -66,7 +69,8 @@ func (a *ackSet) add(id uint64) bool {
 	return a.mark(id)
 }
 
-// run returns how many ids from id downwards are in the set (or are not), at most limit.
+// run returns how many consecutive ids, from id downwards, are in the set, or with in = false are
+// not in it; at most limit.
 func (a *ackSet) run(id uint64, in bool, limit int) int {
 	n := 0
 	for n < limit {
@@ -163,7 +167,8 @@ func appendRanges(dst []Range, newest uint64, packed []byte) ([]Range, error) {
 	return dst, nil
 }
 
-// dupWindow recognises repeated datagram numbers. Its newest is 0 before the first datagram.
+// dupWindow recognises repeated datagram numbers among the last DuplicateWindow. Before the first
+// datagram its newest number is 0.
 type dupWindow struct{ recent }
 
 // begin marks all numbers before first as seen: they belong to another session.
@@ -174,7 +179,8 @@ func (d *dupWindow) begin(first uint64) {
 	}
 }
 
-// check adds a number and reports whether it is new; if not, it returns the reason.
+// check adds a datagram number and reports whether it is new; if not, it returns the reason to drop
+// the datagram.
 func (d *dupWindow) check(number uint64) (Drop, bool) {
 	switch {
 	case number > d.newest:

@@ -7,7 +7,7 @@ type ArrivalKind uint8
 
 // The kinds of arrivals.
 const (
-	// Joined is pushed by the owner's own Admitted.Joined.
+	// Joined reports that the session has begun. The owner pushes it itself, in Admitted.Joined.
 	Joined ArrivalKind = 1 + iota
 	// Gone is the last arrival of a session, exactly once. Closed is the reason.
 	Gone
@@ -33,7 +33,7 @@ const (
 	// (server).
 	RecordsApplied
 	// Discarded counts discarded data: empty frames, unknown kinds, unreadable messages. Value is
-	// the number of messages that it is charged as (server).
+	// the number of messages as which the data is charged to the session (server).
 	Discarded
 	// TimeScaleChanged carries the new scale of scaled time (client).
 	TimeScaleChanged
@@ -86,16 +86,16 @@ type Arrival struct {
 	Value     uint64
 	// Status is set for InputsTold.
 	Status *InputStatus
-	// Held is the arrival's charge against the bytes that its session has under way, at the server.
-	// Inbox.Each returns it after the call, unless the owner has set it to 0 to return it by
-	// Session.Held later.
+	// Held is the number of bytes that the arrival adds to the unprocessed bytes of its session, at
+	// the server. Inbox.Each subtracts it after the call. To keep the arrival for longer, the owner
+	// sets Held to 0, and subtracts the bytes later with Session.Held.
 	Held int
 }
 
-// InputStatus reports which inputs of a client were received: that of the fixed step Newest, and
-// those of the 16 steps before it, where bit n is step Newest - 1 - n. Early is the time from the
-// arrival of Newest's input to its deadline, Missed the number of steps that ran without their
-// input. Generation is the generation of the inputs.
+// InputStatus reports which inputs of a client were received: that of the fixed step Newest, and,
+// for each bit n set in Before, that of step Newest - 1 - n. Early is the time from the arrival of
+// Newest's input to its deadline, Missed the number of steps that ran without their input.
+// Generation is the generation of the inputs.
 type InputStatus struct {
 	Newest     uint64
 	Before     uint16

@@ -9,7 +9,7 @@ type Backlog struct {
 	kept      byteQueue // encoded frames, oldest first
 	confirmed uint64    // number of messages before the first in kept
 	sent      uint64    // number of messages up to the last in kept
-	awaits    bool      // the peer has not confirmed yet where the new connection continues
+	awaits    bool      // after a resume: the peer's first confirmation has not arrived yet
 	overflow  bool
 }
 

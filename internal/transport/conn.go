@@ -18,12 +18,14 @@ type conn struct {
 
 	wakers  atomic.Pointer[wakers] // nil: not set yet
 	closing chan struct{}
-	// closed when the client's link reads that the room has admitted or resumed the client
+	// accepted is closed when the client's link reads that the room has admitted or resumed the
+	// client
 	accepted chan struct{}
 
 	srtt        atomic.Int64
 	lastArrival atomic.Int64
-	// of the newest flush that was sent, since it was last read; 0: none
+	// flushLag is the time in ns from the newest flush that was sent completely until the link
+	// accepted its last datagram; 0: no flush was sent since TakeFlushLag
 	flushLag atomic.Int64
 	slotBusy atomic.Bool // the mailbox holds the slot's packets
 
@@ -89,7 +91,8 @@ func (c *conn) shutdownLocked(why Closed) {
 	}
 	c.box.cause = &why
 	if why.Code == CodeSlow {
-		// The peer does not read its stream: only the transport's own close reaches it.
+		// The peer does not read its stream, so no close frame would reach it, only the close of
+		// the underlying transport.
 		c.box.reliable.reset()
 	} else {
 		c.box.reliable.buf = appendCloseFrame(c.box.reliable.buf, why)

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// entry is a waiting arrival in an inbox, kept small because messages arrive in bursts. An arrival
-// with more fields than these has them in whole.
+// entry is a waiting arrival in an inbox. It is small because messages arrive in bursts. If an
+// arrival uses fields that entry lacks, whole points to a copy of the Arrival.
 type entry struct {
 	session      *Session
 	at           time.Duration
@@ -22,7 +22,8 @@ type entry struct {
 	whole        *Arrival
 }
 
-// The memory of a waiting arrival, without its contents.
+// The sizes in bytes of an entry, and of the Arrival to which some entries point, without the
+// contents of either.
 const (
 	entryBytes = int(unsafe.Sizeof(entry{}))
 	wholeBytes = int(unsafe.Sizeof(Arrival{}))
@@ -31,8 +32,9 @@ const (
 // keptWholes is the number of free Arrivals that an inbox keeps for reuse.
 const keptWholes = 1024
 
-// cost returns the charge of an arrival of size bytes. A client counts only the bytes, because it
-// trusts its server.
+// cost returns the bytes that are charged for an arrival with contents of size bytes; compact means
+// that its entry holds all of its fields. A client counts only the contents, because it trusts its
+// server.
 func (c *conn) cost(size int, compact bool) int {
 	switch {
 	case c.cfg.Client:
@@ -43,8 +45,9 @@ func (c *conn) cost(size int, compact bool) int {
 	return size + entryBytes + wholeBytes
 }
 
-// Held adds n to the bytes that the session has under way, or subtracts if n is negative: the
-// charge of arrivals that the owner has kept. Any goroutine may call it.
+// Held adds n, which may be negative, to the bytes of unprocessed arrivals of the session: an owner
+// that has kept an arrival subtracts its Arrival.Held when it is processed. A client counts
+// nothing. Any goroutine may call it.
 func (s *Session) Held(n int) {
 	if !s.cfg.Client && n != 0 {
 		s.underWay.Add(int64(n))
@@ -90,8 +93,8 @@ func (e *entry) arrival(scratch *Arrival) *Arrival {
 	return a
 }
 
-// wholeLocked returns a copy of an arrival with its own ranges and its own packet of inputs, so
-// that the larger datagram can be freed.
+// wholeLocked returns a copy of an arrival with its own ranges, because the reader reuses those of
+// a, and with its own packet of inputs, so that the larger datagram can be freed.
 func (b *Inbox) wholeLocked(a *Arrival) *Arrival {
 	var w *Arrival
 	if n := len(b.wholes); n > 0 {
@@ -177,7 +180,8 @@ func (b *Inbox) popFront() {
 	b.taken.PopFront(&b.pool)
 }
 
-// swap takes the waiting arrivals, and those of up to MaxJoins joining sessions.
+// swap moves the waiting arrivals to taken, and with them those of up to MaxJoins sessions that
+// wait to join.
 func (b *Inbox) swap() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -45,7 +45,8 @@ func AppendTables(dst []byte, t *netloopv1.SchemaTables) ([]byte, error) {
 	for size := len(b); ; {
 		k := min(len(b), tablePart)
 		part := &netloopv1.SchemaPart{Size: uint32(size), Data: b[:k]}
-		// A part fits a frame, and has no text.
+		// AppendFrame cannot fail: a part fits a frame, and has no text that could be invalid
+		// UTF-8.
 		dst, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_SchemaPart{SchemaPart: part}})
 		if b = b[k:]; len(b) == 0 {
 			return dst, nil
@@ -175,5 +176,6 @@ func (r *Reception) Take(frame []byte) (answer []byte, admit *netloopv1.Hello, e
 	return nil, r.hello, nil
 }
 
-// Waits reports whether the client has been sent the tables: if it leaves now, they are the reason.
+// Waits reports whether the client was sent the tables: if it now leaves without an answer, the
+// reason is that it cannot use them.
 func (r *Reception) Waits() bool { return r.hello != nil }

@@ -13,13 +13,14 @@ type Inbox struct {
 	maxPerSession int
 	maxBytes      int // of each session
 	stats         *Stats
-	// MaxJoins bounds the sessions that join with one swap; 0: no bound. Other sessions and their
-	// arrivals wait for the following swaps, in order. Set it before the first session, and later
-	// by LimitJoins.
+	// MaxJoins bounds the sessions that join at one swap; 0: no bound. Further joining sessions,
+	// with their arrivals, wait for the following swaps, in order. Set it before the first session,
+	// and later by LimitJoins.
 	MaxJoins int
-	// Rouse, if set, is called for each arrival that must wake a sleeping owner: all but
-	// acknowledgements, and inputs that Idle reports as neutral. It must neither block nor use the
-	// inbox. Set both before the first session.
+	// Rouse, if set, is called for each arrival that must wake a sleeping owner: not for
+	// acknowledgements, confirmations and discarded data, and for inputs only while the owner
+	// sleeps. Inputs that Idle then reports as neutral are dropped without a call. Rouse must
+	// neither block nor use the inbox. Set Rouse and Idle before the first session.
 	Rouse func()
 	Idle  func(inputs []byte) bool
 
@@ -40,7 +41,7 @@ type Inbox struct {
 	scratch Arrival           // owner's goroutine
 }
 
-// inboxUsage is a session's share of an inbox. Inbox.mu guards it.
+// inboxUsage is a session's share of an inbox since the last swap. Inbox.mu guards it.
 type inboxUsage struct {
 	round  uint64
 	count  int
@@ -164,7 +165,8 @@ func (b *Inbox) reserve(s *Session, size int) (held int, why Drop, ok bool) {
 	return held, why, ok
 }
 
-// add adds an arrival that reserve has charged.
+// add adds a message that reserve has charged. If it needs more than an entry, add charges the
+// rest.
 func (b *Inbox) add(a *Arrival) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

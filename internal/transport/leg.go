@@ -20,7 +20,7 @@ type leg struct {
 	nextBeat                 time.Duration // datagram reader: earlier beats are too soon
 	stream                   []byte        // stream reader: an incomplete frame
 	messages                 uint64        // stream reader: number of messages received
-	taken                    bool          // stream reader: the room has taken the client
+	taken                    bool          // stream reader: the frame accepted has arrived
 	datagram, tail           []byte        // datagram writer: scratch
 }
 
@@ -88,7 +88,7 @@ func (l *leg) end(c Closed) {
 	}
 }
 
-// refusal returns the error for a client that waits for admission when its connection ends.
+// refusal returns the error for a client that waits for its admission while the connection ends.
 func (c *Closed) refusal() error {
 	if c.Remote {
 		return &Refusal{Code: c.Code, Text: c.Text}

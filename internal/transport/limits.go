@@ -15,8 +15,8 @@ const (
 	// MaxText bounds a text for people. It is also sent as the reason of a QUIC close, which must
 	// fit one packet together with its other contents.
 	MaxText = 512
-	// MaxPayload bounds the encoded message in a frame, less the envelope's fields and the longest
-	// text.
+	// MaxPayload bounds the encoded payload of a message: 64 bytes of its frame are left for the
+	// envelope's fields, and MaxText bytes for the longest text.
 	MaxPayload = MaxFrame - 64 - MaxText
 	// MaxHandshake bounds a Hello and a Welcome: enough for a large token and a player's own data.
 	// Decoding this much hostile protobuf takes less than 2 MB and 2 ms.
@@ -60,7 +60,8 @@ const (
 	// than fits the datagrams of several flushes.
 	maxUnreliable      = 512
 	maxUnreliableBytes = 32 << 10
-	// maxUnreliableMemory is the memory of their queue, with sent messages at its front.
+	// maxUnreliableMemory bounds the memory of their queue, in which messages that were sent
+	// already use space until the queue is compacted.
 	maxUnreliableMemory = maxUnreliableBytes + 8<<10
 	// maxReliableBytes bounds the queued reliable data for one peer: one second of a 1.5 Mbit/s
 	// link. A healthy peer's queue is empty after every flush; a peer with a full queue does not
@@ -70,27 +71,28 @@ const (
 	// messages every 16 messages or 32 KiB, and the whole backlog must fit the queue of its next
 	// connection.
 	maxBacklogBytes = 128 << 10
-	// maxStuck is the time for which a client's queued reliable data may not move, and stuckStep
-	// the most that one flush adds to it: after a pause of the server, queues have not moved for
-	// lack of flushes.
+	// maxStuck is the time after which a client is disconnected if none of its queued reliable data
+	// was sent, or none of its backlog confirmed. stuckStep is the most that one flush adds to that
+	// time: during a pause of the server nothing is flushed, which is not the client's fault.
 	maxStuck  = 10 * time.Second
 	stuckStep = 250 * time.Millisecond
-	// stuckBacklog is the number of messages from which a backlog must shrink: far more than a
-	// client may leave unconfirmed.
+	// stuckBacklog is the number of unconfirmed messages from which a client must confirm some
+	// within maxStuck, or is disconnected: far more than a client may leave unconfirmed.
 	stuckBacklog = 8 * receiptMessages
 	// keptQueue is the memory that an empty queue keeps for reuse.
 	keptQueue = 32 << 10
 	// DefaultInboxPerSession bounds the arrivals of one session between two swaps: ten times those
 	// that a client sends in 50 ms.
 	DefaultInboxPerSession = 1024
-	// maxInboxBytesPerSession bounds the bytes that one session has under way, from the reading
-	// goroutine to the end of the handler: its messages, each with its decoded size and its entry.
-	// That is the most expensive message, 16 of the largest frames, or 2 000 small ones of a burst.
-	// sparedInboxBytes are for all other arrivals, regardless of the number of waiting messages.
+	// maxInboxBytesPerSession bounds the bytes of one session's unprocessed messages, from the
+	// reading goroutine to the end of the handler, each with its decoded size and its entry: one
+	// message of the most expensive kind, 16 of the largest frames, or 2 000 small messages of a
+	// burst. Arrivals of other kinds may use sparedInboxBytes more, so that messages do not keep
+	// them out.
 	maxInboxBytesPerSession = 264 << 10
 	sparedInboxBytes        = 32 << 10
-	// smallMessage is the charge of a small message. The bytes above hold 2 256 of them; an inbox
-	// that accepts more at once than by default gets more bytes in proportion.
+	// smallMessage is the charge of a small message, in bytes. maxInboxBytesPerSession holds 2 256
+	// of them; an inbox that accepts more at once than by default gets more bytes in proportion.
 	smallMessage = 119
 	// maxInbox and maxInboxBytes bound an inbox over all of its sessions, so that many senders
 	// within their own bounds cannot exhaust the memory.
@@ -114,8 +116,8 @@ const (
 	MaxDecoded = 256 << 10
 	// readCost is the least number of decoded bytes charged for each encoded byte of a message.
 	readCost = 6
-	// maxStatusWaits is the number of flushes for which an input status waits for a datagram that
-	// is sent anyway.
+	// maxStatusWaits is the number of flushes for which an input status waits for a datagram with
+	// other contents; then it is sent in a datagram of its own.
 	maxStatusWaits = 4
 	// chokeThreshold is the shortest send that counts as a wait for the peer's congestion window:
 	// passing a datagram on takes microseconds.

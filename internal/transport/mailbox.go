@@ -41,7 +41,7 @@ type mailbox struct {
 	moving  bool   // the session's last frame is queued, and another session may follow
 	follows *Next  // on a moving client: the next session
 	ticket  string // of moved, on a server
-	greeted bool   // after moved: its hello, or the welcome, has arrived
+	greeted bool   // after the frame moved: the hello or the welcome has arrived
 }
 
 // due reports whether there is a datagram to send.
@@ -162,12 +162,13 @@ func (q *messageQueue) compact() {
 	}
 }
 
-// close completes the entry that was appended to buf since start.
+// close adds to the queue the entry that was appended to buf from start on.
 func (q *messageQueue) close(start int) {
 	q.spans = append(q.spans, span{int32(start), int32(len(q.buf))})
 }
 
-// appendAll moves the entries of from to the end of q.
+// appendAll moves all entries of from to the end of q, and returns how many were dropped because q
+// was full.
 func (q *messageQueue) appendAll(from *messageQueue) (dropped int) {
 	if q.len() == 0 {
 		*q, *from = *from, *q

@@ -45,7 +45,8 @@ const (
 	beyondTwice
 )
 
-// take charges n more, also beyond the limit.
+// take charges n units to the sender even beyond the limit, and returns how far the sender then
+// exceeds r.
 func (m *meter) take(at time.Duration, r Rate, n int) excess {
 	if r.PerSecond <= 0 {
 		return within
@@ -80,7 +81,8 @@ func (l *leg) grant(e excess, why Drop) bool {
 	return false
 }
 
-// takeFrame and takeStream charge a frame, and bytes, of the stream.
+// takeFrame charges one frame of the stream, and takeStream bytes of it. They report false once the
+// session was ended for twice the limit.
 func (l *leg) takeFrame(at time.Duration) bool {
 	return l.endures(l.frames.take(at, l.cfg.Limits.Frames, 1), DropFrameRate)
 }
@@ -89,7 +91,8 @@ func (l *leg) takeStream(at time.Duration, size int) bool {
 	return l.endures(l.streamBytes.take(at, l.cfg.Limits.Bytes, size), DropStreamBytes)
 }
 
-// endures reports whether the stream's data is accepted. Otherwise it ends the session.
+// endures reports whether the stream's data is accepted: up to twice the limit. Beyond that it ends
+// the session.
 func (l *leg) endures(e excess, why Drop) bool {
 	if e < beyondTwice {
 		return true
@@ -99,7 +102,8 @@ func (l *leg) endures(e excess, why Drop) bool {
 	return false
 }
 
-// takeDecoded charges a message's decoded size less its encoded bytes, which are charged already.
+// takeDecoded charges a message's decoded size less its encoded bytes, which are charged already,
+// and reports whether the message is accepted.
 func (l *leg) takeDecoded(at time.Duration, decoded, encoded int, reliable bool) bool {
 	more := max(decoded, readCost*encoded) - encoded
 	if reliable {

@@ -126,7 +126,8 @@ func (c *conn) moveLocked(frame []byte) {
 	c.wakeStream()
 }
 
-// maxFrame is the largest frame accepted: after the session's last frame, that of a handshake.
+// maxFrame returns the size limit of a received frame: MaxFrame, or MaxHandshake once the session
+// is closing or has ended, because the hello or welcome of another session may follow.
 func (l *leg) maxFrame() int {
 	if l.deaf.Load() {
 		return MaxHandshake
@@ -220,7 +221,7 @@ func (l *Link) followed(old *leg, frame []byte) error {
 	return nil
 }
 
-// lastDatagram is the number of the last datagram of a session.
+// lastDatagram returns the number of the last datagram that this end has sent.
 func (c *conn) lastDatagram() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,8 +34,8 @@ type outbox struct {
 
 	flushed time.Duration // time of the last flush
 	stuck   time.Duration // time for which queued reliable data has not moved
-	behind  time.Duration // time for which the backlog has not moved
-	had     uint64        // confirmed messages of the backlog at the last move
+	behind  time.Duration // time for which a long backlog was not confirmed
+	had     uint64        // confirmed messages of the backlog when behind was last 0
 }
 
 // Slot holds the packets of one snapshot, each at most MaxStatePacket bytes. They belong to the
@@ -109,8 +109,8 @@ func (s *Session) sendReliable(m *Message, size int) bool {
 	return true
 }
 
-// Accept tells the client that the room has admitted or resumed it, and the number of its reliable
-// messages that were received.
+// Accept tells the client that the room has admitted or resumed it, and that received of its
+// reliable messages have arrived.
 func (s *Session) Accept(received uint64) {
 	s.out.received.told = received
 	s.control(frameAccepted, received)

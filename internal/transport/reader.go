@@ -42,7 +42,7 @@ func (l *leg) receiveDatagram(at, waited time.Duration, b []byte) {
 	}
 }
 
-// receiveLinkFields takes a datagram's fields other than messages.
+// receiveLinkFields takes all fields of a datagram except its messages.
 func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	client := l.cfg.Client
 	switch {
@@ -339,7 +339,8 @@ func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 	return nil
 }
 
-// receiveAccepted takes the frame that reports the client's admission to the room.
+// receiveAccepted takes the frame with which the server reports that the room has admitted the
+// client.
 func (l *leg) receiveAccepted(at time.Duration, body []byte) error {
 	if err := l.receiveCount(at, Accepted, body); err != nil {
 		return err

@@ -11,7 +11,7 @@ type Drop uint8
 // The reasons, by queue or decoder.
 const (
 	DropInboxSession     Drop = iota // inbox: the session is over its own bound
-	DropInboxHeld                    // inbox: the session has too many bytes under way
+	DropInboxHeld                    // inbox: the session has too many unprocessed bytes
 	DropInboxTotal                   // inbox: all sessions together are over the bound
 	DropInboxGone                    // inbox: arrived after the session's end
 	DropUnreliable                   // mailbox: unreliable messages, the oldest first

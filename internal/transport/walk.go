@@ -16,7 +16,7 @@ var (
 	errText  = errors.New("transport: text is too long or not UTF-8")
 )
 
-// layout lists the known fields of a message, by number.
+// layout holds the wire type of each known field of a message, at the index of the field's number.
 type layout [frameUnknown]fieldType
 
 // fieldType is the wire type of a known field, with flags for strict checks. The zero value is an
@@ -45,7 +45,7 @@ const (
 type walker struct {
 	rest  []byte
 	known *layout
-	seen  uint16 // once fields that have occurred, a bit per number
+	seen  uint16 // fields with the flag once that have occurred, a bit per number
 
 	num   protowire.Number
 	field []byte // the message from this field on

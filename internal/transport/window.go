@@ -20,19 +20,21 @@ const (
 	// round trip of two seconds.
 	MaxWindow = 128
 
-	// windowStart is the window before the first sample: a snapshot, the one that overtakes it, and
+	// windowStart is the size W before the first sample: a snapshot, the one that overtakes it, and
 	// for each of them one more in case an acknowledgement is lost.
 	windowStart = 4
-	// windowSpan is the period of S and N: several samples at every send rate in use, and too short
-	// for a player to notice.
+	// windowSpan is the period over which S (the least round trip) and N (the most snapshots in
+	// flight) are taken: several samples at every send rate in use, and too short for a player to
+	// notice.
 	windowSpan = 100 * time.Millisecond
-	// windowSlack is the least D. Both ends poll at their own tick, so a round trip is uncertain by
-	// two ticks, plus jitter.
+	// windowSlack is the least value of D, the queueing delay that is allowed above the least round
+	// trip R. Both ends poll at their own tick, so a round trip is uncertain by two ticks, plus
+	// jitter.
 	windowSlack = 50 * time.Millisecond
 
-	// windowHold and windowHoldMax bound H, the time for which S must be above R+D before R is
-	// measured again. A measurement that confirms R doubles H, because draining the link costs
-	// snapshots.
+	// windowHold and windowHoldMax bound H: once the recent least round trip S has been above R+D
+	// for the time H, R is measured again. A measurement that confirms R doubles H, because
+	// draining the link costs snapshots.
 	windowHold    = 500 * time.Millisecond
 	windowHoldMax = 8 * time.Second
 
@@ -45,14 +47,14 @@ const (
 	// silence, and does not fill with snapshots.
 	windowSilence = 300 * time.Millisecond
 
-	// windowPolls bounds the polls of S and N. More than 32 in 100 ms, which no tick rate in use
-	// reaches, share an entry.
+	// windowPolls is the size of the ring of polls from which S and N are taken. Beyond 32 polls in
+	// 100 ms, which no tick rate in use reaches, polls share an entry.
 	windowPolls = 32
 )
 
-// A Window is the ack window of one client, counted in snapshots. It belongs to the goroutine that
-// owns the client (the room), uses only the times that are passed to it, and allocates only when
-// more snapshots are in flight than ever before.
+// A Window is the ack window of one client: it bounds the client's snapshots in flight. It belongs
+// to the goroutine that owns the client (the room), uses only the times that are passed to it, and
+// allocates only when more snapshots are in flight than ever before.
 //
 // A sample is the time from a snapshot's flush to the poll with its first acknowledgement. A
 // snapshot that is removed unacknowledged, because a later packet was acknowledged, yields no
@@ -106,7 +108,8 @@ func (f *flight) done(top uint64) bool {
 	return f.last+1 < top || f.acked == ^uint64(0)>>(63-(f.last-f.first))
 }
 
-// pollSamples are the samples of one poll, by their least value and largest n.
+// pollSamples holds, of all samples taken at one poll, the least time and the largest number of
+// snapshots in flight.
 type pollSamples struct {
 	at    time.Duration
 	least time.Duration
@@ -122,8 +125,8 @@ func NewWindow(sendPeriod time.Duration) *Window {
 	return &Window{period: sendPeriod, size: windowStart, hold: windowHold, ring: make([]flight, 2*windowStart)}
 }
 
-// SetPeriod changes the time between two snapshots. Snapshots in flight are not affected; W follows
-// with the next samples.
+// SetPeriod changes the time between two snapshots. Snapshots in flight are not affected; the size
+// W of the window adapts with the next samples.
 func (w *Window) SetPeriod(sendPeriod time.Duration) {
 	if sendPeriod <= 0 {
 		panic("transport: Window.SetPeriod needs a positive send period")
@@ -232,7 +235,7 @@ func (w *Window) mark(r Range) bool {
 	return fresh
 }
 
-// takeSamples samples every snapshot in flight that this poll acknowledges first.
+// takeSamples takes a sample of every snapshot in flight that is first acknowledged at this poll.
 func (w *Window) takeSamples(now time.Duration) {
 	for i := range w.count {
 		f := w.flight(i)
@@ -243,7 +246,8 @@ func (w *Window) takeSamples(now time.Duration) {
 	}
 }
 
-// sample updates the window by one sample s of a snapshot that was the n-th in flight.
+// sample updates the window by the round trip s of one snapshot; n snapshots were in flight when it
+// was sent, itself included.
 func (w *Window) sample(now, s time.Duration, n int) {
 	if w.srtt == 0 {
 		w.srtt = s
@@ -296,10 +300,11 @@ func (w *Window) measured(s time.Duration) {
 	w.resize(w.restore)
 }
 
-// limit is R+D: round trips up to it do not shrink the window.
+// limit is R+D, the least round trip plus the allowed queueing delay: round trips up to it do not
+// shrink the window.
 func (w *Window) limit() time.Duration { return w.least + max(windowSlack, w.least/4) }
 
-// remember adds a sample to the polls of recent.
+// remember adds a sample to polls, from which recent computes S and N.
 func (w *Window) remember(now, s time.Duration, n int) {
 	if w.pollCount > 0 {
 		p := &w.polls[(w.pollHead+w.pollCount-1)%windowPolls]
@@ -328,7 +333,8 @@ func (w *Window) recent(now time.Duration) (standing time.Duration, used int) {
 	return standing, used
 }
 
-// resize sets W, which is at least 1: a link always has one snapshot in flight.
+// resize sets W, the number of snapshots that may be in flight, from 1 to MaxWindow: with 0 no
+// sample could follow.
 func (w *Window) resize(size int) { w.size = min(max(size, 1), MaxWindow) }
 
 // flight returns the i-th snapshot in flight.
@@ -361,7 +367,8 @@ func (w *Window) SRTT() time.Duration { return w.srtt }
 // sample.
 func (w *Window) Least() time.Duration { return w.least }
 
-// Measuring reports whether R is being measured again, with W = 1.
+// Measuring reports whether the least round trip R is being measured again; until then only one
+// snapshot may be in flight.
 func (w *Window) Measuring() bool { return w.measuring }
 
 // ceilDiv is ⌈a÷b⌉.
