@@ -49,7 +49,8 @@ func New(cfg Config) *Writer {
 	return w
 }
 
-// Write accepts a whole piece or refuses it.
+// Write queues a whole piece for Out, or returns an error. A lossy Writer counts a piece that it
+// cannot queue as lost, and returns no error.
 func (w *Writer) Write(piece []byte) (int, error) {
 	err := w.take(piece)
 	switch {
@@ -126,8 +127,8 @@ func (w *Writer) swap(written []byte) (batch []byte, pieces uint64, closed bool)
 	return batch, pieces, w.closed
 }
 
-// refused accounts for a batch that the output refused. A lossy Writer reports it by its count
-// alone.
+// refused handles a batch that Out refused. A lossy Writer counts its pieces as lost; any other
+// Writer keeps the error and drops the pending pieces.
 func (w *Writer) refused(pieces uint64, err error) {
 	if w.cfg.Notice != nil {
 		w.lost.Add(pieces)
@@ -146,7 +147,8 @@ func (w *Writer) failLocked(err error) {
 }
 
 // Close refuses further pieces, waits until all accepted ones are written or ctx ends, and returns
-// the first error. If ctx ends first, the goroutine ends after the write that blocks it.
+// the first error, or that of ctx. If ctx ends first, the goroutine ends after the writes of all
+// accepted pieces.
 func (w *Writer) Close(ctx context.Context) error {
 	w.mu.Lock()
 	w.closed = true

@@ -18,13 +18,13 @@ import (
 
 const (
 	// developmentLife is the validity of a development certificate: browsers accept a certificate
-	// by its hash only if it is valid for less than 14 days.
+	// by its hash only if it is valid for at most 14 days.
 	developmentLife = 13 * 24 * time.Hour
-	// renewBefore is the time before its end at which the next one is made: far more than clocks
-	// differ.
+	// renewBefore is the remaining validity at which a development certificate is replaced: much
+	// more than clocks differ.
 	renewBefore = 2 * 24 * time.Hour
-	// renewCheck is the interval of checks. They use the wall clock, because a machine may sleep
-	// for days while timers are stopped.
+	// renewCheck is the interval at which a Keeper compares the wall clock with the dates of its
+	// certificate, because a machine may sleep for days while timers are stopped.
 	renewCheck = time.Hour
 )
 

@@ -57,7 +57,7 @@ func Given(pair tls.Certificate, log *slog.Logger) *Keeper {
 func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
 	k := newKeeper("files", log)
 	load := func() (tls.Certificate, error) { return tls.LoadX509KeyPair(certFile, keyFile) }
-	ready := make(chan struct{}) // Changes from here on are loaded after the first load.
+	ready := make(chan struct{}) // Closed after the first load: the watcher loads later changes.
 	k.watch = watchfile.Watch(func() { <-ready; k.reload(load) }, certFile, keyFile)
 	pair, err := load()
 	if err == nil {
@@ -74,8 +74,8 @@ func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
 	return k, nil
 }
 
-// reload replaces the certificate by that of the files. If it is not valid yet, the files are
-// loaded again when it is.
+// reload replaces the certificate by that of the files, unless that one is not valid now and the
+// old one is. If it is not valid yet, the files are loaded again when it is.
 func (k *Keeper) reload(load func() (tls.Certificate, error)) { k.replace(load, true) }
 
 func (k *Keeper) replace(load func() (tls.Certificate, error), says bool) {
@@ -103,7 +103,8 @@ func (k *Keeper) replace(load func() (tls.Certificate, error), says bool) {
 	k.log.Info("the certificate was replaced", "cert_hash", k.hexHash(), "valid_until", k.Until().UTC().Format(time.DateTime))
 }
 
-// tryAt loads the files again at a time. It uses the wall clock, so it checks every renewCheck.
+// tryAt loads the files again at a time, and every renewCheck until then, because timers stop while
+// a machine sleeps.
 func (k *Keeper) tryAt(at time.Time, load func() (tls.Certificate, error)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -178,14 +179,15 @@ func (k *Keeper) hexHash() string { h := k.Hash(); return hex.EncodeToString(h[:
 // Until returns the end of the certificate's validity; zero if unknown.
 func (k *Keeper) Until() time.Time { return k.held.Load().until }
 
-// Left returns the time until then, negative afterwards, and whether it is known.
+// Left returns the time until the certificate's validity ends, negative after the end, and whether
+// the end is known.
 func (k *Keeper) Left() (left time.Duration, known bool) {
 	until := k.Until()
 	return time.Until(until), !until.IsZero()
 }
 
-// Pinnable reports whether a browser accepts this certificate by its hash alone: it requires an
-// elliptic curve key and a short validity (W3C, WebTransport, "custom certificate requirements").
+// Pinnable reports whether a browser accepts this certificate by its hash alone: it requires a
+// P-256 key and a short validity (W3C, WebTransport, "custom certificate requirements").
 func (k *Keeper) Pinnable() bool {
 	h := k.held.Load()
 	if h == nil || h.pair.Leaf == nil {
@@ -195,7 +197,7 @@ func (k *Keeper) Pinnable() bool {
 	return ok && key.Curve == elliptic.P256() && h.until.Sub(h.from) <= pinnableLife
 }
 
-// pinnableLife is the longest validity of such a certificate.
+// pinnableLife is the longest validity of a certificate that browsers accept by its hash.
 const pinnableLife = 14 * 24 * time.Hour
 
 // Kind returns the source of the certificate: files, development or config.

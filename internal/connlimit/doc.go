@@ -8,5 +8,5 @@
 //	WithConn, FromContext  net/http puts the connection into the context of its requests
 //	Busy                   the connection is busy while a request is answered
 //	Serve                  serves HTTP until the server stops, and then closes the connections
-//	Detach                 the connection is none of HTTP any more; another package bounds it
+//	Detach                 the connection is no longer one of HTTP; another package bounds it
 package connlimit

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/net/endpoint"
 )
 
-// Pool is a listener with a bounded number of open connections. At the bound it closes one for a
-// new one, so that no site keeps others out by holding connections.
+// Pool is a listener with a bounded number of open connections. When it is full it closes an open
+// connection for a new one, so that no site keeps others out by holding connections.
 type Pool struct {
 	net.Listener
 	cfg Config
@@ -41,8 +41,8 @@ type Conn struct {
 	net.Conn
 	pool *Pool
 	site netip.Prefix
-	// at is the connection's element of list, which is quiet or busy of the pool; nil after Detach.
-	// Both are under the pool's mu.
+	// at is the connection's element of list, and list is the pool's quiet or busy list; at is nil
+	// after Detach. Both are under the pool's mu.
 	at   *list.Element
 	list *list.List
 }
@@ -52,7 +52,8 @@ func New(ln net.Listener, cfg Config) *Pool {
 	return &Pool{Listener: ln, cfg: cfg, sites: make(map[netip.Prefix]int)}
 }
 
-// Accept returns the next connection, and closes another one for it at the bound.
+// Accept returns the next connection that the pool admits. When the pool is full, it closes another
+// connection for the new one, or the new one.
 func (p *Pool) Accept() (net.Conn, error) {
 	for {
 		c, err := p.Listener.Accept()
@@ -66,8 +67,8 @@ func (p *Pool) Accept() (net.Conn, error) {
 	}
 }
 
-// admit adds a connection to the pool, and closes another one at the bound. It returns nil if the
-// pool has no room.
+// admit adds a connection to the pool, and closes another one if the pool is full. It returns nil
+// if Allow refuses the connection, or if no other connection is to be closed for it.
 func (p *Pool) admit(c net.Conn) net.Conn {
 	own := &Conn{Conn: c, pool: p}
 	if p.cfg.Proxy == nil || !p.cfg.Proxy(c.RemoteAddr()) {
@@ -83,7 +84,8 @@ func (p *Pool) admit(c net.Conn) net.Conn {
 	return own
 }
 
-// enter adds a connection to the pool, and removes the connection to close for it, gone.
+// enter adds a connection to the pool, and reports whether it did. If the pool is full it removes
+// another connection, gone, which the caller closes.
 func (p *Pool) enter(own *Conn) (gone *Conn, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,11 +104,11 @@ func (p *Pool) enter(own *Conn) (gone *Conn, ok bool) {
 	return gone, true
 }
 
-// victimLocked returns the connection to close for a new one of a site, or nil. It is the oldest
-// quiet one of the site with the most connections, counting the new one, unless the site of the new
-// one has more. But a site with busy connections, such as with unread answers, and at least two
-// more connections than both, gives up its oldest busy one. A site at PerSite gives up a quiet one
-// of its own.
+// victimLocked returns the connection to close for a new one of the site newcomer, or nil. It is
+// the oldest quiet connection of the largest site that has one, by its number of connections, the
+// new one counted; or nil if newcomer already has more than that site. But if a site with busy
+// connections, such as with unread answers, has at least two more than both, it is the oldest busy
+// one of that site. If newcomer has PerSite connections, it is newcomer's oldest quiet one.
 func (p *Pool) victimLocked(newcomer netip.Prefix) *Conn {
 	own := p.sites[newcomer]
 	if p.fullLocked(newcomer) {
@@ -130,8 +132,9 @@ func (p *Pool) fullLocked(site netip.Prefix) bool {
 	return p.cfg.PerSite > 0 && p.sites[site] >= p.cfg.PerSite
 }
 
-// largestLocked returns the oldest connection of a list, among those selected, of the site with the
-// most connections, counting the new one, and that number; -1 without a connection.
+// largestLocked returns, of the connections in a list for which among is true, the oldest one of
+// the site with the most connections in the pool, the new one counted, and that number; nil and -1
+// if there is none.
 func (p *Pool) largestLocked(in *list.List, newcomer netip.Prefix, among func(*Conn) bool) (oldest *Conn, most int) {
 	most = -1
 	for e := in.Front(); e != nil; e = e.Next() {

@@ -9,9 +9,9 @@ import (
 // shutdownGrace is the time for answers under way once the server stops.
 const shutdownGrace = 2 * time.Second
 
-// Serve runs serve, the Serve or ServeTLS of an HTTP server, until ctx ends, and returns when it
-// has ended. Answers under way then get two seconds before their connections close. The error is
-// that of a listener that failed.
+// Serve runs serve, the Serve or ServeTLS of s, until ctx ends or the listener fails, and returns
+// when serve has returned. When ctx ends, answers under way get shutdownGrace before their
+// connections are closed. The error is that of a listener that failed.
 func Serve(ctx context.Context, s *http.Server, serve func() error) error {
 	failed := make(chan error, 1) // one sender, one value
 	go func() { failed <- serve() }()

@@ -34,7 +34,7 @@ type Conn struct {
 	mu       sync.Mutex
 	exchange *Exchange
 	socket   net.PacketConn
-	buffer   int       // of the socket, in the kernel; 0: the default
+	buffer   int       // size in bytes of the socket's receive buffer in the kernel; 0: the default
 	failed   error     // of the socket
 	deadline time.Time // of ReadFrom
 	closed   bool
@@ -97,7 +97,8 @@ func (c *Conn) receive(socket net.PacketConn) {
 	}
 }
 
-// take passes on a read of a socket, and reports whether to continue reading.
+// take passes the result of one read of a socket to the Exchange, and reports whether to continue
+// reading the socket.
 func (c *Conn) take(socket net.PacketConn, b []byte, from net.Addr, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +120,8 @@ func (c *Conn) take(socket net.PacketConn, b []byte, from net.Addr, err error) b
 	return err == nil
 }
 
-// addrPort converts an address to the form of the Exchange.
+// addrPort converts a UDP address to the form of the Exchange, in which an IPv4 address is not
+// mapped to IPv6. It reports false for any other address.
 func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	u, ok := a.(*net.UDPAddr)
 	if !ok {
@@ -247,8 +249,9 @@ func (c *Conn) send() {
 	}
 }
 
-// nextToSend returns a datagram for a socket, or the time to wait. Without a socket it is the end.
-// end stores the end of lingering.
+// nextToSend returns a datagram and the socket for it, or the time to wait for a datagram. It
+// returns no socket when send is to end. Once the Conn is closed, end is the time at which
+// lingering ends.
 func (c *Conn) nextToSend(end *time.Duration) (net.PacketConn, Packet, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

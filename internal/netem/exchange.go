@@ -45,7 +45,7 @@ type directionQueue struct {
 
 // Packet is a datagram that arrives.
 type Packet struct {
-	Addr netip.AddrPort // the other end, as this end shall address it
+	Addr netip.AddrPort // the other end, as the receiver of the packet addresses it
 	Data []byte         // read-only: a second copy may be under way
 	flow *flow
 }
@@ -77,7 +77,7 @@ func (x *Exchange) Set(s Spec) {
 func (x *Exchange) In(now time.Duration, from netip.AddrPort, b []byte) {
 	f := x.flows.of(from, now)
 	if f == nil {
-		if x.cfg.Client { // As a router does with datagrams that no host behind it requested.
+		if x.cfg.Client { // A router also drops datagrams that no host behind it requested.
 			x.cfg.Stats.add(x.in.d, Unbound)
 			return
 		}
@@ -87,7 +87,8 @@ func (x *Exchange) In(now time.Duration, from netip.AddrPort, b []byte) {
 	x.pass(&x.in, f, f.shown, now, b)
 }
 
-// Out takes a datagram from the program, for an address under which it knows the other end.
+// Out takes a datagram from the program, to an address that the program uses for the other end:
+// after a rebind it differs from the address that the socket uses.
 func (x *Exchange) Out(now time.Duration, to netip.AddrPort, b []byte) {
 	f := x.flows.shownAs(to, now)
 	if f == nil && x.cfg.Client {
@@ -121,7 +122,7 @@ func (x *Exchange) Rebind(now time.Duration) {
 	}
 }
 
-// rebindDue changes a client's address if that is due.
+// rebindDue changes a client's address if Spec.Rebind has passed since the last change.
 func (x *Exchange) rebindDue(f *flow, now time.Duration) {
 	if every := x.cfg.Spec.Rebind; every > 0 && now-f.bound >= every {
 		x.rebind(f, now)
@@ -147,7 +148,7 @@ func (x *Exchange) Rebound() bool {
 	return r
 }
 
-// pass decides the fate of a datagram of a flow.
+// pass decides the fate of a datagram of a flow, and queues the copies that will arrive at addr.
 func (x *Exchange) pass(l *directionQueue, f *flow, addr netip.AddrPort, now time.Duration, b []byte) {
 	w, st := &x.cfg.Spec.Ways[l.d], x.cfg.Stats
 	damaged, where := f.damage[l.d].Float64(), f.damage[l.d].Uint64()
@@ -196,8 +197,8 @@ func (l *directionQueue) take(now time.Duration) (p Packet, ok bool) {
 	return p, ok
 }
 
-// Receive returns the next datagram that has arrived at the program.
+// Receive returns the next datagram that has crossed the network, for the program to receive.
 func (x *Exchange) Receive(now time.Duration) (Packet, bool) { return x.in.take(now) }
 
-// Send returns the next datagram that has arrived at the socket, to be sent.
+// Send returns the next datagram that has crossed the network, and that the socket is to send.
 func (x *Exchange) Send(now time.Duration) (Packet, bool) { return x.out.take(now) }

@@ -10,8 +10,8 @@ import (
 
 const (
 	// maxFlows bounds the addresses at the other end that have their own flow, at about 1 KiB each:
-	// above the capacity of a room. Beyond it the flow that was silent for longest is dropped, and
-	// gets new random numbers, and another address, with its next datagram.
+	// above the capacity of a room. Beyond it the flow that was silent for longest is dropped: with
+	// its next datagram it begins again, with new random numbers and without its rebinds.
 	maxFlows = 16_384
 	// flowIdle is the time for which a flow without a datagram is kept: longer than a connection
 	// is.
@@ -33,7 +33,8 @@ type flow struct {
 	recent  *list.Element
 }
 
-// flows are the flows of an Exchange, found by either address.
+// flows are the flows of an Exchange, found by flow.peer, the socket's address for the other end,
+// or by flow.shown, the program's address for it.
 type flows struct {
 	byPeer  map[netip.AddrPort]*flow
 	byShown map[netip.AddrPort]*flow
@@ -74,7 +75,8 @@ func (fs *flows) use(f *flow, now time.Duration) *flow {
 	return f
 }
 
-// open begins a flow, under its own address unless that is assigned to another one.
+// open begins a flow. The program gets the peer's own address, or another port of the same host if
+// that address is assigned to another flow.
 func (fs *flows) open(peer netip.AddrPort, now time.Duration) *flow {
 	for fs.recent.Len() >= maxFlows {
 		fs.drop(fs.recent.Back().Value.(*flow))

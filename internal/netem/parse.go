@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The bounds of the values that Parse accepts. The datagrams in a Schedule have their own bounds,
-// see maxBytes; these prevent a typing mistake from looking like a network that is down.
+// The bounds of the values that Parse accepts: with them, a typing mistake does not look like a
+// network that is down. The datagrams under way have other bounds, see maxBytes.
 const (
 	maxDelay  = 10 * time.Second // of one direction; jitter and buffer too
 	maxTime   = 24 * time.Hour   // of holes and rebind
@@ -18,7 +18,8 @@ const (
 // Example is a Spec as text, for messages.
 const Example = "rtt=150ms,jitter=20ms,loss=5%"
 
-// key is a word of a Spec: for one direction with up. or down., else for both.
+// key is a word of a Spec's text, such as loss: for one direction with the prefix up. or down.,
+// else for both.
 type key struct {
 	name    string
 	example string
@@ -113,7 +114,8 @@ func Parse(text string) (s Spec, err error) {
 	return s, nil
 }
 
-// way is a key for one direction. A key without a direction is stored under Up.
+// way is a key for one direction. The keys rtt and rebind, which have no direction, are stored
+// under Up.
 type way struct {
 	key string
 	d   Direction
@@ -149,7 +151,7 @@ func items(text string) (map[way]item, error) {
 	return given, nil
 }
 
-// waysOf returns the directions of a key as it was written.
+// waysOf returns the key and directions of a name: up.loss is one direction of loss, loss is both.
 func waysOf(name string) ([]way, error) {
 	k := name
 	both := []Direction{Up, Down}

@@ -37,10 +37,11 @@ type Link struct {
 type Path struct {
 	Link Link // may be changed at any time
 	rng  *rand.Rand
-	busy time.Duration // when the bottleneck has sent all that it took
+	busy time.Duration // time at which the bottleneck has sent all packets that it accepted
 }
 
-// NewPath returns a path with the random numbers of a seed's stream.
+// NewPath returns a path over l. Its random numbers depend on seed and stream alone: paths of one
+// seed have different streams.
 func NewPath(l Link, seed, stream uint64) Path {
 	return Path{Link: l, rng: rand.New(rand.NewPCG(seed, stream))}
 }

@@ -2,8 +2,8 @@ package netem
 
 import "time"
 
-// Schedule is a binary heap of entries by time, the earliest first, and of one instant the first
-// one pushed. It has no bound of its own.
+// Schedule is a binary heap of entries by time, the earliest first. Entries of the same time are in
+// the order of Push. The number of entries is not bounded.
 type Schedule[T any] struct {
 	heap []due[T]
 	seq  uint64
@@ -44,7 +44,7 @@ func (s *Schedule[T]) Push(at time.Duration, what T) {
 	}
 }
 
-// Pop takes the earliest entry if it is due by a time.
+// Pop removes and returns the earliest entry if its time is not after by.
 func (s *Schedule[T]) Pop(by time.Duration) (what T, at time.Duration, ok bool) {
 	h := s.heap
 	if len(h) == 0 || h[0].at > by {

@@ -9,7 +9,7 @@ import (
 // Fate is the outcome of a datagram.
 type Fate int
 
-// An offered datagram has exactly one of the first fates.
+// Each datagram that an Exchange is given has exactly one of the fates from Passed to Overflow.
 const (
 	Passed   Fate = iota
 	Lost          // by Loss

@@ -15,8 +15,8 @@ const (
 	// maxStream bounds the bytes that wait in one direction of a stream: beyond it reads stop and
 	// writes block, as with TCP.
 	maxStream = 256 << 10
-	// maxBacklog is the longest time that a piece may wait for the bottleneck: it makes a slow link
-	// noticeable to the writer, as a small send buffer does.
+	// maxBacklog is the queueing time at the bottleneck above which writes block: the writer
+	// notices a slow link, as with a small send buffer.
 	maxBacklog = 20 * time.Millisecond
 	// streamRetry is the time, beside a round trip, after which a lost segment is sent again, and
 	// for which a segment waits for room in the router's queue.
@@ -72,8 +72,8 @@ func NewStream(c net.Conn, cfg Config, n uint64) *Stream {
 		return p
 	}
 	s.in, s.out = made(Up), made(Down)
-	// The connection was made without delay: its first bytes wait for the round trips of TCP and of
-	// the request.
+	// The real connection was made without delay, so its first bytes also get the delay of the
+	// round trips of TCP's handshake and of the request.
 	s.in.last = 2*s.in.trip + cfg.Spec.Ways[Up].Delay
 	s.works.Go(s.receive)
 	s.works.Go(s.send)
@@ -180,7 +180,7 @@ func (p *pipe) arrival(now time.Duration, size int) time.Duration {
 // maxRetries bounds the losses of one piece, also on a link that loses all.
 const maxRetries = 100
 
-// take waits for bytes to arrive, and returns at most so many.
+// take waits for the next piece to arrive, and returns at most so many of its bytes.
 func (p *pipe) take(now func() time.Duration, most int) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,8 +222,8 @@ func (p *pipe) wake() {
 	p.changed.Broadcast()
 }
 
-// fail appends an error of the connection after all pieces. It reports whether to continue reading,
-// once the reader has got the error of an expired deadline.
+// fail stores an error of the connection, which the reader gets after all pieces. If a deadline
+// expired, it waits until the reader has got the error, and reports whether to continue reading.
 func (p *pipe) fail(err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,7 @@ func duration(text string, least, most time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// shortDuration is a duration that time.ParseDuration reads, empty for 0.
+// shortDuration formats a duration for time.ParseDuration, empty for 0.
 func shortDuration(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -97,7 +97,8 @@ var sizes = []struct {
 	size float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"kB", 1e3}, {"MB", 1e6}, {"B", 1}}
 
-// queue reads a router's buffer, as time or as bytes at a rate in bit/s.
+// queue reads the size of a router's buffer, as a time or in bytes, and returns the time in which
+// the link sends it at rate, in bit/s.
 func queue(text string, rate int) (time.Duration, error) {
 	if rate == 0 {
 		return 0, errors.New("is a buffer in front of nothing: give a rate too")

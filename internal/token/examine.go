@@ -209,7 +209,8 @@ func (e *verification) times() {
 // maxSeconds is the last second of the year 9999, the last year that can be formatted.
 const maxSeconds = 253402300799
 
-// seconds reads a claim that is a time.
+// seconds reads a claim that is a time in seconds since 1970. It reports false if the claim is
+// missing or no such number.
 func (e *verification) seconds(claim string) (time.Time, bool) {
 	f, ok := e.claims[claim].(float64)
 	if !ok || !(f >= 0 && f <= maxSeconds) {

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxKeys limits the keys of a folder: two of each login service during a key change.
+	// maxKeys limits the keys of a folder, which has one key of each login service, and two while
+	// that service changes its key.
 	maxKeys = 256
 	// maxKeyFile limits the bytes read of a file: a key takes 113 bytes.
 	maxKeyFile = 16 << 10
@@ -74,7 +75,7 @@ func keyFiles(path string) ([]string, error) {
 		return []string{path}, nil
 	}
 	var files []string
-	for _, e := range entries { // The folders in a volume of Kubernetes have no such extension.
+	for _, e := range entries { // Folders, as in a volume of Kubernetes, have no such extension.
 		if ext := filepath.Ext(e.Name()); ext == ".pub" || ext == ".pem" {
 			files = append(files, filepath.Join(path, e.Name()))
 		}

@@ -3,7 +3,7 @@ package token
 // Reason is the reason why a token is rejected.
 type Reason uint8
 
-// The reasons, in the order of the checks. Fine is none.
+// The reasons, about in the order of the checks. Fine is the result of a check without an error.
 const (
 	Fine Reason = iota
 	Missing

@@ -86,7 +86,8 @@ func (v *Verifier) verify(text, room string, now time.Time) (*Identity, *Error) 
 	return &e.who, nil
 }
 
-// Outcomes calls each with the number of tokens per outcome.
+// Outcomes calls each once for every outcome, accepted or the name of a [Reason], with its number
+// of tokens.
 func (v *Verifier) Outcomes(each func(outcome string, n uint64)) {
 	for r := range v.counts {
 		each(reasonNames[r], v.counts[r].Load())

@@ -18,14 +18,14 @@ const (
 	// settle is the time from the first event until the files are read: a program that renews a
 	// certificate and its key writes both within it.
 	settle = 250 * time.Millisecond
-	// pollWatched is the interval at which the files are read without an event: a link to a folder
-	// further up may have changed.
+	// pollWatched is the interval at which the files are read while there are no events, on a
+	// system that sends them: a link to a folder further up may have changed, which sends none.
 	pollWatched = time.Minute
-	// pollAlone is that interval while there are no events.
+	// pollAlone is the interval at which the files are read if the system sends no events.
 	pollAlone = 5 * time.Second
 
 	// maxBytes and maxEntries bound the reads of each file and folder, so that a wrong path does
-	// not take much memory or time. Of the bytes beyond only the number is checked.
+	// not take much memory or time. Beyond maxBytes, a change is noticed only by a file's size.
 	maxBytes   = 1 << 20
 	maxEntries = 1024
 )

@@ -51,7 +51,8 @@ type Refusal struct {
 	Text string `json:"text"`
 }
 
-// connectFor returns the content for a browser that requested a host, with or without a port.
+// connectFor returns the content of /connect.json for a browser that requested a host, with or
+// without a port.
 func (f *Facts) connectFor(host string, socket string) connect {
 	c := connect{Address: f.addressFor(host), Path: endpoint.Path, CertificateHashes: []string{}, WebSocket: socket, Version: f.Version, Protocol: f.Protocol}
 	for _, h := range f.Hashes {
@@ -63,8 +64,8 @@ func (f *Facts) connectFor(host string, socket string) connect {
 }
 
 // addressFor returns the game's address for a browser that requested a host: that host, with the
-// game's own port. Only localhost becomes an address, because it may have two, and the game listens
-// on one.
+// game's own port. Only localhost is replaced by an IP address, because the name may mean 127.0.0.1
+// or ::1, and the game listens on one of them.
 func (f *Facts) addressFor(host string) string {
 	name := hostOf(host)
 	game, ok := f.Game.(*net.UDPAddr)
@@ -95,8 +96,8 @@ func hostOf(named string) string {
 	return named
 }
 
-// plainHost reports whether the host of a request is a host, with or without a port, and has no
-// characters with a meaning in a header or on a page.
+// plainHost reports whether the Host header of a request is a name or an address, with or without a
+// port, and has no characters with a meaning in a header or on a page.
 func plainHost(named string) bool {
 	name := hostOf(named)
 	if _, err := netip.ParseAddr(name); err == nil {

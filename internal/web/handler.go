@@ -35,7 +35,7 @@ type handler struct {
 	files map[string]*file
 	index string // the server's own page, as a template; empty if the game has files
 	mux   *http.ServeMux
-	allow func(net.Addr) bool // charges a site for a request of a proxy
+	allow func(net.Addr) bool // charges a client's site for a proxy's request; false: refuse it
 }
 
 func newHandler(cfg Config, allow func(net.Addr) bool) (*handler, error) {
@@ -48,7 +48,7 @@ func newHandler(cfg Config, allow func(net.Addr) bool) (*handler, error) {
 	if h.files, err = readFiles(from); err != nil {
 		return nil, err
 	}
-	if h.files[clientFile] == nil { // A game may have its own build of it.
+	if h.files[clientFile] == nil { // A game may have its own build of the client.
 		w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid.
 		h.files[clientFile] = newFile(clientFile, ts.Client, w)
 	}
@@ -73,7 +73,8 @@ func scheme(conf *tls.Config) string {
 	return "http"
 }
 
-// hostFor returns the host of the pages for the browser of a request.
+// hostFor returns the host, with or without a port, at which the browser of a request reaches the
+// pages: that of their public URL or else of the request.
 func (h *handler) hostFor(r *http.Request) string { return cmp.Or(h.cfg.Host, r.Host) }
 
 // socketFor returns the URL of the WebSocket for a browser that requested a host; empty without a
@@ -127,9 +128,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // connect only to it and to the game.
 func (h *handler) protect(to http.Header, host string) {
 	facts := h.cfg.Facts()
-	game := "https:" // An IPv6 address is not allowed in such a rule.
+	game := "https:" // For an IPv6 address, which such a policy cannot contain: any host.
 	if name := hostOf(facts.addressFor(host)); !strings.Contains(name, ":") {
-		// A page may outlive a server, and the next server may have another port.
+		// Any port: a page may outlive a server, and the next server may have another port.
 		game = "https://" + name + ":*"
 	}
 	socket := "ws: wss:"

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Proxies are the addresses with a trusted X-Forwarded-For header. The proxy itself writes the last
-// entry of the header; earlier entries are forwarded and may be forged. So an entry is trusted if
-// all later entries are proxies. Any other such header, and that of any other peer, is ignored.
+// Proxies are the addresses of trusted proxies. A proxy itself writes the last entry of the header
+// X-Forwarded-For; earlier entries are forwarded and may be forged. So an entry is trusted if the
+// peer and all later entries are proxies. Other entries are ignored.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and prefixes, such as 127.0.0.1 and 10.0.0.0/8.
@@ -36,8 +36,8 @@ func (p Proxies) trusts(at netip.Addr) bool {
 	return slices.ContainsFunc(p, func(of netip.Prefix) bool { return of.Contains(at) })
 }
 
-// client returns the address of a request's client: the peer's or, if the peer is a proxy, the
-// forwarded one. An invalid entry ends the search.
+// client returns the address of a request's client: the peer or, if the peer is a proxy, the last
+// entry of X-Forwarded-For that is no proxy. An invalid entry ends the search.
 func (p Proxies) client(peer netip.AddrPort, h http.Header) netip.AddrPort {
 	entries := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
 	for i := len(entries) - 1; i >= 0 && p.trusts(peer.Addr()); i-- {
@@ -50,7 +50,7 @@ func (p Proxies) client(peer netip.AddrPort, h http.Header) netip.AddrPort {
 	return peer
 }
 
-// forwardedFor parses an entry: an address, with or without a port.
+// forwardedFor parses an entry of X-Forwarded-For: an address, with or without a port.
 func forwardedFor(text string) (netip.AddrPort, bool) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at, true

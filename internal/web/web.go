@@ -47,7 +47,8 @@ type Config struct {
 	Listen string
 	// TLS enables HTTPS; nil: plain HTTP.
 	TLS *tls.Config
-	// Files are the game's. They are read once. Nil: the server's own page.
+	// Files are the pages and other files of the game. Listen reads them once. nil: the server's
+	// own page.
 	Files fs.FS
 	// Scheme and Host are those of the pages' public URL, if they are behind a proxy. Empty: those
 	// of the request.
@@ -63,7 +64,8 @@ type Config struct {
 	Refused func(from net.Addr) *Refusal
 	// Origins are the pages of other servers that may read /connect.json.
 	Origins *origin.Set
-	// Socket serves [endpoint.Path], and removes its connections from the Pool; nil: none.
+	// Socket serves WebSockets at [endpoint.Path], and removes their connections from the
+	// [connlimit.Pool] of the pages; nil: no WebSockets.
 	Socket http.Handler
 	// Counts gets the listener's counts.
 	Counts *Counts
@@ -75,8 +77,8 @@ type Config struct {
 type Counts struct {
 	Answered atomic.Uint64 // requests for an existing page or file
 	Missing  atomic.Uint64 // requests for an unknown path
-	Conns    atomic.Uint64 // connections closed for newer ones
-	Rate     atomic.Uint64 // connections above the rate of their site, or of all
+	Conns    atomic.Uint64 // connections closed for newer ones, or refused because the pool is full
+	Rate     atomic.Uint64 // connections and proxies' requests above the rate of a site, or of all
 }
 
 // Server is a bound listener of pages.
@@ -128,8 +130,9 @@ func Listen(cfg Config) (*Server, error) {
 	}, nil
 }
 
-// connsFor returns the number of connections for pages in a process that may open files files: at
-// most half of them, which leaves the rest to the admin listener and the server.
+// connsFor returns the largest number of connections for pages, with the result of
+// [connlimit.Files]: at most half of the files that the process may open, which leaves the others
+// to the admin listener and the server.
 func connsFor(files uint64, err error) int {
 	if err != nil {
 		return MaxConns
@@ -165,8 +168,8 @@ func (n limitedListener) Accept() (net.Conn, error) {
 	return &pacedConn{tcp, rate.NewLimiter(readRate, readBurst)}, err
 }
 
-// pacedConn is a connection that is read at a bounded rate: data that takes longer to process than
-// to send, such as a message in empty fragments, is sent no faster.
+// pacedConn is a connection that is read at readRate. Data that takes longer to process than to
+// send, such as a message in empty fragments, can arrive no faster.
 type pacedConn struct {
 	*net.TCPConn
 	rate *rate.Limiter

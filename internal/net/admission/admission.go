@@ -37,9 +37,9 @@ type Timed interface {
 // Controller admits connections of every network transport.
 type Controller struct {
 	cfg        Config
-	serving    sync.WaitGroup // Add: with mu held and refuse nil, or by a counted goroutine
+	serving    sync.WaitGroup // Add: with mu held and refuse nil, or while the counter is not 0
 	unadmitted *unadmitted
-	resumes    *rate.Limiter // connections tried while the server admits no client
+	resumes    *rate.Limiter // limits connections tried while the server admits no client
 	chunks     driver.Chunks
 
 	mu       sync.Mutex
@@ -62,9 +62,9 @@ func New(cfg Config) *Controller {
 	return c
 }
 
-// MustProveAddress reports whether a peer must prove its address after its first packet. Every
-// peer must while the server admits no client: then only proven addresses use the rate at which
-// some connections are tried all the same.
+// MustProveAddress reports whether a peer must prove its address after its first packet. Every peer
+// must while Config.Refusing returns a code with resume: the connections that are tried then, at
+// resumeRate, must have proven addresses.
 func (c *Controller) MustProveAddress(addr net.Addr) bool {
 	code, resume := c.cfg.Refusing()
 	return c.unadmitted.mustProveAddress(addr, code != 0 && resume)
@@ -77,8 +77,9 @@ type Pending struct {
 	*entry
 }
 
-// Reserve returns an entry for a new connection, or nil before the connection has used any
-// resources. A proven address cannot be forged. The caller calls Serve or Release.
+// Reserve returns an entry for a new connection, or nil if the connection is refused, which has
+// used no resources yet. proven means that the peer has proved its address. The caller calls Serve
+// or Release.
 func (c *Controller) Reserve(addr net.Addr, proven bool) *Pending {
 	if c.refuses(proven) {
 		return nil
@@ -94,7 +95,8 @@ func (c *Controller) Reserve(addr net.Addr, proven bool) *Pending {
 // than once, and after Serve.
 func (p *Pending) Release() { p.c.unadmitted.release(p.entry) }
 
-// refuses reports whether a connection is refused because the server admits no client now.
+// refuses reports, and counts, whether a connection is refused because the server admits no client
+// now.
 func (c *Controller) refuses(proven bool) bool {
 	code, resume := c.cfg.Refusing()
 	switch {
@@ -163,7 +165,9 @@ func (c *Controller) start(in Incoming, a *entry) *transport.Refusal {
 // errBusy refuses an unadmitted connection that finds no free entry or has lost its entry.
 var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many new connections: try again"}
 
-// dismiss closes an unadmitted connection to free its entry. serving counts it until then.
+// dismiss closes an unadmitted connection to free its entry, on a goroutine of its own. The
+// goroutine that serves the connection keeps the counter of serving above 0 until then, because it
+// has not removed the entry yet.
 func (c *Controller) dismiss(in Incoming) {
 	c.cfg.Stats.Refused.Add(1)
 	c.serving.Go(func() { in.Close(errBusy.Code, errBusy.Text) })

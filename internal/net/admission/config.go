@@ -43,15 +43,16 @@ const (
 	// players do not reach it. Above it a peer must prove its address with a Retry, which delays
 	// the client by one round trip and is cheap for the server.
 	maxHalfOpen = 12
-	// retryRate is the number of Retries per second, in bursts of retryBurst. A flood of forged
-	// addresses must not draw answers of a tenth of its bytes, and a Retry for each first packet
-	// would be more.
+	// retryRate is the number of Retries per second, in bursts of retryBurst. With a Retry for each
+	// first packet, a flood from forged addresses would draw answers of more than a tenth of its
+	// bytes, which the owners of the addresses receive.
 	retryRate  = 250
 	retryBurst = 50
 	// maxPerSite bounds the unadmitted connections of one household or machine.
 	maxPerSite = 8
-	// dismissAfter is the shortest time that an unadmitted connection keeps its entry, unless its
-	// site has many. It is longer than a handshake over a bad link.
+	// dismissAfter is the time for which an unadmitted connection keeps its entry, unless its site
+	// has more connections than that of a new connection without an entry. It is longer than a
+	// handshake over a bad link.
 	dismissAfter = time.Second
 	// siteRate and allRate are the sustained handshakes per second of one household or machine, and
 	// of all sites. Each takes less than a millisecond of a core. Bursts may be as large as the

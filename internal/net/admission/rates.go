@@ -12,8 +12,9 @@ import (
 // may reconnect at once, and a load test or a school is one site. It belongs to one goroutine at a
 // time.
 //
-// A site's bucket is kept until it is full again. There are two generations of buckets: a site
-// without handshakes during a whole generation is dropped. The common bucket bounds their number.
+// A site's bucket is kept until it is full again. There are two generations of buckets: the bucket
+// of a site without handshakes during a whole generation is dropped. The rate of all sites together
+// bounds the number of buckets.
 type rates struct {
 	burst       int
 	period      time.Duration // length of a generation: the longest time to refill a bucket

@@ -36,7 +36,7 @@ func (c *Controller) serve(in Incoming, a *entry) {
 	if err := link.Welcome(adm.Welcome); err != nil {
 		c.Failed("encoding the welcome failed", "error", err)
 	}
-	adm.Joined(session) // Always called: each admitted client ends with a Gone.
+	adm.Joined(session) // Even after an error: each client ends with the arrival Gone.
 	c.addSession(in, link)
 	run := driver.Config{Conn: conn, Link: link, Clock: adm.Session.Clock, Chunks: &c.chunks, Peer: peer}
 	if timed, ok := in.(Timed); ok {

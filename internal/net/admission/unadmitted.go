@@ -38,7 +38,7 @@ type unadmitted struct {
 	retries   *rate.Limiter
 	known     []*entry // oldest first
 	sites     map[netip.Prefix]int
-	dismissed int // number of dismissed ones in known with an admission that still runs
+	dismissed int // entries of known in the stage dismissed: their admission still runs
 	halfOpen  int // number with unproven addresses
 	unproven  map[netip.Prefix]int
 }
@@ -190,7 +190,8 @@ func drop(sites map[netip.Prefix]int, site netip.Prefix) {
 	}
 }
 
-// addLocked gives a connection with a proven address an entry, and frees one if it must.
+// addLocked gives a connection with a proven address an entry, and may dismiss another connection
+// for it. It reports false if the connection is refused.
 func (s *unadmitted) addLocked(a *entry) bool {
 	a.since = s.now()
 	switch {
@@ -208,12 +209,11 @@ func (s *unadmitted) addLocked(a *entry) bool {
 	return true
 }
 
-// dismissLocked closes the oldest connection of the site with the most unadmitted connections,
-// counting the new one, to free its entry. It reports false if none has to close. If that site has
-// more than the site of the new connection, it happens at once: a site with many connections
-// cannot keep out a site with few. Between sites with equally many, the oldest must have had its
-// entry for dismissAfter: in a rush, connections finish one after another instead of evicting each
-// other.
+// dismissLocked closes the oldest connection of the site with the most unadmitted connections, the
+// new one counted, to free its entry. It reports false if it closes none. If that site has more
+// connections than the site of the new connection, it closes the oldest at once: a site with many
+// connections cannot keep out a site with few. Otherwise the oldest must have had its entry for
+// dismissAfter: in a rush, connections finish one after another instead of evicting each other.
 func (s *unadmitted) dismissLocked(newcomer *entry) bool {
 	if s.dismissed >= s.max {
 		return false // Their admissions hang.

@@ -26,8 +26,8 @@ type Conn interface {
 	CloseWrite() error
 
 	// SendDatagram sends b and does not keep it. It may block until the peer takes data. After
-	// transport.ErrDatagramTooLarge only this datagram is lost; after any other error, all later
-	// ones too.
+	// transport.ErrDatagramTooLarge and transport.ErrBehind only this datagram is lost; after any
+	// other error, all later ones too.
 	SendDatagram(b []byte) error
 	// ReceiveDatagram waits for a datagram until the connection ends. The caller owns the bytes.
 	ReceiveDatagram() ([]byte, error)

@@ -13,9 +13,9 @@ var ErrDialerClosed = errors.New("dialer is closed")
 
 const (
 	// dialAttempts is how often a client dials a server that refuses it before its handshake,
-	// because all places for unadmitted connections are taken. The pauses begin with DialPause,
-	// double, and are at most maxDialPause: some 20 s together, in which 20 players behind one
-	// address join over links of 40 kbit/s. The dial's context usually ends before.
+	// because it has too many unadmitted connections. The pauses begin with DialPause, double, and
+	// are at most maxDialPause: some 20 s together, in which 20 players behind one address join
+	// over links of 40 kbit/s. The dial's context usually ends before.
 	dialAttempts = 50
 	maxDialPause = 400 * time.Millisecond
 )
@@ -23,8 +23,9 @@ const (
 // DialPause is the mean pause after the first attempt of Retry. Pauses vary by half.
 const DialPause = 25 * time.Millisecond
 
-// Retry dials until the server has a place, at most dialAttempts times. Random pauses keep clients
-// that were refused together from retrying together.
+// Retry calls dial, and again after a pause while refusedAtOnce reports that the server refused the
+// client before its handshake: at most dialAttempts times. Random pauses keep clients that were
+// refused together from retrying together.
 func Retry[C any](ctx context.Context, dial func() (C, error), refusedAtOnce func(error) bool) (C, error) {
 	pause, refused := DialPause, error(nil)
 	for attempt := 1; ; attempt++ {

@@ -44,9 +44,9 @@ func (unmeasured) Leave()                              {}
 const rttPeriod = 200 * time.Millisecond
 
 // Run moves bytes until the connection is closed and all of its goroutines have ended, and returns
-// the reason. The caller then ends the session. Reading, and sending the datagrams of each tick,
-// have goroutines of their own; the calling goroutine reads the stream. Writing the stream and
-// closing have a goroutine only while they run.
+// the reason. The caller then ends the session. One goroutine reads datagrams, one sends those of
+// each tick, and the calling goroutine reads the stream. Writing the stream and closing have a
+// goroutine only while they run.
 func Run(cfg Config) transport.Closed {
 	d := driver{Config: cfg}
 	return d.run()
@@ -107,7 +107,8 @@ func (d *driver) wakeDatagrams() {
 	}
 }
 
-// wakeStream is also called when the session wants to close.
+// wakeStream starts to write the pending bytes of the stream. The link also calls it when the
+// session wants to close, and then it also starts to close the connection.
 func (d *driver) wakeStream() {
 	d.frames.ask()
 	if d.closing() {
@@ -115,10 +116,11 @@ func (d *driver) wakeStream() {
 	}
 }
 
-// close ends the connection of a closing session. It reports false, because no work follows.
+// close ends the connection of a closing session, unless the peer has done so within Linger. It
+// reports false, so that onDemand does not run it again.
 func (d *driver) close() bool {
 	why, _ := d.Link.Cause()
-	if why.Code != transport.CodeSlow { // That peer does not read: do not wait.
+	if why.Code != transport.CodeSlow { // A slow peer does not read the close frame: do not wait.
 		select {
 		case <-d.Conn.Context().Done():
 			return false

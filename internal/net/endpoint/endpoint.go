@@ -10,13 +10,13 @@ import (
 // Path is the URL path of game connections, of WebTransport and of WebSocket.
 const Path = "/netloop"
 
-// ipv6Site is the length of the IPv6 prefix of one household or machine: with a shorter one
-// unrelated clients share a site, with a longer one a single client has many.
+// ipv6Site is the length in bits of the IPv6 prefix of one household or machine: with a shorter
+// prefix unrelated clients share a site, with a longer one a single client has many.
 const ipv6Site = 56
 
 // Site returns the part of an address that identifies one household or machine: a whole IPv4
-// address, or the first 56 bits of an IPv6 address. Limits per client are charged to it until the
-// client is known.
+// address, or the first 56 bits of an IPv6 address. Limits per client are charged to the site until
+// the client is admitted.
 func Site(ip netip.Addr) netip.Prefix {
 	ip = ip.Unmap().WithZone("")
 	bits := ipv6Site

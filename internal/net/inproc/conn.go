@@ -64,7 +64,7 @@ func (c *conn) CloseWrite() error { c.out.end(io.EOF); return nil }
 // neither hangs alone.
 func (c *conn) SetReadDeadline(time.Time) error { return nil }
 
-// SetWriteDeadline implements driver.Conn. It has no effect either.
+// SetWriteDeadline implements driver.Conn. It has no effect, see SetReadDeadline.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // SendDatagram implements driver.Conn.

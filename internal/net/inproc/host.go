@@ -22,7 +22,7 @@ type Host struct {
 	Stats        *transport.Stats
 
 	chunks driver.Chunks
-	wait   sync.WaitGroup // for serve; Add is called with mu held and closed false
+	wait   sync.WaitGroup // the goroutines of serve; Add is called with mu held and closed false
 
 	mu     sync.Mutex
 	closed bool
@@ -89,7 +89,7 @@ func (h *Host) serve(c *conn) {
 	session, link := transport.NewSession(a.Session)
 	h.letMove(c, link, a.Who)
 	_ = link.Welcome(a.Welcome) // Its error ends the session.
-	a.Joined(session)           // Always called: each admitted client ends with a Gone.
+	a.Joined(session)           // Even after an error: each client ends with the arrival Gone.
 	link.End(driver.Run(driver.Config{Conn: c, Link: link, Clock: a.Session.Clock, Chunks: &h.chunks, Peer: c.RemoteAddr()}))
 }
 
@@ -154,12 +154,12 @@ func (h *Host) admit(ctx context.Context, c *conn, hello *netloopv1.Hello) (a *t
 	return a, err
 }
 
-// Dialer is the client's side. Any goroutine may use it.
+// Dialer connects clients to a Host of the same process. Any goroutine may use it.
 type Dialer struct {
 	Host *Host
 
 	chunks driver.Chunks
-	wait   sync.WaitGroup // for links; Add is called with mu held and closed false
+	wait   sync.WaitGroup // the links' goroutines; Add is called with mu held and closed false
 
 	mu     sync.Mutex
 	closed bool

@@ -28,7 +28,7 @@ type Conn struct {
 	tap     Tap
 	dropped bool
 
-	left     int    // stream bytes until the client vanishes, if vanished is set
+	left     int    // bytes of the stream until the client vanishes, if vanished is set
 	vanished func() // see DropAfter
 }
 
@@ -100,7 +100,8 @@ func (c *Conn) Drop() {
 // included, and calls then: the server receives exactly these bytes.
 func (c *Conn) DropAfter(n int, then func()) { c.left, c.vanished = n, then }
 
-// Rebind changes the client's address, as a router may. It is that of admissions from now on.
+// Rebind changes the client's address, as a router may. Handler.Admit gets the new address from now
+// on.
 func (c *Conn) Rebind(addr string) { c.remote = addr }
 
 // Break breaks the connection: the client notices at once, the server only after IdleTimeout.
@@ -237,7 +238,8 @@ func (e *end) rtt() time.Duration {
 	return e.out.Link.Delay + e.peer.out.Link.Delay
 }
 
-// deafen drops all packets to this end, which ends after IdleTimeout.
+// deafen drops all packets to this end from now on. Unless hear is called within IdleTimeout, the
+// end then drops the connection.
 func (e *end) deafen() {
 	if e.deaf || e.gone {
 		return
@@ -254,7 +256,7 @@ func (e *end) deafen() {
 	})
 }
 
-// hear ends deafness, unless the peer has ended without a word.
+// hear undoes deafen, unless the peer has ended without telling this end.
 func (e *end) hear() {
 	if e.peer.silent {
 		return
@@ -263,8 +265,8 @@ func (e *end) hear() {
 	e.deafSeq++
 }
 
-// close continues a close of the session: it closes the link when the reliable data has arrived, or
-// after CloseLinger.
+// close closes the link of a closing session when the reliable data has arrived, or after
+// CloseLinger. Without a closing session it has no effect.
 func (e *end) close() {
 	if _, ending := e.link.Cause(); !ending {
 		return

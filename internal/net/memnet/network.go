@@ -74,8 +74,8 @@ func (n *Network) Advance(to time.Duration) {
 	n.now.Store(int64(max(n.Now(), to)))
 }
 
-// Take passes the data that sessions flushed to their links, at Now. Their slots are free
-// afterwards, unless a client stalls.
+// Take passes the data that sessions flushed to their links, at Now. The sessions' slots for unsent
+// snapshots are free afterwards, unless a client stalls.
 func (n *Network) Take() {
 	alive := n.conns[:0]
 	for _, c := range n.conns {

@@ -13,8 +13,8 @@ const (
 	// maxSegments bounds the packets of reliable data in flight in one direction, like QUIC's flow
 	// control. Further data waits in the session's queue, which is bounded and counted.
 	maxSegments = 64
-	// streamBacklog is the queue at the bottleneck above which no new reliable data is sent, as
-	// congestion control would do: about a tick and a half.
+	// streamBacklog is the queueing time at the bottleneck above which no new reliable data is
+	// sent, as congestion control would do: about one and a half ticks of 60 Hz.
 	streamBacklog = 25 * time.Millisecond
 	// leastResend is the shortest time until a lost packet is sent again.
 	leastResend = 10 * time.Millisecond
@@ -116,7 +116,8 @@ func (e *end) pumpIn(d time.Duration) {
 	})
 }
 
-// sendReliable sends a packet until arrive, called at the peer, reports that it was accepted.
+// sendReliable sends a packet, and again after a round trip and a half, until the peer accepts it:
+// arrive is called at each arrival and reports whether the peer does.
 func (e *end) sendReliable(size int, arrive func() bool) {
 	n := e.conn.net
 	again := func() {

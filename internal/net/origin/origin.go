@@ -30,7 +30,7 @@ type page struct {
 	host         netip.Addr // unspecified: all addresses of the machine
 }
 
-// Any is the entry that admits all pages.
+// Any is the entry of the list of [Parse] that admits all pages.
 const Any = "*"
 
 // Parse returns a Set of a list of origins, such as https://example.org or http://localhost:8080,
@@ -88,10 +88,11 @@ func (s *Set) Allows(origin, host string) bool {
 	return s.any || slices.Contains(s.listed, o) || s.served(o, host)
 }
 
-// served reports whether an origin is a page of the server itself. The host of a request is not
-// enough: a foreign host name may resolve to this machine, and its pages then request that host. It
-// is accepted if it is an address, or if a certificate proves it. A server on a loopback address
-// has pages only at names of this machine.
+// served reports whether an origin is a page of the server itself: it has the scheme and the port
+// of such a page, and its host is the page's address or the host of the request. A foreign name may
+// resolve to this machine, so the host of the request counts only if it is an IP address or this
+// machine's name, or with https, where a certificate proves the name. A server on a loopback
+// address has pages only at loopback addresses and localhost.
 func (s *Set) served(origin, host string) bool {
 	u, _ := url.Parse(origin) // origin is normal already.
 	from, name := u.Hostname(), hostOf(host)
@@ -132,7 +133,7 @@ func local(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
-// normal returns an origin in lower case and with its port.
+// normal returns an origin in lower case and with its port, and false if text is no origin.
 func normal(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme+"://"+u.Host != strings.TrimSuffix(text, "/") {

@@ -12,7 +12,7 @@ const (
 	// flushPatience is the longest time in which quic-go packs its data, even on a busy machine. If
 	// it takes longer, the congestion window or a stream's window is full.
 	flushPatience = 20 * time.Millisecond
-	// flushRest is the pause without flushes after that.
+	// flushRest is the pause without flushes after a flush that took longer than flushPatience.
 	flushRest = time.Second
 	// flushChances is the number of flushes that may fail before the first success. Some fail while
 	// a new client's state fills the congestion window.
@@ -81,8 +81,8 @@ func (a *acks) open(conn *quic.Conn) {
 	a.stream = s
 }
 
-// rest stops flushes for flushRest, and in the end for good if the peer allows no data on such a
-// stream.
+// rest stops flushes for flushRest. After flushChances calls it stops them for good if quic-go has
+// never asked for the limit: then the peer allows no data on such a stream.
 func (a *acks) rest(now time.Time) {
 	_ = a.stream.SetWriteDeadline(time.Time{}) // Undoes hurry; it never fails.
 	a.rests = now.Add(flushRest)

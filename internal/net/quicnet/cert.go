@@ -50,7 +50,8 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 // ErrWrongCertificate is the error of a dial to a server without the pinned certificate.
 var ErrWrongCertificate = errors.New("server has another certificate")
 
-// pin accepts only the certificate with this hash, without authorities.
+// pin makes c accept only the certificate with a SHA-256, given in hex, whether or not an authority
+// has signed it.
 func pin(c *tls.Config, text string) error {
 	want, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 	if err != nil || len(want) != sha256.Size {

@@ -87,7 +87,8 @@ func streamError(err error) error {
 	return err
 }
 
-// SendError converts an error of QUIC's SendDatagram to one of driver.Conn. nil needs no memory.
+// SendError converts an error of QUIC's SendDatagram to one of driver.Conn. It does not allocate
+// for a nil error.
 func SendError(err error) error {
 	if err == nil {
 		return nil
@@ -103,8 +104,8 @@ func SendError(err error) error {
 type Protocol struct {
 	ALPN string
 	Kind transport.Kind
-	// Accept returns, on the server, the stream that the client has opened for its hello. It may
-	// outlast ctx, because the connection is closed then.
+	// Accept returns, on the server, the stream that the client has opened for its hello. It
+	// returns an error soon after ctx has ended or the connection is closed.
 	Accept func(ctx context.Context, conn *quic.Conn) (driver.Conn, error)
 	// Open opens, on the client, the stream for the hello. Host is the dialled address.
 	Open func(ctx context.Context, conn *quic.Conn, host string) (driver.Conn, error)

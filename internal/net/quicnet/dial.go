@@ -167,7 +167,7 @@ func named(conf *tls.Config, addr string) (*tls.Config, error) {
 	return conf, nil
 }
 
-// dial connects, performs the handshake and starts the link. Its end calls release.
+// dial connects, performs the handshake and starts the link. When the link ends, it calls release.
 func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg DialConfig, hello []byte, release func()) (*transport.Session, *netloopv1.Welcome, error) {
 	conn, err := d.connect(ctx, addr, conf, cfg.Quiet)
 	if err != nil {

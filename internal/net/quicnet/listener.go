@@ -31,7 +31,7 @@ type ServerConfig struct {
 	Protocols []Protocol
 	Socket    *udpbatch.Stats // nil: not counted
 	// Through wraps the socket, for example with an emulated network; its Close closes the socket.
-	// The socket is then a plain one. nil: not wrapped.
+	// The wrapped socket is that of package net, not of udpbatch. nil: not wrapped.
 	Through func(socket net.PacketConn) net.PacketConn
 	// PlainSocket makes quic-go use the socket of package net directly. NETLOOP_PLAIN_SOCKET=true
 	// has the same effect.
@@ -39,8 +39,8 @@ type ServerConfig struct {
 
 	IdleTimeout time.Duration // 0: a client without packets for 10 s is lost
 	// Secret is the source of the listener's keys. If it is the same after a crash and a restart,
-	// its former clients notice within milliseconds, and proofs of addresses remain valid. It must
-	// differ for every listener. Empty: random.
+	// former clients notice the restart within milliseconds, and proofs of addresses remain valid.
+	// It must differ for every listener. Empty: random.
 	Secret []byte
 }
 
@@ -158,7 +158,8 @@ func (l *Listener) Addr() net.Addr { return l.socket.LocalAddr() }
 // Admission returns the listener's admission, so that other transports can share it.
 func (l *Listener) Admission() *admission.Controller { return l.admission }
 
-// Close closes the Controller, and then the socket. It is called once.
+// Close closes the listener's admission, see [admission.Controller.Close], and then the socket. It
+// is called once.
 func (l *Listener) Close(ctx context.Context) error {
 	l.admission.Close(ctx)
 	err := l.quic.Close()

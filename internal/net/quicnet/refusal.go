@@ -39,7 +39,8 @@ func (r *refusals) remove(conn *quic.Conn) {
 	delete(r.conns, conn)
 }
 
-// refused handles a refusal of packets to an address.
+// refused handles a refusal of packets to an address: after refusedAfter it examines the
+// connections to that address.
 func (r *refusals) refused(addr netip.AddrPort) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -44,7 +44,8 @@ func (s *socket) takeRefusals() (some bool) {
 	return some
 }
 
-// refuses reports whether an error is a refused connection, as reported by another machine.
+// refuses reports whether the control messages of an error say that a packet was refused
+// (ECONNREFUSED): no process listens at its address.
 func refuses(control []byte) bool {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

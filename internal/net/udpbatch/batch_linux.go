@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// messageBytes bounds a message of several packets, as UDP does, and messagePackets as every
-	// kernel with such messages does.
+	// messageBytes and messagePackets bound a message of several packets: by the size of a UDP
+	// datagram, and by the number of packets that every kernel accepts in such a message.
 	messageBytes   = 65000
 	messagePackets = 64
 	// lookBack is the number of recent messages searched for one to the same peer. The packets that
@@ -29,13 +29,15 @@ type batch struct {
 	messages []message
 }
 
-// packet is one write of QUIC: one packet, or several of segment bytes each.
+// packet is the data of one write of QUIC: one UDP packet, or several of equal size, see
+// message.segment.
 type packet struct {
 	data []byte
 	next int // index of the next packet of the same message; -1: none
 }
 
-// message is one or more packets to one peer. All but the last have segment bytes.
+// message is one or more packets to one peer, which the kernel gets as one buffer and cuts into
+// packets: each of them but the last has segment bytes.
 type message struct {
 	addr        *net.UDPAddr
 	first, last int // of packets
@@ -65,7 +67,8 @@ func (b *batch) fits(size int) bool {
 	return len(b.packets) < batchPackets && len(b.data)+size <= batchBytes
 }
 
-// add copies a write of QUIC. With merge it becomes part of the peer's last message if possible.
+// add copies a write of QUIC into the batch. With merge, the data joins the last message to the
+// same peer if possible; otherwise it is a message of its own.
 func (b *batch) add(data, control []byte, addr *net.UDPAddr, merge bool) {
 	start := len(b.data)
 	b.data = append(b.data, data...)
@@ -104,7 +107,7 @@ func (m *message) takeControl(control []byte) (segment int) {
 	return segment
 }
 
-// lastTo returns the last message to a peer, if it is among the last lookBack.
+// lastTo returns the last message to a peer if it is among the last lookBack messages, or nil.
 func (b *batch) lastTo(addr *net.UDPAddr) *message {
 	for i := len(b.messages) - 1; i >= max(0, len(b.messages)-lookBack); i-- {
 		m := &b.messages[i]

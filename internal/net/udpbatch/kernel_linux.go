@@ -39,7 +39,7 @@ func recvmmsg(fd int, messages []mmsghdr) (int, error) {
 	return int(n), nil
 }
 
-// sockaddr is an address as the kernel has it, of either family.
+// sockaddr is an IPv4 or IPv6 address as the kernel stores it.
 type sockaddr [unix.SizeofSockaddrInet6]byte
 
 // set stores an address for a socket of a family, and returns its length.

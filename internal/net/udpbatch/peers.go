@@ -43,7 +43,8 @@ const (
 	sealed = 1 + 4 + 1 + 1 + 1 + 16
 )
 
-// Follow starts to store arrivals from an address. Each call needs one of Leave.
+// Follow starts to store arrivals from an address, until Leave has been called as often as Follow.
+// It returns nil for an address that is not of UDP.
 func (ps *Peers) Follow(addr net.Addr) *Peer {
 	a, ok := addr.(*net.UDPAddr)
 	if ps == nil || !ok {
@@ -77,8 +78,8 @@ func (p *Peer) Leave() {
 }
 
 // Waited returns the time from the arrival of a packet with a datagram of size bytes, which has
-// just been read, until now. It uses the newest large enough packet from that address, never one
-// older than the datagram's own, so the true wait is as long or longer.
+// just been read, until now, or 0 if it is unknown. It uses the newest large enough packet from
+// that address, never one older than the datagram's own, so the true wait is as long or longer.
 func (p *Peer) Waited(size int, now time.Time) time.Duration {
 	if p == nil {
 		return 0
@@ -105,7 +106,8 @@ func (p *Peer) note(at time.Time, size int) {
 	p.mu.Unlock()
 }
 
-// key identifies an address: IPv4 is the same on a socket for both families.
+// key identifies an address. An IPv4 address has the same key in its IPv6 form (::ffff:a.b.c.d),
+// which a socket for both families reports.
 type key netip.AddrPort
 
 func keyOf(a netip.AddrPort) key {

@@ -131,7 +131,7 @@ func (r *reader) ReadBatch(ms []ipv4.Message, _ int) (int, error) {
 	}
 }
 
-// over returns the error of a closed reader, or of a passed deadline.
+// over returns an error if the reader is closed or its deadline has passed, and nil otherwise.
 func (r *reader) over() error {
 	switch {
 	case r.closed.Load():
@@ -142,7 +142,9 @@ func (r *reader) over() error {
 	return nil
 }
 
-// await waits for the next round, or until the reader is over.
+// await waits for the start of the next round: while packets keep arriving, Pause after the start
+// of the last round, and otherwise until a packet arrives, the deadline passes or the reader is
+// closed.
 func (r *reader) await() {
 	now := time.Now()
 	if r.pausing && r.some {

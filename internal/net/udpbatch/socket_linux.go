@@ -23,8 +23,8 @@ type Socket struct {
 	writer
 }
 
-// Open takes over a socket, closes the original, and starts to serve. Peers holds the times of
-// arrival.
+// Open returns a batched socket that uses a duplicate of the socket's descriptor, and closes the
+// socket itself. Peers holds the times of arrival.
 func Open(socket *net.UDPConn, cfg Config) (net.PacketConn, *Peers, error) {
 	if cfg.Stats == nil {
 		cfg.Stats = new(Stats)

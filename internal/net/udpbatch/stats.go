@@ -19,7 +19,7 @@ type Stats struct {
 	Sent, Received  atomic.Uint64 // packets
 	Retries         atomic.Uint64 // sends repeated because a buffer was full
 	TooLarge        atomic.Uint64 // packets larger than the interface's limit
-	Unsent          atomic.Uint64 // packets refused by the kernel for another reason
+	Unsent          atomic.Uint64 // packets refused by the kernel, except for those of TooLarge
 	// Lag observes the time from the first packet of a batch until the kernel has accepted the
 	// whole batch. Set it before the first socket is opened.
 	Lag func(time.Duration)

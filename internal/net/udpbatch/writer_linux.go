@@ -24,10 +24,11 @@ const (
 	// for it. With much less, batches would fill up and writers block.
 	callTime = 100 * time.Microsecond
 	// retryPause is the pause before a send is repeated, and maxRetries the number of repetitions
-	// if the interface is full: then it would lose the packet anyway.
+	// if the queue of the network interface is full (ENOBUFS).
 	retryPause = time.Millisecond
 	maxRetries = 10
-	// closeRetries is the number of repetitions while the socket closes.
+	// closeRetries is the number of repetitions if the socket's buffer is full (EAGAIN) while the
+	// socket closes. Before that, they have no limit.
 	closeRetries = 100
 )
 
@@ -116,15 +117,16 @@ func (w *writer) send() {
 	}
 }
 
-// take returns the filled batch and the time of its first packet; nil at the end.
+// take waits for packets, and returns their batch and the time of the first packet; nil once the
+// writer is closed and has no packets.
 func (w *writer) take() (*batch, time.Time) {
 	w.mu.Lock()
 	for w.fill.empty() && !w.ended.Load() {
 		w.some.Wait()
 	}
 	w.mu.Unlock()
-	// More writers, woken by the same flush, are usually ready to run. Yielding lets them write
-	// first, but the scheduler limits them to some sixty.
+	// More writers, woken by the same flush, are usually ready to run. Yielding lets them add their
+	// packets to this batch; the scheduler runs some sixty of them at most.
 	runtime.Gosched()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,7 +171,8 @@ func (w *writer) call(messages []mmsghdr) (int, error) {
 	return w.hand(w.socket, messages)
 }
 
-// again reports, after a pause, whether to repeat a call that failed because a buffer was full.
+// again reports whether to repeat a failed call: after a signal at once, and if a buffer was full,
+// after a pause, until tries reaches a limit.
 func (w *writer) again(err error, tries int) bool {
 	most := maxRetries
 	switch {
@@ -200,7 +203,7 @@ func (w *writer) alone(b *batch, i int, why error) {
 	}
 	h := &w.headers[i]
 	h.SetIovlen(1)
-	h.SetControllen(m.controlLen) // Without the size of segments, which is last.
+	h.SetControllen(m.controlLen) // Leaves out the last one, the size of segments.
 	for at := m.first; at >= 0; at = b.packets[at].next {
 		for rest := b.packets[at].data; len(rest) > 0; {
 			one := rest[:min(m.segment, len(rest))]

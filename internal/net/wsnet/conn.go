@@ -30,8 +30,8 @@ const (
 const (
 	// Protocol is the WebSocket subprotocol of both ends.
 	Protocol = "netloop.1"
-	// MaxMessage bounds a message with its first byte. More stream data is sent in several
-	// messages.
+	// MaxMessage is the size in bytes of the largest message, its first byte included. A sender
+	// splits longer stream data.
 	MaxMessage = 1 + 32<<10
 	// streamPiece is the largest amount of stream data in one message that this end sends.
 	streamPiece = 4 << 10
@@ -40,7 +40,8 @@ const (
 	// counted.
 	messageRate  = 6000
 	messageBurst = 10_000
-	// controlRate and controlBurst bound pings, which are answered, and pongs.
+	// controlRate is the number of pings and pongs per second that an end accepts, in bursts of
+	// controlBurst.
 	controlRate  = 10
 	controlBurst = 50
 	// maxUnsent is the number of unsent bytes in the kernel up to which a datagram is written, and
@@ -51,16 +52,16 @@ const (
 	// maxBehind is the longest time for which a datagram waits until fewer bytes are unsent. After
 	// that it is dropped: the next datagram will contain newer data.
 	maxBehind = 100 * time.Millisecond
-	// behindStep is the interval at which a waiting writer checks.
+	// behindStep is the interval at which a waiting writer checks the number of unsent bytes.
 	behindStep = 2 * time.Millisecond
 )
 
-// Close codes: 4000 and the code of netloop, up to lastStatus. The exact code and text are in the
-// stream's last frame.
+// Close codes: firstStatus plus the code of netloop, at most lastStatus. The exact code and text
+// are in the stream's last frame.
 const (
 	firstStatus = 4000
 	lastStatus  = 4999
-	maxReason   = 123 // of a close frame (RFC 6455, section 5.5)
+	maxReason   = 123 // bytes of a close frame's text (RFC 6455, section 5.5)
 )
 
 // Conn is a WebSocket as a driver.Conn.
@@ -91,7 +92,7 @@ type Conn struct {
 	writeBy atomic.Int64 // the write deadline
 
 	mu  sync.Mutex
-	why *transport.Closed // under mu: the first reason for its end
+	why *transport.Closed // under mu: the first reason for the connection's end
 	err error             // under mu: the error of the socket
 }
 

@@ -150,7 +150,7 @@ func (d *Dialer) dial(ctx context.Context, cfg DialConfig, hello []byte) (*trans
 	return session, welcome, nil
 }
 
-// errBusy is the error of a server without a free place.
+// errBusy is the error of a dial that the server answers with the HTTP status 503.
 var errBusy = errors.New("server accepts no clients now")
 
 func refusedAtOnce(err error) bool { return errors.Is(err, errBusy) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernel queries the kernel about a TCP socket. One goroutine may query the unsent bytes, and
-// others the round trip; the zero value returns zeros.
+// kernel queries the kernel about a TCP socket. Any goroutine may use it; the zero value returns
+// zeros.
 type kernel struct{ socket syscall.RawConn }
 
 // newKernel returns the kernel of a connection, or the zero value if it has no socket.
@@ -25,7 +25,7 @@ func newKernel(c net.Conn) kernel {
 	return kernel{raw}
 }
 
-// unsent returns the number of written bytes that have not been sent once.
+// unsent returns the number of written bytes that TCP has not sent, not even once.
 func (k kernel) unsent() (n int) {
 	k.ask(func(fd int) { n, _ = unix.IoctlGetInt(fd, unix.SIOCOUTQNSD) })
 	return n

@@ -121,7 +121,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.remote = from
 	through := s.cfg.Through
 	if through != nil {
-		in.kernel = kernel{} // It cannot see the simulated link: pings measure it.
+		in.kernel = kernel{} // The kernel cannot see the simulated link: pings measure it.
 	}
 	// An earlier answer may have filled the socket. The hijack removes the deadline.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(driver.Linger))
@@ -146,7 +146,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pending.Serve(in)
 }
 
-// hijackWriter is a response writer that hijacks its connection as a [observedConn] one.
+// hijackWriter is a response writer that hijacks its connection and returns it as an
+// [observedConn].
 type hijackWriter struct {
 	http.ResponseWriter
 	owner   *Conn
@@ -181,8 +182,8 @@ func (s *Server) follow(in *incoming) {
 	})
 }
 
-// sweepPeriod returns the interval of the sweep: a silent peer is detected within a quarter of
-// IdleTimeout.
+// sweepPeriod returns the interval of the sweep: a silent peer is detected at most a quarter of
+// IdleTimeout late.
 func (c *Config) sweepPeriod() time.Duration { return min(sweepPeriod, c.IdleTimeout/4) }
 
 // sweep pings all peers, and ends silent connections.

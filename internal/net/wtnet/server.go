@@ -68,7 +68,8 @@ func (s *server) accept(ctx context.Context, conn *quic.Conn) (driver.Conn, erro
 	return nil, &transport.Refusal{Code: transport.CodeProtocol, Text: "too many requests"}
 }
 
-// request is the CONNECT of a browser, and handles its other requests. One goroutine owns it.
+// request answers the HTTP requests of one connection, and holds the session that a CONNECT has
+// opened. One goroutine owns it.
 type request struct {
 	*server
 	session *http3.Stream // nil: no session yet

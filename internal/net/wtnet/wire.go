@@ -26,14 +26,14 @@ const (
 	protocolNewest         = "webtransport-h3" // from draft 15 on
 )
 
-// settings returns the server's settings besides extended CONNECT and datagrams: one session for
-// each draft.
+// settings returns the server's HTTP/3 settings for WebTransport, one for each draft: one session
+// per connection. http3 adds those for extended CONNECT and datagrams.
 func settings() map[uint64]uint64 {
 	return map[uint64]uint64{settingEnableDraft06: 1, settingMaxSessions: 1, settingEnabled: 1}
 }
 
 // firstError is the first HTTP/3 error code of WebTransport applications. A connection that is
-// closed without a capsule has the session's code as such a code.
+// closed without a capsule has the code of netloop as one of these, see errorCode.
 const firstError = 0x52e4a40fa8db
 
 // errorCode converts a code to one of HTTP/3. HTTP/3 reserves every 31st code, which is skipped.
