@@ -273,8 +273,8 @@ func (c *Conn) nextToSend(end *time.Duration) (net.PacketConn, Packet, time.Dura
 	return c.socket, p, wait
 }
 
-// Close ends the Conn and its socket, once the sent datagrams have crossed the network, and returns
-// when its goroutines have ended.
+// Close ends the Conn and its socket once the sent datagrams have crossed the network, or after
+// lingerTimeout, and returns when its goroutines have ended.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {

@@ -71,7 +71,8 @@ func (x *Context) Begin(tick uint64, from Origin) {
 	*x = Context{Tick: tick, Prev: -1, AsOf: from.AsOf, TrendFrom: from.TrendFrom, Bent: from.Bent}
 }
 
-// Put writes the origin of the packet: at, span and bent in the layout.
+// Put writes the Origin, the acknowledged ticks on which the deltas of the packet are based: at,
+// span and bent in the layout above.
 func (x *Context) Put(w *wire.BitWriter) {
 	if x.AsOf == 0 {
 		w.PutLen(0)

@@ -80,7 +80,8 @@ func (s *Seats) refusedLocked() error {
 	return &transport.Refusal{Code: s.ending.Code, Text: s.ending.Text}
 }
 
-// Count counts the seats of one kind: of players, or of spectators.
+// Count holds the numbers of taken and of reserved seats of players, or of spectators, and their
+// limit.
 type Count struct {
 	taken int
 	held  int // reserved for tickets, in addition
@@ -424,7 +425,8 @@ func (s *Seats) forgetLocked(at *Seat) {
 	at.secret, at.before, at.spent = secretID{}, secretID{}, secretID{}
 }
 
-// Join returns the join that was last admitted to a seat; a connection with the secret has none.
+// Join returns the join with which a connection was last admitted to the seat. A connection that
+// resumes the seat with its secret brings no Join, and leaves the stored one unchanged.
 func (s *Seats) Join(at *Seat) *Join {
 	s.mu.Lock()
 	defer s.mu.Unlock()
