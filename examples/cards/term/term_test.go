@@ -106,3 +106,34 @@ func TestTheTerminalProgramPlays(t *testing.T) {
 	}
 	<-running
 }
+
+// A spectator returns to a full table as a spectator, and to the lobby as a player.
+func TestASpectatorReturnsToWatching(t *testing.T) {
+	g := cards.New(nil)
+	g.Config().(*cards.Config).Players = 2
+	server, err := netloop.New(netloop.Config{Offline: true}, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, closeServer := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Run(serving) }()
+	dial := func(name, room string, watching bool) {
+		t.Helper()
+		s := newSession("this process", name)
+		s.local, s.watching = server, watching
+		c, err := s.dial(t.Context(), room)
+		if err != nil {
+			t.Fatalf("%s in room %q: %v", name, room, err)
+		}
+		t.Cleanup(func() { _ = c.Close() }) // Its server has ended.
+	}
+	dial("ann", "table/oak", false)
+	dial("bob", "table/oak", false)
+	dial("eve", "table/oak", true)
+	dial("eve", "", true)
+	closeServer()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
