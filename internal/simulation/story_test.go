@@ -84,7 +84,7 @@ type joining struct {
 	FromTokens bool          // the token comes from a function, for each dial
 	Addr       string        // shared with other bots; empty is one of its own
 	Newer      bool          // a newer build
-	Look       bool          // it draws what it has in each frame
+	Look       bool          // it draws its objects in each frame
 	Vanish     int           // it disappears after so many bytes of its stream; 0 is never
 	Breaks     time.Duration // its connection breaks so early; 0 is not
 	Carrier    string        // in real time

@@ -76,7 +76,7 @@ func (o *Object) Owner() uint64 { return o.owner }
 // Alive reports whether the object has not been despawned.
 func (o *Object) Alive() bool { return o.alive }
 
-// SetAlive sets what Alive returns, for an object that is in no Set.
+// SetAlive sets the result of Alive, for an object that is in no Set.
 func (o *Object) SetAlive(alive bool) { o.alive = alive }
 
 // Changed returns the server tick of the value: the newest capture that found a change, or the tick
