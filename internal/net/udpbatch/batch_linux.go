@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,9 +28,10 @@ type batch struct {
 	data     []byte // of all packets; its capacity is never exceeded
 	packets  []packet
 	messages []message
+	since    time.Time // time of the first packet
 }
 
-// packet is the data of one write of QUIC: one UDP packet, or several of equal size, see
+// packet is the data of one write: one UDP packet, or several of equal size, see
 // message.segment.
 type packet struct {
 	data []byte
@@ -46,6 +48,7 @@ type message struct {
 	segment     int
 	control     [controlBytes]byte // without the size of segments
 	controlLen  int
+	offered     bool // by Offer: is not sent again
 }
 
 func newBatch() *batch {
@@ -70,6 +73,9 @@ func (b *batch) fits(size int) bool {
 // add copies a write of QUIC into the batch. With merge, the data joins the last message to the
 // same peer if possible; otherwise it is a message of its own.
 func (b *batch) add(data, control []byte, addr *net.UDPAddr, merge bool) {
+	if b.empty() {
+		b.since = time.Now()
+	}
 	start := len(b.data)
 	b.data = append(b.data, data...)
 	b.packets = append(b.packets, packet{data: b.data[start:len(b.data):len(b.data)], next: -1})

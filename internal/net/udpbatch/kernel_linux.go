@@ -64,18 +64,7 @@ func (s *sockaddr) set(family uint16, a *net.UDPAddr) uint32 {
 }
 
 // addr returns the address that set or the kernel has stored.
-func (s *sockaddr) addr() *net.UDPAddr {
-	a := &net.UDPAddr{Port: int(binary.BigEndian.Uint16(s[2:]))}
-	if binary.NativeEndian.Uint16(s[0:]) == unix.AF_INET {
-		a.IP = append(make(net.IP, 0, net.IPv4len), s[4:8]...)
-		return a
-	}
-	a.IP = append(make(net.IP, 0, net.IPv6len), s[8:24]...)
-	if index := binary.NativeEndian.Uint32(s[24:]); index != 0 {
-		a.Zone = strconv.Itoa(int(index))
-	}
-	return a
-}
+func (s *sockaddr) addr() *net.UDPAddr { return net.UDPAddrFromAddrPort(s.addrPort()) }
 
 // zoneIndex returns the index of a zone's interface, by its number or its name.
 func zoneIndex(zone string) uint32 {
@@ -100,22 +89,25 @@ func appendSegment(control []byte, size int) []byte {
 	return control
 }
 
-// arrival returns the time at which the kernel received a packet, in nanoseconds of the real-time
-// clock, from the packet's control messages; 0 if they do not contain it.
-func arrival(control []byte) int64 {
+// arrival returns facts of a packet from its control messages: the time at which the kernel
+// received it, in nanoseconds of the real-time clock, 0 if unknown, and the control message of the
+// local address to which it was sent, nil if unknown.
+func arrival(control []byte) (at int64, local []byte) {
 	for len(control) > 0 {
 		h, body, remainder, err := unix.ParseOneSocketControlMessage(control)
 		if err != nil {
-			return 0
+			return at, local
 		}
-		var at unix.Timespec
-		if h.Level == unix.SOL_SOCKET && h.Type == unix.SO_TIMESTAMPNS && len(body) >= int(unsafe.Sizeof(at)) {
-			at = *(*unix.Timespec)(unsafe.Pointer(&body[0]))
-			return at.Nano()
+		switch {
+		case h.Level == unix.SOL_SOCKET && h.Type == unix.SO_TIMESTAMPNS && len(body) >= int(unsafe.Sizeof(unix.Timespec{})):
+			stamp := *(*unix.Timespec)(unsafe.Pointer(&body[0]))
+			at = stamp.Nano()
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_PKTINFO, h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_PKTINFO:
+			local = control[:len(control)-len(remainder)]
 		}
 		control = remainder
 	}
-	return 0
+	return at, local
 }
 
 // handle is the socket's descriptor for setting options, as syscall.RawConn.
@@ -126,10 +118,17 @@ func (handle) Read(func(uintptr) bool) error      { return syscall.ENOTSUP }
 func (handle) Write(func(uintptr) bool) error     { return syscall.ENOTSUP }
 
 // key returns the address as the key of Peers.
-func (s *sockaddr) key() key {
+func (s *sockaddr) key() key { return keyOf(s.addrPort()) }
+
+// addrPort returns the address that set or the kernel has stored.
+func (s *sockaddr) addrPort() netip.AddrPort {
 	port := binary.BigEndian.Uint16(s[2:])
 	if binary.NativeEndian.Uint16(s[0:]) == unix.AF_INET {
-		return keyOf(netip.AddrPortFrom(netip.AddrFrom4([4]byte(s[4:8])), port))
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(s[4:8])), port)
 	}
-	return keyOf(netip.AddrPortFrom(netip.AddrFrom16([16]byte(s[8:24])), port))
+	ip := netip.AddrFrom16([16]byte(s[8:24]))
+	if index := binary.NativeEndian.Uint32(s[24:]); index != 0 {
+		ip = ip.WithZone(strconv.Itoa(int(index)))
+	}
+	return netip.AddrPortFrom(ip, port)
 }

@@ -124,7 +124,9 @@ func (r *reader) ReadBatch(ms []ipv4.Message, _ int) (int, error) {
 		switch {
 		case n > 0:
 			r.some = true
-			return n, nil
+			if n = r.finish(ms[:n]); n > 0 {
+				return n, nil
+			}
 		case err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR):
 			return 0, os.NewSyscallError("recvmmsg", err)
 		}
@@ -179,32 +181,46 @@ func (r *reader) receive(ms []ipv4.Message) (int, error) {
 	r.cfg.Stats.Receives.Add(1)
 	if n > 0 {
 		r.cfg.Stats.Received.Add(uint64(n))
-		r.finish(ms[:n])
 	}
 	return n, err
 }
 
-// finish sets the messages' fields from the kernel's headers.
-func (r *reader) finish(ms []ipv4.Message) {
+// finish passes packets to Config.Take, moves the others to the front, sets the fields of their
+// messages from the kernel's headers, and returns their number.
+func (r *reader) finish(ms []ipv4.Message) (kept int) {
 	now := time.Now()
 	real := now.UnixNano()
-	r.peers.mu.RLock()
-	defer r.peers.mu.RUnlock()
 	for i := range ms {
 		m, h := &ms[i], &r.headers[i]
 		m.N, m.NN, m.Flags = int(h.n), int(h.Controllen), int(h.Flags)
 		waited := time.Duration(0)
-		if at := arrival(m.OOB[:m.NN]); at != 0 {
+		at, local := arrival(m.OOB[:m.NN])
+		if at != 0 {
 			waited = min(max(time.Duration(real-at), 0), markAge)
-		}
-		if p := r.peers.byAddr[r.names[i].key()]; p != nil {
-			m.Addr = p.addr
-			p.note(now.Add(-waited), m.N)
-		} else {
-			m.Addr = r.names[i].addr()
 		}
 		if i == 0 && r.cfg.Stats.Wait != nil {
 			r.cfg.Stats.Wait(waited)
 		}
+		if r.cfg.Take != nil && r.cfg.Take(m.Buffers[0][:m.N], r.names[i].addrPort(), local, waited) {
+			continue
+		}
+		to := &ms[kept]
+		if kept < i { // QUIC owns the buffers by their index.
+			to.N, to.NN, to.Flags = copy(to.Buffers[0], m.Buffers[0][:m.N]), copy(to.OOB, m.OOB[:m.NN]), m.Flags
+		}
+		to.Addr = r.note(&r.names[i], now.Add(-waited), m.N)
+		kept++
 	}
+	return kept
+}
+
+// note stores the arrival of a packet for QUIC if its address is followed, and returns the address.
+func (r *reader) note(name *sockaddr, at time.Time, size int) net.Addr {
+	r.peers.mu.RLock()
+	defer r.peers.mu.RUnlock()
+	if p := r.peers.byAddr[name.key()]; p != nil {
+		p.note(at, size)
+		return p.addr
+	}
+	return name.addr()
 }

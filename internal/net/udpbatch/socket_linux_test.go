@@ -43,7 +43,7 @@ func TestTheArrivalIsInItsControlMessage(t *testing.T) {
 		{message(unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 16), 0},
 		{message(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 8), 0},
 	} {
-		if got := arrival(c.control); got != c.want {
+		if got, _ := arrival(c.control); got != c.want {
 			t.Errorf("of %v the arrival is %d, want %d", c.control, got, c.want)
 		}
 	}

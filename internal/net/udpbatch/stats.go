@@ -1,6 +1,7 @@
 package udpbatch
 
 import (
+	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -11,6 +12,12 @@ type Config struct {
 	// Failed is called with the error of an unsent packet, unless the packet was too large; nil:
 	// ignored.
 	Failed func(error)
+	// Take takes a packet that is not for QUIC, and reports whether it did. It is called on the
+	// goroutine that reads, for each packet that has arrived, with the control message that sends
+	// answers from the address to which the packet was sent, nil if unknown, and with the time for
+	// which it has waited in the kernel. It may change the bytes during the call. nil: all packets
+	// are for QUIC.
+	Take func(b []byte, from netip.AddrPort, local []byte, waited time.Duration) bool
 }
 
 // Stats are counters of sockets. Any goroutine may read them.
@@ -20,6 +27,7 @@ type Stats struct {
 	Retries         atomic.Uint64 // sends repeated because a buffer was full
 	TooLarge        atomic.Uint64 // packets larger than the interface's limit
 	Unsent          atomic.Uint64 // packets refused by the kernel, except for those of TooLarge
+	Full            atomic.Uint64 // packets of Offer for which there was no room
 	// Lag observes the time from the first packet of a batch until the kernel has accepted the
 	// whole batch. Set it before the first socket is opened.
 	Lag func(time.Duration)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// batchPackets and batchBytes bound a batch, of which there are two: enough for several dozen
-	// clients in a tick. Writers block while a batch is full.
+	// batchPackets and batchBytes bound a batch: enough for several dozen clients in a tick.
+	// Writers block while the batch that is being filled is full.
 	batchPackets = 128
 	batchBytes   = 160 << 10
 	// callMessages is the largest number of messages in one system call: the runtime cannot preempt
@@ -27,13 +27,16 @@ const (
 	// if the queue of the network interface is full (ENOBUFS).
 	retryPause = time.Millisecond
 	maxRetries = 10
+	// maxReady is the number of full batches that wait for the sender, for packets of Offer: a tick
+	// of a thousand clients. Two more batches are being filled and being sent.
+	maxReady = 14
 	// closeRetries is the number of repetitions if the socket's buffer is full (EAGAIN) while the
 	// socket closes. Before that, they have no limit.
 	closeRetries = 100
 )
 
-// writer collects packets and sends them. There are two batches: one is filled while the other is
-// sent to the kernel.
+// writer collects packets and sends them. One batch is filled while another is sent to the kernel;
+// full ones wait in between.
 type writer struct {
 	socket int
 	family uint16
@@ -43,10 +46,10 @@ type writer struct {
 
 	mu    sync.Mutex
 	some  sync.Cond // signals packets to send, or the end
-	room  sync.Cond // signals that fill was swapped
+	room  sync.Cond // signals that the sender has taken a batch
 	fill  *batch
-	other *batch      // empty, or being sent
-	since time.Time   // time of the first packet in fill
+	ready []*batch    // full ones, oldest first; at most maxReady
+	free  []*batch    // empty ones
 	ended atomic.Bool // written under mu
 
 	done    chan struct{} // the sender has ended
@@ -59,7 +62,7 @@ type writer struct {
 func (w *writer) open(fd int, family uint16, cfg *Config) {
 	w.socket, w.family, w.cfg, w.hand = fd, family, cfg, sendmmsg
 	w.some.L, w.room.L = &w.mu, &w.mu
-	w.fill, w.other, w.done = newBatch(), newBatch(), make(chan struct{})
+	w.fill, w.free, w.done = newBatch(), []*batch{newBatch()}, make(chan struct{})
 	_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
 	w.merge.Store(err == nil)
 	go w.send()
@@ -79,11 +82,8 @@ func (w *writer) close() bool {
 // WriteMsgUDP queues a packet, and waits only for room in the batch. With a size of segments in the
 // control messages, b is several packets.
 func (w *writer) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
-	switch {
-	case addr == nil, w.family == unix.AF_INET && addr.IP.To4() == nil:
-		return 0, 0, syscall.EDESTADDRREQ
-	case len(b) == 0, len(b) > messageBytes, len(oob) > controlBytes:
-		return 0, 0, syscall.EMSGSIZE
+	if err := w.check(b, oob, addr); err != nil {
+		return 0, 0, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,49 +93,118 @@ func (w *writer) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err
 	if w.ended.Load() {
 		return 0, 0, net.ErrClosed
 	}
-	if w.fill.empty() {
-		w.since = time.Now()
+	w.addLocked(b, oob, addr, w.merge.Load())
+	return len(b), len(oob), nil
+}
+
+// ErrFull is the error of Offer while many packets wait for the kernel.
+var ErrFull = errors.New("udpbatch: many packets wait for the kernel")
+
+// Offer is WriteMsgUDP for one packet that is worth nothing later. It does not wait: the packet is
+// lost if many packets wait for the kernel, or if the kernel has no room.
+func (w *writer) Offer(b, oob []byte, addr *net.UDPAddr) error {
+	if err := w.check(b, oob, addr); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.ended.Load():
+		return net.ErrClosed
+	case !w.fill.fits(len(b)) && len(w.ready) == maxReady:
+		w.cfg.Stats.Full.Add(1)
+		return ErrFull
+	case !w.fill.fits(len(b)):
+		w.turnLocked()
+	}
+	w.addLocked(b, oob, addr, false)
+	w.fill.messages[len(w.fill.messages)-1].offered = true
+	return nil
+}
+
+// check returns an error for a packet that cannot be sent.
+func (w *writer) check(b, oob []byte, addr *net.UDPAddr) error {
+	switch {
+	case addr == nil, w.family == unix.AF_INET && addr.IP.To4() == nil:
+		return syscall.EDESTADDRREQ
+	case len(b) == 0, len(b) > messageBytes, len(oob) > controlBytes:
+		return syscall.EMSGSIZE
+	}
+	return nil
+}
+
+// turnLocked makes the full batch wait for the sender, and begins another one.
+func (w *writer) turnLocked() {
+	w.ready = append(w.ready, w.fill)
+	w.fill = w.emptyLocked()
+}
+
+// emptyLocked returns an empty batch.
+func (w *writer) emptyLocked() *batch {
+	n := len(w.free)
+	if n == 0 {
+		return newBatch()
+	}
+	b := w.free[n-1]
+	w.free = w.free[:n-1]
+	return b
+}
+
+// addLocked adds a packet, for which there is room.
+func (w *writer) addLocked(b, oob []byte, addr *net.UDPAddr, merge bool) {
+	if w.fill.empty() && len(w.ready) == 0 {
 		w.some.Signal()
 	}
-	w.fill.add(b, oob, addr, w.merge.Load())
-	return len(b), len(oob), nil
+	w.fill.add(b, oob, addr, merge)
 }
 
 // send sends batches until the end.
 func (w *writer) send() {
 	defer close(w.done)
 	for {
-		b, since := w.take()
+		b := w.take()
 		if b == nil {
 			return
 		}
 		w.write(b)
 		if w.cfg.Stats.Lag != nil {
-			w.cfg.Stats.Lag(time.Since(since))
+			w.cfg.Stats.Lag(time.Since(b.since))
 		}
 		b.reset()
+		w.mu.Lock()
+		w.free = append(w.free, b)
+		w.mu.Unlock()
 	}
 }
 
-// take waits for packets, and returns their batch and the time of the first packet; nil once the
-// writer is closed and has no packets.
-func (w *writer) take() (*batch, time.Time) {
+// take waits for packets, and returns the oldest batch; nil once the writer is closed and has no
+// packets.
+func (w *writer) take() *batch {
 	w.mu.Lock()
-	for w.fill.empty() && !w.ended.Load() {
+	for w.fill.empty() && len(w.ready) == 0 && !w.ended.Load() {
 		w.some.Wait()
 	}
+	full := len(w.ready) > 0
 	w.mu.Unlock()
-	// More writers, woken by the same flush, are usually ready to run. Yielding lets them add their
-	// packets to this batch; the scheduler runs some sixty of them at most.
-	runtime.Gosched()
+	if !full {
+		// More writers, woken by the same flush, are usually ready to run. Yielding lets them add
+		// their packets to this batch; the scheduler runs some sixty of them at most.
+		runtime.Gosched()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.fill.empty() {
-		return nil, time.Time{}
+	b := w.fill
+	switch {
+	case len(w.ready) > 0:
+		b = w.ready[0]
+		w.ready = append(w.ready[:0], w.ready[1:]...)
+	case b.empty():
+		return nil
+	default:
+		w.fill = w.emptyLocked()
 	}
-	w.fill, w.other = w.other, w.fill
 	w.room.Broadcast()
-	return w.other, w.since
+	return b
 }
 
 // write sends a batch to the kernel.
@@ -157,14 +226,20 @@ func (w *writer) write(b *batch) {
 				w.cfg.Stats.Sent.Add(uint64(b.messages[at+i].count))
 			}
 			at, tries = at+n, 0
-		case w.again(err, tries):
+		case !b.messages[at].offered && w.again(err, tries), errors.Is(err, unix.EINTR):
 			tries++
+		case b.messages[at].offered && buffersFull(err):
+			w.cfg.Stats.Full.Add(1)
+			at++
 		default:
 			w.alone(b, at, err)
 			at, tries = at+1, 0
 		}
 	}
 }
+
+// buffersFull reports whether the buffer of the socket or the queue of the interface was full.
+func buffersFull(err error) bool { return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOBUFS) }
 
 func (w *writer) call(messages []mmsghdr) (int, error) {
 	w.cfg.Stats.Sends.Add(1)
