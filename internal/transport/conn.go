@@ -78,13 +78,15 @@ func (c *conn) Cause() (Closed, bool) {
 // reports false if the end had already begun.
 func (c *conn) shutdown(code Code, text string) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	ends := c.box.cause == nil
 	c.shutdownLocked(Closed{Code: code, Text: clip(text)})
+	c.mu.Unlock()
+	c.wakeDatagrams()
 	return ends
 }
 
-// shutdownLocked queues the close frame, unless the end has already begun.
+// shutdownLocked queues the close frame, unless the end has already begun. The caller then wakes
+// the writer of datagrams, without the lock.
 func (c *conn) shutdownLocked(why Closed) {
 	if c.box.cause != nil {
 		return
@@ -101,5 +103,4 @@ func (c *conn) shutdownLocked(why Closed) {
 	c.deaf.Store(true)
 	close(c.closing)
 	c.wakeStream()
-	c.wakeDatagrams()
 }

@@ -206,6 +206,23 @@ func appendPadding(dst []byte, base, size int) []byte {
 
 func appendNumber(dst []byte, n uint64) []byte { return appendField(dst, fieldNumber, n) }
 
+// MaxNumber is the largest number of bytes that the number of a datagram takes.
+const MaxNumber = 11
+
+// CutNumber returns the number of a datagram of [Link.SendDatagrams], and its other fields.
+func CutNumber(datagram []byte) (number uint64, rest []byte) {
+	number, n := protowire.ConsumeVarint(datagram[1:])
+	return number, datagram[1+n:]
+}
+
+// PutNumber returns a datagram that consists of a number and the fields that follow it in b from
+// index at on, which is MaxNumber at least. It changes the bytes before at.
+func PutNumber(b []byte, at int, number uint64) (datagram []byte) {
+	start := at - sizeField(number)
+	appendNumber(b[:start], number)
+	return b[start:]
+}
+
 func appendTimeRequest(dst []byte, sent time.Duration) []byte {
 	dst = appendHead(dst, fieldTimeRequest, sizeField(nanos(sent)))
 	return appendField(dst, 1, nanos(sent))

@@ -8,7 +8,7 @@ import (
 )
 
 // Link is the driver's side of one connection after its handshake: received bytes are passed in,
-// bytes to send are returned. One goroutine calls ReceiveDatagram or ReceiveWaited, one
+// bytes to send are returned. One goroutine at a time receives datagrams, one calls
 // ReceiveStream, one SendDatagrams, and one AppendStream and CloseRequested; any goroutine may call
 // the other methods. A driver with a single goroutine may call them all from it.
 //
@@ -21,8 +21,9 @@ type Link struct {
 }
 
 // OnWake sets the functions that are called when there may be datagrams, or stream bytes, to send,
-// or when the end has begun. Any goroutine calls them, also the owner's with the connection locked,
-// so they must neither block nor call the link. They are not called for data queued before OnWake.
+// or when the end has begun. Any goroutine calls them, and they must not block. stream is also
+// called with the connection locked, and must not call the link; datagrams may send them at once.
+// They are not called for data queued before OnWake.
 func (l *Link) OnWake(datagrams, stream func()) {
 	l.wakers.Store(&wakers{datagrams, stream})
 	l.leg.Load().wakers.Store(l.wakers.Load())
@@ -72,7 +73,12 @@ func (l *Link) ReceiveDatagram(at time.Duration, b []byte) { l.ReceiveWaited(at,
 // ReceiveWaited is ReceiveDatagram for a datagram that was read at a time after it had waited in
 // the socket. Time sync uses the time of arrival, all else the time of reading.
 func (l *Link) ReceiveWaited(at, waited time.Duration, b []byte) {
-	l.leg.Load().receiveDatagram(at, waited, b)
+	l.leg.Load().receiveDatagram(at, waited, b, false)
+}
+
+// ReceiveBorrowed is ReceiveWaited for a datagram whose memory the driver uses again.
+func (l *Link) ReceiveBorrowed(at, waited time.Duration, b []byte) {
+	l.leg.Load().receiveDatagram(at, waited, b, true)
 }
 
 // ReceiveStream takes the next bytes of the stream; b may be used again. An error, always a

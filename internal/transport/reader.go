@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// receiveDatagram takes a datagram that was read at a time after it had waited in the socket.
-func (l *leg) receiveDatagram(at, waited time.Duration, b []byte) {
+// receiveDatagram takes a datagram that was read at a time after it had waited in the socket. The
+// memory of a borrowed one is used again.
+func (l *leg) receiveDatagram(at, waited time.Duration, b []byte, borrowed bool) {
 	l.stats.DatagramsIn.Add(1)
 	l.stats.DatagramBytesIn.Add(uint64(len(b)))
 	if l.deaf.Load() {
@@ -36,9 +37,12 @@ func (l *leg) receiveDatagram(at, waited time.Duration, b []byte) {
 		return
 	}
 	l.lastArrival.Store(int64(at))
+	if borrowed && l.cfg.Client { // The inbox copies inputs, but not state.
+		d.state = bytes.Clone(d.state)
+	}
 	l.receiveLinkFields(at, waited, &d)
 	for w := walk(d.messages, &datagramMessages); w.next(); {
-		l.receiveMessage(at, w.bytes, false)
+		l.receiveMessage(at, w.bytes, false, borrowed)
 	}
 }
 
@@ -142,8 +146,8 @@ func (l *leg) discardFrame(at time.Duration, why Drop, size int) {
 }
 
 // receiveMessage takes one message. A malformed message is dropped alone. The message is charged to
-// the inbox before it is decoded.
-func (l *leg) receiveMessage(at time.Duration, b []byte, reliable bool) {
+// the inbox before it is decoded. The memory of a borrowed one is used again.
+func (l *leg) receiveMessage(at time.Duration, b []byte, reliable, borrowed bool) {
 	if reliable {
 		l.messages++
 	}
@@ -185,8 +189,8 @@ func (l *leg) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	}
 	if decoded != nil {
 		m.Payload = nil
-	} else if reliable {
-		m.Payload = bytes.Clone(m.Payload) // The reader reuses its memory.
+	} else if borrowed {
+		m.Payload = bytes.Clone(m.Payload)
 	}
 	l.cfg.Inbox.add(&Arrival{
 		Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: encoded, Number: l.number(reliable), Method: method, Decoded: decoded,
@@ -298,7 +302,7 @@ func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 	case kind == 0:
 		l.discardFrame(at, DropFrame, len(frame))
 	case kind == frameMessage:
-		l.receiveMessage(at, body, true)
+		l.receiveMessage(at, body, true, true)
 	case kind == frameEpoch && l.cfg.Client:
 		e, err := parseEpoch(body)
 		if err != nil {

@@ -122,8 +122,9 @@ func (s *Session) Abandon(code Code, text string) { s.shutdown(code, text) }
 // and text. Later sends and flushes are dropped and counted.
 func (s *Session) Close(code Code, text string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.collectLocked()
 	s.out.closed = true
 	s.shutdownLocked(Closed{Code: code, Text: clip(text)})
+	s.mu.Unlock()
+	s.wakeDatagrams()
 }
