@@ -450,7 +450,7 @@ func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/charmbracelet/bubbletea", "github.com/charmbracelet/lipgloss", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
-		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+		"github.com/knadh/koanf/", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",
 		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/net", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",
 		"google.golang.org/protobuf", "modernc.org/sqlite", "pgregory.net/rapid",

@@ -49,12 +49,16 @@ const rttPeriod = 200 * time.Millisecond
 // goroutine only while they run.
 func Run(cfg Config) transport.Closed {
 	d := driver{Config: cfg}
+	if with, ok := cfg.Conn.(WithBeside); ok {
+		d.beside.Beside = with.Beside()
+	}
 	return d.run()
 }
 
 // driver moves a session's bytes over one connection.
 type driver struct {
 	Config
+	beside   beside
 	arrivals atomic.Pointer[Arrivals] // from the peer's address
 	flush    Flusher                  // Conn, if it implements Flusher
 
@@ -86,8 +90,11 @@ func (d *driver) run() transport.Closed {
 		d.readStream()
 	}
 	<-d.Conn.Context().Done()
-	d.wakeDatagrams()
+	d.wakeWriter()
 	wg.Wait()
+	if d.beside.Beside != nil {
+		d.beside.Stop()
+	}
 	d.frames.stop()
 	d.end.stop()
 	(*d.arrivals.Load()).Leave()
@@ -97,7 +104,16 @@ func (d *driver) run() transport.Closed {
 	return d.Conn.Closed()
 }
 
+// wakeDatagrams sends the pending datagrams: at once beside the connection, if it can, or else on
+// the writer's goroutine.
 func (d *driver) wakeDatagrams() {
+	if !d.besideActive() || !d.sendBeside() {
+		d.wakeWriter()
+	}
+}
+
+// wakeWriter wakes the writer's goroutine.
+func (d *driver) wakeWriter() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -140,7 +156,12 @@ func (d *driver) readDatagrams() {
 			return
 		}
 		waited := (*d.arrivals.Load()).Waited(len(b), time.Now())
+		if d.beside.Beside != nil {
+			d.beside.PeerReturned()
+		}
+		d.beside.receiving.Lock()
 		d.Link.ReceiveWaited(d.Clock(), waited, b) // ReceiveDatagram gave b away.
+		d.beside.receiving.Unlock()
 	}
 }
 
@@ -226,16 +247,17 @@ func (d *driver) writeDatagrams() {
 	case <-d.Conn.Context().Done():
 		return
 	}
+	d.begin()
 	nextRTT := d.Clock()
 	for range d.wake {
-		if d.Conn.Context().Err() != nil || d.Link.SendDatagrams(d.Clock, d.sendDatagram) != nil {
+		if d.Conn.Context().Err() != nil || d.send() != nil {
 			return
 		}
 		if d.flush != nil {
 			d.flush.Flush()
 		}
-		if at := d.Clock(); at >= nextRTT {
-			d.Link.SetRTT(d.Conn.RTT())
+		if at := d.Clock(); at >= nextRTT || d.beside.news.Swap(false) {
+			d.setRTT()
 			d.follow()
 			nextRTT = at + rttPeriod
 		}
@@ -246,16 +268,33 @@ func (d *driver) writeDatagrams() {
 // router assigned another port.
 func (d *driver) follow() {
 	at := d.Conn.RemoteAddr() // The pointer changes only with the address.
-	if d.Peer != nil && at != d.Peer && d.Link.Moved(at.String()) {
+	if d.besideActive() {
+		at = d.beside.RemoteAddr()
+	}
+	if d.Peer == nil || at == d.Peer {
+		return
+	}
+	if at.String() == d.Peer.String() || d.Link.Moved(at.String()) {
 		d.Peer = at
 		next := d.Follow(at)
 		(*d.arrivals.Swap(&next)).Leave()
 	}
 }
 
-// sendDatagram blocks while the peer does not take data.
-func (d *driver) sendDatagram(b []byte) error {
-	return d.Conn.SendDatagram(b)
+// send sends the pending datagrams on the writer's goroutine.
+func (d *driver) send() error {
+	d.beside.sending.Lock()
+	defer d.beside.sending.Unlock()
+	return d.Link.SendDatagrams(d.Clock, d.sendDatagram)
+}
+
+// setRTT tells the session the round trip of the path of its datagrams.
+func (d *driver) setRTT() {
+	rtt := d.Conn.RTT()
+	if d.besideActive() {
+		rtt = d.beside.RTT()
+	}
+	d.Link.SetRTT(rtt)
 }
 
 // writeStream writes the pending bytes, and the end of the stream when the session closes. It

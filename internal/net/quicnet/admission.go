@@ -35,6 +35,6 @@ func (l *Listener) accept() {
 			return
 		}
 		pending := conn.Context().Value(pendingKey{}).(*admission.Pending)
-		pending.Serve(&incoming{conn, l.protocols[conn.ConnectionState().TLS.NegotiatedProtocol], l.peers})
+		pending.Serve(&incoming{conn, l.protocols[conn.ConnectionState().TLS.NegotiatedProtocol], l.peers, l.records})
 	}
 }

@@ -100,7 +100,7 @@ func (b *bench) serve(t *testing.T, l *quic.Listener) {
 
 // carry runs a link on one end until the connection ends.
 func (b *bench) carry(conn *quic.Conn, stream *quic.Stream, link *transport.Link) transport.Closed {
-	c := &plain{Conn{Stream: &Stream{stream}, QUIC: conn}}
+	c := &plain{Conn: Conn{Stream: &Stream{stream}, QUIC: conn}}
 	return driver.Run(driver.Config{Conn: c, Link: link, Clock: b.clock, Chunks: new(driver.Chunks)})
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/sealed"
 	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -21,10 +23,54 @@ type Conn struct {
 	acks acks
 }
 
-// plain is a QUIC connection for one session only.
-type plain struct{ Conn }
+// plain is a QUIC connection for one session only. Its datagrams may travel as sealed records.
+type plain struct {
+	Conn
+	records *sealed.Table // nil: none
+	client  bool
+	beside  atomic.Pointer[sealed.Channel]
+}
 
-var _ driver.Flusher = (*plain)(nil)
+var (
+	_ driver.Flusher    = (*plain)(nil)
+	_ driver.WithBeside = (*plain)(nil)
+)
+
+// Beside implements driver.WithBeside.
+func (c *plain) Beside() driver.Beside {
+	peer, ok := c.QUIC.RemoteAddr().(*net.UDPAddr)
+	if c.records == nil || !ok {
+		return nil
+	}
+	var nudge func()
+	if c.client {
+		nudge = func() { _ = c.QUIC.SendDatagram(nil) } // It fails only after the end.
+	}
+	channel := c.records.Open(c.QUIC.ConnectionState().TLS, peer, nudge)
+	if channel == nil {
+		return nil
+	}
+	c.beside.Store(channel)
+	return channel
+}
+
+// received returns the number of packets of the peer, of QUIC and records.
+func (c *plain) received() uint64 {
+	n := c.QUIC.ConnectionStats().PacketsReceived
+	if channel := c.beside.Load(); channel != nil {
+		n += channel.Received()
+	}
+	return n
+}
+
+// ReceiveDatagram implements driver.Conn. Empty datagrams only tell QUIC the client's address.
+func (c *plain) ReceiveDatagram() ([]byte, error) {
+	for {
+		if b, err := c.Conn.ReceiveDatagram(); err != nil || len(b) > 0 {
+			return b, err
+		}
+	}
+}
 
 // SendDatagram implements driver.Conn. quic-go copies b.
 func (c *plain) SendDatagram(b []byte) error { return SendError(c.QUIC.SendDatagram(b)) }
@@ -123,7 +169,7 @@ func acceptPlain(ctx context.Context, conn *quic.Conn) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plain{Conn{Stream: &Stream{s}, QUIC: conn}}, nil
+	return &plain{Conn: Conn{Stream: &Stream{s}, QUIC: conn}}, nil
 }
 
 func openPlain(ctx context.Context, conn *quic.Conn, _ string) (driver.Conn, error) {
@@ -131,7 +177,7 @@ func openPlain(ctx context.Context, conn *quic.Conn, _ string) (driver.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	return &plain{Conn{Stream: &Stream{s}, QUIC: conn}}, nil
+	return &plain{Conn: Conn{Stream: &Stream{s}, QUIC: conn}, client: true}, nil
 }
 
 // incoming is a connection as package admission uses it.
@@ -139,6 +185,7 @@ type incoming struct {
 	*quic.Conn
 	protocol Protocol
 	peers    *udpbatch.Peers // nil for a plain socket
+	records  *sealed.Table   // nil: none
 }
 
 // Kind implements admission.Incoming.
@@ -146,7 +193,11 @@ func (in *incoming) Kind() transport.Kind { return in.protocol.Kind }
 
 // Open implements admission.Incoming.
 func (in *incoming) Open(ctx context.Context) (driver.Conn, error) {
-	return in.protocol.Accept(ctx, in.Conn)
+	c, err := in.protocol.Accept(ctx, in.Conn)
+	if p, ok := c.(*plain); ok {
+		p.records = in.records
+	}
+	return c, err
 }
 
 // Close implements admission.Incoming.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/sealed"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -26,6 +26,7 @@ type Dialer struct {
 	cancel    context.CancelFunc
 	links     sync.WaitGroup
 	chunks    driver.Chunks
+	records   *sealed.Table
 	refusals  refusals
 	arrived   func() uint64 // grows with each packet at the socket; nil: unknown
 
@@ -39,19 +40,32 @@ func NewDialer() (*Dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a socket: %w", err)
 	}
-	var d *Dialer
-	s := newSocket(udp, func(addr netip.AddrPort) { d.refusals.refused(addr) })
-	d = NewDialerOn(s)
+	d := newDialer()
+	s := newSocket(udp, takerOf(d.records), d.refusals.refused)
 	d.arrived = s.arrived.Load
+	d.use(s)
 	return d, nil
 }
 
 // NewDialerOn returns a dialer for a socket and takes ownership of the socket.
 func NewDialerOn(socket net.PacketConn) *Dialer {
-	withoutGSO()
-	d := &Dialer{socket: socket, transport: &quic.Transport{Conn: socket}}
+	d := newDialer()
+	d.use(filtered(socket, d.records))
+	return d
+}
+
+// newDialer returns a dialer without its socket.
+func newDialer() *Dialer {
+	d := new(Dialer)
+	d.records = newRecords(nil, func(b, local []byte, to *net.UDPAddr) error { return writeRecord(d.socket, b, local, to) })
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
+}
+
+// use sets the socket.
+func (d *Dialer) use(socket net.PacketConn) {
+	withoutGSO()
+	d.socket, d.transport = socket, &quic.Transport{Conn: socket}
 }
 
 // Close ends all connections of the socket, with CodeLeft for their servers, and then closes the
@@ -92,6 +106,8 @@ type DialConfig struct {
 	// Session needs an Inbox; Dial sets Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
 	Dialer  *Dialer // nil: a socket of its own, closed with the connection
+	// QUICOnly disables sealed records: all datagrams travel over QUIC.
+	QUICOnly bool
 	// Quiet is the time after which a dial fails if no packet has arrived at the Dialer's socket,
 	// where that is known; 0: no limit.
 	Quiet time.Duration
@@ -187,7 +203,14 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 		cfg.Session.Clock = sinceNow()
 	}
 	session, link := transport.NewSession(cfg.Session)
-	d.refusals.add(conn)
+	received := func() uint64 { return conn.ConnectionStats().PacketsReceived }
+	if p, ok := c.(*plain); ok {
+		received = p.received
+		if !cfg.QUICOnly {
+			p.records = d.records
+		}
+	}
+	d.refusals.add(conn, received)
 	go func() {
 		stop := context.AfterFunc(d.ctx, func() { link.Shutdown(transport.CodeLeft, "") })
 		end := driver.Run(driver.Config{Conn: c, Link: link, Clock: cfg.Session.Clock, Chunks: &d.chunks})

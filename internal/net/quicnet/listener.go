@@ -18,6 +18,7 @@ import (
 
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/sealed"
 	"github.com/netloop/netloop/internal/net/udpbatch"
 )
 
@@ -37,6 +38,10 @@ type ServerConfig struct {
 	// has the same effect.
 	PlainSocket bool
 
+	Records *sealed.Stats // nil: not counted
+	// QUICOnly disables sealed records: all datagrams travel over QUIC.
+	QUICOnly bool
+
 	IdleTimeout time.Duration // 0: a client without packets for 10 s is lost
 	// Secret is the source of the listener's keys. If it is the same after a crash and a restart,
 	// former clients notice the restart within milliseconds, and proofs of addresses remain valid.
@@ -53,6 +58,7 @@ type Listener struct {
 	cfg       ServerConfig
 	socket    net.PacketConn
 	peers     *udpbatch.Peers // nil for a plain socket
+	records   *sealed.Table   // nil: none
 	protocols map[string]Protocol
 	transport *quic.Transport
 	quic      *quic.Listener
@@ -99,22 +105,33 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 
 // take sets the socket that QUIC uses.
 func (l *Listener) take(socket *net.UDPConn) (err error) {
+	if !l.cfg.QUICOnly {
+		l.records = newRecords(l.cfg.Records, l.writeRecord)
+	}
 	plain, _ := strconv.ParseBool(os.Getenv(plainSocketEnv))
 	switch {
 	case l.cfg.Through != nil:
-		l.socket = l.cfg.Through(socket)
+		l.socket = filtered(l.cfg.Through(socket), l.records)
 	case plain || l.cfg.PlainSocket:
-		l.socket = socket
+		l.socket = newSocket(socket, takerOf(l.records), nil)
 	default:
 		failed := func(err error) { l.admission.Failed("packet was not sent", "error", err) }
-		l.socket, l.peers, err = udpbatch.Open(socket, udpbatch.Config{Stats: l.cfg.Socket, Failed: failed})
+		l.socket, l.peers, err = udpbatch.Open(socket, udpbatch.Config{Stats: l.cfg.Socket, Failed: failed, Take: takerOf(l.records)})
 	}
 	return err
+}
+
+// writeRecord sends a sealed record.
+func (l *Listener) writeRecord(b, local []byte, to *net.UDPAddr) error {
+	return writeRecord(l.socket, b, local, to)
 }
 
 func (c ServerConfig) withDefaults() ServerConfig {
 	if c.IdleTimeout <= 0 {
 		c.IdleTimeout = idleTimeout
+	}
+	if c.Records == nil {
+		c.Records = new(sealed.Stats)
 	}
 	if len(c.Secret) == 0 {
 		c.Secret = make([]byte, sha256.Size)

@@ -19,17 +19,23 @@ const refusedAfter = 250 * time.Millisecond
 // packets, which is detected long before IdleTimeout. Any goroutine may use them.
 type refusals struct {
 	mu    sync.Mutex
-	conns map[*quic.Conn]bool // true while a refusal is examined
+	conns map[*quic.Conn]*watched
+}
+
+// watched is a connection to a server.
+type watched struct {
+	received func() uint64 // number of packets
+	examined bool          // a refusal is being examined
 }
 
 // add starts to watch a connection.
-func (r *refusals) add(conn *quic.Conn) {
+func (r *refusals) add(conn *quic.Conn, received func() uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.conns == nil {
-		r.conns = map[*quic.Conn]bool{}
+		r.conns = map[*quic.Conn]*watched{}
 	}
-	r.conns[conn] = false
+	r.conns[conn] = &watched{received: received}
 }
 
 // remove stops to watch it.
@@ -44,13 +50,13 @@ func (r *refusals) remove(conn *quic.Conn) {
 func (r *refusals) refused(addr netip.AddrPort) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for conn, examined := range r.conns {
+	for conn, w := range r.conns {
 		to, ok := conn.RemoteAddr().(*net.UDPAddr)
-		if !ok || examined || to.Port != int(addr.Port()) || !to.IP.Equal(addr.Addr().AsSlice()) {
+		if !ok || w.examined || to.Port != int(addr.Port()) || !to.IP.Equal(addr.Addr().AsSlice()) {
 			continue
 		}
-		r.conns[conn] = true
-		received := conn.ConnectionStats().PacketsReceived
+		w.examined = true
+		received := w.received()
 		time.AfterFunc(refusedAfter, func() { r.examine(conn, received) })
 	}
 }
@@ -58,12 +64,12 @@ func (r *refusals) refused(addr netip.AddrPort) {
 // examine closes a connection that has received no packets since a refusal.
 func (r *refusals) examine(conn *quic.Conn, received uint64) {
 	r.mu.Lock()
-	_, open := r.conns[conn]
-	if open {
-		r.conns[conn] = false
+	w := r.conns[conn]
+	if w != nil {
+		w.examined = false
 	}
 	r.mu.Unlock()
-	if open && conn.ConnectionStats().PacketsReceived == received {
+	if w != nil && w.received() == received {
 		closeConn(conn, transport.CodeLost, "connection refused: no process listens on the server's port")
 	}
 }

@@ -74,8 +74,8 @@ func TestOnlySilenceMakesARefusalTrue(t *testing.T) {
 		time.Sleep(time.Second)
 		for range 2 {
 			d.refusals.refused(server)
-			for conn, examined := range d.refusals.conns {
-				if !examined {
+			for conn, w := range d.refusals.conns {
+				if !w.examined {
 					t.Errorf("a refusal to %v begins a second examination", conn.RemoteAddr())
 				}
 			}

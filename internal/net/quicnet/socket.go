@@ -8,22 +8,25 @@ import (
 	"golang.org/x/net/ipv4"
 )
 
-// socket is the UDP socket of a dialer. It counts arrivals and, where the system reports them,
-// handles refusals: the ICMP messages of a machine without a listener at the server's port. QUIC
-// uses neither, and the system reports a refusal as an error of the next read or write, which would
-// end every connection of the socket.
+// socket is a UDP socket of package net, of a dialer or a listener. It passes sealed records on,
+// counts arrivals and, where the system reports them, handles refusals: the ICMP messages of a
+// machine without a listener at the server's port. QUIC uses none of them, and the system reports a
+// refusal as an error of the next read or write, which would end every connection of the socket.
 type socket struct {
 	*net.UDPConn
 	batch   *ipv4.PacketConn
+	take    taker         // nil: all packets are for QUIC
 	arrived atomic.Uint64 // packets, or batches of them
 	refused func(netip.AddrPort)
 }
 
 // newSocket wraps a UDP socket. refused is called for each refusal, on a goroutine that reads or
-// writes.
-func newSocket(udp *net.UDPConn, refused func(netip.AddrPort)) *socket {
-	s := &socket{UDPConn: udp, batch: ipv4.NewPacketConn(udp), refused: refused}
-	s.hearRefusals()
+// writes; nil: the socket has a peer that dials it.
+func newSocket(udp *net.UDPConn, take taker, refused func(netip.AddrPort)) *socket {
+	s := &socket{UDPConn: udp, batch: ipv4.NewPacketConn(udp), take: take, refused: refused}
+	if refused != nil {
+		s.hearRefusals()
+	}
 	return s
 }
 
@@ -35,21 +38,44 @@ func (s *socket) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 			continue
 		}
 		s.arrived.Add(1)
-		return n, err
+		if n = s.filter(ms[:max(n, 0)]); n > 0 || err != nil {
+			return n, err
+		}
 	}
+}
+
+// filter passes the records among packets on, moves the others to the front, and returns their
+// number.
+func (s *socket) filter(ms []ipv4.Message) (kept int) {
+	for i := range ms {
+		m, to := &ms[i], &ms[kept]
+		from, ok := m.Addr.(*net.UDPAddr)
+		if ok && s.take != nil && s.take(m.Buffers[0][:m.N], from.AddrPort(), nil, 0) {
+			continue
+		}
+		if kept < i { // QUIC owns the buffers by their index.
+			to.N, to.NN, to.Flags, to.Addr = copy(to.Buffers[0], m.Buffers[0][:m.N]), copy(to.OOB, m.OOB[:m.NN]), m.Flags, m.Addr
+		}
+		kept++
+	}
+	return kept
 }
 
 // ReadMsgUDP is called by QUIC elsewhere.
 func (s *socket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
-	n, oobn, flags, addr, err = s.UDPConn.ReadMsgUDP(b, oob)
-	s.arrived.Add(1)
-	return n, oobn, flags, addr, err
+	for {
+		n, oobn, flags, addr, err = s.UDPConn.ReadMsgUDP(b, oob)
+		s.arrived.Add(1)
+		if err != nil || s.take == nil || !s.take(b[:n], addr.AddrPort(), nil, 0) {
+			return n, oobn, flags, addr, err
+		}
+	}
 }
 
 // writeAttempts bounds the attempts of a write that fails by errors of earlier packets.
 const writeAttempts = 4
 
-// WriteMsgUDP is called by QUIC to write.
+// WriteMsgUDP is called to write a packet of QUIC or a record.
 func (s *socket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
 	for range writeAttempts {
 		if n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, addr); err == nil || !s.takeRefusals() {

@@ -23,6 +23,9 @@ func (s *socket) hearRefusals() {
 // takeRefusals reads the errors that the kernel holds, and calls refused for each refusal. It
 // reports whether there was an error: then the failed call is repeated.
 func (s *socket) takeRefusals() (some bool) {
+	if s.refused == nil {
+		return false
+	}
 	raw, err := s.SyscallConn()
 	if err != nil {
 		return false

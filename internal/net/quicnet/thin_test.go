@@ -24,6 +24,7 @@ type thin struct {
 	link  netem.Link
 
 	mu    sync.Mutex
+	drops func(p simnet.Packet) bool // nil: no further packets are dropped
 	paths map[string]*[2]netem.Path // by the client's address: to it, from it
 }
 
@@ -34,6 +35,9 @@ const ipHeaders = 28
 func (n *thin) SendPacket(p simnet.Packet) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.drops != nil && n.drops(p) {
+		return nil
+	}
 	client, way := p.To.String(), 0
 	if _, ok := n.paths[client]; !ok {
 		client, way = p.From.String(), 1

@@ -1,0 +1,97 @@
+package driver
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Beside is a way for the datagrams of a connection that is cheaper than the connection itself, and
+// may not exist.
+type Beside interface {
+	// Start begins to receive. It passes the data of datagrams to receive, from index at of b on,
+	// with the low 32 bits of their numbers, which Send got, and with the time for which each has
+	// waited in the socket. receive may change b, and does not keep it. changed is called when a
+	// result of the methods below has changed. Any goroutine may call both.
+	Start(receive func(b []byte, at int, number uint32, waited time.Duration), changed func())
+	// Stop ends it. Calls of receive and changed may still run.
+	Stop()
+	// Active reports whether datagrams are sent this way now.
+	Active() bool
+	// Send sends the data of a datagram with a number, of which the peer gets the low 32 bits. It
+	// neither waits nor keeps data.
+	Send(number uint32, data []byte)
+	// PeerReturned reports that the peer has sent a datagram over the connection.
+	PeerReturned()
+	// RTT is the smoothed round trip, 0 while it is not known.
+	RTT() time.Duration
+	// RemoteAddr returns the same pointer until the address changes.
+	RemoteAddr() net.Addr
+}
+
+// WithBeside is a Conn that may have such a way.
+type WithBeside interface {
+	Conn
+	// Beside returns it, or nil. It is called once.
+	Beside() Beside
+}
+
+// beside is the part of a driver for a [WithBeside].
+type beside struct {
+	Beside // nil: none
+	// sending is held while a goroutine calls Link.SendDatagrams, and receiving while one passes a
+	// datagram to the link.
+	sending, receiving sync.Mutex
+	newest             uint64      // number of a received datagram; under receiving
+	news               atomic.Bool // a result of Beside has changed
+}
+
+// begin starts the way beside the connection.
+func (d *driver) begin() {
+	if d.beside.Beside != nil {
+		d.beside.Start(d.receiveBeside, func() {
+			d.beside.news.Store(true)
+			d.wakeWriter()
+		})
+	}
+}
+
+// besideActive reports whether datagrams are sent beside the connection.
+func (d *driver) besideActive() bool { return d.beside.Beside != nil && d.beside.Active() }
+
+// sendBeside sends the pending datagrams beside the connection on the calling goroutine. It reports
+// false if another goroutine is sending, perhaps over the connection.
+func (d *driver) sendBeside() bool {
+	if !d.beside.sending.TryLock() {
+		return false
+	}
+	defer d.beside.sending.Unlock()
+	_ = d.Link.SendDatagrams(d.Clock, d.sendDatagram) // The writer notices that the session ends.
+	return true
+}
+
+// sendDatagram sends one datagram, beside the connection if that is possible. Otherwise it blocks
+// while the peer does not take data.
+func (d *driver) sendDatagram(b []byte) error {
+	if !d.besideActive() {
+		return d.Conn.SendDatagram(b)
+	}
+	number, rest := transport.CutNumber(b)
+	d.beside.Send(uint32(number), rest)
+	return nil
+}
+
+// receiveBeside takes a datagram that has arrived beside the connection.
+func (d *driver) receiveBeside(b []byte, at int, low uint32, waited time.Duration) {
+	d.beside.receiving.Lock()
+	defer d.beside.receiving.Unlock()
+	number := d.beside.newest + uint64(int64(int32(low-uint32(d.beside.newest))))
+	d.beside.newest = max(d.beside.newest, number)
+	if d.closing() {
+		return // A client that was disconnected for sending too much may keep sending.
+	}
+	d.Link.ReceiveBorrowed(d.Clock(), waited, transport.PutNumber(b, at, number))
+}

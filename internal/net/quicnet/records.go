@@ -1,0 +1,75 @@
+package quicnet
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/netloop/netloop/internal/net/sealed"
+)
+
+// newRecords returns the table of a socket's records, which write sends.
+func newRecords(stats *sealed.Stats, write func(b, local []byte, to *net.UDPAddr) error) *sealed.Table {
+	return sealed.NewTable(sealed.Config{
+		Write: write, Stats: stats, Clock: sinceNow(),
+		After: func(wait time.Duration, do func()) { time.AfterFunc(wait, do) },
+	})
+}
+
+// writeRecord sends a sealed record on a socket. With local, it is sent from that address.
+func writeRecord(on net.PacketConn, b, local []byte, to *net.UDPAddr) (err error) {
+	switch on := on.(type) {
+	case interface {
+		Offer(b, local []byte, to *net.UDPAddr) error
+	}:
+		return on.Offer(b, local, to)
+	case *socket:
+		_, _, err = on.WriteMsgUDP(b, nil, to)
+	default:
+		_, err = on.WriteTo(b, to)
+	}
+	return err
+}
+
+// taker takes the records among a socket's packets, and reports whether it took a packet.
+type taker func(b []byte, from netip.AddrPort, local []byte, waited time.Duration) bool
+
+// takerOf returns the taker that passes records to a table; nil without a table.
+func takerOf(records *sealed.Table) taker {
+	if records == nil {
+		return nil
+	}
+	return func(b []byte, from netip.AddrPort, local []byte, waited time.Duration) bool {
+		if !sealed.Is(b) {
+			return false
+		}
+		records.Receive(b, from, local, waited)
+		return true
+	}
+}
+
+// filtered returns a socket from which QUIC reads all packets but the records, which the table
+// gets.
+func filtered(socket net.PacketConn, records *sealed.Table) net.PacketConn {
+	if records == nil {
+		return socket
+	}
+	return &filter{socket, takerOf(records)}
+}
+
+// filter is a socket without the records among its packets.
+type filter struct {
+	net.PacketConn
+	take taker
+}
+
+// ReadFrom implements net.PacketConn.
+func (f *filter) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		n, addr, err := f.PacketConn.ReadFrom(b)
+		at, ok := addr.(*net.UDPAddr)
+		if err != nil || !ok || !f.take(b[:n], at.AddrPort(), nil, 0) {
+			return n, addr, err
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package sealed
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// tokenSize is the number of bytes of a challenge.
+	tokenSize = 8
+	// keptTokens is the number of the newest challenges whose responses count.
+	keptTokens = 8
+	// maxMoveAsks bounds the challenges to one new address.
+	maxMoveAsks = 16
+)
+
+// Channel carries the datagrams of one QUIC connection as records, beside it.
+type Channel struct {
+	table  *Table
+	id     uint32
+	active atomic.Bool
+	rtt    atomic.Int64
+	count  atomic.Uint64               // received records
+	peer   atomic.Pointer[net.UDPAddr] // where records are sent; a new pointer is a new address
+
+	receive func(b []byte, at int, number uint32, waited time.Duration)
+	changed func()
+	nudge   func() // of a client
+
+	opener opener // of the socket's reader
+
+	mu     sync.Mutex
+	sealer sealer
+	path   path
+	// control holds the control messages of sent records: the local address to which the peer
+	// sends.
+	control []byte
+	asks    [keptTokens]ask
+	asked   int // number of challenges so far
+	next    *net.UDPAddr
+	nextAsk int // challenges to next
+	stopped bool
+}
+
+// ask is a challenge that was sent.
+type ask struct {
+	token [tokenSize]byte
+	at    time.Duration
+	to    *net.UDPAddr
+}
+
+// Open returns a channel for a connection whose handshake is complete, to its peer's address. The
+// client's end probes the path from Start on, the server's end once a record has arrived. nudge is
+// not nil at a client's end. It is called, on a goroutine of its own, to send a packet of QUIC:
+// when the client has a new address, or the server does not answer. Open returns nil if the
+// connection has no keys for it.
+func (t *Table) Open(state tls.ConnectionState, peer *net.UDPAddr, nudge func()) *Channel {
+	c := &Channel{table: t, nudge: nudge}
+	client := nudge != nil
+	own, other := fromServer, fromClient
+	if client {
+		own, other = other, own
+	}
+	keys := newKeyring(state)
+	first, err := keys.phase(0)
+	if err != nil {
+		return nil
+	}
+	c.id, c.path.patient = first.id, !client
+	if c.sealer.open(keys, own, c.id) != nil || c.opener.open(keys, other) != nil {
+		return nil
+	}
+	c.peer.Store(peer)
+	return c
+}
+
+// Start begins to receive. The data of each datagram is passed to receive, from index at of b on,
+// with the low 32 bits of its number, and the time for which it has waited in the socket. receive
+// must not keep b, but may change it. changed is called when Active, RTT or RemoteAddr has changed.
+// Both are called on the socket's reader; changed is also called by a timer.
+func (c *Channel) Start(receive func(b []byte, at int, number uint32, waited time.Duration), changed func()) {
+	c.receive, c.changed = receive, changed
+	if !c.table.add(c) {
+		return // Another connection has this id: QUIC carries the datagrams.
+	}
+	c.tick(c.table.now())
+}
+
+// Stop ends the channel. A call of receive or changed may still run.
+func (c *Channel) Stop() {
+	c.mu.Lock()
+	c.stopped = true
+	c.mu.Unlock()
+	c.active.Store(false)
+	c.table.remove(c)
+}
+
+// Active reports whether datagrams travel as records now.
+func (c *Channel) Active() bool { return c.active.Load() }
+
+// RTT returns the smoothed round trip of the records, 0 while it is not known.
+func (c *Channel) RTT() time.Duration { return time.Duration(c.rtt.Load()) }
+
+// Received returns the number of authentic records of the peer.
+func (c *Channel) Received() uint64 { return c.count.Load() }
+
+// RemoteAddr returns the address to which records are sent. It is the same pointer until the
+// address changes.
+func (c *Channel) RemoteAddr() net.Addr { return c.peer.Load() }
+
+// Send sends a datagram as a record, and does not keep it. It does not wait: a datagram for which
+// the socket has no room is lost.
+func (c *Channel) Send(number uint32, b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return
+	}
+	c.path.sent(c.table.now())
+	c.sendLocked(kindDatagram, number, b, c.peer.Load())
+}
+
+// PeerReturned tells the channel that a datagram of the peer has arrived over QUIC.
+func (c *Channel) PeerReturned() {
+	if !c.active.Load() {
+		return
+	}
+	c.mu.Lock()
+	ended := c.path.peerReturned(c.table.now())
+	c.mu.Unlock()
+	if ended {
+		c.turn(false)
+	}
+}
+
+// turn changes Active.
+func (c *Channel) turn(active bool) {
+	c.active.Store(active)
+	if !active {
+		c.table.cfg.Stats.Returns.Add(1)
+	}
+	c.changed()
+}
+
+// sendLocked seals and sends one record.
+func (c *Channel) sendLocked(kind byte, number uint32, data []byte, to *net.UDPAddr) {
+	b, err := c.sealer.seal(kind, number, data)
+	if err == nil {
+		err = c.table.cfg.Write(b, c.control, to)
+	}
+	if err != nil {
+		c.table.cfg.Stats.Unsent.Add(1)
+		return
+	}
+	c.table.cfg.Stats.Sent.Add(1)
+}
+
+// askLocked sends a challenge to an address.
+func (c *Channel) askLocked(now time.Duration, kind byte, to *net.UDPAddr) {
+	a := &c.asks[c.asked%keptTokens]
+	c.asked++
+	_, _ = rand.Read(a.token[:]) // It never fails.
+	a.at, a.to = now, to
+	c.sendLocked(kind, 0, a.token[:], to)
+}
+
+// tick sends the challenges that are due.
+func (c *Channel) tick(now time.Duration) {
+	c.mu.Lock()
+	if c.stopped {
+		c.mu.Unlock()
+		return
+	}
+	due, ended := c.path.tick(now)
+	if due && c.path.asked != 0 {
+		c.wakeQUIC() // The server may have restarted, which QUIC notices.
+	}
+	if due {
+		c.askLocked(now, kindChallenge, c.peer.Load())
+		if !ended {
+			c.path.ask(now)
+		}
+	}
+	if c.next != nil {
+		c.askNextLocked(now)
+	}
+	c.mu.Unlock()
+	if ended {
+		c.turn(false)
+	}
+}
+
+// wakeQUIC makes a client send a packet of QUIC.
+func (c *Channel) wakeQUIC() {
+	if c.nudge != nil {
+		go c.nudge()
+	}
+}
+
+// askNextLocked challenges the peer's new address.
+func (c *Channel) askNextLocked(now time.Duration) {
+	if c.nextAsk == maxMoveAsks {
+		c.next = nil
+		return
+	}
+	c.nextAsk++
+	c.askLocked(now, kindMoved, c.next)
+}
+
+// take takes an arrived record on the socket's reader.
+func (c *Channel) take(b []byte, from netip.AddrPort, control []byte, waited time.Duration) error {
+	r, err := c.opener.unseal(b)
+	if err != nil {
+		return err
+	}
+	c.count.Add(1)
+	now := c.table.now()
+	c.mu.Lock()
+	if c.stopped {
+		c.mu.Unlock()
+		return nil
+	}
+	first := c.path.arrived(now, r.kind == kindDatagram)
+	if first {
+		c.control = append(c.control[:0], control...)
+	}
+	c.followLocked(now, r, from, control)
+	began := false
+	switch r.kind {
+	case kindChallenge, kindMoved:
+		c.respondLocked(r.packet[headerSize:], from)
+		if first && c.path.patient {
+			c.askLocked(now, kindChallenge, c.peer.Load())
+		}
+	case kindResponse:
+		began = c.answeredLocked(now, r.packet[headerSize:])
+	}
+	c.mu.Unlock()
+	if began {
+		c.table.cfg.Stats.Begins.Add(1)
+		c.turn(true)
+	}
+	switch r.kind {
+	case kindDatagram:
+		c.receive(r.packet, headerSize, r.number, waited)
+	case kindResponse:
+		c.changed()
+	case kindMoved:
+		c.wakeQUIC()
+	}
+	return nil
+}
+
+// respondLocked returns the bytes of a challenge to its sender.
+func (c *Channel) respondLocked(token []byte, from netip.AddrPort) {
+	if len(token) != tokenSize {
+		return
+	}
+	to := c.peer.Load()
+	if !same(to, from) {
+		to = net.UDPAddrFromAddrPort(from)
+	}
+	c.sendLocked(kindResponse, 0, token, to)
+}
+
+// answeredLocked takes a response, and reports whether the path has become active.
+func (c *Channel) answeredLocked(now time.Duration, token []byte) (began bool) {
+	for i := range c.asks {
+		a := &c.asks[i]
+		if a.to == nil || !bytes.Equal(a.token[:], token) {
+			continue
+		}
+		if a.to == c.next {
+			c.peer.Store(c.next)
+			c.next = nil
+			c.table.cfg.Stats.Moves.Add(1)
+		}
+		a.to = nil
+		began = c.path.answer(now, a.at)
+		break
+	}
+	c.rtt.Store(int64(c.path.rtt))
+	return began
+}
+
+// followLocked challenges a new address of the peer, from which the newest record has arrived.
+// Until the peer answers from there, records are still sent to the former address.
+func (c *Channel) followLocked(now time.Duration, r record, from netip.AddrPort, control []byte) {
+	switch {
+	case !r.newest || !c.path.patient: // Only the server's end follows: a server does not move.
+	case same(c.peer.Load(), from):
+		c.next = nil
+	case !same(c.next, from):
+		c.next, c.nextAsk = net.UDPAddrFromAddrPort(from), 0
+		c.control = append(c.control[:0], control...)
+		c.askNextLocked(now)
+	}
+}
+
+// same reports whether an address, which may be nil, is equal to another one.
+func same(a *net.UDPAddr, b netip.AddrPort) bool {
+	if a == nil || a.Port != int(b.Port()) {
+		return false
+	}
+	ip, ok := netip.AddrFromSlice(a.IP)
+	return ok && ip.Unmap() == b.Addr().Unmap().WithZone("")
+}

@@ -1,0 +1,122 @@
+package sealed
+
+import "time"
+
+const (
+	// firstProbe and maxProbe are the first and the longest pause between two challenges while
+	// datagrams travel over QUIC; the pauses double.
+	firstProbe = 100 * time.Millisecond
+	maxProbe   = 8 * time.Second
+	// checkPeriod is the interval of challenges on a path in use. They measure the round trip.
+	checkPeriod = 2 * time.Second
+	// silence is the time after a datagram, beyond a round trip, after which a peer from which no
+	// record has arrived is challenged.
+	silence = 100 * time.Millisecond
+	// askPeriod is the interval of challenges until one is answered, and patience the time, or two
+	// round trips if they are longer, after which datagrams return to QUIC.
+	askPeriod = 80 * time.Millisecond
+	patience  = 400 * time.Millisecond
+	// settled is the age of a path from which its loss is no reason to probe less often.
+	settled = 10 * time.Second
+)
+
+// path decides at one end whether datagrams travel as records: from the answer to a challenge on,
+// until challenges are no longer answered. It knows no clock: now is the time since any start.
+type path struct {
+	patient bool // this end sends no record before one has arrived: the server
+	active  bool
+	since   time.Duration // start of the current state
+	pause   time.Duration // until the next probe, while not active
+	next    time.Duration // time of the next probe, while not active
+
+	heard    bool
+	waits    time.Duration // time of the first datagram since the last arrival; 0: none
+	used     bool          // a datagram was sent or has arrived since the last answer
+	answered time.Duration // time of the last answer, or of the start of the active state
+	asked    time.Duration // time of the first unanswered challenge; 0: none
+	again    time.Duration // time of the newest one
+	rtt      time.Duration // 0: not measured
+}
+
+// sent records that a datagram was sent as a record.
+func (p *path) sent(now time.Duration) {
+	p.used = true
+	if p.waits == 0 {
+		p.waits = now
+	}
+}
+
+// arrived records the arrival of an authentic record, perhaps a datagram, and reports whether it is
+// the first one.
+func (p *path) arrived(now time.Duration, datagram bool) (first bool) {
+	first = !p.heard
+	p.heard, p.waits = true, 0
+	p.used = p.used || datagram
+	if first && p.patient {
+		p.pause, p.next = firstProbe, now+firstProbe
+	}
+	return first
+}
+
+// answer records the answer to a challenge that was sent at a time, and reports whether the path
+// has become active.
+func (p *path) answer(now, at time.Duration) (began bool) {
+	if s := max(now-at, 1); p.rtt == 0 {
+		p.rtt = s
+	} else {
+		p.rtt += (s - p.rtt) / 4
+	}
+	p.answered, p.asked, p.used = now, 0, false
+	if p.active {
+		return false
+	}
+	p.active, p.since = true, now
+	return true
+}
+
+// tick reports whether a challenge is to be sent now, and whether the path has ended.
+func (p *path) tick(now time.Duration) (ask, ended bool) {
+	switch {
+	case !p.active:
+		if p.patient && !p.heard || now < p.next {
+			return false, false
+		}
+		p.pause = min(max(2*p.pause, firstProbe), maxProbe)
+		p.next = now + p.pause
+		return true, false
+	case p.asked != 0 && now-p.asked >= max(patience, 2*p.rtt):
+		p.end(now)
+		return true, true
+	case p.asked != 0:
+		return now-p.again >= askPeriod, false
+	}
+	due := p.used && now-p.answered >= checkPeriod
+	return due || p.waits != 0 && now-p.waits >= silence+p.rtt, false
+}
+
+// ask records that a challenge was sent.
+func (p *path) ask(now time.Duration) {
+	if p.again = now; p.asked == 0 {
+		p.asked = now
+	}
+}
+
+// peerReturned takes a datagram of the peer over QUIC: the peer no longer gets records. It reports
+// whether the path has ended. A datagram that was sent before the path became active is no reason.
+func (p *path) peerReturned(now time.Duration) (ended bool) {
+	if !p.active || now-p.since < max(patience, 2*p.rtt) {
+		return false
+	}
+	p.end(now)
+	return true
+}
+
+// end returns to QUIC. A path that ends soon after its begin is probed less and less often.
+func (p *path) end(now time.Duration) {
+	if now-p.since >= settled {
+		p.pause = 0
+	}
+	p.active, p.since, p.asked, p.waits = false, now, 0, 0
+	p.pause = min(max(2*p.pause, firstProbe), maxProbe)
+	p.next = now + p.pause
+}

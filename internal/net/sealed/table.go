@@ -1,0 +1,129 @@
+package sealed
+
+import (
+	"encoding/binary"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// tickPeriod is the interval at which the paths of a table are checked.
+const tickPeriod = 50 * time.Millisecond
+
+// Config configures a table.
+type Config struct {
+	// Write sends a record. It must not wait for the network, and must not keep b.
+	Write func(b, control []byte, to *net.UDPAddr) error
+	Stats *Stats // nil: not counted
+	// Clock is monotonic.
+	Clock func() time.Duration
+	// After calls do once, after a time, on a goroutine of its own.
+	After func(wait time.Duration, do func())
+}
+
+// Stats are counts of records. Any goroutine may read them.
+type Stats struct {
+	Sent, Received atomic.Uint64
+	Unsent         atomic.Uint64 // the socket had no room
+	Unknown        atomic.Uint64 // of no connection
+	Invalid        atomic.Uint64 // malformed, repeated or too old
+	Forged         atomic.Uint64 // the tag is wrong
+	Throttled      atomic.Uint64 // not examined, because the address has sent many forged ones
+	Begins         atomic.Uint64 // datagrams of a connection changed from QUIC to records
+	Returns        atomic.Uint64 // and back
+	Moves          atomic.Uint64 // changes of a client's address
+}
+
+// Table holds the channels of one socket by their ids.
+type Table struct {
+	cfg      Config
+	throttle throttle // of the socket's reader
+
+	mu       sync.RWMutex
+	channels map[uint32]*Channel
+	ticking  bool // tick will be called, because there are channels, or were
+}
+
+// NewTable returns an empty table.
+func NewTable(cfg Config) *Table {
+	if cfg.Stats == nil {
+		cfg.Stats = new(Stats)
+	}
+	t := &Table{cfg: cfg, channels: make(map[uint32]*Channel)}
+	t.throttle.init()
+	return t
+}
+
+// now returns the time. It is never 0.
+func (t *Table) now() time.Duration { return t.cfg.Clock() + 1 }
+
+// add adds a channel, unless another one has its id.
+func (t *Table) add(c *Channel) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.channels[c.id] != nil {
+		return false
+	}
+	t.channels[c.id] = c
+	if !t.ticking {
+		t.ticking = true
+		t.cfg.After(tickPeriod, t.tick)
+	}
+	return true
+}
+
+func (t *Table) remove(c *Channel) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.channels[c.id] == c {
+		delete(t.channels, c.id)
+	}
+}
+
+// tick checks all paths.
+func (t *Table) tick() {
+	t.mu.Lock()
+	all := slices.Collect(maps.Values(t.channels))
+	if t.ticking = len(all) > 0; t.ticking {
+		t.cfg.After(tickPeriod, t.tick)
+	}
+	t.mu.Unlock()
+	now := t.now()
+	for _, c := range all {
+		c.tick(now)
+	}
+}
+
+// Receive takes a record that arrived at the socket, and changes its memory. One goroutine calls
+// it. Control holds the control messages with which answers are sent, and waited is the time for
+// which the record has waited in the socket.
+func (t *Table) Receive(b []byte, from netip.AddrPort, control []byte, waited time.Duration) {
+	if len(b) < Overhead {
+		t.cfg.Stats.Invalid.Add(1)
+		return
+	}
+	t.mu.RLock()
+	c := t.channels[binary.BigEndian.Uint32(b[8:])]
+	t.mu.RUnlock()
+	switch {
+	case c == nil:
+		t.cfg.Stats.Unknown.Add(1)
+		return
+	case t.throttle.full(from, t.now()):
+		t.cfg.Stats.Throttled.Add(1)
+		return
+	}
+	switch err := c.take(b, from, control, waited); {
+	case err == nil:
+		t.cfg.Stats.Received.Add(1)
+	case forged(err):
+		t.throttle.add(from, t.now())
+		t.cfg.Stats.Forged.Add(1)
+	default:
+		t.cfg.Stats.Invalid.Add(1)
+	}
+}
