@@ -121,6 +121,32 @@ func (m serverMetrics) SocketPackets(f *metrics.Family) {
 	f.Set(s.Sent.Load(), "out", "moved")
 	f.Set(s.TooLarge.Load(), "out", "too_large")
 	f.Set(s.Unsent.Load(), "out", "refused")
+	f.Set(s.Full.Load(), "out", "full")
+}
+
+// Records implements metrics.Server.
+func (m serverMetrics) Records(f *metrics.Family) {
+	s := &m.s.records
+	f.Set(s.Sent.Load(), "out", "sealed")
+	f.Set(s.Unsent.Load(), "out", "unsent")
+	f.Set(s.Received.Load(), "in", "opened")
+	f.Set(s.Unknown.Load(), "in", "unknown")
+	f.Set(s.Invalid.Load(), "in", "invalid")
+	f.Set(s.Forged.Load(), "in", "forged")
+	f.Set(s.Throttled.Load(), "in", "throttled")
+}
+
+// RecordPaths implements metrics.Server.
+func (m serverMetrics) RecordPaths(f *metrics.Family) {
+	s := &m.s.records
+	f.Set(s.Begins.Load(), "begun")
+	f.Set(s.Returns.Load(), "returned")
+	f.Set(s.Moves.Load(), "moved")
+}
+
+// RecordClients implements metrics.Server.
+func (m serverMetrics) RecordClients(f *metrics.Family) {
+	f.Set(uint64(max(m.s.records.Active.Load(), 0)))
 }
 
 func (m serverMetrics) SocketRetries(f *metrics.Family) { f.Set(m.s.socket.Retries.Load()) }

@@ -27,7 +27,22 @@ func TestTheMetricsOfAServer(t *testing.T) {
 	} {
 		count.Store(uint64(n + 1))
 	}
+	socket.Full.Store(7)
+	records := &s.records
+	for n, count := range []*atomic.Uint64{
+		&records.Sent, &records.Unsent, &records.Received, &records.Unknown, &records.Invalid, &records.Forged,
+		&records.Throttled, &records.Begins, &records.Returns, &records.Moves,
+	} {
+		count.Store(uint64(n + 1))
+	}
+	records.Active.Store(11)
 	counted(t, s,
+		`netloop_socket_packets_total{direction="out",outcome="full"} 7`,
+		`netloop_records_total{direction="out",outcome="sealed"} 1`, `netloop_records_total{direction="out",outcome="unsent"} 2`,
+		`netloop_records_total{direction="in",outcome="opened"} 3`, `netloop_records_total{direction="in",outcome="unknown"} 4`,
+		`netloop_records_total{direction="in",outcome="invalid"} 5`, `netloop_records_total{direction="in",outcome="forged"} 6`,
+		`netloop_records_total{direction="in",outcome="throttled"} 7`, `netloop_record_paths_total{outcome="begun"} 8`,
+		`netloop_record_paths_total{outcome="returned"} 9`, `netloop_record_paths_total{outcome="moved"} 10`, "netloop_record_clients 11",
 		`netloop_admin_refusals_total{reason="host"} 1`, `netloop_admin_refusals_total{reason="token"} 2`,
 		`netloop_admin_refusals_total{reason="busy"} 3`, `netloop_admin_refusals_total{reason="connection"} 4`,
 		`netloop_web_requests_total{outcome="answered"} 5`, `netloop_web_requests_total{outcome="missing"} 6`,

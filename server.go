@@ -26,6 +26,7 @@ import (
 	"github.com/netloop/netloop/internal/net/inproc"
 	"github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/net/quicnet"
+	"github.com/netloop/netloop/internal/net/sealed"
 	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/net/wsnet"
 	"github.com/netloop/netloop/internal/net/wtnet"
@@ -49,6 +50,7 @@ type Server struct {
 	metrics   *metrics.Metrics
 	transport *transport.Stats
 	socket    udpbatch.Stats
+	records   sealed.Stats
 	instance  [16]byte // drawn at start: clients notice a restart
 	// incarnation is the number of the default room: see Room.Incarnation.
 	incarnation    uint64
@@ -211,6 +213,7 @@ func (s *Server) listen(conf *tls.Config) error {
 		Protocols: []quicnet.Protocol{wtnet.Protocol(s.origins, s.transport)},
 		Listen:    s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret,
 		Socket: &s.socket, PlainSocket: s.cfg.PlainSocket, IdleTimeout: s.idle, Through: s.simulated(),
+		Records: &s.records, QUICOnly: s.cfg.QUICDatagrams,
 	})
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)

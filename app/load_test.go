@@ -104,6 +104,7 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		{"looks back for ever", nil, []string{"--max-rewind", "1001ms"}, []string{"--max-rewind: 1.001s cannot be used: use a time up to 1s"}},
 		{"looks ahead", nil, []string{"--max-rewind", "-1ms"}, []string{"--max-rewind: -1ms"}},
 		{"lost at once", nil, []string{"--lost-after", "999ms"}, []string{"--lost-after: 999ms cannot be used: use 1s or more"}},
+		{"strange datagrams", nil, []string{"--datagrams", "tcp"}, []string{`--datagrams: "tcp" cannot be used: use auto or quic`}},
 		{"a strange policy", nil, []string{"--same-player", "kick"}, []string{`--same-player: "kick" cannot be used: use take-over, refuse or allow`}},
 		{"negative time", nil, []string{"--for", "-1s"}, []string{"--for: -1s"}},
 		{"negative drain", nil, []string{"--drain", "-1s"}, []string{"--drain: -1s"}},

@@ -52,6 +52,7 @@ type options struct {
 	CheckEdits   bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
 	CheckValues  bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest value"`
 	PlainSocket  bool          `name:"plain-socket" help:"use Go's UDP socket, without batches of sent and received packets"`
+	Datagrams    string        `name:"datagrams" help:"way of native clients' datagrams: auto is beside QUIC, encrypted, and over QUIC while that does not arrive; quic is always over QUIC"`
 	Simulate     netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
 	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
@@ -78,6 +79,7 @@ func defaults() *options {
 		MaxRewind:    250 * time.Millisecond,
 		LostAfter:    5 * time.Second,
 		SamePlayer:   "take-over",
+		Datagrams:    "auto",
 		ClientBudget: 11_000,
 		ClientRate:   1000,
 		ClientBurst:  2000,
@@ -178,6 +180,8 @@ func (o *options) checkReturns(bad func(key string, value any, remedy string) er
 		return bad("lost-after", o.LostAfter, "use "+minLostAfter.String()+" or more")
 	case !known:
 		return bad("same-player", o.SamePlayer, "use take-over, refuse or allow")
+	case o.Datagrams != "auto" && o.Datagrams != "quic":
+		return bad("datagrams", o.Datagrams, "use auto or quic")
 	}
 	return nil
 }
@@ -225,14 +229,15 @@ func (o *options) server() netloop.Config {
 		RPC: netloop.RPCLimits{
 			PerSecond: o.ClientRate, Burst: o.ClientBurst, KickAfter: o.ClientKick, Dry: o.LimitsDry,
 		},
-		DrainTimeout: o.Drain,
-		Watchdog:     o.Watchdog,
-		TraceDir:     o.TraceDir,
-		WatchdogExit: o.WatchdogExit,
-		CheckEdits:   o.CheckEdits,
-		CheckValues:  o.CheckValues,
-		PlainSocket:  o.PlainSocket,
-		Seed:         o.Seed,
+		DrainTimeout:  o.Drain,
+		Watchdog:      o.Watchdog,
+		TraceDir:      o.TraceDir,
+		WatchdogExit:  o.WatchdogExit,
+		CheckEdits:    o.CheckEdits,
+		CheckValues:   o.CheckValues,
+		PlainSocket:   o.PlainSocket,
+		QUICDatagrams: o.Datagrams == "quic",
+		Seed:          o.Seed,
 	}
 	if o.FixedRate == (rate{}) {
 		c.Room.FixedRate = c.Room.Rate // So that the game's RoomDefaults cannot replace it.

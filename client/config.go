@@ -52,6 +52,8 @@ type Config struct {
 	// Transport selects the kind of connection. The zero value is QUIC; the others exist for
 	// browsers, and for programs that simulate them.
 	Transport Transport
+	// QUICDatagrams makes all datagrams travel over QUIC, as [netloop.Config] QUICDatagrams does.
+	QUICDatagrams bool
 	// Log receives the client's log. Nil discards it.
 	Log *slog.Logger
 }

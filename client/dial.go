@@ -119,7 +119,9 @@ func (d *Dialer) dial(ctx context.Context, addr string, cfg *Config, a *attempt)
 		a.finish(d.dialSocket(ctx, addr, cfg, a))
 		return
 	}
-	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: a.greeting(), Session: a.config, Quiet: a.quiet}
+	conf := quicnet.DialConfig{
+		Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: a.greeting(), Session: a.config, Quiet: a.quiet, QUICOnly: cfg.QUICDatagrams,
+	}
 	if cfg.Transport == WebTransport {
 		conf.Protocol = wtnet.Client()
 	}

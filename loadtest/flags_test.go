@@ -100,8 +100,8 @@ func TestAdminMayLackItsScheme(t *testing.T) {
 
 // The bounds that the help names belong to their ranges.
 func TestTheBoundsOfTheFlagsAreAllowed(t *testing.T) {
-	least := options{addr: "127.0.0.1:1", clients: 1, perSocket: 1, duration: 100 * time.Millisecond, frameRate: 1, out: "text"}
-	most := options{addr: "127.0.0.1:65535", clients: 10_000, perSocket: 1000, ramp: 10 * time.Minute, warmup: 10 * time.Minute, duration: 24 * time.Hour, frameRate: 1000, out: "text"}
+	least := options{addr: "127.0.0.1:1", clients: 1, perSocket: 1, datagrams: "auto", duration: 100 * time.Millisecond, frameRate: 1, out: "text"}
+	most := options{addr: "127.0.0.1:65535", clients: 10_000, perSocket: 1000, datagrams: "auto", ramp: 10 * time.Minute, warmup: 10 * time.Minute, duration: 24 * time.Hour, frameRate: 1000, out: "text"}
 	for _, o := range []options{least, most} {
 		if err := o.validate(); err != nil {
 			t.Error(err)
@@ -112,7 +112,7 @@ func TestTheBoundsOfTheFlagsAreAllowed(t *testing.T) {
 // The certificate is checked for the host of the address, which is a URL for WebSockets.
 func TestTheCertificateIsThatOfTheHost(t *testing.T) {
 	for addr, over := range map[string]client.Transport{"play.example:443": client.QUIC, "wss://play.example:443/game": client.WebSocket} {
-		o := options{addr: addr, transport: over, clients: 1, perSocket: 1, duration: time.Second, out: "text"}
+		o := options{addr: addr, transport: over, clients: 1, perSocket: 1, datagrams: "auto", duration: time.Second, out: "text"}
 		if err := o.validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestTheCertificateIsThatOfTheHost(t *testing.T) {
 func TestVerifyingClientsAreSpreadEvenly(t *testing.T) {
 	for clients := 1; clients <= 40; clients++ {
 		for asked := 0; asked <= clients+1; asked++ {
-			o := options{addr: "127.0.0.1:1", clients: clients, perSocket: 1, verify: asked, duration: time.Second, out: "text"}
+			o := options{addr: "127.0.0.1:1", clients: clients, perSocket: 1, datagrams: "auto", verify: asked, duration: time.Second, out: "text"}
 			if err := o.validate(); err != nil {
 				t.Fatal(err)
 			}

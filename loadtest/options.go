@@ -42,6 +42,7 @@ type options struct {
 	verify    int
 	perSocket int
 	transport client.Transport
+	datagrams string
 
 	tokenKey      string
 	tokenAudience string
@@ -90,6 +91,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.reconnect, "reconnect", true, "bots whose connection breaks come back; without it they count as disconnected")
 	f.IntVar(&o.perSocket, "per-socket", 50, "how many bots share a UDP socket and so an address, 1 to 1000; with --simulate each has its own")
 	f.TextVar(&o.transport, "transport", client.QUIC, "what the bots connect over, `NAME`: quic, webtransport or websocket")
+	f.StringVar(&o.datagrams, "datagrams", "auto", "the way of datagrams, `NAME`: auto, beside QUIC where that arrives, or quic")
 	f.IntVar(&o.verify, "verify", 0, "how many bots read and check the state that they are sent; the others acknowledge it and count (default: all)")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 }
@@ -107,6 +109,7 @@ func (o *options) validate() error {
 		{o.warmup >= 0 && o.warmup <= maxPhase, "warmup", "use 0s to 10m", o.warmup},
 		{o.duration >= minDuration && o.duration <= maxDuration, "duration", "use 100ms to 24h", o.duration},
 		{o.frameRate == 0 || o.frameRate >= minFrames && o.frameRate <= maxFrames, "frame-rate", "use 1 to 1000, or leave it out for the tick rate of each bot's room", o.frameRate},
+		{o.datagrams == "auto" || o.datagrams == "quic", "datagrams", "use auto or quic", o.datagrams},
 		{o.perSocket >= 1 && o.perSocket <= maxPerSocket, "per-socket", "use 1 to 1000", o.perSocket},
 		{o.verify >= 0, "verify", "use 1 or more, or leave it out for all", o.verify},
 		{o.ca == "" || o.certHash == "", "cert-hash", "use either --ca or --cert-hash", o.certHash},

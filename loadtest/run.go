@@ -232,7 +232,7 @@ func (r *run) dial(ctx context.Context, n int) (*player, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := r.dialers[n/r.perSocket].Dial(ctx, r.opts.addr, client.Config{
-		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls, Transport: r.opts.transport,
+		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls, Transport: r.opts.transport, QUICDatagrams: r.opts.datagrams == "quic",
 		Tokens:    func(context.Context) (string, error) { return r.token(n) },
 		Reconnect: client.Reconnect{Off: !r.opts.reconnect},
 		Log:       r.screen.logger().With("client", n),

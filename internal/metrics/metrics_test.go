@@ -119,6 +119,9 @@ type fakeServer struct {
 func (s *fakeServer) SocketCalls(f *Family)     { f.Set(1, "in") }
 func (s *fakeServer) SocketPackets(f *Family)   { f.Set(2, "in", "moved") }
 func (s *fakeServer) SocketRetries(f *Family)   { f.Set(3) }
+func (s *fakeServer) Records(f *Family)         { f.Set(27, "in", "opened") }
+func (s *fakeServer) RecordPaths(f *Family)     { f.Set(28, "begun") }
+func (s *fakeServer) RecordClients(f *Family)   { f.Set(29) }
 func (s *fakeServer) Traffic() *transport.Stats { return &s.traffic }
 func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5); s.read++ }
 func (s *fakeServer) Overload(f *Family)        { f.Set(2) }
@@ -224,6 +227,7 @@ func TestAScrapeHasAllCountedValues(t *testing.T) {
 		`netloop_certificate_reloads_total{outcome="failed"} 5`,
 		`netloop_admin_refusals_total{reason="token"} 21`,
 		`netloop_socket_calls_total{direction="in"} 1`, `netloop_socket_packets_total{direction="in",outcome="moved"} 2`, "netloop_socket_retries_total 3",
+		`netloop_records_total{direction="in",outcome="opened"} 27`, `netloop_record_paths_total{outcome="begun"} 28`, "netloop_record_clients 29",
 		"netloop_logs_dropped_total 12", "netloop_metrics_series_refused_total 0",
 	)
 	for _, want := range []string{"go_gc_", "go_sched_latencies_seconds_bucket", "process_cpu_seconds_total", "promhttp_metric_handler_errors_total"} {

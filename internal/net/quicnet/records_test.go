@@ -154,4 +154,3 @@ func TestAQuietPathSendsNothing(t *testing.T) {
 		}
 	})
 }
-

@@ -25,7 +25,7 @@ type thin struct {
 
 	mu    sync.Mutex
 	drops func(p simnet.Packet) bool // nil: no further packets are dropped
-	paths map[string]*[2]netem.Path // by the client's address: to it, from it
+	paths map[string]*[2]netem.Path  // by the client's address: to it, from it
 }
 
 // ipHeaders is the size of the headers of IPv4 and UDP.

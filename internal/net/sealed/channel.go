@@ -95,9 +95,9 @@ func (c *Channel) Start(receive func(b []byte, at int, number uint32, waited tim
 // Stop ends the channel. A call of receive or changed may still run.
 func (c *Channel) Stop() {
 	c.mu.Lock()
+	c.setActiveLocked(false)
 	c.stopped = true
 	c.mu.Unlock()
-	c.active.Store(false)
 	c.table.remove(c)
 }
 
@@ -141,11 +141,28 @@ func (c *Channel) PeerReturned() {
 
 // turn changes Active.
 func (c *Channel) turn(active bool) {
-	c.active.Store(active)
-	if !active {
+	c.mu.Lock()
+	c.setActiveLocked(active)
+	c.mu.Unlock()
+	if active {
+		c.table.cfg.Stats.Begins.Add(1)
+	} else {
 		c.table.cfg.Stats.Returns.Add(1)
 	}
 	c.changed()
+}
+
+// setActiveLocked sets Active and counts the active channels.
+func (c *Channel) setActiveLocked(active bool) {
+	switch {
+	case c.stopped || active == c.active.Load():
+		return
+	case active:
+		c.table.cfg.Stats.Active.Add(1)
+	default:
+		c.table.cfg.Stats.Active.Add(-1)
+	}
+	c.active.Store(active)
 }
 
 // sendLocked seals and sends one record.
@@ -243,7 +260,6 @@ func (c *Channel) take(b []byte, from netip.AddrPort, control []byte, waited tim
 	}
 	c.mu.Unlock()
 	if began {
-		c.table.cfg.Stats.Begins.Add(1)
 		c.turn(true)
 	}
 	switch r.kind {

@@ -36,6 +36,7 @@ type Stats struct {
 	Begins         atomic.Uint64 // datagrams of a connection changed from QUIC to records
 	Returns        atomic.Uint64 // and back
 	Moves          atomic.Uint64 // changes of a client's address
+	Active         atomic.Int64  // channels whose datagrams travel as records
 }
 
 // Table holds the channels of one socket by their ids.
