@@ -224,6 +224,15 @@ func TestTheCargoIsAlwaysNew(t *testing.T) {
 	}
 }
 
+// A snapshot of a given size is divided among as few objects as hold it.
+func TestTheCargoHasTheGivenSize(t *testing.T) {
+	for size, want := range map[int][2]int{0: {1, 0}, 250: {1, 250}, 1024: {1, 1024}, 1025: {2, 512}, 2500: {3, 833}, 10240: {10, 1024}} {
+		if objects, each := divided(size); objects != want[0] || each != want[1] {
+			t.Errorf("%d bytes are %d objects of %d, want %v", size, objects, each, want)
+		}
+	}
+}
+
 // The purpose of a sample is decided by its stack: in the kernel and the runtime by the calling
 // function, elsewhere by the innermost function of a known package.
 func TestSamplesAreSplitByPurpose(t *testing.T) {

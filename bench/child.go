@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	startLimit = 30 * time.Second      // until a program has ended on request
-	stopLimit  = 20 * time.Second      // between checks of another program
+	startLimit = 30 * time.Second      // until a program is ready
+	stopLimit  = 20 * time.Second      // until a program has ended on request
 	pollEvery  = 20 * time.Millisecond // between checks of another program
 )
 
@@ -24,6 +24,8 @@ type addresses struct {
 	Listen string `json:"listen"`
 	Admin  string `json:"admin"`
 	Web    string `json:"web"` // of WebSockets; empty without
+
+	CertHash string `json:"cert_hash"` // in hex; bare quic-go has none
 }
 
 func writeAddresses(file string, a addresses) error {
@@ -52,6 +54,10 @@ type played struct {
 		Rate struct {
 			P50 *float64 `json:"p50"`
 		} `json:"rate_hz"`
+		Interval struct {
+			P99 *float64 `json:"p99"`
+			Max *float64 `json:"max"`
+		} `json:"interval_ms"`
 	} `json:"snapshots"`
 	Converged bool `json:"converged"`
 	Saturated bool `json:"saturated"`
@@ -80,10 +86,15 @@ type child struct {
 // start starts a program in one of its roles, on one core. Env is added to this program's
 // environment.
 func start(program string, core int, env []string, role string, args ...string) (*child, error) {
+	return startBy(func(cmd *exec.Cmd) error { return startPinned(cmd, core) }, program, env, role, args...)
+}
+
+// startBy starts a program in one of its roles by a function that calls cmd.Start.
+func startBy(by func(*exec.Cmd) error, program string, env []string, role string, args ...string) (*child, error) {
 	c := &child{cmd: exec.Command(program, append([]string{role}, args...)...), ended: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), env...)
 	c.cmd.Stdout, c.cmd.Stderr = &c.said, &c.said
-	if err := startPinned(c.cmd, core); err != nil {
+	if err := by(c.cmd); err != nil {
 		return nil, fmt.Errorf("start %s %s: %w", program, role, err)
 	}
 	go func() {
@@ -149,20 +160,25 @@ func (b *bench) startServer(ctx context.Context, program, role string, args ...s
 	if err != nil {
 		return nil, addresses{}, err
 	}
+	at, err := c.ready(ctx, file)
+	return c, at, err
+}
+
+// ready waits until a server has written its addresses to a file, and stops it if it does not.
+func (c *child) ready(ctx context.Context, file string) (at addresses, err error) {
 	limit := time.Now().Add(startLimit)
 	for {
-		var at addresses
 		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &at) == nil && at.Listen != "" {
-			return c, at, nil
+			return at, nil
 		}
 		select {
 		case <-c.ended:
-			return nil, at, fmt.Errorf("%s ended before it was ready: %w: %s", role, c.err, c.said.String())
+			return at, fmt.Errorf("%s ended before it was ready: %w: %s", c.cmd.Args[1], c.err, c.said.String())
 		case <-time.After(pollEvery):
 		}
 		if ctx.Err() != nil || time.Now().After(limit) {
 			c.stop()
-			return nil, at, fmt.Errorf("%s was not ready in time", role)
+			return at, fmt.Errorf("%s was not ready in time", c.cmd.Args[1])
 		}
 	}
 }

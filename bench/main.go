@@ -12,6 +12,8 @@
 //	measure    when all clients are in: processor time, ticks and counters over a window
 //	table      the figures of each, and their ratios
 //
+// The command `bench path` has other measurements: path.go.
+//
 // The compared servers run in turn, and again, and the cheapest window of each counts: other
 // programs of the machine only ever add cost. A window in which the clients' core was full or their
 // frames were late is marked as invalid.
@@ -170,6 +172,9 @@ func parseArrangement(text string) (arrangement, error) {
 const maxClients = 4096
 
 func run(ctx context.Context, args []string, out, about io.Writer) error {
+	if len(args) > 0 && args[0] == "path" {
+		return paths(ctx, args[1:], out, about)
+	}
 	o, err := parse(args, out)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/rand/v2"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // The traffic is the arena's datagrams without its game: an input of each client in each step, and
-// a snapshot with one object in each tick. It shows the cost of the network alone.
+// a snapshot of a given size in each tick. It shows the network alone.
 
 // cargo is the object of the snapshots. Its bytes are random, so that they cannot be predicted.
 type cargo struct {
@@ -37,22 +38,45 @@ func cargoBytes(clients int) int { return min(85+57*clients/20, maxCargo) }
 const maxCargo = 1024 // bytes, as in the tag: a snapshot fits into one datagram
 
 // traffic is the game.
-type traffic struct{}
+type traffic struct{ cfg trafficConfig }
 
-func (traffic) Schema() *netloop.Schema { return trafficSchema }
+type trafficConfig struct {
+	Bytes int `help:"bytes of a snapshot's objects, 1 to 10240; 0 is as many as the arena has for its clients"`
+}
 
-func (traffic) Open(r *netloop.Room) error {
+// Config returns the configuration to be filled in before the server opens.
+func (g *traffic) Config() any { return &g.cfg }
+
+func (*traffic) Schema() *netloop.Schema { return trafficSchema }
+
+func (g *traffic) Open(r *netloop.Room) error {
+	if g.cfg.Bytes < 0 || g.cfg.Bytes > 10*maxCargo {
+		return netloop.ConfigError("traffic.bytes", g.cfg.Bytes, "use 0 to %d", 10*maxCargo)
+	}
 	clients := 0
-	r.OnStart(func(t *netloop.Tick) { cargos.Spawn(t, cargo{}) })
+	objects, each := divided(g.cfg.Bytes)
+	r.OnStart(func(t *netloop.Tick) {
+		for range objects {
+			cargos.Spawn(t, cargo{})
+		}
+	})
 	r.OnJoin(func(*netloop.Tick, *netloop.Client) error { clients++; return nil })
 	r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { clients-- })
 	steerings.Handle(r, func(*netloop.Tick, *netloop.Client, steering) {})
 	r.On(netloop.Update, "traffic.load", func(t *netloop.Tick) {
+		size := cmp.Or(each, cargoBytes(clients))
 		for o := range cargos.All(t) {
-			load(o.Edit(t), cargoBytes(clients), t.Rand())
+			load(o.Edit(t), size, t.Rand())
 		}
 	})
 	return nil
+}
+
+// divided returns the number of objects of a snapshot of so many bytes, and the bytes of each.
+// Objects of more than half a kilobyte have a datagram of their own.
+func divided(size int) (objects, each int) {
+	objects = max((size+maxCargo-1)/maxCargo, 1)
+	return objects, size / objects
 }
 
 // load fills the cargo with new random bytes.
@@ -80,5 +104,5 @@ func (driver) Start(c *client.Client, m *loadtest.Meter) {
 	})
 }
 
-func serveTraffic() { app.Main(traffic{}) }
+func serveTraffic() { app.Main(new(traffic)) }
 func playTraffic()  { loadtest.Main(driver{}) }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop/bench/tun"
+)
+
+// A short run over one path prints its seed and a row with the server's rate.
+func TestSnapshotsCrossAnEmulatedPath(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("paths are emulated on Linux alone, and need root: run this test as root")
+	}
+	var out, about bytes.Buffer
+	args := []string{"path", "-links", "rtt=40ms", "-bytes", "900", "-clients", "2", "-window", "1s", "-warmup", "500ms", "-shared=false", "-seed", "7"}
+	if err := run(t.Context(), args, &out, &about); err != nil {
+		t.Fatal(err, about.String())
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	row := strings.Fields(lines[len(lines)-1])
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "seed 7,") || len(row) < 6 || row[0] != "rtt=40ms" || row[1] != "quic" || row[2] != "900" {
+		t.Fatalf("%q", out.String())
+	}
+	busy := strings.Contains(out.String(), "NO FIGURE")
+	if rate, err := strconv.ParseFloat(row[3], 64); err != nil || !busy && (rate < 50 || rate > 62) {
+		t.Errorf("%v Hz, %v", rate, err)
+	}
+}
+
+func TestImpossiblePathsAreRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"-links fog":            `"fog" has no value`,
+		"-bytes 0":              `"0" cannot be used`,
+		"-bytes 10241":          `use 1 to 10240`,
+		"-transport tcp":        `"tcp" cannot be used: use quic`,
+		"-clients 101":          "-clients of 1 to 100",
+		"-window 999ms":         "a -window of 1s or more",
+		"now":                   "no word besides",
+		"-nope":                 "path -help lists the flags",
+		"-links rtt=9m,loss=5%": "rtt",
+	} {
+		if _, err := parsePath(strings.Fields(args), new(bytes.Buffer)); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"path", "-help"}, &out, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "-links") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+func TestSharesAreThoseOfTheClients(t *testing.T) {
+	bulk := tun.Flow{Protocol: 6, Port: 80}
+	before := tun.Counts{Bytes: map[tun.Flow]uint64{{Protocol: 17, Port: 1}: 100}}
+	after := tun.Counts{Bytes: map[tun.Flow]uint64{{Protocol: 17, Port: 1}: 150, {Protocol: 17, Port: 2}: 70, bulk: 900, {}: 5}}
+	if got := sharesOf(before, after, bulk); !slices.Equal(got, []uint64{70, 50}) {
+		t.Error(got)
+	}
+}
