@@ -132,7 +132,8 @@ type crossed struct {
 	tcp       float64  // bit/s of the TCP flow
 	shares    []uint64 // bytes of the clients, the largest first
 	took      time.Duration
-	note      string // why the row is invalid: the clients were too slow; else empty
+	late      float64 // the share of packets that the emulator delivered late
+	note      string  // why the row is invalid: the machine was too busy; else empty
 }
 
 // paths measures and prints all rows, each when it is done.
@@ -255,6 +256,10 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 	return r, r.read(result)
 }
 
+// mostPacketsLate is above the share of packets that a quiet machine delivers late: with more of
+// them the gaps are the machine's.
+const mostPacketsLate = 0.005
+
 // slack is the time by which the clients play longer than the shares are measured.
 const slack = 500 * time.Millisecond
 
@@ -280,6 +285,7 @@ func (r *crossed) share(ctx context.Context, o pathOptions, link *tun.Link, play
 	r.took = time.Since(began)
 	r.shares = sharesOf(before, after, bulk)
 	r.shares = r.shares[:min(len(r.shares), clients)]
+	r.late = float64(after.Late-before.Late) / float64(max(after.Passed-before.Passed, 1))
 	r.tcp = float64(after.Bytes[bulk]-before.Bytes[bulk]) * 8 / r.took.Seconds()
 	return nil
 }
@@ -318,6 +324,8 @@ func (r *crossed) read(result string) error {
 		r.note = fmt.Sprintf("(%d clients lost the connection)", p.Clients.Disconnected)
 	case p.Saturated:
 		r.note = "(NO FIGURE: the machine was too busy for the clients)"
+	case r.late > mostPacketsLate:
+		r.note = fmt.Sprintf("(NO FIGURE: the machine was too busy, the emulator was late for %.1f %% of the packets)", 100*r.late)
 	}
 	return nil
 }

@@ -13,6 +13,9 @@ const (
 	maxWaiting = 8 << 20
 	// maxFlows bounds the counted flows of a lane; packets of further ones count for the zero Flow.
 	maxFlows = 1024
+	// lateAfter is the time after its arrival at which a packet counts as Late: below a third of a
+	// period of 60 Hz.
+	lateAfter = 5 * time.Millisecond
 )
 
 // Flow identifies the packets of one client: the IP protocol (6 is TCP, 17 is UDP) and the port at
@@ -27,6 +30,7 @@ type Counts struct {
 	Passed uint64          // delivered
 	Lost   uint64          // by Loss, or in a Hole
 	Tail   uint64          // dropped because the queue was full
+	Late   uint64          // delivered more than 5 ms late, because the machine was busy
 	Bytes  map[Flow]uint64 // of delivered packets with their IP headers
 }
 
@@ -70,12 +74,15 @@ func (l *lane) put(now time.Duration, packet []byte) {
 
 // take returns the next packet that has arrived.
 func (l *lane) take(now time.Duration) (packet []byte, ok bool) {
-	packet, _, ok = l.queue.Pop(now)
+	packet, at, ok := l.queue.Pop(now)
 	if !ok {
 		return nil, false
 	}
 	l.bytes -= len(packet)
 	l.counts.Passed++
+	if now-at > lateAfter {
+		l.counts.Late++
+	}
 	f := flowOf(packet, l.d)
 	if _, known := l.counts.Bytes[f]; !known && len(l.counts.Bytes) >= maxFlows {
 		f = Flow{}

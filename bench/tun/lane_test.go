@@ -48,8 +48,12 @@ func TestAPacketArrivesAfterTheDelay(t *testing.T) {
 	if _, ok := l.take(35*ms - 1); ok {
 		t.Error("it arrived early")
 	}
-	if p, ok := l.take(35 * ms); !ok || len(p) != 100 {
+	if p, ok := l.take(35 * ms); !ok || len(p) != 100 || l.counts.Late != 0 {
 		t.Error("it did not arrive in time")
+	}
+	l.put(40*ms, packet(100, 9))
+	if _, ok := l.take(80 * ms); !ok || l.counts.Late != 1 || l.counts.Passed != 2 {
+		t.Errorf("a late packet: %+v", l.counts)
 	}
 }
 
