@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -24,7 +25,7 @@ type Host struct {
 // openHost makes a namespace with a TUN device of an address.
 func openHost(addr [4]byte) (*Host, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("a network namespace with a TUN device needs root: run this as root")
+		return nil, fmt.Errorf("a network namespace with a TUN device needs root: %w", fs.ErrPermission)
 	}
 	h := &Host{
 		Addr:  fmt.Sprintf("%d.%d.%d.%d", addr[0], addr[1], addr[2], addr[3]),

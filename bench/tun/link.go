@@ -39,7 +39,8 @@ type way struct {
 
 // Open makes the hosts and begins to move packets, until Close. A seed decides the fate of the n-th
 // packet of each direction. Corrupt and Rebind of the spec are refused: a host drops damaged
-// packets, which is loss, and the path has no router that could change an address.
+// packets, which is loss, and the path has no router that could change an address. The error is
+// fs.ErrPermission or fs.ErrNotExist if the system does not let this program have hosts.
 func Open(spec netem.Spec, seed uint64) (*Link, error) {
 	if spec.Rebind != 0 || spec.Ways[netem.Up].Corrupt+spec.Ways[netem.Down].Corrupt != 0 {
 		return nil, errors.New("a path of whole packets has no rebind and no corrupt: leave them out")

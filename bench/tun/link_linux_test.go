@@ -2,7 +2,9 @@ package tun
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -43,17 +45,17 @@ func namespace(thread string) string {
 	return name
 }
 
-// open opens a link, which needs root.
+// open opens a link. That needs root, and a system with TUN devices.
 func open(t *testing.T, spec string) *Link {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("hosts need root: run this test as root")
-	}
 	s, err := netem.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l, err := Open(s, 1)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+		t.Skip("this program may have no hosts: ", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +150,7 @@ func TestAnImpossiblePathIsRefused(t *testing.T) {
 
 // When a program is killed, its hosts and the programs in them end too.
 func TestHostsEndWithTheirProgram(t *testing.T) {
-	open(t, "") // It needs root.
+	open(t, "") // It skips the test where hosts are not available.
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "NETLOOP_TUN=1")
