@@ -39,7 +39,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo frames pictures play cards run load test plain check $(CHECKS) verify simulate bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
+.PHONY: help help-all build demo frames pictures play cards run load test plain check $(CHECKS) verify simulate bench bench-floor cost cubes links feel paths lateness fuzz mutate metrics limits web browser generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -171,8 +171,14 @@ cubes: ## bytes of state on the wire: FILE=capture of moving cubes, plain or .xz
 links: ## bots over a table of bad links: loss, jitter, holes, slow routers; four minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestBotsPlayOnEveryBadLink -v $(TESTFLAGS) ./cmd/loadclient
 
-feel: ## the figures of docs/NETCODE.md over four networks, in memory and over real sockets, and over changing paths: four minutes
+feel: ## the figures of docs/NETCODE.md over four networks, in memory and over real sockets, and over changing paths, then make paths: 13 minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run 'TestFeel$$|TestFeelOfAChangingPath' -v $(TESTFLAGS) ./loadtest
+	@if [ "$$(uname)" = Linux ] && [ "$$(id -u)" = 0 ]; then $(MAKE) --no-print-directory paths; \
+	else echo "paths: left out, they need Linux and root"; fi
+
+paths: ## rate and gaps of snapshots over emulated paths of whole IP packets, and shares of a link: Linux, root, nine minutes
+	go build -C bench -o $(CURDIR)/bin/bench
+	bin/bench path $(ARGS)
 
 lateness: ## the lateness of ticks beside cyclictest (Debian's rt-tests), idle and busy: two minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestWakeUpBesideCyclictest -v $(TESTFLAGS) ./internal/clock
