@@ -25,7 +25,7 @@ func (l *Link) Bulk() (f Flow, stop func(), err error) {
 	defer cancel()
 	var sender net.Conn
 	err = l.Server.Do(func() (err error) {
-		sender, err = (&net.Dialer{Control: control}).DialContext(ctx, "tcp4", listener.Addr().String())
+		sender, err = (&net.Dialer{Control: cubic}).DialContext(ctx, "tcp4", listener.Addr().String())
 		return err
 	})
 	if err != nil {

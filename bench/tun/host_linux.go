@@ -129,8 +129,8 @@ func request(fd int, number uint, device string, set func(*unix.Ifreq) error) er
 	return nil
 }
 
-// control gives a TCP socket the congestion control that most systems have, whatever this one has.
-func control(_, _ string, c syscall.RawConn) error {
+// cubic sets the congestion control of a TCP socket to that of most systems.
+func cubic(_, _ string, c syscall.RawConn) error {
 	var err error
 	failed := c.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic") })
 	return errors.Join(failed, err)

@@ -27,4 +27,4 @@ func (*Host) Start(*exec.Cmd) error { return errSystem }
 
 func (*Host) close() {}
 
-func control(string, string, syscall.RawConn) error { return errSystem }
+func cubic(string, string, syscall.RawConn) error { return errSystem }
