@@ -61,9 +61,9 @@ func parsePath(args []string, out io.Writer) (o pathOptions, err error) {
 	over := flags.String("transport", "quic", "settings of the transport: quic, auto or websocket; several in quotation marks")
 	links := flags.String("links", allLinks, "the paths, as --simulate has them: loss and jitter are of each direction; several in quotation marks; empty is none")
 	sizes := flags.String("bytes", allSizes, "bytes of a snapshot's objects, 1 to 10240; several in quotation marks")
-	flags.IntVar(&o.clients, "clients", 4, "how many clients play over each of the paths, which have no limited rate unless -links sets one")
+	flags.IntVar(&o.clients, "clients", 8, "how many clients play over each of the paths, which have no limited rate unless -links sets one")
 	flags.BoolVar(&o.shared, "shared", true, "measure the shares of a link of 2 Mbit/s too: beside TCP, and of eight clients")
-	flags.DurationVar(&o.window, "window", 20*time.Second, "how long each is measured")
+	flags.DurationVar(&o.window, "window", 10*time.Second, "how long each path is measured, and half as long as each share")
 	flags.DurationVar(&o.warmup, "warmup", 5*time.Second, "how long clients play before that")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the lost packets and the jitter: each row has the same")
 	if err := flags.Parse(args); err != nil {
@@ -123,6 +123,7 @@ type crossing struct {
 	size    int
 	clients int
 	beside  bool // a TCP flow shares the link
+	window  time.Duration
 }
 
 // crossed has the figures of a row.
@@ -157,7 +158,7 @@ func paths(ctx context.Context, args []string, out, about io.Writer) error {
 	for _, link := range o.links {
 		for _, size := range o.sizes {
 			for _, over := range o.over {
-				c := crossing{over: over, link: link, size: size, clients: o.clients}
+				c := crossing{over: over, link: link, size: size, clients: o.clients, window: o.window}
 				r, err := b.cross(ctx, c)
 				if err != nil {
 					return fmt.Errorf("%v, %s, %d bytes: %w", link, over, size, err)
@@ -182,7 +183,7 @@ func (b *pathBench) crowds(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "\nshares of a link (%v)\n", link)
 	for _, c := range crowds {
 		for _, c.over = range b.over {
-			c.link = link
+			c.link, c.window = link, 2*b.window // TCP takes seconds to find its share.
 			r, err := b.cross(ctx, c)
 			if err != nil {
 				return fmt.Errorf("%d clients that share a link, %s: %w", c.clients, c.over, err)
@@ -241,13 +242,13 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 	}
 	player, err := startBy(link.Clients.Start, b.self, nil, "play-traffic", slices.Concat([]string{
 		"--addr", addr, "--cert-hash", at.CertHash, "--clients", strconv.Itoa(c.clients), "--per-socket", "1", "--ramp", "500ms", "--quiet",
-		"--warmup", b.warmup.String(), "--duration", (b.window + slack).String(), "--out", "json=" + result,
+		"--warmup", b.warmup.String(), "--duration", (c.window + slack).String(), "--out", "json=" + result,
 	}, carriages[c.over].clients)...)
 	if err != nil {
 		return r, err
 	}
 	defer player.stop()
-	if err := r.share(ctx, b.pathOptions, link, player, c.clients, bulk); err != nil {
+	if err := r.share(ctx, link, player, c, b.warmup, bulk); err != nil {
 		return r, err
 	}
 	if err := player.wait(ctx, startLimit); err != nil {
@@ -264,9 +265,9 @@ const mostPacketsLate = 0.005
 const slack = 500 * time.Millisecond
 
 // share measures the shares of the clients and of TCP once all clients play.
-func (r *crossed) share(ctx context.Context, o pathOptions, link *tun.Link, player *child, clients int, bulk tun.Flow) error {
+func (r *crossed) share(ctx context.Context, link *tun.Link, player *child, c crossing, warmup time.Duration, bulk tun.Flow) error {
 	limit := time.Now().Add(startLimit)
-	for len(sharesOf(tun.Counts{}, link.Counts(netem.Down), bulk)) < clients {
+	for len(sharesOf(tun.Counts{}, link.Counts(netem.Down), bulk)) < c.clients {
 		if player.gone() || time.Now().After(limit) {
 			return fmt.Errorf("the clients did not connect: %s", player.said.String())
 		}
@@ -274,17 +275,17 @@ func (r *crossed) share(ctx context.Context, o pathOptions, link *tun.Link, play
 			return err
 		}
 	}
-	if err := pause(ctx, o.warmup+slack); err != nil {
+	if err := pause(ctx, warmup+slack); err != nil {
 		return err
 	}
 	before, began := link.Counts(netem.Down), time.Now()
-	if err := pause(ctx, o.window); err != nil {
+	if err := pause(ctx, c.window); err != nil {
 		return err
 	}
 	after := link.Counts(netem.Down)
 	r.took = time.Since(began)
 	r.shares = sharesOf(before, after, bulk)
-	r.shares = r.shares[:min(len(r.shares), clients)]
+	r.shares = r.shares[:min(len(r.shares), c.clients)]
 	r.late = float64(after.Late-before.Late) / float64(max(after.Passed-before.Passed, 1))
 	r.tcp = float64(after.Bytes[bulk]-before.Bytes[bulk]) * 8 / r.took.Seconds()
 	return nil
