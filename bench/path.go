@@ -26,7 +26,7 @@ type carriage struct{ server, clients []string }
 
 // carriages are the settings by name.
 var carriages = map[string]carriage{
-	"quic":      {},
+	"quic":      {[]string{"--datagrams", "quic"}, []string{"--datagrams", "quic"}},
 	"auto":      {[]string{"--datagrams", "auto"}, []string{"--datagrams", "auto"}},
 	"websocket": {[]string{"--web", "192.0.2.1:0", "--web-tls"}, []string{"--transport", "websocket"}},
 }
@@ -58,7 +58,7 @@ func parsePath(args []string, out io.Writer) (o pathOptions, err error) {
 		flags.SetOutput(out)
 		flags.PrintDefaults()
 	}
-	over := flags.String("transport", "quic", "settings of the transport: quic, auto or websocket; several in quotation marks")
+	over := flags.String("transport", "auto quic", "settings of the transport: quic, auto or websocket; several in quotation marks")
 	links := flags.String("links", allLinks, "the paths, as --simulate has them: loss and jitter are of each direction; several in quotation marks; empty is none")
 	sizes := flags.String("bytes", allSizes, "bytes of a snapshot's objects, 1 to 10240; several in quotation marks")
 	flags.IntVar(&o.clients, "clients", 8, "how many clients play over each of the paths, which have no limited rate unless -links sets one")
