@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/recording"
@@ -155,6 +157,55 @@ func TestLateInputsWithoutRepeatAreSkipped(t *testing.T) {
 	steps := slices.Compact(slices.Clone(ran))
 	if skipped := int(steps[len(steps)-1]-steps[0]) + 1 - len(steps); skipped < 5 || len(ran) < 90 || !slices.IsSorted(ran) {
 		t.Errorf("%d inputs were skipped, and the steps of those that ran are %d", skipped, ran)
+	}
+}
+
+// A late press is added to the input of a later step, but replaces no press of that input.
+func TestLatePressesReplaceNoOther(t *testing.T) {
+	type press struct{ Step, Key uint32 }
+	t.Run("struct", func(t *testing.T) {
+		lateKeys(t, func(step, key uint32) press { return press{step, key} },
+			func(p press) (step, key uint32) { return p.Step, p.Key })
+	})
+	t.Run("protobuf", func(t *testing.T) {
+		lateKeys(t, func(step, key uint32) *timestamppb.Timestamp {
+			return &timestamppb.Timestamp{Seconds: int64(step), Nanos: int32(key)}
+		}, func(p *timestamppb.Timestamp) (step, key uint32) { return uint32(p.GetSeconds()), uint32(p.GetNanos()) })
+	})
+}
+
+// lateKeys presses a key of its own in every second step, also while the client is cut off.
+func lateKeys[M any](t *testing.T, pack func(step, key uint32) M, unpack func(M) (step, key uint32)) {
+	schema := netloop.NewSchema("keys", 1, 0)
+	keys := netloop.NewInput(schema, func(last M, _ int) M {
+		step, _ := unpack(last)
+		return pack(step, 0)
+	})
+	added := 0
+	w := netlooptest.New(t, game{schema: schema, script: func(r *netloop.Room) {
+		keys.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, in M) {
+			switch step, key := unpack(in); {
+			case uint64(step) != tick.FixedStep():
+			case step%2 == 1 && key != step:
+				t.Errorf("the input of step %d has the key of step %d", step, key)
+			case step%2 == 0 && key != 0:
+				added++
+			}
+		})
+	}})
+	c := w.Join("", nil, perfect)
+	client.Inputs(c, keys, func(t *netloop.Tick) M {
+		step := uint32(t.FixedStep())
+		return pack(step, step*(step%2))
+	})
+	for range 8 {
+		w.Step(60)
+		w.Cut(c)
+		w.Step(9)
+		w.Heal(c)
+	}
+	if w.Step(60); added == 0 {
+		t.Error("no late press is added to an input of a later step")
 	}
 }
 
