@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
 func is(x *float64, want float64) bool {
@@ -38,7 +39,7 @@ func TestPercentilesOfKnownSamples(t *testing.T) {
 
 func TestNoSamplesAreNull(t *testing.T) {
 	h := newHistogram()
-	if latency(h) != (Latency{}) || spread(h) != (Spread{}) {
+	if latency(h) != (Latency{}) || spread(h) != (Spread{}) || spreadOf(new(ticks.Histogram)) != (Spread{}) {
 		t.Error("an empty histogram has percentiles")
 	}
 }
