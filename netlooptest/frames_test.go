@@ -37,6 +37,23 @@ func TestFramesComeAtTheirRate(t *testing.T) {
 	}
 }
 
+// A client without a frame rate runs one frame in each tick. The frame after dropped ticks is
+// longer by their time.
+func TestFramesContainTheTimeOfDroppedTicks(t *testing.T) {
+	w := netlooptest.New(t, game{})
+	c := w.Join("", nil, netlooptest.Link{})
+	frames := time.Duration(0)
+	c.On(netloop.Update, "test.frame", func(tick *netloop.Tick) { frames += tick.Delta() })
+	w.Step(30)
+	behind := w.Now() - frames
+	w.Spend(time.Second)
+	w.Step(30)
+	// A period is no whole number of nanoseconds.
+	if got := w.Now() - frames; (got - behind).Abs() > time.Microsecond {
+		t.Errorf("by %v the frames have %v, want %v", w.Now(), frames, w.Now()-behind)
+	}
+}
+
 // A client's clock has an offset and a drift, and its frames follow its own clock; its estimate
 // of the server's time is still right.
 func TestAClientHasItsOwnClock(t *testing.T) {
