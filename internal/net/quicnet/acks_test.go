@@ -125,8 +125,8 @@ func TestAConnectionThatIsBlockedIsLeftAlone(t *testing.T) {
 			{after: flushRest - 1}, {after: 1, calls: 1}, {calls: 1},
 			{fails: gone, calls: 1}, {after: flushRest - 1}, {after: 1, calls: 1},
 		},
-		"from the first on":   append(slices.Repeat([]step{{fails: gone, after: flushRest, calls: 1}}, flushChances), step{after: time.Hour}),
-		"but the last chance": append(slices.Repeat([]step{{fails: gone, after: flushRest, calls: 1}}, flushChances-1), step{after: flushRest, calls: 1}, step{fails: gone, calls: 1}, step{after: flushRest, calls: 1}),
+		"from the first on":   append(slices.Repeat([]step{{fails: gone, after: flushRest, calls: 1}}, 8), step{after: time.Hour}),
+		"but the last chance": append(slices.Repeat([]step{{fails: gone, after: flushRest, calls: 1}}, 7), step{after: flushRest, calls: 1}, step{fails: gone, calls: 1}, step{after: flushRest, calls: 1}),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := new(slowStream)
