@@ -138,6 +138,19 @@ func TestHeaderFieldsArePatchedAtTheirOffsets(t *testing.T) {
 	}
 }
 
+// The header of a packet, with the longest fields that can be written, has at most MaxHeader bytes.
+func TestTheLongestHeaderFitsItsBound(t *testing.T) {
+	const longest = math.MaxUint64
+	h := Header{Tick: longest, Packet: longest, HasBehind: true, HasLoading: true, HasDigest: true}
+	x := Context{Tick: longest, AsOf: codec.MaxTrend + 1, TrendFrom: 1}
+	var w wire.BitWriter
+	x.Put(&w)
+	w.Flush()
+	if n := len(AppendHeader(nil, &h)) + len(w.Bytes()); n > MaxHeader {
+		t.Errorf("it has %d bytes, want %d at most", n, MaxHeader)
+	}
+}
+
 // TestAnOriginIsReadBack writes the origins that a packet can have, and some that are refused.
 func TestAnOriginIsReadBack(t *testing.T) {
 	const tick = 200
