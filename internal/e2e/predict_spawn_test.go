@@ -234,6 +234,9 @@ func TestMispredictionsAreCountedByField(t *testing.T) {
 	if !slices.ContainsFunc(wrong, func(m client.Misprediction) bool { return m.Field == "Angle" && m.Count > 20 }) {
 		t.Errorf("%v", wrong)
 	}
+	if slices.ContainsFunc(wrong, func(m client.Misprediction) bool { return m.Count == 0 }) {
+		t.Errorf("fields that were never wrong are reported: %v", wrong)
+	}
 	if none := client.Mispredictions(c, shots); none != nil {
 		t.Errorf("of a class that is not predicted %v", none)
 	}
