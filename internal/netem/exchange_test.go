@@ -196,6 +196,22 @@ func TestUpIsTheDirectionToTheServer(t *testing.T) {
 	}
 }
 
+// TestAnyBitMayBeDamaged checks that each bit of a datagram is damaged at some time.
+func TestAnyBitMayBeDamaged(t *testing.T) {
+	x := NewExchange(Config{Spec: parse(t, "corrupt=100%")})
+	damaged, sent := make([]byte, 20), make([]byte, 20)
+	for range 10_000 {
+		x.In(0, peer(0), sent)
+		p, _ := x.Receive(0)
+		for i, b := range p.Data {
+			damaged[i] |= b
+		}
+	}
+	if n := difference(sent, damaged); n != 8*len(sent) {
+		t.Errorf("%d of %d bits are damaged: %08b", n, 8*len(sent), damaged)
+	}
+}
+
 // TestClientsShareNoBottleneck checks that a flooding client delays and loses only its own
 // datagrams.
 func TestClientsShareNoBottleneck(t *testing.T) {
