@@ -27,14 +27,20 @@ func TestRoomsAreAddedUp(t *testing.T) {
 		`netloop_queue_depth{queue="rpc_Update"} 9`, `netloop_rpcs_total{method="arena.Chat",outcome="late",stage="Update"} 15`)
 	room.state.Records = 20
 	a.Report(room)
+	a.Sleep(true)
 	a.Close(transport.CodeClosing.Name())
 	a.Close("again")
-	a.Report(room) // A room that was given up may resume.
+	a.Report(room) // A room that was given up may resume, and fall asleep.
+	a.Sleep(true)
 	b.Close(transport.CodeGame.Name())
-	expect(t, scrape(t, m), "netloop_snapshot_records_total 42", "netloop_clients 100", "netloop_clients_dropped 7",
+	text := scrape(t, m)
+	expect(t, text, "netloop_snapshot_records_total 42", "netloop_clients 100", "netloop_clients_dropped 7",
 		`netloop_room_clients{kind="table"} 0`, `netloop_rooms{kind="table"} 0`, `netloop_rooms_opened_total{kind="table"} 2`,
 		`netloop_rooms_ended_total{code="the server is closing",kind="table"} 1`, `netloop_rooms_ended_total{code="game",kind="table"} 1`,
-		`netloop_queue_depth{queue="rpc_Update"} 3`)
+		`netloop_queue_depth{queue="rpc_Update"} 3`, `netloop_rooms_asleep{kind="table"} 0`)
+	if strings.Contains(text, `code="again"`) {
+		t.Error("a room is counted as ended twice")
+	}
 	if n := len(m.accounts); n != 1 {
 		t.Errorf("%d accounts remain", n)
 	}
