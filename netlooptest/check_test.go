@@ -127,7 +127,6 @@ func TestAHookThatPanicsFailsTheTest(t *testing.T) {
 	}
 }
 
-// A room has the spec that the option gives.
 // A server or a client with an invalid configuration fails the test.
 func TestAnInvalidConfigurationFailsTheTest(t *testing.T) {
 	for name, begin := range map[string]func(l *failureRecorder){
@@ -171,6 +170,18 @@ func (g counting) Open(r *netloop.Room) error {
 	return nil
 }
 
+// The number of a room does not depend on the wall clock, which no seed repeats.
+func TestARoomHasTheSameNumberInEachWorld(t *testing.T) {
+	for range 2 {
+		netlooptest.New(t, game{}).Tick(func(tick *netloop.Tick) {
+			if n := tick.Room().Incarnation(); n != 1 {
+				t.Errorf("its number is %d, want 1", n)
+			}
+		})
+	}
+}
+
+// A room has the spec that the option gives.
 func TestARoomHasItsSpec(t *testing.T) {
 	w := netlooptest.New(t, game{}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(20)}))
 	w.Step(20)
