@@ -162,7 +162,7 @@ func (l *Loop[C]) findCycle(shaped []*System[C]) []string {
 		later[from] = append(later[from], to)
 	}
 	for _, o := range shaped {
-		if o.Removed() || o.leaving {
+		if o.Removed() {
 			continue
 		}
 		for _, name := range o.spec.Before {

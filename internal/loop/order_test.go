@@ -140,6 +140,18 @@ func TestARemovedAnchorHasNoEffect(t *testing.T) {
 	h.wantRan("c", "b", "a")
 }
 
+// The anchors of a removed system do not bind a new one of its name.
+func TestASystemOfAFreeNameHasItsOwnAnchors(t *testing.T) {
+	h := newHarness(t)
+	a := h.add(before(spec("a", Body, 0), "b"))
+	h.add(spec("b", Body, 0))
+	h.step()
+	a.Remove()
+	h.add(after(spec("a", Body, 0), "b"))
+	h.step()
+	h.wantRan("b", "a")
+}
+
 func TestCycleNamesBoth(t *testing.T) {
 	for name, list := range map[string]specs{
 		"itself":        {before(spec("a", Body, 0), "a")},

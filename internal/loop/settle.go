@@ -32,7 +32,7 @@ func (l *Loop[C]) settle() bool {
 		l.touch(s)
 	}
 	l.settling = nil
-	l.shaped = slices.DeleteFunc(l.shaped, func(s *System[C]) bool { return !s.shaped() || s.Removed() || s.leaving })
+	l.shaped = slices.DeleteFunc(l.shaped, func(s *System[C]) bool { return !s.shaped() || s.Removed() })
 	l.replace()
 	return true
 }
