@@ -20,8 +20,11 @@ func TestFullInboxIsBoundedInBytes(t *testing.T) {
 			t.Fatal("a session went beyond its bound")
 		}
 	}
-	was := stats.Dropped(DropInboxTotal)
 	quiet, _ := NewSession(SessionConfig{Inbox: b, Stats: stats})
+	if b.push(&Arrival{Kind: MessageArrived, Session: quiet}, fairInboxBytes-entryBytes+1) {
+		t.Error("a full inbox takes a message beyond the share of a session")
+	}
+	was := stats.Dropped(DropInboxTotal)
 	if !b.push(&Arrival{Kind: MessageArrived, Session: quiet}, fairInboxBytes-entryBytes) {
 		t.Error("the quiet session was refused")
 	}
