@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/netem"
 )
 
 // A bot's frame rate is that of --frame-rate, or the tick rate of its room: also after it has moved
@@ -25,6 +26,22 @@ func TestFramesFollowTheRoomsRate(t *testing.T) {
 			if p.period != want {
 				t.Errorf("--frame-rate %v in a room of %v: frames of %v, want %v", frameRate, rate, p.period, want)
 			}
+		}
+	}
+}
+
+// Over a simulated network each client has a socket of its own, and otherwise it may share one.
+func TestClientsOfASimulatedNetworkShareNoSocket(t *testing.T) {
+	for simulated, want := range map[*netem.Stats]int{nil: 2, new(netem.Stats): 6} {
+		r := &run{opts: options{clients: 6, perSocket: 4}, simulated: simulated}
+		if err := r.openSockets(); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(r.dialers); n != want {
+			t.Errorf("simulated: %v, and %d sockets, want %d", simulated != nil, n, want)
+		}
+		for _, d := range r.dialers {
+			_ = d.Close() // The test is over either way.
 		}
 	}
 }
