@@ -252,6 +252,32 @@ func TestASleepingRoomDropsSilentClients(t *testing.T) {
 	}
 }
 
+// A client is silent since its last packet has arrived, also if the room slept then, and until the
+// very moment of a tick.
+func TestAWakingClientIsSilentSinceItsPacket(t *testing.T) {
+	for delay, want := range map[time.Duration]time.Duration{
+		5 * time.Millisecond:  20 * time.Millisecond, // It is sent between two ticks of 50 ms.
+		25 * time.Millisecond: 0,
+	} {
+		silent := time.Duration(-1)
+		s := newSleepGame(t, func(r *netloop.Room) {
+			r.On(netloop.Update, "test.silent", func(t *netloop.Tick) {
+				for c := range t.Clients() {
+					silent = c.Link().Silent
+				}
+			})
+		})
+		c := play(t, s.World, netlooptest.Link{Delay: delay})
+		s.fallAsleep(t, 10)
+		client.Send(c, echo, text{N: 1})
+		n := len(s.ran)
+		s.Until(10, func() bool { return len(s.ran) > n })
+		if silent != want {
+			t.Errorf("a delay of %v: silent for %v in the tick after its sleep, want %v", delay, silent, want)
+		}
+	}
+}
+
 // A recording contains the sleep of a room: a replay skips the same ticks.
 func TestASleepingRoomReplays(t *testing.T) {
 	var file bytes.Buffer
