@@ -21,9 +21,12 @@ type vault struct {
 	Trap  [2]int8 `net:"read=owner"`
 }
 
+type guard struct{ Pos spot }
+
 var (
 	bankSchema = netloop.NewSchema("bank", 1, 0)
 	vaults     = netloop.NewClass[vault](bankSchema, "vault")
+	guards     = netloop.NewClass[guard](bankSchema, "guard")
 	openVaults = netloop.NewClass[vault](netloop.NewSchema("elsewhere", 1, 0), "vault")
 )
 
@@ -102,6 +105,7 @@ func TestAuditReportsNoLeakOfCorrectRules(t *testing.T) {
 		w.Tick(func(tick *netloop.Tick) {
 			rnd := tick.Rand()
 			if i%50 == 0 {
+				guards.Spawn(tick, guard{Pos: spot{3, 4}}) // It is not audited.
 				list = append(list, vaults.Spawn(tick, newVault(), netloop.OwnedBy(cs[0].ID())))
 			}
 			o := list[rnd.IntN(len(list))]
