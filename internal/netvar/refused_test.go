@@ -147,6 +147,11 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 		return head(packet.Head{Kind: packet.Delta, Slot: slot, Version: version, Base: base})
 	}
 	despawn := head(packet.Head{Kind: packet.Despawn})
+	valueless := func(f *forger, p *forged) {
+		p.records = append(p.records, func(w *wire.BitWriter, x *packet.Context) {
+			x.PutHead(w, &packet.Head{Kind: packet.Full, Version: now, Life: 80, Class: uint64(f.rock.Index()), Gen: 2})
+		})
+	}
 	for _, c := range []struct {
 		what string
 		edit edit
@@ -205,6 +210,7 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 		{"a later lifetime of another class", full(81, 90, 2, class(0)), nil},
 		{"another class of this lifetime", full(80, now, 1, class(0)), packet.ErrRecord},
 		{"another generation of this lifetime", full(80, now, 2, nil), packet.ErrRecord},
+		{"another generation, and no values", valueless, packet.ErrRecord},
 		{"a despawn", despawn, nil},
 		{"a despawn of nothing", head(packet.Head{Kind: packet.Despawn, Slot: 5}), nil},
 
