@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -395,4 +396,22 @@ func TestABrokenSeriesFailsTheScrape(t *testing.T) {
 	if w.Code != http.StatusInternalServerError || !strings.Contains(out.String(), "netloop_broken") {
 		t.Errorf("status %d, log %q", w.Code, out.String())
 	}
+}
+
+// slow is a collector that takes an hour.
+type slow struct{ failing }
+
+func (slow) Collect(chan<- prometheus.Metric) { time.Sleep(time.Hour) }
+
+func TestAScrapeEndsAfterFiveSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newMetrics(t)
+		m.registry.MustRegister(slow{})
+		w, began := httptest.NewRecorder(), time.Now()
+		m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if took := time.Since(began); w.Code != http.StatusServiceUnavailable || took != 5*time.Second {
+			t.Errorf("status %d after %v", w.Code, took)
+		}
+		time.Sleep(time.Hour) // until the collector returns
+	})
 }
