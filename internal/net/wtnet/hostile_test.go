@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -284,6 +285,22 @@ func TestASessionEndsOnce(t *testing.T) {
 	if s.ends(errTooMuch) || s.Err() == nil {
 		t.Error("a session ends after its connection, or without a reason")
 	}
+}
+
+// A session has its reason once the CONNECT stream is read to its end, which may be after the end
+// of the connection.
+func TestTheErrorOfASessionWaitsForItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &session{read: make(chan struct{})}
+		var got error
+		go func() { got = s.Err() }()
+		synctest.Wait()
+		s.end = errTooMuch
+		close(s.read)
+		if synctest.Wait(); got != errTooMuch {
+			t.Errorf("it ends with %v", got)
+		}
+	})
 }
 
 // Other streams of a browser, and their data, are never read: the player continues.
