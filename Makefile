@@ -171,12 +171,12 @@ cubes: ## bytes of state on the wire: FILE=capture of moving cubes, plain or .xz
 links: ## bots over a table of bad links: loss, jitter, holes, slow routers; four minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestBotsPlayOnEveryBadLink -v $(TESTFLAGS) ./cmd/loadclient
 
-feel: ## the figures of docs/NETCODE.md over four networks, in memory and over real sockets, and over changing paths, then make paths: 13 minutes
+feel: ## the figures of docs/NETCODE.md over four networks, in memory and over real sockets, and over changing paths, then make paths: 14 minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run 'TestFeel$$|TestFeelOfAChangingPath' -v $(TESTFLAGS) ./loadtest
 	@if [ "$$(uname)" = Linux ] && [ "$$(id -u)" = 0 ]; then $(MAKE) --no-print-directory paths; \
 	else echo "paths: left out, they need Linux and root"; fi
 
-paths: ## rate and gaps of snapshots over emulated paths of whole IP packets, and shares of a link: Linux, root, nine minutes
+paths: ## rate and gaps of snapshots over emulated paths of whole IP packets, and shares of a link: Linux, root, ten minutes
 	go build -C bench -o $(CURDIR)/bin/bench
 	bin/bench path $(ARGS)
 

@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// A short run over one path prints its seed and a row with the server's rate.
+// A short run over one path prints its seed, and a row of each transport with the server's rate.
 func TestSnapshotsCrossAnEmulatedPath(t *testing.T) {
 	if l, err := tun.Open(netem.Spec{}, 1); err != nil {
 		t.Skip("this program may have no hosts: ", err) // Package tun's tests tell errors apart.
@@ -26,13 +26,18 @@ func TestSnapshotsCrossAnEmulatedPath(t *testing.T) {
 		t.Fatal(err, about.String())
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	row := strings.Fields(lines[len(lines)-1])
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "seed 7,") || len(row) < 6 || row[0] != "rtt=40ms" || row[1] != "quic" || row[2] != "900" {
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "seed 7,") {
 		t.Fatalf("%q", out.String())
 	}
-	busy := strings.Contains(out.String(), "NO FIGURE")
-	if rate, err := strconv.ParseFloat(row[3], 64); err != nil || !busy && (rate < 50 || rate > 62) {
-		t.Errorf("%v Hz, %v", rate, err)
+	for i, over := range []string{"auto", "quic"} {
+		row := strings.Fields(lines[2+i])
+		if len(row) < 6 || row[0] != "rtt=40ms" || row[1] != over || row[2] != "900" {
+			t.Fatalf("%q", out.String())
+		}
+		busy := strings.Contains(lines[2+i], "NO FIGURE")
+		if rate, err := strconv.ParseFloat(row[3], 64); err != nil || !busy && (rate < 30 || rate > 62) {
+			t.Errorf("%s: %v Hz, %v", over, rate, err)
+		}
 	}
 }
 
