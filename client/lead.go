@@ -26,6 +26,9 @@ type lead struct {
 	target time.Duration // the lead, before the first measurement an estimate
 	limit  time.Duration // of the target
 	hold   time.Duration // for how long the steps are held
+	// maxWait limits the time between the making and the sending of a measured input. A longer time
+	// is that of a program that hung, and not of the path.
+	maxWait time.Duration
 
 	credit   time.Duration // passed time that corrections have not used yet
 	offFor   time.Duration // for how long the lead has been far off
@@ -49,7 +52,9 @@ type lead struct {
 type madeStep struct {
 	step, epochs uint64
 	at           time.Duration // by the client's clock
-	first        time.Duration // when the oldest input sent with it was made; 0 until it is sent
+	// first is the time at which the oldest input was made that was sent with it: 0 if it is not
+	// sent, or not measured.
+	first time.Duration
 }
 
 const (
@@ -84,7 +89,7 @@ func (l *lead) begin(now, game, rtt time.Duration, line loop.Timeline) time.Dura
 	*l = lead{
 		on: true, last: now, interval: interval, jumps: l.jumps, setBacks: l.setBacks, backTo: l.backTo,
 		steps: make([]madeStep, window), limit: time.Duration(window)*step - line.Rate.Period(),
-		samples: leadSamples{span: leadSampleTicks * line.Rate.Period()},
+		samples: leadSamples{span: leadSampleTicks * line.Rate.Period()}, maxWait: step + maxInterval,
 	}
 	l.estimate(rtt, line)
 	return game + l.target
@@ -183,6 +188,9 @@ func (l *lead) flush(now time.Duration, newest uint64) {
 	if oldest := l.slot(l.sent + 1); oldest.step == l.sent+1 {
 		s.first = oldest.at
 		l.interval += (min(now-l.flushed, maxInterval) - l.interval) / 8
+	}
+	if now-s.first > l.maxWait {
+		s.first = 0
 	}
 	l.sent, l.flushed = newest, now
 }

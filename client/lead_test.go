@@ -40,7 +40,7 @@ func TestNeedsAreOfTheLastSecond(t *testing.T) {
 // A status of the server counts only if it belongs to the input's epoch, once, in the order of the
 // steps, and within limits.
 func TestTheServersStatusIsChecked(t *testing.T) {
-	l := lead{on: true, steps: make([]madeStep, 128)}
+	l := lead{on: true, steps: make([]madeStep, 128), maxWait: maxInterval}
 	make := func(step uint64) {
 		l.made(time.Duration(step)*10*ms, step)
 		l.flush(time.Duration(step)*10*ms+ms, step)
@@ -197,7 +197,7 @@ func TestMeasuresFollowTheServersTime(t *testing.T) {
 
 // A flush without a new input does not change the time of the oldest input sent with the newest.
 func TestAFlushWithoutANewInputIsNone(t *testing.T) {
-	l := lead{on: true, steps: make([]madeStep, 128)}
+	l := lead{on: true, steps: make([]madeStep, 128), maxWait: maxInterval}
 	for step := uint64(1); step <= 3; step++ {
 		l.made(time.Duration(step)*10*ms, step)
 	}
@@ -208,10 +208,39 @@ func TestAFlushWithoutANewInputIsNone(t *testing.T) {
 	}
 }
 
+// A program that hangs between the making and the sending of an input delays it more than the path
+// does: such inputs are not measured, in contrast to those that waited for a frame or a flush.
+func TestAnInputThatWaitedForAFrozenProgramIsNotMeasured(t *testing.T) {
+	for _, hz := range []uint64{1, 5, 60} {
+		line := leadOf(hz)
+		var l lead
+		l.begin(0, 0, 40*ms, line)
+		now, step := time.Second, uint64(0)
+		send := func(wait time.Duration) (measured bool) {
+			step += 2
+			l.made(now, step-1)
+			l.made(now+wait, step)
+			now += wait
+			l.flush(now, step)
+			was := l.samples.n
+			l.reported(now, line, step, ms)
+			return l.samples.n > was
+		}
+		send(0)
+		for wait, want := range map[time.Duration]bool{
+			0: true, line.Fixed.Period() / 2: true, line.Fixed.Period() + maxInterval: true, line.Fixed.Period() + maxInterval + ms: false, 7 * time.Second: false,
+		} {
+			if measured := send(wait); measured != want {
+				t.Errorf("at %d Hz an input that waited for %v is measured: %v", hz, wait, measured)
+			}
+		}
+	}
+}
+
 // The lead counts inputs in a row that came too late. An input in time, also at the last moment,
 // resets the count.
 func TestStarvingInputsAreCountedInARow(t *testing.T) {
-	l := lead{on: true, measured: true, steps: make([]madeStep, 128)}
+	l := lead{on: true, measured: true, steps: make([]madeStep, 128), maxWait: maxInterval}
 	for i, say := range []struct {
 		early time.Duration
 		late  int

@@ -236,6 +236,19 @@ test("inputs made before a connection are not measured", () => {
   assert.equal((lead as any).samples.p95, 50);
 });
 
+test("an input that waited for a page that hung is not measured", () => {
+  for (const [wait, want] of [[0, 1], [200, 1], [300, 1], [301, 0], [7000, 0]] as const) {
+    const line = new Timeline({ num: 5, den: 1 }, { num: 5, den: 1 });
+    const lead = new Lead();
+    lead.begin(0, 0, 40, line);
+    lead.made(100, 1);
+    lead.made(100 + wait, 2);
+    lead.flush(100 + wait, 2);
+    lead.reported(150 + wait, line, 2, 10);
+    assert.equal((lead as any).samples.length, want, `after ${wait} ms`);
+  }
+});
+
 test("few reports are measured too, so that a lead from a bad moment is corrected", () => {
   const line = new Timeline({ num: 5, den: 1 }, { num: 5, den: 1 });
   const lead = new Lead();

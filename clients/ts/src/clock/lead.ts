@@ -31,7 +31,7 @@ interface MadeStep {
   step: number;
   epochs: number;
   at: number;
-  /** The time at which the oldest input was made that was sent in the same packet; -1 before. */
+  /** The time at which the oldest input was made that was sent in the same packet; -1: not sent, or not measured. */
   first: number;
 }
 
@@ -50,6 +50,8 @@ export class Lead {
   private target = 0;
   private limit = 0;
   private hold = 0;
+  /** The longest time from the making to the sending of a measured input: a longer one is that of a page that hung. */
+  private maxWait = 0;
   private offFor = 0;
   private measured = false;
   private frame = 0;
@@ -68,6 +70,7 @@ export class Lead {
     this.last = now;
     this.interval = Math.max(line.flushMs, line.stepMs);
     this.limit = line.window * line.stepMs - line.tickMs;
+    this.maxWait = line.stepMs + MAX_INTERVAL;
     this.span = Math.max(SPAN, SAMPLE_TICKS * line.tickMs);
     this.sent = this.lastReported = this.frame = this.hold = this.offFor = 0;
     this.clockMoved(rtt, line);
@@ -146,6 +149,7 @@ export class Lead {
       s.first = oldest.at;
       this.interval += (Math.min(now - this.flushed, MAX_INTERVAL) - this.interval) / 8;
     }
+    if (now - s.first > this.maxWait) s.first = -1;
     this.sent = newest;
     this.flushed = now;
   }
