@@ -71,7 +71,8 @@ func (c *Client) Link() LinkStats {
 
 // Kick closes the client's connection after this tick's flush; code and text are sent to the
 // client. Its messages from now on are dropped. It leaves once the connection has ended: some ticks
-// later, at most half a second.
+// later, at most half a second. Until then a newcomer that would take it over ([DuplicateTakeOver])
+// is closed with the same code and text.
 func (c *Client) Kick(t *Tick, code Code, why string) {
 	t.server("Client.Kick")
 	c.e.Kick(code, why)

@@ -15,9 +15,10 @@ import (
 //   - A client is closed with the code and the text of the game, the operator or the server that
 //     closed it, and with no code of a fault: no bot violates the protocol.
 type reasons struct {
-	p      *play
-	ends   map[reason]bool // with which rooms were told to end
-	kicked map[int]bool
+	p       *play
+	ends    map[reason]bool // with which rooms were told to end
+	kicked  map[int]bool    // bots
+	players map[string]bool // their players
 }
 
 type reason struct {
@@ -26,7 +27,7 @@ type reason struct {
 }
 
 func newReasons(p *play) reasons {
-	return reasons{p: p, ends: map[reason]bool{}, kicked: map[int]bool{}}
+	return reasons{p: p, ends: map[reason]bool{}, kicked: map[int]bool{}, players: map[string]bool{}}
 }
 
 // tell notes that a room is told to end, and returns the text of the reason.
@@ -34,6 +35,14 @@ func (r *reasons) tell(room string, code netloop.Code) string {
 	text := fmt.Sprintf("the story ends room %q", room)
 	r.ends[reason{code, text}] = true
 	return text
+}
+
+// kick notes that the game kicks the client of a bot.
+func (r *reasons) kick(bot int) {
+	r.kicked[bot] = true
+	if g := r.p.bots[bot]; g != nil && g.join.Subject != "" {
+		r.players[g.join.Subject] = true
+	}
 }
 
 // closed checks the reason that a bot was told.
@@ -52,7 +61,8 @@ func (r *reasons) closed(g *bot, s client.State) {
 	case netloop.CodeInternal:
 		ok = r.p.planned > 0 || r.p.real && !g.played // A handshake ended.
 	case netloop.CodeKicked:
-		ok = r.kicked[g.n] && s.Text == "the story kicks"
+		// A newcomer may have tried to take over a kicked client that had not left yet.
+		ok = (r.kicked[g.n] || !g.played && r.players[g.join.Subject]) && s.Text == "the story kicks"
 	case netloop.CodeReplaced:
 		ok = s.Text == ""
 	case netloop.CodeRoomUnknown, netloop.CodeRefused, netloop.CodeFull, netloop.CodeBusy, netloop.CodeTicket,

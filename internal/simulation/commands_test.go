@@ -79,7 +79,7 @@ func init() { // Some rows refer to the table.
 		})},
 		"say": {10, (*gameRoom).say},
 		"kick": {2, onClient(func(h *gameRoom, t *netloop.Tick, c *netloop.Client, _ command) {
-			h.p.reasons.kicked[h.of.Of(c).bot] = true
+			h.p.reasons.kick(h.of.Of(c).bot)
 			c.Kick(t, netloop.CodeKicked, "the story kicks")
 		})},
 		"close": {1, func(h *gameRoom, t *netloop.Tick, _ command) {

@@ -22,3 +22,16 @@ func TestAComputerThatWasSuspendedControlsItsPlayerAgain(t *testing.T) {
 		}
 	}
 }
+
+// A kicked client leaves some ticks later. Until then a program of the same player that would take
+// it over is closed with the reason of the kick.
+func TestAProgramThatTakesOverAKickedClientIsKicked(t *testing.T) {
+	s := &Story{Seed: 4372, Length: 3 * time.Second, Server: server{Room: netloop.RoomSpec{Rate: netloop.Hz(60), MaxClients: 2}, Incarnation: 1}, Events: []Event{
+		{Do: "join", Bot: 1, Join: &joining{Subject: "p"}, Link: &netlooptest.Link{Delay: 100 * time.Millisecond}},
+		{At: time.Second, Do: "join", Bot: 2, Join: &joining{Subject: "p"}, Link: &netlooptest.Link{Delay: 20 * time.Millisecond}},
+		{At: 1020 * time.Millisecond, Do: "command", Command: "kick"},
+	}}
+	if f := run(t, s, false).finding; f != nil {
+		t.Errorf("%s: %s", f.Check, f.Text)
+	}
+}
