@@ -82,9 +82,6 @@ func (x *inputs) press(g *bot, why string, more time.Duration) {
 	if g.join.FPS > 0 {
 		frame = time.Second / time.Duration(g.join.FPS)
 	}
-	if step < tick && frame > 100*time.Millisecond {
-		return // An open fault of clients below 10 Hz: see seed 188 in docs/SIMULATION.md.
-	}
 	x.fired++
 	g.fire = x.fired
 	ticks := 3 * tick
