@@ -26,8 +26,8 @@ type lead struct {
 	target time.Duration // the lead, before the first measurement an estimate
 	limit  time.Duration // of the target
 	hold   time.Duration // for how long the steps are held
-	// maxWait limits the time between the making and the sending of a measured input. A longer time
-	// is that of a program that hung, and not of the path.
+	// maxWait limits the time between the making and the last sending of a measured input. A longer
+	// time is not that of the path: the program hung, or a sleeping room dropped earlier packets.
 	maxWait time.Duration
 
 	credit   time.Duration // passed time that corrections have not used yet
@@ -178,19 +178,26 @@ func (l *lead) made(now time.Duration, step uint64) {
 	*l.slot(step) = madeStep{step: step, epochs: l.epochs, at: now}
 }
 
-// flush records that the inputs up to a step were sent.
+// flush records that the inputs up to a step were sent, for the first time or again.
 func (l *lead) flush(now time.Duration, newest uint64) {
-	if !l.on || newest <= l.sent || l.slot(newest).step != newest {
+	if !l.on || newest < l.sent || l.slot(newest).step != newest {
 		return
 	}
+	if newest > l.sent {
+		l.send(now, newest)
+	}
+	if s := l.slot(newest); now-s.first > l.maxWait {
+		s.first = 0
+	}
+}
+
+// send records that the inputs up to a step were sent for the first time.
+func (l *lead) send(now time.Duration, newest uint64) {
 	s := l.slot(newest)
 	s.first = s.at
 	if oldest := l.slot(l.sent + 1); oldest.step == l.sent+1 {
 		s.first = oldest.at
 		l.interval += (min(now-l.flushed, maxInterval) - l.interval) / 8
-	}
-	if now-s.first > l.maxWait {
-		s.first = 0
 	}
 	l.sent, l.flushed = newest, now
 }

@@ -237,6 +237,23 @@ func TestAnInputThatWaitedForAFrozenProgramIsNotMeasured(t *testing.T) {
 	}
 }
 
+// A sleeping room drops idle inputs. While the steps are held, the newest input is sent again and
+// again, and the room takes a late copy: it is not measured as if the path had taken that long.
+func TestALateRepeatOfAnInputIsNotMeasured(t *testing.T) {
+	line := leadOf(5)
+	for late, want := range map[time.Duration]uint64{100 * ms: 1, 300 * ms: 1, 400 * ms: 0, time.Second: 0} {
+		var l lead
+		l.begin(0, 0, 40*ms, line)
+		l.made(100*ms, 1)
+		for wait := time.Duration(0); wait <= late; wait += 100 * ms {
+			l.flush(100*ms+wait, 1)
+		}
+		if l.reported(200*ms+late, line, 1, ms); l.samples.n != want {
+			t.Errorf("a copy that is sent %v after the input is measured %d times", late, l.samples.n)
+		}
+	}
+}
+
 // The lead counts inputs in a row that came too late. An input in time, also at the last moment,
 // resets the count.
 func TestStarvingInputsAreCountedInARow(t *testing.T) {

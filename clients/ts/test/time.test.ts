@@ -249,6 +249,18 @@ test("an input that waited for a page that hung is not measured", () => {
   }
 });
 
+test("a late repeat of an input is not measured", () => {
+  for (const [late, want] of [[300, 1], [400, 0]] as const) {
+    const line = new Timeline({ num: 5, den: 1 }, { num: 5, den: 1 });
+    const lead = new Lead();
+    lead.begin(0, 0, 40, line);
+    lead.made(100, 1);
+    for (let wait = 0; wait <= late; wait += 100) lead.flush(100 + wait, 1);
+    lead.reported(200 + late, line, 1, 10);
+    assert.equal((lead as any).samples.length, want, `after ${late} ms`);
+  }
+});
+
 test("few reports are measured too, so that a lead from a bad moment is corrected", () => {
   const line = new Timeline({ num: 5, den: 1 }, { num: 5, den: 1 });
   const lead = new Lead();

@@ -50,7 +50,7 @@ export class Lead {
   private target = 0;
   private limit = 0;
   private hold = 0;
-  /** The longest time from the making to the sending of a measured input: a longer one is that of a page that hung. */
+  /** The longest time from the making to the last sending of a measured input: a longer one is not that of the path. */
   private maxWait = 0;
   private offFor = 0;
   private measured = false;
@@ -139,19 +139,21 @@ export class Lead {
     this.steps[step % this.steps.length] = { step, epochs: this.epochs, at: now, first: -1 };
   }
 
-  /** Records that the inputs up to a step were sent. */
+  /** Records that the inputs up to a step were sent, for the first time or again. */
   flush(now: number, newest: number): void {
     const s = this.steps[newest % this.steps.length];
-    if (newest <= this.sent || s?.step !== newest) return;
-    s.first = s.at;
-    const oldest = this.steps[(this.sent + 1) % this.steps.length];
-    if (oldest?.step === this.sent + 1) {
-      s.first = oldest.at;
-      this.interval += (Math.min(now - this.flushed, MAX_INTERVAL) - this.interval) / 8;
+    if (newest < this.sent || s?.step !== newest) return;
+    if (newest > this.sent) {
+      s.first = s.at;
+      const oldest = this.steps[(this.sent + 1) % this.steps.length];
+      if (oldest?.step === this.sent + 1) {
+        s.first = oldest.at;
+        this.interval += (Math.min(now - this.flushed, MAX_INTERVAL) - this.interval) / 8;
+      }
+      this.sent = newest;
+      this.flushed = now;
     }
     if (now - s.first > this.maxWait) s.first = -1;
-    this.sent = newest;
-    this.flushed = now;
   }
 
   /**
