@@ -254,6 +254,7 @@ func (c *Channel) take(b []byte, from netip.AddrPort, control []byte, waited tim
 		c.respondLocked(r.packet[headerSize:], from)
 		if first && c.path.patient {
 			c.askLocked(now, kindChallenge, c.peer.Load())
+			c.path.ask(now)
 		}
 	case kindResponse:
 		began = c.answeredLocked(now, r.packet[headerSize:])

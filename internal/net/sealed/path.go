@@ -52,8 +52,8 @@ func (p *path) arrived(now time.Duration, datagram bool) (first bool) {
 	first = !p.heard
 	p.heard, p.waits = true, 0
 	p.used = p.used || datagram
-	if first && p.patient {
-		p.pause, p.next = firstProbe, now+firstProbe
+	if !p.active { // One direction works. The peer counts on both soon.
+		p.next = min(p.next, max(now, p.again+askPeriod))
 	}
 	return first
 }
