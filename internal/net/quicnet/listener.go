@@ -117,6 +117,9 @@ func (l *Listener) take(socket *net.UDPConn) (err error) {
 	default:
 		failed := func(err error) { l.admission.Failed("packet was not sent", "error", err) }
 		l.socket, l.peers, err = udpbatch.Open(socket, udpbatch.Config{Stats: l.cfg.Socket, Failed: failed, Take: takerOf(l.records)})
+		if udp, same := l.socket.(*net.UDPConn); same { // This system has no batches.
+			l.socket = newSocket(udp, takerOf(l.records), nil)
+		}
 	}
 	return err
 }

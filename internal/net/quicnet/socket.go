@@ -61,6 +61,12 @@ func (s *socket) filter(ms []ipv4.Message) (kept int) {
 	return kept
 }
 
+// ReadFrom is called by QUIC where the system has no control messages.
+func (s *socket) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, _, _, addr, err := s.ReadMsgUDP(b, nil)
+	return n, addr, err
+}
+
 // ReadMsgUDP is called by QUIC elsewhere.
 func (s *socket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
 	for {
