@@ -163,7 +163,7 @@ func paths(ctx context.Context, args []string, out, about io.Writer) error {
 				if err != nil {
 					return fmt.Errorf("%v, %s, %d bytes: %w", link, over, size, err)
 				}
-				fmt.Fprintf(out, "%-36v %-9s %5d  %8.1f %11.0f %11.0f %s\n", link, over, size, r.rate, r.gap, r.most, r.note)
+				fmt.Fprintf(out, "%-36v %-9s %5d  %8.1f %11.0f %11.0f%s\n", link, over, size, r.rate, r.gap, r.most, r.note)
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (b *pathBench) crowds(ctx context.Context, out io.Writer) error {
 			if c.clients > 1 {
 				text += fmt.Sprintf(", largest to smallest client %.2f (wanted: at most 2)", float64(r.shares[0])/float64(max(r.shares[len(r.shares)-1], 1)))
 			}
-			fmt.Fprintf(out, "%s; %.1f Hz, gap p99 %.0f ms, max %.0f ms %s\n", text, r.rate, r.gap, r.most, r.note)
+			fmt.Fprintf(out, "%s; %.1f Hz, gap p99 %.0f ms, max %.0f ms%s\n", text, r.rate, r.gap, r.most, r.note)
 		}
 	}
 	return nil
@@ -322,11 +322,11 @@ func (r *crossed) read(result string) error {
 	}
 	switch {
 	case p.Clients.Disconnected > 0:
-		r.note = fmt.Sprintf("(%d clients lost the connection)", p.Clients.Disconnected)
+		r.note = fmt.Sprintf(" (%d clients lost the connection)", p.Clients.Disconnected)
 	case p.Saturated:
-		r.note = "(NO FIGURE: the machine was too busy for the clients)"
+		r.note = " (NO FIGURE: the machine was too busy for the clients)"
 	case r.late > mostPacketsLate:
-		r.note = fmt.Sprintf("(NO FIGURE: the machine was too busy, the emulator was late for %.1f %% of the packets)", 100*r.late)
+		r.note = fmt.Sprintf(" (NO FIGURE: the machine was too busy, the emulator was late for %.1f %% of the packets)", 100*r.late)
 	}
 	return nil
 }
