@@ -204,7 +204,7 @@ func (r *reader) finish(ms []ipv4.Message) (kept int) {
 		if r.cfg.Take != nil && r.cfg.Take(m.Buffers[0][:m.N], r.names[i].addrPort(), local, waited) {
 			continue
 		}
-		to := &ms[kept]
+		to := &ms[kept] //nolint:gosec // kept is at most i.
 		if kept < i { // QUIC owns the buffers by their index.
 			to.N, to.NN, to.Flags = copy(to.Buffers[0], m.Buffers[0][:m.N]), copy(to.OOB, m.OOB[:m.NN]), m.Flags
 		}

@@ -297,7 +297,7 @@ func TestTheErrorOfASessionWaitsForItsReason(t *testing.T) {
 		synctest.Wait()
 		s.end = errTooMuch
 		close(s.read)
-		if synctest.Wait(); got != errTooMuch {
+		if synctest.Wait(); !errors.Is(got, errTooMuch) {
 			t.Errorf("it ends with %v", got)
 		}
 	})
