@@ -16,8 +16,6 @@ const (
 	tokenSize = 8
 	// keptTokens is the number of the newest challenges whose responses count.
 	keptTokens = 8
-	// maxMoveAsks bounds the challenges to one new address.
-	maxMoveAsks = 16
 )
 
 // Channel carries the datagrams of one QUIC connection as records, beside it.
@@ -35,17 +33,17 @@ type Channel struct {
 
 	opener opener // of the socket's reader
 
-	mu     sync.Mutex
-	sealer sealer
-	path   path
-	// control holds the control messages of sent records: the local address to which the peer
-	// sends.
-	control []byte
+	mu      sync.Mutex
+	sealer  sealer
+	path    path
+	control []byte // control messages of records for peer: the local address to which it sends
 	asks    [keptTokens]ask
 	asked   int // number of challenges so far
-	next    *net.UDPAddr
-	nextAsk int // challenges to next
 	stopped bool
+
+	next        *net.UDPAddr // a new address of the peer, not proven; nil: none
+	nextControl []byte
+	nextAsked   time.Duration // time of the last challenge to next
 }
 
 // ask is a challenge that was sent.
@@ -57,17 +55,20 @@ type ask struct {
 
 // Open returns a channel for a connection whose handshake is complete, to its peer's address. The
 // client's end probes the path from Start on, the server's end once a record has arrived. nudge is
-// not nil at a client's end. It is called, on a goroutine of its own, to send a packet of QUIC:
-// when the client has a new address, or the server does not answer. Open returns nil if the
-// connection has no keys for it.
+// not nil at a client's end. It is called to send a packet of QUIC, when the client has a new
+// address or the server does not answer, and does not wait. Open returns nil if the connection has
+// no keys for it.
 func (t *Table) Open(state tls.ConnectionState, peer *net.UDPAddr, nudge func()) *Channel {
+	return t.open(newKeyring(state.CipherSuite, state.ExportKeyingMaterial), peer, nudge)
+}
+
+func (t *Table) open(keys *keyring, peer *net.UDPAddr, nudge func()) *Channel {
 	c := &Channel{table: t, nudge: nudge}
 	client := nudge != nil
 	own, other := fromServer, fromClient
 	if client {
 		own, other = other, own
 	}
-	keys := newKeyring(state)
 	first, err := keys.phase(0)
 	if err != nil {
 		return nil
@@ -97,6 +98,7 @@ func (c *Channel) Stop() {
 	c.mu.Lock()
 	c.setActiveLocked(false)
 	c.stopped = true
+	c.active.Store(false)
 	c.mu.Unlock()
 	c.table.remove(c)
 }
@@ -123,7 +125,7 @@ func (c *Channel) Send(number uint32, b []byte) {
 		return
 	}
 	c.path.sent(c.table.now())
-	c.sendLocked(kindDatagram, number, b, c.peer.Load())
+	c.sendLocked(kindDatagram, number, b, c.peer.Load(), c.control)
 }
 
 // PeerReturned tells the channel that a datagram of the peer has arrived over QUIC.
@@ -132,24 +134,20 @@ func (c *Channel) PeerReturned() {
 		return
 	}
 	c.mu.Lock()
-	ended := c.path.peerReturned(c.table.now())
+	ended := !c.stopped && c.path.peerReturned(c.table.now())
+	if ended {
+		c.returnLocked()
+	}
 	c.mu.Unlock()
 	if ended {
-		c.turn(false)
+		c.changed()
 	}
 }
 
-// turn changes Active.
-func (c *Channel) turn(active bool) {
-	c.mu.Lock()
-	c.setActiveLocked(active)
-	c.mu.Unlock()
-	if active {
-		c.table.cfg.Stats.Begins.Add(1)
-	} else {
-		c.table.cfg.Stats.Returns.Add(1)
-	}
-	c.changed()
+// returnLocked returns to QUIC.
+func (c *Channel) returnLocked() {
+	c.active.Store(false)
+	c.table.cfg.Stats.Returns.Add(1)
 }
 
 // setActiveLocked sets Active and counts the active channels.
@@ -166,10 +164,10 @@ func (c *Channel) setActiveLocked(active bool) {
 }
 
 // sendLocked seals and sends one record.
-func (c *Channel) sendLocked(kind byte, number uint32, data []byte, to *net.UDPAddr) {
+func (c *Channel) sendLocked(kind byte, number uint32, data []byte, to *net.UDPAddr, control []byte) {
 	b, err := c.sealer.seal(kind, number, data)
 	if err == nil {
-		err = c.table.cfg.Write(b, c.control, to)
+		err = c.table.cfg.Write(b, control, to)
 	}
 	if err != nil {
 		c.table.cfg.Stats.Unsent.Add(1)
@@ -179,12 +177,12 @@ func (c *Channel) sendLocked(kind byte, number uint32, data []byte, to *net.UDPA
 }
 
 // askLocked sends a challenge to an address.
-func (c *Channel) askLocked(now time.Duration, kind byte, to *net.UDPAddr) {
+func (c *Channel) askLocked(now time.Duration, kind byte, to *net.UDPAddr, control []byte) {
 	a := &c.asks[c.asked%keptTokens]
 	c.asked++
 	_, _ = rand.Read(a.token[:]) // It never fails.
 	a.at, a.to = now, to
-	c.sendLocked(kind, 0, a.token[:], to)
+	c.sendLocked(kind, 0, a.token[:], to, control)
 }
 
 // tick sends the challenges that are due.
@@ -195,39 +193,26 @@ func (c *Channel) tick(now time.Duration) {
 		return
 	}
 	due, ended := c.path.tick(now)
-	if due && c.path.asked != 0 {
-		c.wakeQUIC() // The server may have restarted, which QUIC notices.
-	}
 	if due {
-		c.askLocked(now, kindChallenge, c.peer.Load())
-		if !ended {
-			c.path.ask(now)
+		if c.path.silent(now) {
+			c.wakeQUIC() // The server may have restarted, which QUIC notices.
 		}
+		c.askLocked(now, kindChallenge, c.peer.Load(), c.control)
 	}
-	if c.next != nil {
-		c.askNextLocked(now)
+	if ended {
+		c.returnLocked()
 	}
 	c.mu.Unlock()
 	if ended {
-		c.turn(false)
+		c.changed()
 	}
 }
 
 // wakeQUIC makes a client send a packet of QUIC.
 func (c *Channel) wakeQUIC() {
 	if c.nudge != nil {
-		go c.nudge()
+		c.nudge()
 	}
-}
-
-// askNextLocked challenges the peer's new address.
-func (c *Channel) askNextLocked(now time.Duration) {
-	if c.nextAsk == maxMoveAsks {
-		c.next = nil
-		return
-	}
-	c.nextAsk++
-	c.askLocked(now, kindMoved, c.next)
 }
 
 // take takes an arrived record on the socket's reader.
@@ -244,25 +229,17 @@ func (c *Channel) take(b []byte, from netip.AddrPort, control []byte, waited tim
 		return nil
 	}
 	first := c.path.arrived(now, r.kind == kindDatagram)
-	if first {
-		c.control = append(c.control[:0], control...)
-	}
 	c.followLocked(now, r, from, control)
-	began := false
 	switch r.kind {
 	case kindChallenge, kindMoved:
-		c.respondLocked(r.packet[headerSize:], from)
+		c.respondLocked(r.packet[headerSize:], from, control)
 		if first && c.path.patient {
-			c.askLocked(now, kindChallenge, c.peer.Load())
-			c.path.ask(now)
+			c.askLocked(now, kindChallenge, c.peer.Load(), c.control)
 		}
 	case kindResponse:
-		began = c.answeredLocked(now, r.packet[headerSize:])
+		c.answeredLocked(now, r.packet[headerSize:])
 	}
 	c.mu.Unlock()
-	if began {
-		c.turn(true)
-	}
 	switch r.kind {
 	case kindDatagram:
 		c.receive(r.packet, headerSize, r.number, waited)
@@ -275,7 +252,7 @@ func (c *Channel) take(b []byte, from netip.AddrPort, control []byte, waited tim
 }
 
 // respondLocked returns the bytes of a challenge to its sender.
-func (c *Channel) respondLocked(token []byte, from netip.AddrPort) {
+func (c *Channel) respondLocked(token []byte, from netip.AddrPort, control []byte) {
 	if len(token) != tokenSize {
 		return
 	}
@@ -283,11 +260,11 @@ func (c *Channel) respondLocked(token []byte, from netip.AddrPort) {
 	if !same(to, from) {
 		to = net.UDPAddrFromAddrPort(from)
 	}
-	c.sendLocked(kindResponse, 0, token, to)
+	c.sendLocked(kindResponse, 0, token, to, control)
 }
 
-// answeredLocked takes a response, and reports whether the path has become active.
-func (c *Channel) answeredLocked(now time.Duration, token []byte) (began bool) {
+// answeredLocked takes a response.
+func (c *Channel) answeredLocked(now time.Duration, token []byte) {
 	for i := range c.asks {
 		a := &c.asks[i]
 		if a.to == nil || !bytes.Equal(a.token[:], token) {
@@ -295,29 +272,39 @@ func (c *Channel) answeredLocked(now time.Duration, token []byte) (began bool) {
 		}
 		if a.to == c.next {
 			c.peer.Store(c.next)
-			c.next = nil
+			c.control, c.nextControl, c.next = c.nextControl, c.control, nil
 			c.table.cfg.Stats.Moves.Add(1)
 		}
 		a.to = nil
-		began = c.path.answer(now, a.at)
-		break
+		if c.path.answer(now, a.at) {
+			c.active.Store(true)
+			c.table.cfg.Stats.Begins.Add(1)
+		}
+		c.rtt.Store(int64(c.path.rtt))
+		return
 	}
-	c.rtt.Store(int64(c.path.rtt))
-	return began
 }
 
 // followLocked challenges a new address of the peer, from which the newest record has arrived.
-// Until the peer answers from there, records are still sent to the former address.
+// Until the peer answers from there, records are still sent to the former address. Only records
+// from the new address cause challenges to it, so that a peer that forges it can hardly amplify.
 func (c *Channel) followLocked(now time.Duration, r record, from netip.AddrPort, control []byte) {
 	switch {
-	case !r.newest || !c.path.patient: // Only the server's end follows: a server does not move.
+	case !r.newest:
+		return
 	case same(c.peer.Load(), from):
-		c.next = nil
+		c.control, c.next = append(c.control[:0], control...), nil
+		return
+	case !c.path.patient: // A server does not move.
+		return
 	case !same(c.next, from):
-		c.next, c.nextAsk = net.UDPAddrFromAddrPort(from), 0
-		c.control = append(c.control[:0], control...)
-		c.askNextLocked(now)
+		c.next = net.UDPAddrFromAddrPort(from)
+		c.nextControl = append(c.nextControl[:0], control...)
+	case now-c.nextAsked < askPeriod:
+		return
 	}
+	c.nextAsked = now
+	c.askLocked(now, kindMoved, c.next, c.nextControl)
 }
 
 // same reports whether an address, which may be nil, is equal to another one.

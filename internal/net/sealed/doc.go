@@ -22,6 +22,7 @@
 // response to a challenge of its own, and over QUIC again once challenges are not answered, or once
 // the peer returns to QUIC. It then probes the path with pauses that double.
 //
-// A client's new address is challenged before records are sent there. Each challenge to it is
-// caused by an authentic record from it and is no larger.
+// A client's new address is challenged before records are sent there. Each challenge to it, and
+// each response, is caused by an authentic record from it: together they are at most three times as
+// large.
 package sealed

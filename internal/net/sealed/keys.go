@@ -17,11 +17,15 @@ const (
 	saltBytes = 12 // of every AEAD profile of RFC 7714
 )
 
+// exporter is TLS's exporter (RFC 8446, section 7.5).
+type exporter func(label string, context []byte, length int) ([]byte, error)
+
 // keyring derives the keys of one connection from its TLS connection. Both ends derive the same.
 type keyring struct {
-	tls     tls.ConnectionState
+	export  exporter
 	profile srtp.ProtectionProfile
-	key     int // length of a master key, in bytes
+	key     int    // length of a master key, in bytes
+	records uint32 // number of records of a phase
 }
 
 // material is the exported material of one phase: the connection's id, and a master key and salt
@@ -37,19 +41,19 @@ const (
 	fromServer
 )
 
-// newKeyring returns the keys of a TLS 1.3 connection whose handshake is complete. The profile is
-// as strong as the connection's cipher suite.
-func newKeyring(state tls.ConnectionState) *keyring {
-	if state.CipherSuite == tls.TLS_AES_128_GCM_SHA256 {
-		return &keyring{state, srtp.ProtectionProfileAeadAes128Gcm, 16}
+// newKeyring returns the keys of a TLS 1.3 connection with a cipher suite, whose handshake is
+// complete. The profile is as strong as the suite.
+func newKeyring(suite uint16, export exporter) *keyring {
+	if suite == tls.TLS_AES_128_GCM_SHA256 {
+		return &keyring{export, srtp.ProtectionProfileAeadAes128Gcm, 16, phaseRecords}
 	}
-	return &keyring{state, srtp.ProtectionProfileAeadAes256Gcm, 32}
+	return &keyring{export, srtp.ProtectionProfileAeadAes256Gcm, 32, phaseRecords}
 }
 
 // phase derives the material of a phase, which is the exporter's context.
 func (k *keyring) phase(n uint32) (m material, err error) {
 	size := idBytes + 2*k.key + 2*saltBytes
-	b, err := k.tls.ExportKeyingMaterial(label, binary.BigEndian.AppendUint32(nil, n), size)
+	b, err := k.export(label, binary.BigEndian.AppendUint32(nil, n), size)
 	if err != nil {
 		return m, fmt.Errorf("export keys: %w", err)
 	}

@@ -12,8 +12,9 @@ const (
 	// silence is the time after a datagram, beyond a round trip, after which a peer from which no
 	// record has arrived is challenged.
 	silence = 100 * time.Millisecond
-	// askPeriod is the interval of challenges until one is answered, and patience the time, or two
-	// round trips if they are longer, after which datagrams return to QUIC.
+	// askPeriod is the interval of challenges until one is answered, or a quarter of a round trip
+	// if that is longer: answers to the last keptTokens count. Patience is the time, or two round
+	// trips if they are longer, after which datagrams return to QUIC.
 	askPeriod = 80 * time.Millisecond
 	patience  = 400 * time.Millisecond
 	// settled is the age of a path from which its loss is no reason to probe less often.
@@ -74,7 +75,7 @@ func (p *path) answer(now, at time.Duration) (began bool) {
 	return true
 }
 
-// tick reports whether a challenge is to be sent now, and whether the path has ended.
+// tick reports whether a challenge must be sent now, and whether the path has ended.
 func (p *path) tick(now time.Duration) (ask, ended bool) {
 	switch {
 	case !p.active:
@@ -86,20 +87,20 @@ func (p *path) tick(now time.Duration) (ask, ended bool) {
 		return true, false
 	case p.asked != 0 && now-p.asked >= max(patience, 2*p.rtt):
 		p.end(now)
-		return true, true
+		return false, true
 	case p.asked != 0:
-		return now-p.again >= askPeriod, false
+		ask = now-p.again >= max(askPeriod, p.rtt/4)
+	case p.used && now-p.answered >= checkPeriod, p.silent(now):
+		ask, p.asked = true, now
 	}
-	due := p.used && now-p.answered >= checkPeriod
-	return due || p.waits != 0 && now-p.waits >= silence+p.rtt, false
+	if ask {
+		p.again = now
+	}
+	return ask, false
 }
 
-// ask records that a challenge was sent.
-func (p *path) ask(now time.Duration) {
-	if p.again = now; p.asked == 0 {
-		p.asked = now
-	}
-}
+// silent reports whether a record of the peer should have arrived since a datagram was sent.
+func (p *path) silent(now time.Duration) bool { return p.waits != 0 && now-p.waits >= silence+p.rtt }
 
 // peerReturned takes a datagram of the peer over QUIC: the peer no longer gets records. It reports
 // whether the path has ended. A datagram that was sent before the path became active is no reason.

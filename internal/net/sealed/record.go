@@ -72,7 +72,7 @@ func (s *sealer) open(keys *keyring, sender int, id uint32) (err error) {
 
 // seal returns the record of some data. It is valid until the next call.
 func (s *sealer) seal(kind byte, number uint32, data []byte) ([]byte, error) {
-	if s.sealed == phaseRecords {
+	if s.sealed == s.keys.records {
 		next, err := s.keys.context(s.phase+1, s.sender)
 		if err != nil {
 			return nil, err

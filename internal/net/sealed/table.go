@@ -114,7 +114,7 @@ func (t *Table) Receive(b []byte, from netip.AddrPort, control []byte, waited ti
 	case c == nil:
 		t.cfg.Stats.Unknown.Add(1)
 		return
-	case t.throttle.full(from, t.now()):
+	case t.throttle.full(c.counter(from), t.now()):
 		t.cfg.Stats.Throttled.Add(1)
 		return
 	}
@@ -122,7 +122,7 @@ func (t *Table) Receive(b []byte, from netip.AddrPort, control []byte, waited ti
 	case err == nil:
 		t.cfg.Stats.Received.Add(1)
 	case forged(err):
-		t.throttle.add(from, t.now())
+		t.throttle.add(c.counter(from), t.now())
 		t.cfg.Stats.Forged.Add(1)
 	default:
 		t.cfg.Stats.Invalid.Add(1)

@@ -125,9 +125,9 @@ func (b *batch) lastTo(addr *net.UDPAddr) *message {
 }
 
 // takes reports whether n may be appended to m: all packets but the last must have one size, and
-// the control messages must be equal.
+// the control messages must be equal. The packet of an offered message may be lost.
 func (m *message) takes(n *message) bool {
-	return m.size%m.segment == 0 &&
+	return !m.offered && m.size%m.segment == 0 &&
 		(n.segment == m.segment || n.count == 1 && n.size < m.segment) &&
 		m.size+n.size <= messageBytes && m.count+n.count <= messagePackets &&
 		bytes.Equal(m.control[:m.controlLen], n.control[:n.controlLen])

@@ -230,7 +230,7 @@ func (w *writer) write(b *batch) {
 			tries++
 		case b.messages[at].offered && buffersFull(err):
 			w.cfg.Stats.Full.Add(1)
-			at++
+			at, tries = at+1, 0
 		default:
 			w.alone(b, at, err)
 			at, tries = at+1, 0

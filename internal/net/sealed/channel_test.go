@@ -1,0 +1,478 @@
+package sealed
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// Both ends send records once their challenges are answered, and each datagram arrives once, with
+// its number and the time for which it has waited.
+func TestAPathIsProvenByBothEnds(t *testing.T) {
+	w := newWorld(t)
+	w.active(false)
+	w.run(39 * ms)
+	w.active(false)
+	w.run(41 * ms) // The server's challenge follows the client's.
+	w.active(true)
+	for _, e := range w.ends() {
+		if e.RTT() != 40*ms || e.changes == 0 || e.stats.Begins.Load() != 1 || e.stats.Returns.Load() != 0 {
+			t.Errorf("the round trip is %v, changed was called %d times", e.RTT(), e.changes)
+		}
+	}
+	w.client.Send(7, []byte("data"))
+	w.run(20 * ms)
+	if len(w.server.got) != 1 || w.server.got[0] != 7 || w.server.waited != 3*ms {
+		t.Errorf("the server has got %v, after %v in the socket", w.server.got, w.server.waited)
+	}
+	if n := w.count(func(p packet) bool { return p.control != "" && p.control != "at "+p.from.String() }); n > 0 {
+		t.Errorf("%d records do not leave from the address to which the peer sends", n)
+	}
+	if c, s := w.play(time.Minute); c != 3000 || s != 3000 {
+		t.Errorf("in a minute %d and %d datagrams of 3 000 arrived", c, s)
+	}
+	if c, s := w.client.Received(), w.server.Received(); c != w.client.stats.Received.Load() || s != w.client.stats.Sent.Load() {
+		t.Errorf("%d and %d records were received", c, s)
+	}
+	checks := w.count(func(p packet) bool { return p.kind() == kindChallenge })
+	if checks < 2*25 || checks > 2*35 || w.client.nudges > 0 {
+		t.Errorf("in a minute there were %d challenges and %d packets of QUIC", checks, w.client.nudges)
+	}
+}
+
+// The first challenges are repeated until they are answered.
+func TestAPathIsProvenDespiteLoss(t *testing.T) {
+	for name, drops := range map[string]func(w *world, p packet) bool{
+		"challenges of the client":  func(w *world, p packet) bool { return p.from == w.client.addr && p.kind() == kindChallenge },
+		"challenges of the server":  func(w *world, p packet) bool { return p.from == w.server.addr && p.kind() == kindChallenge },
+		"responses":                 func(_ *world, p packet) bool { return p.kind() == kindResponse },
+		"every packet of the world": func(*world, packet) bool { return true },
+	} {
+		w := newWorld(t, drops)
+		w.run(250 * ms)
+		if w.client.Active() && w.server.Active() {
+			t.Errorf("without %s both ends are active", name)
+		}
+		w.drops = nil
+		w.run(400 * ms)
+		w.active(true)
+	}
+}
+
+// A path without traffic is quiet on both sides.
+func TestAQuietPathIsNotChallenged(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	w.run(3 * time.Second)
+	before := len(w.sent)
+	w.run(time.Hour)
+	if n := len(w.sent) - before; n > 0 {
+		t.Errorf("%d records were sent in an hour", n)
+	}
+	w.active(true)
+}
+
+// While records are lost in one direction or both, both ends return to QUIC within half a second
+// and two round trips, and the client has sent a packet of QUIC if it has got no records. Later the
+// path is active again.
+func TestLostRecordsEndThePath(t *testing.T) {
+	for name, c := range map[string]struct {
+		drops  func(w *world, p packet) bool
+		nudges bool
+	}{
+		"both":      {func(*world, packet) bool { return true }, true},
+		"to client": {func(w *world, p packet) bool { return p.to == w.client.addr }, true},
+		"to server": {func(w *world, p packet) bool { return p.to == w.server.addr }, false},
+	} {
+		w := newWorld(t)
+		w.play(20 * time.Second)
+		w.drops = func(p packet) bool { return c.drops(w, p) }
+		for end := w.now + 700*ms; w.now < end; {
+			w.play(20 * ms)
+			for i, e := range w.ends() {
+				if !e.Active() {
+					w.ends()[1-i].PeerReturned() // Its datagrams travel over QUIC.
+				}
+			}
+		}
+		w.active(false)
+		if got := w.client.nudges > 0; got != c.nudges && name != "to server" {
+			t.Errorf("%s: %d packets of QUIC", name, w.client.nudges)
+		}
+		for _, e := range w.ends() {
+			if e.stats.Returns.Load() != 1 {
+				t.Errorf("%s: an end has returned to QUIC %d times", name, e.stats.Returns.Load())
+			}
+		}
+		w.drops = nil
+		w.run(2 * time.Second)
+		w.active(true)
+	}
+}
+
+// A slow path with a round trip above the time of eight challenges stays active.
+func TestASlowPathStaysActive(t *testing.T) {
+	w := newWorld(t)
+	w.delay = 450 * ms
+	w.run(5 * time.Second)
+	w.active(true)
+	w.play(time.Minute)
+	for _, e := range w.ends() {
+		if n := e.stats.Returns.Load(); n > 0 {
+			t.Errorf("an end has returned to QUIC %d times", n)
+		}
+	}
+}
+
+// Stop ends a channel: it sends nothing, it answers nothing, and its id is free.
+func TestAStoppedChannelIsSilent(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	w.server.Stop()
+	before := w.server.stats.Sent.Load()
+	w.server.Send(1, []byte("data"))
+	w.server.PeerReturned()
+	for range 10 {
+		w.client.Send(1, []byte("data"))
+		w.run(100 * ms)
+	}
+	if n := w.server.stats.Sent.Load() - before; n > 0 || w.server.Active() || w.server.stats.Unknown.Load() == 0 {
+		t.Errorf("it has sent %d records, is active: %v", n, w.server.Active())
+	}
+	if w.client.Active() {
+		t.Error("its peer sends records")
+	}
+	if n := w.server.stats.Returns.Load(); n != 0 {
+		t.Errorf("a stopped channel has returned to QUIC %d times", n)
+	}
+	// A record that was being read.
+	changes := w.client.changes
+	w.client.Stop()
+	b := bytes.Clone(w.sent[len(w.sent)-1].b)
+	again := w.end("192.0.2.9:1", 1)
+	again.open(w.client, nil)
+	again.mu.Lock()
+	again.askLocked(w.now, kindChallenge, again.peer.Load(), nil)
+	again.mu.Unlock()
+	b = w.sent[len(w.sent)-1].b
+	_ = w.client.opener.open(w.client.keys, fromServer)
+	before = w.client.stats.Sent.Load()
+	if err := w.client.take(bytes.Clone(b), w.server.addr, nil, 0); err != nil || w.client.stats.Sent.Load() != before {
+		t.Errorf("a stopped channel answers a challenge: %v", err)
+	}
+	w.client.tick(w.now + time.Hour)
+	if w.client.stats.Sent.Load() != before || w.client.changes != changes {
+		t.Error("a stopped channel probes")
+	}
+}
+
+// A socket without room costs its records alone.
+func TestARecordWithoutRoomIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	w.server.failing = true
+	w.server.Send(1, []byte("data"))
+	w.server.failing = false
+	if n := w.server.stats.Unsent.Load(); n != 1 {
+		t.Errorf("%d records are counted as unsent", n)
+	}
+	if c, _ := w.play(100 * ms); c == 0 {
+		t.Error("no later record arrives")
+	}
+}
+
+// move gives the client another address.
+func (w *world) move(addr string) netip.AddrPort {
+	w.client.addr = netip.MustParseAddrPort(addr)
+	return w.client.addr
+}
+
+// to returns the number of records and of bytes that were sent to an address, of datagrams only if
+// datagrams is true.
+func (w *world) to(addr netip.AddrPort, datagrams bool) (n, bytes int) {
+	for _, p := range w.sent {
+		if p.to == addr && (!datagrams || p.kind() == kindDatagram) {
+			n, bytes = n+1, bytes+len(p.b)
+		}
+	}
+	return n, bytes
+}
+
+// A client whose address changes gets datagrams at the new one after a challenge: one round trip
+// after its first record from there. It sends a packet of QUIC, so that QUIC follows.
+func TestRecordsFollowTheClient(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	for i, addr := range []string{"192.0.2.3:1", "192.0.2.3:2", "198.51.100.1:1", "[2001:db8::1]:1", "192.0.2.2:1000", "192.0.2.2:1001"} {
+		w.server.local = "local " + addr
+		at := w.move(addr)
+		began := w.now
+		nudges := w.client.nudges
+		before, _ := w.to(at, true)
+		w.play(40 * ms) // The first record arrives after 20 ms.
+		if n, _ := w.to(at, true); n != before {
+			t.Fatalf("%d datagrams were sent to %v before it was proven", n-before, at)
+		}
+		c, s := w.play(60 * ms)
+		if c == 0 || s != 3 {
+			t.Errorf("at %v the client has got %d datagrams %v after the move, the server %d", at, c, w.now-began, s)
+		}
+		if got := w.server.RemoteAddr().(*net.UDPAddr).AddrPort(); got != at || w.server.stats.Moves.Load() != uint64(i+1) {
+			t.Errorf("records are sent to %v, want %v, after %d moves", got, at, w.server.stats.Moves.Load())
+		}
+		if w.client.nudges == nudges {
+			t.Error("QUIC does not follow")
+		}
+		if p := w.sent[len(w.sent)-1]; p.from == w.server.addr && p.control != w.server.local {
+			t.Errorf("a record leaves from %q", p.control)
+		}
+		w.play(time.Second)
+		w.active(true)
+	}
+	if n := w.client.stats.Returns.Load() + w.server.stats.Returns.Load(); n > 0 {
+		t.Errorf("the ends have returned to QUIC %d times", n)
+	}
+}
+
+// A client does not follow its server: servers do not move.
+func TestAClientDoesNotFollow(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	before := w.client.RemoteAddr()
+	w.server.addr = netip.MustParseAddrPort("192.0.2.8:4433")
+	w.server.Send(1, []byte("data"))
+	w.run(time.Second)
+	moved := w.count(func(p packet) bool { return p.kind() == kindMoved })
+	if n, _ := w.to(w.server.addr, true); n+moved > 0 || w.client.RemoteAddr() != before {
+		t.Errorf("%d datagrams and %d challenges were sent to the server's new address", n, moved)
+	}
+	if w.client.got[len(w.client.got)-1] != 1 {
+		t.Error("a record from another address is not received")
+	}
+}
+
+// capture returns the client's next record, which does not arrive.
+func (w *world) capture(number uint32) packet {
+	w.drops = func(packet) bool { return true }
+	w.client.Send(number, []byte("data"))
+	w.drops = nil
+	return w.sent[len(w.sent)-1]
+}
+
+// An attacker on the path that sends copies of records from another address first gets challenges
+// there, at most three times as many bytes, and no datagram. The client's next record ends it.
+func TestACopyFromElsewhereMovesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	victim := netip.MustParseAddrPort("203.0.113.1:53")
+	received := 0
+	for i := range uint32(100) {
+		p := w.capture(i)
+		original := p
+		p.from = victim
+		received += len(p.b)
+		w.server.local = "elsewhere"
+		w.arrive(p)
+		w.server.local = "at 192.0.2.1:4433"
+		w.arrive(original) // It is a copy now.
+		w.play(20 * ms)
+		if n, bytes := w.to(victim, false); bytes > 3*received {
+			t.Fatalf("%d records with %d bytes were sent to an address from which %d came", n, bytes, received)
+		}
+	}
+	if n, _ := w.to(victim, true); n > 0 || w.server.stats.Moves.Load() > 0 {
+		t.Errorf("%d datagrams were sent there", n)
+	}
+	if n, _ := w.to(victim, false); n == 0 {
+		t.Error("no challenge was sent there")
+	}
+	if w.server.stats.Invalid.Load() != 100 || w.server.next != nil {
+		t.Errorf("%d copies are counted, and the server challenges %v", w.server.stats.Invalid.Load(), w.server.next)
+	}
+	w.server.Send(1, []byte("data"))
+	if p := w.sent[len(w.sent)-1]; p.control != "at 192.0.2.1:4433" {
+		t.Errorf("records leave from %q", p.control)
+	}
+	w.active(true)
+}
+
+// An address from which all records come, but which does not answer, gets at most three times their
+// bytes, and nothing once they end.
+func TestAnAddressThatDoesNotAnswer(t *testing.T) {
+	for name, next := range map[string]func(w *world) packet{
+		"datagrams":  func(w *world) packet { return w.capture(1) },
+		"challenges": func(w *world) packet { return w.captureOf(kindChallenge) },
+	} {
+		w := newWorld(t)
+		w.play(time.Second)
+		victim, received := netip.MustParseAddrPort("203.0.113.1:53"), 0
+		for range 200 {
+			p := next(w)
+			p.from = victim
+			received += len(p.b)
+			w.arrive(p)
+			w.run(10 * ms)
+			if _, bytes := w.to(victim, false); bytes > 3*received {
+				t.Fatalf("%s: %d bytes were sent to an address from which %d came", name, bytes, received)
+			}
+		}
+		moved := w.count(func(p packet) bool { return p.kind() == kindMoved })
+		if moved < 20 || moved > 26 {
+			t.Errorf("%s: %d challenges in 2 s, want one in 80 ms", name, moved)
+		}
+		before, _ := w.to(victim, false)
+		w.run(time.Minute)
+		if n, _ := w.to(victim, false); n != before {
+			t.Errorf("%s: %d records were sent to a silent address", name, n-before)
+		}
+		if n, _ := w.to(victim, true); n > 0 {
+			t.Errorf("%s: %d datagrams were sent there", name, n)
+		}
+	}
+}
+
+// captureOf returns a record of the client of another kind, which does not arrive.
+func (w *world) captureOf(kind byte) packet {
+	w.drops = func(packet) bool { return true }
+	w.client.mu.Lock()
+	w.client.askLocked(w.now, kind, w.client.peer.Load(), nil)
+	w.client.mu.Unlock()
+	w.drops = nil
+	return w.sent[len(w.sent)-1]
+}
+
+// A late record from a former address moves nothing, and is received.
+func TestOnlyTheNewestRecordMoves(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	late := w.capture(4711)
+	w.move("192.0.2.3:1")
+	w.play(time.Second)
+	moves := w.server.stats.Moves.Load()
+	challenges := w.count(func(p packet) bool { return p.kind() == kindMoved })
+	w.arrive(late)
+	w.play(time.Second)
+	if w.server.stats.Moves.Load() != moves || w.count(func(p packet) bool { return p.kind() == kindMoved }) != challenges {
+		t.Error("a late record moves the path")
+	}
+	if n := 0; true {
+		for _, got := range w.server.got {
+			if got == 4711 {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("the late record was received %d times", n)
+		}
+	}
+}
+
+// Responses to no challenge, to one that was answered, and to one long ago prove nothing.
+func TestWrongResponsesProveNothing(t *testing.T) {
+	w := newWorld(t, func(_ *world, p packet) bool { return p.kind() == kindResponse })
+	w.run(10 * time.Second)
+	w.drops = nil
+	send := func(token []byte) {
+		w.client.mu.Lock()
+		w.client.sendLocked(kindResponse, 0, token, w.client.peer.Load(), nil)
+		w.client.mu.Unlock()
+		w.run(20 * ms)
+	}
+	ask := w.server.asks[(w.server.asked-1)%keptTokens]
+	right := bytes.Clone(ask.token[:])
+	for _, token := range [][]byte{nil, make([]byte, tokenSize), right[:7], append(bytes.Clone(right), 0)} {
+		if send(token); w.server.Active() {
+			t.Fatalf("the response % x proves the path", token)
+		}
+	}
+	if send(right); !w.server.Active() || w.server.RTT() < ms {
+		t.Error("the right response does not prove the path")
+	}
+	rtt := w.server.RTT()
+	if send(right); w.server.RTT() != rtt {
+		t.Error("a second response to a challenge counts")
+	}
+}
+
+// A challenge of another size is not answered: a response is no larger than its challenge.
+func TestChallengesHaveOneSize(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Second)
+	for size := range 3 * tokenSize {
+		w.client.mu.Lock()
+		w.client.sendLocked(kindChallenge, 0, make([]byte, size), w.client.peer.Load(), nil)
+		w.client.mu.Unlock()
+		before := w.server.stats.Sent.Load()
+		w.run(20 * ms)
+		if got, want := w.server.stats.Sent.Load()-before, size == tokenSize; (got == 1) != want {
+			t.Errorf("a challenge of %d bytes has %d responses", size, got)
+		}
+	}
+}
+
+// A record of an unknown kind is ignored.
+func TestOtherKindsAreIgnored(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Second)
+	before := w.server.stats.Sent.Load()
+	for kind := range byte(128) {
+		if kind >= kindDatagram && kind <= kindMoved {
+			continue
+		}
+		w.client.mu.Lock()
+		w.client.sendLocked(kind, 0, make([]byte, tokenSize), w.client.peer.Load(), nil)
+		w.client.mu.Unlock()
+	}
+	w.run(time.Second)
+	if len(w.server.got) > 0 || w.server.stats.Sent.Load() != before || w.server.stats.Received.Load() < 124 {
+		t.Errorf("it has got %d datagrams and sent %d records", len(w.server.got), w.server.stats.Sent.Load()-before)
+	}
+}
+
+// Without keys there is no channel.
+func TestAChannelNeedsKeys(t *testing.T) {
+	working := session(1)
+	for fails := range 3 {
+		calls := 0
+		keys := keysOf(1)
+		keys.export = func(label string, context []byte, length int) ([]byte, error) {
+			if calls++; calls > fails {
+				return nil, net.ErrClosed
+			}
+			return working(label, context, length)
+		}
+		if c := NewTable(Config{}).open(keys, new(net.UDPAddr), nil); c != nil {
+			t.Errorf("there is a channel although export %d fails", fails)
+		}
+	}
+}
+
+// Sending and receiving datagrams allocate no memory.
+func TestDatagramsCostNoMemory(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	var last []byte
+	for _, e := range w.ends() {
+		e.table.cfg.Write = func(b, _ []byte, _ *net.UDPAddr) error { last = append(last[:0], b...); return nil }
+	}
+	w.client.receive, w.server.receive = ignore, ignore
+	data, control := make([]byte, 650), []byte("at 192.0.2.1:4433")
+	round := func() {
+		w.client.Send(1, data)
+		w.server.table.Receive(last, w.client.addr, control, 0)
+		w.server.Send(1, data)
+		w.client.table.Receive(last, w.server.addr, nil, 0)
+	}
+	round()
+	before := w.server.stats.Received.Load()
+	if n := testing.AllocsPerRun(1000, round); n > 0 {
+		t.Errorf("a datagram allocates %v times", n)
+	}
+	if w.server.stats.Received.Load()-before != 1001 {
+		t.Error("datagrams did not arrive")
+	}
+}
+
+func ignore([]byte, int, uint32, time.Duration) {}
