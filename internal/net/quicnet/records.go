@@ -1,6 +1,7 @@
 package quicnet
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"time"
@@ -72,4 +73,20 @@ func (f *filter) ReadFrom(b []byte) (int, net.Addr, error) {
 			return n, addr, err
 		}
 	}
+}
+
+// SetReadBuffer sets the size of the kernel's buffer for arriving packets, as QUIC requests.
+func (f *filter) SetReadBuffer(bytes int) error {
+	if s, ok := f.PacketConn.(interface{ SetReadBuffer(int) error }); ok {
+		return s.SetReadBuffer(bytes)
+	}
+	return errors.ErrUnsupported
+}
+
+// SetWriteBuffer sets the size of the kernel's buffer for unsent packets, as QUIC requests.
+func (f *filter) SetWriteBuffer(bytes int) error {
+	if s, ok := f.PacketConn.(interface{ SetWriteBuffer(int) error }); ok {
+		return s.SetWriteBuffer(bytes)
+	}
+	return errors.ErrUnsupported
 }
