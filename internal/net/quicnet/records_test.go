@@ -24,6 +24,8 @@ type sealedWorld struct {
 	client *testClient
 	server *transport.Session
 	method uint32 // of the newest messages
+
+	reliable time.Time // the arrival of message 1<<20 at the client
 }
 
 // onSealed runs a test with a round trip of 40 ms.
@@ -67,6 +69,9 @@ func (w *sealedWorld) run(d time.Duration) (toClient, toServer time.Duration) {
 				case a.Kind == transport.Gone:
 					w.t.Fatalf("the connection ended: %v", a.Closed)
 				case a.Kind != transport.MessageArrived:
+					continue
+				case a.Message.Method == 1<<20:
+					w.reliable = time.Now()
 					continue
 				case seen[i][a.Message.Method]:
 					w.t.Errorf("message %d has arrived twice", a.Message.Method)
@@ -152,5 +157,91 @@ func TestAQuietPathSendsNothing(t *testing.T) {
 		if a, b := w.run(time.Second); max(a, b) > 100*time.Millisecond {
 			t.Errorf("after a minute messages to the client paused for %v, to the server for %v", a, b)
 		}
+	})
+}
+
+// A client whose address changes six times pauses for two round trips at most, and sends without a
+// pause. Reliable messages to it arrive soon as well, because its QUIC packets follow.
+func TestRecordsFollowSixRebindings(t *testing.T) {
+	const interval, trip = 20 * time.Millisecond, 40 * time.Millisecond
+	onSealed(t, nil, func(w *sealedWorld) {
+		w.run(time.Second)
+		for i := range 6 {
+			w.net.mu.Lock()
+			w.net.outside = &net.UDPAddr{IP: net.IPv4(10, 1, 0, byte(i/2)), Port: 5000 + i}
+			w.net.mu.Unlock()
+			began := time.Now()
+			w.server.Send(transport.Message{Method: 1 << 20, Reliable: true})
+			w.server.Flush(0)
+			a, b := w.run(time.Second)
+			if a > 2*trip+3*interval || b > 3*interval {
+				t.Errorf("rebinding %d: messages to the client paused for %v, to the server for %v", i, a, b)
+			}
+			if took := w.reliable.Sub(began); w.reliable.IsZero() || took > 300*time.Millisecond {
+				t.Errorf("rebinding %d: a reliable message arrived after %v", i, took)
+			}
+			w.reliable = time.Time{}
+			if n := w.records().Moves.Load(); n != uint64(i+1) {
+				t.Errorf("the server counts %d moves after %d", n, i+1)
+			}
+		}
+		if n := w.records(); n.Returns.Load() > 0 || w.host.stats.Dropped(transport.DropDatagram) > 0 {
+			t.Errorf("datagrams returned to QUIC %d times, %d were malformed", n.Returns.Load(), w.host.stats.Dropped(transport.DropDatagram))
+		}
+	})
+}
+
+// A connection without packets of QUIC ends at both ends, although records arrive.
+func TestRecordsDoNotKeepAConnection(t *testing.T) {
+	onSealed(t, nil, func(w *sealedWorld) {
+		w.run(time.Second)
+		w.drop(func(p simnet.Packet) bool { return !sealed.Is(p.Data) })
+		began, before := time.Now(), w.records().Received.Load()
+		ended := [2]time.Duration{}
+		for ; time.Since(began) < 20*time.Second && min(ended[0], ended[1]) == 0; time.Sleep(20 * time.Millisecond) {
+			for i, s := range []*transport.Session{w.client.Session, w.server} {
+				if ended[i] == 0 {
+					s.Send(transport.Message{Method: 1})
+					s.Flush(0)
+				}
+				owner := []*nettest.Owner{w.client.Owner, w.host.Owner}[i]
+				for _, a := range owner.Arrivals.Swap(nil) {
+					if a.Kind == transport.Gone {
+						ended[i] = time.Since(began)
+					}
+				}
+			}
+		}
+		if n := w.records().Received.Load() - before; n < 300 {
+			t.Errorf("%d records arrived at the server", n)
+		}
+		for i, at := range ended {
+			if at == 0 || at > idleTimeout+keepAlivePeriod {
+				t.Errorf("end %d has ended after %v", i, at)
+			}
+		}
+	})
+}
+
+// A client that sends records notices within a quarter of a second that its server has restarted.
+func TestARestartIsNoticedDespiteRecords(t *testing.T) {
+	onSealed(t, nil, func(w *sealedWorld) {
+		w.run(time.Second)
+		next := w.net.serve(t)
+		began := time.Now()
+		for gone := false; !gone; time.Sleep(20 * time.Millisecond) {
+			w.client.Send(transport.Message{Method: 1})
+			w.client.Flush(0)
+			for _, a := range w.client.Arrivals.Swap(nil) {
+				gone = gone || a.Kind == transport.Gone
+			}
+			if time.Since(began) > 20*time.Second {
+				t.Fatal("it is not noticed")
+			}
+		}
+		if took := time.Since(began); took > 300*time.Millisecond {
+			t.Errorf("it was noticed after %v", took)
+		}
+		next.close()
 	})
 }

@@ -26,7 +26,13 @@ type thin struct {
 	mu    sync.Mutex
 	drops func(p simnet.Packet) bool // nil: no further packets are dropped
 	paths map[string]*[2]netem.Path  // by the client's address: to it, from it
+	// outside is the address of host 1 that the server sees; nil: its own. Packets to another one
+	// are lost.
+	outside *net.UDPAddr
 }
+
+// inside is the address of host 1.
+var inside = &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 4433}
 
 // ipHeaders is the size of the headers of IPv4 and UDP.
 const ipHeaders = 28
@@ -38,12 +44,22 @@ func (n *thin) SendPacket(p simnet.Packet) error {
 	if n.drops != nil && n.drops(p) {
 		return nil
 	}
+	from := p.From
+	if n.outside != nil && p.From.String() == inside.String() {
+		from = n.outside
+	} else if n.outside != nil {
+		if p.To.String() != n.outside.String() {
+			return nil
+		}
+		p.To = inside
+	}
 	client, way := p.To.String(), 0
 	if _, ok := n.paths[client]; !ok {
 		client, way = p.From.String(), 1
 	}
 	now := time.Since(n.began)
 	fate := n.paths[client][way].Send(now, len(p.Data)+ipHeaders)
+	p.From = from
 	if fate.Copies > 0 {
 		time.AfterFunc(fate.At[0]-now, func() { _ = n.PerfectRouter.SendPacket(p) })
 	}
@@ -64,14 +80,22 @@ func (n *thin) socket(host byte) net.PacketConn {
 func onThin(t *testing.T, link netem.Link, test func(t *testing.T, n *thin, h *host)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &thin{link: link, began: time.Now(), paths: make(map[string]*[2]netem.Path)}
-		h := serve(t, func(c *ServerConfig) {
-			c.Through = func(socket net.PacketConn) net.PacketConn {
-				_ = socket.Close()
-				return n.socket(0)
-			}
-		})
+		h := n.serve(t)
 		test(t, n, h)
 		h.close()
+	})
+}
+
+// serve starts a server, in place of a former one. All have one secret.
+func (n *thin) serve(t *testing.T) *host {
+	return serve(t, func(c *ServerConfig) {
+		c.Secret = []byte("secret")
+		c.Through = func(socket net.PacketConn) net.PacketConn {
+			_ = socket.Close()
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.socket(0)
+		}
 	})
 }
 
