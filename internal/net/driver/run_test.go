@@ -33,29 +33,32 @@ func play(t *testing.T, name string, test func(*rig)) {
 		"two read":  func(w *nettest.Wire) Conn { return w },
 		"one reads": func(w *nettest.Wire) Conn { return &nettest.Merged{Wire: w} },
 	} {
-		t.Run(name+", "+of, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := &rig{t: t, Wire: nettest.NewWire(), own: nettest.NewOwner(nil), peers: nettest.NewOwner(nil), waits: new(udpbatch.Peers), over: make(chan transport.Closed, 1)}
-				r.Session, r.link = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.own.Arrivals, Limits: transport.DefaultLimits})
-				r.peer, r.far = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.peers.Arrivals, Client: true, Limits: transport.DefaultLimits})
-				began := time.Now()
-				run := func() {
-					peer := r.RemoteAddr()
-					r.over <- Run(Config{
-						Conn: wrap(r.Wire), Link: r.link, Clock: func() time.Duration { return time.Since(began) }, Chunks: new(Chunks), Peer: peer, Follow: func(at net.Addr) Arrivals { return r.waits.Follow(at) },
-					})
-				}
-				r.Send(transport.Message{Method: 1, Payload: []byte("before"), Reliable: true})
-				r.Send(transport.Message{Method: 2, Payload: []byte("before")})
-				r.Session.Flush(0)
-				go run()
-				synctest.Wait()
-				test(r)
-				r.Cut()
-				synctest.Wait()
-			})
-		})
+		t.Run(name+", "+of, func(t *testing.T) { playOn(t, wrap, test) })
 	}
+}
+
+// playOn runs a test with a rig.
+func playOn(t *testing.T, wrap func(*nettest.Wire) Conn, test func(*rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, Wire: nettest.NewWire(), own: nettest.NewOwner(nil), peers: nettest.NewOwner(nil), waits: new(udpbatch.Peers), over: make(chan transport.Closed, 1)}
+		r.Session, r.link = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.own.Arrivals, Limits: transport.DefaultLimits})
+		r.peer, r.far = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.peers.Arrivals, Client: true, Limits: transport.DefaultLimits})
+		began := time.Now()
+		run := func() {
+			peer := r.RemoteAddr()
+			r.over <- Run(Config{
+				Conn: wrap(r.Wire), Link: r.link, Clock: func() time.Duration { return time.Since(began) }, Chunks: new(Chunks), Peer: peer, Follow: func(at net.Addr) Arrivals { return r.waits.Follow(at) },
+			})
+		}
+		r.Send(transport.Message{Method: 1, Payload: []byte("before"), Reliable: true})
+		r.Send(transport.Message{Method: 2, Payload: []byte("before")})
+		r.Session.Flush(0)
+		go run()
+		synctest.Wait()
+		test(r)
+		r.Cut()
+		synctest.Wait()
+	})
 }
 
 // says sends the data that the peer has flushed.

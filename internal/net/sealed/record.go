@@ -45,7 +45,7 @@ const (
 	phaseRecords = 1 << 25
 )
 
-// Is reports whether a packet of a UDP socket is a record and not one of QUIC: RFC 9443, section 3,
+// Is reports whether a packet of a UDP socket is a record and not one of QUIC: RFC 9443
 // assigns the first byte.
 func Is(b []byte) bool { return len(b) > 0 && b[0]>>6 == version>>6 }
 
