@@ -476,3 +476,21 @@ func TestDatagramsCostNoMemory(t *testing.T) {
 }
 
 func ignore([]byte, int, uint32, time.Duration) {}
+
+// The owner is told when the path ends, either way.
+func TestAnEndIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	changes := w.server.changes
+	if w.server.PeerReturned(); w.server.changes != changes+1 || w.server.Active() {
+		t.Errorf("after the peer's return changed is called %d times", w.server.changes-changes)
+	}
+	if w.server.PeerReturned(); w.server.changes != changes+1 {
+		t.Error("a second return is told")
+	}
+	changes = w.client.changes
+	w.drops = func(packet) bool { return true }
+	if w.play(time.Second); w.client.changes != changes+1 || w.client.Active() {
+		t.Errorf("after a silence changed is called %d times", w.client.changes-changes)
+	}
+}
