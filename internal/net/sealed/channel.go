@@ -96,9 +96,8 @@ func (c *Channel) Start(receive func(b []byte, at int, number uint32, waited tim
 // Stop ends the channel. A call of receive or changed may still run.
 func (c *Channel) Stop() {
 	c.mu.Lock()
-	c.setActiveLocked(false)
 	c.stopped = true
-	c.active.Store(false)
+	c.setActiveLocked(false)
 	c.mu.Unlock()
 	c.table.remove(c)
 }
@@ -146,21 +145,18 @@ func (c *Channel) PeerReturned() {
 
 // returnLocked returns to QUIC.
 func (c *Channel) returnLocked() {
-	c.active.Store(false)
+	c.setActiveLocked(false)
 	c.table.cfg.Stats.Returns.Add(1)
 }
 
 // setActiveLocked sets Active and counts the active channels.
 func (c *Channel) setActiveLocked(active bool) {
-	switch {
-	case c.stopped || active == c.active.Load():
-		return
-	case active:
+	switch was := c.active.Swap(active); {
+	case active && !was:
 		c.table.cfg.Stats.Active.Add(1)
-	default:
+	case was && !active:
 		c.table.cfg.Stats.Active.Add(-1)
 	}
-	c.active.Store(active)
 }
 
 // sendLocked seals and sends one record.
@@ -277,7 +273,7 @@ func (c *Channel) answeredLocked(now time.Duration, token []byte) {
 		}
 		a.to = nil
 		if c.path.answer(now, a.at) {
-			c.active.Store(true)
+			c.setActiveLocked(true)
 			c.table.cfg.Stats.Begins.Add(1)
 		}
 		c.rtt.Store(int64(c.path.rtt))

@@ -30,6 +30,7 @@ type path struct {
 	pause   time.Duration // until the next probe, while not active
 	next    time.Duration // time of the next probe, while not active
 
+	prompt   bool // a record has arrived: probe at once, while not active
 	heard    bool
 	waits    time.Duration // time of the first datagram since the last arrival; 0: none
 	used     bool          // a datagram was sent or has arrived since the last answer
@@ -53,9 +54,7 @@ func (p *path) arrived(now time.Duration, datagram bool) (first bool) {
 	first = !p.heard
 	p.heard, p.waits = true, 0
 	p.used = p.used || datagram
-	if !p.active { // One direction works. The peer counts on both soon.
-		p.next = min(p.next, max(now, p.again+askPeriod))
-	}
+	p.prompt = !p.active // One direction works, and the peer soon relies on both.
 	return first
 }
 
@@ -71,7 +70,7 @@ func (p *path) answer(now, at time.Duration) (began bool) {
 	if p.active {
 		return false
 	}
-	p.active, p.since = true, now
+	p.active, p.since, p.prompt = true, now, false
 	return true
 }
 
@@ -79,11 +78,15 @@ func (p *path) answer(now, at time.Duration) (began bool) {
 func (p *path) tick(now time.Duration) (ask, ended bool) {
 	switch {
 	case !p.active:
+		if p.prompt && now-p.again >= askPeriod {
+			p.prompt, p.again, p.next = false, now, max(p.next, now+firstProbe)
+			return true, false
+		}
 		if p.patient && !p.heard || now < p.next {
 			return false, false
 		}
 		p.pause = min(max(2*p.pause, firstProbe), maxProbe)
-		p.next = now + p.pause
+		p.again, p.next = now, now+p.pause
 		return true, false
 	case p.asked != 0 && now-p.asked >= max(patience, 2*p.rtt):
 		p.end(now)

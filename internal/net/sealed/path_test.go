@@ -58,7 +58,23 @@ func TestProbesAreLessAndLessOften(t *testing.T) {
 		t.Error("the first record is not the first one")
 	}
 	asks, _ = server.walk(time.Minute, time.Minute+time.Second)
-	expect(t, "the server probes", asks, time.Minute+100*ms, time.Minute+300*ms, time.Minute+700*ms)
+	expect(t, "the server probes", asks, time.Minute, time.Minute+100*ms, time.Minute+200*ms, time.Minute+400*ms, time.Minute+800*ms)
+}
+
+// A record that arrives on an inactive path is a reason to probe it at once, and changes no pause:
+// the peer may have proven the path before.
+func TestARecordIsAReasonToProbe(t *testing.T) {
+	p := new(path)
+	p.walk(ms, 10*time.Second)
+	p.arrived(10*time.Second, true)
+	asks, _ := p.walk(10*time.Second, 21*time.Second)
+	expect(t, "the client probes", asks, 10*time.Second, 12710*ms, 20710*ms)
+	p.arrived(21*time.Second, true)
+	p.answer(21*time.Second, 20*time.Second)
+	p.end(21 * time.Second)
+	if asks, _ := p.walk(21*time.Second, 22*time.Second); len(asks) > 0 {
+		t.Errorf("after its end it is probed at %v", asks)
+	}
 }
 
 // The first answer makes a path active, and round trips are smoothed.

@@ -46,7 +46,8 @@ type Table struct {
 
 	mu       sync.RWMutex
 	channels map[uint32]*Channel
-	ticking  bool // tick will be called, because there are channels, or were
+	ticking  bool       // tick runs or will be called: there are channels, or were
+	all      []*Channel // scratch of tick
 }
 
 // NewTable returns an empty table.
@@ -88,14 +89,17 @@ func (t *Table) remove(c *Channel) {
 // tick checks all paths.
 func (t *Table) tick() {
 	t.mu.Lock()
-	all := slices.Collect(maps.Values(t.channels))
-	if t.ticking = len(all) > 0; t.ticking {
-		t.cfg.After(tickPeriod, t.tick)
-	}
+	t.all = slices.AppendSeq(t.all[:0], maps.Values(t.channels))
 	t.mu.Unlock()
 	now := t.now()
-	for _, c := range all {
+	for _, c := range t.all {
 		c.tick(now)
+	}
+	clear(t.all)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ticking = len(t.channels) > 0; t.ticking {
+		t.cfg.After(tickPeriod, t.tick)
 	}
 }
 
