@@ -152,7 +152,7 @@ func (w *writer) emptyLocked() *batch {
 
 // addLocked adds a packet, for which there is room.
 func (w *writer) addLocked(b, oob []byte, addr *net.UDPAddr, merge bool) {
-	if w.fill.empty() && len(w.ready) == 0 {
+	if w.fill.empty() {
 		w.some.Signal()
 	}
 	w.fill.add(b, oob, addr, merge)
@@ -181,7 +181,7 @@ func (w *writer) send() {
 // packets.
 func (w *writer) take() *batch {
 	w.mu.Lock()
-	for w.fill.empty() && len(w.ready) == 0 && !w.ended.Load() {
+	for w.fill.empty() && !w.ended.Load() { // While full ones wait, it is not empty.
 		w.some.Wait()
 	}
 	full := len(w.ready) > 0
