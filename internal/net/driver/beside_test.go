@@ -91,6 +91,36 @@ func TestDatagramsTravelBesideTheConnection(t *testing.T) {
 	})
 }
 
+// A connection that blocks its datagrams does not block the session's owner, once the way beside it
+// is active. Its writer sends the rest.
+func TestABlockedConnectionBlocksNoOwner(t *testing.T) {
+	s := &sideway{addr: new(net.UDPAddr)}
+	var block chan struct{}
+	playOn(t, func(w *nettest.Wire) Conn { block = make(chan struct{}); return &blockedWire{sideWire{w, s}, block} }, func(r *rig) {
+		s.active.Store(true)
+		r.Send(transport.Message{Method: 10})
+		r.Session.Flush(0)
+		if synctest.Wait(); len(s.sent) > 0 {
+			t.Error("two goroutines send at once")
+		}
+		close(block)
+		if synctest.Wait(); len(s.sent) != 1 {
+			t.Errorf("%d datagrams were sent once the connection is free, want 1", len(s.sent))
+		}
+	})
+}
+
+// blockedWire is a wire that does not take datagrams until block is closed.
+type blockedWire struct {
+	sideWire
+	block chan struct{}
+}
+
+func (w *blockedWire) SendDatagram(b []byte) error {
+	<-w.block
+	return w.Wire.SendDatagram(b)
+}
+
 // A datagram that arrives beside the connection has its low 32 bits of the number: it is the one
 // next to the highest that has arrived. It counts once, also if it arrives over the connection too,
 // and only the latter is a return of the peer.

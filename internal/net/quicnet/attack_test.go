@@ -286,3 +286,51 @@ func TestABatchIsFiltered(t *testing.T) {
 		t.Error("without a table QUIC does not get all packets")
 	}
 }
+
+// A socket without batches passes records on as well.
+func TestASocketWithoutBatchesIsFiltered(t *testing.T) {
+	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats := new(sealed.Stats)
+	for _, records := range []*sealed.Table{newRecords(stats, nil), nil} {
+		s := newSocket(udp, takerOf(records), nil)
+		for _, first := range []byte{128, 64} {
+			if _, err := udp.WriteTo(append([]byte{first}, make([]byte, 40)...), udp.LocalAddr()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := make([]byte, 100)
+		if n, _, _, _, err := s.ReadMsgUDP(b, nil); n != 41 || b[0] != 64 && records != nil || b[0] != 128 && records == nil || err != nil {
+			t.Errorf("it has read % x: %v", b[:n], err)
+		}
+	}
+	_ = udp.Close()
+	if n, _, _, _, err := newSocket(udp, takerOf(newRecords(stats, nil)), nil).ReadMsgUDP(make([]byte, 9), nil); err == nil {
+		t.Errorf("a closed socket has read %d bytes", n)
+	}
+	if n := stats.Unknown.Load(); n != 1 {
+		t.Errorf("the table has got %d records of 1", n)
+	}
+}
+
+// offering is a socket that sends records without waiting.
+type offering struct {
+	net.PacketConn
+	b, local string
+	to       *net.UDPAddr
+}
+
+func (s *offering) Offer(b, local []byte, to *net.UDPAddr) error {
+	s.b, s.local, s.to = string(b), string(local), to
+	return nil
+}
+
+// A record leaves by Offer, where a socket has that, from the local address.
+func TestRecordsAreOffered(t *testing.T) {
+	s, to := new(offering), new(net.UDPAddr)
+	if err := writeRecord(s, []byte("record"), []byte("local"), to); err != nil || s.b != "record" || s.local != "local" || s.to != to {
+		t.Errorf("offered %q from %q to %v: %v", s.b, s.local, s.to, err)
+	}
+}

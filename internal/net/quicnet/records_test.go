@@ -3,6 +3,7 @@ package quicnet
 import (
 	"crypto/tls"
 	"net"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ type sealedWorld struct {
 	t      *testing.T
 	net    *thin
 	host   *host
+	dialer *Dialer
 	client *testClient
 	server *transport.Session
 	method uint32 // of the newest messages
@@ -48,7 +50,7 @@ func onSealed(t *testing.T, change func(*DialConfig), test func(w *sealedWorld))
 		if g.Session, _, err = Dial(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
-		test(&sealedWorld{t: t, net: n, host: h, client: g, server: h.session(g)})
+		test(&sealedWorld{t: t, net: n, host: h, dialer: d, client: g, server: h.session(g)})
 	})
 }
 
@@ -219,6 +221,24 @@ func TestRecordsDoNotKeepAConnection(t *testing.T) {
 			if at == 0 || at > idleTimeout+keepAlivePeriod {
 				t.Errorf("end %d has ended after %v", i, at)
 			}
+		}
+	})
+}
+
+// A refusal does not count if records arrive after it.
+func TestRecordsDisproveARefusal(t *testing.T) {
+	onSealed(t, nil, func(w *sealedWorld) {
+		w.run(time.Second)
+		w.drop(func(p simnet.Packet) bool { return !sealed.Is(p.Data) })
+		w.dialer.refusals.refused(netip.MustParseAddrPort("10.0.0.0:4433"))
+		w.run(2 * refusedAfter)
+		w.drop(func(simnet.Packet) bool { return true })
+		w.dialer.refusals.refused(netip.MustParseAddrPort("10.0.0.0:4433"))
+		time.Sleep(2 * refusedAfter)
+		select {
+		case <-w.client.Closing():
+		default:
+			t.Error("a refusal without later packets does not count")
 		}
 	})
 }

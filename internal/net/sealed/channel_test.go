@@ -208,8 +208,7 @@ func TestRecordsFollowTheClient(t *testing.T) {
 	for i, addr := range []string{"192.0.2.3:1", "192.0.2.3:2", "198.51.100.1:1", "[2001:db8::1]:1", "192.0.2.2:1000", "192.0.2.2:1001"} {
 		w.server.local = "local " + addr
 		at := w.move(addr)
-		began := w.now
-		nudges := w.client.nudges
+		began, from, nudges := w.now, len(w.sent), w.client.nudges
 		before, _ := w.to(at, true)
 		w.play(40 * ms) // The first record arrives after 20 ms.
 		if n, _ := w.to(at, true); n != before {
@@ -225,8 +224,10 @@ func TestRecordsFollowTheClient(t *testing.T) {
 		if w.client.nudges == nudges {
 			t.Error("QUIC does not follow")
 		}
-		if p := w.sent[len(w.sent)-1]; p.from == w.server.addr && p.control != w.server.local {
-			t.Errorf("a record leaves from %q", p.control)
+		for _, p := range w.sent[from:] {
+			if p.from == w.server.addr && p.to == at && p.control != w.server.local {
+				t.Errorf("record %d leaves from %q", p.kind(), p.control)
+			}
 		}
 		w.play(time.Second)
 		w.active(true)
@@ -393,6 +394,24 @@ func TestWrongResponsesProveNothing(t *testing.T) {
 	rtt := w.server.RTT()
 	if send(right); w.server.RTT() != rtt {
 		t.Error("a second response to a challenge counts")
+	}
+}
+
+// A response is sent to the address of its challenge, from the one to which that was sent.
+func TestAChallengeIsAnsweredWhereItCameFrom(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	late := w.captureOf(kindChallenge)
+	w.play(100 * ms) // Later records have arrived: the challenge moves nothing.
+	late.from = netip.MustParseAddrPort("192.0.2.3:1")
+	w.server.local = "elsewhere"
+	before := len(w.sent)
+	w.arrive(late)
+	if n := len(w.sent) - before; n != 1 {
+		t.Fatalf("a challenge has %d answers", n)
+	}
+	if p := w.sent[before]; p.kind() != kindResponse || p.to != late.from || p.control != "elsewhere" {
+		t.Errorf("the answer of kind %d is sent to %v from %q", p.kind(), p.to, p.control)
 	}
 }
 

@@ -80,8 +80,12 @@ func TestAnEmptyTableHasNoTimer(t *testing.T) {
 	}
 	w.client.start()
 	w.client.stopped = false
-	if w.run(time.Second); len(w.timers) != 1 {
-		t.Errorf("%d timers run for a channel", len(w.timers))
+	second := w.end("192.0.2.9:1", 2)
+	second.Channel = w.client.table.open(second.keys, net.UDPAddrFromAddrPort(second.addr), func() {})
+	second.start()
+	w.drops = func(packet) bool { return true }
+	if w.run(time.Second); len(w.timers) != 1 || len(w.client.table.channels) != 2 {
+		t.Errorf("%d timers run for %d channels", len(w.timers), len(w.client.table.channels))
 	}
 }
 
