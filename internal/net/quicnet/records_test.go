@@ -233,6 +233,7 @@ func TestRecordsDisproveARefusal(t *testing.T) {
 		w.dialer.refusals.refused(netip.MustParseAddrPort("10.0.0.0:4433"))
 		w.run(2 * refusedAfter)
 		w.drop(func(simnet.Packet) bool { return true })
+		time.Sleep(100 * time.Millisecond) // Packets under way arrive.
 		w.dialer.refusals.refused(netip.MustParseAddrPort("10.0.0.0:4433"))
 		time.Sleep(2 * refusedAfter)
 		select {
