@@ -249,6 +249,9 @@ func TestARestartIsNoticedDespiteRecords(t *testing.T) {
 	onSealed(t, nil, func(w *sealedWorld) {
 		w.run(time.Second)
 		next := w.net.serve(t)
+		w.drop(func(p simnet.Packet) bool { // The former server is silent.
+			return sealed.Is(p.Data) && p.From.String() == "10.0.0.0:4433"
+		})
 		began := time.Now()
 		for gone := false; !gone; time.Sleep(20 * time.Millisecond) {
 			w.client.Send(transport.Message{Method: 1})
