@@ -1,6 +1,11 @@
 package transport
 
-import "testing"
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+)
 
 // streamWrite is the number of bytes that package quicnet takes from a session for one write.
 const streamWrite = 4 << 10
@@ -60,5 +65,33 @@ func TestUnreliableMessagesFillDatagrams(t *testing.T) {
 	}
 	if head := size - n*each; head > 4*datagrams {
 		t.Errorf("%d datagrams have %d bytes around their messages", datagrams, head)
+	}
+}
+
+// While the link does not take a datagram, another call sends the later ones, and does not change
+// the memory of the first.
+func TestABlockedSendDelaysNoOther(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	say := func(method uint32) {
+		server.Send(Message{Method: method})
+		server.Flush(0)
+	}
+	clock := func() time.Duration { return 0 }
+	arrive := func(b []byte) error { client.ReceiveDatagram(0, bytes.Clone(b)); return nil }
+	say(1)
+	_ = server.SendDatagrams(clock, func(b []byte) error {
+		if say(2); server.SendDatagrams(clock, arrive) != nil {
+			t.Error("the second call failed")
+		}
+		return arrive(b)
+	})
+	var got []uint32
+	for _, a := range client.arrivals() {
+		if a.Kind == MessageArrived {
+			got = append(got, a.Message.Method)
+		}
+	}
+	if !slices.Equal(got, []uint32{2, 1}) {
+		t.Errorf("messages %v have arrived, want 2 and 1", got)
 	}
 }

@@ -23,11 +23,10 @@
 //
 //	goroutine         calls
 //	owner             Session: all of it; Window
-//	datagram reader   Link.ReceiveDatagram, Link.ReceiveWaited
+//	datagram reader   Link.ReceiveDatagram, ReceiveWaited, ReceiveBorrowed
 //	stream reader     Link.ReceiveStream
-//	datagram writer   Link.SendDatagrams
 //	stream writer     Link.AppendStream, Link.CloseRequested
-//	any               Link.OnWake, SetRTT, Shutdown, Closing, Cause, End;
+//	any               Link.SendDatagrams, OnWake, SetRTT, Shutdown, Closing, Cause, End;
 //	                  Session.ID, Inbox, RequestTime, Cause; Inbox.Push
 //
 // No call waits for the network, except for the function that is passed to SendDatagrams.

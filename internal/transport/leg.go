@@ -1,27 +1,29 @@
 package transport
 
 import (
+	"sync/atomic"
 	"time"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // leg is the receiving and sending side of one session of a link: the Link's methods are passed on
-// to it. One goroutine calls receiveDatagram, one receiveStream, one sendDatagrams, and one
-// appendStream and closeRequested; any goroutine may call the other methods.
+// to it. One goroutine calls receiveDatagram, one receiveStream, and one appendStream and
+// closeRequested; any goroutine may call the other methods.
 type leg struct {
 	*conn
 	session *Session // used only to name the session in arrivals
 
-	dup                      dupWindow     // datagram reader
-	datagrams, datagramBytes meter         // datagram reader
-	frames, streamBytes      meter         // stream reader
-	ranges                   []Range       // datagram reader: scratch
-	nextBeat                 time.Duration // datagram reader: earlier beats are too soon
-	stream                   []byte        // stream reader: an incomplete frame
-	messages                 uint64        // stream reader: number of messages received
-	taken                    bool          // stream reader: the frame accepted has arrived
-	datagram, tail           []byte        // datagram writer: scratch
+	dup                      dupWindow              // datagram reader
+	datagrams, datagramBytes meter                  // datagram reader
+	frames, streamBytes      meter                  // stream reader
+	ranges                   []Range                // datagram reader: scratch
+	nextBeat                 time.Duration          // datagram reader: earlier beats are too soon
+	stream                   []byte                 // stream reader: an incomplete frame
+	messages                 uint64                 // stream reader: number of messages received
+	taken                    bool                   // stream reader: the frame accepted has arrived
+	tail                     []byte                 // scratch; under mu
+	scratch                  atomic.Pointer[[]byte] // of SendDatagrams; nil: in use
 }
 
 // welcome queues the server's answer to the hello as the first bytes of the session. An answer that

@@ -9,8 +9,8 @@ import (
 
 // Link is the driver's side of one connection after its handshake: received bytes are passed in,
 // bytes to send are returned. One goroutine at a time receives datagrams, one calls
-// ReceiveStream, one SendDatagrams, and one AppendStream and CloseRequested; any goroutine may call
-// the other methods. A driver with a single goroutine may call them all from it.
+// ReceiveStream, and one AppendStream and CloseRequested; any goroutine may call the other methods.
+// A driver with a single goroutine may call them all from it.
 //
 // A link carries one session at a time, and another one after it if the client moves: see move.go.
 // Drivers need no code for it.
@@ -101,7 +101,7 @@ func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
 // SendDatagrams passes every pending datagram to send, which must not keep it. It also frees the
 // snapshot's slot after its last packet, and counts the time of each call as choke or as flush lag.
 // A datagram for which send fails is counted and lost; any error but ErrDatagramTooLarge and
-// ErrBehind ends the sending.
+// ErrBehind ends the sending. While send blocks one call, other calls pass the later datagrams.
 func (l *Link) SendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	return l.leg.Load().sendDatagrams(clock, send)
 }

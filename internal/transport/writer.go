@@ -18,12 +18,17 @@ var ErrBehind = errors.New("transport: link is behind")
 // ErrBehind ends the sending.
 func (l *leg) sendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	at := clock()
+	buf := l.scratch.Swap(nil) // Another call, which waits in send, may have taken it.
+	if buf == nil {
+		buf = new([]byte)
+	}
+	defer l.scratch.Store(buf)
 	for {
-		b, ok := l.appendDatagram(l.datagram[:0], at)
+		b, ok := l.appendDatagram((*buf)[:0], at)
+		*buf = b
 		if !ok {
 			return nil
 		}
-		l.datagram = b
 		err := send(b)
 		sent := clock()
 		l.datagramSent(at, sent, err)

@@ -41,12 +41,10 @@ type WithBeside interface {
 
 // beside is the part of a driver for a [WithBeside].
 type beside struct {
-	Beside // nil: none
-	// sending is held while a goroutine calls Link.SendDatagrams, and receiving while one passes a
-	// datagram to the link.
-	sending, receiving sync.Mutex
-	newest             uint64      // number of a received datagram; under receiving
-	news               atomic.Bool // a result of Beside has changed
+	Beside                // nil: none
+	receiving sync.Mutex  // held while a goroutine passes a datagram to the link
+	newest    uint64      // number of a received datagram; under receiving
+	news      atomic.Bool // a result of Beside has changed
 }
 
 // begin starts the way beside the connection.
@@ -62,23 +60,17 @@ func (d *driver) begin() {
 // besideActive reports whether datagrams are sent beside the connection.
 func (d *driver) besideActive() bool { return d.beside.Beside != nil && d.beside.Active() }
 
-// sendBeside sends the pending datagrams beside the connection on the calling goroutine. It reports
-// false if another goroutine is sending, perhaps over the connection.
-func (d *driver) sendBeside() bool {
-	if !d.beside.sending.TryLock() {
-		return false
-	}
-	defer d.beside.sending.Unlock()
-	_ = d.Link.SendDatagrams(d.Clock, d.sendDatagram) // The writer notices that the session ends.
-	return true
-}
-
-// sendDatagram sends one datagram, beside the connection if that is possible. Otherwise it blocks
-// while the peer does not take data.
+// sendDatagram sends one datagram of the writer, beside the connection if that is possible.
+// Otherwise it blocks while the peer does not take data.
 func (d *driver) sendDatagram(b []byte) error {
 	if !d.besideActive() {
 		return d.Conn.SendDatagram(b)
 	}
+	return d.sendBeside(b)
+}
+
+// sendBeside sends one datagram beside the connection. It never blocks.
+func (d *driver) sendBeside(b []byte) error {
 	number, rest := transport.CutNumber(b)
 	d.beside.Send(uint32(number), rest)
 	return nil

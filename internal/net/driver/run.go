@@ -105,9 +105,11 @@ func (d *driver) run() transport.Closed {
 }
 
 // wakeDatagrams sends the pending datagrams: at once beside the connection, if it can, or else on
-// the writer's goroutine.
+// the writer's goroutine, which may still be blocked by the connection.
 func (d *driver) wakeDatagrams() {
-	if !d.besideActive() || !d.sendBeside() {
+	if d.besideActive() {
+		_ = d.Link.SendDatagrams(d.Clock, d.sendBeside) // It never fails.
+	} else {
 		d.wakeWriter()
 	}
 }
@@ -250,7 +252,7 @@ func (d *driver) writeDatagrams() {
 	d.begin()
 	nextRTT := d.Clock()
 	for range d.wake {
-		if d.Conn.Context().Err() != nil || d.send() != nil {
+		if d.Conn.Context().Err() != nil || d.Link.SendDatagrams(d.Clock, d.sendDatagram) != nil {
 			return
 		}
 		if d.flush != nil {
@@ -279,13 +281,6 @@ func (d *driver) follow() {
 		next := d.Follow(at)
 		(*d.arrivals.Swap(&next)).Leave()
 	}
-}
-
-// send sends the pending datagrams on the writer's goroutine.
-func (d *driver) send() error {
-	d.beside.sending.Lock()
-	defer d.beside.sending.Unlock()
-	return d.Link.SendDatagrams(d.Clock, d.sendDatagram)
 }
 
 // setRTT tells the session the round trip of the path of its datagrams.
