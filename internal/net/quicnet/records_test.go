@@ -26,6 +26,7 @@ type sealedWorld struct {
 	client *testClient
 	server *transport.Session
 	method uint32 // of the newest messages
+	size   int    // of their payloads
 
 	reliable time.Time // the arrival of message 1<<20 at the client
 }
@@ -63,7 +64,7 @@ func (w *sealedWorld) run(d time.Duration) (toClient, toServer time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		w.method++
 		for i, s := range []*transport.Session{w.client.Session, w.server} {
-			s.Send(transport.Message{Method: w.method})
+			s.Send(transport.Message{Method: w.method, Payload: make([]byte, w.size)})
 			s.Flush(0)
 			owner := []*nettest.Owner{w.client.Owner, w.host.Owner}[i]
 			for _, a := range owner.Arrivals.Swap(nil) {
@@ -129,6 +130,30 @@ func TestDatagramsReturnToQUICWhileRecordsAreLost(t *testing.T) {
 				}
 				if n := w.records().Received.Load() - before; n < 300 {
 					t.Errorf("%d records arrived in 10 s after the trouble", n)
+				}
+			})
+		})
+	}
+}
+
+// After an outage messages arrive at once, although QUIC is full of earlier ones and waits for
+// seconds until it sends again.
+func TestRecordsDoNotWaitForQUICAfterAnOutage(t *testing.T) {
+	for _, outage := range []time.Duration{2 * time.Second, 3 * time.Second, 4 * time.Second, 5 * time.Second, 6 * time.Second} {
+		t.Run(outage.String(), func(t *testing.T) {
+			onSealed(t, nil, func(w *sealedWorld) {
+				w.size = 900
+				w.run(time.Second)
+				w.drop(func(simnet.Packet) bool { return true })
+				w.run(outage)
+				w.drop(nil)
+				if a, b := w.run(5 * time.Second); max(a, b) > time.Second {
+					t.Errorf("messages to the client waited for %v, to the server for %v", a, b)
+				}
+				before := w.records().Received.Load()
+				w.run(2 * time.Second)
+				if n := w.records().Received.Load() - before; n < 100 {
+					t.Errorf("%d records arrived in the last 2 s", n)
 				}
 			})
 		})

@@ -87,6 +87,7 @@ func (t *Table) open(keys *keyring, peer *net.UDPAddr, nudge func()) *Channel {
 // Both are called on the socket's reader; changed is also called by a timer.
 func (c *Channel) Start(receive func(b []byte, at int, number uint32, waited time.Duration), changed func()) {
 	c.receive, c.changed = receive, changed
+	c.path.since = c.table.now()
 	if !c.table.add(c) {
 		return // Another connection has this id: QUIC carries the datagrams.
 	}

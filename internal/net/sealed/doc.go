@@ -20,7 +20,7 @@
 //
 // The client challenges the server with records. Each end sends datagrams as records from the first
 // response to a challenge of its own, and over QUIC again once challenges are not answered, or once
-// the peer returns to QUIC. It then probes the path with pauses that double.
+// the peer returns to QUIC. It then probes the path, less and less often.
 //
 // A client's new address is challenged before records are sent there. Each challenge to it, and
 // each response, is caused by an authentic record from it: together they are at most three times as

@@ -4,8 +4,11 @@ import "time"
 
 const (
 	// firstProbe and maxProbe are the first and the longest pause between two challenges while
-	// datagrams travel over QUIC; the pauses double.
+	// datagrams travel over QUIC. The pauses double up to longProbe, and later are a quarter of the
+	// time for which datagrams have travelled so: after an outage of seconds QUIC may wait as long
+	// for its next attempt.
 	firstProbe = 100 * time.Millisecond
+	longProbe  = 500 * time.Millisecond
 	maxProbe   = 8 * time.Second
 	// checkPeriod is the interval of challenges on a path in use. They measure the round trip.
 	checkPeriod = 2 * time.Second
@@ -85,7 +88,7 @@ func (p *path) tick(now time.Duration) (ask, ended bool) {
 		if p.patient && !p.heard || now < p.next {
 			return false, false
 		}
-		p.pause = min(max(2*p.pause, firstProbe), maxProbe)
+		p.pause = min(max(2*p.pause, firstProbe), max(longProbe, (now-p.since)/4), maxProbe)
 		p.again, p.next = now, now+p.pause
 		return true, false
 	case p.asked != 0 && now-p.asked >= max(patience, 2*p.rtt):

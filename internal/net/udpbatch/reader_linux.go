@@ -205,7 +205,7 @@ func (r *reader) finish(ms []ipv4.Message) (kept int) {
 			continue
 		}
 		to := &ms[kept] //nolint:gosec // kept is at most i.
-		if kept < i { // QUIC owns the buffers by their index.
+		if kept < i {   // QUIC owns the buffers by their index.
 			to.N, to.NN, to.Flags = copy(to.Buffers[0], m.Buffers[0][:m.N]), copy(to.OOB, m.OOB[:m.NN]), m.Flags
 		}
 		to.Addr = r.note(&r.names[i], now.Add(-waited), m.N)
