@@ -169,6 +169,32 @@ func TestARecordMayOverdrawTheBudget(t *testing.T) {
 	}
 }
 
+// A snapshot's own limit of bytes holds beside the budget, for that snapshot only.
+func TestASnapshotMayHaveALimitOfBytes(t *testing.T) {
+	q := newPair(t, 0)
+	for range 20 {
+		q.spawnShip(q.w, ship{Name: "twelve bytes"}, 0, 1)
+	}
+	small := wide
+	small.Bytes = 100
+	size := func(lim Limit) (n int) {
+		q.tick++
+		q.w.Capture(q.tick)
+		packets, _ := snap(q.p, q.tick, lim)
+		for _, b := range packets {
+			n += len(b)
+		}
+		mustApply(q.t, q.r, q.p, packets...)
+		return n
+	}
+	if n := size(small); n < 100 || n > 150 {
+		t.Errorf("%d bytes, want about 100", n)
+	}
+	if n := size(wide); n < 200 {
+		t.Errorf("%d bytes without the limit", n)
+	}
+}
+
 func TestDespawnsGoFirstWhenTheBudgetIsShort(t *testing.T) {
 	u := newRush(t, 200)
 	u.run(3)

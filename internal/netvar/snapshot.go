@@ -13,10 +13,13 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Limit bounds one snapshot to Packets packets, at most MaxPackets, of PacketSize bytes. Reliable
-// is set if the client's stream accepts records that are larger than a packet; otherwise they wait.
+// Limit bounds one snapshot to Packets packets, at most MaxPackets, of PacketSize bytes, and its
+// records to Bytes bytes, unless that is 0. Like the client's Budget, a record may exceed Bytes.
+// Reliable is set if the client's stream accepts records that are larger than a packet; otherwise
+// they wait.
 type Limit struct {
 	Packets, PacketSize int
+	Bytes               int
 	Reliable            bool
 }
 
@@ -107,13 +110,16 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	p := c.p
 	p.w.unsharedUsed = 0
 	c.short, p.plan.why = false, 0
-	c.lim = Limit{Packets: min(max(lim.Packets, 1), packet.MaxPackets), PacketSize: lim.PacketSize, Reliable: lim.Reliable}
+	c.lim = Limit{Packets: min(max(lim.Packets, 1), packet.MaxPackets), PacketSize: lim.PacketSize, Bytes: lim.Bytes, Reliable: lim.Reliable}
 	p.overrun(MaxInFlight - c.lim.Packets)
 	c.first = p.flight.next
 	c.header = packet.Header{Tick: tick, Packet: c.first}
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
 	c.digest()
 	c.budget = inBits(p.bucket.fill(tick))
+	if lim.Bytes > 0 {
+		c.budget = min(c.budget, inBits(lim.Bytes))
+	}
 	c.left, c.room = c.budget, 8*c.lim.PacketSize
 	c.beginLarge()
 	c.chooseOrigin()
