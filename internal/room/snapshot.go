@@ -37,13 +37,17 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 		return
 	}
 	limit := wholeSnapshot
-	limit.Reliable = c.link.StreamFree
+	limit.Bytes, limit.Reliable = c.window.Budget(now), c.link.StreamFree
 	if asProbe {
 		limit = probe
 	}
 	var first uint64
 	slot.Packets, first = c.peer.AppendSnapshot(slot.Packets[:0], tick, limit)
-	c.window.Sent(now, first, first+uint64(len(slot.Packets))-1, asProbe)
+	bytes := 0
+	for _, p := range slot.Packets {
+		bytes += len(p)
+	}
+	c.window.Sent(now, first, first+uint64(len(slot.Packets))-1, bytes, asProbe)
 	c.due = asProbe
 	c.room.sent.packets(c.id, slot.Packets)
 	for _, record := range c.peer.Large() {

@@ -116,3 +116,49 @@ func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
 		}
 	}
 }
+
+// A client whose acknowledgements show a queue is sent fewer bytes.
+func TestAFullLinkGetsFewerBytes(t *testing.T) {
+	type speck struct{ N uint8 }
+	s := netloop.NewSchema("specks", 1, 0)
+	k := netloop.NewClass[speck](s, "speck")
+	b := newBareOf(t, netloop.Config{}, oddGame{s, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.spawn", func(tick *netloop.Tick) {
+			for n := range 100 {
+				k.Spawn(tick, speck{uint8(n)})
+			}
+		})
+	}})
+	adm, err := b.server.Handler.Admit(t.Context(), hello(s), "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := newTestConn(adm), new(testConn)
+	inbox := transport.NewInbox(0, nil)
+	to.Session, to.Link = transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	packets := []uint64{0} // sent up to a tick
+	var bytes [6]int       // of snapshots, by a quarter of a second
+	for b.tick < 90 {
+		if late := b.tick / 60 * 6; b.tick > late { // A queue of six ticks after a second.
+			b.push(from, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: packets[b.tick-late]}}})
+		}
+		b.tick++
+		in := b.room.Timeline().Input(b.tick)
+		in.Start = in.GameTime
+		if err := b.room.Step(in); err != nil {
+			t.Fatal(err)
+		}
+		carry(from, to)
+		sent := packets[len(packets)-1]
+		for _, a := range inbox.Swap(nil) {
+			if a.State != nil {
+				bytes[(b.tick-1)/15] += len(a.State)
+				sent++
+			}
+		}
+		packets = append(packets, sent)
+	}
+	if bytes[3] < 4000 || bytes[4] > bytes[3]/2 || bytes[4] < 500 {
+		t.Errorf("bytes of each quarter of a second: %v", bytes)
+	}
+}

@@ -6,15 +6,16 @@ import "time"
 // queue of a slow link short, without slowing down a fast link.
 //
 //	poll    Arrived(LinkFacts.LastArrival)   Acked(ranges), for each arrival
-//	flush   Open ┬─ send ──▶ Sent(first, last, false)
-//	             ├─ probe ─▶ Sent(first, last, true)
+//	flush   Open ┬─ send ──▶ Sent(first, last, bytes, false)
+//	             ├─ probe ─▶ Sent(first, last, bytes, true)
 //	             └─ neither: the snapshot remains due
 //
 // Its target is a queueing delay D above the least round trip R, not a loss rate (the update of
 // FAST TCP). It compares R with the least round trip of the last 100 ms, which jitter does not
 // disturb (the standing round trip of Copa). R may become outdated: a round trip that remains above
 // R+D is caused by our own queue or by a longer route, and one snapshot sent alone distinguishes
-// them (the measurement of BBR).
+// them (the measurement of BBR). Once the link is full, the bytes of the snapshots are limited too:
+// see rate.go.
 const (
 	// MaxWindow bounds the snapshots in flight, and so the memory of a Window. 128 at 60 Hz is a
 	// round trip of two seconds.
@@ -41,6 +42,11 @@ const (
 	// A closed window probes after twice the smoothed round trip, within these bounds.
 	probeLeast = 100 * time.Millisecond
 	probeMost  = 500 * time.Millisecond
+
+	// breakAfter is the time without an acknowledgement after which only probes are sent: the
+	// circuit breaker of RFC 8083 and RFC 8085 (section 3.1.10). Only a window for a round trip
+	// near it is still open then.
+	breakAfter = 2 * time.Second
 
 	// windowSilence is the silence after which the next arrival admits one full snapshot. A client
 	// that receives no data still sends at 10 Hz, so a fault of one direction is not taken for
@@ -91,11 +97,14 @@ type Window struct {
 	lastArrived time.Duration
 	heard       bool // any arrival yet: the time before it is no silence
 	admit       bool // one full snapshot may be sent although the window is closed
+
+	rate rate
 }
 
 // flight is one snapshot in flight.
 type flight struct {
 	first, last uint64
+	bytes       int           // with the headers of its packets
 	at          time.Duration // its flush
 	acked       uint64        // a bit per packet
 	n           int           // snapshots in flight at its flush, itself included
@@ -138,11 +147,24 @@ func (w *Window) SetPeriod(sendPeriod time.Duration) {
 // of at most one small packet). With both false, the snapshot remains due. It changes no state;
 // Sent does.
 func (w *Window) Open(now time.Duration) (send, probe bool) {
-	if w.count < w.size || w.admit {
+	open := w.count < w.size && !w.unacknowledged(now) || w.admit || w.aloneLost(now)
+	if open && w.Budget(now) >= leastSnapshot {
 		return true, false
 	}
 	// The interval counts from the last acknowledgement, snapshot or probe.
 	return false, now-max(w.lastAck, w.lastSent) >= w.probeInterval()
+}
+
+// unacknowledged reports whether no acknowledgement has arrived for breakAfter, although snapshots
+// are in flight.
+func (w *Window) unacknowledged(now time.Duration) bool {
+	return w.count > 0 && now-max(w.lastAck, w.flight(0).at) >= breakAfter
+}
+
+// aloneLost reports whether the snapshot that is sent alone to measure R seems to be lost: without
+// another one the client would get none for a second.
+func (w *Window) aloneLost(now time.Duration) bool {
+	return w.measuring && now-max(w.lastAck, w.lastSent) >= min(w.srtt+w.srtt/2, probeMost/2)
 }
 
 // probeInterval is 2·srtt within its bounds, and probeMost without a sample, because the link may
@@ -154,10 +176,21 @@ func (w *Window) probeInterval() time.Duration {
 	return min(max(2*w.srtt, probeLeast), probeMost)
 }
 
-// Sent records that packets first to last were sent at this flush as one snapshot or as a probe. A
-// probe is neither counted as in flight nor sampled: its acknowledgement frees every snapshot
-// before it. Ids increase from call to call; a snapshot has at most 64 packets.
-func (w *Window) Sent(now time.Duration, first, last uint64, probe bool) {
+// Budget returns the number of bytes that a snapshot sent now may have, Unlimited if the link
+// carries all. A record that cannot be divided may exceed it, and delays the next snapshot.
+func (w *Window) Budget(now time.Duration) int {
+	b := w.rate.budget(now, w.period)
+	if w.measuring { // One snapshot per round trip is sent in any case.
+		b = max(b, leastSnapshot)
+	}
+	return b
+}
+
+// Sent records that packets first to last, of so many bytes together, were sent at this flush as
+// one snapshot or as a probe. A probe is neither counted as in flight nor sampled: its
+// acknowledgement frees every snapshot before it. Ids increase from call to call; a snapshot has at
+// most 64 packets.
+func (w *Window) Sent(now time.Duration, first, last uint64, bytes int, probe bool) {
 	if first < w.next || last < first || last-first >= 64 {
 		panic("transport: Window.Sent wants increasing packet ids, at most 64 in a snapshot")
 	}
@@ -166,6 +199,9 @@ func (w *Window) Sent(now time.Duration, first, last uint64, probe bool) {
 	if probe {
 		return
 	}
+	bytes += packetHead * int(last-first+1)
+	w.rate.spend(now, w.period, bytes)
+	alone := w.measuring && !w.admit
 	w.admit = false
 	if w.count == MaxWindow {
 		w.pop() // Only snapshots admitted after silence exceed W: this one is old.
@@ -174,7 +210,11 @@ func (w *Window) Sent(now time.Duration, first, last uint64, probe bool) {
 	if w.count > len(w.ring) {
 		w.grow()
 	}
-	*w.flight(w.count - 1) = flight{first: first, last: last, at: now, n: w.count}
+	n := w.count
+	if alone {
+		n = 1 // One that seems to be lost is not in its way.
+	}
+	*w.flight(w.count - 1) = flight{first: first, last: last, bytes: bytes, at: now, n: n}
 }
 
 // Arrived records an arrival of the client. The owner calls it at a poll with
@@ -207,10 +247,20 @@ func (w *Window) Acked(now time.Duration, ranges []Range) {
 	if !fresh {
 		return
 	}
+	hole := now-w.lastAck >= breakAfter
 	w.lastAck = now
 	w.takeSamples(now)
 	for w.count > 0 && w.flight(0).done(w.top) {
+		w.rate.done(w.flight(0))
 		w.pop()
+	}
+	switch {
+	case hole:
+		w.rate.reset(now)
+	case w.measuring: // A snapshot sent alone shows neither a rate nor a queue.
+		w.rate.begin(now)
+	default:
+		w.rate.endRound(now, w.srtt, w.least)
 	}
 }
 
@@ -262,6 +312,7 @@ func (w *Window) sample(now, s time.Duration, n int) {
 	if w.least == 0 || s < w.least {
 		w.least = s
 	}
+	w.rate.sample(s)
 	w.remember(now, s, n)
 	standing, used := w.recent(now)
 	limit := w.limit()
@@ -275,7 +326,10 @@ func (w *Window) sample(now, s time.Duration, n int) {
 		w.resize(min((3*used+1)/2+1, ceilDiv(limit, w.period)+2))
 		return
 	}
-	w.resize(ceilDiv(time.Duration(used)*limit, standing))
+	if w.rate.limit == 0 { // Otherwise smaller snapshots shorten the queue.
+		w.rate.closing = true
+		w.resize(ceilDiv(time.Duration(used)*limit, standing))
+	}
 	switch {
 	case !w.above:
 		w.above, w.aboveFrom = true, now
@@ -293,6 +347,7 @@ func (w *Window) measured(s time.Duration) {
 		w.hold = min(2*w.hold, windowHoldMax)
 	} else {
 		w.hold = windowHold
+		w.rate.limit = 0 // It was limited because of the longer route.
 	}
 	w.least = s
 	w.measuring, w.above = false, false

@@ -207,8 +207,8 @@ func TestAWindowThatGrowsForgetsNothing(t *testing.T) {
 				w.Acked(now, acked)
 				roomy.Acked(now, acked)
 			} else {
-				w.Sent(now, next, next+1, false)
-				roomy.Sent(now, next, next+1, false)
+				w.Sent(now, next, next+1, 1000, false)
+				roomy.Sent(now, next, next+1, 1000, false)
 				next += 2
 			}
 			if w.InFlight() != roomy.InFlight() || w.Size() != roomy.Size() || w.SRTT() != roomy.SRTT() {
@@ -222,13 +222,13 @@ func TestAWindowThatGrowsForgetsNothing(t *testing.T) {
 func TestWindowRefusesMisuse(t *testing.T) {
 	for name, f := range map[string]func(w *Window){
 		"no period":           func(*Window) { NewWindow(0) },
-		"ids going backwards": func(w *Window) { w.Sent(0, 4, 4, false) },
-		"an empty snapshot":   func(w *Window) { w.Sent(0, 7, 6, false) },
-		"a huge snapshot":     func(w *Window) { w.Sent(0, 7, 71, false) },
+		"ids going backwards": func(w *Window) { w.Sent(0, 4, 4, 1000, false) },
+		"an empty snapshot":   func(w *Window) { w.Sent(0, 7, 6, 1000, false) },
+		"a huge snapshot":     func(w *Window) { w.Sent(0, 7, 71, 1000, false) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := NewWindow(period)
-			w.Sent(0, 5, 5, false)
+			w.Sent(0, 5, 5, 1000, false)
 			defer func() {
 				if recover() == nil {
 					t.Error("no panic")

@@ -174,7 +174,7 @@ func (f *feed) flush(now time.Duration, probe bool) {
 		b = append(b, byte(packets))
 		slot.Packets = append(slot.Packets, append(b, make([]byte, size-len(b))...))
 	}
-	f.window.Sent(now, f.packet, f.packet+uint64(packets)-1, probe)
+	f.window.Sent(now, f.packet, f.packet+uint64(packets)-1, packets*size, probe)
 	f.most = max(f.most, f.window.InFlight())
 	f.packet += uint64(packets)
 	f.server.Flush(f.joined + now)

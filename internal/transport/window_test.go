@@ -34,11 +34,16 @@ func (o *owner) send(packets uint64) Range {
 func (o *owner) sent(packets uint64, probe bool) Range {
 	r := Range{o.next, o.next + packets - 1}
 	o.next += packets
-	o.Sent(o.now, r.First, r.Last, probe)
+	o.Sent(o.now, r.First, r.Last, 1000, probe)
 	return r
 }
 
-func (o *owner) ack(r ...Range) { o.Acked(o.now, r) }
+// ack acknowledges packets. These tests are about the number of snapshots, so the byte rate
+// remains unlimited.
+func (o *owner) ack(r ...Range) {
+	o.Acked(o.now, r)
+	o.rate = rate{}
+}
 
 // closed checks that no snapshot may be sent, or only a probe.
 func (o *owner) closed(wantProbe bool) {
@@ -403,15 +408,15 @@ func TestLostLoneSnapshotIsReplaced(t *testing.T) {
 	o.overload(200*ms, 5*time.Second)
 	o.ack(Range{o.next - 1, o.next - 1})
 	o.send(1) // Lost.
-	o.now += 500 * ms
-	o.closed(true)
-	p := o.sent(1, true)
-	o.now += 100 * ms
-	o.ack(p)
-	if !o.Measuring() {
-		t.Fatal("a probe ended the measurement")
+	o.now += 250*ms - 1
+	o.closed(false)
+	o.now++
+	r := o.send(1)
+	o.now += 160 * ms
+	o.ack(r)
+	if o.Measuring() {
+		t.Fatal("still measuring after the second lone sample")
 	}
-	o.drain(160 * ms)
 }
 
 // A window without a period would admit all snapshots at once.
@@ -439,7 +444,7 @@ func TestWindowStaysOpenForAcksThatComeSeldom(t *testing.T) {
 					continue
 				}
 				id := max(w.next, 1)
-				w.Sent(now, id, id, false)
+				w.Sent(now, id, id, 1000, false)
 				seldom, lost := tick > closed+2*hz, tick > 7*hz && tick/every%8 == 0
 				if !lost && (!seldom || tick%every == 0) {
 					under[tick+trip] = id

@@ -1,0 +1,174 @@
+package transport
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// The byte rate of a Window bounds the bytes of a client's snapshots, headers included. A link that
+// cannot carry all changes gets smaller snapshots at an even pace, and other flows keep their
+// share. The rate is unlimited until the link is full: a queue stands in front of it, the window
+// was reduced, or the loss has risen. It then begins at half of the rate at which bytes were
+// acknowledged, which drains the queue: all flows that begin see the link's real round trip. From
+// then on it is adjusted once per round trip:
+//
+//   - A queueing delay q takes the share q ÷ rateSpan of it, and rateStep is added. All flows see
+//     the same queue, so their rates become equal (the update of FAST TCP, with bytes).
+//   - Of the share of lost packets that exceeds the usual one, half is taken. Random loss, as on
+//     radio links, does not depend on the rate and is soon usual.
+//
+// A client that needs much less than its rate is not limited any more. All values are integers,
+// because a replay on another machine must repeat each decision.
+const (
+	// rateRound is the least length of a round: the samples of 100 ms are hardly disturbed by
+	// jitter.
+	rateRound = windowSpan
+	// rateNoise is the queueing delay that is not distinguished from jitter, and rateFull the one
+	// above it that shows a full link.
+	rateNoise = 18 * time.Millisecond
+	rateFull  = 15 * time.Millisecond
+	// rateSpan is the delay that would take all of the rate; at most half is taken. 15 % for a
+	// queue of 50 ms.
+	rateSpan = time.Second / 3
+	// rateStep, in bytes, is added per round trip in each round trip. A TCP flow adds a packet, and
+	// halves. With 600 bytes, eight clients share a link unevenly.
+	rateStep = 300
+	// leastRate, in bytes per second, and leastSnapshot, in bytes, are lower bounds: ten small
+	// snapshots a second. Still smaller ones would consist of headers.
+	leastRate     = 10 * leastSnapshot
+	leastSnapshot = 250
+	// packetHead is the size of the headers of a packet below the session.
+	packetHead = 60
+
+	// lossPackets is the least number of packets of which the loss is measured. A loss up to
+	// lossAllowed plus 1.5 times the usual loss, of which at most lossUsual counts, takes nothing.
+	// Shares are in thousandths.
+	lossPackets = 50
+	lossAllowed = 100
+	lossUsual   = 200
+)
+
+// Unlimited is the budget of a client whose rate is not limited.
+const Unlimited = math.MaxInt32
+
+// rate is the byte rate of a Window.
+type rate struct {
+	limit  int           // bytes per second; 0: unlimited
+	tokens int           // bytes that may be sent, headers included; negative after a large record
+	filled time.Duration // when tokens was computed
+
+	// The current round.
+	began     time.Duration
+	delivered int           // acknowledged bytes
+	least     time.Duration // the least sample; 0: none yet
+	closing   bool          // the window was reduced
+
+	loss loss
+}
+
+// fill adds the tokens gained since the last call: of at most two periods, so that a pause causes
+// no burst.
+func (r *rate) fill(now, period time.Duration) {
+	gain := int(int64(r.limit) * int64(min(now-r.filled, time.Minute)) / int64(time.Second))
+	most := int(int64(r.limit) * int64(2*period) / int64(time.Second))
+	r.tokens = min(r.tokens+gain, max(most, leastSnapshot))
+	r.filled = now
+}
+
+// spend subtracts a snapshot.
+func (r *rate) spend(now, period time.Duration, bytes int) {
+	if r.limit > 0 {
+		r.fill(now, period)
+		r.tokens -= bytes
+	}
+}
+
+// budget returns the bytes that the next snapshot may have.
+func (r *rate) budget(now, period time.Duration) int {
+	if r.limit == 0 {
+		return Unlimited
+	}
+	next := *r
+	next.fill(now, period)
+	return next.tokens
+}
+
+// done counts the packets of a snapshot that is no longer in flight.
+func (r *rate) done(f *flight) {
+	packets, acked := int(f.last-f.first+1), bits.OnesCount64(f.acked)
+	r.delivered += f.bytes * acked / packets
+	r.loss.lost += packets - acked
+	r.loss.packets += packets
+}
+
+// sample takes a round trip of the round.
+func (r *rate) sample(s time.Duration) {
+	if r.least == 0 || s < r.least {
+		r.least = s
+	}
+}
+
+// begin begins a round.
+func (r *rate) begin(now time.Duration) { r.began, r.delivered, r.least, r.closing = now, 0, 0, false }
+
+// reset begins a round, and a measurement of the loss.
+func (r *rate) reset(now time.Duration) {
+	r.begin(now)
+	r.loss.packets, r.loss.lost = 0, 0
+}
+
+// endRound adjusts the rate, if the round has lasted a round trip. base is the round trip of the
+// link without a queue.
+func (r *rate) endRound(now, srtt, base time.Duration) {
+	span := now - r.began
+	if span < max(srtt, rateRound) || r.least == 0 {
+		return
+	}
+	delivered := int(int64(r.delivered) * int64(time.Second) / int64(span))
+	queue := max(r.least-base-rateNoise, 0)
+	excess := r.loss.excess()
+	switch {
+	case r.limit == 0 && queue <= rateFull && excess == 0 && !r.closing:
+	case r.limit == 0:
+		r.limit, r.tokens, r.filled = max(delivered/2, leastRate), 0, now
+		fallthrough
+	default:
+		r.adjust(span, srtt, queue, excess)
+		if queue == 0 && r.limit > 4*delivered {
+			r.limit = 0 // The client needs much less.
+		}
+	}
+	r.begin(now)
+}
+
+// adjust adjusts the rate after a round.
+func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
+	limit := int64(r.limit)
+	srtt = max(srtt, time.Millisecond)
+	more := int64(rateStep) * int64(time.Second) / int64(srtt) * int64(span) / int64(srtt)
+	less := limit * int64(min(queue, rateSpan/2)) / int64(rateSpan)
+	less += limit * int64(excess) / 2000
+	r.limit = int(max(limit-less+min(more, limit/4), leastRate))
+}
+
+// loss measures the share of lost packets, in thousandths.
+type loss struct {
+	packets, lost int // since the last measurement
+	usual         int // follows a lower share at once, and a higher one slowly
+}
+
+// excess returns the share of lost packets above the allowed one, if there is a new measurement,
+// and otherwise 0.
+func (l *loss) excess() int {
+	if l.packets < lossPackets {
+		return 0
+	}
+	share := 1000 * l.lost / l.packets
+	if share < l.usual {
+		l.usual = share
+	}
+	l.usual += (share - l.usual) / 16
+	l.packets, l.lost = 0, 0
+	return max(share-lossAllowed-min(l.usual, lossUsual)*3/2, 0)
+}
