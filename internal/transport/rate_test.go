@@ -25,7 +25,6 @@ func TestRateIsUnlimitedUntilTheLinkIsFull(t *testing.T) {
 		queue     time.Duration
 		delivered int
 		lost      int
-		closing   bool
 		limited   bool
 	}{
 		"an empty link":         {delivered: 50},
