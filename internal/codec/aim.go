@@ -29,8 +29,9 @@ func (t *Trend) straight(shift uint64) aim {
 	return aim{shift: shift, size: sizeOf(shift), bend: noBend, floor: t.floor, moving: true}
 }
 
-// swung returns the aim of an alternating leaf: from is the shift from the baseline to the value
-// that the leaf alternates to, and drift is the change of that value.
+// swung returns the aim of a leaf that alternates between two values. One of the two is due: from
+// is the shift from the baseline to the last known value of that one, and drift is the expected
+// change since then.
 func swung(from, drift uint64) aim {
 	n := sizeOf(drift)
 	return aim{shift: from + drift, size: n, bend: n, moving: true}

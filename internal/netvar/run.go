@@ -181,8 +181,9 @@ func (w *World) runsOf(k int) *blockRuns {
 	return s
 }
 
-// askedAgain reports whether the last run that was spliced from a donor had these views too. Runs
-// with fields that only one client may read, such as those of its own objects, are thus not cached.
+// askedAgain reports whether the previous run that was derived from the donor had the same views.
+// Otherwise it stores the views for the next call, and the run is not cached: mostly it has fields
+// that only one client may read, such as those of its own objects, so no other client needs it.
 func (s *blockRuns) askedAgain(donor int, views *[interest.MaxViews]interest.Masked) bool {
 	if s.lastViews[donor] == *views {
 		return true

@@ -12,13 +12,14 @@ import (
 // The handshake, without I/O. A driver passes in frames and writes the frames returned.
 //
 //	client: Greeting                    server: Reception
-//	Open   ── hello ──────────────────▶ Take
-//	                                      the client's fingerprint is another: Handler.Tables
+//	Open   ── hello ──────────────────▶ Take, Handler.Tables
+//	         if the schemas have different fingerprints:
 //	Take   ◀───────────── schema_part ──
 //	Take   ◀───────────── schema_part ──
-//	  all of them are here: Adapt
+//	  all parts have arrived: Adapt
 //	       ── schema_accepted ────────▶ Take
-//	                                      Handler.Admit
+//	         in both cases:
+//	                                    Handler.Admit
 //	Take   ◀───── welcome or refused ──
 const (
 	// maxTableParts bounds the frames that carry a server's tables, each of MaxFrame.

@@ -31,7 +31,8 @@ type Admitted struct {
 	Who any
 }
 
-// whoKey is the context key of Admitted.Who for a moving client.
+// whoKey is the context key under which WithWho stores Admitted.Who of a client that moves to
+// another room.
 type whoKey struct{}
 
 // WithWho returns a context for Handler.Admit of a moving client: who is Admitted.Who of its

@@ -17,7 +17,8 @@ import (
 // Readers decides which fields of a class's objects a client may read. Both methods run within a
 // capture.
 type Readers interface {
-	// Ask is called before Withheld is called again for each client.
+	// Ask evaluates the part of an object's rules that is the same for all clients. The calls of
+	// Withheld for the object use its result until Ask is called again.
 	Ask(o *state.Object)
 	// Withheld returns the rules of the fields that the client may not read.
 	Withheld(o *state.Object, v *Viewer) state.Rules

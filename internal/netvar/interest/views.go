@@ -70,7 +70,8 @@ func (s *Views) Set(slot int, withheld state.Rules) {
 	s.blocks[k] = list
 }
 
-// turn records that the view of a slot changes within its lifetime.
+// turn records that the client's view of a slot's object changes, and counts as new from the tick
+// on.
 func (s *Views) turn(slot int, tick uint64) {
 	for len(s.since) <= slot {
 		s.since = append(s.since, 0)
