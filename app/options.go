@@ -52,7 +52,7 @@ type options struct {
 	CheckEdits   bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
 	CheckValues  bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest value"`
 	PlainSocket  bool          `name:"plain-socket" help:"use Go's UDP socket, without batches of sent and received packets"`
-	Datagrams    string        `name:"datagrams" help:"way of native clients' datagrams: auto is beside QUIC, encrypted, and over QUIC while that does not arrive; quic is always over QUIC"`
+	Datagrams    string        `name:"datagrams" help:"how the datagrams of Go clients travel: auto makes each an encrypted packet of its own, on the same port, and uses QUIC while those do not arrive; quic always uses QUIC"`
 	Simulate     netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
 	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`

@@ -91,7 +91,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.reconnect, "reconnect", true, "bots whose connection breaks come back; without it they count as disconnected")
 	f.IntVar(&o.perSocket, "per-socket", 50, "how many bots share a UDP socket and so an address, 1 to 1000; with --simulate each has its own")
 	f.TextVar(&o.transport, "transport", client.QUIC, "what the bots connect over, `NAME`: quic, webtransport or websocket")
-	f.StringVar(&o.datagrams, "datagrams", "auto", "the way of datagrams, `NAME`: auto, beside QUIC where that arrives, or quic")
+	f.StringVar(&o.datagrams, "datagrams", "auto", "how datagrams travel, `NAME`: auto, as packets of their own, and over QUIC while those do not arrive, or quic, always over QUIC")
 	f.IntVar(&o.verify, "verify", 0, "how many bots read and check the state that they are sent; the others acknowledge it and count (default: all)")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 }
