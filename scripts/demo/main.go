@@ -134,7 +134,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	if err := bots(ctx, o, at, o.duration).Run(); err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() > 0 {
-			return exit.ExitCode(), errors.New("the load client reports a shortfall: see its report")
+			return exit.ExitCode(), errors.New("the load client reports a shortfall: see its report; a slow or busy machine needs fewer bots: make demo ARGS=\"-clients 20\"")
 		}
 		return 1, fmt.Errorf("load client: %w", err)
 	}
