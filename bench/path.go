@@ -63,7 +63,7 @@ func parsePath(args []string, out io.Writer) (o pathOptions, err error) {
 	sizes := flags.String("bytes", allSizes, "bytes of a snapshot's objects, 1 to 10240; several in quotation marks")
 	flags.IntVar(&o.clients, "clients", 8, "how many clients play over each of the paths, which have no limited rate unless -links sets one")
 	flags.BoolVar(&o.shared, "shared", true, "measure the shares of a link of 2 Mbit/s too: beside TCP, and of eight clients")
-	flags.DurationVar(&o.window, "window", 10*time.Second, "how long each path is measured, and half as long as each share")
+	flags.DurationVar(&o.window, "window", 10*time.Second, "how long each path is measured; each share is measured twice as long")
 	flags.DurationVar(&o.warmup, "warmup", 5*time.Second, "how long clients play before that")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the lost packets and the jitter: each row has the same")
 	if err := flags.Parse(args); err != nil {
