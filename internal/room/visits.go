@@ -28,7 +28,8 @@ type visit struct {
 	until time.Duration // when the entry expires
 }
 
-// visitExpiry is the earliest time at which the visits of a holder may be forgotten.
+// visitExpiry is an entry in the queue of expiries: the short visits of the holder are forgotten at
+// the time until, or later if the holder has made another short visit by then.
 type visitExpiry struct {
 	holder string
 	until  time.Duration

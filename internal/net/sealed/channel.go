@@ -128,7 +128,9 @@ func (c *Channel) Send(number uint32, b []byte) {
 	c.sendLocked(kindDatagram, number, b, c.peer.Load(), c.control)
 }
 
-// PeerReturned tells the channel that a datagram of the peer has arrived over QUIC.
+// PeerReturned tells the channel that a datagram of the peer has arrived over QUIC: the peer no
+// longer gets records, so the channel returns to QUIC too. A path that became active only recently
+// does not end, because the datagram may have been sent before.
 func (c *Channel) PeerReturned() {
 	if !c.active.Load() {
 		return
