@@ -227,16 +227,16 @@ func (c *Channel) take(b []byte, from netip.AddrPort, control []byte, waited tim
 		c.mu.Unlock()
 		return nil
 	}
-	first := c.path.arrived(now, r.kind == kindDatagram)
+	c.path.arrived(now, r.kind == kindDatagram)
 	c.followLocked(now, r, from, control)
 	switch r.kind {
 	case kindChallenge, kindMoved:
 		c.respondLocked(r.packet[headerSize:], from, control)
-		if first && c.path.patient {
-			c.askLocked(now, kindChallenge, c.peer.Load(), c.control)
-		}
 	case kindResponse:
 		c.answeredLocked(now, r.packet[headerSize:])
+	}
+	if c.path.hinted(now) {
+		c.askLocked(now, kindChallenge, c.peer.Load(), c.control)
 	}
 	c.mu.Unlock()
 	switch r.kind {

@@ -2,6 +2,7 @@ package sealed
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"testing"
@@ -109,6 +110,39 @@ func TestLostRecordsEndThePath(t *testing.T) {
 		w.drops = nil
 		w.run(2 * time.Second)
 		w.active(true)
+	}
+}
+
+// After a time without any packet both ends use the path again soon, whichever probes first, also
+// if packets are lost, and remain there.
+func TestBothEndsBeginTogether(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		w := newWorld(t)
+		w.play(time.Second + time.Duration(rng.IntN(1000))*ms)
+		for _, e := range w.ends() {
+			e.path.pause = time.Duration(rng.IntN(4000)) * ms
+		}
+		lost := 100
+		w.drops = func(packet) bool { return rng.IntN(100) < lost }
+		w.play(time.Second + time.Duration(rng.IntN(3000))*ms)
+		lost = 5
+		returns := uint64(0)
+		for end := w.now + 30*time.Second; w.now < end; {
+			if w.now < end-20*time.Second {
+				returns = w.client.stats.Returns.Load() + w.server.stats.Returns.Load()
+			}
+			w.play(20 * ms)
+			for i, e := range w.ends() {
+				if !e.Active() {
+					w.ends()[1-i].PeerReturned() // Its datagrams travel over QUIC.
+				}
+			}
+		}
+		w.active(true)
+		if n := w.client.stats.Returns.Load() + w.server.stats.Returns.Load() - returns; n > 0 {
+			t.Errorf("seed %d: after 10 s the ends have returned to QUIC %d times", seed, n)
+		}
 	}
 }
 
@@ -374,7 +408,7 @@ func TestOnlyTheNewestRecordMoves(t *testing.T) {
 func TestWrongResponsesProveNothing(t *testing.T) {
 	w := newWorld(t, func(_ *world, p packet) bool { return p.kind() == kindResponse })
 	w.run(10 * time.Second)
-	w.drops = nil
+	w.drops = func(p packet) bool { return p.from == w.server.addr }
 	send := func(token []byte) {
 		w.client.mu.Lock()
 		w.client.sendLocked(kindResponse, 0, token, w.client.peer.Load(), nil)

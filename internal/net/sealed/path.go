@@ -33,13 +33,12 @@ type path struct {
 	pause   time.Duration // until the next probe, while not active
 	next    time.Duration // time of the next probe, while not active
 
-	prompt   bool // a record has arrived: probe at once, while not active
 	heard    bool
 	waits    time.Duration // time of the first datagram since the last arrival; 0: none
 	used     bool          // a datagram was sent or has arrived since the last answer
 	answered time.Duration // time of the last answer, or of the start of the active state
 	asked    time.Duration // time of the first unanswered challenge; 0: none
-	again    time.Duration // time of the newest one
+	again    time.Duration // time of the newest challenge; 0: none
 	rtt      time.Duration // 0: not measured
 }
 
@@ -51,14 +50,22 @@ func (p *path) sent(now time.Duration) {
 	}
 }
 
-// arrived records the arrival of an authentic record, perhaps a datagram, and reports whether it is
-// the first one.
-func (p *path) arrived(now time.Duration, datagram bool) (first bool) {
-	first = !p.heard
+// arrived records the arrival of an authentic record, perhaps a datagram.
+func (p *path) arrived(now time.Duration, datagram bool) {
+	if !p.heard && p.patient {
+		p.pause, p.next = firstProbe, now+firstProbe
+	}
 	p.heard, p.waits = true, 0
 	p.used = p.used || datagram
-	p.prompt = !p.active // One direction works, and the peer soon relies on both.
-	return first
+}
+
+// hinted reports whether a challenge must be sent now, because a record has arrived although the
+// path is not active. Otherwise the peer would use the path alone until this end's next probe.
+func (p *path) hinted(now time.Duration) (ask bool) {
+	if ask = !p.active && (p.again == 0 || now-p.again >= firstProbe); ask {
+		p.again = now
+	}
+	return ask
 }
 
 // answer records the answer to a challenge that was sent at a time, and reports whether the path
@@ -73,7 +80,7 @@ func (p *path) answer(now, at time.Duration) (began bool) {
 	if p.active {
 		return false
 	}
-	p.active, p.since, p.prompt = true, now, false
+	p.active, p.since = true, now
 	return true
 }
 
@@ -81,10 +88,6 @@ func (p *path) answer(now, at time.Duration) (began bool) {
 func (p *path) tick(now time.Duration) (ask, ended bool) {
 	switch {
 	case !p.active:
-		if p.prompt && now-p.again >= askPeriod {
-			p.prompt, p.again, p.next = false, now, max(p.next, now+firstProbe)
-			return true, false
-		}
 		if p.patient && !p.heard || now < p.next {
 			return false, false
 		}

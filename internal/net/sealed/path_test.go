@@ -54,27 +54,13 @@ func TestProbesAreLessAndLessOften(t *testing.T) {
 	if asks, _ := server.walk(ms, time.Minute); asks != nil {
 		t.Errorf("the server probes at %v before it has got a record", asks)
 	}
-	if !server.arrived(time.Minute, false) || server.arrived(time.Minute, false) {
-		t.Error("the first record is not the first one")
+	server.arrived(time.Minute, false)
+	if !server.hinted(time.Minute) || server.hinted(time.Minute+firstProbe-1) {
+		t.Error("the first record does not cause one challenge")
 	}
+	server.arrived(time.Minute+firstProbe-1, false)
 	asks, _ = server.walk(time.Minute, time.Minute+time.Second)
-	expect(t, "the server probes", asks, time.Minute, time.Minute+100*ms, time.Minute+200*ms, time.Minute+400*ms, time.Minute+800*ms)
-}
-
-// A record that arrives on an inactive path is a reason to probe it at once, and changes no pause:
-// the peer may have proven the path before.
-func TestARecordIsAReasonToProbe(t *testing.T) {
-	p := new(path)
-	p.walk(ms, 10*time.Second)
-	p.arrived(10*time.Second, true)
-	asks, _ := p.walk(10*time.Second, 21*time.Second)
-	expect(t, "the client probes", asks, 10*time.Second, 10610*ms, 13270*ms, 16590*ms, 20740*ms)
-	p.arrived(21*time.Second, true)
-	p.answer(21*time.Second, 20*time.Second)
-	p.end(21 * time.Second)
-	if asks, _ := p.walk(21*time.Second, 22*time.Second); len(asks) > 0 {
-		t.Errorf("after its end it is probed at %v", asks)
-	}
+	expect(t, "the server probes", asks, time.Minute+100*ms, time.Minute+300*ms, time.Minute+700*ms)
 }
 
 // The first answer makes a path active, and round trips are smoothed.
@@ -199,5 +185,32 @@ func TestAPathEndsWithThePeers(t *testing.T) {
 		if p.peerReturned(time.Minute) {
 			t.Error("an ended path ends")
 		}
+	}
+}
+
+// A record that arrives on an inactive path causes a challenge, at most one in 100 ms, whatever the
+// pause between probes is.
+func TestArrivalsCauseProbes(t *testing.T) {
+	p := begun(time.Second, 40*ms)
+	p.pause = maxProbe
+	p.end(2 * time.Second)
+	next := p.next
+	var asks []time.Duration
+	for now := 2 * time.Second; now < 2300*ms; now += 20 * ms {
+		if p.arrived(now, true); p.hinted(now) {
+			asks = append(asks, now)
+		}
+	}
+	expect(t, "it is challenged", asks, 2*time.Second, 2100*ms, 2200*ms)
+	if p.next != next || p.pause != maxProbe {
+		t.Error("arrivals change the pause between probes")
+	}
+	if p.answer(2310*ms, 2200*ms); p.hinted(time.Minute) {
+		t.Error("an active path is probed")
+	}
+	p = new(path)
+	p.tick(time.Second)
+	if p.hinted(time.Second + firstProbe - 1) {
+		t.Error("a path is probed twice at once")
 	}
 }
