@@ -274,7 +274,7 @@ func TestARestartIsNoticedDespiteRecords(t *testing.T) {
 	onSealed(t, nil, func(w *sealedWorld) {
 		w.run(time.Second)
 		w.host.once.Do(func() { _ = w.host.listener.socket.Close() }) // As after a crash.
-		next := w.net.serve(t)
+		next := w.net.serve(w.t)
 		began := time.Now()
 		for gone := false; !gone; time.Sleep(20 * time.Millisecond) {
 			w.client.Send(transport.Message{Method: 1})
@@ -290,6 +290,6 @@ func TestARestartIsNoticedDespiteRecords(t *testing.T) {
 			t.Errorf("it was noticed after %v", took)
 		}
 		next.close()
-		_ = w.host.listener.Close(t.Context()) // Its error is that of the socket.
+		_ = w.host.listener.Close(w.t.Context()) // Its error is that of the socket.
 	})
 }
