@@ -50,7 +50,9 @@ func (c *plain) Beside() driver.Beside {
 	}
 	var nudge func()
 	if c.client {
-		nudge = func() { go c.QUIC.SendDatagram(nudgeDatagram[:]) } // It fails only after the end.
+		nudge = func() {
+			go func() { _ = c.QUIC.SendDatagram(nudgeDatagram[:]) }() // Fails only after the end.
+		}
 	}
 	channel := c.records.Open(c.QUIC.ConnectionState().TLS, peer, nudge)
 	if channel == nil {

@@ -48,7 +48,7 @@ func (s *socket) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 // number.
 func (s *socket) filter(ms []ipv4.Message) (kept int) {
 	for i := range ms {
-		m, to := &ms[i], &ms[kept]
+		m, to := &ms[i], &ms[kept] //nolint:gosec // kept is at most i.
 		from, ok := m.Addr.(*net.UDPAddr)
 		if ok && s.take != nil && s.take(m.Buffers[0][:m.N], from.AddrPort(), nil, 0) {
 			continue

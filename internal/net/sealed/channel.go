@@ -299,7 +299,7 @@ func (c *Channel) followLocked(now time.Duration, r record, from netip.AddrPort,
 	case !same(c.next, from):
 		c.next = net.UDPAddrFromAddrPort(from)
 		c.nextControl = append(c.nextControl[:0], control...)
-	case now-c.nextAsked < askPeriod:
+	case now-c.nextAsked < max(askPeriod, c.path.rtt/2):
 		return
 	}
 	c.nextAsked = now

@@ -184,13 +184,12 @@ func TestAStoppedChannelIsSilent(t *testing.T) {
 	// A record that was being read.
 	changes := w.client.changes
 	w.client.Stop()
-	b := bytes.Clone(w.sent[len(w.sent)-1].b)
 	again := w.end("192.0.2.9:1", 1)
 	again.open(w.client, nil)
 	again.mu.Lock()
 	again.askLocked(w.now, kindChallenge, again.peer.Load(), nil)
 	again.mu.Unlock()
-	b = w.sent[len(w.sent)-1].b
+	b := w.sent[len(w.sent)-1].b
 	_ = w.client.opener.open(w.client.keys, fromServer)
 	before = w.client.stats.Sent.Load()
 	if err := w.client.take(bytes.Clone(b), w.server.addr, nil, 0); err != nil || w.client.stats.Sent.Load() != before {

@@ -16,8 +16,9 @@ const (
 	// record has arrived is challenged.
 	silence = 100 * time.Millisecond
 	// askPeriod is the interval of challenges until one is answered, or a quarter of a round trip
-	// if that is longer: answers to the last keptTokens count. Patience is the time, or two round
-	// trips if they are longer, after which datagrams return to QUIC.
+	// or of the time so far if that is longer: answers to the last keptTokens count. Patience is
+	// the time without any record, or two round trips if they are longer, after which datagrams
+	// return to QUIC. If records of the peer arrive, but not those to it, the peer returns first.
 	askPeriod = 80 * time.Millisecond
 	patience  = 400 * time.Millisecond
 	// settled is the age of a path from which its loss is no reason to probe less often.
@@ -34,6 +35,7 @@ type path struct {
 	next    time.Duration // time of the next probe, while not active
 
 	heard    bool
+	arrival  time.Duration // time of the newest arrival
 	waits    time.Duration // time of the first datagram since the last arrival; 0: none
 	used     bool          // a datagram was sent or has arrived since the last answer
 	answered time.Duration // time of the last answer, or of the start of the active state
@@ -55,14 +57,16 @@ func (p *path) arrived(now time.Duration, datagram bool) {
 	if !p.heard && p.patient {
 		p.pause, p.next = firstProbe, now+firstProbe
 	}
-	p.heard, p.waits = true, 0
+	p.heard, p.arrival, p.waits = true, now, 0
 	p.used = p.used || datagram
 }
 
 // hinted reports whether a challenge must be sent now, because a record has arrived although the
 // path is not active. Otherwise the peer would use the path alone until this end's next probe.
 func (p *path) hinted(now time.Duration) (ask bool) {
-	if ask = !p.active && (p.again == 0 || now-p.again >= firstProbe); ask {
+	// The pauses grow because the round trip may have grown: an answer comes in time then.
+	pause := max(firstProbe, p.rtt/4, min((now-p.since)/8, time.Second))
+	if ask = !p.active && (p.again == 0 || now-p.again >= pause); ask {
 		p.again = now
 	}
 	return ask
@@ -71,7 +75,7 @@ func (p *path) hinted(now time.Duration) (ask bool) {
 // answer records the answer to a challenge that was sent at a time, and reports whether the path
 // has become active.
 func (p *path) answer(now, at time.Duration) (began bool) {
-	if s := max(now-at, 1); p.rtt == 0 {
+	if s := max(now-at, 1); p.rtt == 0 || !p.active {
 		p.rtt = s
 	} else {
 		p.rtt += (s - p.rtt) / 4
@@ -94,11 +98,11 @@ func (p *path) tick(now time.Duration) (ask, ended bool) {
 		p.pause = min(max(2*p.pause, firstProbe), max(longProbe, (now-p.since)/4), maxProbe)
 		p.again, p.next = now, now+p.pause
 		return true, false
-	case p.asked != 0 && now-p.asked >= max(patience, 2*p.rtt):
+	case p.asked != 0 && now-max(p.asked, p.arrival) >= max(patience, 2*p.rtt):
 		p.end(now)
 		return false, true
 	case p.asked != 0:
-		ask = now-p.again >= max(askPeriod, p.rtt/4)
+		ask = now-p.again >= max(askPeriod, p.rtt/4, (now-p.asked)/4)
 	case p.used && now-p.answered >= checkPeriod, p.silent(now):
 		ask, p.asked = true, now
 	}

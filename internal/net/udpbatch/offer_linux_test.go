@@ -296,9 +296,9 @@ func TestTakeRemovesPacketsAmongOthers(t *testing.T) {
 			ms[i].Buffers, ms[i].OOB = [][]byte{make([]byte, 200)}, make([]byte, 128)
 		}
 		buffers := slices.Clone(ms)
-		for n := 0; len(want) > 0; {
-			var err error
-			if n, err = s.ReadBatch(ms, 0); n == 0 || err != nil {
+		for len(want) > 0 {
+			n, err := s.ReadBatch(ms, 0)
+			if n == 0 || err != nil {
 				t.Fatal(n, err)
 			}
 			for i, m := range ms[:n] {
