@@ -100,9 +100,13 @@ var limitRows = map[string][]string{
 	"internal/net/quicnet": {
 		"a silent handshake | {handshakeIdleTimeout}",
 	},
+	"internal/net/sealed": {
+		"forged sealed packets that are examined | {maxForged}",
+	},
 	"internal/net/udpbatch": {
 		"packets that wait in the kernel to be read, on Linux | {Pause}",
 		"UDP packets that are collected for the kernel, on Linux | two batches of {batchPackets} packets or {bytes batchBytes}",
+		"… sealed packets besides | {maxReady} batches more",
 	},
 	"internal/net/wsnet": {
 		"a message of a WebSocket | {bytes MaxMessage}",
