@@ -15,7 +15,7 @@ import (
 var neverDrawn = map[string]string{
 	"Config.Listen": ports, "Config.Offline": ports, "Config.Admin": ports, "Config.AdminTokenFile": ports, "Config.Web": ports, "Config.WebTLS": ports,
 	"Config.WebURL": ports, "Config.WebProxies": ports, "Config.WebFiles": ports, "Config.Origins": ports, "Config.CertFile": ports, "Config.KeyFile": ports,
-	"Config.TLS": ports, "Config.Secret": ports, "Config.PlainSocket": ports, "Config.TraceDir": ports,
+	"Config.TLS": ports, "Config.Secret": ports, "Config.PlainSocket": ports, "Config.QUICDatagrams": ports, "Config.TraceDir": ports,
 	"Config.AdmitTimeout": wall, "Config.Watchdog": wall, "Config.WatchdogExit": wall,
 	"Config.Seed": world_, "Config.Log": world_, "Config.CheckValues": world_,
 	"Config.Record": play_, "Config.RecordRoom": play_, "Config.RecordNotes": "it affects no tick",
@@ -23,6 +23,7 @@ var neverDrawn = map[string]string{
 	"RPCLimits.Answers": attack, "RPCLimits.Dry": attack,
 	"RoomSpec.Name": play_, "client.Config.Schema": play_, "client.Config.Ticket": play_, "client.Config.Join": play_, "client.Config.Token": play_,
 	"client.Config.Tokens": play_, "client.Config.Log": world_, "client.Config.Local": ports, "client.Config.TLS": ports, "client.Config.Transport": ports,
+	"client.Config.QUICDatagrams": ports,
 }
 
 const (

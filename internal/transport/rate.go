@@ -8,10 +8,11 @@ import (
 
 // The byte rate of a Window bounds the bytes of a client's snapshots, headers included. A link that
 // cannot carry all changes gets smaller snapshots at an even pace, and other flows keep their
-// share. The rate is unlimited until the link is full: a queue stands in front of it, the window
-// was reduced, or the loss has risen. It then begins at half of the rate at which bytes were
-// acknowledged, which drains the queue: all flows that begin see the link's real round trip. From
-// then on it is adjusted once per round trip:
+// share. The rate is unlimited until the link is full for two rounds: a queue stands in front of
+// it, the window was reduced, or the loss has risen. It stays so for snapshots that cannot be
+// smaller. It then begins at half of the rate at which bytes were acknowledged, which drains the
+// queue: all flows that begin see the link's real round trip. From then on it is adjusted once per
+// round trip:
 //
 //   - A queueing delay q takes the share q ÷ rateSpan of it, and rateStep is added. All flows see
 //     the same queue, so their rates become equal (the update of FAST TCP, with bytes).
@@ -28,6 +29,9 @@ const (
 	// above it that shows a full link.
 	rateNoise = 18 * time.Millisecond
 	rateFull  = 15 * time.Millisecond
+	// fullRounds is the number of rounds, or measurements of the loss, in a row that must show a
+	// full link: a single one may be due to jitter and lost acknowledgements.
+	fullRounds = 2
 	// rateSpan is the delay that would take all of the rate; at most half is taken. 15 % for a
 	// queue of 50 ms.
 	rateSpan = time.Second / 3
@@ -60,10 +64,13 @@ type rate struct {
 
 	// The current round.
 	began     time.Duration
+	snapshots int           // no longer in flight
+	sent      int           // their bytes
 	delivered int           // acknowledged bytes
 	least     time.Duration // the least sample; 0: none yet
 	closing   bool          // the window was reduced
 
+	full int // rounds in a row that show a full link
 	loss loss
 }
 
@@ -97,6 +104,7 @@ func (r *rate) budget(now, period time.Duration) int {
 // done counts the packets of a snapshot that is no longer in flight.
 func (r *rate) done(f *flight) {
 	packets, acked := int(f.last-f.first+1), bits.OnesCount64(f.acked)
+	r.snapshots, r.sent = r.snapshots+1, r.sent+f.bytes
 	r.delivered += f.bytes * acked / packets
 	r.loss.lost += packets - acked
 	r.loss.packets += packets
@@ -110,7 +118,9 @@ func (r *rate) sample(s time.Duration) {
 }
 
 // begin begins a round.
-func (r *rate) begin(now time.Duration) { r.began, r.delivered, r.least, r.closing = now, 0, 0, false }
+func (r *rate) begin(now time.Duration) {
+	r.began, r.snapshots, r.sent, r.delivered, r.least, r.closing = now, 0, 0, 0, 0, false
+}
 
 // reset begins a round, and a measurement of the loss.
 func (r *rate) reset(now time.Duration) {
@@ -128,8 +138,11 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	delivered := int(int64(r.delivered) * int64(time.Second) / int64(span))
 	queue := max(r.least-base-rateNoise, 0)
 	excess := r.loss.excess()
+	if r.full++; queue <= rateFull && !r.closing {
+		r.full = 0
+	}
 	switch {
-	case r.limit == 0 && queue <= rateFull && excess == 0 && !r.closing:
+	case r.limit == 0 && (r.full < fullRounds && r.loss.high < fullRounds || r.small()):
 	case r.limit == 0:
 		r.limit, r.tokens, r.filled = max(delivered/2, leastRate), 0, now
 		fallthrough
@@ -141,6 +154,10 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	}
 	r.begin(now)
 }
+
+// small reports whether the snapshots cannot be smaller: a limit would only omit some of them, as
+// the window does.
+func (r *rate) small() bool { return r.sent <= r.snapshots*(leastSnapshot+packetHead) }
 
 // adjust adjusts the rate after a round.
 func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
@@ -156,6 +173,7 @@ func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
 type loss struct {
 	packets, lost int // since the last measurement
 	usual         int // follows a lower share at once, and a higher one slowly
+	high          int // measurements in a row with too much loss
 }
 
 // excess returns the share of lost packets above the allowed one, if there is a new measurement,
@@ -170,5 +188,9 @@ func (l *loss) excess() int {
 	}
 	l.usual += (share - l.usual) / 16
 	l.packets, l.lost = 0, 0
-	return max(share-lossAllowed-min(l.usual, lossUsual)*3/2, 0)
+	excess := max(share-lossAllowed-min(l.usual, lossUsual)*3/2, 0)
+	if l.high++; excess == 0 {
+		l.high = 0
+	}
+	return excess
 }

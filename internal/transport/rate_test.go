@@ -36,12 +36,34 @@ func TestRateIsUnlimitedUntilTheLinkIsFull(t *testing.T) {
 	} {
 		var r rate
 		now := time.Second
+		if r.round(&now, c.queue, c.delivered, c.lost); r.limit > 0 {
+			t.Errorf("%s: one round is enough", name)
+		}
 		r.round(&now, c.queue, c.delivered, c.lost)
 		if limited := r.limit > 0; limited != c.limited {
 			t.Errorf("%s: limit %d", name, r.limit)
 		}
 		if c.limited && (r.limit > 1000*5*c.delivered*2/3 || r.budget(now, period) > 0) {
 			t.Errorf("%s: begins at %d B/s with %d tokens", name, r.limit, r.tokens)
+		}
+	}
+}
+
+// Snapshots that cannot be smaller are not limited: the window omits some of them if need be.
+func TestRateIsUnlimitedForSmallSnapshots(t *testing.T) {
+	for bytes, limited := range map[int]bool{leastSnapshot + packetHead: false, leastSnapshot + packetHead + 1: true} {
+		r, now := rate{}, time.Second
+		for range 3 {
+			r.begin(now)
+			for range 50 {
+				r.done(&flight{bytes: bytes, acked: 1})
+			}
+			r.sample(time.Second)
+			now += time.Second
+			r.endRound(now, time.Second, 100*ms)
+		}
+		if (r.limit > 0) != limited {
+			t.Errorf("snapshots of %d B have the limit %d", bytes, r.limit)
 		}
 	}
 }
