@@ -148,7 +148,7 @@ func TestSnapshotsKeepTheirPaceOverQUIC(t *testing.T) {
 		{netem.Link{Delay: 125 * ms, Loss: 0.03}, 900, "sealed", 56, 60 * ms},
 		{netem.Link{Delay: 30 * ms, Jitter: 5 * ms, Loss: 0.01}, 900, "", 57, 50 * ms},
 		{netem.Link{Delay: 30 * ms, Bandwidth: 2_000_000, Buffer: 100 * ms}, 5000, "", 55, 60 * ms},
-		{netem.Link{Delay: 100 * ms, Bandwidth: 40_000, Buffer: 400 * ms}, 900, "", 8, 400 * ms},
+		{netem.Link{Delay: 100 * ms, Bandwidth: 40_000, Buffer: 400 * ms}, 900, "", 5, 900 * ms},
 	} {
 		for client := range byte(2) {
 			f := &feed{demand: c.demand, whole: c.kind == "whole", sealed: c.kind == "sealed"}

@@ -89,6 +89,18 @@ func TestAnEmptyTableHasNoTimer(t *testing.T) {
 	}
 }
 
+// distinct chooses the hash of the server's throttle so that addresses have different counters.
+func distinct(w *world, addrs ...string) {
+	t := &w.server.table.throttle
+	for seen := map[*uint16]bool{}; len(seen) < len(addrs); {
+		t.init()
+		clear(seen)
+		for _, addr := range addrs {
+			seen[t.bucket(w.server.counter(netip.MustParseAddrPort(addr)))] = true
+		}
+	}
+}
+
 // A site that forges records has few of them examined in a second. Records of other sites, and the
 // peer's own, are examined.
 func TestForgedRecordsAreThrottled(t *testing.T) {
@@ -97,6 +109,7 @@ func TestForgedRecordsAreThrottled(t *testing.T) {
 	w.server.local = ""
 	forged := w.capture(1)
 	forged.b[len(forged.b)-1]++
+	distinct(w, "198.51.100.1:1", "203.0.113.1:1", "192.0.2.2:2000", "[2001:db8::1]:1", w.client.addr.String())
 	s := &w.server.stats
 	flood := func(n int, from func(i int) string) (examined uint64) {
 		before := s.Forged.Load()
