@@ -236,14 +236,20 @@ func between(before, after reading, clients int) (s sample, err error) {
 	return s, nil
 }
 
-// judge evaluates the clients' report on themselves.
-func (s *sample) judge(result string, clients, rate int) error {
+// readPlayed reads the clients' report on themselves.
+func readPlayed(result string) (p played, err error) {
 	text, err := os.ReadFile(result)
 	if err != nil {
-		return err
+		return p, err
 	}
-	var p played
-	if err := json.Unmarshal(text, &p); err != nil {
+	err = json.Unmarshal(text, &p)
+	return p, err
+}
+
+// judge evaluates the clients' report on themselves.
+func (s *sample) judge(result string, clients, rate int) error {
+	p, err := readPlayed(result)
+	if err != nil {
 		return err
 	}
 	if x := p.Generator.Lateness.P99; x != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -306,12 +305,8 @@ func sharesOf(before, after tun.Counts, bulk tun.Flow) (shares []uint64) {
 
 // read reads the clients' report on themselves.
 func (r *crossed) read(result string) error {
-	text, err := os.ReadFile(result)
+	p, err := readPlayed(result)
 	if err != nil {
-		return err
-	}
-	var p played
-	if err := json.Unmarshal(text, &p); err != nil {
 		return err
 	}
 	if x := p.Snapshots.Rate.P50; x != nil {

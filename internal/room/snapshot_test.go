@@ -68,13 +68,14 @@ func TestExplainUnnoticed(t *testing.T) {
 	}
 }
 
-// A client that does not acknowledge is probed from time to time, with a single packet of at most
-// 100 bytes regardless of its missing changes.
-func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
+// newSpecks returns a room that spawns 100 objects in each tick, both ends of a connection, and the
+// client's inbox.
+func newSpecks(t *testing.T) (b *bare, from, to *testConn, inbox *transport.Inbox) {
+	t.Helper()
 	type speck struct{ N uint8 }
 	s := netloop.NewSchema("specks", 1, 0)
 	k := netloop.NewClass[speck](s, "speck")
-	b := newBareOf(t, netloop.Config{}, oddGame{s, func(r *netloop.Room) {
+	b = newBareOf(t, netloop.Config{}, oddGame{s, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.spawn", func(tick *netloop.Tick) {
 			for n := range 100 {
 				k.Spawn(tick, speck{uint8(n)})
@@ -85,9 +86,16 @@ func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, to := newTestConn(adm), new(testConn)
-	inbox := transport.NewInbox(0, nil)
+	from, to = newTestConn(adm), new(testConn)
+	inbox = transport.NewInbox(0, nil)
 	to.Session, to.Link = transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	return b, from, to, inbox
+}
+
+// A client that does not acknowledge is probed from time to time, with a single packet of at most
+// 100 bytes regardless of its missing changes.
+func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
+	b, from, to, inbox := newSpecks(t)
 	var batches [][]int // the sizes of the packets, of each tick with any
 	for b.tick < 120 {
 		b.tick++
@@ -119,23 +127,7 @@ func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
 
 // A client whose acknowledgements show a queue is sent fewer bytes.
 func TestAFullLinkGetsFewerBytes(t *testing.T) {
-	type speck struct{ N uint8 }
-	s := netloop.NewSchema("specks", 1, 0)
-	k := netloop.NewClass[speck](s, "speck")
-	b := newBareOf(t, netloop.Config{}, oddGame{s, func(r *netloop.Room) {
-		r.On(netloop.Update, "test.spawn", func(tick *netloop.Tick) {
-			for n := range 100 {
-				k.Spawn(tick, speck{uint8(n)})
-			}
-		})
-	}})
-	adm, err := b.server.Handler.Admit(t.Context(), hello(s), "here")
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, to := newTestConn(adm), new(testConn)
-	inbox := transport.NewInbox(0, nil)
-	to.Session, to.Link = transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	b, from, to, inbox := newSpecks(t)
 	packets := []uint64{0} // sent up to a tick
 	var bytes [7]int       // of snapshots, by a quarter of a second
 	for b.tick < 105 {

@@ -98,7 +98,7 @@ func (p *path) tick(now time.Duration) (ask, ended bool) {
 		p.pause = min(max(2*p.pause, firstProbe), max(longProbe, (now-p.since)/4), maxProbe)
 		p.again, p.next = now, now+p.pause
 		return true, false
-	case p.asked != 0 && now-max(p.asked, p.arrival) >= max(patience, 2*p.rtt):
+	case p.asked != 0 && now-max(p.asked, p.arrival) >= p.patience():
 		p.end(now)
 		return false, true
 	case p.asked != 0:
@@ -112,13 +112,16 @@ func (p *path) tick(now time.Duration) (ask, ended bool) {
 	return ask, false
 }
 
+// patience returns the time without an answer after which datagrams return to QUIC.
+func (p *path) patience() time.Duration { return max(patience, 2*p.rtt) }
+
 // silent reports whether a record of the peer should have arrived since a datagram was sent.
 func (p *path) silent(now time.Duration) bool { return p.waits != 0 && now-p.waits >= silence+p.rtt }
 
 // peerReturned takes a datagram of the peer over QUIC: the peer no longer gets records. It reports
 // whether the path has ended. A datagram that was sent before the path became active is no reason.
 func (p *path) peerReturned(now time.Duration) (ended bool) {
-	if !p.active || now-p.since < max(patience, 2*p.rtt) {
+	if !p.active || now-p.since < p.patience() {
 		return false
 	}
 	p.end(now)
