@@ -394,8 +394,8 @@ func FuzzBetween(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, bits uint64) {
 		at := math.Float64frombits(bits)
 		in, from, to := wire.NewReader(b), p.newValues(), p.newValues()
-		p.ReadValues(&in, from)
-		p.ReadValues(&in, to)
+		p.ReadSome(&in, from, nil)
+		p.ReadSome(&in, to, nil)
 		if in.Err() != nil || math.IsNaN(at) {
 			return
 		}

@@ -99,7 +99,7 @@ func TestBoundPlanReadsTheOtherLayout(t *testing.T) {
 	}
 	// As state: the captured values have the fields of the other side.
 	r, v := wire.NewReader(b), p.newValues()
-	p.ReadValues(&r, v)
+	p.ReadSome(&r, v, nil)
 	var live here
 	p.Restore(unsafe.Pointer(&live), v, nil)
 	if r.Done() != nil || !reflect.DeepEqual(live, wantHere()) || string(p.AppendValues(nil, v)) != string(b) {
@@ -148,7 +148,7 @@ func TestAnEmptyPlanSkipsAllFields(t *testing.T) {
 	in := sampleEvery()
 	b, _ := far.Append(nil, unsafe.Pointer(&in))
 	r, v := wire.NewReader(b), p.newValues()
-	p.ReadValues(&r, v)
+	p.ReadSome(&r, v, nil)
 	var none struct{}
 	p.Restore(unsafe.Pointer(&none), v, nil)
 	if err := p.Decode(b, unsafe.Pointer(&none)); err != nil || r.Done() != nil || string(p.AppendValues(nil, v)) != string(b) {
@@ -393,7 +393,7 @@ func FuzzBind(f *testing.F) {
 		}
 		var m mine
 		r, v := wire.NewReader(msg), p.newValues()
-		p.ReadValues(&r, v)
+		p.ReadSome(&r, v, nil)
 		if err := p.Decode(msg, unsafe.Pointer(&m)); (err == nil) != (r.Done() == nil) {
 			t.Fatalf("state: %v, message: %v", r.Err(), err)
 		} else if err != nil {

@@ -48,7 +48,7 @@ func FuzzReadValues(f *testing.F) {
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, v := wire.NewReader(b), p.newValues()
-		p.ReadValues(&r, v)
+		p.ReadSome(&r, v, nil)
 		var out, twin every
 		err := p.Decode(b, unsafe.Pointer(&twin))
 		if (r.Done() == nil) != (err == nil) {

@@ -1,5 +1,7 @@
 package codec
 
+import "github.com/netloop/netloop/internal/wire"
+
 // A field's tag says which clients may read it. In the codec these read rules are names: the sender
 // looks up the rule of each leaf, and leaves out the values that a reader must not get.
 
@@ -66,6 +68,20 @@ func (p *Plan) AppendSome(dst []byte, v *Values, mask []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// ReadSome reads the output of AppendSome into v, and validates it completely. Leaves that are not
+// in the mask are not changed. The blobs alias the input.
+func (p *Plan) ReadSome(r *wire.Reader, v *Values, mask []byte) {
+	for i := range p.leaves {
+		switch l := &p.leaves[i]; {
+		case mask != nil && !has(mask, i):
+		case l.kind.Blob():
+			v.Blobs[l.pos] = l.readBlob(r)
+		default:
+			v.Words[l.pos] = l.readWord(r)
+		}
+	}
 }
 
 // Same reports whether leaf i is the same in two values.

@@ -49,6 +49,9 @@ func newInputCodec(c Codec) InputCodec {
 // Form returns the form of inputs.
 func (c *InputCodec) Form() *input.Form { return c.form }
 
+// JSON returns an input in the form of a message as JSON: see Codec.
+func (c *InputCodec) JSON(message []byte) ([]byte, error) { return c.codec.JSON(message) }
+
 // Belongs returns an error for an input of another schema.
 func (i *Input) Belongs(room *Schema) error {
 	if i.Schema == room {

@@ -24,6 +24,9 @@ type Codec struct {
 	// Size estimates what Decode allocates, without decoding; for a protobuf message within a
 	// factor of two.
 	Size func(b []byte) int
+	// JSON returns a valid encoded message as JSON: of a plain struct as codec.Plan describes, of a
+	// protobuf message its protobuf JSON.
+	JSON func(b []byte) ([]byte, error)
 	// bind makes the codec of the same type in another side's layout; nil for a protobuf message,
 	// which is the same on all sides.
 	bind func(layout codec.Type, budget *codec.Budget) (Codec, error)
@@ -74,6 +77,7 @@ func planCodec[M any](name string, plan *codec.Plan) Codec {
 			return plan.Append(dst, unsafe.Pointer(m.(*M)))
 		},
 		Size: plan.DecodedSize,
+		JSON: func(b []byte) ([]byte, error) { return plan.AppendMessageJSON(nil, b) },
 		bind: func(layout codec.Type, budget *codec.Budget) (Codec, error) {
 			bound, err := codec.Bind(reflect.TypeFor[M](), layout, budget, ProtoFields)
 			if err != nil {
@@ -102,6 +106,7 @@ func protoCodec(t protoreflect.MessageType) Codec {
 			return out.MarshalAppend(dst, m.(proto.Message))
 		},
 		Size: shapeOf(t, map[protoreflect.FullName]*protoShape{}).heap,
+		JSON: protoJSON(t),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -44,7 +45,20 @@ func ProtoFields(t reflect.Type) *codec.Encoding {
 			set(field, m)
 			return nil
 		},
+		JSON:  protoJSON(message),
 		Heap:  shape.heap,
 		Clone: func(field unsafe.Pointer) { set(field, proto.Clone(get(field))) },
+	}
+}
+
+// protoJSON returns a function that converts an encoded message to protobuf JSON.
+func protoJSON(t protoreflect.MessageType) func(b []byte) ([]byte, error) {
+	in := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: recursionLimit}
+	return func(b []byte) ([]byte, error) {
+		m := t.New().Interface()
+		if err := in.Unmarshal(b, m); err != nil {
+			return nil, err
+		}
+		return protojson.Marshal(m)
 	}
 }

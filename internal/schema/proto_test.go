@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 	"unsafe"
@@ -57,5 +58,45 @@ func TestProtobufFieldIsTheSameBytesEveryTime(t *testing.T) {
 		if err != nil || string(b) != string(first) || string(other) != string(first) {
 			t.Fatalf("%x and %x, first %x: %v", b, other, first, err)
 		}
+	}
+}
+
+// A message in a field is its protobuf JSON among the values of a state, and null without one.
+func TestProtobufFieldIsProtobufJSON(t *testing.T) {
+	type state struct {
+		Last, None *arenav1.Said `net:"max=64"`
+	}
+	p, err := codec.Compile(reflect.TypeFor[state](), ProtoFields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := state{Last: &arenav1.Said{Name: "ann", Text: "hi"}}
+	b, err := p.Append(nil, unsafe.Pointer(&s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := p.AppendMessageJSON(nil, b)
+	var got struct {
+		Last struct{ Name, Text string }
+		None any
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &got)
+	}
+	if err != nil || got.Last.Name != "ann" || got.Last.Text != "hi" || got.None != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+	c, err := NewCodec[*arenav1.Said]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = c.Append(nil, s.Last); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = c.JSON(b); err != nil || !json.Valid(text) {
+		t.Errorf("%s: %v", text, err)
+	}
+	if _, err = c.JSON([]byte{0xff}); err == nil {
+		t.Error("damaged bytes are a message")
 	}
 }
