@@ -28,7 +28,8 @@ var networkImports = map[string]string{
 	"internal/net/wsnet":     "internal/net/admission internal/net/driver internal/net/endpoint internal/net/origin internal/transport proto/netloop/v1",
 	"internal/net/wtnet":     "internal/net/driver internal/net/endpoint internal/net/origin internal/net/quicnet internal/transport",
 	"internal/transport":     "internal/fifo proto/netloop/v1",
-	"internal/web":           "clients/ts internal/connlimit internal/net/endpoint internal/net/origin",
+	"internal/web":           "clients/ts internal/connlimit internal/net/endpoint internal/net/origin internal/web/static",
+	"internal/web/static":    "",
 }
 
 // orders lists the packages of a folder from the lowest to the highest, which is the folder itself:

@@ -230,7 +230,9 @@ var limitRows = map[string][]string{
 		"… a request, header and all | {bytes maxHeader}",
 		"… the time for a request | {readTimeout}",
 		"… the time for an answer | {writeTimeout}",
-		"… files of the game's `Web` | {maxFiles}",
-		"… all of them together | {bytes maxFileBytes}",
+	},
+	"internal/web/static": {
+		"files of the game's `Web` | {MaxFiles}",
+		"… all of them together | {bytes MaxFileBytes}",
 	},
 }

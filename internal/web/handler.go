@@ -2,13 +2,11 @@ package web
 
 import (
 	"cmp"
-	"compress/gzip"
 	"crypto/tls"
 	"embed"
 	"encoding/json"
 	"errors"
 	"html"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -19,6 +17,7 @@ import (
 	"github.com/netloop/netloop/clients/ts"
 	"github.com/netloop/netloop/internal/connlimit"
 	"github.com/netloop/netloop/internal/net/endpoint"
+	"github.com/netloop/netloop/internal/web/static"
 )
 
 // clientFile is the path of the client library that fits the server.
@@ -32,7 +31,7 @@ var ownPage embed.FS
 // handler answers every request.
 type handler struct {
 	cfg   Config
-	files map[string]*file
+	files map[string]*static.File
 	index string // the server's own page, as a template; empty if the game has files
 	mux   *http.ServeMux
 	allow func(net.Addr) bool // charges a client's site for a proxy's request; false: refuse it
@@ -45,15 +44,14 @@ func newHandler(cfg Config, allow func(net.Addr) bool) (*handler, error) {
 		from, _ = fs.Sub(ownPage, "page") // It exists.
 	}
 	var err error
-	if h.files, err = readFiles(from); err != nil {
+	if h.files, err = static.Read(from); err != nil {
 		return nil, err
 	}
 	if h.files[clientFile] == nil { // A game may have its own build of the client.
-		w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid.
-		h.files[clientFile] = newFile(clientFile, ts.Client, w)
+		h.files[clientFile] = static.New(clientFile, ts.Client)
 	}
 	if cfg.Files == nil {
-		h.index = string(h.files["/"].body)
+		h.index = string(h.files["/"].Body)
 	} else if h.files["/"] == nil {
 		return nil, errors.New("the game's Web has no index.html at its top: embed the folder that has it, and take fs.Sub of it")
 	}
@@ -157,7 +155,7 @@ func (h *handler) file(w http.ResponseWriter, r *http.Request) {
 	case h.index != "" && f == h.files["/"]:
 		h.serveOwnPage(w, r)
 	default:
-		f.serve(w, r)
+		f.ServeHTTP(w, r)
 	}
 	h.cfg.Counts.Answered.Add(1)
 }
@@ -166,7 +164,7 @@ func (h *handler) file(w http.ResponseWriter, r *http.Request) {
 func (h *handler) serveOwnPage(w http.ResponseWriter, r *http.Request) {
 	f := h.cfg.Facts()
 	to := w.Header()
-	to.Set("Content-Type", kinds[".html"])
+	to.Set("Content-Type", static.Kinds[".html"])
 	to.Set("Cache-Control", "no-store")
 	_, _ = strings.NewReplacer( // The browser may have closed the connection.
 		"{game}", html.EscapeString(f.Schema.Name), "{version}", html.EscapeString(f.Version),
@@ -189,7 +187,7 @@ func (h *handler) connect(w http.ResponseWriter, r *http.Request) {
 		to.Set("Access-Control-Allow-Origin", from)
 	}
 	to.Set("Vary", "Origin")
-	to.Set("Content-Type", kinds[".json"])
+	to.Set("Content-Type", static.Kinds[".json"])
 	to.Set("Cache-Control", "no-store")
 	h.cfg.Counts.Answered.Add(1)
 	_, _ = w.Write(append(b, '\n')) // The browser may have closed the connection.

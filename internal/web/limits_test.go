@@ -1,21 +1,18 @@
 package web
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/netloop/netloop/internal/testing/nettest"
+	"github.com/netloop/netloop/internal/web/static"
 )
 
 // The limits of a listener are those of docs/LIMITS.md and of the comments.
@@ -29,34 +26,12 @@ func TestTheListenersLimits(t *testing.T) {
 		read, write, idle          time.Duration
 		header, perSite, send, all int
 	}
-	got := limits{s.http.ReadTimeout, s.http.WriteTimeout, s.http.IdleTimeout, s.http.MaxHeaderBytes, maxPerSite, sendBuffer, maxFileBytes}
+	got := limits{s.http.ReadTimeout, s.http.WriteTimeout, s.http.IdleTimeout, s.http.MaxHeaderBytes, maxPerSite, sendBuffer, static.MaxFileBytes}
 	if want := (limits{5 * time.Second, time.Minute, 30 * time.Second, 8 << 10, 128, 128 << 10, 256 << 20}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if n, burst := readRate, readBurst; n != 4<<20 || burst != 8<<20 {
 		t.Errorf("a connection is read with %d bytes a second, %d at once", n, burst)
-	}
-}
-
-// A file is sent compressed if that saves a tenth, and with its length.
-func TestFilesThatHardlyCompress(t *testing.T) {
-	random := make([]byte, 1000)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
-	w, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for zeros, zipped := range map[int]bool{150: false, 300: true} { // To 94 and to 83 of 100.
-		f := newFile("x.txt", append(random[:len(random):len(random)], make([]byte, zeros)...), w)
-		if (f.zip != nil) != zipped {
-			t.Errorf("a file of %d bytes is compressed to %d", len(f.body), len(f.zip))
-		}
-		r, answer := httptest.NewRequest(http.MethodGet, "/x.txt", nil), httptest.NewRecorder()
-		r.Header.Set("Accept-Encoding", "gzip")
-		f.serve(answer, r)
-		if n := answer.Header().Get("Content-Length"); n != strconv.Itoa(answer.Body.Len()) {
-			t.Errorf("an answer of %d bytes says that it has %s", answer.Body.Len(), n)
-		}
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/origin"
+	"github.com/netloop/netloop/internal/web/static"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -391,7 +392,7 @@ func TestInvalidPagesAreReported(t *testing.T) {
 	}
 	defer taken.Close()
 	many := fstest.MapFS{"index.html": {}}
-	for n := range maxFiles {
+	for n := range static.MaxFiles {
 		many[strconv.Itoa(n)] = &fstest.MapFile{}
 	}
 	for want, change := range map[string]func(*Config){

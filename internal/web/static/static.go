@@ -1,4 +1,5 @@
-package web
+// Package static serves files from memory, with their type, a version tag and a compressed form.
+package static
 
 import (
 	"bytes"
@@ -16,24 +17,24 @@ import (
 )
 
 const (
-	// maxFiles and maxFileBytes bound the files of a game, which are kept in memory.
-	maxFiles     = 4096
-	maxFileBytes = 256 << 20
+	// MaxFiles and MaxFileBytes bound the files of a game, which are kept in memory.
+	MaxFiles     = 4096
+	MaxFileBytes = 256 << 20
 	// tagBytes is the number of bytes of a file's hash in its version tag.
 	tagBytes = 12
 )
 
-// file is a served file.
-type file struct {
+// File is a served file.
+type File struct {
 	kind string // its media type
-	body []byte
+	Body []byte
 	tag  string // of this version
 	zip  []byte // compressed body; nil if that saves little
 }
 
-// kinds are the media types by file extension. The system's own table differs between machines, and
+// Kinds are the media types by file extension. The system's own table differs between machines, and
 // browsers do not run a script with another type.
-var kinds = map[string]string{
+var Kinds = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".mjs": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
 	".webmanifest": "application/manifest+json", ".txt": "text/plain; charset=utf-8", ".wasm": "application/wasm",
@@ -43,9 +44,9 @@ var kinds = map[string]string{
 	".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".glb": "model/gltf-binary", ".gltf": "model/gltf+json",
 }
 
-// readFiles reads all files of a game, keyed by URL path. Names that begin with a dot are left out.
-func readFiles(from fs.FS) (map[string]*file, error) {
-	files, total := make(map[string]*file), 0
+// Read reads all files of a folder, keyed by URL path. Names that begin with a dot are left out.
+func Read(from fs.FS) (map[string]*File, error) {
+	files, total := make(map[string]*File), 0
 	zip, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid.
 	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -63,8 +64,8 @@ func readFiles(from fs.FS) (map[string]*file, error) {
 		if err != nil {
 			return err
 		}
-		if total += len(b); len(files) >= maxFiles || total > maxFileBytes {
-			return fmt.Errorf("the pages have more than %d files or %d MiB", maxFiles, maxFileBytes>>20)
+		if total += len(b); len(files) >= MaxFiles || total > MaxFileBytes {
+			return fmt.Errorf("the pages have more than %d files or %d MiB", MaxFiles, MaxFileBytes>>20)
 		}
 		files["/"+name] = newFile(name, b, zip)
 		return nil
@@ -80,14 +81,20 @@ func readFiles(from fs.FS) (map[string]*file, error) {
 	return files, nil
 }
 
+// New returns a file that is served as the type of its name.
+func New(name string, b []byte) *File {
+	zip, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid.
+	return newFile(name, b, zip)
+}
+
 // newFile computes a file's tag, type and compressed form.
-func newFile(name string, b []byte, w *gzip.Writer) *file {
-	kind, known := kinds[strings.ToLower(path.Ext(name))]
+func newFile(name string, b []byte, w *gzip.Writer) *File {
+	kind, known := Kinds[strings.ToLower(path.Ext(name))]
 	if !known {
 		kind = "application/octet-stream"
 	}
 	hash := sha256.Sum256(b)
-	f := &file{kind: kind, body: b, tag: base64.RawURLEncoding.EncodeToString(hash[:tagBytes])}
+	f := &File{kind: kind, Body: b, tag: base64.RawURLEncoding.EncodeToString(hash[:tagBytes])}
 	var zip bytes.Buffer
 	w.Reset(&zip)
 	_, _ = w.Write(b) // Writing to memory does not fail.
@@ -98,12 +105,12 @@ func newFile(name string, b []byte, w *gzip.Writer) *file {
 	return f
 }
 
-// serve answers with the file, or 304 if the browser has this version.
-func (f *file) serve(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers with the file, or 304 if the browser has this version.
+func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", f.kind)
 	h.Set("Cache-Control", "no-cache") // A cached copy is revalidated by its tag.
-	body, tag := f.body, f.tag
+	body, tag := f.Body, f.tag
 	if f.zip != nil {
 		h.Set("Vary", "Accept-Encoding")
 		if r.Header.Get("Range") == "" && acceptsGzip(r.Header.Get("Accept-Encoding")) {
