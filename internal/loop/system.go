@@ -308,6 +308,18 @@ func (s *System[C]) anywhere() bool {
 	return false
 }
 
+// SetDisabled disables or enables the system or group of a name, from the next Initialization on.
+// It returns an error for an unknown name.
+func (l *Loop[C]) SetDisabled(name string, yes bool) error {
+	s := l.names[name]
+	if s == nil {
+		return fmt.Errorf("there is no system %q", name)
+	}
+	spec := s.Spec()
+	spec.Disabled = yes
+	return s.Change(spec)
+}
+
 // Change gives the system another description from the next Initialization on. Its name, its kind
 // (system or group) and its Ask remain. It keeps its timer: time that has passed counts towards
 // another period. When stages are added, Ask is called anew for all. After an error the system is

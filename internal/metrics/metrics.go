@@ -34,6 +34,7 @@ type Metrics struct {
 	mu       sync.Mutex
 	account  ticks.Snapshot // Uptime is filled in when it is read
 	rate     rateWindow
+	windows  windows
 	accounts map[*Account]struct{} // of the existing rooms
 	kinds    map[string]bool       // of rooms, that have series
 	systems  map[systemStage]prometheus.Observer

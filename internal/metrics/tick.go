@@ -24,6 +24,7 @@ func (m *Metrics) observeLocked(rec *loop.Record, lateness, budget time.Duration
 	m.account.Tick.Record(rec.Duration)
 	m.account.Lateness.Record(lateness)
 	m.rate.add(rec.Start)
+	m.windows.add(rec.Start, rec.Duration, lateness, rec.Duration > budget, rec.Dropped)
 }
 
 // ObserveFlushLag takes the time from a flush until the transport has accepted the last datagram of

@@ -26,6 +26,7 @@ type Tick struct {
 	Arrivals []Arrival
 	Posts    []Post
 	Results  []Result
+	Commands []Command
 	// Busy are the ids of the clients whose slot for snapshots was not free when their snapshot was
 	// due.
 	Busy []uint64
@@ -78,6 +79,27 @@ type Post struct {
 
 // Sender is the sending room of a message.
 type Sender struct{ Room, Kind string }
+
+// Command is an operator's command to the room.
+type Command struct {
+	Kind   CommandKind
+	Client uint64 // of Kick
+	Code   uint32 // of Kick: the reason as a code, and as a text for the client
+	Text   string
+	System string // name of the system or group of Disable and Enable
+}
+
+// CommandKind is the kind of a Command.
+type CommandKind uint8
+
+// The kinds of commands.
+const (
+	Kick CommandKind = 1 + iota
+	Disable
+	Enable
+	Lock
+	Unlock
+)
 
 // Result is the result of asynchronous work.
 type Result struct {

@@ -41,11 +41,37 @@ type Client struct {
 	unsent    uint64 // acknowledged ranges with packets that were never sent
 
 	joinedAt time.Duration // game time of its join
+	counts   ClientCounts
 
 	// Game time from which on it may repeat a request: for the full state, for digests.
 	fullFrom, digestFrom time.Duration
 	fullGap              time.Duration // minimum time between two requests for the full state
 }
+
+// ClientCounts are the snapshots of one client since it joined.
+type ClientCounts struct {
+	Snapshots    uint64 // sent
+	Bytes        uint64 // of their packets
+	SlotBusy     uint64 // deferred, because the last one had not left the server
+	WindowClosed uint64 // deferred, because as many were under way as the link takes
+}
+
+// Counts returns the client's counts.
+func (c *Client) Counts() ClientCounts { return c.counts }
+
+// Transport returns the name of the transport that carries the client's connection.
+func (c *Client) Transport() string {
+	if c.IsFeed() {
+		return "feed"
+	}
+	return c.session.Transport()
+}
+
+// Dropped reports whether the client has lost its connection and may come back.
+func (c *Client) Dropped() bool { return c.dropped != nil }
+
+// JoinedAt returns the game time of the client's join.
+func (c *Client) JoinedAt() time.Duration { return c.joinedAt }
 
 // Wait is the reason why a client got no snapshot when one was due.
 type Wait uint8

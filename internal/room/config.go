@@ -75,6 +75,7 @@ type Loop interface {
 	Quarantined() int
 	Dump() []loop.DumpStage
 	Dumper() loop.Dumper
+	SetDisabled(name string, yes bool) error
 }
 
 // Spec describes a room. Its rates are fixed for the life of the room.

@@ -16,6 +16,7 @@
 //	Load           overload.go    the level of overload
 //	Sleep          sleep.go       whether the next ticks have any work to do
 //	Questions      ask.go         inspection by other goroutines
+//	Commands       commands.go    commands of operators
 //	Stats, Faults  report.go      the cost of a tick, faults of systems
 //	Supervisor     supervise.go   the room's goroutine
 //	Shutdown       finish.go      the end of the room

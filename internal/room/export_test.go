@@ -72,6 +72,7 @@ func (r *Room) Penalties() *Penalties            { return &r.Admission.penalties
 func (r *Room) Queue() *rpcqueue.Queue[struct{}] { return r.Messages.queue }
 func (r *Room) Observe(rec *loop.Record)         { r.Stats.observe(rec) }
 func (r *Room) Report()                          { r.Stats.report() }
+func (c *Commands) Waiting() bool                { return c.some() }
 
 // Sessions returns the number of stored sessions.
 func (r *Room) Sessions() int {

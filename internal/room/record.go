@@ -120,6 +120,14 @@ func (f *recorder) results() []result {
 	return all
 }
 
+func (f *recorder) commands() []command {
+	all := f.network.commands()
+	for i := range all {
+		f.tick.Commands = append(f.tick.Commands, all[i].Command)
+	}
+	return all
+}
+
 // result records the result of a piece of work.
 func (f *recorder) result(res *result) recording.Result {
 	rec := recording.Result{Work: res.work}

@@ -177,6 +177,13 @@ func (f *replayer) results() []result {
 	return f.done
 }
 
+func (f *replayer) commands() (all []command) {
+	for _, cmd := range f.tick.Commands {
+		all = append(all, command{Command: cmd})
+	}
+	return all
+}
+
 func (f *replayer) vacate(*transport.Closed) bool { return false }
 
 func (f *replayer) slot(c *Client) *transport.Slot {

@@ -3,6 +3,7 @@ package room
 import (
 	"maps"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -17,8 +18,9 @@ import (
 type Stats struct {
 	*core
 	room   *Room
-	slow   *slowtick.Log     // nil without Detail
-	flight *tracedump.Dumper // writes traces of slow ticks; nil without traces
+	slow   atomic.Pointer[slowtick.Log] // nil without Detail and while nobody watches
+	read   atomic.Int64                 // when Watch was last called, in ns of the clock
+	flight *tracedump.Dumper            // writes traces of slow ticks; nil without traces
 }
 
 // Tables returns the number of entries in tables that grow with clients. Only the room's goroutine
@@ -34,8 +36,29 @@ func (s *Stats) Tables() map[string]int {
 // Trace sets the recorder of slow ticks. Call it before the first tick.
 func (s *Stats) Trace(d *tracedump.Dumper) { s.flight = d }
 
-// Slow returns the log of slow ticks; nil without Detail. Any goroutine may read it.
-func (s *Stats) Slow() *slowtick.Log { return s.slow }
+// Slow returns the log of ticks; nil without Detail and while nobody watches. Any goroutine may
+// read it.
+func (s *Stats) Slow() *slowtick.Log { return s.slow.Load() }
+
+// watchedFor is the time for which a room without Detail keeps its ticks after the last Watch.
+const watchedFor = time.Minute
+
+// Watch returns the log of ticks. Without Detail it begins now, and ends a minute after the last
+// call. Any goroutine may call it, one at a time.
+func (s *Stats) Watch() *slowtick.Log {
+	s.read.Store(int64(s.clock.Now()))
+	if s.slow.Load() == nil {
+		s.slow.Store(slowtick.New(s.spec.Rate.Period()))
+	}
+	return s.slow.Load()
+}
+
+// unwatch drops the log of ticks of a room without Detail, if nobody watches.
+func (s *Stats) unwatch() {
+	if !s.cfg.Detail && s.slow.Load() != nil && s.clock.Now()-time.Duration(s.read.Load()) > watchedFor {
+		s.slow.Store(nil)
+	}
+}
 
 // Figures returns a few numbers of the room. Any goroutine may call it.
 func (s *Stats) Figures() metrics.Figures { return s.tally.Figures() }
@@ -123,21 +146,27 @@ var stageQueues = func() (names [loop.NumStages]string) {
 // report copies the room's plain counters to the metrics.
 func (s *Stats) report() {
 	s.tally.Report(measured{s.room})
+	s.unwatch()
 	s.room.Inputs.reportMargins()
 }
 
 // observe records the cost of a tick, if the room has Detail, and requests its trace if the
 // tick took longer than its period.
 func (s *Stats) observe(rec *loop.Record) {
-	if s.slow == nil {
+	r := s.room
+	top := r.Messages.tariff.TakeSpender()
+	slow := s.slow.Load()
+	if slow == nil {
 		return
 	}
-	r := s.room
 	f := slowtick.Facts{Overload: uint8(r.Load.Level()), Clients: len(s.clients.list), Arrivals: r.arrived, Work: r.Async.pending}
+	if top.Method != nil {
+		f.Sender = slowtick.Sender{Client: top.From, Method: top.Method.Name, Cost: top.Cost}
+	}
 	for i, stage := range loop.Stages() {
 		f.Queues[i] = r.Messages.queue.Depth(stage)
 	}
-	blame := s.slow.Observe(rec, &f)
+	blame := slow.Observe(rec, &f)
 	if d := s.flight; d != nil && rec.Duration > s.spec.Rate.Period() {
 		d.Slow(tracedump.Tick{Number: rec.Tick, Start: rec.Start, Wall: s.in.Wall, Duration: rec.Duration, System: blame.Name})
 	}

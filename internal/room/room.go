@@ -24,6 +24,7 @@ type Room struct {
 	Load       Load
 	Scale      TimeScale
 	Questions  Questions
+	Commands   Commands
 	Stats      Stats
 	Faults     Faults
 	Supervisor Supervisor
@@ -66,10 +67,11 @@ func (r *Room) assemble() {
 	r.Scale.told.Store(new(c.loop.Scale()))
 	r.Faults = Faults{core: c}
 	r.Faults.checkWorld()
-	r.Stats = Stats{core: c, room: r}
+	r.Stats.core, r.Stats.room = c, r
 	if c.cfg.Detail {
-		r.Stats.slow = slowtick.New(c.spec.Rate.Period())
+		r.Stats.slow.Store(slowtick.New(c.spec.Rate.Period()))
 	}
+	r.Commands = Commands{core: c, room: r}
 	r.Questions, r.requests, r.stall = Questions{core: c}, requests{core: c}, stall{core: c}
 	r.Inputs = Inputs{core: c}
 	r.Inputs.prepare()

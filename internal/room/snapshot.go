@@ -27,12 +27,14 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	slot := c.room.source.slot(c)
 	if slot == nil {
 		c.waits = WaitsForSlot
+		c.counts.SlotBusy++
 		c.room.metrics.Deferred.Add(1, "slot_busy")
 		return
 	}
 	c.waits = WaitsForWindow
 	send, asProbe := c.window.Open(now)
 	if !send && !asProbe {
+		c.counts.WindowClosed++
 		c.room.metrics.Deferred.Add(1, "window_closed")
 		return
 	}
@@ -49,6 +51,8 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	}
 	c.window.Sent(now, first, first+uint64(len(slot.Packets))-1, bytes, asProbe)
 	c.due = asProbe
+	c.counts.Snapshots++
+	c.counts.Bytes += uint64(bytes)
 	c.room.sent.packets(c.id, slot.Packets)
 	for _, record := range c.peer.Large() {
 		c.session.SendRecord(record)

@@ -30,6 +30,8 @@ type source interface {
 	// slices are valid until the next call.
 	posts() []rpcqueue.Item
 	results() []result
+	// commands returns the commands of operators.
+	commands() []command
 	// vacate stops a room that closes because it is empty from giving seats, and reports whether
 	// none is taken or reserved. A recording ends with that tick, so a replay returns false.
 	vacate(why *transport.Closed) bool
@@ -67,6 +69,7 @@ func (n network) vacate(why *transport.Closed) bool { return n.r.Admission.vacat
 
 func (n network) posts() []rpcqueue.Item { return n.r.Mailbox.posts.take() }
 func (n network) results() []result      { return n.r.Async.take() }
+func (n network) commands() []command    { return n.r.Commands.take() }
 
 // slot returns the slot for a client's next snapshot; nil while the last snapshot is in it, or
 // while the delay buffer of the spectator feed is full. It is called when the snapshot is encoded

@@ -67,6 +67,7 @@ func (r *Room) poll() {
 	r.connections.expire()
 	r.Mailbox.deliver()
 	r.Async.deliver()
+	r.Commands.deliver()
 	r.connections.closeEmpty()
 }
 

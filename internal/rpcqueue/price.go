@@ -35,6 +35,7 @@ func (q *Queue[C]) SetPrices(prices []Price) {
 // goroutine may use it.
 type Tariff struct {
 	clock   func() time.Duration
+	spent   map[uint64]spent // by sender, of the running tick
 	last    time.Duration // when the running message began
 	methods []estimate    // by id
 	changed []uint32      // ids with new samples
@@ -56,7 +57,7 @@ type sample struct {
 
 // NewTariff returns a tariff for the methods of a table, with a monotonic clock.
 func NewTariff(t *Table, clock func() time.Duration) *Tariff {
-	f := &Tariff{clock: clock, methods: make([]estimate, len(t.byID))}
+	f := &Tariff{clock: clock, methods: make([]estimate, len(t.byID)), spent: map[uint64]spent{}}
 	for i := range f.methods {
 		f.methods[i].price = InitialPrice
 	}
@@ -72,13 +73,14 @@ func (f *Tariff) begin() {
 
 // ran records that a message has run. It reads the clock once: the end of a message is the start of
 // the next one.
-func (f *Tariff) ran(m *Method) {
+func (f *Tariff) ran(m *Method, from uint64) {
 	if f == nil {
 		return
 	}
 	now := f.clock()
 	cost := now - f.last
 	f.last = now
+	f.charge(from, m, cost)
 	e := &f.methods[m.ID]
 	e.count++
 	e.sum += cost
@@ -87,6 +89,40 @@ func (f *Tariff) ran(m *Method) {
 		e.listed = true
 		f.changed = append(f.changed, m.ID)
 	}
+}
+
+// Spender is the sender whose messages have taken the most time of a tick, and the method of its
+// costliest message.
+type Spender struct {
+	From   uint64
+	Method *Method // nil: no message has run
+	Cost   time.Duration
+}
+
+// spent is the time that the messages of one sender took in the running tick.
+type spent struct {
+	total, most time.Duration
+	method      *Method // of the message that took most
+}
+
+// charge adds the time of a message to its sender's.
+func (f *Tariff) charge(from uint64, m *Method, cost time.Duration) {
+	s := f.spent[from]
+	if s.total += cost; cost >= s.most {
+		s.most, s.method = cost, m
+	}
+	f.spent[from] = s
+}
+
+// TakeSpender returns the spender of the messages since the last call.
+func (f *Tariff) TakeSpender() (top Spender) {
+	for from, s := range f.spent {
+		if s.total > top.Cost || top.Method == nil || s.total == top.Cost && from < top.From {
+			top = Spender{from, s.method, s.total}
+		}
+	}
+	clear(f.spent)
+	return top
 }
 
 // Changes appends the prices that have changed by the measurements since the last call. Call it

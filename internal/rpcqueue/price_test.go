@@ -382,3 +382,27 @@ func TestOneMessageOfALaterStageKeepsItsHalf(t *testing.T) {
 		t.Errorf("PreUpdate ran %d, want half of 10", n)
 	}
 }
+
+// The spender of a tick is the sender whose messages took the most time together, and its method is
+// that of its costliest message.
+func TestTheSpenderOfATick(t *testing.T) {
+	a, b := method(0, "a"), method(1, "b")
+	m := newMetered(t, Limits{}, a, b)
+	const us = time.Microsecond
+	m.send(0, 7, 3, 20*us)
+	m.send(1, 8, 1, 50*us)
+	m.send(1, 7, 1, 5*us)
+	m.drain()
+	if got, want := m.Tariff.TakeSpender(), (Spender{7, a, 65 * us}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := m.Tariff.TakeSpender(); got != (Spender{}) {
+		t.Errorf("without messages: %+v", got)
+	}
+	m.send(0, 9, 1, 30*us)
+	m.send(1, 3, 1, 30*us)
+	m.drain()
+	if got := m.Tariff.TakeSpender(); got.From != 3 {
+		t.Errorf("of two equal ones %d", got.From)
+	}
+}

@@ -240,7 +240,7 @@ func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
 		default:
 			continue
 		}
-		q.Tariff.ran(q.cur.Method)
+		q.Tariff.ran(q.cur.Method, q.cur.From)
 	}
 	return int(r.ran - start)
 }
@@ -271,7 +271,7 @@ func (q *Queue[C]) walk(r *ring, c C) {
 			return
 		}
 		q.counts.add(m, stage, Ran)
-		q.Tariff.ran(m)
+		q.Tariff.ran(m, q.cur.From)
 	}
 }
 

@@ -31,7 +31,8 @@ type Log struct {
 	gc     func() GC // work since its last call
 
 	// The goroutine of the ticks owns all fields outside of slots.
-	last    []slot // a ring; a slot that a reader holds is left out
+	ended   time.Duration // end of the newest tick
+	last    []slot        // a ring; a slot that a reader holds is left out
 	next    int
 	worst   []slot
 	kept    [WorstTicks]kept // the entries of the slots of worst
@@ -70,6 +71,8 @@ func (l *Log) Observe(rec *loop.Record, f *Facts) (blame System) {
 	s := l.last[l.next].lock(l)
 	l.next = (l.next + 1) % LastTicks
 	s.record.fill(rec, f, l.gc())
+	s.record.Cause = causeOf(&s.record, l.budget, l.ended)
+	l.ended = rec.Start + rec.Duration
 	l.keep(&s.record)
 	blame = s.record.Blame
 	s.mu.Unlock()
@@ -136,8 +139,11 @@ type Report struct {
 }
 
 // Last returns the last ticks, the oldest first. Any goroutine may call it.
-func (l *Log) Last() Report {
-	r := l.report(l.last)
+func (l *Log) Last() Report { return l.After(0) }
+
+// After returns the recorded ticks after a tick, the oldest first. Any goroutine may call it.
+func (l *Log) After(tick uint64) Report {
+	r := l.report(l.last, tick)
 	slices.SortFunc(r.Ticks, func(a, b Record) int { return cmp.Compare(a.Tick, b.Tick) })
 	return r
 }
@@ -145,7 +151,7 @@ func (l *Log) Last() Report {
 // Worst returns the slowest ticks of the last WorstFor, the slowest first. Any goroutine may call
 // it.
 func (l *Log) Worst() Report {
-	r := l.report(l.worst)
+	r := l.report(l.worst, 0)
 	var now time.Duration
 	for i := range l.last {
 		l.last[i].mu.Lock()
@@ -162,13 +168,13 @@ func (l *Log) Worst() Report {
 	return r
 }
 
-// report copies the used slots.
-func (l *Log) report(slots []slot) Report {
-	ticks := make([]Record, 0, len(slots))
+// report copies the slots with a tick after the given one.
+func (l *Log) report(slots []slot, after uint64) Report {
+	ticks := []Record{}
 	for i := range slots {
 		s := &slots[i]
 		s.mu.Lock()
-		if s.record.Tick != 0 {
+		if s.record.Tick > after {
 			ticks = append(ticks, Record{Systems: []System{}})
 			ticks[len(ticks)-1].copyFrom(&s.record)
 		}

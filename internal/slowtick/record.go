@@ -17,6 +17,8 @@ type Record struct {
 	Start    time.Duration `json:"start_ns"`
 	Lateness time.Duration `json:"lateness_ns"` // from its deadline to its start
 	Duration time.Duration `json:"duration_ns"`
+	// Cause is why the tick was late or too long; it is empty for all other ticks.
+	Cause Cause `json:"cause"`
 	// Blame is the slowest system.
 	Blame System `json:"blame"`
 	// Stages are the durations of the seven stages.
@@ -55,6 +57,15 @@ type Facts struct {
 	// of running pieces of work given to Go.
 	Queues [loop.NumStages]int `json:"queues"`
 	Work   int                 `json:"work"`
+	// Sender is the client whose messages took the most time; it is zero without messages.
+	Sender Sender `json:"sender"`
+}
+
+// Sender is the cost of a client's messages. Client 0 is the server itself.
+type Sender struct {
+	Client uint64        `json:"client"`
+	Method string        `json:"method"` // of its costliest message
+	Cost   time.Duration `json:"cost_ns"`
 }
 
 // GC is the work of the garbage collector from the end of the tick before to the end of this one,

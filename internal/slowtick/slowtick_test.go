@@ -50,7 +50,7 @@ func TestARecordHasTheCostsOfATick(t *testing.T) {
 	}
 	want := Record{
 		Tick: 9, Start: rec.Start, Lateness: time.Millisecond, Duration: rec.Duration, Stages: rec.Stages,
-		Blame: System{"test.1", "Update", 20 * time.Millisecond, 1},
+		Cause: CauseSystem, Blame: System{"test.1", "Update", 20 * time.Millisecond, 1},
 		Systems: []System{
 			{"test.0", "Update", 4 * time.Millisecond, 1}, {"test.1", "Update", 20 * time.Millisecond, 1}, {"test.2", "Update", time.Millisecond, 1},
 		},

@@ -15,6 +15,10 @@ import (
 // A link carries one session at a time, and another one after it if the client moves: see move.go.
 // Drivers need no code for it.
 type Link struct {
+	// Transport names the transport that carries the connection, such as quic. It is set before the
+	// session joins, and stays.
+	Transport string
+
 	leg    atomic.Pointer[leg] // of the current session
 	wakers atomic.Pointer[wakers]
 	moves  atomic.Pointer[Moves] // nil: its clients cannot move

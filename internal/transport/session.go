@@ -72,6 +72,9 @@ func newSession(cfg SessionConfig, link *Link) (*Session, *leg) {
 	return s, &leg{conn: c, session: s}
 }
 
+// Transport returns Link.Transport.
+func (s *Session) Transport() string { return s.link.Transport }
+
 // ID returns SessionConfig.ID.
 func (s *Session) ID() uint64 { return s.cfg.ID }
 

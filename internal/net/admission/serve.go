@@ -32,6 +32,7 @@ func (c *Controller) serve(in Incoming, a *entry) {
 		adm.Session.Stats = c.cfg.Stats
 	}
 	session, link := transport.NewSession(adm.Session)
+	link.Transport = in.Kind().String()
 	c.allowMoves(in, a, link, adm.Who)
 	if err := link.Welcome(adm.Welcome); err != nil {
 		c.Failed("encoding the welcome failed", "error", err)

@@ -87,6 +87,7 @@ func (h *Host) serve(c *conn) {
 		a.Session.Stats = h.Stats
 	}
 	session, link := transport.NewSession(a.Session)
+	link.Transport = "memory"
 	h.letMove(c, link, a.Who)
 	_ = link.Welcome(a.Welcome) // Its error ends the session.
 	a.Joined(session)           // Even after an error: each client ends with the arrival Gone.

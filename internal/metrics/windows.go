@@ -1,0 +1,133 @@
+package metrics
+
+import (
+	"math"
+	"time"
+)
+
+// The slots of windows: windowSpan in all, in steps of slotSpan.
+const (
+	slotSpan   = 5 * time.Second
+	windowSpan = 5 * time.Minute
+	numSlots   = int64(windowSpan/slotSpan) + 1 // and the running one
+)
+
+// windows counts the ticks of the last five minutes, so that percentiles of the recent past are
+// known. Pure.
+type windows struct {
+	slots [numSlots]slot
+}
+
+// slot holds the ticks that started in one step of time.
+type slot struct {
+	number             int64 // start divided by slotSpan; a ring holds the last ones
+	ticks, overruns    uint64
+	dropped            uint64
+	took, late         fine
+	longest, latest time.Duration
+}
+
+// fine counts durations in buckets that are 4.4 % apart: sixteen to each power of two microseconds.
+type fine [fineBuckets]uint32
+
+const (
+	finePerOctave = 16
+	fineBuckets   = finePerOctave * 26 // up to a minute
+)
+
+func (f *fine) add(d time.Duration) {
+	us := float64(max(d/time.Microsecond, 1))
+	f[min(int(math.Ceil(finePerOctave*math.Log2(us))), fineBuckets-1)]++
+}
+
+// quantile returns a duration that a share (0 to 1) of total durations do not exceed, rounded up to
+// the edge of its bucket.
+func (f *fine) quantile(share float64, total uint64) time.Duration {
+	rank, seen := uint64(math.Ceil(share*float64(total))), uint64(0)
+	for i, n := range f {
+		if seen += uint64(n); n > 0 && seen >= rank {
+			return time.Duration(math.Exp2(float64(i)/finePerOctave) * float64(time.Microsecond))
+		}
+	}
+	return 0
+}
+
+// Window is an account of the ticks of all rooms in the recent past. The percentiles are rounded up
+// by at most 4.4 %.
+type Window struct {
+	Span     time.Duration `json:"span_ns"` // at most; it includes the running five seconds
+	Ticks    uint64        `json:"ticks"`
+	Overruns uint64        `json:"overruns"`
+	Dropped  uint64        `json:"dropped"`
+	Tick     Quantiles     `json:"tick"`
+	Lateness Quantiles     `json:"lateness"`
+}
+
+// Quantiles are percentiles of durations.
+type Quantiles struct {
+	P50 time.Duration `json:"p50_ns"`
+	P95 time.Duration `json:"p95_ns"`
+	P99 time.Duration `json:"p99_ns"`
+	Max time.Duration `json:"max_ns"` // exact
+}
+
+// add counts a tick.
+func (w *windows) add(start, took, late time.Duration, overrun bool, dropped uint64) {
+	number := int64(start / slotSpan)
+	s := &w.slots[number%numSlots]
+	if s.number != number {
+		*s = slot{number: number}
+	}
+	s.ticks++
+	if overrun {
+		s.overruns++
+	}
+	s.dropped += dropped
+	s.took.add(took)
+	s.late.add(late)
+	s.longest, s.latest = max(s.longest, took), max(s.latest, late)
+}
+
+// over returns the account of the last span before now.
+func (w *windows) over(now, span time.Duration) Window {
+	out := Window{Span: span}
+	var took, late fine
+	first, last := int64((now-span)/slotSpan)+1, int64(now/slotSpan)
+	if now < span {
+		first = 0
+	}
+	for i := range w.slots {
+		s := &w.slots[i]
+		if s.ticks == 0 || s.number < first || s.number > last {
+			continue
+		}
+		out.Ticks += s.ticks
+		out.Overruns += s.overruns
+		out.Dropped += s.dropped
+		for b := range took {
+			took[b] += s.took[b]
+			late[b] += s.late[b]
+		}
+		out.Tick.Max, out.Lateness.Max = max(out.Tick.Max, s.longest), max(out.Lateness.Max, s.latest)
+	}
+	out.Tick.fill(&took, out.Ticks)
+	out.Lateness.fill(&late, out.Ticks)
+	return out
+}
+
+func (q *Quantiles) fill(f *fine, total uint64) {
+	q.P50, q.P95, q.P99 = min(f.quantile(.5, total), q.Max), min(f.quantile(.95, total), q.Max), min(f.quantile(.99, total), q.Max)
+}
+
+// Windows returns the accounts of the ticks of all rooms in the last 10 seconds, minute and five
+// minutes. Any goroutine may call it.
+func (m *Metrics) Windows() []Window {
+	now := m.now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Window
+	for _, span := range []time.Duration{10 * time.Second, time.Minute, windowSpan} {
+		all = append(all, m.windows.over(now, span))
+	}
+	return all
+}
