@@ -117,7 +117,7 @@ endif
 # It compares files of the working tree, so that uncommitted changes count too.
 generated: # make generate changes no file.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f -o -path 'examples/*/web/*.?s' -type f | sort | xargs cksum; }; \
+		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f -o -path 'internal/inspect/page/*.js' -o -path 'examples/*/web/*.?s' -type f | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -208,6 +208,7 @@ web: node_modules/.stamp ## build the browser client in clients/ts/dist and the 
 	go run ./cmd/server schema --ts > node_modules/schema.ts
 	mv node_modules/schema.ts examples/arena/web/schema.ts
 	npm run --silent --workspace examples/arena/web build
+	npm run --silent --workspace internal/inspect/page build
 	go run ./examples/cards/server schema --ts > node_modules/schema.ts
 	mv node_modules/schema.ts examples/cards/web/schema.ts
 	node examples/page.mjs cards
@@ -229,6 +230,6 @@ $(GOVULNCHECK):
 
 # npm ci would demand the packages of every platform; those of this one suffice. The lock file still
 # decides versions and checksums.
-node_modules/.stamp: package-lock.json clients/ts/package.json examples/arena/web/package.json
+node_modules/.stamp: package-lock.json clients/ts/package.json examples/arena/web/package.json internal/inspect/page/package.json
 	npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@

@@ -427,7 +427,7 @@ func TestPagesAreOfOneRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	nowhere := url.Values{"room": {"nowhere"}}
-	if got, err := s.ticksPage(nowhere); got != nil || err == nil {
+	if got, err := s.ticksPage(t.Context(), nowhere); got != nil || err == nil {
 		t.Errorf("the ticks of no room are %v, %v", got, err)
 	}
 	if got, err := s.loopPage(t.Context(), nowhere); got != nil || err == nil {
@@ -438,11 +438,11 @@ func TestPagesAreOfOneRoom(t *testing.T) {
 	if _, err := s.loopPage(given, url.Values{"room": {"a"}}); err == nil {
 		t.Error("the loop of a room that nobody runs is seen")
 	}
-	got, err := s.ticksPage(url.Values{"room": {"a"}})
+	got, err := s.ticksPage(t.Context(), url.Values{"room": {"a"}})
 	if row, ok := got.(directory.Row); err != nil || !ok || row.Name != "a" {
 		t.Errorf("the ticks of the room are %v, %v", got, err)
 	}
-	got, err = s.ticksPage(nil)
+	got, err = s.ticksPage(t.Context(), nil)
 	if _, ok := got.(directory.Row); err != nil || got == nil || ok {
 		t.Errorf("the ticks of all rooms are %v, %v", got, err)
 	}
@@ -463,11 +463,11 @@ func TestAnOperatorClosesRooms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.closePage(values); err == nil || !strings.Contains(err.Error(), want) || r.e.Admission.Closing() {
+		if _, err := s.closePage(t.Context(), values); err == nil || !strings.Contains(err.Error(), want) || r.e.Admission.Closing() {
 			t.Errorf("%q: %v, want %q", query, err, want)
 		}
 	}
-	if got, err := s.closePage(url.Values{"room": {"a"}, "drain": {"24h"}}); err != nil || got != `the room "a" closes in 24h0m0s` {
+	if got, err := s.closePage(t.Context(), url.Values{"room": {"a"}, "drain": {"24h"}}); err != nil || got != `the room "a" closes in 24h0m0s` {
 		t.Errorf("told %q, %v", got, err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
+	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/admission"
@@ -78,6 +79,8 @@ type Server struct {
 	traces         *tracedump.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
+	lines       inspect.Log // the last log lines, for the inspector
+	watching    sync.Mutex  // while it is decided whether the ticks of a room are kept
 	webCounts   web.Counts
 	origins     *origin.Set // of pages that may connect
 	proxies     web.Proxies
@@ -118,7 +121,11 @@ func New(cfg Config, g Game) (*Server, error) {
 	if cfg, err = cfg.validate(); err != nil {
 		return nil, fmt.Errorf("netloop: %w", err)
 	}
-	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: cfg.Log, transport: new(transport.Stats)}
+	s := &Server{game: g, schema: g.Schema(), transport: new(transport.Stats)}
+	if cfg.Admin != "" {
+		cfg.Log = slog.New(s.lines.Tee(cfg.Log.Handler()))
+	}
+	s.cfg, s.log = cfg, cfg.Log
 	s.system = clock.NewSystem()
 	s.clock = &clockSource{s.system}
 	if s.incarnation = cfg.Incarnation; s.incarnation == 0 {

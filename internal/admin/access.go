@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"os"
@@ -25,7 +26,7 @@ type access struct {
 func (a *access) probe(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer connlimit.FromContext(r.Context()).Busy()()
-		if a.allowedHost(w, r, a.roleOf(r)) {
+		if have, _ := a.roleOf(r); a.allowedHost(w, r, have) {
 			page(w, r)
 		}
 	}
@@ -35,8 +36,8 @@ func (a *access) probe(page http.HandlerFunc) http.HandlerFunc {
 func (a *access) require(need role, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer connlimit.FromContext(r.Context()).Busy()()
-		have := a.roleOf(r)
-		if !a.allowedHost(w, r, have) || !a.authorized(w, have, need) {
+		r, ok := a.admit(w, r, need)
+		if !ok {
 			return
 		}
 		select {
@@ -51,20 +52,44 @@ func (a *access) require(need role, page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// roleOf returns the role of a request: by a token as Authorization: Bearer, or as the password of
-// Basic, which browsers and go tool pprof can send.
-func (a *access) roleOf(r *http.Request) role {
+// roleOf returns the role of a request, and the name of its token: by a token as Authorization:
+// Bearer, or as the password of Basic, which browsers and go tool pprof can send.
+func (a *access) roleOf(r *http.Request) (have role, name string) {
 	if a.tokens == nil {
-		return anonymous
+		return anonymous, ""
 	}
 	if _, password, ok := r.BasicAuth(); ok {
-		return a.tokens.roleOf(password)
+		return a.tokens.find(password)
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {
-		return anonymous
+		return anonymous, ""
 	}
-	return a.tokens.roleOf(strings.TrimSpace(token))
+	return a.tokens.find(strings.TrimSpace(token))
+}
+
+// callerKey is the context key of a request's caller.
+type callerKey struct{}
+
+// caller is the role of a request, and the name of its token.
+type caller struct {
+	role role
+	name string
+}
+
+// MayWrite reports whether the request of a context has a token of role write.
+func MayWrite(ctx context.Context) bool {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c.role == writer
+}
+
+// admit answers a request that lacks the role, and otherwise returns it with its caller.
+func (a *access) admit(w http.ResponseWriter, r *http.Request, need role) (*http.Request, bool) {
+	have, name := a.roleOf(r)
+	if !a.allowedHost(w, r, have) || !a.authorized(w, have, need) {
+		return r, false
+	}
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{have, name})), true
 }
 
 // authorized reports whether a role is sufficient, and answers the request if not.

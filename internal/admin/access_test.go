@@ -229,12 +229,13 @@ func TestOtherMachinesNeedTokens(t *testing.T) {
 // An error in a file of tokens names the line, and never the token.
 func TestBadTokenFilesAreSaid(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                        "no token",
-		"# read " + readToken:     "no token",
-		"\nread short\n":          "line 2: a token has at least 16 characters",
-		"look " + readToken:       "line 1: write read or write",
-		readToken:                 "line 1: write read or write",
-		"read one two-and-more-o": "line 1: write read or write",
+		"":                               "no token",
+		"# read " + readToken:            "no token",
+		"\nread short\n":                 "line 2: a token has at least 16 characters",
+		"look " + readToken:              "line 1: write read or write",
+		readToken:                        "line 1: write read or write",
+		"read one two-and-more-o":        "line 1: a token has at least 16 characters",
+		"read " + readToken + " of ours": "line 1: write read or write",
 		strings.Repeat("read "+readToken+"\n", maxTokens+1): "more than 64 tokens",
 		strings.Repeat("#\n", maxFile):                      "more than 65536 bytes",
 	} {
@@ -288,14 +289,14 @@ func TestTokensFollowTheirFile(t *testing.T) {
 	limit := time.After(20 * time.Second)
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
-	for tokens.roleOf(writeToken) != writer {
+	for roleOf(tokens, writeToken) != writer {
 		select {
 		case <-again.C:
 		case <-limit:
 			t.Fatal("the old tokens stay")
 		}
 	}
-	if tokens.roleOf(readToken) != anonymous {
+	if roleOf(tokens, readToken) != anonymous {
 		t.Error("a token that was taken away is good")
 	}
 	tokens.Close()
@@ -305,7 +306,7 @@ func TestTokensFollowTheirFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("read"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if tokens.reload(); tokens.roleOf(writeToken) != writer || !strings.Contains(log.String(), "the old ones stay") || strings.Count(log.String(), "were replaced") != 1 {
+	if tokens.reload(); roleOf(tokens, writeToken) != writer || !strings.Contains(log.String(), "the old ones stay") || strings.Count(log.String(), "were replaced") != 1 {
 		t.Errorf("a file that cannot be used changes something: %s", &log)
 	}
 	unread := &Tokens{path: tokenFile(t, "read "+readToken)}

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -39,25 +37,14 @@ const (
 	stallPeriods = 10
 )
 
-// Config configures the pages. Every function may be called from any goroutine.
+// Config configures the listener. Every function may be called from any goroutine.
 type Config struct {
 	// Listen is the TCP address; port 0 picks a free one.
 	Listen string
-	// Metrics serves /metrics.
-	Metrics http.Handler
-	// Ticks returns the content of /ticks, served as JSON, for a query.
-	Ticks func(url.Values) (any, error)
-	// Last and Slow return the contents of /ticks/last and /ticks/slow, served as JSON.
-	Last, Slow func() any
-	// Loop and Explain return the contents of /loop and /explain, served as JSON, for a query. They
-	// may wait for the running tick. A *Refusal has its own status; any other error means that no
-	// tick ended.
-	Loop, Explain func(context.Context, url.Values) (any, error)
-	// Rooms returns the content of /rooms, served as JSON, for a query.
-	Rooms func(url.Values) (any, error)
-	// CloseRoom handles a POST to /rooms/close with a token of role write, and returns a line for
-	// people.
-	CloseRoom func(url.Values) (string, error)
+	// Routes are the pages other than those of probes and profiles, in the order of the index.
+	Routes []Route
+	// Topics are the live data of /api/stream, by name.
+	Topics map[string]Topic
 	// Progress returns, for /healthz, the time since the end of the newest tick, and the tick
 	// period.
 	Progress func() (since, period time.Duration)
@@ -73,7 +60,7 @@ type Config struct {
 	Tokens *Tokens
 	// Counts gets the refusals of the listener.
 	Counts *Counts
-	// Log gets the errors of net/http.
+	// Log gets the errors of net/http, and a line for each action.
 	Log *slog.Logger
 }
 
@@ -83,6 +70,7 @@ type Counts struct {
 	Token atomic.Uint64 // requests without a sufficient token
 	Busy  atomic.Uint64 // requests above maxPages
 	Conns atomic.Uint64 // connections closed for newer ones
+	Slow  atomic.Uint64 // streams closed because their client has stopped reading
 }
 
 // Server is a bound admin listener.
@@ -117,11 +105,12 @@ func listen(cfg Config) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Listen, ErrOpen), ln.Close())
 	}
 	name, _, _ := net.SplitHostPort(cfg.Listen) // The address is valid: it was bound.
-	return &Server{
+	streams := newStreams(cfg)
+	s := &Server{
 		tokens:   cfg.Tokens,
 		listener: connlimit.New(ln, connlimit.Config{Max: maxConns, Evicted: func() { cfg.Counts.Conns.Add(1) }}),
 		http: &http.Server{
-			Handler:        handler(cfg, &access{tokens: cfg.Tokens, name: name, pages: make(chan struct{}, maxPages), counts: cfg.Counts}),
+			Handler:        handler(cfg, &access{tokens: cfg.Tokens, name: name, pages: make(chan struct{}, maxPages), counts: cfg.Counts}, streams),
 			ConnContext:    connlimit.WithConn,
 			ReadTimeout:    readTimeout,
 			WriteTimeout:   writeTimeout,
@@ -129,7 +118,9 @@ func listen(cfg Config) (*Server, error) {
 			MaxHeaderBytes: maxHeader,
 			ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
 		},
-	}, nil
+	}
+	s.http.RegisterOnShutdown(streams.close)
+	return s, nil
 }
 
 // Addr returns the bound address.
@@ -158,44 +149,6 @@ func (s *Server) closeTokens() {
 	}
 }
 
-const index = `netloop admin
-
-/metrics     Prometheus metrics
-/healthz     200 while ticks run
-/readyz      200 while clients may come
-/ticks       exact tick counts since the start, as JSON
-/ticks/slow  the slowest ticks of the last hour: stages, systems, queues, GC, as JSON
-/ticks/last  the last 600 ticks, likewise
-/loop        the systems of every stage: order, period, cost, state, as JSON
-/rooms       ?kind=table&sort=late&offset=0&limit=100: the rooms, as JSON: clients, seats, rate, ticks
-/explain     ?client=1&object=17.3&field=Pos.X: why the client was sent the value, or was not, as JSON;
-             without a client the clients that there are, without an object the objects (of class=);
-             /ticks, /loop and /explain take room=, else they answer for the default room, or /ticks for all
-/rooms/close POST ?room=table-7&drain=30s&text=...: closes a room, for tokens with the role write
-/debug/pprof/  profiles, for tokens with the role write
-`
-
-func handler(cfg Config, a *access) http.Handler {
-	mux := http.NewServeMux()
-	probe := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.probe(page)) }
-	look := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.require(reader, page)) }
-	probe("/healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg) })
-	probe("/readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, cfg) })
-	look("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
-	look("/metrics", cfg.Metrics.ServeHTTP)
-	look("/ticks", queryHandler(cfg.Ticks))
-	look("/loop", askHandler(cfg.Loop))
-	look("/explain", askHandler(cfg.Explain))
-	look("/rooms", queryHandler(cfg.Rooms))
-	mux.HandleFunc("POST /rooms/close", a.require(writer, closeRoom(cfg)))
-	var large sync.Mutex
-	look("/ticks/last", func(w http.ResponseWriter, _ *http.Request) { serialized(w, &large, cfg.Last) })
-	look("/ticks/slow", func(w http.ResponseWriter, _ *http.Request) { serialized(w, &large, cfg.Slow) })
-	mux.HandleFunc("GET /debug/pprof/{$}", a.require(writer, profileIndex))
-	mux.HandleFunc("GET /debug/pprof/{name}", a.require(writer, profile))
-	return mux
-}
-
 func readyz(w http.ResponseWriter, cfg Config) {
 	note, err := cfg.Ready()
 	if err != nil {
@@ -203,70 +156,6 @@ func readyz(w http.ResponseWriter, cfg Config) {
 		return
 	}
 	text(w, http.StatusOK, "ready"+withNote(note)+"\n")
-}
-
-// Refusal is an error with an HTTP status.
-type Refusal struct {
-	Status int
-	Text   string
-}
-
-// Error returns the text.
-func (r *Refusal) Error() string { return r.Text }
-
-// askHandler returns the handler of a page that waits for a tick.
-func askHandler(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
-		defer cancel()
-		v, err := ask(ctx, r.URL.Query())
-		answer(w, v, err)
-	}
-}
-
-// queryHandler returns the handler of a page that does not wait.
-func queryHandler(ask func(url.Values) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		v, err := ask(r.URL.Query())
-		answer(w, v, err)
-	}
-}
-
-func answer(w http.ResponseWriter, v any, err error) {
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	asJSON(w, v)
-}
-
-func refuse(w http.ResponseWriter, err error) {
-	status := http.StatusServiceUnavailable
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
-		status = refusal.Status
-	}
-	text(w, status, err.Error()+"\n")
-}
-
-// closeRoom returns the handler of POST /rooms/close. Pages of other sites cannot use the token
-// stored in a browser: browsers send the origin of a POST.
-func closeRoom(cfg Config) http.HandlerFunc {
-	own := http.NewCrossOriginProtection()
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := own.Check(r); err != nil {
-			cfg.Counts.Host.Add(1)
-			text(w, http.StatusForbidden, "a page of another site asks for this\n")
-			return
-		}
-		done, err := cfg.CloseRoom(r.URL.Query())
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-		cfg.Log.Info("a room is closed by the admin listener", "room", r.URL.Query().Get("room"), "by", r.RemoteAddr)
-		text(w, http.StatusOK, done+"\n")
-	}
 }
 
 func healthz(w http.ResponseWriter, cfg Config) {
@@ -290,18 +179,6 @@ func withNote(note string) string {
 		return ""
 	}
 	return ", but " + note
-}
-
-// serialized answers with a large page, of some MiB at most, and with status 503 while another such
-// page is being made.
-func serialized(w http.ResponseWriter, large *sync.Mutex, page func() any) {
-	if !large.TryLock() {
-		w.Header().Set("Retry-After", "1")
-		text(w, http.StatusServiceUnavailable, "somebody else reads the ticks: try again\n")
-		return
-	}
-	defer large.Unlock()
-	asJSON(w, page())
 }
 
 func asJSON(w http.ResponseWriter, v any) {

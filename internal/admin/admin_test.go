@@ -36,48 +36,25 @@ type state struct {
 
 func (s *state) config() Config {
 	return Config{
-		Listen:  "127.0.0.1:0",
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "netloop_ticks_total 1\n") }),
-		Ticks: func(query url.Values) (any, error) {
-			if query.Has("room") {
-				return nil, &Refusal{http.StatusNotFound, "there is no room"}
-			}
-			t := ticks.Snapshot{Ticks: 7, Budget: time.Second / 60}
-			t.Tick.Record(time.Millisecond)
-			return &t, nil
+		Listen: "127.0.0.1:0",
+		Routes: s.routes(),
+		Topics: map[string]Topic{
+			"count": {Rounds: 1, Next: func(_ context.Context, query url.Values, last *uint64) (any, error) {
+				if *last++; query.Has("broken") {
+					return nil, errors.New("no room")
+				}
+				return *last, nil
+			}},
+			"once": {Rounds: 2, Next: func(_ context.Context, _ url.Values, last *uint64) (any, error) {
+				if *last++; *last > 1 {
+					return nil, nil
+				}
+				return "news", nil
+			}},
+			"nan": {Rounds: 1, Next: func(context.Context, url.Values, *uint64) (any, error) { return math.NaN(), nil }},
 		},
 		Progress: func() (since, period time.Duration) {
 			return time.Duration(s.since.Load()), time.Duration(s.period.Load())
-		},
-		Last: func() any { return []string{"the last"} },
-		Loop: func(context.Context, url.Values) (any, error) {
-			if s.stuck {
-				return nil, errors.New("no tick ended")
-			}
-			return []string{"the loop"}, nil
-		},
-		Explain: func(_ context.Context, query url.Values) (any, error) {
-			switch {
-			case s.stuck:
-				return nil, errors.New("no tick ended")
-			case query.Get("client") == "":
-				return nil, &Refusal{http.StatusBadRequest, "give a client"}
-			}
-			return query, nil
-		},
-		Rooms: func(query url.Values) (any, error) { return query, nil },
-		CloseRoom: func(query url.Values) (string, error) {
-			if query.Get("room") == "" {
-				return "", &Refusal{http.StatusBadRequest, "room: give a name"}
-			}
-			s.closed = append(s.closed, query.Get("room"))
-			return "it closes", nil
-		},
-		Slow: func() any {
-			if s.reading != nil {
-				s.reading()
-			}
-			return []string{"the worst"}
 		},
 		Health: func() (string, error) {
 			if s.sick.Load() {
@@ -94,6 +71,61 @@ func (s *state) config() Config {
 		Counts: new(Counts),
 		Log:    slog.New(slog.DiscardHandler),
 	}
+}
+
+// routes returns the pages of a test server.
+func (s *state) routes() []Route {
+	read := func(v any) func(context.Context, url.Values) (any, error) {
+		return func(context.Context, url.Values) (any, error) { return v, nil }
+	}
+	return []Route{
+		{Path: "/metrics", Page: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "netloop_ticks_total 1\n") })},
+		{Path: "/ticks", Query: "?room=a", Text: "tick counts", Read: func(_ context.Context, query url.Values) (any, error) {
+			if query.Has("room") {
+				return nil, Refuse(http.StatusNotFound, "there is no room")
+			}
+			t := ticks.Snapshot{Ticks: 7, Budget: time.Second / 60}
+			t.Tick.Record(time.Millisecond)
+			return &t, nil
+		}},
+		{Path: "/ticks/last", Large: true, Read: read([]string{"the last"})},
+		{Path: "/ticks/slow", Large: true, Read: func(context.Context, url.Values) (any, error) {
+			if s.reading != nil {
+				s.reading()
+			}
+			return []string{"the worst"}, nil
+		}},
+		{Path: "/loop", Read: func(context.Context, url.Values) (any, error) {
+			if s.stuck {
+				return nil, errors.New("no tick ended")
+			}
+			return []string{"the loop"}, nil
+		}},
+		{Path: "/explain", Read: func(_ context.Context, query url.Values) (any, error) {
+			switch {
+			case s.stuck:
+				return nil, errors.New("no tick ended")
+			case query.Get("client") == "":
+				return nil, Refuse(http.StatusBadRequest, "give a client")
+			}
+			return query, nil
+		}},
+		{Path: "/rooms", Read: func(_ context.Context, query url.Values) (any, error) { return query, nil }},
+		{Path: "/writes", Read: func(ctx context.Context, _ url.Values) (any, error) { return MayWrite(ctx), nil }},
+		{Path: "/rooms/close", Text: "closes a room", Act: func(_ context.Context, query url.Values) (string, error) {
+			if query.Get("room") == "" {
+				return "", Refuse(http.StatusBadRequest, "room: give a name")
+			}
+			s.closed = append(s.closed, query.Get("room"))
+			return "it closes", nil
+		}},
+	}
+}
+
+// roleOf returns the role of a token.
+func roleOf(t *Tokens, token string) role {
+	have, _ := t.find(token)
+	return have
 }
 
 // start serves until the test ends and checks that no goroutine is left.
@@ -137,7 +169,7 @@ func TestPages(t *testing.T) {
 	for path, want := range map[string]string{
 		"/": "/healthz", "/metrics": "netloop_ticks_total 1", "/healthz": "ok\n", "/readyz": "ready\n", "/ticks": `"ticks":7`,
 		"/loop": `["the loop"]`, "/ticks/last": `["the last"]`, "/explain?client=3": `{"client":["3"]}`, "/ticks/slow": `["the worst"]`,
-		"/rooms?sort=late": `{"sort":["late"]}`,
+		"/rooms?sort=late": `{"sort":["late"]}`, "/api": `{"method":"POST","path":"/rooms/close","role":"write","text":"closes a room"}`,
 	} {
 		if status, body := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %q", path, status, body)
@@ -307,7 +339,7 @@ func TestAnswersAreWhole(t *testing.T) {
 	s.since.Store(int64(3 * time.Second))
 	var busy sync.Mutex
 	busy.Lock()
-	closes := closeRoom(cfg)
+	closes := act(cfg, cfg.Routes[len(cfg.Routes)-1])
 	const plain, binary = "text/plain; charset=utf-8", "application/octet-stream"
 	for name, c := range map[string]struct {
 		page              http.HandlerFunc
@@ -319,7 +351,7 @@ func TestAnswersAreWhole(t *testing.T) {
 		"a room without a name": {closes, "", 400, plain, "room: give a name\n", ""},
 		"a room that closes":    {closes, "?room=den", 200, plain, "it closes\n", ""},
 		"no JSON":               {func(w http.ResponseWriter, _ *http.Request) { asJSON(w, math.NaN()) }, "", 500, plain, "json: unsupported value: NaN\n", ""},
-		"a large page":          {func(w http.ResponseWriter, _ *http.Request) { serialized(w, &busy, nil) }, "", 503, plain, "somebody else reads the ticks: try again\n", "1"},
+		"a large page":          {serialized(&busy, nil), "", 503, plain, "somebody else reads the ticks: try again\n", "1"},
 		"a busy profile": {func(w http.ResponseWriter, r *http.Request) {
 			timed(w, r, 0, func() error { return errors.New("it runs") }, nil)
 		}, "", 503, plain, "it runs: try again later\n", ""},
@@ -345,7 +377,7 @@ func TestAnswersAreWhole(t *testing.T) {
 	if asJSON(w, 7); w.Header().Get("Content-Type") != "application/json" || w.Body.String() != "7" {
 		t.Errorf("%v %s", w.Header(), w.Body)
 	}
-	if n := strings.Count(log.String(), "a room is closed"); n != 1 || !strings.Contains(log.String(), "room=den") {
+	if n := strings.Count(log.String(), "an action of"); n != 1 || !strings.Contains(log.String(), `action=/rooms/close query="room=den"`) {
 		t.Errorf("the log says %s", &log)
 	}
 }

@@ -71,7 +71,7 @@ func TestAProbeIsAlwaysAnswered(t *testing.T) {
 func TestPagesUnderWayAreNotClosed(t *testing.T) {
 	cfg := (&state{}).config()
 	begun, free := make(chan struct{}, maxConns), make(chan struct{})
-	cfg.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	cfg.Routes[0].Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		begun <- struct{}{}
 		<-free
 		_, _ = io.WriteString(w, "made")

@@ -32,7 +32,7 @@ const (
 )
 
 // Tokens are the tokens of a file, which is read again when it changes. Each line is a role, read
-// or write, and a token; lines that begin with # are comments.
+// or write, a token and, for the log, an optional name; lines that begin with # are comments.
 type Tokens struct {
 	path  string
 	log   *slog.Logger
@@ -44,6 +44,7 @@ type Tokens struct {
 type knownToken struct {
 	role role
 	hash [sha256.Size]byte
+	name string // of the file, or "line 3"
 }
 
 // OpenTokens reads a file of tokens. Close the result.
@@ -98,7 +99,7 @@ func ReadToken(path string, write bool) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) == 2 && (words[0] == "write" || words[0] == "read" && !write) {
+		if words := strings.Fields(line); len(words) >= 2 && (words[0] == "write" || words[0] == "read" && !write) {
 			return words[1], nil
 		}
 	}
@@ -118,12 +119,16 @@ func parseTokens(text []byte) (all []knownToken, err error) {
 		}
 		may := map[string]role{"read": reader, "write": writer}[words[0]]
 		switch {
-		case may == anonymous || len(words) != 2:
-			return nil, fmt.Errorf("line %d: write read or write, a space, and a token", n)
+		case may == anonymous || len(words) < 2 || len(words) > 3:
+			return nil, fmt.Errorf("line %d: write read or write, a space, a token, and if you like a space and a name", n)
 		case len(words[1]) < minToken:
 			return nil, fmt.Errorf("line %d: a token has at least %d characters: openssl rand -hex 32 makes one", n, minToken)
 		}
-		all = append(all, knownToken{may, sha256.Sum256([]byte(words[1]))})
+		name := fmt.Sprintf("line %d", n)
+		if len(words) == 3 {
+			name = words[2]
+		}
+		all = append(all, knownToken{may, sha256.Sum256([]byte(words[1])), name})
 	}
 	switch {
 	case lines.Err() != nil:
@@ -136,13 +141,15 @@ func parseTokens(text []byte) (all []knownToken, err error) {
 	return all, nil
 }
 
-// roleOf returns the role of a token. It takes the same time for every token.
-func (t *Tokens) roleOf(token string) role {
+// find returns the role and the name of a token. It takes the same time for every token.
+func (t *Tokens) find(token string) (found role, name string) {
 	hash := sha256.Sum256([]byte(token))
-	found := anonymous
 	for _, k := range *t.known.Load() {
 		same := subtle.ConstantTimeCompare(hash[:], k.hash[:])
 		found = max(found, role(subtle.ConstantTimeSelect(same, int(k.role), int(anonymous))))
+		if same == 1 {
+			name = k.name // A pointer is copied: the time does not depend on the token's bytes.
+		}
 	}
-	return found
+	return found, name
 }

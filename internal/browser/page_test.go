@@ -1,6 +1,8 @@
 package browser_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,6 +33,36 @@ func TestThePagesAreUpToDate(t *testing.T) {
 		if got, err := os.ReadFile(web + page + ".js"); err != nil || string(got) != string(want) {
 			t.Errorf("examples/%[1]s/web/%[1]s.js differs from the build of its sources (%[2]v): make web, and commit it", page, err)
 		}
+	}
+}
+
+// The inspector's types are strict, its page is built from the current sources, and it is small.
+func TestTheInspectorsPage(t *testing.T) {
+	_ = nodetest.RunIn(t, "internal/inspect/page", nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
+	nodetest.Tool(t, "esbuild")
+	out := filepath.Join(t.TempDir(), "inspect.js")
+	_ = nodetest.Node(t, "../../internal/inspect/page/build.mjs", out)
+	want, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, name := range []string{"index.html", "style.css", "icon.svg", "inspect.js"} {
+		b, err := os.ReadFile("../inspect/page/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "inspect.js" && string(b) != string(want) {
+			t.Error("internal/inspect/page/inspect.js differs from the build of its sources: make web, and commit it")
+		}
+		var zip bytes.Buffer
+		w := gzip.NewWriter(&zip)
+		_, _ = w.Write(b) // Writing to memory does not fail.
+		_ = w.Close()
+		total += zip.Len()
+	}
+	if total > 200_000 {
+		t.Errorf("the page takes %d bytes, compressed", total)
 	}
 }
 

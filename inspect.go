@@ -1,0 +1,326 @@
+package netloop
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"time"
+
+	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/build"
+	"github.com/netloop/netloop/internal/directory"
+	"github.com/netloop/netloop/internal/inspect"
+	servermetrics "github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/room"
+)
+
+// The answers of the inspector: see package inspect.
+
+// inspectorRoutes returns the page of the inspector and its part of the API.
+func (s *Server) inspectorRoutes() []admin.Route {
+	return []admin.Route{
+		{Path: "/inspect", Text: "the inspector, for a browser", Page: inspect.Page()},
+		{Path: "/inspect/{file}", Text: "its files", Page: inspect.Page()},
+		{Path: "/api/overview", Text: "the server: rate, percentiles of the last minutes, overload, memory", Read: s.overviewPage},
+		{Path: "/api/metrics", Query: "?prefix=rpc&prefix=inputs", Text: "counters and gauges of /metrics by the start of their names, without netloop_", Read: s.valuesPage},
+		{Path: "/api/clients", Query: "?room=lobby", Text: "the clients of a room: link, snapshots, inputs", Read: s.clientsPage},
+		{Path: "/api/log", Query: "?after=100", Text: "the last 1 024 log lines, or those after a line", Read: s.logPage},
+		{Path: "/api/clients/kick", Query: "?room=lobby&client=1&text=...", Text: "closes the connection of a client", Act: s.kickPage},
+		{Path: "/api/systems/disable", Query: "?room=lobby&system=ai.think", Text: "keeps a system or group from running, from the next tick on", Act: s.systemPage(recording.Disable, "is disabled")},
+		{Path: "/api/systems/enable", Query: "?room=lobby&system=ai.think", Text: "lets it run again", Act: s.systemPage(recording.Enable, "is enabled")},
+		{Path: "/api/rooms/lock", Query: "?room=lobby", Text: "keeps new clients out of a room", Act: s.lockPage(recording.Lock, "is locked")},
+		{Path: "/api/rooms/unlock", Query: "?room=lobby", Text: "admits new clients again", Act: s.lockPage(recording.Unlock, "is unlocked")},
+	}
+}
+
+// The numbers of stream periods, of 250 ms, between two events of a topic.
+const (
+	everyQuarter = 1
+	everySecond  = 4
+)
+
+// topics returns the live data of the inspector. Each topic has the content of the page of its
+// name.
+func (s *Server) topics() map[string]admin.Topic {
+	whole := func(read func(context.Context, url.Values) (any, error)) admin.Topic {
+		return admin.Topic{Rounds: everySecond, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return read(ctx, q) }}
+	}
+	return map[string]admin.Topic{
+		"overview": whole(s.overviewPage),
+		"rooms": whole(func(ctx context.Context, _ url.Values) (any, error) {
+			return s.roomsPage(ctx, url.Values{"limit": {strconv.Itoa(directory.MaxRows)}})
+		}),
+		"metrics": whole(s.valuesPage),
+		"loop":    whole(s.loopPage),
+		"clients": whole(s.clientsPage),
+		"ticks":   {Rounds: everyQuarter, Next: s.nextTicks},
+		"log":     {Rounds: everyQuarter, Next: s.nextLines},
+	}
+}
+
+// nextTicks returns the ticks of a room that an event stream has not had.
+func (s *Server) nextTicks(_ context.Context, query url.Values, last *uint64) (any, error) {
+	log, err := s.ticksOf(query)
+	if err != nil {
+		return nil, err
+	}
+	report := log.After(*last)
+	if len(report.Ticks) == 0 {
+		return nil, nil
+	}
+	*last = report.Ticks[len(report.Ticks)-1].Tick
+	return report, nil
+}
+
+// nextLines returns the log lines that an event stream has not had.
+func (s *Server) nextLines(_ context.Context, _ url.Values, last *uint64) (any, error) {
+	lines := s.lines.After(*last)
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	*last = lines[len(lines)-1].Number
+	return lines, nil
+}
+
+// logPage answers /api/log.
+func (s *Server) logPage(_ context.Context, query url.Values) (any, error) {
+	after, err := number(query, "after", 0)
+	if err != nil {
+		return nil, err
+	}
+	return s.lines.After(after), nil
+}
+
+// number returns a parameter that is a whole number, or an *admin.Refusal.
+func number(query url.Values, name string, without uint64) (uint64, error) {
+	if !query.Has(name) {
+		return without, nil
+	}
+	n, err := strconv.ParseUint(query.Get(name), 10, 64)
+	if err != nil {
+		return 0, admin.Refuse(http.StatusBadRequest, "%s: %.40q is not a whole number", name, query.Get(name))
+	}
+	return n, nil
+}
+
+// overview is the answer of /api/overview.
+type overview struct {
+	Game     string                 `json:"game"` // name of the schema
+	Version  string                 `json:"version"`
+	Instance string                 `json:"instance"` // differs after each start
+	Room     string                 `json:"room"`     // the default room
+	Time     time.Time              `json:"time"`
+	Uptime   float64                `json:"uptime_seconds"`
+	Budget   time.Duration          `json:"budget_ns"` // the tick period of the default room
+	Rate     float64                `json:"rate_hz"`   // measured, of all rooms together
+	Windows  []servermetrics.Window `json:"windows"`
+	Overload string                 `json:"overload"` // the level of the most overloaded room
+	Ready    string                 `json:"ready"`    // empty, or why no client can join
+	Note     string                 `json:"note"`     // of /readyz and /healthz
+	Rooms    int                    `json:"rooms"`
+	Write    bool                   `json:"write"` // the request's token has the role write
+	Memory   memory                 `json:"memory"`
+}
+
+// memory describes the Go runtime.
+type memory struct {
+	Heap       uint64  `json:"heap_bytes"`  // live and unswept objects
+	Total      uint64  `json:"total_bytes"` // mapped by the runtime, and not released
+	Goroutines int     `json:"goroutines"`
+	Cycles     uint64  `json:"gc_cycles"`
+	GC         float64 `json:"gc_cpu_seconds"`
+	CPU        float64 `json:"cpu_seconds"` // available to the process, of all cores
+}
+
+// readMemory reads the figures of the Go runtime: some microseconds.
+func readMemory() memory {
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"},
+	}
+	metrics.Read(samples)
+	m := memory{Goroutines: runtime.NumGoroutine()}
+	for i, to := range []*uint64{&m.Heap, &m.Total, nil, &m.Cycles} {
+		if to != nil && samples[i].Value.Kind() == metrics.KindUint64 {
+			*to = samples[i].Value.Uint64()
+		}
+	}
+	if v := samples[2].Value; v.Kind() == metrics.KindUint64 {
+		m.Total -= v.Uint64()
+	}
+	for i, to := range []*float64{&m.GC, &m.CPU} {
+		if v := samples[4+i].Value; v.Kind() == metrics.KindFloat64 {
+			*to = v.Float64()
+		}
+	}
+	return m
+}
+
+// overviewPage answers /api/overview.
+func (s *Server) overviewPage(ctx context.Context, _ url.Values) (any, error) {
+	ticks := s.metrics.Ticks()
+	o := overview{
+		Game: s.schema.s.Name, Version: build.Version(), Instance: fmt.Sprintf("%x", s.instance), Room: s.room.spec.Name, Time: s.clock.Wall(),
+		Uptime: ticks.Uptime.Seconds(), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Memory: readMemory(),
+	}
+	most := OverloadNone
+	for _, r := range s.rooms.All() {
+		most = max(most, r.Overload())
+		o.Rooms++
+	}
+	o.Overload = most.String()
+	if v := s.metrics.Values("tick_rate_hertz")["tick_rate_hertz"]; len(v) == 1 {
+		o.Rate = v[0].Value
+	}
+	note, err := s.readiness()
+	if err != nil {
+		o.Ready = err.Error()
+	}
+	o.Note = note
+	if n := s.quarantined(); n > 0 {
+		o.Note = fmt.Sprintf("systems in quarantine after repeated panics: %d", n)
+	}
+	return o, nil
+}
+
+// maxPrefixes limits the prefixes of a query for values.
+const maxPrefixes = 16
+
+// valuesPage answers /api/metrics.
+func (s *Server) valuesPage(_ context.Context, query url.Values) (any, error) {
+	prefixes := query["prefix"]
+	if len(prefixes) == 0 || len(prefixes) > maxPrefixes {
+		return nil, admin.Refuse(http.StatusBadRequest, "prefix: give 1 to %d starts of names in /metrics, without netloop_, such as prefix=rpcs", maxPrefixes)
+	}
+	return s.metrics.Values(prefixes...), nil
+}
+
+// clientRow is a client in the answer of /api/clients. Times are in nanoseconds.
+type clientRow struct {
+	Client    uint64        `json:"client"`
+	Subject   string        `json:"subject"`
+	Addr      string        `json:"addr"`
+	Transport string        `json:"transport"`
+	State     string        `json:"state"` // connected, dropped or leaving
+	Age       time.Duration `json:"age_ns"`
+	Silent    time.Duration `json:"silent_ns"`
+	RTT       time.Duration `json:"rtt_ns"`
+	InFlight  int           `json:"in_flight"`
+	Window    int           `json:"window"`
+	Waits     string        `json:"waits"` // for no snapshot: slot_busy, window_closed or empty
+
+	Snapshots    uint64 `json:"snapshots"`
+	Bytes        uint64 `json:"bytes"` // of their packets
+	SlotBusy     uint64 `json:"slot_busy"`
+	WindowClosed uint64 `json:"window_closed"`
+
+	Inputs       uint64        `json:"inputs"`
+	InputsMissed uint64        `json:"inputs_missed"`
+	InputsLate   uint64        `json:"inputs_late"`
+	InputMargin  time.Duration `json:"input_margin_ns"`
+	Rewind       time.Duration `json:"rewind_ns"`
+	ViewsClamped uint64        `json:"views_clamped"`
+}
+
+// clientList is the answer of /api/clients. More is the number of further clients.
+type clientList struct {
+	Tick    uint64      `json:"tick"`
+	Clients []clientRow `json:"clients"`
+	More    int         `json:"more"`
+}
+
+// clientsPage answers /api/clients.
+func (s *Server) clientsPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	return r.e.Questions.Ask(ctx, func(tick uint64) any {
+		all := r.e.Clients()
+		list := clientList{Tick: tick, Clients: make([]clientRow, 0, min(len(all), maxListed)), More: max(0, len(all)-maxListed)}
+		for _, c := range all[:min(len(all), maxListed)] {
+			list.Clients = append(list.Clients, r.clientRow(c))
+		}
+		return list
+	})
+}
+
+// waitNames are the names of the reasons why a client gets no snapshot, as in
+// netloop_snapshots_deferred_total.
+var waitNames = [...]string{room.WaitsForNothing: "", room.WaitsForSlot: "slot_busy", room.WaitsForWindow: "window_closed"}
+
+// clientRow describes a client, on the room's goroutine.
+func (r *Room) clientRow(c *room.Client) clientRow {
+	link, counts := clientOf(c).Link(), c.Counts()
+	row := clientRow{
+		Client: c.ID(), Subject: listedSubject(c.Join().Subject), Addr: c.Join().Addr, Transport: c.Transport(), State: "connected",
+		Age: r.now.GameTime - c.JoinedAt(), Silent: link.Silent, RTT: link.RTT, InFlight: link.InFlight, Window: link.Window, Waits: waitNames[c.Waits()],
+		Snapshots: counts.Snapshots, Bytes: counts.Bytes, SlotBusy: counts.SlotBusy, WindowClosed: counts.WindowClosed,
+		Inputs: link.Inputs, InputsMissed: link.InputsMissed, InputsLate: link.InputsLate, InputMargin: link.InputMargin,
+		Rewind: link.Rewind, ViewsClamped: link.ViewsClamped,
+	}
+	switch {
+	case c.Dropped():
+		row.State = "dropped"
+	case !c.Connected() && !c.IsFeed():
+		row.State = "leaving"
+	}
+	return row
+}
+
+// command executes an operator's command in the room that a query names.
+func (s *Server) command(ctx context.Context, query url.Values, cmd recording.Command) error {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return err
+	}
+	if err := r.e.Commands.Execute(ctx, cmd); err != nil {
+		return admin.Refuse(http.StatusConflict, "%v", err)
+	}
+	return nil
+}
+
+// kickPage answers /api/clients/kick.
+func (s *Server) kickPage(ctx context.Context, query url.Values) (string, error) {
+	id, err := number(query, "client", 0)
+	if err != nil {
+		return "", err
+	}
+	text := query.Get("text")
+	if text == "" {
+		text = "removed by the operator"
+	}
+	if err := s.command(ctx, query, recording.Command{Kind: recording.Kick, Client: id, Code: uint32(CodeKicked), Text: text}); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("client %d is removed", id), nil
+}
+
+// systemPage returns the answer of a command to a system.
+func (s *Server) systemPage(kind recording.CommandKind, done string) func(context.Context, url.Values) (string, error) {
+	return func(ctx context.Context, query url.Values) (string, error) {
+		name := query.Get("system")
+		if name == "" {
+			return "", admin.Refuse(http.StatusBadRequest, "system: give the name of a system or group, as /loop lists them")
+		}
+		if err := s.command(ctx, query, recording.Command{Kind: kind, System: name}); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s %s", name, done), nil
+	}
+}
+
+// lockPage returns the answer of a command to a room.
+func (s *Server) lockPage(kind recording.CommandKind, done string) func(context.Context, url.Values) (string, error) {
+	return func(ctx context.Context, query url.Values) (string, error) {
+		if err := s.command(ctx, query, recording.Command{Kind: kind}); err != nil {
+			return "", err
+		}
+		return "the room " + done, nil
+	}
+}

@@ -1,0 +1,182 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// Route is one page of the listener. Exactly one of Read, Act and Page is set.
+type Route struct {
+	// Path is the path of the page.
+	Path string
+	// Query lists the parameters, as an example: "?room=lobby&after=100". It is empty without any.
+	Query string
+	// Text describes the page, in one line of the index.
+	Text string
+	// Read returns the content for a GET, which is served as JSON. It may wait for a tick until ctx
+	// ends. A *Refusal has its own status; any other error is answered with 503.
+	Read func(ctx context.Context, query url.Values) (any, error)
+	// Act handles a POST with a token of role write, and returns a line for people. The listener
+	// logs each action with its caller.
+	Act func(ctx context.Context, query url.Values) (string, error)
+	// Page serves any other content.
+	Page http.Handler
+	// Large pages, of some MiB, are made one at a time.
+	Large bool
+}
+
+// Refusal is an error with an HTTP status.
+type Refusal struct {
+	Status int
+	Text   string
+}
+
+// Error returns the text.
+func (r *Refusal) Error() string { return r.Text }
+
+// Refuse returns a *Refusal.
+func Refuse(status int, format string, a ...any) error {
+	return &Refusal{status, fmt.Sprintf(format, a...)}
+}
+
+// listed is one entry of /api.
+type listed struct {
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Query  string `json:"query,omitempty"`
+	Role   string `json:"role"`
+	Text   string `json:"text"`
+}
+
+// ownRoutes are the pages that every listener has.
+func ownRoutes() []listed {
+	return []listed{
+		{http.MethodGet, "/healthz", "", "none", "200 while ticks run"},
+		{http.MethodGet, "/readyz", "", "none", "200 while clients may come"},
+		{http.MethodGet, "/debug/pprof/", "", "write", "profiles"},
+		{http.MethodGet, streamPath, "?topic=overview&topic=ticks&room=lobby", "read", "live data as Server-Sent Events"},
+		{http.MethodGet, "/api", "", "read", "this list, as JSON"},
+	}
+}
+
+// list returns the entries of /api.
+func list(routes []Route) []listed {
+	var all []listed
+	for _, r := range routes {
+		l := listed{http.MethodGet, r.Path, r.Query, "read", r.Text}
+		if r.Act != nil {
+			l.Method, l.Role = http.MethodPost, "write"
+		}
+		all = append(all, l)
+	}
+	return append(all, ownRoutes()...)
+}
+
+// index returns the list as text.
+func index(all []listed) string {
+	var b strings.Builder
+	b.WriteString("netloop admin\n\n")
+	for _, l := range all {
+		fmt.Fprintf(&b, "%-4s %s%s\n       %s", l.Method, l.Path, l.Query, l.Text)
+		if l.Role == "write" {
+			b.WriteString("; for tokens with the role write")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func handler(cfg Config, a *access, s *streams) http.Handler {
+	mux := http.NewServeMux()
+	probe := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.probe(page)) }
+	read := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.require(reader, page)) }
+	probe("/healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg) })
+	probe("/readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, cfg) })
+	all := list(cfg.Routes)
+	read("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index(all)) })
+	read("/api", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, all) })
+	mux.HandleFunc("GET "+streamPath, a.stream(s))
+	mux.HandleFunc("GET /debug/pprof/{$}", a.require(writer, profileIndex))
+	mux.HandleFunc("GET /debug/pprof/{name}", a.require(writer, profile))
+	var large sync.Mutex
+	for _, r := range cfg.Routes {
+		switch {
+		case r.Act != nil:
+			mux.HandleFunc("POST "+r.Path, a.require(writer, act(cfg, r)))
+		case r.Page != nil:
+			read(r.Path, r.Page.ServeHTTP)
+		case r.Large:
+			read(r.Path, serialized(&large, readJSON(r.Read)))
+		default:
+			read(r.Path, readJSON(r.Read))
+		}
+	}
+	return mux
+}
+
+// readJSON returns the handler of a page that is made of its function's result.
+func readJSON(read func(context.Context, url.Values) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
+		defer cancel()
+		v, err := read(ctx, r.URL.Query())
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		asJSON(w, v)
+	}
+}
+
+// serialized answers with a large page, and with status 503 while another such page is being made.
+func serialized(large *sync.Mutex, page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !large.TryLock() {
+			w.Header().Set("Retry-After", "1")
+			text(w, http.StatusServiceUnavailable, "somebody else reads the ticks: try again\n")
+			return
+		}
+		defer large.Unlock()
+		page(w, r)
+	}
+}
+
+// act returns the handler of an action. Pages of other sites cannot use the token stored in a
+// browser: browsers send the origin of a POST.
+func act(cfg Config, route Route) http.HandlerFunc {
+	own := http.NewCrossOriginProtection()
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := own.Check(r); err != nil {
+			cfg.Counts.Host.Add(1)
+			text(w, http.StatusForbidden, "a page of another site asks for this\n")
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
+		defer cancel()
+		query := r.URL.Query()
+		done, err := route.Act(ctx, query)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		by, _ := r.Context().Value(callerKey{}).(caller)
+		cfg.Log.LogAttrs(r.Context(), slog.LevelInfo, "an action of the admin listener", slog.String("action", route.Path),
+			slog.String("query", query.Encode()), slog.String("token", by.name), slog.String("from", r.RemoteAddr))
+		text(w, http.StatusOK, done+"\n")
+	}
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusServiceUnavailable
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		status = refusal.Status
+	}
+	text(w, status, err.Error()+"\n")
+}

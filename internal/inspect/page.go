@@ -1,0 +1,42 @@
+package inspect
+
+import (
+	"embed"
+	"io/fs"
+	"net/http"
+
+	"github.com/netloop/netloop/internal/web/static"
+)
+
+// The page is built from page/src by "make web".
+//
+//go:embed page/index.html page/style.css page/icon.svg page/inspect.js
+var page embed.FS
+
+// policy lets the page load nothing from elsewhere.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// Page returns the handler of the inspector's page and its files.
+func Page() http.Handler {
+	from, err := fs.Sub(page, "page")
+	if err != nil {
+		panic(err) // The folder is embedded.
+	}
+	files, err := static.Read(from)
+	if err != nil {
+		panic(err) // The files are embedded.
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := "/" + r.PathValue("file")
+		f := files[name]
+		if f == nil {
+			http.NotFound(w, r)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		f.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,169 @@
+// The inspector: the bar, the views, and the live data of the one that is shown.
+import { act, Stream } from "./api.js";
+import { byId, h, text } from "./dom.js";
+import { ms, rate } from "./format.js";
+import type { Overview, Rooms } from "./types.js";
+import type { Context, Kind, View } from "./view.js";
+import { clients } from "./views/clients.js";
+import { log } from "./views/log.js";
+import { loop } from "./views/loop.js";
+import { overview } from "./views/overview.js";
+import { rpcs } from "./views/rpcs.js";
+import { ticks } from "./views/ticks.js";
+import { traffic } from "./views/traffic.js";
+
+const kinds: Kind[] = [overview, ticks, loop, clients, traffic, rpcs, log];
+
+/** Inspector is the page. */
+class Inspector implements Context {
+  room = "";
+  write = false;
+  private defaultRoom = "";
+  private instance = "";
+  private kind: Kind = overview;
+  private parameters = new URLSearchParams();
+  private view: View | undefined;
+  private readonly stream = new Stream((topic, data) => this.take(topic, data), (line, up) => this.link(line, up));
+  private readonly rooms = byId<HTMLSelectElement>("room");
+
+  start(): void {
+    byId("nav").append(...kinds.map((k, i) => h("a", { href: `#${k.name}`, title: `${k.title} (${i + 1})` }, k.title)));
+    this.rooms.addEventListener("change", () => this.enter(this.rooms.value));
+    byId("theme").addEventListener("click", () => this.theme());
+    const theme = localStorage.getItem("netloop-theme");
+    if (theme) document.documentElement.dataset["theme"] = theme;
+    addEventListener("hashchange", () => this.show());
+    addEventListener("keydown", (e) => this.key(e));
+    this.show();
+  }
+
+  parameter(name: string): string | undefined {
+    return this.parameters.get(name) ?? undefined;
+  }
+
+  open(view: string, parameters: Record<string, string | number> = {}): void {
+    const all = new URLSearchParams(Object.entries(parameters).map(([k, v]) => [k, String(v)])).toString();
+    location.hash = all ? `${view}/${all}` : view;
+  }
+
+  subscribe(): void {
+    const room: [string, string][] = this.room && this.room !== this.defaultRoom ? [["room", this.room]] : [];
+    this.stream.open([["topic", "overview"], ["topic", "rooms"], ...(this.view?.topics() ?? []), ...room]);
+  }
+
+  say(line: string, wrong = false): void {
+    const toast = byId("toast");
+    toast.hidden = false;
+    toast.className = wrong ? "wrong" : "";
+    text(toast, line);
+    clearTimeout(this.toast);
+    this.toast = window.setTimeout(() => { toast.hidden = true; }, wrong ? 8000 : 4000);
+  }
+  private toast = 0;
+
+  async act(path: string, query: Record<string, string | number | undefined>): Promise<void> {
+    try {
+      this.say(await act(path, { room: this.room === this.defaultRoom ? undefined : this.room, ...query }));
+    } catch (e) {
+      this.say((e as Error).message, true);
+    }
+  }
+
+  /** show shows the view that the address names. */
+  private show(): void {
+    const [name = "", parameters = ""] = location.hash.slice(1).split("/");
+    this.kind = kinds.find((k) => k.name === name) ?? overview;
+    this.parameters = new URLSearchParams(parameters);
+    this.view?.end?.();
+    const root = byId("view");
+    root.replaceChildren();
+    root.className = this.kind.name;
+    document.title = `${this.kind.title} · netloop`;
+    for (const a of byId("nav").children) {
+      if (a.getAttribute("href") === `#${this.kind.name}`) a.setAttribute("aria-current", "page");
+      else a.removeAttribute("aria-current");
+    }
+    this.view = this.kind.make(root, this);
+    this.subscribe();
+  }
+
+  private enter(room: string): void {
+    if (room === this.room) return;
+    this.room = room;
+    this.show();
+  }
+
+  private take(topic: string, data: unknown): void {
+    if (topic === "overview") this.pulse(data as Overview);
+    if (topic === "rooms") this.list(data as Rooms);
+    if (topic === "trouble") {
+      const t = data as { topic: string; text: string };
+      if (this.view?.trouble) this.view.trouble(t.topic, t.text);
+      else this.say(t.text, true);
+      return;
+    }
+    this.view?.on(topic, data);
+  }
+
+  private pulse(o: Overview): void {
+    text(byId("game"), o.game);
+    this.write = o.write;
+    document.documentElement.classList.toggle("reader", !o.write);
+    this.defaultRoom = o.room;
+    if (this.room === "") this.room = o.room;
+    if (this.instance !== "" && this.instance !== o.instance) {
+      this.say("the server has restarted: these are figures of the new one");
+      this.show();
+    }
+    this.instance = o.instance;
+    const w = o.windows[0]!;
+    const slow = w.tick.p99_ns > o.budget_ns;
+    byId("pulse").className = slow ? "bad" : w.tick.p99_ns > o.budget_ns / 2 ? "warm" : "good";
+    text(byId("pulse"), `${rate(o.rate_hz)} Hz · p99 ${ms(w.tick.p99_ns)} of ${ms(o.budget_ns)} ms`);
+  }
+
+  private list(r: Rooms): void {
+    const names = r.rooms.map((x) => x.name);
+    if (this.room && !names.includes(this.room)) names.push(this.room);
+    const shown = [...this.rooms.options].map((x) => x.value);
+    if (names.join("\n") !== shown.join("\n")) {
+      this.rooms.replaceChildren(...names.map((n) => h("option", { value: n }, n === "" ? "(default)" : n)));
+    }
+    this.rooms.value = this.room;
+    byId("room").parentElement!.hidden = names.length < 2;
+  }
+
+  private link(line: string, up: boolean): void {
+    const e = byId("link");
+    text(e, line);
+    e.className = up ? "up" : "down";
+  }
+
+  private theme(): void {
+    const root = document.documentElement;
+    const dark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset["theme"] = dark ? "light" : "dark";
+    localStorage.setItem("netloop-theme", root.dataset["theme"]);
+    this.show();
+  }
+
+  private key(e: KeyboardEvent): void {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const typing = (e.target as Element).closest("input, select, textarea");
+    if (e.key === "Escape") {
+      if (typing) (e.target as HTMLElement).blur();
+      else this.open(this.kind.name);
+      return;
+    }
+    if (typing) return;
+    const search = document.querySelector<HTMLInputElement>("main input[type=search]");
+    const n = Number(e.key);
+    if (e.key === "/" && search) search.focus();
+    else if (e.key === "t") this.theme();
+    else if (n >= 1 && n <= kinds.length) this.open(kinds[n - 1]!.name);
+    else if (!this.view?.key?.(e.key)) return;
+    e.preventDefault();
+  }
+}
+
+new Inspector().start();

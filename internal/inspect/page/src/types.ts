@@ -1,0 +1,163 @@
+// The answers of the admin listener's API: see /api for the list of pages. Times are in nanoseconds.
+
+export interface Quantiles {
+  p50_ns: number;
+  p95_ns: number;
+  p99_ns: number;
+  max_ns: number;
+}
+
+export interface Window {
+  span_ns: number;
+  ticks: number;
+  overruns: number;
+  dropped: number;
+  tick: Quantiles;
+  lateness: Quantiles;
+}
+
+export interface Overview {
+  game: string;
+  version: string;
+  instance: string;
+  room: string;
+  time: string;
+  uptime_seconds: number;
+  budget_ns: number;
+  rate_hz: number;
+  windows: Window[];
+  overload: string;
+  ready: string;
+  note: string;
+  rooms: number;
+  write: boolean;
+  memory: { heap_bytes: number; total_bytes: number; goroutines: number; gc_cycles: number; gc_cpu_seconds: number; cpu_seconds: number };
+}
+
+export interface Room {
+  name: string;
+  kind: string;
+  state: string;
+  clients: number;
+  seats: number;
+  max: number;
+  rate_hz: number;
+  ticks: number;
+  overruns: number;
+  dropped: number;
+  tick_p50_ns: number;
+  tick_p99_ns: number;
+  late_p99_ns: number;
+  age_ns: number;
+}
+
+export interface Rooms {
+  rooms: Room[];
+  total: number;
+}
+
+export interface SystemCost {
+  name: string;
+  stage: string;
+  cost_ns: number;
+  runs: number;
+}
+
+export type Cause = "" | "system" | "gc" | "stage" | "behind" | "host";
+
+export interface Tick {
+  tick: number;
+  start_ns: number;
+  lateness_ns: number;
+  duration_ns: number;
+  cause: Cause;
+  blame: SystemCost;
+  stages_ns: number[];
+  systems: SystemCost[];
+  others: { systems: number; cost_ns: number };
+  dropped: number;
+  fixed_steps: number;
+  overload: number;
+  clients: number;
+  arrivals: number;
+  queues: number[];
+  work: number;
+  sender: { client: number; method: string; cost_ns: number };
+  gc: { cycles: number; cpu_ns: number; pause_ns: number };
+}
+
+export interface Ticks {
+  budget_ns: number;
+  ticks: Tick[];
+}
+
+export interface LoopSystem {
+  name: string;
+  groups?: string[];
+  place: string;
+  priority: number;
+  before?: string[];
+  after?: string[];
+  periodic?: boolean;
+  period_ns?: number;
+  catch_up?: number;
+  scaled?: boolean;
+  gap?: boolean;
+  conditional?: boolean;
+  once?: boolean;
+  critical?: boolean;
+  pending?: boolean;
+  disabled?: boolean;
+  quarantine_ticks?: number;
+  panics?: number;
+  cost?: { runs: number; mean_ns: number; p50_ns: number; p99_ns: number };
+}
+
+export interface Loop {
+  tick: number;
+  rate: string;
+  fixed_rate: string;
+  time_scale?: string;
+  quarantined: number;
+  stages: { stage: string; systems: LoopSystem[] }[];
+}
+
+export interface Client {
+  client: number;
+  subject: string;
+  addr: string;
+  transport: string;
+  state: string;
+  age_ns: number;
+  silent_ns: number;
+  rtt_ns: number;
+  in_flight: number;
+  window: number;
+  waits: string;
+  snapshots: number;
+  bytes: number;
+  slot_busy: number;
+  window_closed: number;
+  inputs: number;
+  inputs_missed: number;
+  inputs_late: number;
+  input_margin_ns: number;
+  rewind_ns: number;
+  views_clamped: number;
+}
+
+export interface Clients {
+  tick: number;
+  clients: Client[];
+  more: number;
+}
+
+export interface LogLine {
+  number: number;
+  time: string;
+  level: string;
+  text: string;
+  attrs: [string, string][];
+}
+
+export type Values = Record<string, { labels?: string[]; value: number }[]>;

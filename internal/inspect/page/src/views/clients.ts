@@ -1,0 +1,104 @@
+import { h, text } from "../dom.js";
+import { age, bytes, count, ms, time } from "../format.js";
+import { Plot } from "../plot.js";
+import { Table } from "../table.js";
+import type { Client, Clients } from "../types.js";
+import type { Kind } from "../view.js";
+
+/** The part of missed inputs that is marked. */
+const manyMissed = 0.02;
+
+export const clients: Kind = {
+  name: "clients",
+  title: "Clients",
+  make(root, page) {
+    let followed = Number(page.parameter("client") ?? 0);
+    let all: Client[] = [];
+    const before = new Map<number, { at: number; bytes: number; snapshots: number; deferred: number; missed: number; inputs: number }>();
+    const speeds = new Map<number, { bytes: number; snapshots: number; deferred: number; missed: number }>();
+    const search = h("input", { type: "search", placeholder: "subject, address, transport ( / )", "aria-label": "Filter clients", input: () => table.update(all) });
+    const head = h("p", { class: "soft" });
+    const of = (c: Client) => speeds.get(c.client) ?? { bytes: 0, snapshots: 0, deferred: 0, missed: 0 };
+    const table = new Table<Client>(
+      [
+        { title: "client", show: (c) => String(c.client), order: (c) => c.client },
+        { title: "subject", left: true, show: (c) => c.subject || "–", order: (c) => c.subject },
+        { title: "address", left: true, show: (c) => c.addr, order: (c) => c.addr },
+        { title: "transport", left: true, show: (c) => c.transport, order: (c) => c.transport },
+        { title: "state", left: true, show: (c) => (c.waits ? c.waits : c.state), order: (c) => c.state + c.waits, warn: (c) => c.state !== "connected" || c.waits !== "" },
+        { title: "RTT ms", show: (c) => ms(c.rtt_ns), order: (c) => c.rtt_ns, warn: (c) => c.rtt_ns > 250e6 },
+        { title: "in flight", hint: "snapshots under way, and how many the link takes", show: (c) => `${c.in_flight} / ${c.window}`, order: (c) => c.in_flight },
+        { title: "silent", hint: "game time since its last data", show: (c) => time(c.silent_ns), order: (c) => c.silent_ns, warn: (c) => c.silent_ns > 1e9 },
+        { title: "snapshots/s", show: (c) => of(c).snapshots.toFixed(0), order: (c) => of(c).snapshots },
+        { title: "deferred/s", hint: "snapshots that were due and could not leave", show: (c) => of(c).deferred.toFixed(0), order: (c) => of(c).deferred, warn: (c) => of(c).deferred > of(c).snapshots },
+        { title: "state/s", hint: "bytes of snapshots a second", show: (c) => bytes(of(c).bytes), order: (c) => of(c).bytes },
+        { title: "missed", hint: "fixed steps without an input, of the last second", show: (c) => (c.inputs + c.inputs_missed > 0 ? of(c).missed.toFixed(0) : "–"), order: (c) => of(c).missed, warn: (c) => of(c).missed > 60 * manyMissed },
+        { title: "margin ms", hint: "95 of 100 inputs were at least this early", show: (c) => (c.inputs ? ms(c.input_margin_ns) : "–"), order: (c) => c.input_margin_ns, warn: (c) => c.inputs > 0 && c.input_margin_ns < 0 },
+        { title: "joined", show: (c) => age(c.age_ns), order: (c) => c.age_ns },
+        { title: "", show: (c) => { const client = c.client; return h("button", { class: "write", type: "button", click: () => { if (confirm(`Remove client ${client}?`)) void page.act("/api/clients/kick", { client }); } }, "kick"); } },
+      ],
+      { key: (c) => String(c.client), sort: 0, filter: (c) => `${c.client} ${c.subject} ${c.addr} ${c.transport} ${c.state} ${c.waits}`.toLowerCase().includes(search.value.toLowerCase()), open: (c) => follow(c.client), empty: "no client is in the room" },
+    );
+    const card = h("section", { class: "card", hidden: true });
+    const title = h("h2"), facts = h("dl", { class: "facts three" });
+    let plots: Plot[] = [];
+    root.append(h("div", { class: "stack" }, card, h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Clients of the room"), search), head, table.element)));
+    if (followed) follow(followed);
+
+    function follow(client: number): void {
+      followed = client;
+      table.chosen = String(client);
+      plots.forEach((p) => p.end());
+      plots = [new Plot("round trip", "ms", ["RTT"], ["accent"]), new Plot("state a second", "B", ["bytes"], ["good"]), new Plot("snapshots a second", "", ["sent", "deferred"], ["accent", "warm"])];
+      card.hidden = false;
+      card.replaceChildren(h("div", { class: "bar" }, title, h("span", { class: "grow" }),
+        h("button", { type: "button", click: () => page.open("state", { client }) }, "its state"),
+        h("button", { type: "button", click: () => page.open("log", { find: `client=${client}` }) }, "its log"),
+        h("button", { type: "button", title: "esc", click: () => page.open("clients") }, "close")), facts, h("div", { class: "columns three" }, ...plots.map((p) => p.element)));
+      show();
+    }
+
+    function show(): void {
+      const c = all.find((x) => x.client === followed);
+      if (!followed) return;
+      text(title, c ? `Client ${c.client}${c.subject ? `, ${c.subject}` : ""}` : `Client ${followed} is not in the room`);
+      if (!c) return;
+      const rows: [string, string][] = [
+        ["address", c.addr], ["transport", c.transport], ["state", c.waits ? `${c.state}, no snapshot: ${c.waits}` : c.state],
+        ["snapshots", count(c.snapshots)], ["of them deferred first", `${count(c.slot_busy)} slot_busy, ${count(c.window_closed)} window_closed`], ["state", bytes(c.bytes)],
+        ["inputs", count(c.inputs)], ["missed, late", `${count(c.inputs_missed)}, ${count(c.inputs_late)}`], ["looks back", `${time(c.rewind_ns)}, ${count(c.views_clamped)} views clamped`],
+      ];
+      facts.replaceChildren(...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
+    }
+
+    return {
+      topics: () => [["topic", "clients"]],
+      key: (key) => { if (key === "j" || key === "k") table.move(key === "j" ? 1 : -1); return key === "j" || key === "k"; },
+      end: () => plots.forEach((p) => p.end()),
+      on(topic, data) {
+        if (topic !== "clients") return;
+        const r = data as Clients, at = performance.now();
+        all = r.clients;
+        for (const c of all) {
+          const now = { at, bytes: c.bytes, snapshots: c.snapshots, deferred: c.slot_busy + c.window_closed, missed: c.inputs_missed, inputs: c.inputs };
+          const was = before.get(c.client);
+          if (was) {
+            const s = (at - was.at) / 1000;
+            speeds.set(c.client, { bytes: Math.max(now.bytes - was.bytes, 0) / s, snapshots: Math.max(now.snapshots - was.snapshots, 0) / s, deferred: Math.max(now.deferred - was.deferred, 0) / s, missed: Math.max(now.missed - was.missed, 0) / s });
+          }
+          before.set(c.client, now);
+        }
+        text(head, `${count(all.length + r.more)} clients at tick ${count(r.tick)}${r.more ? `, of which the first ${all.length} are listed` : ""}. Click one to follow it.`);
+        table.update(all);
+        const c = all.find((x) => x.client === followed);
+        if (c && plots.length) {
+          const s = of(c);
+          plots[0]!.add([c.rtt_ns / 1e6]);
+          plots[1]!.add([s.bytes]);
+          plots[2]!.add([s.snapshots, s.deferred]);
+        }
+        show();
+      },
+    };
+  },
+};

@@ -1,0 +1,61 @@
+import { h, text } from "../dom.js";
+import type { LogLine } from "../types.js";
+import type { Kind } from "../view.js";
+
+/** The number of lines that are shown. */
+const shown = 1000;
+const levels = ["DEBUG", "INFO", "WARN", "ERROR"];
+
+export const log: Kind = {
+  name: "log",
+  title: "Log",
+  make(root, page) {
+    let lines: LogLine[] = [];
+    let paused = false;
+    const level = h("select", { "aria-label": "Least level", change: () => show() }, ...levels.map((l) => h("option", { value: l }, l === "DEBUG" ? "all levels" : `${l} and above`)));
+    const search = h("input", { type: "search", placeholder: "text, room=…, client=… ( / )", "aria-label": "Find in the log", value: page.parameter("find") ?? "", input: () => show() });
+    const pause = h("button", { type: "button", title: "space", click: () => hold() }, "pause");
+    const head = h("p", { class: "soft" });
+    const body = h("ol", { class: "lines" });
+    root.append(h("section", {}, h("div", { class: "bar" }, h("h2", {}, "The last log lines, the newest first"), level, search, pause), head, body));
+
+    function hold(): void {
+      paused = !paused;
+      text(pause, paused ? "go on" : "pause");
+      pause.classList.toggle("on", paused);
+      if (!paused) show();
+    }
+
+    function line(l: LogLine): HTMLElement {
+      const link = (k: string, v: string) => {
+        if (k === "tick" && /^\d+$/.test(v)) return h("a", { href: `#ticks/tick=${v}` }, v);
+        if (k === "client" && /^\d+$/.test(v)) return h("a", { href: `#clients/client=${v}` }, v);
+        if (k === "system") return h("a", { href: `#loop/system=${encodeURIComponent(v)}` }, v);
+        return v;
+      };
+      return h("li", { class: l.level.toLowerCase() }, h("time", {}, new Date(l.time).toLocaleTimeString([], { hour12: false })), h("b", {}, l.level), h("span", {}, l.text),
+        ...l.attrs.map(([k, v]) => h("span", { class: "attr" }, `${k}=`, link(k, v))));
+    }
+
+    function show(): void {
+      const least = levels.indexOf(level.value), find = search.value.toLowerCase();
+      const list = lines.filter((l) => levels.indexOf(l.level) >= least || !levels.includes(l.level))
+        .filter((l) => `${l.text} ${l.attrs.map(([k, v]) => `${k}=${v}`).join(" ")} `.toLowerCase().includes(find && /^client=\d+$|^tick=\d+$/.test(find) ? `${find} ` : find));
+      text(head, `${list.length} of ${lines.length} lines. The server keeps the last 1 024.`);
+      body.replaceChildren(...list.slice(-shown).reverse().map(line));
+    }
+
+    return {
+      topics: () => [["topic", "log"]],
+      key: (key) => { if (key === " ") hold(); return key === " "; },
+      on(topic, data) {
+        if (topic !== "log") return;
+        const more = data as LogLine[];
+        const last = lines[lines.length - 1]?.number ?? 0;
+        if (more[0] && more[0].number <= last) lines = []; // The stream has begun again.
+        lines = [...lines, ...more].slice(-shown);
+        if (!paused) show();
+      },
+    };
+  },
+};

@@ -1,0 +1,67 @@
+import { h, text } from "../dom.js";
+import { count, time } from "../format.js";
+import type { Loop, LoopSystem } from "../types.js";
+import type { Kind } from "../view.js";
+
+export const loop: Kind = {
+  name: "loop",
+  title: "Loop",
+  make(root, page) {
+    const wanted = page.parameter("system");
+    const search = h("input", { type: "search", placeholder: "find a system ( / )", "aria-label": "Find a system", input: () => show() });
+    const head = h("p", { class: "soft" });
+    const body = h("div", { class: "stages" });
+    root.append(h("section", {}, h("div", { class: "bar" }, h("h2", {}, "The systems of a tick, in the order of running"), search), head), body);
+    let last: Loop | undefined;
+    let scrolled = false;
+
+    /** tags lists the rules of a system. */
+    function tags(s: LoopSystem): string {
+      const all: string[] = [];
+      if (s.periodic) all.push(`every ${time(s.period_ns ?? 0)}${s.scaled ? " of scaled time" : ""}${s.gap ? " at least" : ""}${s.catch_up ? `, catches up ${s.catch_up}` : ""}`);
+      if (s.conditional) all.push("has a condition");
+      if (s.once) all.push("once a tick");
+      if (s.critical) all.push("critical");
+      if (s.place && s.place !== "body") all.push(s.place);
+      if (s.priority) all.push(`priority ${s.priority}`);
+      if (s.after?.length) all.push(`after ${s.after.join(", ")}`);
+      if (s.before?.length) all.push(`before ${s.before.join(", ")}`);
+      return all.join(" · ");
+    }
+
+    function row(s: LoopSystem, most: number): HTMLElement {
+      const state = s.quarantine_ticks ? `in quarantine for ${count(s.quarantine_ticks)} ticks` : s.disabled ? "disabled" : s.pending ? "changes in the next tick" : "";
+      const kind = s.quarantine_ticks ? "bad" : s.disabled ? "off" : "";
+      const e = h("li", { class: `system ${kind} ${s.name === wanted ? "chosen" : ""}` },
+        h("span", { class: "name" }, h("b", {}, s.name), s.groups?.length ? h("small", {}, s.groups.join(" › ")) : ""),
+        h("span", { class: "rules" }, tags(s)),
+        h("span", { class: "state" }, state, s.panics ? h("em", {}, `${count(s.panics)} panics`) : ""),
+        s.cost ? h("span", { class: "cost", title: `${count(s.cost.runs)} runs` }, h("i", { style: `width:${(100 * s.cost.p99_ns) / Math.max(most, 1)}%` }), h("span", {}, `${time(s.cost.mean_ns)} · p99 ${time(s.cost.p99_ns)}`)) : h("span", { class: "cost" }, "never ran"),
+        h("span", { class: "actions" },
+          ...(s.critical ? [] : [s.name, ...(s.groups ?? []).slice(-1)]).map((name) =>
+            h("button", { class: "write", type: "button", title: name, click: () => void page.act(s.disabled ? "/api/systems/enable" : "/api/systems/disable", { system: name }) }, `${s.disabled ? "enable" : "disable"}${name === s.name ? "" : " group"}`))));
+      return e;
+    }
+
+    function show(): void {
+      if (!last) return;
+      const most = Math.max(...last.stages.flatMap((s) => s.systems.map((x) => x.cost?.p99_ns ?? 0)));
+      text(head, `Tick ${count(last.tick)}, rate ${last.rate}, fixed steps ${last.fixed_rate}${last.time_scale ? `, time scale ${last.time_scale}` : ""}, ${last.quarantined} in quarantine. The bar is the 99th percentile of a call since the system was registered.`);
+      body.replaceChildren(...last.stages.map((stage) => {
+        const systems = stage.systems.filter((s) => `${s.name} ${(s.groups ?? []).join(" ")}`.toLowerCase().includes(search.value.toLowerCase()));
+        return h("section", {}, h("h3", {}, stage.stage || "waits for the next tick", h("small", {}, `${systems.length}`)), h("ol", {}, ...systems.map((s) => row(s, most))));
+      }));
+      if (wanted && !scrolled) {
+        scrolled = true;
+        body.querySelector(".chosen")?.scrollIntoView({ block: "center" });
+      }
+    }
+    return {
+      topics: () => [["topic", "loop"]],
+      on(topic, data) {
+        // A button under the mouse must not vanish between press and release.
+        if (topic === "loop" && !body.querySelector("button:active")) { last = data as Loop; show(); }
+      },
+    };
+  },
+};

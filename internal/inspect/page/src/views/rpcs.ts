@@ -1,0 +1,73 @@
+import { h } from "../dom.js";
+import { count, percent, rate } from "../format.js";
+import { Table } from "../table.js";
+import { Rates } from "../values.js";
+import type { Values } from "../types.js";
+import type { Kind } from "../view.js";
+
+/** Row is a method at a stage. */
+interface Row {
+  method: string;
+  stage: string;
+  perSecond: number;
+  ran: number;
+  others: [string, number, number][]; // outcome, total, per second
+}
+
+export const rpcs: Kind = {
+  name: "rpcs",
+  title: "RPCs",
+  make(root, _page) {
+    const search = h("input", { type: "search", placeholder: "method ( / )", "aria-label": "Find a method", input: () => table.update(all) });
+    const waiting = h("dl", { class: "facts three" });
+    let all: Row[] = [];
+    const dropped = (r: Row) => r.others.reduce((n, [, , per]) => n + per, 0);
+    const table = new Table<Row>(
+      [
+        { title: "method", left: true, show: (r) => r.method, order: (r) => r.method },
+        { title: "stage", left: true, show: (r) => r.stage, order: (r) => r.stage },
+        { title: "ran/s", hint: "over the last minute", show: (r) => rate(r.perSecond), order: (r) => r.perSecond },
+        { title: "ran", show: (r) => count(r.ran), order: (r) => r.ran },
+        { title: "did not run/s", show: (r) => rate(dropped(r)), order: dropped, warn: (r) => dropped(r) > 0 },
+        { title: "other outcomes", left: true, show: (r) => r.others.filter(([, n]) => n > 0).map(([o, n]) => `${o} ${count(n)}`).join(", ") || "–" },
+      ],
+      { key: (r) => `${r.method} ${r.stage}`, sort: 2, up: false, filter: (r) => `${r.method} ${r.stage}`.toLowerCase().includes(search.value.toLowerCase()), empty: "no message has reached a queue yet" },
+    );
+    root.append(
+      h("section", {}, h("h2", {}, "Queues of all rooms"), waiting),
+      h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Messages by method and stage"), search), table.element));
+    const rates = new Rates(60);
+    return {
+      topics: () => [["topic", "metrics"], ["prefix", "rpc"], ["prefix", "queue_depth"], ["prefix", "inputs_total"], ["prefix", "queue_drops"]],
+      key: (key) => { if (key === "j" || key === "k") table.move(key === "j" ? 1 : -1); return key === "j" || key === "k"; },
+      on(topic, data) {
+        if (topic !== "metrics") return;
+        const v = data as Values;
+        const of = rates.take(v);
+        const rows = new Map<string, Row>();
+        for (const s of v["rpcs_total"] ?? []) {
+          const [method, stage, outcome] = s.labels as [string, string, string];
+          const r = rows.get(`${method}\n${stage}`) ?? { method, stage, perSecond: 0, ran: 0, others: [] };
+          rows.set(`${method}\n${stage}`, r);
+          const per = of("rpcs_total", method, stage, outcome);
+          if (outcome === "ran") [r.ran, r.perSecond] = [s.value, per];
+          else r.others.push([outcome, s.value, per]);
+        }
+        all = [...rows.values()];
+        table.update(all);
+        const inputs = (v["inputs_total"] ?? []).map((s) => [s.labels![0]!, s.value] as const);
+        const total = inputs.filter(([o]) => o === "applied" || o === "missed").reduce((n, [, x]) => n + x, 0);
+        const missed = inputs.find(([o]) => o === "missed")?.[1] ?? 0;
+        const drops = (v["queue_drops_total"] ?? []).filter((s) => s.value > 0).map((s) => `${s.labels!.join(" ")}: ${count(s.value)}`);
+        const facts: [string, string][] = [
+          ["waiting", (v["queue_depth"] ?? []).filter((s) => s.value > 0).map((s) => `${s.labels![0]}: ${count(s.value)}`).join(", ") || "none"],
+          ["waited for a later tick", `${rate(of("rpcs_waited_total"))} a second`],
+          ["limits against clients", `${rate(of("rpc_limits_total"))} a second`],
+          ["inputs missed", total ? percent(missed / total) : "no inputs"],
+          ["dropped", drops.join(", ") || "none"],
+        ];
+        waiting.replaceChildren(...facts.flatMap(([k, x]) => [h("dt", {}, k), h("dd", {}, x)]));
+      },
+    };
+  },
+};
