@@ -22,8 +22,8 @@ type Encoding struct {
 	Check func(b []byte) error
 	// Store makes the pointer refer to a new value that shares no memory with the bytes.
 	Store func(field unsafe.Pointer, b []byte) error
-	// JSON returns the value of valid bytes as JSON, for AppendJSON. It may be nil: then the value is
-	// a base64 string.
+	// JSON returns the value of valid bytes as JSON, for AppendJSON. It may be nil: then the value
+	// is a base64 string.
 	JSON func(b []byte) ([]byte, error)
 	// Heap estimates how many bytes Store allocates for valid bytes: by their contents and not by
 	// their number, since few bytes may decode to a large value.
