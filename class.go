@@ -283,3 +283,14 @@ func (k *Class[S]) Fields() []Field {
 //     field, the client is corrected repeatedly.
 //   - An edit outside FixedUpdate reaches the client with the snapshot, as a correction.
 func Predicted() ClassOption { return ClassOption{func(c *class) { c.predicted = true }} }
+
+// OnMap names the two fields with an object's position, such as "X" and "Y" or "Pos.X" and "Pos.Z":
+// the inspector draws the objects of the class on a map. It has no other effect. [NewClass] panics
+// if a name is not that of a number.
+func OnMap(x, y string) ClassOption {
+	return ClassOption{func(c *class) {
+		if err := c.nv.SetMap(x, y); err != nil {
+			panic(fmt.Sprintf("netloop: OnMap: class %q: %v", c.nv.Name(), err))
+		}
+	}}
+}

@@ -29,6 +29,8 @@ func (s *Server) inspectorRoutes() []admin.Route {
 		{Path: "/api/overview", Text: "the server: rate, percentiles of the last minutes, overload, memory", Read: s.overviewPage},
 		{Path: "/api/metrics", Query: "?prefix=rpc&prefix=inputs", Text: "counters and gauges of /metrics by the start of their names, without netloop_", Read: s.valuesPage},
 		{Path: "/api/clients", Query: "?room=lobby", Text: "the clients of a room: link, snapshots, inputs", Read: s.clientsPage},
+		{Path: "/api/classes", Text: "the classes of objects: fields, types, read rules", Read: s.classesPage},
+		{Path: "/api/state", Query: "?room=lobby&class=ship&client=1&find=17.3&after=17.3", Text: "objects with their values as of the last capture; with a client its acknowledged copy of each; fields with read rules need the role write", Read: s.statePage},
 		{Path: "/api/log", Query: "?after=100", Text: "the last 1 024 log lines, or those after a line", Read: s.logPage},
 		{Path: "/api/clients/kick", Query: "?room=lobby&client=1&text=...", Text: "closes the connection of a client", Act: s.kickPage},
 		{Path: "/api/systems/disable", Query: "?room=lobby&system=ai.think", Text: "keeps a system or group from running, from the next tick on", Act: s.systemPage(recording.Disable, "is disabled")},
@@ -41,6 +43,7 @@ func (s *Server) inspectorRoutes() []admin.Route {
 // The numbers of stream periods, of 250 ms, between two events of a topic.
 const (
 	everyQuarter = 1
+	everyHalf    = 2
 	everySecond  = 4
 )
 
@@ -58,6 +61,7 @@ func (s *Server) topics() map[string]admin.Topic {
 		"metrics": whole(s.valuesPage),
 		"loop":    whole(s.loopPage),
 		"clients": whole(s.clientsPage),
+		"state":   {Rounds: everyHalf, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return s.statePage(ctx, q) }},
 		"ticks":   {Rounds: everyQuarter, Next: s.nextTicks},
 		"log":     {Rounds: everyQuarter, Next: s.nextLines},
 	}

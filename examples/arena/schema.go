@@ -10,10 +10,10 @@ var Schema = netloop.NewSchema("arena", 1, 0)
 
 // Replicated objects.
 var (
-	Ships   = netloop.NewClass[Ship](Schema, "ship", netloop.Predicted())
-	Rocks   = netloop.NewClass[Rock](Schema, "rock")
-	Shots   = netloop.NewClass[Shot](Schema, "shot", netloop.Predicted())
-	Pickups = netloop.NewClass[Pickup](Schema, "pickup")
+	Ships   = netloop.NewClass[Ship](Schema, "ship", netloop.Predicted(), netloop.OnMap("X", "Y"))
+	Rocks   = netloop.NewClass[Rock](Schema, "rock", netloop.OnMap("X", "Y"))
+	Shots   = netloop.NewClass[Shot](Schema, "shot", netloop.Predicted(), netloop.OnMap("X", "Y"))
+	Pickups = netloop.NewClass[Pickup](Schema, "pickup", netloop.OnMap("X", "Y"))
 )
 
 // Controls is the input of a player in each fixed step. A missing input repeats the last one's held

@@ -3,6 +3,7 @@ package netvar
 import (
 	"slices"
 
+	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
@@ -54,6 +55,23 @@ func (w *World) Explain(p *Peer, o *state.Object, field int) Explanation {
 		}
 	}
 	return x
+}
+
+// Acknowledged returns the newest version of an object that the client has acknowledged, and its
+// tick. ok is false if there is none, or if that version is no longer stored.
+func (p *Peer) Acknowledged(o *state.Object) (v codec.Values, tick uint64, ok bool) {
+	if !o.Published() || !(*lifetimes)(p).Shown(o.Slot()) {
+		return v, 0, false
+	}
+	e := p.peek(o.Slot())
+	i := -1
+	if e.base > 0 {
+		i = o.Floor(e.base, p.View(o.Slot()).Withheld)
+	}
+	if i < 0 {
+		return v, e.base, false
+	}
+	return o.Hist.Values(i), e.base, true
 }
 
 // whyUncaptured returns the reason why the live value of a field differs from the last capture, or

@@ -21,6 +21,8 @@ type Class struct {
 
 	fieldWeights []uint32 // by leaf, fixed-point numbers; nil if all are 1: see ChangedWeight
 
+	onMap [2]string // leaves with the position on a map; empty without
+
 	own     *Class // this side's declaration: itself, unless the class is bound (BindClass)
 	Unknown bool   // this side does not declare it
 }

@@ -9,10 +9,11 @@ import { log } from "./views/log.js";
 import { loop } from "./views/loop.js";
 import { overview } from "./views/overview.js";
 import { rpcs } from "./views/rpcs.js";
+import { state } from "./views/state.js";
 import { ticks } from "./views/ticks.js";
 import { traffic } from "./views/traffic.js";
 
-const kinds: Kind[] = [overview, ticks, loop, clients, traffic, rpcs, log];
+const kinds: Kind[] = [overview, ticks, loop, clients, state, traffic, rpcs, log];
 
 /** Inspector is the page. */
 class Inspector implements Context {

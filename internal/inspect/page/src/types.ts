@@ -161,3 +161,34 @@ export interface LogLine {
 }
 
 export type Values = Record<string, { labels?: string[]; value: number }[]>;
+
+export interface Class {
+  name: string;
+  fields: string[];
+  types: string[];
+  read: string[];
+  map: string[];
+}
+
+export interface StateObject {
+  id: string;
+  class: string;
+  owner: number;
+  values: unknown[];
+  changed?: number;
+  weight?: number;
+  shown?: boolean;
+  acknowledged?: number;
+  copy?: unknown[] | null;
+}
+
+export interface State {
+  tick: number;
+  objects: StateObject[];
+  more: number;
+}
+
+export interface Explanation {
+  reason: string;
+  text: string;
+}

@@ -1,0 +1,147 @@
+package netloop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/inspect"
+	"github.com/netloop/netloop/internal/netvar/state"
+	"github.com/netloop/netloop/internal/room"
+)
+
+// maxRows limits the objects of an answer, which the room describes between two ticks: some 2 µs
+// each.
+const maxRows = 250
+
+// stateAnswer is the answer of /api/state. More is the number of further objects that match.
+type stateAnswer struct {
+	Tick    uint64      `json:"tick"` // of the last capture
+	Objects []objectRow `json:"objects"`
+	More    int         `json:"more"`
+}
+
+// objectRow is an object, with the values of the last capture, and for a query with a client its
+// copy there.
+type objectRow struct {
+	inspect.Object
+	Changed uint64  `json:"changed"` // tick of the last change
+	Weight  float64 `json:"weight"`  // of the class
+	// For a query with a client: whether it has the object or will be sent it, the tick of the
+	// version that it has acknowledged, and the values of that version. The values are null if the
+	// client has acknowledged none, or one that is no longer stored.
+	Shown        bool            `json:"shown"`
+	Acknowledged uint64          `json:"acknowledged"`
+	Copy         json.RawMessage `json:"copy"`
+}
+
+// classesPage answers /api/classes.
+func (s *Server) classesPage(context.Context, url.Values) (any, error) {
+	return inspect.Classes(s.schema.s.AllClasses()), nil
+}
+
+// stateQuery is a parsed query of /api/state.
+type stateQuery struct {
+	class  string
+	find   string
+	client uint64
+	whole  bool // with the fields of read rules
+	after  state.ID
+}
+
+// statePage answers /api/state.
+func (s *Server) statePage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	q := stateQuery{class: query.Get("class"), find: strings.ToLower(query.Get("find")), whole: admin.MayWrite(ctx)}
+	if q.client, err = number(query, "client", 0); err != nil {
+		return nil, err
+	}
+	if query.Has("after") {
+		var ok bool
+		if q.after, ok = state.ParseID(query.Get("after")); !ok {
+			return nil, admin.Refuse(http.StatusBadRequest, "after: give slot and generation of an object, such as 17.3")
+		}
+	}
+	if q.class != "" && !r.hasClass(q.class) {
+		return nil, admin.Refuse(http.StatusNotFound, "there is no class %.64q: /api/classes lists them", q.class)
+	}
+	v, err := r.e.Questions.Ask(ctx, func(uint64) any { return r.stateAnswer(&q) })
+	if refusal, ok := v.(*admin.Refusal); ok {
+		return nil, refusal
+	}
+	return v, err
+}
+
+func (r *Room) hasClass(name string) bool {
+	for _, c := range r.schema.classes {
+		if c.nv.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// stateAnswer describes the objects that match a query, on the room's goroutine.
+func (r *Room) stateAnswer(q *stateQuery) any {
+	var client *room.Client
+	if q.client != 0 {
+		var ok bool
+		if client, ok = r.e.Client(q.client); !ok {
+			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", q.client, r.someClients())}
+		}
+	}
+	a := stateAnswer{Tick: r.e.Captured(), Objects: []objectRow{}}
+	for _, class := range r.schema.classes {
+		if q.class != "" && class.nv.Name() != q.class {
+			continue
+		}
+		for o := range r.e.World().All(class.nv) {
+			switch {
+			case o.ID() <= q.after || !o.Published() || !q.matches(o):
+			case len(a.Objects) == maxRows:
+				a.More++
+			default:
+				a.Objects = append(a.Objects, objectRowOf(class, o, client, q.whole))
+			}
+		}
+	}
+	return a
+}
+
+// matches reports whether the search text is part of the object's id or class, or names its owner.
+func (q *stateQuery) matches(o *state.Object) bool {
+	if owner, ok := strings.CutPrefix(q.find, "owner="); ok {
+		return fmt.Sprint(o.Owner()) == owner
+	}
+	return q.find == "" || strings.Contains(o.ID().String(), q.find) || strings.Contains(strings.ToLower(o.Class().Name()), q.find)
+}
+
+func objectRowOf(class *class, o *state.Object, client *room.Client, whole bool) objectRow {
+	c, withheld := o.Class(), state.Rules(0)
+	if !whole {
+		withheld = c.AllRules()
+	}
+	values := func(v codec.Values) json.RawMessage { return c.AppendJSON(nil, &v, withheld) }
+	row := objectRow{
+		Object:  inspect.Object{ID: o.ID().String(), Class: c.Name(), Owner: o.Owner(), Values: values(o.Hist.Newest())},
+		Changed: o.Changed(), Weight: class.weight,
+	}
+	if client == nil {
+		return row
+	}
+	row.Shown = client.Peer().Shows(o)
+	if copied, tick, ok := client.Peer().Acknowledged(o); ok {
+		row.Acknowledged = tick
+		hidden := withheld | client.Peer().View(o.Slot()).Withheld
+		row.Copy = c.AppendJSON(nil, &copied, hidden)
+	}
+	return row
+}

@@ -1,0 +1,41 @@
+package inspect
+
+import (
+	"encoding/json"
+
+	"github.com/netloop/netloop/internal/netvar/state"
+)
+
+// Class describes a class of replicated objects.
+type Class struct {
+	Name   string   `json:"name"`
+	Fields []string `json:"fields"`
+	Types  []string `json:"types"`
+	Read   []string `json:"read"` // the read rule of each field; empty without
+	Map    []string `json:"map"`  // the two fields of a position on a map; empty without
+}
+
+// Classes describes the classes of a schema.
+func Classes(classes []*state.Class) []Class {
+	list := make([]Class, len(classes))
+	for i, c := range classes {
+		list[i] = Class{Name: c.Name(), Fields: []string{}, Types: []string{}, Read: []string{}, Map: []string{}}
+		if x, y := c.Map(); x != "" {
+			list[i].Map = []string{x, y}
+		}
+		for _, l := range c.DescribeLeaves() {
+			list[i].Fields, list[i].Types = append(list[i].Fields, l.Name), append(list[i].Types, l.Type)
+			list[i].Read = append(list[i].Read, l.Read)
+		}
+	}
+	return list
+}
+
+// Object is a replicated object, with its values in the order of its class's fields. A value that
+// the request may not see is null.
+type Object struct {
+	ID     string          `json:"id"`
+	Class  string          `json:"class"`
+	Owner  uint64          `json:"owner"`
+	Values json.RawMessage `json:"values"`
+}
