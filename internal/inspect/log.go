@@ -60,6 +60,11 @@ type tee struct {
 	attrs  [][2]string
 }
 
+// Enabled implements slog.Handler. Without another handler's interest, the level info is kept.
+func (t *tee) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || t.Handler.Enabled(ctx, level)
+}
+
 // Handle implements slog.Handler.
 func (t *tee) Handle(ctx context.Context, r slog.Record) error {
 	line := LogLine{Time: r.Time, Level: r.Level.String(), Text: cut(r.Message), Attrs: append([][2]string{}, t.attrs...)}
@@ -68,6 +73,9 @@ func (t *tee) Handle(ctx context.Context, r slog.Record) error {
 		return len(line.Attrs) < maxLogAttrs
 	})
 	t.log.keep(line)
+	if !t.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
 	return t.Handler.Handle(ctx, r)
 }
 

@@ -14,13 +14,15 @@ func TestALineIsKeptAndPassedOn(t *testing.T) {
 	var l Log
 	log := slog.New(l.Tee(slog.NewTextHandler(&out, nil)))
 	log.Debug("below the level")
+	slog.New(l.Tee(slog.DiscardHandler)).Info("kept all the same")
 	log.With("room", "lobby").WithGroup("by").With("client", 3).Warn("late", "ticks", 7, slog.Group("at", "x", 1))
 	log.WithGroup("").Info(strings.Repeat("x", 2*maxLogText), "", "no key", slog.Group("", "y", 2))
 	lines := l.After(0)
-	if len(lines) != 2 {
+	if len(lines) != 3 || lines[0].Text != "kept all the same" {
 		t.Fatalf("%d lines", len(lines))
 	}
-	if got, want := fmt.Sprintf("%d %s %s %s", lines[0].Number, lines[0].Level, lines[0].Text, lines[0].Attrs), "1 WARN late [[room lobby] [by.client 3] [by.ticks 7] [by.at.x 1]]"; got != want {
+	lines = lines[1:]
+	if got, want := fmt.Sprintf("%d %s %s %s", lines[0].Number, lines[0].Level, lines[0].Text, lines[0].Attrs), "2 WARN late [[room lobby] [by.client 3] [by.ticks 7] [by.at.x 1]]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := lines[1]; len(got.Text) != maxLogText+len("…") || fmt.Sprint(got.Attrs) != "[[y 2]]" {

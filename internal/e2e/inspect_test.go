@@ -1,0 +1,252 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+var (
+	inspected = netloop.NewSchema("inspected", 1, 0)
+	haulers   = netloop.NewClass[hauler](inspected, "hauler", netloop.OnMap("X", "Pos.Y"), netloop.Weight(2))
+	beacons   = netloop.NewClass[beacon](inspected, "beacon")
+)
+
+type hauler struct {
+	X    float32
+	Pos  struct{ Y float32 }
+	Fuel uint16 `net:"read=owner"`
+}
+
+type beacon struct{ N int32 }
+
+// inspectedServer serves a room with a hauler for each client, and a beacon that no client sees.
+func inspectedServer(t *testing.T) (ask func(method, path, token string) (int, string), s *netloop.Server) {
+	t.Helper()
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("read a-token-of-a-reader\nwrite a-token-of-a-writer anna\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = serveAs(t, game{inspected, func(r *netloop.Room) {
+		r.OnStart(func(t *netloop.Tick) { beacons.Spawn(t, beacon{7}, netloop.VisibleTo(netloop.To())) })
+		r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
+			haulers.Spawn(t, hauler{X: 1.5, Fuel: 40}, netloop.OwnedBy(c.ID()))
+			return nil
+		})
+		r.On(netloop.Update, "test.drift", func(t *netloop.Tick) {
+			for o := range haulers.All(t) {
+				o.Edit(t).X += 0.25
+			}
+		})
+	}}, netloop.Config{AdminTokenFile: tokens})
+	ask = func(method, path, token string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.AdminAddr().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	return ask, s
+}
+
+const (
+	aReader = "a-token-of-a-reader"
+	aWriter = "a-token-of-a-writer"
+)
+
+// inspectedState is a part of the answer of /api/state.
+type inspectedState struct {
+	Objects []struct {
+		ID, Class    string
+		Owner        uint64
+		Values, Copy []any
+		Shown        bool
+		Weight       float64
+		Acknowledged uint64
+	}
+	More int
+}
+
+// The state of a room is shown with a client's copy of it. A field with a read rule is shown to the
+// role write only, and a client's copy has no field that the client may not read.
+func TestTheInspectorShowsStateAndCopies(t *testing.T) {
+	ask, s := inspectedServer(t)
+	c := start(t, connectTo(t, s.Addr().String(), inspected), nil)
+	other := start(t, connectTo(t, s.Addr().String(), inspected), nil)
+	waitFor(t, func() bool { return c.State().Phase == client.Playing && other.State().Phase == client.Playing })
+	look := func(token, query string) (st inspectedState) {
+		t.Helper()
+		status, body := ask(http.MethodGet, "/api/state?"+query, token)
+		if status != http.StatusOK || json.Unmarshal([]byte(body), &st) != nil {
+			t.Fatalf("%s: %d %s", query, status, body)
+		}
+		return st
+	}
+	var st inspectedState
+	waitFor(t, func() bool {
+		st = look(aWriter, "client=1")
+		return len(st.Objects) == 3 && st.Objects[0].Copy != nil && st.Objects[1].Copy != nil
+	})
+	own, theirs, hidden := st.Objects[0], st.Objects[1], st.Objects[2]
+	if own.Class != "hauler" || own.Owner != 1 || own.Weight != 2 || own.Values[2] != 40.0 || own.Copy[2] != 40.0 || own.Acknowledged == 0 {
+		t.Errorf("%+v", own)
+	}
+	if theirs.Values[2] != 40.0 || theirs.Copy[2] != nil || theirs.Copy[0] == nil {
+		t.Errorf("a copy has a field that its client may not read: %+v", theirs)
+	}
+	if hidden.Class != "beacon" || hidden.Shown || hidden.Copy != nil || hidden.Values[0] != 7.0 {
+		t.Errorf("%+v", hidden)
+	}
+	for _, o := range look(aReader, "client=1").Objects {
+		if o.Class == "hauler" && (o.Values[2] != nil || o.Copy[2] != nil || o.Values[0] == nil) {
+			t.Errorf("a reader sees %+v", o)
+		}
+	}
+	for query, want := range map[string]int{"class=beacon": 1, "find=owner%3D2": 1, "find=HAULER": 2, "after=" + own.ID: 2, "find=none": 0} {
+		if n := len(look(aReader, query).Objects); n != want {
+			t.Errorf("%s: %d objects, want %d", query, n, want)
+		}
+	}
+	for query, says := range map[string]string{"class=haulers": "no class", "client=99": "there are 1 2", "client=x": "whole number", "after=x": "17.3", "room=none": "no room"} {
+		if status, body := ask(http.MethodGet, "/api/state?"+query, aWriter); status < 400 || status >= 500 || !strings.Contains(body, says) || strings.Count(body, "\n") != 1 {
+			t.Errorf("%s: %d %q", query, status, body)
+		}
+	}
+	if status, body := ask(http.MethodGet, "/api/classes", aReader); status != 200 || !strings.Contains(body, `"read":["","","owner"],"map":["X","Pos.Y"]`) {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// Clients, values and the overview are those of the server, and each topic streams the same.
+func TestTheInspectorsAnswers(t *testing.T) {
+	ask, s := inspectedServer(t)
+	c := start(t, connectTo(t, s.Addr().String(), inspected), nil)
+	waitFor(t, func() bool { return c.State().Phase == client.Playing })
+	waitFor(t, func() bool {
+		_, body := ask(http.MethodGet, "/api/clients", aReader)
+		return strings.Contains(body, `"transport":"quic","state":"connected"`) && !strings.Contains(body, `"snapshots":0,`) && !strings.Contains(body, `"rtt_ns":0,`)
+	})
+	waitFor(t, func() bool {
+		_, body := ask(http.MethodGet, "/api/metrics?prefix=clients&prefix=joins", aReader)
+		return strings.Contains(body, `"clients":[{"value":1}]`) && strings.Contains(body, `{"labels":["quic"],"value":1}`)
+	})
+	if status, body := ask(http.MethodGet, "/api/metrics", aReader); status != http.StatusBadRequest || !strings.Contains(body, "prefix") {
+		t.Errorf("%d %s", status, body)
+	}
+	_, body := ask(http.MethodGet, "/api/overview", aReader)
+	for _, want := range []string{`"game":"inspected"`, `"rooms":1`, `"write":false`, `"overload":"normal"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+	topics := []string{"overview", "rooms", "metrics", "loop", "clients", "state", "ticks", "log"}
+	query := url.Values{"topic": topics, "prefix": {"clients"}}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.AdminAddr().String()+"/api/stream?"+query.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+aWriter)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	missing, in := map[string]bool{}, bufio.NewScanner(resp.Body)
+	in.Buffer(nil, 4<<20)
+	for _, name := range topics {
+		missing[name] = true
+	}
+	kicked := false
+	for len(missing) > 0 && in.Scan() {
+		if name, ok := strings.CutPrefix(in.Text(), "event: "); ok {
+			delete(missing, name)
+		}
+		if !kicked { // An action writes a line to the log.
+			kicked = true
+			if status, line := ask(http.MethodPost, "/api/rooms/lock", aWriter); status != 200 || line != "the room is locked\n" {
+				t.Errorf("%d %s", status, line)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("no event of %v: %v", missing, in.Err())
+	}
+	if _, body := ask(http.MethodGet, "/api/log", aReader); !strings.Contains(body, `["token","anna"]`) {
+		t.Errorf("the log: %s", body)
+	}
+	if status, body := ask(http.MethodGet, "/api/log?after=x", aReader); status != http.StatusBadRequest {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// Actions need the role write, and act.
+func TestTheInspectorsActions(t *testing.T) {
+	ask, s := inspectedServer(t)
+	c := start(t, connectTo(t, s.Addr().String(), inspected), nil)
+	waitFor(t, func() bool { return c.State().Phase == client.Playing })
+	if status, _ := ask(http.MethodPost, "/api/clients/kick?client=1", aReader); status != http.StatusForbidden {
+		t.Errorf("a reader: %d", status)
+	}
+	for path, says := range map[string]string{
+		"/api/clients/kick?client=99": "no client 99", "/api/clients/kick?client=x": "whole number", "/api/systems/disable": "give the name",
+		"/api/systems/disable?system=none": "no system", "/api/systems/enable?room=none&system=test.drift": "no room", "/api/systems/disable?system=transport.flush": "nothing would reach clients",
+	} {
+		if status, body := ask(http.MethodPost, path, aWriter); status < 400 || status >= 500 || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %q", path, status, body)
+		}
+	}
+	if status, body := ask(http.MethodPost, "/api/systems/disable?system=test.drift", aWriter); status != 200 || body != "test.drift is disabled\n" {
+		t.Errorf("%d %q", status, body)
+	}
+	waitFor(t, func() bool {
+		_, body := ask(http.MethodGet, "/loop", aReader)
+		return strings.Contains(body, `"disabled":true`)
+	})
+	if status, body := ask(http.MethodPost, "/api/systems/enable?system=test.drift", aWriter); status != 200 || body != "test.drift is enabled\n" {
+		t.Errorf("%d %q", status, body)
+	}
+	if status, body := ask(http.MethodPost, "/api/clients/kick?client=1&text=enough", aWriter); status != 200 {
+		t.Errorf("%d %q", status, body)
+	}
+	waitFor(t, func() bool { return c.Closed() != nil })
+	if why := c.Closed(); why.Code != netloop.CodeKicked || why.Text != "enough" {
+		t.Errorf("%v", why)
+	}
+}
+
+// The page is served with a policy that lets nothing be loaded from elsewhere.
+func TestTheInspectorsFiles(t *testing.T) {
+	ask, _ := inspectedServer(t)
+	for path, want := range map[string]int{"/inspect": 200, "/inspect/style.css": 200, "/inspect/inspect.js": 200, "/inspect/icon.svg": 200, "/inspect/none": 404, "/inspect/..%2fx": 404} {
+		if status, _ := ask(http.MethodGet, path, aReader); status != want {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	if status, _ := ask(http.MethodGet, "/inspect", "none"); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", status)
+	}
+}
