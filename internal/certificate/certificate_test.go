@@ -241,6 +241,7 @@ func TestTheDevelopmentCertificateRenewsItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		hashes := map[[32]byte]bool{}
+		var last *x509.Certificate
 		for range 60 * 24 {
 			time.Sleep(time.Hour)
 			synctest.Wait()
@@ -252,6 +253,10 @@ func TestTheDevelopmentCertificateRenewsItself(t *testing.T) {
 			if err != nil || time.Until(leaf.NotAfter) <= 2*day || leaf.NotAfter.Sub(leaf.NotBefore) >= 14*day {
 				t.Fatalf("on %v the certificate is valid until %v: %v", time.Now(), leaf.NotAfter, err)
 			}
+			if last != nil && !leaf.Equal(last) && time.Until(last.NotAfter) > 2*day {
+				t.Errorf("on %v a certificate is replaced that is valid until %v", time.Now(), last.NotAfter)
+			}
+			last = leaf
 			hashes[k.Hash()] = true
 		}
 		k.Close()
