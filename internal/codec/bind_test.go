@@ -306,6 +306,20 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 	if _, err := Bind(reflect.TypeFor[struct{}](), bool1, new(Budget)); err == nil {
 		t.Error("a bool is no message")
 	}
+	// Structs and arrays nest to one depth.
+	for kind, wrap := range map[string]func(Type) Type{
+		"structs": func(inner Type) Type { return Type{Kind: Struct, Fields: []Field{{"F", inner}}} },
+		"arrays":  func(inner Type) Type { return Type{Kind: Array, Max: 1, Elem: &inner} },
+	} {
+		nested := bool1
+		for range MaxDepth - 1 {
+			nested = wrap(nested)
+		}
+		mustBind(t, reflect.TypeFor[struct{}](), Type{Kind: Struct, Fields: []Field{{"F", nested}}})
+		if _, err := Bind(reflect.TypeFor[struct{}](), Type{Kind: Struct, Fields: []Field{{"F", wrap(nested)}}}, new(Budget)); err == nil {
+			t.Errorf("%s deeper than %d levels are accepted", kind, MaxDepth)
+		}
+	}
 	// An array without parts takes no time, for any length.
 	empty := Type{Kind: Array, Max: largestMax, Elem: &none}
 	empties := Type{Kind: Array, Max: largestMax, Elem: &empty}
