@@ -198,8 +198,8 @@ func TestRefusalReachesTheClientInWords(t *testing.T) {
 				t.Fatal(p.calls, p.err)
 			}
 			w.run(time.Second)
-			if p.Open() || w.net.Stats.Refused.Load() != 1 || len(w.joined) != 0 {
-				t.Fatal("something is left of it")
+			if p.Open() || w.net.Stats.Handshakes[transport.QUIC].Load() != 1 || w.net.Stats.Refused.Load() != 1 || len(w.joined) != 0 {
+				t.Fatal("something is left of it, or it is not counted once")
 			}
 		})
 	}

@@ -50,6 +50,9 @@ func TestTablesTravelOverABadLink(t *testing.T) {
 		if err != nil || s == nil || size != 10*transport.MaxFrame || len(w.joined) != 1 {
 			t.Fatalf("seed %d: %d bytes of a name, %d joined: %v", seed, size, len(w.joined), err)
 		}
+		if n := w.net.Stats.Handshakes[transport.QUIC].Load(); n != 1 {
+			t.Fatalf("seed %d: one handshake of two frames counts as %d", seed, n)
+		}
 	}
 }
 
