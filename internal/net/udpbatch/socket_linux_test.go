@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -383,6 +384,9 @@ func TestCloseEndsRead(t *testing.T) {
 	}
 	if _, err := s.WriteTo([]byte("x"), peerAddr(1)); !errors.Is(err, net.ErrClosed) {
 		t.Error("a write after the close:", err)
+	}
+	if n, err := s.WriteTo([]byte("x"), new(net.TCPAddr)); n != 0 || !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("a write to another kind of address: %d bytes, %v", n, err)
 	}
 	if err := s.Close(); !errors.Is(err, net.ErrClosed) {
 		t.Error("a second close:", err)
