@@ -2,6 +2,7 @@ package interest
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -75,13 +76,26 @@ func (w *world) join() (*Viewer, copies) {
 	return v, has
 }
 
-// A space releases clients and objects: no references remain behind the ends of its lists.
+// A map and its space release clients and objects: no references remain behind the ends of lists.
 func TestASpaceLetsGoOfClientsAndObjects(t *testing.T) {
 	w := newWorld(t)
 	body := w.spawn(0)
 	v, has := w.join()
 	w.spawn(20)
 	w.step()
+	w.RecheckFor(body, v)
+	w.Recheck(body)
+	w.step()
+	for name, list := range map[string][]*state.Object{"entering": w.entering, "rechecks": w.rechecks} {
+		if list = list[:cap(list)]; len(list) == 0 || slices.ContainsFunc(list, func(o *state.Object) bool { return o != nil }) {
+			t.Errorf("the list %s holds %v after the capture", name, list)
+		}
+	}
+	for name, list := range map[string][]*Viewer{"fresh": w.fresh, "listed": w.listed} {
+		if list = list[:cap(list)]; len(list) == 0 || slices.ContainsFunc(list, func(v *Viewer) bool { return v != nil }) {
+			t.Errorf("the list %s holds %v after the capture", name, list)
+		}
+	}
 	w.space.SetViewpoints(v, Viewpoint{Object: body}, Viewpoint{Object: body}, Viewpoint{X: 5})
 	w.step()
 	if s := w.space; len(s.taken) != 1 || cap(s.moving) == 0 || cap(s.listed) == 0 || len(has) != 2 {
