@@ -1,10 +1,12 @@
 package loadtest
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/netem"
 )
 
@@ -43,5 +45,32 @@ func TestClientsOfASimulatedNetworkShareNoSocket(t *testing.T) {
 		for _, d := range r.dialers {
 			_ = d.Close() // The test is over either way.
 		}
+	}
+}
+
+// A wait ends early when the run is interrupted, or no client is left.
+func TestAWaitEndsWithTheRun(t *testing.T) {
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, c := range []struct {
+		ctx                         context.Context
+		gone                        int64
+		wait, complete, interrupted bool
+	}{
+		{ctx: t.Context(), complete: true},
+		{ctx: t.Context(), gone: 1, wait: true},
+		{ctx: interrupted, wait: true, interrupted: true},
+	} {
+		r := &run{clock: clock.NewSystem()}
+		r.connected.Store(1)
+		r.gone.Store(c.gone)
+		d := time.Duration(0)
+		if c.wait {
+			d = time.Hour
+		}
+		if complete := r.wait(c.ctx, d); complete != c.complete || r.interrupted != c.interrupted {
+			t.Errorf("%+v: complete %v, interrupted %v", c, complete, r.interrupted)
+		}
+		_ = r.clock.Close() // The test is over either way.
 	}
 }
