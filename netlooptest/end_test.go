@@ -79,6 +79,7 @@ func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 	if late.Closed() == nil {
 		t.Error("a room that has ended let a client in")
 	}
+	l.fails(t, func() { w.Room("none") }, `netlooptest: there is no room "none", and never was`)
 	w.Drain(time.Second) // All rooms have ended.
 	w.Room("").Drain(time.Second, netloop.CodeGame, "blue has won")
 	w.Step(10)

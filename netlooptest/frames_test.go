@@ -52,6 +52,11 @@ func TestFramesContainTheTimeOfDroppedTicks(t *testing.T) {
 	if got := w.Now() - frames; (got - behind).Abs() > time.Microsecond {
 		t.Errorf("by %v the frames have %v, want %v", w.Now(), frames, w.Now()-behind)
 	}
+	w.Room("").Tick(func(tick *netloop.Tick) {
+		if since := w.GameTime() - tick.GameTime(); since < 0 || since > time.Second/30 {
+			t.Errorf("the game time is %v, %v after tick %d", w.GameTime(), since, tick.Number())
+		}
+	})
 }
 
 // A client's clock has an offset and a drift, and its frames follow its own clock; its estimate
