@@ -294,7 +294,7 @@ func TestARoomThatCannotBeRecordedIsNotOpened(t *testing.T) {
 		err error
 	}
 	s := newStill(t, Config{RecordRoom: func(RoomInfo) (io.WriteCloser, error) { return answer.w, answer.err }}, g)
-	spec := RoomSpec{Name: "a"}
+	spec := RoomSpec{Name: "a", Kind: "match", MaxSpectators: 1, SpectatorDelay: time.Second}
 	answer.err = broken
 	if _, err := s.OpenRoom(t.Context(), spec); !errors.Is(err, broken) || closed.Load() != 1 {
 		t.Errorf("it is opened, %v, and was closed %d times", err, closed.Load())
@@ -304,6 +304,7 @@ func TestARoomThatCannotBeRecordedIsNotOpened(t *testing.T) {
 	if _, err := s.OpenRoom(t.Context(), spec); !errors.Is(err, errTorn) || closed.Load() != 2 || torn.closed != 1 {
 		t.Errorf("it is opened, %v, was closed %d times, and its file %d times", err, closed.Load(), torn.closed)
 	}
+	counted(t, s, `netloop_rooms{kind="match"} 0`)
 	answer.w = nil
 	r, err := s.OpenRoom(t.Context(), spec)
 	if err != nil || r.recording != nil {
@@ -340,7 +341,7 @@ func TestAnOpenThatPanicsIsTold(t *testing.T) {
 	if !strings.Contains(log.String(), "the game's Open panicked") || !strings.Contains(log.String(), "room=a") {
 		t.Errorf("the log says %s", &log)
 	}
-	counted(t, s, `netloop_system_panics_total{system="Open"} 1`)
+	counted(t, s, `netloop_system_panics_total{system="Open"} 1`, `netloop_rooms{kind="bad"} 0`)
 	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"}); err != nil {
 		t.Errorf("its name is not free: %v", err)
 	}
