@@ -318,9 +318,7 @@ func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Send
 // startInbox starts to deliver the rooms' messages to the program. The returned function, to be
 // called when all rooms have ended, ends that: it gives pending messages DrainTimeout.
 func (s *Server) startInbox() (end func()) {
-	if !s.inbox.Open() {
-		return func() {}
-	}
+	s.inbox.Open()
 	ctx, cancel := context.WithCancel(context.Background())
 	stop, served := make(chan struct{}), make(chan struct{})
 	go func() {

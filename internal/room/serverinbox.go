@@ -90,12 +90,11 @@ func (d *ServerInbox) deliver(ctx context.Context, it *rpcqueue.Item) {
 	_ = d.handler(it.Method)(ctx, SenderOf(it), it.Msg) // The handler reports its own error.
 }
 
-// Open reports whether the inbox has any handlers. From now on none can be added.
-func (d *ServerInbox) Open() bool {
+// Open begins the delivery: from now on no handler can be added.
+func (d *ServerInbox) Open() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open = true
-	return len(d.handlers) > 0
 }
 
 // Serve delivers until stop is closed, and then the remaining messages; ctx is passed to the
