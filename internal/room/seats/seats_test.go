@@ -383,6 +383,34 @@ func TestWhetherARoomIsFull(t *testing.T) {
 	full("with a ticket", Refuse, false, true)
 }
 
+// A newcomer to a full room gets the seat of the client that was dropped first of the address with
+// the most disconnected clients, except for a client whose next connection is being admitted.
+func TestWhichSeatYields(t *testing.T) {
+	b := newFixture(t)
+	b.s.Playing.Most, b.s.Watching.Most = 8, 2
+	var all []*Seat
+	for _, join := range []*Join{
+		{Addr: "10.0.0.9:1"}, {Addr: "10.0.0.1:1", Spectator: true}, {Addr: "10.0.0.1:1"}, {Addr: "10.0.0.1:2"}, {Addr: "10.0.0.1:3"},
+		{Addr: "10.0.0.1:4"}, {Addr: "10.0.0.1:5"}, {Addr: "10.0.0.2:1"}, {Addr: "10.0.0.3:1"},
+	} {
+		at := b.sits(join, nil)
+		b.s.Await(at, true)
+		all = append(all, at)
+	}
+	secret := b.s.Issue(all[2])
+	if at, _, err := b.s.Claim(secret, 1); at != all[2] || err != nil {
+		t.Fatalf("seat %v: %v", at, err)
+	}
+	for n, want := range all[3:5] {
+		q := &Request{Who: &Join{Addr: fmt.Sprintf("10.0.1.%d:1", n)}, NextID: func() uint64 { b.ids++; return b.ids }}
+		if _, _, err := b.s.Assign(q); err != nil || q.Evicts != want.ID {
+			t.Errorf("newcomer %d gets the seat of client %d, want that of %d: %v", n, q.Evicts, want.ID, err)
+		}
+	}
+	_, _, err := b.sit(&Join{Addr: "10.0.1.2:1"}, TakeOver, nil)
+	b.refused("a newcomer while each address has its share", err, ErrFull(8))
+}
+
 // Once a room ends because it is empty, seats are neither given nor reserved: a client would never
 // enter.
 func TestNoSeatIsGivenInARoomThatEndsEmpty(t *testing.T) {
