@@ -24,9 +24,6 @@ import (
 // update processes the metadata of an applied packet; certain means that the client has all objects
 // as of the tick that the packet has reached. It runs after the watchers.
 func (p *prediction) update(a *replica.Applied, certain bool) {
-	if len(p.classes) == 0 {
-		return
-	}
 	p.applied = true
 	p.addOwned(a.Tick)
 	for _, by := range p.classes {
