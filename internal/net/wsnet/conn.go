@@ -234,9 +234,6 @@ func (c *Conn) ReceiveDatagram() ([]byte, error) {
 
 // Write implements driver.Conn.
 func (c *Conn) Write(b []byte) (n int, err error) {
-	if c.piece == nil {
-		c.piece = make([]byte, 0, 1+streamPiece)
-	}
 	for len(b) > 0 {
 		if err := c.drained(); err != nil {
 			return n, err
