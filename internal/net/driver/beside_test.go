@@ -110,6 +110,24 @@ func TestABlockedConnectionBlocksNoOwner(t *testing.T) {
 	})
 }
 
+// A datagram that waits behind a blocked one is sent beside the connection if that is active then.
+func TestAWaitingDatagramTravelsBesideTheConnection(t *testing.T) {
+	s := &sideway{addr: new(net.UDPAddr)}
+	var block chan struct{}
+	playOn(t, func(w *nettest.Wire) Conn { block = make(chan struct{}); return &blockedWire{sideWire{w, s}, block} }, func(r *rig) {
+		r.Send(transport.Message{Method: 10})
+		r.Session.Flush(0)
+		if synctest.Wait(); len(s.sent) != 0 {
+			t.Errorf("%d datagrams were sent beside the connection before it is active", len(s.sent))
+		}
+		s.active.Store(true)
+		close(block)
+		if synctest.Wait(); len(s.sent) != 1 {
+			t.Errorf("%d datagrams were sent beside the connection, want 1", len(s.sent))
+		}
+	})
+}
+
 // blockedWire is a wire that does not take datagrams until block is closed.
 type blockedWire struct {
 	sideWire
@@ -157,8 +175,9 @@ func TestDatagramsArriveBesideTheConnection(t *testing.T) {
 			t.Errorf("after a datagram over the connection the peer has returned %d times", s.returned)
 		}
 		r.Session.Close(transport.CodeKicked, "")
-		if arrive(1<<32 + 2) {
-			t.Error("a datagram arrives at a closing session")
+		before := r.stats.DatagramsIn.Load()
+		if arrive(1<<32+2) || r.stats.DatagramsIn.Load() != before {
+			t.Error("a datagram arrives at a closing session, or is counted")
 		}
 	})
 }

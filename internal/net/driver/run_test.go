@@ -24,6 +24,7 @@ type rig struct {
 	link, far  *transport.Link
 	peer       *transport.Session
 	waits      *udpbatch.Peers
+	stats      transport.Stats       // of link
 	over       chan transport.Closed // result of Run
 }
 
@@ -41,7 +42,7 @@ func play(t *testing.T, name string, test func(*rig)) {
 func playOn(t *testing.T, wrap func(*nettest.Wire) Conn, test func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, Wire: nettest.NewWire(), own: nettest.NewOwner(nil), peers: nettest.NewOwner(nil), waits: new(udpbatch.Peers), over: make(chan transport.Closed, 1)}
-		r.Session, r.link = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.own.Arrivals, Limits: transport.DefaultLimits})
+		r.Session, r.link = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.own.Arrivals, Stats: &r.stats, Limits: transport.DefaultLimits})
 		r.peer, r.far = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.peers.Arrivals, Client: true, Limits: transport.DefaultLimits})
 		began := time.Now()
 		run := func() {
