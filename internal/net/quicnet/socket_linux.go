@@ -39,8 +39,8 @@ func (s *socket) takeRefusals() (some bool) {
 				return
 			}
 			some = true
-			if addr := addrPortOf(to); addr.IsValid() && refuses(oob[:n]) {
-				s.refused(addr)
+			if refuses(oob[:n]) {
+				s.refused(addrPortOf(to))
 			}
 		}
 	})
@@ -65,7 +65,8 @@ func refuses(control []byte) bool {
 	return false
 }
 
-// addrPortOf returns the address to which a packet was sent.
+// addrPortOf returns the address to which a packet was sent; the zero one, which no server has, if
+// the kernel does not report it.
 func addrPortOf(to unix.Sockaddr) netip.AddrPort {
 	switch to := to.(type) {
 	case *unix.SockaddrInet4:

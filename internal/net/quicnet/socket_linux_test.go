@@ -2,10 +2,14 @@ package quicnet
 
 import (
 	"encoding/binary"
+	"net"
+	"net/netip"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netloop/netloop/internal/testing/nettest"
 )
 
 // A packet counts as refused for ECONNREFUSED alone. Errors such as that of an unreachable network
@@ -34,4 +38,50 @@ func TestOnlyRefusalsCountAsRefused(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
+}
+
+// Among the errors that the kernel holds, only refusals count: times of sent packets, which it
+// reports as errors too, do not. A refusal has the address to which the packet was sent.
+func TestOnlyRefusalsAreTaken(t *testing.T) {
+	for _, network := range []string{"127.0.0.1:0", "[::1]:0"} {
+		peer, udp := listenUDP(t, network), listenUDP(t, network)
+		var refused []netip.AddrPort
+		s := newSocket(udp, nil, func(addr netip.AddrPort) { refused = append(refused, addr) })
+		raw, err := s.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = raw.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING, unix.SOF_TIMESTAMPING_TX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
+		})
+		if err != nil {
+			t.Skip("the kernel reports no times of sent packets:", err)
+		}
+		to := peer.LocalAddr().(*net.UDPAddr)
+		send := func() {
+			t.Helper()
+			if _, _, err := s.WriteMsgUDP([]byte("x"), nil, to); err != nil {
+				t.Fatal(err)
+			}
+			nettest.Eventually(t, "an error", s.takeRefusals)
+		}
+		if send(); refused != nil {
+			t.Errorf("the time of a sent packet counts as a refusal by %v", refused)
+		}
+		_ = peer.Close()
+		nettest.Eventually(t, "a refusal", func() bool { send(); return refused != nil })
+		if refused[0] != to.AddrPort() {
+			t.Errorf("refused by %v, want %v", refused[0], to)
+		}
+	}
+}
+
+func listenUDP(t *testing.T, addr string) *net.UDPConn {
+	t.Helper()
+	c, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c.(*net.UDPConn)
 }
