@@ -70,13 +70,10 @@ func (t *Table) open(keys *keyring, peer *net.UDPAddr, nudge func()) *Channel {
 		own, other = other, own
 	}
 	first, err := keys.phase(0)
-	if err != nil {
+	if err != nil || c.sealer.open(keys, own, first.id) != nil || c.opener.open(keys, other) != nil {
 		return nil
 	}
 	c.id, c.path.patient = first.id, !client
-	if c.sealer.open(keys, own, c.id) != nil || c.opener.open(keys, other) != nil {
-		return nil
-	}
 	c.peer.Store(peer)
 	return c
 }
@@ -132,9 +129,6 @@ func (c *Channel) Send(number uint32, b []byte) {
 // longer gets records, so the channel returns to QUIC too. A path that became active only recently
 // does not end, because the datagram may have been sent before.
 func (c *Channel) PeerReturned() {
-	if !c.active.Load() {
-		return
-	}
 	c.mu.Lock()
 	ended := !c.stopped && c.path.peerReturned(c.table.now())
 	if ended {
@@ -255,11 +249,7 @@ func (c *Channel) respondLocked(token []byte, from netip.AddrPort, control []byt
 	if len(token) != tokenSize {
 		return
 	}
-	to := c.peer.Load()
-	if !same(to, from) {
-		to = net.UDPAddrFromAddrPort(from)
-	}
-	c.sendLocked(kindResponse, 0, token, to, control)
+	c.sendLocked(kindResponse, 0, token, net.UDPAddrFromAddrPort(from), control)
 }
 
 // answeredLocked takes a response.

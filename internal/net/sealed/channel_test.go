@@ -172,6 +172,10 @@ func TestAStoppedChannelIsSilent(t *testing.T) {
 		w.client.Send(1, []byte("data"))
 		w.run(100 * ms)
 	}
+	w.server.Stop()
+	if n := w.server.stats.Active.Load(); n != 0 {
+		t.Errorf("after two calls of Stop %d channels are active", n)
+	}
 	if n := w.server.stats.Sent.Load() - before; n > 0 || w.server.Active() || w.server.stats.Unknown.Load() == 0 {
 		t.Errorf("it has sent %d records, is active: %v", n, w.server.Active())
 	}
@@ -205,11 +209,12 @@ func TestAStoppedChannelIsSilent(t *testing.T) {
 func TestARecordWithoutRoomIsLost(t *testing.T) {
 	w := newWorld(t)
 	w.play(time.Second)
+	sent := w.server.stats.Sent.Load()
 	w.server.failing = true
 	w.server.Send(1, []byte("data"))
 	w.server.failing = false
-	if n := w.server.stats.Unsent.Load(); n != 1 {
-		t.Errorf("%d records are counted as unsent", n)
+	if n := w.server.stats.Unsent.Load(); n != 1 || w.server.stats.Sent.Load() != sent {
+		t.Errorf("%d records are counted as unsent, and %d as sent", n, w.server.stats.Sent.Load()-sent)
 	}
 	if c, _ := w.play(100 * ms); c == 0 {
 		t.Error("no later record arrives")
@@ -335,15 +340,21 @@ func TestACopyFromElsewhereMovesNothing(t *testing.T) {
 // An address from which all records come, but which does not answer, gets at most three times their
 // bytes, and nothing once they end.
 func TestAnAddressThatDoesNotAnswer(t *testing.T) {
-	for name, next := range map[string]func(w *world) packet{
-		"datagrams":  func(w *world) packet { return w.capture(1) },
-		"challenges": func(w *world) packet { return w.captureOf(kindChallenge) },
+	for name, c := range map[string]struct {
+		next  func(w *world) packet
+		rtt   time.Duration
+		moved int // challenges in 2 s, of which the first is sent at once
+	}{
+		"datagrams":      {func(w *world) packet { return w.capture(1) }, 40 * ms, 25},
+		"challenges":     {func(w *world) packet { return w.captureOf(kindChallenge) }, 40 * ms, 25},
+		"on a slow path": {func(w *world) packet { return w.capture(1) }, 400 * ms, 10},
 	} {
 		w := newWorld(t)
 		w.play(time.Second)
 		victim, received := netip.MustParseAddrPort("203.0.113.1:53"), 0
 		for range 200 {
-			p := next(w)
+			w.server.path.rtt = c.rtt
+			p := c.next(w)
 			p.from = victim
 			received += len(p.b)
 			w.arrive(p)
@@ -353,8 +364,8 @@ func TestAnAddressThatDoesNotAnswer(t *testing.T) {
 			}
 		}
 		moved := w.count(func(p packet) bool { return p.kind() == kindMoved })
-		if moved < 20 || moved > 26 {
-			t.Errorf("%s: %d challenges in 2 s, want one in 80 ms", name, moved)
+		if moved != c.moved {
+			t.Errorf("%s: %d challenges in 2 s, want %d", name, moved, c.moved)
 		}
 		before, _ := w.to(victim, false)
 		w.run(time.Minute)
@@ -534,6 +545,12 @@ func TestAnEndIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.play(time.Second)
 	changes := w.server.changes
+	since := w.server.path.since
+	w.server.path.since = w.now // Its datagrams may have been sent before.
+	if w.server.PeerReturned(); w.server.changes != changes || !w.server.Active() {
+		t.Error("a path that has just begun ends")
+	}
+	w.server.path.since = since
 	if w.server.PeerReturned(); w.server.changes != changes+1 || w.server.Active() {
 		t.Errorf("after the peer's return changed is called %d times", w.server.changes-changes)
 	}

@@ -18,10 +18,10 @@ import (
 const page = "../../../docs/WIRE.md"
 
 // counting is the exporter of the examples of docs/WIRE.md: bytes that count up from 0, or from 128
-// in phase 1.
+// in phase 1. Their number is part of the derivation of TLS.
 func counting(name string, context []byte, length int) ([]byte, error) {
-	if name != "EXPERIMENTAL netloop datagrams" || len(context) != 4 {
-		return nil, fmt.Errorf("an export with the label %q and the context % x", name, context)
+	if name != "EXPERIMENTAL netloop datagrams" || len(context) != 4 || length != 4+2*16+2*12 && length != 4+2*32+2*12 {
+		return nil, fmt.Errorf("an export of %d bytes with the label %q and the context % x", length, name, context)
 	}
 	b := make([]byte, length)
 	for i := range b {
@@ -75,6 +75,12 @@ func TestGoldenRecords(t *testing.T) {
 			t.Errorf("docs/WIRE.md: %s\nthere % x\nhere  % x", v.name, got, v.record)
 		}
 	}
+}
+
+// The table of docs/WIRE.md has the bounds of records.
+func TestRecordsHaveTheBoundsOfTheWire(t *testing.T) {
+	golden.Row(t, page, "records sealed with one key | %v (writer) |", phaseRecords)
+	golden.Row(t, page, "how far back sequence numbers of records reach | %v |", replayWindow)
 }
 
 // derive is the key derivation of RFC 3711, section 4.3, without a key derivation rate: AES in

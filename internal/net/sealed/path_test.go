@@ -75,7 +75,7 @@ func TestAnAnswerMakesAPathActive(t *testing.T) {
 	if p.answer(3*time.Second, 3*time.Second-10*ms); p.rtt != 40*ms {
 		t.Errorf("after a fast answer the round trip is %v, want 40 ms", p.rtt)
 	}
-	if p = new(path); !p.answer(time.Second, time.Second) || p.rtt == 0 {
+	if p = new(path); !p.answer(time.Second, time.Second) || p.rtt != 1 {
 		t.Error("a round trip without a time counts as not measured")
 	}
 }
@@ -145,6 +145,7 @@ func TestASlowPathHasMoreTime(t *testing.T) {
 			n++
 		}
 	}
+	expect(t, "it is challenged", asks[:n], 3*time.Second, 3250*ms, 3500*ms, 3750*ms, 4*time.Second, 4340*ms, 4790*ms)
 	if n > keptTokens || n < keptTokens/2 {
 		t.Errorf("it was challenged %d times in two round trips, want at most %d", n, keptTokens)
 	}
@@ -207,6 +208,15 @@ func TestArrivalsCauseProbes(t *testing.T) {
 	}
 	if p.answer(2310*ms, 2200*ms); p.hinted(time.Minute) {
 		t.Error("an active path is probed")
+	}
+	for _, c := range []struct{ now, rtt, pause time.Duration }{
+		{100 * ms, 40 * ms, firstProbe}, {100 * ms, 800 * ms, 200 * ms}, {4 * time.Second, 800 * ms, 500 * ms}, {time.Minute, 800 * ms, time.Second},
+		{time.Minute, 8 * time.Second, 2 * time.Second},
+	} {
+		p := &path{rtt: c.rtt, again: c.now - c.pause + 1}
+		if p.hinted(c.now) || !p.hinted(c.now+1) {
+			t.Errorf("%+v: a challenge is sent before the pause is over, or not after it", c)
+		}
 	}
 	p = new(path)
 	p.tick(time.Second)

@@ -112,13 +112,17 @@ func TestForgedRecordsAreThrottled(t *testing.T) {
 	distinct(w, "198.51.100.1:1", "203.0.113.1:1", "192.0.2.2:2000", "[2001:db8::1]:1", w.client.addr.String())
 	s := &w.server.stats
 	flood := func(n int, from func(i int) string) (examined uint64) {
-		before := s.Forged.Load()
+		before, throttled := s.Forged.Load(), s.Throttled.Load()
 		for i := range n {
 			p := forged
 			p.from = netip.MustParseAddrPort(from(i))
 			w.arrive(p)
 		}
-		return s.Forged.Load() - before
+		examined = s.Forged.Load() - before
+		if got := s.Throttled.Load() - throttled; got != uint64(n)-examined {
+			t.Errorf("of %d records %d are examined, and %d throttled", n, examined, got)
+		}
+		return examined
 	}
 	same := func(addr string) func(int) string { return func(int) string { return addr } }
 	ports := func(i int) string { return fmt.Sprintf("192.0.2.2:%d", 2000+i) }

@@ -171,9 +171,14 @@ func (w *world) count(is func(p packet) bool) (n int) {
 
 func (w *world) ends() []*end { return []*end{w.client, w.server} }
 
-// active checks that both ends send records, or that none does.
+// active checks that both ends send records, or that none does, and the counts of active channels.
 func (w *world) active(want bool) {
 	w.t.Helper()
+	for _, e := range w.ends() {
+		if n := e.stats.Active.Load(); n < 0 || n > 1 || (n == 1) != e.Active() {
+			w.t.Fatalf("at %v of one channel %d are active", w.now, n)
+		}
+	}
 	if c, s := w.client.Active(), w.server.Active(); c != want || s != want {
 		w.t.Fatalf("at %v the client's end is active: %v, the server's: %v, want %v", w.now, c, s, want)
 	}
