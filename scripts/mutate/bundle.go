@@ -74,7 +74,7 @@ var users = map[string][]string{
 	"internal/transport":       {"docs", "internal/net/memnet", "internal/net/quicnet", "internal/e2e"},
 	"internal/net/driver":      {"internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet"},
 	"internal/net/admission":   {"docs", "internal/net/quicnet", "internal/net/wsnet"},
-	"internal/net/sealed":      {"docs", "internal/net/quicnet"},
+	"internal/net/sealed":      {"docs"},
 	"internal/net/udpbatch":    {"docs", "internal/net/quicnet", "internal/metrics"},
 	"internal/net/endpoint":    {"internal/connlimit", "internal/net/admission"},
 	"internal/net/inproc":      {"internal/e2e"},

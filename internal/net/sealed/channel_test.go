@@ -2,6 +2,7 @@ package sealed
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -37,6 +38,9 @@ func TestAPathIsProvenByBothEnds(t *testing.T) {
 	if c, s := w.client.Received(), w.server.Received(); c != w.client.stats.Received.Load() || s != w.client.stats.Sent.Load() {
 		t.Errorf("%d and %d records were received", c, s)
 	}
+	if n := w.count(func(p packet) bool { return p.kind() != kindDatagram && binary.BigEndian.Uint32(p.b[4:]) != 0 }); n > 0 {
+		t.Errorf("%d records without a datagram have its number", n)
+	}
 	checks := w.count(func(p packet) bool { return p.kind() == kindChallenge })
 	if checks < 2*25 || checks > 2*35 || w.client.nudges > 0 {
 		t.Errorf("in a minute there were %d challenges and %d packets of QUIC", checks, w.client.nudges)
@@ -59,6 +63,20 @@ func TestAPathIsProvenDespiteLoss(t *testing.T) {
 		w.drops = nil
 		w.run(400 * ms)
 		w.active(true)
+	}
+}
+
+// The pauses between the first challenges are those since the start of the channel, whatever the
+// time is.
+func TestAChannelStartsAtAnyTime(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Hour)
+	late := w.end("192.0.2.9:1", 2)
+	late.open(w.server, func() {})
+	late.start()
+	w.run(2250 * ms)
+	if n := w.count(func(p packet) bool { return p.from == late.addr }); n != 7 {
+		t.Errorf("%d challenges in 2.25 s, want 7", n)
 	}
 }
 
@@ -219,6 +237,13 @@ func TestARecordWithoutRoomIsLost(t *testing.T) {
 	if c, _ := w.play(100 * ms); c == 0 {
 		t.Error("no later record arrives")
 	}
+	w.server.keys.records = w.server.sealer.sealed // The next record needs keys.
+	w.server.keys.export = func(string, []byte, int) ([]byte, error) { return nil, net.ErrClosed }
+	packets := len(w.sent)
+	w.server.Send(1, []byte("data"))
+	if n := w.server.stats.Unsent.Load(); n != 2 || len(w.sent) != packets {
+		t.Errorf("%d records are counted as unsent, and %d packets were sent without a key", n, len(w.sent)-packets)
+	}
 }
 
 // move gives the client another address.
@@ -272,6 +297,21 @@ func TestRecordsFollowTheClient(t *testing.T) {
 	}
 	if n := w.client.stats.Returns.Load() + w.server.stats.Returns.Load(); n > 0 {
 		t.Errorf("the ends have returned to QUIC %d times", n)
+	}
+}
+
+// The first datagram to a client's new address already leaves from the one to which the client sent
+// its response.
+func TestTheFirstRecordToANewAddressLeavesFromTheRightOne(t *testing.T) {
+	w := newWorld(t)
+	w.play(time.Second)
+	at := w.move("192.0.2.3:1")
+	w.server.local = "elsewhere"
+	w.client.Send(1, []byte("data"))
+	w.run(60 * ms) // To the server, its challenge, and the response.
+	w.server.Send(1, []byte("data"))
+	if p := w.sent[len(w.sent)-1]; p.to != at || p.control != "elsewhere" || w.server.next != nil {
+		t.Errorf("a record is sent to %v from %q, and the server challenges %v", p.to, p.control, w.server.next)
 	}
 }
 

@@ -77,8 +77,12 @@ func TestGoldenRecords(t *testing.T) {
 	}
 }
 
-// The table of docs/WIRE.md has the bounds of records.
-func TestRecordsHaveTheBoundsOfTheWire(t *testing.T) {
+// The tables of docs/WIRE.md have the kinds and the bounds of records.
+func TestRecordsAreThoseOfTheWire(t *testing.T) {
+	golden.Row(t, page, "%v | datagram |", kindDatagram)
+	golden.Row(t, page, "%v | challenge | %v random bytes,", kindChallenge, tokenSize)
+	golden.Row(t, page, "%v | response | the %v bytes", kindResponse, tokenSize)
+	golden.Row(t, page, "%v | moved |", kindMoved)
 	golden.Row(t, page, "records sealed with one key | %v (writer) |", phaseRecords)
 	golden.Row(t, page, "how far back sequence numbers of records reach | %v |", replayWindow)
 }

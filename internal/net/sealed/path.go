@@ -75,7 +75,7 @@ func (p *path) hinted(now time.Duration) (ask bool) {
 // answer records the answer to a challenge that was sent at a time, and reports whether the path
 // has become active.
 func (p *path) answer(now, at time.Duration) (began bool) {
-	if s := max(now-at, 1); p.rtt == 0 || !p.active {
+	if s := max(now-at, 1); !p.active {
 		p.rtt = s
 	} else {
 		p.rtt += (s - p.rtt) / 4

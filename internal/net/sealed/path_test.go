@@ -47,9 +47,14 @@ func begun(at, rtt time.Duration) *path {
 // An inactive path is probed with pauses that double, up to a limit. The server's end waits for the
 // first record.
 func TestProbesAreLessAndLessOften(t *testing.T) {
-	p := new(path)
-	asks, _ := p.walk(ms, 40*time.Second)
-	expect(t, "the client probes", asks, ms, 101*ms, 301*ms, 701*ms, 1201*ms, 1701*ms, 2201*ms, 2761*ms, 3461*ms, 4331*ms, 5421*ms, 6781*ms, 8481*ms, 10611*ms, 13271*ms, 16591*ms, 20741*ms, 25931*ms, 32421*ms)
+	for _, since := range []time.Duration{0, time.Minute} {
+		p := &path{since: since}
+		asks, _ := p.walk(since+ms, since+40*time.Second)
+		for i := range asks {
+			asks[i] -= since
+		}
+		expect(t, "the client probes", asks, ms, 101*ms, 301*ms, 701*ms, 1201*ms, 1701*ms, 2201*ms, 2761*ms, 3461*ms, 4331*ms, 5421*ms, 6781*ms, 8481*ms, 10611*ms, 13271*ms, 16591*ms, 20741*ms, 25931*ms, 32421*ms)
+	}
 	server := &path{patient: true}
 	if asks, _ := server.walk(ms, time.Minute); asks != nil {
 		t.Errorf("the server probes at %v before it has got a record", asks)
@@ -59,7 +64,7 @@ func TestProbesAreLessAndLessOften(t *testing.T) {
 		t.Error("the first record does not cause one challenge")
 	}
 	server.arrived(time.Minute+firstProbe-1, false)
-	asks, _ = server.walk(time.Minute, time.Minute+time.Second)
+	asks, _ := server.walk(time.Minute, time.Minute+time.Second)
 	expect(t, "the server probes", asks, time.Minute+100*ms, time.Minute+300*ms, time.Minute+700*ms)
 }
 
@@ -74,6 +79,10 @@ func TestAnAnswerMakesAPathActive(t *testing.T) {
 	}
 	if p.answer(3*time.Second, 3*time.Second-10*ms); p.rtt != 40*ms {
 		t.Errorf("after a fast answer the round trip is %v, want 40 ms", p.rtt)
+	}
+	p.end(4 * time.Second)
+	if p.answer(5*time.Second, 5*time.Second-200*ms); p.rtt != 200*ms {
+		t.Errorf("after a time over QUIC the round trip is %v, want 200 ms", p.rtt)
 	}
 	if p = new(path); !p.answer(time.Second, time.Second) || p.rtt != 1 {
 		t.Error("a round trip without a time counts as not measured")
@@ -165,7 +174,7 @@ func TestProbesAreFrequentAgainAfterASettledPath(t *testing.T) {
 	}
 	p.answer(now, now-40*ms)
 	p.sent(now)
-	now += settled
+	now += 10 * time.Second
 	p.end(now)
 	if p.next != now+firstProbe || p.waits != 0 || p.asked != 0 {
 		t.Errorf("after 10 s it is probed after %v, want %v", p.next-now, firstProbe)

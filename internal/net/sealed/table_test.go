@@ -74,6 +74,11 @@ func TestAnEmptyTableHasNoTimer(t *testing.T) {
 	w.run(time.Second)
 	w.client.Stop()
 	w.server.Stop()
+	for _, e := range w.ends() {
+		if all := e.table.all; cap(all) == 0 || all[:1][0] != nil {
+			t.Errorf("the timer's list holds %v", all[:cap(all)])
+		}
+	}
 	w.run(time.Second)
 	if len(w.timers) > 0 {
 		t.Errorf("%d timers run", len(w.timers))
@@ -126,7 +131,7 @@ func TestForgedRecordsAreThrottled(t *testing.T) {
 	}
 	same := func(addr string) func(int) string { return func(int) string { return addr } }
 	ports := func(i int) string { return fmt.Sprintf("192.0.2.2:%d", 2000+i) }
-	network := func(i int) string { return fmt.Sprintf("[2001:db8::%x]:1", i) }
+	network := func(i int) string { return fmt.Sprintf("[2001:db8::%x:0:0:%x]:1", i%2<<15, i) }
 	for second := range 3 {
 		for name, from := range map[string]func(int) string{
 			"one address":        same("198.51.100.1:1"),
@@ -159,6 +164,32 @@ func TestForgedRecordsAreThrottled(t *testing.T) {
 	}
 	if n := flood(1, network); n != 1 {
 		t.Error("another site is throttled")
+	}
+}
+
+// A second begins with its first forged record. Later ones do not extend it.
+func TestAThrottledSecondEnds(t *testing.T) {
+	var h throttle
+	h.init()
+	at := netip.MustParseAddrPort("198.51.100.1:0")
+	for range maxForged {
+		h.add(at, time.Second)
+	}
+	h.add(netip.MustParseAddrPort("203.0.113.1:0"), 2*time.Second-1)
+	if !h.full(at, 2*time.Second-1) || h.full(at, 2*time.Second) {
+		t.Error("forged records are not throttled for one second")
+	}
+}
+
+// The counter of a peer is that of no site, whatever its port is.
+func TestAPeerHasACounterOfItsOwn(t *testing.T) {
+	var c Channel
+	for port := range 10 {
+		peer := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.2"), uint16(port+1))
+		c.peer.Store(net.UDPAddrFromAddrPort(peer))
+		if other := netip.AddrPortFrom(peer.Addr(), 2000); c.counter(peer) == c.counter(other) {
+			t.Errorf("%v shares its counter with %v", peer, other)
+		}
 	}
 }
 

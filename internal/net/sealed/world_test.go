@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// session returns the exporter of a connection with a number. All phases have the same id.
+// session returns the exporter of a connection with a number. The id of the connection is that of
+// phase 0.
 func session(n byte) exporter {
 	return func(label string, context []byte, length int) ([]byte, error) {
 		b, err := hkdf.Expand(sha256.New, []byte{n}, label+string(context), length)
-		binary.BigEndian.PutUint32(b, 0x0a0b0c00+uint32(n))
+		binary.BigEndian.PutUint32(b, 0x0a0b0c00+uint32(n)+uint32(context[3])<<24)
 		return b, err
 	}
 }
