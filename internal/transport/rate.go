@@ -85,10 +85,8 @@ func (r *rate) fill(now, period time.Duration) {
 
 // spend subtracts a snapshot.
 func (r *rate) spend(now, period time.Duration, bytes int) {
-	if r.limit > 0 {
-		r.fill(now, period)
-		r.tokens -= bytes
-	}
+	r.fill(now, period)
+	r.tokens -= bytes
 }
 
 // budget returns the bytes that the next snapshot may have.

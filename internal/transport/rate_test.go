@@ -25,13 +25,13 @@ func TestRateIsUnlimitedUntilTheLinkIsFull(t *testing.T) {
 		queue     time.Duration
 		delivered int
 		lost      int
-		limited   bool
+		begins    int // the first limit; 0: none
 	}{
 		"an empty link":         {delivered: 50},
 		"jitter":                {queue: rateNoise + rateFull, delivered: 50},
-		"a queue":               {queue: rateNoise + rateFull + 1, delivered: 50, limited: true},
+		"a queue":               {queue: rateNoise + rateFull + 1, delivered: 50, begins: 120_875},
 		"10 % of loss":          {delivered: 45, lost: 5},
-		"more loss":             {delivered: 43, lost: 7, limited: true},
+		"more loss":             {delivered: 43, lost: 7, begins: 108_140},
 		"too few for a measure": {delivered: 20, lost: 29},
 	} {
 		var r rate
@@ -40,18 +40,18 @@ func TestRateIsUnlimitedUntilTheLinkIsFull(t *testing.T) {
 			t.Errorf("%s: one round is enough", name)
 		}
 		r.round(&now, c.queue, c.delivered, c.lost)
-		if limited := r.limit > 0; limited != c.limited {
-			t.Errorf("%s: limit %d", name, r.limit)
+		if r.limit != c.begins {
+			t.Errorf("%s: limit %d, want %d", name, r.limit, c.begins)
 		}
-		if c.limited && (r.limit > 1000*5*c.delivered*2/3 || r.budget(now, period) > 0) {
-			t.Errorf("%s: begins at %d B/s with %d tokens", name, r.limit, r.tokens)
+		if c.begins > 0 && r.budget(now, period) > 0 {
+			t.Errorf("%s: begins with %d tokens", name, r.tokens)
 		}
 	}
 }
 
 // Snapshots that cannot be smaller are not limited: the window omits some of them if need be.
 func TestRateIsUnlimitedForSmallSnapshots(t *testing.T) {
-	for bytes, limited := range map[int]bool{leastSnapshot + packetHead: false, leastSnapshot + packetHead + 1: true} {
+	for bytes, limited := range map[int]bool{310: false, 311: true} {
 		r, now := rate{}, time.Second
 		for range 3 {
 			r.begin(now)
@@ -65,6 +65,98 @@ func TestRateIsUnlimitedForSmallSnapshots(t *testing.T) {
 		if (r.limit > 0) != limited {
 			t.Errorf("snapshots of %d B have the limit %d", bytes, r.limit)
 		}
+	}
+}
+
+// The bytes per second after a round, to the byte: all clients of a server follow one rule.
+func TestAdjustmentsOfARate(t *testing.T) {
+	for _, c := range []struct {
+		limit             int
+		span, srtt, queue time.Duration
+		excess            int
+		want              int
+	}{
+		{limit: 100_000, span: 200 * ms, srtt: 100 * ms, want: 106_000},
+		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, want: 101_500},
+		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, queue: 50 * ms, want: 86_500},
+		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, queue: time.Second, want: 51_501}, // Half is taken at most.
+		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, excess: 100, want: 96_500},
+		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, queue: 50 * ms, excess: 100, want: 81_500},
+		{limit: 4000, span: 200 * ms, srtt: 100 * ms, want: 5000}, // A quarter is added at most.
+		{limit: 100_000, span: 200 * ms, want: 125_000},
+		{limit: 2500, span: 200 * ms, srtt: 200 * ms, queue: time.Second, want: 2500},
+	} {
+		r := rate{limit: c.limit}
+		if r.adjust(c.span, c.srtt, c.queue, c.excess); r.limit != c.want {
+			t.Errorf("%+v: %d B/s", c, r.limit)
+		}
+	}
+}
+
+// The loss of at least 50 packets is measured, in thousandths. That which exceeds 100, and 1.5 times
+// the usual loss, of which 200 count, is too much. The usual loss rises slowly and falls at once.
+func TestMeasurementsOfTheLoss(t *testing.T) {
+	for _, c := range []struct{ packets, lost, usual, excess, follows int }{
+		{packets: 50, lost: 5, follows: 6},
+		{packets: 50, lost: 25, excess: 354, follows: 31},
+		{packets: 1000, lost: 500, usual: 400, excess: 100, follows: 406},
+		{packets: 1000, lost: 100, usual: 300, follows: 100},
+		{packets: 1000, usual: 300},
+	} {
+		l := loss{packets: c.packets, lost: c.lost, usual: c.usual}
+		high := min(c.excess, 1)
+		if got := l.excess(); got != c.excess || l != (loss{usual: c.follows, high: high}) {
+			t.Errorf("%+v: the excess is %d, then %+v", c, got, l)
+		}
+	}
+	few := loss{packets: 49, lost: 49}
+	if n := few.excess(); n != 0 || few.packets != 49 || few.lost != 49 {
+		t.Errorf("the loss of 49 packets is measured as %d", n)
+	}
+}
+
+// A rate ends above four times the acknowledged bytes, of 10 000 per second here, without a queue.
+func TestARateEndsAtFourTimesTheNeed(t *testing.T) {
+	for _, c := range []struct {
+		limit int
+		queue time.Duration
+		ends  bool
+	}{{limit: 38_500}, {limit: 38_501, ends: true}, {limit: 50_000, queue: rateNoise + ms}} {
+		r, now := rate{limit: c.limit}, time.Second
+		if r.round(&now, c.queue, 2, 0); (r.limit == 0) != c.ends {
+			t.Errorf("%+v: %d B/s", c, r.limit)
+		}
+		if r.began != now || r.snapshots != 0 {
+			t.Error("no round begins after one that ends")
+		}
+	}
+}
+
+// Of a snapshot the share of its acknowledged packets counts.
+func TestSharesOfSnapshots(t *testing.T) {
+	var r rate
+	r.done(&flight{first: 7, last: 10, bytes: 1000, acked: 0b0101})
+	r.done(&flight{first: 11, last: 11, bytes: 300, acked: 1})
+	if want := (rate{snapshots: 2, sent: 1300, delivered: 800, loss: loss{packets: 5, lost: 2}}); r != want {
+		t.Errorf("%+v, want %+v", r, want)
+	}
+}
+
+// A round without a round trip does not end.
+func TestARoundNeedsARoundTrip(t *testing.T) {
+	r := rate{began: 7, limit: 100_000}
+	r.done(&flight{bytes: 1000, acked: 1})
+	before := r
+	if r.endRound(time.Minute, 200*ms, 100*ms); r != before {
+		t.Errorf("it ends: %+v", r)
+	}
+}
+
+// A round begins with nothing, and a reset measures the loss anew.
+func TestARoundBeginsWithNothing(t *testing.T) {
+	r := rate{snapshots: 1, sent: 2, delivered: 3, least: 4, closing: true, loss: loss{packets: 5, lost: 6}}
+	if r.reset(7); r != (rate{began: 7}) {
+		t.Errorf("after a reset: %+v", r)
 	}
 }
 
