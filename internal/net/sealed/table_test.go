@@ -181,7 +181,7 @@ func TestAThrottledSecondEnds(t *testing.T) {
 	}
 }
 
-// The counter of a peer is that of no site, whatever its port is.
+// A peer shares its counter with no site, even at port 1.
 func TestAPeerHasACounterOfItsOwn(t *testing.T) {
 	var c Channel
 	for port := range 10 {
