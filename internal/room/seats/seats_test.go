@@ -384,7 +384,8 @@ func TestWhetherARoomIsFull(t *testing.T) {
 }
 
 // A newcomer to a full room gets the seat of the client that was dropped first of the address with
-// the most disconnected clients, except for a client whose next connection is being admitted.
+// the most disconnected clients. A client does not lose its seat while another connection of it is
+// being admitted.
 func TestWhichSeatYields(t *testing.T) {
 	b := newFixture(t)
 	b.s.Playing.Most, b.s.Watching.Most = 8, 2
