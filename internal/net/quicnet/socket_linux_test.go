@@ -25,7 +25,8 @@ func TestOnlyRefusalsCountAsRefused(t *testing.T) {
 		{unix.SOL_IPV6, unix.IPV6_RECVERR, 16, unix.ECONNREFUSED, true},
 		{unix.SOL_IP, unix.IP_RECVERR, 16, unix.ENETUNREACH, false},
 		{unix.SOL_IPV6, unix.IPV6_RECVERR, 16, unix.EMSGSIZE, false},
-		{unix.SOL_IP, unix.IP_RECVERR, 2, unix.ECONNREFUSED, false},
+		{unix.SOL_IP, unix.IP_RECVERR, 4, unix.ECONNREFUSED, true},
+		{unix.SOL_IP, unix.IP_RECVERR, 3, unix.ECONNREFUSED, false},
 		{unix.SOL_IP, unix.IP_TTL, 4, unix.ECONNREFUSED, false},
 		{unix.SOL_IPV6, unix.IPV6_HOPLIMIT, 4, unix.ECONNREFUSED, false},
 	} {
