@@ -38,6 +38,10 @@ func TestOnlyRefusalsCountAsRefused(t *testing.T) {
 		if refuses(b[:unix.CmsgSpace(m.size)]) != m.refuses {
 			t.Errorf("%+v", m)
 		}
+		h.SetLen(len(b) + 1)
+		if refuses(b) {
+			t.Errorf("%+v with a wrong length", m)
+		}
 	}
 }
 
