@@ -13,11 +13,8 @@ import (
 )
 
 // maxKinds bounds the kinds of rooms that have series of their own. Rooms of further kinds count
-// under otherKinds.
-const (
-	maxKinds   = 16
-	otherKinds = "other"
-)
+// under otherNames.
+const maxKinds = 16
 
 // Account is the share of one room in the series of its server: each series is the sum over all
 // rooms, and counters keep the counts of rooms that have ended. Its room's goroutine uses it,
@@ -73,7 +70,7 @@ func (m *Metrics) Open(kind string) *Account {
 	m.mu.Lock()
 	if a.kind = kind; !m.kinds[kind] {
 		if kind != "" && len(m.kinds) >= maxKinds {
-			a.kind = otherKinds
+			a.kind = otherNames
 		} else if kind != "" {
 			m.kinds[kind] = true
 		}

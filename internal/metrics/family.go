@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -23,15 +24,27 @@ const (
 // allocation.
 const maxLabels = 3
 
-// The limits on label sets. Names of systems, methods and classes are from a game's code; the
-// others are from enumerations of this module and have room to spare.
+// The limits on label sets that are counted. Names of systems, methods and classes are from a
+// game's code; the others are from enumerations of this module and have room to spare.
 const (
-	maxSystems = 512  // (system, stage): about 0.6 KB each
+	maxSystems = 512  // (system, stage)
 	maxRPCs    = 4096 // (method, stage, outcome)
 	maxClasses = 1024
 	maxFields  = 4096 // (class, field)
 	maxOthers  = 128
 )
+
+// The limits on label sets with names of a game's code that have a series of their own, so that a
+// game with many systems and methods does not fill the memory of Prometheus. Those that count later
+// are added up under otherNames.
+const (
+	maxNamed        = 64
+	maxNamedSystems = 64 // each has a histogram: five series
+	otherNames      = "other"
+)
+
+// named lists the labels whose values are names of a game's code.
+var named = []string{"system", "method", "class", "field"}
 
 // labelSets returns the most label sets of a family with these labels.
 func labelSets(labels []string) int {
@@ -53,12 +66,28 @@ func labelSets(labels []string) int {
 	return limit
 }
 
-// The buckets, in seconds. Ticks, lateness and flush lag are resolved from 0.1 to 100 ms, finest
-// around the budgets of 128, 60, 30 and 20 Hz; parts of a tick from 10 µs.
+// The buckets, in seconds. Each is a series, for each label set. The duration of all ticks is
+// finest around the budgets of 128, 60, 30 and 20 Hz; the exact durations are on the page /ticks.
+// Delays are lateness and lags, kinds are those of rooms, and parts are stages and systems.
 var (
-	tickBuckets = []float64{.0001, .0002, .0005, .001, .002, .004, .006, .008, .01, .012, .016, .02, .033, .05, .1}
-	partBuckets = []float64{.00001, .00005, .0001, .0005, .001, .002, .005, .01, .02, .05}
+	tickBuckets  = []float64{.0001, .0002, .0005, .001, .002, .004, .006, .008, .01, .012, .016, .02, .033, .05, .1}
+	delayBuckets = []float64{.0001, .0005, .001, .002, .005, .01, .02, .05}
+	kindBuckets  = []float64{.001, .004, .008, .016, .033}
+	partBuckets  = []float64{.0005, .005}
 )
+
+// buckets returns the buckets of a row, if it is a histogram.
+func buckets(r *row) []float64 {
+	switch {
+	case r.name == "tick_duration_seconds":
+		return tickBuckets
+	case r.labels == "":
+		return delayBuckets
+	case r.labels == "kind":
+		return kindBuckets
+	}
+	return partBuckets
+}
 
 // Family holds the series of one row of the table, by label values. Unlike a CounterVec it accepts
 // totals that are stored elsewhere as plain numbers (Set) as well as differences (Add). Any
@@ -71,24 +100,28 @@ type Family struct {
 	refused *atomic.Uint64           // label sets beyond the limit, shared by all families
 	times   *prometheus.HistogramVec // of a histogram, instead of sets
 
-	mu   sync.Mutex
-	sets map[[maxLabels]string]*atomic.Uint64 // of a gauge the bits of a float64
+	mu    sync.Mutex
+	sets  map[[maxLabels]string]*value
+	named bool // a label is a name of a game's code
 }
 
-func newFamily(r row, refused *atomic.Uint64) *Family {
+// value is the value of a label set. A value with other set is part of the series of otherNames.
+type value struct {
+	n     atomic.Uint64 // of a gauge the bits of a float64
+	other bool
+}
+
+func newFamily(r row, buckets []float64, refused *atomic.Uint64) *Family {
 	f := &Family{row: r, names: strings.Fields(r.labels), refused: refused}
 	name := "netloop_" + r.name
 	f.limit = labelSets(f.names)
 	f.desc = prometheus.NewDesc(name, r.help, f.names, nil)
 	if r.kind == histogram {
-		buckets := tickBuckets
-		if len(f.names) > 0 && f.names[0] != "kind" { // A stage and a system are parts of a tick.
-			buckets = partBuckets
-		}
 		f.times = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: r.help, Buckets: buckets}, f.names)
 		return f
 	}
-	f.sets = make(map[[maxLabels]string]*atomic.Uint64)
+	f.sets = make(map[[maxLabels]string]*value)
+	f.named = r.kind == counter && slices.ContainsFunc(f.names, func(l string) bool { return slices.Contains(named, l) })
 	if len(f.names) == 0 {
 		// A counter exists before its first count: a rate() needs the step from 0 to 1.
 		f.Add(0)
@@ -109,6 +142,13 @@ func (f *Family) Set(n uint64, labels ...string) {
 		f.SetFloat(float64(n), labels...)
 	} else if v := f.value(labels); v != nil {
 		v.Store(n)
+	}
+}
+
+// setCounted is Set for one of many label sets that rarely count: it makes no series for 0.
+func (f *Family) setCounted(n uint64, labels ...string) {
+	if n > 0 {
+		f.Set(n, labels...)
 	}
 }
 
@@ -139,11 +179,21 @@ func (f *Family) value(labels []string) *atomic.Uint64 {
 			key[i] = strings.ToValidUTF8(strings.Clone(s), "?")
 		}
 		if v, ok = f.sets[key]; !ok {
-			v = new(atomic.Uint64)
+			v = &value{other: f.named && len(f.sets) >= maxNamed}
 			f.sets[key] = v
 		}
 	}
-	return v
+	return &v.n
+}
+
+// other returns the label set of a value that has no series of its own. It keeps the outcome only.
+func (f *Family) other(key [maxLabels]string) [maxLabels]string {
+	for i, name := range f.names {
+		if name != "outcome" {
+			key[i] = otherNames
+		}
+	}
+	return key
 }
 
 func (f *Family) collect(ch chan<- prometheus.Metric) {
@@ -152,19 +202,18 @@ func (f *Family) collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	f.mu.Lock()
-	keys := make([][maxLabels]string, 0, len(f.sets))
-	for key := range f.sets {
-		keys = append(keys, key)
+	all := make(map[[maxLabels]string]uint64, len(f.sets))
+	for key, v := range f.sets {
+		if v.other {
+			key = f.other(key)
+		}
+		all[key] += v.n.Load() // Each value of a gauge has a key of its own.
 	}
 	f.mu.Unlock()
-	slices.SortFunc(keys, func(a, b [maxLabels]string) int { return slices.Compare(a[:], b[:]) })
-	for _, key := range keys {
-		f.mu.Lock()
-		n := f.sets[key].Load()
-		f.mu.Unlock()
-		kind, v := prometheus.CounterValue, float64(n)
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b [maxLabels]string) int { return slices.Compare(a[:], b[:]) }) {
+		kind, v := prometheus.CounterValue, float64(all[key])
 		if f.kind == gauge {
-			kind, v = prometheus.GaugeValue, math.Float64frombits(n)
+			kind, v = prometheus.GaugeValue, math.Float64frombits(all[key])
 		}
 		ch <- prometheus.MustNewConstMetric(f.desc, kind, v, key[:len(f.names)]...)
 	}

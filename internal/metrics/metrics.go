@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,6 +67,10 @@ type Metrics struct {
 	scraping sync.Mutex // sources are read by one scrape at a time
 }
 
+// runtimeMetrics selects the series of the Go runtime beside those that every Go program has: the
+// others of its scheduler and garbage collector are 80 series.
+var runtimeMetrics = regexp.MustCompile(`^(/sched/latencies:seconds|/cpu/classes/gc/total:cpu-seconds)$`)
+
 type systemStage struct {
 	system string
 	stage  loop.Stage
@@ -81,7 +86,7 @@ func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error)
 		systems: make(map[systemStage]prometheus.Observer), accounts: map[*Account]struct{}{}, kinds: map[string]bool{},
 	}
 	for _, r := range table {
-		f := newFamily(r, &m.refused)
+		f := newFamily(r, buckets(&r), &m.refused)
 		m.families = append(m.families, f)
 		if r.source.into != nil {
 			r.source.into(m, f)
@@ -89,8 +94,7 @@ func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error)
 	}
 	err := errors.Join(
 		m.registry.Register(m),
-		m.registry.Register(collectors.NewGoCollector(
-			collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsScheduler))),
+		m.registry.Register(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: runtimeMetrics}))),
 		m.registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 	)
 	if also != nil {

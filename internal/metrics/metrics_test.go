@@ -197,7 +197,7 @@ func TestAScrapeHasAllCountedValues(t *testing.T) {
 		"netloop_tick_duration_seconds_count 601", `netloop_tick_duration_seconds_bucket{le="0.033"} 600`, "netloop_tick_lateness_seconds_bucket{le=\"0.0005\"} 601",
 		`netloop_stage_duration_seconds_count{stage="FixedUpdate"} 601`,
 		// Parts have buckets of their own.
-		`netloop_stage_duration_seconds_bucket{stage="FixedUpdate",le="5e-05"} 0`,
+		`netloop_stage_duration_seconds_bucket{stage="FixedUpdate",le="0.005"} 601`,
 		`netloop_system_duration_seconds_count{stage="PostLateUpdate",system="arena.move"} 601`,
 		`netloop_rpc_limits_total{action="drop",dry="true",limit="client"} 3`,
 		`netloop_system_panics_total{system="arena.move"} 1`,
@@ -223,7 +223,7 @@ func TestAScrapeHasAllCountedValues(t *testing.T) {
 		`netloop_snapshot_records_waited_total{reason="packets"} 3`, `netloop_visibility_changes_total{change="hidden"} 8`,
 		`netloop_transport_bytes_total{direction="in"} 100`, `netloop_transport_packets_total{direction="out"} 2`,
 		`netloop_handshakes_total{transport="quic"} 0`, `netloop_handshakes_total{transport="webtransport"} 20`, `netloop_joins_total{transport="websocket"} 19`, "netloop_refusals_total 5", "netloop_address_validations_total 6", "netloop_strangers 7",
-		`netloop_disconnects_total{code="kicked"} 1`, `netloop_disconnects_total{code="game"} 0`,
+		`netloop_disconnects_total{code="kicked"} 1`,
 		`netloop_certificate_left_seconds{kind="files"} 6.5`, `netloop_certificate_reloads_total{outcome="loaded"} 4`,
 		`netloop_certificate_reloads_total{outcome="failed"} 5`,
 		`netloop_admin_refusals_total{reason="token"} 21`,
@@ -231,6 +231,11 @@ func TestAScrapeHasAllCountedValues(t *testing.T) {
 		`netloop_records_total{direction="in",outcome="opened"} 27`, `netloop_record_paths_total{outcome="begun"} 28`, "netloop_record_clients 29",
 		"netloop_logs_dropped_total 12", "netloop_metrics_series_refused_total 0",
 	)
+	for _, never := range []string{`netloop_disconnects_total{code="game"}`, `netloop_queue_drops_total{queue="inbox"`} {
+		if strings.Contains(text, never) {
+			t.Errorf("%s has never counted and has a series", never)
+		}
+	}
 	for _, want := range []string{"go_gc_", "go_sched_latencies_seconds_bucket", "process_cpu_seconds_total", "promhttp_metric_handler_errors_total"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s", want)
@@ -269,7 +274,7 @@ func TestLabelSetsAreBounded(t *testing.T) {
 	for _, kind := range []kind{gauge, counter} { // Families without room.
 		Part{&Family{row: row{kind: kind}, refused: m.Drops.refused}, m.Account}.Set(1)
 	}
-	if f := newFamily(row{name: "x", kind: counter}, nil); len(f.sets) != 1 {
+	if f := newFamily(row{name: "x", kind: counter}, nil, nil); len(f.sets) != 1 {
 		t.Error("a counter does not exist before its first count")
 	}
 	// It existed before.

@@ -40,6 +40,8 @@ var table = []row{
 		account(func(a *ticks.Snapshot, f *Family) { f.Set(a.Overruns) })},
 	{"dropped_ticks_total", counter, "", "Ticks that never ran because the server had fallen too far behind.",
 		account(func(a *ticks.Snapshot, f *Family) { f.Set(a.DroppedTicks) })},
+	{"tick_period_seconds", gauge, "", "Period of the ticks of the default room: the time that one tick may take.",
+		account(func(a *ticks.Snapshot, f *Family) { f.SetFloat(a.Budget.Seconds()) })},
 	{"tick_rate_hertz", gauge, "", "Ticks per second of all rooms together, measured over the last five seconds, or 1 024 ticks.",
 		scraped(func(m *Metrics, f *Family) { f.SetFloat(m.hertz()) })},
 	{"hung_ticks_total", counter, "", "Ticks, and hooks at the end, that the watchdog reported because they did not return.",
@@ -110,7 +112,7 @@ var table = []row{
 		server(Server.KeyReloads)},
 	{"disconnects_total", counter, "code", "Connections that ended, by disconnect code.",
 		traffic(func(s *transport.Stats, f *Family) {
-			s.Disconnects(func(code string, n uint64) { f.Set(n, code) })
+			s.Disconnects(func(code string, n uint64) { f.setCounted(n, code) })
 		})},
 	{"transport_bytes_total", counter, "direction", "Bytes of datagrams and stream data.",
 		traffic(func(s *transport.Stats, f *Family) {
@@ -152,7 +154,7 @@ var table = []row{
 			into(func(m *Metrics, f *Family) { m.Drops = f }),
 			room(Room.Drops),
 			traffic(func(s *transport.Stats, f *Family) {
-				s.Drops(func(queue, reason string, n uint64) { f.Set(n, queue, reason) })
+				s.Drops(func(queue, reason string, n uint64) { f.setCounted(n, queue, reason) })
 			}),
 		)},
 	{"rpcs_total", counter, "method stage outcome", "Messages that reached their queue, by outcome.",

@@ -58,7 +58,11 @@ func (m *Metrics) system(key systemStage) prometheus.Observer {
 		m.refused.Add(1)
 		return nil
 	}
-	o = m.systemDuration.times.WithLabelValues(valid(key.system), key.stage.String())
+	if len(m.systems) < maxNamedSystems {
+		o = m.systemDuration.times.WithLabelValues(valid(key.system), key.stage.String())
+	} else {
+		o = m.systemDuration.times.WithLabelValues(otherNames, otherNames)
+	}
 	m.systems[key] = o
 	return o
 }
