@@ -23,7 +23,7 @@ FILE      ?=# the capture for `make cubes`, plain or .xz; empty for a simulation
 CHECKS := proofs modules race lint generated systems smoke image
 
 # Modules of development tools, with their own tests.
-TOOLS := bench scripts/mutate
+TOOLS := bench deploy/grafana scripts/mutate
 
 # The package with the longest tests starts first; the others run beside it.
 LONGEST := ./internal/e2e
@@ -39,7 +39,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo frames pictures play cards run load test plain check $(CHECKS) verify simulate bench bench-floor cost cubes links feel paths lateness fuzz mutate metrics limits web browser generate clean
+.PHONY: help help-all build demo frames pictures play cards run load test plain check $(CHECKS) verify simulate bench bench-floor cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -117,7 +117,7 @@ endif
 # It compares files of the working tree, so that uncommitted changes count too.
 generated: # make generate changes no file.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f -o -path 'internal/inspect/page/*.js' -o -path 'examples/*/web/*.?s' -type f | sort | xargs cksum; }; \
+		sum() { find proto examples docs clients deploy/grafana internal/inspect/page -name '*.pb.go' -o -path 'docs/*.md' -o -name netloop.json -o -path 'clients/ts/dist/*' -type f -o -path '*/page/inspect.js' -o -path 'examples/*/web/*.?s' -type f | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -213,7 +213,11 @@ web: node_modules/.stamp ## build the browser client in clients/ts/dist and the 
 	mv node_modules/schema.ts examples/cards/web/schema.ts
 	node examples/page.mjs cards
 
-generate: metrics limits web ## metrics, limits, web, and the Go code of proto/ with buf from npm
+dashboard: ## write the Grafana dashboard deploy/grafana/netloop.json
+	go run -C deploy/grafana . > deploy/grafana/netloop.json.new
+	mv deploy/grafana/netloop.json.new deploy/grafana/netloop.json
+
+generate: metrics limits dashboard web ## metrics, limits, dashboard, web, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate
 
 clean: ## remove built files

@@ -1,9 +1,11 @@
 package deploy_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -54,17 +56,7 @@ func TestAlertsUseExistingSeries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := metrics.New(nil, func() time.Duration { return 0 })
-	if err != nil {
-		t.Fatal(err)
-	}
-	descs := make(chan *prometheus.Desc, 100)
-	m.Describe(descs)
-	close(descs)
-	var exist []string
-	for d := range descs {
-		exist = append(exist, regexp.MustCompile(`netloop_\w+`).FindString(d.String()))
-	}
+	exist := families(t)
 	gauges := []string{"netloop_certificate_left_seconds"}
 	names := regexp.MustCompile(`netloop_\w+`).FindAllString(string(text), -1)
 	if len(names) == 0 {
@@ -78,11 +70,44 @@ func TestAlertsUseExistingSeries(t *testing.T) {
 	}
 }
 
+// families returns the names of the server's families of series.
+func families(t *testing.T) (names []string) {
+	t.Helper()
+	m, err := metrics.New(nil, func() time.Duration { return 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	descs := make(chan *prometheus.Desc, 100)
+	m.Describe(descs)
+	close(descs)
+	for d := range descs {
+		names = append(names, regexp.MustCompile(`netloop_\w+`).FindString(d.String()))
+	}
+	return names
+}
+
 // A real Prometheus with the shipped configuration scrapes a running server.
 func TestPrometheusScrapesARunningServer(t *testing.T) {
-	program := debian(t, "prometheus")
-	target := serve(t)
+	web := runPrometheus(t, serve(t))
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	for _, q := range []string{
+		"up == 1", "netloop_ticks_total > 0", "netloop_tick_rate_hertz > 50",
+		"sum(netloop_stage_duration_seconds_count) > 0", "go_sched_latencies_seconds_count > 0",
+	} {
+		v, err := await(ctx, web, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %v", q, v)
+	}
+}
 
+// runPrometheus runs Prometheus with the shipped configuration, but a scrape each 200 ms, until the
+// test ends, and returns its address. It skips the test where Prometheus is missing.
+func runPrometheus(t *testing.T, target string) string {
+	t.Helper()
+	program := debian(t, "prometheus")
 	dir := t.TempDir()
 	text, err := os.ReadFile("prometheus/prometheus.yml")
 	if err != nil {
@@ -108,7 +133,7 @@ func TestPrometheusScrapesARunningServer(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	defer func() {
+	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		if err := <-ended; err == nil {
 			t.Error("Prometheus ended by itself")
@@ -116,27 +141,24 @@ func TestPrometheusScrapesARunningServer(t *testing.T) {
 		if t.Failed() {
 			t.Log(log.String())
 		}
-	}()
+	})
+	return web
+}
 
-	// Another process starts in its own time: ask until it is ready, or until the limit.
-	limit := time.After(30 * time.Second)
+// await asks Prometheus until an expression has a value, or the context ends: another process
+// starts in its own time.
+func await(ctx context.Context, web, expr string) (float64, error) {
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
-	for _, q := range []string{
-		"up == 1", "netloop_ticks_total > 0", "netloop_tick_rate_hertz > 50",
-		"sum(netloop_stage_duration_seconds_count) > 0", "go_sched_latencies_seconds_count > 0",
-	} {
-		for {
-			v, err := query(web, q)
-			if err == nil {
-				t.Logf("%s: %v", q, v)
-				break
-			}
-			select {
-			case <-again.C:
-			case <-limit:
-				t.Fatalf("%s: %v", q, err)
-			}
+	for {
+		v, err := query(web, expr)
+		if err == nil {
+			return v, nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return 0, fmt.Errorf("%s: %w", expr, err)
 		}
 	}
 }
@@ -155,7 +177,7 @@ func TestPromtoolAcceptsARunningServersMetrics(t *testing.T) {
 	}
 }
 
-// query returns one number from Prometheus.
+// query returns the first number of an answer of Prometheus.
 func query(web, expr string) (float64, error) {
 	resp, err := http.Get("http://" + web + "/api/v1/query?query=" + url.QueryEscape(expr))
 	if err != nil {
@@ -163,17 +185,23 @@ func query(web, expr string) (float64, error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var answer struct {
-		Data struct {
+		Error string
+		Data  struct {
 			Result []struct{ Value [2]any }
 		}
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
 		return 0, err
 	}
-	if len(answer.Data.Result) == 0 {
-		return 0, errors.New("no result")
+	if answer.Error != "" {
+		return 0, errors.New(answer.Error)
 	}
-	return strconv.ParseFloat(fmt.Sprint(answer.Data.Result[0].Value[1]), 64)
+	for _, r := range answer.Data.Result {
+		if v, err := strconv.ParseFloat(fmt.Sprint(r.Value[1]), 64); err != nil || !math.IsNaN(v) {
+			return v, err
+		}
+	}
+	return 0, errors.New("no data")
 }
 
 func freePort(t *testing.T) string {

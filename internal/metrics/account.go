@@ -83,6 +83,7 @@ func (m *Metrics) Open(kind string) *Account {
 	}
 	m.opened.Add(1, a.kind)
 	Part{m.rooms, a}.Set(1, a.kind)
+	Part{m.asleep, a}.Set(0, a.kind)
 	return a
 }
 

@@ -50,7 +50,7 @@ func TestSeriesStayFew(t *testing.T) {
 	room, server := newServer()
 	m.Serve(server)
 	feed(m, crowd{room})
-	for i := range 10_000 { // They leave for every reason, and their data is dropped for every reason.
+	for i := range 10_000 { // They leave, and lose data, for every reason.
 		server.traffic.Disconnect(transport.Code(i % 30))
 		server.traffic.Drop(transport.Drop(i%38), 1)
 	}
