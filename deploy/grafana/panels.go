@@ -230,11 +230,11 @@ var rows = []section{
 			{"{{instance}}", "rate(process_cpu_seconds_total{*}[*])"},
 			{"garbage collector {{instance}}", "rate(go_cpu_classes_gc_total_cpu_seconds_total{*}[*])"},
 		}},
-		{title: "Memory", unit: units.BytesIEC, text: "Memory of the process, and of Go's heap and stacks.", lines: []line{
+		{title: "Memory", unit: units.BytesIEC, text: "Memory of the process, and the part of Go's objects and stacks.", lines: []line{
 			{"resident {{instance}}", "process_resident_memory_bytes{*}"},
-			{"heap {{instance}}", "go_memstats_heap_inuse_bytes{*}"},
-			{"next collection at {{instance}}", "go_memstats_next_gc_bytes{*}"},
-			{"stacks {{instance}}", "go_memstats_stack_inuse_bytes{*}"},
+			{"objects {{instance}}", "go_memory_classes_heap_objects_bytes{*}"},
+			{"next collection at {{instance}}", "go_gc_heap_goal_bytes{*}"},
+			{"stacks {{instance}}", "go_memory_classes_heap_stacks_bytes{*}"},
 		}},
 		{title: "Goroutines and threads", unit: units.Short, text: "A connection has three goroutines or more, a room one.", lines: []line{
 			{"goroutines {{instance}}", "go_goroutines{*}"},

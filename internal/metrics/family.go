@@ -43,7 +43,7 @@ const (
 	otherNames      = "other"
 )
 
-// named lists the labels whose values are names of a game's code.
+// named lists the labels with names of a game's code.
 var named = []string{"system", "method", "class", "field"}
 
 // labelSets returns the most label sets of a family with these labels.

@@ -67,9 +67,9 @@ type Metrics struct {
 	scraping sync.Mutex // sources are read by one scrape at a time
 }
 
-// runtimeMetrics selects the series of the Go runtime beside those that every Go program has: the
-// others of its scheduler and garbage collector are 80 series.
-var runtimeMetrics = regexp.MustCompile(`^(/sched/latencies:seconds|/cpu/classes/gc/total:cpu-seconds)$`)
+// runtimeMetrics selects series of the Go runtime: the wait for a processor, the time of the garbage
+// collector, and memory. All of its memory, scheduler and garbage collector are 120 series.
+var runtimeMetrics = regexp.MustCompile(`^(/sched/latencies:seconds|/cpu/classes/gc/total:cpu-seconds|/gc/heap/goal:bytes|/memory/classes/(heap/objects|heap/stacks|total):bytes)$`)
 
 type systemStage struct {
 	system string
@@ -94,7 +94,8 @@ func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error)
 	}
 	err := errors.Join(
 		m.registry.Register(m),
-		m.registry.Register(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: runtimeMetrics}))),
+		m.registry.Register(collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(),
+			collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: runtimeMetrics}))),
 		m.registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 	)
 	if also != nil {
