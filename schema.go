@@ -2,13 +2,15 @@ package netloop
 
 import (
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
 // Schema is the agreement of a server and its clients: classes of replicated objects and messages,
-// by name. Package-level declarations fill it, and the first server or client that uses it freezes
-// it. A later or an invalid declaration panics, as regexp.MustCompile does.
+// by name, and the game's metrics of the server. Package-level declarations fill it, and the first
+// server or client that uses it freezes it. A later or an invalid declaration panics, as
+// regexp.MustCompile does.
 //
 // Server and client may be of different builds of a game. Classes, methods and fields are matched
 // by their names. A client ignores those that it lacks, a field that only the client has keeps its
@@ -22,6 +24,7 @@ import (
 type Schema struct {
 	s       *schema.Schema
 	classes []*class
+	metrics []*metrics.Game // declared by NewCounter, NewGauge and NewHistogram
 }
 
 // NewSchema makes an empty schema. Servers refuse clients with another major version: raise it when

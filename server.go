@@ -136,7 +136,7 @@ func New(cfg Config, g Game) (*Server, error) {
 	if err := s.parseWeb(); err != nil {
 		return nil, fmt.Errorf("netloop: %w", err)
 	}
-	if s.metrics, err = metrics.New(cfg.Registerer, func() time.Duration { return s.clock.Now() }); err != nil {
+	if s.metrics, err = metrics.New(cfg.Registerer, func() time.Duration { return s.clock.Now() }, s.schema.metrics...); err != nil {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)
 	}
 	s.transport.FlushLag = s.metrics.ObserveFlushLag

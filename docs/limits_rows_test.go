@@ -81,6 +81,7 @@ var limitRows = map[string][]string{
 	"internal/metrics": {
 		"label sets of a metric | {maxSystems} of systems, {maxRPCs} of methods, {maxClasses} of classes, {maxFields} of fields, {maxOthers} of others",
 		"… with names of the game that have series of their own | {maxNamedSystems} durations of systems, {maxNamed} of others",
+		"metrics of a game | {MaxGameMetrics}, of {MaxGameValues} values of a label and {MaxGameBuckets} buckets each",
 	},
 	"internal/net/admission": {
 		"age at which an unadmitted connection is replaced by one of a site with as many | {dismissAfter}",

@@ -41,6 +41,7 @@ type Account struct {
 	asleep   bool
 
 	margins atomic.Pointer[inputMargins]
+	gauges  []atomic.Uint64 // of the game: the bits of float64s
 }
 
 // inputMargins is how early the inputs of a room's clients arrive; some is false without recent
@@ -65,7 +66,7 @@ type Figures struct {
 func (m *Metrics) Open(kind string) *Account {
 	a := &Account{
 		m: m, counted: map[*atomic.Uint64]uint64{}, gauged: map[*atomic.Uint64]uint64{},
-		systems: map[systemStage]prometheus.Observer{}, finished: m.now(),
+		systems: map[systemStage]prometheus.Observer{}, finished: m.now(), gauges: make([]atomic.Uint64, m.gauges),
 	}
 	m.mu.Lock()
 	if a.kind = kind; !m.kinds[kind] {

@@ -40,7 +40,9 @@ type Metrics struct {
 	kinds    map[string]bool       // of rooms, that have series
 	systems  map[systemStage]prometheus.Observer
 
-	families []*Family // one of each row of the table
+	families []*Family // one of each row of the table, and of each of game
+	game     []gameSeries
+	gauges   int // values of all gauges of the game
 	refused  atomic.Uint64
 	server   Server // read by scrapes; nil before Serve
 
@@ -79,8 +81,8 @@ type systemStage struct {
 // New makes the series and a registry for them and for those of the Go runtime (garbage collector,
 // scheduler) and the process. now is the monotonic clock that also stamps tick records. If also is
 // not nil, the netloop_ series are registered there too; two servers in one process wrap it with
-// different labels.
-func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error) {
+// different labels. The metrics of the game are valid, and their indexes are those in game.
+func New(also prometheus.Registerer, now func() time.Duration, game ...*Game) (*Metrics, error) {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: now, started: now(),
 		systems: make(map[systemStage]prometheus.Observer), accounts: map[*Account]struct{}{}, kinds: map[string]bool{},
@@ -91,6 +93,9 @@ func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error)
 		if r.source.into != nil {
 			r.source.into(m, f)
 		}
+	}
+	for _, g := range game {
+		m.addGame(g)
 	}
 	err := errors.Join(
 		m.registry.Register(m),

@@ -16,6 +16,9 @@ func TestRowsAreComplete(t *testing.T) {
 		if total := strings.HasSuffix(r.name, "_total"); total != (r.kind == counter) {
 			t.Errorf("%s is a %s: only counters end in _total, and all of them", r.name, r.kind)
 		}
+		if strings.HasPrefix(r.name, gamePrefix) {
+			t.Errorf("%s has the prefix of a game's metrics", r.name)
+		}
 		if s := r.source; s.into == nil && s.room == nil && s.scrape == nil {
 			t.Errorf("%s has no source", r.name)
 		}

@@ -73,6 +73,9 @@ func (c *core) Log() *slog.Logger { return c.log }
 // Metrics returns the room's metrics.
 func (c *core) Metrics() *metrics.Metrics { return c.metrics }
 
+// Account returns the room's share in the metrics.
+func (c *core) Account() *metrics.Account { return c.tally }
+
 // Watchdog returns the watchdog, which detects ticks that hang. Any goroutine may call it.
 func (c *core) Watchdog() *watchdog.Watchdog { return c.watchdog }
 
