@@ -8,7 +8,7 @@ GOVULNCHECK := .tools/govulncheck-$(GOVULNCHECK_VERSION)
 
 ADDR      ?= 127.0.0.1:4433# the server for `make load`
 ADMIN     ?= 127.0.0.1:8080# its admin listener, which has the tick figures
-ARGS      ?=# further flags of `make run`, `make load`, `make demo` and `make bench-floor`
+ARGS      ?=# further flags of `make run`, `make load`, `make demo`, `make watch` and `make bench-floor`
 TESTFLAGS ?=# further flags of `go test`
 SEEDS     ?= 20000# seeds of `make verify` and `make simulate`; `make test` uses a few hundred
 FROM      ?= 1# the first seed of `make simulate`
@@ -39,7 +39,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo frames pictures play cards run load test plain check $(CHECKS) verify simulate bench bench-floor cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
+.PHONY: help help-all build demo frames pictures play watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -66,6 +66,9 @@ pictures: build $(NODE_MODULES) ## the README's pictures of the arena with bots,
 
 play: build ## serve the arena with 100 bots until interrupted; its page is http://127.0.0.1:8000
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)
+
+watch: build ## serve the arena with bots, its inspector and metrics, and Prometheus if it is installed, until interrupted
+	bin/demo -watch -clients 20 -web 127.0.0.1:8000 -admin $(ADMIN) $(ARGS)
 
 cards: ## serve Crazy Eights with bots until interrupted; play on http://127.0.0.1:8000, or with bin/cards in another terminal
 	@mkdir -p bin

@@ -8,6 +8,9 @@
 //	loadclient --addr ...    live progress on stderr, the summary on stdout
 //	again, without a report  while another player is connected, in a browser
 //	interrupt to the server  it must close its clients and exit 0
+//
+// With -watch, for `make watch`, the server's admin listener has a known address, Prometheus
+// scrapes it if it is installed, and all run until an interrupt.
 package main
 
 import (
@@ -65,8 +68,13 @@ type options struct {
 	bin      string
 	clients  int
 	duration time.Duration
-	web      string   // the address of the arena's page
-	extra    []string // further flags of the load client
+	web      string // the address of the arena's page
+	admin    string // of the admin listener
+	watch    bool   // Prometheus runs too, and an interrupt is the normal end
+	deploy   string // the folder with Prometheus's configuration
+	// prometheus is the address of its pages.
+	prometheus string
+	extra      []string // further flags of the load client
 }
 
 // parse reads the command line. The error names the expected value; help is written to out.
@@ -82,13 +90,19 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.IntVar(&o.clients, "clients", 100, "how many bots play, 1 to 10000")
 	flags.DurationVar(&o.duration, "duration", 20*time.Second, "how long they are measured, 100ms to 24h")
 	flags.StringVar(&o.web, "web", "127.0.0.1:0", "address of the arena's page, host:port; port 0 picks a free one")
+	flags.StringVar(&o.admin, "admin", "127.0.0.1:0", "address of the admin listener, host:port; port 0 picks a free one")
+	flags.BoolVar(&o.watch, "watch", false, "run Prometheus too, if it is installed, and everything until an interrupt")
+	flags.StringVar(&o.deploy, "deploy", filepath.Join("deploy", "prometheus"), "folder with the configuration of Prometheus, for -watch")
+	flags.StringVar(&o.prometheus, "prometheus", "127.0.0.1:9090", "address of the pages of Prometheus, for -watch")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err
 		}
 		return o, fmt.Errorf("%w: demo -help lists the flags", err)
 	}
-	o.extra = flags.Args()
+	if o.extra = flags.Args(); o.watch {
+		o.duration = maxDuration
+	}
 	switch {
 	case o.clients < 1 || o.clients > maxClients:
 		return o, fmt.Errorf("-clients: %d cannot be used: use 1 to %d", o.clients, maxClients)
@@ -113,7 +127,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	addrFile := filepath.Join(dir, "addr.json")
-	server := command(context.WithoutCancel(ctx), o.bin, "server", "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--web", o.web, "--addr-file", addrFile)
+	server := command(context.WithoutCancel(ctx), o.bin, "server", "run", "--listen", "127.0.0.1:0", "--admin", o.admin, "--web", o.web, "--addr-file", addrFile)
 	server.Env = halfTheCores(os.Environ())
 	if err := server.Start(); err != nil {
 		return 1, fmt.Errorf("start the server: %w", err)
@@ -130,8 +144,23 @@ func run(ctx context.Context, o options) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	fmt.Printf("\nopen http://%s/ and fly among the bots: for %v, and as long as you play\n\n", at.Web, o.duration)
-	if err := bots(ctx, o, at, o.duration).Run(); err != nil {
+	if o.watch {
+		stop, err := watch(ctx, o, at, dir, os.Stdout)
+		defer stop()
+		if err != nil {
+			return 1, err
+		}
+	} else {
+		fmt.Printf("\nopen http://%s/ and fly among the bots: for %v, and as long as you play\n\n", at.Web, o.duration)
+	}
+	play := bots(ctx, o, at, o.duration)
+	if o.watch {
+		play.Stdout = nil // Its report would be about an interrupted measurement.
+	}
+	if err := play.Run(); err != nil {
+		if o.watch && ctx.Err() != nil {
+			return 0, nil
+		}
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() > 0 {
 			return exit.ExitCode(), errors.New("the load client reports a shortfall: see its report; a slow or busy machine needs fewer bots: make demo ARGS=\"-clients 20\"")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,6 +90,44 @@ func TestBotsContinueWhileAnotherPlayerIsConnected(t *testing.T) {
 	}
 	if !plays("1", "1", "1", "1", "101", "102", "100") || len(answers) != 0 {
 		t.Error("bots do not continue until the last player has left:", answers)
+	}
+}
+
+// Prometheus scrapes the server at its address, and ends with the demo.
+func TestPrometheusIsRunAndEnded(t *testing.T) {
+	program, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("prometheus is not installed (Debian package prometheus)")
+	}
+	scrapes := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "netloop_clients 1")
+		select {
+		case scrapes <- struct{}{}:
+		default:
+		}
+	}))
+	defer server.Close()
+	free := httptest.NewServer(nil)
+	o := options{deploy: filepath.Join("..", "..", "deploy", "prometheus"), prometheus: strings.TrimPrefix(free.URL, "http://")}
+	free.Close()
+	stop, err := runPrometheus(t.Context(), program, o, strings.TrimPrefix(server.URL, "http://"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-scrapes
+	stop()
+	if resp, err := http.Get("http://" + o.prometheus + "/-/ready"); err == nil {
+		_ = resp.Body.Close()
+		t.Error("Prometheus still runs")
+	}
+	used := httptest.NewServer(http.NotFoundHandler())
+	defer used.Close()
+	o.prometheus = strings.TrimPrefix(used.URL, "http://")
+	stop, err = runPrometheus(t.Context(), program, o, "127.0.0.1:1", t.TempDir())
+	stop()
+	if err == nil || !strings.Contains(err.Error(), "prometheus: ") {
+		t.Errorf("on a port in use: %v", err)
 	}
 }
 
