@@ -17,7 +17,7 @@ import (
 // "Goroutines and ownership" in ARCHITECTURE.md, LIMITS.md and METRICS.md.
 //
 //   - At rest the tables of a room have entries of its present clients alone, no queue has entries,
-//     and the gauges of the server agree with its rooms.
+//     and the gauges of the server and of its game agree with its rooms.
 //   - At rest and after the end there are as many goroutines as at the beginning.
 type tables struct {
 	p          *play
@@ -56,6 +56,7 @@ func (x *tables) rest() {
 	want := map[string]float64{"netloop_clients_dropped": float64(dropped), "netloop_strangers": 0}
 	if !x.p.rooms.delayed { // Rooms of delayed spectators and their feeds count, and end later.
 		want["netloop_rooms"], want["netloop_clients"] = float64(len(x.p.rooms.byName)), float64(seats)
+		want["netloop_game_members"] = float64(seats)
 	}
 	for name, n := range want {
 		if got[name] != n {

@@ -136,6 +136,7 @@ type declared struct {
 	ask             *netloop.Call[question, answer]
 	commands        *netloop.RPC[command]
 	talks, news     *netloop.RPC[talk]
+	members         netloop.Gauge // clients without the spectator feed
 }
 
 var schemas = struct {
@@ -156,6 +157,7 @@ func declare(p parts) *declared {
 		netloop.NewRPC[answer](s, "later")
 	}
 	d := &declared{schema: s, pawns: netloop.NewClass[pawn](s, "pawn", netloop.Weight(2), netloop.MinRate(2))}
+	d.members = netloop.NewGauge(s, "members", "Clients of the rooms.")
 	if p&vaultPart != 0 {
 		d.vaults = netloop.NewClass[vault](s, "vault")
 	}

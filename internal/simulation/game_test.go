@@ -208,6 +208,15 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		return nil
 	})
 	r.On(netloop.Update, "simulation.busy", h.change)
+	r.On(netloop.Update, "simulation.members", func(t *netloop.Tick) {
+		n := 0
+		for c := range t.Clients() {
+			if !c.SpectatorFeed() {
+				n++
+			}
+		}
+		h.d.members.Set(t, float64(n))
+	})
 	r.On(netloop.FixedUpdate, "simulation.step", func(t *netloop.Tick) {
 		h.panics("system")
 		if h.d.ships == nil {
