@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -201,20 +200,11 @@ func (f *Family) collect(ch chan<- prometheus.Metric) {
 		f.times.Collect(ch)
 		return
 	}
-	f.mu.Lock()
-	all := make(map[[maxLabels]string]uint64, len(f.sets))
-	for key, v := range f.sets {
-		if v.other {
-			key = f.other(key)
-		}
-		all[key] += v.n.Load() // Each value of a gauge has a key of its own.
+	kind := prometheus.CounterValue
+	if f.kind == gauge {
+		kind = prometheus.GaugeValue
 	}
-	f.mu.Unlock()
-	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b [maxLabels]string) int { return slices.Compare(a[:], b[:]) }) {
-		kind, v := prometheus.CounterValue, float64(all[key])
-		if f.kind == gauge {
-			kind, v = prometheus.GaugeValue, math.Float64frombits(all[key])
-		}
-		ch <- prometheus.MustNewConstMetric(f.desc, kind, v, key[:len(f.names)]...)
+	for _, v := range f.values() {
+		ch <- prometheus.MustNewConstMetric(f.desc, kind, v.Value, v.Labels...)
 	}
 }

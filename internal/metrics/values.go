@@ -33,12 +33,19 @@ func (m *Metrics) Values(prefixes ...string) map[string][]Value {
 // values returns the values of a counter or gauge, sorted by labels.
 func (f *Family) values() []Value {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	list := make([]Value, 0, len(f.sets))
+	all := make(map[[maxLabels]string]uint64, len(f.sets))
 	for key, v := range f.sets {
-		x := float64(v.Load())
+		if v.other {
+			key = f.other(key)
+		}
+		all[key] += v.n.Load() // Each value of a gauge has a key of its own.
+	}
+	f.mu.Unlock()
+	list := make([]Value, 0, len(all))
+	for key, n := range all {
+		x := float64(n)
 		if f.kind == gauge {
-			x = math.Float64frombits(v.Load())
+			x = math.Float64frombits(n)
 		}
 		list = append(list, Value{slices.Clone(key[:len(f.names)]), x})
 	}
