@@ -50,6 +50,7 @@ func setHooks() bool {
 	}
 	d.Systems = func(l any, reject func(error)) any { return &registry{l.(*loop.Loop[*Tick]), reject} }
 	d.Room = func(r any) *room.Room { return r.(*Room).e }
+	d.Replay = func(r any) *room.Replay { return r.(*Replay).e }
 	d.Server = func(server any) bridge.Server {
 		s := server.(*Server)
 		return bridge.Server{

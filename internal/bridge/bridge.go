@@ -49,6 +49,8 @@ var Netloop struct {
 	Systems func(l any, reject func(error)) any
 	// Room opens a *netloop.Room.
 	Room func(room any) *room.Room
+	// Replay opens a *netloop.Replay.
+	Replay func(replay any) *room.Replay
 	// Server opens a *netloop.Server.
 	Server func(server any) Server
 }

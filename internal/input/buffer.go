@@ -90,7 +90,7 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 			}
 		}
 		s := b.slot(step)
-		s.step, s.view, s.ran, s.size = step, view, false, uint8(copy(s.message[:], r.message(v)))
+		s.step, s.view, s.ran, s.size = step, view, false, uint8(copy(s.message[:], r.Message(v)))
 	}
 	if r.Err() != nil {
 		counts.Malformed++

@@ -7,7 +7,7 @@ func (f *Form) Idle(packet []byte, repeats int) bool {
 	r := NewReader(f, repeats)
 	none := f.None()
 	for r.Begin(packet, 1<<stepBits); r.Next(); {
-		if v, _, ok := r.Read(); !ok || string(r.message(v)) != string(none) {
+		if v, _, ok := r.Read(); !ok || string(r.Message(v)) != string(none) {
 			return false
 		}
 	}

@@ -95,8 +95,8 @@ func (r *Reader) Read() (v *codec.Values, view View, ok bool) {
 	return &r.now, view, r.bits.Err() == nil
 }
 
-// message returns an input encoded as a message, valid until the next call.
-func (r *Reader) message(v *codec.Values) []byte {
+// Message returns an input encoded as a message, valid until the next call.
+func (r *Reader) Message(v *codec.Values) []byte {
 	r.encoded = r.form.message(r.encoded[:0], v)
 	return r.encoded
 }

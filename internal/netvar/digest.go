@@ -1,6 +1,10 @@
 package netvar
 
-import "github.com/netloop/netloop/internal/netvar/state"
+import (
+	"iter"
+
+	"github.com/netloop/netloop/internal/netvar/state"
+)
 
 // digestSlots bounds the slots that the digests of all clients visit in a tick, on average: about
 // half a millisecond. A digest beyond the bound is sent with a later snapshot.
@@ -97,14 +101,24 @@ func (s *maskedHashes) of(withheld state.Rules) *maskedHash {
 	return &list[oldest]
 }
 
+// Captured iterates over the objects as of their last capture, in the order of ids: without those
+// spawned since, and with those despawned since.
+func (w *World) Captured() iter.Seq[*state.Object] {
+	return func(yield func(*state.Object) bool) {
+		for _, o := range w.objects.Slots {
+			if o != nil && o.Published() && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
 // StateDigest returns the digest of all objects as of their last capture. Unlike the digest of a
 // client it covers all objects and all fields, and no lifetimes.
 func (w *World) StateDigest() uint64 {
 	h := uint64(state.HashStart)
-	for _, o := range w.objects.Slots {
-		if o != nil && o.Published() {
-			h = state.HashUint64(state.HashUint64(h, uint64(o.ID())), w.wholeHash(o))
-		}
+	for o := range w.Captured() {
+		h = state.HashUint64(state.HashUint64(h, uint64(o.ID())), w.wholeHash(o))
 	}
 	return h
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 )
 
 // magic begins each file; its last byte is the version of the format.
@@ -78,11 +79,13 @@ type Reader struct {
 	r     *bufio.Reader
 	buf   []byte
 	count uint64 // records read
+	at    int64  // offset of the last record
+	next  int64  // offset of the next one
 }
 
 // NewReader opens a recording and returns its head.
 func NewReader(r io.Reader) (*Reader, []byte, error) {
-	in := &Reader{r: bufio.NewReaderSize(r, 1<<16)}
+	in := &Reader{r: bufio.NewReaderSize(r, 1<<16), next: int64(len(magic))}
 	var begin [len(magic)]byte
 	if _, err := io.ReadFull(in.r, begin[:]); err != nil {
 		switch {
@@ -138,7 +141,17 @@ func (r *Reader) read(limit int) ([]byte, error) {
 	if checksum(r.buf) != binary.LittleEndian.Uint32(head[4:]) {
 		return nil, ErrCorrupt
 	}
+	r.at, r.next = r.next, r.next+prefix+int64(size)
 	return r.buf, nil
+}
+
+// Offset returns the offset in the file of the record that Next has returned, for NewReaderAt.
+func (r *Reader) Offset() int64 { return r.at }
+
+// NewReaderAt returns a reader of the records from an offset of a file on.
+func NewReaderAt(file io.ReaderAt, offset int64) *Reader {
+	rest := io.NewSectionReader(file, offset, math.MaxInt64-offset)
+	return &Reader{r: bufio.NewReader(rest), next: offset}
 }
 
 // fill reads size bytes, and allocates no more than the file has, so that a damaged length does no

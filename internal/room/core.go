@@ -61,6 +61,9 @@ func (c *core) open(s source) {
 // Spec returns the room's description.
 func (c *core) Spec() Spec { return c.spec }
 
+// Schema returns the schema of the room's game.
+func (c *core) Schema() *schema.Schema { return c.schema }
+
 // World returns the room's objects.
 func (c *core) World() *netvar.World { return c.world }
 

@@ -80,6 +80,13 @@ func (p *Replay) Step() (Replayed, error) {
 	return done, p.compare(done)
 }
 
+// Room returns the replayed room.
+func (p *Replay) Room() *Room { return p.room }
+
+// Record returns the record of the last tick, valid until the next Step, and its offset in the
+// file.
+func (p *Replay) Record() (t *recording.Tick, offset int64) { return &p.feed.tick, p.in.Offset() }
+
 // compare returns a *Divergence if a tick differs from the recorded one; otherwise nil.
 func (p *Replay) compare(t Replayed) error {
 	switch rec := &p.feed.tick; {
