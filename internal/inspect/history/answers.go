@@ -1,0 +1,295 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/netvar/state"
+)
+
+// The bounds of an answer. A larger one is of no use to a person, and the page asks for the next
+// part.
+const (
+	// maxRows bounds the objects of a state, and the rows of a difference and of the messages.
+	maxRows = 2000
+	// maxAnswer bounds the bytes of values in an answer: a value may have 15 kB.
+	maxAnswer = 4 << 20
+)
+
+// budget is the rest of an answer.
+type budget struct{ rows, bytes int }
+
+// take reports whether a row of so many bytes still fits.
+func (b *budget) take(size int) bool {
+	if b.rows <= 0 || b.bytes < size {
+		b.rows = 0 // so that no smaller row follows
+		return false
+	}
+	b.rows--
+	b.bytes -= size
+	return true
+}
+
+// Head is the answer about the recording as a whole.
+type Head struct {
+	Name     string            `json:"name"`
+	Bytes    int64             `json:"bytes"`
+	Schema   string            `json:"schema"`
+	Room     string            `json:"room"`
+	Kind     string            `json:"kind"`
+	Seed     string            `json:"seed"` // 64 bits, as text
+	Settings map[string]string `json:"settings"`
+	// TickRate and FixedRate are fractions, in Hz.
+	TickRate  [2]uint64 `json:"tick_rate"`
+	FixedRate [2]uint64 `json:"fixed_rate"`
+	Classes   []Class   `json:"classes"`
+	Methods   []Method  `json:"methods"`
+	// Ticks, First and Last are the ticks that are known so far.
+	Ticks int    `json:"ticks"`
+	First uint64 `json:"first"`
+	Last  uint64 `json:"last"`
+	// Progress is the part of the file that has been replayed, from 0 to 1.
+	Progress float64 `json:"progress"`
+	Outcome  Outcome `json:"outcome"`
+}
+
+// Class describes the values of the objects of a class: see Row.
+type Class struct {
+	Name   string   `json:"name"`
+	Fields []string `json:"fields"`
+	Types  []string `json:"types"`
+	Read   []string `json:"read"` // the read rules
+}
+
+// Method is a message that clients send.
+type Method struct {
+	Name       string `json:"name"`
+	Call       bool   `json:"call"`
+	ServerOnly bool   `json:"server_only"`
+}
+
+// Row is an object, with its values in the order of its class's fields.
+type Row struct {
+	ID     string          `json:"id"`
+	Class  string          `json:"class"`
+	Owner  uint64          `json:"owner"`
+	Values json.RawMessage `json:"values"`
+}
+
+func (o *Object) row() Row {
+	return Row{o.ID.String(), o.Class.Name(), o.Owner(), o.Class.AppendJSON(nil, &o.Values, 0)}
+}
+
+// Classes describes the classes of a schema.
+func Classes(classes []*state.Class) []Class {
+	list := make([]Class, len(classes))
+	for i, c := range classes {
+		list[i] = Class{Name: c.Name(), Fields: []string{}, Types: []string{}, Read: []string{}}
+		for _, l := range c.DescribeLeaves() {
+			list[i].Fields, list[i].Types = append(list[i].Fields, l.Name), append(list[i].Types, l.Type)
+			list[i].Read = append(list[i].Read, l.Read)
+		}
+	}
+	return list
+}
+
+// Head returns the answer about the recording as a whole.
+func (r *Recording) Head() Head {
+	h := Head{
+		Name: r.cfg.Name, Bytes: r.cfg.Size, Schema: r.head.Schema, Room: r.spec.Name, Kind: r.spec.Kind, Seed: fmt.Sprint(r.head.Seed),
+		Settings: r.head.Notes, TickRate: [2]uint64{r.spec.Rate.Num, r.spec.Rate.Den}, FixedRate: [2]uint64{r.spec.Fixed.Num, r.spec.Fixed.Den},
+		Classes: Classes(r.store.classes), Methods: []Method{}, Outcome: r.Outcome(), Ticks: r.store.ticks.len(),
+	}
+	for id := uint32(1); ; id++ {
+		m, ok := r.schema.Method(id)
+		if !ok {
+			break
+		}
+		h.Methods = append(h.Methods, Method{m.Queue.Name, m.Queue.Call, m.ServerOnly})
+	}
+	if h.Ticks > 0 {
+		h.First, h.Last = r.store.ticks.at(0).tick, r.store.ticks.at(h.Ticks-1).tick
+	}
+	h.Progress = float64(r.read.Load()) / float64(max(r.cfg.Size, 1))
+	return h
+}
+
+// refusef returns an error with a status of HTTP.
+func refusef(status int, format string, a ...any) error {
+	return &admin.Refusal{Status: status, Text: fmt.Sprintf(format, a...)}
+}
+
+// asOf returns the position of a tick, or of the tick before it if the room slept then.
+func (r *Recording) asOf(tick uint64) (position int, err error) {
+	n := r.store.ticks.len()
+	if n == 0 {
+		return 0, refusef(http.StatusNotFound, "no tick is known yet: %s", r.Outcome().Text)
+	}
+	first, last := r.store.ticks.at(0).tick, r.store.ticks.at(n-1).tick
+	switch {
+	case tick < first:
+		return 0, refusef(http.StatusNotFound, "tick %d is before the recording, whose first tick is %d", tick, first)
+	case tick > last:
+		return 0, refusef(http.StatusNotFound, "tick %d is not known: the last one is %d, and %s", tick, last, r.Outcome().Text)
+	}
+	if position = r.store.from(tick); r.store.ticks.at(position).tick != tick {
+		position--
+	}
+	return position, nil
+}
+
+// Around are a tick, and the ticks before and after it; 0 is none.
+type Around struct {
+	Tick     uint64 `json:"tick"`
+	Previous uint64 `json:"previous"`
+	Next     uint64 `json:"next"`
+}
+
+func (r *Recording) around(position int) (a Around) {
+	a.Tick = r.store.ticks.at(position).tick
+	if position > 0 {
+		a.Previous = r.store.ticks.at(position - 1).tick
+	}
+	if position+1 < r.store.ticks.len() {
+		a.Next = r.store.ticks.at(position + 1).tick
+	}
+	return a
+}
+
+// StateAnswer is the answer about the state of a tick. More is the number of objects that did not
+// fit: the next part begins after the last id.
+type StateAnswer struct {
+	Around
+	Objects []Row `json:"objects"`
+	More    int   `json:"more"`
+}
+
+// State returns the objects as of a tick, from an id on, of one class or of all.
+func (r *Recording) State(tick uint64, class string, after state.ID) (StateAnswer, error) {
+	position, err := r.asOf(tick)
+	if err != nil {
+		return StateAnswer{}, err
+	}
+	if class != "" && r.classNamed(class) == nil {
+		return StateAnswer{}, refusef(http.StatusNotFound, "%v", unknownClass(class, r.store.classes))
+	}
+	st, err := r.store.state(position)
+	if err != nil {
+		return StateAnswer{}, err
+	}
+	a, left := StateAnswer{Around: r.around(position), Objects: []Row{}}, budget{maxRows, maxAnswer}
+	for _, o := range st.slots {
+		if o == nil || o.ID <= after || class != "" && o.Class.Name() != class {
+			continue
+		}
+		if left.rows == 0 {
+			a.More++
+			continue
+		}
+		if row := o.row(); left.take(len(row.Values)) {
+			a.Objects = append(a.Objects, row)
+		} else {
+			a.More++
+		}
+	}
+	return a, nil
+}
+
+func (r *Recording) classNamed(name string) *state.Class {
+	for _, c := range r.store.classes {
+		if c.Name() == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// DiffAnswer is the difference of the state of a tick from that of the tick With. More is the
+// number of objects that did not fit.
+type DiffAnswer struct {
+	Around
+	With    uint64       `json:"with"`
+	Added   []Row        `json:"added"`
+	Removed []Row        `json:"removed"`
+	Changed []ChangedRow `json:"changed"`
+	More    int          `json:"more"`
+}
+
+// ChangedRow is an object with other values.
+type ChangedRow struct {
+	ID     string         `json:"id"`
+	Class  string         `json:"class"`
+	Owner  uint64         `json:"owner"`
+	Fields []ChangedField `json:"fields"`
+}
+
+// ChangedField is a value of an object in the two states.
+type ChangedField struct {
+	Field string          `json:"field"`
+	Was   json.RawMessage `json:"was"`
+	Now   json.RawMessage `json:"now"`
+}
+
+// Diff returns the difference of the state of a tick from another one; 0 is the tick before it.
+func (r *Recording) Diff(tick, with uint64) (DiffAnswer, error) {
+	position, err := r.asOf(tick)
+	if err != nil {
+		return DiffAnswer{}, err
+	}
+	from := &State{classes: r.store.classes} // before the first tick
+	if with == 0 && position > 0 {
+		with = r.store.ticks.at(position - 1).tick
+	}
+	if with != 0 {
+		other, err := r.asOf(with)
+		if err != nil {
+			return DiffAnswer{}, err
+		}
+		if from, err = r.store.state(other); err != nil {
+			return DiffAnswer{}, err
+		}
+	}
+	now, err := r.store.state(position)
+	if err != nil {
+		return DiffAnswer{}, err
+	}
+	a := DiffAnswer{Around: r.around(position), With: from.Tick, Added: []Row{}, Removed: []Row{}, Changed: []ChangedRow{}}
+	a.fill(now.diff(from))
+	return a, nil
+}
+
+func (a *DiffAnswer) fill(d Diff) {
+	left := budget{maxRows, maxAnswer}
+	rows := func(list *[]Row, objects []*Object) {
+		for _, o := range objects {
+			if row := o.row(); left.take(len(row.Values)) {
+				*list = append(*list, row)
+			} else {
+				a.More++
+			}
+		}
+	}
+	for i := range d.Changed {
+		row, size := d.Changed[i].row()
+		if left.take(size) {
+			a.Changed = append(a.Changed, row)
+		} else {
+			a.More++
+		}
+	}
+	rows(&a.Added, d.Added)
+	rows(&a.Removed, d.Removed)
+}
+
+// row returns the answer's row, and the bytes of its values.
+func (c *Changed) row() (row ChangedRow, size int) {
+	row = ChangedRow{ID: c.Now.ID.String(), Class: c.Now.Class.Name(), Owner: c.Now.Owner()}
+	for _, field := range c.Fields {
+		f := ChangedField{c.Now.Class.FieldName(field), c.Was.appendField(nil, field), c.Now.appendField(nil, field)}
+		size += len(f.Was) + len(f.Now)
+		row.Fields = append(row.Fields, f)
+	}
+	return row, size
+}

@@ -1,0 +1,40 @@
+package history
+
+import "github.com/netloop/netloop/internal/netvar/state"
+
+// Wait waits for the end of the replay.
+func (r *Recording) Wait() { <-r.done }
+
+// LimitTicks limits the ticks of a history.
+func (c *Config) LimitTicks(n int) { c.maxTicks = n }
+
+// States of a tick for tests: the objects, and the position.
+func (r *Recording) StateAt(tick uint64) (*State, error) {
+	position, err := r.asOf(tick)
+	if err != nil {
+		return nil, err
+	}
+	return r.store.state(position)
+}
+
+// Size returns the bytes of the temporary file, and the number of keyframes.
+func (r *Recording) Size() (bytes int64, keyframes int) { return r.store.size, r.store.keys.len() }
+
+// FileName returns the name that the temporary file had.
+func (r *Recording) FileName() string { return r.store.file.Name() }
+
+// ParseQuery parses a query.
+func ParseQuery(text string, classes []*state.Class) error {
+	_, err := parseQuery(text, classes)
+	return err
+}
+
+// SlotObjects returns the objects in the order of ids.
+func (s *State) SlotObjects() (list []*Object) {
+	for _, o := range s.slots {
+		if o != nil {
+			list = append(list, o)
+		}
+	}
+	return list
+}
