@@ -56,10 +56,17 @@ func (p *Replay) Step() (Replayed, error) {
 	if err != nil {
 		return Replayed{}, err
 	}
-	rec := &p.feed.tick
+	rec := new(recording.Tick)
 	if err := recording.ReadTick(b, rec); err != nil {
 		return Replayed{}, err
 	}
+	return p.Play(rec)
+}
+
+// Play is Step for a caller that reads the file itself, such as ahead of the replay. rec is the
+// record of the next tick, and not used later.
+func (p *Replay) Play(rec *recording.Tick) (Replayed, error) {
+	p.feed.tick = *rec
 	in := rec.Input
 	if in.Tick != p.room.in.Tick+1+in.Slept || in.Tick == 0 {
 		return Replayed{}, fmt.Errorf("%w: tick %d follows tick %d", recording.ErrCorrupt, in.Tick, p.room.in.Tick)
@@ -82,10 +89,6 @@ func (p *Replay) Step() (Replayed, error) {
 
 // Room returns the replayed room.
 func (p *Replay) Room() *Room { return p.room }
-
-// Record returns the record of the last tick, valid until the next Step, and its offset in the
-// file.
-func (p *Replay) Record() (t *recording.Tick, offset int64) { return &p.feed.tick, p.in.Offset() }
 
 // compare returns a *Divergence if a tick differs from the recorded one; otherwise nil.
 func (p *Replay) compare(t Replayed) error {

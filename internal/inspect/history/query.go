@@ -204,7 +204,7 @@ func ordering(like any, text string) (func(any) int, error) {
 		if text[0] == '"' {
 			var err error
 			if want, err = strconv.Unquote(text); err != nil {
-				return nil, fmt.Errorf("%.40s is no string in quotes", text)
+				return nil, fmt.Errorf("%.40q is no string in quotes", text)
 			}
 		}
 		return func(v any) int { return strings.Compare(v.(string), want) }, nil

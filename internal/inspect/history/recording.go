@@ -71,8 +71,7 @@ const (
 
 // Open opens a recording, and begins its replay. Close ends it.
 func Open(cfg Config) (*Recording, error) {
-	file := io.NewSectionReader(cfg.File, 0, cfg.Size)
-	_, b, err := recording.NewReader(file)
+	in, b, err := recording.NewReader(io.NewSectionReader(cfg.File, 0, cfg.Size))
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +79,7 @@ func Open(cfg Config) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	replay, err := cfg.Replay(file)
+	replay, err := cfg.Replay(io.NewSectionReader(cfg.File, 0, cfg.Size))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +99,7 @@ func Open(cfg Config) (*Recording, error) {
 	rec.outcome.Store(&Outcome{State: Replaying, Text: "the replay is under way"})
 	ctx, cancel := context.WithCancel(context.Background())
 	rec.cancel = cancel
-	go rec.run(ctx)
+	go rec.run(ctx, in)
 	return rec, nil
 }
 
@@ -118,16 +114,57 @@ func (r *Recording) Close() error {
 // Outcome returns the result so far.
 func (r *Recording) Outcome() Outcome { return *r.outcome.Load() }
 
+// record is the record of a tick, or the error at the end of the file.
+type record struct {
+	tick   *recording.Tick
+	offset int64
+	err    error
+}
+
+// maxAhead is the number of records that are decoded before the replay needs them. Decoding is a
+// fifth of the work, and so has a goroutine and a core of its own.
+const maxAhead = 16
+
+// readAhead decodes the records of the file until its end, or that of ctx.
+func readAhead(ctx context.Context, in *recording.Reader, to chan<- record) {
+	defer close(to)
+	for {
+		rec := record{tick: new(recording.Tick)}
+		b, err := in.Next()
+		if err == nil {
+			err = recording.ReadTick(b, rec.tick)
+		}
+		rec.offset, rec.err = in.Offset(), err
+		select {
+		case to <- rec:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
 // run replays the recording until its end, or that of ctx.
-func (r *Recording) run(ctx context.Context) {
+func (r *Recording) run(ctx context.Context, in *recording.Reader) {
 	defer close(r.done)
+	records := make(chan record, maxAhead)
+	go readAhead(ctx, in, records)
 	defer func() {
-		if v := recover(); v != nil { // outside of systems, whose panics the room isolates
+		v := recover() // outside of systems, whose panics the room isolates
+		if v != nil {
 			r.end(Failed, "the game has panicked: %v", v)
 		}
+		r.cancel()
+		for range records { //nolint:revive // It waits for the end of readAhead.
+		}
 	}()
-	for ctx.Err() == nil {
-		if !r.step() {
+	for rec := range records {
+		if ctx.Err() != nil {
+			break
+		}
+		if !r.step(&rec) {
 			return
 		}
 	}
@@ -135,13 +172,16 @@ func (r *Recording) run(ctx context.Context) {
 }
 
 // step replays a tick. It reports false after the last one.
-func (r *Recording) step() bool {
-	_, err := r.replay.Step()
+func (r *Recording) step(rec *record) bool {
+	err := rec.err
+	if err == nil {
+		_, err = r.replay.Play(rec.tick)
+	}
 	var differs *room.Divergence
 	var unrecorded *room.Unrecorded
 	switch {
 	case err == nil, errors.As(err, &differs):
-		if err := r.observe(); err != nil {
+		if err := r.observe(rec); err != nil {
 			r.limit(err)
 			return false
 		}
@@ -163,16 +203,15 @@ func (r *Recording) step() bool {
 }
 
 // observe adds the tick that was just replayed to the history.
-func (r *Recording) observe() error {
-	rec, offset := r.replay.Record()
-	world := r.replay.Room().World()
-	info := tickInfo{tick: rec.Input.Tick, record: offset, late: int64(rec.Input.Start - rec.Input.Deadline)}
+func (r *Recording) observe(rec *record) error {
+	world, in := r.replay.Room().World(), &rec.tick.Input
+	info := tickInfo{tick: in.Tick, record: rec.offset, late: int64(in.Start - in.Deadline)}
 	info.changes = r.tracker.observe(world, info.tick)
-	info.arrivals = r.lanes.observe(r.replay.Room(), rec)
+	info.arrivals = r.lanes.observe(r.replay.Room(), rec.tick)
 	if err := r.store.append(r.tracker, info); err != nil {
 		return err
 	}
-	r.read.Store(offset)
+	r.read.Store(rec.offset)
 	return r.store.appendKeyframe(func(dst []byte) []byte { return r.tracker.appendKeyframe(dst, world) })
 }
 

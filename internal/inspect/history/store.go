@@ -199,7 +199,7 @@ func (s *store) each(from, to int, fn func(position int, frame []byte) (more boo
 	for i := from; i < to; i++ {
 		info := s.ticks.at(i)
 		if end := info.off + int64(info.size); end > base+int64(len(buf)) {
-			size := min(max(readAhead, int64(info.size)), s.end(to-1)-info.off)
+			size := min(max(readSize, int64(info.size)), s.end(to-1)-info.off)
 			var err error
 			if buf, err = s.read(info.off, size); err != nil {
 				return err
@@ -214,8 +214,8 @@ func (s *store) each(from, to int, fn func(position int, frame []byte) (more boo
 	return nil
 }
 
-// readAhead is the number of bytes that each reads at once.
-const readAhead = 1 << 20
+// readSize is the number of bytes that each reads at once.
+const readSize = 1 << 20
 
 // end returns the end of the changes of the tick at a position.
 func (s *store) end(position int) int64 {

@@ -1,0 +1,93 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/inspect/history"
+	"github.com/netloop/netloop/internal/room"
+)
+
+// inspectCommand makes the command that serves the recordings of a folder.
+func (p *program) inspectCommand(c *configuration) *cobra.Command {
+	var address string
+	cmd := &cobra.Command{
+		Use: "inspect FILE", Short: "Look at any tick of a recording, in a browser",
+		Long: "Replays a recording that --record or --record-rooms made, once and in the background, and answers\n" +
+			"questions about its ticks: the objects, their changes, the messages and inputs, and when a field\n" +
+			"has got a value. FILE may be a folder. The other recordings of the folder can be opened too.\n\n" +
+			"Only this machine may ask. The answers have all data of the clients, except their tokens.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("inspect takes one argument: %s FILE", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return p.inspect(cmd.Context(), c, args[0], address) },
+	}
+	cmd.Flags().StringVar(&address, "admin", "127.0.0.1:8081", "TCP address of the pages, host:port, of this machine alone; port 0 picks a free one")
+	return cmd
+}
+
+// inspect serves a recording until ctx ends.
+func (p *program) inspect(ctx context.Context, c *configuration, path, address string) (err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("inspect: cannot read %q: name an existing file: %w", path, err)
+	}
+	dir := path
+	if !info.IsDir() {
+		dir = filepath.Dir(path)
+	}
+	recordings := history.NewRecordings(history.RecordingsConfig{Dir: dir, Replay: func(f io.ReadSeeker) (*room.Replay, error) {
+		r, err := c.openReplay(p.game, f)
+		if err != nil {
+			return nil, errors.New(bare(err))
+		}
+		return bridge.Netloop.Replay(r), nil
+	}})
+	defer func() { err = errors.Join(err, recordings.Close()) }()
+	if !info.IsDir() {
+		if err := recordings.OpenPath(path); err != nil {
+			return fmt.Errorf("inspect: %w", err)
+		}
+	}
+	pages := recordings.Handler()
+	pages.HandleFunc("GET /{$}", inspectIndex(recordings)) // The page of /inspect belongs here.
+	s, err := admin.ListenLocal(address, pages, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return fmt.Errorf("--admin: %w", err)
+	}
+	if _, err := fmt.Fprintf(p.stdout, "inspecting %s at http://%s/\n", path, s.Addr()); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	if err := s.Serve(ctx); err != nil {
+		return &failure{err}
+	}
+	return nil
+}
+
+// inspectIndex lists the pages.
+func inspectIndex(s *history.Recordings) http.HandlerFunc {
+	var w strings.Builder
+	fmt.Fprintf(&w, "netloop inspect\n\n")
+	for _, r := range s.Routes() {
+		fmt.Fprintf(&w, "%-4s %s%s\n     %s\n", r.Method, r.Path, r.Query, r.About)
+	}
+	fmt.Fprintf(&w, "POST %s?name=run.rec\n     opens the recording in the body\n", history.ReceivePath)
+	return func(to http.ResponseWriter, _ *http.Request) {
+		to.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(to, w.String()) // the client may have disconnected
+	}
+}
