@@ -149,9 +149,15 @@ const patience = 20 * time.Second
 // start runs a server on free ports.
 func start(t *testing.T, g netloop.Game, env []string, args ...string) *running {
 	t.Helper()
+	return startCommand(t, g, env, append([]string{"run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...)
+}
+
+// startCommand runs a command that ends with its context.
+func startCommand(t *testing.T, g netloop.Game, env []string, args ...string) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r := &running{t: t, stdout: &ready{come: make(chan struct{})}, cancel: cancel, exit: make(chan int, 1)}
-	args = append([]string{"server", "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)
+	args = append([]string{"server"}, args...)
 	go func() { r.exit <- run(ctx, args, env, r.stdout, &r.stderr, g) }()
 	return r
 }

@@ -94,12 +94,9 @@ func Listen(cfg Config) (*Server, error) {
 }
 
 func listen(cfg Config) (*Server, error) {
-	ln, err := net.Listen("tcp", cfg.Listen)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use: stop the process on that port or choose another port (0 picks a free one)", cfg.Listen)
-	case err != nil:
-		return nil, fmt.Errorf("cannot listen on %q: %w", cfg.Listen, err)
+	ln, err := bind(cfg.Listen)
+	if err != nil {
+		return nil, err
 	}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); cfg.Tokens == nil && !(ok && tcp.IP.IsLoopback()) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Listen, ErrOpen), ln.Close())
@@ -121,6 +118,17 @@ func listen(cfg Config) (*Server, error) {
 	}
 	s.http.RegisterOnShutdown(streams.close)
 	return s, nil
+}
+
+func bind(address string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use: stop the process on that port or choose another port (0 picks a free one)", address)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen on %q: %w", address, err)
+	}
+	return ln, nil
 }
 
 // Addr returns the bound address.

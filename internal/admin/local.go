@@ -18,9 +18,9 @@ func Ask(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc { 
 // ListenLocal binds a loopback address for pages that all clients of this machine may read and
 // change. Pages of other sites may not: see access.
 func ListenLocal(address string, pages http.Handler, log *slog.Logger) (*Server, error) {
-	ln, err := net.Listen("tcp", address)
+	ln, err := bind(address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %q: %w", address, err)
+		return nil, err
 	}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return nil, errors.Join(fmt.Errorf("%s: other machines reach it: use 127.0.0.1", address), ln.Close())
