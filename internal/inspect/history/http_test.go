@@ -44,6 +44,20 @@ func ask(pages http.Handler, method, target string, body io.Reader) (int, string
 	return w.Code, w.Body.String()
 }
 
+// openRun opens run.rec, and waits for the end of its replay.
+func openRun(t *testing.T, pages http.Handler) (head history.Head) {
+	t.Helper()
+	if code, body := ask(pages, "POST", "/api/recordings/open?name=run.rec", nil); code != http.StatusOK {
+		t.Fatalf("%d %s", code, body)
+	}
+	for head.Outcome.State != history.Identical {
+		if _, body := ask(pages, "GET", "/api/recording", nil); json.Unmarshal([]byte(body), &head) != nil {
+			t.Fatal(body)
+		}
+	}
+	return head
+}
+
 func TestPagesAnswerWithJSON(t *testing.T) {
 	_, pages, _ := served(t)
 	if code, body := ask(pages, "GET", "/api/recording", nil); code != http.StatusNotFound || !strings.Contains(body, "no recording is open") {
@@ -54,15 +68,7 @@ func TestPagesAnswerWithJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &files); err != nil || code != http.StatusOK || len(files.Files) != 2 {
 		t.Fatalf("%d %s: %v", code, body, err)
 	}
-	if code, body = ask(pages, "POST", "/api/recordings/open?name=run.rec", nil); code != http.StatusOK {
-		t.Fatalf("%d %s", code, body)
-	}
-	var head history.Head
-	for head.Outcome.State != history.Identical {
-		if _, body = ask(pages, "GET", "/api/recording", nil); json.Unmarshal([]byte(body), &head) != nil {
-			t.Fatal(body)
-		}
-	}
+	head := openRun(t, pages)
 	if head.Name != "run.rec" || head.Schema != "arena" || head.Ticks != 700 || head.Progress != 1 || head.TickRate != [2]uint64{60, 1} || len(head.Classes) != 4 {
 		t.Errorf("%+v", head)
 	}
@@ -93,9 +99,7 @@ func TestPagesAnswerWithJSON(t *testing.T) {
 // Each wrong request gets a status and one plain line.
 func TestPagesRefuseInAPlainLine(t *testing.T) {
 	_, pages, dir := served(t)
-	if code, body := ask(pages, "POST", "/api/recordings/open?name=run.rec", nil); code != http.StatusOK {
-		t.Fatalf("%d %s", code, body)
-	}
+	openRun(t, pages)
 	if err := os.Symlink(os.Args[0], filepath.Join(dir, "link")); err != nil {
 		t.Log("without symbolic links:", err)
 	}
