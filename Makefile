@@ -32,7 +32,7 @@ LONGEST := ./internal/e2e
 # it, with short simulations, because those have one goroutine.
 RACE := $(shell go env CGO_ENABLED)
 RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
-	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/panicguard ./internal/directory ./internal/logging ./internal/metrics \
+	./internal/admin ./internal/inspect/... ./internal/boundedio ./internal/certificate ./internal/clock ./internal/panicguard ./internal/directory ./internal/logging ./internal/metrics \
 	./internal/netem ./internal/connlimit ./internal/room/... ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
 
 # Modules for tests of the TypeScript client. Without npm these tests are skipped.

@@ -41,8 +41,8 @@ func (g cheating) Open(r *netloop.Room) error {
 	return g.Game.Open(r)
 }
 
-// The outcome names the tick at which the replay has ended and the reason, and all ticks up to there
-// can be seen.
+// The outcome names the tick at which the replay has ended and the reason, and all ticks up to
+// there can be seen.
 func TestOutcomeNamesTheTick(t *testing.T) {
 	file := arenaFile(t)
 	damaged := bytes.Clone(file)

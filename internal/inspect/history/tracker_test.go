@@ -91,8 +91,8 @@ func (s *State) text() (text string) {
 	return text
 }
 
-// The state of any tick in the store is the captured one, whichever keyframe it begins with: objects
-// of several classes take turns in a slot, and some ticks have no capture.
+// The state of any tick in the store is the captured one, whichever keyframe it begins with:
+// objects of several classes take turns in a slot, and some ticks have no capture.
 func TestStoreHasEveryCapturedState(t *testing.T) {
 	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 3))
