@@ -124,7 +124,7 @@ func TestPagesRefuseInAPlainLine(t *testing.T) {
 		{"GET", "/api/recording/ticks?from=18446744073709551615&to=18446744073709551615", 404, "there are no ticks"},
 		{"GET", "/api/recording/find?q=", 400, "the query has no operator"},
 		{"GET", "/api/recording/find", 400, "the query has no operator"},
-		{"GET", "/api/recording/find?q=ship.Sheild+changed", 400, "did you mean Shield?"},
+		{"GET", "/api/recording/find?q=ship.Shiedl+changed", 400, "did you mean Shield?"},
 		{"POST", "/api/recordings/open", 400, `name: "" is no name of a file`},
 		{"POST", "/api/recordings/open?name=../x", 400, "is no name of a file"},
 		{"POST", "/api/recordings/open?name=..", 400, "is no name of a file"},

@@ -103,7 +103,7 @@ func TestQueriesNameTheirMistake(t *testing.T) {
 		"ship.Shield ==":             "there is no value after ==",
 		"shp.Shield == 0":            `there is no class "shp": did you mean ship?`,
 		"asteroid.X == 0":            `there is no class "asteroid": there are ship, ship.part, rock`,
-		"ship.Sheild == 0":           `class ship has no field "Sheild": did you mean Shield?`,
+		"ship.Shiedl == 0":           `class ship has no field "Shiedl": did you mean Shield?`,
 		"ship.Z == 0":                `class ship has no field "Z": there are Pos.X, Pos.Y`,
 		"ship[17].Shield == 0":       `"17" is no object: write its slot and generation, such as ship[17.3]`,
 		"ship[17.3 Shield == 0":      "is no object",
@@ -134,7 +134,7 @@ func FuzzQuery(f *testing.F) {
 	classes := classesOf(f)
 	for _, q := range []string{
 		"ship.Shield == 0", "ship[17.3].Pos.X >= 1e9", `rock.Name != "a\x00"`, "ship.part.On == true", "ship changed", "ship.Pos changed",
-		"ship.Target == null", "ship.Target == 3.4", "ship.Big < 18446744073709551615", "ship.Deep > -Infinity", "ship.owner == 1", "ship.Sheild = ",
+		"ship.Target == null", "ship.Target == 3.4", "ship.Big < 18446744073709551615", "ship.Deep > -Infinity", "ship.owner == 1", "ship.Shiedl = ",
 	} {
 		f.Add(q)
 	}
