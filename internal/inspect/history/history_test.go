@@ -327,7 +327,7 @@ func TestMessagesOfATick(t *testing.T) {
 
 // The counts of a few ticks, from the records, and those of many, from the index, have equal sums.
 func TestLanesOfFewAndOfManyTicksAgree(t *testing.T) {
-	r := opened(t, recordArena(t, 8, 2500, 3))
+	r := opened(t, recordArena(t, 8, 2100, 2))
 	sum := func(list []uint32) (n uint32) {
 		for _, v := range list {
 			n += v
@@ -340,9 +340,9 @@ func TestLanesOfFewAndOfManyTicksAgree(t *testing.T) {
 	}
 	var inputs, messages, joins, leaves uint32
 	byClient := map[uint64]uint32{}
-	for from := uint64(1); from <= 2500; from += 500 {
-		part, err := r.Ticks(from, from+499, 500)
-		if err != nil || part.Every != 1 || len(part.Ticks) != 500 {
+	for from := uint64(1); from <= 2100; from += 300 {
+		part, err := r.Ticks(from, from+299, 300)
+		if err != nil || part.Every != 1 || len(part.Ticks) != 300 {
 			t.Fatalf("%d rows of %d ticks: %v", len(part.Ticks), part.Every, err)
 		}
 		inputs, messages = inputs+sum(part.Inputs), messages+sum(part.Messages)
