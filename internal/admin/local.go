@@ -13,7 +13,7 @@ import (
 )
 
 // Ask returns the handler of a page that answers a query with JSON. A *Refusal has its own status.
-func Ask(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc { return askHandler(ask) }
+func Ask(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc { return readJSON(ask) }
 
 // ListenLocal binds a loopback address for pages that all clients of this machine may read and
 // change. Pages of other sites may not: see access.

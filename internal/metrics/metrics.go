@@ -69,8 +69,9 @@ type Metrics struct {
 	scraping sync.Mutex // sources are read by one scrape at a time
 }
 
-// runtimeMetrics selects series of the Go runtime: the wait for a processor, the time of the garbage
-// collector, and memory. All of its memory, scheduler and garbage collector are 120 series.
+// runtimeMetrics selects series of the Go runtime: the wait for a processor, the time of the
+// garbage collector, and memory. All of its memory, scheduler and garbage collector are 120
+// series.
 var runtimeMetrics = regexp.MustCompile(`^(/sched/latencies:seconds|/cpu/classes/gc/total:cpu-seconds|/gc/heap/goal:bytes|/memory/classes/(heap/objects|heap/stacks|total):bytes)$`)
 
 type systemStage struct {

@@ -79,7 +79,7 @@ func TestAdjustmentsOfARate(t *testing.T) {
 		{limit: 100_000, span: 200 * ms, srtt: 100 * ms, want: 106_000},
 		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, want: 101_500},
 		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, queue: 50 * ms, want: 86_500},
-		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, queue: time.Second, want: 51_501}, // Half is taken at most.
+		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, queue: time.Second, want: 51_501},
 		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, excess: 100, want: 96_500},
 		{limit: 100_000, span: 200 * ms, srtt: 200 * ms, queue: 50 * ms, excess: 100, want: 81_500},
 		{limit: 4000, span: 200 * ms, srtt: 100 * ms, want: 5000}, // A quarter is added at most.
@@ -93,8 +93,9 @@ func TestAdjustmentsOfARate(t *testing.T) {
 	}
 }
 
-// The loss of at least 50 packets is measured, in thousandths. That which exceeds 100, and 1.5 times
-// the usual loss, of which 200 count, is too much. The usual loss rises slowly and falls at once.
+// The loss of at least 50 packets is measured, in thousandths. A loss above 100, and above 1.5
+// times the usual loss, of which 200 count, is too much. The usual loss rises slowly and falls
+// at once.
 func TestMeasurementsOfTheLoss(t *testing.T) {
 	for _, c := range []struct{ packets, lost, usual, excess, follows int }{
 		{packets: 50, lost: 5, follows: 6},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
@@ -42,10 +43,10 @@ type Head struct {
 	Seed     string            `json:"seed"` // 64 bits, as text
 	Settings map[string]string `json:"settings"`
 	// TickRate and FixedRate are fractions, in Hz.
-	TickRate  [2]uint64 `json:"tick_rate"`
-	FixedRate [2]uint64 `json:"fixed_rate"`
-	Classes   []Class   `json:"classes"`
-	Methods   []Method  `json:"methods"`
+	TickRate  [2]uint64       `json:"tick_rate"`
+	FixedRate [2]uint64       `json:"fixed_rate"`
+	Classes   []inspect.Class `json:"classes"`
+	Methods   []Method        `json:"methods"`
 	// Ticks, First and Last are the ticks that are known so far.
 	Ticks int    `json:"ticks"`
 	First uint64 `json:"first"`
@@ -55,14 +56,6 @@ type Head struct {
 	Outcome  Outcome `json:"outcome"`
 }
 
-// Class describes the values of the objects of a class: see Row.
-type Class struct {
-	Name   string   `json:"name"`
-	Fields []string `json:"fields"`
-	Types  []string `json:"types"`
-	Read   []string `json:"read"` // the read rules
-}
-
 // Method is a message that clients send.
 type Method struct {
 	Name       string `json:"name"`
@@ -70,29 +63,8 @@ type Method struct {
 	ServerOnly bool   `json:"server_only"`
 }
 
-// Row is an object, with its values in the order of its class's fields.
-type Row struct {
-	ID     string          `json:"id"`
-	Class  string          `json:"class"`
-	Owner  uint64          `json:"owner"`
-	Values json.RawMessage `json:"values"`
-}
-
-func (o *Object) row() Row {
-	return Row{o.ID.String(), o.Class.Name(), o.Owner(), o.Class.AppendJSON(nil, &o.Values, 0)}
-}
-
-// Classes describes the classes of a schema.
-func Classes(classes []*state.Class) []Class {
-	list := make([]Class, len(classes))
-	for i, c := range classes {
-		list[i] = Class{Name: c.Name(), Fields: []string{}, Types: []string{}, Read: []string{}}
-		for _, l := range c.DescribeLeaves() {
-			list[i].Fields, list[i].Types = append(list[i].Fields, l.Name), append(list[i].Types, l.Type)
-			list[i].Read = append(list[i].Read, l.Read)
-		}
-	}
-	return list
+func (o *Object) row() inspect.Object {
+	return inspect.Object{ID: o.ID.String(), Class: o.Class.Name(), Owner: o.Owner(), Values: o.Class.AppendJSON(nil, &o.Values, 0)}
 }
 
 // Head returns the answer about the recording as a whole.
@@ -100,7 +72,7 @@ func (r *Recording) Head() Head {
 	h := Head{
 		Name: r.cfg.Name, Bytes: r.cfg.Size, Schema: r.head.Schema, Room: r.spec.Name, Kind: r.spec.Kind, Seed: fmt.Sprint(r.head.Seed),
 		Settings: r.head.Notes, TickRate: [2]uint64{r.spec.Rate.Num, r.spec.Rate.Den}, FixedRate: [2]uint64{r.spec.Fixed.Num, r.spec.Fixed.Den},
-		Classes: Classes(r.store.classes), Methods: []Method{}, Outcome: r.Outcome(), Ticks: r.store.ticks.len(),
+		Classes: inspect.Classes(r.store.classes), Methods: []Method{}, Outcome: r.Outcome(), Ticks: r.store.ticks.len(),
 	}
 	for id := uint32(1); ; id++ {
 		m, ok := r.schema.Method(id)
@@ -162,8 +134,8 @@ func (r *Recording) around(position int) (a Around) {
 // fit: the next part begins after the last id.
 type StateAnswer struct {
 	Around
-	Objects []Row `json:"objects"`
-	More    int   `json:"more"`
+	Objects []inspect.Object `json:"objects"`
+	More    int              `json:"more"`
 }
 
 // State returns the objects as of a tick, from an id on, of one class or of all.
@@ -179,7 +151,7 @@ func (r *Recording) State(tick uint64, class string, after state.ID) (StateAnswe
 	if err != nil {
 		return StateAnswer{}, err
 	}
-	a, left := StateAnswer{Around: r.around(position), Objects: []Row{}}, budget{maxRows, maxAnswer}
+	a, left := StateAnswer{Around: r.around(position), Objects: []inspect.Object{}}, budget{maxRows, maxAnswer}
 	for _, o := range st.slots {
 		if o == nil || o.ID <= after || class != "" && o.Class.Name() != class {
 			continue
@@ -210,11 +182,11 @@ func (r *Recording) classNamed(name string) *state.Class {
 // number of objects that did not fit.
 type DiffAnswer struct {
 	Around
-	With    uint64       `json:"with"`
-	Added   []Row        `json:"added"`
-	Removed []Row        `json:"removed"`
-	Changed []ChangedRow `json:"changed"`
-	More    int          `json:"more"`
+	With    uint64           `json:"with"`
+	Added   []inspect.Object `json:"added"`
+	Removed []inspect.Object `json:"removed"`
+	Changed []ChangedRow     `json:"changed"`
+	More    int              `json:"more"`
 }
 
 // ChangedRow is an object with other values.
@@ -255,14 +227,14 @@ func (r *Recording) Diff(tick, with uint64) (DiffAnswer, error) {
 	if err != nil {
 		return DiffAnswer{}, err
 	}
-	a := DiffAnswer{Around: r.around(position), With: from.Tick, Added: []Row{}, Removed: []Row{}, Changed: []ChangedRow{}}
+	a := DiffAnswer{Around: r.around(position), With: from.Tick, Added: []inspect.Object{}, Removed: []inspect.Object{}, Changed: []ChangedRow{}}
 	a.fill(now.diff(from))
 	return a, nil
 }
 
 func (a *DiffAnswer) fill(d Diff) {
 	left := budget{maxRows, maxAnswer}
-	rows := func(list *[]Row, objects []*Object) {
+	rows := func(list *[]inspect.Object, objects []*Object) {
 		for _, o := range objects {
 			if row := o.row(); left.take(len(row.Values)) {
 				*list = append(*list, row)

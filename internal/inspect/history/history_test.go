@@ -18,6 +18,7 @@ import (
 	"github.com/netloop/netloop/examples/arena"
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
 	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/netlooptest"
@@ -202,7 +203,7 @@ func checkDiff(t *testing.T, r *history.Recording, was, now map[string]string, t
 // value, for any part of the recording and any number of answers.
 func TestFindIsAWalkOverAllStates(t *testing.T) {
 	r := opened(t, arenaFile(t))
-	var states [][]history.Row
+	var states [][]inspect.Object
 	for tick := uint64(1); tick <= 700; tick++ {
 		a, err := r.State(tick, "ship", 0)
 		if err != nil {
