@@ -15,6 +15,7 @@ import (
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/bridge"
+	page "github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/room"
 )
@@ -64,12 +65,14 @@ func (p *program) inspect(ctx context.Context, c *configuration, path, address s
 		}
 	}
 	pages := recordings.Handler()
-	pages.HandleFunc("GET /{$}", inspectIndex(recordings)) // The page of /inspect belongs here.
+	pages.HandleFunc("GET /{$}", inspectIndex(recordings))
+	pages.Handle("GET /inspect", page.Page())
+	pages.Handle("GET /inspect/{file}", page.Page())
 	s, err := admin.ListenLocal(address, pages, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("--admin: %w", err)
 	}
-	if _, err := fmt.Fprintf(p.stdout, "inspecting %s at http://%s/\n", path, s.Addr()); err != nil {
+	if _, err := fmt.Fprintf(p.stdout, "inspecting %s at http://%s/inspect#recording\n", path, s.Addr()); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	if err := s.Serve(ctx); err != nil {

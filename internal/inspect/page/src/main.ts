@@ -8,12 +8,16 @@ import { clients } from "./views/clients.js";
 import { log } from "./views/log.js";
 import { loop } from "./views/loop.js";
 import { overview } from "./views/overview.js";
+import { recording } from "./views/recording.js";
 import { rpcs } from "./views/rpcs.js";
 import { state } from "./views/state.js";
 import { ticks } from "./views/ticks.js";
 import { traffic } from "./views/traffic.js";
 
-const kinds: Kind[] = [overview, ticks, loop, clients, state, traffic, rpcs, log];
+/** A file is inspected without a server: then the address begins with the view of the recording. */
+const offline = location.hash.startsWith("#recording");
+
+const kinds: Kind[] = offline ? [recording] : [overview, ticks, loop, clients, state, traffic, rpcs, log];
 
 /** Inspector is the page. */
 class Inspector implements Context {
@@ -21,7 +25,7 @@ class Inspector implements Context {
   write = false;
   private defaultRoom = "";
   private instance = "";
-  private kind: Kind = overview;
+  private kind: Kind = kinds[0]!;
   private parameters = new URLSearchParams();
   private view: View | undefined;
   private readonly stream = new Stream((topic, data) => this.take(topic, data), (line, up) => this.link(line, up));
@@ -48,6 +52,12 @@ class Inspector implements Context {
   }
 
   subscribe(): void {
+    if (offline) {
+      for (const id of ["link", "pulse", "nav"]) byId(id).hidden = true;
+      byId("room").parentElement!.hidden = true;
+      document.body.classList.add("offline");
+      return;
+    }
     const room: [string, string][] = this.room && this.room !== this.defaultRoom ? [["room", this.room]] : [];
     this.stream.open([["topic", "overview"], ["topic", "rooms"], ...(this.view?.topics() ?? []), ...room]);
   }
@@ -73,7 +83,7 @@ class Inspector implements Context {
   /** show shows the view that the address names. */
   private show(): void {
     const [name = "", parameters = ""] = location.hash.slice(1).split("/");
-    this.kind = kinds.find((k) => k.name === name) ?? overview;
+    this.kind = kinds.find((k) => k.name === name) ?? kinds[0]!;
     this.parameters = new URLSearchParams(parameters);
     this.view?.end?.();
     const root = byId("view");

@@ -192,3 +192,65 @@ export interface Explanation {
   reason: string;
   text: string;
 }
+
+export interface Recording {
+  name: string;
+  bytes: number;
+  schema: string;
+  room: string;
+  kind: string;
+  seed: string;
+  settings: Record<string, string> | null;
+  tick_rate: [number, number];
+  fixed_rate: [number, number];
+  classes: Class[];
+  ticks: number;
+  first: number;
+  last: number;
+  progress: number;
+  outcome: { state: string; tick: number; text: string };
+}
+
+export interface RecordedTicks {
+  every: number;
+  ticks: number[];
+  objects: number[];
+  added: number[];
+  removed: number[];
+  changed: number[];
+  joins: number[];
+  leaves: number[];
+  drops: number[];
+  resumes: number[];
+  messages: number[];
+  inputs: number[];
+  posts: number[];
+  results: number[];
+  dropped: number[];
+  late_ns: number[];
+  lanes: { client: number; subject: string; from: number; to: number; messages: number[]; inputs: number[] }[];
+  more_lanes: number;
+}
+
+export interface Diff {
+  tick: number;
+  previous: number;
+  next: number;
+  with: number;
+  added: StateObject[];
+  removed: StateObject[];
+  changed: { id: string; class: string; owner: number; fields: { field: string; was: unknown; now: unknown }[] }[];
+  more: number;
+}
+
+export interface Messages {
+  arrivals: { kind: string; client?: number; at_ns?: number; method?: string; stage?: string; value?: unknown; inputs?: { step: number; value: unknown }[]; text?: string }[];
+  more: number;
+}
+
+export interface Found {
+  query: string;
+  found: { tick: number; object: string; field: string; value: unknown }[];
+  more: number;
+  next: number;
+}

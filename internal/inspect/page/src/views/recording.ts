@@ -1,0 +1,231 @@
+import { get } from "../api.js";
+import { h, text } from "../dom.js";
+import { age, bytes, count, percent, time } from "../format.js";
+import { WorldMap } from "../map.js";
+import { show, summary } from "../objects.js";
+import { Scrubber } from "../scrubber.js";
+import { Table } from "../table.js";
+import type { Diff, Found, Messages, Recording, RecordedTicks, State, StateObject } from "../types.js";
+import type { Kind } from "../view.js";
+
+/** The most rows of the scrubber. */
+const rows = 1200;
+
+export const recording: Kind = {
+  name: "recording",
+  title: "Recording",
+  make(root, page) {
+    let head: Recording | undefined;
+    let at = Number(page.parameter("tick") ?? 0);
+    let range: [number, number] | undefined; // of the scrubber; the whole recording without
+    let around = { previous: 0, next: 0 };
+    let objects: StateObject[] = [];
+    let playing = 0;
+    const title = h("h2", {}, "Recording");
+    const files = h("select", { "aria-label": "File", change: () => void open(files.value) });
+    const upload = h("input", { type: "file", "aria-label": "Open another file", change: () => void send() });
+    const facts = h("dl", { class: "facts three" });
+    const outcome = h("p", { class: "outcome" });
+    const scrubber = new Scrubber((tick) => void go(tick));
+    const number = h("input", { type: "number", min: 1, "aria-label": "Tick", change: () => void go(Number(number.value)) });
+    const play = h("button", { type: "button", title: "space", click: () => toggle() }, "play");
+    const zoom = h("button", { type: "button", title: "600 ticks around the chosen one (z)", click: () => void zoomed() }, "zoom");
+    const query = h("input", { type: "search", class: "query", placeholder: "ship[17.3].Hull == 0, ship.Score changed ( / )", "aria-label": "Find a value", keydown: (e: Event) => { if ((e as KeyboardEvent).key === "Enter") void find(1); } });
+    const found = h("div", { class: "found" });
+    const map = new WorldMap((id) => choose(id));
+    const mapBox = h("section", {}, h("h2", {}, "Map"), map.element);
+    const changes = h("section", { class: "changes" });
+    const messages = h("section", { class: "changes" });
+    let chosen = "";
+    const search = h("input", { type: "search", placeholder: "id or class", "aria-label": "Find objects", input: () => table.update(objects) });
+    const table = new Table<StateObject>(
+      [
+        { title: "object", left: true, show: (o) => o.id, order: (o) => Number(o.id.split(".")[0]) },
+        { title: "class", left: true, show: (o) => o.class, order: (o) => o.class },
+        { title: "owner", show: (o) => (o.owner ? String(o.owner) : "–"), order: (o) => o.owner },
+        { title: "values", left: true, show: (o) => summary(head?.classes.find((c) => c.name === o.class), o.values) },
+      ],
+      { key: (o) => o.id, open: (o) => choose(o.id), filter: (o) => `${o.id} ${o.class}`.includes(search.value), empty: "no object exists at this tick" },
+    );
+    table.element.classList.add("objects");
+    root.append(
+      h("section", {}, h("div", { class: "bar" }, title, files, upload), facts, outcome),
+      h("section", {},
+        h("div", { class: "bar" }, h("button", { type: "button", title: "the tick before (←)", click: () => void step(-1) }, "◀"), play, h("button", { type: "button", title: "the next tick (→)", click: () => void step(1) }, "▶"), h("label", {}, "tick ", number), zoom, h("span", { class: "grow" }), query),
+        found, scrubber.element,
+        h("p", { class: "legend" }, ...[["changes", "behind"], ["messages", "accent"], ["packets of inputs", "good"], ["join", "good"], ["resume", "stage"], ["lost connection", "warm"], ["leave", "bad"]].map(([n, c]) => h("span", {}, h("i", { style: `background:var(--${c})` }), n!)))),
+      h("div", { class: "columns" }, changes, messages),
+      h("div", { class: "columns wide" }, h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Objects at this tick"), search), table.element), mapBox));
+
+    function trouble(e: unknown): void {
+      page.say((e as Error).message, true);
+    }
+
+    /** load reads what is known of the recording, and again while its replay runs. */
+    async function load(): Promise<void> {
+      try {
+        const was = head?.ticks ?? 0;
+        head = await get<Recording>("/api/recording");
+        const rate = head.tick_rate[0] / head.tick_rate[1];
+        text(title, head.name);
+        document.title = `${head.name} · netloop`;
+        const list: [string, string][] = [
+          ["game", head.schema], ["room", head.room || "(default)"], ["seed", head.seed], ["rate", `${rate} Hz`],
+          ["ticks", `${count(head.ticks)}, ${count(head.first)} to ${count(head.last)}`], ["length", age((head.ticks / rate) * 1e9)], ["file", bytes(head.bytes)],
+          ...Object.entries(head.settings ?? {}).map(([k, v]) => [k, v] as [string, string]),
+        ];
+        facts.replaceChildren(...list.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
+        const done = head.outcome.state !== "replaying";
+        text(outcome, done ? head.outcome.text : `replaying: ${percent(head.progress)} of the file`);
+        outcome.className = `outcome ${head.outcome.state}`;
+        if (head.ticks !== was && head.ticks > 0) {
+          await lanes();
+          if (was === 0) await go(at || head.first);
+        }
+        if (!done) again = window.setTimeout(() => void load(), 500);
+      } catch (e) {
+        text(outcome, (e as Error).message);
+      }
+    }
+    let again = 0;
+
+    async function lanes(): Promise<void> {
+      const [from, to] = range ?? [head!.first, head!.last];
+      scrubber.update(await get<RecordedTicks>("/api/recording/ticks", { from, to, rows }), at);
+    }
+
+    async function list(): Promise<void> {
+      try {
+        const all = await get<{ files: { name: string; bytes: number }[] }>("/api/recordings");
+        files.replaceChildren(h("option", { value: "" }, "other files of the folder"), ...all.files.map((f) => h("option", { value: f.name }, `${f.name}, ${bytes(f.bytes)}`)));
+        files.hidden = all.files.length < 2;
+      } catch (e) {
+        trouble(e);
+      }
+    }
+
+    async function open(name: string): Promise<void> {
+      if (!name) return;
+      await post("/api/recordings/open", name);
+    }
+
+    async function send(): Promise<void> {
+      const file = upload.files?.[0];
+      if (file) await post("/api/recordings/upload", file.name, file);
+    }
+
+    async function post(path: string, name: string, body?: Blob): Promise<void> {
+      try {
+        const answer = await fetch(`${path}?${new URLSearchParams({ name })}`, { method: "POST", ...(body ? { body } : {}) });
+        if (!answer.ok) throw new Error((await answer.text()).trim());
+        page.open("recording");
+        [head, at, range] = [undefined, 0, undefined];
+        await load();
+      } catch (e) {
+        trouble(e);
+      }
+    }
+
+    /** go shows a tick. Only the newest request is shown. */
+    let asked = 0;
+    async function go(tick: number): Promise<void> {
+      if (!head || head.ticks === 0) return;
+      at = Math.min(Math.max(tick, head.first), head.last);
+      number.value = String(at);
+      scrubber.move(at);
+      const turn = ++asked;
+      try {
+        const [s, d, m] = await Promise.all([
+          get<State>("/api/recording/state", { tick: at }), get<Diff>("/api/recording/diff", { tick: at }), get<Messages>("/api/recording/messages", { tick: at }),
+        ]);
+        if (turn !== asked) return;
+        objects = s.objects;
+        around = d;
+        table.chosen = chosen;
+        table.update(objects);
+        mapBox.hidden = !head.classes.some((c) => c.map.length === 2);
+        map.update(head.classes, objects, chosen, false);
+        difference(d);
+        facts_(m);
+      } catch (e) {
+        trouble(e);
+      }
+    }
+
+    function difference(d: Diff): void {
+      const rows = [
+        ...d.added.map((o) => h("li", { class: "added" }, link(o.id), ` ${o.class} is new`)),
+        ...d.removed.map((o) => h("li", { class: "removed" }, `${o.id} ${o.class} has ended`)),
+        ...d.changed.map((o) => h("li", {}, link(o.id), ` ${o.class} `, ...o.fields.flatMap((f) => [h("span", { class: "field" }, `${f.field} `, h("s", {}, show(f.was)), " → ", h("b", {}, show(f.now)))]))),
+      ];
+      changes.replaceChildren(h("h2", {}, `Tick ${count(d.tick)}: what has changed since tick ${count(d.with)}`), rows.length ? h("ul", {}, ...rows) : h("p", { class: "soft" }, "nothing"), d.more ? h("p", { class: "soft" }, `and ${d.more} more objects`) : "");
+    }
+
+    function facts_(m: Messages): void {
+      const rows = m.arrivals.map((a) => h("li", {},
+        h("b", {}, a.method ?? a.kind), a.client ? ` of client ${a.client}` : "", a.stage ? ` for ${a.stage}` : "", a.at_ns ? h("small", {}, ` ${time(a.at_ns)} before the tick`) : "",
+        a.value !== undefined ? h("code", {}, JSON.stringify(a.value)) : "", a.text ? ` ${a.text}` : "",
+        ...(a.inputs ?? []).slice(0, 1).map((i) => h("code", {}, `step ${i.step} ${JSON.stringify(i.value)}`))));
+      messages.replaceChildren(h("h2", {}, "What came from outside"), rows.length ? h("ul", {}, ...rows) : h("p", { class: "soft" }, "nothing"), m.more ? h("p", { class: "soft" }, `and ${m.more} more`) : "");
+    }
+
+    function link(id: string): HTMLElement {
+      return h("button", { type: "button", class: "id", click: () => choose(id) }, id);
+    }
+
+    function choose(id: string): void {
+      chosen = id;
+      const o = objects.find((x) => x.id === id);
+      if (o && !query.value) query.value = `${o.class}[${o.id}].`;
+      table.chosen = id;
+      table.update(objects);
+      map.update(head!.classes, objects, chosen, false);
+    }
+
+    async function step(by: number): Promise<void> {
+      await go(by < 0 ? around.previous || at - 1 : around.next || at + 1);
+    }
+
+    function toggle(): void {
+      clearInterval(playing);
+      playing = playing ? 0 : window.setInterval(() => { if (head && at < head.last) void step(1); else toggle(); }, Math.max(1000 / (head ? head.tick_rate[0] / head.tick_rate[1] : 60), 50));
+      text(play, playing ? "stop" : "play");
+    }
+
+    async function zoomed(): Promise<void> {
+      range = range ? undefined : [Math.max(at - 300, head!.first), Math.min(at + 300, head!.last)];
+      zoom.classList.toggle("on", range !== undefined);
+      await lanes();
+    }
+
+    async function find(from: number): Promise<void> {
+      try {
+        const f = await get<Found>("/api/recording/find", { q: query.value, from });
+        found.replaceChildren(h("p", { class: "soft" }, f.found.length ? `${f.found.length} ticks:` : "no tick matches"),
+          ...f.found.map((x) => h("button", { type: "button", title: `${x.object} ${x.field} = ${show(x.value)}`, click: () => { choose(x.object); void go(x.tick); } }, `${count(x.tick)} · ${x.object} ${show(x.value)}`)),
+          f.next ? h("button", { type: "button", click: () => void find(f.next) }, "further …") : "");
+        if (f.found[0]) { choose(f.found[0].object); void go(f.found[0].tick); }
+      } catch (e) {
+        found.replaceChildren(h("p", { class: "warn" }, (e as Error).message));
+      }
+    }
+
+    void load();
+    void list();
+    return {
+      topics: () => [],
+      on: () => {},
+      end() { clearTimeout(again); clearInterval(playing); scrubber.end(); map.end(); },
+      key(key) {
+        if (key === "ArrowLeft" || key === "k") void step(-1);
+        else if (key === "ArrowRight" || key === "j") void step(1);
+        else if (key === " ") toggle();
+        else if (key === "z") void zoomed();
+        else if (key === "Home") void go(head?.first ?? 1);
+        else if (key === "End") void go(head?.last ?? 1);
+        else return false;
+        return true;
+      },
+    };
+  },
+};
