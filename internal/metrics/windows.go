@@ -20,10 +20,10 @@ type windows struct {
 
 // slot holds the ticks that started in one step of time.
 type slot struct {
-	number             int64 // start divided by slotSpan; a ring holds the last ones
-	ticks, overruns    uint64
-	dropped            uint64
-	took, late         fine
+	number          int64 // start divided by slotSpan; a ring holds the last ones
+	ticks, overruns uint64
+	dropped         uint64
+	took, late      fine
 	longest, latest time.Duration
 }
 

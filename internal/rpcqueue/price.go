@@ -36,9 +36,9 @@ func (q *Queue[C]) SetPrices(prices []Price) {
 type Tariff struct {
 	clock   func() time.Duration
 	spent   map[uint64]spent // by sender, of the running tick
-	last    time.Duration // when the running message began
-	methods []estimate    // by id
-	changed []uint32      // ids with new samples
+	last    time.Duration    // when the running message began
+	methods []estimate       // by id
+	changed []uint32         // ids with new samples
 }
 
 // estimate is the measured cost of one method.

@@ -60,7 +60,7 @@ func recordArena(t testing.TB, seed uint64, ticks, players int) []byte {
 // arenaFile returns a recording of some seconds.
 func arenaFile(t testing.TB) []byte {
 	t.Helper()
-	made.Do(func() { made.file = recordArena(t, 5, 700, 6) })
+	made.Do(func() { made.file = recordArena(t, 5, 400, 6) })
 	if made.file == nil {
 		t.Fatal("the recording could not be made")
 	}
@@ -117,7 +117,7 @@ func opened(t testing.TB, file []byte, change ...func(*history.Config)) *history
 func TestStateOfATickIsThatOfAReplay(t *testing.T) {
 	file := arenaFile(t)
 	r := opened(t, file)
-	if out := r.Outcome(); out.State != history.Identical || out.Tick != 700 {
+	if out := r.Outcome(); out.State != history.Identical || out.Tick != 400 {
 		t.Fatalf("outcome %+v", out)
 	}
 	again, err := replayOf(newArena)(bytes.NewReader(file))
@@ -204,7 +204,7 @@ func checkDiff(t *testing.T, r *history.Recording, was, now map[string]string, t
 func TestFindIsAWalkOverAllStates(t *testing.T) {
 	r := opened(t, arenaFile(t))
 	var states [][]inspect.Object
-	for tick := uint64(1); tick <= 700; tick++ {
+	for tick := uint64(1); tick <= 400; tick++ {
 		a, err := r.State(tick, "ship", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +262,7 @@ func TestFindIsAWalkOverAllStates(t *testing.T) {
 func findAll(t *testing.T, r *history.Recording, q string) (list []string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(len(q)), 9))
-	for from := uint64(1); from <= 700; {
+	for from := uint64(1); from <= 400; {
 		to := from + rng.Uint64N(300)
 		a, err := r.Find(context.Background(), q, from, to)
 		if err != nil || a.Next != 0 || a.More != 0 {
@@ -279,7 +279,7 @@ func findAll(t *testing.T, r *history.Recording, q string) (list []string) {
 // Messages and inputs of a tick are those that the clients sent.
 func TestMessagesOfATick(t *testing.T) {
 	r := opened(t, arenaFile(t))
-	ticks, err := r.Ticks(1, 700, 700)
+	ticks, err := r.Ticks(1, 400, 400)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,10 +301,10 @@ func TestMessagesOfATick(t *testing.T) {
 			}
 		}
 	}
-	if said < 10 {
+	if said < 5 {
 		t.Errorf("%d messages, want more", said)
 	}
-	a, err := r.Messages(400)
+	a, err := r.Messages(300)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestMessagesOfATick(t *testing.T) {
 				Thrust, Fire *bool
 				Turn         *int
 			}
-			if err := json.Unmarshal(in.Value, &control); err != nil || control.Turn == nil || in.Step < 350 || in.Step > 450 {
+			if err := json.Unmarshal(in.Value, &control); err != nil || control.Turn == nil || in.Step < 250 || in.Step > 350 {
 				t.Errorf("input %d: %s: %v", in.Step, in.Value, err)
 			}
 			inputs++

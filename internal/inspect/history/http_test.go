@@ -69,7 +69,7 @@ func TestPagesAnswerWithJSON(t *testing.T) {
 		t.Fatalf("%d %s: %v", code, body, err)
 	}
 	head := openRun(t, pages)
-	if head.Name != "run.rec" || head.Schema != "arena" || head.Ticks != 700 || head.Progress != 1 || head.TickRate != [2]uint64{60, 1} || len(head.Classes) != 4 {
+	if head.Name != "run.rec" || head.Schema != "arena" || head.Ticks != 400 || head.Progress != 1 || head.TickRate != [2]uint64{60, 1} || len(head.Classes) != 4 {
 		t.Errorf("%+v", head)
 	}
 	ship := head.Classes[0]
@@ -83,7 +83,7 @@ func TestPagesAnswerWithJSON(t *testing.T) {
 		"/api/recording/state?tick=300&class=rock":                 `"class":"rock","owner":0,"values":[`,
 		"/api/recording/state?tick=1":                              `{"tick":1,"previous":0,"next":2,`,
 		"/api/recording/diff?tick=300":                             `"with":299,"added":[`,
-		"/api/recording/diff?tick=300&with=600":                    `"with":600,"added":[`,
+		"/api/recording/diff?tick=300&with=100":                    `"with":100,"added":[`,
 		"/api/recording/diff?tick=1":                               `"with":0,"added":[{"id":`,
 		"/api/recording/messages?tick=300":                         `"kind":"inputs","client":`,
 		"/api/recording/find?q=ship.Turn+%3D%3D+1&from=100&to=300": `"next":0}`,

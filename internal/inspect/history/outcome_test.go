@@ -56,10 +56,10 @@ func TestOutcomeNamesTheTick(t *testing.T) {
 		most   uint64
 		text   string
 	}{
-		{"whole", file, nil, history.Identical, 700, 700, "all ticks are as recorded"},
-		{"cut", file[:len(file)-3], nil, history.Truncated, 699, 699, "truncated after 699 ticks; all ticks up to there are as recorded"},
-		{"cut in the middle", file[:len(file)/2], nil, history.Truncated, 200, 500, "truncated after "},
-		{"damaged", damaged, nil, history.Damaged, 200, 600, "damaged after "},
+		{"whole", file, nil, history.Identical, 400, 400, "all ticks are as recorded"},
+		{"cut", file[:len(file)-3], nil, history.Truncated, 399, 399, "truncated after 399 ticks; all ticks up to there are as recorded"},
+		{"cut in the middle", file[:len(file)/2], nil, history.Truncated, 100, 300, "truncated after "},
+		{"damaged", damaged, nil, history.Damaged, 150, 350, "damaged after "},
 		{"other settings", file, func(c *history.Config) { c.Replay = replayOf(rocky(3)) }, history.Diverged, 1, 1, "tick 1 differs from the recorded one: the state"},
 		{"other code", file, func(c *history.Config) {
 			c.Replay = replayOf(func() netloop.Game { return cheating{arena.New()} })
