@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/netloop/netloop"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/netloop/netloop"
 )
 
 var (
