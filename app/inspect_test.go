@@ -45,11 +45,16 @@ func TestInspectServesARecording(t *testing.T) {
 	path := recordRun(t)
 	r := startCommand(t, recorded(), nil, "inspect", "--admin", "127.0.0.1:0", path)
 	banner := r.banner()
-	_, at, ok := strings.Cut(banner, " at http://")
+	_, at, ok := strings.Cut(strings.TrimSpace(banner), " at http://")
+	at, shows := strings.CutSuffix(at, "inspect#recording")
+	ok = ok && shows
 	if !ok || !strings.HasPrefix(banner, "inspecting "+path) {
 		t.Fatalf("printed %q", banner)
 	}
-	at = "http://" + strings.TrimSpace(at)
+	at = "http://" + at
+	if code, body := fetch(t, "GET", at+"inspect", "", ""); code != http.StatusOK || !strings.Contains(body, "/inspect/inspect.js") {
+		t.Errorf("%d %s", code, body)
+	}
 	var head history.Head
 	for limit := time.Now().Add(patience); head.Outcome.State != history.Identical; {
 		if _, body := fetch(t, "GET", at+"api/recording", "", ""); json.Unmarshal([]byte(body), &head) != nil || time.Now().After(limit) {
