@@ -96,7 +96,7 @@ func TestRoomsAreListedClosedAndRecorded(t *testing.T) {
 		}
 	}
 	listed(t, g, at, tokens, 2)
-	if exit, log := r.stop(); exit != 0 || !strings.Contains(log, "action": "/rooms/close") {
+	if exit, log := r.stop(); exit != 0 || !strings.Contains(log, `"action": "/rooms/close"`) {
 		t.Errorf("exit %d: %s", exit, log)
 	}
 	files, err := os.ReadDir(dir)

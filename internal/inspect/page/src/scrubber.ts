@@ -72,7 +72,8 @@ export class Scrubber {
       l.inputs.forEach((n, i) => { if (n > 0) c.fillRect(i * step, y + 4, w, lane - 8); });
       c.globalAlpha = 1;
       c.fillStyle = color("accent");
-      l.messages.forEach((n, i) => { if (n > 0) c.fillRect(i * step, y + 1, Math.max(w, 2), lane - 2); });
+      const most = Math.max(1, ...l.messages);
+      l.messages.forEach((n, i) => { if (n > 0) c.fillRect(i * step, y + lane - 1 - (n / most) * (lane - 6), Math.max(w, 2), (n / most) * (lane - 6)); });
       c.fillStyle = color("soft");
       c.font = "10px system-ui";
       c.fillText(`${l.client} ${l.subject}`, 3, y + lane - 3);
