@@ -43,7 +43,7 @@ var readsClock = []string{
 // onlyIn lists the packages that may import a module. "" is the root package.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/net/quicnet", "internal/net/wtnet", "bench"},
-	"github.com/charmbracelet/":           {"examples/cards/term"},
+	"charm.land/":                         {"examples/cards/term"},
 	"github.com/coder/websocket":          {"internal/net/wsnet"},
 	"golang.org/x/net/":                   {"internal/net/udpbatch", "internal/net/quicnet"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
@@ -448,7 +448,8 @@ func TestAShortRunLeavesNoTestOut(t *testing.T) {
 // New direct dependencies are a decision: add them here with their reason in the commit.
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/charmbracelet/bubbletea", "github.com/charmbracelet/lipgloss", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
+		"charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",

@@ -20,7 +20,7 @@ import (
 	"os"
 	"os/signal"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/examples/cards"
@@ -57,7 +57,7 @@ func run(ctx context.Context, addr, name string, alone bool) error {
 		}
 		go func() { served <- s.local.Run(ctx) }()
 	}
-	err := show(ctx, s, tea.WithAltScreen())
+	err := show(ctx, s)
 	stop()
 	if alone {
 		err = errors.Join(err, <-served)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/examples/cards"
@@ -61,7 +61,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.note = msg.text
 	case record:
 		m.won = msg.won
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		return m.press(msg)
 	}
 	return m, nil
@@ -92,7 +92,7 @@ func (m model) see(v *player.View) model {
 }
 
 // press takes a key.
-func (m model) press(k tea.KeyMsg) (tea.Model, tea.Cmd) {
+func (m model) press(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	switch key := k.String(); {
 	case key == "ctrl+c" || key == "q" && m.mode != naming && m.mode != coding:
 		return m, tea.Quit
@@ -150,10 +150,10 @@ func (m model) onlyWatch(l cards.Listing) bool {
 }
 
 // typing takes a key of a text.
-func (m model) typing(k tea.KeyMsg) (tea.Model, tea.Cmd) {
+func (m model) typing(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	most := 24
-	switch k.Type {
-	case tea.KeyEsc:
+	switch k.Code {
+	case tea.KeyEscape:
 		m.mode, m.typed = browsing, ""
 	case tea.KeyBackspace:
 		if r := []rune(m.typed); len(r) > 0 {
@@ -169,8 +169,8 @@ func (m model) typing(k tea.KeyMsg) (tea.Model, tea.Cmd) {
 		default:
 			return m.does(action{do: sit, sit: cards.SitDown{Table: text}})
 		}
-	case tea.KeyRunes, tea.KeySpace:
-		if text := m.typed + string(k.Runes); len(text) <= most {
+	default:
+		if text := m.typed + k.Text; len(text) <= most {
 			m.typed = text
 		}
 	}
@@ -191,7 +191,7 @@ func (m model) atTable(key string) (tea.Model, tea.Cmd) {
 		if m.view.MyTurn() {
 			return m.does(action{do: draw})
 		}
-	case "enter", " ":
+	case "enter", "space":
 		switch {
 		case !m.view.MyTurn() || m.card >= len(hand):
 		case !m.view.Fits(hand[m.card]):

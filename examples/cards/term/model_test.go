@@ -4,13 +4,14 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/examples/cards"
@@ -49,18 +50,24 @@ var (
 	fir = cards.Listing{Table: "fir", Players: []string{"ann", "eve\x1b[2J"}, Taken: 1, Seats: 2, Phase: cards.Pausing, Round: 1}
 )
 
-// keys makes key messages of their names in bubbletea.
+// keys makes key messages of a text's letters, or of the names of other keys.
 func keys(names ...string) (all []tea.Msg) {
-	types := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "ctrl+c": tea.KeyCtrlC, " ": tea.KeySpace}
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace}
 	for _, name := range names {
-		if k, ok := types[name]; ok {
-			all = append(all, tea.KeyMsg{Type: k, Runes: []rune(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz+"))})
-			continue
+		k := tea.KeyPressMsg{Code: codes[name]}
+		switch {
+		case name == "ctrl+c":
+			k = tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
+		case k.Code == 0:
+			k = tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 		}
-		all = append(all, tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)})
+		all = append(all, k)
 	}
 	return all
 }
+
+// colors are the sequences that set a colour or a weight.
+var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // after returns the model after messages, and its actions.
 func after(msgs ...tea.Msg) (m model, did []action, quit bool) {
@@ -116,7 +123,7 @@ func TestScreens(t *testing.T) {
 		"small": {atTable(nil), tea.WindowSizeMsg{Width: 50, Height: 12}},
 	} {
 		m, _, _ := after(msgs...)
-		got := m.View()
+		got := colors.ReplaceAllString(m.screen(), "")
 		lines := strings.Split(got, "\n")
 		for i, line := range lines {
 			lines[i] = strings.TrimRight(line, " ")

@@ -6,7 +6,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/charmbracelet/lipgloss"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/examples/cards"
@@ -21,13 +22,20 @@ const (
 var (
 	strong = lipgloss.NewStyle().Bold(true)
 	soft   = lipgloss.NewStyle().Faint(true)
-	red    = lipgloss.NewStyle().Foreground(lipgloss.AdaptiveColor{Light: "1", Dark: "9"})
-	gold   = lipgloss.NewStyle().Foreground(lipgloss.AdaptiveColor{Light: "3", Dark: "11"}).Bold(true)
-	alarm  = lipgloss.NewStyle().Foreground(lipgloss.AdaptiveColor{Light: "1", Dark: "9"}).Bold(true)
+	red    = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	gold   = lipgloss.NewStyle().Foreground(lipgloss.Yellow).Bold(true)
+	alarm  = lipgloss.NewStyle().Foreground(lipgloss.Red).Bold(true)
 )
 
 // View implements tea.Model.
-func (m model) View() string {
+func (m model) View() tea.View {
+	v := tea.NewView(m.screen())
+	v.AltScreen = true
+	return v
+}
+
+// screen draws the lines of the screen.
+func (m model) screen() string {
 	if m.width < leastWidth || m.height < leastHeight {
 		return fmt.Sprintf("This window is %d × %d.\nThe game needs %d × %d.", m.width, m.height, leastWidth, leastHeight)
 	}

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"

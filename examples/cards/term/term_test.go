@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
@@ -69,7 +69,7 @@ func TestTheTerminalProgramPlays(t *testing.T) {
 	var out screen
 	ended := make(chan error, 1)
 	go func() {
-		ended <- show(t.Context(), s, tea.WithInput(keyboard), tea.WithOutput(&out), tea.WithoutSignals())
+		ended <- show(t.Context(), s, tea.WithInput(keyboard), tea.WithOutput(&out), tea.WithoutSignals(), tea.WithWindowSize(80, 24))
 	}()
 	press := func(text string) {
 		t.Helper()
