@@ -8,13 +8,11 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"strconv"
-	"time"
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/build"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/inspect"
-	servermetrics "github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 )
@@ -112,43 +110,14 @@ func number(query url.Values, name string, without uint64) (uint64, error) {
 	return n, nil
 }
 
-// overview is the answer of /api/overview.
-type overview struct {
-	Game     string                 `json:"game"` // name of the schema
-	Version  string                 `json:"version"`
-	Instance string                 `json:"instance"` // differs after each start
-	Room     string                 `json:"room"`     // the default room
-	Time     time.Time              `json:"time"`
-	Uptime   float64                `json:"uptime_seconds"`
-	Budget   time.Duration          `json:"budget_ns"` // the tick period of the default room
-	Rate     float64                `json:"rate_hz"`   // measured, of all rooms together
-	Windows  []servermetrics.Window `json:"windows"`
-	Overload string                 `json:"overload"` // the level of the most overloaded room
-	Ready    string                 `json:"ready"`    // empty, or why no client can join
-	Note     string                 `json:"note"`     // of /readyz and /healthz
-	Rooms    int                    `json:"rooms"`
-	Write    bool                   `json:"write"` // the request's token has the role write
-	Memory   memory                 `json:"memory"`
-}
-
-// memory describes the Go runtime.
-type memory struct {
-	Heap       uint64  `json:"heap_bytes"`  // live and unswept objects
-	Total      uint64  `json:"total_bytes"` // mapped by the runtime, and not released
-	Goroutines int     `json:"goroutines"`
-	Cycles     uint64  `json:"gc_cycles"`
-	GC         float64 `json:"gc_cpu_seconds"`
-	CPU        float64 `json:"cpu_seconds"` // available to the process, of all cores
-}
-
 // readMemory reads the figures of the Go runtime: some microseconds.
-func readMemory() memory {
+func readMemory() inspect.Memory {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
 		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"},
 	}
 	metrics.Read(samples)
-	m := memory{Goroutines: runtime.NumGoroutine()}
+	m := inspect.Memory{Goroutines: runtime.NumGoroutine()}
 	for i, to := range []*uint64{&m.Heap, &m.Total, nil, &m.Cycles} {
 		if to != nil && samples[i].Value.Kind() == metrics.KindUint64 {
 			*to = samples[i].Value.Uint64()
@@ -168,7 +137,7 @@ func readMemory() memory {
 // overviewPage answers /api/overview.
 func (s *Server) overviewPage(ctx context.Context, _ url.Values) (any, error) {
 	ticks := s.metrics.Ticks()
-	o := overview{
+	o := inspect.Overview{
 		Game: s.schema.s.Name, Version: build.Version(), Instance: fmt.Sprintf("%x", s.instance), Room: s.room.spec.Name, Time: s.clock.Wall(),
 		Uptime: ticks.Uptime.Seconds(), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Memory: readMemory(),
 	}
@@ -204,40 +173,6 @@ func (s *Server) valuesPage(_ context.Context, query url.Values) (any, error) {
 	return s.metrics.Values(prefixes...), nil
 }
 
-// clientRow is a client in the answer of /api/clients. Times are in nanoseconds.
-type clientRow struct {
-	Client    uint64        `json:"client"`
-	Subject   string        `json:"subject"`
-	Addr      string        `json:"addr"`
-	Transport string        `json:"transport"`
-	State     string        `json:"state"` // connected, dropped or leaving
-	Age       time.Duration `json:"age_ns"`
-	Silent    time.Duration `json:"silent_ns"`
-	RTT       time.Duration `json:"rtt_ns"`
-	InFlight  int           `json:"in_flight"`
-	Window    int           `json:"window"`
-	Waits     string        `json:"waits"` // for no snapshot: slot_busy, window_closed or empty
-
-	Snapshots    uint64 `json:"snapshots"`
-	Bytes        uint64 `json:"bytes"` // of their packets
-	SlotBusy     uint64 `json:"slot_busy"`
-	WindowClosed uint64 `json:"window_closed"`
-
-	Inputs       uint64        `json:"inputs"`
-	InputsMissed uint64        `json:"inputs_missed"`
-	InputsLate   uint64        `json:"inputs_late"`
-	InputMargin  time.Duration `json:"input_margin_ns"`
-	Rewind       time.Duration `json:"rewind_ns"`
-	ViewsClamped uint64        `json:"views_clamped"`
-}
-
-// clientList is the answer of /api/clients. More is the number of further clients.
-type clientList struct {
-	Tick    uint64      `json:"tick"`
-	Clients []clientRow `json:"clients"`
-	More    int         `json:"more"`
-}
-
 // clientsPage answers /api/clients.
 func (s *Server) clientsPage(ctx context.Context, query url.Values) (any, error) {
 	r, err := s.queriedRoom(query)
@@ -246,7 +181,7 @@ func (s *Server) clientsPage(ctx context.Context, query url.Values) (any, error)
 	}
 	return r.e.Questions.Ask(ctx, func(tick uint64) any {
 		all := r.e.Clients()
-		list := clientList{Tick: tick, Clients: make([]clientRow, 0, min(len(all), maxListed)), More: max(0, len(all)-maxListed)}
+		list := inspect.Clients{Tick: tick, Clients: make([]inspect.Client, 0, min(len(all), maxListed)), More: max(0, len(all)-maxListed)}
 		for _, c := range all[:min(len(all), maxListed)] {
 			list.Clients = append(list.Clients, r.clientRow(c))
 		}
@@ -259,9 +194,9 @@ func (s *Server) clientsPage(ctx context.Context, query url.Values) (any, error)
 var waitNames = [...]string{room.WaitsForNothing: "", room.WaitsForSlot: "slot_busy", room.WaitsForWindow: "window_closed"}
 
 // clientRow describes a client, on the room's goroutine.
-func (r *Room) clientRow(c *room.Client) clientRow {
+func (r *Room) clientRow(c *room.Client) inspect.Client {
 	link, counts := clientOf(c).Link(), c.Counts()
-	row := clientRow{
+	row := inspect.Client{
 		Client: c.ID(), Subject: listedSubject(c.Join().Subject), Addr: c.Join().Addr, Transport: c.Transport(), State: "connected",
 		Age: r.now.GameTime - c.JoinedAt(), Silent: link.Silent, RTT: link.RTT, InFlight: link.InFlight, Window: link.Window, Waits: waitNames[c.Waits()],
 		Snapshots: counts.Snapshots, Bytes: counts.Bytes, SlotBusy: counts.SlotBusy, WindowClosed: counts.WindowClosed,
