@@ -40,10 +40,13 @@ var readsClock = []string{
 	"app", "bench", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
 }
 
-// onlyIn lists the packages that may import a module. "" is the root package.
+// onlyIn lists the packages that may import a module. "" is the root package. An import of lipgloss
+// examines the terminal, and may run tmux, so that no server imports it.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/net/quicnet", "internal/net/wtnet", "bench"},
-	"charm.land/":                         {"examples/cards/term"},
+	"charm.land/bubbletea/":               {"examples/cards/term", "internal/inspect/term"},
+	"charm.land/lipgloss/":                {"examples/cards/term"},
+	"github.com/charmbracelet/":           {"internal/inspect/term"},
 	"github.com/coder/websocket":          {"internal/net/wsnet"},
 	"golang.org/x/net/":                   {"internal/net/udpbatch", "internal/net/quicnet"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
@@ -449,7 +452,7 @@ func TestAShortRunLeavesNoTestOut(t *testing.T) {
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
 		"charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/charmbracelet/x/ansi", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",

@@ -48,9 +48,9 @@ func (f *adminFlags) url(page string, query url.Values) (*url.URL, error) {
 	return at, nil
 }
 
-// ask returns the server's answer for a page, and the page's URL for messages. If there is a file
-// of tokens it sends one, with the write role for all methods but GET.
-func (f *adminFlags) ask(ctx context.Context, method, page string, query url.Values) (body []byte, from string, err error) {
+// open requests a page, and returns an answer of status OK with the page's URL for messages. If
+// there is a file of tokens it sends one, with the write role for all methods but GET.
+func (f *adminFlags) open(ctx context.Context, method, page string, query url.Values) (resp *http.Response, from string, err error) {
 	at, err := f.url(page, query)
 	if err != nil {
 		return nil, "", err
@@ -61,8 +61,6 @@ func (f *adminFlags) ask(ctx context.Context, method, page string, query url.Val
 			return nil, "", fmt.Errorf("--admin-token-file: %w", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("--admin: %w", err)
@@ -71,20 +69,32 @@ func (f *adminFlags) ask(ctx context.Context, method, page string, query url.Val
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
+	answer, err := client.Do(req)
 	if err != nil {
 		return nil, "", &failure{fmt.Errorf("--admin: no answer: %w: give the address that the server prints as its admin listener", err)}
 	}
-	defer func() { _ = resp.Body.Close() }() // It was only read.
-	body, err = io.ReadAll(io.LimitReader(resp.Body, maxView))
-	switch {
-	case err != nil:
-		return nil, "", &failure{fmt.Errorf("--admin: %s: %w", at.Redacted(), err)}
-	case resp.StatusCode != http.StatusOK:
+	if answer.StatusCode != http.StatusOK {
+		defer func() { _ = answer.Body.Close() }() // It is only read.
+		body, _ := io.ReadAll(io.LimitReader(answer.Body, maxView))
 		said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-		return nil, "", &failure{fmt.Errorf("--admin: %s says %s: %.200s", at.Redacted(), resp.Status, said)}
+		return nil, "", &failure{fmt.Errorf("--admin: %s says %s: %.200s", at.Redacted(), answer.Status, said)}
 	}
-	return body, at.Redacted(), nil
+	return answer, at.Redacted(), nil
+}
+
+// ask returns the server's answer for a page, and the page's URL for messages.
+func (f *adminFlags) ask(ctx context.Context, method, page string, query url.Values) (body []byte, from string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
+	defer cancel()
+	resp, from, err := f.open(ctx, method, page, query)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // It was only read.
+	if body, err = io.ReadAll(io.LimitReader(resp.Body, maxView)); err != nil {
+		return nil, "", &failure{fmt.Errorf("--admin: %s: %w", from, err)}
+	}
+	return body, from, nil
 }
 
 // errNoAdmin is the error of a command that only a running server can answer.

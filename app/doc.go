@@ -13,6 +13,7 @@
 //	           table are printed to stdout, the log to stderr
 //	replay     runs a recording of --record again, and compares every tick
 //	doctor     checks the machine and the settings, and prints remedies
+//	inspect    the admin listener of a running server is shown in this terminal
 //	reload     SIGHUP: the file is read again, and the log level takes effect
 //	end        SIGINT, SIGTERM or --for: clients are told, the game saves, exit 0
 //

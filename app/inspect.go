@@ -20,29 +20,40 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// inspectCommand makes the command that serves the recordings of a folder.
+// inspectCommand makes the command that shows a running server, or a recording.
 func (p *program) inspectCommand(c *configuration) *cobra.Command {
-	var address string
+	var f inspectFlags
 	cmd := &cobra.Command{
-		Use: "inspect FILE", Short: "Look at any tick of a recording, in a browser",
-		Long: "Replays a recording that --record or --record-rooms made, once and in the background, and answers\n" +
-			"questions about its ticks: the objects, their changes, the messages and inputs, and when a field\n" +
-			"has got a value. FILE may be a folder. The other recordings of the folder can be opened too.\n\n" +
+		Use: "inspect [FILE]", Short: "Look at a running server in this terminal, or at a recording in a browser",
+		Long: "Without FILE it shows the overview, ticks and clients of a running server in this terminal. To an\n" +
+			"output that is not a terminal it prints a line each five seconds. The page /inspect of the server's\n" +
+			"--admin shows more.\n\n" +
+			"With FILE it replays a recording that --record or --record-rooms made, once and in the background,\n" +
+			"and serves a page about its ticks: the objects, their changes, the messages and inputs, and when a\n" +
+			"field has got a value. FILE may be a folder. The other recordings of the folder can be opened too.\n" +
 			"Only this machine may ask. The answers have all data of the clients, except their tokens.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("inspect takes one argument: %s FILE", cmd.CommandPath())
+			if len(args) > 1 {
+				return fmt.Errorf("inspect takes one file: %s FILE", cmd.CommandPath())
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return p.inspect(cmd.Context(), c, args[0], address) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return p.inspectFile(cmd.Context(), c, args[0], f.listen)
+			}
+			return p.inspectServer(cmd.Context(), &f)
+		},
 	}
-	cmd.Flags().StringVar(&address, "admin", "127.0.0.1:8081", "TCP address of the pages, host:port, of this machine alone; port 0 picks a free one")
+	cmd.Flags().StringVar(&f.ui, "ui", "term", "user interface for a server: term")
+	cmd.Flags().StringVar(&f.room, "room", "", "name of the server's room; without it the default one")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8081", "with FILE: TCP address of the page, host:port, of this machine alone; port 0 picks a free one")
+	f.add(cmd.Flags())
 	return cmd
 }
 
-// inspect serves a recording until ctx ends.
-func (p *program) inspect(ctx context.Context, c *configuration, path, address string) (err error) {
+// inspectFile serves a recording until ctx ends.
+func (p *program) inspectFile(ctx context.Context, c *configuration, path, address string) (err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("inspect: cannot read %q: name an existing file: %w", path, err)
@@ -70,7 +81,7 @@ func (p *program) inspect(ctx context.Context, c *configuration, path, address s
 	pages.Handle("GET /inspect/{file}", page.Page())
 	s, err := admin.ListenLocal(address, pages, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return fmt.Errorf("--admin: %w", err)
+		return fmt.Errorf("--listen: %w", err)
 	}
 	if _, err := fmt.Fprintf(p.stdout, "inspecting %s at http://%s/inspect#recording\n", path, s.Addr()); err != nil {
 		return errors.Join(err, s.Close())

@@ -43,7 +43,7 @@ func fetch(t *testing.T, method, at, host, origin string) (int, string) {
 // stopped.
 func TestInspectServesARecording(t *testing.T) {
 	path := recordRun(t)
-	r := startCommand(t, recorded(), nil, "inspect", "--admin", "127.0.0.1:0", path)
+	r := startCommand(t, recorded(), nil, "inspect", "--listen", "127.0.0.1:0", path)
 	banner := r.banner()
 	_, at, ok := strings.Cut(strings.TrimSpace(banner), " at http://")
 	at, shows := strings.CutSuffix(at, "inspect#recording")
@@ -98,12 +98,12 @@ func TestInspectErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"inspect"}, "takes one argument"},
+		{[]string{"inspect"}, "--admin is missing"},
 		{[]string{"inspect", "no.rec"}, "name an existing file"},
 		{[]string{"inspect", there}, `cannot open "there.rec": not a recording of this version of netloop`},
-		{[]string{"inspect", "--admin", "0.0.0.0:0", folder}, "other machines reach it: use 127.0.0.1"},
-		{[]string{"inspect", "--admin", "nonsense", folder}, `--admin: cannot listen on "nonsense"`},
-		{[]string{"inspect", "--admin", busy.Addr().String(), folder}, "in use: stop the process on that port"},
+		{[]string{"inspect", "--listen", "0.0.0.0:0", folder}, "other machines reach it: use 127.0.0.1"},
+		{[]string{"inspect", "--listen", "nonsense", folder}, `--listen: cannot listen on "nonsense"`},
+		{[]string{"inspect", "--listen", busy.Addr().String(), folder}, "in use: stop the process on that port"},
 		{[]string{"inspct", there}, `"inspct" is not a command: did you mean inspect?`},
 	} {
 		r := command(t, newGame(), nil, c.args...)

@@ -56,7 +56,7 @@ func (e *oneLine) EncodeEntry(ent zapcore.Entry, fields []zapcore.Field) (*buffe
 		return buf, nil
 	}
 	buf.Reset()
-	buf.AppendBytes(appendEscaped(nil, line))
+	buf.AppendString(Escape(line))
 	buf.AppendByte('\n')
 	return buf, nil
 }
@@ -67,7 +67,13 @@ func mustEscape(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsPrint(r)
 }
 
-func appendEscaped(dst []byte, s string) []byte {
+// Escape returns a text as one line of printable text: of each other character its escape in Go's
+// syntax. A terminal shows the text of a client only after Escape.
+func Escape(s string) string {
+	if !strings.ContainsFunc(s, mustEscape) {
+		return s
+	}
+	dst := make([]byte, 0, 2*len(s))
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
@@ -81,7 +87,7 @@ func appendEscaped(dst []byte, s string) []byte {
 		}
 		s = s[size:]
 	}
-	return dst
+	return string(dst)
 }
 
 // noticeWith returns a function that formats the line about missing lines.

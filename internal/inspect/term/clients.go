@@ -1,0 +1,147 @@
+package term
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/netloop/netloop/internal/inspect"
+)
+
+// clientRow is a client with its rates per second since the answer before.
+type clientRow struct {
+	inspect.Client
+	sent, snapshots, deferred, missed float64
+}
+
+// takeClients takes the list of clients, and computes their rates.
+func (m *model) takeClients(e clientsEvent) {
+	was := make(map[uint64]*inspect.Client, len(m.allClients))
+	for i := range m.allClients {
+		was[m.allClients[i].Client.Client] = &m.allClients[i].Client
+	}
+	s := (e.at - m.clientsAt).Seconds()
+	rows := make([]clientRow, len(e.Clients.Clients))
+	for i, c := range e.Clients.Clients {
+		rows[i].Client = c
+		if b := was[c.Client]; b != nil && s > 0 {
+			grown := func(now, before uint64) float64 { return float64(now-min(before, now)) / s }
+			rows[i].sent, rows[i].snapshots = grown(c.Bytes, b.Bytes), grown(c.Snapshots, b.Snapshots)
+			rows[i].deferred = grown(c.SlotBusy+c.WindowClosed, b.SlotBusy+b.WindowClosed)
+			rows[i].missed = grown(c.InputsMissed, b.InputsMissed)
+		}
+	}
+	m.allClients, m.clientsAt, m.clientTick, m.more = rows, e.at, e.Tick, e.More
+	if c, ok := m.clients.selected(rows); ok && m.open && m.view == clientsView {
+		m.followed.add(&c)
+	}
+}
+
+// clientTrends are the figures of a followed client.
+type clientTrends struct{ rtt, sent, snapshots, deferred []float64 }
+
+func (t *clientTrends) add(c *clientRow) {
+	for _, s := range []struct {
+		to *[]float64
+		v  float64
+	}{{&t.rtt, float64(c.RTT)}, {&t.sent, c.sent}, {&t.snapshots, c.snapshots}, {&t.deferred, c.deferred}} {
+		*s.to = append(*s.to, s.v)
+		*s.to = (*s.to)[max(0, len(*s.to)-history):]
+	}
+}
+
+// manyMissed is the number of missed inputs per second that is marked, as in the page.
+const manyMissed = 1.2
+
+// clientTable returns the table of clients.
+func clientTable() table[clientRow] {
+	type row = clientRow
+	whole := func(x float64) string { return strconv.FormatFloat(x, 'f', 0, 64) }
+	return table[row]{
+		columns: []column[row]{
+			{title: "client", width: 7, show: func(c row) string { return strconv.FormatUint(c.Client.Client, 10) }, order: by(func(c row) uint64 { return c.Client.Client })},
+			{title: "subject", width: 11, left: true, wide: true, show: func(c row) string { return cmp.Or(c.Subject, "–") }, order: by(func(c row) string { return c.Subject })},
+			{title: "address", width: 21, left: true, rank: 3, show: func(c row) string { return c.Addr }, order: by(func(c row) string { return c.Addr })},
+			{title: "transport", width: 12, left: true, rank: 2, show: func(c row) string { return c.Transport }, order: by(func(c row) string { return c.Transport })},
+			{title: "state", width: 13, left: true, show: func(c row) string { return cmp.Or(c.Waits, c.State) }, order: by(func(c row) string { return c.State + c.Waits }), warn: func(c row) bool { return c.State != "connected" || c.Waits != "" }},
+			{title: "RTT ms", width: 7, show: func(c row) string { return ms(c.RTT) }, order: by(func(c row) time.Duration { return c.RTT }), warn: func(c row) bool { return c.RTT > 250*time.Millisecond }},
+			{title: "in flight", width: 10, rank: 1, show: func(c row) string { return fmt.Sprintf("%d / %d", c.InFlight, c.Window) }, order: by(func(c row) int { return c.InFlight })},
+			{title: "silent", width: 8, rank: 2, show: func(c row) string { return span3(c.Silent) }, order: by(func(c row) time.Duration { return c.Silent }), warn: func(c row) bool { return c.Silent > time.Second }},
+			{title: "snap/s", width: 7, show: func(c row) string { return whole(c.snapshots) }, order: by(func(c row) float64 { return c.snapshots })},
+			{title: "defer/s", width: 8, show: func(c row) string { return whole(c.deferred) }, order: by(func(c row) float64 { return c.deferred }), warn: func(c row) bool { return c.deferred > c.snapshots }},
+			{title: "state/s", width: 8, show: func(c row) string { return size(c.sent) }, order: by(func(c row) float64 { return c.sent })},
+			{title: "missed", width: 7, rank: 2, show: missed, order: by(func(c row) float64 { return c.missed }), warn: func(c row) bool { return c.missed > manyMissed }},
+			{title: "margin ms", width: 10, rank: 3, show: margin, order: by(func(c row) time.Duration { return c.InputMargin }), warn: func(c row) bool { return c.Inputs > 0 && c.InputMargin < 0 }},
+			{title: "joined", width: 11, rank: 3, show: func(c row) string { return age(c.Age) }, order: by(func(c row) time.Duration { return c.Age })},
+		},
+		key: func(c row) string { return strconv.FormatUint(c.Client.Client, 10) },
+		find: func(c row) string {
+			return fmt.Sprint(c.Client.Client, " ", c.Subject, " ", c.Addr, " ", c.Transport, " ", c.State, " ", c.Waits)
+		},
+		down: false, empty: "no client is in the room",
+	}
+}
+
+func missed(c clientRow) string {
+	if c.Inputs+c.InputsMissed == 0 {
+		return "–"
+	}
+	return strconv.FormatFloat(c.missed, 'f', 0, 64)
+}
+
+func margin(c clientRow) string {
+	if c.Inputs == 0 {
+		return "–"
+	}
+	return ms(c.InputMargin)
+}
+
+func (m *model) drawClients(width, height int) []line {
+	if m.open {
+		return m.drawClient(width, height)
+	}
+	all := len(m.allClients) + m.more
+	head := fmt.Sprintf(" %s at tick %s", plural(all, "client"), count(m.clientTick))
+	if m.more > 0 {
+		head += fmt.Sprintf(", of which the first %d are listed", len(m.allClients))
+	}
+	if m.clients.filter != "" {
+		head += fmt.Sprintf(", %d pass the filter", len(m.clients.rows(m.allClients)))
+	}
+	return append([]line{text(soft, head)}, m.clients.draw(m.allClients, width-1, height-1)...)
+}
+
+// drawClient draws the followed client.
+func (m *model) drawClient(width, height int) []line {
+	c, ok := m.clients.selected(m.allClients)
+	if !ok {
+		return []line{text(bad, " Client "+m.clients.chosen+" is not in the room")}
+	}
+	state := c.State
+	if c.Waits != "" {
+		state += ", no snapshot: " + c.Waits
+	}
+	lines := []line{text(strong, fmt.Sprintf(" Client %d%s", c.Client.Client, named(c.Subject))), {}}
+	half := (width - 1) / 2
+	pair := func(facts ...string) {
+		l := line{}
+		for i := 0; i < len(facts); i += 2 {
+			l = append(l.fit(i/2*half), text(soft, " "+left(facts[i], 14)).and(plain, facts[i+1])...)
+		}
+		lines = append(lines, l)
+	}
+	pair("address", c.Addr, "transport", c.Transport)
+	pair("state", state)
+	pair("joined", age(c.Age)+" ago", "silent for", span3(c.Silent))
+	pair("in flight", fmt.Sprintf("%d of %d", c.InFlight, c.Window), "inputs", count(c.Inputs))
+	pair("snapshots", count(c.Snapshots)+", "+size(float64(c.Bytes)), "missed, late", count(c.InputsMissed)+", "+count(c.InputsLate))
+	pair("deferred", count(c.SlotBusy)+" slot_busy, "+count(c.WindowClosed)+" window_closed")
+	pair("looks back", span3(c.Rewind)+", "+count(c.ViewsClamped)+" views clamped", "input margin", margin(c)+" ms")
+	lines = append(lines, line{}, text(soft, " since it is followed"))
+	t, rows := &m.followed, min(max((height-len(lines))/4, 1), 8)
+	return slices.Concat(lines,
+		chart("RTT", ms(c.RTT)+" ms", accent, t.rtt, width, rows), chart("state", size(c.sent)+"/s", good, t.sent, width, rows),
+		chart("snapshots", rate(c.snapshots)+"/s", accent, t.snapshots, width, rows), chart("deferred", rate(c.deferred)+"/s", warm, t.deferred, width, rows))
+}

@@ -1,0 +1,15 @@
+// Package term shows the inspector's overview, ticks and clients in a terminal.
+//
+// The flow:
+//
+//	feed.go    reads the server's stream, and connects again after each end
+//	             │ answers of the admin listener           ▲ another room, a kick
+//	             ▼                                         │
+//	model.go   the shown data, and the effects of keys: no network, no clock
+//	           overview.go, ticks.go, clients.go           its views, as lines
+//	line.go    lines of spans: every text is escaped here before the terminal gets it
+//	run.go     the program: the views on a terminal, else a line each five seconds
+//
+// The words and the verdicts are those of the page for browsers (../page/src). Causes of slow ticks
+// have a letter besides their color.
+package term

@@ -1,0 +1,100 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/netloop/netloop/internal/logging"
+)
+
+// Run shows a server on a terminal, from a room on, until a key or ctx ends it. The environment
+// names the terminal's colors. Without an input Run reads keys from the terminal of the process.
+func Run(ctx context.Context, s Server, room string, env []string, in io.Reader, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	f := &feed{server: s, room: room}
+	m := newModel(room, &effects{ctx, f})
+	o := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(30), tea.WithEnvironment(env), tea.WithOutput(out), tea.WithWindowSize(m.width, m.height)}
+	if in != nil {
+		o = append(o, tea.WithInput(in))
+	}
+	p := tea.NewProgram(m, o...)
+	f.send = p.Send
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.run(ctx)
+	}()
+	_, err := p.Run()
+	stop()
+	<-ended
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil { // A signal is a normal end.
+		return nil
+	}
+	return err
+}
+
+// effects are the effects of keys on the server.
+type effects struct {
+	ctx  context.Context
+	feed *feed
+}
+
+func (e *effects) follow(room string)        { e.feed.follow(room) }
+func (e *effects) worst(room string) tea.Msg { return e.feed.worst(e.ctx, room) }
+func (e *effects) kick(room string, client uint64) tea.Msg {
+	return e.feed.kick(e.ctx, room, client)
+}
+
+// linesEvery is the number of overviews, of one a second, to a line of Print.
+const linesEvery = 5
+
+// Print writes a line about a server each five seconds until ctx ends, for an output that is not a
+// terminal.
+func Print(ctx context.Context, s Server, room string, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var failed error
+	m, overviews, was := newModel(room, nil), 0, link{}
+	write := func(text string) {
+		if _, err := fmt.Fprintln(out, logging.Escape(text)); err != nil {
+			failed = err
+			stop()
+		}
+	}
+	f := &feed{server: s, room: room}
+	f.send = func(msg tea.Msg) {
+		m.take(msg)
+		switch msg := msg.(type) {
+		case overviewEvent:
+			if overviews++; overviews%linesEvery == 1 {
+				write(m.summary())
+			}
+		case link:
+			overviews = 0
+			if !msg.up && msg != was {
+				write(msg.text)
+			}
+			was = msg
+		}
+	}
+	f.run(ctx)
+	return failed
+}
+
+// Check returns an error if the server does not answer as this version does, or has no such room.
+func Check(ctx context.Context, s Server, room string) error {
+	if _, err := s.Ask(ctx, http.MethodGet, "ticks", inRoom(room)); err != nil {
+		return err
+	}
+	body, err := s.Ask(ctx, http.MethodGet, "api/overview", nil)
+	if err == nil {
+		_, err = decode("overview", body, 0)
+	}
+	return err
+}
