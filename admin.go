@@ -189,4 +189,5 @@ func (m serverMetrics) AdminRefusals(f *metrics.Family) {
 	f.Set(c.Token.Load(), "token")
 	f.Set(c.Busy.Load(), "busy")
 	f.Set(c.Conns.Load(), "connection")
+	f.Set(c.Slow.Load(), "slow")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -106,7 +107,7 @@ type Family struct {
 
 // value is the value of a label set. A value with other set is part of the series of otherNames.
 type value struct {
-	n     atomic.Uint64 // of a gauge the bits of a float64
+	n     atomic.Uint64 // of a gauge the bits of a float64, of a counter of seconds nanoseconds
 	other bool
 }
 
@@ -128,7 +129,7 @@ func newFamily(r row, buckets []float64, refused *atomic.Uint64) *Family {
 	return f
 }
 
-// Add counts n more of a counter.
+// Add counts n more of a counter; of a counter of seconds, n more nanoseconds.
 func (f *Family) Add(n uint64, labels ...string) {
 	if v := f.value(labels); v != nil {
 		v.Add(n)
@@ -207,4 +208,15 @@ func (f *Family) collect(ch chan<- prometheus.Metric) {
 	for _, v := range f.values() {
 		ch <- prometheus.MustNewConstMetric(f.desc, kind, v.Value, v.Labels...)
 	}
+}
+
+// number returns the value of a series from its stored form.
+func (f *Family) number(n uint64) float64 {
+	switch {
+	case f.kind == gauge:
+		return math.Float64frombits(n)
+	case strings.HasSuffix(f.name, "_seconds_total"):
+		return time.Duration(n).Seconds()
+	}
+	return float64(n)
 }

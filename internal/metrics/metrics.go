@@ -51,6 +51,7 @@ type Metrics struct {
 	Drops           *Family // entries that a queue dropped, by queue and reason
 	Misuses         *Family // misuses of state by the game that a check found, by kind
 	Hangs           *Family // reported by a watchdog
+	Inspect         *Family // nanoseconds of the inspector's questions
 	LeftBehind      *Family // functions for which the end stopped waiting, by hook
 	OverloadedTicks *Family
 	Resumes         *Family // of returning clients, by the state that they had kept

@@ -220,8 +220,10 @@ var table = []row{
 		server(Server.CertificateReloads)},
 
 	// Monitoring, and the pages of --web.
-	{"admin_refusals_total", counter, "reason", "Refused requests to the admin listener: with the host name of another machine (host), without a valid token (token), during too many other requests (busy); and connections that were closed for newer ones (connection).",
+	{"admin_refusals_total", counter, "reason", "Refused requests to the admin listener: with the host name of another machine (host), without a valid token (token), during too many other requests or streams (busy); connections that were closed for newer ones (connection), and streams whose client has stopped reading (slow).",
 		server(Server.AdminRefusals)},
+	{"inspect_seconds_total", counter, "", "Time of the rooms' goroutines, between ticks, for questions of the inspector, /loop and /explain.",
+		into(func(m *Metrics, f *Family) { m.Inspect = f })},
 	{"web_requests_total", counter, "outcome", "Requests for the pages of --web: answered, or missing because there is no such page.",
 		server(Server.WebRequests)},
 	{"web_connections_refused_total", counter, "reason", "Connections for pages that were closed: full, for a newer one while there were as many as may be, or above the rate of their site or of all sites (rate).",

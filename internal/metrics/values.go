@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
@@ -43,11 +42,7 @@ func (f *Family) values() []Value {
 	f.mu.Unlock()
 	list := make([]Value, 0, len(all))
 	for key, n := range all {
-		x := float64(n)
-		if f.kind == gauge {
-			x = math.Float64frombits(n)
-		}
-		list = append(list, Value{slices.Clone(key[:len(f.names)]), x})
+		list = append(list, Value{slices.Clone(key[:len(f.names)]), f.number(n)})
 	}
 	slices.SortFunc(list, func(a, b Value) int { return slices.Compare(a.Labels, b.Labels) })
 	return list

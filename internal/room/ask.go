@@ -89,7 +89,9 @@ func (q *Questions) answer(tick uint64) {
 		q.waiting[0] = question{}
 		q.waiting = q.waiting[1:]
 	}
-	q.overrun = max(0, q.clock.Now()-began-budget)
+	took := q.clock.Now() - began
+	q.metrics.Inspect.Add(uint64(took))
+	q.overrun = max(0, took-budget)
 }
 
 // View returns a description of the loop between two ticks.

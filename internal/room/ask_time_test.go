@@ -69,6 +69,30 @@ func TestQuestionsTakeAMillisecondOfATick(t *testing.T) {
 	}
 }
 
+// The time of questions is counted. A tick without a question takes none, and allocates no memory.
+func TestTheTimeOfQuestionsIsCounted(t *testing.T) {
+	a := newAsking(t)
+	for range 10 {
+		a.step()
+	}
+	counted := func() float64 {
+		return a.room.Metrics().Values("inspect_seconds_total")["inspect_seconds_total"][0].Value
+	}
+	if got := counted(); got != 0 {
+		t.Errorf("%v s without a question", got)
+	}
+	if n := testing.AllocsPerRun(100, a.room.AnswerQuestions); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	a.ask(4, 400*time.Microsecond)
+	for range 10 {
+		a.step()
+	}
+	if got := counted(); got != 0.0016 {
+		t.Errorf("%v s", got)
+	}
+}
+
 // A loop of many systems is described over several ticks, a millisecond in each, and the
 // description is the same.
 func TestALargeLoopIsDescribedOverSeveralTicks(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -165,3 +166,9 @@ func (r *Room) SetDelayBuffer(most int) { r.feed.buffer.most = most }
 
 // DelayBuffer returns the bytes in the delay buffer.
 func (r *Room) DelayBuffer() int { return r.feed.size() }
+
+// Schema returns the schema that the room's game has declared.
+func (r *Room) Schema() *schema.Schema { return r.schema }
+
+// AnswerQuestions answers the waiting questions, as the end of a tick does.
+func (r *Room) AnswerQuestions() { r.Questions.answer(0) }
