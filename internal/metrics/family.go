@@ -215,7 +215,7 @@ func (f *Family) number(n uint64) float64 {
 	switch {
 	case f.kind == gauge:
 		return math.Float64frombits(n)
-	case strings.HasSuffix(f.name, "_seconds_total"):
+	case strings.HasSuffix(f.name, "_seconds_total") && !strings.HasPrefix(f.name, gamePrefix):
 		return time.Duration(n).Seconds()
 	}
 	return float64(n)

@@ -34,9 +34,10 @@ class Inspector implements Context {
   start(): void {
     byId("nav").append(...kinds.map((k, i) => h("a", { href: `#${k.name}`, title: `${k.title} (${i + 1})` }, k.title)));
     this.rooms.addEventListener("change", () => this.enter(this.rooms.value));
-    byId("theme").addEventListener("click", () => this.theme());
+    byId("theme").addEventListener("click", () => this.swap());
     const theme = localStorage.getItem("netloop-theme");
     if (theme) document.documentElement.dataset["theme"] = theme;
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.show());
     addEventListener("hashchange", () => this.show());
     addEventListener("keydown", (e) => this.key(e));
     this.show();
@@ -47,8 +48,7 @@ class Inspector implements Context {
   }
 
   open(view: string, parameters: Record<string, string | number> = {}): void {
-    const all = new URLSearchParams(Object.entries(parameters).map(([k, v]) => [k, String(v)])).toString();
-    location.hash = all ? `${view}/${all}` : view;
+    location.hash = address(view, new URLSearchParams(Object.entries(parameters).map(([k, v]) => [k, String(v)])));
   }
 
   subscribe(): void {
@@ -82,9 +82,13 @@ class Inspector implements Context {
 
   /** show shows the view that the address names. */
   private show(): void {
-    const [name = "", parameters = ""] = location.hash.slice(1).split("/");
+    const [name = "", ...rest] = location.hash.slice(1).split("/"), parameters = rest.join("/");
     this.kind = kinds.find((k) => k.name === name) ?? kinds[0]!;
     this.parameters = new URLSearchParams(parameters);
+    this.room = this.parameters.get("room") ?? this.room;
+    if (this.room && this.room !== this.defaultRoom) this.parameters.set("room", this.room);
+    else this.parameters.delete("room");
+    history.replaceState(null, "", `#${address(this.kind.name, this.parameters)}`);
     this.view?.end?.();
     const root = byId("view");
     root.replaceChildren();
@@ -100,8 +104,7 @@ class Inspector implements Context {
 
   private enter(room: string): void {
     if (room === this.room) return;
-    this.room = room;
-    this.show();
+    this.open(this.kind.name, { room });
   }
 
   private take(topic: string, data: unknown): void {
@@ -131,17 +134,29 @@ class Inspector implements Context {
     const slow = w.tick.p99_ns > o.budget_ns;
     byId("pulse").className = slow ? "bad" : w.tick.p99_ns > o.budget_ns / 2 ? "warm" : "good";
     text(byId("pulse"), `${rate(o.rate_hz)} Hz · p99 ${ms(w.tick.p99_ns)} of ${ms(o.budget_ns)} ms`);
+    byId("pulse").title = "Ticks per second of all rooms together, and the time within which 99 of 100 ticks of the last ten seconds ran.";
   }
 
   private list(r: Rooms): void {
     const names = r.rooms.map((x) => x.name);
-    if (this.room && !names.includes(this.room)) names.push(this.room);
+    const ended = this.room !== "" && r.total === r.rooms.length && !names.includes(this.room);
+    if (ended) names.push(this.room);
+    this.banner(ended ? `The room ${this.room} has ended: these are its last figures.` : "", "show the default room", () => this.enter(this.defaultRoom));
     const shown = [...this.rooms.options].map((x) => x.value);
     if (names.join("\n") !== shown.join("\n")) {
-      this.rooms.replaceChildren(...names.map((n) => h("option", { value: n }, n === "" ? "(default)" : n)));
+      this.rooms.replaceChildren(...names.map((n) => h("option", { value: n, title: n }, n === "" ? "(default)" : n)));
     }
     this.rooms.value = this.room;
     byId("room").parentElement!.hidden = names.length < 2;
+  }
+
+  /** banner shows a line above the view as long as it is true; an empty one is hidden. */
+  private banner(line: string, action: string, click: () => void): void {
+    const e = byId("banner");
+    if (e.dataset["line"] === line) return;
+    e.dataset["line"] = line;
+    e.hidden = line === "";
+    e.replaceChildren(line, " ", h("button", { type: "button", click }, action));
   }
 
   private link(line: string, up: boolean): void {
@@ -150,11 +165,12 @@ class Inspector implements Context {
     e.className = up ? "up" : "down";
   }
 
-  private theme(): void {
-    const root = document.documentElement;
-    const dark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset["theme"] = dark ? "light" : "dark";
-    localStorage.setItem("netloop-theme", root.dataset["theme"]);
+  /** swap changes from dark to light, or back. */
+  private swap(): void {
+    const now = document.documentElement.dataset["theme"] ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    const next = now === "dark" ? "light" : "dark";
+    localStorage.setItem("netloop-theme", next);
+    document.documentElement.dataset["theme"] = next;
     this.show();
   }
 
@@ -170,11 +186,16 @@ class Inspector implements Context {
     const search = document.querySelector<HTMLInputElement>("main input[type=search]");
     const n = Number(e.key);
     if (e.key === "/" && search) search.focus();
-    else if (e.key === "t") this.theme();
+    else if (e.key === "t") this.swap();
     else if (n >= 1 && n <= kinds.length) this.open(kinds[n - 1]!.name);
     else if (!this.view?.key?.(e.key)) return;
     e.preventDefault();
   }
+}
+
+/** address returns the part of the page's address behind its hash. */
+function address(view: string, parameters: URLSearchParams): string {
+  return parameters.size > 0 ? `${view}/${parameters}` : view;
 }
 
 new Inspector().start();

@@ -65,7 +65,7 @@ export const clients: Kind = {
       if (!c) return;
       const rows: [string, string][] = [
         ["address", c.addr], ["transport", c.transport], ["state", c.waits ? `${c.state}, no snapshot: ${c.waits}` : c.state],
-        ["snapshots", count(c.snapshots)], ["of them deferred first", `${count(c.slot_busy)} slot_busy, ${count(c.window_closed)} window_closed`], ["state", bytes(c.bytes)],
+        ["snapshots", count(c.snapshots)], ["of them deferred first", `${count(c.slot_busy)} slot_busy, ${count(c.window_closed)} window_closed`], ["bytes of state", bytes(c.bytes)],
         ["inputs", count(c.inputs)], ["missed, late", `${count(c.inputs_missed)}, ${count(c.inputs_late)}`], ["looks back", `${time(c.rewind_ns)}, ${count(c.views_clamped)} views clamped`],
       ];
       facts.replaceChildren(...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
@@ -88,7 +88,11 @@ export const clients: Kind = {
           }
           before.set(c.client, now);
         }
-        text(head, `${count(all.length + r.more)} clients at tick ${count(r.tick)}${r.more ? `, of which the first ${all.length} are listed` : ""}. Click one to follow it.`);
+        const n = all.length + r.more, few = all.filter((c) => c.state === "connected" && of(c).deferred > of(c).snapshots);
+        head.replaceChildren(
+          `${count(n)} ${n === 1 ? "client" : "clients"} at tick ${count(r.tick)}${r.more ? `, of which the first ${count(all.length)} are listed` : ""}. Click one to follow it.`,
+          ...(few.length ? [h("b", { class: "alarm" }, few.length === 1 ? " One gets few snapshots: " : ` ${count(few.length)} get few snapshots: `), ...few.slice(0, 5).flatMap((c, i) => [
+            i ? ", " : "", h("a", { href: `#clients/client=${c.client}` }, `client ${c.client}`), c.waits ? ` (${c.waits})` : ""]), few.length > 5 ? ", …" : ""] : []));
         table.update(all);
         const c = all.find((x) => x.client === followed);
         if (c && plots.length) {

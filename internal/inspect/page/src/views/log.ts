@@ -27,10 +27,13 @@ export const log: Kind = {
     }
 
     function line(l: LogLine): HTMLElement {
+      const room = l.attrs.find(([k]) => k === "room")?.[1] ?? ""; // Lines of the default room have none.
+      const to = (view: string, query: Record<string, string>, v: string) => h("a", { href: `#${view}/${new URLSearchParams({ ...query, room })}` }, v);
       const link = (k: string, v: string) => {
-        if (k === "tick" && /^\d+$/.test(v)) return h("a", { href: `#ticks/tick=${v}` }, v);
-        if (k === "client" && /^\d+$/.test(v)) return h("a", { href: `#clients/client=${v}` }, v);
-        if (k === "system") return h("a", { href: `#loop/system=${encodeURIComponent(v)}` }, v);
+        if ((k === "tick" || k === "before_tick") && /^\d+$/.test(v)) return to("ticks", { tick: v }, v);
+        if (k === "client" && /^\d+$/.test(v)) return to("clients", { client: v }, v);
+        if (k === "system") return to("loop", { system: v }, v);
+        if (k === "room") return to("ticks", {}, v);
         return v;
       };
       return h("li", { class: l.level.toLowerCase() }, h("time", {}, new Date(l.time).toLocaleTimeString([], { hour12: false })), h("b", {}, l.level), h("span", {}, l.text),

@@ -1,4 +1,4 @@
-import { h, text } from "../dom.js";
+import { h } from "../dom.js";
 import { count, time } from "../format.js";
 import type { Loop, LoopSystem } from "../types.js";
 import type { Kind } from "../view.js";
@@ -35,22 +35,28 @@ export const loop: Kind = {
       const e = h("li", { class: `system ${kind} ${s.name === wanted ? "chosen" : ""}` },
         h("span", { class: "name" }, h("b", {}, s.name), s.groups?.length ? h("small", {}, s.groups.join(" › ")) : ""),
         h("span", { class: "rules" }, tags(s)),
-        h("span", { class: "state" }, state, s.panics ? h("em", {}, `${count(s.panics)} panics`) : ""),
+        h("span", { class: "state" }, state, s.panics ? h("em", {}, `${count(s.panics)} ${s.panics === 1 ? "panic" : "panics"}`) : ""),
         s.cost ? h("span", { class: "cost", title: `${count(s.cost.runs)} runs` }, h("i", { style: `width:${(100 * s.cost.p99_ns) / Math.max(most, 1)}%` }), h("span", {}, `${time(s.cost.mean_ns)} · p99 ${time(s.cost.p99_ns)}`)) : h("span", { class: "cost" }, "never ran"),
         h("span", { class: "actions" },
           ...(s.critical ? [] : [s.name, ...(s.groups ?? []).slice(-1)]).map((name) =>
-            h("button", { class: "write", type: "button", title: name, click: () => void page.act(s.disabled ? "/api/systems/enable" : "/api/systems/disable", { system: name }) }, `${s.disabled ? "enable" : "disable"}${name === s.name ? "" : " group"}`))));
+            h("button", { class: "write", type: "button", title: name, "data-at": `${s.name} ${name}`, click: () => void page.act(s.disabled ? "/api/systems/enable" : "/api/systems/disable", { system: name }) }, `${s.disabled ? "enable" : "disable"}${name === s.name ? "" : " group"}`))));
       return e;
     }
 
     function show(): void {
       if (!last) return;
       const most = Math.max(...last.stages.flatMap((s) => s.systems.map((x) => x.cost?.p99_ns ?? 0)));
-      text(head, `Tick ${count(last.tick)}, rate ${last.rate}, fixed steps ${last.fixed_rate}${last.time_scale ? `, time scale ${last.time_scale}` : ""}, ${last.quarantined} in quarantine. The bar is the 99th percentile of a call since the system was registered.`);
+      const focused = document.activeElement?.getAttribute("data-at");
+      const ill = [...new Map(last.stages.flatMap((s) => s.systems).filter((s) => s.quarantine_ticks || s.panics || s.disabled).map((s) => [s.name, s])).values()];
+      const how = (s: LoopSystem) => [s.quarantine_ticks && "in quarantine", s.panics && `${count(s.panics)} ${s.panics === 1 ? "panic" : "panics"}`, s.disabled && "disabled"].filter(Boolean).join(", ");
+      head.replaceChildren(
+        `Tick ${count(last.tick)}, rate ${last.rate}, fixed steps ${last.fixed_rate}${last.time_scale ? `, time scale ${last.time_scale}` : ""}. The bar is the 99th percentile of a call since the system was registered.`,
+        ...(ill.length ? [h("b", { class: "alarm" }, " Look at "), ...ill.slice(0, 8).flatMap((s, i) => [i ? ", " : "", h("a", { href: `#loop/system=${encodeURIComponent(s.name)}` }, s.name), ` (${how(s)})`]), ill.length > 8 ? ", …" : ""] : []));
       body.replaceChildren(...last.stages.map((stage) => {
         const systems = stage.systems.filter((s) => `${s.name} ${(s.groups ?? []).join(" ")}`.toLowerCase().includes(search.value.toLowerCase()));
         return h("section", {}, h("h3", {}, stage.stage || "waits for the next tick", h("small", {}, `${systems.length}`)), h("ol", {}, ...systems.map((s) => row(s, most))));
       }));
+      if (focused) body.querySelector<HTMLElement>(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
       if (wanted && !scrolled) {
         scrolled = true;
         body.querySelector(".chosen")?.scrollIntoView({ block: "center" });

@@ -44,6 +44,7 @@ export const overview: Kind = {
     const bytePlot = new Plot("bytes a second", "B", ["sent", "received"], ["accent", "good"]);
     const filter = h("input", { type: "search", placeholder: "filter rooms ( / )", "aria-label": "Filter rooms", input: () => table.update(last) });
     let last: Room[] = [];
+    let standard = ""; // name of the default room, which cannot be closed
     const table = new Table<Room>(
       [
         { title: "room", left: true, show: (r) => r.name || "(default)", order: (r) => r.name },
@@ -62,7 +63,7 @@ export const overview: Kind = {
             const lock = h("button", { class: "write", type: "button", click: () => void page.act("/api/rooms/lock", { room }) }, "lock");
             const unlock = h("button", { class: "write", type: "button", click: () => void page.act("/api/rooms/unlock", { room }) }, "unlock");
             const close = h("button", { class: "write", type: "button", click: () => { if (confirm(`Close the room ${room} in 30 s?`)) void page.act("/rooms/close", { room, drain: "30s" }); } }, "drain");
-            return h("span", { class: "actions" }, lock, unlock, close);
+            return h("span", { class: "actions" }, lock, unlock, room === standard ? "" : close);
           },
         },
       ],
@@ -104,6 +105,7 @@ export const overview: Kind = {
         }
         if (topic !== "overview") return;
         const o = data as Overview;
+        standard = o.room;
         const minute = o.windows[1]!;
         const used = minute.tick.p99_ns / o.budget_ns;
         tiles.rate.set(`${rate(o.rate_hz)} Hz`, o.rooms > 1 ? `${o.rooms} rooms` : `of ${rate(1e9 / o.budget_ns)} Hz`);
@@ -116,12 +118,12 @@ export const overview: Kind = {
         if (gc && now.cpu > gc.cpu) tiles.gc.set(percent((now.gc - gc.gc) / (now.cpu - gc.cpu)), `${count(o.memory.gc_cycles)} cycles`);
         else tiles.gc.set("–", `${count(o.memory.gc_cycles)} cycles`);
         gc = now;
-        windows.replaceChildren(...o.windows.map((w, i) => window(["10 s", "minute", "5 min"][i]!, w.ticks, w.tick, w.lateness, w.overruns, w.dropped)));
+        windows.replaceChildren(...o.windows.map((w, i) => window(["10 s", "1 min", "5 min"][i]!, w.ticks, w.tick, w.lateness, w.overruns, w.dropped)));
         const state = o.ready ? `refuses clients: ${o.ready}` : o.note || "clients may come";
         facts.replaceChildren(...[
-          ["game", o.game], ["netloop", o.version], ["up for", age(o.uptime_seconds * 1e9)], ["state", state],
+          ["game", o.game], ["netloop", o.version], ["up for", age(o.uptime_seconds * 1e9)], ["state", /quarantine/.test(state) ? h("a", { href: "#loop" }, state) : state],
           ["goroutines", count(o.memory.goroutines)], ["actions", o.write ? "permitted" : "need a token of role write"],
-        ].flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
+        ].flatMap(([k, v]) => [h("dt", {}, k!), h("dd", {}, v!)]));
         tickPlot.add([o.windows[0]!.tick.p99_ns / 1e6, o.windows[0]!.lateness.p99_ns / 1e6, o.budget_ns / 1e6]);
       },
     };

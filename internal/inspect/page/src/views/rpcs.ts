@@ -51,7 +51,7 @@ export const rpcs: Kind = {
           rows.set(`${method}\n${stage}`, r);
           const per = of("rpcs_total", method, stage, outcome);
           if (outcome === "ran") [r.ran, r.perSecond] = [s.value, per];
-          else r.others.push([outcome, s.value, per]);
+          else if (outcome !== "accepted") r.others.push([outcome, s.value, per]);
         }
         all = [...rows.values()];
         table.update(all);

@@ -20,11 +20,16 @@ export const causes: Record<Cause, [string, string]> = {
   host: ["the process did not run: other processes or the host", "host"],
 };
 
+/** loud reports whether the messages of one client took a large part of a tick. */
+function loud(t: Tick): boolean {
+  return t.sender.client > 0 && t.sender.cost_ns >= t.duration_ns / 4;
+}
+
 /** verdict says in a line why a tick was slow. */
 export function verdict(t: Tick, budget: number): string {
   const slow = t.duration_ns > budget;
   const size = slow ? `took ${time(t.duration_ns)} of ${time(budget)}` : t.cause ? `began ${time(t.lateness_ns)} late` : `took ${time(t.duration_ns)}, on time`;
-  const sender = t.sender.client && t.sender.cost_ns >= t.duration_ns / 4 ? `, above all for ${t.sender.method} of client ${t.sender.client} (${time(t.sender.cost_ns)})` : "";
+  const sender = loud(t) ? `, above all for ${t.sender.method} of client ${t.sender.client} (${time(t.sender.cost_ns)})` : "";
   switch (t.cause) {
     case "system": return `${size}: the system ${t.blame.name} took ${time(t.blame.cost_ns)} at ${t.blame.stage}${sender}`;
     case "stage": return `${size}: many systems, the longest is ${t.blame.name} with ${time(t.blame.cost_ns)}${sender}`;
@@ -59,9 +64,9 @@ export const ticks: Kind = {
         { title: "late ms", show: (t) => ms(t.lateness_ns), order: (t) => t.lateness_ns },
         { title: "cause", left: true, show: (t) => t.cause || "–", order: (t) => t.cause },
         { title: "system", left: true, show: (t) => t.blame.name, order: (t) => t.blame.name },
-        { title: "client", show: (t) => (t.sender.client ? String(t.sender.client) : "–"), hint: "the client whose messages took the most time", order: (t) => t.sender.client },
+        { title: "client", show: (t) => (loud(t) ? String(t.sender.client) : "–"), hint: "the client whose messages took at least a quarter of the tick", order: (t) => (loud(t) ? t.sender.client : 0) },
       ],
-      { key: (t) => String(t.tick), open: (t) => { hold(true); choose(t); }, empty: "no tick has been recorded yet" },
+      { key: (t) => String(t.tick), sort: 1, up: false, open: (t) => { hold(true); choose(t); }, empty: "no tick has been recorded yet" },
     );
     root.append(
       h("section", {}, h("div", { class: "bar" }, h("h2", {}, "The last ten seconds"), pause, save, h("span", { class: "grow" }), tip), h("div", { class: "strip" }, strip.element), legend),
@@ -80,10 +85,14 @@ export const ticks: Kind = {
       chosen = t;
       worst.chosen = String(t.tick);
       text(title, `Tick ${count(t.tick)} ${verdict(t, budget)}`);
-      facts.replaceChildren(
-        `${t.clients} clients, ${t.arrivals} arrivals, ${t.fixed_steps} fixed steps, ${t.queues.reduce((a, b) => a + b, 0)} messages waiting, ${t.work} pieces of work, overload level ${t.overload}, `
-        + `${t.gc.cycles} collector cycles (${time(t.gc.cpu_ns)} CPU, ${time(t.gc.pause_ns)} paused)${t.dropped ? `, ${t.dropped} ticks dropped before it` : ""}. `,
-        ...(t.sender.client ? [h("a", { href: `#clients/client=${t.sender.client}` }, `Client ${t.sender.client}`), ` sent the messages that took the most time: ${time(t.sender.cost_ns)}, mostly ${t.sender.method}.`] : []),
+      const waiting = t.queues.reduce((a, b) => a + b, 0);
+      const list = [
+        `${count(t.clients)} clients`, `${count(t.arrivals)} arrivals`, `${t.fixed_steps} fixed ${t.fixed_steps === 1 ? "step" : "steps"}`,
+        waiting && `${count(waiting)} messages waited after it`, t.work && `${count(t.work)} calls of Go under way`, t.overload && `overload level ${t.overload}`,
+        (t.gc.cycles || t.gc.cpu_ns >= 1000) && `the garbage collector used ${time(t.gc.cpu_ns)} of CPU time and paused for ${time(t.gc.pause_ns)}`, t.dropped && `${count(t.dropped)} ticks were dropped before it`,
+      ];
+      facts.replaceChildren(`${list.filter(Boolean).join(", ")}. `,
+        ...(t.sender.client ? [h("a", { href: `#clients/client=${t.sender.client}` }, `Client ${t.sender.client}`), ` sent the messages that took the most time: ${time(t.sender.cost_ns)}, above all ${t.sender.method}.`] : []),
       );
       detail.replaceChildren(flame(t, budget, (name) => page.open("loop", { system: name })));
       draw();
@@ -118,14 +127,19 @@ export const ticks: Kind = {
       c.setLineDash([]);
       c.fillStyle = soft;
       c.font = "11px system-ui";
-      c.fillText(`period ${ms(budget)} ms`, 4, base - budget * scale - 4);
-      c.fillText("lateness", 4, strip.height - 3);
+      const panel = color("panel");
+      for (const [name, y] of [[`period ${ms(budget)} ms`, base - budget * scale - 5], ["lateness", strip.height - 5]] as const) {
+        c.fillStyle = panel;
+        c.fillRect(0, y - 10, c.measureText(name).width + 8, 14);
+        c.fillStyle = soft;
+        c.fillText(name, 4, y);
+      }
     }
 
-    /** at returns the tick at a position of the mouse. */
+    /** at returns the tick at a position of the mouse: the longest within three pixels, because a bar is thin. */
     function at(e: MouseEvent): Tick | undefined {
-      const i = list.length - Math.ceil((strip.width - e.offsetX) / (strip.width / shown));
-      return list[Math.max(i, 0)];
+      const index = (x: number) => Math.max(list.length - Math.ceil((strip.width - x) / (strip.width / shown)), 0);
+      return list.slice(index(e.offsetX - 3), index(e.offsetX + 3) + 1).reduce<Tick | undefined>((most, t) => (most && most.duration_ns >= t.duration_ns ? most : t), undefined);
     }
     strip.element.addEventListener("mousemove", (e) => { const t = at(e); if (t) text(tip, `tick ${count(t.tick)}: ${verdict(t, budget)}`); });
     strip.element.addEventListener("mouseleave", () => text(tip, ""));
@@ -137,6 +151,7 @@ export const ticks: Kind = {
         worst.update(all.ticks);
         const t = all.ticks.find((x) => x.tick === wanted);
         if (t && !chosen) choose(t);
+        if (wanted && !chosen && list.length > 0) text(title, `Tick ${count(wanted)} is no longer kept: click another one`);
       } catch (e) {
         page.say((e as Error).message, true);
       }
