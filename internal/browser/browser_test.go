@@ -35,7 +35,7 @@ func play(t *testing.T, file string, args ...string) {
 	t.Helper()
 	nodetest.Tool(t, "esbuild") // Without npm's modules Node may be missing too.
 	bin := t.TempDir()
-	for to, programs := range map[string][]string{bin: {"./cmd/server", "./cmd/loadclient"}, filepath.Join(bin, "cards"): {"./examples/cards/server"}} {
+	for to, programs := range map[string][]string{bin: {"./cmd/server", "./cmd/loadclient", "./scripts/faults"}, filepath.Join(bin, "cards"): {"./examples/cards/server"}} {
 		args := append([]string{"build", "-o", to}, programs...)
 		build := exec.CommandContext(t.Context(), "go", args...)
 		build.Dir = nodetest.Root(t)
@@ -61,6 +61,14 @@ func TestTheCardsInABrowser(t *testing.T) {
 	t.Setenv("CHROMIUM", chromium(t))
 	nodetest.Tool(t, "playwright-core")
 	play(t, "cards.test.mjs")
+}
+
+// The inspector in a real browser: its values, faults found by clicking, access, and cost.
+func TestTheInspectorInABrowser(t *testing.T) {
+	runSeparately(t)
+	t.Setenv("CHROMIUM", chromium(t))
+	nodetest.Tool(t, "playwright-core")
+	play(t, "inspect.test.mjs", "--experimental-websocket")
 }
 
 // The embedded client in Node with the real server, over WebSocket.

@@ -28,7 +28,7 @@ export class Server {
     const dir = mkdtempSync(path.join(tmpdir(), "netloop-browser-"));
     const file = path.join(dir, "addr.json");
     const process_ = spawn(path.join(bin, program), [
-      "run", "--listen", `127.0.0.1:${ports.listen ?? 0}`, "--admin", "127.0.0.1:0", "--web", `127.0.0.1:${ports.web ?? 0}`,
+      "run", "--listen", `127.0.0.1:${ports.listen ?? 0}`, "--admin", `127.0.0.1:${ports.admin ?? 0}`, "--web", `127.0.0.1:${ports.web ?? 0}`,
       "--addr-file", file, ...flags,
     ], { stdio: ["ignore", "ignore", "pipe"] });
     const s = new Server();
@@ -42,7 +42,7 @@ export class Server {
     });
     rmSync(dir, { recursive: true });
     s.url = `http://${s.at.web}/`;
-    s.ports = { listen: port(s.at.listen), web: port(s.at.web) };
+    s.ports = { listen: port(s.at.listen), web: port(s.at.web), admin: port(s.at.admin) };
     return s;
   }
 
@@ -85,16 +85,23 @@ export async function udpRelay(to) {
   return relay;
 }
 
-/** tcpRelay relays connections. While hole is set no data passes, and new connections hang. */
+/**
+ * tcpRelay relays connections. While hole is set no data passes, and new connections hang; while choked is
+ * set no data passes to the client.
+ */
 export async function tcpRelay(to) {
   const sockets = new Set();
+  const fars = new Set();
   const relay = {
     set hole(on) { for (const s of sockets) on ? s.pause() : s.resume(); this.shut = on; },
+    set choked(on) { for (const s of fars) on ? s.pause() : s.resume(); },
     shut: false,
     close: () => { for (const s of sockets) s.destroy(); server.close(); },
   };
   const server = createServer((near) => {
     const far = connect(to, "127.0.0.1");
+    fars.add(far);
+    far.on("close", () => fars.delete(far));
     for (const [a, b] of [[near, far], [far, near]]) {
       sockets.add(a);
       a.on("data", (bytes) => b.write(bytes));

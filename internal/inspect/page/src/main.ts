@@ -51,6 +51,11 @@ class Inspector implements Context {
     location.hash = address(view, new URLSearchParams(Object.entries(parameters).map(([k, v]) => [k, String(v)])));
   }
 
+  note(parameters: Record<string, string | number>): void {
+    for (const [k, v] of Object.entries(parameters)) this.parameters.set(k, String(v));
+    history.replaceState(null, "", `#${address(this.kind.name, this.parameters)}`);
+  }
+
   subscribe(): void {
     if (offline) {
       for (const id of ["link", "pulse", "nav"]) byId(id).hidden = true;
@@ -98,6 +103,7 @@ class Inspector implements Context {
       if (a.getAttribute("href") === `#${this.kind.name}`) a.setAttribute("aria-current", "page");
       else a.removeAttribute("aria-current");
     }
+    this.rooms.value = this.room;
     this.view = this.kind.make(root, this);
     this.subscribe();
   }

@@ -66,7 +66,10 @@ export class Table<T> {
       this.body.replaceChildren(h("tr", { class: "empty" }, h("td", { colspan: this.columns.length }, this.options.empty ?? "nothing yet")));
       return;
     }
-    if (list.length !== this.body.childElementCount || list.some((e, i) => this.body.children[i] !== e)) this.body.replaceChildren(...list);
+    if (list.length === this.body.childElementCount && list.every((e, i) => this.body.children[i] === e)) return;
+    const focused = document.activeElement;
+    this.body.replaceChildren(...list);
+    if (focused instanceof HTMLElement && this.body.contains(focused)) focused.focus({ preventScroll: true });
   }
 
   private row(key: string, row: T): HTMLTableRowElement {

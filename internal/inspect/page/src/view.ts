@@ -10,6 +10,8 @@ export interface Context {
   parameter(name: string): string | undefined;
   /** open shows another view. */
   open(view: string, parameters?: Record<string, string | number>): void;
+  /** note puts parameters into the address of the view that is shown, so that it can be sent to others. */
+  note(parameters: Record<string, string | number>): void;
   /** subscribe asks for the view's topics again, after they have changed. */
   subscribe(): void;
   /** say shows a line for a while. */

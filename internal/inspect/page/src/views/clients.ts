@@ -48,6 +48,7 @@ export const clients: Kind = {
     function follow(client: number): void {
       followed = client;
       table.chosen = String(client);
+      page.note({ client });
       plots.forEach((p) => p.end());
       plots = [new Plot("round trip", "ms", ["RTT"], ["accent"]), new Plot("state a second", "B", ["bytes"], ["good"]), new Plot("snapshots a second", "", ["sent", "deferred"], ["accent", "warm"])];
       card.hidden = false;

@@ -84,6 +84,7 @@ export const ticks: Kind = {
     function choose(t: Tick): void {
       chosen = t;
       worst.chosen = String(t.tick);
+      page.note({ tick: t.tick });
       text(title, `Tick ${count(t.tick)} ${verdict(t, budget)}`);
       const waiting = t.queues.reduce((a, b) => a + b, 0);
       const list = [

@@ -1,0 +1,339 @@
+// The inspector in a real browser: its values, faults found by clicking, access, and its cost.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect as dial } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { connect } from "../../clients/ts/dist/netloop.js";
+import { contrasts } from "./contrast.mjs";
+import { browser } from "./page.mjs";
+import { Server, bots, tcpRelay, until } from "./server.mjs";
+
+const views = ["overview", "ticks", "loop", "clients", "traffic", "rpcs", "log"];
+const tokens = { write: "a-token-that-may-write", read: "a-token-that-may-read" };
+
+const dir = mkdtempSync(path.join(tmpdir(), "netloop-inspect-"));
+const tokenFile = path.join(dir, "tokens");
+writeFileSync(tokenFile, Object.entries(tokens).map((t) => `${t.join(" ")}\n`).join(""));
+const guarded = ["--admin-token-file", tokenFile];
+
+let chromium;
+before(async () => { chromium = await browser(); });
+after(async () => { await chromium.close(); rmSync(dir, { recursive: true }); });
+
+const basic = (token) => ({ Authorization: `Basic ${Buffer.from(`x:${token}`).toString("base64")}` });
+
+/** metrics returns the sums of the series of /metrics whose names and labels match. */
+async function metrics(server) {
+  const lines = (await (await fetch(`http://${server.at.admin}/metrics`, { headers: basic(tokens.read) })).text()).split("\n");
+  return (name, ...labels) => lines.filter((l) => l.startsWith(`${name} `) || (l.startsWith(`${name}{`) && labels.every((x) => l.includes(x)))).reduce((sum, l) => sum + Number(l.slice(l.lastIndexOf(" "))), 0);
+}
+
+/** post sends an action. */
+const post = (server, what, token = tokens.write) => fetch(`http://${server.at.admin}${what}`, { method: "POST", headers: basic(token) });
+
+/** Inspector is a tab with the inspector. */
+class Inspector {
+  static async open(server, view = "overview", token = tokens.write) {
+    const i = new Inspector();
+    i.errors = [];
+    i.foreign = [];
+    i.base = `http://${server.at.admin}/inspect`;
+    i.context = await chromium.newContext({ viewport: { width: 1440, height: 900 }, httpCredentials: token ? { username: "x", password: token } : undefined });
+    i.page = await i.context.newPage();
+    i.page.setDefaultTimeout(20_000);
+    i.page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") i.errors.push(m.text()); });
+    i.page.on("pageerror", (e) => i.errors.push(String(e)));
+    i.page.on("request", (r) => { if (new URL(r.url()).host !== server.at.admin && !r.url().startsWith("blob:")) i.foreign.push(r.url()); });
+    i.page.on("dialog", (d) => d.accept());
+    await i.page.goto(`${i.base}#${view}`);
+    return i;
+  }
+
+  /** click clicks the element of a selector, as a person would, and counts. */
+  async click(selector) {
+    this.clicks = (this.clicks ?? 0) + 1;
+    await this.page.click(selector);
+  }
+
+  /** shows waits until the text of an element matches. */
+  shows(selector, pattern) {
+    return until(`${selector} shows ${pattern}`, () => this.page.evaluate(([s, p]) => [...document.querySelectorAll(s)].map((e) => e.innerText.replaceAll("\u202f", "")).find((t) => new RegExp(p).test(t)), [selector, pattern.source]));
+  }
+
+  /** number returns a number of the page, without the spaces between thousands. */
+  async number(selector) {
+    return Number((await this.page.innerText(selector)).replace(/[^\d.].*$/s, "").replaceAll("\u202f", ""));
+  }
+
+  /** clean checks the console and the requests, and closes the tab. */
+  async clean(allowed = []) {
+    assert.deepEqual(this.errors.filter((e) => !allowed.some((a) => a.test(e))), [], "the browser's console");
+    assert.deepEqual(this.foreign, [], "requests to other hosts");
+    await this.context.close();
+  }
+}
+
+/** player joins a game as a client of a program. */
+async function player(server, token, info) {
+  const described = await (await fetch(new URL("/connect.json", server.url))).json();
+  const client = await connect({ info: { ...described, ...info?.(described) }, transports: ["websocket"], token, lostAfterMs: 10_000 });
+  const timer = setInterval(() => client.step(), 16);
+  await until("it plays", () => client.status.phase === "playing");
+  return { client, stop: () => { clearInterval(timer); client.close(); } };
+}
+
+describe("the inspector", { concurrency: 1 }, () => {
+  test("shows the figures of /metrics in every view, on every screen", async (t) => {
+    const server = await Server.start(guarded);
+    const noBots = bots(server, 20, 60);
+    try {
+      const i = await Inspector.open(server);
+      const paint = await until("it has painted", () => i.page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
+      t.diagnostic(`first paint after ${paint.toFixed(0)} ms`);
+      assert.ok(paint < 5000);
+
+      await until("all bots are counted", async () => (await i.number(".tile:nth-child(5) strong")) === 20 && (await metrics(server))("netloop_clients") === 20);
+      // A figure of the page that grows is at least that of a scrape before, and at most that of one after.
+      const between = async (read, ...series) => {
+        const least = (await metrics(server))(...series);
+        const shown = await until(`the page has ${series} of ${least}`, async () => { const n = await read(); return n >= least && n; });
+        const most = (await metrics(server))(...series);
+        assert.ok(shown <= most, `${series}: ${shown} is more than ${most}`);
+      };
+      await between(() => i.number(".windows tbody tr:last-child td:nth-child(2)"), "netloop_ticks_total");
+
+      const first = await metrics(server), began = Date.now();
+      await i.page.keyboard.press("5");
+      await i.shows("tbody td", /ship/);
+      await pause(4000);
+      const shown = await i.page.evaluate(() => {
+        const bytes = (s) => Number.parseFloat(s) * { B: 1, kB: 1e3, MB: 1e6 }[s.split(" ")[1]];
+        const sums = {};
+        for (const row of document.querySelectorAll("tbody tr")) sums[row.cells[0].innerText] = (sums[row.cells[0].innerText] ?? 0) + bytes(row.cells[2].innerText);
+        return sums;
+      });
+      const last = await metrics(server), seconds = (Date.now() - began) / 1000;
+      for (const [name, rate] of Object.entries(shown)) {
+        const want = (last("netloop_replication_bytes_total", `class="${name}"`) - first("netloop_replication_bytes_total", `class="${name}"`)) / seconds;
+        assert.ok(Math.abs(rate - want) < 0.4 * want + 500, `${name}: ${rate} bytes a second, and ${want} by /metrics`);
+      }
+      await i.page.keyboard.press("6");
+      const row = await i.shows("tbody tr", /\d/);
+      const [method, stage] = row.split("\t");
+      await between(() => i.number("tbody tr td:nth-child(4)"), "netloop_rpcs_total", `method="${method}"`, `stage="${stage}"`, `outcome="ran"`);
+      await i.page.keyboard.press("4");
+      await until("all clients are listed", () => i.page.evaluate(() => document.querySelectorAll("tbody tr").length === 20));
+
+      for (const view of views) {
+        await i.page.goto(`${i.base}#${view}`);
+        await i.shows("main", /\d/);
+        for (const width of [3840, 1440, 360]) {
+          await i.page.setViewportSize({ width, height: 900 });
+          await pause(100);
+          assert.ok(await i.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view} is wider than ${width} px`);
+        }
+        for (const theme of ["first", "other"]) {
+          const bad = await i.page.evaluate(contrasts);
+          assert.deepEqual(bad, [], `contrast of ${view}, ${theme} theme`);
+          await i.page.keyboard.press("t");
+          await i.shows("main", /\d/);
+        }
+      }
+      await i.clean();
+    } finally {
+      await noBots();
+      await server.stop();
+    }
+  });
+
+  test("is used by keys", async () => {
+    const server = await Server.start([...guarded, "--faults.bots", "3", "--faults.work", "100"], {}, "faults");
+    try {
+      const i = await Inspector.open(server);
+      const title = (view) => until(view, async () => (await i.page.title()) === `${view} · netloop`);
+      await i.page.keyboard.press("2");
+      await title("Ticks");
+      await i.page.keyboard.press("Space");
+      await i.shows("button.on", /go on/);
+      await i.page.keyboard.press("4");
+      await title("Clients");
+      await i.shows("tbody tr", /bot-2/);
+      await i.page.keyboard.press("/");
+      await i.page.keyboard.type("bot-2");
+      await until("others are left out", () => i.page.evaluate(() => document.querySelectorAll("tbody tr").length === 1));
+      await i.page.keyboard.press("Escape");
+      await i.page.keyboard.press("j");
+      await i.page.keyboard.press("Enter");
+      await i.shows("h2", /^Client \d+, bot-2$/);
+      await i.page.keyboard.press("Escape");
+      await i.page.waitForSelector("section.card", { state: "hidden" });
+      await i.shows("tbody tr", /bot-1/);
+      await i.page.keyboard.press("j");
+      await i.page.keyboard.press("j");
+      await i.page.keyboard.press("k");
+      assert.equal(await i.page.evaluate(() => document.activeElement === document.querySelector("tbody tr")), true);
+      const theme = () => i.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+      const was = await theme();
+      await i.page.keyboard.press("t");
+      assert.notEqual(await theme(), was);
+      await i.clean();
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("leads to the system and the client that made a tick slow in three clicks", async () => {
+    let server = await Server.start([...guarded, "--faults.bots", "3", "--faults.rooms", "2", "--faults.work", "100"], {}, "faults");
+    const relay = await tcpRelay(server.ports.web);
+    const { client, stop } = await player(server, "mallory");
+    try {
+      const i = await Inspector.open(server);
+      const fault = (Kind, Milli = 0) => assert.ok(client.send("fault", { Kind, Milli }));
+      const from = async (view) => { await i.page.goto(`${i.base}#${view}`); await i.shows("#pulse", /Hz/); i.clicks = 0; };
+      // A busy machine has slow ticks too: these are slower than most.
+      fault("message", 410);
+      await pause(500);
+      fault("system", 420);
+      await pause(500);
+      fault("stall", 300);
+      await pause(500);
+
+      await from("overview");
+      await i.click("nav a[href='#ticks']");
+      await i.click(`tbody tr:has(td:nth-child(6):text-is("${client.id}"))`);
+      await i.shows("h2", new RegExp(`the system rpc.drain took .* at Update, above all for fault of client ${client.id} `));
+      await i.click(`section a[href='#clients/client=${client.id}']`);
+      await i.shows("h2", /^Client \d+, mallory$/);
+      assert.equal(i.clicks, 3);
+
+      for (const [system, stage] of [["world.pathfinding", "Update"], ["world.save", "PostLateUpdate"]]) {
+        await from("overview");
+        await i.click("nav a[href='#ticks']");
+        await i.click(`tbody tr:has(td:nth-child(5):text-is("${system}"))`);
+        await i.shows("h2", new RegExp(`the system ${system} took .* at ${stage}$`));
+        await i.click(".box.blame");
+        await i.shows("li.chosen", new RegExp(`^${system}`));
+        assert.equal(i.clicks, 3);
+      }
+
+      fault("panic", 1000);
+      await from("overview");
+      await i.shows(".facts", /systems in quarantine after repeated panics: 1/);
+      await i.click(".facts a");
+      await i.shows(".alarm ~ a", /^ai.think$/);
+      await i.click(".alarm ~ a");
+      await i.shows("li.chosen", /in quarantine for \d+ ticks/);
+      await from("log");
+      await i.click("a[href^='#loop/system=ai.think']");
+      await i.shows("li.chosen", /^ai.think/);
+
+      // A client that takes no more data.
+      const choked = await player(server, "choked", (was) => ({ webSocket: was.webSocket.replace(/:\d+\//, `:${relay.port}/`) }));
+      await from("overview");
+      relay.choked = true;
+      await i.click("nav a[href='#clients']");
+      await i.shows(".alarm ~ a", new RegExp(`^client ${choked.client.id}$`));
+      relay.choked = false;
+      choked.stop();
+
+      // A room that ends while it is watched.
+      await from("overview");
+      await i.click("tbody td:text-is('match-001')");
+      await until("its room is chosen", async () => (await i.page.inputValue("#room")) === "match-001");
+      assert.equal((await post(server, "/rooms/close?room=match-001")).status, 200);
+      await i.shows("#banner", /^The room match-001 has ended: these are its last figures/);
+      await i.click("#banner button");
+      await i.page.waitForSelector("#banner", { state: "hidden" });
+
+      // A restart; the next server has no tokens and no clients.
+      stop();
+      await server.stop();
+      await i.shows("#link.down", /./);
+      server = await Server.start([], server.ports, "faults");
+      await i.shows("#toast", /the server has restarted/);
+      await from("clients");
+      await i.shows("tr.empty", /no client is in the room/);
+      await from("traffic");
+      await i.shows("main", /0 B a second of state/);
+      await from("rpcs");
+      await i.shows("tr.empty", /no message has reached a queue yet/);
+      assert.equal(await i.page.isVisible("button.write"), false);
+      await i.clean([/ERR_|Failed to load/]);
+    } finally {
+      stop();
+      relay.close();
+      await server.stop();
+    }
+  });
+
+  test("lets only tokens of role write act, and needs one to read", async () => {
+    const server = await Server.start(guarded, {}, "faults");
+    try {
+      const bad = await chromium.newPage({ httpCredentials: { username: "x", password: "a-token-of-somebody-else" } });
+      assert.equal((await bad.goto(`http://${server.at.admin}/inspect`)).status(), 401);
+      await bad.close();
+      assert.equal((await post(server, "/api/rooms/lock", tokens.read)).status, 403);
+
+      const reader = await Inspector.open(server, "overview", tokens.read);
+      await reader.shows(".facts", /need a token of role write/);
+      assert.equal(await reader.page.isVisible("button.write"), false);
+      await reader.page.addStyleTag({ content: ".reader .write { display: inline !important; }" });
+      await reader.page.click("button.write");
+      await reader.shows("#toast.wrong", /this page needs a token with the role write/);
+      await reader.clean([/403/]);
+
+      const writer = await Inspector.open(server);
+      await writer.page.click("button.write");
+      await writer.shows("#toast", /the room is locked/);
+      await writer.page.goto(`${writer.base}#log`);
+      await writer.shows(".lines li", /an action of the admin listener.*action=\/api\/rooms\/lock/s);
+      await writer.clean();
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("costs nothing without a tab, little with one, and closed or stuck tabs leave nothing", async (t) => {
+    const server = await Server.start([...guarded, "--faults.bots", "20", "--faults.systems", "300", "--faults.work", "100"], {}, "faults");
+    try {
+      await until("the bots play", async () => (await metrics(server))("netloop_clients") === 20);
+      const idle = await metrics(server);
+      assert.equal(idle("netloop_inspect_seconds_total"), 0);
+      const query = "topic=clients&topic=loop&topic=ticks&topic=overview&topic=rooms&topic=metrics&prefix=rpc";
+      const open = () => {
+        const socket = dial(server.ports.admin, "127.0.0.1");
+        socket.on("error", () => {});
+        socket.write(`GET /api/stream?${query} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic(tokens.read).Authorization}\r\n\r\n`);
+        return socket;
+      };
+      const stuck = open(); // Nothing reads from it.
+
+      const tab = await Inspector.open(server, "clients");
+      await tab.shows("tbody tr", /bot-/);
+      const [was, began] = [await metrics(server), Date.now()];
+      await pause(3000);
+      const share = ((await metrics(server))("netloop_inspect_seconds_total") - was("netloop_inspect_seconds_total")) / ((Date.now() - began) / 1000);
+      t.diagnostic(`questions took ${(100 * share).toFixed(3)} % of the time, for 20 clients and 300 systems`);
+      assert.ok(share < 0.05, `${share}`);
+      await tab.clean();
+
+      const tabs = Array.from({ length: 8 }, open);
+      for (const s of tabs) s.resume();
+      await until("the streams are open", async () => (await metrics(server))("go_goroutines") > idle("go_goroutines") + 8);
+      for (const s of tabs) s.resetAndDestroy();
+      await until("the stuck stream is closed and counted", async () => (await metrics(server))("netloop_admin_refusals_total", `reason="slow"`) === 1, 30_000);
+      await until("no goroutine is left", async () => (await metrics(server))("go_goroutines") <= idle("go_goroutines") + 2);
+      let bytes = 0;
+      stuck.on("data", (b) => { bytes += b.length; });
+      await until("the rest is read", () => stuck.closed || stuck.readableEnded);
+      assert.ok(bytes > 0 && bytes < 8 << 20, `${bytes} bytes were kept for it`);
+      t.diagnostic(`${(bytes / 1000).toFixed(0)} kB were kept for a tab that read nothing`);
+    } finally {
+      await server.stop();
+    }
+  });
+});
