@@ -61,8 +61,10 @@ demo: build ## serve the arena and its page to 100 bots for 20 s, longer while y
 frames: build $(NODE_MODULES) ## the time of a frame of the arena in Chromium, with 250 moving objects: a minute
 	NETLOOP_BIN=bin node internal/browser/frames.mjs
 
-pictures: build $(NODE_MODULES) ## the README's pictures of the arena with bots, in Chromium
+pictures: build $(NODE_MODULES) ## the pictures of the arena and of the inspector, in Chromium
+	go build -o bin/ ./scripts/faults
 	NETLOOP_BIN=bin node internal/browser/pictures.mjs docs
+	NETLOOP_BIN=bin node --experimental-websocket internal/browser/inspectpictures.mjs docs
 
 play: build ## serve the arena with 100 bots until interrupted; its page is http://127.0.0.1:8000
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)

@@ -30,6 +30,8 @@ var limitRows = map[string][]string{
 		"records of a snapshot, per client | {defaultClientBudget}",
 		"pending answers of `HandleLater` | {defaultAnswers}",
 		"a tick that does not return | {defaultWatchdog}",
+		"… rooms whose ticks are watched | {maxWatched}",
+		"… prefixes of `/api/metrics` | {maxPrefixes}",
 		"due calls of a periodic system that catch up | none; with `CatchUp` {DefaultCatchUp}, {loop.MaxCatchUp} at most",
 	},
 	"client": {
@@ -53,6 +55,8 @@ var limitRows = map[string][]string{
 		"… its tokens (`--admin-token-file`) | {maxTokens}, in a file of {bytes maxFile} | tokens of {minToken} characters or more",
 		"… rooms of a page | {directory.DefaultRows} | rooms, by `limit=` up to {directory.MaxRows}",
 		"… profiles | {maxProfile}",
+		"… streams of the inspector | {maxStreams}, of {maxTopics} topics each",
+		"… unread data of a stream | {bytes streamBuffer} for {streamWait}",
 	},
 	"internal/directory": {
 		"invalid tickets and codes of a site | {RoomBurst} at once, then one in {RoomInterval}",
@@ -68,6 +72,9 @@ var limitRows = map[string][]string{
 		"inputs in a datagram | those of {repeated}, from {LeastRepeats} to {MostRepeats}, in {bytes MaxPacket}",
 		"inputs that are kept | those of {2 * Span}, from {2 * LeastWindow} to {2 * MostWindow}",
 		"fixed steps of which a prediction is kept | those of {Span}, from {LeastWindow} to {MostWindow}",
+	},
+	"internal/inspect": {
+		"lines of the log that the inspector shows | {LogLines}, of {maxLogText} bytes and {maxLogAttrs} attributes",
 	},
 	"internal/inspect/history": {
 		"ticks of a recording that `server inspect` shows | {maxTicks}",
@@ -190,7 +197,8 @@ var limitRows = map[string][]string{
 		"full states, all clients | {maxFulls}",
 		"answers to calls that reach no handler | {maxRefusals}",
 		"lines of the log about stalls | one each, one in {stallLongest} while it lasts; {stallNames} clients by name",
-		"questions for `/loop` and `/explain` | {maxQuestions} at once; {questionTime} of a tick on average",
+		"commands of the operator | {maxCommands}",
+		"questions of the inspector, `/loop` and `/explain` | {maxQuestions} at once; {questionTime} of a tick on average",
 	},
 	"internal/rpcqueue": {
 		"messages that wait for one stage | {StageCapacity}; beyond it {SenderShare} of each sender",

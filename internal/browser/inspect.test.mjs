@@ -97,6 +97,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       assert.ok(paint < 5000);
 
       await until("all bots are counted", async () => (await i.number(".tile:nth-child(5) strong")) === 20 && (await metrics(server))("netloop_clients") === 20);
+      assert.equal(await i.page.evaluate(() => [...document.querySelectorAll(".tile")].every((e) => e.children[0].innerText !== "overload" || (e.children[1].innerText === "normal") === e.classList.contains("good"))), true, "the color of overload");
       // A figure of the page that grows is at least that of a scrape before, and at most that of one after.
       const between = async (read, ...series) => {
         const least = (await metrics(server))(...series);
@@ -205,7 +206,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       await from("overview");
       await i.click("nav a[href='#ticks']");
       await i.click(`tbody tr:has(td:nth-child(6):text-is("${client.id}"))`);
-      await i.shows("h2", new RegExp(`the system rpc.drain took .* at Update, above all for fault of client ${client.id} `));
+      await i.shows("h2", new RegExp(`the system rpc.drain took .* at Update, above all for the method fault of client ${client.id} `));
       await i.click(`section a[href='#clients/client=${client.id}']`);
       await i.shows("h2", /^Client \d+, mallory$/);
       assert.equal(i.clicks, 3);

@@ -43,10 +43,10 @@ export class Stream {
     private readonly state: (line: string, up: boolean) => void,
   ) {}
 
-  /** open carries other topics from now on. */
-  open(to: Subscription): void {
+  /** open carries other topics from now on; again begins anew even with the same ones, from the first tick and line. */
+  open(to: Subscription, again = false): void {
     const query = new URLSearchParams(to).toString();
-    if (query === this.subscription) return;
+    if (query === this.subscription && !again) return;
     this.subscription = query;
     this.control?.abort();
     this.control = new AbortController();

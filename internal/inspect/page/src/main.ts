@@ -56,7 +56,7 @@ class Inspector implements Context {
     history.replaceState(null, "", `#${address(this.kind.name, this.parameters)}`);
   }
 
-  subscribe(): void {
+  subscribe(again = false): void {
     if (offline) {
       for (const id of ["link", "pulse", "nav"]) byId(id).hidden = true;
       byId("room").parentElement!.hidden = true;
@@ -64,7 +64,7 @@ class Inspector implements Context {
       return;
     }
     const room: [string, string][] = this.room && this.room !== this.defaultRoom ? [["room", this.room]] : [];
-    this.stream.open([["topic", "overview"], ["topic", "rooms"], ...(this.view?.topics() ?? []), ...room]);
+    this.stream.open([["topic", "overview"], ["topic", "rooms"], ...(this.view?.topics() ?? []), ...room], again);
   }
 
   say(line: string, wrong = false): void {
@@ -105,7 +105,7 @@ class Inspector implements Context {
     }
     this.rooms.value = this.room;
     this.view = this.kind.make(root, this);
-    this.subscribe();
+    this.subscribe(true); // The new view has no ticks and no lines.
   }
 
   private enter(room: string): void {

@@ -92,13 +92,14 @@ export const clients: Kind = {
         const n = all.length + r.more, few = all.filter((c) => c.state === "connected" && of(c).deferred > of(c).snapshots);
         head.replaceChildren(
           `${count(n)} ${n === 1 ? "client" : "clients"} at tick ${count(r.tick)}${r.more ? `, of which the first ${count(all.length)} are listed` : ""}. Click one to follow it.`,
-          ...(few.length ? [h("b", { class: "alarm" }, few.length === 1 ? " One gets few snapshots: " : ` ${count(few.length)} get few snapshots: `), ...few.slice(0, 5).flatMap((c, i) => [
-            i ? ", " : "", h("a", { href: `#clients/client=${c.client}` }, `client ${c.client}`), c.waits ? ` (${c.waits})` : ""]), few.length > 5 ? ", …" : ""] : []));
+          ...(few.length ? [h("b", { class: "alarm" }, few.length === 1 ? " One gets few snapshots: " : ` ${count(few.length)} get few snapshots: `), ...few.slice(0, 3).flatMap((c, i) => [
+            i ? ", " : "", h("a", { href: `#clients/client=${c.client}` }, `client ${c.client}`), c.waits ? ` (${c.waits})` : ""]), few.length > 3 ? ", …" : ""] : []));
         table.update(all);
         const c = all.find((x) => x.client === followed);
         if (c && plots.length) {
           const s = of(c);
           plots[0]!.add([c.rtt_ns / 1e6]);
+          if (!speeds.has(c.client)) return show(); // A rate needs two answers.
           plots[1]!.add([s.bytes]);
           plots[2]!.add([s.snapshots, s.deferred]);
         }

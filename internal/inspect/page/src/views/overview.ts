@@ -30,7 +30,7 @@ export const overview: Kind = {
       late: tile("lateness p99", "99 of 100 ticks of the last minute began at most this long after their deadline."),
       headroom: tile("headroom", "The part of the tick period that 99 of 100 ticks of the last minute left unused."),
       clients: tile("clients", "Clients in all rooms, those included that may come back."),
-      overload: tile("overload", "The level of the most overloaded room: none, half of the snapshots, objects of low priority, new clients."),
+      overload: tile("overload", "The level of the most overloaded room: normal, halved (fewer snapshots), shedding (objects of low priority wait), refusing (no new clients)."),
       out: tile("sent", "Bytes of datagrams and stream data to clients."),
       in: tile("received", "Bytes of datagrams and stream data from clients."),
       memory: tile("heap", "Live and unswept objects of the Go heap."),
@@ -112,14 +112,14 @@ export const overview: Kind = {
         tiles.tick.set(`${ms(minute.tick.p99_ns)} ms`, `of ${ms(o.budget_ns)} ms`, used > 1 ? "bad" : used > 0.5 ? "warm" : "good");
         tiles.late.set(`${ms(minute.lateness.p99_ns)} ms`, `max ${ms(minute.lateness.max_ns)} ms`);
         tiles.headroom.set(percent(Math.max(0, 1 - used)), `${count(minute.overruns)} of ${count(minute.ticks)} over`, used > 1 ? "bad" : used > 0.5 ? "warm" : "good");
-        tiles.overload.set(o.overload, o.ready || o.note || "", o.overload === "none" ? "good" : "bad");
+        tiles.overload.set(o.overload, o.ready || o.note || "", o.overload === "normal" ? "good" : "bad");
         tiles.memory.set(bytes(o.memory.heap_bytes), `${bytes(o.memory.total_bytes)} mapped`);
         const now = { at: Date.now(), gc: o.memory.gc_cpu_seconds, cpu: o.memory.cpu_seconds };
         if (gc && now.cpu > gc.cpu) tiles.gc.set(percent((now.gc - gc.gc) / (now.cpu - gc.cpu)), `${count(o.memory.gc_cycles)} cycles`);
         else tiles.gc.set("–", `${count(o.memory.gc_cycles)} cycles`);
         gc = now;
         windows.replaceChildren(...o.windows.map((w, i) => window(["10 s", "1 min", "5 min"][i]!, w.ticks, w.tick, w.lateness, w.overruns, w.dropped)));
-        const state = o.ready ? `refuses clients: ${o.ready}` : o.note || "clients may come";
+        const state = o.ready ? `refuses clients: ${o.ready}` : o.note || "admits clients";
         facts.replaceChildren(...[
           ["game", o.game], ["netloop", o.version], ["up for", age(o.uptime_seconds * 1e9)], ["state", /quarantine/.test(state) ? h("a", { href: "#loop" }, state) : state],
           ["goroutines", count(o.memory.goroutines)], ["actions", o.write ? "permitted" : "need a token of role write"],

@@ -29,7 +29,7 @@ function loud(t: Tick): boolean {
 export function verdict(t: Tick, budget: number): string {
   const slow = t.duration_ns > budget;
   const size = slow ? `took ${time(t.duration_ns)} of ${time(budget)}` : t.cause ? `began ${time(t.lateness_ns)} late` : `took ${time(t.duration_ns)}, on time`;
-  const sender = loud(t) ? `, above all for ${t.sender.method} of client ${t.sender.client} (${time(t.sender.cost_ns)})` : "";
+  const sender = loud(t) ? `, above all for the method ${t.sender.method} of client ${t.sender.client} (${time(t.sender.cost_ns)})` : "";
   switch (t.cause) {
     case "system": return `${size}: the system ${t.blame.name} took ${time(t.blame.cost_ns)} at ${t.blame.stage}${sender}`;
     case "stage": return `${size}: many systems, the longest is ${t.blame.name} with ${time(t.blame.cost_ns)}${sender}`;
@@ -93,7 +93,7 @@ export const ticks: Kind = {
         (t.gc.cycles || t.gc.cpu_ns >= 1000) && `the garbage collector used ${time(t.gc.cpu_ns)} of CPU time and paused for ${time(t.gc.pause_ns)}`, t.dropped && `${count(t.dropped)} ticks were dropped before it`,
       ];
       facts.replaceChildren(`${list.filter(Boolean).join(", ")}. `,
-        ...(t.sender.client ? [h("a", { href: `#clients/client=${t.sender.client}` }, `Client ${t.sender.client}`), ` sent the messages that took the most time: ${time(t.sender.cost_ns)}, above all ${t.sender.method}.`] : []),
+        ...(t.sender.client ? [h("a", { href: `#clients/client=${t.sender.client}` }, `Client ${t.sender.client}`), ` sent the messages that took the most time: ${time(t.sender.cost_ns)}, above all of the method ${t.sender.method}.`] : []),
       );
       detail.replaceChildren(flame(t, budget, (name) => page.open("loop", { system: name })));
       draw();
