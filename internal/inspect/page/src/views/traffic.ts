@@ -62,6 +62,7 @@ export const traffic: Kind = {
           leaves.push({ group: name, name: "", size: rest });
         }
         table.update(all);
+        map.element.hidden = total === 0;
         map.update(leaves);
         text(head, `${bytes(total)} a second of state in ${rate(of("snapshot_records_total"))} records; ${bytes(of("transport_bytes_total", "out"))} a second in all, ${rate(of("transport_packets_total", "out"))} datagrams.`);
         const list = (name: string) => (v[name] ?? []).filter((s) => s.value > 0).map((s) => `${(s.labels ?? []).join(" ")} ${count(s.value)}`).join(", ") || "none";
