@@ -131,7 +131,7 @@ describe("the inspector", { concurrency: 1 }, () => {
 
       for (const view of views) {
         await i.page.goto(`${i.base}#${view}`);
-        await i.shows("main", /\d/);
+        await i.shows(`main.${view}`, /\d/);
         for (const width of [3840, 1440, 360]) {
           await i.page.setViewportSize({ width, height: 900 });
           await pause(100);
@@ -141,7 +141,7 @@ describe("the inspector", { concurrency: 1 }, () => {
           const bad = await i.page.evaluate(contrasts);
           assert.deepEqual(bad, [], `contrast of ${view}, ${theme} theme`);
           await i.page.keyboard.press("t");
-          await i.shows("main", /\d/);
+          await i.shows(`main.${view}`, /\d/);
         }
       }
       await i.clean();

@@ -46,7 +46,9 @@ export const log: Kind = {
         .filter((l) => `${l.text} ${l.attrs.map(([k, v]) => `${k}=${v}`).join(" ")} `.toLowerCase().includes(find && /^client=\d+$|^tick=\d+$/.test(find) ? `${find} ` : find));
       text(head, `${list.length} of ${lines.length} lines. The server keeps the last 1 024.`);
       body.replaceChildren(...list.slice(-shown).reverse().map(line));
+      if (list.length === 0) body.append(h("li", { class: "soft" }, lines.length ? "no line matches" : "nothing has been logged yet"));
     }
+    show();
 
     return {
       topics: () => [["topic", "log"]],
