@@ -126,10 +126,11 @@ func readMemory() inspect.Memory {
 	if v := samples[2].Value; v.Kind() == metrics.KindUint64 {
 		m.Total -= v.Uint64()
 	}
-	for i, to := range []*float64{&m.GC, &m.CPU} {
-		if v := samples[4+i].Value; v.Kind() == metrics.KindFloat64 {
-			*to = v.Float64()
-		}
+	if v := samples[4].Value; v.Kind() == metrics.KindFloat64 {
+		m.GC = v.Float64()
+	}
+	if v := samples[5].Value; v.Kind() == metrics.KindFloat64 {
+		m.CPU = v.Float64()
 	}
 	return m
 }

@@ -32,14 +32,17 @@ func events(t *testing.T, from io.Reader, n int) (all []string) {
 	return all
 }
 
-func openStream(t *testing.T, base, query string) *http.Response {
+// opened is a response that the end of the test closes.
+type opened struct{ *http.Response }
+
+func openStream(t *testing.T, base, query string) opened {
 	t.Helper()
 	resp, err := http.Get(base + streamPath + query)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resp.Body.Close() })
-	return resp
+	return opened{resp}
 }
 
 // A stream has an event of each topic with news, in each of its rounds; an error is sent once.
@@ -91,10 +94,10 @@ func TestAStreamNeedsAToken(t *testing.T) {
 func TestStreamsAreBounded(t *testing.T) {
 	cfg := (&state{}).config()
 	base := start(t, cfg)
-	var first *http.Response
+	var first opened
 	for range maxStreams {
 		resp := openStream(t, base, "?topic=count")
-		if first == nil {
+		if first.Response == nil {
 			first = resp
 		}
 		_ = events(t, resp.Body, 1)
