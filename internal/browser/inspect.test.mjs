@@ -12,7 +12,7 @@ import { contrasts } from "./contrast.mjs";
 import { browser } from "./page.mjs";
 import { Server, bots, tcpRelay, until } from "./server.mjs";
 
-const views = ["overview", "ticks", "loop", "clients", "traffic", "rpcs", "log"];
+const views = ["overview", "ticks", "loop", "clients", "state", "traffic", "rpcs", "log"];
 const tokens = { write: "a-token-that-may-write", read: "a-token-that-may-read" };
 
 const dir = mkdtempSync(path.join(tmpdir(), "netloop-inspect-"));
@@ -108,7 +108,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       await between(() => i.number(".windows tbody tr:last-child td:nth-child(2)"), "netloop_ticks_total");
 
       const first = await metrics(server), began = Date.now();
-      await i.page.keyboard.press("5");
+      await i.page.click("nav a[href='#traffic']");
       await i.shows("tbody td", /ship/);
       await pause(4000);
       const shown = await i.page.evaluate(() => {
@@ -122,7 +122,7 @@ describe("the inspector", { concurrency: 1 }, () => {
         const want = (last("netloop_replication_bytes_total", `class="${name}"`) - first("netloop_replication_bytes_total", `class="${name}"`)) / seconds;
         assert.ok(Math.abs(rate - want) < 0.4 * want + 500, `${name}: ${rate} bytes a second, and ${want} by /metrics`);
       }
-      await i.page.keyboard.press("6");
+      await i.page.click("nav a[href='#rpcs']");
       const row = await i.shows("tbody tr", /\d/);
       const [method, stage] = row.split("\t");
       await between(() => i.number("tbody tr td:nth-child(4)"), "netloop_rpcs_total", `method="${method}"`, `stage="${stage}"`, `outcome="ran"`);
