@@ -76,3 +76,11 @@ func TestTheClientPlaysInNode(t *testing.T) {
 	runSeparately(t)
 	play(t, "node.test.mjs", "--experimental-websocket")
 }
+
+// The state of a room, and a recording of it, in the inspector's page.
+func TestARecordingInABrowser(t *testing.T) {
+	runSeparately(t)
+	t.Setenv("CHROMIUM", chromium(t))
+	nodetest.Tool(t, "playwright-core")
+	play(t, "recording.test.mjs")
+}

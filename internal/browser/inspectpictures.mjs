@@ -1,12 +1,16 @@
-// Takes the pictures of docs/INSPECT.md: the overview, a slow tick, and a client, of a server with bots.
+// Takes the pictures of docs/INSPECT.md: the overview, a slow tick, and a client, of a server with bots,
+// and a recording.
 //
 //	NETLOOP_BIN=bin node --experimental-websocket internal/browser/inspectpictures.mjs FOLDER
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { connect } from "../../clients/ts/dist/netloop.js";
 import { browser } from "./page.mjs";
-import { Server, until } from "./server.mjs";
+import { Server, bin, bots, until } from "./server.mjs";
 
 const [folder] = process.argv.slice(2);
 const server = await Server.start(["--faults.bots", "24", "--faults.rooms", "4"], {}, "faults");
@@ -35,7 +39,28 @@ await page.click(`section a[href='#clients/client=${client.id}']`);
 await pause(30_000);
 await take("clients");
 
-await chromium.close();
 clearInterval(stepping);
 client.close();
 await server.stop();
+
+const dir = mkdtempSync(path.join(tmpdir(), "netloop-pictures-"));
+const file = path.join(dir, "game.rec");
+const arena = await Server.start(["--record", file]);
+const noBots = bots(arena, 12, 60);
+await pause(20_000);
+await noBots();
+await arena.stop();
+const inspect = spawn(path.join(bin, "server"), ["inspect", "--listen", "127.0.0.1:0", file], { stdio: ["ignore", "pipe", "inherit"] });
+let said = "";
+inspect.stdout.on("data", (b) => { said += b; });
+await page.setViewportSize({ width: 1280, height: 1040 });
+await page.goto(await until("the recording is served", () => / at (http:\S+)/.exec(said)?.[1]));
+await page.waitForSelector(".outcome.identical", { timeout: 60_000 });
+await page.fill(".query", "ship.Hull == 0");
+await page.press(".query", "Enter");
+await page.waitForSelector(".found button");
+await pause(1000);
+await take("recording");
+inspect.kill();
+rmSync(dir, { recursive: true });
+await chromium.close();
