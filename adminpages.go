@@ -128,7 +128,7 @@ func (r *Room) row(now time.Duration) directory.Row {
 		state = directory.StateClosing
 	}
 	return directory.Row{
-		Name: r.spec.Name, Kind: r.spec.Kind, State: state, Clients: f.Clients, Seats: r.e.Admission.Seats(), Max: r.spec.MaxClients,
+		Name: r.spec.Name, Kind: r.spec.Kind, State: state, Clients: f.Clients, Seats: r.e.Admission.Seats(), Max: r.spec.MaxClients, Locked: r.Locked(),
 		Rate:  float64(r.spec.Rate.Num) / float64(r.spec.Rate.Den),
 		Ticks: f.Ticks, Overruns: f.Overruns, Dropped: f.Dropped, TickP50: f.P50, TickP99: f.P99, LateP99: f.LateP99,
 		Age: now - r.opened,

@@ -19,6 +19,7 @@ type Row struct {
 	Clients int     `json:"clients"` // clients that have joined
 	Seats   int     `json:"seats"`   // seats taken by these and by clients being admitted
 	Max     int     `json:"max"`
+	Locked  bool    `json:"locked"` // no newcomer is admitted without a ticket
 	Rate    float64 `json:"rate_hz"`
 	// Figures of the ticks since the room was opened. The percentiles are rounded up by a fifth at
 	// most.

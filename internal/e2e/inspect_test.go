@@ -149,8 +149,8 @@ func TestTheInspectorsAnswers(t *testing.T) {
 		return strings.Contains(body, `"transport":"quic","state":"connected"`) && !strings.Contains(body, `"snapshots":0,`) && !strings.Contains(body, `"rtt_ns":0,`)
 	})
 	waitFor(t, func() bool {
-		_, body := ask(http.MethodGet, "/api/metrics?prefix=clients&prefix=joins", aReader)
-		return strings.Contains(body, `"clients":[{"value":1}]`) && strings.Contains(body, `{"labels":["quic"],"value":1}`)
+		_, body := ask(http.MethodGet, "/api/metrics?prefix=clients&prefix=joins&prefix=transport_clients", aReader)
+		return strings.Contains(body, `"transport_clients":[{"labels":["quic"],"value":1}]`) && strings.Contains(body, `"clients":[{"value":1}]`) && strings.Contains(body, `{"labels":["quic"],"value":1}`)
 	})
 	if status, body := ask(http.MethodGet, "/api/metrics", aReader); status != http.StatusBadRequest || !strings.Contains(body, "prefix") {
 		t.Errorf("%d %s", status, body)

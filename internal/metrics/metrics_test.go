@@ -97,6 +97,7 @@ func (r *fakeRoom) State() *netvar.Stats  { return &r.state }
 func (r *fakeRoom) Clients() int          { return 100 }
 func (r *fakeRoom) DelayBuffer() int      { return 0 }
 func (r *fakeRoom) Dropped() int          { return 7 }
+func (r *fakeRoom) Transports(f Part)     { f.Set(93, "quic") }
 func (r *fakeRoom) Depths(f Part)         { f.Set(3, "rpc_Update") }
 func (r *fakeRoom) Drops(f Part)          { f.Set(4, "rpc", "client_gone") }
 func (r *fakeRoom) MessagesWaited(f Part) { f.Set(14) }
@@ -206,7 +207,7 @@ func TestAScrapeHasAllCountedValues(t *testing.T) {
 		`netloop_system_missed_total{system="arena.move"} 4`,
 		"netloop_systems_quarantined 1",
 		`netloop_snapshots_deferred_total{reason="window_closed"} 1`,
-		"netloop_clients 100",
+		"netloop_clients 100", `netloop_transport_clients{transport="quic"} 93`,
 		"netloop_overload_level 2", "netloop_overloaded_ticks_total 1", "netloop_time_scale 0.5", "netloop_hung_ticks_total 1",
 		`netloop_slow_tick_traces_total{outcome="written"} 1`, `netloop_slow_tick_traces_total{outcome="skipped"} 2`,
 		`netloop_slow_tick_traces_total{outcome="failed"} 3`, `netloop_state_misuses_total{kind="unedited"} 1`,

@@ -22,6 +22,7 @@ type Room interface {
 	State() *netvar.Stats
 	Clients() int
 	Dropped() int
+	Transports(Part)
 	DelayBuffer() int
 	Depths(Part)
 	Drops(Part)

@@ -92,6 +92,8 @@ var table = []row{
 		room(func(r Room, p Part) { p.Set(uint64(r.Clients())) })},
 	{"clients_dropped", gauge, "", "Clients that have lost their connection and may come back.",
 		room(func(r Room, p Part) { p.Set(uint64(r.Dropped())) })},
+	{"transport_clients", gauge, "transport", "Clients with a connection, by its transport: quic, webtransport, websocket, or memory within the process.",
+		room(Room.Transports)},
 	{"clients_resumed_total", counter, "kind", "Clients that resumed: with their copies of the state (kept), without them (bare), or as another program of the same player (taken_over).",
 		into(func(m *Metrics, f *Family) { m.Resumes = f })},
 	{"strangers", gauge, "", "Unadmitted connections: half-open handshakes, and clients with an undecided admission.",
@@ -176,7 +178,11 @@ var table = []row{
 	{"snapshot_bytes_total", counter, "", "Bytes of snapshots handed to the transport.",
 		state(func(s *netvar.Stats, f Part) { f.Set(s.Bytes) })},
 	{"snapshots_deferred_total", counter, "reason", "Snapshots that were due and could not leave in their tick.",
-		into(func(m *Metrics, f *Family) { m.Deferred = f })},
+		into(func(m *Metrics, f *Family) {
+			m.Deferred = f
+			f.Add(0, "slot_busy") // A panel of them is not empty while there are none.
+			f.Add(0, "window_closed")
+		})},
 	{"snapshot_records_waited_total", counter, "reason", "Pending object records of a client that a snapshot left out: because its packets or its budget were used up, because it fits no packet and the stream had no room, or because the server sheds.",
 		state(func(s *netvar.Stats, f Part) {
 			f.Set(s.Waited-s.OverBudget-s.WaitedLarge, "packets")

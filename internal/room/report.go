@@ -17,10 +17,11 @@ import (
 // Stats are a room's figures for the metrics.
 type Stats struct {
 	*core
-	room   *Room
-	slow   atomic.Pointer[slowtick.Log] // nil without Detail and while nobody watches
-	read   atomic.Int64                 // when Watch was last called, in ns of the clock
-	flight *tracedump.Dumper            // writes traces of slow ticks; nil without traces
+	room       *Room
+	slow       atomic.Pointer[slowtick.Log] // nil without Detail and while nobody watches
+	read       atomic.Int64                 // when Watch was last called, in ns of the clock
+	transports map[string]uint64            // connected clients, by transport
+	flight     *tracedump.Dumper            // writes traces of slow ticks; nil without traces
 }
 
 // Tables returns the number of entries in tables that grow with clients. Only the room's goroutine
@@ -84,6 +85,22 @@ func (m measured) Dropped() (n int) {
 		}
 	}
 	return n
+}
+
+// Transports sets the number of connected clients of each transport that has had one.
+func (m measured) Transports(f metrics.Part) {
+	byName := m.r.Stats.transports
+	for name := range byName {
+		byName[name] = 0
+	}
+	for _, c := range m.r.clients.list {
+		if c.dropped == nil {
+			byName[c.Transport()]++
+		}
+	}
+	for name, n := range byName {
+		f.Set(n, name)
+	}
 }
 
 func (m measured) DelayBuffer() int { return m.r.feed.size() }

@@ -67,7 +67,7 @@ func (r *Room) assemble() {
 	r.Scale.told.Store(new(c.loop.Scale()))
 	r.Faults = Faults{core: c}
 	r.Faults.checkWorld()
-	r.Stats.core, r.Stats.room = c, r
+	r.Stats.core, r.Stats.room, r.Stats.transports = c, r, map[string]uint64{}
 	if c.cfg.Detail {
 		r.Stats.slow.Store(slowtick.New(c.spec.Rate.Period()))
 	}

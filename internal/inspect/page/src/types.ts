@@ -41,6 +41,7 @@ export interface Room {
   clients: number;
   seats: number;
   max: number;
+  locked: boolean;
   rate_hz: number;
   ticks: number;
   overruns: number;

@@ -49,7 +49,7 @@ export const overview: Kind = {
       [
         { title: "room", left: true, show: (r) => r.name || "(default)", order: (r) => r.name },
         { title: "kind", left: true, show: (r) => r.kind || "–", order: (r) => r.kind },
-        { title: "state", left: true, show: (r) => r.state, order: (r) => r.state, warn: (r) => r.state === "hung" },
+        { title: "state", left: true, show: (r) => (r.locked ? `${r.state}, locked` : r.state), order: (r) => r.state, warn: (r) => r.state === "hung" },
         { title: "clients", show: (r) => `${r.clients} / ${r.max}`, order: (r) => r.clients, warn: (r) => r.clients >= r.max },
         { title: "rate", show: (r) => `${rate(r.rate_hz)} Hz`, order: (r) => r.rate_hz },
         { title: "tick p99", hint: "since the room was opened, in ms", show: (r) => ms(r.tick_p99_ns), order: (r) => r.tick_p99_ns, warn: (r) => r.tick_p99_ns * r.rate_hz > 1e9 },
@@ -60,10 +60,10 @@ export const overview: Kind = {
           title: "",
           show: (r) => {
             const room = r.name;
-            const lock = h("button", { class: "write", type: "button", click: () => void page.act("/api/rooms/lock", { room }) }, "lock");
-            const unlock = h("button", { class: "write", type: "button", click: () => void page.act("/api/rooms/unlock", { room }) }, "unlock");
+            const word = r.locked ? "unlock" : "lock";
+            const lock = h("button", { class: "write", type: "button", click: () => void page.act(`/api/rooms/${word}`, { room }) }, word);
             const close = h("button", { class: "write", type: "button", click: () => { if (confirm(`Close the room ${room} in 30 s?`)) void page.act("/rooms/close", { room, drain: "30s" }); } }, "drain");
-            return h("span", { class: "actions" }, lock, unlock, room === standard ? "" : close);
+            return h("span", { class: "actions" }, lock, room === standard ? "" : close);
           },
         },
       ],
@@ -85,7 +85,7 @@ export const overview: Kind = {
     const window = (name: string, ticks: number, tick: Quantiles, late: Quantiles, over: number, dropped: number) =>
       h("tr", {}, ...[name, count(ticks), ms(tick.p50_ns), ms(tick.p95_ns), ms(tick.p99_ns), ms(tick.max_ns), ms(late.p50_ns), ms(late.p95_ns), ms(late.p99_ns), ms(late.max_ns), count(over), count(dropped)].map((t) => h("td", {}, t)));
     return {
-      topics: () => [["topic", "metrics"], ["prefix", "clients"], ["prefix", "transport_bytes"], ["prefix", "joins"], ["prefix", "record_clients"]],
+      topics: () => [["topic", "metrics"], ["prefix", "clients"], ["prefix", "transport_clients"], ["prefix", "transport_bytes"], ["prefix", "joins"], ["prefix", "record_clients"]],
       key: (key) => { if (key === "j" || key === "k") table.move(key === "j" ? 1 : -1); return key === "j" || key === "k"; },
       end: () => [tickPlot, clientPlot, bytePlot].forEach((p) => p.end()),
       on(topic, data) {
@@ -100,8 +100,8 @@ export const overview: Kind = {
           tiles.in.set(`${bytes(received)}/s`, clients > 0 ? `${bytes(received / clients)}/s a client` : "");
           clientPlot.add([clients]);
           if (rates.ready) bytePlot.add([sent, received]);
-          const joins = (v["joins_total"] ?? []).filter((j) => j.value > 0).map((j) => `${count(j.value)} over ${j.labels![0]}`).join(", ");
-          text(carriers, `Joined since the start: ${joins || "none"}. Datagrams of ${count(sum(v["record_clients"]))} clients travel beside QUIC.`);
+          const list = (name: string) => (v[name] ?? []).filter((j) => j.value > 0).map((j) => `${count(j.value)} over ${j.labels![0]}`).join(", ") || "none";
+          text(carriers, `Connected: ${list("transport_clients")}. Joined since the start: ${list("joins_total")}. Datagrams of ${count(sum(v["record_clients"]))} clients travel beside QUIC.`);
         }
         if (topic !== "overview") return;
         const o = data as Overview;
