@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/client"
 )
 
 var (
@@ -93,9 +92,13 @@ type inspectedState struct {
 // role write only, and a client's copy has no field that the client may not read.
 func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 	ask, s := inspectedServer(t)
-	c := start(t, connectTo(t, s.Addr().String(), inspected), nil)
-	other := start(t, connectTo(t, s.Addr().String(), inspected), nil)
-	waitFor(t, func() bool { return c.State().Phase == client.Playing && other.State().Phase == client.Playing })
+	for range 2 {
+		start(t, connectTo(t, s.Addr().String(), inspected), nil)
+	}
+	waitFor(t, func() bool {
+		_, body := ask(http.MethodGet, "/api/clients", aReader)
+		return strings.Contains(body, `"client":2,`)
+	})
 	look := func(token, query string) (st inspectedState) {
 		t.Helper()
 		status, body := ask(http.MethodGet, "/api/state?"+query, token)
@@ -142,8 +145,7 @@ func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 // Clients, values and the overview are those of the server, and each topic streams the same.
 func TestTheInspectorsAnswers(t *testing.T) {
 	ask, s := inspectedServer(t)
-	c := start(t, connectTo(t, s.Addr().String(), inspected), nil)
-	waitFor(t, func() bool { return c.State().Phase == client.Playing })
+	start(t, connectTo(t, s.Addr().String(), inspected), nil)
 	waitFor(t, func() bool {
 		_, body := ask(http.MethodGet, "/api/clients", aReader)
 		return strings.Contains(body, `"transport":"quic","state":"connected"`) && !strings.Contains(body, `"snapshots":0,`) && !strings.Contains(body, `"rtt_ns":0,`)
@@ -207,7 +209,10 @@ func TestTheInspectorsAnswers(t *testing.T) {
 func TestTheInspectorsActions(t *testing.T) {
 	ask, s := inspectedServer(t)
 	c := start(t, connectTo(t, s.Addr().String(), inspected), nil)
-	waitFor(t, func() bool { return c.State().Phase == client.Playing })
+	waitFor(t, func() bool {
+		_, body := ask(http.MethodGet, "/api/clients", aReader)
+		return strings.Contains(body, `"client":1,`)
+	})
 	if status, _ := ask(http.MethodPost, "/api/clients/kick?client=1", aReader); status != http.StatusForbidden {
 		t.Errorf("a reader: %d", status)
 	}
