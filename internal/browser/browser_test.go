@@ -1,9 +1,11 @@
 package browser_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/netloop/netloop/internal/testing/nodetest"
@@ -18,39 +20,58 @@ func runSeparately(t *testing.T) {
 	}
 }
 
-// chromium returns the path of the browser, or skips the test.
-func chromium(t *testing.T) string {
+// chromium skips the test if there is no browser. The files of tests find it by CHROMIUM.
+func chromium(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
 		if at, err := exec.LookPath(name); name != "" && err == nil {
-			return at
+			_ = os.Setenv("CHROMIUM", at) // The name is valid.
+			return
 		}
 	}
 	t.Skip("needs chromium: apt-get install chromium, or CHROMIUM=/path/to/it")
-	return ""
 }
 
-// play builds the programs of netloop and runs a file of tests in Node.
+// programs builds the programs of netloop into a folder, once for all tests. The files of tests find
+// it by NETLOOP_BIN.
+var programs = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "netloop-browser-"); err != nil {
+		return "", err
+	}
+	for to, programs := range map[string][]string{dir: {"./cmd/server", "./cmd/loadclient", "./scripts/faults"}, filepath.Join(dir, "cards"): {"./examples/cards/server"}} {
+		build := exec.Command("go", append([]string{"build", "-o", to}, programs...)...)
+		build.Dir = filepath.Join("..", "..")
+		if out, err := build.CombinedOutput(); err != nil {
+			return dir, fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	return dir, os.Setenv("NETLOOP_BIN", dir)
+})
+
+func TestMain(m *testing.M) {
+	runs := os.Getenv("NETLOOP_BROWSER") != ""
+	code := m.Run()
+	if runs {
+		dir, _ := programs() // The tests have reported its error.
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// play runs a file of tests in Node, with the programs of netloop.
 func play(t *testing.T, file string, args ...string) {
 	t.Helper()
 	nodetest.Tool(t, "esbuild") // Without npm's modules Node may be missing too.
-	bin := t.TempDir()
-	for to, programs := range map[string][]string{bin: {"./cmd/server", "./cmd/loadclient", "./scripts/faults"}, filepath.Join(bin, "cards"): {"./examples/cards/server"}} {
-		args := append([]string{"build", "-o", to}, programs...)
-		build := exec.CommandContext(t.Context(), "go", args...)
-		build.Dir = nodetest.Root(t)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	if _, err := programs(); err != nil {
+		t.Fatal(err)
 	}
-	t.Setenv("NETLOOP_BIN", bin)
 	t.Log(nodetest.RunIn(t, "internal/browser", "node", append(args, "--test", "--test-reporter=spec", file)...))
 }
 
 // The arena in a real browser, with the real server and bots.
 func TestTheArenaInABrowser(t *testing.T) {
 	runSeparately(t)
-	t.Setenv("CHROMIUM", chromium(t))
+	chromium(t)
 	nodetest.Tool(t, "playwright-core")
 	play(t, "arena.test.mjs")
 }
@@ -58,7 +79,8 @@ func TestTheArenaInABrowser(t *testing.T) {
 // The card game in a real browser: lobby, table, spectators, and a restarted server.
 func TestTheCardsInABrowser(t *testing.T) {
 	runSeparately(t)
-	t.Setenv("CHROMIUM", chromium(t))
+	t.Parallel() // It waits for most of its time.
+	chromium(t)
 	nodetest.Tool(t, "playwright-core")
 	play(t, "cards.test.mjs")
 }
@@ -66,7 +88,8 @@ func TestTheCardsInABrowser(t *testing.T) {
 // The inspector in a real browser: its values, faults found by clicking, access, and cost.
 func TestTheInspectorInABrowser(t *testing.T) {
 	runSeparately(t)
-	t.Setenv("CHROMIUM", chromium(t))
+	t.Parallel() // It waits for most of its time.
+	chromium(t)
 	nodetest.Tool(t, "playwright-core")
 	play(t, "inspect.test.mjs", "--experimental-websocket")
 }
@@ -80,7 +103,7 @@ func TestTheClientPlaysInNode(t *testing.T) {
 // The state of a room, and a recording of it, in the inspector's page.
 func TestARecordingInABrowser(t *testing.T) {
 	runSeparately(t)
-	t.Setenv("CHROMIUM", chromium(t))
+	chromium(t)
 	nodetest.Tool(t, "playwright-core")
 	play(t, "recording.test.mjs")
 }

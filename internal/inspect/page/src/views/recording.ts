@@ -18,7 +18,7 @@ export const recording: Kind = {
     let head: Recording | undefined;
     let at = Number(page.parameter("tick") ?? 0);
     let range: [number, number] | undefined; // of the scrubber; the whole recording without
-    let around = { previous: 0, next: 0 };
+    let around = { tick: 0, previous: 0, next: 0 };
     let objects: StateObject[] = [];
     let playing = 0;
     const title = h("h2", {}, "Recording");
@@ -183,7 +183,8 @@ export const recording: Kind = {
     }
 
     async function step(by: number): Promise<void> {
-      await go(by < 0 ? around.previous || at - 1 : around.next || at + 1);
+      const known = around.tick === at ? around : { previous: 0, next: 0 }; // The answer may still be on its way.
+      await go(by < 0 ? known.previous || at - 1 : known.next || at + 1);
     }
 
     function toggle(): void {
