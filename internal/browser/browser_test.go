@@ -32,8 +32,8 @@ func chromium(t *testing.T) {
 	t.Skip("needs chromium: apt-get install chromium, or CHROMIUM=/path/to/it")
 }
 
-// programs builds the programs of netloop into a folder, once for all tests. The files of tests find
-// it by NETLOOP_BIN.
+// programs builds the programs of netloop into a folder, once for all tests. The files of tests
+// find it by NETLOOP_BIN.
 var programs = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "netloop-browser-"); err != nil {
 		return "", err
