@@ -153,11 +153,16 @@ func (m serverMetrics) SocketRetries(f *metrics.Family) { f.Set(m.s.socket.Retri
 
 // Overload implements metrics.Server.
 func (m serverMetrics) Overload(f *metrics.Family) {
+	f.Set(uint64(m.s.overload()))
+}
+
+// overload returns the level of the most overloaded room.
+func (s *Server) overload() Overload {
 	most := OverloadNone
-	for _, r := range m.s.rooms.All() {
+	for _, r := range s.rooms.All() {
 		most = max(most, r.Overload())
 	}
-	f.Set(uint64(most))
+	return most
 }
 
 // Quarantined implements metrics.Server.

@@ -94,11 +94,9 @@ func (s *Server) lastPage(_ context.Context, query url.Values) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after := uint64(0)
-	if query.Has("after") {
-		if after, err = strconv.ParseUint(query.Get("after"), 10, 64); err != nil {
-			return nil, admin.Refuse(http.StatusBadRequest, "after: %.40q is not the number of a tick", query.Get("after"))
-		}
+	after, err := number(query, "after", 0)
+	if err != nil {
+		return nil, err
 	}
 	return log.After(after), nil
 }

@@ -21,9 +21,10 @@ import (
 
 // inspectorRoutes returns the page of the inspector and its part of the API.
 func (s *Server) inspectorRoutes() []admin.Route {
+	page := inspect.Page()
 	return []admin.Route{
-		{Path: "/inspect", Text: "the inspector, for a browser", Page: inspect.Page()},
-		{Path: "/inspect/{file}", Text: "its files", Page: inspect.Page()},
+		{Path: "/inspect", Text: "the inspector, for a browser", Page: page},
+		{Path: "/inspect/{file}", Text: "its files", Page: page},
 		{Path: "/api/overview", Text: "the server: rate, percentiles of the last minutes, overload, memory", Read: s.overviewPage},
 		{Path: "/api/metrics", Query: "?prefix=rpc&prefix=inputs", Text: "counters and gauges of /metrics by the start of their names, without netloop_", Read: s.valuesPage},
 		{Path: "/api/clients", Query: "?room=lobby", Text: "the clients of a room: link, snapshots, inputs", Read: s.clientsPage},
@@ -137,27 +138,18 @@ func readMemory() inspect.Memory {
 
 // overviewPage answers /api/overview.
 func (s *Server) overviewPage(ctx context.Context, _ url.Values) (any, error) {
-	ticks := s.metrics.Ticks()
+	uptime, hertz := s.metrics.Pace()
 	o := inspect.Overview{
 		Game: s.schema.s.Name, Version: build.Version(), Instance: fmt.Sprintf("%x", s.instance), Room: s.room.spec.Name, Time: s.clock.Wall(),
-		Uptime: ticks.Uptime.Seconds(), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Memory: readMemory(),
-	}
-	most := OverloadNone
-	for _, r := range s.rooms.All() {
-		most = max(most, r.Overload())
-		o.Rooms++
-	}
-	o.Overload = most.String()
-	if v := s.metrics.Values("tick_rate_hertz")["tick_rate_hertz"]; len(v) == 1 {
-		o.Rate = v[0].Value
+		Uptime: uptime.Seconds(), Rate: hertz, Overload: s.overload().String(), Rooms: len(s.rooms.All()), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Memory: readMemory(),
 	}
 	note, err := s.readiness()
 	if err != nil {
 		o.Ready = err.Error()
 	}
 	o.Note = note
-	if n := s.quarantined(); n > 0 {
-		o.Note = fmt.Sprintf("systems in quarantine after repeated panics: %d", n)
+	if note, _ := s.health(); note != "" {
+		o.Note = note
 	}
 	return o, nil
 }

@@ -77,8 +77,9 @@ func (p *program) inspectFile(ctx context.Context, c *configuration, path, addre
 	}
 	pages := recordings.Handler()
 	pages.HandleFunc("GET /{$}", inspectIndex(recordings))
-	pages.Handle("GET /inspect", page.Page())
-	pages.Handle("GET /inspect/{file}", page.Page())
+	files := page.Page()
+	pages.Handle("GET /inspect", files)
+	pages.Handle("GET /inspect/{file}", files)
 	s, err := admin.ListenLocal(address, pages, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)

@@ -80,11 +80,19 @@ func (m *Metrics) Ticks() ticks.Snapshot {
 	return s
 }
 
-// hertz returns the recent tick rate, of all rooms together.
-func (m *Metrics) hertz() float64 {
+// Pace returns the time since the start, up to the newest tick, and the recent tick rate of all
+// rooms together. Any goroutine may call it.
+func (m *Metrics) Pace() (uptime time.Duration, hertz float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.rate.hertz(m.now(), m.account.Budget)
+	now, budget := m.now(), m.account.Budget
+	return max(m.rate.end(now, budget)-m.started, 0), m.rate.hertz(now, budget)
+}
+
+// hertz returns the recent tick rate, of all rooms together.
+func (m *Metrics) hertz() float64 {
+	_, hertz := m.Pace()
+	return hertz
 }
 
 // rateSpan is the time over which the tick rate is measured, and rateTicks the number of ticks that

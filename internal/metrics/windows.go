@@ -124,10 +124,11 @@ func (q *Quantiles) fill(f *fine, total uint64) {
 func (m *Metrics) Windows() []Window {
 	now := m.now()
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	w := m.windows // A tick waits for the copy, and not for the sums.
+	m.mu.Unlock()
 	var all []Window
 	for _, span := range []time.Duration{10 * time.Second, time.Minute, windowSpan} {
-		all = append(all, m.windows.over(now, span))
+		all = append(all, w.over(now, span))
 	}
 	return all
 }
