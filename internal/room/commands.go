@@ -84,11 +84,6 @@ func (c *Commands) execute(cmd recording.Command) error {
 		client.Kick(transport.Code(cmd.Code), cmd.Text)
 		return nil
 	case recording.Disable, recording.Enable:
-		for _, s := range c.room.Systems() {
-			if s.Name == cmd.System {
-				return fmt.Errorf("%s is a system of netloop: without it %s", s.Name, s.Without)
-			}
-		}
 		return c.loop.SetDisabled(cmd.System, cmd.Kind == recording.Disable)
 	case recording.Lock, recording.Unlock:
 		c.room.Admission.Lock(cmd.Kind == recording.Lock)
