@@ -137,18 +137,18 @@ func TestSnapshotsKeepTheirPaceOverQUIC(t *testing.T) {
 		demand int
 		kind   string
 		hz     int           // at least
-		p99    time.Duration // of the gaps, at most
+		p99    time.Duration // of the gaps, at most; the longest gap may be six times as long
 	}{
-		{far, 250, "", 54, 70 * ms},
-		{far, 900, "", 40, 150 * ms},
-		{far, 900, "whole", 25, 170 * ms},
-		{far, 2500, "", 40, 150 * ms},
-		{netem.Link{Delay: 125 * ms, Loss: 0.03}, 900, "", 40, 170 * ms},
-		{far, 900, "sealed", 54, 70 * ms},
-		{netem.Link{Delay: 125 * ms, Loss: 0.03}, 900, "sealed", 56, 60 * ms},
-		{netem.Link{Delay: 30 * ms, Jitter: 5 * ms, Loss: 0.01}, 900, "", 57, 50 * ms},
-		{netem.Link{Delay: 30 * ms, Bandwidth: 2_000_000, Buffer: 100 * ms}, 5000, "", 55, 60 * ms},
-		{netem.Link{Delay: 100 * ms, Bandwidth: 40_000, Buffer: 400 * ms}, 900, "", 5, 900 * ms},
+		{far, 250, "", 52, 100 * ms},
+		{far, 900, "", 36, 250 * ms},
+		{far, 900, "whole", 25, 270 * ms},
+		{far, 2500, "", 36, 250 * ms},
+		{netem.Link{Delay: 125 * ms, Loss: 0.03}, 900, "", 36, 270 * ms},
+		{far, 900, "sealed", 52, 100 * ms},
+		{netem.Link{Delay: 125 * ms, Loss: 0.03}, 900, "sealed", 52, 100 * ms},
+		{netem.Link{Delay: 30 * ms, Jitter: 5 * ms, Loss: 0.01}, 900, "", 55, 80 * ms},
+		{netem.Link{Delay: 30 * ms, Bandwidth: 2_000_000, Buffer: 100 * ms}, 5000, "", 50, 100 * ms},
+		{netem.Link{Delay: 100 * ms, Bandwidth: 40_000, Buffer: 400 * ms}, 900, "", 5, 1500 * ms},
 	} {
 		for client := range byte(2) {
 			f := &feed{demand: c.demand, whole: c.kind == "whole", sealed: c.kind == "sealed"}
@@ -156,7 +156,7 @@ func TestSnapshotsKeepTheirPaceOverQUIC(t *testing.T) {
 			hz, gaps := f.pace()
 			p99, most := gaps[len(gaps)*99/100], gaps[len(gaps)-1]
 			t.Logf("%+v, %d B %s: %d Hz, %d kB/s, gap p99 %v, max %v", c.link, c.demand, c.kind, hz, f.bytes/60_000, p99, most)
-			if hz < c.hz || p99 > c.p99 || most > 1500*ms {
+			if hz < c.hz || p99 > c.p99 || most > 6*c.p99 {
 				t.Errorf("%+v, %d B %s: %d Hz, gap p99 %v, max %v", c.link, c.demand, c.kind, hz, p99, most)
 			}
 		}
