@@ -3,12 +3,14 @@ package netloop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -45,6 +47,71 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 			then(t, zero, ErrTooMuchWork)
 		})
 	}
+}
+
+// Fetch runs work in [Game] Open and returns its result: the state of the room from a database, for
+// instance. The result is part of a recording, and a replay returns it without running work. Open
+// waits for work; its context ends with that of [Server.OpenRoom], or for a client's [Opener] after
+// [Config] AdmitTimeout. Fetch panics outside of Open.
+//
+// R must be a type that a recording can store, as for [Go]; of an error it stores the text, or all
+// of a [*Refusal].
+func Fetch[R any](r *Room, work func(context.Context) (R, error)) (result R, err error) {
+	if !r.opening {
+		panic("netloop: Fetch: call it in Open")
+	}
+	if r.server.cfg.recorded {
+		err = r.nextFetched(&result)
+		return result, err
+	}
+	result, err = work(r.openContext)
+	r.fetched = append(r.fetched, newFetched(&result, err))
+	return result, err
+}
+
+// fetched is a result of Fetch in a recording.
+type fetched struct {
+	Value   []byte `json:",omitempty"`
+	Code    Code   `json:",omitempty"` // of a Refusal
+	Text    string `json:",omitempty"` // of an error
+	Failed  bool   `json:",omitempty"` // work returned an error
+	Unknown string `json:",omitempty"` // why the value is not stored
+}
+
+func newFetched(result any, err error) (f fetched) {
+	if refused, ok := err.(*Refusal); ok { //nolint:errorlint // A wrapped refusal is more than a refusal.
+		f.Code, f.Text, f.Failed = refused.Code, refused.Text, true
+	} else if err != nil {
+		f.Text, f.Failed = err.Error(), true
+	}
+	value, err := recording.AppendValue(nil, result)
+	if err != nil {
+		f.Unknown = err.Error()
+	}
+	f.Value = value
+	return f
+}
+
+// nextFetched returns the next recorded result of Fetch.
+func (r *Room) nextFetched(result any) error {
+	if len(r.fetched) == 0 {
+		return errors.New("netloop: Fetch: the recorded room made fewer calls")
+	}
+	f := r.fetched[0]
+	r.fetched = r.fetched[1:]
+	if f.Unknown != "" {
+		return fmt.Errorf("netloop: Fetch: the recording lacks the result: %s", f.Unknown)
+	}
+	if err := recording.ReadValue(f.Value, result); err != nil {
+		return fmt.Errorf("netloop: Fetch: the recorded result: %w", err)
+	}
+	switch {
+	case !f.Failed:
+		return nil
+	case f.Code != 0:
+		return &Refusal{f.Code, f.Text}
+	}
+	return errors.New(f.Text)
 }
 
 // recordedRefusal returns a *Refusal as the *transport.Refusal that a recording can store, and any

@@ -161,7 +161,8 @@ type Config struct {
 	// Nil is none.
 	LogsDropped func() uint64
 
-	recorded bool // Room is that of a recording, with all fields set
+	recorded bool      // Room is that of a recording, with all fields set
+	fetched  []fetched // by the recorded room's Open
 }
 
 // ConfigError returns the error for an invalid configuration value: one line that names the key and

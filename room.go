@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -48,13 +49,18 @@ type Room struct {
 	opened        time.Duration // by the server's clock
 	started       bool          // under the mutex of the server's supervisor
 	opening       bool
-	errs          []error // registrations rejected while Open runs
-	asides        *asides // nil without Config.CheckEdits
+	openContext   context.Context //nolint:containedctx // For Fetch, while Open runs.
+	errs          []error         // registrations rejected while Open runs
+	fetched       []fetched       // results of Fetch until they are recorded; in a replay those to come
+	asides        *asides         // nil without Config.CheckEdits
 }
 
 // openRoom makes a room and lets the game fill it.
-func openRoom(s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error) {
-	r := &Room{server: s, schema: s.schema, spec: spec, number: number, seed: seed, opened: s.clock.Now(), opening: true}
+func openRoom(ctx context.Context, s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error) {
+	r := &Room{
+		server: s, schema: s.schema, spec: spec, number: number, seed: seed, opened: s.clock.Now(), opening: true,
+		openContext: ctx, fetched: slices.Clone(s.cfg.fetched),
+	}
 	r.hooks.room = r
 	if s.cfg.CheckEdits {
 		r.asides = new(asides)
@@ -78,7 +84,7 @@ func openRoom(s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error
 	r.builtins()
 
 	err = s.game.Open(r)
-	r.opening = false
+	r.opening, r.openContext = false, nil
 	if err := errors.Join(append(r.errs, err, r.undefinedRules(), r.systems.loop.Check())...); err != nil {
 		return nil, fmt.Errorf("netloop: the game's Open: %w", err)
 	}

@@ -74,7 +74,7 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 			place.Cancel()
 		}
 	}()
-	r, err := s.openGuarded(spec, place.Number())
+	r, err := s.openGuarded(ctx, spec, place.Number())
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +86,7 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 		}
 		return nil, err
 	}
+	r.fetched = nil
 	filled = true
 	place.Fill(r)
 	r.list()
@@ -96,9 +97,9 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 
 // openGuarded opens a room, and turns a panic of the game's Open into an error: the other rooms
 // keep running.
-func (s *Server) openGuarded(spec RoomSpec, number uint64) (r *Room, err error) {
+func (s *Server) openGuarded(ctx context.Context, spec RoomSpec, number uint64) (r *Room, err error) {
 	defer s.recoverInto("Open", "the game's Open", &spec, &err)
-	return openRoom(s, spec, number, roomSeed(s.cfg.Seed, spec.Name, number))
+	return openRoom(ctx, s, spec, number, roomSeed(s.cfg.Seed, spec.Name, number))
 }
 
 // recoverInto is deferred around a function of the game, or of the program, that opens or ends a

@@ -160,11 +160,12 @@ func (s *Server) openDefault() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.room, err = openRoom(s, s.cfg.Room, place.Number(), s.cfg.Seed); err != nil {
+	if s.room, err = openRoom(context.Background(), s, s.cfg.Room, place.Number(), s.cfg.Seed); err != nil {
 		return err
 	}
 	place.Fill(s.room)
 	s.room.list()
+	defer func() { s.room.fetched = nil }()
 	if s.cfg.Record == nil {
 		return nil
 	}

@@ -1,0 +1,37 @@
+// Package persist keeps the state of rooms in a store, across the ends of rooms and processes.
+//
+// [Keep] loads the record of a room in Open, before any client joins. Later it stores changes
+// behind the ticks: a tick only encodes the state, at most once in an interval, and another
+// goroutine writes it. A save that fails is tried again until it succeeds. The end of the room
+// stores the last changes.
+//
+//	func (g *game) Open(r *netloop.Room) error {
+//		var w world
+//		saver, stored, err := persist.Keep(r, persist.Config[world]{
+//			Keeper: g.keeper,
+//			Save:   func() *world { return &w },
+//		})
+//		if err != nil {
+//			return err
+//		}
+//		if stored != nil {
+//			w = *stored
+//		}
+//		Goal.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ Scored) error {
+//			w.Score[from.Join().Subject]++
+//			saver.Changed(t)
+//			return nil
+//		})
+//		return nil
+//	}
+//
+// Each save carries the room's incarnation ([netloop.Room.Incarnation]), and a store refuses one
+// that is older than the last load. So a room that the watchdog has given up, or a process that was
+// cut off, cannot overwrite the state of its successor. The room that is refused closes.
+//
+// The loaded record is part of a recording: a replay needs no store. It makes no calls to one.
+//
+// After a crash the store has the state of the last save: a room loses at most the changes of
+// [Config] Every, and those that a failing store did not take. Stores are in the packages below
+// this one: files keeps a folder of files, and sqlstore a table of a database.
+package persist

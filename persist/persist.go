@@ -1,0 +1,207 @@
+package persist
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/netloop/netloop"
+)
+
+// Config describes the stored state of a room.
+type Config[T any] struct {
+	// Keeper has the store. A replay uses none, so it may be nil there.
+	Keeper *Keeper
+	// Key is the key of the room's record; "" means the name of the room. A room without a name,
+	// such as the default room, needs one.
+	Key string
+	// Save returns the present state; nil deletes the record. It is called between the systems of a
+	// tick, and after the last tick. The state is encoded as JSON at once, so it may share memory
+	// with the game. It must not be nil.
+	Save func() *T
+	// Every is the least game time between the beginnings of two saves: zero means 5 s; less than
+	// zero saves each change at once, or as soon as the save before it has ended.
+	Every time.Duration
+}
+
+// The time until a failed call is tried again: twice as long after each failure, up to retryMax,
+// plus a random time of at most as much, so that the rooms do not retry all at once.
+const (
+	retryMin = 250 * time.Millisecond
+	retryMax = 30 * time.Second
+)
+
+const (
+	defaultEvery = 5 * time.Second
+	// attempts is the number of attempts to load the state, and to store it at the end of a room.
+	// Their pauses take about 8 s.
+	attempts = 6
+)
+
+// Saver stores the state of one room. It belongs to the room's goroutine.
+type Saver[T any] struct {
+	cfg         Config[T]
+	incarnation uint64
+	calls       chan struct{} // holds a value during a call of the store
+
+	changed  bool // since the last save began, or that save has failed
+	pending  bool // a save is under way, or its timer runs
+	failures int  // saves in a row that have failed
+}
+
+// Keep loads the state of a room, nil without a record, and stores it from then on. Call it in
+// [netloop.Game] Open, once for each key, and return its error: then the room does not open. The
+// error is a [*netloop.Refusal] with [netloop.CodeBusy] if the store fails repeatedly. A record
+// that cannot be decoded is kept.
+func Keep[T any](r *netloop.Room, c Config[T]) (s *Saver[T], stored *T, err error) {
+	if c.Key == "" {
+		c.Key = r.Spec().Name
+	}
+	if c.Key == "" || c.Save == nil {
+		return nil, nil, errors.New("persist: Keep: a Config needs a Save, and a Key if the room has no name")
+	}
+	if c.Every == 0 {
+		c.Every = defaultEvery
+	}
+	s = &Saver[T]{cfg: c, incarnation: r.Incarnation(), calls: make(chan struct{}, 1)}
+	record, err := netloop.Fetch(r, func(ctx context.Context) (record []byte, err error) {
+		err = repeat(ctx, func() (err error) { record, err = c.Keeper.store.Load(ctx, c.Key, s.incarnation); return err })
+		if err != nil {
+			r.Log().Error("the state of a room cannot be loaded", "key", c.Key, "error", err)
+			return nil, netloop.Refuse(netloop.CodeBusy, "the state of the room cannot be loaded: try again later")
+		}
+		return record, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if record != nil {
+		stored = new(T)
+		if err := json.Unmarshal(record, stored); err != nil {
+			return nil, nil, fmt.Errorf("persist: the record %q cannot be read: %w", c.Key, err)
+		}
+	}
+	r.OnClose(s.close)
+	return s, stored, nil
+}
+
+// repeat calls fn until it succeeds, up to attempts times. It ends early with ctx, or once the room
+// is superseded.
+func repeat(ctx context.Context, fn func() error) (err error) {
+	for n := range attempts {
+		if n > 0 {
+			wait, cancel := context.WithTimeout(ctx, retryMin<<(n-1))
+			<-wait.Done()
+			cancel()
+		}
+		if err = fn(); err == nil || errors.Is(err, ErrSuperseded) || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+// Changed notes that the state has changed. It costs nothing else until the next save.
+func (s *Saver[T]) Changed(t *netloop.Tick) {
+	s.changed = true
+	if !s.pending {
+		s.save(t)
+	}
+}
+
+// Stored reports whether the store has the present state.
+func (s *Saver[T]) Stored() bool { return !s.changed && !s.pending }
+
+// outcome is the result of a save, as a recording stores it.
+type outcome struct{ Superseded bool }
+
+// save encodes the state and stores it on another goroutine. If Save panics, the next change saves.
+func (s *Saver[T]) save(t *netloop.Tick) {
+	s.pending = false
+	write := s.write()
+	s.pending, s.changed = true, false
+	next := t.In(max(s.cfg.Every, 0))
+	calls := s.calls
+	netloop.Go(t, func(ctx context.Context) (outcome, error) {
+		calls <- struct{}{} // Saves do not overlap, so it is free.
+		defer func() { <-calls }()
+		if err := write(ctx); err != nil { // A recording keeps the text of an error.
+			return outcome{errors.Is(err, ErrSuperseded)}, errors.New(err.Error())
+		}
+		return outcome{}, nil
+	}, func(t *netloop.Tick, o outcome, err error) { s.saved(t, o, err, next) })
+}
+
+// saved takes the result of a save. The next one may begin at the deadline.
+func (s *Saver[T]) saved(t *netloop.Tick, o outcome, err error, next netloop.Deadline) {
+	if o.Superseded {
+		t.Log().Error("the state of the room belongs to a newer room", "key", s.cfg.Key)
+		t.Room().Close(t, netloop.CodeInternal, "a newer room has the state of this one")
+		return
+	}
+	s.report(t, err)
+	if err != nil {
+		s.changed = true
+		wait := min(retryMin<<min(s.failures, 10), retryMax)
+		s.failures++
+		t.AfterFunc(wait+time.Duration(t.Rand().Int64N(int64(wait))), s.save)
+		return
+	}
+	s.failures = 0
+	t.AfterFunc(next.Left(t), func(t *netloop.Tick) {
+		s.pending = false
+		if s.changed {
+			s.save(t)
+		}
+	})
+}
+
+// report logs the first failure of the store and the first success after it, not the failures of
+// each room.
+func (s *Saver[T]) report(t *netloop.Tick, err error) {
+	k := s.cfg.Keeper
+	switch failed := err != nil; {
+	case k == nil || k.failing.Swap(failed) == failed:
+	case failed:
+		t.Log().Error("states cannot be stored: each save is tried again until it succeeds", "key", s.cfg.Key, "error", err)
+	default:
+		t.Log().Info("states can be stored again")
+	}
+}
+
+// write encodes the present state, and returns the function that stores it.
+func (s *Saver[T]) write() func(context.Context) error {
+	keeper, key, incarnation := s.cfg.Keeper, s.cfg.Key, s.incarnation
+	state := s.cfg.Save()
+	if state == nil {
+		return func(ctx context.Context) error { return keeper.store.Delete(ctx, key, incarnation) }
+	}
+	record, err := json.Marshal(state)
+	return func(ctx context.Context) error {
+		if err != nil {
+			return fmt.Errorf("the state cannot be encoded: %w", err)
+		}
+		return keeper.store.Save(ctx, key, incarnation, record)
+	}
+}
+
+// close stores the last changes. A room that has failed stores none: its state may be half changed.
+func (s *Saver[T]) close(ctx context.Context, why *netloop.Closed) error {
+	if !s.changed || why.Code == netloop.CodeInternal {
+		return nil
+	}
+	select { // A save that was left behind may still write.
+	case s.calls <- struct{}{}:
+		defer func() { <-s.calls }()
+	case <-ctx.Done():
+		return fmt.Errorf("persist: %q: the save before the last one does not end: %w", s.cfg.Key, ctx.Err())
+	}
+	write := s.write()
+	if err := repeat(ctx, func() error { return write(ctx) }); err != nil {
+		return fmt.Errorf("persist: %q: the last changes are lost: %w", s.cfg.Key, err)
+	}
+	s.changed = false
+	return nil
+}
