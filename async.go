@@ -79,7 +79,7 @@ type fetched struct {
 }
 
 func newFetched(result any, err error) (f fetched) {
-	if refused, ok := err.(*Refusal); ok { //nolint:errorlint // A wrapped refusal is more than a refusal.
+	if refused, ok := err.(*Refusal); ok { //nolint:errorlint // As in recordedRefusal.
 		f.Code, f.Text, f.Failed = refused.Code, refused.Text, true
 	} else if err != nil {
 		f.Text, f.Failed = err.Error(), true

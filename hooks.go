@@ -3,6 +3,7 @@ package netloop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -28,6 +29,62 @@ type hooks struct {
 	perClient []interface {
 		make(ClientID)
 		free(ClientID)
+	}
+}
+
+// ServerOpener is a [Game] with resources that its rooms share, such as a database. A replay calls
+// neither function: the work that uses the resources does not run there.
+type ServerOpener interface {
+	// OpenServer is called once by [New], before the default room opens. Its error is that of New.
+	OpenServer(s *Server) error
+	// CloseServer is called once after OpenServer has returned nil: after the last room has ended,
+	// or has not opened. The error of [Server.Run] includes its error. The context ends after 5 s;
+	// then the server ends without it, and netloop_left_behind_total counts it.
+	CloseServer(ctx context.Context) error
+}
+
+// closeServerTimeout bounds CloseServer.
+const closeServerTimeout = 5 * time.Second
+
+// openServer calls the game's OpenServer, if it has one.
+func (s *Server) openServer() (err error) {
+	game, ok := s.game.(ServerOpener)
+	if !ok || s.cfg.recorded {
+		return nil
+	}
+	defer s.recoverInto("OpenServer", "the game's OpenServer", &s.cfg.Room, &err)
+	if err := game.OpenServer(s); err != nil {
+		return fmt.Errorf("netloop: the game's OpenServer: %w", err)
+	}
+	s.opened = game
+	return nil
+}
+
+// closeServer calls the game's CloseServer on a goroutine of its own, once, if OpenServer has
+// succeeded.
+func (s *Server) closeServer() error {
+	game := s.opened
+	if game == nil {
+		return nil
+	}
+	s.opened = nil
+	ctx, cancel := context.WithTimeout(context.Background(), closeServerTimeout)
+	defer cancel()
+	done := make(chan struct{})
+	answer := make(chan error, 1) // One sender, one value.
+	go func() {
+		defer close(done)
+		err := errors.New("netloop: the game's CloseServer called runtime.Goexit")
+		defer func() { answer <- err }()
+		defer s.recoverInto("CloseServer", "the game's CloseServer", &s.cfg.Room, &err)
+		err = game.CloseServer(ctx)
+	}()
+	s.waitFor("CloseServer", done, closeServerTimeout+cancelGrace)
+	select {
+	case err := <-answer:
+		return err
+	default:
+		return errors.New("netloop: the game's CloseServer does not return")
 	}
 }
 

@@ -37,7 +37,7 @@ var notInCore = []string{
 // readsClock lists the packages that may call the clock of package time. All others get a clock as
 // a parameter.
 var readsClock = []string{
-	"app", "bench", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
+	"app", "bench", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "match", "persist/", "scripts/",
 }
 
 // onlyIn lists the packages that may import a module. "" is the root package. An import of lipgloss
@@ -57,6 +57,8 @@ var onlyIn = map[string][]string{
 	"github.com/knadh/koanf/":             {"app", "app/"},
 	"github.com/ulikunitz/xz":             {"internal/testing/cubes"},
 	"pgregory.net/rapid":                  {},
+	"github.com/gofrs/flock":              {"persist/files"},
+	"modernc.org/sqlite":                  {"examples/cards", "persist/sqlite"},
 	"go.uber.org/goleak":                  {},
 	"github.com/golang-jwt/":              {"examples/login", "internal/token"},
 	"github.com/google/go-cmp":            {"internal/testing/golden"},
@@ -453,6 +455,7 @@ func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
 		"charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/charmbracelet/x/ansi", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
+		"github.com/gofrs/flock",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",

@@ -51,7 +51,7 @@ type Room struct {
 	opening       bool
 	openContext   context.Context //nolint:containedctx // For Fetch, while Open runs.
 	errs          []error         // registrations rejected while Open runs
-	fetched       []fetched       // results of Fetch until they are recorded; in a replay those to come
+	fetched       []fetched       // results of Fetch, until recorded; in a replay those to come
 	asides        *asides         // nil without Config.CheckEdits
 }
 

@@ -26,10 +26,19 @@ type Opener interface {
 	// client, usually with [CodeRoomUnknown]. It runs on its own goroutine and may block until ctx
 	// ends ([Config] AdmitTimeout). j is complete except for the results of the room's OnAdmit. The
 	// room gets the name that was asked for. The client for which a Private room is opened gets in,
-	// others need its Code or a [Ticket]. A site (an IPv4 address, an IPv6 /56) may open 32 rooms
-	// at once, and then one more a second.
+	// others need its Code or a [Ticket]. The error of [GoTo] sends the client to another room. A
+	// site (an IPv4 address, an IPv6 /56) may ask for 32 rooms at once, and then one more a second.
 	OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, error)
 }
+
+// GoTo returns the error with which OpenFor sends a client to the room of a ticket, for names that
+// mean any room of a kind, for instance.
+func GoTo(ticket Ticket) error { return &goTo{ticket} }
+
+type goTo struct{ ticket Ticket }
+
+// Error implements error.
+func (*goTo) Error() string { return "netloop: GoTo: return this error from OpenFor" }
 
 // RoomInfo describes a room of a running server.
 type RoomInfo struct {
@@ -390,9 +399,6 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 	if !ok {
 		return ctx, nil, errNoRoom(name)
 	}
-	if s.rooms.Len() >= s.cfg.MaxRooms {
-		return ctx, nil, errManyRooms
-	}
 	request := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams()}
 	if err := s.identify(ctx, request, name); err != nil {
 		return ctx, nil, err
@@ -403,6 +409,11 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 	}
 	ctx = context.WithValue(ctx, identityKey{}, request)
 	r, opened, err := s.openForAside(ctx, opener, name, request)
+	if to := (*goTo)(nil); errors.As(err, &to) {
+		hello.Ticket = string(to.ticket)
+		r, err := s.ticketRoom(ctx, hello.GetTicket(), remote)
+		return ctx, r, err
+	}
 	if err == nil && opened && r.spec.Private {
 		err = s.reserveForOpener(r, hello)
 	}
@@ -463,6 +474,9 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 	j := &Join{Subject: request.Subject, Claims: request.Claims, Token: request.Token, Addr: request.Addr, Minor: request.Minor, params: request.Params}
 	var spec RoomSpec
 	err = s.room.e.CallAside("OpenFor", func() (err error) { spec, err = game.OpenFor(within, name, j); return err })
+	if errors.As(err, new(*goTo)) {
+		return nil, false, err
+	}
 	if err != nil {
 		return nil, false, s.room.e.Refusal("OpenFor", err, request.Addr)
 	}

@@ -229,7 +229,7 @@ func TestTheGameOpensRequestedRooms(t *testing.T) {
 	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "late"}); !errors.Is(err, ErrTooManyRooms) {
 		t.Errorf("a program that opens one too many is told %v", err)
 	}
-	if want := "[a ours there bad slow crowded]"; fmt.Sprint(asked) != want {
+	if want := "[a ours there bad slow crowded late]"; fmt.Sprint(asked) != want {
 		t.Errorf("the game was asked for %v, want %s", asked, want)
 	}
 	if !strings.Contains(log.String(), "Room.SendEvery") {

@@ -84,6 +84,7 @@ type Server struct {
 	webCounts   web.Counts
 	origins     *origin.Set // of pages that may connect
 	proxies     web.Proxies
+	opened      ServerOpener                  // nil unless its OpenServer has succeeded
 	public      struct{ scheme, host string } // of WebURL
 
 	// nil before Listen, and if TLS of the Config decides at each handshake
@@ -145,8 +146,11 @@ func New(cfg Config, g Game) (*Server, error) {
 	if err := s.openTokens(); err != nil {
 		return nil, err
 	}
-	if err := s.openDefault(); err != nil {
+	if err := s.openServer(); err != nil {
 		return nil, err
+	}
+	if err := s.openDefault(); err != nil {
+		return nil, errors.Join(err, s.closeServer())
 	}
 	s.metrics.Serve(serverMetrics{s})
 	return s, nil
@@ -350,7 +354,7 @@ func (s *Server) serve(ctx context.Context) error {
 	var tcpErr error
 	tcp.Go(func() { tcpErr = s.serveTCP(tcpCtx) })
 	s.ready.Store(ctx.Err() == nil)
-	err := s.runRooms(ctx)
+	err := errors.Join(s.runRooms(ctx), s.closeServer())
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	s.local.Close(closeCtx)

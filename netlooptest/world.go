@@ -124,6 +124,9 @@ func (w *World) finish() {
 	w.tb.Helper()
 	w.server.EndAdmission(netloop.CodeClosing, "the test has ended")
 	w.end(netloop.Closed{Code: netloop.CodeClosing, Text: "the test has ended"})
+	if err := w.server.CloseServer(); err != nil {
+		w.tb.Errorf("netlooptest: %v", err)
+	}
 }
 
 // serve starts a server, to which clients connect from now on.
@@ -147,8 +150,9 @@ func (w *World) serve(g netloop.Game) {
 
 // Restart kills the server without a message, as a crash does, and starts another one with the same
 // options: its game, a new value, begins with tick 1 and knows no client. Clients notice at once,
-// because a server that keeps its keys tells them, and reconnect by themselves as newcomers. A
-// world with [Record] cannot be restarted: a recording is of one server.
+// because a server that keeps its keys tells them, and reconnect by themselves as newcomers. The
+// killed game's OnClose and CloseServer do not run. A world with [Record] cannot be restarted: a
+// recording is of one server.
 func (w *World) Restart(g netloop.Game) {
 	w.tb.Helper()
 	if w.cfg.Record != nil {

@@ -231,7 +231,8 @@ func TestASupersededRoomCloses(t *testing.T) {
 	}
 	send(w, c, 1)
 	func() {
-		defer func() { _ = recover() }() // Of Fatalf: a world takes the end of its room for a fault.
+		// A world takes the end of its room for a fault.
+		defer func() { _ = recover() }()
 		for range 3 {
 			w.Step(3)
 			w.Settle()

@@ -101,6 +101,8 @@ type Server struct {
 	Simulate func(netem.Config)
 	// EndAdmission refuses all further connections.
 	EndAdmission func(transport.Code, string)
+	// CloseServer calls the game's CloseServer, once: after the last room has ended.
+	CloseServer func() error
 	// Adopt passes each room that is opened later to a function, instead of running it. The
 	// function runs on the goroutine that opened the room.
 	Adopt func(func(Room))

@@ -31,7 +31,8 @@ func Open(ctx context.Context, file string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	db.SetMaxOpenConns(1) // SQLite has one writer, and each connection to :memory: has a database of its own.
+	// SQLite has one writer, and each connection to :memory: has a database of its own.
+	db.SetMaxOpenConns(1)
 	_, err = db.ExecContext(ctx, `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000`)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %w", err), db.Close())

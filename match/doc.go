@@ -1,0 +1,20 @@
+// Package match sends players to rooms.
+//
+// [Rooms] finds a room with free seats, or opens one, and reserves seats there: join or create.
+//
+//	tables := match.NewRooms(match.Config[Listing]{
+//		Spec: netloop.RoomSpec{Name: "table/", Kind: "table", MaxClients: 4},
+//		Where: func(l netloop.RoomListing[Listing]) bool { return l.Info.Phase == Waiting },
+//	})
+//	Sit.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ SitDown) error {
+//		player := from.Join().Subject
+//		tables.Join(t, player, netloop.Reservation{}, func(t *netloop.Tick, p match.Place, err error) {
+//			if err == nil {
+//				from.Move(t, p.Tickets[0])
+//			}
+//		})
+//		return nil
+//	})
+//
+// [List] shows the rooms of the server as replicated objects.
+package match

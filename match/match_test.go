@@ -1,0 +1,302 @@
+package match_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/match"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+var (
+	schema = netloop.NewSchema("matching", 1, 0)
+	rows   = netloop.NewClass[row](schema, "row")
+	play   = netloop.NewCall[want, got](schema, "play")
+	start  = netloop.NewRPC[struct{}](schema, "start")
+)
+
+type (
+	row  struct{ Players uint8 }
+	info struct{ Started bool }
+	want struct{ Seats uint8 }
+	got  struct {
+		Room, Ticket string `net:"max=279"`
+		Opened       bool
+	}
+)
+
+// matching is a game with a lobby and tables of four seats.
+type matching struct {
+	tables *match.Rooms[info]
+	server *netloop.Server
+	late   bool // tables publish only after their first tick
+}
+
+func newGame(change func(*match.Config[info])) *matching {
+	c := match.Config[info]{
+		Spec:  netloop.RoomSpec{Name: "table/", Kind: "table", MaxClients: 4, CloseEmpty: time.Second},
+		Where: func(l netloop.RoomListing[info]) bool { return !l.Info.Started },
+	}
+	if change != nil {
+		change(&c)
+	}
+	return &matching{tables: match.NewRooms(c)}
+}
+
+func (*matching) Schema() *netloop.Schema { return schema }
+
+func (g *matching) OpenServer(s *netloop.Server) error { g.server = s; return nil }
+
+func (*matching) CloseServer(context.Context) error { return nil }
+
+// OpenFor sends a client that asks for the room "any table" to one.
+func (g *matching) OpenFor(ctx context.Context, name string, j *netloop.Join) (netloop.RoomSpec, error) {
+	if name != "any table" {
+		return netloop.RoomSpec{}, netloop.Refuse(netloop.CodeRoomUnknown, "ask for any table")
+	}
+	p, err := g.tables.Find(ctx, g.server, j.Token, netloop.Reservation{})
+	if err != nil {
+		return netloop.RoomSpec{}, err
+	}
+	return netloop.RoomSpec{}, netloop.GoTo(p.Tickets[0])
+}
+
+func (g *matching) Open(r *netloop.Room) error {
+	r.AllowMoves()
+	if r.Spec().Kind == "table" {
+		if !g.late {
+			r.Publish(nil, info{})
+		}
+		start.Handle(r, func(t *netloop.Tick, _ *netloop.Client, _ struct{}) error {
+			t.Room().Publish(t, info{Started: true})
+			return nil
+		})
+		return nil
+	}
+	match.List(r, rows, netloop.RoomFilter[info]{Kind: "table"}, func(s *row, l netloop.RoomListing[info]) { s.Players = uint8(l.Players) })
+	play.HandleLater(r, func(t *netloop.Tick, from *netloop.Client, q want, reply netloop.Reply[got]) {
+		g.tables.Join(t, from.Join().Token, netloop.Reservation{Seats: int(q.Seats)}, func(t *netloop.Tick, p match.Place, err error) {
+			answer := got{Room: p.Room, Opened: p.Opened}
+			if err == nil {
+				answer.Ticket = string(p.Tickets[0])
+			}
+			reply.Send(t, answer, err)
+		})
+	})
+	return nil
+}
+
+// ask sends one request of each client at once, and returns the answers.
+func ask(t *testing.T, w *netlooptest.World, seats int, all ...*client.Client) (answers []got, errs []error) {
+	t.Helper()
+	answers, errs = make([]got, len(all)), make([]error, len(all))
+	left := len(all)
+	for i, c := range all {
+		w.Look(c, func(*netloop.Tick) {
+			client.Call(c, play, want{uint8(seats)}, func(_ *netloop.Tick, a got, err error) { answers[i], errs[i] = a, err; left-- })
+		})
+	}
+	for range 100 {
+		w.Step(1)
+		w.Settle()
+		if left == 0 {
+			return answers, errs
+		}
+	}
+	t.Fatalf("%d of %d requests have no answer", left, len(all))
+	return nil, nil
+}
+
+func join(w *netlooptest.World, names ...string) (all []*client.Client) {
+	for _, name := range names {
+		all = append(all, w.Join(name, nil, netlooptest.Link{}))
+	}
+	w.Step(10)
+	return all
+}
+
+// rooms counts the answers by room.
+func rooms(answers []got) map[string]int {
+	by := map[string]int{}
+	for _, a := range answers {
+		by[a.Room]++
+	}
+	return by
+}
+
+// Players who ask at once fill rooms before the next one opens, also if a new room publishes late.
+func TestRoomsFillUp(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		g := newGame(nil)
+		g.late = late
+		w := netlooptest.New(t, g)
+		var names []string
+		for i := range 22 {
+			names = append(names, fmt.Sprint("player ", i))
+		}
+		answers, errs := ask(t, w, 1, join(w, names...)...)
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		by := rooms(answers)
+		opened := 0
+		for _, a := range answers {
+			if a.Opened {
+				opened++
+			}
+		}
+		if len(by) != 6 || opened != 6 {
+			t.Errorf("late %v: 22 players are in the rooms %v, of which %d were opened", late, by, opened)
+		}
+	}
+}
+
+// The fullest room that fits is taken, never a started or a locked one, and a party stays together.
+func TestTheFullestRoomThatFits(t *testing.T) {
+	w := netlooptest.New(t, newGame(nil))
+	all := join(w, "a", "b", "c", "d", "e")
+	one := func(seats, who int) string {
+		t.Helper()
+		answers, errs := ask(t, w, seats, all[who])
+		if errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		w.Step(10)
+		return answers[0].Room
+	}
+	three := one(3, 0)
+	two := one(2, 1)
+	if three == two {
+		t.Fatal("five players are in a room of four")
+	}
+	if got := one(1, 2); got != three {
+		t.Errorf("a single player is in %s, and not in the fullest room %s", got, three)
+	}
+	if got := one(1, 3); got != two {
+		t.Errorf("a single player is in %s, and not in %s", got, two)
+	}
+	w.Room(two).Tick(func(tick *netloop.Tick) { tick.Room().Publish(tick, info{Started: true}) })
+	w.Step(10)
+	next := one(1, 4)
+	if next == two || next == three {
+		t.Errorf("a player is in a room that has started, or is full: %s", next)
+	}
+	w.Room(next).Tick(func(tick *netloop.Tick) { tick.Room().Lock(tick, true) })
+	if got := one(1, 0); got == next {
+		t.Error("a player is in a room that was locked before it was listed")
+	}
+}
+
+// A player who asks again while a request runs gets the same place.
+func TestAPlayerIsMatchedOnce(t *testing.T) {
+	g := newGame(nil)
+	w := netlooptest.New(t, g)
+	twins := join(w, "ann", "ann")
+	release := make(chan struct{})
+	hold := make(chan match.Place, 2)
+	for range 2 {
+		go func() {
+			<-release
+			p, err := g.tables.Find(context.Background(), g.server, "bob", netloop.Reservation{})
+			if err != nil {
+				t.Error(err)
+			}
+			hold <- p
+		}()
+	}
+	answers, errs := ask(t, w, 1, twins...)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if answers[0].Room != answers[1].Room {
+		t.Errorf("one player is in %v", answers)
+	}
+	close(release)
+	if a, b := <-hold, <-hold; a.Room != b.Room {
+		t.Errorf("one player is in %v and %v", a, b)
+	}
+}
+
+// Each reason why there is no place reaches the asker.
+func TestNoPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*match.Config[info])
+		seats  int
+		option netlooptest.Option
+		want   string
+	}{
+		"no room opens":  {func(c *match.Config[info]) { c.Spec.Name = "" }, 1, netlooptest.MaxRooms(9), "no room has a free seat"},
+		"too many rooms": {nil, 1, netlooptest.MaxRooms(1), netloop.ErrTooManyRooms.Error()},
+		"large party":    {nil, 5, netlooptest.MaxRooms(9), "full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := netlooptest.New(t, newGame(c.change), c.option)
+			_, errs := ask(t, w, c.seats, join(w, "ann")...)
+			if errs[0] == nil || !strings.Contains(errs[0].Error(), c.want) && !strings.Contains(errs[0].Error(), "internal") {
+				t.Errorf("the error is %v, want %q", errs[0], c.want)
+			}
+		})
+	}
+	for _, spec := range []netloop.RoomSpec{{Name: "a"}, {Kind: "a", Private: true}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("NewRooms accepts %+v", spec)
+				}
+			}()
+			match.NewRooms(match.Config[info]{Spec: spec})
+		}()
+	}
+}
+
+// A client that asks for any room of a kind gets into one, and is refused in words without one.
+func TestAClientAsksByKind(t *testing.T) {
+	w := netlooptest.New(t, newGame(nil), netlooptest.MaxRooms(2))
+	var all []*client.Client
+	for i := range 5 {
+		all = append(all, w.JoinAs(client.Config{Room: "any table", Token: fmt.Sprint(i)}, netlooptest.Link{}))
+	}
+	w.Step(20)
+	in := map[string]int{}
+	for _, c := range all {
+		if c.Closed() == nil {
+			in[c.Room()]++
+		}
+	}
+	if why := all[4].Closed(); why == nil || why.Code != netloop.CodeFull && why.Code != netloop.CodeInternal || len(in) != 1 {
+		t.Errorf("the clients are in %v, and the last one was closed with %v", in, why)
+	}
+	for name := range in {
+		if !strings.HasPrefix(name, "table/1-") || in[name] != 4 {
+			t.Errorf("the clients are in %v", in)
+		}
+	}
+}
+
+// The list of a lobby has an object for each room, with its newest state, until it ends.
+func TestListShowsRooms(t *testing.T) {
+	w := netlooptest.New(t, newGame(nil))
+	all := join(w, "ann", "bob")
+	seen := func() (players []uint8) {
+		w.Look(all[1], func(t *netloop.Tick) {
+			for o := range rows.All(t) {
+				players = append(players, o.State().Players)
+			}
+		})
+		return players
+	}
+	answers, _ := ask(t, w, 2, all[0])
+	w.Until(30, func() bool { return slices.Equal(seen(), []uint8{2}) })
+	w.Look(all[0], func(*netloop.Tick) { _ = all[0].Move(netloop.Ticket(answers[0].Ticket)) })
+	// The other ticket expires.
+	w.Until(2400, func() bool { return slices.Equal(seen(), []uint8{1}) })
+	_ = all[0].Close()
+	w.Until(300, func() bool { return len(seen()) == 0 })
+}

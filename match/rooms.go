@@ -1,0 +1,169 @@
+package match
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/netloop/netloop"
+)
+
+// Config describes the rooms of a [Rooms].
+type Config[I any] struct {
+	// Spec describes a new room. Its Name is the prefix of the names of new rooms, to which a
+	// number and a random part are added, and its Kind selects the rooms that players may join. It
+	// must have a Kind, and not be Private. [Rooms] without a Name opens no room.
+	Spec netloop.RoomSpec
+	// Where reports whether players may be sent to a listed room. It may run on any goroutine. Nil
+	// means all rooms of the kind that publish an I ([netloop.Room.Publish]). A room that has
+	// published none yet is offered as well if this Rooms has opened it.
+	Where func(netloop.RoomListing[I]) bool
+}
+
+// Rooms finds rooms of one kind for players, or opens them. The fullest room that fits is taken
+// first, so that rooms fill up. One request is served at a time: players who ask at once fill a new
+// room before the next one opens. Any goroutine may use it.
+type Rooms[I any] struct {
+	cfg     Config[I]
+	players singleflight.Group
+	turn    chan struct{} // holds a value while a request is served; guards the fields below
+	fresh   []string      // rooms that were opened here and that no listing has shown with an I yet
+	opened  int
+}
+
+// maxTries is the number of rooms that a request tries before it opens one: a listing is up to 50
+// ms old, and other programs reserve seats too.
+const maxTries = 8
+
+// Place is the room of a player or a party, with a ticket for each seat.
+type Place struct {
+	Room    string
+	Tickets []netloop.Ticket
+	Opened  bool // for this request
+}
+
+// ErrNoRoom is the error if no room has enough free seats and none is opened.
+var ErrNoRoom error = &netloop.Refusal{Code: netloop.CodeFull, Text: "no room has a free seat"}
+
+// NewRooms returns a Rooms. Several rooms, such as lobbies, may share it.
+func NewRooms[I any](c Config[I]) *Rooms[I] {
+	if c.Spec.Kind == "" || c.Spec.Private {
+		panic("match: NewRooms: a Spec needs a Kind, and must not be Private")
+	}
+	return &Rooms[I]{cfg: c, turn: make(chan struct{}, 1)}
+}
+
+// Join finds or opens a room from a tick and reserves seats there. then is called in EarlyUpdate of
+// a later tick with the place, or with an error: [ErrNoRoom], [netloop.ErrTooManyRooms], or that of
+// the game's Open. A player who asks again while a request runs gets the same place; "" is no
+// player.
+func (m *Rooms[I]) Join(t *netloop.Tick, player string, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
+	s, random := t.Room().Server(), t.Rand().Uint32()
+	type result struct {
+		Place Place
+		Rooms bool // ErrTooManyRooms, of which a recording would keep the text
+	}
+	netloop.Go(t, func(ctx context.Context) (result, error) {
+		p, err := m.find(ctx, s, player, v, random)
+		if errors.Is(err, netloop.ErrTooManyRooms) {
+			return result{Rooms: true}, nil
+		}
+		return result{Place: p}, err
+	}, func(t *netloop.Tick, r result, err error) {
+		if r.Rooms {
+			err = netloop.ErrTooManyRooms
+		}
+		then(t, r.Place, err)
+	})
+}
+
+// Find is Join for any goroutine except that of a room.
+func (m *Rooms[I]) Find(ctx context.Context, s *netloop.Server, player string, v netloop.Reservation) (Place, error) {
+	return m.find(ctx, s, player, v, rand.Uint32())
+}
+
+// find serves one request for each player at a time.
+func (m *Rooms[I]) find(ctx context.Context, s *netloop.Server, player string, v netloop.Reservation, random uint32) (Place, error) {
+	if player == "" {
+		return m.serve(ctx, s, v, random)
+	}
+	p, err, _ := m.players.Do(player, func() (any, error) { return m.serve(ctx, s, v, random) })
+	return p.(Place), err
+}
+
+// serve finds or opens a room when the requests before are served.
+func (m *Rooms[I]) serve(ctx context.Context, s *netloop.Server, v netloop.Reservation, random uint32) (Place, error) {
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return Place{}, ctx.Err()
+	}
+	for _, name := range m.candidates(s, max(v.Seats, 1)) {
+		tickets, err := s.Reserve(ctx, name, v)
+		if err == nil {
+			return Place{Room: name, Tickets: tickets}, nil
+		}
+		if !passes(err) {
+			return Place{}, err
+		}
+	}
+	if m.cfg.Spec.Name == "" {
+		return Place{}, ErrNoRoom
+	}
+	return m.open(ctx, s, v, random)
+}
+
+// passes reports whether another room may still admit a player whom one refused.
+func passes(err error) bool {
+	var refused *netloop.Refusal
+	return errors.As(err, &refused) && slices.Contains([]netloop.Code{netloop.CodeFull, netloop.CodeRoomUnknown, netloop.CodeClosing, netloop.CodeRefused}, refused.Code)
+}
+
+// candidates returns the rooms with that many free seats, the fullest first.
+func (m *Rooms[I]) candidates(s *netloop.Server, seats int) []string {
+	type candidate struct {
+		name string
+		free int
+	}
+	var all []candidate
+	listed := map[string]bool{}
+	netloop.ListRooms(s, netloop.RoomFilter[I]{Kind: m.cfg.Spec.Kind, Where: func(l netloop.RoomListing[I]) bool {
+		listed[l.Name] = true
+		if l.Free() >= seats && (m.cfg.Where == nil || m.cfg.Where(l)) {
+			all = append(all, candidate{l.Name, l.Free()})
+		}
+		return false // The list itself is not needed.
+	}})
+	open := map[string]bool{}
+	if len(m.fresh) > 0 {
+		for info := range s.Rooms() {
+			open[info.Spec.Name] = !info.Locked
+		}
+	}
+	m.fresh = slices.DeleteFunc(m.fresh, func(name string) bool { return listed[name] || !open[name] })
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.free, b.free) })
+	names := slices.Clone(m.fresh)
+	for _, c := range all[:min(len(all), maxTries)] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// open opens a room, and reserves seats there.
+func (m *Rooms[I]) open(ctx context.Context, s *netloop.Server, v netloop.Reservation, random uint32) (Place, error) {
+	m.opened++
+	spec := m.cfg.Spec
+	spec.Name = fmt.Sprintf("%s%d-%08x", spec.Name, m.opened, random)
+	if _, err := s.OpenRoom(ctx, spec); err != nil {
+		return Place{}, err
+	}
+	m.fresh = append(m.fresh, spec.Name)
+	tickets, err := s.Reserve(ctx, spec.Name, v)
+	return Place{Room: spec.Name, Tickets: tickets, Opened: true}, err
+}
