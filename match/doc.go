@@ -4,14 +4,14 @@
 //
 //	tables := match.NewRooms(match.Config[Listing]{
 //		Spec: netloop.RoomSpec{Name: "table/", Kind: "table", MaxClients: 4},
-//		Where: func(l netloop.RoomListing[Listing]) bool { return l.Info.Phase == Waiting },
+//		Where: func(l netloop.RoomListing[Listing]) bool { return !l.Info.Started },
 //	})
 //	Sit.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ SitDown) error {
 //		player := from.Join().Subject
-//		tables.Join(t, player, netloop.Reservation{}, func(t *netloop.Tick, p match.Place, err error) {
-//			if err == nil {
-//				from.Move(t, p.Tickets[0])
-//			}
+//		seat := netloop.Reservation{}
+//		tables.Join(t, player, seat, func(t *netloop.Tick, p match.Place, err error) {
+//			...
+//			from.Move(t, p.Tickets[0])
 //		})
 //		return nil
 //	})

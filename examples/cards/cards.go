@@ -3,12 +3,13 @@ package cards
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/persist"
 )
 
 // Config is the game's own configuration: flags, environment and file keys of the server under the
@@ -57,11 +58,10 @@ func (c *Config) check() error {
 
 // Game is the game.
 type Game struct {
-	cfg   Config
-	store *store
-	host  Host
-
-	failing atomic.Bool // the last save of any table has failed
+	cfg    Config
+	host   Host
+	store  *store          // nil in a replay, as is keeper
+	keeper *persist.Keeper // of the store
 }
 
 // Host runs n players of the server itself until ctx ends, and returns when all have left.
@@ -103,15 +103,27 @@ func (g *Game) tableSpec(name string) netloop.RoomSpec {
 	}
 }
 
-// Open implements netloop.Game. The lobby is opened first, and opens the database.
+// OpenServer implements netloop.ServerOpener: it opens the database.
+func (g *Game) OpenServer(*netloop.Server) (err error) {
+	if err = g.cfg.check(); err != nil {
+		return err
+	}
+	if g.store, err = openStore(g.cfg.Database); err != nil {
+		return fmt.Errorf("the database: %w", err)
+	}
+	g.keeper = persist.New(g.store)
+	return nil
+}
+
+// CloseServer implements netloop.ServerOpener.
+func (g *Game) CloseServer(context.Context) error { return g.store.db.Close() }
+
+// Open implements netloop.Game. The lobby is opened first.
 func (g *Game) Open(r *netloop.Room) error {
 	r.OnAdmit(admit)
 	r.AllowMoves()
 	if r.Spec().Kind == tableKind {
 		return g.openTable(r)
-	}
-	if err := g.cfg.check(); err != nil {
-		return err
 	}
 	return g.openLobby(r)
 }

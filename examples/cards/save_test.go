@@ -52,7 +52,7 @@ func TestATableOfANewerRoomCloses(t *testing.T) {
 		defer func() { _ = recover() }() // Of fails.
 		until(t, w, "the end of the table", func() bool { return len(fails.said) > 0 })
 	}()
-	if want := "a newer room has the table"; len(fails.said) == 0 || !strings.Contains(fails.said[0], want) {
+	if want := "a newer room has the state"; len(fails.said) == 0 || !strings.Contains(fails.said[0], want) {
 		t.Errorf("the world fails with %q, want %q", fails.said, want)
 	}
 }
@@ -137,7 +137,7 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 			t.Fatal("the next match begins before the result is stored")
 		}
 	}
-	if len(log.lines) != 1 || !strings.Contains(log.lines[0], "tables cannot be saved") {
+	if len(log.lines) != 1 || !strings.Contains(log.lines[0], "states cannot be stored") {
 		t.Errorf("the log has %q", log.lines)
 	}
 	if err := g.BreakStore(false); err != nil {

@@ -6,17 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
+	"github.com/netloop/netloop/persist"
 	_ "modernc.org/sqlite" // The driver: SQLite in Go, so that the server is one static program.
 )
 
-// store is the database. Any goroutine may use it except a room's, which uses netloop.Go.
-type store struct {
-	db    *sql.DB
-	users atomic.Int32 // rooms that have it open: they end in any order
-}
+// store is the database: of the matches of the tables, for package persist, and of the players'
+// results. Any goroutine may use it except a room's, which uses netloop.Go.
+type store struct{ db *sql.DB }
 
 // migrations are the versions of the database, in order. Released ones must not change.
 var migrations = []string{
@@ -40,7 +38,6 @@ func openStore(file string) (*store, error) {
 	// SQLite has one writer, and each connection to :memory: would have a database of its own.
 	db.SetMaxOpenConns(1)
 	s := &store{db: db}
-	s.users.Add(1)
 	if err := s.migrate(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -87,44 +84,17 @@ func (s *store) forget(ctx context.Context, after time.Duration) error {
 	return err
 }
 
-// close is called once for the room that has opened the store, and once for each call of use.
-func (s *store) close() error {
-	if s.users.Add(-1) > 0 {
-		return nil
-	}
-	return s.db.Close()
-}
-
-// use keeps the store open for another room. It does nothing in the replay of a table, which has no
-// lobby and so no store: saves do not run again there.
-func (s *store) use() {
-	if s != nil {
-		s.users.Add(1)
-	}
-}
-
-// tableKey is the name of a table, and the incarnation of the room that reads and writes it: see
-// netloop.Room.Incarnation.
-type tableKey struct {
-	name        string
-	incarnation uint64
-}
-
-// errSuperseded is the error of a room after a newer room has loaded its table. Later writes of the
-// older room, after the watchdog gave it up or in another process, must not replace it.
-var errSuperseded = errors.New("a newer room has loaded this table")
-
-// own runs fn in a transaction in which the table belongs to the incarnation of the key, or fails
-// with errSuperseded if it belongs to a newer one. A row of owners outlives its table: it refuses
-// an older room also after the match has ended.
-func (s *store) own(ctx context.Context, table tableKey, fn func(*sql.Tx) error) error {
+// own runs fn in a transaction in which the table belongs to the incarnation, or fails with
+// persist.ErrSuperseded if it belongs to a newer one. A row of owners outlives its table: it
+// refuses an older room also after the match has ended.
+func (s *store) own(ctx context.Context, table string, incarnation uint64, fn func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // No effect after Commit.
 	done, err := tx.ExecContext(ctx, `INSERT INTO owners VALUES (?, ?, unixepoch()) ON CONFLICT DO UPDATE SET incarnation = excluded.incarnation, used = excluded.used
-		WHERE incarnation <= excluded.incarnation`, table.name, int64(table.incarnation))
+		WHERE incarnation <= excluded.incarnation`, table, int64(incarnation))
 	if err != nil {
 		return err
 	}
@@ -132,7 +102,7 @@ func (s *store) own(ctx context.Context, table tableKey, fn func(*sql.Tx) error)
 	case err != nil:
 		return err
 	case changed == 0:
-		return fmt.Errorf("table %q: %w", table.name, errSuperseded)
+		return fmt.Errorf("table %q: %w", table, persist.ErrSuperseded)
 	}
 	if err := fn(tx); err != nil {
 		return err
@@ -140,53 +110,61 @@ func (s *store) own(ctx context.Context, table tableKey, fn func(*sql.Tx) error)
 	return tx.Commit()
 }
 
-// save stores a table: a Match as JSON.
-func (s *store) save(ctx context.Context, table tableKey, match []byte) error {
-	return s.own(ctx, table, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO tables VALUES (?, ?, unixepoch()) ON CONFLICT DO UPDATE SET match = excluded.match, saved = excluded.saved`, table.name, match)
-		return err
-	})
-}
-
-// load returns the saved match of a table, or nil if there is none. From then on saves of rooms
-// with smaller incarnations are refused.
-func (s *store) load(ctx context.Context, table tableKey) (*Match, error) {
-	var b []byte
-	err := s.own(ctx, table, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, `SELECT match FROM tables WHERE name = ?`, table.name).Scan(&b)
+// Load implements persist.Store.
+func (s *store) Load(ctx context.Context, table string, incarnation uint64) (match []byte, err error) {
+	err = s.own(ctx, table, incarnation, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `SELECT match FROM tables WHERE name = ?`, table).Scan(&match)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		return err
 	})
-	if err != nil || b == nil {
-		return nil, err
-	}
-	m := new(Match)
-	if err = json.Unmarshal(b, m); err == nil {
-		err = m.check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("table %q: %w", table.name, err)
-	}
-	return m, nil
+	return match, err
+}
+
+// Save implements persist.Store. Of a match that has ended it stores the result, and deletes the
+// match.
+func (s *store) Save(ctx context.Context, table string, incarnation uint64, match []byte) error {
+	return s.own(ctx, table, incarnation, func(tx *sql.Tx) error {
+		var m Match
+		if err := json.Unmarshal(match, &m); err != nil {
+			return err
+		}
+		if m.Phase == Over {
+			return ended(ctx, tx, table, &m)
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO tables VALUES (?, ?, unixepoch()) ON CONFLICT DO UPDATE SET match = excluded.match, saved = excluded.saved`, table, match)
+		return err
+	})
+}
+
+// Delete implements persist.Store.
+func (s *store) Delete(ctx context.Context, table string, incarnation uint64) error {
+	return s.own(ctx, table, incarnation, func(tx *sql.Tx) error { return ended(ctx, tx, table, new(Match)) })
 }
 
 // ended stores the result of a match, and deletes the match.
-func (s *store) ended(ctx context.Context, table tableKey, m *Match) error {
-	return s.own(ctx, table, func(tx *sql.Tx) error {
-		for i, p := range m.Players {
-			won := 0
-			if i == m.Winner {
-				won = 1
-			}
-			if _, err := tx.ExecContext(ctx, `INSERT INTO players VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET played = played + 1, won = won + excluded.won`, p, won); err != nil {
-				return err
-			}
+func ended(ctx context.Context, tx *sql.Tx, table string, m *Match) error {
+	for i, p := range m.Players {
+		won := 0
+		if i == m.Winner {
+			won = 1
 		}
-		_, err := tx.ExecContext(ctx, `DELETE FROM tables WHERE name = ?`, table.name)
-		return err
-	})
+		if _, err := tx.ExecContext(ctx, `INSERT INTO players VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET played = played + 1, won = won + excluded.won`, p, won); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM tables WHERE name = ?`, table)
+	return err
+}
+
+// plain reduces an error to its text, which a recording can store. An error of the database holds
+// more.
+func plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
 }
 
 // record returns a player's record.

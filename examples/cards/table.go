@@ -1,33 +1,27 @@
 package cards
 
 import (
-	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/persist"
 )
 
 // table is the state of a table's room. It belongs to the room's goroutine. The match is
-// authoritative; the clients' state (seats.go) and the database (save.go) are copies of it.
+// authoritative; the clients' state (seats.go) and the database are copies of it.
 type table struct {
-	g      *Game
-	spec   netloop.RoomSpec
-	key    tableKey
-	match  *Match            // nil before the first cards are dealt
-	wait   []string          // waiting for a match, in the order of joining
-	here   map[string]*guest // players in the room
-	loaded bool
-	table  *netloop.Object[Table]
-	seats  []*netloop.Object[Seat]
-	timer  netloop.Timer // of the turn, of the pause, or of the end
-	until  netloop.Deadline
-
-	unsaved  bool // the match has changed since the last save began, or that save has failed
-	saving   bool // a save is under way, or waits for its next attempt
-	failures int  // of saves in a row
+	g     *Game
+	spec  netloop.RoomSpec
+	saver *persist.Saver[Match]
+	match *Match            // nil before the first cards are dealt
+	wait  []string          // waiting for a match, in the order of joining
+	here  map[string]*guest // players in the room
+	table *netloop.Object[Table]
+	seats []*netloop.Object[Seat]
+	timer netloop.Timer // of the turn, of the pause, or of the end
+	until netloop.Deadline
 }
 
 // guest is a player in the room.
@@ -42,16 +36,23 @@ const overTime = 15 * time.Second
 // awayTurn is the time for a turn of an absent player.
 const awayTurn = 3 * time.Second
 
-// openTable sets up the room of a table.
-func (g *Game) openTable(r *netloop.Room) error {
-	tb := &table{g: g, spec: r.Spec(), key: tableKey{r.Spec().Name, r.Incarnation()}, here: map[string]*guest{}}
-	g.store.use()
+// openTable sets up the room of a table, and loads its saved match.
+func (g *Game) openTable(r *netloop.Room) (err error) {
+	tb := &table{g: g, spec: r.Spec(), here: map[string]*guest{}}
+	tb.saver, tb.match, err = persist.Keep(r, persist.Config[Match]{
+		Keeper: g.keeper, Save: func() *Match { return tb.match }, Every: -1,
+	})
+	if err == nil && tb.match != nil {
+		err = tb.match.check()
+	}
+	if err != nil {
+		return err
+	}
 	r.OnStart(tb.start)
 	r.OnJoin(tb.join)
 	r.OnDrop(func(t *netloop.Tick, c *netloop.Client) { tb.drop(t, c, true) })
 	r.OnResume(func(t *netloop.Tick, c *netloop.Client) { tb.drop(t, c, false) })
 	r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { tb.leave(t, c) })
-	r.OnClose(tb.close)
 	Play.Handle(r, func(t *netloop.Tick, from *netloop.Client, m Move) (Done, error) {
 		return Done{}, tb.turn(t, from, func(p int) error { return tb.match.play(p, m.Card, m.Suit) })
 	})
@@ -64,34 +65,12 @@ func (g *Game) openTable(r *netloop.Room) error {
 	return nil
 }
 
-// start loads the saved match. No turns are possible before.
+// start shows the table.
 func (tb *table) start(t *netloop.Tick) {
 	tb.table = Tables.Spawn(t, Table{
 		Name: tb.name(), Code: tb.spec.Code, Players: uint8(tb.g.cfg.Players), Goal: uint16(tb.g.cfg.Goal),
 	})
-	store, key := tb.g.store, tb.key
-	netloop.Go(t, func(ctx context.Context) (k kept, err error) {
-		m, err := store.load(ctx, key)
-		if m != nil {
-			k.Match, err = json.Marshal(m)
-		}
-		return k, plain(err)
-	}, func(t *netloop.Tick, k kept, err error) {
-		if err == nil && k.Match != nil {
-			err = json.Unmarshal(k.Match, &tb.match)
-		}
-		if err != nil {
-			t.Log().Error("a table cannot be read", "error", err)
-			t.Room().Close(t, netloop.CodeInternal, "the table cannot be read")
-			return
-		}
-		tb.loaded = true
-		for c := range t.Clients() {
-			tb.sit(t, c)
-		}
-		tb.begin(t)
-		tb.proceed(t)
-	})
+	tb.begin(t)
 }
 
 // name returns the table's name, without the prefix of its room.
@@ -100,36 +79,21 @@ func (tb *table) name() string { return strings.TrimPrefix(tb.spec.Name, tablePr
 // playing reports whether cards are dealt, and seats belong to their players.
 func (tb *table) playing() bool { return tb.match != nil && tb.match.Phase != Over }
 
-// join admits a player: any if a seat is free, and during a match only its players. Spectators have
-// no seat.
+// join gives a player a seat: any player if one is free, and during a match only its players.
+// Spectators have no seat.
 func (tb *table) join(t *netloop.Tick, c *netloop.Client) error {
-	if c.Spectator() {
-		return nil
-	}
-	if tb.playing() && !slices.Contains(tb.match.Players, c.Join().Subject) {
-		return netloop.Refuse(netloop.CodeRefused, "others play at this table")
-	}
-	if tb.loaded {
-		tb.sit(t, c)
-		tb.proceed(t)
-	}
-	return nil
-}
-
-// sit gives a player a seat.
-func (tb *table) sit(t *netloop.Tick, c *netloop.Client) {
 	player := c.Join().Subject
 	switch {
 	case c.Spectator():
-		return
+		return nil
 	case tb.playing() && !slices.Contains(tb.match.Players, player):
-		// The client joined before the table was read.
-		c.Kick(t, netloop.CodeRefused, "others play at this table")
-		return
+		return netloop.Refuse(netloop.CodeRefused, "others play at this table")
 	case !tb.playing() && !slices.Contains(tb.wait, player):
 		tb.wait = append(tb.wait, player)
 	}
-	tb.here[player] = &guest{id: c.ID(), away: !c.Connected()}
+	tb.here[player] = &guest{id: c.ID()}
+	tb.proceed(t)
+	return nil
 }
 
 // drop shows that a player has lost the connection, or has returned.
@@ -189,9 +153,8 @@ func (tb *table) proceed(t *netloop.Tick) {
 
 // changed continues with a changed match.
 func (tb *table) changed(t *netloop.Tick) {
-	tb.unsaved = true
 	tb.begin(t)
-	tb.save(t)
+	tb.saver.Changed(t)
 }
 
 // begin starts the time limit of the present phase or turn, and shows the state.
@@ -234,7 +197,7 @@ func (tb *table) remind(t *netloop.Tick) {
 func (tb *table) due(t *netloop.Tick) {
 	switch tb.match.Phase {
 	case Over:
-		if tb.unsaved || tb.saving { // The result is stored before the next match begins.
+		if !tb.saver.Stored() { // The result is stored before the next match begins.
 			tb.begin(t)
 			return
 		}

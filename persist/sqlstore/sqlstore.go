@@ -1,5 +1,6 @@
 // Package sqlstore is a [persist.Store] in a table of a database, SQLite or PostgreSQL, through any
-// driver of package database/sql. Each call is one statement, so that it needs no transaction.
+// driver of package database/sql. Each call is one statement, so that it needs no transaction. The
+// tests of this repository run it on SQLite; storetest passed on PostgreSQL 15 with pgx 5.
 package sqlstore
 
 import (

@@ -1,0 +1,83 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/netloop/netloop"
+)
+
+// failing is a store that works again after a time; 0 is never.
+type failing struct {
+	began   time.Time
+	mended  time.Duration
+	err     error
+	calls   int
+	record  string
+	waiting bool // each call waits for the end of its context
+}
+
+func (f *failing) Load(context.Context, string, uint64) ([]byte, error) { return nil, nil }
+
+func (f *failing) Delete(context.Context, string, uint64) error { return nil }
+
+func (f *failing) Save(ctx context.Context, _ string, _ uint64, record []byte) error {
+	f.calls++
+	if f.waiting {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if f.mended == 0 || time.Since(f.began) < f.mended {
+		return f.err
+	}
+	f.record = string(record)
+	return nil
+}
+
+// The last changes of a room are tried again for 8 s, but not once a newer room has the record, and
+// not after the end of the context. A failed room, or one without changes, stores nothing.
+func TestTheFinalSaveIsRetried(t *testing.T) {
+	ouch := errors.New("ouch")
+	for name, c := range map[string]struct {
+		store    failing
+		code     netloop.Code
+		same     bool          // no changes
+		busy     bool          // the save before the last one does not end
+		min, max time.Duration // until close returns
+		calls    int
+		stored   bool
+		err      error
+	}{
+		"fails for good":   {store: failing{err: ouch}, min: 7 * time.Second, max: 8 * time.Second, calls: 6, err: ouch},
+		"works again":      {store: failing{err: ouch, mended: 2 * time.Second}, min: 2 * time.Second, max: 4 * time.Second, calls: 5, stored: true},
+		"a newer room":     {store: failing{err: ErrSuperseded}, calls: 1, err: ErrSuperseded},
+		"does not answer":  {store: failing{waiting: true}, min: time.Minute, max: time.Minute, calls: 1, err: context.DeadlineExceeded},
+		"an earlier save":  {busy: true, min: time.Minute, max: time.Minute, err: context.DeadlineExceeded},
+		"no changes":       {same: true},
+		"a room that fell": {code: netloop.CodeInternal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &c.store
+				store.began = time.Now()
+				n := 7
+				s := &Saver[int]{cfg: Config[int]{Keeper: New(store), Save: func() *int { return &n }}, calls: make(chan struct{}, 1), changed: !c.same}
+				if c.busy {
+					s.calls <- struct{}{}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				err := s.close(ctx, &netloop.Closed{Code: c.code})
+				if took := time.Since(store.began); took < c.min || took > c.max || store.calls != c.calls || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+					t.Errorf("close has returned after %v and %d calls: %v", took, store.calls, err)
+				}
+				if c.stored != (store.record == "7") {
+					t.Errorf("the record is %q", store.record)
+				}
+			})
+		})
+	}
+}
