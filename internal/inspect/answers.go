@@ -17,22 +17,22 @@ type Overview struct {
 	Budget   time.Duration    `json:"budget_ns"` // the tick period of the default room
 	Rate     float64          `json:"rate_hz"`   // measured, of all rooms together
 	Windows  []metrics.Window `json:"windows"`
-	Overload string           `json:"overload"` // the level of the most overloaded room
-	Ready    string           `json:"ready"`    // empty, or why no client can join
-	Note     string           `json:"note"`     // of /readyz and /healthz
+	Overload string           `json:"overload"` // of the most overloaded room
+	Ready    string           `json:"ready"`    // the reason why no client can join; else empty
+	Note     string           `json:"note"`     // notes of /readyz and /healthz
 	Rooms    int              `json:"rooms"`
 	Write    bool             `json:"write"` // the request's token has the role write
 	Memory   Memory           `json:"memory"`
 }
 
-// Memory describes the Go runtime.
+// Memory holds the memory and CPU figures of the Go runtime.
 type Memory struct {
 	Heap       uint64  `json:"heap_bytes"`  // live and unswept objects
 	Total      uint64  `json:"total_bytes"` // mapped by the runtime, and not released
 	Goroutines int     `json:"goroutines"`
 	Cycles     uint64  `json:"gc_cycles"`
 	GC         float64 `json:"gc_cpu_seconds"`
-	CPU        float64 `json:"cpu_seconds"` // available to the process, of all cores
+	CPU        float64 `json:"cpu_seconds"` // time available to the process on all cores
 }
 
 // Client is a client in the answer of /api/clients. Times are in nanoseconds.
@@ -47,10 +47,10 @@ type Client struct {
 	RTT       time.Duration `json:"rtt_ns"`
 	InFlight  int           `json:"in_flight"`
 	Window    int           `json:"window"`
-	Waits     string        `json:"waits"` // for no snapshot: slot_busy, window_closed or empty
+	Waits     string        `json:"waits"` // slot_busy or window_closed; empty if none
 
 	Snapshots    uint64 `json:"snapshots"`
-	Bytes        uint64 `json:"bytes"` // of their packets
+	Bytes        uint64 `json:"bytes"` // of these packets
 	SlotBusy     uint64 `json:"slot_busy"`
 	WindowClosed uint64 `json:"window_closed"`
 
@@ -62,7 +62,7 @@ type Client struct {
 	ViewsClamped uint64        `json:"views_clamped"`
 }
 
-// Clients is the answer of /api/clients. More is the number of further clients.
+// Clients is the answer of /api/clients. More is the number of clients that are not listed.
 type Clients struct {
 	Tick    uint64   `json:"tick"`
 	Clients []Client `json:"clients"`

@@ -1,5 +1,5 @@
 // Package inspect holds the inspector: the page at /inspect of the admin listener, and the data
-// that is kept for it.
+// that the server records for this page.
 //
 // The flow:
 //
@@ -9,6 +9,6 @@
 //	admin goroutines  JSON at /api/…, and the same as events of /api/stream          package admin
 //	browser           the page, built from page/src into page/inspect.js             page.go
 //
-// A tick never waits for the inspector: a question takes at most a millisecond of a tick, and is
-// asked only while a page is open.
+// A tick never waits for the inspector. A question of the page takes at most a millisecond of a
+// tick, and the server handles questions only while a page is open.
 package inspect

@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// LogLines is the number of the last log lines that are kept.
+	// LogLines is the number of newest log lines that Log stores.
 	LogLines = 1024
-	// maxLogText limits a text of a kept line, in bytes, and maxLogAttrs its attributes.
+	// maxLogText bounds each text of a stored line, in bytes; maxLogAttrs bounds the number of its
+	// attributes.
 	maxLogText  = 512
 	maxLogAttrs = 16
 )
 
-// Log keeps the last lines of a log. A line that is kept replaces the oldest one; neither writers
-// nor readers wait.
+// Log stores the newest lines of a log in a ring: a new line replaces the oldest one. Neither
+// writers nor readers wait.
 type Log struct {
 	next  atomic.Uint64 // number of the newest line
 	lines [LogLines]atomic.Pointer[LogLine]
@@ -31,15 +32,15 @@ type LogLine struct {
 	Attrs  [][2]string `json:"attrs"`
 }
 
-// Tee returns a handler that passes each record to another one, and keeps it.
+// Tee returns a handler that stores each record, and passes it to the handler to.
 func (l *Log) Tee(to slog.Handler) slog.Handler { return &tee{Handler: to, log: l} }
 
-// After returns the kept lines after a number, the oldest first. Any goroutine may call it.
+// After returns the stored lines with higher numbers, the oldest first. Any goroutine may call it.
 func (l *Log) After(number uint64) []LogLine {
 	all := []LogLine{}
 	last := l.next.Load()
 	for n := max(number+1, last-min(last, LogLines)+1); n <= last; n++ {
-		// Without the line it is being written, and a later line may have replaced it.
+		// A nil line is being written; a line with another number has replaced it.
 		if line := l.lines[n%LogLines].Load(); line != nil && line.Number == n {
 			all = append(all, *line)
 		}
@@ -52,15 +53,16 @@ func (l *Log) keep(line LogLine) {
 	l.lines[line.Number%LogLines].Store(&line)
 }
 
-// tee is the handler of a kept log.
+// tee is a handler that stores records in a Log and passes them on.
 type tee struct {
 	slog.Handler
 	log    *Log
-	prefix string // of open groups, with a dot behind each
+	prefix string // names of the open groups, each followed by a dot
 	attrs  [][2]string
 }
 
-// Enabled implements slog.Handler. Without another handler's interest, the level info is kept.
+// Enabled implements slog.Handler. The log stores level info and above, even if the other handler
+// does not take it.
 func (t *tee) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelInfo || t.Handler.Enabled(ctx, level)
 }
@@ -96,7 +98,7 @@ func (t *tee) WithGroup(name string) slog.Handler {
 	return &tee{Handler: t.Handler.WithGroup(name), log: t.log, prefix: t.prefix + name + ".", attrs: t.attrs}
 }
 
-// appendAttr appends an attribute as texts, those of a group one by one.
+// appendAttr appends an attribute as name and text; a group adds each of its attributes.
 func appendAttr(dst [][2]string, prefix string, a slog.Attr) [][2]string {
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {
@@ -114,7 +116,7 @@ func appendAttr(dst [][2]string, prefix string, a slog.Attr) [][2]string {
 	return append(dst, [2]string{cut(prefix + a.Key), cut(v.String())})
 }
 
-// cut limits a text.
+// cut shortens a text to maxLogText bytes.
 func cut(s string) string {
 	if len(s) > maxLogText {
 		return s[:maxLogText] + "…"

@@ -11,8 +11,8 @@ type Class struct {
 	Name   string   `json:"name"`
 	Fields []string `json:"fields"`
 	Types  []string `json:"types"`
-	Read   []string `json:"read"` // the read rule of each field; empty without
-	Map    []string `json:"map"`  // the two fields of a position on a map; empty without
+	Read   []string `json:"read"` // the read rule of each field; empty without a rule
+	Map    []string `json:"map"`  // the two fields of the map position; empty without a map
 }
 
 // Classes describes the classes of a schema.
@@ -32,7 +32,7 @@ func Classes(classes []*state.Class) []Class {
 }
 
 // Object is a replicated object, with its values in the order of its class's fields. A value that
-// the request may not see is null.
+// the request may not read is null.
 type Object struct {
 	ID     string          `json:"id"`
 	Class  string          `json:"class"`

@@ -13,7 +13,7 @@ import (
 //go:embed page/index.html page/style.css page/icon.svg page/inspect.js
 var page embed.FS
 
-// policy lets the page load nothing from elsewhere.
+// policy is the page's Content-Security-Policy: the page loads files of this server only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // Page returns the handler of the inspector's page and its files.

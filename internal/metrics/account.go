@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// maxKinds bounds the kinds of rooms that have series of their own. Rooms of further kinds count
-// under otherNames.
+// maxKinds bounds the kinds of rooms with their own series. Rooms of further kinds count under
+// otherNames.
 const maxKinds = 16
 
 // Account is the share of one room in the series of its server: each series is the sum over all
@@ -23,13 +23,14 @@ type Account struct {
 	m    *Metrics
 	kind string
 
-	reporting sync.Mutex // Report and Close: a room that was given up may resume and report
+	// Excludes Report during Close: a room whose end the server stopped awaiting may still report.
+	reporting sync.Mutex
 	closed    bool
 	// This room's share of each series: the total of a counter, the bits of the value of a gauge.
 	// Both are guarded by reporting.
 	counted, gauged map[*atomic.Uint64]uint64
 	systems         map[systemStage]prometheus.Observer
-	// Of the room's kind; nil without one.
+	// Histograms of the room's kind; nil if it has none.
 	duration, lateness prometheus.Observer
 
 	// Guarded by the mutex of the Metrics.
@@ -37,14 +38,14 @@ type Account struct {
 	took     spread
 	late     spread
 	budget   time.Duration
-	finished time.Duration // end of the newest tick; before the first one, when the room was opened
+	finished time.Duration // end of the newest tick; before the first tick, the time of Open
 	asleep   bool
 
 	margins atomic.Pointer[inputMargins]
-	gauges  []atomic.Uint64 // of the game: the bits of float64s
+	gauges  []atomic.Uint64 // of the game's gauges: the bits of float64s
 }
 
-// inputMargins is how early the inputs of a room's clients arrive; some is false without recent
+// inputMargins tells how early the inputs of a room's clients arrive. some is false without recent
 // inputs.
 type inputMargins struct {
 	least, median time.Duration
@@ -54,15 +55,15 @@ type inputMargins struct {
 // Figures are the clients and ticks of one room, and percentiles of its ticks.
 type Figures struct {
 	Clients  int           // joined, at the last report
-	Ticks    uint64        // that ran
-	Overruns uint64        // of them: longer than the period
-	Dropped  uint64        // that never ran
+	Ticks    uint64        // ticks that ran
+	Overruns uint64        // ticks longer than the period
+	Dropped  uint64        // ticks that never ran
 	P50, P99 time.Duration // of a tick's duration, rounded up by a fifth at most
 	LateP99  time.Duration // of the lateness of ticks, likewise
 }
 
-// Open begins the account of a room. Its kind is a label of some series; "" makes no such series.
-// Any goroutine may call it.
+// Open begins the account of a room. The room's kind is a label of some series; a room with kind
+// "" has none of these series. Any goroutine may call it.
 func (m *Metrics) Open(kind string) *Account {
 	a := &Account{
 		m: m, counted: map[*atomic.Uint64]uint64{}, gauged: map[*atomic.Uint64]uint64{},
@@ -89,7 +90,7 @@ func (m *Metrics) Open(kind string) *Account {
 }
 
 // Close ends the account of a room that has ended with a code: the room's counts are kept, and its
-// shares of gauges are subtracted. Any goroutine may call it; the first code counts.
+// shares of gauges are subtracted. Any goroutine may call it; only the first call counts.
 func (a *Account) Close(code string) {
 	a.reporting.Lock()
 	defer a.reporting.Unlock()
@@ -185,7 +186,7 @@ func (p Part) setGauge(x float64, labels []string) {
 	}
 }
 
-// addFloat adds to a value that is stored as the bits of a float64.
+// addFloat adds x to a value that is stored as the bits of a float64.
 func addFloat(series *atomic.Uint64, x float64) {
 	for {
 		was := series.Load()
@@ -204,9 +205,9 @@ func (a *Account) Figures() Figures {
 	return f
 }
 
-// Progress returns the time since the room's newest tick ended (before the first one: since the
-// account began; 0 while the room sleeps) and the tick period, for /healthz. Any goroutine may call
-// it.
+// Progress returns, for /healthz, the time since the room's newest tick ended, and the tick
+// period. The time is 0 while the room sleeps, and counts from Open before the first tick. Any
+// goroutine may call it.
 func (a *Account) Progress() (since, period time.Duration) {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
@@ -216,8 +217,8 @@ func (a *Account) Progress() (since, period time.Duration) {
 	return max(a.m.now()-a.finished, 0), a.budget
 }
 
-// SetInputMargins sets how early inputs arrive, of the client with the least margin and of the
-// median client; some is false without recent inputs.
+// SetInputMargins sets how early inputs arrive: for the client with the least margin, and for the
+// median client. some is false without recent inputs.
 func (a *Account) SetInputMargins(least, median time.Duration, some bool) {
 	a.margins.Store(&inputMargins{least, median, some})
 }
@@ -246,9 +247,9 @@ func (m *Metrics) inputMargins(f *Family) {
 	f.SetFloat(median[len(median)/2].Seconds(), "median")
 }
 
-// ObserveTick takes one tick record. budget is the tick period: a longer tick is an overrun. It is
-// called after each Step, retains no reference to rec, and allocates only for the first record of a
-// system or of a panicking system.
+// ObserveTick counts one tick record. budget is the tick period: a longer tick is an overrun. The
+// room calls it after each Step. It keeps no reference to rec, and allocates memory only for the
+// first record of a system, and for the first panic of a system.
 func (a *Account) ObserveTick(rec *loop.Record, budget time.Duration) {
 	m, lateness := a.m, max(rec.Start-rec.Deadline, 0)
 	m.mu.Lock()
@@ -300,8 +301,8 @@ func (a *Account) observeSystem(s *loop.SystemCost) {
 	o.Observe(s.Cost.Seconds())
 }
 
-// spread counts durations in buckets, each about a fifth wider than the one before: four to each
-// power of two microseconds. It is small, because every room has two.
+// spread counts durations in buckets, each about a fifth wider than the previous bucket: four
+// buckets for each power of two microseconds. It is small, because every room has two of them.
 type spread struct {
 	counts [spreadBuckets]uint32
 	total  uint64
@@ -320,8 +321,8 @@ func bucketOf(d time.Duration) int {
 	return min(int(math.Ceil(4*math.Log2(us))), spreadBuckets-1)
 }
 
-// quantile returns a duration that a share (0 to 1) of the durations does not exceed, rounded up to
-// the upper edge of its bucket. It is 0 without durations.
+// quantile returns the duration that a share (0 to 1) of the durations does not exceed, rounded up
+// to the upper edge of its bucket. It is 0 without durations.
 func (s *spread) quantile(share float64) time.Duration {
 	if s.total == 0 {
 		return 0
@@ -333,5 +334,5 @@ func (s *spread) quantile(share float64) time.Duration {
 			return time.Duration(math.Exp2(float64(i)/4) * float64(time.Microsecond))
 		}
 	}
-	return time.Minute // The counts have wrapped around, after 2³² ticks in one bucket.
+	return time.Minute // Only after 2³² ticks in one bucket: its count has wrapped around.
 }

@@ -9,11 +9,11 @@
 //	any goroutine      Add to a family that is counted into; ObserveFlushLag
 //	scrape             the Server's atomics and the account, then all series are read
 //
-// One *Metrics is one prometheus.Collector. It has a registry of its own, so that two servers in a
-// process never collide, and is also in the caller's registry if one is given.
+// One *Metrics is one prometheus.Collector. It has its own registry, so that two servers in a
+// process never collide. It is also registered in the caller's registry, if the caller passes one.
 //
-// Rules of every series here: prefix netloop_, base units (seconds, bytes), and bounded label sets.
-// No series is labelled by client: one histogram per client would take 1.2 KB each without value to
-// an operator. Labels from a game's code (systems, methods) are bounded by a named constant, and
+// All series follow these rules: prefix netloop_, base units (seconds, bytes), and bounded label
+// sets. No label names a client: one histogram per client would take 1.2 KB, and would not help an
+// operator. Labels from a game's code (systems, methods) are bounded by a named constant, and
 // label sets beyond it are counted in netloop_metrics_series_refused_total.
 package metrics

@@ -20,12 +20,13 @@ const (
 	histogram kind = "histogram" // of seconds
 )
 
-// maxLabels is the most labels of a family: an array of them is a map key that is built without
-// allocation.
+// maxLabels is the largest number of labels of a family. An array of this size is a map key that
+// needs no allocation.
 const maxLabels = 3
 
 // The limits on label sets that are counted. Names of systems, methods and classes are from a
-// game's code; the others are from enumerations of this module and have room to spare.
+// game's code. All other labels are from enumerations of this module, which have fewer values than
+// these limits.
 const (
 	maxSystems = 512  // (system, stage)
 	maxRPCs    = 4096 // (method, stage, outcome)
@@ -34,9 +35,9 @@ const (
 	maxOthers  = 128
 )
 
-// The limits on label sets with names of a game's code that have a series of their own, so that a
-// game with many systems and methods does not fill the memory of Prometheus. Those that count later
-// are added up under otherNames.
+// The limits on label sets with names of a game's code that have their own series, so that a game
+// with many systems and methods does not fill the memory of Prometheus. Further label sets are
+// added up under otherNames.
 const (
 	maxNamed        = 64
 	maxNamedSystems = 64 // each has a histogram: five series
@@ -46,7 +47,7 @@ const (
 // named lists the labels with names of a game's code.
 var named = []string{"system", "method", "class", "field"}
 
-// labelSets returns the most label sets of a family with these labels.
+// labelSets returns the largest number of label sets of a family with these labels.
 func labelSets(labels []string) int {
 	limit := 1
 	for _, l := range labels {
@@ -66,9 +67,10 @@ func labelSets(labels []string) int {
 	return limit
 }
 
-// The buckets, in seconds. Each is a series, for each label set. The duration of all ticks is
-// finest around the budgets of 128, 60, 30 and 20 Hz; the exact durations are on the page /ticks.
-// Delays are lateness and lags, kinds are those of rooms, and parts are stages and systems.
+// The buckets, in seconds. Each bucket is a series, for each label set. The duration of all ticks
+// is finest around the budgets of 128, 60, 30 and 20 Hz; the exact durations are on the page
+// /ticks. delays is for lateness and lags, kinds for the kinds of rooms, parts for stages and
+// systems.
 var (
 	tickBuckets  = []float64{.0001, .0002, .0005, .001, .002, .004, .006, .008, .01, .012, .016, .02, .033, .05, .1}
 	delayBuckets = []float64{.0001, .0005, .001, .002, .005, .01, .02, .05}
@@ -95,19 +97,19 @@ func buckets(r *row) []float64 {
 type Family struct {
 	row
 	desc    *prometheus.Desc
-	names   []string                 // of its labels
-	limit   int                      // label sets at most
+	names   []string                 // names of the labels
+	limit   int                      // largest number of label sets
 	refused *atomic.Uint64           // label sets beyond the limit, shared by all families
 	times   *prometheus.HistogramVec // of a histogram, instead of sets
 
 	mu    sync.Mutex
 	sets  map[[maxLabels]string]*value
-	named bool // a label is a name of a game's code
+	named bool // a label has names of a game's code
 }
 
 // value is the value of a label set. A value with other set is part of the series of otherNames.
 type value struct {
-	n     atomic.Uint64 // of a gauge the bits of a float64, of a counter of seconds nanoseconds
+	n     atomic.Uint64 // gauge: the bits of a float64; counter of seconds: nanoseconds
 	other bool
 }
 
@@ -123,13 +125,13 @@ func newFamily(r row, buckets []float64, refused *atomic.Uint64) *Family {
 	f.sets = make(map[[maxLabels]string]*value)
 	f.named = r.kind == counter && slices.ContainsFunc(f.names, func(l string) bool { return slices.Contains(named, l) })
 	if len(f.names) == 0 {
-		// A counter exists before its first count: a rate() needs the step from 0 to 1.
+		// The series exists before its first count: rate() needs the step from 0 to 1.
 		f.Add(0)
 	}
 	return f
 }
 
-// Add counts n more of a counter; of a counter of seconds, n more nanoseconds.
+// Add adds n to a counter; for a counter of seconds, n is in nanoseconds.
 func (f *Family) Add(n uint64, labels ...string) {
 	if v := f.value(labels); v != nil {
 		v.Add(n)
@@ -145,7 +147,8 @@ func (f *Family) Set(n uint64, labels ...string) {
 	}
 }
 
-// setCounted is Set for one of many label sets that rarely count: it makes no series for 0.
+// setCounted is like Set, but makes no series for 0. It is for families with many label sets that
+// rarely count.
 func (f *Family) setCounted(n uint64, labels ...string) {
 	if n > 0 {
 		f.Set(n, labels...)
@@ -186,7 +189,8 @@ func (f *Family) value(labels []string) *atomic.Uint64 {
 	return &v.n
 }
 
-// other returns the label set of a value that has no series of its own. It keeps the outcome only.
+// other returns the label set under which a value without its own series is added up. It has the
+// outcome of key, and otherNames for all other labels.
 func (f *Family) other(key [maxLabels]string) [maxLabels]string {
 	for i, name := range f.names {
 		if name != "outcome" {

@@ -13,15 +13,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gamePrefix begins the names of a game's metrics, after netloop_: no row of the table has it.
+// gamePrefix begins the names of a game's metrics, after netloop_. No row of the table has this
+// prefix.
 const gamePrefix = "game_"
 
-// The limits on a game's metrics. Together they are at most 64 × 16 series, or 64 × 16 × 19 of
-// histograms.
+// The limits on a game's metrics. Together they allow at most 64 × 16 series, or 64 × 16 × 19
+// series of histograms.
 const (
 	MaxGameMetrics = 64
-	MaxGameValues  = 16 // of a label
-	MaxGameBuckets = 16 // of a histogram, besides that of infinity
+	MaxGameValues  = 16 // values of a label
+	MaxGameBuckets = 16 // buckets of a histogram, without the bucket of infinity
 	maxGameName    = 64 // bytes of a name, of a label and of a value
 )
 
@@ -35,21 +36,21 @@ const (
 	GameHistogram
 )
 
-// Game is a metric that a game declares. A label has a fixed set of values, so that no series is
-// of a client.
+// Game is a metric that a game declares. A label has a fixed set of values, so that no series
+// belongs to a single client.
 type Game struct {
 	Kind    GameKind
-	Name    string // without netloop_game_, and _total of a counter
+	Name    string // without netloop_game_, and without _total of a counter
 	Help    string
 	Label   string // empty for none
 	Values  []string
-	Buckets []float64 // upper bounds, of a histogram
+	Buckets []float64 // upper bounds of a histogram's buckets
 }
 
 var (
 	gameName  = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	gameEnds  = []string{"_total", "_bucket", "_sum", "_count", "_info"}
-	gameLabel = []string{"le", "job", "instance"} // of Prometheus
+	gameLabel = []string{"le", "job", "instance"} // labels that Prometheus sets itself
 )
 
 // Check returns the reason for which the declaration is invalid.
@@ -142,7 +143,7 @@ func (m *Metrics) addGame(g *Game) {
 	m.families, m.game = append(m.families, f), append(m.game, s)
 }
 
-// labelSets returns the label sets of the metric: without a label one that is empty.
+// labelSets returns the label sets of the metric: one empty set if it has no label.
 func (g *Game) labelSets() [][]string {
 	if g.Label == "" {
 		return [][]string{nil}
@@ -154,8 +155,8 @@ func (g *Game) labelSets() [][]string {
 	return all
 }
 
-// sumOfRooms returns the sum of a gauge over all rooms. It is added up at each scrape: a total to
-// which differences are added would gather their rounding errors.
+// sumOfRooms returns the sum of a gauge over all rooms. Each scrape adds up all rooms, because a
+// running total would accumulate rounding errors.
 func (m *Metrics) sumOfRooms(gauge int) (sum float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,11 +169,11 @@ func (m *Metrics) sumOfRooms(gauge int) (sum float64) {
 // GameRefused counts a use of a game's metric that changes no series.
 func (m *Metrics) GameRefused() { m.refused.Add(1) }
 
-// GameCount counts n more of a game's counter: the metric and the value of its label by their
-// indexes, 0 without a label. Any goroutine may call it.
+// GameCount adds n to a game's counter. metric and value are the indexes of the metric and of its
+// label's value; value is 0 without a label. Any goroutine may call it.
 func (m *Metrics) GameCount(metric, value int, n uint64) { m.game[metric].counts[value].Add(n) }
 
-// GameObserve adds a value to a game's histogram, unless it is not finite: one NaN would make the
+// GameObserve adds a value to a game's histogram if the value is finite: one NaN would make the
 // sum NaN for ever. Any goroutine may call it.
 func (m *Metrics) GameObserve(metric, value int, x float64) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -182,7 +183,7 @@ func (m *Metrics) GameObserve(metric, value int, x float64) {
 	m.game[metric].times[value].Observe(x)
 }
 
-// SetGame sets the room's value of a game's gauge, unless it is not finite. Any goroutine may call
+// SetGame sets the room's value of a game's gauge, if the value is finite. Any goroutine may call
 // it.
 func (a *Account) SetGame(metric, value int, x float64) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -18,7 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// scrapesAtOnce and scrapeTimeout bound the cost of scrapes: four at once suffice for two
+// scrapesAtOnce and scrapeTimeout bound the cost of scrapes. Four scrapes at once suffice for two
 // Prometheus servers and a person.
 const (
 	scrapesAtOnce = 4
@@ -31,48 +31,49 @@ type Metrics struct {
 	now      func() time.Duration // the clock of the tick records
 	started  time.Duration
 
-	// Written by the accounts of rooms, guarded by mu: their goroutines write, scrapes read.
+	// The goroutines of rooms write these fields through their accounts; scrapes read them. mu
+	// guards them.
 	mu       sync.Mutex
 	account  ticks.Snapshot // Uptime is filled in when it is read
 	rate     rateWindow
 	windows  windows
-	accounts map[*Account]struct{} // of the existing rooms
-	kinds    map[string]bool       // of rooms, that have series
+	accounts map[*Account]struct{} // accounts of the existing rooms
+	kinds    map[string]bool       // kinds of rooms with their own series
 	systems  map[systemStage]prometheus.Observer
 
-	families []*Family // one of each row of the table, and of each of game
+	families []*Family // one for each row of the table, and one for each metric of game
 	game     []gameSeries
-	gauges   int // values of all gauges of the game
+	gauges   int // number of values of all gauges of the game
 	refused  atomic.Uint64
 	server   Server // read by scrapes; nil before Serve
 
-	// Families that any goroutine counts into, with Add, when the event happens.
+	// Any goroutine counts events in these families, with Add, when they happen.
 	Deferred        *Family // snapshots that were due to a client and could not be sent, by reason
 	Drops           *Family // entries that a queue dropped, by queue and reason
 	Misuses         *Family // misuses of state by the game that a check found, by kind
-	Hangs           *Family // reported by a watchdog
-	Inspect         *Family // nanoseconds of the inspector's questions
-	LeftBehind      *Family // functions for which the end stopped waiting, by hook
+	Hangs           *Family // hangs that a watchdog reported, by kind
+	Inspect         *Family // nanoseconds that the inspector's questions took
+	LeftBehind      *Family // functions that had not returned when the server ended, by hook
 	OverloadedTicks *Family
 	Resumes         *Family // of returning clients, by the state that they had kept
-	Panics          *Family // isolated ones, by system or hook
+	Panics          *Family // isolated panics, by system or hook
 
-	// Families that ObserveTick and ObserveFlushLag count into.
+	// ObserveTick and ObserveFlushLag count in these families.
 	tickDuration, tickLateness, flushLag prometheus.Observer
 	socketLag, socketWait                prometheus.Observer
 	stages                               [loop.NumStages]prometheus.Observer
 	missed, systemDuration               *Family
-	// Families that rooms count into by their kind.
+	// Rooms count in these families, by their kind.
 	rooms, asleep              *Family
 	opened, ended              *Family
 	kindDuration, kindLateness *Family
 
-	scraping sync.Mutex // sources are read by one scrape at a time
+	scraping sync.Mutex // one scrape at a time reads the sources
 }
 
-// runtimeMetrics selects series of the Go runtime: the wait for a processor, the time of the
-// garbage collector, and memory. All of its memory, scheduler and garbage collector are 120
-// series.
+// runtimeMetrics selects the series of the Go runtime about the wait for a processor, the time of
+// the garbage collector, and memory. All of the runtime's series on memory, scheduler and garbage
+// collector would be 120.
 var runtimeMetrics = regexp.MustCompile(`^(/sched/latencies:seconds|/cpu/classes/gc/total:cpu-seconds|/gc/heap/goal:bytes|/memory/classes/(heap/objects|heap/stacks|total):bytes)$`)
 
 type systemStage struct {
@@ -80,10 +81,11 @@ type systemStage struct {
 	stage  loop.Stage
 }
 
-// New makes the series and a registry for them and for those of the Go runtime (garbage collector,
-// scheduler) and the process. now is the monotonic clock that also stamps tick records. If also is
-// not nil, the netloop_ series are registered there too; two servers in one process wrap it with
-// different labels. The metrics of the game are valid, and their indexes are those in game.
+// New makes the series, and a registry for them and for the series of the Go runtime (garbage
+// collector, scheduler) and of the process. now is the monotonic clock that also stamps tick
+// records. If also is not nil, the netloop_ series are registered there too; two servers in one
+// process wrap it with different labels. The metrics in game must be valid. GameCount, GameObserve
+// and SetGame use their indexes in game.
 func New(also prometheus.Registerer, now func() time.Duration, game ...*Game) (*Metrics, error) {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: now, started: now(),

@@ -6,18 +6,18 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// source is the origin of a family's values. Counts are kept where their events happen, in plain
-// numbers if one goroutine counts and in atomics if several do; the source reads the numbers when
-// its function is called. Rare events, and events with labels that are only known at the time, are
-// counted into the family itself.
+// source is the origin of a family's values. The code that handles an event counts it there, in
+// plain numbers if one goroutine counts and in atomics if several do. The source reads these
+// numbers when its function is called. Rare events, and events with labels that are unknown
+// before, are counted in the family itself.
 type source struct {
 	into   func(*Metrics, *Family) // at its creation: hands the family to its counters
 	room   func(Room, Part)        // at Report, on the room's goroutine: plain numbers
 	scrape func(*Metrics, *Family) // at a scrape: atomics, and values guarded by a lock
 }
 
-// Room gives a room's plain numbers, which its goroutine alone may read. A method with a [Part]
-// sets the values of all label sets of that family.
+// Room returns a room's plain numbers, which only the room's goroutine may read. A method with a
+// [Part] sets the values of all label sets of that family.
 type Room interface {
 	State() *netvar.Stats
 	Clients() int
@@ -35,7 +35,7 @@ type Room interface {
 	FieldBytes(Part)
 }
 
-// Server gives the numbers of a server and its rooms that any goroutine may read.
+// Server returns the numbers of a server and its rooms that any goroutine may read.
 type Server interface {
 	Traffic() *transport.Stats
 	SocketCalls(*Family)
@@ -90,7 +90,7 @@ func account(fn func(*ticks.Snapshot, *Family)) source {
 	})
 }
 
-// joined combines several sources of different kinds, each with its own label sets.
+// joined combines several sources of different kinds, each with other label sets.
 func joined(parts ...source) (all source) {
 	for _, s := range parts {
 		if s.into != nil {

@@ -22,10 +22,11 @@ type row struct {
 
 // table lists all measurements of a server; make metrics writes docs/METRICS.md from it.
 //
-// A new counter is a number at the place of the counted event, and a row here that reads it. Events
-// without a Stats of their own are counted into a family of Metrics, which the row sets with into.
+// To add a counter, count the event in a number next to the code that handles it, and add a row
+// here that reads the number. Packages without a Stats count in a family of Metrics, which the row
+// sets with into.
 var table = []row{
-	// Ticks: their durations, and whether they keep pace.
+	// Ticks: their durations and lateness.
 	{"tick_duration_seconds", histogram, "", "Time that one tick took.",
 		into(func(m *Metrics, f *Family) { m.tickDuration = f.observer() })},
 	{"tick_lateness_seconds", histogram, "", "Time from a tick's deadline to its start.",
@@ -59,7 +60,7 @@ var table = []row{
 	{"overloaded_ticks_total", counter, "", "Ticks that ran at an overload level above 0.",
 		into(func(m *Metrics, f *Family) { m.OverloadedTicks = f })},
 
-	// Rooms, by their kind if they have one: those of more than 16 kinds count as other.
+	// Rooms, by their kind if they have one. Kinds after the first 16 count as other.
 	{"rooms", gauge, "kind", "Rooms that there are.",
 		into(func(m *Metrics, f *Family) { m.rooms = f })},
 	{"rooms_asleep", gauge, "kind", "Of them those that sleep: they run no ticks until there is something to do.",
@@ -180,7 +181,7 @@ var table = []row{
 	{"snapshots_deferred_total", counter, "reason", "Snapshots that were due and could not leave in their tick.",
 		into(func(m *Metrics, f *Family) {
 			m.Deferred = f
-			f.Add(0, "slot_busy") // A panel of them is not empty while there are none.
+			f.Add(0, "slot_busy") // A dashboard's panel shows 0 before the first event.
 			f.Add(0, "window_closed")
 		})},
 	{"snapshot_records_waited_total", counter, "reason", "Pending object records of a client that a snapshot left out: because its packets or its budget were used up, because it fits no packet and the stream had no room, or because the server sheds.",

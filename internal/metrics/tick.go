@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// observeLocked accounts for a tick of any room. Callers hold m.mu. The account's budget is that of
-// the first tick, which is one of the server's default room.
+// observeLocked counts a tick of any room. Callers hold m.mu. The account's budget is the budget
+// of the first tick, which runs in the server's default room.
 func (m *Metrics) observeLocked(rec *loop.Record, lateness, budget time.Duration) {
 	m.account.Ticks++
 	if rec.Duration > budget {
@@ -27,26 +27,28 @@ func (m *Metrics) observeLocked(rec *loop.Record, lateness, budget time.Duration
 	m.windows.add(rec.Start, rec.Duration, lateness, rec.Duration > budget, rec.Dropped)
 }
 
-// ObserveFlushLag takes the time from a flush until the transport has accepted the last datagram of
-// one client. Waiting for the client's congestion window is choke, not flush lag. Any goroutine may
-// call it.
+// ObserveFlushLag counts the time from a flush until the transport has accepted the last datagram
+// of one client. Waiting for the client's congestion window is choke, not flush lag. Any goroutine
+// may call it.
 func (m *Metrics) ObserveFlushLag(d time.Duration) { m.flushLag.Observe(d.Seconds()) }
 
-// ObserveSocketLag takes the time from the first packet of a batch until the kernel has all of it,
-// and ObserveSocketWait the time for which a packet waited to be read. Any goroutine may call them.
+// ObserveSocketLag counts the time from the first packet of a batch until the kernel has accepted
+// the whole batch. ObserveSocketWait counts the time for which a packet waited to be read. Any
+// goroutine may call them.
 func (m *Metrics) ObserveSocketLag(d time.Duration) { m.socketLag.Observe(d.Seconds()) }
 
-// ObserveSocketWait is explained with ObserveSocketLag.
+// ObserveSocketWait is described at ObserveSocketLag.
 func (m *Metrics) ObserveSocketWait(d time.Duration) { m.socketWait.Observe(d.Seconds()) }
 
-// observeStages makes the series of all stages, which are few and always the same.
+// observeStages makes the series of all stages. The stages are few and fixed.
 func (m *Metrics) observeStages(f *Family) {
 	for i, s := range loop.Stages() {
 		m.stages[i] = f.times.WithLabelValues(s.String())
 	}
 }
 
-// system returns the series of a system, which all rooms share; nil if there are too many.
+// system returns the series of a system, which all rooms share, or nil if there are too many
+// systems.
 func (m *Metrics) system(key systemStage) prometheus.Observer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,10 +69,11 @@ func (m *Metrics) system(key systemStage) prometheus.Observer {
 	return o
 }
 
-// valid returns a name as a valid label: one that is not UTF-8 would fail the whole scrape.
+// valid returns a name with invalid UTF-8 replaced, because an invalid label would fail the whole
+// scrape.
 func valid(name string) string { return strings.ToValidUTF8(name, "?") }
 
-// Ticks returns the exact account so far, for /ticks. Any goroutine.
+// Ticks returns the exact account so far, for /ticks. Any goroutine may call it.
 func (m *Metrics) Ticks() ticks.Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,14 +98,14 @@ func (m *Metrics) hertz() float64 {
 	return hertz
 }
 
-// rateSpan is the time over which the tick rate is measured, and rateTicks the number of ticks that
-// are stored for it: above 200 Hz the span is shorter.
+// rateSpan is the time over which the tick rate is measured. rateTicks is the number of stored
+// ticks: above 200 Hz they cover less than rateSpan.
 const (
 	rateSpan  = 5 * time.Second
 	rateTicks = 1024 // a power of two
 )
 
-// rateWindow measures the tick rate from the starts of the last ticks. Pure.
+// rateWindow measures the tick rate from the starts of the last ticks. It reads no clock.
 type rateWindow struct {
 	starts [rateTicks]time.Duration // ring, by count & (rateTicks-1)
 	count  uint64
@@ -113,8 +116,8 @@ func (w *rateWindow) add(start time.Duration) {
 	w.count++
 }
 
-// end returns the end of a measurement: the start of the newest tick, so that whole periods are
-// measured; or now, once two periods have passed without a tick, so that a stall shows.
+// end returns the end of a measurement: the start of the newest tick, so that the measurement has
+// whole periods; or now, if no tick has begun for two periods, so that a stall lowers the rate.
 func (w *rateWindow) end(now, period time.Duration) time.Duration {
 	if w.count == 0 {
 		return now

@@ -11,8 +11,9 @@ type Value struct {
 	Value  float64  `json:"value"`
 }
 
-// Values returns the counters and gauges whose names, without netloop_, have one of the prefixes;
-// keyed by these names. They are those of a scrape. Any goroutine may call it.
+// Values returns the counters and gauges whose names, without netloop_, begin with one of the
+// prefixes. The keys are these names. The values are the same as in a scrape. Any goroutine may
+// call it.
 func (m *Metrics) Values(prefixes ...string) map[string][]Value {
 	all := map[string][]Value{}
 	m.scraping.Lock()
@@ -37,7 +38,7 @@ func (f *Family) values() []Value {
 		if v.other {
 			key = f.other(key)
 		}
-		all[key] += v.n.Load() // Each value of a gauge has a key of its own.
+		all[key] += v.n.Load() // Each value of a gauge has its own key.
 	}
 	f.mu.Unlock()
 	list := make([]Value, 0, len(all))

@@ -5,29 +5,30 @@ import (
 	"time"
 )
 
-// The slots of windows: windowSpan in all, in steps of slotSpan.
+// The slots of windows cover windowSpan in steps of slotSpan.
 const (
 	slotSpan   = 5 * time.Second
 	windowSpan = 5 * time.Minute
-	numSlots   = int64(windowSpan/slotSpan) + 1 // and the running one
+	numSlots   = int64(windowSpan/slotSpan) + 1 // and the running slot
 )
 
-// windows counts the ticks of the last five minutes, so that percentiles of the recent past are
-// known. Pure.
+// windows counts the ticks of the last five minutes, for percentiles of the recent past. It reads
+// no clock and starts no goroutine.
 type windows struct {
 	slots [numSlots]slot
 }
 
 // slot holds the ticks that started in one step of time.
 type slot struct {
-	number          int64 // start divided by slotSpan; a ring holds the last ones
+	number          int64 // start divided by slotSpan; a ring holds the newest slots
 	ticks, overruns uint64
 	dropped         uint64
 	took, late      fine
 	longest, latest time.Duration
 }
 
-// fine counts durations in buckets that are 4.4 % apart: sixteen to each power of two microseconds.
+// fine counts durations in buckets that are 4.4 % apart: sixteen buckets for each power of two
+// microseconds.
 type fine [fineBuckets]uint32
 
 const (
@@ -40,8 +41,8 @@ func (f *fine) add(d time.Duration) {
 	f[min(int(math.Ceil(finePerOctave*math.Log2(us))), fineBuckets-1)]++
 }
 
-// quantile returns a duration that a share (0 to 1) of total durations do not exceed, rounded up to
-// the edge of its bucket.
+// quantile returns the duration that a share (0 to 1) of the total durations does not exceed,
+// rounded up to the edge of its bucket.
 func (f *fine) quantile(share float64, total uint64) time.Duration {
 	rank, seen := uint64(math.Ceil(share*float64(total))), uint64(0)
 	for i, n := range f {
@@ -55,7 +56,7 @@ func (f *fine) quantile(share float64, total uint64) time.Duration {
 // Window is an account of the ticks of all rooms in the recent past. The percentiles are rounded up
 // by at most 4.4 %.
 type Window struct {
-	Span     time.Duration `json:"span_ns"` // at most; it includes the running five seconds
+	Span     time.Duration `json:"span_ns"` // at most; it includes the running slot of five seconds
 	Ticks    uint64        `json:"ticks"`
 	Overruns uint64        `json:"overruns"`
 	Dropped  uint64        `json:"dropped"`
@@ -88,7 +89,7 @@ func (w *windows) add(start, took, late time.Duration, overrun bool, dropped uin
 	s.longest, s.latest = max(s.longest, took), max(s.latest, late)
 }
 
-// over returns the account of the last span before now.
+// over returns the account of the time span before now.
 func (w *windows) over(now, span time.Duration) Window {
 	out := Window{Span: span}
 	var took, late fine
@@ -124,7 +125,7 @@ func (q *Quantiles) fill(f *fine, total uint64) {
 func (m *Metrics) Windows() []Window {
 	now := m.now()
 	m.mu.Lock()
-	w := m.windows // A tick waits for the copy, and not for the sums.
+	w := m.windows // A tick waits for this copy, but not for the sums.
 	m.mu.Unlock()
 	var all []Window
 	for _, span := range []time.Duration{10 * time.Second, time.Minute, windowSpan} {

@@ -2,23 +2,24 @@ package slowtick
 
 import "time"
 
-// Cause is why a tick was late or took longer than its period.
+// Cause is the reason why a tick was late or took longer than its period.
 type Cause string
 
-// The causes, in the order in which they are looked for.
+// The causes, in the order of their checks.
 const (
-	CauseNone   Cause = ""       // it was neither
-	CauseSystem Cause = "system" // one system took at least half of it
-	CauseGC     Cause = "gc"     // the garbage collector took at least half as much CPU time
-	CauseStage  Cause = "stage"  // systems that together took at least half of it
-	CauseBehind Cause = "behind" // the tick before had not ended at the deadline
-	CauseHost   Cause = "host"   // the process did not run
+	CauseNone   Cause = ""       // the tick was neither late nor too long
+	CauseSystem Cause = "system" // one system took at least half of the tick
+	CauseGC     Cause = "gc"     // CPU time or pauses of the garbage collector took at least half
+	CauseStage  Cause = "stage"  // all systems together took at least half of the tick
+	CauseBehind Cause = "behind" // the previous tick had not ended at the deadline
+	CauseHost   Cause = "host"   // none of these: the operating system did not run the process
 )
 
-// lateShare is the part of a period by which a tick must be late to have a cause.
+// lateShare is the divisor of the period: a tick that is late by more than a quarter of its period
+// has a cause.
 const lateShare = 4
 
-// causeOf returns the cause of a tick. ended is the end of the tick before.
+// causeOf returns the cause of a tick. ended is the end of the previous tick.
 func causeOf(r *Record, budget, ended time.Duration) Cause {
 	switch {
 	case r.Duration > budget:

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// collector reads the work of the garbage collector: 0.1 µs and no allocation per read.
+// collector reads the work counters of the garbage collector. A read takes 0.1 µs and allocates no
+// memory.
 type collector struct {
 	samples [3]metrics.Sample
 	last    GC
 }
 
-// read returns the work since its last call. The runtime corrects its estimates of CPU time, so
-// that a sum may be lower than before: that counts as 0.
+// read returns the garbage collector's work since the last call of read. The runtime corrects its
+// estimates of CPU time, so a total may decrease; read returns 0 for its difference then.
 func (c *collector) read() GC {
 	if c.samples[0].Name == "" {
 		c.samples = [...]metrics.Sample{
@@ -28,7 +29,8 @@ func (c *collector) read() GC {
 	return now.since(was)
 }
 
-// since returns the work done between an earlier reading and g. A figure that fell counts as 0.
+// since returns the work between the earlier reading was and g. A figure that decreased counts as
+// 0.
 func (g GC) since(was GC) GC {
 	return GC{Cycles: g.Cycles - was.Cycles, CPU: max(g.CPU-was.CPU, 0), Pauses: max(g.Pauses-was.Pauses, 0)}
 }

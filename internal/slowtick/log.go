@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// LastTicks is how many ticks are recorded regardless of their duration: ten seconds at 60 Hz,
-	// at 3.4 KiB each.
+	// LastTicks is the number of newest ticks that are recorded regardless of their duration: ten
+	// seconds at 60 Hz, at 3.4 KiB each.
 	LastTicks = 600
-	// WorstTicks is how many of the slowest ticks are kept, for WorstFor: long enough for an
-	// operator to look after a report.
+	// WorstTicks is the number of slowest ticks that are stored for the time WorstFor, which is
+	// long enough for an operator to look after a report.
 	WorstTicks = 50
 	WorstFor   = time.Hour
 )
@@ -28,15 +28,15 @@ type slot struct {
 // Log records the ticks of one room.
 type Log struct {
 	budget time.Duration
-	gc     func() GC // work since its last call
+	gc     func() GC // returns the work since its last call
 
 	// The goroutine of the ticks owns all fields outside of slots.
 	ended   time.Duration // end of the newest tick
-	last    []slot        // a ring; a slot that a reader holds is left out
+	last    []slot        // a ring; a slot that a reader has locked is skipped
 	next    int
 	worst   []slot
 	kept    [WorstTicks]kept // the entries of the slots of worst
-	floor   time.Duration    // the duration up to which a tick is not among the worst
+	floor   time.Duration    // ticks up to this duration are not among the worst
 	expires time.Duration    // when the oldest of the worst expires
 }
 
@@ -53,7 +53,7 @@ func New(budget time.Duration) *Log {
 
 func newLog(budget time.Duration, gc func() GC) *Log {
 	l := &Log{budget: budget, gc: gc, last: make([]slot, LastTicks), worst: make([]slot, WorstTicks)}
-	// One allocation for the systems of all records.
+	// The systems of all records share one allocation.
 	systems := make([]System, (LastTicks+WorstTicks)*maxSystems)
 	for _, slots := range [...][]slot{l.last, l.worst} {
 		for i := range slots {
@@ -65,8 +65,8 @@ func newLog(budget time.Duration, gc func() GC) *Log {
 	return l
 }
 
-// Observe records a tick that has just ended, without keeping a reference to rec. It returns the
-// slowest system.
+// Observe records a tick that has just ended, and returns its slowest system. It does not keep
+// rec.
 func (l *Log) Observe(rec *loop.Record, f *Facts) (blame System) {
 	s := l.last[l.next].lock(l)
 	l.next = (l.next + 1) % LastTicks
@@ -79,8 +79,8 @@ func (l *Log) Observe(rec *loop.Record, f *Facts) (blame System) {
 	return blame
 }
 
-// lock returns the slot, locked, or the next one that no reader holds. There are fewer readers than
-// slots.
+// lock locks and returns the slot, or the next slot that is not locked by a reader. There are
+// fewer readers than slots.
 func (s *slot) lock(l *Log) *slot {
 	for !s.mu.TryLock() {
 		l.next = (l.next + 1) % LastTicks
@@ -102,8 +102,8 @@ func (l *Log) keep(r *Record) {
 	l.bounds()
 }
 
-// slotFor returns the index in worst for a tick: of a free or expired slot, or of the fastest
-// recorded tick if this tick is slower; otherwise -1.
+// slotFor returns the index in worst at which to store a tick: a free or expired slot, or the slot
+// of the fastest stored tick if the new tick is slower. It returns -1 if the tick is not stored.
 func (l *Log) slotFor(r *Record) int {
 	fastest := 0
 	for i := range l.kept {
@@ -119,8 +119,8 @@ func (l *Log) slotFor(r *Record) int {
 	return -1
 }
 
-// bounds updates floor and expires: a tick that is not longer than floor and begins before expires
-// does not change the worst.
+// bounds updates floor and expires. A tick changes the worst only if it is longer than floor, or
+// begins at expires or later.
 func (l *Log) bounds() {
 	l.floor, l.expires = l.kept[0].duration, l.kept[0].start+WorstFor
 	for i := range l.kept {
@@ -138,10 +138,11 @@ type Report struct {
 	Ticks  []Record      `json:"ticks"`
 }
 
-// Last returns the last ticks, the oldest first. Any goroutine may call it.
+// Last returns the newest ticks, the oldest of them first. Any goroutine may call it.
 func (l *Log) Last() Report { return l.After(0) }
 
-// After returns the recorded ticks after a tick, the oldest first. Any goroutine may call it.
+// After returns the recorded ticks with higher numbers, the oldest first. Any goroutine may call
+// it.
 func (l *Log) After(tick uint64) Report {
 	r := l.report(l.last, tick)
 	slices.SortFunc(r.Ticks, func(a, b Record) int { return cmp.Compare(a.Tick, b.Tick) })
@@ -168,7 +169,7 @@ func (l *Log) Worst() Report {
 	return r
 }
 
-// report copies the slots with a tick after the given one.
+// report copies the ticks in slots with numbers higher than after.
 func (l *Log) report(slots []slot, after uint64) Report {
 	ticks := []Record{}
 	for i := range slots {

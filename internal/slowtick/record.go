@@ -6,9 +6,9 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// maxSystems limits the systems that a record names. Systems with less than 1/maxSystems of the
-// tick's duration are only added up, because they did not make it slow; at most maxSystems can have
-// that much.
+// maxSystems is the largest number of systems that a record names. A record adds up the cost of
+// each system with less than 1/maxSystems of the tick's duration, because such a system did not
+// make the tick slow. At most maxSystems systems can cost more.
 const maxSystems = 64
 
 // Record is one tick. Times are in nanoseconds of the server's monotonic clock.
@@ -17,14 +17,14 @@ type Record struct {
 	Start    time.Duration `json:"start_ns"`
 	Lateness time.Duration `json:"lateness_ns"` // from its deadline to its start
 	Duration time.Duration `json:"duration_ns"`
-	// Cause is why the tick was late or too long; it is empty for all other ticks.
+	// Cause is the reason why the tick was late or too long; it is empty for all other ticks.
 	Cause Cause `json:"cause"`
 	// Blame is the slowest system.
 	Blame System `json:"blame"`
 	// Stages are the durations of the seven stages.
 	Stages [loop.NumStages]time.Duration `json:"stages_ns"`
-	// Systems are those with at least a sixty-fourth of the tick's duration, in the order of
-	// running, stage by stage; Others is the sum of all further systems.
+	// Systems are the systems with at least a sixty-fourth of the tick's duration, in the order in
+	// which they ran, stage by stage. Others is the sum of all other systems.
 	Systems []System `json:"systems"`
 	Others  Others   `json:"others"`
 	// Dropped is the number of ticks dropped just before this one.
@@ -52,9 +52,9 @@ type Others struct {
 type Facts struct {
 	Overload uint8 `json:"overload"` // level
 	Clients  int   `json:"clients"`
-	Arrivals int   `json:"arrivals"` // taken by its poll
-	// Queues is the number of messages that wait for each stage after the tick, and Work the number
-	// of running pieces of work given to Go.
+	Arrivals int   `json:"arrivals"` // arrivals that the tick's poll took
+	// Queues is the number of messages that wait for each stage after the tick. Work is the number
+	// of running pieces of work that were given to Go.
 	Queues [loop.NumStages]int `json:"queues"`
 	Work   int                 `json:"work"`
 	// Sender is the client whose messages took the most time; it is zero without messages.
@@ -64,18 +64,19 @@ type Facts struct {
 // Sender is the cost of a client's messages. Client 0 is the server itself.
 type Sender struct {
 	Client uint64        `json:"client"`
-	Method string        `json:"method"` // of its costliest message
+	Method string        `json:"method"` // method of the client's slowest message
 	Cost   time.Duration `json:"cost_ns"`
 }
 
-// GC is the work of the garbage collector from the end of the tick before to the end of this one,
-// in the whole process.
+// GC is the work of the garbage collector from the end of the previous tick to the end of this
+// tick, in the whole process.
 type GC struct {
 	Cycles uint64 `json:"cycles"` // ended cycles
 	// CPU is the time of all threads of the collector, including assists, so that a busy unfinished
 	// cycle is visible.
 	CPU time.Duration `json:"cpu_ns"`
-	// Pauses is the time for which the process was paused, times the number of paused threads.
+	// Pauses is the time for which the collector paused the process, times the number of paused
+	// threads.
 	Pauses time.Duration `json:"pause_ns"`
 }
 

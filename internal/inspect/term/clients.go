@@ -10,13 +10,13 @@ import (
 	"github.com/netloop/netloop/internal/inspect"
 )
 
-// clientRow is a client with its rates per second since the answer before.
+// clientRow is a client, with rates per second since the previous answer.
 type clientRow struct {
 	inspect.Client
 	sent, snapshots, deferred, missed float64
 }
 
-// takeClients takes the list of clients, and computes their rates.
+// takeClients stores a new list of clients and computes their rates.
 func (m *model) takeClients(e clientsEvent) {
 	was := make(map[uint64]*inspect.Client, len(m.allClients))
 	for i := range m.allClients {
@@ -39,7 +39,7 @@ func (m *model) takeClients(e clientsEvent) {
 	}
 }
 
-// clientTrends are the figures of a followed client.
+// clientTrends are the chart values of the followed client.
 type clientTrends struct{ rtt, sent, snapshots, deferred []float64 }
 
 func (t *clientTrends) add(c *clientRow) {
@@ -52,7 +52,8 @@ func (t *clientTrends) add(c *clientRow) {
 	}
 }
 
-// manyMissed is the number of missed inputs per second that is marked, as in the page.
+// manyMissed is the number of missed inputs per second above which a client is marked, as in the
+// browser's page.
 const manyMissed = 1.2
 
 // clientTable returns the table of clients.

@@ -10,6 +10,6 @@
 //	line.go    lines of spans: every text is escaped here before the terminal gets it
 //	run.go     the program: the views on a terminal, else a line each five seconds
 //
-// The words and the verdicts are those of the page for browsers (../page/src). Causes of slow ticks
-// have a letter besides their color.
+// The words and the reasons for slow ticks are the same as in the browser's page (../page/src).
+// Each cause of a slow tick has a letter besides its color.
 package term

@@ -25,16 +25,17 @@ import (
 
 // Server is the admin listener of a running server.
 type Server interface {
-	// Stream opens an endless page. Reading fails when the server is silent for long, or when ctx
-	// ends.
+	// Stream opens a page that never ends. Reading from it fails after a long silence of the
+	// server, or when ctx ends.
 	Stream(ctx context.Context, page string, query url.Values) (io.ReadCloser, error)
-	// Ask returns the answer of a page.
+	// Ask returns the content of a page.
 	Ask(ctx context.Context, method, page string, query url.Values) ([]byte, error)
 	// Now returns the time since some fixed point.
 	Now() time.Duration
 }
 
-// The messages to the model: events of the stream with the time of their arrival, and others.
+// The messages to the model: events of the stream with the time of their arrival, the state of the
+// stream, and notes.
 type (
 	overviewEvent struct {
 		at time.Duration
@@ -52,25 +53,26 @@ type (
 	ticksEvent struct{ slowtick.Report }
 	worstEvent struct{ slowtick.Report }
 
-	// link is the state of the stream, in words.
+	// link is the state of the stream, as a text.
 	link struct {
 		text string
 		up   bool
 	}
-	// note is a line for a while: the outcome of an action, or the error of a topic.
+	// note is a line that is shown for some seconds: the outcome of an action, or the error of a
+	// topic.
 	note struct {
 		text  string
 		wrong bool
 	}
 )
 
-// The pauses before another attempt to connect.
+// The pauses between attempts to connect.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// maxEvent limits an event of the stream, in bytes: 600 ticks with all their systems are 4 MiB.
+// maxEvent bounds an event of the stream, in bytes: 600 ticks with all their systems are 4 MiB.
 const maxEvent = 16 << 20
 
 // feed reads the server's stream.
@@ -93,7 +95,7 @@ func (f *feed) follow(room string) {
 	}
 }
 
-// next returns the context of the next stream, and its room.
+// next returns the context and the room of the next stream.
 func (f *feed) next(ctx context.Context) (context.Context, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,7 +111,7 @@ func (f *feed) run(ctx context.Context) {
 	for wait := firstPause; ctx.Err() == nil; {
 		one, room := f.next(ctx)
 		open, err := f.stream(one, room)
-		if one.Err() != nil { // For another room, or at the end.
+		if one.Err() != nil { // Another room was chosen, or ctx ended.
 			continue
 		}
 		if open {
@@ -138,7 +140,7 @@ func (f *feed) stream(ctx context.Context, room string) (open bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("%w: trying again", err)
 	}
-	defer func() { _ = body.Close() }() // It was only read.
+	defer func() { _ = body.Close() }() // Close of a reader loses no data.
 	f.send(link{text: "live", up: true})
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxEvent)
@@ -168,7 +170,7 @@ func inRoom(room string) url.Values {
 	return url.Values{"room": {room}}
 }
 
-// decode returns the message of an event. Unknown topics have none.
+// decode returns the message for an event, nil for an unknown topic.
 func decode(topic string, data []byte, at time.Duration) (msg tea.Msg, err error) {
 	switch topic {
 	case "overview":
@@ -202,7 +204,7 @@ func decode(topic string, data []byte, at time.Duration) (msg tea.Msg, err error
 	return msg, err
 }
 
-// worst asks for the slowest ticks of a room.
+// worst requests the slowest ticks of a room.
 func (f *feed) worst(ctx context.Context, room string) tea.Msg {
 	body, err := f.server.Ask(ctx, http.MethodGet, "ticks/slow", inRoom(room))
 	m := worstEvent{}
@@ -210,7 +212,7 @@ func (f *feed) worst(ctx context.Context, room string) tea.Msg {
 		err = json.Unmarshal(body, &m.Report)
 	}
 	if err != nil {
-		return nil // The stream reports the same trouble.
+		return nil // The stream reports the same error.
 	}
 	return m
 }

@@ -4,7 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// press takes a key.
+// press handles a key.
 func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	key := k.String()
 	if key == "ctrl+c" {
@@ -64,7 +64,7 @@ func (m *model) filter() *string {
 // maxFilter limits a typed filter, in bytes.
 const maxFilter = 64
 
-// typed takes a key of a filter.
+// typed handles a key while the user types a filter.
 func (m *model) typed(k tea.KeyPressMsg) {
 	f := m.filter()
 	switch k.Code {
@@ -83,7 +83,7 @@ func (m *model) typed(k tea.KeyPressMsg) {
 	}
 }
 
-// confirm takes the answer to the question whether a client is to be removed.
+// confirm handles the key after the question whether to remove a client.
 func (m *model) confirm(key string) tea.Cmd {
 	client, a, room := m.kick.Client.Client, m.acts, m.room
 	switch key {
@@ -96,7 +96,7 @@ func (m *model) confirm(key string) tea.Cmd {
 	return nil
 }
 
-// step returns the direction of a key: 1 down or right, -1 up or left, 0 for all other keys.
+// step returns the direction of a key: 1 down or right, -1 up or left, 0 for any other key.
 func step(key, back, on, backArrow, onArrow string) int {
 	switch key {
 	case back, backArrow:
@@ -110,7 +110,7 @@ func step(key, back, on, backArrow, onArrow string) int {
 func upDown(key string) int    { return step(key, "k", "j", "up", "down") }
 func leftRight(key string) int { return step(key, "h", "l", "left", "right") }
 
-// tableKey takes a key of a table, and reports whether it was one.
+// tableKey handles a key of a table, and reports whether the key belongs to tables.
 func tableKey[T any](t *table[T], all []T, key string, width int) bool {
 	switch {
 	case upDown(key) != 0:

@@ -9,7 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/logging"
 )
 
-// style is the look of a text: colors of the terminal's own palette, which fits its background.
+// style is the color and weight of a text. The colors are from the terminal's palette, so that
+// they fit its background.
 type style uint8
 
 const (
@@ -28,13 +29,13 @@ const (
 	causeHost
 )
 
-// styles are the parameters of the sequences that set them (SGR of ECMA-48).
+// styles are the parameters of the escape sequences that set each style (SGR of ECMA-48).
 var styles = [...]string{
 	plain: "", soft: "2", strong: "1", accent: "34", good: "32", warm: "33", bad: "1;31", chosen: "7",
 	causeSystem: "33", causeStage: "93", causeGC: "35", causeBehind: "36", causeHost: "31",
 }
 
-// paint returns a text with the sequences of its style.
+// paint returns a text within the escape sequences of the style.
 func (s style) paint(t string) string {
 	if s == plain {
 		return t
@@ -48,16 +49,16 @@ type span struct {
 	style style
 }
 
-// line is one line of the screen. Its texts reach the terminal by render only.
+// line is one line of the screen. Only render writes its texts to the terminal.
 type line []span
 
 // text returns a line with one style.
 func text(s style, t string) line { return line{{t, s}} }
 
-// and returns the line with a further span.
+// and returns the line with a span appended.
 func (l line) and(s style, t string) line { return append(l, span{t, s}) }
 
-// width returns the columns of a line.
+// width returns the number of columns of a line.
 func (l line) width() (w int) {
 	for _, s := range l {
 		w += ansi.StringWidth(logging.Escape(s.text))
@@ -65,7 +66,7 @@ func (l line) width() (w int) {
 	return w
 }
 
-// fit returns the line cut or padded to a width.
+// fit returns the line cut or padded to a number of columns.
 func (l line) fit(width int) line {
 	out := make(line, 0, len(l)+1)
 	for _, s := range l {
@@ -82,8 +83,8 @@ func (l line) fit(width int) line {
 	return out
 }
 
-// render returns the line for the terminal, cut to a width. Control characters of its texts are
-// escaped, so that the name of a client cannot change the screen.
+// render returns the line as the terminal's bytes, cut to a width. It escapes control characters,
+// so that the name of a client cannot change the screen.
 func (l line) render(width int) string {
 	var b strings.Builder
 	l = l.fit(width)
@@ -97,7 +98,7 @@ func (l line) render(width int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// cut returns a text, escaped and of at most a width; a cut text ends with an ellipsis.
+// cut escapes a text and shortens it to a width; a shortened text ends with an ellipsis.
 func cut(t string, width int) string {
 	t = logging.Escape(t)
 	if ansi.StringWidth(t) <= width {
@@ -121,13 +122,13 @@ func right(t string, width int) string {
 	return strings.Repeat(" ", width-ansi.StringWidth(t)) + t
 }
 
-// apart returns a line of a width with one line at its start and one at its end.
+// apart returns a line of the given width with a at its left end and b at its right end.
 func apart(a, b line, width int) line {
 	a = a.fit(min(a.width(), max(0, width-b.width()-1)))
 	return append(a.and(plain, strings.Repeat(" ", max(1, width-a.width()-b.width()))), b...)
 }
 
-// beside returns two blocks side by side, the first one with a width.
+// beside returns block b to the right of block a, which gets the given width.
 func beside(a, b []line, width int) []line {
 	all := make([]line, max(len(a), len(b)))
 	for i := range all {
@@ -158,13 +159,13 @@ func wrap(s style, t string, width int) (all []line) {
 	return append(all, text(s, rest))
 }
 
-// Eighths of a cell, from the bottom and from the left.
+// Characters that fill eighths of a cell, from the bottom and from the left.
 var (
 	columnEighths = []rune(" ▁▂▃▄▅▆▇█")
 	barEighths    = []rune(" ▏▎▍▌▋▊▉█")
 )
 
-// bar returns a bar of a share (0 to 1) of a width.
+// bar returns a bar that fills a share (0 to 1) of the width.
 func bar(share float64, width int) string {
 	n := min(max(int(math.Round(share*float64(width*8))), 0), width*8)
 	if n == 0 && share > 0 {
@@ -177,8 +178,8 @@ func bar(share float64, width int) string {
 	return t
 }
 
-// cell returns the part of a column of a chart in a row, from 0 at the bottom of a number of rows.
-// A value above 0 is always visible.
+// cell returns the character of one row of a chart's column; row 0 is the lowest of rows. A value
+// above 0 is always visible.
 func cell(value, top float64, row, rows int) rune {
 	n := 0
 	if top > 0 && value > 0 {
@@ -187,8 +188,8 @@ func cell(value, top float64, row, rows int) rune {
 	return columnEighths[min(max(n-row*8, 0), 8)]
 }
 
-// chart draws the last values of a figure, with its name and its newest value before them. Of
-// several rows the first one is empty.
+// chart draws the last values of a figure as columns, after its name and its newest value. With
+// several rows the first row is empty.
 func chart(name, value string, s style, values []float64, width, rows int) (lines []line) {
 	const label = 27
 	values = values[max(0, len(values)-(width-label-1)):]

@@ -25,7 +25,7 @@ const (
 
 var viewNames = [numViews]string{"Overview", "Ticks", "Clients"}
 
-// acts performs the effects of keys. All but follow may take a second.
+// acts performs the effects of keys. Each method except follow may take a second.
 type acts interface {
 	follow(room string)
 	worst(room string) tea.Msg
@@ -38,7 +38,7 @@ const history = 300
 // noteFor is the number of seconds for which a note is shown.
 const noteFor = 6
 
-// model is the state of the screen. It implements tea.Model.
+// model is the state of the terminal's screen. It implements tea.Model.
 type model struct {
 	acts          acts
 	width, height int
@@ -47,32 +47,32 @@ type model struct {
 	noteLeft      int // seconds
 
 	view   view
-	held   [numViews]bool // views that keep their data
+	held   [numViews]bool // views whose data is frozen
 	typing bool           // keys change the filter
 	open   bool           // the selected tick or client fills the view
-	scroll int            // of an open tick
+	scroll int            // first shown line of an open tick
 	kick   *clientRow     // the client to remove, until y or n
 
-	room     string // of ticks and clients; "" is the default room
+	room     string // room of the ticks and clients views; "" is the default room
 	overview *inspect.Overview
-	collect  string // share of the garbage collector
+	collect  string // CPU share of the garbage collector
 	traffic  traffic
 	trends   trends
 	rooms    table[directory.Row]
 	allRooms []directory.Row
 
 	budget  time.Duration
-	ticks   []slowtick.Record // the last ones
-	tick    *slowtick.Record  // the selected one; nil is the newest
+	ticks   []slowtick.Record // the newest ticks
+	tick    *slowtick.Record  // the selected tick; nil: the newest
 	slow    table[slowtick.Record]
-	slowest []slowtick.Record // of the last hour
-	asked   int               // seconds since the slowest were asked for
+	slowest []slowtick.Record // slowest ticks of the last hour
+	asked   int               // seconds since the last request for the slowest ticks
 
 	clients    table[clientRow]
 	allClients []clientRow
 	clientsAt  time.Duration
 	clientTick uint64
-	more       int // clients that are not listed
+	more       int // number of clients that are not listed
 	followed   clientTrends
 }
 
@@ -104,7 +104,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take takes a message of the feed.
+// take handles a message of the feed.
 func (m *model) take(msg tea.Msg) {
 	switch msg := msg.(type) {
 	case link:
@@ -134,7 +134,7 @@ func (m *model) take(msg tea.Msg) {
 	}
 }
 
-// takeOverview takes an overview, one a second.
+// takeOverview stores an overview; one arrives each second.
 func (m *model) takeOverview(o *inspect.Overview) {
 	if m.noteLeft--; m.noteLeft <= 0 {
 		m.note = note{}
@@ -163,13 +163,13 @@ func (m *model) takeTicks(r slowtick.Report) {
 		return
 	}
 	if n := len(m.ticks); n > 0 && r.Ticks[0].Tick <= m.ticks[n-1].Tick {
-		m.ticks = nil // The stream has begun again.
+		m.ticks = nil // The stream was opened again.
 	}
 	m.ticks = append(m.ticks, r.Ticks...)
 	m.ticks = slices.Clone(m.ticks[max(0, len(m.ticks)-slowtick.LastTicks):])
 }
 
-// askSlowest asks for the slowest ticks.
+// askSlowest requests the slowest ticks.
 func (m *model) askSlowest() tea.Cmd {
 	a, room := m.acts, m.room
 	m.asked = 0
@@ -200,7 +200,7 @@ func (m *model) roomName() string {
 	return cmp.Or(m.room, "(default)")
 }
 
-// sum adds the values of a family.
+// sum returns the sum of a family's values.
 func sum(all []metrics.Value) (total float64) {
 	for _, v := range all {
 		total += v.Value

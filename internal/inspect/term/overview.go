@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/overload"
 )
 
-// traffic holds figures of all rooms from the counters.
+// traffic holds the traffic of all rooms, from the counters.
 type traffic struct {
 	at             time.Duration
 	out, in        float64 // bytes since the start
@@ -35,7 +35,7 @@ func (t *traffic) take(v map[string][]metrics.Value, at time.Duration) {
 	}
 }
 
-// trends are the figures of the last seconds.
+// trends are the chart values of the last seconds.
 type trends struct{ tick, late, clients, sent []float64 }
 
 func (t *trends) add(o *inspect.Overview, now *traffic) {
@@ -75,7 +75,7 @@ type tile struct {
 	style             style
 }
 
-// tiles returns the figures of the overview; the last two are for wide screens.
+// tiles returns the figures of the overview; the last two are drawn on wide screens only.
 func (m *model) tiles() []tile {
 	o, t := m.overview, &m.traffic
 	minute := &o.Windows[1]
@@ -170,7 +170,7 @@ func (m *model) drawWindows() []line {
 	return lines
 }
 
-// drawTrends draws the charts of the last minutes, each with some rows.
+// drawTrends draws the charts of the last minutes, each with the given number of rows.
 func (m *model) drawTrends(width, rows int) []line {
 	t, o := &m.trends, m.overview
 	return slices.Concat(
@@ -190,7 +190,8 @@ func (m *model) drawOverview(width, height int) []line {
 		state = o.Note
 	}
 	lines := append(m.drawTiles(width), m.drawWindows()...)
-	// The rooms take at most half of the rest, the charts of four figures most of the other half.
+	// The table of rooms takes at most half of the remaining lines; the four charts share the
+	// others.
 	rest := height - len(lines)
 	if rows := min((rest-4-min(len(m.allRooms), rest/2))/4, 4); rows > 0 {
 		lines = append(append(lines, line{}), m.drawTrends(width, rows)...)
@@ -200,7 +201,7 @@ func (m *model) drawOverview(width, height int) []line {
 	return append(lines, m.rooms.draw(m.allRooms, width-1, height-len(lines))...)
 }
 
-// summary returns a line about the server, for an output that is not a terminal.
+// summary returns the server's main figures as one line, for an output that is not a terminal.
 func (m *model) summary() string {
 	o := m.overview
 	w := &o.Windows[0]

@@ -12,8 +12,9 @@ import (
 	"github.com/netloop/netloop/internal/logging"
 )
 
-// Run shows a server on a terminal, from a room on, until a key or ctx ends it. The environment
-// names the terminal's colors. Without an input Run reads keys from the terminal of the process.
+// Run shows a server on a terminal, first the given room, until the user quits or ctx ends. env,
+// the environment, tells which colors the terminal has. If in is nil, Run reads keys from the
+// terminal of the process.
 func Run(ctx context.Context, s Server, room string, env []string, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -51,11 +52,12 @@ func (e *effects) kick(room string, client uint64) tea.Msg {
 	return e.feed.kick(e.ctx, room, client)
 }
 
-// linesEvery is the number of overviews, of one a second, to a line of Print.
+// linesEvery is the number of overviews between two lines of Print; one overview arrives each
+// second.
 const linesEvery = 5
 
-// Print writes a line about a server each five seconds until ctx ends, for an output that is not a
-// terminal.
+// Print writes one line with the server's main figures every five seconds until ctx ends. It is
+// for an output that is not a terminal.
 func Print(ctx context.Context, s Server, room string, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -87,7 +89,7 @@ func Print(ctx context.Context, s Server, room string, out io.Writer) error {
 	return failed
 }
 
-// Check returns an error if the server does not answer as this version does, or has no such room.
+// Check returns an error if the server answers unlike this version, or does not have the room.
 func Check(ctx context.Context, s Server, room string) error {
 	if _, err := s.Ask(ctx, http.MethodGet, "ticks", inRoom(room)); err != nil {
 		return err

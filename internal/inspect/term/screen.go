@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// The least size of the screen.
+// The smallest screen size that is drawn.
 const (
 	leastWidth  = 60
 	leastHeight = 20

@@ -10,12 +10,12 @@ import (
 type column[T any] struct {
 	title string
 	width int
-	left  bool // aligned to the left, for words
+	left  bool // aligned to the left, for texts
 	rank  int  // columns with a high rank are left out on a narrow screen
 	wide  bool // takes the rest of the width
 	show  func(T) string
 	order func(a, b T) int
-	warn  func(T) bool // marks a cell
+	warn  func(T) bool // reports whether the cell of a row is marked
 }
 
 // table is a sorted and filtered list with a selected row. The key of a row identifies it while the
@@ -23,7 +23,7 @@ type column[T any] struct {
 type table[T any] struct {
 	columns []column[T]
 	key     func(T) string
-	find    func(T) string // the text in which the filter is searched
+	find    func(T) string // the text that must contain the filter
 	empty   string
 
 	chosen string
@@ -32,7 +32,7 @@ type table[T any] struct {
 	filter string
 }
 
-// by returns an order by a value of a row.
+// by returns a comparison of rows by one value of each.
 func by[T any, V cmp.Ordered](value func(T) V) func(a, b T) int {
 	return func(a, b T) int { return cmp.Compare(value(a), value(b)) }
 }
@@ -106,7 +106,8 @@ func (t *table[T]) visible(width int) (shown []int) {
 	return shown
 }
 
-// draw returns the head and the rows, as many as fit a height. The selected row is among them.
+// draw returns the head of the table and as many rows as fit the height, including the selected
+// row.
 func (t *table[T]) draw(all []T, width, height int) []line {
 	shown := t.visible(width)
 	rest := width

@@ -21,7 +21,7 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'f', places, 64)
 }
 
-// span3 formats a time with three digits.
+// span3 formats a duration with three digits.
 func span3(d time.Duration) string {
 	switch a := d.Abs(); {
 	case a == 0:
@@ -36,7 +36,7 @@ func span3(d time.Duration) string {
 	return age(d)
 }
 
-// ms formats a time as milliseconds, for columns.
+// ms formats a duration as milliseconds, for columns.
 func ms(d time.Duration) string {
 	places := 1
 	switch a := d.Abs(); {
@@ -48,7 +48,7 @@ func ms(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/1e6, 'f', places, 64)
 }
 
-// age formats a time of a second or more.
+// age formats a duration of a second or more.
 func age(d time.Duration) string {
 	switch s := int(d.Seconds()); {
 	case d < 10*time.Second:

@@ -104,7 +104,7 @@ func (m *model) shownTick() *slowtick.Record {
 	return &m.ticks[len(m.ticks)-1]
 }
 
-// choose selects a tick, and holds the strip.
+// choose selects a tick, and freezes the strip of ticks.
 func (m *model) choose(t *slowtick.Record) {
 	kept := *t
 	m.tick, m.held[ticksView] = &kept, true
@@ -179,7 +179,7 @@ func facts(t *slowtick.Record) string {
 	return s
 }
 
-// window returns the ticks of the strip: the last ones, or those around the selected tick.
+// window returns the ticks of the strip: the newest ticks, or the selected tick and its neighbors.
 func (m *model) window(width int) []slowtick.Record {
 	end := len(m.ticks)
 	if m.tick != nil {
@@ -191,8 +191,8 @@ func (m *model) window(width int) []slowtick.Record {
 	return m.ticks[max(0, end-width):end]
 }
 
-// strip draws the last ticks as columns against the budget; below them are their lateness, the
-// letters of their causes, and a mark of the selected tick.
+// strip draws the last ticks as columns, scaled to the budget. Below each column are the tick's
+// lateness, the letter of its cause, and a mark if it is selected.
 func (m *model) strip(width, rows int) []line {
 	shown := m.window(width - gutter - 1)
 	longest := time.Duration(0)
@@ -248,7 +248,7 @@ func legend() line {
 	return l
 }
 
-// barRow draws a part of a tick as a bar, against the whole tick.
+// barRow draws the cost of one part of a tick as a bar, as a share of the whole tick.
 func barRow(t *slowtick.Record, name string, s style, cost time.Duration, names, width int) line {
 	most := max(width-names-11, 4)
 	l := text(plain, " "+left(name, names)+" ")
@@ -258,7 +258,8 @@ func barRow(t *slowtick.Record, name string, s style, cost time.Duration, names,
 	return l.and(s, left(bar(float64(cost)/float64(max(t.Duration, 1)), most), most)).and(plain, right(span3(cost), 9))
 }
 
-// styleOf returns the color of a system's bar: that of the tick's cause for the blamed system.
+// styleOf returns the color of a system's bar. The blamed system gets the color of the tick's
+// cause.
 func styleOf(t *slowtick.Record, s *slowtick.System) style {
 	if t.Cause == slowtick.CauseNone || s.Name != t.Blame.Name || s.Stage != t.Blame.Stage {
 		return accent
@@ -267,7 +268,7 @@ func styleOf(t *slowtick.Record, s *slowtick.System) style {
 	return c
 }
 
-// bars draws the longest systems of a tick.
+// bars draws the slowest systems of a tick as bars.
 func bars(t *slowtick.Record, width, rows int) (lines []line) {
 	names := min(max(width/2, 12), 28)
 	systems := slices.Clone(t.Systems)

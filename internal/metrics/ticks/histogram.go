@@ -10,33 +10,33 @@ import (
 )
 
 // The range and the precision of the buckets are part of the encoded form: UnmarshalJSON refuses
-// any other.
+// other ranges and precisions.
 const (
-	// HighestMicros is the longest duration that is resolved. A tick of a minute is a hung server,
-	// and longer ones count as a minute.
+	// HighestMicros is the longest duration that a histogram records exactly: longer durations
+	// count as a minute. A server with a tick of a minute hangs.
 	HighestMicros = 60_000_000
 	// Digits is the number of significant decimal digits: percentiles within 0.1 %.
 	Digits = 3
 )
 
-// Histogram counts durations in microseconds. The zero value is empty and ready.
-// It belongs to one goroutine or is guarded by its owner's lock; never copy one in use.
+// Histogram counts durations in microseconds. The zero value is empty and ready. One goroutine
+// owns it, or its owner's lock guards it; never copy a histogram in use.
 type Histogram struct {
 	hdr *hdrhistogram.Histogram // nil until the first record: a zero Histogram allocates no buckets
 }
 
-// Record adds one duration. A negative one counts as 0 and one above a minute as a minute.
-// It allocates only on the first call.
+// Record adds one duration. A negative duration counts as 0, and a duration above a minute as a
+// minute. Only the first call allocates memory.
 func (h *Histogram) Record(d time.Duration) {
 	if h.hdr == nil {
 		h.hdr = newHDR()
 	}
 	micros := min(max(int64(d/time.Microsecond), 0), HighestMicros)
-	// Within the range it can only fail once 2^63 values were recorded.
+	// A value within the range fails only after 2^63 records.
 	_ = h.hdr.RecordValue(micros)
 }
 
-// Count is the number of durations recorded.
+// Count returns the number of recorded durations.
 func (h *Histogram) Count() uint64 {
 	if h.hdr == nil {
 		return 0
@@ -44,8 +44,8 @@ func (h *Histogram) Count() uint64 {
 	return uint64(h.hdr.TotalCount())
 }
 
-// Percentile returns the duration that p per cent of the records do not exceed, p in
-// (0, 100], and 0 when there is none. It is the upper edge of its bucket.
+// Percentile returns the duration that p per cent of the records do not exceed, with p in (0,
+// 100]. It is rounded up to the edge of its bucket, and is 0 without records.
 func (h *Histogram) Percentile(p float64) time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -53,7 +53,7 @@ func (h *Histogram) Percentile(p float64) time.Duration {
 	return time.Duration(h.hdr.ValueAtPercentile(p)) * time.Microsecond
 }
 
-// Max returns the upper edge of the highest bucket in use, and 0 when there is no record.
+// Max returns the upper edge of the highest bucket with a record, or 0 without records.
 func (h *Histogram) Max() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -69,8 +69,8 @@ func (h *Histogram) Clone() Histogram {
 	return Histogram{hdr: h.hdr.Clone()}
 }
 
-// sub returns the counts of h beyond those of before. A bucket that shrank means that the two are
-// not of the same server run.
+// sub returns the counts of h minus the counts of before. It returns an error if a bucket has
+// decreased: then the histograms are from different runs of a server.
 func (h *Histogram) sub(before *Histogram) (Histogram, error) {
 	if before.Count() == 0 {
 		return h.Clone(), nil
@@ -88,15 +88,15 @@ func (h *Histogram) sub(before *Histogram) (Histogram, error) {
 	return Histogram{hdr: hdrhistogram.Import(later)}, nil
 }
 
-// wire is the JSON form: only buckets in use, as [lowest microsecond of the bucket, count],
-// ascending, so that a person and jq can read it.
+// wire is the JSON form of a histogram. It has only the buckets with records, each as [lowest
+// microsecond of the bucket, count], in ascending order, so that a person and jq can read it.
 type wire struct {
 	Highest int64      `json:"highest"`
 	Digits  int        `json:"digits"`
 	Counts  [][2]int64 `json:"counts"`
 }
 
-// MarshalJSON writes the buckets in use.
+// MarshalJSON writes the buckets with records.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	w := wire{Highest: HighestMicros, Digits: Digits, Counts: [][2]int64{}}
 	if h.hdr != nil {
@@ -109,8 +109,8 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON and checks all of it: another geometry, an
-// unordered or unaligned bucket, and a count that overflows are errors.
+// UnmarshalJSON reads the output of MarshalJSON and checks all of it. Errors are another range or
+// precision, an unordered or unaligned bucket, and a count that overflows.
 func (h *Histogram) UnmarshalJSON(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {

@@ -15,20 +15,20 @@ const MaxEncoded = 4 << 20
 type Snapshot struct {
 	Ticks        uint64 `json:"ticks"`         // ticks that ran
 	Overruns     uint64 `json:"overruns"`      // ticks that took longer than the budget
-	DroppedTicks uint64 `json:"dropped_ticks"` // real time that no tick represents
+	DroppedTicks uint64 `json:"dropped_ticks"` // ticks that were due and never ran
 	// Budget is the tick period: the time budget of one tick.
 	Budget time.Duration `json:"budget_ns"`
-	// Uptime runs from the start of the server to the start of its newest tick, or to
-	// the moment of the snapshot once no tick has begun for two periods. Ticks over
-	// Uptime between two snapshots is therefore an exact rate, and a stall shows.
+	// Uptime is the time from the start of the server to the start of its newest tick, or to the
+	// moment of the snapshot if no tick has begun for two periods. Ticks divided by Uptime between
+	// two snapshots is therefore an exact rate, which decreases during a stall.
 	Uptime time.Duration `json:"uptime_ns"`
-	// Tick is the durations of ticks, Lateness their delays after their deadlines.
+	// Tick has the durations of ticks, Lateness their delays after their deadlines.
 	Tick     Histogram `json:"tick_us"`
 	Lateness Histogram `json:"lateness_us"`
 }
 
-// Decode reads one Snapshot from JSON. It never panics, and after an error no part of the input may
-// be used.
+// Decode reads one Snapshot from JSON. It never panics. The Snapshot returned with an error is not
+// valid.
 func Decode(b []byte) (Snapshot, error) {
 	if len(b) > MaxEncoded {
 		return Snapshot{}, fmt.Errorf("ticks: %d bytes, at most %d", len(b), MaxEncoded)
@@ -43,8 +43,8 @@ func Decode(b []byte) (Snapshot, error) {
 	return s, nil
 }
 
-// Sub returns the window between before and s: the ticks after before was taken. It is an error if
-// they are not of the same run of a server, in that order.
+// Sub returns the account of the ticks between the snapshots before and s. It returns an error
+// unless both are from the same run of a server and before is the earlier one.
 func (s *Snapshot) Sub(before *Snapshot) (Snapshot, error) {
 	if s.Ticks < before.Ticks || s.Overruns < before.Overruns ||
 		s.DroppedTicks < before.DroppedTicks || s.Uptime < before.Uptime {
@@ -69,7 +69,7 @@ func (s *Snapshot) Sub(before *Snapshot) (Snapshot, error) {
 	}, nil
 }
 
-// RateHz is the ticks per second over the snapshot's time, 0 when there was none.
+// RateHz returns the number of ticks per second over Uptime, or 0 if Uptime is 0.
 func (s *Snapshot) RateHz() float64 {
 	if s.Uptime <= 0 {
 		return 0

@@ -25,23 +25,23 @@ type Channel struct {
 	active atomic.Bool
 	rtt    atomic.Int64
 	count  atomic.Uint64               // received records
-	peer   atomic.Pointer[net.UDPAddr] // where records are sent; a new pointer is a new address
+	peer   atomic.Pointer[net.UDPAddr] // destination of records; a new pointer is a new address
 
 	receive func(b []byte, at int, number uint32, waited time.Duration)
 	changed func()
-	nudge   func() // of a client
+	nudge   func() // at a client's end
 
 	opener opener // of the socket's reader
 
 	mu      sync.Mutex
 	sealer  sealer
 	path    path
-	control []byte // control messages of records for peer: the local address to which it sends
+	control []byte // control messages for records to peer: this end's address that the peer uses
 	asks    [keptTokens]ask
 	asked   int // number of challenges so far
 	stopped bool
 
-	next        *net.UDPAddr // a new address of the peer, not proven; nil: none
+	next        *net.UDPAddr // a new address of the peer before it has answered; nil: none
 	nextControl []byte
 	nextAsked   time.Duration // time of the last challenge to next
 }
@@ -53,11 +53,11 @@ type ask struct {
 	to    *net.UDPAddr
 }
 
-// Open returns a channel for a connection whose handshake is complete, to its peer's address. The
-// client's end probes the path from Start on, the server's end once a record has arrived. nudge is
-// not nil at a client's end. It is called to send a packet of QUIC, when the client has a new
-// address or the server does not answer, and does not wait. Open returns nil if the connection has
-// no keys for it.
+// Open returns a channel to the peer's address, for a connection whose handshake is complete. The
+// client's end probes the path after Start, the server's end after the first record has arrived. A
+// client's end calls nudge, which must not be nil there, to send a packet of QUIC when the client
+// has a new address or the server does not answer; nudge must not wait. Open returns nil if the
+// channel's keys cannot be derived.
 func (t *Table) Open(state tls.ConnectionState, peer *net.UDPAddr, nudge func()) *Channel {
 	return t.open(newKeyring(state.CipherSuite, state.ExportKeyingMaterial), peer, nudge)
 }
@@ -78,10 +78,10 @@ func (t *Table) open(keys *keyring, peer *net.UDPAddr, nudge func()) *Channel {
 	return c
 }
 
-// Start begins to receive. The data of each datagram is passed to receive, from index at of b on,
-// with the low 32 bits of its number, and the time for which it has waited in the socket. receive
-// must not keep b, but may change it. changed is called when Active, RTT or RemoteAddr has changed.
-// Both are called on the socket's reader; changed is also called by a timer.
+// Start begins to receive. The channel calls receive for each datagram: its data is b[at:], number
+// has the low 32 bits of its number, and waited is the time for which it waited in the socket.
+// receive must not keep b, but may change it. The channel calls changed when Active, RTT or
+// RemoteAddr has changed. The socket's reader calls both functions; a timer also calls changed.
 func (c *Channel) Start(receive func(b []byte, at int, number uint32, waited time.Duration), changed func()) {
 	c.receive, c.changed = receive, changed
 	c.path.since = c.table.now()
@@ -113,8 +113,8 @@ func (c *Channel) Received() uint64 { return c.count.Load() }
 // address changes.
 func (c *Channel) RemoteAddr() net.Addr { return c.peer.Load() }
 
-// Send sends a datagram as a record, and does not keep it. It does not wait: a datagram for which
-// the socket has no room is lost.
+// Send sends a datagram as a record, and does not keep b. It does not wait: a datagram is lost if
+// the socket has no room for it.
 func (c *Channel) Send(number uint32, b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +188,7 @@ func (c *Channel) tick(now time.Duration) {
 	due, ended := c.path.tick(now)
 	if due {
 		if c.path.silent(now) {
-			c.wakeQUIC() // The server may have restarted, which QUIC notices.
+			c.wakeQUIC() // The server may have restarted, and only QUIC detects that.
 		}
 		c.askLocked(now, kindChallenge, c.peer.Load(), c.control)
 	}
@@ -208,7 +208,7 @@ func (c *Channel) wakeQUIC() {
 	}
 }
 
-// take takes an arrived record on the socket's reader.
+// take handles an arrived record, on the socket's reader.
 func (c *Channel) take(b []byte, from netip.AddrPort, control []byte, waited time.Duration) error {
 	r, err := c.opener.unseal(b)
 	if err != nil {
@@ -252,7 +252,7 @@ func (c *Channel) respondLocked(token []byte, from netip.AddrPort, control []byt
 	c.sendLocked(kindResponse, 0, token, net.UDPAddrFromAddrPort(from), control)
 }
 
-// answeredLocked takes a response.
+// answeredLocked handles a response.
 func (c *Channel) answeredLocked(now time.Duration, token []byte) {
 	for i := range c.asks {
 		a := &c.asks[i]
@@ -275,8 +275,9 @@ func (c *Channel) answeredLocked(now time.Duration, token []byte) {
 }
 
 // followLocked challenges a new address of the peer, from which the newest record has arrived.
-// Until the peer answers from there, records are still sent to the former address. Only records
-// from the new address cause challenges to it, so that a peer that forges it can hardly amplify.
+// Records are still sent to the former address until the peer answers from the new one. Only
+// records from the new address cause challenges to it, so a peer that forges its address can
+// hardly amplify.
 func (c *Channel) followLocked(now time.Duration, r record, from netip.AddrPort, control []byte) {
 	switch {
 	case !r.newest:
@@ -284,7 +285,7 @@ func (c *Channel) followLocked(now time.Duration, r record, from netip.AddrPort,
 	case same(c.peer.Load(), from):
 		c.control, c.next = append(c.control[:0], control...), nil
 		return
-	case !c.path.patient: // A server does not move.
+	case !c.path.patient: // A server does not change its address.
 		return
 	case !same(c.next, from):
 		c.next = net.UDPAddrFromAddrPort(from)
@@ -296,7 +297,7 @@ func (c *Channel) followLocked(now time.Duration, r record, from netip.AddrPort,
 	c.askLocked(now, kindMoved, c.next, c.nextControl)
 }
 
-// same reports whether an address, which may be nil, is equal to another one.
+// same reports whether a, which may be nil, is the same address as b.
 func same(a *net.UDPAddr, b netip.AddrPort) bool {
 	if a == nil || a.Port != int(b.Port()) {
 		return false

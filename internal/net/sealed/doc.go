@@ -1,11 +1,12 @@
-// Package sealed carries the datagrams of QUIC connections as sealed UDP packets, on the socket of
-// QUIC and beside it: quic-go spends several times as much on a datagram. QUIC keeps the handshake,
-// the stream, and the datagrams of peers that no record reaches.
+// Package sealed carries the datagrams of QUIC connections as sealed UDP packets on QUIC's socket,
+// outside of QUIC, because quic-go spends several times as much time on a datagram. QUIC still
+// carries the handshake, the stream, and the datagrams for peers that records do not reach.
 //
-// A packet is an SRTP record (RFC 3711) with AES-GCM (RFC 7714), and RFC 9443 says how a socket
-// tells it from QUIC. As in DTLS-SRTP (RFC 5764), the keys are exported from the TLS connection
-// (RFC 8446, section 7.5), so that each connection has its own. Nothing is negotiated: the id of a
-// connection is exported as well, and a peer that knows no records drops them.
+// A packet is an SRTP record (RFC 3711) with AES-GCM (RFC 7714). RFC 9443 defines how a socket
+// tells it from a packet of QUIC. As in DTLS-SRTP (RFC 5764), the keys are exported from the TLS
+// connection (RFC 8446, section 7.5), so that each connection has its own keys. The ends negotiate
+// nothing: the id of a connection is exported as well, and a peer without support for records
+// drops them.
 //
 // # The flow
 //
@@ -18,11 +19,11 @@
 //
 // # The path
 //
-// The client challenges the server with records. Each end sends datagrams as records from the first
-// response to a challenge of its own, and over QUIC again once challenges are not answered, or once
-// the peer returns to QUIC. It then probes the path, less and less often.
+// The client challenges the server with records. Each end sends datagrams as records after the
+// first response to one of its challenges. It sends them over QUIC again when its challenges are
+// not answered, or when the peer returns to QUIC. Then it probes the path at growing intervals.
 //
-// A client's new address is challenged before records are sent there. Each challenge to it, and
-// each response, is caused by an authentic record from it: together they are at most three times as
-// large.
+// The server challenges a client's new address before it sends records there. Each challenge and
+// each response to this address follows an authentic record from it, and together they are at most
+// three times as large as that record.
 package sealed

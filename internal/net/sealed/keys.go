@@ -8,28 +8,29 @@ import (
 	"github.com/pion/srtp/v3"
 )
 
-// label is the exporter's label. RFC 5705, section 4, leaves names that begin with EXPERIMENTAL to
-// private use.
+// label is the exporter's label. RFC 5705, section 4, reserves names that begin with EXPERIMENTAL
+// for private use.
 const label = "EXPERIMENTAL netloop datagrams"
 
 const (
 	idBytes   = 4
-	saltBytes = 12 // of every AEAD profile of RFC 7714
+	saltBytes = 12 // in every AEAD profile of RFC 7714
 )
 
 // exporter is TLS's exporter (RFC 8446, section 7.5).
 type exporter func(label string, context []byte, length int) ([]byte, error)
 
-// keyring derives the keys of one connection from its TLS connection. Both ends derive the same.
+// keyring derives the keys of one connection from its TLS connection. Both ends derive the same
+// keys.
 type keyring struct {
 	export  exporter
 	profile srtp.ProtectionProfile
 	key     int    // length of a master key, in bytes
-	records uint32 // number of records of a phase
+	records uint32 // number of records in a phase
 }
 
 // material is the exported material of one phase: the connection's id, and a master key and salt
-// for each direction. The order of keys and salts is that of RFC 5764, section 4.2.
+// for each direction. The order of keys and salts is defined in RFC 5764, section 4.2.
 type material struct {
 	id          uint32
 	keys, salts [2][]byte // by sender
@@ -41,8 +42,8 @@ const (
 	fromServer
 )
 
-// newKeyring returns the keys of a TLS 1.3 connection with a cipher suite, whose handshake is
-// complete. The profile is as strong as the suite.
+// newKeyring returns the keyring of a TLS 1.3 connection whose handshake is complete. The SRTP
+// profile is as strong as the connection's cipher suite.
 func newKeyring(suite uint16, export exporter) *keyring {
 	if suite == tls.TLS_AES_128_GCM_SHA256 {
 		return &keyring{export, srtp.ProtectionProfileAeadAes128Gcm, 16, phaseRecords}
@@ -50,7 +51,7 @@ func newKeyring(suite uint16, export exporter) *keyring {
 	return &keyring{export, srtp.ProtectionProfileAeadAes256Gcm, 32, phaseRecords}
 }
 
-// phase derives the material of a phase, which is the exporter's context.
+// phase derives the material of phase n. The number n is the context for the exporter.
 func (k *keyring) phase(n uint32) (m material, err error) {
 	size := idBytes + 2*k.key + 2*saltBytes
 	b, err := k.export(label, binary.BigEndian.AppendUint32(nil, n), size)

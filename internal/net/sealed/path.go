@@ -4,31 +4,34 @@ import "time"
 
 const (
 	// firstProbe and maxProbe are the first and the longest pause between two challenges while
-	// datagrams travel over QUIC. The pauses double up to longProbe, and later are a quarter of the
-	// time for which datagrams have travelled so: after an outage of seconds QUIC may wait as long
-	// for its next attempt.
+	// datagrams travel over QUIC. The pauses double up to longProbe. Later they are a quarter of
+	// the time since the return to QUIC, because QUIC may wait as long for its next attempt after
+	// an outage.
 	firstProbe = 100 * time.Millisecond
 	longProbe  = 500 * time.Millisecond
 	maxProbe   = 8 * time.Second
 	// checkPeriod is the interval of challenges on a path in use. They measure the round trip.
 	checkPeriod = 2 * time.Second
-	// silence is the time after a datagram, beyond a round trip, after which a peer from which no
-	// record has arrived is challenged.
+	// silence is the time, beyond a round trip, after which an end that has sent a datagram and
+	// received no record challenges its peer.
 	silence = 100 * time.Millisecond
 	// askPeriod is the interval of challenges until one is answered, or a quarter of a round trip
-	// or of the time so far if that is longer: answers to the last keptTokens count. Patience is
-	// the time without any record, or two round trips if they are longer, after which datagrams
-	// return to QUIC. If records of the peer arrive, but not those to it, the peer returns first.
+	// or of the time so far if that is longer: responses to the last keptTokens challenges count.
+	// patience is the time without any record, or two round trips if they are longer, after which
+	// datagrams return to QUIC. If records of the peer arrive but records to the peer do not, the
+	// peer returns first.
 	askPeriod = 80 * time.Millisecond
 	patience  = 400 * time.Millisecond
-	// settled is the age of a path from which its loss is no reason to probe less often.
+	// settled is the age above which the end of a path does not lengthen the pauses between
+	// probes.
 	settled = 10 * time.Second
 )
 
-// path decides at one end whether datagrams travel as records: from the answer to a challenge on,
-// until challenges are no longer answered. It knows no clock: now is the time since any start.
+// path decides at one end whether datagrams travel as records: from the first answer to a
+// challenge until challenges are no longer answered. It reads no clock: now is the time since an
+// arbitrary start.
 type path struct {
-	patient bool // this end sends no record before one has arrived: the server
+	patient bool // this end sends no record before one has arrived; set on a server
 	active  bool
 	since   time.Duration // start of the current state
 	pause   time.Duration // until the next probe, while not active
@@ -62,9 +65,10 @@ func (p *path) arrived(now time.Duration, datagram bool) {
 }
 
 // hinted reports whether a challenge must be sent now, because a record has arrived although the
-// path is not active. Otherwise the peer would use the path alone until this end's next probe.
+// path is not active. Without it, only the peer would use the path until this end's next probe.
 func (p *path) hinted(now time.Duration) (ask bool) {
-	// The pauses grow because the round trip may have grown: an answer comes in time then.
+	// The pauses grow because the round trip may have grown, so that an answer arrives within a
+	// pause.
 	pause := max(firstProbe, p.rtt/4, min((now-p.since)/8, time.Second))
 	if ask = !p.active && (p.again == 0 || now-p.again >= pause); ask {
 		p.again = now
@@ -115,11 +119,12 @@ func (p *path) tick(now time.Duration) (ask, ended bool) {
 // patience returns the time without an answer after which datagrams return to QUIC.
 func (p *path) patience() time.Duration { return max(patience, 2*p.rtt) }
 
-// silent reports whether a record of the peer should have arrived since a datagram was sent.
+// silent reports whether a record of the peer is missing after a datagram was sent.
 func (p *path) silent(now time.Duration) bool { return p.waits != 0 && now-p.waits >= silence+p.rtt }
 
-// peerReturned takes a datagram of the peer over QUIC: the peer no longer gets records. It reports
-// whether the path has ended. A datagram that was sent before the path became active is no reason.
+// peerReturned handles a datagram of the peer that arrived over QUIC: the peer no longer gets
+// records. It reports whether the path has ended. A path that became active only recently does not
+// end, because the datagram may have been sent before.
 func (p *path) peerReturned(now time.Duration) (ended bool) {
 	if !p.active || now-p.since < p.patience() {
 		return false
@@ -128,7 +133,7 @@ func (p *path) peerReturned(now time.Duration) (ended bool) {
 	return true
 }
 
-// end returns to QUIC. A path that ends soon after its begin is probed less and less often.
+// end returns to QUIC. If the path ends soon after its start, the pauses between probes grow.
 func (p *path) end(now time.Duration) {
 	if now-p.since >= settled {
 		p.pause = 0

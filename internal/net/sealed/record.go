@@ -27,37 +27,38 @@ const (
 	phaseBit = 0x80
 )
 
-// The kinds of records, of RTP's dynamic range.
+// The kinds of records, from the dynamic range of RTP's payload types.
 const (
 	kindDatagram  = 96 + iota // a datagram without its number
 	kindChallenge             // tokenSize random bytes, which the peer returns
 	kindResponse              // the bytes of a challenge
 	// kindMoved is a challenge to a client's new address. The client also sends a packet of QUIC,
-	// so that QUIC follows.
+	// so that QUIC learns the address too.
 	kindMoved
 )
 
 const (
-	// replayWindow is the number of sequence numbers below the newest that are accepted once.
+	// replayWindow is the number of sequence numbers below the newest for which a record is
+	// accepted, once each.
 	replayWindow = 1024
 	// phaseRecords is the number of records that one key seals: half of 2²⁶, far below the bounds
 	// of AES-GCM for records of this size (RFC 9001, appendix B.1).
 	phaseRecords = 1 << 25
 )
 
-// Is reports whether a packet of a UDP socket is a record and not one of QUIC: RFC 9443
-// assigns the first byte.
+// Is reports whether a packet of a UDP socket is a record and not a packet of QUIC. They differ in
+// the first byte, which RFC 9443 assigns.
 func Is(b []byte) bool { return len(b) > 0 && b[0]>>6 == version>>6 }
 
 var errRecord = errors.New("sealed: malformed record")
 
-// sealer seals the records of one direction. It has one owner at a time.
+// sealer seals the records of one direction. One goroutine at a time uses it.
 type sealer struct {
 	keys    *keyring
 	sender  int
 	id      uint32
 	phase   uint32
-	sealed  uint32 // records of the phase
+	sealed  uint32 // number of sealed records of the phase
 	context *srtp.Context
 	header  rtp.Header // scratch
 	buf     []byte     // the last record
@@ -70,7 +71,7 @@ func (s *sealer) open(keys *keyring, sender int, id uint32) (err error) {
 	return err
 }
 
-// seal returns the record of some data. It is valid until the next call.
+// seal returns a record with data. The record is valid until the next call.
 func (s *sealer) seal(kind byte, number uint32, data []byte) ([]byte, error) {
 	if s.sealed == s.keys.records {
 		next, err := s.keys.context(s.phase+1, s.sender)
@@ -90,13 +91,13 @@ func (s *sealer) seal(kind byte, number uint32, data []byte) ([]byte, error) {
 	return s.context.EncryptRTP(b[:0], b[:len(b)-tagSize], &s.header)
 }
 
-// opener opens the records of one direction. It has one owner at a time.
+// opener opens the records of one direction. One goroutine at a time uses it.
 type opener struct {
 	keys    *keyring
 	sender  int
 	phase   uint32
 	context *srtp.Context
-	next    *srtp.Context // of the phase after it; nil until a record claims to be of it
+	next    *srtp.Context // of the next phase; nil until a record claims to be in it
 	header  rtp.Header    // scratch
 	newest  uint16        // sequence number of the newest record of the phase
 	any     bool          // a record of the phase was opened
@@ -109,12 +110,12 @@ func (o *opener) open(keys *keyring, sender int) (err error) {
 	return err
 }
 
-// record is an opened record.
+// record is a record after its decryption.
 type record struct {
 	kind   byte
 	number uint32
 	packet []byte // the packet without its tag, opened; the data begins at headerSize
-	newest bool   // no later record was opened before
+	newest bool   // no record with a higher number was opened before
 }
 
 // unseal opens a record in place. An authentic record with the other phase bit begins the next
@@ -146,5 +147,5 @@ func (o *opener) unseal(b []byte) (r record, err error) {
 	return r, nil
 }
 
-// forged reports whether an error of unseal is that of a record with a wrong tag.
+// forged reports whether unseal returned err because the record has a wrong tag.
 func forged(err error) bool { return errors.Is(err, srtp.ErrFailedToVerifyAuthTag) }

@@ -21,7 +21,7 @@ type Config struct {
 	Stats *Stats // nil: not counted
 	// Clock is monotonic.
 	Clock func() time.Duration
-	// After calls do once, after a time, on a goroutine of its own.
+	// After calls do once, after the time wait, on its own goroutine.
 	After func(wait time.Duration, do func())
 }
 
@@ -29,12 +29,12 @@ type Config struct {
 type Stats struct {
 	Sent, Received atomic.Uint64
 	Unsent         atomic.Uint64 // the socket had no room
-	Unknown        atomic.Uint64 // of no connection
+	Unknown        atomic.Uint64 // records that belong to no connection
 	Invalid        atomic.Uint64 // malformed, repeated or too old
 	Forged         atomic.Uint64 // the tag is wrong
 	Throttled      atomic.Uint64 // not examined, because the address has sent many forged ones
-	Begins         atomic.Uint64 // datagrams of a connection changed from QUIC to records
-	Returns        atomic.Uint64 // and back
+	Begins         atomic.Uint64 // changes of a connection's datagrams from QUIC to records
+	Returns        atomic.Uint64 // changes from records to QUIC
 	Moves          atomic.Uint64 // changes of a client's address
 	Active         atomic.Int64  // channels whose datagrams travel as records
 }
@@ -42,11 +42,11 @@ type Stats struct {
 // Table holds the channels of one socket by their ids.
 type Table struct {
 	cfg      Config
-	throttle throttle // of the socket's reader
+	throttle throttle // owned by the socket's reader
 
 	mu       sync.RWMutex
 	channels map[uint32]*Channel
-	ticking  bool       // tick runs or will be called: there are channels, or were
+	ticking  bool       // tick runs, or a timer will call it
 	all      []*Channel // scratch of tick
 }
 
@@ -103,9 +103,9 @@ func (t *Table) tick() {
 	}
 }
 
-// Receive takes a record that arrived at the socket, and changes its memory. One goroutine calls
-// it. Control holds the control messages with which answers are sent, and waited is the time for
-// which the record has waited in the socket.
+// Receive handles a record that arrived at the socket, and decrypts it in place. Only one
+// goroutine calls it. control holds the control messages for answers, and waited is the time for
+// which the record waited in the socket.
 func (t *Table) Receive(b []byte, from netip.AddrPort, control []byte, waited time.Duration) {
 	if len(b) < Overhead {
 		t.cfg.Stats.Invalid.Add(1)

@@ -7,15 +7,16 @@ import (
 )
 
 const (
-	// maxForged is the number of forged records of one site that are examined in each second.
+	// maxForged is the number of forged records from one site that are examined each second.
 	maxForged = 500
-	// buckets is the number of counters. Addresses with one hash share a counter.
+	// buckets is the number of counters. Addresses with the same hash share a counter.
 	buckets = 4096
 )
 
-// counter returns the key under which forged records from an address are counted: that of its site,
-// which is an address of IPv4 or a network of 64 bits. The address of the peer has a counter of its
-// own, so that others behind the same router do not stop its records.
+// counter returns the key under which forged records from an address are counted. The key is the
+// address's site: the IPv4 address, or the IPv6 network of 64 bits. The current address of the
+// channel's peer is its own key, so that forged records from others behind the same router do not
+// stop the peer's records.
 func (c *Channel) counter(from netip.AddrPort) netip.AddrPort {
 	if same(c.peer.Load(), from) {
 		return from
@@ -28,12 +29,13 @@ func (c *Channel) counter(from netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(site, 0)
 }
 
-// throttle counts the forged records of addresses. It has one owner.
+// throttle counts the forged records of addresses. Only the goroutine that reads the socket uses
+// it.
 type throttle struct {
 	seed   maphash.Seed
-	ends   time.Duration // of the current second
+	ends   time.Duration // end of the current second
 	counts []uint16
-	any    bool // some count is not 0 in this second
+	any    bool // a count of the current second is not 0
 }
 
 func (t *throttle) init() { t.seed, t.counts = maphash.MakeSeed(), make([]uint16, buckets) }
@@ -42,7 +44,7 @@ func (t *throttle) bucket(from netip.AddrPort) *uint16 {
 	return &t.counts[maphash.Comparable(t.seed, from)%buckets]
 }
 
-// full reports whether records under a key are dropped unread now.
+// full reports whether records under this key are dropped without a check now.
 func (t *throttle) full(from netip.AddrPort, now time.Duration) bool {
 	if t.any && now >= t.ends {
 		clear(t.counts)
