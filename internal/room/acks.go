@@ -7,15 +7,13 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// maxUnsentAcks is how many acknowledged ranges with packets that were never sent are accepted
-// from a client before it is kicked. An honest client sends none, because the connection protects
-// each byte of a datagram; a client with a broken build plays for some seconds, in which the
-// metrics show it.
+// maxUnsentAcks is the number of acknowledged ranges with unsent packets after which a client is
+// kicked. An honest client sends none, because the connection protects each byte of a datagram. A
+// client with a broken build can play for some seconds, and the metrics show its faults.
 const maxUnsentAcks = 1000
 
-// acknowledged handles the acknowledgements of a poll. Packets that were never sent cannot be
-// acknowledged: a client that tries is counted, harms only its own state, and is kicked in the
-// end.
+// acknowledged handles the acknowledgements of a poll. A client that acknowledges unsent packets is
+// counted, harms only its own state, and is kicked after maxUnsentAcks.
 func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
 	c.window.Acked(now, ranges)
 	c.ranges = c.ranges[:0]
@@ -27,15 +25,16 @@ func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
 	c.countUnsent(before)
 }
 
-// acknowledgedRecords is acknowledged for the records that were sent over the stream: the client
-// has applied all up to the id last.
+// acknowledgedRecords handles the acknowledgement of records that were sent over the stream: the
+// client has applied all records up to the id last.
 func (c *Client) acknowledgedRecords(last uint64) {
 	before := c.room.world.Stats().AckUnknown
 	c.peer.AckLarge(last)
 	c.countUnsent(before)
 }
 
-// countUnsent counts new acknowledgements of unsent packets, given the counter's earlier value.
+// countUnsent counts new acknowledgements of unsent packets; before is the earlier value of their
+// counter.
 func (c *Client) countUnsent(before uint64) {
 	n := c.room.world.Stats().AckUnknown - before
 	if n == 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 // Admission admits clients to a room. Any goroutine may use it. In a room with delayed spectators
-// it passes spectators on to the admission of the spectator room, see [Admission.route].
+// it passes spectators to the admission of the spectator room, see [Admission.route].
 type Admission struct {
 	*core
 	seats      seats.Seats
@@ -26,11 +26,11 @@ type Admission struct {
 	load       *Load
 	scale      *TimeScale
 	handled    *atomic.Pointer[[]byte] // see Messages
-	spectators *Admission              // of the spectator room; nil without
+	spectators *Admission              // of the spectator room; nil: there is no such room
 
-	moves    bool                             // its clients may ask to move
-	epoch    atomic.Pointer[loop.Epoch]       // of the newest tick; zero before the first
-	refusing atomic.Pointer[transport.Closed] // set once no client is admitted any more
+	moves    bool                             // clients may ask to move
+	epoch    atomic.Pointer[loop.Epoch]       // of the newest tick; zero before the first tick
+	refusing atomic.Pointer[transport.Closed] // set once the room admits no more clients
 }
 
 // open creates the inbox and the seats.
@@ -42,9 +42,9 @@ func (a *Admission) open() {
 	a.epoch.Store(&loop.Epoch{})
 }
 
-// Admit admits or refuses a client with a fitting schema. The transport calls it on the
-// connection's own goroutine, after the frames of the handshake and before it reads any other byte
-// of the client.
+// Admit admits or refuses a client with a compatible schema. The transport calls it on the
+// connection's goroutine, after it has read the frames of the handshake and before it reads more
+// bytes of the client.
 func (a *Admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admitted, error) {
 	return a.route(hello).admit(ctx, hello, remote)
 }
@@ -70,7 +70,7 @@ func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote st
 	}
 	var otherwise error
 	if shown != nil {
-		defer a.seats.PutBack(shown) // Unless it has become a seat.
+		defer a.seats.PutBack(shown) // No effect if the ticket was used for a seat.
 		join.Ticket, join.Reserved, join.Spectator = true, shown.Params, shown.Spectator
 	} else if otherwise, err = a.refuseNewcomer(hello); err != nil {
 		return nil, err
@@ -99,14 +99,15 @@ func (a *Admission) vet(ctx context.Context, join *Join) error {
 	return a.applyPenalty(ctx, join)
 }
 
-// knows reports whether a client has the secret of a seat, or a ticket, of this very room.
+// knows reports whether a client has the secret of a seat, or a ticket, of this room.
 func (a *Admission) knows(hello *netloopv1.Hello) bool {
 	return a.seats.Knows(hello.GetResume().GetToken(), hello.GetTicket())
 }
 
-// ticketOf finds the ticket of a hello; nil if the hello has no ticket, or the room's code. A
-// hello with a resume secret may have the code of a room that was private before a crash of the
-// server: a room that is not private ignores an unknown ticket then.
+// ticketOf returns the ticket of a hello, or nil if the hello has no ticket or has the room's code
+// instead. If the hello also has a resume secret, a room that is not private ignores an unknown
+// ticket: the room may have been private before a crash of the server, and the ticket may be its
+// code.
 func (a *Admission) ticketOf(hello *netloopv1.Hello) (*seats.Ticket, error) {
 	text := hello.GetTicket()
 	if text == "" || a.spec.Code != "" && text == a.spec.Code {
@@ -119,7 +120,7 @@ func (a *Admission) ticketOf(hello *netloopv1.Hello) (*seats.Ticket, error) {
 	return t, err
 }
 
-// refusal is [Admission.Refusing] without regard to the spectator room.
+// refusal is [Admission.Refusing] for this room alone, without its spectator room.
 func (a *Admission) refusal() (code transport.Code, hear bool) {
 	full, awaited := a.seats.Full(a.spec.SameSubject, a.clock.Now())
 	switch {
@@ -132,8 +133,8 @@ func (a *Admission) refusal() (code transport.Code, hear bool) {
 }
 
 // refuseNewcomer returns an error for a client without a ticket if the room is private, full or
-// overloaded. If the client may be a player with a seat in the room, which only its token can tell,
-// err is nil, and otherwise is the error for the case that it has no seat.
+// overloaded. If the client may be a player with a seat in the room, which only its token can show,
+// err is nil, and otherwise is the error to return if it has no seat.
 func (a *Admission) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error) {
 	players, dropped := a.seats.Returning(a.spec.SameSubject)
 	if a.spec.Private && hello.GetTicket() == "" {
@@ -173,10 +174,11 @@ func (a *Admission) Seats() int {
 	return players + spectators
 }
 
-// Players returns how many seats of players are taken or reserved.
+// Players returns the number of players' seats that are taken or reserved.
 func (a *Admission) Players() int { return a.seats.Players(a.clock.Now()) }
 
-// minor returns the minor version of the schema to use with a client: the smaller of both sides'.
+// minor returns the minor version of the schema to use with a client: the smaller of the client's
+// and the server's.
 func (a *Admission) minor(hello *netloopv1.Hello) int {
 	return int(min(uint32(a.schema.Minor), hello.GetMinor()))
 }
@@ -184,8 +186,8 @@ func (a *Admission) minor(hello *netloopv1.Hello) int {
 // errAdmitGone is the error of an OnAdmit function that has ended its goroutine.
 var errAdmitGone = errors.New("netloop: OnAdmit called runtime.Goexit")
 
-// askToAdmit asks the game on a goroutine of its own, so that a function that ends its goroutine
-// does not end the connection's.
+// askToAdmit calls the game on another goroutine, so that a function that ends its goroutine does
+// not end the goroutine of the connection.
 func (a *Admission) askToAdmit(ctx context.Context, join *Join) error {
 	answer := make(chan error, 1) // One sender, one value.
 	go func() {
@@ -251,7 +253,7 @@ func (a *Admission) admission(e *admitted, conn uint64, hello *netloopv1.Hello) 
 	}
 }
 
-// End rejects all joins from now on, and tells the server. Any goroutine may call it.
+// End rejects all joins from now on, and reports this to the server. Any goroutine may call it.
 func (a *Admission) End(code transport.Code, text string) {
 	a.refuse(code, text)
 	a.cfg.Server.EndAdmission(code, text)
@@ -271,9 +273,9 @@ func (a *Admission) setEpoch(e loop.Epoch) {
 // Closing reports whether the room admits no more clients because it ends.
 func (a *Admission) Closing() bool { return a.refusing.Load() != nil }
 
-// applyPenalty refuses or delays a client with a penalty. While it waits, the client has no seat
-// yet, and does not count among the unadmitted connections: few of those are permitted per address,
-// and a flooder would take them from its neighbours.
+// applyPenalty refuses or delays a client with a penalty. While it waits, the client has no seat,
+// and does not count as an unadmitted connection. The number of these is limited per address: a
+// flooder would otherwise use up the connections of its neighbours.
 func (a *Admission) applyPenalty(ctx context.Context, j *Join) error {
 	wait, ok := a.penalties.turn(j.Holder(), a.clock.Now())
 	if !ok {
@@ -298,17 +300,18 @@ func (a *Admission) penalise(c *Client) {
 	a.penalties.add(c.join.Holder().Key, a.clock.Now())
 }
 
-// admitted is the result of an admission, new or resumed, for the tick that takes it.
+// admitted is the result of an admission, of a new or a resuming client, for the tick in which the
+// client enters.
 type admitted struct {
 	seat *seats.Seat
-	join *Join // nil: admitted by the secret of its seat, without asking the game
-	who  *Join // join, or if that is nil the last join of the seat
-	// evicts is the id of the dropped client that loses its seat to this one; 0 is none.
+	join *Join // nil: admitted by the secret of its seat, without a call of the game
+	who  *Join // join, or the last join of the seat if join is nil
+	// evicts is the id of the dropped client that loses its seat to this client; 0: none.
 	evicts uint64
-	// The hello's data for a resume.
-	resumable bool   // it may resume later
-	received  uint64 // number of the room's reliable messages that it has received
-	kept      bool   // it has its copies of the state
+	// The data of the hello for a resume.
+	resumable bool   // the client may resume later
+	received  uint64 // number of the room's reliable messages that the client has received
+	kept      bool   // the client still has its copies of the state
 	addr      string
 }
 
@@ -326,8 +329,8 @@ const (
 	Allow    = seats.Allow
 )
 
-// ErrTicket is the error of each invalid ticket.
+// ErrTicket is the error for every invalid ticket.
 var ErrTicket = seats.ErrTicket
 
-// TicketRoom returns the name of the room of a ticket; false if the text is not a ticket.
+// TicketRoom returns the name of the room of a ticket, or false if the text is not a ticket.
 func TicketRoom(ticket string) (string, bool) { return seats.TicketRoom(ticket) }

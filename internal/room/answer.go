@@ -52,8 +52,8 @@ func (q *Messages) HandleLater(m *schema.Method, fn func(from *Client, msg any, 
 	})
 }
 
-// newAnswer adds a pending answer, or returns nil if too many are pending. Answers that were sent
-// or have timed out are removed once their slots are needed.
+// newAnswer adds a pending answer, or returns nil if too many are pending. It removes sent and
+// expired answers when it needs their slots.
 func (c *Client) newAnswer(m *schema.Method, it *rpcqueue.Item) *Answer {
 	if limit := c.room.cfg.Answers; len(c.answers) >= limit {
 		c.answers = slices.DeleteFunc(c.answers, func(o *Answer) bool { return !o.Waiting() })
@@ -77,8 +77,8 @@ func (o *Answer) Waiting() bool {
 	return !o.sent && o.there() && o.from.room.now.GameTime <= o.until
 }
 
-// there reports whether the client is still in the room, connected or not, with the program that
-// made the call.
+// there reports whether the client is still in the room, connected or not, and still runs the
+// program that made the call.
 func (o *Answer) there() bool { return o.from.joined && o.program == o.from.program }
 
 var errAnsweredTwice = errors.New("it has answered a call twice")
@@ -121,8 +121,8 @@ func (c *Client) send(m *schema.Method, call uint64, result any) error {
 }
 
 // Encode returns the payload of a message, valid until the next call: sessions copy it. It panics
-// if the message exceeds the limits of its declaration or of the wire, because the sender is the
-// game itself.
+// if the message exceeds the limits of its declaration or of the wire, because then the game has a
+// fault.
 func (q *Messages) Encode(m *schema.Method, msg any) []byte {
 	payload, err := q.encode(&m.In, m.Queue.Reliable, msg)
 	if err != nil {
@@ -146,7 +146,7 @@ func (q *Messages) encode(c *schema.Codec, reliable bool, msg any) ([]byte, erro
 func (c *Client) Send(m transport.Message) {
 	if c.IsFeed() {
 		c.room.feed.send(m)
-	} else if c.session != nil { // Without a session it is the feed, which has left.
+	} else if c.session != nil { // A client without a session is the spectator feed after its end.
 		c.session.Send(m)
 	}
 }

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxQuestions limits the questions that wait at once: people ask them, one at a time.
+	// maxQuestions bounds the questions that wait at once. People ask questions, one at a time.
 	maxQuestions = 16
-	// questionTime limits the time for questions in a tick. A question that takes longer delays
-	// the next by so many ticks that the limit holds on average.
+	// questionTime bounds the time for questions in a tick. After a question that takes longer, the
+	// next question waits until the average time per tick is within this bound again.
 	questionTime = time.Millisecond
 )
 
 // Questions let other goroutines inspect the room's state: the room runs each inspection after its
-// next tick. A tick without a question locks one mutex for it.
+// next tick. A tick without a question only locks one mutex.
 type Questions struct {
 	*core
 	mu      sync.Mutex
@@ -29,14 +29,15 @@ type Questions struct {
 
 // question is an inspection. It must not change the state.
 type question struct {
-	// look runs on the room's goroutine and returns the answer, or done = false to continue after
-	// the next tick. left reports whether time remains in this tick.
+	// look runs on the room's goroutine and returns the answer, or returns done = false to continue
+	// after the next tick. left reports whether this tick has time left.
 	look   func(tick uint64, left func() bool) (v any, done bool)
 	answer chan<- any
 }
 
-// Ask returns the result of look after the next tick, or after a later one if many ask. It returns
-// an error if maxQuestions wait already, or ctx ends before. Any goroutine may call it.
+// Ask calls look after the next tick, or after a later tick if many questions wait, and returns its
+// result. It returns an error if maxQuestions wait already, or if ctx ends first. Any goroutine may
+// call it.
 func (q *Questions) Ask(ctx context.Context, look func(tick uint64) any) (any, error) {
 	return q.ask(ctx, func(tick uint64, _ func() bool) (any, bool) { return look(tick), true })
 }
@@ -66,7 +67,7 @@ func (q *Questions) some() bool {
 	return len(q.waiting) > 0
 }
 
-// answer answers the waiting questions in their order, within the time budget.
+// answer answers the waiting questions in the order of their arrival, within the time budget.
 func (q *Questions) answer(tick uint64) {
 	budget := questionTime - q.overrun
 	if q.overrun = max(0, -budget); budget <= 0 {
@@ -97,11 +98,12 @@ func (q *Questions) answer(tick uint64) {
 // View returns a description of the loop between two ticks.
 func (q *Questions) View() loop.View { return q.viewAt(q.in.Tick, q.loop.Dump()) }
 
-// lookAtOnce is the number of systems described between two reads of the clock: some 50 µs.
+// lookAtOnce is the number of systems that are described between two reads of the clock, in some 50
+// µs.
 const lookAtOnce = 32
 
-// AskView returns a description of the loop after the next tick, or gathered over several ticks if
-// it has many systems. Any goroutine may call it.
+// AskView returns a description of the loop after the next tick. It takes several ticks to describe
+// a loop with many systems. Any goroutine may call it.
 func (q *Questions) AskView(ctx context.Context) (any, error) {
 	var d loop.Dumper
 	v, err := q.ask(ctx, func(tick uint64, left func() bool) (any, bool) {

@@ -22,38 +22,38 @@ type Client struct {
 	join      *Join
 	session   *transport.Session
 	peer      *netvar.Peer      // the client's acknowledged copies of the state
-	window    *transport.Window // limits the snapshots under way to it
+	window    *transport.Window // limits the number of snapshots in flight to the client
 	link      transport.LinkFacts
 	due       bool // a snapshot was due and could not be sent
 	waits     Wait // why it could not be sent
-	joined    bool // the game has been told of its join, and must be told of its leave
+	joined    bool // Game.Join was called, and Game.Leave must be called at its end
 	kicked    *transport.Closed
-	moving    string         // the ticket of its move to another room after this tick
+	moving    string         // ticket for its move to another room after this tick
 	ranges    []netvar.Range // scratch of acknowledged
 	answers   []*Answer      // pending answers
-	refused   int            // calls answered without a handler, in the tick refusedIn
+	refused   int            // number of calls answered without a handler in the tick refusedIn
 	refusedIn uint64
 	inputs    *input.Buffer // nil before the first input
 	margins   *margins      // how early the last second's inputs arrived; nil if inputs is nil
 	early     time.Duration // how long before its deadline the newest input arrived
 	viewCheck viewCheck
-	toTell    bool   // its feedback on inputs has to be sent
+	toTell    bool   // the status of its inputs must be sent
 	unsent    uint64 // acknowledged ranges with packets that were never sent
 
 	joinedAt time.Duration // game time of its join
 	counts   ClientCounts
 
-	// Game time from which on it may repeat a request: for the full state, for digests.
+	// Game time from which the client may again request the full state, or digests.
 	fullFrom, digestFrom time.Duration
 	fullGap              time.Duration // minimum time between two requests for the full state
 }
 
-// ClientCounts are the snapshots of one client since it joined.
+// ClientCounts counts the snapshots of one client since it joined.
 type ClientCounts struct {
-	Snapshots    uint64 // sent
-	Bytes        uint64 // of their packets
-	SlotBusy     uint64 // deferred, because the last one had not left the server
-	WindowClosed uint64 // deferred, because as many were under way as the link takes
+	Snapshots    uint64 // snapshots that were sent
+	Bytes        uint64 // bytes of the packets of these snapshots
+	SlotBusy     uint64 // snapshots deferred because the last one had not left the server
+	WindowClosed uint64 // snapshots deferred because the window was full
 }
 
 // Counts returns the client's counts.
@@ -67,7 +67,7 @@ func (c *Client) Transport() string {
 	return c.session.Transport()
 }
 
-// Dropped reports whether the client has lost its connection and may come back.
+// Dropped reports whether the client has lost its connection and may resume.
 func (c *Client) Dropped() bool { return c.dropped != nil }
 
 // JoinedAt returns the game time of the client's join.
@@ -76,11 +76,11 @@ func (c *Client) JoinedAt() time.Duration { return c.joinedAt }
 // Wait is the reason why a client got no snapshot when one was due.
 type Wait uint8
 
-// The reasons.
+// The reasons of Wait.
 const (
 	WaitsForNothing Wait = iota
-	WaitsForSlot         // its last snapshot has not left the server yet
-	WaitsForWindow       // the snapshots under way fill its window
+	WaitsForSlot         // the client's last snapshot has not left the server yet
+	WaitsForWindow       // the snapshots in flight fill the client's window
 )
 
 // ID returns the client's id.
@@ -115,7 +115,7 @@ func (c *Client) Waits() Wait {
 }
 
 // Link returns the smoothed round trip of the client's connection as of the last poll, the number
-// of snapshots under way, and the limit of that number.
+// of snapshots in flight, and the limit of that number.
 func (c *Client) Link() (rtt time.Duration, inFlight, window int) {
 	return c.link.SRTT, c.window.InFlight(), c.window.Size()
 }
@@ -136,13 +136,14 @@ func (c *Client) Move(ticket string) {
 	}
 }
 
-// budgetTicks is the number of ticks for which a client's unused budget accumulates. If twice
-// Spec.SendEvery, the interval between two snapshots under overload, is larger, that is used
-// instead. A longer time would permit bursts that the client's link could not take.
+// budgetTicks is the number of ticks for which a client's unused budget accumulates. If the
+// interval between two snapshots under overload, twice Spec.SendEvery, is larger, the budget
+// accumulates for that interval. A longer time would permit bursts that are too large for the
+// client's link.
 const budgetTicks = 4
 
-// SetBudget sets how many bytes of object records the client is sent per tick, on average. 0 is
-// the budget of the room's Spec.
+// SetBudget sets the number of bytes of object records that the client is sent per tick, on
+// average. 0 selects the budget of the room's Spec.
 func (c *Client) SetBudget(perTick int) {
 	if c.session == nil { // The spectator feed has no limit.
 		return
@@ -154,8 +155,8 @@ func (c *Client) SetBudget(perTick int) {
 	c.peer.SetBudget(netvar.Budget{PerTick: perTick, Burst: perTick * max(budgetTicks, 2*c.room.spec.SendEvery)})
 }
 
-// observeLink reads the facts of the client's link, on which this tick's sending is based, and
-// records the time of a new arrival.
+// observeLink reads the facts of the client's link, which decide what this tick sends to the
+// client, and records the time of a new arrival.
 func (c *Client) observeLink() {
 	if c.dropped != nil {
 		return
@@ -196,9 +197,9 @@ func (c *core) Clients() []*Client {
 // clients holds the clients of a room in the order of their ids. The room's goroutine owns it.
 type clients struct {
 	list []*Client // all clients, also disconnected ones, but not the spectator feed
-	feed *Client   // the spectator feed; nil without
+	feed *Client   // the spectator feed; nil: there is none
 	all  []*Client // the list and the spectator feed; nil after a change
-	last *Client   // last result of get: the messages of one packet have one sender
+	last *Client   // last result of get, because all messages of a packet have the same sender
 }
 
 func (cs *clients) get(id uint64) (*Client, bool) {

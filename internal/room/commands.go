@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// maxCommands limits the commands that wait for a tick: people send them, one at a time.
+// maxCommands bounds the commands that wait for a tick. People send commands, one at a time.
 const maxCommands = 16
 
 // Commands are the operator's commands to a room. A command is an outside fact: transport.poll
@@ -22,14 +22,14 @@ type Commands struct {
 	waiting []command // under mu
 }
 
-// command is a command and the channel for its outcome; nil in a replay.
+// command is a command and the channel for its outcome. The channel is nil in a replay.
 type command struct {
 	recording.Command
 	done chan<- error
 }
 
 // Execute passes a command to the next tick, and returns its error. It also returns an error if
-// maxCommands wait already, or ctx ends before. Any goroutine may call it.
+// maxCommands commands wait already, or if ctx ends first. Any goroutine may call it.
 func (c *Commands) Execute(ctx context.Context, cmd recording.Command) error {
 	done := make(chan error, 1) // Size 1: a caller that no longer waits does not block the tick.
 	c.mu.Lock()

@@ -13,17 +13,17 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Game is the interface through which a room calls its game. It is called on the room's goroutine,
-// except for Admit. An implementation runs each function of the game separately, below
-// [Room.Call], so that a panic ends that call alone.
+// Game is the interface through which a room calls its game. The room calls all methods on its own
+// goroutine, except Admit. An implementation calls each function of the game separately, through
+// [Room.Call], so that a panic ends only that call.
 type Game interface {
-	// Admit accepts or rejects a join, on a goroutine of its own, and may fill in the Join.
+	// Admit accepts or rejects a join, on a separate goroutine, and may set fields of the Join.
 	Admit(ctx context.Context, j *Join) error
 	// Start is called at Initialization of the first tick.
 	Start()
 	// RunTimers calls the timers that are due in this tick.
 	RunTimers()
-	// TimersDue returns the game time of the next timer, given the scale of scaled time.
+	// TimersDue returns the game time of the next timer, which depends on the scale of scaled time.
 	TimersDue(loop.Scale) time.Duration
 	// Enter creates the game's handle of a client before Join is called with it. The client's Join
 	// comes from an admission or from a recording.
@@ -35,7 +35,7 @@ type Game interface {
 	// Resume is called when a client is connected again after a Drop, or has been taken over by
 	// another program of the same player and has that program's Join.
 	Resume(c *Client)
-	// Move is called when a client's address has changed in its Join.
+	// Move is called after a client's address has changed. The client's Join has the new address.
 	Move(c *Client)
 	// Leave is called when a client leaves, while its objects still exist.
 	Leave(c *Client, why *transport.Closed)
@@ -87,18 +87,18 @@ type Spec struct {
 	MaxClients  int
 	// MaxSpectators limits the spectators, in addition to MaxClients.
 	MaxSpectators int
-	// SpectatorDelay is the delay with which spectators see the room; 0 is none.
+	// SpectatorDelay is the delay with which spectators see the room; 0: no delay.
 	SpectatorDelay time.Duration
-	Private        bool   // only tickets and the code admit a client
+	Private        bool   // only clients with a ticket or the code are admitted
 	Code           string // code of a private room
-	Budget         int    // in bytes per tick and client
-	// KeepDropped is for how long a client that has lost its connection may resume, in game time;
-	// 0 or less is not at all.
+	Budget         int    // bytes per tick and client
+	// KeepDropped is the game time for which a client that has lost its connection may resume. At 0
+	// or less it cannot resume.
 	KeepDropped time.Duration
 	SameSubject SameSubject
 	LostAfter   time.Duration // silence after which a connection is lost, in game time
 	MaxRewind   time.Duration // see viewcheck.go; 0 or less: no rewinds
-	CloseEmpty  time.Duration // an empty room closes after this game time; 0 or less is never
+	CloseEmpty  time.Duration // an empty room closes after this game time; 0 or less: never
 	Sleep       bool          // the room skips idle ticks: see sleep.go
 }
 
@@ -114,10 +114,10 @@ type Config struct {
 	// Identify determines the player of a join, before the game is asked. Its error may be a
 	// refusal, like that of Game.Admit. It runs on the connection's own goroutine.
 	Identify func(context.Context, *Join) error
-	// Tick is the game's own view of the running tick; it is passed to the checks of a
+	// Tick is the game's type of the running tick. The room passes it to the checks of a
 	// schema.Method.
 	Tick any
-	// Loop has the systems; Now is its report of the running tick and system.
+	// Loop has the systems. Now is the loop's report of the running tick and system.
 	Loop Loop
 	Now  *loop.Now
 
@@ -125,7 +125,7 @@ type Config struct {
 	Log      *slog.Logger
 	Metrics  *metrics.Metrics
 	Stats    *transport.Stats
-	Instance []byte // id of the server process: it tells clients of a restart
+	Instance []byte // id of the server process, by which clients detect a restart
 
 	Limits   rpcqueue.Limits // limits of messages
 	Answers  int             // limit of pending answers per client
@@ -139,9 +139,9 @@ type Config struct {
 	WatchdogExit bool
 	CheckEdits   bool
 	CheckValues  bool
-	// Detail keeps ticks in detail (slowtick), which takes 2 MiB.
+	// Detail records ticks in detail (package slowtick), which takes 2 MiB.
 	Detail bool
 
-	// Closed returns the error of a room that has closed itself.
+	// Closed returns the error to report when the room closes itself.
 	Closed func(transport.Code, string) error
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A client's connection may break while its player plays on. The client is dropped then: it keeps
-// its id, its objects and its unsent messages, and is sent no packets, until a connection takes
-// its seat again, with its secret or as the same player, or its time expires and it leaves.
-// Silence is treated like a broken connection: a program that hangs keeps its connection up.
+// A client may lose its connection although its player plays on. The room then drops the client:
+// the client keeps its id, its objects and its unsent messages, and is sent no packets. It resumes
+// when a connection claims its seat, with the seat's secret or as the same player. If its time
+// expires first, it leaves. The room treats silence like a lost connection, because the connection
+// of a hung program stays open.
 //
 //	transport.Gone, or silent ──▶ lost ──▶ drop ──▶ expire ──▶ leave
 //	                                         │
@@ -21,15 +22,15 @@ import (
 type presence struct {
 	seat      *seats.Seat
 	conn      uint64             // number of the current connection of the client
-	resumable bool               // it has a secret, and can resume by itself
-	backlog   *transport.Backlog // nil: it never resumes by itself
+	resumable bool               // the client has a secret, with which it can resume
+	backlog   *transport.Backlog // nil: the client cannot resume by a secret
 	received  uint64             // reliable messages received over all connections
 	before    uint64             // messages received over earlier connections
-	program   uint64             // counts the programs that have been this client
+	program   uint64             // number of programs so far that have been this client
 
 	heard   time.Duration     // game time of the last arrival
-	spoke   bool              // something has arrived over this connection
-	known   bool              // something has arrived over any connection
+	spoke   bool              // data has arrived over this connection
+	known   bool              // data has arrived over any connection
 	dropped *transport.Closed // why the client was dropped; nil while connected
 	until   time.Duration     // game time at which a dropped client leaves
 }
@@ -45,9 +46,9 @@ type connections struct {
 	emptySince time.Duration // game time of the last tick with a client in the room
 }
 
-// enter accepts an admitted connection: as a new client, or as another connection of its client. A
-// client keeps its player and its role for life: a connection with another player or role makes
-// the client leave, and joins as a new client with the same id.
+// enter accepts an admitted connection: as a new client, or as another connection of an existing
+// client. A client never changes its player or its role: if the connection has another player or
+// role, the client leaves, and a new client with the same id joins.
 func (cs *connections) enter(e *admitted, s *transport.Session) {
 	defer cs.admission.seats.Entered(e.seat)
 	if before, ok := cs.clients.get(e.evicts); ok && before.dropped != nil {
@@ -56,13 +57,13 @@ func (cs *connections) enter(e *admitted, s *transport.Session) {
 	}
 	c, ok := cs.clients.get(s.ID())
 	switch {
-	case !ok && e.join == nil: // Its time expired during the admission.
+	case !ok && e.join == nil: // The client's time expired during the admission.
 		s.Close(transport.CodeLost, "the place was given up: join again")
 	case !ok:
 		cs.join(&Client{id: s.ID(), room: cs.room, join: e.join, presence: presence{seat: e.seat}}, e, s)
 	case c.kicked != nil:
 		s.Close(c.kicked.Code, c.kicked.Text)
-	case s.Conn() < c.conn: // A newer connection has entered before.
+	case s.Conn() < c.conn: // A newer connection has already entered.
 		s.Close(transport.CodeReplaced, "")
 	case e.join != nil && (e.join.Spectator != c.join.Spectator || e.join.Subject != c.join.Subject):
 		why := &transport.Closed{Code: transport.CodeReplaced}
@@ -74,7 +75,7 @@ func (cs *connections) enter(e *admitted, s *transport.Session) {
 	}
 }
 
-// disconnect closes the current connection, unless the client has lost it already.
+// disconnect closes the client's current connection, if it still has one.
 func (c *Client) disconnect(why *transport.Closed) {
 	if c.dropped == nil {
 		c.room.sent.closed(c.id, why)
@@ -89,7 +90,7 @@ func (c *Client) connect(e *admitted, s *transport.Session) {
 	c.room.Admission.seats.Await(c.seat, false)
 	c.window = transport.NewWindow(c.room.Load.sendPeriod())
 	c.link = transport.LinkFacts{}
-	c.due = true // The first snapshot does not wait for its turn.
+	c.due = true // The first snapshot does not wait for the send interval.
 	if c.resumable && c.backlog == nil {
 		c.backlog = new(transport.Backlog)
 	}
@@ -99,8 +100,8 @@ func (c *Client) connect(e *admitted, s *transport.Session) {
 	c.observeLink()
 }
 
-// resume resumes a client over another connection: of the same program, or of another program of
-// the same player, which starts without the state of the first.
+// resume resumes a client over another connection, of the same program or of another program of the
+// same player. Another program starts without the state of the first.
 func (cs *connections) resume(c *Client, e *admitted, s *transport.Session) {
 	c.disconnect(&transport.Closed{Code: transport.CodeReplaced})
 	if e.join != nil {
@@ -151,7 +152,7 @@ func (c *Client) startOver(j *Join) {
 	c.room.Messages.queue.Enter(c.id, j.Holder())
 }
 
-// tellRoom sends a client the room's current epoch, overload, closing time and time scale.
+// tellRoom sends the client the room's current epoch, overload, closing time and time scale.
 func (c *Client) tellRoom() {
 	r := c.room
 	c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
@@ -166,8 +167,8 @@ func (c *Client) tellRoom() {
 	}
 }
 
-// lost handles the end of a client's connection: the client is dropped if it may resume, otherwise
-// it leaves.
+// lost handles the end of a client's connection: it drops the client if the client may resume, and
+// otherwise removes it.
 func (cs *connections) lost(c *Client, why *transport.Closed) {
 	if !cs.mayResume(c, why) {
 		cs.leave(c, why)
@@ -188,8 +189,8 @@ func (cs *connections) mayResume(c *Client, why *transport.Closed) bool {
 	return cs.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !cs.room.Shutdown.ending
 }
 
-// expire removes dropped clients that were kicked, for which too many messages wait, or whose time
-// is over, and closes silent connections. A silent client is sent the reason, in case it reads
+// expire removes dropped clients that were kicked, that have too many waiting messages, or whose
+// time is over. It also closes silent connections, and sends the reason, in case the client reads
 // again.
 func (cs *connections) expire() {
 	for _, c := range cs.clients.list {
@@ -208,7 +209,7 @@ func (cs *connections) expire() {
 	}
 }
 
-// closeEmpty closes a room that has been empty for Spec.CloseEmpty. That time restarts while a seat
+// closeEmpty closes a room that has been empty for Spec.CloseEmpty. The time restarts while a seat
 // is reserved or a client is being admitted.
 func (cs *connections) closeEmpty() {
 	if cs.spec.CloseEmpty <= 0 || len(cs.clients.list) > 0 {
@@ -230,7 +231,7 @@ func (cs *connections) closeEmpty() {
 func (cs *connections) depart(c *Client) {
 	cs.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
 	cs.leave(c, &transport.Closed{Code: transport.CodeMoved})
-	cs.admission.seats.RemoveSession(c.session) // It survives this room.
+	cs.admission.seats.RemoveSession(c.session) // The session continues in the other room.
 	c.session.Move(c.moving)
 }
 

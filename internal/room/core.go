@@ -19,7 +19,7 @@ import (
 )
 
 // core is the state that all parts of a room read. It belongs to the room's goroutine, except for
-// the fields that New sets and that never change, and those with a lock or an atomic.
+// the fields that never change after New, and the fields with a lock or an atomic.
 type core struct {
 	cfg      Config
 	spec     Spec
@@ -36,10 +36,10 @@ type core struct {
 	Sleep   Sleep
 	in      loop.Input // input of the running tick
 	source  source     // of the tick's outside facts
-	sent    *outgoing  // digests the sent data while recorded or replayed
+	sent    *outgoing  // digests the sent data in a recorded or replayed room
 	clients clients
-	from    *Client          // the client of the handled message, join or leave
-	log     *slog.Logger     // names the running tick, system and client
+	from    *Client          // client whose message, join or leave is being handled
+	log     *slog.Logger     // adds the running tick, system and client
 	guard   panicguard.Guard // guards the game's functions on this goroutine
 	aside   panicguard.Guard // guards the game's functions on other goroutines
 	givenUp atomic.Bool      // set by Supervisor.GiveUp
@@ -90,27 +90,26 @@ func (c *core) Timeline() loop.Timeline {
 // GivenUp reports whether the room was given up, because it hung. Any goroutine may call it.
 func (c *core) GivenUp() bool { return c.givenUp.Load() }
 
-// exitIfGivenUp ends the goroutine of a room that was given up. The room calls it only with no
-// function of the game on the stack.
+// exitIfGivenUp ends the goroutine of a room that was given up. The room calls it only while no
+// function of the game is on the stack.
 func (c *core) exitIfGivenUp() {
 	if c.givenUp.Load() {
 		runtime.Goexit()
 	}
 }
 
-// LoopClock is the clock of the room's loop. The loop reads it after each system, and a room that
-// was given up ends there.
+// LoopClock is the clock of the room's loop. The loop reads it after each system, and the goroutine
+// of a room that was given up ends there.
 func (c *core) LoopClock() time.Duration {
 	c.exitIfGivenUp()
 	return c.clock.Now()
 }
 
-// forget resets from: no message, join or leave of a client is handled any more.
+// forget resets from, after a message, join or leave was handled.
 func (c *core) forget() { c.from = nil }
 
-// Disown removes the owner of an object, or despawns the object, as the game decides. It is for an
-// owner that is absent: it does not leave again, so an object that kept it as its owner would never
-// be removed.
+// Disown removes the owner of an object, or despawns the object; the game decides which. It is for
+// an owner that has already left: no later leave would remove the object.
 func (c *core) Disown(o *state.Object) {
 	if c.game.Keeps(o) {
 		c.world.SetOwner(o, 0)
@@ -126,8 +125,8 @@ func (c *core) disownAll(owner *Client) {
 	}
 }
 
-// Inspect calls fn between two ticks, in the stage Update of the last one, as the system
-// room.inspect. A panic of fn is returned as an error.
+// Inspect calls fn between two ticks, as the system room.inspect in the stage Update of the last
+// tick. A panic of fn is returned as an error.
 func (c *core) Inspect(fn func()) error {
 	c.now.Stage, c.now.System = loop.Update, "room.inspect"
 	defer func() { c.now.Stage, c.now.System = 0, "" }()
@@ -138,7 +137,7 @@ func (c *core) Inspect(fn func()) error {
 // occurs. The game's functions are called below a guard, which counts panics under the name of the
 // hook and logs the first and some of the others.
 
-// guarded sets up the guards of the room's own goroutine and of all others.
+// guarded sets up the guard for the room's goroutine and the guard for all other goroutines.
 func (c *core) guarded() {
 	panicked := func(hook string) { c.metrics.Panics.Add(1, hook) }
 	c.guard.Log, c.guard.Count = c.log, panicked
@@ -181,13 +180,13 @@ func (c *core) Watched(hook string, allowed time.Duration) (ended func()) {
 	}
 }
 
-// hookPanic is the error of a hook that has panicked. The log has it already.
+// hookPanic is the error of a hook that has panicked. It was already logged.
 type hookPanic struct{ err error }
 
 func (p *hookPanic) Error() string { return "netloop: " + p.err.Error() }
 
-// reason returns the code and text of a hook's error that a client may read. It logs an internal
-// error, except a *hookPanic, which was logged before.
+// reason returns the code and the text of a hook's error that are sent to a client. It logs an
+// internal error, except a *hookPanic, which was logged before.
 func (c *core) reason(hook string, err error, g *panicguard.Guard, about ...any) (transport.Code, string) {
 	declined, said := transport.Declined(err)
 	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {

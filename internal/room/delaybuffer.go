@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// delayBuffer holds the data of the spectator feed until the delayed spectators are sent it. The
-// played room's goroutine adds to its end, the goroutine of the spectator room takes from its
-// head.
+// delayBuffer holds the data of the spectator feed until it is sent to the delayed spectators. The
+// goroutine of the played room adds data at the end, and the goroutine of the spectator room takes
+// data from the head.
 type delayBuffer struct {
 	delay time.Duration
 	most  int    // in bytes: see maxDelayBuffer
@@ -32,7 +32,7 @@ type delayedTick struct {
 	stamp
 	packets, large [][]byte
 	messages       []transport.Message
-	scale          *loop.Scale       // nil: as in the tick before
+	scale          *loop.Scale       // nil: unchanged since the previous tick
 	end            *transport.Closed // nil: not the last tick
 }
 
@@ -44,14 +44,14 @@ type stamp struct {
 }
 
 // maxDelayBuffer limits the bytes of a delay buffer. While the buffer is full, the feed gets
-// neither snapshots nor messages; the messages are lost, and the next snapshot holds all changes
-// since.
+// neither snapshots nor messages; the messages are lost, and the next snapshot holds all changes.
 const maxDelayBuffer = 64 << 20
 
-// entrySize is the assumed overhead, in bytes, of a stored tick or message beside its payload.
+// entrySize is the assumed overhead, in bytes, of a stored tick or message in addition to its
+// payload.
 const entrySize = 256
 
-// size returns the bytes for which the tick counts in the buffer, see maxDelayBuffer.
+// size returns the number of bytes that the tick counts against maxDelayBuffer.
 func (t *delayedTick) size() int {
 	n := entrySize
 	for _, b := range t.packets {
@@ -66,7 +66,7 @@ func (t *delayedTick) size() int {
 	return n
 }
 
-// sizeOf returns the bytes for which a message counts in the buffer.
+// sizeOf returns the number of bytes that a message counts against maxDelayBuffer.
 func sizeOf(m *transport.Message) int { return entrySize + len(m.Payload) }
 
 // size returns the bytes of all waiting ticks.
@@ -76,7 +76,7 @@ func (b *delayBuffer) size() int {
 	return b.bytes
 }
 
-// hasSpace reports whether the buffer has space left after another n bytes.
+// hasSpace reports whether the buffer would have space left after n more bytes.
 func (b *delayBuffer) hasSpace(n int) bool { return b.size()+n < b.most }
 
 // add appends a tick, whose memory belongs to the buffer from then on. Once a tick with an end was
@@ -100,7 +100,7 @@ func (b *delayBuffer) add(t delayedTick) {
 	}
 }
 
-// due describes the stored ticks that are due at a given time: spectators may be shown them.
+// due describes the stored ticks that are due at a given time, so that spectators may see them.
 type due struct {
 	any         bool  // the buffer holds at least one tick, due or not
 	first, last stamp // the oldest tick, and the newest due tick
@@ -108,9 +108,8 @@ type due struct {
 	ended       bool  // no tick will be added
 }
 
-// due returns the ticks that are due: those that began at the time at or earlier. After the end of
-// the played room all ticks are due if watched is false, because there is no spectator left to show
-// them to.
+// due returns the ticks that began at the time at or earlier. After the end of the played room all
+// ticks are due if watched is false, because no spectator is left.
 func (b *delayBuffer) due(at time.Duration, watched bool) (d due) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,8 +128,7 @@ func (b *delayBuffer) due(at time.Duration, watched bool) (d due) {
 	return d
 }
 
-// countLocked counts the ticks that began at the given time or before: mostly none, or a
-// few.
+// countLocked counts the ticks that began at the given time or before: usually none or a few.
 func (b *delayBuffer) countLocked(at time.Duration) (n int) {
 	for n < b.ticks.Len() && b.ticks.At(n).at <= at {
 		n++

@@ -24,12 +24,12 @@ import (
 type Messages struct {
 	*core
 	queue *rpcqueue.Queue[struct{}]
-	// measures the cost of messages; the derived prices reach the queue through source.prices
+	// measures the cost of messages; the queue gets the resulting prices through source.prices
 	tariff     *rpcqueue.Tariff
 	prices     []rpcqueue.Price                   // scratch of priceChanges
 	handled    atomic.Pointer[[]byte]             // bit set of methods with a handler, for welcomes
 	deferred   *Answer                            // the answer that the running handler sends later
-	unanswered uint64                             // calls that reached no handler and got no answer
+	unanswered uint64                             // calls that got neither a handler nor an answer
 	payload    []byte                             // scratch of Encode
 	limits     panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
 	penalise   func(*Client)
@@ -57,9 +57,9 @@ func (q *Messages) priceChanges() []rpcqueue.Price {
 	return q.prices
 }
 
-// receive queues a message for its stage. The queue counts a message that it rejects, and the
-// caller of a call is told the reason. Messages of a client that was kicked, or refused by OnJoin,
-// are dropped.
+// receive queues a message for its stage. The queue counts a message that it rejects; for a
+// rejected call the client is sent the reason. Messages of a client that was kicked, or refused by
+// OnJoin, are dropped.
 func (q *Messages) receive(c *Client, a *transport.Arrival) {
 	if c.kicked != nil {
 		q.metrics.Drops.Add(1, "rpc", "kicked")
@@ -71,7 +71,7 @@ func (q *Messages) receive(c *Client, a *transport.Arrival) {
 	}
 	name := rpcqueue.UnknownName
 	m, ok := a.Method.(*schema.Method)
-	if it.NoRoom { // Its method was not looked up before.
+	if it.NoRoom { // The method of such a message was not looked up before.
 		m, ok = q.schema.Method(a.Message.Method)
 	}
 	if ok {
@@ -79,7 +79,7 @@ func (q *Messages) receive(c *Client, a *transport.Arrival) {
 	}
 	out := q.queue.Push(it)
 	if out.Queued() {
-		a.Held = 0 // It is held until its handler has ended.
+		a.Held = 0 // The message is held until its handler has ended.
 		return
 	}
 	if it.Call != 0 && c.mayRefuse() {
@@ -87,8 +87,8 @@ func (q *Messages) receive(c *Client, a *transport.Arrival) {
 	}
 }
 
-// charge counts a client's meaningless data as messages without a method, so that the limits of
-// messages apply.
+// charge counts invalid data of a client as messages without a method, so that the limits of
+// messages apply to it.
 func (q *Messages) charge(c *Client, messages uint64) {
 	if c.kicked != nil {
 		q.metrics.Drops.Add(messages, "rpc", "kicked")
@@ -99,7 +99,7 @@ func (q *Messages) charge(c *Client, messages uint64) {
 	}
 }
 
-// outcomeCode returns the code with which a call that was not queued is answered.
+// outcomeCode returns the code of the answer to a call that was not queued.
 func outcomeCode(o rpcqueue.Outcome) transport.Code {
 	switch o {
 	case rpcqueue.Full:
@@ -120,7 +120,7 @@ func (q *Messages) drain(s loop.Stage) {
 	q.queue.Drain(s, struct{}{})
 }
 
-// Handler handles a message. From is nil for a message that the server itself has posted.
+// Handler handles a message. from is nil for a message that the program posted to the room.
 type Handler func(from *Client, it *rpcqueue.Item) error
 
 // Handle registers the handler of a method.
@@ -147,7 +147,7 @@ func (q *Messages) Handle(m *schema.Method, fn Handler) error {
 			}
 			return err
 		}
-		if q.givenUp.Load() { // While a check ran.
+		if q.givenUp.Load() { // The room was given up during a check.
 			return errSenderLeft
 		}
 		return fn(from, it)
@@ -192,8 +192,8 @@ func (q *Messages) failed(it *rpcqueue.Item, err error) {
 	q.guard.Failed(handlerOf(it.Method), err, "from", it.From)
 }
 
-// panicked accounts for a handler's panic, and answers a call with an internal error,
-// unless it was answered before.
+// panicked counts a handler's panic, and answers a call with an internal error, unless the call was
+// answered before.
 func (q *Messages) panicked(it *rpcqueue.Item, v any, stack []byte) {
 	q.guard.Panicked(handlerOf(it.Method), v, stack, "from", it.From)
 	o := q.deferred
@@ -232,7 +232,7 @@ func (c *Client) mayRefuse() bool {
 }
 
 // refuse answers a call with an error. The client is sent the code and text of a
-// *transport.Refusal, and of any other error only that it is internal.
+// *transport.Refusal; for any other error it is only sent that the error is internal.
 func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.ID, it.Call, err) }
 
 func (c *Client) refuseCall(method uint32, call uint64, err error) {
@@ -281,7 +281,7 @@ func (q *Messages) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) 
 	if !ok || rung != rpcqueue.Kick || dry {
 		return
 	}
-	for _, other := range q.clients.list { // A player may have several connections.
+	for _, other := range q.clients.list { // A player may have several clients.
 		same := c.join.Subject != "" && other.join.Subject == c.join.Subject
 		if (other == c || same) && other.kicked == nil {
 			other.kicked = &transport.Closed{Code: transport.CodeFlood, Text: "too many messages"}

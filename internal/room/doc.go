@@ -1,6 +1,6 @@
 // Package room is the engine of a room: one loop, one world of replicated objects, one queue of
-// messages, and the clients that play. It has no access to the types of a game: it calls a [Game],
-// which package netloop implements by closures over the room's one tick.
+// messages, and its clients. It has no access to the types of a game: it calls a [Game], which
+// package netloop implements by closures over the room's only tick object.
 //
 // A [Room] is the tick (tick.go) over its parts. Each part is a struct that owns its fields and
 // reads the room's core (core.go: configuration, time, world, clients):

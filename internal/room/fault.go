@@ -14,13 +14,13 @@ import (
 // CheckValues of [Config] find.
 type Faults struct {
 	*core
-	quarantined atomic.Int64      // systems; see report
+	quarantined atomic.Int64      // number of suspended systems; see report
 	tell        func(text string) // nil: the log
 	said        panicguard.Throttle[misuse]
 }
 
-// report logs new panics of systems, and the begin and the end of a quarantine. It also updates the
-// number of quarantined systems.
+// report logs new panics of systems, and the start and the end of each quarantine. It also updates
+// the number of quarantined systems.
 func (f *Faults) report(rec *loop.Record) {
 	for i := range rec.Panics {
 		p := &rec.Panics[i]
@@ -38,8 +38,8 @@ func (f *Faults) report(rec *loop.Record) {
 	f.quarantined.Store(int64(f.loop.Quarantined()))
 }
 
-// Quarantined returns how many systems are suspended at present because they panicked repeatedly.
-// Any goroutine may call it.
+// Quarantined returns the number of systems that are suspended at present because they panicked
+// repeatedly. Any goroutine may call it.
 func (f *Faults) Quarantined() int { return int(f.quarantined.Load()) }
 
 // misuse is the key by which reports are throttled: one field, and one of the two kinds of misuse.
@@ -56,10 +56,11 @@ func (f *Faults) checkWorld() {
 	}
 }
 
-// OnMisuse sets the function that is told of misuses, instead of the log.
+// OnMisuse sets the function that gets reports of misuse, in place of the log.
 func (f *Faults) OnMisuse(tell func(text string)) { f.tell = tell }
 
-// misused counts a misuse, and reports the same one at most every ten seconds of game time.
+// misused counts a misuse, and reports it. The same misuse is reported at most every ten seconds of
+// game time.
 func (f *Faults) misused(o *state.Object, field string, what netvar.Misuse) {
 	f.metrics.Misuses.Add(1, what.String())
 	kept, ok := f.said.Allow(misuse{o.Class(), field, what}, f.now.GameTime)

@@ -12,9 +12,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// The end of a room, from its last tick on. Each end (by Close, CloseEmpty, an operator, the end
-// of the server, a panic, runtime.Goexit) runs these steps; only a room that hangs is given up
-// instead (supervise.go). Each wait has a bound:
+// The end of a room, from its last tick on. Each end (by Close, CloseEmpty, an operator, the end of
+// the server, a panic, runtime.Goexit) runs these steps. Only a room that hangs does not: it is
+// given up (supervise.go). Each wait has a bound:
 //
 //	drain           ticks continue while clients are there: for the time of End
 //	refuseMessages  no wait: messages that no tick takes are refused, their senders told
@@ -25,13 +25,14 @@ import (
 //	saveAll         OnClose: SaveTimeout, and the watchdog's limit
 
 const (
-	// WorkGrace is how long the end of a room waits for work given to Go before it cancels the
-	// work's context.
+	// WorkGrace is the time for which the end of a room waits for work that was given to Go, before
+	// it cancels the work's context.
 	WorkGrace = 5 * time.Second
-	// cancelGrace is how long work may take to return once its context has ended. Work that takes
+	// cancelGrace is the time that work has to return after its context has ended. Work that takes
 	// longer is abandoned.
 	cancelGrace = time.Second
-	// SaveTimeout bounds OnClose: as long as service managers wait before they kill.
+	// SaveTimeout bounds OnClose. It is as long as service managers wait before they kill a
+	// process.
 	SaveTimeout = 60 * time.Second
 )
 
@@ -42,24 +43,24 @@ type Shutdown struct {
 	closing  *transport.Closed                // the reason, set by Room.Close or a critical panic
 	ending   bool                             // dropped clients can no longer resume
 	closesIn time.Duration                    // a drain announced since the last tick; 0: none
-	closesAt time.Duration                    // once ending, when the room ends at the latest
-	begun    int                              // number of begun steps of Finish
+	closesAt time.Duration                    // latest time of the room's end, set while ending
+	begun    int                              // number of steps of Finish that have begun
 	ended    atomic.Pointer[transport.Closed] // reason for the end, set when it begins
-	finishAt atomic.Pointer[time.Duration]    // when Finish began; nil: not yet
+	finishAt atomic.Pointer[time.Duration]    // time at which Finish began; nil: not yet
 }
 
-// Ended returns why the room ends, once its last tick has run; nil before. Any goroutine may call
-// it.
+// Ended returns the reason for the room's end once its last tick has run, and nil before. Any
+// goroutine may call it.
 func (d *Shutdown) Ended() *transport.Closed { return d.ended.Load() }
 
 // errDrained ends the loop of a room once its drain is over.
 var errDrained = errors.New("netloop: drained")
 
 // drain runs further ticks while clients or running work remain, until End.By at the latest. If
-// another End shortens that time, game and clients are told again.
+// another End shortens that time, drain informs the game and the clients again.
 func (d *Shutdown) drain(schedule loop.Schedule) error {
 	if d.in.Tick == 0 {
-		return nil // Told to end before its first tick: there is no work to finish.
+		return nil // The room was told to end before its first tick: there is no work to finish.
 	}
 	by := time.Duration(math.MaxInt64)
 	tell := func() error {
@@ -105,7 +106,7 @@ func (d *Shutdown) Drain(limit time.Duration) error {
 	return d.Inspect(func() {
 		for _, c := range slices.Clone(d.clients.list) {
 			switch {
-			case c.dropped != nil: // It can no longer resume.
+			case c.dropped != nil: // A dropped client can no longer resume.
 				d.room.connections.leave(c, c.dropped)
 			case limit > 0:
 				c.session.PublishClosing(limit)
@@ -123,9 +124,9 @@ func (d *Shutdown) begin(start time.Duration) {
 	}
 }
 
-// Finish ends a room that runs no more ticks: each client leaves and is told why, work is
-// finished, all systems are removed, and the game saves. A second call runs the steps that the
-// first did not begin because a step ended its goroutine.
+// Finish ends a room that runs no more ticks: each client leaves and is sent the reason, work is
+// finished, all systems are removed, and the game saves its state. If a step ends its goroutine, a
+// second call runs the remaining steps.
 func (d *Shutdown) Finish(code transport.Code, text string) (err error) {
 	d.ending = true
 	d.room.Admission.refuse(code, text)
@@ -164,7 +165,7 @@ func (d *Shutdown) leaveAll() error {
 	})
 }
 
-// closeSessions tells all connections of the room why it ends.
+// closeSessions sends the reason for the end to all connections of the room, and closes them.
 func (d *Shutdown) closeSessions() error {
 	err := d.Inspect(func() { d.room.feed.leave(d.ended.Load()) })
 	why := d.ended.Load()
@@ -185,15 +186,15 @@ func (d *Shutdown) endSystems() error {
 	return nil
 }
 
-// saveAll lets the game save.
+// saveAll lets the game save its state.
 func (d *Shutdown) saveAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), SaveTimeout)
 	defer cancel()
 	return d.game.Close(ctx)
 }
 
-// Finishing returns the time on the room's clock since its end began, after its last tick; ends is
-// false before. Any goroutine may call it.
+// Finishing returns the time, on the room's clock, since Finish began; ends is false before. Any
+// goroutine may call it.
 func (d *Shutdown) Finishing() (since time.Duration, ends bool) {
 	at := d.finishAt.Load()
 	if at == nil {

@@ -13,23 +13,23 @@ import (
 // connection.
 
 // A client that was closed with transport.CodeFlood has a penalty for floodPenalty. A player that
-// admission has identified is refused for that time. An address may be that of many players, so
-// joins from it are admitted, but slowly: each waits at least floodWait, and they are admitted
+// admission has identified is refused for that time. An address may have many players, so joins
+// from it are admitted slowly: each join waits at least floodWait, and they are admitted
 // floodSpacing apart, so that a flooder is admitted about once a second. A join is refused only
-// while some sixty others from its address are waiting.
+// while some sixty other joins from its address are waiting.
 const (
 	floodPenalty = 10 * time.Second
 	floodWait    = time.Second           // minimum wait of a join from an address with a penalty
 	floodSpacing = 50 * time.Millisecond // between two such joins
 	maxFloodWait = 4 * time.Second       // joins that would have to wait longer are refused
-	// limit of stored penalties; beyond it the oldest ends early
+	// limit of stored penalties; beyond it the oldest penalty ends early
 	maxPenalties = 4096
 )
 
 // penalties stores the penalties by holder: a player or an address. Any goroutine may use it.
 type penalties struct {
 	mu       sync.Mutex
-	byHolder map[string]penaltyTimes // entries by holder
+	byHolder map[string]penaltyTimes // penalties by holder
 	order    []penalty               // oldest first; a renewed penalty is in it twice
 	early    uint64                  // penalties that ended early
 }
@@ -77,7 +77,7 @@ func (p *penalties) dropLocked(now time.Duration) {
 	}
 }
 
-// turn returns how long a join has to wait; ok is false if it is refused.
+// turn returns the time that a join has to wait; ok is false if the join is refused.
 func (p *penalties) turn(h rpcqueue.Holder, now time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *penalties) turn(h rpcqueue.Holder, now time.Duration) (wait time.Durati
 	return at - now, true
 }
 
-// dropped returns how many penalties ended early.
+// dropped returns the number of penalties that ended early.
 func (p *penalties) dropped() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

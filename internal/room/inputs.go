@@ -21,7 +21,7 @@ import (
 // Inputs is a room's processing of client inputs.
 type Inputs struct {
 	*core
-	declared *schema.Input // nil: clients send none
+	declared *schema.Input // nil: clients send no inputs
 	handler  InputHandler
 	reader   *input.Reader
 	counts   input.Counts // outcomes of all inputs of all clients so far
@@ -32,11 +32,11 @@ type Inputs struct {
 	orphans  uint64          // packets without a handler
 	running  input.Due       // scratch
 	place    panicguard.Func
-	due      [16]dueStep // cache by step: the newest inputs of all clients are for a few steps
+	due      [16]dueStep // cache by step: the newest inputs of all clients belong to a few steps
 }
 
-// dueStep caches the time at which a fixed step is due in an epoch: computing it takes some
-// divisions.
+// dueStep caches the time at which a fixed step is due in an epoch, because the computation takes
+// some divisions.
 type dueStep struct {
 	step  uint64
 	epoch loop.Epoch
@@ -88,7 +88,7 @@ func (p *Inputs) take(c *Client, a *transport.Arrival) {
 		newest, _, _ := c.inputs.Status()
 		c.early = p.stepDue(newest) - a.At
 		c.viewCheck.arrived(c.early)
-		if ok { // All inputs since then arrived now.
+		if ok { // All inputs after it arrived now.
 			newest = max(before+1, newest-min(newest, uint64(p.repeats()-1)))
 		}
 		c.margins.add(a.At, p.stepDue(newest)-a.At)
@@ -96,7 +96,7 @@ func (p *Inputs) take(c *Client, a *transport.Arrival) {
 	c.toTell = true
 }
 
-// stepDue returns when the tick of a step is due.
+// stepDue returns the time at which the tick of a step is due.
 func (p *Inputs) stepDue(step uint64) time.Duration {
 	d := &p.due[step%uint64(len(p.due))]
 	if d.step != step || d.epoch != p.in.Epoch {
@@ -141,7 +141,7 @@ func (p *Inputs) applyOne(c *Client, due *input.Due) {
 	p.handler(c, due)
 }
 
-// tellInputs sends a client the status of its inputs, if that has changed.
+// tellInputs sends the client the status of its inputs, if the status has changed.
 func (c *Client) tellInputs() {
 	if !c.toTell {
 		return
@@ -156,8 +156,8 @@ func (c *Client) tellInputs() {
 	c.room.sent.inputStatus(c.id, &st)
 }
 
-// InputStats returns the counts of the client's inputs by outcome, and how long before the deadline
-// of its step the newest input arrived.
+// InputStats returns the counts of the client's inputs by outcome, and the time between the arrival
+// of the newest input and the deadline of its step.
 func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 	if c.inputs == nil {
 		return input.Counts{}, 0
@@ -165,7 +165,7 @@ func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 	return c.inputs.Counts(), c.early
 }
 
-// system returns the system input.apply, or none if the schema declares no input.
+// system returns the system input.apply, or an empty list if the schema declares no input.
 func (p *Inputs) system() []System {
 	if p.declared == nil {
 		return nil
@@ -185,9 +185,9 @@ func (m measured) Inputs(f metrics.Part) {
 	f.Set(m.r.Inputs.orphans, "unhandled")
 }
 
-// margins holds, for one client, how long before their steps are due inputs have arrived within the
-// last second. There is one margin per packet with new inputs: that of the oldest new input, which
-// is due first.
+// margins holds the input margins of one client in the last second. A margin is the time between
+// the arrival of an input and the time at which its step is due. Each packet with new inputs has
+// one margin: the margin of the oldest new input, which is due first.
 type margins struct {
 	all [marginsKept]margin // ring buffer
 	n   uint64              // number of margins so far
@@ -205,8 +205,8 @@ func (m *margins) add(at, early time.Duration) {
 	m.n++
 }
 
-// least returns the 5th percentile of the margins of the last second: 95 of 100 are at least as
-// large. It reports false if there are none.
+// least returns the 5th percentile of the margins of the last second: 95 of 100 margins are at
+// least as large. It reports false if there are no margins.
 func (m *margins) least(now time.Duration) (time.Duration, bool) {
 	if m == nil {
 		return 0, false
@@ -223,8 +223,8 @@ func (m *margins) least(now time.Duration) (time.Duration, bool) {
 	return early[n*5/100], n > 0
 }
 
-// InputMargin returns how long before their steps are due inputs of the client arrive: the 5th
-// percentile over the last second, or 0 without inputs.
+// InputMargin returns the time by which inputs of the client arrive before their steps are due: the
+// 5th percentile over the last second, or 0 without inputs.
 func (c *Client) InputMargin() time.Duration {
 	m, _ := c.margins.least(c.room.in.Start)
 	return m

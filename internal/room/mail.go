@@ -10,7 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A room message is a message of one room to another, or to the program around the server:
+// A room message is a message from one room to another room, or to the program that runs the
+// server:
 //
 //	Send ──▶ Deliver ──▶ posts of the other room ──▶ its poll ──▶ rpc.drain ──▶ its handler
 //	  │         │                   │                    │                          │
@@ -18,8 +19,8 @@ import (
 //	  └─────────┴───────────────────┴────────────────────┴──▶ lost                  │
 //	                                                            └──▶ settled ◀──────┘
 //
-// Each message ends in one of two ways, once: its handler has run, or it is lost and counted. A
-// sender that has asked receives the outcome as the result of work in one of its next ticks.
+// Each message has exactly one of two outcomes: its handler has run, or it is lost and counted. A
+// sender with Mail.Then receives the outcome as the result of work in one of its next ticks.
 
 // Mailbox holds the messages that are posted to a room, and sends messages to other rooms.
 type Mailbox struct {
@@ -38,10 +39,10 @@ type Sender struct {
 
 // Mail is a message that a room sends in a tick.
 type Mail struct {
-	To     string // for the digest of a recording
+	To     string // name of the receiver, for the digest of a recording
 	Method *schema.Method
-	Stage  loop.Stage // 0 is the default of the method
-	Msg    any        // copied
+	Stage  loop.Stage // 0: the default of the method
+	Msg    any        // the room sends a copy
 	// Deliver queues the message at its receiver, or returns one of the errors of Post. A replay
 	// does not call it.
 	Deliver func(rpcqueue.Item) error
@@ -49,12 +50,12 @@ type Mail struct {
 	Then func(error)
 }
 
-// roomMessage is the envelope of a message on its way to another room or to the program. Message
-// queues call its Held once the handler has returned.
+// roomMessage is the envelope of a message to another room or to the program. Message queues call
+// its method Held after the handler has returned.
 type roomMessage struct {
 	from    Sender
 	size    int    // encoded size
-	work    *Async // of the sender
+	work    *Async // the sender's work
 	number  uint64 // number of the work that waits for the outcome
 	receipt func(any, error)
 }
@@ -68,8 +69,8 @@ func roomMessageOf(it *rpcqueue.Item) *roomMessage {
 }
 
 // Limits of messages between rooms, so that neither one room nor all rooms together can fill the
-// queue of another. The sender's tick takes only the time to encode and copy a message; the
-// receiver's takes all other work.
+// queue of another room. The sender's tick encodes and copies a message; all other work is done in
+// the receiver's tick.
 const (
 	maxMails        = 1024    // messages sent by a room in a tick
 	maxMailBytes    = 1 << 20 // encoded bytes sent by a room in a tick
@@ -126,7 +127,7 @@ func (b *Mailbox) Send(m Mail) bool {
 	}
 	if b.givenUp.Load() {
 		b.metrics.Drops.Add(1, "room_message", "sender_gone")
-		return true // The sender has ended: the outcome is not reported.
+		return true // The sender has ended: it gets no outcome.
 	}
 	if !fits {
 		b.metrics.Drops.Add(1, "room_message", "too_many")
@@ -150,13 +151,14 @@ func (e *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 		e.settled(errNoRest)
 	case errors.Is(err, ErrEnded):
 		e.gone()
-	default: // An error of the program.
+	default: // The program returned an error.
 		e.work.metrics.Drops.Add(1, "room_message", "no_handler")
 		e.settled(err)
 	}
 }
 
-// newReceipt allocates the empty value of a receipt, which consists only of an error.
+// newReceipt allocates the value of a receipt. The value is empty, because a receipt consists only
+// of an error.
 func newReceipt() any { return new(struct{}) }
 
 // Held implements rpcqueue.Holds: the handler has returned, or panicked.
@@ -169,7 +171,8 @@ func (e *roomMessage) gone() {
 	e.settled(errNoRoom)
 }
 
-// settled reports the outcome to the sender, if it has asked. Any goroutine may call it.
+// settled reports the outcome to the sender, if the message has Mail.Then. Any goroutine may call
+// it.
 func (e *roomMessage) settled(err error) {
 	if e.receipt != nil {
 		e.work.finish(result{e.number, newReceipt(), err, e.receipt, nil})
@@ -182,8 +185,8 @@ func (e *roomMessage) refused(it *rpcqueue.Item, out rpcqueue.Outcome) {
 	e.settled(transport.Refuse(outcomeCode(out), "%s: %s", it.Method.Name, out))
 }
 
-// dropQueued counts as lost the messages of other rooms that wait for handlers after the last tick
-// of this room.
+// dropQueued counts messages of other rooms that still wait for handlers after the last tick of
+// this room as lost.
 func (b *Mailbox) dropQueued() {
 	b.messages.queue.Each(func(it *rpcqueue.Item) {
 		if e := roomMessageOf(it); e != nil {
@@ -192,7 +195,7 @@ func (b *Mailbox) dropQueued() {
 	})
 }
 
-// SenderOf returns the room that has sent a message; nil if none has.
+// SenderOf returns the room that has sent a message, or nil if no room has sent it.
 func SenderOf(it *rpcqueue.Item) *Sender {
 	if e := roomMessageOf(it); e != nil {
 		return &e.from
@@ -205,8 +208,8 @@ type posts struct {
 	mu        sync.Mutex
 	items     []rpcqueue.Item // under mu
 	fromRooms int             // messages of other rooms among items; under mu
-	bytes     int             // encoded size of these; under mu
-	each      map[string]int  // their number by sending room; under mu
+	bytes     int             // encoded size of messages of other rooms; under mu
+	each      map[string]int  // number of messages by sending room; under mu
 	closed    bool            // under mu
 	spare     []rpcqueue.Item // belongs to the room's goroutine
 }
@@ -219,7 +222,7 @@ var (
 	ErrEnded = errors.New("netloop: the room has ended")
 )
 
-// Post queues a message of the server itself for one of the next ticks. Any goroutine may call it.
+// Post queues a message of the program for one of the next ticks. Any goroutine may call it.
 func (b *Mailbox) Post(it rpcqueue.Item) error {
 	err := b.Receive(it)
 	switch {
@@ -231,8 +234,8 @@ func (b *Mailbox) Post(it rpcqueue.Item) error {
 	return err
 }
 
-// Receive is Post for a message of another room. It does not count a rejected message: the sender
-// does.
+// Receive is Post for a message of another room. The sender counts a rejected message; Receive does
+// not.
 func (b *Mailbox) Receive(it rpcqueue.Item) error {
 	err := b.posts.add(it)
 	if err == nil {
@@ -241,8 +244,8 @@ func (b *Mailbox) Receive(it rpcqueue.Item) error {
 	return err
 }
 
-// add queues a message. The error is ErrEnded, or ErrFull if a limit for its kind, posted or from a
-// room, is reached.
+// add queues a message. The error is ErrEnded, or ErrFull if the limit for posted messages, or for
+// messages of rooms, is reached.
 func (p *posts) add(it rpcqueue.Item) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -284,7 +287,7 @@ func (p *posts) some() bool {
 	return len(p.items) > 0
 }
 
-// close returns the waiting messages, and rejects later ones: no tick would take them.
+// close returns the waiting messages, and rejects later messages, because no tick would take them.
 func (p *posts) close() (dropped []rpcqueue.Item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -304,7 +307,7 @@ func (b *Mailbox) close() {
 	}
 }
 
-// deliver moves the messages that other goroutines have posted into the queues of their stages.
+// deliver moves messages of other goroutines into the queues of their stages.
 func (b *Mailbox) deliver() {
 	for _, it := range b.source.posts() {
 		b.Sleep.markActive()

@@ -30,7 +30,7 @@ const (
 	sentMail
 )
 
-// begin starts an entry. It reports false if no digest is made.
+// begin starts an entry of the digest. It reports false if the room has no digest.
 func (o *outgoing) begin(tag byte, id uint64) bool {
 	if o == nil || o.stopped {
 		return false
@@ -41,8 +41,8 @@ func (o *outgoing) begin(tag byte, id uint64) bool {
 
 func (o *outgoing) end() { o.sum = crc64.Update(o.sum, crcTable, o.buf) }
 
-// sender returns the function to which a client's session passes each message that it sends; nil if
-// o is nil.
+// sender returns the function to which a client's session passes each message that it sends, or nil
+// if o is nil.
 func (o *outgoing) sender(id uint64) func(transport.Message) {
 	if o == nil {
 		return nil
@@ -106,8 +106,8 @@ func (o *outgoing) numbers(tag byte, id uint64, all ...uint64) {
 	o.end()
 }
 
-// timeScale digests a change of the time scale, also in a room without clients: later ticks depend
-// on it.
+// timeScale digests a change of the time scale, even in a room without clients, because later ticks
+// depend on the scale.
 func (o *outgoing) timeScale(s transport.TimeScale) {
 	o.numbers(sentTimeScale, 0, s.Num, s.Den, s.Tick, uint64(s.At), s.Fraction)
 }
@@ -126,7 +126,7 @@ func (o *outgoing) mail(to string, method uint32, stage loop.Stage, payload []by
 	o.end()
 }
 
-// take returns the digest of the data since the last call, and begins the next.
+// take returns the digest of the data since the last call, and begins the next digest.
 func (o *outgoing) take() uint64 {
 	sum := o.sum
 	o.sum = 0

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Load is a room's overload state. The level that was decided after one tick enters the next
-// one as its input, and holds from there on.
+// Load is a room's overload state. The level that was decided after one tick is part of the next
+// tick's input, and takes effect there.
 type Load struct {
 	*core
 	ladder *overload.Monitor
@@ -19,12 +19,12 @@ type Load struct {
 	level  atomic.Uint32   // level of the running tick; read by admissions and probes
 }
 
-// Level returns the room's level of overload. It changes between ticks only, and is an input of
-// the tick: a game may do less by it. Any goroutine may call it.
+// Level returns the room's level of overload. It changes only between ticks, so a game may use it
+// to decide how much work to do. Any goroutine may call it.
 func (l *Load) Level() overload.Level { return overload.Level(l.level.Load()) }
 
-// shed makes the world send changes of objects that weigh less than 1 as often as their class's
-// MinRate says, or once a second, while the level is Shedding or higher.
+// shed makes the world send changes of objects with a weight below 1 at the MinRate of their class,
+// or once a second without one, while the level is Shedding or higher.
 func (l *Load) shed() {
 	if l.Level() >= overload.Shedding {
 		l.world.Shed(uint64(max(1, math.Floor(l.spec.Hertz()))))
@@ -33,7 +33,7 @@ func (l *Load) shed() {
 	}
 }
 
-// Next returns the level that enters the next tick.
+// Next returns the level for the input of the next tick.
 func (l *Load) Next() uint8 { return uint8(l.ladder.Level()) }
 
 // begin applies the level in a tick's input. It takes effect before the first stage.
@@ -58,7 +58,7 @@ func (l *Load) begin(in *loop.Input) {
 	}
 }
 
-// message returns the level as told to clients.
+// message returns the level as it is sent to clients.
 func (l *Load) message() transport.Overload {
 	return transport.Overload{Level: uint8(l.Level()), SendEvery: uint32(l.sendEvery())}
 }
@@ -85,8 +85,9 @@ func (l *Load) observe(rec *loop.Record) {
 	l.ladder.Observe(s)
 }
 
-// medianFlushLag returns the median of Session.TakeFlushLag over the clients with recent flushes: a
-// client that has vanished, or reads slowly, is no measure of the server.
+// medianFlushLag returns the median of Session.TakeFlushLag over the clients with recent flushes. A
+// client that has vanished or reads slowly says nothing about the server, and hardly affects the
+// median.
 func (l *Load) medianFlushLag() time.Duration {
 	l.lags = l.lags[:0]
 	for _, c := range l.clients.list {

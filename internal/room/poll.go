@@ -56,8 +56,8 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 	}
 }
 
-// Limits of joins in a tick. A join or resume is the most expensive request: the client is sent the
-// whole state.
+// Limits of joins in a tick. A join or resume is the most expensive request: the room sends the
+// client the whole state.
 const (
 	maxEntering = 4 // clients that join or resume in a tick
 	// enteringSlots limits the number of clients that enter in a tick times the objects in the
@@ -65,16 +65,18 @@ const (
 	enteringSlots = 5120 * maxEntering
 )
 
-// entering returns how many clients may join or resume in a tick of a world with so many objects.
+// entering returns the number of clients that may join or resume in one tick, in a world with this
+// number of objects.
 func entering(slots int) int {
 	return min(max(enteringSlots/max(slots, 1), 1), maxEntering)
 }
 
-// Limits of clients' requests about their state. A digest costs a pass over all objects, and data
-// under way is sent again with it; the full state costs such a pass too, and then the objects.
+// Limits of clients' requests about their state. A digest costs a pass over all objects, and the
+// data in flight is sent again with it. The full state costs a pass over all objects, and then the
+// sending of all objects.
 const (
 	askEvery   = time.Second      // game time between two requests of one kind
-	askSeldom  = 32 * time.Second // for repeated requests of the full state
+	askSeldom  = 32 * time.Second // for repeated requests for the full state
 	maxDigests = 4                // snapshots with a digest per request
 	maxFulls   = 1                // full states started in a tick, of all clients
 )
@@ -85,7 +87,8 @@ type requests struct {
 	waiting []*Client // for a full state, oldest request first
 }
 
-// digest adds digests to a client's next snapshots, unless it has just asked.
+// digest adds digests to a client's next snapshots, unless the client has requested them within
+// askEvery.
 func (q *requests) digest(c *Client, snapshots uint64) {
 	if q.mayAsk("digest", c.digestFrom) {
 		c.digestFrom = q.now.GameTime + askEvery
@@ -93,8 +96,8 @@ func (q *requests) digest(c *Client, snapshots uint64) {
 	}
 }
 
-// full queues a client for a full state, unless it has just had one. Each request that
-// follows soon doubles the time until the next.
+// full queues a client for a full state, unless the client has got one recently. Each repeated
+// request doubles the time until the next one is permitted.
 func (q *requests) full(c *Client) {
 	if !q.mayAsk("full_state", c.fullFrom) {
 		return
@@ -113,7 +116,7 @@ func (q *requests) full(c *Client) {
 func (q *requests) start() {
 	n := 0
 	for left := maxFulls; n < len(q.waiting) && left > 0; n++ {
-		if c := q.waiting[n]; c.joined { // Otherwise it has left.
+		if c := q.waiting[n]; c.joined { // Otherwise the client has left.
 			c.peer.RequestFull()
 			left--
 		}
@@ -121,8 +124,8 @@ func (q *requests) start() {
 	q.waiting = slices.Delete(q.waiting, 0, n)
 }
 
-// mayAsk reports whether a client may make a request, which is permitted from a game time on. It
-// counts rejected requests.
+// mayAsk reports whether a client may make a request now. The request is permitted at the game time
+// from and later. mayAsk counts rejected requests.
 func (q *requests) mayAsk(what string, from time.Duration) bool {
 	if q.now.GameTime < from {
 		q.metrics.Drops.Add(1, what, "too_often")

@@ -13,8 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// recorder is the source of a room that is recorded: it notes all facts of the network, and writes
-// a record after each tick.
+// recorder is the source of a room that is recorded: it collects all facts of the network, and
+// writes a record after each tick.
 type recorder struct {
 	network
 	out  *recording.Writer
@@ -77,7 +77,7 @@ func (f *recorder) arrived(a *transport.Arrival) {
 		rec.Entrance = f.entrance(rec.Client, a.Decoded.(*admitted))
 	case a.Decoded != nil:
 		rec.Decoded = true
-		m := a.Method.(*schema.Method) // A decoded message has a method.
+		m := a.Method.(*schema.Method) // The method of a decoded message has this type.
 		if rec.Message.Payload, err = m.In.Append(nil, a.Decoded); err != nil {
 			f.unrecorded(fmt.Sprintf("a message %q: %v", m.Queue.Name, err))
 		}
@@ -135,7 +135,7 @@ func (f *recorder) result(res *result) recording.Result {
 	if rec.Value, err = recording.AppendValue(nil, res.value); err != nil {
 		f.unrecorded(fmt.Sprintf("a result of Go: %v", err))
 	}
-	//nolint:errorlint // A refusal that is wrapped is more than a refusal.
+	//nolint:errorlint // A wrapped refusal is recorded as another error.
 	refusal, ok := res.err.(*transport.Refusal)
 	switch {
 	case ok && refusal.Code != 0:
@@ -173,8 +173,8 @@ func (f *recorder) unrecorded(what string) {
 	f.tick.Unrecorded = append(f.tick.Unrecorded, what)
 }
 
-// end writes the tick. A failure ends the recording: without this tick all later ones would be
-// worthless.
+// end writes the tick's record. A failure ends the recording, because a replay cannot continue
+// after a missing tick.
 func (f *recorder) end() {
 	t := &f.tick
 	t.State, t.Sent = f.r.world.StateDigest(), f.r.sent.take()

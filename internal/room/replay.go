@@ -63,8 +63,8 @@ func (p *Replay) Step() (Replayed, error) {
 	return p.Play(rec)
 }
 
-// Play is Step for a caller that reads the file itself, such as ahead of the replay. rec is the
-// record of the next tick, and not used later.
+// Play is Step for a caller that reads the file itself, for example ahead of the replay. rec is the
+// record of the next tick. Play does not keep it.
 func (p *Replay) Play(rec *recording.Tick) (Replayed, error) {
 	p.feed.tick = *rec
 	in := rec.Input
@@ -80,7 +80,7 @@ func (p *Replay) Play(rec *recording.Tick) (Replayed, error) {
 			return Replayed{}, err
 		}
 	}
-	// The error reports that the room closes itself, as the recorded room did.
+	// The error only reports that the room has closed itself, which the recorded room did too.
 	_ = p.room.Step(in)
 	p.send()
 	done := Replayed{in.Tick, p.room.world.StateDigest(), p.room.sent.take()}

@@ -41,7 +41,7 @@ func (*replayer) unrecorded(string)   {}
 
 func (f *replayer) prices() []rpcqueue.Price { return f.tick.Prices }
 
-// fail records the first reason why the replay cannot follow the recording.
+// fail stores the first reason why the replay cannot follow the recording.
 func (f *replayer) fail(format string, a ...any) {
 	if f.wrong == "" {
 		f.wrong = fmt.Sprintf(format, a...)
@@ -65,8 +65,8 @@ func (f *replayer) arrivals(fn func(*transport.Arrival)) {
 	}
 }
 
-// arrival builds an arrival from its record. It reports false for arrivals without a session: the
-// inbox may hold data of a client after its end.
+// arrival builds an arrival from its record. It reports false for arrivals without a session,
+// because the inbox may hold data of a client after the end of its session.
 func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
 	conn := connection{rec.Client, rec.Conn}
 	a := transport.Arrival{

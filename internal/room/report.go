@@ -14,12 +14,12 @@ import (
 	"github.com/netloop/netloop/internal/tracedump"
 )
 
-// Stats are a room's figures for the metrics.
+// Stats holds a room's figures for the metrics.
 type Stats struct {
 	*core
 	room       *Room
-	slow       atomic.Pointer[slowtick.Log] // nil without Detail and while nobody watches
-	read       atomic.Int64                 // when Watch was last called, in ns of the clock
+	slow       atomic.Pointer[slowtick.Log] // nil without Detail and without a recent Watch
+	read       atomic.Int64                 // time of the last call of Watch, in ns of the clock
 	transports map[string]uint64            // connected clients, by transport
 	flight     *tracedump.Dumper            // writes traces of slow ticks; nil without traces
 }
@@ -37,15 +37,16 @@ func (s *Stats) Tables() map[string]int {
 // Trace sets the recorder of slow ticks. Call it before the first tick.
 func (s *Stats) Trace(d *tracedump.Dumper) { s.flight = d }
 
-// Slow returns the log of ticks; nil without Detail and while nobody watches. Any goroutine may
-// read it.
+// Slow returns the log of ticks, or nil without Detail and without a recent Watch. Any goroutine
+// may read it.
 func (s *Stats) Slow() *slowtick.Log { return s.slow.Load() }
 
-// watchedFor is the time for which a room without Detail keeps its ticks after the last Watch.
+// watchedFor is the time after the last Watch for which a room without Detail keeps its log of
+// ticks.
 const watchedFor = time.Minute
 
-// Watch returns the log of ticks. Without Detail it begins now, and ends a minute after the last
-// call. Any goroutine may call it, one at a time.
+// Watch returns the log of ticks. Without Detail the log begins with this call, and ends watchedFor
+// after the last call. Any goroutine may call it, one at a time.
 func (s *Stats) Watch() *slowtick.Log {
 	s.read.Store(int64(s.clock.Now()))
 	if s.slow.Load() == nil {
@@ -54,7 +55,7 @@ func (s *Stats) Watch() *slowtick.Log {
 	return s.slow.Load()
 }
 
-// unwatch drops the log of ticks of a room without Detail, if nobody watches.
+// unwatch drops the log of ticks of a room without Detail, if Watch was not called recently.
 func (s *Stats) unwatch() {
 	if !s.cfg.Detail && s.slow.Load() != nil && s.clock.Now()-time.Duration(s.read.Load()) > watchedFor {
 		s.slow.Store(nil)
@@ -64,12 +65,12 @@ func (s *Stats) unwatch() {
 // Figures returns a few numbers of the room. Any goroutine may call it.
 func (s *Stats) Figures() metrics.Figures { return s.tally.Figures() }
 
-// Progress returns how long ago the newest tick ended, and the tick period. Any goroutine may call
-// it.
+// Progress returns the time since the end of the newest tick, and the tick period. Any goroutine
+// may call it.
 func (s *Stats) Progress() (since, period time.Duration) { return s.tally.Progress() }
 
-// every is the number of ticks between two reports of the room's plain counters to the
-// metrics: four reports a second, far more than scrapes.
+// every is the number of ticks between two reports of the room's plain counters to the metrics: for
+// four reports a second, which are more frequent than scrapes.
 func (s *Stats) every() uint64 {
 	return max(1, s.spec.Rate.Num/s.spec.Rate.Den/4)
 }
@@ -87,7 +88,7 @@ func (m measured) Dropped() (n int) {
 	return n
 }
 
-// Transports sets the number of connected clients of each transport that has had one.
+// Transports sets the number of connected clients of each transport that has had a client.
 func (m measured) Transports(f metrics.Part) {
 	byName := m.r.Stats.transports
 	for name := range byName {
@@ -167,7 +168,7 @@ func (s *Stats) report() {
 	s.room.Inputs.reportMargins()
 }
 
-// observe records the cost of a tick, if the room has Detail, and requests its trace if the
+// observe records the cost of a tick, if the room has a log of ticks, and requests a trace if the
 // tick took longer than its period.
 func (s *Stats) observe(rec *loop.Record) {
 	r := s.room

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/watchdog"
 )
 
-// Room is one loop and one game state. Its goroutine owns all of it: other goroutines may call only
+// Room is one loop and one game state. The room's goroutine owns it. Other goroutines may call only
 // the methods whose comments permit it.
 type Room struct {
 	core
@@ -37,7 +37,7 @@ type Room struct {
 
 	arrive      func(*transport.Arrival)           // takeArrival
 	arrived     int                                // arrivals of the last poll
-	captured    uint64                             // the last tick with captured state
+	captured    uint64                             // number of the last tick with captured state
 	onSnapshot  []func()                           // called after each snapshot
 	newSchedule func() (loop.Clock, loop.Schedule) // starts the schedule of ticks
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// paced runs a tick that is due, with the overload level that enters it.
+// paced runs a tick that is due, with the current overload level.
 func (r *Room) paced(in loop.Input) error {
 	in.Overload = r.Load.Next()
 	return r.Step(in)
@@ -32,7 +32,7 @@ func (r *Room) run(ctx context.Context) error {
 	return errors.Join(err, closeErr)
 }
 
-// Close ends the room after this tick. The first reason counts.
+// Close ends the room after this tick. Only the first call sets the reason.
 func (r *Room) Close(code transport.Code, text string) {
 	if r.Shutdown.closing == nil {
 		r.Shutdown.closing = &transport.Closed{Code: code, Text: text}
@@ -57,7 +57,7 @@ func (r *Room) Schedule() loop.Schedule {
 const firstTick = 1
 
 // Look is Inspect for a function that may change the state. It marks the tick in a recording as not
-// replayable, because a recording does not hold that change.
+// replayable, because the recording does not contain the change.
 func (r *Room) Look(fn func()) error {
 	r.source.unrecorded("a look between two ticks, which may change the state")
 	r.Sleep.looked = true

@@ -10,12 +10,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// ServerInbox is the server inbox: it holds the messages of rooms to the program around the server.
-// Any goroutine may use it, but only one at a time calls Deliver or Serve.
+// ServerInbox holds the messages of rooms to the program that runs the server. Any goroutine may
+// use it, but only one at a time calls Deliver or Serve.
 type ServerInbox struct {
 	posts posts
 	rest  []rpcqueue.Item // taken and not yet delivered; belongs to the delivering goroutine
-	woken chan struct{}   // size 1; signals a waiting message
+	woken chan struct{}   // size 1: signals that a message waits
 
 	mu       sync.Mutex
 	handlers map[*rpcqueue.Method]ServerHandler
@@ -63,7 +63,7 @@ func (d *ServerInbox) Receive(it rpcqueue.Item) error {
 	}
 	select {
 	case d.woken <- struct{}{}:
-	default: // It is woken already.
+	default: // A wake-up is already pending.
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (d *ServerInbox) Deliver(ctx context.Context) {
 // goroutine.
 func (d *ServerInbox) deliver(ctx context.Context, it *rpcqueue.Item) {
 	defer roomMessageOf(it).settled(nil)
-	_ = d.handler(it.Method)(ctx, SenderOf(it), it.Msg) // The handler reports its own error.
+	_ = d.handler(it.Method)(ctx, SenderOf(it), it.Msg) // The handler itself reports its error.
 }
 
 // Open begins the delivery: from now on no handler can be added.
@@ -100,7 +100,7 @@ func (d *ServerInbox) Open() {
 // Serve delivers until stop is closed, and then the remaining messages; ctx is passed to the
 // handlers.
 func (d *ServerInbox) Serve(ctx context.Context, stop <-chan struct{}) {
-	d.Deliver(ctx) // An earlier delivering goroutine may have left messages.
+	d.Deliver(ctx) // The goroutine that called Deliver before may have left messages.
 	for {
 		select {
 		case <-d.woken:

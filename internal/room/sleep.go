@@ -14,8 +14,8 @@ import (
 
 // A room with Spec.Sleep runs no ticks while there is no work to do. After each tick it checks
 // whether it may fall asleep; then it sleeps until it is roused, or until the first tick with work
-// due. The ticks in between are skipped: their numbers pass, so that game time and the epoch, by
-// which clients know the time, continue as in a room that never sleeps.
+// due. The room skips the ticks in between, but counts their numbers, so that game time and the
+// epoch, from which clients derive the time, continue as in a room that never sleeps.
 //
 //	tick ─▶ active? ──no, for a second──▶ asleep ──▶ roused, or due ──▶ the next tick of the epoch
 //
@@ -29,11 +29,11 @@ type Sleep struct {
 	moved  bool          // the running tick has handled more than acknowledgements and idle inputs
 	none   []byte        // an idle input
 	calm   time.Duration // game time of the last tick with activity
-	awaits [2]instants   // in game time and in scaled time
+	awaits [2]instants   // moments that the game awaits, in game time and in scaled time
 }
 
-// sleepAfter is the game time without activity after which a room with connected clients sleeps.
-// By then they have drawn all changes, and know the server's time.
+// sleepAfter is the game time without activity after which a room with connected clients sleeps. By
+// then the clients have drawn all changes, and know the server's time.
 const sleepAfter = time.Second
 
 // openSleep lets the room sleep if its spec has Sleep.
@@ -54,16 +54,16 @@ func (r *Room) openSleep() {
 func (s *Sleep) rouse() {
 	select {
 	case s.alarm <- struct{}{}:
-	default: // It is roused already, or never sleeps.
+	default: // The room is already roused, or never sleeps.
 	}
 }
 
-// markActive records that the running tick handles more than acknowledgements and idle inputs: the
-// room does not sleep after it.
+// markActive records that the running tick handles more than acknowledgements and idle inputs. The
+// room does not sleep after such a tick.
 func (s *Sleep) markActive() { s.moved = true }
 
 // markArrival marks the tick as active, unless the arrival is an acknowledgement or a packet of
-// inputs: Inputs.apply marks the tick for inputs that are not idle.
+// inputs. For inputs that are not idle, Inputs.apply marks the tick.
 func (s *Sleep) markArrival(k transport.ArrivalKind) {
 	switch k {
 	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:
@@ -72,8 +72,8 @@ func (s *Sleep) markArrival(k transport.ArrivalKind) {
 	}
 }
 
-// Await keeps the room from sleeping through the time at of a clock: the tick of that time runs
-// even if no timer is due in it and only a system checks the time.
+// Await makes the tick at the time at of a clock run even if the room sleeps and no timer is due in
+// the tick. It is for systems that check the time themselves.
 func (s *Sleep) Await(clock loop.TimerClock, at time.Duration) {
 	if s.alarm != nil {
 		s.awaits[clock].add(at)
@@ -98,11 +98,11 @@ func (r *Room) trySleep() {
 		return
 	}
 	s.asleep = true
-	r.Stats.report() // The last report may be a quarter of a second old.
+	r.Stats.report() // The last report may be up to a quarter of a second old.
 	r.tally.Sleep(true)
 }
 
-// wake ends a sleep at the begin of a tick.
+// wake ends a sleep at the start of a tick.
 func (s *Sleep) wake(tally *metrics.Account) {
 	s.looked = false
 	if s.asleep {
@@ -167,8 +167,8 @@ func (r *Room) nextDue(next uint64) uint64 {
 	return max(due, next)
 }
 
-// lastArrival returns the time of the client's last arrival as of now, not as of the last poll: a
-// sleeping room has to detect silence by itself.
+// lastArrival returns the time of the client's last arrival until now, not until the last poll,
+// because a sleeping room must detect silence without polls.
 func (c *Client) lastArrival() time.Duration {
 	if c.dropped != nil {
 		return 0
@@ -176,8 +176,8 @@ func (c *Client) lastArrival() time.Duration {
 	return c.session.LinkFacts().LastArrival
 }
 
-// heardAt returns the game time of an arrival since the last tick: the time of this tick or, if the
-// room has slept since, the earlier time at which the data arrived.
+// heardAt returns the game time of an arrival since the last tick: the time of this tick, or the
+// earlier time of the arrival itself if the room has slept since the last tick.
 func (c *Client) heardAt(arrival time.Duration) time.Duration {
 	r := c.room
 	if r.in.Slept == 0 {
@@ -218,7 +218,7 @@ func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
 		}
 		r.Sleep.waitForWork(ctx, max(wait, 0))
 	}
-	if r.Sleep.asleep { // The room was told to end: the ticks until now are skipped.
+	if r.Sleep.asleep { // The room was told to end, so it skips the ticks until now.
 		s.pacer.SkipTo(s.pacer.Upcoming(s.Now()))
 	}
 	return s.Clock.WaitUntil(ctx, at)
@@ -237,11 +237,11 @@ func (s *Sleep) waitForWork(ctx context.Context, d time.Duration) {
 	}
 }
 
-// instants are the moments of a clock that a game waits for: at most maxInstants in a list, and
-// the latest of the others.
+// instants holds the moments of a clock that a game awaits: at most maxInstants of them in a list,
+// and the latest of all others.
 type instants struct {
-	list []time.Duration // sorted, each once
-	last time.Duration   // the latest that did not fit; until then the room does not sleep
+	list []time.Duration // sorted, without duplicates
+	last time.Duration   // the latest moment outside of list; the room does not sleep before it
 }
 
 const maxInstants = 64
@@ -267,7 +267,7 @@ func (in *instants) pass(now time.Duration) (more bool) {
 	return now < in.last
 }
 
-// next returns the first moment in the list, math.MaxInt64 if the list is empty.
+// next returns the first moment in the list, or math.MaxInt64 if the list is empty.
 func (in *instants) next() time.Duration {
 	if len(in.list) == 0 {
 		return math.MaxInt64

@@ -13,15 +13,15 @@ import (
 // evaluated. fn must not change the state.
 func (r *Room) OnSnapshot(fn func()) { r.onSnapshot = append(r.onSnapshot, fn) }
 
-// Limits of one snapshot to one client. The connection's pacing would hold back more packets; a
-// probe only tests whether the client answers.
+// Limits of one snapshot to one client. The connection's pacing would delay more packets. A probe
+// is a small snapshot that tests whether the client answers.
 var (
 	wholeSnapshot = netvar.Limit{Packets: transport.MaxStatePackets, PacketSize: transport.MaxStatePacket}
 	probe         = netvar.Limit{Packets: 1, PacketSize: 100}
 )
 
 // encode encodes the client's snapshot, if its slot is free and its [transport.Window] permits a
-// snapshot or a probe. Otherwise the snapshot is not encoded, and remains due.
+// snapshot or a probe. Otherwise the snapshot remains due.
 func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
 	slot := c.room.source.slot(c)
@@ -82,8 +82,8 @@ func (c *Client) flush(now time.Duration, rescaled bool) {
 	}
 }
 
-// slot returns the slot for the client's next snapshot: that of its session, or of the spectator
-// feed.
+// slot returns the slot for the client's next snapshot: the slot of its session, or of the
+// spectator feed.
 func (c *Client) slot() *transport.Slot {
 	if c.IsFeed() {
 		return &c.room.feed.slot
@@ -102,7 +102,7 @@ func (r *Room) StateTick() uint64 {
 	return r.now.Tick
 }
 
-// TimeScale is the scale of scaled time as last told to clients.
+// TimeScale is the scale of scaled time as it was last sent to clients.
 type TimeScale struct {
 	*core
 	told atomic.Pointer[loop.Scale]
@@ -112,7 +112,7 @@ type TimeScale struct {
 func (t *TimeScale) isDefault() bool { return *t.told.Load() == loop.Unscaled }
 
 // changed reports whether the scale has changed since the last call, and stores the new scale. The
-// flush calls it, and then tells clients: a later change in the tick is told in the next.
+// flush calls it, and then informs clients. A change after the flush is sent in the next tick.
 func (t *TimeScale) changed() bool {
 	now := t.loop.Scale()
 	if now == *t.told.Load() {
@@ -123,14 +123,15 @@ func (t *TimeScale) changed() bool {
 	return true
 }
 
-// message returns the scale as it is sent to clients: scaled time as a linear function of game
-// time, from the time of a tick on.
+// message returns the scale as it is sent to clients: scaled time as a linear function of game time
+// that begins at a tick.
 func (t *TimeScale) message() transport.TimeScale {
 	s := t.told.Load()
 	return transport.TimeScale{Num: s.Num, Den: s.Den, Tick: t.Timeline().TickAt(s.From), At: s.To, Fraction: s.Frac}
 }
 
-// Speed returns how many times as fast as game time scaled time runs. Any goroutine may call it.
+// Speed returns the speed of scaled time relative to game time: 2 is twice as fast. Any goroutine
+// may call it.
 func (t *TimeScale) Speed() float64 {
 	s := t.told.Load()
 	return float64(s.Num) / float64(s.Den)

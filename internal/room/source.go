@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// source is the origin of a tick's outside facts. No other fact but those of the source and the
-// loop.Input may affect a decision of the room. There are three sources:
+// source is the origin of a tick's outside facts. Only facts of the source and of the loop.Input
+// may affect a decision of the room. There are three sources:
 //
 //	network    the arrivals from the network
 //	*recorder  the same, and records them (record.go)
@@ -19,8 +19,8 @@ import (
 type source interface {
 	// begin is called before a tick, with its input.
 	begin(in *loop.Input)
-	// prices returns the changed costs of messages, which hold from this tick on. The slice is
-	// valid until the next call.
+	// prices returns the changed costs of messages, which apply from this tick. The slice is valid
+	// until the next call.
 	prices() []rpcqueue.Price
 	// link returns the facts of a client's link; it is called once per client and tick, in poll.
 	link(c *Client) transport.LinkFacts
@@ -32,8 +32,8 @@ type source interface {
 	results() []result
 	// commands returns the commands of operators.
 	commands() []command
-	// vacate stops a room that closes because it is empty from giving seats, and reports whether
-	// none is taken or reserved. A recording ends with that tick, so a replay returns false.
+	// vacate makes a room that closes because it is empty refuse new clients, and reports whether
+	// no seat is taken or reserved. A recording ends with that tick, so a replay returns false.
 	vacate(why *transport.Closed) bool
 	// slot returns the slot of a client's snapshot, nil while the last snapshot is in it.
 	slot(c *Client) *transport.Slot
@@ -42,7 +42,7 @@ type source interface {
 
 	// drain is called between two ticks when the room is told of its end.
 	drain(limit time.Duration)
-	// unrecorded names an effect on the room that no recording holds.
+	// unrecorded marks an effect on the room that a recording cannot contain; what names it.
 	unrecorded(what string)
 }
 
@@ -71,9 +71,10 @@ func (n network) posts() []rpcqueue.Item { return n.r.Mailbox.posts.take() }
 func (n network) results() []result      { return n.r.Async.take() }
 func (n network) commands() []command    { return n.r.Commands.take() }
 
-// slot returns the slot for a client's next snapshot; nil while the last snapshot is in it, or
-// while the delay buffer of the spectator feed is full. It is called when the snapshot is encoded
-// and not at the poll, so that a busy machine's writer has the tick's time to empty the slot.
+// slot returns the slot for a client's next snapshot, or nil while the last snapshot is in it, or
+// while the delay buffer of the spectator feed is full. The room calls it when it encodes the
+// snapshot and not at the poll, so that the writer on a busy machine has more time to empty the
+// slot.
 func (n network) slot(c *Client) *transport.Slot {
 	if c.IsFeed() && !n.r.feed.hasSpace() {
 		return nil

@@ -10,18 +10,18 @@ import (
 )
 
 // The spectator feed is a client without a connection that a room with delayed spectators creates
-// in its first tick. To the game it is a spectator, so the game decides as for others which
-// objects, values and messages it is sent, and decides at the time of the tick, not after the
-// delay. Its data is stored in the delay buffer:
+// in its first tick. To the game it is a spectator, so the game decides which objects, values and
+// messages the feed is sent, as for other spectators. The game decides this at the time of the
+// tick, not after the delay. Its data is stored in the delay buffer:
 //
 //	tick:  poll ── join     snapshot ── snapshot     flush ── store ──▶ delay buffer
 //
-// The feed costs as much as one client on a link without loss. Its data follows from the tick
-// alone, except while the buffer is full, which is an outside fact (source.go): so a recording
-// holds all of it.
+// The feed costs as much as one client on a link without loss. A recording holds all of its data,
+// because the data depends only on the tick, and on whether the buffer is full, which is an outside
+// fact (source.go).
 
-// FeedID is the id of the spectator feed. Ids of clients never get so high: it is the largest
-// integer that JavaScript represents exactly.
+// FeedID is the id of the spectator feed. Ids of clients never reach it: it is the largest integer
+// that JavaScript represents exactly.
 const FeedID = 1<<53 - 1
 
 // spectatorFeed is a room's spectator feed. It belongs to the room's goroutine.
@@ -30,15 +30,16 @@ type spectatorFeed struct {
 	load    *Load
 	current *TimeScale
 	joined  bool           // it has joined once
-	buffer  *delayBuffer   // nil: no spectator will ever watch, as in a replay
+	buffer  *delayBuffer   // nil: there will be no spectators, as in a replay
 	slot    transport.Slot // scratch of its snapshots
-	large   uint64         // records that were sent over its stream
+	large   uint64         // number of records sent over its stream
 	tick    delayedTick    // data of the running tick
 	queued  int            // bytes of the running tick's messages
 	scale   loop.Scale     // last stored scale
 }
 
-// wholeTick is the limit of one snapshot of the spectator feed: more than any room sends in a tick.
+// wholeTick is the limit of one snapshot of the spectator feed: larger than the changes of any
+// tick.
 var wholeTick = netvar.Limit{Packets: packet.MaxPackets, PacketSize: 1 << 16, Reliable: true}
 
 // join lets the spectator feed join in the room's first tick.
@@ -64,7 +65,7 @@ func (f *spectatorFeed) join(r *Room) {
 }
 
 // snapshot adds the spectator feed's snapshot to the data of the running tick, and acknowledges it
-// at once. While the delay buffer is full, it makes no snapshot.
+// at once. It makes no snapshot while the delay buffer is full.
 func (f *spectatorFeed) snapshot() {
 	c := f.clients.feed
 	if c == nil || c.kicked != nil {
@@ -144,7 +145,7 @@ func (f *spectatorFeed) leave(why *transport.Closed) {
 }
 
 // end adds a last tick, with the reason for the room's end, to the delay buffer, unless the buffer
-// has one. Any goroutine may call it once the room's own has ended.
+// already has a last tick. Any goroutine may call it after the room's goroutine has ended.
 func (f *spectatorFeed) end(why *transport.Closed, messages []transport.Message) {
 	if f.buffer != nil {
 		f.buffer.add(delayedTick{stamp: stamp{at: f.clock.Now()}, messages: messages, end: why})
@@ -162,5 +163,5 @@ func (f *spectatorFeed) size() int {
 	return f.buffer.size()
 }
 
-// hasSpace reports whether the delay buffer takes another snapshot.
+// hasSpace reports whether the delay buffer has space for another snapshot.
 func (f *spectatorFeed) hasSpace() bool { return f.buffer == nil || f.buffer.hasSpace(0) }

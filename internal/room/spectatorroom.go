@@ -12,17 +12,17 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A spectatorRoom is the room of the delayed spectators of another room. It has seats, clients,
-// snapshots and a goroutine as each room, and no game: its world mirrors the data of the other
-// room's spectator feed, and its tick n is that room's tick n, after the delay. Its clients need
-// no special case: they are told an epoch that is later by the delay, from which they derive all
-// times.
+// A spectatorRoom is the room of the delayed spectators of another room. Like each room it has
+// seats, clients, snapshots and a goroutine, but it has no game: its world mirrors the data of the
+// other room's spectator feed, and its tick n shows the other room's tick n after the delay. Its
+// clients need no special case: they are sent an epoch that is later by the delay, and derive all
+// times from it.
 //
 //	feed ─▶ delay buffer ─▶ Next: which tick ─▶ RunTimers: show ─▶ mirror ─▶ spectators
 //
-// Events between two ticks of the other room (a spectator joins while that room sleeps) get a tick
-// with a number between theirs. If many ticks are due at once, because there were no spectators or
-// the machine paused, one tick shows them all.
+// For an event between two ticks of the other room (a spectator joins while that room sleeps) the
+// spectator room runs a tick with a number between theirs. If many ticks are due at once, because
+// there were no spectators or the machine paused, one tick shows them all.
 type spectatorRoom struct {
 	loop.Clock
 	r       *Room // its own engine
@@ -31,12 +31,12 @@ type spectatorRoom struct {
 	mirror  *netvar.Mirror
 	loop    mirrorLoop
 	now     loop.Now
-	last    uint64     // its newest tick, 0 = none
-	epoch   loop.Epoch // epoch of the other room, as of that tick
+	last    uint64     // newest tick of the spectator room; 0: none
+	epoch   loop.Epoch // epoch of the other room at that tick
 	pending int        // number of stored ticks that the next tick shows
 }
 
-// mirrorLoop is the loop of a spectator room: scaled time runs as it did in the other room.
+// mirrorLoop is the loop of a spectator room: its scaled time is the scaled time of the other room.
 type mirrorLoop struct {
 	*loop.Loop[struct{}]
 	scale loop.Scale
@@ -45,8 +45,8 @@ type mirrorLoop struct {
 // Scale returns the scale of scaled time.
 func (l *mirrorLoop) Scale() loop.Scale { return l.scale }
 
-// OpenSpectatorRoom opens the room of the delayed spectators of this one; nil if it has no delay.
-// It is called before the first tick, and both rooms have to be started.
+// OpenSpectatorRoom opens the room of this room's delayed spectators, or returns nil if this room
+// has no delay. Call it before the first tick, and start both rooms.
 func (r *Room) OpenSpectatorRoom() (*Room, error) {
 	if !r.spec.delayed() {
 		return nil, nil
@@ -90,13 +90,13 @@ type spectatorServer struct{ Server }
 func (spectatorServer) EndAdmission(transport.Code, string) {}
 func (spectatorServer) Ticked()                             {}
 
-// unwatched is how long due ticks may wait, while there are no spectators, before one tick shows
-// them all: at most the ticks of that time remain to be shown when a spectator joins.
+// unwatched is the longest time for which due ticks wait while there are no spectators. Then one
+// tick shows them all, so that few ticks are waiting when a spectator joins.
 const unwatched = time.Second
 
-// Next implements loop.Schedule: the next tick is that of the oldest stored tick, once that is as
-// old as the delay, or an earlier one if the spectator room has work before. If many stored ticks
-// are due, one tick shows them all.
+// Next implements loop.Schedule. The next tick shows the oldest stored tick when its age reaches
+// the delay; if the spectator room has work earlier, an earlier tick runs. If many stored ticks are
+// due, one tick shows them all.
 func (s *spectatorRoom) Next(now time.Duration) (in loop.Input, isDue bool, wait time.Duration) {
 	then := now - s.buffer.delay
 	watched := len(s.r.clients.list) > 0 || s.r.roused()
@@ -113,7 +113,7 @@ func (s *spectatorRoom) Next(now time.Duration) (in loop.Input, isDue bool, wait
 	return s.input(max(d.last.tick, s.last+1), d.last.epoch, now), true, 0
 }
 
-// between is Next while no stored tick is due.
+// between implements Next while no stored tick is due.
 func (s *spectatorRoom) between(now, then time.Duration, d *due) (in loop.Input, isDue bool, wait time.Duration) {
 	wait = now + longestSleep
 	if d.any {
@@ -142,8 +142,8 @@ func (s *spectatorRoom) between(now, then time.Duration, d *due) (in loop.Input,
 	return s.input(tick, s.epoch, now), true, 0
 }
 
-// mustEnd reports whether the spectator room ends and the next stored tick is due in more than a
-// second: the end does not wait for that tick.
+// mustEnd reports whether the spectator room has to end without waiting for the next stored tick,
+// because that tick is due in more than a second.
 func (s *spectatorRoom) mustEnd(then time.Duration, d *due) bool {
 	return s.r.Shutdown.ending && d.first.at-then > time.Second
 }
@@ -160,8 +160,8 @@ func (s *spectatorRoom) input(tick uint64, of loop.Epoch, now time.Duration) loo
 	return in
 }
 
-// WaitUntil implements loop.Clock. While the room sleeps, and for more than unwatched, the wait
-// ends early if the room is roused, for instance by a joining spectator.
+// WaitUntil implements loop.Clock. If the room sleeps and the wait is longer than unwatched, the
+// wait ends early when the room is roused, for instance by a joining spectator.
 func (s *spectatorRoom) WaitUntil(ctx context.Context, at time.Duration) error {
 	if left := at - s.Now(); s.r.Sleep.asleep || left > unwatched {
 		s.r.Sleep.waitForWork(ctx, left)
@@ -181,13 +181,13 @@ func (s *spectatorRoom) RunTimers() {
 		}
 	}
 	if !s.mirror.Show(s.r.now.Tick) {
-		s.r.Sleep.markActive() // The next tick shows the rest.
+		s.r.Sleep.markActive() // The next tick shows the remaining stored ticks.
 	}
 }
 
 // show applies the data of one stored tick to the mirror. If a tick shows several stored ticks,
-// each but the last is captured under its own number, so that it becomes a version of its own as in
-// the other room.
+// show captures each of them except the last under its own number, so that the objects have the
+// same versions as in the other room.
 func (s *spectatorRoom) show(t *delayedTick) error {
 	for _, packet := range t.packets {
 		if err := s.mirror.Apply(packet); err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A spectator is a client that watches. The rules that set it apart from a player are in this
-// file:
+// A spectator is a client that watches. This file has the rules that differ from those for players:
 //
 //	seat      one of its own kind; with a SpectatorDelay, in the spectator room, so that the
 //	          admission of a room passes spectators on to that of the spectator room
@@ -22,7 +21,7 @@ import (
 // delayed reports whether spectators of the room see it with a delay.
 func (s *Spec) delayed() bool { return s.SpectatorDelay > 0 && s.MaxSpectators > 0 }
 
-// seats returns the numbers of seats in the room itself: delayed spectators have theirs in the
+// seats returns the numbers of seats in the room itself. Delayed spectators have seats in the
 // spectator room.
 func (s *Spec) seats() (players, spectators int) {
 	if s.delayed() {
@@ -37,8 +36,8 @@ func (s Spec) ofSpectatorRoom() Spec {
 	return s
 }
 
-// of returns the admission with the seats of players, or if spectator is set, of spectators: with a
-// delay that of the spectator room.
+// of returns the admission with the seats of players or, if spectator is set, of spectators. With a
+// delay, spectators have seats in the spectator room.
 func (a *Admission) of(spectator bool) *Admission {
 	if spectator && a.spectators != nil {
 		return a.spectators
@@ -46,9 +45,9 @@ func (a *Admission) of(spectator bool) *Admission {
 	return a
 }
 
-// route returns the admission that decides about a client: a if the client has a seat or a ticket
-// there. Otherwise it is that of the spectator room, if there is one, for clients that ask to be
-// spectators or have a seat or a ticket there, and a for all others.
+// route returns the admission that decides about a client. If there is a spectator room, its
+// admission decides about clients that ask to be spectators or have a seat or a ticket there,
+// unless they have a seat or a ticket in this room. For all other clients it returns a.
 func (a *Admission) route(hello *netloopv1.Hello) *Admission {
 	if s := a.spectators; s != nil && !a.knows(hello) && (hello.GetSpectate() || s.knows(hello)) {
 		return s
@@ -56,10 +55,10 @@ func (a *Admission) route(hello *netloopv1.Hello) *Admission {
 	return a
 }
 
-// Refusing returns the code with which all newcomers are refused at present, or 0 if each hello
-// decides. The transport calls it before it spends resources on a connection; if hear is true, it
-// reads the hello even of a client to refuse, because the client may have a seat here or is to be
-// told the reason in words. Any goroutine may call it.
+// Refusing returns the code with which all new clients are refused at present, or 0 if this depends
+// on their hello. The transport calls it before it spends resources on a connection. If hear is
+// true, the transport reads the hello first, because the client may have a seat here, or must be
+// sent the reason as a text. Any goroutine may call it.
 func (a *Admission) Refusing() (code transport.Code, hear bool) {
 	code, hear = a.refusal()
 	if code == transport.CodeFull && a.spectators != nil {
@@ -98,8 +97,8 @@ func (a *Admission) Count() (players, spectators, reserved int) {
 	return players, spectators, reserved
 }
 
-// vacate makes a room without taken or reserved seats refuse newcomers, and reports whether it had
-// none. Of the spectator room only reserved seats count.
+// vacate makes a room without taken or reserved seats refuse new clients, and reports whether it
+// had no such seats. In the spectator room only reserved seats count.
 func (a *Admission) vacate(why *transport.Closed) bool {
 	if a.spectators != nil {
 		if _, _, reserved := a.spectators.Count(); reserved > 0 {

@@ -7,36 +7,36 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// stall is a period in which ticks were dropped, until it is logged in one line: the machine
-// paused, or does not keep up. It belongs to the room's goroutine.
+// stall is a period in which ticks were dropped, because the machine paused or is too slow. It is
+// logged in one line. It belongs to the room's goroutine.
 type stall struct {
 	*core
-	dropped uint64 // ticks; 0 is no stall
+	dropped uint64 // number of dropped ticks; 0: no stall
 	begun   loop.Input
-	longest time.Duration // from the start of a tick to that of the next
-	until   time.Duration // game time of its end, unless more ticks are dropped
+	longest time.Duration // longest time between the starts of two ticks
+	until   time.Duration // game time at which the stall ends, unless more ticks are dropped
 	lost    int           // number of clients that were lost
-	names   []uint64      // ids of the first of them
+	names   []uint64      // ids of the first lost clients
 }
 
 const (
-	// stallCalm is how long no tick may be dropped before a stall is over. By then the connections
-	// of clients that have given up meanwhile are known to have ended.
+	// stallCalm is the time without dropped ticks after which a stall is over. By then the server
+	// has detected the end of the connections that clients closed during the stall.
 	stallCalm = time.Second
-	// stallLoses is the length of a stall after which clients have closed their silent connections.
-	// The server detects that up to stallLoses later, because it counts their earlier packets as
-	// new when it reads them after the stall.
+	// stallLoses is the length of a stall after which clients close their silent connections. The
+	// server detects the closed connections up to stallLoses later, because it reads the packets
+	// that clients sent before only after the stall, and takes them for new.
 	stallLoses = 10 * time.Second
 	// stallLongest is the time after which an ongoing stall is logged.
 	stallLongest = 10 * time.Second
-	// stallNames bounds the clients that the line names.
+	// stallNames is the largest number of clients that the log line names.
 	stallNames = 16
 )
 
-// observe records ticks that were dropped before the one that begins, and logs a stall that
-// is over. last is the begin of the tick before.
+// observe records the ticks that were dropped before the tick that begins, and logs a stall that is
+// over. last is the start of the previous tick.
 func (s *stall) observe(in *loop.Input, last time.Duration) {
-	if in.Slept > 0 { // No tick was missed until then.
+	if in.Slept > 0 { // The room slept, and missed no tick in that time.
 		last = in.Deadline - s.spec.Rate.Period()*time.Duration(1+in.Dropped)
 	}
 	if s.dropped > 0 && (in.GameTime >= s.until || in.Dropped > 0 && in.GameTime-s.begun.GameTime >= stallLongest) {

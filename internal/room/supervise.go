@@ -12,17 +12,17 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A room's goroutine may die or hang without reporting it: the server that has started the room
-// checks it at intervals.
+// A room's goroutine may die or hang without a report. The server that has started the room checks
+// it at intervals.
 
-// Supervisor starts and ends a room, and watches its goroutine.
+// Supervisor starts and ends a room, and checks its goroutine.
 type Supervisor struct {
 	*core
 	room   *Room
 	end    atomic.Pointer[End] // set by End
 	over   atomic.Bool
-	report func(error)        // of Start
-	stop   func() bool        // ends the watch of Start's context
+	report func(error)        // the function ended of Start
+	stop   func() bool        // stops the reaction to the end of Start's context
 	told   context.Context    // ends once the room has been told to end
 	tell   context.CancelFunc // cancels told
 }
@@ -30,19 +30,19 @@ type Supervisor struct {
 // End describes how the room is ended from outside.
 type End struct {
 	Why   transport.Closed
-	Drain time.Duration // for how long the clients may play on
+	Drain time.Duration // time for which clients may continue to play
 	By    time.Duration // end of the drain, on the room's clock; set by Supervisor.End
 }
 
-// Start runs the room on a goroutine of its own, until ctx ends, the room closes itself, or End is
-// called; then it closes the room. It calls ended once with the result, on some goroutine: if the
-// room is given up, before the room's goroutine has ended. The end of ctx leaves the clients
-// Config.DrainTimeout, even if a longer drain is running.
+// Start runs the room on its own goroutine until ctx ends, the room closes itself, or End is
+// called; then it closes the room. It calls ended once with the result, on any goroutine. If the
+// room is given up, this happens before the room's goroutine has ended. After the end of ctx the
+// room drains for at most Config.DrainTimeout, even if a longer drain is running.
 func (v *Supervisor) Start(ctx context.Context, ended func(error)) {
 	v.report = ended
 	v.stop = context.AfterFunc(ctx, v.endWithServer)
 	if ctx.Err() != nil {
-		v.endWithServer() // Before the first tick.
+		v.endWithServer() // The context has ended before the first tick.
 	}
 	go v.live(v.told)
 }
@@ -58,7 +58,7 @@ func (v *Supervisor) finished(err error) {
 	}
 }
 
-// End ends a room from outside: the room drains, and then tells its clients the reason. The first
+// End ends a room from outside: the room drains, and then sends its clients the reason. The first
 // call sets the reason. A later call can only shorten the drain. Any goroutine may call it, also
 // before Start.
 func (v *Supervisor) End(e End) {
@@ -85,10 +85,12 @@ func (v *Supervisor) endWithServer() {
 	v.End(End{Why: transport.Closed{Code: transport.CodeClosing, Text: "the server is closing"}, Drain: v.cfg.DrainTimeout})
 }
 
-// Ending returns the End that was set from outside; nil without one. Any goroutine may call it.
+// Ending returns the End that was passed to Supervisor.End, or nil without one. Any goroutine may
+// call it.
 func (v *Supervisor) Ending() *End { return v.end.Load() }
 
-// endCause returns the End that ends the room: the one set from outside, or else the server's.
+// endCause returns the End that ends the room: the End that was passed to Supervisor.End, or else
+// the End of the server.
 func (v *Supervisor) endCause() *End {
 	if v.end.Load() == nil {
 		v.endWithServer()
@@ -100,8 +102,8 @@ func (v *Supervisor) endCause() *End {
 // second.
 func WatchEvery(limit time.Duration) time.Duration { return min(limit/10, time.Second) }
 
-// Watch logs a tick or a closing hook that hangs, and returns the watchdog's error. One goroutine
-// calls it at intervals.
+// Watch checks the room for a tick or a closing hook that hangs, logs it, and returns the
+// watchdog's error. One goroutine calls it at intervals.
 func (v *Supervisor) Watch() error {
 	if h, hung := v.watchdog.Check(v.clock.Now()); hung {
 		v.metrics.Hangs.Add(1)
@@ -116,11 +118,11 @@ func (v *Supervisor) Watch() error {
 	return v.watchdog.Err()
 }
 
-// GiveUp abandons a room that hangs. Its clients are told at once. Work that was started with Go
-// is given WorkGrace to finish; then the room is over and its name is free, so that a successor
-// loads the room's saved state. The goroutine that hangs cannot be stopped. If it ever returns
-// from the game's function, it ends without calling another one, and its requests until then
-// (work, messages to rooms) are rejected.
+// GiveUp abandons a room that hangs. It tells the room's clients at once. Work that was started
+// with Go gets WorkGrace to finish. Then the room is over and its name is free, so that a successor
+// can load the room's saved state. The hanging goroutine cannot be stopped: if it ever returns from
+// the game's function, it ends without calling another function of the game, and its requests until
+// then (work, messages to rooms) are rejected.
 func (v *Supervisor) GiveUp(err error) {
 	if !v.givenUp.CompareAndSwap(false, true) {
 		return
@@ -143,7 +145,7 @@ func (v *Supervisor) GiveUp(err error) {
 func (v *Supervisor) live(ctx context.Context) {
 	err := errGone
 	defer func() {
-		if !v.givenUp.Load() { // Otherwise GiveUp reports the end, after the work given to Go.
+		if !v.givenUp.Load() { // Otherwise GiveUp reports the end.
 			v.finished(err)
 		}
 	}()
@@ -179,10 +181,10 @@ func (v *Supervisor) failure(panicked any) error {
 	return fmt.Errorf("netloop: the room's goroutine has ended: system %q called runtime.Goexit", where)
 }
 
-// finishFailed closes a room after the death of its goroutine: as after the panic of a critical
-// system, clients are told and the game saves its state in any condition.
+// finishFailed closes a room after the death of its goroutine. As after the panic of a critical
+// system, it sends clients the reason, and the game saves its state as it is.
 func (v *Supervisor) finishFailed() error {
-	_ = v.watchdog.End() // Forget a hang before the death.
+	_ = v.watchdog.End() // Forget a hang that was detected before the goroutine died.
 	v.room.Admission.End(transport.CodeInternal, "the server has failed")
 	// Finish continues with the steps that have not begun.
 	return v.room.Shutdown.Finish(transport.CodeInternal, "the server has failed")

@@ -54,8 +54,8 @@ func (r *Room) Systems() []System {
 	return all
 }
 
-// poll is the system transport.poll: it handles the arrivals since the last tick in their order,
-// but none that arrive meanwhile, then lost connections, posted messages and results of work.
+// poll is the system transport.poll. It handles the arrivals since the last tick in their order,
+// without those that arrive meanwhile; then lost connections, posted messages and results of work.
 func (r *Room) poll() {
 	for _, c := range r.clients.list {
 		c.observeLink()
@@ -72,7 +72,7 @@ func (r *Room) poll() {
 }
 
 // snapshot is the system netvar.snapshot: it captures the edits since the last tick, and encodes
-// for each client the packets of its missing changes.
+// packets for each client with the changes that it has not received.
 func (r *Room) snapshot() {
 	r.world.Capture(r.now.Tick)
 	r.captured = r.now.Tick
@@ -92,7 +92,7 @@ func (r *Room) snapshot() {
 // waits for the network.
 func (r *Room) flush() {
 	rescaled := r.Scale.changed()
-	now := r.clock.Now() // For the measurement of flush lag; no decision depends on it.
+	now := r.clock.Now() // Used to measure flush lag; no decision depends on it.
 	for _, c := range r.clients.list {
 		if c.dropped == nil {
 			c.flush(now, rescaled)
@@ -102,7 +102,7 @@ func (r *Room) flush() {
 }
 
 // account does the work after a tick: it stops the watchdog, ends the tick in the recording, and
-// reports its cost and faults. It answers waiting questions, and may put the room to sleep.
+// reports its cost and faults. It also answers waiting questions, and may put the room to sleep.
 func (r *Room) account(rec *loop.Record) {
 	if h := r.watchdog.End(); h != nil {
 		r.log.Warn("a tick that hung has returned", "tick", h.Tick, "took", rec.Duration)
@@ -124,24 +124,24 @@ func (r *Room) account(rec *loop.Record) {
 	r.trySleep()
 }
 
-// System is a built-in system, which each room runs. It has a name like a system of the game, so a
-// game may place its own systems before and after it.
+// System is a built-in system, which each room runs. It has a name like the systems of the game, so
+// that a game can place its own systems before and after it.
 type System struct {
 	Name    string
-	Stage   loop.Stage // 0: each of the seven
+	Stage   loop.Stage // 0: each of the seven stages
 	Place   loop.Place
 	Run     func(loop.Stage)
-	Without string // the consequence of its absence
+	Without string // consequence if a game removes the system
 }
 
-// Names of the built-in systems that call functions of the game: OnStart functions, and timers.
+// Names of the built-in systems that call the game's OnStart functions and timers.
 const (
 	StartSystem  = "room.start"
 	TimersSystem = "room.timers"
 )
 
 // traced begins a region for the tick in an execution trace, and returns the function that ends it.
-// Without a running trace it costs some nanoseconds.
+// It costs some nanoseconds if no trace is running.
 func traced(tick uint64) func() {
 	if !trace.IsEnabled() {
 		return untraced

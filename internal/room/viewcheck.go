@@ -8,10 +8,10 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// Each input carries the view of its client: the two snapshots between which the player saw the
-// world, at which it aimed. The game looks up the same moment in its objects' history. A client may
-// send any view, and would gain most from the past, where it knows how others have moved. So an
-// implausible view is replaced, for one of four reasons:
+// Each input contains the view of its client: the two snapshots between which the player saw the
+// world when it aimed. The game looks up the same moment in the history of its objects. A client
+// may send any view, and would gain most from an old view, because it already knows how others have
+// moved since. So the room replaces an implausible view, for one of four reasons:
 //
 //	reason   condition                                           replaced by
 //	unseen   one of the snapshots has not been acknowledged      the same time: Client.around
@@ -26,12 +26,12 @@ import (
 // viewCheck is the checked view of a client. It belongs to the room's goroutine.
 type viewCheck struct {
 	known   bool
-	view    state.Moment  // at the input that ran last; zero: unknown
-	back    time.Duration // its distance to the input's step
+	view    state.Moment  // view of the input that ran last; zero: unknown
+	back    time.Duration // time from view to the step of that input
 	clamped uint64
 
-	// mid is the smoothed distance of the recent views from their steps, judged the game time of
-	// the step at which mid was last updated, and saved the remaining allowance for jumps.
+	// mid is the smoothed time from the recent views to their steps. judged is the game time of the
+	// step at which mid was last updated. saved is the remaining allowance for jumps.
 	mid    time.Duration
 	judged time.Duration
 	saved  time.Duration
@@ -40,7 +40,8 @@ type viewCheck struct {
 	early time.Duration // smoothed time by which inputs arrive before their steps
 }
 
-// Bounds on the change of the distance, in game time, between a client's view and its input's step.
+// Bounds on the change of a view's distance: the game time from a client's view to its input's
+// step.
 const (
 	// viewSlew limits the drift of that distance to 1/viewSlew of the elapsed time. An honest
 	// client changes its delay by a twentieth of the time at most, and its lead by a hundredth.
@@ -48,9 +49,9 @@ const (
 	// viewBand is the tolerance to either side of the drifting distance: inputs of one frame share
 	// one view, and a frame for which the next snapshot is missing shows the previous one.
 	viewBand = 50 * time.Millisecond
-	// Distances beyond viewBand use up an allowance, which is refilled by one part in jumpShare of
-	// the time, an eighth of a second per second, up to maxJump. The maximum covers the time in
-	// which a client's clock adapts to a new route.
+	// Distances beyond viewBand use up an allowance. It grows by 1/jumpShare of the elapsed time,
+	// an eighth of a second per second, up to maxJump. The maximum covers the time in which a
+	// client's clock adapts to a new route.
 	jumpShare = 8
 	maxJump   = 250 * time.Millisecond
 )
@@ -69,8 +70,8 @@ const (
 
 var clampNames = [clampReasons]string{"as_sent", "unseen", "apart", "old", "jumped"}
 
-// View returns the moment that the client saw at the input that ran last. The zero Moment is
-// unknown.
+// View returns the moment that the client saw at the input that ran last, or the zero Moment if it
+// is unknown.
 func (c *Client) View() state.Moment { return c.viewCheck.view }
 
 // ViewStats returns the distance of the last view from its step, and the number of clamped views.
@@ -78,8 +79,8 @@ func (c *Client) ViewStats() (back time.Duration, clamped uint64) {
 	return c.viewCheck.back, c.viewCheck.clamped
 }
 
-// arrived records how long before its step an input arrived, and smooths that time. A late input
-// counts as 0, as do the first inputs, until the client's clock is ahead of the server's.
+// arrived records the time by which an input arrived before its step, and smooths it. A late input
+// counts as 0. So do the first inputs, until the client's clock is ahead of the server's.
 func (s *viewCheck) arrived(early time.Duration) {
 	early = max(early, 0)
 	if !s.heard {
@@ -89,7 +90,7 @@ func (s *viewCheck) arrived(early time.Duration) {
 }
 
 // checkView sets the client's view for the input that runs now. If the step's own input is missing
-// or has no view, the last view is moved on with game time.
+// or has no view, checkView advances the last view by the elapsed game time.
 func (c *Client) checkView() {
 	s, r := &c.viewCheck, c.room
 	if r.spec.MaxRewind <= 0 {
@@ -135,8 +136,8 @@ func (s *viewCheck) judge(c *Client, v state.Moment, now time.Duration) {
 	}
 }
 
-// way returns the estimated time from the making of an input on the client to its step, at most
-// MaxRewind: half a round trip, and the time that inputs wait for their steps.
+// way returns the estimated time from the creation of an input on the client to its step: half a
+// round trip, and the time that inputs wait for their steps. It is at most MaxRewind.
 func (c *Client) way() time.Duration {
 	return min(c.link.SRTT/2+c.viewCheck.early, c.room.spec.MaxRewind)
 }
@@ -167,9 +168,9 @@ func (s *viewCheck) follow(now, back time.Duration) (to time.Duration, ok bool) 
 	return s.mid + viewBand, paid == over
 }
 
-// around returns a game time as a moment between the two snapshots next to it that the client has
-// whole. Without one on one side it returns the nearest whole snapshot, and without any the zero
-// Moment.
+// around converts a game time to a moment between the two nearest snapshots, one before and one
+// after it, that the client has received completely. If one side has no such snapshot, around
+// returns the nearest complete snapshot; if there is none at all, the zero Moment.
 func (c *Client) around(at time.Duration) state.Moment {
 	from, to := c.peer.Around(c.room.Timeline().TickAt(at))
 	switch {
@@ -195,7 +196,7 @@ type tickTime struct {
 }
 
 // timeOf returns the game time of a tick. It caches results, because the views of all clients use
-// the same few ticks and the conversion takes a division.
+// the same few ticks, and the conversion takes a division.
 func (p *Inputs) timeOf(tick uint64) time.Duration {
 	k := &p.times[tick%state.Horizon]
 	if k.tick != tick {

@@ -2,25 +2,25 @@ package room
 
 import "time"
 
-// A joining client is sent the whole world, and a client that leaves at once and joins again is
-// sent it again. So a room counts short visits. Beyond freeVisits of them a client catches up in
-// the slow queue (netvar.Peer.Slow): its next join is admitted as usual, and all such clients
+// A room sends each joining client the whole world, also a client that leaves at once and joins
+// again. So a room counts short visits. After more than freeVisits short visits, a client catches
+// up in the slow queue (netvar.Peer.Slow): its next join is admitted as usual, but all such clients
 // together share a small part of a tick.
 
 const (
 	shortVisit  = 10 * time.Second // game time from joining to leaving
 	freeVisits  = 3                // short visits of a holder without consequences
 	visitMemory = time.Minute      // time from the last short visit until all are forgotten
-	// limit of stored holders; beyond it the oldest is forgotten early
+	// limit of stored holders; beyond it the oldest holder is removed early
 	maxVisitors = 4096
 )
 
 // visits stores the number of short visits by holder: a player, or the address of a client without
-// one. It belongs to the room's goroutine, and depends only on joins, leaves and game time, so that
-// a replay counts the same.
+// a player. It belongs to the room's goroutine, and depends only on joins, leaves and game time, so
+// that a replay counts the same.
 type visits struct {
 	of    map[string]visit
-	order []visitExpiry // each holder once, first to expire first
+	order []visitExpiry // each holder once, ordered by expiry
 }
 
 type visit struct {
@@ -28,14 +28,15 @@ type visit struct {
 	until time.Duration // when the entry expires
 }
 
-// visitExpiry is an entry in the queue of expiries: the short visits of the holder are forgotten at
+// visitExpiry is an entry in the queue of expiries. The short visits of the holder are removed at
 // the time until, or later if the holder has made another short visit by then.
 type visitExpiry struct {
 	holder string
 	until  time.Duration
 }
 
-// left records that a client has left, which joined at the game time came: it counts a short visit.
+// left records that a client has left, and counts its visit if it was short. came is the game
+// time of the client's join.
 func (v *visits) left(holder string, came, now time.Duration) {
 	if holder == "" || now-came >= shortVisit {
 		return
@@ -68,7 +69,7 @@ func (v *visits) forget(now time.Duration) {
 	}
 }
 
-// often reports whether a holder has had so many short visits that it has to catch up slowly.
+// often reports whether a holder has had too many short visits, and must catch up slowly.
 func (v *visits) often(holder string, now time.Duration) bool {
 	one := v.of[holder]
 	return one.count > freeVisits && one.until > now

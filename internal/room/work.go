@@ -16,7 +16,7 @@ import (
 type Work struct {
 	// New allocates the result: a pointer to a value that a recording can store.
 	New func() any
-	// Do runs on a goroutine of its own and fills in the result.
+	// Do runs on a separate goroutine, and writes the result.
 	Do func(ctx context.Context, result any) error
 	// Then passes the result to the game, in EarlyUpdate of a later tick.
 	Then func(result any, err error)
@@ -25,22 +25,22 @@ type Work struct {
 // Async is the room's running work on other goroutines, with its results.
 type Async struct {
 	*core
-	ctx    context.Context // of the work; ends with the room
+	ctx    context.Context // context of the work; ends with the room
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	done    []result        // in the order of arrival; under mu
-	running map[uint64]Work // work with a goroutine, by its number; under mu
+	running map[uint64]Work // work that has a goroutine, by its number; under mu
 	changed chan struct{}   // closed at the next result; nil: no goroutine waits for one; under mu
 	closed  bool            // no new work is started and no result is accepted; under mu
 	spare   []result        // belongs to the room's goroutine
 	pending int             // belongs to the room's goroutine
-	started uint64          // numbers the work; belongs to the room's goroutine
+	started uint64          // number of the newest work; belongs to the room's goroutine
 
 	// recorded is set in a replay: work whose results are in the recording, by its number. A
 	// replay runs no work.
 	recorded map[uint64]Work
-	streams  map[uint64]*Stream // by number; a replay looks them up
+	streams  map[uint64]*Stream // by number; used by a replay
 }
 
 // Stream is work on another goroutine that yields many results.
@@ -57,7 +57,7 @@ type result struct {
 	value any    // made by Work.New
 	err   error
 	then  func(any, error)
-	of    *Stream // nil: the only result of its work
+	of    *Stream // nil: the work has only this result
 }
 
 // take empties the list of results. The returned slice is valid until the next call.
@@ -69,8 +69,8 @@ func (a *Async) take() []result {
 	return a.spare
 }
 
-// maxAsync limits the work of a room that may run at once: each piece is a goroutine and, mostly,
-// a connection to another system.
+// maxAsync limits the work of a room that may run at once. Each piece takes a goroutine and,
+// usually, a connection to another system.
 const maxAsync = 1024
 
 var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
@@ -201,8 +201,8 @@ func (a *Async) Stream(w Work) *Stream {
 	return s
 }
 
-// Push stores a result, a value as returned by New. It reports false while the result before still
-// waits for its tick, and after the room has ended. Any goroutine may call it.
+// Push stores a result; value has the type that New returns. It reports false while the previous
+// result still waits for its tick, and after the room has ended. Any goroutine may call it.
 func (s *Stream) Push(value any) bool {
 	if s.of.ctx.Err() != nil || !s.waiting.CompareAndSwap(false, true) {
 		return false
@@ -239,7 +239,7 @@ func (a *Async) some() bool {
 	return len(a.done) > 0
 }
 
-// Settle waits until all work is done, and sorts its results by the number of the work.
+// Settle waits until all work is done, and sorts the results by the number of their work.
 func (a *Async) Settle() {
 	for c := a.busy(); c != nil; c = a.busy() {
 		<-c
@@ -267,10 +267,10 @@ func (a *Async) deliverOne(res *result) {
 	_ = a.Call("Go", func() error { res.then(res.value, res.err); return nil })
 }
 
-// finishAll waits for the work that was given to Go, and passes its results to the game, which
-// may start more work meanwhile. After WorkGrace the context of all work ends, and new work fails
-// at once. In the end each result has been passed to the game: for work that ignores its context,
-// errLeftBehind.
+// finishAll waits for the work that was given to Go, and passes its results to the game, which may
+// start more work meanwhile. After WorkGrace it ends the context of all work, and new work fails at
+// once. At the end the game has got a result for each piece of work; for work that ignores its
+// context, the result is errLeftBehind.
 func (a *Async) finishAll() error {
 	err := a.deliverWithin(WorkGrace)
 	a.cancel()
@@ -307,7 +307,7 @@ func (a *Async) deliverWithin(limit time.Duration) (err error) {
 	return err
 }
 
-// errLeftBehind is the result of work that the room no longer waits for at its end.
+// errLeftBehind is the result of work for which the room does not wait any longer at its end.
 var errLeftBehind = errors.New("netloop: the work ignores the end of its context: the room ends without it")
 
 // leftBehind counts and logs work that the room does not wait for.

@@ -13,13 +13,13 @@ type Join struct {
 	Claims  map[string]any // the other claims of its token
 	Token   string
 	Addr    string
-	Minor   int    // the minor version of the schema in force
+	Minor   int    // the minor version of the schema to use
 	Params  []byte // JSON
 
 	Ticket    bool   // it has a ticket
 	Spectator bool   // it asks to be a spectator
 	Reserved  []byte // the data of its ticket, JSON
-	Game      any    // the game's own view of it
+	Game      any    // the game's handle of the Join
 }
 
 // SameSubject is the policy for the second connection of a player in the room.
@@ -27,12 +27,13 @@ type SameSubject uint8
 
 // The policies.
 const (
-	TakeOver SameSubject = iota // the newcomer takes over the player's client
-	Refuse                      // the newcomer is refused
-	Allow                       // the newcomer is another client
+	TakeOver SameSubject = iota // the new connection takes over the player's client
+	Refuse                      // the new connection is refused
+	Allow                       // the new connection joins as another client
 )
 
-// Holder returns the account that a client's messages are charged to.
+// Holder returns the holder to which the limits of messages apply: the client's player, or its
+// address.
 func (j *Join) Holder() rpcqueue.Holder {
 	switch {
 	case j.Subject != "":
@@ -43,8 +44,8 @@ func (j *Join) Holder() rpcqueue.Holder {
 	return rpcqueue.Holder{}
 }
 
-// site returns the part of a host:port that identifies one household or machine. A text that is
-// not an address is returned as it is.
+// site returns the part of a host:port that identifies one household or machine. It returns a text
+// that is not an address unchanged.
 func site(addr string) string {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {

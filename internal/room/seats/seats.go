@@ -21,15 +21,15 @@ type Seats struct {
 	locked   bool    // only clients with a ticket or a seat are admitted
 	awaited  []*Seat // seats of disconnected clients, in the order of their loss
 	tickets  map[secretID]*Ticket
-	expires  time.Duration // no ticket expires before
+	expires  time.Duration // no ticket expires before this time
 	secrets  map[secretID]*Seat
 	players  map[string]*Seat                // by subject; with Allow its first seat
 	sessions map[*transport.Session]struct{} // sessions that have not ended
 	closed   *transport.Closed               // the room has ended
-	// set when an empty room ends: no seat is given any more
+	// set when an empty room ends: no more seats are assigned
 	ending  *transport.Closed
 	changed atomic.Bool // a count has changed since the last tick
-	Rouse   func()      // wakes the room, which shows others the change; nil: none
+	Rouse   func()      // wakes the room, which publishes the change; nil: not called
 }
 
 // changedLocked records that a count has changed, and wakes a sleeping room: its next tick
@@ -44,7 +44,7 @@ func (s *Seats) changedLocked() {
 // Changed reports whether a count has changed since the last tick.
 func (s *Seats) Changed() bool { return s.changed.Load() }
 
-// Ticked is called after each tick: it resets Changed, and frees the seats of expired tickets.
+// Ticked resets Changed, and frees the seats of expired tickets. The room calls it after each tick.
 func (s *Seats) Ticked(now time.Duration) {
 	s.changed.Store(false)
 	s.mu.Lock()
@@ -52,8 +52,9 @@ func (s *Seats) Ticked(now time.Duration) {
 	s.expireLocked(now)
 }
 
-// Vacate makes a room without taken or reserved seats refuse all requests for seats with the reason
-// why, and reports true. It does not change a room with such seats.
+// Vacate makes a room without taken or reserved seats refuse all requests for seats, with the
+// reason why, and returns true. If a seat is taken or reserved, Vacate has no effect and returns
+// false.
 func (s *Seats) Vacate(now time.Duration, why *transport.Closed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +66,7 @@ func (s *Seats) Vacate(now time.Duration, why *transport.Closed) bool {
 	return true
 }
 
-// Sizes returns the number of entries of each table. Any goroutine may ask.
+// Sizes returns the number of entries of each table. Any goroutine may call it.
 func (s *Seats) Sizes() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,11 +81,11 @@ func (s *Seats) refusedLocked() error {
 	return &transport.Refusal{Code: s.ending.Code, Text: s.ending.Text}
 }
 
-// Count holds the numbers of taken and of reserved seats of players, or of spectators, and their
-// limit.
+// Count holds the numbers of taken and of reserved seats, and the limit of their sum, for players
+// or for spectators.
 type Count struct {
 	taken int
-	held  int // reserved for tickets, in addition
+	held  int // seats reserved for tickets, in addition
 	Most  int
 }
 
@@ -100,27 +101,27 @@ func (s *Seats) kindLocked(spectator bool) *Count {
 
 // Seat is the seat of one client. The mutex of its [Seats] guards all fields except ID.
 //
-// A seat has owners: the client that the room has in it, and each connection that was admitted to
-// it and has not entered the room yet. The last owner to leave releases it.
+// A seat has owners: its client in the room, and each connection that was admitted to the seat and
+// has not entered the room yet. The seat is released when its last owner has left.
 type Seat struct {
 	ID      uint64
 	subject string
-	conns   uint64 // number of connections so far, and so the number of the newest
+	conns   uint64 // number of connections so far: also the number of the newest connection
 	attempt uint64 // number of the client's attempt to connect that led to the newest connection
 	// secret was issued to the newest connection. before is the secret that the client showed to
 	// make that connection; it is valid until data arrives over the connection, because secret may
 	// never have reached the client.
 	secret, before secretID
-	// spent is the secret that became invalid last. A client that shows it is refused: a later
-	// connection was faster, or the secret was stolen.
+	// spent is the secret that became invalid last. A client with this secret is refused: either a
+	// later connection of the client was faster, or the secret was stolen.
 	spent   secretID
-	awaited bool   // its client has lost its connection
+	awaited bool   // the seat's client has lost its connection
 	holder  string // the player of the newest join, or the address of a client without one
 
-	entering int     // admitted connections that have not entered
+	entering int     // number of admitted connections that have not entered the room
 	taken    bool    // the room has a client in it
-	plays    bool    // it is counted among the playing seats
-	watches  bool    // it is counted among the watching seats; both while the role changes
+	plays    bool    // it counts in Playing
+	watches  bool    // it counts in Watching; in both while the role changes
 	watching bool    // the client in it is a spectator; valid while taken
 	ticket   *Ticket // the ticket of the seat, until its client has sent data
 	who      *Join   // join of the newest admission without a secret
@@ -138,18 +139,18 @@ type Request struct {
 	Who    *Join
 	Policy SameSubject
 	Ticket *Ticket // nil: none
-	// Otherwise is the error for a client that has neither a ticket nor a seat; nil lets it take a
-	// free seat.
+	// Otherwise is the error for a client without a ticket and without a seat. If it is nil, such a
+	// client may take a free seat.
 	Otherwise error
 	NextID    func() uint64
-	// Evicts is the id of the client that loses its seat to the requesting one; 0 is none. Assign
+	// Evicts is the id of the client that loses its seat to the requesting client; 0: none. Assign
 	// sets it.
 	Evicts uint64
 }
 
-// Assign returns a seat for a client: that of its player if the policy is TakeOver, else that of
-// its ticket, else a free one. conn is the number of the connection, which owns the seat until
-// Entered. The error is a refusal for the client.
+// Assign returns a seat for a client: the seat of its player if the policy is TakeOver, else the
+// seat of its ticket, else a free seat. conn is the number of the connection, which owns the seat
+// until Entered. The error is a refusal for the client.
 func (s *Seats) Assign(q *Request) (at *Seat, conn uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +167,7 @@ func (s *Seats) Assign(q *Request) (at *Seat, conn uint64, err error) {
 		return s.takeOverLocked(own, q)
 	}
 	switch t, kind := q.Ticket, s.kindLocked(spectator); {
-	case t != nil && s.tickets[t.id] != t: // Its client has sent data meanwhile.
+	case t != nil && s.tickets[t.id] != t: // The ticket was used up meanwhile.
 		return nil, 0, ErrTicket
 	case t != nil && t.seat != nil:
 		return s.takeOverLocked(t.seat, q)
@@ -182,7 +183,7 @@ func (s *Seats) Assign(q *Request) (at *Seat, conn uint64, err error) {
 
 // takeOverLocked admits another connection, of the same player or with the same ticket, to a seat,
 // and invalidates the seat's secrets. A change between player and spectator needs a free seat of
-// the new kind, or a ticket for one.
+// the new kind, or a ticket for such a seat.
 func (s *Seats) takeOverLocked(own *Seat, q *Request) (at *Seat, conn uint64, err error) {
 	if kind := s.kindLocked(q.Who.Spectator); !*own.counted(q.Who.Spectator) && !s.redeemsLocked(q.Ticket) && kind.full() {
 		return nil, 0, ErrFull(kind.Most)
@@ -191,7 +192,7 @@ func (s *Seats) takeOverLocked(own *Seat, q *Request) (at *Seat, conn uint64, er
 	return s.admitLocked(own, q)
 }
 
-// admitLocked admits a connection to a seat, and assigns its ticket to that seat.
+// admitLocked admits a connection to a seat, and assigns the connection's ticket to the seat.
 func (s *Seats) admitLocked(at *Seat, q *Request) (*Seat, uint64, error) {
 	redeems := s.redeemsLocked(q.Ticket)
 	if redeems || at.ticket != nil && at.ticket.Spectator != q.Who.Spectator {
@@ -211,14 +212,16 @@ func (s *Seats) admitLocked(at *Seat, q *Request) (*Seat, uint64, error) {
 	return at, at.conns, nil
 }
 
-// HeldShare limits the seats that one player or address may hold with disconnected clients when a
-// newcomer needs a seat: to 1/HeldShare of the seats of that kind, at least one.
+// HeldShare limits the seats that the disconnected clients of one player or address may keep when a
+// new client needs a seat. The limit is 1/HeldShare of the seats of that kind, but at least one
+// seat.
 const HeldShare = 4
 
-// yieldLocked frees a seat for a newcomer to a full room, if one player or address holds more than
-// its share with disconnected clients: otherwise an address could fill a room with connections
-// that vanish. Of the holder with the most such seats the client that was dropped first loses its
-// seat, but never to the same holder. The room removes that client when the newcomer enters.
+// yieldLocked frees a seat in a full room for a new client, if the disconnected clients of one
+// player or address hold more seats than HeldShare permits. Otherwise an address could fill a room
+// with connections that vanish. Among the holders it selects the one with the most such seats, and
+// frees the seat of the client that was dropped first. A new client never gets a seat of its own
+// holder this way. The room removes the dropped client when the new client enters.
 func (s *Seats) yieldLocked(q *Request) bool {
 	spectator := q.Who.Spectator
 	kind, held, most := s.kindLocked(spectator), map[string]int{}, ""
@@ -243,8 +246,8 @@ func (s *Seats) yieldLocked(q *Request) bool {
 	return true
 }
 
-// yields reports whether a newcomer of a kind may get the seat: its client is of that kind and
-// disconnected, and no connection is being admitted to it.
+// yields reports whether a new client of a kind may get the seat: the seat's client is disconnected
+// and of the same kind, and no connection is being admitted to the seat.
 func (at *Seat) yields(spectator bool) bool {
 	return at.awaited && at.entering == 0 && at.watching == spectator && *at.counted(spectator)
 }
@@ -273,7 +276,7 @@ func (at *Seat) counted(spectator bool) *bool {
 	return &at.plays
 }
 
-// countLocked counts a seat among those of a kind, or stops counting it.
+// countLocked counts a seat among the seats of a kind, or stops counting it.
 func (s *Seats) countLocked(at *Seat, spectator, counts bool) {
 	switch is := at.counted(spectator); {
 	case counts && !*is:
@@ -293,8 +296,9 @@ func ErrFull(most int) error {
 	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
 }
 
-// Claim returns the seat of a secret, nil if there is none, and the number of the new connection to
-// it. The error refuses a spent secret, and an attempt that is not later than the last one.
+// Claim returns the seat of a secret, or nil if there is none, and the number of the new connection
+// to the seat. It returns an error for a spent secret, and for an attempt that is not later than
+// the last attempt.
 func (s *Seats) Claim(secret []byte, attempt uint64) (at *Seat, conn uint64, err error) {
 	if len(secret) != secretLen {
 		return nil, 0, nil
@@ -311,7 +315,7 @@ func (s *Seats) Claim(secret []byte, attempt uint64) (at *Seat, conn uint64, err
 	if shown == at.secret {
 		at.before, at.secret = at.secret, at.before
 	}
-	delete(s.secrets, at.secret) // It may never have reached the client.
+	delete(s.secrets, at.secret) // The client may never have received it.
 	at.secret = secretID{}
 	at.attempt = attempt
 	at.conns++
@@ -341,8 +345,9 @@ func (s *Seats) Issue(at *Seat) []byte {
 	return secret
 }
 
-// Heard records that data has arrived over a connection. If that is the newest one, the seat's
-// ticket and the secret that the client showed for the connection become invalid.
+// Heard records that data has arrived over a connection. If it is the newest connection of the
+// seat, the seat's ticket becomes invalid, and the secret with which the client made the
+// connection.
 func (s *Seats) Heard(at *Seat, conn uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -376,8 +381,8 @@ func (s *Seats) Leave(at *Seat) {
 	s.settleLocked(at)
 }
 
-// Replayed records, in a replay, that a connection was admitted to a seat: with a join, or if join
-// is nil by the seat's secret.
+// Replayed records, in a replay, that a connection was admitted to a seat: with a join, or by the
+// seat's secret if join is nil.
 func (s *Seats) Replayed(at *Seat, join *Join) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -396,8 +401,8 @@ func (s *Seats) Entered(at *Seat) {
 	s.settleLocked(at)
 }
 
-// settleLocked releases a seat without an owner. A taken seat to which no connection is being
-// admitted counts from then on only for the role of its client, player or spectator.
+// settleLocked releases a seat without an owner. If the seat is taken and no connection is being
+// admitted to it, it then counts only for the role of its client, player or spectator.
 func (s *Seats) settleLocked(at *Seat) {
 	switch {
 	case at.entering > 0:
@@ -426,7 +431,7 @@ func (s *Seats) forgetLocked(at *Seat) {
 }
 
 // Join returns the join with which a connection was last admitted to the seat. A connection that
-// resumes the seat with its secret brings no Join, and leaves the stored one unchanged.
+// resumes the seat with its secret has no Join, and does not change the stored Join.
 func (s *Seats) Join(at *Seat) *Join {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -441,7 +446,7 @@ func (s *Seats) Count(now time.Duration) (players, spectators, reserved int) {
 	return s.Playing.taken, s.Watching.taken, s.Playing.held + s.Watching.held
 }
 
-// Players returns how many seats of players are taken or reserved.
+// Players returns the number of players' seats that are taken or reserved.
 func (s *Seats) Players(now time.Duration) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -462,9 +467,9 @@ func (s *Seats) Locked() bool {
 	return s.locked
 }
 
-// Full reports whether no newcomer at all can get a seat, and whether clients are awaited:
-// disconnected ones, and holders of tickets. A room with awaited clients, or under the policy
-// TakeOver with players, is not reported as full.
+// Full reports whether no new client can get a seat, and whether the room awaits clients:
+// disconnected clients, and holders of tickets. full is false if the room awaits clients, or if it
+// has players under the policy TakeOver.
 func (s *Seats) Full(policy SameSubject, now time.Duration) (full, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -474,8 +479,9 @@ func (s *Seats) Full(policy SameSubject, now time.Duration) (full, awaited bool)
 	return s.Playing.full() && s.Watching.full() && !awaited && !takenOver, awaited
 }
 
-// Returning reports whether newcomers may take over the client of their player, because the policy
-// is TakeOver and the room has players; and if so, whether a client has lost its connection.
+// Returning reports whether new connections may take over the client of their player, because the
+// policy is TakeOver and the room has players. If so, it also reports whether a client has lost its
+// connection.
 func (s *Seats) Returning(policy SameSubject) (players, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,12 +32,12 @@ func (s *Seats) Close(code transport.Code, text string) {
 		s.closed = &transport.Closed{Code: code, Text: text}
 	}
 	for session := range s.sessions {
-		session.Abandon(code, text) // Unless its client was told already.
+		session.Abandon(code, text) // No effect if the client was already sent a reason.
 	}
 	s.sessions = nil
 }
 
-// Ended returns the reason that connected clients are told at the end of the room.
+// Ended returns the reason for the end of the room that connected clients are sent.
 func (s *Seats) Ended() *transport.Closed {
 	s.mu.Lock()
 	defer s.mu.Unlock()

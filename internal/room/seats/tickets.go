@@ -11,16 +11,16 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A ticket reserves one seat of a room for the client that shows it: so a lobby has seats before it
-// moves its players, and a party gets all seats or none. Its text is a secret and the name of its
-// room. Its states:
+// A ticket reserves one seat of a room for the client that shows it. With tickets a lobby has seats
+// before it moves its players, and a party gets all seats or none. The ticket's text consists of a
+// secret and the name of the room. The states of a ticket:
 //
 //	reserve ──▶ free ──▶ show ──▶ shown ──▶ sit ──▶ seated ──▶ heard: used up
 //	             │ ▲               │                  │
 //	      expires  └── PutBack ────┘    leave ────────┘
 //
-// A seated client that has sent no data may not know of its seat: its welcome may be lost. The
-// seat is then given to the client that shows the ticket again.
+// A client with a seat that has sent no data may not know of its seat, because its welcome may be
+// lost. The seat is then assigned to the next client that shows the ticket.
 
 // Reservation describes the seats to reserve.
 type Reservation struct {
@@ -36,8 +36,8 @@ type Ticket struct {
 	until     time.Duration // expiry, on the room's clock
 	Spectator bool
 	Params    []byte
-	shown     bool  // a client with it is being admitted
-	seat      *Seat // the seat it was redeemed for
+	shown     bool  // a client with the ticket is being admitted
+	seat      *Seat // the seat for which the ticket was redeemed
 }
 
 // ticketSecret is the length of a ticket's secret in bytes, before base64.
@@ -46,7 +46,7 @@ const ticketSecret = 16
 // ticketMark separates a ticket's secret from the name of its room.
 const ticketMark = "@"
 
-// TicketRoom returns the name of the room of a ticket; false if the text is not a ticket.
+// TicketRoom returns the name of the room of a ticket, or false if the text is not a ticket.
 func TicketRoom(ticket string) (name string, ok bool) {
 	_, name, ok = strings.Cut(ticket, ticketMark)
 	return name, ok
@@ -65,11 +65,11 @@ func (s *Seats) Reserve(res Reservation, room string, now time.Duration) ([]stri
 	return texts, s.reserve(all, now)
 }
 
-// ErrTicket is the error of each invalid ticket, so that a guess reveals no information.
+// ErrTicket is the error for every invalid ticket, so that a guess reveals no information.
 var ErrTicket = transport.Refuse(transport.CodeTicket, "the ticket is not known, has expired, or was used")
 
-// errShown is the error of a ticket that is shown again before its first admission has ended, as
-// by a client that has lost its connection meanwhile: it may try again.
+// errShown is the error for a ticket that is shown again before its first admission has ended, for
+// example by a client that has lost its connection meanwhile. The client may try again.
 var errShown = transport.Refuse(transport.CodeBusy, "somebody is coming in by this ticket: try again")
 
 // reserve adds tickets, if enough seats are free.
@@ -98,8 +98,8 @@ func (s *Seats) reserve(all []*Ticket, now time.Duration) error {
 	return nil
 }
 
-// expireLocked frees the seats of expired tickets. It walks over all tickets only after the next
-// Expiry time has passed.
+// expireLocked frees the seats of expired tickets. It checks the tickets only after the time Expiry
+// has passed.
 func (s *Seats) expireLocked(now time.Duration) {
 	if len(s.tickets) == 0 || now < s.expires {
 		return
@@ -107,7 +107,7 @@ func (s *Seats) expireLocked(now time.Duration) {
 	next := time.Duration(1<<63 - 1)
 	for _, t := range s.tickets {
 		switch {
-		case t.shown || t.seat != nil: // It cannot expire before freeLocked.
+		case t.shown || t.seat != nil: // Such a ticket cannot expire before freeLocked.
 		case t.until <= now:
 			s.dropLocked(t)
 		default:
@@ -124,7 +124,7 @@ func (s *Seats) dropLocked(t *Ticket) {
 }
 
 // Show returns the ticket with a text, and locks it until the admission of its client has ended.
-// The error is ErrTicket for an invalid ticket, and errShown for a locked one.
+// The error is ErrTicket for an invalid ticket, and errShown for a locked ticket.
 func (s *Seats) Show(text string, now time.Duration) (*Ticket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *Seats) freeLocked(t *Ticket) {
 	s.changedLocked()
 }
 
-// Expiry returns the time, on the room's clock, before which no ticket expires; math.MaxInt64
+// Expiry returns the time, on the room's clock, before which no ticket expires, or math.MaxInt64
 // without tickets.
 func (s *Seats) Expiry() time.Duration {
 	s.mu.Lock()
@@ -178,8 +178,8 @@ func (s *Seats) seatLocked(t *Ticket, at *Seat) {
 	t.seat, at.ticket = at, t
 }
 
-// returnLocked restores the ticket of a client that has left before any packet of it arrived: the
-// client may not know that it had joined.
+// returnLocked restores the ticket of a client that has left before any of its packets arrived,
+// because the client may not know that it had joined.
 func (s *Seats) returnLocked(at *Seat) {
 	t := at.ticket
 	if t == nil {
