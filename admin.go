@@ -56,8 +56,8 @@ func (s *Server) routes() []admin.Route {
 }
 
 // progress returns the time since the default room's last tick ended, and its tick period, for
-// /healthz. A room that ends runs no more ticks while it finishes its work and saves: for that
-// time, at most WorkGrace + SaveTimeout, progress returns 0.
+// /healthz. A room that ends runs no more ticks while it finishes its work and saves its state:
+// during that time, at most WorkGrace + SaveTimeout, progress returns 0.
 func (s *Server) progress() (since, period time.Duration) {
 	since, period = s.room.e.Stats.Progress()
 	if saving, ends := s.room.e.Shutdown.Finishing(); ends && saving < room.WorkGrace+room.SaveTimeout {
@@ -66,9 +66,10 @@ func (s *Server) progress() (since, period time.Duration) {
 	return since, period
 }
 
-// health returns the watchdog's error if the default room hangs, or nil. The note counts the
-// quarantined systems, which do not fail the check: they recover by themselves, and a new process
-// would cost every player the game. A system that the game needs is Critical, and ends the server.
+// health returns the watchdog's error if the default room hangs, or nil. The note has the number of
+// quarantined systems. They do not fail the check, because they recover by themselves, and a
+// restart of the process would end the game of every player. A system that the game needs is
+// Critical, and ends the server.
 func (s *Server) health() (note string, err error) {
 	if n := s.quarantined(); n > 0 {
 		note = fmt.Sprintf("systems in quarantine after repeated panics: %d", n)
@@ -84,7 +85,8 @@ func (s *Server) quarantined() (n int) {
 	return n
 }
 
-// readiness returns why clients cannot connect, or nil; the note warns if no tokens are required.
+// readiness returns the reason why clients cannot connect, or nil. The note warns if no tokens are
+// required.
 func (s *Server) readiness() (note string, err error) {
 	hung := s.room.e.Watchdog().Err()
 	switch {

@@ -17,8 +17,8 @@ import (
 
 // The answers of the admin listener about rooms.
 
-// queriedRoom returns the room that the parameter room of a query names, or without that parameter
-// the default room. An unknown name is an admin.Refusal.
+// queriedRoom returns the room that the parameter room of a query names, or the default room if the
+// query has no such parameter. An unknown name is an admin.Refusal.
 func (s *Server) queriedRoom(query url.Values) (*Room, error) {
 	if !query.Has("room") {
 		return s.room, nil
@@ -40,8 +40,8 @@ func (s *Server) loopPage(ctx context.Context, query url.Values) (any, error) {
 	return r.e.Questions.AskView(ctx)
 }
 
-// ticksPage answers /ticks: tick counts of all rooms together, or with room= that room's row of
-// /rooms.
+// ticksPage answers /ticks with the tick counts of all rooms together, or with room= by the room's
+// row of /rooms.
 func (s *Server) ticksPage(_ context.Context, query url.Values) (any, error) {
 	if !query.Has("room") {
 		return s.metrics.Ticks(), nil
@@ -53,8 +53,8 @@ func (s *Server) ticksPage(_ context.Context, query url.Values) (any, error) {
 	return r.row(s.clock.Now()), nil
 }
 
-// maxWatched limits the rooms, besides the default room, whose ticks are kept because somebody
-// looks at them: 2 MiB each.
+// maxWatched limits the rooms, besides the default room, with a log of ticks for a reader of the
+// pages. Each log takes 2 MiB.
 const maxWatched = 16
 
 // ticksOf returns the log of ticks of the room that a query names.
@@ -133,11 +133,11 @@ func (r *Room) row(now time.Duration) directory.Row {
 	}
 }
 
-// maxRoomDrain bounds an operator's drain: a longer one is probably a wrong unit.
+// maxRoomDrain bounds an operator's drain: a longer time has probably a wrong unit.
 const maxRoomDrain = 24 * time.Hour
 
-// closePage closes the room that a query names. It refuses to close the default room, which would
-// end the server: an operator with access to rooms may lack the right to end the server.
+// closePage closes the room that a query names. It refuses to close the default room, because that
+// would end the server, and an operator with access to rooms may lack the right to end the server.
 func (s *Server) closePage(_ context.Context, query url.Values) (string, error) {
 	refuse := func(status int, format string, a ...any) (string, error) {
 		return "", admin.Refuse(status, format, a...)
@@ -175,7 +175,7 @@ type explainAnswer struct {
 }
 
 // explainList is the answer of /explain to an incomplete query: the next step, and the candidates.
-// More is the number of further candidates, which are not listed.
+// More is the number of candidates that are not listed.
 type explainList struct {
 	Ask     string          `json:"ask"`
 	Clients []explainClient `json:"clients,omitempty"`
@@ -196,14 +196,14 @@ type explainObject struct {
 }
 
 const (
-	// maxListed bounds the clients or objects in an explainList; a longer page is not readable.
+	// maxListed bounds the clients or objects in an explainList; a longer page is hard to read.
 	maxListed = 1000
 	// maxSubject bounds the Subject of a listed client, in bytes: a game may set any text.
 	maxSubject = 64
 )
 
-// explainPage answers /explain: for room, client, object and field the result of Object.Explain;
-// without a client it lists the clients, and without an object the objects.
+// explainPage answers /explain: with room, client, object and field by the result of
+// Object.Explain, without a client by a list of clients, without an object by a list of objects.
 func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error) {
 	r, err := s.queriedRoom(query)
 	if err != nil {
@@ -289,8 +289,8 @@ func listedSubject(name string) string {
 	return name
 }
 
-// listObjects returns the explainList of the objects of a class, or of all classes if only is
-// empty, or an *admin.Refusal for an unknown class.
+// listObjects returns the explainList of the objects of the class only, or of all classes if only
+// is empty. For an unknown class it returns an *admin.Refusal.
 func (r *Room) listObjects(only string) any {
 	page := explainList{Ask: "no object has been spawned yet"}
 	known := only == ""

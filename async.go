@@ -15,21 +15,20 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// ErrTooMuchWork is the error of [Go] when 1 024 works of the room are already under way.
+// ErrTooMuchWork is the error of [Go] when 1 024 pieces of work of the room are already running.
 var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under way in this room")
 
 // Go runs work on another goroutine and then, in EarlyUpdate of a later tick, passes its result to
-// then. The context is the room's: it ends when the room does, and is not canceled when a client
-// leaves. However a room ends, it waits for its work for 5 s after the last client has left, also
-// for work that OnLeave or a result starts then, and delivers the results before OnClose. Then the
-// context ends. Work that does not return within a second after that is abandoned: its result is an
-// error, netloop_left_behind_total counts it, and the room continues with OnClose. work must not
-// touch the room ([Config] CheckEdits finds calls of [Object.State]); a panic in it becomes its
-// error.
+// then. The context of work ends with the room, and not when a client leaves. A room that ends
+// waits for its work for 5 s after the last client has left, also for work that OnLeave or a result
+// starts then, and delivers the results before OnClose. Then the context ends. Work that does not
+// return within a second after that is abandoned: its result is an error, netloop_left_behind_total
+// counts it, and the room continues with OnClose. work must not touch the room ([Config] CheckEdits
+// finds calls of [Object.State]). If it panics, its result is an error.
 //
-// At most 1 024 works of a room are under way at once; a further one gets [ErrTooMuchWork]. Results
-// are delivered in the order in which works end. then must not be nil, or its call panics and the
-// result is lost. Go panics on a client.
+// At most 1 024 pieces of work of a room run at once; a further one fails with [ErrTooMuchWork].
+// Results are delivered in the order in which the work ends. then must not be nil, or its call
+// panics and the result is lost. Go panics on a client.
 func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, R, error)) {
 	r := t.server("Go")
 	started := r.e.Async.Go(room.Work{
@@ -117,7 +116,7 @@ func (r *Room) nextFetched(result any) error {
 // recordedRefusal returns a *Refusal as the *transport.Refusal that a recording can store, and any
 // other error unchanged. publicRefusal is the inverse.
 func recordedRefusal(err error) error {
-	//nolint:errorlint // A wrapped refusal is more than a refusal.
+	//nolint:errorlint // A wrapped refusal is stored as another error.
 	if r, ok := err.(*Refusal); ok && r.Code != 0 {
 		return &transport.Refusal{Code: r.Code, Text: r.Text}
 	}
@@ -131,15 +130,14 @@ func publicRefusal(err error) error {
 	return err
 }
 
-// asides is the set of goroutines that run work given to [Go] or OnAdmit beside the room's
-// goroutine, and must not read objects. It is nil without Config.CheckEdits; enter then does
-// nothing.
+// asides is the set of goroutines that run OnAdmit or work given to [Go], which must not read
+// objects. It is nil without Config.CheckEdits; enter then has no effect.
 type asides struct {
 	running atomic.Int64 // size of ids; check returns at once while it is 0
-	ids     sync.Map     // of goroutineID
+	ids     sync.Map     // keys are results of goroutineID
 }
 
-// enter adds the calling goroutine to the set until the returned function is called.
+// enter adds the calling goroutine to the set until the caller calls the returned function.
 func (a *asides) enter() (leave func()) {
 	if a == nil {
 		return func() {}

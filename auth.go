@@ -16,19 +16,20 @@ import (
 
 // Auth configures how clients authenticate: by tokens that a login service has signed
 // (docs/SECURITY.md), or not at all. The zero Auth requires no tokens; then Listen and Web of the
-// [Config] are loopback addresses, unless Insecure is set.
+// [Config] must be loopback addresses, unless Insecure is set.
 //
-// A token is checked before OnAdmit runs, and gives [Join] its Subject, Role and Claims. The game
-// decides last: its OnAdmit may refuse, or change them.
+// The server checks a token before OnAdmit runs, and sets Subject, Role and Claims of the [Join]
+// from it. OnAdmit may change them, or refuse the client.
 type Auth struct {
 	// Keys is a file with the public key of the login service (Ed25519, PEM), or a folder with one
-	// in each file *.pub and *.pem. They are read again when they change; if that fails the former
-	// keys are kept, which is logged and counted. Empty requires no tokens.
+	// in each file *.pub and *.pem. The server reads the files again when they change. If that
+	// fails, it keeps the former keys, and logs and counts the failure. Empty: no tokens are
+	// required.
 	Keys string
-	// Audience names this server: tokens for another one are refused. Needed with Keys.
+	// Audience names this server: tokens for another server are refused. Required with Keys.
 	Audience string
 	// Insecure lets a server without Keys listen on addresses that other machines reach: every
-	// client gets in. It is logged, and /readyz reports it.
+	// client is admitted. The log and /readyz report this.
 	Insecure bool
 }
 
@@ -51,8 +52,8 @@ func (c *Config) validateAuth() error {
 	return nil
 }
 
-// open reports whether players on other machines reach the server and need no token, and returns
-// the first address at which they reach it, with its key.
+// open reports whether players on other machines can reach the server without a token. It also
+// returns the first address at which they reach it, and the address's key in Config.
 func (c *Config) open() (key, addr string, open bool) {
 	if c.Auth.Keys != "" {
 		return "", "", false
@@ -102,8 +103,8 @@ func (s *Server) reloadKeys() {
 	}
 }
 
-// identityKey is the context key for the identity of a client during its admission: a token can be
-// verified only once.
+// identityKey is the context key for the identity of a client during its admission: because a token
+// can be verified only once.
 type identityKey struct{}
 
 // identify verifies the token of a client that joins a room, if players need tokens.
@@ -123,9 +124,9 @@ func (s *Server) identify(ctx context.Context, j *room.Join, name string) error 
 	return nil
 }
 
-// checkTokenRoom refuses a client whose token was verified before and is valid for another room
-// only, such as a client that moves to this room by its code. A ticket is issued by the server
-// itself, and is valid for its room with any token.
+// checkTokenRoom refuses a client with an already verified token that is valid only for another
+// room, for example a client that moves to this room by its code. A ticket is valid for its room
+// with any token, because the server itself has issued it.
 func (s *Server) checkTokenRoom(j *room.Join, name string) error {
 	if only, ok := j.Claims["room"]; s.tokens == nil || j.Ticket || !ok || only == name {
 		return nil

@@ -14,13 +14,13 @@ import (
 )
 
 // Class declares a kind of replicated object with a state of type S: a plain struct of network
-// variables, its fields. [Class.Spawn] makes objects; [Class.All] and [Class.Owned] walk over them,
-// and [Ref.Get] finds one by its id.
+// variables, its fields. [Class.Spawn] makes objects, [Class.All] and [Class.Owned] iterate over
+// them, and [Ref.Get] finds an object by its id.
 //
 // # Tags
 //
-// The tags of a field control its encoding and sending. The list below is complete. In a message
-// key, interval, threshold, lerp, teleport and weight have no effect, and read is refused.
+// The tags of a field control its encoding and sending. The list below is complete. For fields of a
+// message key, interval, threshold, lerp, teleport and weight have no effect, and read is an error.
 //
 //	X    float32 `net:"quant=1/256"` // in steps of 1/256
 //	Heat float32 `net:"quant=0.1,range=20:90"` // and within a range
@@ -38,7 +38,7 @@ import (
 //	Hand []Card  `net:"read=owner"`  // to the object's owner alone
 //	Plan Plan    `net:"read=team"`   // to clients that the rule "team" names, see [Class.Reads]
 //
-// The values of each tag; [NewClass] panics with any other:
+// The values of each tag ([NewClass] panics for any other value):
 //
 //	quant      the field's unit, as a decimal or a fraction: 1 to 2²⁰−1 over 1 to 2⁴⁰−1 in lowest
 //	           terms; a value is at most 2³¹−1 steps from 0 in a float32, 2⁵³ in a float64
@@ -57,11 +57,11 @@ import (
 //	weight     1/64 to 64, as a decimal or a fraction
 //
 // quant, range, threshold, lerp, teleport, weight and read on a struct or array apply to the fields
-// inside, unless these have their own.
+// inside, unless these have their own tags.
 //
 // A state takes at most 15 KiB on the wire. A state larger than a packet, about 1 kB, is sent over
-// the client's stream, and until it has arrived no other change of its object is sent to that
-// client: put fields that change often into another class than a long list.
+// the client's stream. Until it has arrived, no other change of its object is sent to that client:
+// declare fields that change often in another class than a long list.
 //
 // Fields may be booleans, integers and named integers, floats, strings, byte slices, arrays, nested
 // structs, slices, maps by integers, strings and Refs, sets (map[K]struct{}), pointers to generated
@@ -75,35 +75,37 @@ import (
 // steps is extended to the next step outside. docs/GUIDE.md has a table of all values that do not
 // fit.
 //
-// On a client, fields that it may not read are zero, and their changes send it no bytes. read= on a
-// struct or array applies to the fields inside, except those with read=all; a slice or map is
-// readable as a whole. All clients know the owner of an object.
+// On a client, fields that it may not read are zero, and changes of these fields are not sent to
+// it. read= on a struct or array applies to the fields inside, except those with read=all; a slice
+// or map is readable as a whole. All clients know the owner of an object.
 //
 // quat is for four float32, as an array or a struct of them, in any order. The decoded value has
 // length 1 and a positive largest component; all zeros stay zeros.
 //
-// interval and threshold delay changes, for all clients alike; they are not for messages. A field
-// with an interval, in game time and up to a minute, is sent again once the interval has passed
-// since its last change was sent, edited meanwhile or not; the fields of a struct or array with an
-// interval are sent together, as far as the same clients may read them. A threshold is in the
-// field's own unit, for a quaternion in degrees; on a struct or array it applies to each number
-// inside but not to booleans and other types without a size. A change is measured from the value
-// sent last, so that a slow drift is sent when it adds up. A change below the threshold is never
-// sent, and clients then differ from the server by less than the threshold for good.
+// interval and threshold delay changes, for all clients alike; they are not for messages. An
+// interval is game time, up to a minute: a change is sent once the interval has passed since the
+// last sent change of the field, even if the field was not edited in between. The fields of a
+// struct or array with an interval are sent together, as far as the same clients may read them. A
+// threshold is in the field's own unit, for a quaternion in degrees; on a struct or array it
+// applies to each number inside but not to booleans and other types without a size. A change is
+// measured from the value sent last, so that a slow drift is sent when it reaches the threshold. A
+// smaller change is never sent: clients may permanently differ from the server by less than the
+// threshold.
 //
 // weight, from 1/64 to 64 and 1 by default, is a factor of the object's priority when a client's
 // changes exceed its budget: see [Weight]. An object counts with the largest weight among
 // the readable fields with an unacknowledged last change, or among all readable fields if the
 // client does not have the object yet; a change of owner counts as 1. The object's other changed
-// fields are sent along. On a struct or array the weight applies to the fields inside that have
-// none of their own; a slice or map has one weight. Only the server uses it, and it is not for
-// messages. A weight of 0 does not exist: each change is sent once the budget permits.
+// fields are sent with it. On a struct or array the weight applies to the fields inside without
+// their own weight; a slice or map has one weight. Only the server uses it, and it is not for
+// messages. The weight cannot be 0: each change is sent when the budget permits.
 //
-// teleport makes the whole object jump when the field changes: between two states that differ in it
-// no field is interpolated, and the older state is drawn until the newer is reached. A counter
-// suits it, which costs a bit while it does not change: s.Pos, s.Hops = there, s.Hops+1. Any field
-// that gives the others their frame of reference may have the tag, such as a map or a Ref to the
-// ship that carries a passenger; several may. Like lerp it is not sent.
+// teleport makes the whole object jump when the field changes: between two states in which the
+// field differs, no field is interpolated, and the older state is drawn until the newer one is
+// reached. A counter is suitable, and costs a bit while it does not change: s.Pos, s.Hops = there,
+// s.Hops+1. So is any field that sets the frame of reference of others, such as the id of a map, or
+// a Ref to the ship that carries a passenger. Several fields may have the tag. Like lerp it is not
+// sent.
 type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.
@@ -113,14 +115,14 @@ type class struct {
 	wrap   func(*state.Object) any // returns the *Object[S] of an object
 
 	weight  float64
-	minRate float64 // per second, 0 = none
+	minRate float64 // per second; 0: none
 
 	predicted bool
 }
 
-// NewClass declares a class. The fields of S are the network variables, and their tags, which
-// [Class] lists, control their encoding. It panics if S has a field that cannot be sent, and the
-// panic names the field and the remedy.
+// NewClass declares a class. The fields of S are the network variables. Their tags, which [Class]
+// lists, control their encoding. It panics if S has a field that cannot be sent, and the panic
+// names the field and the remedy.
 func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 	sc.s.Claim("class", name)
 	nv, err := state.NewClass(name, reflect.TypeFor[S](), schema.ProtoFields)
@@ -136,12 +138,12 @@ func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 	return &Class[S]{c}
 }
 
-// Name returns the name that the class was declared with.
+// Name returns the name with which the class was declared.
 func (k *Class[S]) Name() string { return k.c.nv.Name() }
 
 func (k *Class[S]) class() *class { return k.c }
 
-// belongs returns an error if the class is of another schema than the room's.
+// belongs returns an error if the class is not in the room's schema.
 func (c *class) belongs(room *schema.Schema) error {
 	if c.schema == room {
 		return nil
@@ -158,9 +160,9 @@ type spawn struct {
 	visible Target
 }
 
-// Spawn adds an object with the given state. Clients learn of it with the
-// snapshot of this tick. It panics on a client, with the class of another
-// schema, and when the room holds 65 536 objects already.
+// Spawn adds an object with the given state. The snapshot of this tick sends it to clients. It
+// panics on a client, with the class of another schema, and when the room holds 65 536 objects
+// already.
 func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	r := t.server("Class.Spawn")
 	if err := k.c.belongs(r.schema.s); err != nil {
@@ -182,9 +184,9 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 }
 
 // All iterates over the objects of the class in the order of their ids, on a client over its
-// copies. Objects may be spawned and despawned during the walk: a despawned object is skipped, a
-// spawned one may be included or not. To find a single object by its id, keep its [Object.Ref], in
-// a message or in a state too, and call [Ref.Get].
+// copies. Objects may be spawned and despawned during the iteration: a despawned object is skipped,
+// a spawned object may be included or not. To find a single object by its id, store its
+// [Object.Ref], also in a message or a state, and call [Ref.Get].
 func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
 	t.check("Class.All")
 	return func(yield func(*Object[S]) bool) {
@@ -196,18 +198,18 @@ func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
 	}
 }
 
-// Len returns the number of objects of the class, on a client of those that it has. It costs a look
-// at one bit per object of the room.
+// Len returns the number of objects of the class, on a client the number of its copies. It reads
+// one bit for each object of the room.
 func (k *Class[S]) Len(t *Tick) int {
 	t.check("Class.Len")
 	return t.store.Len(k.c.nv)
 }
 
 // Owned iterates over the objects of the class that a client owns, in the order of their ids, on a
-// client over those that it has. Objects may be spawned, despawned and given away during the walk:
-// an object that the client has stopped owning is skipped. The cost depends on the number of the
-// client's objects, not on the number of all objects. With 0 it walks over all objects and yields
-// those without an owner.
+// client over its copies. Objects may be spawned, despawned and given to another owner during the
+// iteration: an object that the client no longer owns is skipped. The cost depends on the number of
+// the client's objects, not on the number of all objects. With 0 it visits all objects, and yields
+// the objects without an owner.
 func (k *Class[S]) Owned(t *Tick, by ClientID) iter.Seq[*Object[S]] {
 	t.check("Class.Owned")
 	return func(yield func(*Object[S]) bool) {
@@ -223,17 +225,17 @@ func (k *Class[S]) Owned(t *Tick, by ClientID) iter.Seq[*Object[S]] {
 	}
 }
 
-// Lerp is how a field is drawn between two states, by the tag lerp= of the field. Without a tag
-// floats are linear, quaternions turn, and all other types step. On a struct or array the tag
-// applies to each number inside that can be drawn so.
+// Lerp tells how a field is drawn between two states, set by the tag lerp= of the field. Without a
+// tag floats are linear, quaternions turn, and all other types step. On a struct or array the tag
+// applies to each number inside that it permits.
 //
-// It is a hint to the drawing side alone: it is not sent, and builds that differ in it play with
-// each other.
+// It is only a hint for drawing: it is not sent, and builds with different Lerps can play with each
+// other.
 type Lerp uint8
 
 // The ways to draw a field between two states, with the values of package codec.
 const (
-	LerpNone     Lerp = iota // the older state until the newer is reached: lerp=none
+	LerpNone     Lerp = iota // the older state until the newer one is reached: lerp=none
 	LerpLinear               // a straight line, for integers too: lerp=linear
 	LerpAngle                // in radians, the short way, for floats: lerp=angle
 	LerpDegrees              // in degrees, the short way round: lerp=degrees
@@ -243,15 +245,15 @@ const (
 // String returns the value of the tag, or "rotation".
 func (l Lerp) String() string { return codec.Lerp(l).String() }
 
-// Field describes one network variable of a class: a value that changes on its own.
+// Field describes one network variable of a class: a value that is compared and sent separately.
 type Field struct {
 	Name      string        // the path in the struct, such as Pos.X
 	Type      string        // the type on the wire, such as float32, quat or slice
-	Read      string        // the tag read=, empty for all clients
-	Lerp      Lerp          // how it is to be drawn
+	Read      string        // the tag read=; empty: all clients may read it
+	Lerp      Lerp          // way to draw it between two states
 	Teleport  bool          // the tag teleport
-	Interval  time.Duration // the least time between two changes that are sent, 0 is none
-	Threshold float64       // the least change that is sent, in the field's unit; 0 is none
+	Interval  time.Duration // the least time between two sent changes; 0: no limit
+	Threshold float64       // the least change that is sent, in the field's unit; 0: any change
 	Weight    float64       // the tag weight=, 1 if there is none
 }
 
@@ -269,10 +271,9 @@ func (k *Class[S]) Fields() []Field {
 }
 
 // Predicted lets clients predict their own objects of the class: see client.Predict. The server and
-// the client then run the same function on the same state, so both keep that state in its encoded
-// precision. The live state of an object that was edited is rounded at the end of each fixed step,
-// by the built-in system netvar.round behind all others of [FixedUpdate], and again when it is
-// captured. For the game this means:
+// the client then run the same function on the same state, so both round that state to its encoded
+// precision. The built-in system netvar.round, the last of [FixedUpdate], rounds each edited object
+// at the end of each fixed step; it is rounded again when it is captured. For the game this means:
 //
 //   - A step's change of a number must be at least a unit of it, or it is lost each time: a speed
 //     of 0.01 in a second never moves a position in steps of 1/256. Choose finer units, or leave
@@ -286,7 +287,7 @@ func Predicted() ClassOption { return ClassOption{func(c *class) { c.predicted =
 
 // OnMap names the two fields with an object's position, such as "X" and "Y" or "Pos.X" and "Pos.Z":
 // the inspector draws the objects of the class on a map. It has no other effect. [NewClass] panics
-// if a name is not that of a number.
+// if a name is not the name of a number.
 func OnMap(x, y string) ClassOption {
 	return ClassOption{func(c *class) {
 		if err := c.nv.SetMap(x, y); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// ClientID identifies a client for as long as its server runs. 0 is no client.
+// ClientID identifies a client while its server runs. 0: no client.
 type ClientID uint64
 
 // Client is one player's record on the server. Like all state of a room it is owned by the room's
@@ -18,11 +18,11 @@ type Client struct {
 	e      *room.Client
 	room   *Room
 	join   *Join
-	groups []*ClientGroup // the groups that it is in
-	spawns SpawnKey       // of the next object that its input spawns: see Tick.SpawnKey
+	groups []*ClientGroup // groups that have the client as a member
+	spawns SpawnKey       // key of the next object that its input spawns: see Tick.SpawnKey
 }
 
-// clientOf returns the [Client] of an engine's client, the same one each time; nil for nil.
+// clientOf returns the [Client] of an engine's client, the same each time; nil for nil.
 func clientOf(e *room.Client) *Client {
 	if e == nil {
 		return nil
@@ -37,7 +37,7 @@ func (c *Client) ID() ClientID { return ClientID(c.e.ID()) }
 func (c *Client) Join() *Join { return c.join }
 
 // Connected reports whether the client's connection is up: false between OnDrop and OnResume, and
-// once it has been kicked.
+// after a kick.
 func (c *Client) Connected() bool { return c.e.Connected() }
 
 // LinkStats is the state of a client's connection.
@@ -50,11 +50,11 @@ type LinkStats struct {
 	Inputs       uint64        // inputs that ran in their fixed step, see [Input]
 	InputsMissed uint64        // fixed steps that ran without an input
 	InputsLate   uint64        // inputs that arrived after their step
-	InputEarly   time.Duration // from the newest input's arrival to its deadline; below 0 is late
+	InputEarly   time.Duration // from the newest input's arrival to its deadline; below 0: late
 	InputMargin  time.Duration // 95 % of the last second's inputs had at least this InputEarly
 
 	Rewind       time.Duration // age of the client's newest view at its step, see [Tick.ViewMoment]
-	ViewsClamped uint64        // views that were moved into the allowed range
+	ViewsClamped uint64        // number of views that were moved into the allowed range
 }
 
 // Link returns the state of the client's connection, as of the last transport.poll in EarlyUpdate.
@@ -70,23 +70,23 @@ func (c *Client) Link() LinkStats {
 }
 
 // Kick closes the client's connection after this tick's flush; code and text are sent to the
-// client. Its messages from now on are dropped. It leaves once the connection has ended: some ticks
-// later, at most half a second. Until then a newcomer that would take it over ([DuplicateTakeOver])
-// is closed with the same code and text.
+// client. Its later messages are dropped. It leaves once the connection has ended: some ticks
+// later, at most half a second. Until then, another connection of the same player that would take
+// it over ([DuplicateTakeOver]) is closed with the same code and text.
 func (c *Client) Kick(t *Tick, code Code, why string) {
 	t.server("Client.Kick")
 	c.e.Kick(code, why)
 }
 
 // SetBudget sets the average number of bytes of object records that the client is sent per tick: up
-// to 1 048 576; 0 is the room's [RoomSpec] Budget. Changes beyond it wait for a later snapshot, in
-// the order that [Weight] sets. It panics on a client.
+// to 1 048 576; 0 selects the room's [RoomSpec] Budget. Changes beyond it wait for a later
+// snapshot, in the order that [Weight] sets. It panics on a client.
 func (c *Client) SetBudget(t *Tick, bytesPerTick int) {
 	t.server("Client.SetBudget")
 	c.e.SetBudget(bytesPerTick)
 }
 
-// mustExist panics for a nil client. This mistake is easily made: nil is the sender of a posted
+// mustExist panics for a nil client. This mistake is likely, because nil is the sender of a posted
 // message.
 func (c *Client) mustExist(what string) {
 	if c == nil {
@@ -96,21 +96,22 @@ func (c *Client) mustExist(what string) {
 
 // Join is a client's request to join, with the results of the game's admission.
 type Join struct {
-	// Subject identifies the player: it is the subject of the client's token, if the server demands
-	// tokens (see [Auth]), and otherwise empty until OnAdmit sets it. With a subject, the limits of
-	// messages apply to the player, over all connections, and outlive them. Without one they apply
-	// to each connection, and outlive it at its address: see [RPCLimits].
+	// Subject identifies the player: it is the subject of the client's token, if the server
+	// requires tokens (see [Auth]), and otherwise empty until OnAdmit sets it. With a subject, the
+	// limits of messages apply to the player, over all of its connections and after their end.
+	// Without a subject they apply to each connection, and after its end to its address: see
+	// [RPCLimits].
 	Subject string
 	// Claims are the token's other claims, or results of OnAdmit, for the game's use.
 	Claims map[string]any
 	// Token is the credential that the client sent.
 	Token string
-	// Addr is the current address of the client's newest connection. A phone keeps its connection
-	// when it changes networks, and so does a player behind a router that changes its port; a
+	// Addr is the current address of the client's newest connection. The address changes if a phone
+	// changes networks, or a router changes a player's port, while the connection continues. A
 	// recording contains the changes.
 	Addr string
-	// Minor is the minor version of the schema that is in force: the smaller of the
-	// server's and the client's.
+	// Minor is the minor version of the schema in use: the smaller of the server's and the client's
+	// version.
 	Minor int
 	// Ticket reports that the client has a [Ticket], and Spectator that it joins to watch.
 	Ticket, Spectator bool
@@ -119,8 +120,8 @@ type Join struct {
 	reserved []byte // Reservation.Params of the ticket, as JSON
 }
 
-// Params decodes the client's client.Config Join value into dst, a pointer. The value is sent as
-// JSON.
+// Params decodes the value Join of the client's client.Config into dst, a pointer. The value is
+// sent as JSON.
 func (j *Join) Params(dst any) error {
 	if len(j.params) == 0 {
 		return nil
@@ -134,9 +135,9 @@ func (j *Join) Params(dst any) error {
 // RoleClaim is the claim that [Join.Role] reads.
 const RoleClaim = "role"
 
-// Role returns the player's role, for [MinRole]: the claim [RoleClaim], a whole number with a
-// meaning that the game defines, such as 0 for a player and 1 for a moderator. Without the claim,
-// or if it is not a number, it is 0. Claims of a JSON token are numbers too.
+// Role returns the player's role, for [MinRole]: the claim [RoleClaim], a whole number whose
+// meaning the game defines, such as 0 for a player and 1 for a moderator. Role returns 0 without
+// the claim, or if the claim is not a number. It accepts the numbers of a JSON token too.
 func (j *Join) Role() int {
 	switch role := j.Claims[RoleClaim].(type) {
 	case int:
@@ -149,12 +150,12 @@ func (j *Join) Role() int {
 	return 0
 }
 
-// PerClient keeps a game's own record for each client of a room: allocated, zero, before OnJoin
-// runs and freed after OnLeave has run.
+// PerClient stores a game's record for each client of a room. A record is allocated, with the value
+// zero, before OnJoin runs, and freed after OnLeave has run.
 type PerClient[T any] struct{ of map[ClientID]*T }
 
-// NewPerClient makes the records of a room. Call it in [Game] Open. It panics elsewhere: clients
-// that have joined would have no record.
+// NewPerClient makes the records of a room. Call it in [Game] Open. It panics elsewhere, because
+// clients that have already joined would have no record.
 func NewPerClient[T any](r *Room) *PerClient[T] {
 	p := &PerClient[T]{of: map[ClientID]*T{}}
 	if !r.opening {
@@ -164,8 +165,8 @@ func NewPerClient[T any](r *Room) *PerClient[T] {
 	return p
 }
 
-// Of returns the client's record, to be read and changed. It panics for a client that has left, and
-// for nil, which is the sender of a posted message.
+// Of returns the client's record, which the game may read and change. It panics for a client that
+// has left, and for nil, which is the sender of a posted message.
 func (p *PerClient[T]) Of(c *Client) *T {
 	c.mustExist("PerClient.Of")
 	v, ok := p.of[c.ID()]

@@ -7,12 +7,12 @@ import (
 )
 
 // Code is the reason why a connection was closed, a join refused or a call rejected. Codes from
-// [CodeGame] on, 1 000, are the game's own; in metrics all of these have the one label "game".
+// [CodeGame], 1 000, upwards are the game's own; in metrics all of them have the label "game".
 // String returns its text.
 type Code = transport.Code
 
 // Refusal is an error with a text for the peer. Any other error of a handler or an admission is
-// logged, and the peer gets "internal" only.
+// logged, and the peer only gets "internal".
 type Refusal struct {
 	Code Code
 	Text string
@@ -26,7 +26,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s: %s", r.Code, r.Text)
 }
 
-// As lets errors.As find the refusal as netloop's internal type; games have no use for it.
+// As lets errors.As find the refusal as netloop's internal type. Games do not need it.
 func (r *Refusal) As(target any) bool {
 	travels, ok := target.(**transport.Refusal)
 	if ok {
@@ -35,22 +35,22 @@ func (r *Refusal) As(target any) bool {
 	return ok
 }
 
-// Refuse returns an error that the peer may read: returned by OnAdmit, OnJoin, the handler of a
-// call or a Validate function, or given to [Reply.Send], it is sent to the client as a [*Refusal],
-// or as a [*Closed] if it ends the connection. The code is [CodeRefused] or another of netloop's
-// own, or from [CodeGame] on; at most 512 bytes of the text are sent. Wrapped by another error it
-// works too.
+// Refuse returns an error for the client to read. If OnAdmit, OnJoin, the handler of a call or a
+// Validate function returns it, or [Reply.Send] gets it, the client receives it as a [*Refusal], or
+// as a [*Closed] if the connection ends. The code is [CodeRefused], another code of netloop, or a
+// code from [CodeGame] upwards. At most 512 bytes of the text are sent. The error may also be
+// wrapped in another error.
 func Refuse(c Code, format string, a ...any) error {
 	return &Refusal{Code: c, Text: fmt.Sprintf(format, a...)}
 }
 
-// Codes that netloop itself uses, and the first that a game may use.
+// Codes that netloop itself uses, and the first code that a game may use.
 const (
 	CodeLeft            Code = transport.CodeLeft            // closed by the client
 	CodeClosing         Code = transport.CodeClosing         // the server, or the room, ends
-	CodeKicked          Code = transport.CodeKicked          // for Client.Kick, by the game
+	CodeKicked          Code = transport.CodeKicked          // used by games with Client.Kick
 	CodeBadVersion      Code = transport.CodeBadVersion      // another protocol version
-	CodeSchemaMismatch  Code = transport.CodeSchemaMismatch  // another game or build
+	CodeSchemaMismatch  Code = transport.CodeSchemaMismatch  // other game or incompatible build
 	CodeRoomUnknown     Code = transport.CodeRoomUnknown     // no room of that name
 	CodeRefused         Code = transport.CodeRefused         // by OnAdmit, MinRole and others
 	CodeFull            Code = transport.CodeFull            // no free seat, or too many rooms
@@ -67,11 +67,11 @@ const (
 	CodeTimeout         Code = transport.CodeTimeout         // OnAdmit or a handshake took too long
 	CodeLost            Code = transport.CodeLost            // no data for too long
 	CodeInternal        Code = transport.CodeInternal        // an error of the server
-	CodeGame            Code = transport.CodeGame            // the first of the game's own
+	CodeGame            Code = transport.CodeGame            // first code of the game
 )
 
-// Closed is the reason why a room ended before its server was told to, why a client has left, or,
-// on a client, why its connection ended.
+// Closed is the reason why a room ended before its server, why a client has left, or, on a client,
+// why its connection ended.
 type Closed struct {
 	Code Code
 	Text string

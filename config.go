@@ -21,70 +21,71 @@ import (
 // with a development certificate.
 type Config struct {
 	// Listen is the UDP address for clients. Default 127.0.0.1:4433; port 0 picks a free one. An
-	// address that other machines reach needs Auth.
+	// address that other machines can reach requires Auth.
 	Listen string
 	// Offline opens no UDP port and needs no certificate: only clients of this process can connect,
-	// with client.Config Local. If it is false, clients of the network can connect too.
+	// with client.Config Local. If Offline is false, clients on the network can connect too.
 	Offline bool
-	// Auth is how joining clients authenticate.
+	// Auth configures how joining clients authenticate.
 	Auth Auth
 	// Admin is the TCP address of the admin listener, which serves /metrics, /healthz, /readyz,
-	// /ticks, /ticks/last, /ticks/slow, /loop, /rooms and /explain. Empty is none. Without an
-	// AdminTokenFile it must be an address of this machine alone, such as 127.0.0.1:8080.
+	// /ticks, /ticks/last, /ticks/slow, /loop, /rooms and /explain. Empty: no admin listener.
+	// Without an AdminTokenFile it must be a loopback address, such as 127.0.0.1:8080.
 	Admin string
-	// AdminTokenFile is a file with the tokens that the admin listener demands, for all pages but
-	// /healthz and /readyz: lines of a role, read or write, and a token of 16 characters or more.
-	// It is read again when it changes. With it /debug/pprof and /rooms/close are served, to the
-	// write role.
+	// AdminTokenFile is a file with the tokens that the admin listener requires for all pages
+	// except /healthz and /readyz. Each line is a role, read or write, and a token of 16 characters
+	// or more. The server reads the file again when it changes. With the file, it also serves
+	// /debug/pprof and /rooms/close, for the role write.
 	AdminTokenFile string
 	// Web is the TCP address of the game's pages, for browsers: the files of WebFiles, and
-	// /connect.json, which has the address of the game. Empty is none.
+	// /connect.json, which has the address of the game. Empty: no pages.
 	Web string
-	// WebTLS serves the pages as HTTPS, with the certificate that clients see. Without it they are
-	// plain HTTP, which suits this machine only: a browser lets a page use WebTransport if the page
-	// was served by HTTPS, or from localhost.
+	// WebTLS serves the pages as HTTPS, with the certificate for clients. Without it the pages are
+	// plain HTTP, which is useful only on this machine: a browser lets a page use WebTransport only
+	// if the page was served by HTTPS, or from localhost.
 	WebTLS bool
 	// WebURL is the public URL of the pages if a proxy is in front of Web, such as
-	// https://play.example.org, without a path. Pages then find the server there, and pages of this
-	// origin may connect.
+	// https://play.example.org, without a path. Pages then connect to the server at this URL, and
+	// pages of this origin may connect.
 	WebURL string
-	// WebProxies are the addresses of such proxies, or prefixes such as 10.0.0.0/8. In their
-	// requests, the last entry of X-Forwarded-For that is not a proxy is the player's address, for
-	// all limits of a site (an IPv4 address, an IPv6 /56). That header in other requests, and any
-	// other header of the kind, is ignored. They need WebURL. Without them all players behind a
-	// proxy are of one site.
+	// WebProxies are the addresses of such proxies, or prefixes such as 10.0.0.0/8. In requests
+	// from a proxy, the last entry of X-Forwarded-For that is not a proxy is the player's address,
+	// for all limits of a site (an IPv4 address, an IPv6 /56). The header is ignored in other
+	// requests, and similar headers are ignored always. WebProxies requires WebURL. Without
+	// WebProxies, all players behind a proxy count as one site.
 	WebProxies []string
 	// WebFiles are the pages, with index.html at their top: see [WebGame]. Listen reads them once.
-	// Nil is a page that describes the server.
+	// Nil: one page that describes the server.
 	WebFiles fs.FS
 	// Origins are the origins of pages on other servers that may connect, such as
-	// https://example.org; "*" is all. Pages that the server itself serves may always connect, and
-	// so may programs, which send no origin. Empty allows no other pages.
+	// https://example.org; "*" allows all. Pages that this server serves may always connect, and so
+	// may programs, which send no origin. Empty allows no other pages.
 	Origins []string
-	// CertFile and KeyFile are PEM files with the certificate that clients see and its key. They
-	// are read again when they change: new connections see the new certificate, existing
-	// connections are kept. Files that cannot be used leave the certificate unchanged.
+	// CertFile and KeyFile are PEM files with the certificate that clients see and its key. The
+	// server reads them again when they change: new connections use the new certificate, existing
+	// connections continue. If the files are invalid, the server keeps the current certificate.
 	CertFile, KeyFile string
-	// TLS is for other TLS settings, and for a certificate of the program's own if CertFile is
-	// empty. With neither the server makes a self-signed one for development, which clients accept
-	// from loopback addresses only; it is renewed before it ends, which changes its hash.
+	// TLS has other TLS settings, and the program's own certificate if CertFile is empty. Without
+	// any certificate the server makes a self-signed certificate for development, which clients
+	// accept only from loopback addresses. The server renews it before it expires, which changes
+	// its hash.
 	TLS *tls.Config
 	// Secret is the source of the server's keys that must survive a crash and a restart: with it
-	// clients notice a restart within milliseconds, instead of after ten seconds of silence. It has
-	// at least 32 random bytes, is the same from start to start, and differs between servers: with
+	// clients detect a restart within milliseconds, and not only after ten seconds of silence. It
+	// has at least 32 random bytes, is the same after each start, and differs between servers: with
 	// a shared secret, an attacker that sees the packets of two servers could end connections of
-	// one by asking the other. Empty generates one.
+	// one server with data from the other. Empty generates a secret.
 	Secret []byte
-	// Incarnation is the number of the default room, and each room that is opened later has a
-	// larger one: see [Room.Incarnation]. 0 takes the microseconds of the wall clock since 1970. A
-	// program that keeps files passes a number above all that its earlier processes have used, as
-	// the server command does with --state-dir. At most 1<<62.
+	// Incarnation is the number of the default room. Each room that is opened later has a larger
+	// number: see [Room.Incarnation]. 0 selects the wall clock, in microseconds since 1970. A
+	// program that stores files can pass a number larger than all numbers of its earlier processes,
+	// as the server command does with --state-dir. At most 1<<62.
 	Incarnation uint64
-	// Room describes the default room. A game may have values for its zero fields: see
+	// Room describes the default room. A game may set defaults for its zero fields: see
 	// [RoomDefaulter].
 	Room RoomSpec
-	// MaxRooms is the largest number of rooms, including the default one. Default 1024; at most 100
-	// 000.
+	// MaxRooms is the largest number of rooms, including the default room. Default 1024; at most
+	// 100 000.
 	MaxRooms int
 	// MaxClients is the largest number of clients in all rooms together. Default 10 000; at most
 	// 100 000.
@@ -93,75 +94,79 @@ type Config struct {
 	RPC RPCLimits
 	// AdmitTimeout bounds the OnAdmit functions of one client. Default 5 s.
 	AdmitTimeout time.Duration
-	// LostAfter is the silence, in game time, after which a client's connection counts as lost even
-	// if QUIC keeps it up, because its program hangs. Default 5 s; at least 1 s.
+	// LostAfter is the silence, in game time, after which a client's connection counts as lost,
+	// even if QUIC keeps it open because only the client's program hangs. Default 5 s; at least 1
+	// s.
 	LostAfter time.Duration
-	// DrainTimeout is how long each room keeps ticking after Run's context has ended while clients
-	// are still in it: time to finish a round. The clients are told this time, and newcomers are
-	// refused. A longer drain of [Server.CloseRoom] that runs then is shortened. Default 0: clients
-	// are disconnected at once. Work given to Go has 5 s after that.
+	// DrainTimeout is the time for which each room with clients continues to tick after Run's
+	// context has ended, so that players can finish a round. The clients are sent this time, and
+	// new clients are refused. A longer drain of [Server.CloseRoom] that is running then is
+	// shortened. Default 0: clients are disconnected at once. After that, work given to Go has 5 s.
 	DrainTimeout time.Duration
-	// Watchdog is how long a tick may take before it counts as hung: the log then names the place,
+	// Watchdog is the time after which a running tick counts as hung: the log then names the place,
 	// with the stacks of all goroutines, and /readyz and /healthz fail. At the end of a room it
-	// applies to OnDrain, each OnLeave and the results of work given to Go too, and to OnClose
-	// beyond its own 60 s. Default 10 s, longer than any garbage collection, swapping or lock that
-	// a server recovers from; at least 100 ms. Negative is never.
+	// also applies to OnDrain, to each OnLeave and to the results of work given to Go, and to
+	// OnClose in addition to its limit of 60 s. Default 10 s, longer than any garbage collection,
+	// swapping or lock from which a server recovers; at least 100 ms. Negative: never.
 	Watchdog time.Duration
-	// WatchdogExit lets Run return an error when a tick hangs, after it has told the clients; once
-	// Run's context has ended it does so anyway. It does not wait for OnLeave and OnClose, which
-	// run on the goroutine that hangs. That goroutine is leaked: end the process.
+	// WatchdogExit makes Run return an error when a tick of the default room hangs, after it has
+	// sent clients the reason. Once Run's context has ended, Run returns in any case. It does not
+	// wait for OnLeave and OnClose, which run on the goroutine that hangs. That goroutine is
+	// leaked: end the process.
 	WatchdogExit bool
-	// TraceDir is a directory for execution traces, made if need be: when a tick takes longer than
-	// its period, a trace of the seconds before is written there, for go tool trace. It gets at
-	// most one file in 30 s, and 20 files or 64 MiB are kept. Go has one flight recorder per
-	// process: servers in one process share it, and Listen fails if the program runs its own.
-	// Recording costs some per cent of the CPU. Empty is none.
+	// TraceDir is a directory for execution traces, which the server creates if needed. When a tick
+	// takes longer than its period, the server writes a trace of the preceding seconds there, for
+	// go tool trace: at most one file in 30 s. It keeps the newest 20 files or 64 MiB. Go has one
+	// flight recorder per process: servers in one process share it, and Listen fails if the program
+	// runs its own. Recording costs some per cent of the CPU. Empty: no traces.
 	TraceDir string
-	// CheckEdits makes the server look for fields that a game changed without Edit, through a
-	// pointer or a slice that it kept, and name them in the log; and [Object.State] panics in work
-	// given to [Go] and in OnAdmit. It is for development: every object is compared with its last
-	// capture in every tick, which costs more than a snapshot of a world with little movement.
-	// Clients see no difference.
+	// CheckEdits makes the server search for fields that a game changed without Edit, through a
+	// stored pointer or slice, and name them in the log. It also makes [Object.State] panic in work
+	// given to [Go] and in OnAdmit. It is for development: every tick compares each object with its
+	// last capture, which costs more than a snapshot of a world with little movement. Clients get
+	// the same data.
 	CheckEdits bool
 	// CheckValues makes the server reject values that do not fit their field, for development:
-	// clients keep the former value instead of the nearest one that fits, and the log names the
+	// clients keep the former value and do not get the nearest valid value, and the log names the
 	// field.
 	CheckValues bool
-	// PlainSocket leaves the UDP socket as Go makes it. On Linux the server otherwise batches its
-	// sends, and under load reads in rounds two milliseconds apart, which takes a third less of a
-	// processor; elsewhere it makes no difference.
+	// PlainSocket uses the UDP socket as Go makes it. Without it, on Linux the server batches its
+	// sends, and under load reads in rounds two milliseconds apart, which takes a third less CPU
+	// time. On other systems PlainSocket has no effect.
 	PlainSocket bool
-	// QUICDatagrams makes all datagrams of native clients travel over QUIC. Otherwise they travel
-	// beside it, as encrypted packets on the same port, which cost the server half as much, and
-	// over QUIC while a client gets none of these packets.
+	// QUICDatagrams sends all datagrams of native clients over QUIC. Without it they are sent
+	// outside of QUIC, as encrypted packets on the same port, which cost the server half as much,
+	// and over QUIC only while these packets do not reach a client.
 	QUICDatagrams bool
-	// Seed seeds the rooms' random numbers, and with them the ids of objects that not all clients
-	// have: with the seed, their number can be computed from ids. 0 draws one.
+	// Seed is the seed of the rooms' random numbers, and of the ids of objects that not all clients
+	// have. Keep it secret: with the seed, the number of such objects can be computed from ids. 0
+	// selects a random seed.
 	Seed uint64
-	// Record receives a recording of the default room, from which [NewReplay] runs it again: a
-	// head, and then one Write per tick on the tick's goroutine, so it should not block. An error
-	// ends the recording, not the room. A recording contains the data that clients send, their
-	// tokens included. Nil is none.
+	// Record receives a recording of the default room, from which [NewReplay] runs the room again:
+	// a head, and then one Write per tick. The tick's goroutine calls Write, so it should not
+	// block. An error ends the recording, not the room. A recording contains the data that clients
+	// send, including their tokens. Nil: no recording.
 	Record io.Writer
-	// RecordRoom returns the writer for the recording of a room other than the default one, or nil.
-	// It is called for each room that is opened, before the first tick of the room, possibly on
-	// several goroutines at once; its error keeps the room from opening. The writer is closed when
-	// the room has ended. Nil records none.
+	// RecordRoom returns the writer for the recording of a room other than the default room, or nil
+	// for no recording. The server calls it for each room that is opened, before the first tick of
+	// the room, possibly on several goroutines at once. If it returns an error, the room is not
+	// opened. The server closes the writer when the room has ended. If RecordRoom is nil, these
+	// rooms are not recorded.
 	RecordRoom func(RoomInfo) (io.WriteCloser, error)
-	// RecordNotes is stored in the head of the recording, for the replaying program
-	// ([Replay.Notes]), such as the game's own settings. The whole head takes at most 1 MiB.
+	// RecordNotes is stored in the head of the recording for the program that replays it
+	// ([Replay.Notes]): the game's own settings, for example. The whole head takes at most 1 MiB.
 	RecordNotes map[string]string
-	// Registerer receives the server's metrics too, besides the registry that the admin listener
-	// serves. Nil is none.
+	// Registerer gets the server's metrics in addition to the registry that the admin listener
+	// serves. Nil: no other registry.
 	Registerer prometheus.Registerer
-	// Log receives the server's and the game's log. Nil is silent. Its handler should be bounded
-	// and never block: the tick logs too.
+	// Log receives the log of the server and of the game. Nil: no log. Its handler should be
+	// bounded and never block, because ticks write to the log too.
 	Log *slog.Logger
-	// LogsDropped returns how many lines the handler of Log has dropped so far, for the metrics.
-	// Nil is none.
+	// LogsDropped returns the number of lines that the handler of Log has dropped so far, for the
+	// metrics. Nil: the metrics show 0.
 	LogsDropped func() uint64
 
-	recorded bool      // Room is that of a recording, with all fields set
+	recorded bool      // Room is from a recording, with all fields set
 	fetched  []fetched // by the recorded room's Open
 }
 
@@ -179,7 +184,7 @@ const (
 	maxMaxRooms         = 100_000
 	defaultAllClients   = 10_000
 	maxAllClients       = 100_000
-	defaultCloseEmpty   = 30 * time.Second // rooms with invented names must not fill the server
+	defaultCloseEmpty   = 30 * time.Second // against many rooms with invented names
 	maxCloseEmpty       = time.Hour
 	maxMaxClients       = 10_000
 	maxSendEvery        = 60
@@ -193,8 +198,8 @@ const (
 	defaultWatchdog     = 10 * time.Second
 	minWatchdog         = 100 * time.Millisecond
 	minSecret           = 32
-	maxIncarnation      = 1 << 62 // so that no number of a room exceeds an int64
-	maxRoomName         = 256     // the longest name that a client can ask for
+	maxIncarnation      = 1 << 62 // so that the numbers of all rooms fit into an int64
+	maxRoomName         = 256     // the longest name that a client can request
 )
 
 // validate returns the config with its defaults filled in, or an error that
@@ -284,13 +289,13 @@ type Rate struct{ Num, Den uint64 }
 // Hz returns the rate of n a second.
 func Hz(n uint64) Rate { return Rate{n, 1} }
 
-// Period returns the time from one tick to the next, rounded to nanoseconds.
+// Period returns the time between two ticks, rounded to nanoseconds.
 func (r Rate) Period() time.Duration { return loop.Rate(r).Period() }
 
 // String formats the rate, as in "60 Hz".
 func (r Rate) String() string { return loop.Rate(r).String() }
 
-// maxRate bounds rates: above it a tick's period is near the accuracy of timers.
+// maxRate bounds rates: above this rate a tick's period is close to the accuracy of timers.
 const maxRate = 1000
 
 // check returns an error if no room can run at the rate.

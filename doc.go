@@ -1,7 +1,7 @@
 // Package netloop is a dedicated game-server runtime. A server process runs a staged update loop as
-// its tick, and a game consists of three kinds of declarations: systems, which run at a stage;
-// RPCs, which run at the stage that they name; and classes of replicated objects. Changes of
-// objects are sent to every client automatically.
+// its tick. A game consists of three kinds of declarations: systems, which run at a stage; RPCs,
+// which run at the stage that they name; and classes of replicated objects. Changes of objects are
+// sent to clients automatically.
 //
 // # The flow of a tick
 //
@@ -13,9 +13,8 @@
 //	PreLateUpdate     last adjustments, then netvar.snapshot captures the edits
 //	PostLateUpdate    bookkeeping, then transport.flush: one batch per client
 //
-// External events never drive game state. They wait in bounded queues, and the tick takes them at
-// its own pace, at a named stage. All code of a room therefore runs on one goroutine, and needs no
-// lock.
+// External events never drive game state. They wait in bounded queues, and the tick takes them from
+// there at a named stage. All code of a room therefore runs on one goroutine, and needs no lock.
 //
 // # Writing a game
 //
@@ -27,7 +26,7 @@
 // The documentation of [Class] lists the types of fields of states and messages, and their tags,
 // such as net:"quant=1/256".
 //
-// Package app turns a Game into a server's main function, package client plays
-// it, package netlooptest tests it in memory and virtual time, and package
-// loadtest plays it a hundred times at once.
+// Package app turns a Game into a server's main function. Package client is the client for players,
+// package netlooptest runs tests in memory and virtual time, and package loadtest runs many clients
+// at once.
 package netloop

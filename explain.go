@@ -9,17 +9,17 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// Reason is why the last change of a field was, or was not, sent to a client: see [Object.Explain].
-// The zero Reason is unknown; Explain never returns it.
+// Reason is the reason why the last change of a field was, or was not, sent to a client: see
+// [Object.Explain]. The zero Reason is unknown; Explain never returns it.
 type Reason uint8
 
-// The reasons. If several apply, the first in this order is returned.
+// The reasons. If several apply, Explain returns the first in this order.
 const (
 	_ Reason = iota
 
 	// The client may not get the change, or not before the next snapshot.
 	ReasonDespawned    // the object is despawned
-	ReasonNew          // the object was spawned since the last tick's snapshot; the next has it
+	ReasonNew          // the object was spawned after the last snapshot; the next snapshot has it
 	ReasonHidden       // the client may not see the object
 	ReasonNoPermission // the client may not read the field: see Class.Reads
 
@@ -36,7 +36,7 @@ const (
 	// The value was sent.
 	ReasonSent     // with the last tick's snapshot
 	ReasonStream   // the object fits no packet and is sent over the stream, alone until it arrives
-	ReasonInFlight // before the last tick, and it is neither acknowledged nor lost
+	ReasonInFlight // before the last tick; the packet is neither acknowledged nor lost
 
 	// The value was not sent: the client got no snapshot in the last tick.
 	ReasonNotDue       // no snapshot was due: see RoomSpec.SendEvery and OverloadHalved
@@ -48,11 +48,11 @@ const (
 	ReasonBudget     // the client's budget was used up by changes of higher priority
 	ReasonPackets    // the packets were full with changes of higher priority
 	ReasonStreamFull // the object fits no packet, and the stream is at its limit
-	ReasonNext       // the obstacle is gone, or the packet is lost; the next snapshot has it
+	ReasonNext       // the obstacle is gone or the packet was lost; the next snapshot has it
 	numReasons
 )
 
-// reasons are the name and the sentence of each reason.
+// reasons has the name and the sentence of each reason.
 var reasons = [numReasons][2]string{
 	0:                  {"unknown", "the reason is unknown"},
 	ReasonDespawned:    {"despawned", "the object is despawned"},
@@ -92,7 +92,7 @@ func (r Reason) words() [2]string {
 // MarshalText returns the name, for JSON.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// reasonOf translates the reasons of package netvar. Room.explain sets the two others itself:
+// reasonOf translates the reasons of package netvar. Room.explain sets the other two itself:
 // ReasonSlotBusy and ReasonWindowClosed.
 var reasonOf = [...]Reason{
 	netvar.WhyGone: ReasonDespawned, netvar.WhyNew: ReasonNew, netvar.WhyHidden: ReasonHidden,
@@ -103,24 +103,24 @@ var reasonOf = [...]Reason{
 	netvar.WhyPackets: ReasonPackets, netvar.WhyStreamFull: ReasonStreamFull, netvar.WhyNext: ReasonNext,
 }
 
-// Explanation is the result of [Object.Explain]: a reason and its evidence. Ticks are those of the
-// server; 0 is never.
+// Explanation is the result of [Object.Explain]: a reason and its evidence. Ticks are the server's;
+// 0: never.
 type Explanation struct {
 	Reason Reason   `json:"reason"`
 	Client ClientID `json:"client"`
 	Object string   `json:"object"` // in the format of Ref.String
 	Class  string   `json:"class"`
-	Field  string   `json:"field"` // of several matches, the one that changed last
+	Field  string   `json:"field"` // if several fields match, the field that changed last
 
 	Tick     uint64 `json:"tick"`     // the last tick that captured state
-	Changed  uint64 `json:"changed"`  // the last tick that found the field changed
-	Visible  uint64 `json:"visible"`  // the tick since which the client sees the object
+	Changed  uint64 `json:"changed"`  // the last tick that captured a change of the field
+	Visible  uint64 `json:"visible"`  // the tick from which the client sees the object
 	Baseline uint64 `json:"baseline"` // newest version that the client has acknowledged
-	Sent     uint64 `json:"sent"`     // the tick at which the object was last sent to the client
+	Sent     uint64 `json:"sent"`     // the last tick at which the object was sent to the client
 	Version  uint64 `json:"version"`  // the object's version in that snapshot
-	// Copies counts the snapshots that carried Version, while one of them is in flight: at most 2.
+	// Copies is the number of snapshots with Version, while one of them is in flight: at most 2.
 	Copies  int      `json:"copies"`
-	Packets []uint64 `json:"packets"` // ids of the state packets in flight that carry Version
+	Packets []uint64 `json:"packets"` // ids of the state packets in flight with Version
 	Until   uint64   `json:"until"`   // for ReasonInterval: the tick that will capture the change
 }
 
@@ -142,13 +142,14 @@ func (x Explanation) String() string {
 	return b.String()
 }
 
-// Explain returns why the value of a field was, or was not, sent to a client in the last tick, and
-// whether it has arrived since. A field is named by its path, such as "Pos.X"; the name of a struct
-// or array, or none, means the field in it that changed last, and "(owner)" the object's owner.
+// Explain returns the reason why the value of a field was, or was not, sent to a client in the last
+// tick, and whether it has arrived. field is the field's path, such as "Pos.X". The name of a
+// struct or array selects the field in it that changed last, an empty name the field of the object
+// that changed last, and "(owner)" the object's owner.
 //
-// The reason is computed on request, from state that the room keeps of the client anyway. The last
-// tick is that of the newest snapshot: later edits are not considered. The error reports that the
-// field does not exist, that the client has left, or that it is not connected. It panics for a nil
+// Explain computes the reason on request, from state that the room needs for the client anyway. The
+// last tick is the tick of the newest snapshot: Explain ignores later edits. It returns an error if
+// the field does not exist, or if the client has left or is not connected. It panics for a nil
 // client, and on a client.
 func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, error) {
 	r := t.server("Object.Explain")
@@ -175,7 +176,7 @@ func (r *Room) explain(c *Client, o *state.Object, field string) (Explanation, e
 		Sent: x.Sent, Version: x.Version, Copies: x.Copies, Packets: append([]uint64{}, x.Packets...), Until: x.Until,
 	}
 	if x.Why == netvar.WhyNoSnapshot || x.Why == netvar.WhyPackets || x.Why == netvar.WhyStreamFull {
-		switch c.e.Waits() { // No snapshot was sent, or only a probe.
+		switch c.e.Waits() { // The client got no snapshot, or only a probe.
 		case room.WaitsForSlot:
 			e.Reason = ReasonSlotBusy
 		case room.WaitsForWindow:

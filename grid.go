@@ -10,19 +10,21 @@ import (
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
-// Grid shows each client the objects near it: objects of the classes on it ([Class.PlaceOn]) spawn
-// for a client when they are within a radius of one of its viewpoints, and despawn when they have
-// left it by more than a margin. A client without a viewpoint sees none of them. Objects may have a
-// target too ([VisibleTo]): both must admit a client.
+// Grid shows each client the objects near its viewpoints. An object of a class on the grid
+// ([Class.PlaceOn]) spawns for a client when it is within a radius of one of the client's
+// viewpoints, and despawns when it is outside of the radius by more than a margin. A client without
+// a viewpoint sees no objects on the grid. If an object has a target too ([VisibleTo]), a client
+// sees it only if both permit it.
 //
-// Space is divided into cells, and a movement within a cell is free. A client has every object
-// within Radius of a viewpoint. It loses an object at a distance between Radius + Margin and two
-// diagonals of a cell more. Changes are found at the end of a tick, among the objects that were
-// edited in it. Positions that are not a number, infinite, or more than a million cells from the
-// origin are placed in the outermost cell, and counted in netloop_grid_bad_positions_total.
+// The grid divides space into cells, and a movement within a cell costs nothing. A client has every
+// object within Radius of a viewpoint. It loses an object at a distance of at least Radius +
+// Margin, and at most two diagonals of a cell more. The grid looks for changes at the end of a
+// tick, among the objects that were edited in the tick. Positions that are not a number, infinite,
+// or more than a million cells from the origin are placed in the outermost cell, and counted in
+// netloop_grid_bad_positions_total.
 type Grid struct {
 	room  *Room
-	space *interest.Space // nil when it was rejected
+	space *interest.Space // nil if the grid was rejected
 }
 
 // GridSpec describes a [Grid], in the game's unit of length.
@@ -30,21 +32,21 @@ type GridSpec struct {
 	// Radius is the distance at which objects appear. It has no default.
 	Radius float64
 	// Margin is the distance beyond the radius at which objects disappear. Zero means half of the
-	// radius; at least a cell. With 1.8 cells or more no object flickers, however it moves across
-	// the edges of cells.
+	// radius; it is at least a cell. With 1.8 cells or more no object appears and disappears
+	// repeatedly while it moves across the edges of cells.
 	Margin float64
 	// Cell is the side of a cell. Zero means a quarter of the radius; Radius and Margin together
-	// may be at most 15 cells. Small cells are exact, large ones cheap: each object that leaves a
-	// cell costs a look at the cells within Radius and Margin around it, or at those in use, if
-	// they are fewer.
+	// may be at most 15 cells. Small cells are exact, large cells are cheap: for each object that
+	// leaves its cell, the grid visits the cells within Radius and Margin around it, or all cells
+	// in use if they are fewer.
 	Cell float64
-	// HideFromOwner treats owners like all other clients. Without it a client has its own objects
-	// wherever they are.
+	// HideFromOwner treats owners like all other clients. Without it a client always has its own
+	// objects, at any distance.
 	HideFromOwner bool
 }
 
-// NewGrid makes a grid. Call it in the game's Open, which fails if the measures are invalid, or
-// with more than 16 grids.
+// NewGrid makes a grid. Call it in the game's Open. Open fails if a value of s is invalid, or if
+// the room has more than 16 grids.
 func NewGrid(r *Room, s GridSpec) *Grid {
 	g := &Grid{room: r}
 	if !r.opens("NewGrid") {
@@ -77,9 +79,9 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 }
 
 // PlaceOn puts the objects of the class onto a grid, at the positions that the function returns; in
-// a plane z is 0. The function is called for new objects and for those that were edited, at the end
-// of the tick. It must read the state alone; if it panics, the position is a bad one, see [Grid].
-// Call PlaceOn in the game's Open. A class may be on one grid.
+// a plane z is 0. The function is called for new and for edited objects, at the end of the tick. It
+// must read only the state. If it panics, the position is invalid: see [Grid]. Call PlaceOn in the
+// game's Open. A class may be on one grid only.
 func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 	if g == nil || at == nil {
 		panic(fmt.Sprintf("netloop: Class.PlaceOn: class %q needs a grid, made by NewGrid, and a function that tells positions", k.Name()))
@@ -109,14 +111,14 @@ type Viewpoint struct{ eye interest.Viewpoint }
 // ViewAt returns a viewpoint at a fixed position.
 func ViewAt(x, y, z float64) Viewpoint { return Viewpoint{interest.Viewpoint{X: x, Y: y, Z: z}} }
 
-// ViewFrom returns a viewpoint that follows an object of a class on the grid. Once the object is
-// despawned the viewpoint keeps its last position.
+// ViewFrom returns a viewpoint that follows an object of a class on the grid. After the object is
+// despawned, the viewpoint keeps the object's last position.
 func ViewFrom[S any](o *Object[S]) Viewpoint { return Viewpoint{interest.Viewpoint{Object: o.o}} }
 
-// SetView replaces the viewpoints of a client, from the end of this tick on; without any the client
-// sees only its own objects on the grid. It panics with more than [MaxViewpoints], with an object
-// that is not on the grid, in another room, and on a client. For a client that has left it has no
-// effect.
+// SetView replaces the viewpoints of a client, from the end of this tick. Without a viewpoint the
+// client sees only its own objects on the grid. SetView panics with more than [MaxViewpoints], with
+// an object that is not on the grid, in another room, and on a client. It has no effect for a
+// client that has left.
 func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
 	if t.server("Grid.SetView") != g.room {
 		panic("netloop: Grid.SetView: the grid belongs to another room")

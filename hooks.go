@@ -13,9 +13,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// hooks are the functions of a game that a room calls on events; they implement the [room.Game] of
-// the engine. They are registered only while Open runs: admissions read them on other goroutines,
-// and a client that had joined before would have missed its OnJoin.
+// hooks are the functions of a game that a room calls on events. They implement the [room.Game] of
+// the engine. They can be registered only while Open runs, because admissions read them on other
+// goroutines, and a client that has already joined would miss its OnJoin.
 type hooks struct {
 	room      *Room
 	onStart   []func(*Tick)
@@ -115,9 +115,9 @@ func (h *hooks) RunTimers() { h.room.timers.Run(&h.room.tick, &h.room.now) }
 // TimersDue implements room.Game.
 func (h *hooks) TimersDue(s loop.Scale) time.Duration { return h.room.timers.Due(s) }
 
-// OnAdmit registers a check that every client passes before it joins. It runs on its own goroutine,
-// may block until ctx ends ([Config] AdmitTimeout) and must not touch state of the room. The text
-// of an error is sent to the refused client.
+// OnAdmit registers a function that checks every client before it joins. It runs on its own
+// goroutine, may block until ctx ends ([Config] AdmitTimeout) and must not touch state of the room.
+// The text of an error is sent to the refused client.
 func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
 	if r.opens("OnAdmit") {
 		r.hooks.onAdmit = append(r.hooks.onAdmit, fn)
@@ -144,7 +144,7 @@ func (h *hooks) Admit(ctx context.Context, request *room.Join) error {
 // Enter implements room.Game.
 func (h *hooks) Enter(e *room.Client) {
 	join, ok := e.Join().Game.(*Join)
-	if !ok { // The spectator feed has passed no admission.
+	if !ok { // The spectator feed has no admission.
 		join = &Join{Spectator: true}
 		e.Join().Game = join
 	}
@@ -156,8 +156,8 @@ func (h *hooks) Enter(e *room.Client) {
 }
 
 // OnJoin registers a function that is called when a client joins, in EarlyUpdate and before any
-// message of this client. An error closes the connection, and no message of the client runs;
-// OnLeave follows all the same, with the PerClient records and objects that were made so far.
+// message of this client. An error closes the connection, and no message of the client runs.
+// OnLeave is called in this case too, with the PerClient records and objects that were made so far.
 func (r *Room) OnJoin(fn func(*Tick, *Client) error) {
 	if r.opens("OnJoin") {
 		r.hooks.onJoin = append(r.hooks.onJoin, fn)
@@ -175,8 +175,8 @@ func (h *hooks) Join(e *room.Client) error {
 }
 
 // OnDrop registers a function that is called when a client has lost its connection and may return
-// within [RoomSpec] KeepDropped: it keeps its id, its objects, its groups and its PerClient
-// records, and reliable messages to it wait. Either OnResume or OnLeave follows.
+// within [RoomSpec] KeepDropped: the client keeps its id, its objects, its groups and its PerClient
+// records, and reliable messages to it wait. Either OnResume or OnLeave is called next.
 func (r *Room) OnDrop(fn func(*Tick, *Client)) {
 	if r.opens("OnDrop") {
 		r.hooks.onDrop = append(r.hooks.onDrop, fn)
@@ -187,9 +187,9 @@ func (r *Room) OnDrop(fn func(*Tick, *Client)) {
 func (h *hooks) Drop(e *room.Client) { h.call("OnDrop", h.onDrop, e) }
 
 // OnResume registers a function that is called when a client has returned over another connection,
-// before any message from it: after OnDrop, or without it if the server had not noticed the loss
+// before any message from it. OnDrop was called before, unless the server had not detected the loss
 // yet. If another program of the same player has taken the client over ([DuplicateTakeOver]),
-// Client.Join is that program's.
+// Client.Join is the request of that program.
 func (r *Room) OnResume(fn func(*Tick, *Client)) {
 	if r.opens("OnResume") {
 		r.hooks.onResume = append(r.hooks.onResume, fn)
@@ -215,7 +215,7 @@ func (h *hooks) call(hook string, fns []func(*Tick, *Client), e *room.Client) {
 }
 
 // OnLeave registers a function that is called when a client has left: exactly once for each client
-// that OnJoin was called with, while its objects still exist.
+// for which OnJoin was called, while its objects still exist.
 func (r *Room) OnLeave(fn func(*Tick, *Client, *Closed)) {
 	if r.opens("OnLeave") {
 		r.hooks.onLeave = append(r.hooks.onLeave, fn)
@@ -245,9 +245,9 @@ func (h *hooks) Keeps(o *state.Object) bool {
 	return ok && typed.kept()
 }
 
-// OnDrain registers a function that is called when the room has been told to end: left is the time
-// until it does. It is called again when that time becomes shorter: a room that an operator drains
-// for an hour has [Config] DrainTimeout left once the server is told to end.
+// OnDrain registers a function that is called when the room has been told to end; left is the time
+// until its end. It is called again if that time becomes shorter: if an operator drains a room for
+// an hour and the server is then told to end, the room has [Config] DrainTimeout left.
 func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
 	if r.opens("OnDrain") {
 		r.hooks.onDrain = append(r.hooks.onDrain, fn)
@@ -265,11 +265,11 @@ func (h *hooks) Drain(left time.Duration) {
 }
 
 // OnClose registers a function that is called after the last tick, when all systems have been
-// removed (see [OnRemove]): save here. why is the reason for the end: the code and text of
-// [Room.Close] or [Server.CloseRoom], [CodeClosing] for an empty room that closed or a server that
-// ends, and [CodeInternal] for a room that has failed: its state may be half changed then. The
-// error of Run includes the errors of these functions. The context ends 60 s after the first of
-// them was called, for all of them together.
+// removed (see [OnRemove]): save the state here. why is the reason for the end: the code and text
+// of [Room.Close] or [Server.CloseRoom], [CodeClosing] for an empty room that closed or a server
+// that ends, and [CodeInternal] for a room that has failed, whose state may be half changed. The
+// error of Run includes the errors of these functions. Together they have 60 s until the context
+// ends.
 func (r *Room) OnClose(fn func(ctx context.Context, why *Closed) error) {
 	if r.opens("OnClose") {
 		r.hooks.onClose = append(r.hooks.onClose, fn)

@@ -13,10 +13,10 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Input declares a player's actions in a fixed step: turn, thrust, fire. The client makes one for
-// each of its fixed steps and numbers it with the intended step, and the server passes to the game
-// exactly one per client and step, however bad the network. M is a plain struct, with fields tagged
-// as those of a [Class], or a pointer to a protobuf message.
+// Input declares a player's actions in a fixed step: turn, thrust, fire. The client makes an input
+// for each of its fixed steps, with the number of the step. The server passes exactly one input per
+// client and step to the game, even if the network loses or delays inputs. M is a plain struct,
+// with the tags that [Class] lists, or a pointer to a protobuf message.
 //
 //	var Controls = netloop.NewInput(Schema, func(last Control, missed int) Control {
 //		last.Fire = false // A held key continues; a press is not repeated.
@@ -26,22 +26,23 @@ import (
 //	Controls.Handle(r, func(t *netloop.Tick, from *netloop.Client, in Control) { … }) // server
 //	client.Inputs(c, Controls, func(t *netloop.Tick) Control { … })                   // client
 //
-// Each datagram repeats the inputs that the server has not confirmed yet, those of the last quarter
-// of a second (at least 16), as differences: a key that is held costs bits. So an input takes at
-// most 48 bytes, and other actions (chat, orders, purchases) are an [RPC].
+// Each datagram repeats the unconfirmed inputs of the last quarter of a second (at least 16), as
+// differences: a held key costs a few bits. So an input takes at most 48 bytes, and other actions
+// (chat, orders, purchases) should be an [RPC].
 type Input[M any] struct {
 	in     *schema.Input
 	repeat func(last M, missed int) M
 }
 
-// NewInput declares the input of a schema, which has one at most. repeat returns the input of a
-// step for which none has arrived: last is the input that ran last, and missed counts the steps
-// since, from 1. Nil repeats the last one as it is.
+// NewInput declares the input of a schema. A schema has at most one. repeat returns the input for a
+// step whose input has not arrived: last is the input that ran last, and missed is the number of
+// steps since then, from 1. If repeat is nil, last runs again unchanged.
 //
-// An input that arrives too late for its step is not lost. The newest late input runs as it is in
-// the next step without an input of its own. Of older ones the presses count: a field that repeat
-// changes is a press, such as Fire above, and the next input that runs gets its value if it has
-// none of its own. So presses are late on a slow path, but each runs.
+// An input that arrives too late for its step is not lost. The newest late input runs unchanged in
+// the next step without its own input. Of older late inputs only the presses are used. A press is a
+// field that repeat changes, such as Fire above: the next input that runs gets the value of the
+// press, unless it has its own press in that field. So on a slow path presses run late, but each
+// runs.
 //
 // NewInput panics if M cannot be sent or takes more than 48 bytes, and when it is called twice for
 // a schema.
@@ -55,15 +56,15 @@ func NewInput[M any](sc *Schema, repeat func(last M, missed int) M) *Input[M] {
 
 func (i *Input[M]) input() *schema.Input { return i.in }
 
-// repeatPlace is the name under which panics of repeat are counted.
+// repeatPlace is the name for counting panics of repeat.
 var repeatPlace = panicguard.Func{Name: "NewInput.repeat"}
 
 // Handle sets the function that runs for the inputs of clients: at the start of each fixed step, in
-// the order of the clients' ids, once for each client after its first input has arrived. A client
-// that has lost its connection and may return gets the result of repeat, until another program
-// takes it over ([DuplicateTakeOver]) and sends its own first input. The handler owns the input. A
-// panic is isolated, and costs the one input. Call Handle in [Game] Open; a second handler fails
-// it.
+// the order of the clients' ids, once for each client after its first input has arrived. For a
+// client that has lost its connection and may return, the function gets the result of repeat, until
+// another program takes the client over ([DuplicateTakeOver]) and sends its own first input. The
+// handler owns the input. A panic is isolated: only that input is lost. Call Handle in [Game] Open;
+// Open fails with a second handler.
 func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	scratch := new(M)
 	r.handled(r.e.Inputs.Handle(i.in, func(from *room.Client, due *input.Due) {
@@ -78,7 +79,7 @@ func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 		for _, late := range due.Late {
 			m = i.press(r, m, late)
 		}
-		if !r.e.GivenUp() { // While repeat ran.
+		if !r.e.GivenUp() { // The room may have been given up while repeat ran.
 			fn(&r.tick, clientOf(from), m)
 		}
 	}))
@@ -98,8 +99,8 @@ func (i *Input[M]) repeated(r *Room, last M, missed int) (m M) {
 	return i.repeat(last, missed)
 }
 
-// press returns the input m with the presses of a late input: the fields that repeat changes in it,
-// such as a Fire that repeat resets. A field in which m has a press of its own keeps its value.
+// press returns the input m with the presses of a late input: the fields that repeat changes, such
+// as a Fire that repeat resets. A field in which m already has a press keeps its value.
 func (i *Input[M]) press(r *Room, m M, late []byte) M {
 	if i.repeat == nil {
 		return m
@@ -120,8 +121,8 @@ func (i *Input[M]) press(r *Room, m M, late []byte) M {
 	return m
 }
 
-// pressFields copies each field from pressed to m that differs between pressed and after, and in
-// which m equals after.
+// pressFields copies a field from pressed to m if it differs between pressed and after, and is
+// equal in m and after.
 func pressFields(m, pressed, after reflect.Value) {
 	switch m.Kind() {
 	case reflect.Struct:
@@ -134,7 +135,7 @@ func pressFields(m, pressed, after reflect.Value) {
 		}
 	default:
 		if !m.CanSet() {
-			return // It is unexported, and not sent.
+			return // An unexported field is not sent.
 		}
 		same := func(a, b reflect.Value) bool { return reflect.DeepEqual(a.Interface(), b.Interface()) }
 		if !same(pressed, after) && same(m, after) {
@@ -159,9 +160,9 @@ func pressMessage(m, pressed, after protoreflect.Message) {
 	}
 }
 
-// SpawnKey identifies the client's input that spawned an object. A client that has spawned the
-// object at once (client.Spawn) finds the server's object by it. It is a field of the state, which
-// the game sets when it spawns, and which only the owner should read:
+// SpawnKey identifies the client's input that spawned an object. A client that has already spawned
+// the object itself (client.Spawn) finds the server's object by the key. The key is a field of the
+// state. The game sets it at the spawn, and only the owner should read it:
 //
 //	type Shot struct {
 //		Pos, Vel Vec
@@ -170,15 +171,15 @@ func pressMessage(m, pressed, after protoreflect.Message) {
 //
 //	Shots.Spawn(t, Shot{…, Key: t.SpawnKey(from)}, netloop.OwnedBy(from.ID()))
 //
-// The zero SpawnKey is that of an object that was not spawned by an input.
+// The zero SpawnKey is for objects that were not spawned by an input.
 type SpawnKey struct {
 	Step uint64 // the fixed step of the input
-	N    uint8  // the number of objects that it had spawned before
+	N    uint8  // number of objects that the input had spawned before
 }
 
-// SpawnKey returns the key of the next object that an input of a client spawns in this fixed
-// step. It is for [Input.Handle]. The client counts in the same way, so it must be called for each
-// object that the client spawns, in the same order, and for no other. It panics on a client.
+// SpawnKey returns the key of the next object that an input of a client spawns in this fixed step.
+// It is for [Input.Handle]. The client counts its spawns too, so call SpawnKey for exactly the
+// objects that the client spawns, and in the same order. It panics on a client.
 func (t *Tick) SpawnKey(from *Client) SpawnKey {
 	t.server("Tick.SpawnKey")
 	if step := t.now.FixedStep; from.spawns.Step != step {

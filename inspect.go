@@ -46,8 +46,8 @@ const (
 	everySecond  = 4
 )
 
-// topics returns the live data of the inspector. Each topic has the content of the page of its
-// name.
+// topics returns the topics of the inspector's live data. Each topic has the content of the page
+// with the same name.
 func (s *Server) topics() map[string]admin.Topic {
 	whole := func(read func(context.Context, url.Values) (any, error)) admin.Topic {
 		return admin.Topic{Rounds: everySecond, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return read(ctx, q) }}
@@ -66,7 +66,7 @@ func (s *Server) topics() map[string]admin.Topic {
 	}
 }
 
-// nextTicks returns the ticks of a room that an event stream has not had.
+// nextTicks returns the ticks of a room that an event stream has not sent yet.
 func (s *Server) nextTicks(_ context.Context, query url.Values, last *uint64) (any, error) {
 	log, err := s.ticksOf(query)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Server) nextTicks(_ context.Context, query url.Values, last *uint64) (a
 	return report, nil
 }
 
-// nextLines returns the log lines that an event stream has not had.
+// nextLines returns the log lines that an event stream has not sent yet.
 func (s *Server) nextLines(_ context.Context, _ url.Values, last *uint64) (any, error) {
 	lines := s.lines.After(*last)
 	if len(lines) == 0 {
@@ -99,7 +99,8 @@ func (s *Server) logPage(_ context.Context, query url.Values) (any, error) {
 	return s.lines.After(after), nil
 }
 
-// number returns a parameter that is a whole number, or an *admin.Refusal.
+// number returns the value of a parameter that must be a whole number, or an *admin.Refusal. If the
+// query lacks it, the value is without.
 func number(query url.Values, name string, without uint64) (uint64, error) {
 	if !query.Has(name) {
 		return without, nil
@@ -111,7 +112,7 @@ func number(query url.Values, name string, without uint64) (uint64, error) {
 	return n, nil
 }
 
-// readMemory reads the figures of the Go runtime: some microseconds.
+// readMemory reads the figures of the Go runtime. It takes some microseconds.
 func readMemory() inspect.Memory {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},

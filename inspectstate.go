@@ -15,26 +15,27 @@ import (
 	"github.com/netloop/netloop/internal/room"
 )
 
-// maxRows limits the objects of an answer, which the room describes between two ticks: some 2 µs
-// each.
+// maxRows limits the objects of an answer. The room describes them between two ticks, and each
+// takes some 2 µs.
 const maxRows = 250
 
-// stateAnswer is the answer of /api/state. More is the number of further objects that match.
+// stateAnswer is the answer of /api/state. More is the number of matching objects that are not
+// listed.
 type stateAnswer struct {
 	Tick    uint64      `json:"tick"` // of the last capture
 	Objects []objectRow `json:"objects"`
 	More    int         `json:"more"`
 }
 
-// objectRow is an object, with the values of the last capture, and for a query with a client its
-// copy there.
+// objectRow is an object with the values of the last capture and, for a query with a client, the
+// client's copy of it.
 type objectRow struct {
 	inspect.Object
 	Changed uint64  `json:"changed"` // tick of the last change
-	Weight  float64 `json:"weight"`  // of the class
-	// For a query with a client: whether it has the object or will be sent it, the tick of the
-	// version that it has acknowledged, and the values of that version. The values are null if the
-	// client has acknowledged none, or one that is no longer stored.
+	Weight  float64 `json:"weight"`  // weight of the class
+	// Only for a query with a client. Shown: the client has the object, or will be sent it.
+	// Acknowledged: the tick of the version that the client has acknowledged. Copy: the values of
+	// that version, or null if there is no such version or it is no longer stored.
 	Shown        bool            `json:"shown"`
 	Acknowledged uint64          `json:"acknowledged"`
 	Copy         json.RawMessage `json:"copy"`
@@ -50,7 +51,7 @@ type stateQuery struct {
 	class  string
 	find   string
 	client uint64
-	whole  bool // with the fields of read rules
+	whole  bool // includes the fields with a read rule
 	after  state.ID
 }
 

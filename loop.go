@@ -12,12 +12,11 @@ import (
 )
 
 // Loop is the tree of a room's or client's systems and groups, as a value: get it with [Room.Loop],
-// change it, and Set it. Until Set, changes have no effect. Set checks the tree as a whole; it
-// takes effect at the next Initialization or, on an error, not at all. Set also reports the errors
-// of the methods before.
+// change it, and call Set. Before Set, changes have no effect. Set checks the whole tree. The tree
+// takes effect at the next Initialization or, after an error, not at all. Set also reports the
+// errors of earlier method calls.
 //
-// It is for rearranging systems that other code has registered. For all other purposes [Room.On] is
-// enough.
+// Use it to rearrange systems that other code has registered. For all other purposes use [Room.On].
 type Loop struct {
 	owner  *loop.Loop[*Tick]
 	reject func(error)
@@ -36,7 +35,8 @@ func newLoop(owner *loop.Loop[*Tick], reject func(error)) *Loop {
 	return &Loop{owner: owner, reject: reject, tree: owner.Tree()}
 }
 
-// Group registers a group for other systems to be [InSystemGroup], as [Loop.Group] does in a tree.
+// Group registers a group, to which other systems are added with [InSystemGroup], as [Loop.Group]
+// does in a tree.
 func (r *Room) Group(name string, o ...SystemOption) *System { return r.systems.Group(name, o...) }
 
 // Group implements Room.Group and a client's.
@@ -49,27 +49,28 @@ func groupSpec(name string, o []SystemOption) loop.Spec[*Tick] {
 }
 
 // NewSystem makes a system for a [Loop], as [Room.On] makes one for a room. Except for Name, its
-// methods have no effect until the tree is Set.
+// methods have no effect until Set has been called on the tree.
 func NewSystem(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
 	return &System{spec: onSpec(s, name, fn, o)}
 }
 
-// Default returns the initial tree of a room, or client: the built-in systems alone. Setting it
-// removes all other systems.
+// Default returns the initial tree of a room, or client: only the built-in systems. Its Set removes
+// all other systems.
 func (l *Loop) Default() *Loop {
 	d := newLoop(l.owner, l.reject)
 	d.tree.Items = slices.DeleteFunc(d.tree.Items, func(it loop.Item[*Tick]) bool { return it.Spec.BuiltIn == "" })
 	return d
 }
 
-// Append adds systems after the existing ones. Their options order them.
+// Append adds systems after the existing ones. The systems' options determine their order.
 func (l *Loop) Append(s ...*System) {
 	for _, one := range s {
 		l.insert(len(l.tree.Items), one, one.spec)
 	}
 }
 
-// InsertBefore adds a system to the group of a named one, before it in every stage that they share.
+// InsertBefore adds a system to the group of a named system, before that system in every stage that
+// they share.
 func (l *Loop) InsertBefore(name string, s *System) {
 	if i := l.index("insert before", name); i >= 0 {
 		spec := s.spec
@@ -79,8 +80,8 @@ func (l *Loop) InsertBefore(name string, s *System) {
 	}
 }
 
-// InsertAfter adds a system to the group of a named one, after it in every stage
-// that they share.
+// InsertAfter adds a system to the group of a named system, after that system in every stage that
+// they share.
 func (l *Loop) InsertAfter(name string, s *System) {
 	if i := l.index("insert after", name); i >= 0 {
 		spec := s.spec
@@ -90,8 +91,9 @@ func (l *Loop) InsertAfter(name string, s *System) {
 	}
 }
 
-// Replace replaces a named system: the new one has its group, its anchors and its priority, unless
-// it has its own. The old one is removed when the tree takes effect; the new one may have its name.
+// Replace replaces a named system. The new system gets the group, the anchors and the priority of
+// the old system, unless it has its own. The old system is removed when the tree takes effect. The
+// new system may have the same name.
 func (l *Loop) Replace(name string, s *System) {
 	i := l.index("replace", name)
 	if i < 0 {
@@ -141,9 +143,9 @@ func (l *Loop) Change(name string, o ...SystemOption) {
 	}
 }
 
-// Move moves a system, or a group with all its members: [Before] or [After] others, into the group
-// of the first that is named, or [InSystemGroup] a group; InSystemGroup("") moves it out of all
-// groups. Its former anchors are removed. Other options change it as [Loop.Change] does.
+// Move moves a system, or a group with all its members: [Before] or [After] other systems, into the
+// group of the first named system, or into a group with [InSystemGroup]. InSystemGroup("") moves it
+// out of all groups. Its former anchors are removed. Other options change it as [Loop.Change] does.
 func (l *Loop) Move(name string, to ...SystemOption) {
 	i := l.index("move", name)
 	if i < 0 {
@@ -189,7 +191,7 @@ func anchorOf(s *loop.Spec[*Tick]) (name string, offset int) {
 	return "", 0
 }
 
-// Disable keeps named systems or groups from running, as [System.Disable] does.
+// Disable disables named systems or groups, as [System.Disable] does.
 func (l *Loop) Disable(names ...string) {
 	for _, name := range names {
 		l.Change(name, Disabled(true))
@@ -203,15 +205,15 @@ func (l *Loop) Enable(names ...string) {
 	}
 }
 
-// Group adds a group: systems that are ordered among themselves, have one position in every stage,
-// and run only while the [RunIf] of the group holds. It may have anchors and a priority like a
-// system, and be in another group.
+// Group adds a group. The systems of a group are ordered among themselves, have one position in
+// every stage, and run only while the [RunIf] of the group returns true. A group may have anchors
+// and a priority like a system, and may be in another group.
 func (l *Loop) Group(name string, o ...SystemOption) *SystemGroup {
 	l.Append(&System{spec: groupSpec(name, o)})
 	return &SystemGroup{l, name}
 }
 
-// SystemGroup is a group of a [Loop] to which systems are added: see [Loop.Group].
+// SystemGroup adds systems to a group of a [Loop]: see [Loop.Group].
 type SystemGroup struct {
 	loop *Loop
 	name string
@@ -231,10 +233,11 @@ func (g *SystemGroup) Group(name string, o ...SystemOption) *SystemGroup {
 	return g.loop.Group(name, append(o[:len(o):len(o)], InSystemGroup(g.name))...)
 }
 
-// Set checks the tree and lets it take effect at the next Initialization. An error names all
-// problems, and the tree is not changed then: unknown anchors, cycles, duplicate names, a built-in
-// system that was changed, or another change of the loop since this tree was taken. While [Game]
-// Open runs, Set considers only the systems registered by then.
+// Set checks the tree. A valid tree takes effect at the next Initialization. For an invalid tree
+// the running loop is not changed, and the error names all problems: unknown anchors, cycles,
+// duplicate names, a built-in system that was changed, or another change of the loop since this
+// tree was taken. While [Game] Open runs, Set considers only the systems that were registered
+// before.
 func (l *Loop) Set() error {
 	err := errors.Join(l.errs...)
 	if err == nil {
@@ -244,14 +247,14 @@ func (l *Loop) Set() error {
 		return fmt.Errorf("netloop: the tree cannot be set: %w", err)
 	}
 	for _, s := range l.added {
-		// From now on the caller's handle acts on the registered system.
+		// From now on the caller's *System refers to the registered system.
 		s.s, s.reject = l.owner.Find(s.spec.Name), l.reject
 	}
 	return nil
 }
 
-// insert inserts a new system into the tree at index i. A system that is registered or added
-// already is an error, which Set reports.
+// insert inserts a new system into the tree at index i. If the system is already registered or
+// added, Set reports an error.
 func (l *Loop) insert(i int, s *System, spec loop.Spec[*Tick]) {
 	if s.s != nil || slices.Contains(l.added, s) {
 		l.errs = append(l.errs, fmt.Errorf("system %q is registered: change it by its name, or make another", s.Name()))
@@ -280,15 +283,15 @@ func (l *Loop) index(what, name string) int {
 	return i
 }
 
-// String prints the systems stage by stage in the order in which they would run if the tree were
-// Set, as the command loop print does. Systems without a known order are printed last: a system of
-// [Room.Add] with unknown stages, and systems that Set would refuse.
+// String lists the systems of each stage in the order in which they would run after Set, as the
+// command loop print does. Systems without a known order are last: systems of [Room.Add] with
+// unknown stages, and systems that Set would reject.
 func (l *Loop) String() string { return loop.Table(l.owner.Preview(l.tree), false) }
 
 // Node describes a system or group of a [Loop].
 type Node struct {
 	Name string
-	// Group is the name of its group, if any.
+	// Group is the name of the group that it is in, or "".
 	Group   string
 	IsGroup bool
 	// BuiltIn systems may only be used as anchors.
@@ -297,27 +300,27 @@ type Node struct {
 	Priority int
 	// Before and After are its anchors.
 	Before, After []string
-	// Stages are those for which it provides a function; none means all.
+	// Stages are the stages for which it has a function; an empty list means all stages.
 	Stages []Stage
-	// Periodic systems run once Period has passed; CatchUp is how often in a tick they may catch
-	// up, and 0 means never. Scaled means that the period is in scaled time, and Gap that it is a
-	// [MinGap].
+	// A Periodic system runs when Period has passed. CatchUp is the number of calls per tick by
+	// which it may catch up; 0 means none. Scaled means that the period is in scaled time, and Gap
+	// that it is a [MinGap].
 	Periodic bool
 	Period   time.Duration
 	CatchUp  int
 	Scaled   bool
 	Gap      bool
-	// Conditional means that it has a RunIf.
+	// Conditional means that the system or group has a RunIf.
 	Conditional bool
 	Critical    bool
 
-	// System is its handle, to change or remove it; nil for one that is built in.
+	// System is the handle with which to change or remove it; nil for a built-in system.
 	System *System
 	// Pending means that the system, or a change of it, takes effect at the next Initialization; a
-	// system that was added to the tree does so when the tree is Set.
+	// system that was added to the tree takes effect after Set.
 	Pending bool
 	// Quarantine is the number of ticks for which the system is still disabled because it panicked
-	// repeatedly, and Panics the number of its panics since it was registered.
+	// repeatedly, and Panics is the number of its panics since it was registered.
 	Quarantine uint64
 	Panics     uint64
 	// Costs are the durations of its calls, for each stage at which it was called.

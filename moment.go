@@ -7,40 +7,41 @@ import (
 )
 
 // Moment is a point between two snapshots: the state Alpha of the way from the end of tick From to
-// the end of tick To. A client shows its game at one moment, client.Client.ViewMoment, and sends it
-// with its inputs: [Tick.ViewMoment] returns the server's accepted value, and [Object.At] the state
-// of an object then. The zero Moment is none.
+// the end of tick To. A client draws the game at a moment, client.Client.ViewMoment, and sends the
+// moment with its inputs. [Tick.ViewMoment] returns the value that the server has accepted, and
+// [Object.At] the state of an object at a moment. The zero Moment means no moment.
 type Moment struct {
 	From, To uint64
 	Alpha    float64 // from 0 to below 1
 }
 
-// ViewMoment returns the client's view at the time of the input that is handled now, for
-// [Object.At]: the moment at which the player aimed. In the handler of [Input] it is exact, for the
-// client that sent the input. Elsewhere it is the view of the input that ran last. For a step whose
-// input is missed, the view advances with time, as it does for all clients. Without any input there
-// is no view.
+// ViewMoment returns the client's view for [Object.At]: the moment that the player saw when it
+// aimed. In the handler of [Input] it is the view of the handled input, for the client that sent
+// the input. Elsewhere it is the view of the input that ran last. For a step without an input, the
+// last view advances with time. Before the client's first input there is no view.
 //
-// The client's claim is limited to plausible views: the client has both snapshots, one follows the
-// other, they are not older than [RoomSpec] MaxRewind allows, and the view advances with time, give
-// or take an eighth of a second in each second. Any other view is replaced by the nearest plausible
-// one and counted, see [LinkStats]. It panics on a client.
+// The server accepts only plausible views: the client has both snapshots, one follows the other,
+// they are not older than [RoomSpec] MaxRewind permits, and the view advances with time, within an
+// eighth of a second in each second. It replaces any other view by the nearest plausible view, and
+// counts it: see [LinkStats]. ViewMoment panics on a client.
 func (t *Tick) ViewMoment(c *Client) Moment {
 	t.server("Tick.ViewMoment")
 	c.mustExist("Tick.ViewMoment")
 	return Moment(c.e.View())
 }
 
-// At returns the state that the object had at a moment, out of its history: between the two
-// snapshots by the tags lerp= of its fields (see [Lerp]), as a client draws it. It reports false if
-// the object did not exist yet, does not exist any more, or has had more changes since than are
-// kept (those of 128 ticks, and 384 KiB); an object that has just despawned cannot be hit any more,
-// even if a client still sees it. For the zero Moment it returns [Object.State]: the present.
+// At returns the state that the object had at a moment, from its history. It interpolates between
+// the two snapshots by the tags lerp= of the fields (see [Lerp]), as a client does to draw the
+// object. It reports false if the object did not exist yet, no longer exists, or if the history no
+// longer has the moment: it has the changes of 128 ticks, and at most 384 KiB. So an object that
+// has just despawned cannot be hit, even if a client still sees it. For the zero Moment At returns
+// [Object.State].
 //
 // The state is the same for all clients: At does not consider whether a client sees the object,
-// which fields it may read, or whether the newest changes have arrived there. Fields that are not
-// sent are zero. Slices and maps in it must not be changed. At allocates only once for each change
-// of a string, a slice or the like. It panics on a client, where there is client.View.
+// which fields it may read, or whether the newest changes have arrived at the client. Fields that
+// are not sent are zero. Do not change slices and maps in the state. At allocates memory only once
+// for each change of a string, a slice or a similar value. It panics on a client: use client.View
+// there.
 func (o *Object[S]) At(m Moment) (s S, ok bool) {
 	switch {
 	case !o.o.Original():

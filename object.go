@@ -8,17 +8,17 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// Object is one replicated object: on the server the original, on a client the
-// newest state that arrived.
+// Object is one replicated object: on the server the original, on a client a copy with the newest
+// state that has arrived.
 type Object[S any] struct {
 	o    *state.Object
-	keep bool // is kept when its owner leaves
+	keep bool // the object is kept when its owner leaves
 
 	readers []Target // on a server: the targets of Class.Reads, by rule
 	asides  *asides  // on a server with Config.CheckEdits
 }
 
-// wrap returns the typed handle of an object, the same one each time.
+// wrap returns the typed handle of an object, the same each time.
 func wrap[S any](o *state.Object) *Object[S] {
 	if h, ok := o.Handle.(*Object[S]); ok {
 		return h
@@ -39,25 +39,26 @@ func (o *Object[S]) State() S {
 	return *(*S)(o.o.Live())
 }
 
-// Edit returns the object's state for changes, and marks the object as changed. The pointer may be
-// used until the running call of game code returns; a later change through it may never be sent.
-// Package netlooptest finds such changes, and a server with [Config] CheckEdits. Editing a
-// despawned object has no visible effect. It panics on a client.
+// Edit returns a pointer to the object's state, to change it, and marks the object as changed. Use
+// the pointer only until the running call of game code returns: a later change through it may never
+// be sent. Package netlooptest and [Config] CheckEdits find such changes. An edit of a despawned
+// object has no visible effect. Edit panics on a client.
 func (o *Object[S]) Edit(t *Tick) *S {
 	t.server("Object.Edit").e.World().Edit(o.o)
 	return (*S)(o.o.Live())
 }
 
-// Despawn removes the object. Clients learn of it with the snapshot of this
-// tick. Despawning twice does nothing. It panics on a client.
+// Despawn removes the object. The snapshot of this tick removes it from clients. A second call has
+// no effect. It panics on a client.
 func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").e.World().Despawn(o.o) }
 
 // Alive reports whether the object has not been despawned.
 func (o *Object[S]) Alive() bool { return o.o.Alive() }
 
-// ChangedTick returns the server's tick in which the value was captured. On a client it is the tick
-// of the value that [Object.State] returns, and for an object that was hidden at least the tick in
-// which it was shown; on a server it is the tick of the newest capture that found a change.
+// ChangedTick returns the tick of the object's last change, in the server's numbers. On a server it
+// is the tick of the newest capture with a change of the object. On a client it is the tick in
+// which the value of [Object.State] was captured; for an object that was hidden it is at least the
+// tick in which the object appeared.
 func (o *Object[S]) ChangedTick() uint64 { return o.o.Changed() }
 
 // Ref returns a reference that can be sent in messages and in replicated state.
@@ -75,17 +76,17 @@ func (o *Object[S]) repoint(to *state.Object) {
 	to.Handle = o
 }
 
-// readBy gives access to readers for code without the type S.
+// readBy returns readers, for code that does not know the type S.
 func (o *Object[S]) readBy() *[]Target { return &o.readers }
 
-// Ref refers to an object without holding it: it is the object's id, the same on the server and on
-// every client. It may be kept, compared, used as a key of a map, and sent in messages and in
-// replicated state. The zero Ref refers to none.
+// Ref refers to an object by its id, which is the same on the server and on every client. A Ref may
+// be stored, compared, used as a key of a map, and sent in messages and in replicated state. The
+// zero Ref refers to no object.
 type Ref[S any] struct{ ref codec.Ref }
 
 // Get returns the object. It reports false if the object is despawned or, on a client, has not
-// arrived yet or is not visible to it. It costs the same however many objects there are.
-// [Class.All] and [Class.Owned] walk over several.
+// arrived yet or is not visible. The cost does not depend on the number of objects. To iterate over
+// objects use [Class.All] and [Class.Owned].
 func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 	t.check("Ref.Get")
 	o, ok := t.store.Get(state.ID(r.ref.ID))
@@ -95,30 +96,31 @@ func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 	return wrap[S](o), true
 }
 
-// Compare orders Refs as All iterates over their objects: it returns −1, 0 or 1.
+// Compare returns −1, 0 or 1. It orders Refs in the order in which All iterates over their objects.
 func (r Ref[S]) Compare(other Ref[S]) int { return cmp.Compare(r.ref.ID, other.ref.ID) }
 
-// String returns the id in readable form, such as 17.3, as the admin page /explain takes it.
+// String returns the id in readable form, such as 17.3, as the admin page /explain accepts it.
 func (r Ref[S]) String() string { return state.ID(r.ref.ID).String() }
 
 // IsZero reports whether the Ref refers to no object at all.
 func (r Ref[S]) IsZero() bool { return r.ref.ID == 0 }
 
-// OwnedBy makes a client the owner of the object. If the client is not in the room, because it left
-// before the result of a [Go] arrived, the [LeavePolicy] applies at once: the object is despawned,
-// and no client sees it, or it has no owner.
+// OwnedBy makes a client the owner of the object. If the client is not in the room, for example
+// because it left before the result of a [Go] arrived, the [LeavePolicy] applies at once: the
+// object is despawned before any client sees it, or it has no owner.
 func OwnedBy(id ClientID) SpawnOption { return SpawnOption{func(s *spawn) { s.owner = id }} }
 
-// LeavePolicy is the effect on an object when its owner leaves.
+// LeavePolicy tells whether an object is despawned or kept when its owner leaves.
 type LeavePolicy uint8
 
-// The leave policies. By default the object despawns, after the room's OnLeave functions ran.
+// The leave policies. By default the object is despawned, after the room's OnLeave functions have
+// run.
 const (
 	LeaveDespawns LeavePolicy = iota
 	LeaveKeeps                // the object is kept, without an owner
 )
 
-// WhenOwnerLeaves sets the policy for when the object's owner leaves.
+// WhenOwnerLeaves sets the object's [LeavePolicy].
 func WhenOwnerLeaves(p LeavePolicy) SpawnOption {
 	return SpawnOption{func(s *spawn) { s.keep = p == LeaveKeeps }}
 }
@@ -126,13 +128,13 @@ func WhenOwnerLeaves(p LeavePolicy) SpawnOption {
 // Owner returns the client that owns the object, or 0.
 func (o *Object[S]) Owner() ClientID { return ClientID(o.o.Owner()) }
 
-// SetOwner makes another client the owner of the object; 0 is no owner. If the client has left the
+// SetOwner makes another client the owner of the object; 0: no owner. If the client has left the
 // room, the object's [LeavePolicy] applies at once. It panics on a client.
 func (o *Object[S]) SetOwner(t *Tick, c ClientID) {
 	t.server("Object.SetOwner").setOwner(o.o, c)
 }
 
-// setOwner sets the owner of an object; 0 is none.
+// setOwner sets the owner of an object; 0: no owner.
 func (r *Room) setOwner(o *state.Object, c ClientID) {
 	r.e.World().SetOwner(o, uint64(c))
 	if _, in := r.e.Client(uint64(c)); !in && c != 0 {
@@ -140,5 +142,5 @@ func (r *Room) setOwner(o *state.Object, c ClientID) {
 	}
 }
 
-// kept gives access to keep for code without the type S.
+// kept returns keep, for code that does not know the type S.
 func (o *Object[S]) kept() bool { return o.keep }
