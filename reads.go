@@ -13,9 +13,9 @@ import (
 // ownerRule is the rule read=owner, which every class has.
 const ownerRule = "owner"
 
-// Reads defines a rule for the fields that are tagged with it. For each object of the class the
-// function returns the clients that may read them; other clients have zeros in those fields, and
-// are not sent their changes.
+// Reads defines the read rule of the fields with the tag read= and its name. For each object of the
+// class, readers returns the clients that may read these fields. Other clients have zeros in the
+// fields, and are not sent their changes.
 //
 //	type Ship struct {
 //		Pos  Vec                            // for all clients
@@ -27,18 +27,18 @@ const ownerRule = "owner"
 //		return netloop.InGroup(teams[o.State().Team])
 //	})
 //
-// A rule's result is any [Target]: [InGroup], [Where] with a function that looks at the client,
-// [To], and combinations by And and Or.
+// A rule's result is any [Target]: [InGroup], [Where] with a function of the client, [To], and
+// combinations by And and Or.
 //
-// The function is called at the end of the tick in which an object is spawned, and its target is
-// then evaluated for every client. Both happen again when the object's owner changes and after
-// [Object.Invalidate]. The target alone is evaluated for each client that joins, after its OnJoin
-// functions have run, and for each that joins or leaves a [ClientGroup] that the target names. None
-// of this happens each tick, and the functions must change no state. A change that is undone within
-// a tick has no effect. If a function panics, no client may read.
+// The room calls readers at the end of the tick in which an object is spawned, and then evaluates
+// the target for every client. It does both again when the object's owner changes and after
+// [Object.Invalidate]. It evaluates only the target for each client that joins, after the client's
+// OnJoin functions have run, and for each client that joins or leaves a [ClientGroup] that the
+// target names. It does none of this each tick, and the functions must change no state. A change
+// that is undone within a tick has no effect. If a function panics, no client may read the fields.
 //
-// Call Reads in the game's Open, once for each rule that the class's tags name; a missing one fails
-// Open.
+// Call Reads in the game's Open, once for each rule that the class's tags name. Open fails if a
+// rule is missing.
 func (k *Class[S]) Reads(r *Room, rule string, readers func(o *Object[S]) Target) {
 	if !r.takes(k.c, "Class.Reads") {
 		return
@@ -48,11 +48,11 @@ func (k *Class[S]) Reads(r *Room, rule string, readers func(o *Object[S]) Target
 	}
 }
 
-// readers are the rules of one class, as an interest.Readers.
+// readers are the read rules of one class. It implements interest.Readers.
 type readers struct {
 	room  *Room
 	at    panicguard.Func
-	rules []func(*state.Object) Target // by rule; nil for the owner's
+	rules []func(*state.Object) Target // by rule; nil for the rule "owner"
 }
 
 // setReaders registers the readers of all classes with rules.
@@ -83,7 +83,7 @@ func (rd *readers) define(c *class, rule string, target func(*state.Object) Targ
 	return nil
 }
 
-// undefinedRules returns an error for the rules that fields name and Reads has not defined.
+// undefinedRules returns an error for rules that tags of fields name and Reads has not defined.
 func (r *Room) undefinedRules() error {
 	var errs []error
 	for i, c := range r.schema.classes {
@@ -109,8 +109,8 @@ func (rd *readers) Ask(o *state.Object) {
 	}
 }
 
-// target calls a rule. It runs within netvar.snapshot, which is critical, so it recovers a panic of
-// the game's function and then returns the zero Target, which is empty.
+// target calls a rule. It runs within the critical system netvar.snapshot, so it recovers a panic
+// of the game's function, and then returns the zero Target, which is empty.
 func (rd *readers) target(o *state.Object, rule func(*state.Object) Target) Target {
 	defer rd.room.e.Guard().Recover(&rd.at, nil)
 	return rule(o)

@@ -15,9 +15,9 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Replay runs a recorded room again, tick by tick. All external inputs are read from the recording,
-// so there is no network, no clock and no other goroutine. The game's OnAdmit, its work given to
-// [Go] and OnClose do not run: their results are recorded, or do not affect any tick.
+// Replay runs a recorded room again, tick by tick. It reads all external inputs from the recording,
+// so it uses no network, no clock and no other goroutine. The game's OnAdmit, OnClose and its work
+// given to [Go] do not run: their results are in the recording, or do not affect any tick.
 //
 // Only one goroutine may use it.
 type Replay struct {
@@ -49,8 +49,7 @@ func (e *Divergence) Error() string {
 	return fmt.Sprintf("netloop: the replay diverges at tick %d: %s, recorded %016x, replayed %016x", e.Tick, e.What, e.Recorded, e.Replayed)
 }
 
-// NotReplayable is the error of a replay that has reached a tick with an input that a recording
-// cannot contain.
+// NotReplayable is the error of a replay at a tick with an input that a recording cannot contain.
 type NotReplayable struct {
 	Tick uint64
 	What []string
@@ -61,9 +60,9 @@ func (e *NotReplayable) Error() string {
 	return fmt.Sprintf("netloop: tick %d cannot be replayed, because it has unrecorded input: %s", e.Tick, e.What[0])
 }
 
-// NewReplay opens a game with the room, the rates and the seed of a recording. Of the configuration
-// only Log is used. The game must have the recorded game's schema and, to produce the same states,
-// its code and its settings.
+// NewReplay opens a game with the room, the rates and the seed of a recording. It uses only Log of
+// the configuration. The game must have the schema of the recorded game and, to produce the same
+// states, the same code and settings.
 func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	in, b, err := recording.NewReader(r)
 	if err != nil {
@@ -96,8 +95,8 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	return &Replay{room: s.room, e: room.NewReplay(s.room.e, in, recorded), notes: head.Notes}, nil
 }
 
-// newRecorded is New, and turns a panic of the game's Open into an error: the game may not be the
-// recorded one, and a program that replays several recordings must continue.
+// newRecorded is New, but turns a panic of the game's Open into an error: g may be another game
+// than the recorded one, and a program that replays several recordings must continue.
 func newRecorded(c Config, g Game) (s *Server, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -110,8 +109,8 @@ func newRecorded(c Config, g Game) (s *Server, err error) {
 // recordedConfig is the part of Config that affects a room's ticks.
 type recordedConfig struct {
 	Room        RoomSpec
-	Params      []byte // of the room
-	Incarnation uint64 // of the room
+	Params      []byte // parameters of the room
+	Incarnation uint64 // Incarnation of the room
 	RPC         RPCLimits
 	LostAfter   time.Duration
 	CheckValues bool
@@ -128,11 +127,12 @@ func (r *Room) record(w io.Writer) error {
 	return r.e.Record(w, recording.Head{Config: config, Seed: r.seed, Notes: cfg.RecordNotes})
 }
 
-// Notes returns Config.RecordNotes of the recorded server.
+// Notes returns the RecordNotes of the recorded server's Config.
 func (p *Replay) Notes() map[string]string { return p.notes }
 
-// Step runs the next tick. The error is io.EOF after the last one, a *Divergence, a *NotReplayable,
-// or that of a file that is truncated or damaged; after the first error every Step returns it.
+// Step runs the next tick. The error is io.EOF after the last tick, a *Divergence, a
+// *NotReplayable, or an error for a truncated or damaged file. After an error, every Step returns
+// the same error.
 func (p *Replay) Step() (ReplayTick, error) {
 	if p.err != nil {
 		return ReplayTick{}, p.err
@@ -152,8 +152,8 @@ func (p *Replay) Step() (ReplayTick, error) {
 	return ReplayTick(t), err
 }
 
-// Look calls fn with a live tick between two ticks, to look at the state. A change that fn makes
-// lets the replay diverge.
+// Look calls fn with a valid Tick between two ticks, to read the state. If fn changes the state,
+// the replay diverges.
 func (p *Replay) Look(fn func(*Tick)) error { return p.room.e.Inspect(func() { fn(&p.room.tick) }) }
 
 // GameTime returns the game time of the last tick.

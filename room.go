@@ -19,9 +19,9 @@ import (
 type Game interface {
 	// Schema returns the declarations that server and clients share.
 	Schema() *Schema
-	// Open fills a room: systems, handlers, the first objects. It is called once per room, before
-	// the room's first tick. A Game keeps the state of a room in variables of Open, never in the
-	// Game itself. If a registration was rejected, the room fails to open even if Open returns nil.
+	// Open registers a room's systems, handlers and hooks. It is called once per room, before the
+	// room's first tick. A Game stores the state of a room in variables of Open, never in the Game
+	// itself. If a registration was rejected, the room fails to open even if Open returns nil.
 	Open(r *Room) error
 }
 
@@ -40,14 +40,14 @@ type Room struct {
 
 	readers       []*readers // by class; nil for a class without rules
 	starter       *loop.System[*Tick]
-	spectatorRoom *room.Room // the room of the delayed spectators; nil without
-	recording     io.Closer  // of the room's own recording; nil without
+	spectatorRoom *room.Room // the room of the delayed spectators; nil: no delay
+	recording     io.Closer  // the room's own recording; nil: not recorded
 	listing       listing
 	indexedAt     uint64 // 1 + the last captured tick when indexAllGroups ran; 0: never
-	number        uint64 // of this room among the server's rooms, from 1
+	number        uint64 // number of this room on the server, from 1
 	seed          uint64
-	opened        time.Duration // by the server's clock
-	started       bool          // under the mutex of the server's supervisor
+	opened        time.Duration // time by the server's clock
+	started       bool          // guarded by the mutex of the server's supervisor
 	opening       bool
 	openContext   context.Context //nolint:containedctx // For Fetch, while Open runs.
 	errs          []error         // registrations rejected while Open runs
@@ -73,7 +73,7 @@ func openRoom(ctx context.Context, s *Server, spec RoomSpec, number, seed uint64
 	filled := false
 	defer func() {
 		if !filled {
-			r.unlist() // Open may have watched other rooms.
+			r.unlist() // Open may have registered a watch of other rooms.
 			r.e.Discard()
 		}
 	}()
@@ -113,7 +113,7 @@ func (r *Room) config(s *Server) room.Config {
 		AdmitTimeout: s.cfg.AdmitTimeout, DrainTimeout: s.cfg.DrainTimeout,
 		Watchdog: s.cfg.Watchdog, WatchdogExit: s.cfg.WatchdogExit,
 		Identify:   func(ctx context.Context, j *room.Join) error { return s.identify(ctx, j, r.spec.Name) },
-		Detail:     s.room == nil, // It is about to be the default room.
+		Detail:     s.room == nil, // The server's first room is the default room.
 		CheckEdits: s.cfg.CheckEdits, CheckValues: s.cfg.CheckValues,
 		Closed: func(code Code, text string) error { return &Closed{code, text} },
 	}
@@ -124,8 +124,8 @@ func (r *Room) builtins() {
 	for _, s := range r.e.Systems() {
 		added, err := r.systems.loop.Add(loop.Spec[*Tick]{
 			Name: s.Name, Place: s.Place, Once: s.Stage == 0, BuiltIn: s.Without,
-			// Timers run the game's code, so a panic there costs one call only. A panic in any
-			// other built-in system would leave the room's state half changed.
+			// Timers run the game's code, so a panic in this system only loses one call. A panic in
+			// any other built-in system would leave the room's state half changed.
 			Critical: s.Name != room.TimersSystem,
 			Ask: func(stage Stage) func(*Tick) {
 				if s.Stage != 0 && s.Stage != stage {
@@ -150,14 +150,14 @@ func (r *Room) reseed(seed uint64) {
 	r.e.World().Seed(seed)
 }
 
-// Spec returns the room's description with the defaults filled in. Any goroutine may call it.
+// Spec returns the room's description with its defaults set. Any goroutine may call it.
 func (r *Room) Spec() RoomSpec { return r.spec }
 
-// Incarnation returns a fencing token: a number that distinguishes the successive rooms of one name
-// in a store. A room that the watchdog has given up may still have a save in progress while its
-// successor of the same name loads. The game passes the number with each load and save, and the
-// store refuses a save with a number less than the largest one seen for the name. Any goroutine may
-// call it; a replay returns the recorded number.
+// Incarnation returns a fencing token: a number by which a store can distinguish successive rooms
+// with the same name. A room that the watchdog has given up may still be saving its state while its
+// successor loads it. The game passes the number with each load and save, and the store refuses a
+// save with a number less than the largest one seen for the name. Any goroutine may call it; a
+// replay returns the recorded number.
 //
 // Each room of a server has a larger number than all rooms that the server opened before. Across
 // processes it depends on [Config] Incarnation. By default the first number is the wall clock in
@@ -168,34 +168,34 @@ func (r *Room) Spec() RoomSpec { return r.spec }
 // of the later one have the larger numbers.
 func (r *Room) Incarnation() uint64 { return r.server.incarnation + r.number - 1 }
 
-// Log returns the server's logger, for code that runs outside of ticks, such as
-// OnAdmit functions and work given to [Go]. Any goroutine may use it.
+// Log returns the server's logger, for code outside of ticks, such as OnAdmit functions and work
+// given to [Go]. Any goroutine may use it.
 func (r *Room) Log() *slog.Logger { return r.server.log }
 
-// Server returns the server that the room belongs to. Any goroutine may call it.
+// Server returns the server of the room. Any goroutine may call it.
 func (r *Room) Server() *Server { return r.server }
 
 // Close ends the room after this tick and sends the code and the text to each of its clients. The
-// server keeps its other rooms. If the room is the default room, the server drains and ends, and
-// its Run returns nil with [CodeClosing], otherwise a [*Closed].
+// server's other rooms continue. If the room is the default room, the server drains and ends; its
+// Run returns nil if c is [CodeClosing], and otherwise a [*Closed].
 func (r *Room) Close(t *Tick, c Code, why string) {
 	t.server("Room.Close")
 	r.e.Close(c, why)
 }
 
-// Quarantined returns how many systems are disabled at present because they panicked repeatedly.
-// Any goroutine may call it.
+// Quarantined returns the number of systems that are disabled at present because they panicked
+// repeatedly. Any goroutine may call it.
 func (r *Room) Quarantined() int { return r.e.Faults.Quarantined() }
 
-// Overload is how far a room reduces its work while it cannot keep up. Each level includes the
-// reductions of all lower levels.
+// Overload is the level to which a room reduces its work while its ticks take too long. Each level
+// includes the reductions of all lower levels.
 type Overload uint8
 
-// The levels of overload, from bottom to top, with the numbers of package overload.
+// The levels of overload, in rising order, with the numbers of package overload.
 const (
 	OverloadNone   Overload = iota // no reduction
-	OverloadHalved                 // each client gets half of the snapshots
-	// objects that weigh less than 1 (see [Weight]) are sent at their MinRate, or once a second
+	OverloadHalved                 // each client gets half of its snapshots
+	// objects with a [Weight] less than 1 are sent at their MinRate, or once a second
 	OverloadShedding
 	OverloadRefusing // new clients are refused with CodeBusy
 )
@@ -203,12 +203,12 @@ const (
 // String returns the level's name, such as "halved".
 func (o Overload) String() string { return overload.Level(o).String() }
 
-// Overload returns the room's level of overload. The level changes between ticks only and is an
-// input of the tick, so a game may reduce its work by it. Any goroutine may call it.
+// Overload returns the room's level of overload. The level changes only between ticks and is an
+// input of the tick, so a game may decide by it how much work to do. Any goroutine may call it.
 func (r *Room) Overload() Overload { return Overload(r.e.Load.Level()) }
 
-// reject collects the registration errors of Open, which fail it together; after Open it logs them.
-// The error does not begin with "netloop: ": Open's error and System.Err add that.
+// reject collects the errors of registrations in Open, with which Open then fails; after Open it
+// logs them. The error does not begin with "netloop: ": Open's error and System.Err add that.
 func (r *Room) reject(err error) {
 	if r.opening {
 		r.errs = append(r.errs, err)
@@ -217,7 +217,7 @@ func (r *Room) reject(err error) {
 	r.e.Log().Error("registration rejected", "error", err)
 }
 
-// opens reports whether the game's Open is running, and otherwise rejects the registration of name.
+// opens reports whether the game's Open is running. If not, it rejects the registration of name.
 func (r *Room) opens(name string) bool {
 	if !r.opening {
 		r.reject(fmt.Errorf("%s belongs into the game's Open", name))
@@ -226,7 +226,7 @@ func (r *Room) opens(name string) bool {
 }
 
 // takes reports whether a function for the class may be registered: Open is running, and the class
-// is of the room's schema. Otherwise it rejects the registration of name.
+// is in the room's schema. If not, it rejects the registration of name.
 func (r *Room) takes(c *class, name string) bool {
 	if err := c.belongs(r.schema.s); err != nil {
 		r.reject(fmt.Errorf("%s: %w", name, err))

@@ -17,7 +17,7 @@ import (
 // at one moment, at most 50 ms ago. Rooms that are locked, private or about to end are not listed.
 type RoomListing[I any] struct {
 	Name, Kind string
-	Players    int // seats that are taken or reserved, without those of spectators
+	Players    int // taken and reserved seats of players
 	MaxClients int
 	Info       I // see Room.Publish
 }
@@ -25,18 +25,18 @@ type RoomListing[I any] struct {
 // Free returns the number of free seats.
 func (l *RoomListing[I]) Free() int { return max(l.MaxClients-l.Players, 0) }
 
-// RoomFilter selects rooms of a listing. Only rooms that have published an I match; with struct{}
-// as I all rooms match.
+// RoomFilter selects rooms of a listing. Only rooms that have published an Info of type I match;
+// with struct{} as I, all rooms match.
 type RoomFilter[I any] struct {
 	// Kind is the kind of the rooms; "" matches any.
 	Kind string
 	// Free is the least number of free seats.
 	Free int
-	// Limit is the largest number of rooms in a list, oldest first; zero means 100, less than zero
-	// all. WatchRooms ignores it.
+	// Limit is the largest number of rooms in a list, oldest first. Zero means 100, a value below
+	// zero means all. WatchRooms ignores it.
 	Limit int
 	// Where reports whether a room matches. It may run on any goroutine and repeatedly for the same
-	// room; it must depend on its argument alone and must not change it. Nil matches all.
+	// room; it must depend only on its argument and must not change it. Nil matches all rooms.
 	Where func(RoomListing[I]) bool
 }
 
@@ -50,7 +50,7 @@ type listingEntry struct {
 	info         any           // packed, decoded for filters: a *I, or a protobuf message
 }
 
-// listing is the state of a room's entry on the server's listing. The room's goroutine owns it,
+// listing is the state of a room's entry in the server's directory. The room's goroutine owns it,
 // except for the fields that the mutex guards.
 type listing struct {
 	packed  schema.Parcel
@@ -58,17 +58,17 @@ type listing struct {
 	changed bool
 
 	mu     sync.Mutex
-	entry  listingEntry // the newest entry, whether it is listed or not
-	listed bool         // it is on the listing
+	entry  listingEntry // the newest entry, listed or not
+	listed bool         // entry is in the directory
 	ended  bool         // the room has ended
 	watch  []*directory.Watch[listingEntry]
 }
 
-// Publish replaces the Info that listings and watches of the server's rooms show for this room,
-// such as the map or the host's name. The info is a plain struct, a pointer to one, or a protobuf
-// message. It is encoded like an RPC message and takes at most [MaxMessage]; Publish panics if the
-// info cannot be encoded, which costs the running system its call. Nil removes the Info. Others see
-// the change after the tick has ended; publishing an equal value again costs only the encoding.
+// Publish replaces the room's Info, such as its map or its host's name, in listings and watches of
+// the server's rooms. The info is a plain struct, a pointer to one, or a protobuf message. It is
+// encoded like an RPC message and takes at most [MaxMessage]; Publish panics if info cannot be
+// encoded, which ends the call of the running system. Nil removes the Info. The change is visible
+// to other rooms after the tick has ended. To publish an equal value again costs only the encoding.
 // Publish may be called in [Game] Open, with a nil Tick, and panics on a client.
 func (r *Room) Publish(t *Tick, info any) {
 	if !r.opening {
@@ -117,7 +117,7 @@ func (r *Room) listable() bool {
 
 func (r *Room) listLocked(players int) {
 	p := &r.listing
-	if p.ended { // The server gave the room up while it hung, and its goroutine runs again.
+	if p.ended { // The server gave the room up while it hung, and now its goroutine runs again.
 		return
 	}
 	was := p.listed
@@ -186,7 +186,7 @@ func (f *RoomFilter[I]) list(all []directory.Item[listingEntry]) []RoomListing[I
 	return picked
 }
 
-// withOwnInfo returns the listing with its own copy of the Info.
+// withOwnInfo returns the listing with a separate copy of the Info.
 func withOwnInfo[I any](l RoomListing[I], p *listingEntry) RoomListing[I] {
 	if v, ok, err := p.packed.OpenAs(reflect.TypeFor[I]()); ok && err == nil {
 		l.Info = schema.Open[I](v)
@@ -194,7 +194,7 @@ func withOwnInfo[I any](l RoomListing[I], p *listingEntry) RoomListing[I] {
 	return l
 }
 
-// checkInfo panics if no room can publish an I.
+// checkInfo panics if I is not a type that a room can publish.
 func checkInfo[I any](what string) {
 	if err := schema.Packable(reflect.TypeFor[I]()); err != nil {
 		panic(fmt.Sprintf("netloop: %s: use a plain struct or a pointer to a protobuf message: %v", what, err))
@@ -202,8 +202,8 @@ func checkInfo[I any](what string) {
 }
 
 // ListRooms returns the rooms that match a filter, oldest first. It does no work on the rooms'
-// goroutines. Any goroutine may call it. A tick calls it in work given to [Go], so that a recording
-// contains the list and a replay gets the same one:
+// goroutines. Any goroutine may call it. Within a tick, call it in work given to [Go], so that a
+// recording contains the list and a replay gets the same list:
 //
 //	netloop.Go(t, func(context.Context) ([]netloop.RoomListing[Match], error) {
 //		return netloop.ListRooms(server, filter), nil
@@ -213,16 +213,16 @@ func ListRooms[I any](s *Server, f RoomFilter[I]) []RoomListing[I] {
 	return f.list(s.listing.List(s.clock.Now()))
 }
 
-// RoomChange is a room that is new or changed in a watched listing, or, if Gone is set, the last
-// listing of a room that matches no more.
+// RoomChange is a new or changed room in a watched listing or, if Gone is set, the last listing of
+// a room that no longer matches.
 type RoomChange[I any] struct {
 	Room RoomListing[I]
 	Gone bool
 }
 
 // WatchRooms calls fn in EarlyUpdate, first with the rooms that match the filter and then with each
-// change, so that a lobby can show the rooms. Changes are reported at most every 50 ms. They are
-// part of a recording, and a replay reports the same ones. Call WatchRooms in [Game] Open.
+// change, so that a lobby can show the rooms. Changes are reported at most every 50 ms. A recording
+// contains them, and a replay reports the same changes. Call WatchRooms in [Game] Open.
 func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])) {
 	if !r.opens("WatchRooms") {
 		return
@@ -243,7 +243,7 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 	r.listing.watch = append(r.listing.watch, r.server.listing.Watch(tell))
 }
 
-// compare returns the changes between two listings, as the filter sees them.
+// compare returns the changes between two listings, of the rooms that match the filter.
 func (f *RoomFilter[I]) compare(was, is []directory.Item[listingEntry]) (changes []RoomChange[I]) {
 	directory.Compare(was, is, func(was, is *listingEntry) {
 		before, had := f.match(was)
@@ -258,8 +258,8 @@ func (f *RoomFilter[I]) compare(was, is []directory.Item[listingEntry]) (changes
 	return slices.Clip(changes)
 }
 
-// notifyWatchers reports changes to the watches of rooms until ctx ends. It uses a tenth of a core
-// at most.
+// notifyWatchers reports changes to the watches of rooms until ctx ends. It uses at most a tenth of
+// a core.
 func (s *Server) notifyWatchers(ctx context.Context) {
 	for {
 		select {
@@ -277,10 +277,10 @@ func (s *Server) notifyWatchers(ctx context.Context) {
 	}
 }
 
-// notifyShare is the least pause after a report, as a multiple of the report's duration.
+// notifyShare is the shortest pause after a report, as a multiple of the report's duration.
 const notifyShare = 10
 
-// notifyGap returns the pause after a report that took so long.
+// notifyGap returns the pause after a report that took the given time.
 func notifyGap(took time.Duration) time.Duration {
 	return max(directory.ListInterval, notifyShare*took)
 }

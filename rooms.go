@@ -17,16 +17,16 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A server has many rooms: the default one, which New opens, and rooms that the game, the program
-// or, if the game permits it, clients open later.
+// A server has the default room, which New opens, and further rooms that the game, the program or,
+// if the game permits it, clients open later.
 
-// Opener is a [Game] that opens a room when a client asks for an unknown name.
+// Opener is a [Game] that opens a room when a client requests an unknown name.
 type Opener interface {
-	// OpenFor returns the spec of the room for a client that asks for a name, or refuses the
+	// OpenFor returns the spec of the room for a client that requests a name, or refuses the
 	// client, usually with [CodeRoomUnknown]. It runs on its own goroutine and may block until ctx
 	// ends ([Config] AdmitTimeout). j is complete except for the results of the room's OnAdmit. The
-	// room gets the name that was asked for. The client for which a Private room is opened gets in,
-	// others need its Code or a [Ticket]. The error of [GoTo] sends the client to another room. A
+	// room gets the requested name. A Private room admits the client for which it was opened;
+	// other clients need its Code or a [Ticket]. The error of [GoTo] sends the client to another room. A
 	// site (an IPv4 address, an IPv6 /56) may ask for 32 rooms at once, and then one more a second.
 	OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, error)
 }
@@ -44,8 +44,8 @@ func (*goTo) Error() string { return "netloop: GoTo: return this error from Open
 type RoomInfo struct {
 	Spec       RoomSpec // as Room.Spec returns it: with the Code of a private room
 	Clients    int      // in the room or joining
-	Spectators int      // the part of them that watches
-	Reserved   int      // further seats, for tickets
+	Spectators int      // number of Clients that watch
+	Reserved   int      // further seats that are reserved by tickets
 	Locked     bool     // see [Room.Lock]
 }
 
@@ -60,8 +60,8 @@ var (
 )
 
 // OpenRoom opens another room: it calls the game's Open and, if the server runs, starts to tick the
-// room on a goroutine of its own; otherwise Run starts it. Clients reach the room by its name. Any
-// goroutine may call it except that of a room, which calls [Tick.OpenRoom].
+// room on another goroutine; otherwise Run starts it. Clients join the room by its name. Any
+// goroutine may call it except the goroutine of a room, which calls [Tick.OpenRoom].
 func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("netloop: OpenRoom: %w", err)
@@ -79,7 +79,7 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	}
 	filled := false
 	defer func() {
-		if !filled { // Also if the game's Open, or OnClose, ends this goroutine.
+		if !filled { // This also covers an Open or OnClose of the game that ends this goroutine.
 			place.Cancel()
 		}
 	}()
@@ -111,7 +111,7 @@ func (s *Server) openGuarded(ctx context.Context, spec RoomSpec, number uint64) 
 	return openRoom(ctx, s, spec, number, roomSeed(s.cfg.Seed, spec.Name, number))
 }
 
-// recoverInto is deferred around a function of the game, or of the program, that opens or ends a
+// recoverInto is deferred around a function of the game or of the program that opens or ends a
 // room. It counts a panic of the function and turns it into an error.
 func (s *Server) recoverInto(hook, what string, spec *RoomSpec, err *error) {
 	if v := recover(); v != nil {
@@ -121,8 +121,8 @@ func (s *Server) recoverInto(hook, what string, spec *RoomSpec, err *error) {
 	}
 }
 
-// roomSeed returns the seed of a room's random numbers, which differs for each room, also for
-// successive rooms of one name.
+// roomSeed returns the seed of a room's random numbers. It differs for each room, also for
+// successive rooms with the same name.
 func roomSeed(seed uint64, name string, number uint64) uint64 {
 	const prime = 0x100000001b3 // FNV-1a
 	h := seed ^ 0xcbf29ce484222325
@@ -136,7 +136,7 @@ func roomSeed(seed uint64, name string, number uint64) uint64 {
 	return h
 }
 
-// recordRoom begins the recording of a room other than the default one, if RecordRoom returns a
+// recordRoom begins the recording of a room other than the default room, if RecordRoom returns a
 // writer.
 func (s *Server) recordRoom(r *Room) (err error) {
 	if s.cfg.RecordRoom == nil {
@@ -157,7 +157,7 @@ func (s *Server) recordRoom(r *Room) (err error) {
 	return nil
 }
 
-// openResult is the result of OpenRoom that a recording keeps.
+// openResult is the result of OpenRoom as a recording stores it.
 type openResult struct {
 	Info RoomInfo
 	Why  uint8 // 1 + the index of the error in openErrors, 0 if it is not in the list
@@ -165,13 +165,13 @@ type openResult struct {
 
 var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing}
 
-// OpenRoom opens another room from a tick: the game's Open runs on another goroutine, and then is
-// called in EarlyUpdate of a later tick with the result, as by [Go]; it must not be nil. The error
-// is [ErrRoomExists], [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or that of the game's
-// Open. It panics on a client.
+// OpenRoom opens another room from a tick. The game's Open runs on another goroutine. The function
+// then, which must not be nil, is called in EarlyUpdate of a later tick with the result, as by
+// [Go]. The error is [ErrRoomExists], [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or the
+// error of the game's Open. It panics on a client.
 func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 	s := t.server("Tick.OpenRoom").server
-	unfit := spec.pack() // Now: the game may change the data later.
+	unfit := spec.pack() // Pack now, because the game may change the data later.
 	work := func(ctx context.Context) (openResult, error) {
 		if unfit != nil {
 			return openResult{}, fmt.Errorf("netloop: OpenRoom: %w", unfit)
@@ -183,7 +183,7 @@ func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 			}
 		}
 		if err != nil {
-			return openResult{}, errors.New(err.Error()) // A recording keeps the text of an error.
+			return openResult{}, errors.New(err.Error()) // Only the text is recorded.
 		}
 		return openResult{Info: r.info()}, nil
 	}
@@ -216,10 +216,10 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 	}
 }
 
-// CloseRoom ends a room from outside, as [Room.Close] does from within. Its clients may play on for
-// the time drain, and then they are told the code and the text. A second call, or the end of the
-// server, can only shorten the drain. It returns at once, with an error if no room has the name. If
-// the default room ends, the server ends. Any goroutine may call it.
+// CloseRoom ends a room from outside, as [Room.Close] does from a tick. Its clients may continue to
+// play for the time drain, and then they are sent the code and the text. A second call, or the end
+// of the server, can only shorten the drain. CloseRoom returns at once, with an error if no room
+// has the name. If the default room ends, the server ends. Any goroutine may call it.
 func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string) error {
 	r, ok := s.rooms.Get(name)
 	if !ok {
@@ -271,8 +271,8 @@ func (s *Server) roomEnded(r *Room, err error) {
 	s.raiseConnLimit()
 }
 
-// closeRecording closes the writer that Config.RecordRoom returned, on a goroutine of its own, and
-// waits for it at most room.SaveTimeout: a writer that hangs does not keep the room from ending.
+// closeRecording closes the writer that Config.RecordRoom returned, on another goroutine, and waits
+// for it for at most room.SaveTimeout, so that the room ends even if the writer hangs.
 func (s *Server) closeRecording(r *Room) error {
 	done := make(chan struct{})
 	answer := make(chan error, 1) // One sender, one value.
@@ -302,7 +302,7 @@ func (s *Server) closeWriter(r *Room) (err error) {
 	return r.recording.Close()
 }
 
-// runRooms runs all rooms until ctx ends or the default room has ended, and ends all of them in
+// runRooms runs all rooms until ctx ends or the default room has ended, and then ends all rooms in
 // parallel.
 func (s *Server) runRooms(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
@@ -340,8 +340,8 @@ func (s *Server) runRooms(ctx context.Context) error {
 // cancelGrace is the time that a function of the game has to return after its context has ended.
 const cancelGrace = time.Second
 
-// waitFor waits for a function of the game, or of the program, to return, up to a limit. After that
-// the end of the server continues without it.
+// waitFor waits until a function of the game or of the program has returned, up to a limit. After
+// the limit the end of the server continues without it.
 func (s *Server) waitFor(hook string, done <-chan struct{}, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -353,9 +353,9 @@ func (s *Server) waitFor(hook string, done <-chan struct{}, limit time.Duration)
 	}
 }
 
-// watchdog looks for rooms that hang, until ctx ends. A hung default room is given up if
-// WatchdogExit is set, once that room is closing, or once the context run has ended; any other hung
-// room is given up at once, since no client can play there.
+// watchdog checks for rooms that hang, until ctx ends. It gives up any room but the default room at
+// once, because no client can play there. It gives up the default room if WatchdogExit is set, if
+// the room is closing, or if the context run has ended.
 func (s *Server) watchdog(ctx, run context.Context) {
 	if s.cfg.Watchdog < 0 {
 		return
@@ -382,9 +382,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// roomFor finds the room for which a hello asks, or lets the game open it. A client with a resume
-// token names the room that issued it. If that room is not open any more, as after a crash of the
-// server, the client is a newcomer: the game may open the room again.
+// roomFor returns the room that a hello requests, or lets the game open it. A client with a resume
+// token names the room that issued the token. If that room is no longer open, for example after a
+// crash of the server, the client counts as a new client, for which the game may open the room
+// again.
 func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote string) (context.Context, *Room, error) {
 	name, ticket := hello.GetRoom(), hello.GetTicket()
 	returns := len(hello.GetResume().GetToken()) > 0
@@ -420,8 +421,9 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 	return ctx, r, err
 }
 
-// reserveForOpener reserves a seat of a private room for the client for which it was opened, which
-// has neither a ticket nor the code. Another client that asks for the same name is refused.
+// reserveForOpener reserves a seat of a private room for the client for which the room was opened,
+// because that client has neither a ticket nor the code. Another client that requests the same name
+// is refused.
 func (s *Server) reserveForOpener(r *Room, hello *netloopv1.Hello) error {
 	tickets, err := r.e.Admission.Reserve(room.Reservation{Seats: 1, TTL: s.cfg.AdmitTimeout, Spectator: hello.GetSpectate()})
 	if err == nil {
@@ -430,13 +432,13 @@ func (s *Server) reserveForOpener(r *Room, hello *netloopv1.Hello) error {
 	return err
 }
 
-// siteOf returns the site of an address, to which opened rooms and invalid tickets are charged.
+// siteOf returns the site of an address. Opened rooms and invalid tickets count against the site.
 func siteOf(remote string) netip.Prefix {
 	at, _ := netip.ParseAddrPort(remote) // Invalid addresses share the zero site.
 	return endpoint.Site(at.Addr())
 }
 
-// openForAside is openFor on a goroutine of its own: a game's function that calls runtime.Goexit
+// openForAside is openFor on another goroutine, so that a game's function that calls runtime.Goexit
 // does not end the connection's goroutine.
 func (s *Server) openForAside(ctx context.Context, game Opener, name string, request *room.Join) (*Room, bool, error) {
 	type answer struct {
@@ -466,8 +468,8 @@ func (s *Server) openForAside(ctx context.Context, game Opener, name string, req
 // errOpenExited is the error of an OpenFor, or an Open, that has ended its goroutine.
 var errOpenExited = errors.New("netloop: OpenFor or the game's Open called runtime.Goexit")
 
-// openFor lets the game open a room with the name. Of several clients that ask for the name at
-// once, one opens the room, for which opened is true; the others get the same room.
+// openFor lets the game open a room with the name. If several clients request the name at once,
+// opened is true for one of them, which opens the room; the others get the same room.
 func (s *Server) openFor(ctx context.Context, game Opener, name string, request *room.Join) (r *Room, opened bool, err error) {
 	within, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
 	defer cancel()
@@ -483,7 +485,7 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 	spec.Name = name
 	r, err = s.OpenRoom(within, spec)
 	if errors.Is(err, ErrRoomExists) {
-		s.openings.Refund(siteOf(request.Addr)) // Another client was charged for the room.
+		s.openings.Refund(siteOf(request.Addr)) // Another client opened the room.
 		if r, ok := s.rooms.Find(within, name); ok {
 			return r, false, nil
 		}
@@ -512,7 +514,7 @@ func (s *Server) raiseConnLimit() {
 	}
 }
 
-// maxClients returns the number of seats of all rooms, those for spectators included, but at most
+// maxClients returns the number of seats of all rooms, including seats for spectators, but at most
 // Config.MaxClients.
 func (s *Server) maxClients() (n int) {
 	for _, r := range s.rooms.All() {
@@ -521,8 +523,8 @@ func (s *Server) maxClients() (n int) {
 	return min(n, s.cfg.MaxClients)
 }
 
-// refusing returns the code with which each new connection is refused, or 0 if that depends on the
-// room. It also reports whether some of these connections may still send a hello.
+// refusing returns the code with which every new connection is refused, or 0 if this depends on the
+// room. resume reports whether a connection may nevertheless send a hello.
 func (s *Server) refusing() (code Code, resume bool) {
 	if _, opens := s.game.(Opener); opens || s.rooms.Len() > 1 {
 		return 0, true
@@ -539,7 +541,7 @@ func (h roomServer) NextID() uint64 { return h.r.server.lastID.Add(1) }
 // Ticked implements room.Server.
 func (h roomServer) Ticked() { h.r.updateListing() }
 
-// EndAdmission implements room.Server: with the default room the server ends.
+// EndAdmission implements room.Server. The end of the default room also ends the server.
 func (h roomServer) EndAdmission(code Code, text string) {
 	if s := h.r.server; s.room == h.r {
 		s.endAdmission(code, text)

@@ -9,10 +9,10 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// RoomSpec describes a room. Its rates hold for the life of the room.
+// RoomSpec describes a room. Its rates do not change while the room exists.
 type RoomSpec struct {
-	// Name is the name by which clients ask for the room, at most 256 bytes and unique on the
-	// server. The name of the default room may be empty.
+	// Name is the name by which clients join the room, at most 256 bytes and unique on the server.
+	// The name of the default room may be empty.
 	Name string
 	// Kind is the room's kind within the game, such as "table". The game's Open reads it, and some
 	// metrics have it as a label. At most 64 bytes.
@@ -21,106 +21,107 @@ type RoomSpec struct {
 	Rate Rate
 	// FixedRate is the rate of the fixed steps; zero means the tick rate.
 	FixedRate Rate
-	// SendEvery lets every n-th tick send snapshots; zero means 1. From 1 to 60.
+	// SendEvery is the number of ticks from one snapshot to the next; zero means 1. From 1 to 60.
 	SendEvery int
 	// MaxClients is the number of seats for clients; zero means 256. From 1 to 10 000.
 	MaxClients int
 	// MaxSpectators is the number of additional seats for spectators, see [Client.Spectator]. Zero
 	// means none; at most 10 000.
 	MaxSpectators int
-	// SpectatorDelay shows spectators the room as it was this long ago, so that a spectator cannot
-	// help a player by telling the positions of others. It delays the objects, the messages and the
-	// room's time alike. Zero means no delay; at most 5 min. After the room has ended, spectators
-	// are shown the remaining delay; if the server ends, it waits for Config.DrainTimeout at most.
+	// SpectatorDelay is the delay with which spectators see the room, so that a spectator cannot
+	// help a player with the positions of others. It delays the objects, the messages and the
+	// room's time. Zero means no delay; at most 5 min. After the room has ended, spectators see it
+	// for the remaining delay; a server that ends waits for this for at most Config.DrainTimeout.
 	//
-	// Delayed spectators see the view of the room's [Client.SpectatorFeed] and are not clients of
-	// the room. OnAdmit is called for them, and no other hook. They take the seats of
+	// Delayed spectators see the same as the room's [Client.SpectatorFeed] and are not clients of
+	// the room. OnAdmit is called for them, but no other hook. They take the seats of
 	// MaxSpectators, and [RoomInfo] counts them. Their messages are dropped, and their calls get
-	// CodeUnknownMethod, also with [ForSpectators]. Duplicate and KeepDropped apply to them apart
-	// from the players: a player may play and, with another connection, watch.
+	// CodeUnknownMethod, also with [ForSpectators]. Duplicate and KeepDropped apply to spectators
+	// separately from players: a player may play and, over another connection, watch.
 	//
-	// The delay costs as much as one more client, and keeps the delayed data in memory, up to 64
-	// MiB. Beyond that, spectators lose messages, and changes of state reach them later, together.
+	// The delay costs as much as one more client, and stores the delayed data in memory, up to 64
+	// MiB. Above this limit, spectators lose messages, and get changes of state later and together.
 	SpectatorDelay time.Duration
 	// Private refuses clients that have neither a [Ticket] nor the room's Code, with the same
-	// answer as for a room that does not exist. A player with a client in the room gets in without
-	// them and takes that client over (Duplicate).
+	// answer as for a room that does not exist. A player with a client in the room needs neither,
+	// and takes that client over (Duplicate).
 	Private bool
 	// Code lets people meet in a private room: a client with this code as its client.Config Ticket
-	// gets in. Empty lets the server generate one: six letters and digits that are hard to confuse.
-	// [Room.Spec] and the Spec of each [RoomInfo] have it, so do not send these to clients. At most
-	// 64 bytes, without an @, and unique on the server.
+	// is admitted. If it is empty, the server generates a code: six letters and digits that are
+	// hard to confuse. [Room.Spec] and the Spec of each [RoomInfo] have it, so do not send these to
+	// clients. At most 64 bytes, without an @, and unique on the server.
 	Code string
 	// Budget is the average number of bytes of object records that a client is sent per tick; zero
 	// means 11 000, as much as the packets of a tick carry. From 1 to 1 048 576. See
 	// [Client.SetBudget].
 	Budget int
 	// KeepDropped is the game time within which a client that has lost its connection may return:
-	// see [Room.OnDrop]. Zero means 20 s, less than zero that the client leaves at once; at most an
-	// hour. A client that closes its connection itself, or is closed by the server, leaves at once
-	// in any case. So does a client if a newcomer needs its seat, and the client's player or
-	// address keeps more than a quarter of a full room by such clients.
+	// see [Room.OnDrop]. Zero means 20 s; below zero the client leaves at once; at most an hour. A
+	// client that closes its connection, or whose connection the server closes, leaves at once in
+	// any case. So does a client that has lost its connection if a new client needs its seat, and
+	// such clients of its player or address have more than a quarter of the seats of a full room.
 	KeepDropped time.Duration
-	// Duplicate is the policy for a newcomer whose player ([Join] Subject) is in the room
-	// already; zero means [DuplicateTakeOver].
+	// Duplicate is the policy for a new connection of a player ([Join] Subject) that already has a
+	// client in the room; zero means [DuplicateTakeOver].
 	Duplicate DuplicatePolicy
-	// MaxRewind limits the age of a client's view, see [Tick.ViewMoment], at the time of the input
-	// that carried it; an older view counts as this old. Zero means 250 ms, less than zero disables
-	// rewinding; at most 1 s. An input is made half a round trip before its step, plus the time for
-	// which inputs wait for their steps, and this age is limited to MaxRewind too. The total rewind
-	// is therefore at most twice MaxRewind.
+	// MaxRewind limits the age of a client's view, see [Tick.ViewMoment], at the time when the
+	// client makes the input with the view. An older view is replaced by a view of this age. Zero
+	// means 250 ms; a value below zero disables rewinding; at most 1 s. The client makes an input
+	// before its step: by half a round trip, and the time for which inputs wait for their steps.
+	// This time is also limited to MaxRewind. The total rewind is therefore at most twice
+	// MaxRewind.
 	MaxRewind time.Duration
 	// CloseEmpty is the game time after which an empty room closes by itself. If a seat is reserved
-	// then, or a client is joining, the time starts anew. Zero means 30 s, and for the default room
-	// [NeverClose], like any value below zero; at most an hour.
+	// then, or a client is joining, the time starts again. Zero means 30 s, and for the default
+	// room [NeverClose], as does any value below zero; at most an hour.
 	CloseEmpty time.Duration
 	// Sleep lets the room skip its ticks while it is idle. A room is idle when no message of its
 	// clients, no posted message and no result of work is pending, no timer, Deadline or system
 	// with a period is due, and each client has had a second to receive the last changes. Any of
-	// these wakes the room, and so do a client that joins, leaves or returns, and an inspection of
-	// the room. Systems that run in each tick do not keep it awake, unless they change replicated
-	// state; neither does a client that only acknowledges, or sends inputs of zeros.
+	// these wakes the room, and so does a client that joins, leaves or returns, or an inspection of
+	// the room. Systems that run in each tick do not keep the room awake, unless they change
+	// replicated state; neither does a client that only sends acknowledgements or inputs of zeros.
 	//
 	// Tick.Number, GameTime and scaled time advance as if the skipped ticks had run, while fixed
-	// steps and systems without a period miss them. For a system with a period, Delta is the time
-	// since its last call, as always.
+	// steps and systems without a period do not run in them. For a system with a period, Delta is
+	// the time since its last call, as always.
 	Sleep bool
-	// Params is read by the game's Open with [Room.Params]: the rules of a table, the map of a
-	// match. It is a plain struct, a pointer to one, or a protobuf message. It is encoded like an
-	// RPC message when the room is opened, and takes at most [MaxMessage]. Nil means none; the
-	// specs that [Room.Spec] and [Server.Rooms] return have nil here.
+	// Params is data for the game's Open, which reads it with [Room.Params]: the rules of a table,
+	// or the map of a match. It is a plain struct, a pointer to one, or a protobuf message. It is
+	// encoded like an RPC message when the room is opened, and takes at most [MaxMessage]. Nil
+	// means no parameters. In the specs that [Room.Spec] and [Server.Rooms] return, Params is nil.
 	Params any
 
-	packed schema.Parcel // of Params
+	packed schema.Parcel // encoded Params
 }
 
 // NeverClose is the [RoomSpec] CloseEmpty of a room that does not close while it is empty.
 const NeverClose time.Duration = -1
 
-// DuplicatePolicy is the policy for a newcomer whose player is in the room already: the game's
-// OnAdmit gave it the [Join] Subject of a client of the room, connected or not.
+// DuplicatePolicy is the policy for a new connection with the [Join] Subject of a client that is
+// already in the room, connected or not.
 type DuplicatePolicy uint8
 
 // The policies for a player's second connection.
 const (
-	// DuplicateTakeOver gives the newcomer the existing client with its id and objects, even if the
-	// room is full, locked or private: OnResume is called instead of OnJoin. The older connection
-	// is closed with [CodeReplaced]. Messages from the older connection that have not run, and
-	// unsent messages to it, are dropped. A ticket that the newcomer shows is used up.
+	// DuplicateTakeOver gives the existing client, with its id and objects, to the new connection,
+	// even if the room is full, locked or private. OnResume is called, and OnJoin is not. The older
+	// connection is closed with [CodeReplaced]. Messages from the older connection that have not
+	// run, and unsent messages to it, are dropped. A ticket of the new connection is used up.
 	//
-	// A client plays or watches for all of its life. To change from playing to watching or back, a
-	// player needs a free seat of that kind, or a ticket for one. The existing client then leaves
-	// with CodeReplaced, and the newcomer joins with the same id: OnLeave, OnJoin.
+	// A client never changes between playing and watching. To change, a player needs a free seat of
+	// the other kind, or a ticket for one. The existing client then leaves with CodeReplaced, and a
+	// new client joins with the same id: OnLeave and OnJoin are called.
 	DuplicateTakeOver DuplicatePolicy = iota + 1
-	// DuplicateRefuse refuses the newcomer with [CodeRefused], also while the player's connection
-	// is broken and its seat is kept: see [RoomSpec] KeepDropped. The same program resumes its
-	// seat.
+	// DuplicateRefuse refuses the new connection with [CodeRefused], also while the player has lost
+	// its connection and its seat is kept: see [RoomSpec] KeepDropped. The same program may resume
+	// its seat.
 	DuplicateRefuse
-	// DuplicateAllow admits the newcomer as a client of its own.
+	// DuplicateAllow admits the new connection as another client.
 	DuplicateAllow
 )
 
-// validate returns the spec with its defaults filled in, or an error that names the key.
+// validate returns the spec with its defaults set, or an error that names the key.
 func (s RoomSpec) validate() (RoomSpec, error) {
 	if s.Rate == (Rate{}) {
 		s.Rate = Hz(60)
@@ -197,12 +198,12 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	return s, nil
 }
 
-// RoomDefaulter is a [Game] with defaults of its own for its default room, such as suitable rates.
+// RoomDefaulter is a [Game] with its own defaults for its default room, such as suitable rates.
 type RoomDefaulter interface {
 	// RoomDefaults returns defaults for the fields of the default room's spec. Fields that [Config]
 	// Room or the flags of package app set take precedence, field by field; zero fields have the
 	// defaults of [RoomSpec]. It is called once or twice, before the server opens any resource, and
-	// must return the same each time.
+	// must return the same result each time.
 	RoomDefaults() RoomSpec
 }
 
@@ -225,8 +226,8 @@ func (s RoomSpec) withDefaults(g Game) (RoomSpec, error) {
 	return s, nil
 }
 
-// pack encodes the parameters of a room, so that the room shares no memory with the caller and a
-// recording contains them.
+// pack encodes the parameters of a room, so that the room shares no memory with the caller, and a
+// recording can contain the parameters.
 func (s *RoomSpec) pack() error {
 	if s.Params == nil {
 		return nil

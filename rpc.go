@@ -31,13 +31,12 @@ func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *schema
 }
 
 // RPC declares a one-way message: from a client to the server, or from the server to clients. M is
-// a plain struct (its fields are tagged as those of a [Class]) or a pointer to a protobuf message.
-// Its handler runs exactly once per accepted message, at the stage that the declaration or the
-// sender names.
+// a plain struct, with the tags that [Class] lists, or a pointer to a protobuf message. Its handler
+// runs exactly once per accepted message, at the stage that the declaration or the sender names.
 type RPC[M any] struct{ m *schema.Method }
 
-// NewRPC declares an RPC: reliable and in order, at Update, unless options say otherwise. It panics
-// if M cannot be sent; [Class] lists the valid fields and tags.
+// NewRPC declares an RPC. Without options it is reliable and in order, and runs at Update. It
+// panics if M cannot be sent; [Class] lists the valid fields and tags.
 func NewRPC[M any](sc *Schema, name string, o ...RPCOption) *RPC[M] {
 	return &RPC[M]{newMethod[M](sc, name, false, o)}
 }
@@ -45,18 +44,18 @@ func NewRPC[M any](sc *Schema, name string, o ...RPCOption) *RPC[M] {
 func (e *RPC[M]) method() *schema.Method { return e.m }
 
 // Handle sets the function that runs for each message of this kind from a client. Call Handle in
-// [Game] Open; a second handler for the same RPC fails it. The handler owns the message. An error
-// is counted and logged, at level debug if [Refuse] made it; the client is not told: use a [Call]
-// for an answer. A panic loses this message only. from is nil for a message that the server itself
-// has posted ([RPC.Post]).
+// [Game] Open; Open fails with a second handler for the same RPC. The handler owns the message. An
+// error is counted and logged, at level debug if it is from [Refuse], and is not sent to the
+// client: use a [Call] for an answer. After a panic only this message is lost. from is nil for a
+// message from [RPC.Post].
 func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
 	r.handled(r.e.Messages.Handle(e.m, func(from *room.Client, it *rpcqueue.Item) error {
 		return fn(&r.tick, clientOf(from), schema.Open[M](it.Msg))
 	}))
 }
 
-// SendOption is an option of [RPC.Send], [RPC.SendRoom], and the functions of package client that
-// send.
+// SendOption is an option of [RPC.Send], of [RPC.SendRoom], and of the functions of package client
+// that send messages.
 type SendOption struct{ apply func(*schema.Send) }
 
 // sendWith returns the settings of a send with the options applied.
@@ -71,29 +70,31 @@ func sendWith(options []SendOption) schema.Send {
 	return *s
 }
 
-// RunAt selects one of the stages that the method allows ([AtStage]), instead of its default.
-// Sending panics with any other stage, and the receiver rejects it.
+// RunAt selects one of the stages that the method permits ([AtStage]), in place of the default
+// stage. With any other stage, the sending function panics and the receiver rejects the message.
 func RunAt(s Stage) SendOption { return SendOption{func(o *schema.Send) { o.Stage = s }} }
 
-// WithState delays a message on the client until its replicated state has reached the tick of
-// sending: until a whole snapshot of that tick, or a later one, has been applied, and with it all
-// changes up to that tick that did not fit into the snapshots before. So a handler finds the
-// objects that the message refers to, except for an object of a lost packet until its data has been
-// sent again: [Ref.Get] reports that. On a client that interpolates (client.Interpolate) it is
-// delayed until the tick of sending is shown, so that an explosion is heard when it is seen.
+// WithState delays a message on the client until the client's replicated state has reached the tick
+// in which the message was sent: until it has applied a whole snapshot of that tick or of a later
+// tick, and all earlier changes that did not fit into earlier snapshots. So the handler finds the
+// objects to which the message refers. The exception is an object in a lost packet, until its data
+// has been sent again: [Ref.Get] reports false for it. A client that interpolates
+// (client.Interpolate) delays the message until it draws the tick of sending, so that an explosion
+// is heard when it is seen.
 //
-// Delayed messages run in the order in which they arrived; other messages may overtake them. A
-// client holds at most 256 messages and 64 KiB, each for at most 120 ticks; beyond that the oldest
-// runs early, which the client counts.
+// Delayed messages run in the order of their arrival; other messages may overtake them. A client
+// delays at most 256 messages and 64 KiB, and each for at most 120 ticks. Above these limits the
+// oldest message runs early, and the client counts it.
 //
-// WithState is an option of [RPC.Send] alone, for reliable and unreliable RPCs, and may be joined
-// with [RunAt]. [RPC.SendRoom] and the functions of package client that send panic with it.
+// WithState is an option only of [RPC.Send], for reliable and unreliable RPCs, and may be combined
+// with [RunAt]. [RPC.SendRoom] and the functions of package client that send messages panic with
+// it.
 func WithState() SendOption { return SendOption{func(o *schema.Send) { o.WithState = true }} }
 
 // Post queues a message for the room from any goroutine. Its handler runs at the method's default
-// stage in one of the next ticks, with a nil client. At most 1 024 messages may wait; beyond that
-// Post returns [ErrBusy]. Once the room has ended it returns a [*Closed]; messages that wait at its
-// end are dropped and counted.
+// stage in one of the next ticks, with a nil client. At most 1 024 messages may wait; above this
+// limit Post returns [ErrBusy]. After the end of the room it returns a [*Closed]. Messages that
+// wait at the end of the room are dropped and counted.
 func (e *RPC[M]) Post(r *Room, m M) error {
 	if err := e.m.Belongs(r.schema.s); err != nil {
 		return fmt.Errorf("netloop: RPC.Post: %w", err)
@@ -105,13 +106,13 @@ func (e *RPC[M]) Post(r *Room, m M) error {
 	return err
 }
 
-// ErrBusy is returned by [RPC.Post] when too many posted messages wait.
+// ErrBusy is the error of [RPC.Post] when too many posted messages wait.
 var ErrBusy error = room.ErrFull
 
-// Send sends a message to clients, with the flush of this tick. It panics if the message cannot be
-// sent, because it exceeds a limit that its tags set, or [MaxMessage], or [MaxUnreliable] for an
-// unreliable RPC. The panic costs the running system its call: shorten a composed text with
-// [Truncate]. It panics with an RPC of another schema, and on a client: use client.Send there.
+// Send sends a message to clients, with the flush of this tick. It panics if the message is too
+// large: if it exceeds a limit of its tags, or [MaxMessage], or [MaxUnreliable] for an unreliable
+// RPC. The panic ends the call of the running system: shorten a composed text with [Truncate]. It
+// also panics with an RPC of another schema, and on a client: use client.Send there.
 func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	r := t.server("RPC.Send")
 	if err := e.m.Belongs(r.schema.s); err != nil {
@@ -133,8 +134,8 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	}
 }
 
-// Call declares a client's question and the server's answer. Q and R are message types, as M of an
-// [RPC] is.
+// Call declares a client's question and the server's answer. Q and R are message types, like the M
+// of an [RPC].
 type Call[Q, R any] struct{ m *schema.Method }
 
 // NewCall declares a call. It panics if Q or R cannot be sent.
@@ -150,10 +151,10 @@ func NewCall[Q, R any](sc *Schema, name string, o ...RPCOption) *Call[Q, R] {
 
 func (k *Call[Q, R]) method() *schema.Method { return k.m }
 
-// Handle sets the function that answers. Its answer is sent with the flush of the tick in which it
-// ran. Only the text of an error made by [Refuse] is sent to the client; any other error is logged
-// and arrives as "internal error", and so does an answer that exceeds [MaxMessage] or a limit of
-// its tags.
+// Handle sets the function that returns the answer. The answer is sent with the flush of the tick
+// in which the function ran. Only the text of an error from [Refuse] is sent to the client. Any
+// other error is logged, and the client receives "internal error"; so does an answer that exceeds
+// [MaxMessage] or a limit of its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
 	r.handled(r.e.Messages.HandleCall(k.m, func(from *room.Client, question any) (any, error) {
 		answer, err := fn(&r.tick, clientOf(from), schema.Open[Q](question))
@@ -170,9 +171,9 @@ type Reply[R any] struct{ o *room.Answer }
 
 // HandleLater sets the function that receives the question; the answer is sent with [Reply.Send],
 // at once or in any later tick: after work given to [Go], when a timer ends, or when another player
-// has decided. The client stops waiting for the answer after the [Timeout] of the call. A client
-// with too many pending answers ([RPCLimits] Answers) is refused with [CodeBusy]. A panic answers
-// as it does in [Call.Handle].
+// has decided. The client stops waiting for the answer after the [Timeout] of the call. Calls of a
+// client with too many pending answers ([RPCLimits] Answers) are refused with [CodeBusy]. After a
+// panic the client receives "internal error".
 func (k *Call[Q, R]) HandleLater(r *Room, fn func(t *Tick, from *Client, q Q, reply Reply[R])) {
 	r.handled(r.e.Messages.HandleLater(k.m, func(from *room.Client, question any, o *room.Answer) {
 		fn(&r.tick, clientOf(from), schema.Open[Q](question), Reply[R]{o})
@@ -186,10 +187,10 @@ func (p Reply[R]) Waiting(t *Tick) bool {
 	return p.o.Waiting()
 }
 
-// Send answers the call, with the flush of this tick: with v, or with err if it is not nil, as the
-// text of a [Refuse] error and otherwise as "internal error". A call has exactly one answer: a
-// second one is counted and logged, and an answer after the client has stopped waiting is counted;
-// neither is sent.
+// Send answers the call with the flush of this tick: with v, or with err if err is not nil. The
+// client receives the text of an error from [Refuse], and "internal error" for any other error. A
+// call has exactly one answer: a second answer is counted and logged, and an answer after the
+// client has stopped waiting is counted; neither is sent.
 func (p Reply[R]) Send(t *Tick, v R, err error) {
 	p.check(t, "Reply.Send")
 	p.o.Send(schema.Erase(v), err)
@@ -205,7 +206,7 @@ func (p Reply[R]) check(t *Tick, what string) {
 	}
 }
 
-// Messages between rooms, and between rooms and the program around the server. Rooms share no
+// Messages between rooms, and between rooms and the program that runs the server. Rooms share no
 // memory: a message is copied, and waits in a queue for a tick of the receiving room.
 
 // Sender is a room that has sent a message.
@@ -215,22 +216,22 @@ type Sender struct {
 }
 
 // SendRoom sends a message to another room of the server, or to this one. The message runs there
-// exactly once, in a later tick, at the stage that the declaration or [RunAt] names; messages of
-// one sender for one stage run in the order of sending. The message wakes a room that sleeps.
-// Referenced data is copied. An RPC for rooms alone is [ServerOnly].
+// exactly once, in a later tick, at the stage that the declaration or [RunAt] names. Messages of
+// one sender for one stage run in the order of sending. The message wakes a sleeping room. SendRoom
+// copies the data of m. Declare an RPC that only rooms send as [ServerOnly].
 //
-// Unless it is nil, then is called in EarlyUpdate of a later tick with the result: nil once the
-// handler has returned, even with an error, and otherwise a [*Refusal], which is counted in
-// netloop_queue_drops_total{queue="room_message"} or, with the reasons of [RPCOption], in
-// netloop_rpcs_total:
+// The function then, unless it is nil, is called in EarlyUpdate of a later tick with the result.
+// The result is nil if the handler has returned, even with an error, and otherwise a [*Refusal].
+// Refusals are counted in netloop_queue_drops_total{queue="room_message"} or, with the reasons of
+// [RPCOption], in netloop_rpcs_total:
 //
 //	CodeRoomUnknown    there is no such room, or it has ended before the handler ran
 //	CodeBusy           too many messages wait there, or this room has sent 1 024, or 1 MiB, in
 //	                   this tick
 //	CodeUnknownMethod  the room has no handler for it
 //
-// If 1 024 works and messages with a pending result are under way, the message is not sent and the
-// error is [ErrTooMuchWork]. After the sending room has ended, then is not called.
+// If 1 024 pieces of work and messages with a pending result exist, the message is not sent and the
+// error is [ErrTooMuchWork]. After the end of the sending room, then is not called.
 //
 // It panics as [RPC.Send] does.
 func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o ...SendOption) {
@@ -244,8 +245,8 @@ func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o 
 	})
 }
 
-// sendTo sends a message through deliver, which queues it at the receiver. Its panics begin with
-// what; to is the receiver's name in the digest of a recording.
+// sendTo sends a message through deliver, which queues it at the receiver. what is the first word
+// of its panics; to is the receiver's name in the digest of a recording.
 func (e *RPC[M]) sendTo(t *Tick, what, to string, m M, then func(*Tick, error), o []SendOption, deliver func(rpcqueue.Item) error) {
 	r := t.server(what)
 	if err := e.m.Belongs(r.schema.s); err != nil {
@@ -269,17 +270,17 @@ func (e *RPC[M]) sendTo(t *Tick, what, to string, m M, then func(*Tick, error), 
 
 // HandleRoom sets the function that runs for each message of this kind from a room, see
 // [RPC.SendRoom]; from is nil for a message that the program has posted. Call HandleRoom in [Game]
-// Open. It replaces Handle: clients' messages of the kind do not run, and are counted as forbidden.
-// An error is counted and logged; the sender does not see it.
+// Open. It replaces Handle: messages of this kind from clients do not run, and are counted as
+// forbidden. An error is counted and logged; the sender does not see it.
 func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) {
 	r.handled(r.e.Messages.HandleRoom(e.m, func(from *room.Sender, it *rpcqueue.Item) error {
 		return fn(&r.tick, (*Sender)(from), schema.Open[M](it.Msg))
 	}))
 }
 
-// PostRoom is [RPC.Post] for a room by its name; while that room is being opened, PostRoom waits,
-// at most until ctx ends. Without such a room the error is a [*Refusal] with [CodeRoomUnknown]. Any
-// goroutine may call it except those of rooms, which call SendRoom.
+// PostRoom is [RPC.Post] for a room by its name. While the room is being opened, PostRoom waits, at
+// most until ctx ends. If there is no such room, the error is a [*Refusal] with [CodeRoomUnknown].
+// Any goroutine may call it except the goroutines of rooms, which call SendRoom.
 func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) error {
 	r, ok := s.rooms.Find(ctx, name)
 	if !ok {
@@ -288,20 +289,20 @@ func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) erro
 	return e.Post(r, m)
 }
 
-// SendServer sends a message to the program around the server, where it runs exactly once if
-// [RPC.HandleServer] has set a function for it. The rules of SendRoom apply; messages under way
-// when the server ends are delivered to the program before Run returns.
+// SendServer sends a message to the program that runs the server. The message runs there exactly
+// once if [RPC.HandleServer] has set a function for it. The rules of SendRoom apply. Messages that
+// still wait when the server ends are delivered to the program before Run returns.
 func (e *RPC[M]) SendServer(t *Tick, m M, then func(*Tick, error)) {
 	s := t.server("RPC.SendServer").server
 	e.sendTo(t, "RPC.SendServer", "server", m, then, nil, s.inbox.Receive)
 }
 
 // HandleServer sets the function that runs for each message of this kind that a room sends to the
-// program. Messages run one at a time and in their order, on a goroutine of the server that no tick
-// waits for; 4 096 of them may wait, 256 of one room. When all rooms have ended, ctx has
-// DrainTimeout of the [Config] left. A function that ignores the end of ctx for a second is
-// abandoned, and counted in netloop_left_behind_total. Call it before Run, once for each RPC, and
-// not in a game's Open, which is called for each room.
+// program. Messages run one at a time and in order, on a goroutine for which no tick waits; 4 096
+// messages may wait, 256 of one room. When all rooms have ended, ctx ends after the DrainTimeout of
+// the [Config]. A function that ignores the end of ctx for a second is abandoned, and counted in
+// netloop_left_behind_total. Call it before Run, once for each RPC, and not in a game's Open, which
+// is called for each room.
 func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Sender, m M)) error {
 	if err := e.m.Belongs(s.schema.s); err != nil {
 		return fmt.Errorf("netloop: RPC.HandleServer: %w", err)
@@ -315,15 +316,15 @@ func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Send
 	return nil
 }
 
-// startInbox starts to deliver the rooms' messages to the program. The returned function, to be
-// called when all rooms have ended, ends that: it gives pending messages DrainTimeout.
+// startInbox starts to deliver the rooms' messages to the program. Call the returned function when
+// all rooms have ended: it ends the delivery, and gives pending messages DrainTimeout.
 func (s *Server) startInbox() (end func()) {
 	s.inbox.Open()
 	ctx, cancel := context.WithCancel(context.Background())
 	stop, served := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)
-		for !s.serveInbox(ctx, stop) { // A function has ended its goroutine: start the next one.
+		for !s.serveInbox(ctx, stop) { // A function has ended the goroutine: start another one.
 			s.log.Error("a function of HandleServer called runtime.Goexit")
 		}
 	}()
@@ -341,8 +342,8 @@ func (s *Server) startInbox() (end func()) {
 	}
 }
 
-// serveInbox delivers messages on a goroutine of its own until stop is closed. It reports false if
-// a function has ended that goroutine.
+// serveInbox delivers messages on another goroutine until stop is closed. It reports false if a
+// function has ended that goroutine.
 func (s *Server) serveInbox(ctx context.Context, stop <-chan struct{}) bool {
 	done := make(chan bool, 1) // One sender, one value.
 	go func() {

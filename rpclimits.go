@@ -8,56 +8,57 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// RPCLimits bounds the cost of clients' messages for a room. The defaults are generous: a client
-// that does not attack never meets a limit.
+// RPCLimits bounds the cost of clients' messages for a room. The defaults are generous: only a
+// client that attacks reaches a limit.
 //
-// A client that exceeds its rate climbs a ladder: beyond its burst its messages still run, and a
-// warning is logged; beyond twice its burst they are dropped; after KickAfter drops it is kicked
-// with [CodeFlood]. Each rung is logged once per episode, which ends after ten seconds within the
-// limits. All of it counts in game time, so that a replay of a recorded room repeats it.
+// The limits of a client that exceeds its rate have three levels. Above its burst its messages
+// still run, and a warning is logged; above twice its burst they are dropped; after KickAfter drops
+// it is kicked with [CodeFlood]. Each level is logged once per episode; an episode ends after ten
+// seconds within the limits. All times are game time, so that a replay of a recorded room gets the
+// same results.
 //
-// A client's consumption outlives its connection: it is kept for the player that [Join] Subject
-// names, and otherwise for the client's address, an IPv4 address or a /56 of IPv6. Several clients
-// at one address do not share a limit: a new client takes over the consumption of the clients that
-// left the address, which costs nothing if it keeps within the limits. After a kick with
-// [CodeFlood] that player is refused for ten seconds; without a Subject, a client that joins from
-// the address waits a second or, one after another, up to four.
+// A client's consumption is kept after the end of its connection: for the player that [Join]
+// Subject names, and otherwise for the client's address, an IPv4 address or a /56 of IPv6. Clients
+// at one address do not share a limit, but a new client starts with the consumption of the clients
+// that have left the address. This does not affect a client that stays within the limits. After a
+// kick with [CodeFlood] that player is refused for ten seconds; without a Subject, a client that
+// joins from the address waits a second or, one after another, up to four.
 //
-// Before a message is decoded the limits of its connection apply: 600 datagrams a second, or two
-// for each tick if that is more, 4 000 stream frames and 2 MiB a second, or more if PerSecond or
-// Burst are larger. A message counts with its decoded size, 256 KiB at most, but at least with six
+// Before a message is decoded, the limits of its connection apply: 600 datagrams a second, or two
+// for each tick if that is more, and 4 000 stream frames and 2 MiB a second, or more if PerSecond
+// or Burst are larger. The size of a message is its decoded size, at most 256 KiB, but at least six
 // times its encoded size.
 type RPCLimits struct {
 	// PerSecond is the number of messages, of all kinds together, that a client may send in a
-	// second. Default 1 000, from one an hour to a million; -1 is any number.
+	// second. Default 1 000, from one an hour to a million; -1: no limit.
 	PerSecond float64
 	// Burst is the number of messages that a client may send at once, at most 256 KiB of them in
 	// one tick, decoded. Default 2 000, from 1 to 65 536.
 	Burst int
 	// KickAfter is the number of messages dropped by limits after which a client is kicked. The
-	// count decreases at the rate of PerSecond. Default 10 000, from 1 to 1 048 576; -1 is never.
+	// count decreases at the rate of PerSecond. Default 10 000, from 1 to 1 048 576; -1: never.
 	KickAfter int
-	// Budget is the number of messages that one stage of one tick runs. When more wait, each client
-	// gets an equal share, and its other messages wait in order. Default 4 096, from 1 to 1 048
-	// 576; -1 is any number.
+	// Budget is the number of messages that one stage of one tick runs. If more messages wait, each
+	// client gets an equal share, and its other messages wait in order. Default 4 096, from 1 to 1
+	// 048 576; -1: no limit.
 	Budget int
-	// Share is the part of a tick's period that messages may take, over all of its stages, and
-	// ClientShare the part that those of one client may. A message is charged the time that earlier
-	// messages of its method were measured to take. When the waiting messages exceed it, each
-	// client gets an equal time, and its other messages wait in order. For each client and stage
-	// one message runs however expensive it is, as long as Share lasts, and for each stage one in
-	// any case. Defaults 0.5 and 0.05, from 0.001 to 1; -1 is any time.
+	// Share is the part of a tick's period that all messages may take, over all stages, and
+	// ClientShare the part that the messages of one client may take. The cost of a message is
+	// estimated from the measured times of earlier messages of its method. If the waiting messages
+	// would exceed Share, each client gets an equal time, and its other messages wait in order. One
+	// message per client and stage runs at any cost while Share is not used up, and one message per
+	// stage runs in any case. Defaults 0.5 and 0.05, from 0.001 to 1; -1: no limit.
 	Share, ClientShare float64
 	// Answers is the number of pending answers, by HandleLater, that one client may have. Default
-	// 256, from 1 to 65 536. A call beyond is refused with CodeBusy.
+	// 256, from 1 to 65 536. A further call is refused with CodeBusy.
 	Answers int
 	// Dry counts messages that exceed the limits of clients and methods, but drops no message and
 	// kicks no client. Budget and Answers still apply.
 	Dry bool
 }
 
-// Defaults and bounds of RPCLimits. 1 000 messages a second are sixteen in each tick of 60 Hz. A
-// burst of 2 000 is the backlog of a client that sends 100 messages a second after a stall of 20 s.
+// Defaults and bounds of RPCLimits. 1 000 messages a second are sixteen per tick at 60 Hz. A burst
+// of 2 000 is the backlog after a stall of 20 s of a client that sends 100 messages a second.
 const (
 	defaultPerSecond = 1000
 	defaultBurst     = 2000
@@ -65,15 +66,15 @@ const (
 	defaultBudget    = 4096
 	defaultAnswers   = 256
 
-	// Systems and snapshots have the other half of a tick. 5 % of a tick, 0.8 ms at 60 Hz, is
-	// within the usual variation, so a single client cannot lengthen a tick noticeably.
+	// The other half of a tick is for systems and snapshots. 5 % of a tick, 0.8 ms at 60 Hz, is
+	// within the usual variation, so a single client cannot make ticks noticeably longer.
 	defaultShare       = 0.5
 	defaultClientShare = 0.05
 	minShare           = 0.001
 	maxAnswers         = 1 << 16
 )
 
-// validate fills in the defaults, or returns an error that names the key.
+// validate returns the limits with their defaults set, or an error that names the key.
 func (l RPCLimits) validate() (RPCLimits, error) {
 	fill := func(v *int, standard int) {
 		if *v == 0 {
@@ -100,7 +101,7 @@ func (l RPCLimits) validate() (RPCLimits, error) {
 	if l.Budget < -1 || l.Budget > rpcqueue.MaxBudget {
 		return l, ConfigError("RPC.Budget", l.Budget, "use 1 to %d, or -1 for any number", rpcqueue.MaxBudget)
 	}
-	share := func(v float64) bool { return v >= minShare && v <= 1 || v == -1 } // NaN is none.
+	share := func(v float64) bool { return v >= minShare && v <= 1 || v == -1 } // false for NaN
 	switch remedy := "use %v to 1, or -1 for any time"; {
 	case !share(l.Share):
 		return l, ConfigError("RPC.Share", l.Share, remedy, minShare)
@@ -113,7 +114,7 @@ func (l RPCLimits) validate() (RPCLimits, error) {
 	return l, nil
 }
 
-// queue returns the limits that the queue of a room with that tick period enforces.
+// queue returns the limits for the queue of a room with a tick period.
 func (l RPCLimits) queue(period time.Duration) rpcqueue.Limits {
 	part := func(share float64) time.Duration { return time.Duration(max(share, 0) * float64(period)) }
 	q := rpcqueue.Limits{Budget: max(l.Budget, 0), Dry: l.Dry, Time: part(l.Share), SenderTime: part(l.ClientShare)}
@@ -128,13 +129,14 @@ func (l RPCLimits) queue(period time.Duration) rpcqueue.Limits {
 // that may wait for a poll; most kinds arrive once between two polls.
 const minArrivals = 256
 
-// arrivals returns how many arrivals of one client may wait for a poll. A client that exceeds it is
-// disconnected before the limits see its messages, so a burst within the limits must fit.
+// arrivals returns the number of arrivals of one client that may wait for a poll. A client that
+// exceeds it is disconnected before the limits apply to its messages, so it must be large enough
+// for a burst.
 func (l RPCLimits) arrivals() int { return minArrivals + l.Burst }
 
-// link returns the limits of a connection, which apply before its messages are decoded: enough for
-// the messages that these limits permit, and never less than the default, since clients of a game
-// with few messages acknowledge too, and send inputs once a tick.
+// link returns the limits of a connection, which apply before its messages are decoded. They
+// suffice for the messages that l permits, and are never below the defaults, because even clients
+// of a game with few messages send acknowledgements, and inputs once a tick.
 func (l RPCLimits) link(period time.Duration) transport.Limits {
 	if l.PerSecond == -1 {
 		return transport.Limits{}

@@ -13,9 +13,9 @@ import (
 
 // RPCOption is an option of [NewRPC] and [NewCall].
 //
-// The receiver checks a client's message in this order; the first check that fails decides. Each
-// failure is counted in netloop_rpcs_total under its outcome, drops this message only, and answers
-// a call with the code.
+// The receiver checks a client's message in this order. The first check that fails decides: the
+// message is dropped and counted in netloop_rpcs_total under the outcome, and a call is answered
+// with the code.
 //
 //	check                                          outcome            code
 //	the client's own rate (Config RPC)             client_limited     CodeFlood
@@ -36,9 +36,8 @@ import (
 //	HandleLater: not too many answers are pending  failed             CodeBusy
 type RPCOption struct{ apply func(*schema.Method) }
 
-// AtStage names the stages at which a method may run. The first is the one at
-// which it runs unless the sender picks another of them with [RunAt]. Without
-// AtStage a method runs at Update.
+// AtStage names the stages at which a method may run. It runs at the first of them, unless the
+// sender selects another one with [RunAt]. Without AtStage a method runs at Update.
 func AtStage(first Stage, others ...Stage) RPCOption {
 	return RPCOption{func(m *schema.Method) { m.Queue.Stages = append([]Stage{first}, others...) }}
 }
@@ -51,23 +50,23 @@ func Unreliable() RPCOption { return RPCOption{func(m *schema.Method) { m.Queue.
 // instance.
 func ForSpectators() RPCOption { return RPCOption{func(m *schema.Method) { m.Spectators = true }} }
 
-// LateDrop drops a message that arrives when its stage has already run in this tick, instead of
-// keeping it for the next one. Messages arrive in EarlyUpdate: a message for a later stage is never
-// late, and a message for [Initialization] always is, so with LateDrop it runs only if the sender
-// picks another stage with [RunAt].
+// LateDrop drops a message that arrives after its stage has run in this tick; without it the
+// message waits for the next tick. Messages arrive in EarlyUpdate. So a message for a later stage
+// is never late, and a message for [Initialization] is always late: with LateDrop it runs only if
+// the sender selects another stage with [RunAt].
 func LateDrop() RPCOption { return RPCOption{func(m *schema.Method) { m.Queue.LateDrop = true }} }
 
-// Limit bounds how many messages of this kind each client may send: burst at once (1 to 65 536),
-// and perSecond of them a second for ever (one an hour to a million), in game time. A message
-// beyond is dropped; a call is refused with [CodeFlood].
+// Limit bounds the messages of this kind that each client may send: burst messages at once (1 to 65
+// 536), and perSecond messages a second on average (one an hour to a million), in game time. A
+// further message is dropped; a call is refused with [CodeFlood].
 func Limit(perSecond float64, burst int) RPCOption {
 	return RPCOption{func(m *schema.Method) { m.Queue.Limit = rpcqueue.Bucket{PerSecond: perSecond, Burst: burst} }}
 }
 
-// LimitPerTick bounds how many messages of this kind one tick takes of each client, from 1 to 65
-// 536. A message beyond is dropped; a call is refused with [CodeFlood]. The network bunches
-// messages that were sent evenly, so leave room, or use [Limit]. If both are set, the stricter
-// applies.
+// LimitPerTick bounds the messages of this kind that one tick accepts from each client: n is from 1
+// to 65 536. A further message is dropped; a call is refused with [CodeFlood]. Messages that were
+// sent evenly may arrive together, so choose a higher number, or use [Limit]. If both are set, both
+// apply.
 func LimitPerTick(n int) RPCOption {
 	return RPCOption{func(m *schema.Method) {
 		if n < 1 || n > rpcqueue.MaxBurst {
@@ -77,8 +76,8 @@ func LimitPerTick(n int) RPCOption {
 	}}
 }
 
-// Timeout is how long the client waits for the answer to a call, and the server for a [Reply] of
-// [Call.HandleLater]: 10 s unless this option is given, from 1 ms to an hour.
+// Timeout sets the time for which the client waits for the answer to a call, and for which the
+// server accepts a [Reply] of [Call.HandleLater]. The default is 10 s; from 1 ms to an hour.
 func Timeout(d time.Duration) RPCOption {
 	return RPCOption{func(m *schema.Method) {
 		if d < time.Millisecond || d > schema.MaxTimeout {
@@ -88,9 +87,9 @@ func Timeout(d time.Duration) RPCOption {
 	}}
 }
 
-// ServerOnly is for an RPC that the server sends, to clients, from room to room or to itself, and
-// that clients must not send: a client's message of it does not run, although there is a handler. A
-// client of this build panics before it sends one.
+// ServerOnly is for an RPC that only the server sends: to clients, from room to room, or to itself.
+// If a client sends such a message, it does not run, even if there is a handler. A client of this
+// build panics if it sends one.
 func ServerOnly() RPCOption {
 	return RPCOption{func(m *schema.Method) {
 		m.ServerOnly = true
@@ -100,7 +99,7 @@ func ServerOnly() RPCOption {
 	}}
 }
 
-// MinRole rejects the message from clients with a [Join.Role] less than the given one.
+// MinRole rejects the message from clients whose [Join.Role] is less than role.
 func MinRole(role int) RPCOption {
 	return withCheck("MinRole", nil, func(_ *Tick, from *Client, _ any) error {
 		if from.join.Role() >= role {
@@ -111,8 +110,8 @@ func MinRole(role int) RPCOption {
 }
 
 // Validate checks each message of a client before its handler runs. For an invalid call, the client
-// gets the text of a [Refuse] error, or [CodeInvalid] for any other error. fn must judge the
-// message alone: all rooms share it.
+// gets the text of a [Refuse] error, or [CodeInvalid] for any other error. fn must depend only on
+// the message, because all rooms share it.
 func Validate[M any](fn func(m M) error) RPCOption {
 	return withCheck("Validate", reflect.TypeFor[M](), func(_ *Tick, _ *Client, msg any) error {
 		err := fn(schema.Open[M](msg))
@@ -127,8 +126,8 @@ func Validate[M any](fn func(m M) error) RPCOption {
 }
 
 // OwnerOnly lets only the owner of an object send a message about it: ref returns the object that
-// the message names. Ownership is checked when the message runs; if the object does not exist any
-// more, the message is rejected.
+// the message names. Ownership is checked when the message runs; if the object no longer exists,
+// the message is rejected.
 func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 	return withCheck("OwnerOnly", reflect.TypeFor[M](), func(t *Tick, from *Client, msg any) error {
 		if o, ok := ref(schema.Open[M](msg)).Get(t); ok && o.Owner() == from.ID() {
@@ -139,7 +138,7 @@ func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 }
 
 // withCheck returns an option that adds a check. Checks run in the order of RPCOption's table, not
-// in that of the options.
+// in the order of the options.
 func withCheck(option string, message reflect.Type, fn func(*Tick, *Client, any) error) RPCOption {
 	return RPCOption{func(m *schema.Method) {
 		c := schema.Check{Option: option, Message: message, Ask: func(tick, from, msg any) error {

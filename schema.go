@@ -7,16 +7,16 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Schema is the agreement of a server and its clients: classes of replicated objects and messages,
-// by name, and the game's metrics of the server. Package-level declarations fill it, and the first
-// server or client that uses it freezes it. A later or an invalid declaration panics, as
-// regexp.MustCompile does.
+// Schema is the set of declarations that a server and its clients share: classes of replicated
+// objects, and messages, by name. It also has the game's metrics, for the server. Package-level
+// declarations add to it until the first server or client uses it. A later or an invalid
+// declaration panics, as regexp.MustCompile does.
 //
-// Server and client may be of different builds of a game. Classes, methods and fields are matched
-// by their names. A client ignores those that it lacks, a field that only the client has keeps its
-// zero value, and a method that only the client has cannot be sent. Those that both have must be of
-// the same type. A class or method keeps its name when the Go variable is renamed, and a field with
-// the tag name=:
+// Server and client may be different builds of a game. Classes, methods and fields are matched by
+// their names, and must have the same type on both sides. A client ignores declarations that it
+// lacks. A field that only the client has keeps its zero value, and a method that only the client
+// has cannot be sent. If a Go variable is renamed, its class or method keeps its declared name; a
+// renamed field needs the tag name=:
 //
 //	Velocity Vec `net:"name=Speed"` // older builds know it as Speed
 //
@@ -27,23 +27,23 @@ type Schema struct {
 	metrics []*metrics.Game // declared by NewCounter, NewGauge and NewHistogram
 }
 
-// NewSchema makes an empty schema. Servers refuse clients with another major version: raise it when
-// the meaning of an existing name changes. The smaller of both minor versions is in force, see
-// [Join] and the client's Minor.
+// NewSchema makes an empty schema. Servers refuse clients with another major version: increase it
+// when the meaning of an existing name changes. Server and client use the smaller of their minor
+// versions: see [Join] and the client's Minor.
 func NewSchema(name string, major, minor int) *Schema {
 	return &Schema{s: schema.New(name, major, minor)}
 }
 
-// Name returns the name that the schema was made with.
+// Name returns the name of the schema.
 func (s *Schema) Name() string { return s.s.Name }
 
-// The most bytes of an encoded message. Tags may set less.
+// The largest encoded size of a message, in bytes. Tags may set a smaller limit.
 const (
 	MaxMessage    int = transport.MaxPayload         // 15 808: of an RPC, a question or an answer
 	MaxUnreliable int = transport.MaxDatagramPayload // 1 086: of an [Unreliable] RPC
 )
 
 // Truncate cuts a text to at most n bytes, the unit of the tag max, without splitting a character:
-// use it for a player's text before it is stored in a field or a message. A text that is short
-// enough is returned as it is.
+// use it for a player's text before you store the text in a field or a message. A text that is
+// short enough is returned unchanged.
 func Truncate(s string, n int) string { return codec.Clip(s, n) }

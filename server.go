@@ -40,7 +40,7 @@ import (
 	"github.com/netloop/netloop/internal/web"
 )
 
-// Server owns the ports, the sessions and the admin listener of a process, and its rooms.
+// Server owns the ports, the sessions, the admin listener and the rooms of a process.
 type Server struct {
 	cfg       Config
 	game      Game
@@ -52,10 +52,10 @@ type Server struct {
 	transport *transport.Stats
 	socket    udpbatch.Stats
 	records   sealed.Stats
-	instance  [16]byte // drawn at start: clients notice a restart
+	instance  [16]byte // random number of this start, by which clients detect a restart
 	// incarnation is the number of the default room: see Room.Incarnation.
 	incarnation    uint64
-	room           *Room // the default one, which exists as long as the server
+	room           *Room // the default room, which exists as long as the server
 	rooms          *directory.Directory[*Room]
 	listing        *directory.Listing[listingEntry]
 	inbox          *room.ServerInbox // messages from rooms to the program
@@ -68,10 +68,10 @@ type Server struct {
 	used           atomic.Bool // Run or Close has begun
 	ended          atomic.Bool // Run or Close has ended
 
-	idle           time.Duration // idle timeout of connections; tests set it, 0 is the default
+	idle           time.Duration // idle timeout of connections, set by tests; 0: the default
 	network        *netem.Config // simulated network; nil: none
 	listener       *quicnet.Listener
-	local          inproc.Host // of clients in this process
+	local          inproc.Host // for clients in this process
 	listensOffline bool        // Listen has succeeded on an offline server
 	admin          *admin.Server
 	web            *web.Server       // nil without Config.Web
@@ -79,39 +79,39 @@ type Server struct {
 	traces         *tracedump.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
-	lines       inspect.Log // the last log lines, for the inspector
-	watching    sync.Mutex  // while it is decided whether the ticks of a room are kept
+	lines       inspect.Log // the newest log lines, for the inspector
+	watching    sync.Mutex  // held while it is decided whether a room gets a log of ticks
 	webCounts   web.Counts
-	origins     *origin.Set // of pages that may connect
+	origins     *origin.Set // origins of pages that may connect
 	proxies     web.Proxies
 	opened      ServerOpener                  // nil unless its OpenServer has succeeded
 	public      struct{ scheme, host string } // of WebURL
 
-	// nil before Listen, and if TLS of the Config decides at each handshake
+	// nil before Listen, and if Config.TLS selects the certificate at each handshake
 	certificate atomic.Pointer[certificate.Keeper]
-	tokens      *token.Verifier // nil if players need none
+	tokens      *token.Verifier // nil if players need no tokens
 	keysWatch   *watchfile.Watcher
 }
 
 // supervisor starts the rooms and keeps the errors with which they ended.
 type supervisor struct {
 	sync.Mutex
-	ctx          context.Context // of Run; nil before
+	ctx          context.Context // context of Run; nil before Run
 	start        func(*Room)     // in a test world, starts a room; otherwise nil
 	defaultEnded chan struct{}   // closed at the end of the default room
-	err          error           // of the default room
-	// spectatorRooms are the running rooms of delayed spectators; each begins before its room, and
-	// ends after it.
+	err          error           // error of the default room
+	// spectatorRooms counts the running rooms of delayed spectators. Each begins before its room,
+	// and ends after it.
 	spectatorRooms sync.WaitGroup
-	roomErrs       error // of other rooms that failed while the server ended
+	roomErrs       error // errors of other rooms that failed while the server ended
 }
 
-// clockSource is the one clock of a server and its rooms: the machine's, unless a test or a replay
-// sets another before the first tick.
+// clockSource is the clock that a server and its rooms share. It is the machine's clock, unless a
+// test or a replay sets another clock before the first tick.
 type clockSource struct{ loop.Clock }
 
 // New makes a server and opens the game's default room. It opens no port yet. Run runs the server
-// to its end; a server that is not Run must be closed with [Server.Close].
+// to its end. If Run is not called, close the server with [Server.Close].
 func New(cfg Config, g Game) (*Server, error) {
 	var err error
 	if !cfg.recorded {
@@ -179,18 +179,18 @@ func (s *Server) openDefault() (err error) {
 	return nil
 }
 
-// spareConns is the number of admitted connections beyond the clients of all rooms: connections
-// that are about to end.
+// spareConns is the number of admitted connections in addition to the clients of all rooms, for
+// connections that are about to end.
 const spareConns = 32
 
 // minUnadmitted is the least limit of unadmitted connections.
 const minUnadmitted = 32
 
-// maxUnadmitted returns the limit of unadmitted connections for a room of that many clients.
+// maxUnadmitted returns the limit of unadmitted connections for rooms with this number of clients.
 func maxUnadmitted(clients int) int { return max(clients/4, minUnadmitted) }
 
-// Listen opens the ports. Run does it too; call Listen before to learn the addresses first. A port
-// in use is an error that names the address. Listen fails for a server that has ended.
+// Listen opens the ports. Run calls it if needed; call it before Run to know the addresses first.
+// If a port is in use, the error names the address. Listen fails for a server that has ended.
 func (s *Server) Listen() error {
 	if s.ended.Load() {
 		return errUsed
@@ -236,7 +236,7 @@ func (s *Server) listen(conf *tls.Config) error {
 	s.supervisor.Lock()
 	s.listener = l
 	s.supervisor.Unlock()
-	s.raiseConnLimit() // Rooms may have been opened since.
+	s.raiseConnLimit() // Rooms may have been opened before Listen.
 	s.watchKeys()
 	return nil
 }
@@ -276,8 +276,7 @@ func (s *Server) closeTCP() (err error) {
 	return err
 }
 
-// simulated returns a function that puts the simulated network, if there is one, in front of the
-// socket.
+// simulated returns a function that wraps the socket in the simulated network, if there is one.
 func (s *Server) simulated() func(net.PacketConn) net.PacketConn {
 	if s.network == nil {
 		return nil
@@ -285,8 +284,8 @@ func (s *Server) simulated() func(net.PacketConn) net.PacketConn {
 	return func(socket net.PacketConn) net.PacketConn { return netem.Listen(socket, *s.network) }
 }
 
-// simulatedStream returns a function that puts the simulated network, if there is one, in front of
-// the TCP connection of a WebSocket.
+// simulatedStream returns a function that wraps the TCP connection of a WebSocket in the simulated
+// network, if there is one.
 func (s *Server) simulatedStream() func(net.Conn) net.Conn {
 	if s.network == nil {
 		return nil
@@ -295,8 +294,7 @@ func (s *Server) simulatedStream() func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return netem.NewStream(c, *s.network, opened.Add(1)) }
 }
 
-// Addr returns the UDP address that clients connect to, once Listen has
-// succeeded, and nil before.
+// Addr returns the UDP address for clients after Listen has succeeded, and nil before.
 func (s *Server) Addr() net.Addr {
 	if s.listener == nil {
 		return nil
@@ -313,12 +311,12 @@ func (s *Server) AdminAddr() net.Addr {
 }
 
 // Run serves until ctx ends or the default room closes itself. Then it drains all rooms in
-// parallel: new clients are refused, the clients of the rooms are told why and leave, and the
-// game's OnClose functions run. When Run returns, each goroutine that it started has ended. It
-// returns nil unless a port is in use, the default room was closed with another code than
-// [CodeClosing], a critical system of it panicked, its goroutine was ended or hangs (see [Config]
-// WatchdogExit), or OnClose of a room failed then. A server runs once; after a Run that failed to
-// open a port, it may be run again.
+// parallel: new clients are refused, the clients of the rooms are sent the reason and leave, and
+// the game's OnClose functions run. When Run returns, each goroutine that it started has ended. It
+// returns an error if a port is in use, if the default room was closed with another code than
+// [CodeClosing], if a critical system of the default room panicked, if the room's goroutine was
+// ended or hangs (see [Config] WatchdogExit), or if OnClose of a room failed at the end. A server
+// runs once; after a Run that failed to open a port, it may be run again.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.used.CompareAndSwap(false, true) {
 		return errUsed
@@ -332,11 +330,12 @@ func (s *Server) Run(ctx context.Context) error {
 
 var errUsed = errors.New("netloop: a server runs once, and not after Close; make another one with New")
 
-// Close ends a server that was not Run, whether it listens or not: it closes the ports, tells the
-// clients that have connected, and calls the game's OnClose functions, which release the resources
-// of Open. OnStart has not run then, so an OnClose that saves can detect that no game was played.
-// Close returns as Run would with a context that has ended. For a server that runs or has ended it
-// only returns nil: end Run's context instead.
+// Close ends a server for which Run was not called, whether it listens or not: it closes the ports,
+// informs the clients that have connected, and calls the game's OnClose functions, which release
+// the resources of Open. OnStart has not run in this case, so an OnClose that saves can detect that
+// no game was played. Close returns the same result as Run with a context that has ended. For a
+// server that runs or has ended it returns nil without an effect: end Run's context to end the
+// server.
 func (s *Server) Close() error {
 	if !s.used.CompareAndSwap(false, true) {
 		return nil
@@ -386,11 +385,10 @@ func (s *Server) serveTCP(ctx context.Context) error {
 	return errors.Join(adminErr, webErr)
 }
 
-// closeTimeout bounds the closing of connections: a few round trips of a very slow client.
+// closeTimeout bounds the time to close connections: a few round trips of a very slow client.
 const closeTimeout = 2 * time.Second
 
-// openTraces starts the flight recorder, from which the traces of slow ticks are written, if the
-// Config has a TraceDir.
+// openTraces starts the flight recorder for the traces of slow ticks, if the Config has a TraceDir.
 func (s *Server) openTraces() (err error) {
 	if s.cfg.TraceDir == "" {
 		return nil
@@ -404,22 +402,22 @@ func (s *Server) openTraces() (err error) {
 	return nil
 }
 
-// closeTraces writes the pending traces, and ends the recording.
+// closeTraces writes the pending traces, and stops the flight recorder.
 func (s *Server) closeTraces() {
 	if s.traces != nil {
 		s.traces.Close()
 	}
 }
 
-// endAdmission refuses all further connections, with the reason that clients are told at the end.
+// endAdmission refuses all further connections, with the reason that clients are sent at the end.
 func (s *Server) endAdmission(code Code, text string) {
 	s.draining.Store(true)
-	if s.listener != nil { // A server that is closed before Listen has none.
+	if s.listener != nil { // A server that is closed before Listen has no listener.
 		s.listener.Admission().Refuse(code, text)
 	}
 }
 
-// admitter is the server's transport.Handler: it finds the room that a connection asks for.
+// admitter is the server's transport.Handler: it finds the room that a connection requests.
 type admitter struct{ s *Server }
 
 // Tables implements transport.Handler.
@@ -438,7 +436,7 @@ func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}
-	if known, ok := transport.Who(ctx).(*room.Join); ok { // A move: its token was verified.
+	if known, ok := transport.Who(ctx).(*room.Join); ok { // A move: its token was already verified.
 		ctx = context.WithValue(ctx, identityKey{}, known)
 	}
 	ctx, r, err := a.s.roomFor(ctx, hello, remote)
@@ -454,8 +452,8 @@ func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote stri
 
 var errDraining = &transport.Refusal{Code: CodeClosing, Text: "the server is closing"}
 
-// openCertificate loads the certificate that clients see, and returns the TLS configuration that
-// uses it at every handshake.
+// openCertificate loads the certificate for clients, and returns the TLS configuration that uses it
+// at every handshake.
 func (s *Server) openCertificate() (*tls.Config, error) {
 	conf := s.cfg.TLS.Clone()
 	if conf == nil {
@@ -473,7 +471,7 @@ func (s *Server) openCertificate() (*tls.Config, error) {
 }
 
 // keepCertificate selects the source of the certificate. It returns nil if the program's own
-// function selects one at each handshake.
+// function selects a certificate at each handshake.
 func (s *Server) keepCertificate(conf *tls.Config) (k *certificate.Keeper, err error) {
 	switch {
 	case s.cfg.CertFile != "":
@@ -499,9 +497,9 @@ func (s *Server) closeCertificate() {
 	}
 }
 
-// CertHash returns the SHA-256 hash of the current certificate, for clients that pin it. It is zero
-// before Listen, and if [Config] TLS has a function that selects a certificate at each handshake.
-// Any goroutine may call it.
+// CertHash returns the SHA-256 hash of the current certificate, for clients that pin the
+// certificate. The hash is zero before Listen, and if [Config] TLS has a function that selects a
+// certificate at each handshake. Any goroutine may call it.
 func (s *Server) CertHash() [32]byte {
 	k := s.certificate.Load()
 	if k == nil {

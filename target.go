@@ -19,15 +19,15 @@ type Target struct {
 	matches  func(*Client) bool
 	observed interface{ observedBy(*Client) bool }
 	owned    interface{ Owner() ClientID }
-	groups   []*ClientGroup // that it names: when their members change, so does the target
+	groups   []*ClientGroup // groups that the target names; it changes with their members
 
-	except []ClientID // removed from all of these
+	except []ClientID // clients that are removed from the target
 }
 
 // Everyone is the target of all clients that have joined.
 func Everyone() Target { return Target{all: true} }
 
-// To is the target of the given clients. An empty list is no client.
+// To is the target of the given clients. Without ids the target is empty.
 func To(ids ...ClientID) Target { return Target{to: ids} }
 
 // Except is the target of all clients except the given ones.
@@ -66,7 +66,7 @@ func (g Target) Or(other Target) Target {
 	}
 }
 
-// everyone reports whether the target includes all clients, also future ones.
+// everyone reports whether the target includes all clients, including clients that join later.
 func (g *Target) everyone() bool { return g.all && len(g.except) == 0 }
 
 func (g *Target) includes(c *Client) bool {
@@ -86,44 +86,45 @@ func (g *Target) includes(c *Client) bool {
 }
 
 // VisibleTo shows the object to the clients of the target only. Without it all clients have the
-// object. See [Object.SetVisible] for when the target is evaluated. A client cannot infer a hidden
-// object from the ids of other objects.
+// object. [Object.SetVisible] documents the times at which the target is evaluated. A client cannot
+// infer a hidden object from the ids of other objects.
 func VisibleTo(to Target) SpawnOption {
 	return SpawnOption{func(s *spawn) { s.visible = to }}
 }
 
-// SetVisible shows the object to the clients of the target only, from the end of this tick on;
-// [Everyone] shows it to all. A client for which the object appears sees a spawn, a client that
-// loses it a despawn; hiding and showing it in one tick has no effect. It panics on a client.
+// SetVisible shows the object only to the clients of the target, from the end of this tick;
+// [Everyone] shows it to all clients. A client for which the object appears gets a spawn, and a
+// client for which it disappears gets a despawn. To hide and show an object within one tick has no
+// effect. SetVisible panics on a client.
 //
-// The object keeps its id. Only the id of an object that was spawned with [VisibleTo] reveals
-// nothing about other objects, so use that option if an object's existence is secret from the
+// The object keeps its id, and the id of an object that was spawned without [VisibleTo] reveals
+// that other objects exist. So use that option if the existence of the object is secret from the
 // start.
 //
-// The target is kept with the object. It is evaluated at the end of the tick for every client, or
-// on a [Grid] for clients near enough, and then again
+// The target is stored with the object. It is evaluated at the end of the tick for every client, or
+// on a [Grid] for clients that are near enough, and then again
 //
 //   - for each client that joins, after its OnJoin functions have run;
-//   - for each client that joins or leaves a [ClientGroup] that it names;
+//   - for each client that joins or leaves a [ClientGroup] that the target names;
 //   - when the object's owner changes: [OwnerOf] names the new owner;
 //   - after [Object.Invalidate].
 //
-// It is not evaluated each tick: a changed result of a [Where] function needs an Invalidate. So
-// does [Observers] when other clients begin to see its object. A function must not change the
-// game's state; if it panics, the object is hidden.
+// It is not evaluated each tick: call Invalidate when the result of a [Where] function changes, or
+// when the clients of [Observers] change. A function must not change the game's state; if it
+// panics, the object is hidden.
 func (o *Object[S]) SetVisible(t *Tick, to Target) {
 	t.server("Object.SetVisible").setVisible(o.o, to)
 }
 
-// Invalidate lets the target of [Object.SetVisible], and the rules of [Class.Reads], be evaluated
-// again at the end of this tick, for every client. It panics on a client.
+// Invalidate makes the room evaluate the target of [Object.SetVisible] and the rules of
+// [Class.Reads] again at the end of this tick, for every client. It panics on a client.
 func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").e.World().Recheck(o.o) }
 
 func (r *Room) setVisible(o *state.Object, to Target) {
 	r.e.World().SetAudience(o, r.audience(o.Class(), to))
 }
 
-// audience returns a target as the audience of an object; nil is all clients.
+// audience returns a target as the audience of an object; nil: all clients.
 func (r *Room) audience(c *state.Class, to Target) interest.Audience {
 	if to.everyone() {
 		return nil
@@ -131,14 +132,14 @@ func (r *Room) audience(c *state.Class, to Target) interest.Audience {
 	return &audience{r, c, to}
 }
 
-// audience is the target of an object, as an interest.Audience.
+// audience is the target of an object. It implements interest.Audience.
 type audience struct {
 	room  *Room
 	class *state.Class
 	to    Target
 }
 
-// Includes implements interest.Audience. It runs within netvar.snapshot, which is critical, so it
+// Includes implements interest.Audience. It runs within the critical system netvar.snapshot, so it
 // recovers a panic of the game's function.
 func (a *audience) Includes(p *interest.Viewer) bool {
 	defer a.room.e.Guard().Recover(&panicguard.Func{Name: "VisibleTo", Class: a.class.Name(), Effect: "the object is hidden"}, nil)
@@ -149,22 +150,23 @@ func (a *audience) Includes(p *interest.Viewer) bool {
 func peerOf(p *interest.Viewer) *Client { return clientOf(p.Handle.(*room.Client)) }
 
 // ClientGroup is a set of clients that targets can name, such as a team, a squad or the visitors of
-// a building. It is owned by the goroutine of its clients' room. A client that leaves the room
-// leaves its groups, after the OnLeave functions have run.
+// a building. The goroutine of its clients' room owns it. A client that leaves the room is removed
+// from its groups after the OnLeave functions have run.
 type ClientGroup struct {
-	objects   []*state.Object // objects with a target that names the group, as of indexedAt
+	objects   []*state.Object // objects whose target names the group, as of indexedAt
 	indexedAt uint64          // objects is current if this equals Room.indexedAt
 }
 
 // NewClientGroup makes a group without members.
 func NewClientGroup() *ClientGroup { return new(ClientGroup) }
 
-// MaxClientGroups bounds the number of groups of a client: each evaluation of a target searches
-// them.
+// MaxClientGroups bounds the number of groups of a client, because each evaluation of a target
+// searches them.
 const MaxClientGroups = 64
 
-// Add adds a client to the group. The objects that are visible to the group appear to it at the end
-// of this tick. It panics when the client is in [MaxClientGroups] groups already, and on a client.
+// Add adds a client to the group. The objects that are visible to the group appear for the client
+// at the end of this tick. Add panics if the client is already in [MaxClientGroups] groups, and on
+// a client.
 func (g *ClientGroup) Add(t *Tick, c *Client) {
 	r := t.server("ClientGroup.Add")
 	c.mustExist("ClientGroup.Add")
@@ -178,8 +180,8 @@ func (g *ClientGroup) Add(t *Tick, c *Client) {
 	r.groupChanged(g, c)
 }
 
-// Remove removes a client from the group. Objects that it sees only as a member disappear at the
-// end of this tick. It panics on a client.
+// Remove removes a client from the group. Objects that the client sees only as a member disappear
+// for it at the end of this tick. It panics on a client.
 func (g *ClientGroup) Remove(t *Tick, c *Client) {
 	r := t.server("ClientGroup.Remove")
 	c.mustExist("ClientGroup.Remove")
@@ -189,7 +191,7 @@ func (g *ClientGroup) Remove(t *Tick, c *Client) {
 	}
 }
 
-// Has reports whether the client is in the group. Nil is in none.
+// Has reports whether the client is in the group. Nil is in no group.
 func (g *ClientGroup) Has(c *Client) bool { return c != nil && slices.Contains(c.groups, g) }
 
 // InGroup is the target of a group's members at the time the target is used.
@@ -197,17 +199,17 @@ func InGroup(g *ClientGroup) Target {
 	return Target{matches: g.Has, groups: []*ClientGroup{g}}
 }
 
-// groupChanged marks the objects that name a group for evaluation at the next capture, for the
-// client that has joined or left: for other clients the result does not change.
+// groupChanged marks the objects whose targets name a group: the next capture evaluates them for
+// the client that has joined or left the group. For other clients the result does not change.
 func (r *Room) groupChanged(g *ClientGroup, c *Client) {
 	for _, o := range r.objectsNaming(g) {
 		r.e.World().RecheckFor(o, &c.e.Peer().Viewer)
 	}
 }
 
-// objectsNaming returns the objects with a target that names a group. The list lacks objects that
-// were spawned or got another target after it was made: the next capture evaluates these for all
-// clients.
+// objectsNaming returns the objects whose target names a group. It does not return objects that
+// were spawned or got another target since the last capture, because the next capture evaluates
+// these for all clients.
 func (r *Room) objectsNaming(g *ClientGroup) []*state.Object {
 	if now := r.e.Captured() + 1; r.indexedAt != now {
 		r.indexedAt = now
@@ -219,8 +221,8 @@ func (r *Room) objectsNaming(g *ClientGroup) []*state.Object {
 	return g.objects
 }
 
-// indexAllGroups lists, for all groups at once, the objects that name them, so that a tick visits
-// each object once, however many groups change.
+// indexAllGroups sets the lists of objects of all groups at once, so that a tick visits each object
+// only once, independent of the number of changed groups.
 func (r *Room) indexAllGroups() {
 	w := r.e.World()
 	for o := range w.Guarded {
@@ -235,7 +237,7 @@ func (r *Room) indexAllGroups() {
 	}
 }
 
-// indexGroups adds an object to the lists of some groups.
+// indexGroups adds an object to the lists of the given groups.
 func (r *Room) indexGroups(groups []*ClientGroup, o *state.Object) {
 	for _, g := range groups {
 		if g.indexedAt != r.indexedAt {

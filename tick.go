@@ -12,12 +12,12 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// Tick gives access to a room, or on a client to its mirror of one. Each function of a game that
-// runs inside a tick gets one. It is valid only while that function runs, on that goroutine: a
-// later use panics.
+// Tick gives access to a room or, on a client, to the client's copy of a room. Each function of a
+// game that runs inside a tick gets a Tick. It is valid only while that function runs, on that
+// goroutine: a later use panics.
 //
-// A client has one for each frame. Methods for the server panic on a client with a message that
-// names them, and its times are these:
+// A client has a Tick for each frame. Methods that are only for the server panic on a client with a
+// message that names the method. The times of a client's Tick are:
 //
 //	                in FixedUpdate                       in the other stages
 //	FixedStep       the step that runs                   the last step done
@@ -26,12 +26,12 @@ import (
 //	Delta           the length of a step                 the length of the frame
 //	Fraction        as in the other stages               how far the frame is beyond FixedStep
 //
-// The steps of a client that makes inputs ([Input]) run ahead of the server's present by the time
-// that an input needs to arrive; their Number and GameTime are therefore ahead of the frame's. A
-// function that moves a ship by one step sees the same times on both sides. A frame runs all steps
-// that are due, mostly none at 240 frames per second and several at 24, each with its own times. An
-// object that is drawn between the last two steps by Fraction moves evenly at every frame rate. Do
-// not add Fraction to Number: FixedStep has a rate and a clock of its own.
+// The steps of a client that makes inputs ([Input]) run ahead of the server by the time that an
+// input needs to arrive. In a step Number and GameTime are therefore larger than in the rest of the
+// frame. A function that moves a ship by one step sees the same times on both sides. A frame runs
+// all steps that are due, usually none at 240 frames per second and several at 24, each with its
+// own times. To move an object evenly at every frame rate, draw it between its last two steps, by
+// Fraction. Do not add Fraction to Number: FixedStep has its own rate and clock.
 type Tick struct {
 	now    *loop.Now
 	store  state.Store
@@ -41,7 +41,7 @@ type Tick struct {
 	room   *Room // nil on a client
 }
 
-// check panics unless the call of game code that was given the Tick is still running.
+// check panics unless the call of game code that got the Tick is still running.
 func (t *Tick) check(what string) {
 	if t.now.Stage == 0 {
 		panic("netloop: " + what + ": this *Tick outlived its call. Use it only inside the function it was handed to; from elsewhere use RPC.Post or Go")
@@ -57,45 +57,46 @@ func (t *Tick) server(what string) *Room {
 	return t.room
 }
 
-// Number returns the number of the tick. The first is 1. On a client it is that of the server's
-// tick, estimated: see [Tick].
+// Number returns the number of the tick. The first is 1. On a client it is an estimate of the
+// server's current tick: see [Tick].
 func (t *Tick) Number() uint64 { t.check("Tick.Number"); return t.now.Tick }
 
 // Stage returns the stage that is running.
 func (t *Tick) Stage() Stage { t.check("Tick.Stage"); return t.now.Stage }
 
-// Delta returns the game time that this call accounts for: that of the fixed step in FixedUpdate,
-// that of the tick in the other stages, or that of the frame on a client. For a system of [Every]
-// it is the time since its last call, or its period if it catches up.
+// Delta returns the game time that this call advances: the period of the fixed step in FixedUpdate,
+// and in the other stages the period of the tick or, on a client, of the frame. For a system of
+// [Every] it is the time since its last call, or its period if it catches up.
 func (t *Tick) Delta() time.Duration { t.check("Tick.Delta"); return t.now.Delta }
 
 // GameTime returns the game time at this tick: its number divided by the rate. On a client it is an
-// estimate of the server's game time at this frame, and so mostly between two ticks; in FixedUpdate
-// it is that of the tick which runs the step on the server. It never decreases.
+// estimate of the server's game time at this frame, which is usually between two ticks; in
+// FixedUpdate it is the game time of the tick in which the server runs the step. It never
+// decreases.
 func (t *Tick) GameTime() time.Duration { t.check("Tick.GameTime"); return t.now.GameTime }
 
-// FixedStep returns the number of the fixed step that runs, counted from the start of the room: the
-// first is 1, and each runs once, however many there are in a tick. Outside of [FixedUpdate] it is
-// that of the last step done, 0 before the first; messages that run at FixedUpdate see the first
-// step of the tick. On a client steps have the server's numbers and run when they are due, at most
-// 8 in a frame; the steps that a longer frame skips are counted.
+// FixedStep returns the number of the running fixed step, counted from the start of the room: the
+// first is 1, and each number runs once. Outside of [FixedUpdate] it is the number of the last
+// completed step, or 0 before the first step. In messages that run at FixedUpdate it is the first
+// step of the tick. On a client, steps have the server's numbers and run when they are due, at most
+// 8 in a frame; steps that a longer frame skips are counted.
 func (t *Tick) FixedStep() uint64 { t.check("Tick.FixedStep"); return t.now.FixedStep }
 
-// Time returns the wall clock as it was when the tick began.
+// Time returns the wall-clock time of the tick's start.
 func (t *Tick) Time() time.Time { t.check("Tick.Time"); return t.now.Wall }
 
-// Fraction returns how far the tick is between the last fixed step and the next, from 0 to below 1.
-// On a server it is 0 when both rates are equal. On a client it is that of the frame, for drawing:
-// FixedStep + Fraction advances evenly and never decreases.
+// Fraction returns the position of the tick between the last fixed step and the next, from 0 to
+// below 1. On a server it is 0 when both rates are equal. On a client it is the position of the
+// frame, for drawing: FixedStep + Fraction advances evenly and never decreases.
 func (t *Tick) Fraction() float64 { t.check("Tick.Fraction"); return t.now.Fraction }
 
-// Rand returns the room's random numbers. They are seeded by [Config] Seed, so that a room with the
-// same inputs draws the same numbers.
+// Rand returns the room's generator of random numbers. Its seed is from [Config] Seed, so that a
+// room with the same inputs gets the same numbers.
 func (t *Tick) Rand() *rand.Rand { t.check("Tick.Rand"); return t.rand }
 
-// Log returns a logger that adds room, tick, system and, while a client's message is being handled,
-// the client. It never blocks the tick: lines beyond the capacity of the sink are dropped and
-// counted. Like the Tick it is valid for this call only: other goroutines use [Room.Log].
+// Log returns a logger that adds the room, the tick, the system and, while a client's message is
+// being handled, the client. It never blocks the tick: if its buffer is full, lines are dropped and
+// counted. Like the Tick it is valid only during this call: other goroutines use [Room.Log].
 func (t *Tick) Log() *slog.Logger { t.check("Tick.Log"); return t.log }
 
 // Room returns the room. It panics on a client.
@@ -122,16 +123,16 @@ func (t *Tick) Client(id ClientID) (*Client, bool) {
 }
 
 // AfterFunc calls fn once, at the start of Update of the first tick at which d of game time has
-// passed. The earliest call is in the next tick, also for a d of 0 or less. When fn panics, the
-// panic is counted and logged, and fn is not called again.
+// passed. The earliest call is in the next tick, even if d is 0 or less. If fn panics, the panic is
+// counted and logged, and fn is not called again.
 func (t *Tick) AfterFunc(d time.Duration, fn func(*Tick)) Timer {
 	t.check("Tick.AfterFunc")
 	return Timer{t.timers.Add(loop.GameClock, ahead(t.now.GameTime, max(d, 1)), fn)}
 }
 
-// AfterFuncScaled is AfterFunc in scaled time: while the room is paused, the call waits. Of the
-// calls that are due in one tick those of AfterFunc run first; those of one clock run in the order
-// of their times, and then of registration.
+// AfterFuncScaled is AfterFunc in scaled time: while the room is paused, the call waits. In a tick,
+// the due calls of AfterFunc run before those of AfterFuncScaled. Calls of one clock run in the
+// order of their times, and then of their registration.
 func (t *Tick) AfterFuncScaled(d time.Duration, fn func(*Tick)) Timer {
 	t.check("Tick.AfterFuncScaled")
 	return Timer{t.timers.Add(loop.ScaledClock, ahead(t.now.ScaledTime, max(d, 1)), fn)}
@@ -155,7 +156,8 @@ type Timer struct{ t *loop.Timer[*Tick] }
 // Stop cancels the call. It reports false if the call has begun or was stopped before.
 func (t Timer) Stop() bool { return t.t != nil && t.t.Stop() }
 
-// ahead returns the time d after now, at least 0. It saturates, after 292 years.
+// ahead returns the time d after now, at least 0. If the sum overflows, it is the largest duration,
+// 292 years.
 func ahead(now, d time.Duration) time.Duration {
 	if d > math.MaxInt64-now {
 		return math.MaxInt64
@@ -168,9 +170,9 @@ func (t *Tick) String() string {
 	return fmt.Sprintf("tick %d, %s", t.now.Tick, t.now.Stage)
 }
 
-// Stage is one of the seven stages of a tick, in the order in which they run. The zero Stage means
-// none. String and MarshalText return its name, UnmarshalText reads it, and Valid reports whether
-// it is one of the seven.
+// Stage is one of the seven stages of a tick, in the order in which they run. The zero Stage is no
+// stage. String and MarshalText return its name, UnmarshalText reads the name, and Valid reports
+// whether it is one of the seven.
 type Stage = loop.Stage
 
 // The stages of a tick. The package's doc describes the use of each.
@@ -184,8 +186,8 @@ const (
 	PostLateUpdate Stage = loop.PostLateUpdate
 )
 
-// AllStages returns the seven stages in the order in which a tick runs them. The
-// option of a system is [Stages].
+// AllStages returns the seven stages in the order in which a tick runs them. The option for a
+// system's stages is [Stages].
 func AllStages() []Stage {
 	all := loop.Stages()
 	return all[:]
@@ -197,14 +199,14 @@ const (
 	MaxTimeScaleDen int = loop.MaxScaleDen // 1 000 000: the largest denominator
 )
 
-// SetTimeScale lets scaled time run num/den times as fast as game time, from the next tick on: 0, 1
-// is a pause, 1, 2 slow motion and 1, 1 the default. Within a tick all systems see one scale; of
-// several calls in a tick the last counts. Ticks, their numbers, fixed steps and GameTime are not
-// affected, nor is any code that does not use scaled time: see [Tick.ScaledTime],
+// SetTimeScale makes scaled time run num/den times as fast as game time, from the next tick: 0, 1
+// is a pause, 1, 2 slow motion and 1, 1 the default. Within a tick all systems see the same scale.
+// After several calls in a tick, the last call applies. Ticks, their numbers, fixed steps and
+// GameTime are not affected, nor is any code that does not use scaled time: see [Tick.ScaledTime],
 // [Tick.ScaledDelta], [Scaled], [Tick.AfterFuncScaled] and [Tick.InScaled].
 //
-// The scale is sent to clients, and they see the same scaled time. It panics unless num/den is from
-// 0 to [MaxTimeScale] and den from 1 to [MaxTimeScaleDen].
+// The scale is sent to clients, which compute the same scaled time. SetTimeScale panics unless
+// num/den is from 0 to [MaxTimeScale] and den from 1 to [MaxTimeScaleDen].
 func (r *Room) SetTimeScale(t *Tick, num, den int) {
 	t.server("Room.SetTimeScale")
 	if num < 0 || den < 0 || loop.CheckScale(uint64(num), uint64(den)) != nil {
@@ -213,31 +215,31 @@ func (r *Room) SetTimeScale(t *Tick, num, den int) {
 	r.systems.loop.Rescale(uint64(num), uint64(den))
 }
 
-// TimeScale returns the scale of the tick, in lowest terms. On a client it is the server's last
-// known scale.
+// TimeScale returns the scale of the tick, in lowest terms. On a client it is the newest scale that
+// it has received.
 func (t *Tick) TimeScale() (num, den int) {
 	t.check("Tick.TimeScale")
 	return int(t.now.ScaleNum), int(t.now.ScaleDen)
 }
 
 // ScaledTime returns the scaled time at this tick: game time, stretched by the time scales that
-// [Room.SetTimeScale] has set so far. It is exact: rounding does not add up at any scale. While it
-// was 1/1 all along it is GameTime.
+// [Room.SetTimeScale] has set so far. It is exact: rounding errors do not accumulate at any scale.
+// If the scale has always been 1/1, it is equal to GameTime.
 //
-// On a client it is computed from the GameTime there and the scales that the server has sent. A
-// lower scale arrives with the delay of a message; scaled time then steps back by its lead, and
-// ScaledDelta is never negative.
+// A client computes it from its GameTime and the scales that the server has sent. A lower scale
+// arrives with the delay of a message, in which the client's scaled time has run too fast: it then
+// steps back by the difference. ScaledDelta is never negative.
 func (t *Tick) ScaledTime() time.Duration { t.check("Tick.ScaledTime"); return t.now.ScaledTime }
 
-// ScaledDelta returns Delta in scaled time. Fractions of a nanosecond are carried over: the
-// ScaledDeltas of ticks add up to ScaledTime, and those of fixed steps to the scaled sum of their
-// Deltas. For a system of [Every] it is the scaled time since its last call. When a system catches
-// up, each call has its period as the delta of the period's own clock, and the first has the whole
-// delta of the other clock.
+// ScaledDelta returns Delta in scaled time. Fractions of a nanosecond are carried over: the sum of
+// all ScaledDeltas of ticks is ScaledTime, and the sum of the ScaledDeltas of fixed steps is the
+// scaled sum of their Deltas. For a system of [Every] it is the scaled time since its last call.
+// When a system catches up, each call has the period as its delta in the clock of the period; in
+// the other clock, the first call has the whole delta.
 func (t *Tick) ScaledDelta() time.Duration { t.check("Tick.ScaledDelta"); return t.now.ScaledDelta }
 
-// Scaled lets [Every] or [MinGap] measure scaled time: see [Room.SetTimeScale]. A paused room makes
-// no such call; a change of the scale keeps the phase, so that the remainder of a period takes
-// accordingly longer or shorter. At a scale of 16 several periods may pass in a tick: one call
-// replaces all of them, or with [CatchUp] each has one.
+// Scaled makes [Every] or [MinGap] measure scaled time: see [Room.SetTimeScale]. A paused room
+// makes no such call. A change of the scale keeps the phase: the remainder of a period takes longer
+// or shorter accordingly. At a scale of 16 several periods may pass in a tick: one call replaces
+// all of them or, with [CatchUp], each period has its own call.
 func Scaled() EveryOption { return EveryOption{func(s *loop.Spec[*Tick]) { s.Scaled = true }} }

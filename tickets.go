@@ -15,26 +15,26 @@ import (
 )
 
 // Ticket is a reserved seat of a room for the client that has it as its client.Config Ticket. A
-// lobby reserves seats before it sends its players on, and a party gets all or none. A ticket is a
-// secret text of at most 279 bytes for one client: a party has one for each member. A field of a
-// message that carries a ticket needs the tag `net:"max=279"`: without it a string has at most 128
-// bytes. An expired or used ticket, or a ticket for a room that has ended, is refused with
-// [CodeTicket], like an unknown one.
+// lobby reserves seats before it moves its players, and a party gets all seats or none. A ticket is
+// a secret text of at most 279 bytes for one client: a party has a ticket for each member. A field
+// of a message for a ticket needs the tag `net:"max=279"`: without it a string has at most 128
+// bytes. An expired, used or unknown ticket, or a ticket for a room that has ended, is refused with
+// [CodeTicket].
 type Ticket string
 
 // Reservation describes seats to reserve. It cannot be canceled: a seat without a client is free
-// again once its TTL has passed.
+// again after TTL.
 type Reservation struct {
 	// Seats is the number of seats, each with a ticket; zero means one.
 	Seats int
-	// TTL is how long the seats are reserved, in real time, also while the room is paused or
-	// asleep; zero means 30 s, at most an hour.
+	// TTL is the time for which the seats are reserved, in real time, also while the room is paused
+	// or asleep; zero means 30 s, at most an hour.
 	TTL time.Duration
 	// Spectator reserves seats for spectators.
 	Spectator bool
-	// Params is data for the room's game, which reads it by [Join.Reservation]: a player's team,
-	// for instance. All seats of a reservation have the same. It is kept as JSON, at most 16 KiB,
-	// and clients do not see it.
+	// Params is data for the room's game, which reads it with [Join.Reservation]: a player's team,
+	// for instance. All seats of a reservation have the same Params. They are stored as JSON, at
+	// most 16 KiB, and are not sent to clients.
 	Params any
 }
 
@@ -45,8 +45,8 @@ const (
 	maxTicketParams  = 16 << 10
 )
 
-// complete returns the reservation for the engine, with the defaults filled in and Params as JSON,
-// or an error for a field out of its range.
+// complete returns the reservation for the engine, with its defaults set and Params as JSON, or an
+// error for a field out of its range.
 func (v Reservation) complete() (room.Reservation, error) {
 	res := room.Reservation{Seats: v.Seats, TTL: v.TTL, Spectator: v.Spectator}
 	if res.Seats == 0 {
@@ -74,10 +74,10 @@ func (v Reservation) complete() (room.Reservation, error) {
 	return res, nil
 }
 
-// Reserve reserves seats of a room, all of them or none, and returns a ticket for each. They count
-// as taken until they have been used or have expired. A full room refuses with [CodeFull], an
-// unknown one with [CodeRoomUnknown]; locked and private rooms do not refuse. Such an error is a
-// [*Refusal]. Any goroutine may call it.
+// Reserve reserves seats of a room, all of them or none, and returns a ticket for each. The seats
+// count as taken until the tickets have been used or have expired. For a full room the error is a
+// [*Refusal] with [CodeFull], for an unknown room with [CodeRoomUnknown]. Seats of locked and
+// private rooms can be reserved. Any goroutine may call it.
 func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Ticket, error) {
 	res, err := v.complete()
 	if err != nil {
@@ -98,9 +98,9 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 	return all, nil
 }
 
-// Reserve reserves seats of a room, as [Server.Reserve] does, from a tick: then is called in
-// EarlyUpdate of a later tick with one ticket for each seat, or none and the error, as by [Go]; it
-// must not be nil. It panics on a client.
+// Reserve reserves seats of a room from a tick, as [Server.Reserve] does. The function then, which
+// must not be nil, is called in EarlyUpdate of a later tick, as by [Go], with one ticket for each
+// seat, or with an error. Reserve panics on a client.
 func (t *Tick) Reserve(name string, v Reservation, then func(*Tick, []Ticket, error)) {
 	s := t.server("Tick.Reserve").server
 	Go(t, func(ctx context.Context) ([]Ticket, error) { return s.Reserve(ctx, name, v) }, then)
@@ -114,8 +114,8 @@ func public(err error) error {
 	return err
 }
 
-// Lock refuses new clients without a ticket from now on, or admits them again. Clients in the room
-// are kept, and may return after a lost connection.
+// Lock makes the room refuse new clients without a ticket from now on or, if locked is false, admit
+// them again. Clients in the room are kept, and may return after a lost connection.
 func (r *Room) Lock(t *Tick, locked bool) {
 	t.server("Room.Lock")
 	r.e.Admission.Lock(locked)
@@ -125,29 +125,29 @@ func (r *Room) Lock(t *Tick, locked bool) {
 func (r *Room) Locked() bool { return r.e.Admission.Locked() }
 
 // Move moves the client to the room of a ticket, over its existing connection: it leaves this room
-// at the end of the tick, with [CodeMoved], and joins the other one as a newcomer that keeps its
+// at the end of the tick, with [CodeMoved], and joins the other room as a new client with the same
 // [Join] Subject and Claims. Messages that were sent before are still delivered. A client that has
-// lost its connection moves when it has returned; a kicked client does not. A client in another
-// language that cannot move is closed with CodeMoved, and the ticket as the text. If the other room
-// refuses the client after all, it is closed with the reason.
+// lost its connection moves after it has returned; a kicked client does not move. A client in
+// another language that does not support moves is closed with CodeMoved, with the ticket as the
+// text. If the other room refuses the client, its connection is closed with the reason.
 func (c *Client) Move(t *Tick, ticket Ticket) {
 	t.server("Client.Move")
 	c.e.Move(string(ticket))
 }
 
-// AllowMoves lets the room's clients move by themselves to the room of a ticket or of a private
-// room's code, by Move of package client: such a client leaves this room as if the game had called
-// [Client.Move]. Without AllowMoves a client that asks for a move violates the protocol. Call
-// AllowMoves in [Game] Open.
+// AllowMoves lets the room's clients request a move to the room of a ticket, or to a private room
+// by its code, with Move of package client. Such a client leaves this room as if the game had
+// called [Client.Move]. Without AllowMoves a client that asks for a move violates the protocol.
+// Call AllowMoves in [Game] Open.
 func (r *Room) AllowMoves() {
 	if r.opens("AllowMoves") {
 		r.e.Admission.AllowMoves()
 	}
 }
 
-// Spectator reports whether the client watches. Its inputs are dropped, and so are its messages
-// except those of methods that are [ForSpectators]. It counts in [RoomSpec] MaxSpectators. The game
-// decides its visibility, as for other clients.
+// Spectator reports whether the client is a spectator. Inputs of a spectator are dropped, and so
+// are its messages, except messages of methods with [ForSpectators]. It takes a seat of [RoomSpec]
+// MaxSpectators. The game decides its visibility, as for other clients.
 func (c *Client) Spectator() bool { return c.e.Join().Spectator }
 
 // Reservation decodes the Params of the client's reservation into dst, a pointer, and reports
@@ -163,7 +163,7 @@ func (j *Join) Reservation(dst any) (bool, error) {
 }
 
 // ticketRoom finds the room of a ticket, or of a private room's code. A site (an IPv4 address, an
-// IPv6 /56) with many invalid tickets is refused for a while.
+// IPv6 /56) with many invalid tickets is refused for some time.
 func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, error) {
 	if s.invalidTickets.Exhausted(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "tickets", "site")
@@ -181,13 +181,13 @@ func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, er
 	return r, nil
 }
 
-// countBadTicket charges a site for a ticket that matched no room.
+// countBadTicket counts a ticket that matched no room against its site.
 func (s *Server) countBadTicket(remote string) {
 	s.metrics.Drops.Add(1, "tickets", "unknown")
 	s.invalidTickets.Allow(siteOf(remote), s.clock.Now())
 }
 
-// The code of a private room: six of these letters and digits are 30 bits.
+// The code of a private room: six of these letters and digits have 30 bits.
 const (
 	codeLetters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 	codeLen     = 6
@@ -207,8 +207,8 @@ func (s *RoomSpec) checkCode() error {
 	return nil
 }
 
-// reserveName reserves the name of a room, and the code of a private one, which it generates if
-// empty.
+// reserveName reserves the name of a room and, for a private room, its code, which it generates if
+// the code is empty.
 func (s *Server) reserveName(spec *RoomSpec) (*directory.Reservation[*Room], error) {
 	if !spec.Private || spec.Code != "" {
 		return s.rooms.Reserve(spec.Name, spec.Code)

@@ -18,8 +18,9 @@ import (
 	"github.com/netloop/netloop/internal/web"
 )
 
-// WebGame is a game with pages: the server serves the files that Web returns on [Config] Web, with
-// index.html as the start page. Package app calls it; a program with its own Config sets WebFiles.
+// WebGame is a game with pages: the server serves the files that Web returns at the address
+// [Config] Web, with index.html as the start page. Package app calls it; a program with its own
+// Config sets WebFiles.
 type WebGame interface{ Web() fs.FS }
 
 // listenWeb opens the listener of pages, with the server's certificate if WebTLS is set.
@@ -57,15 +58,16 @@ func (s *Server) listenWeb(conf *tls.Config, controller *admission.Controller) (
 	return w, nil
 }
 
-// takeSocket returns the connection of a request to the page server, and a function that removes it
-// from the connection pool of that server, and reports false if the pool has closed it meanwhile.
+// takeSocket returns the connection of a request to the page server, and a function that removes
+// the connection from the pool of that server. The function reports false if the pool has closed
+// the connection meanwhile.
 func takeSocket(r *http.Request) (conn net.Conn, leave func() bool) {
 	c := connlimit.FromContext(r.Context())
 	return c.Conn, c.Detach
 }
 
-// refusedBy returns a function that returns the refusal of a client at an address, or nil, for
-// pages to show.
+// refusedBy returns a function that returns the refusal for a client at an address, or nil. Pages
+// show the refusal.
 func refusedBy(controller *admission.Controller) func(net.Addr) *web.Refusal {
 	return func(from net.Addr) *web.Refusal {
 		if r := controller.Refusal(from); r != nil {
@@ -75,7 +77,7 @@ func refusedBy(controller *admission.Controller) func(net.Addr) *web.Refusal {
 	}
 }
 
-// webFacts returns the facts that a page needs to connect to the game.
+// webFacts returns the data that a page needs to connect to the game.
 func (s *Server) webFacts() web.Facts {
 	hello := s.schema.s.Hello()
 	f := web.Facts{

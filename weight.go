@@ -15,17 +15,18 @@ type ClassOption struct{ apply func(*class) }
 
 // Weight sets the weight of the objects of a class, from 1/64 to 64; the default is 1. While a
 // client's pending changes fit into its budget ([Client.SetBudget]), all of them are sent and
-// weights do nothing. Otherwise the objects with the largest product are sent first:
+// weights have no effect. Otherwise the objects with the largest product are sent first:
 //
 //	Weight × weight= × WeightFor × ticks since the object was last sent
 //
-// Weight is of the class; the tag weight= is of the field, the largest of those with a change that
-// the client lacks (see [Class]); [Class.WeightFor] is of the object and the client. An object of
-// weight 4 is therefore sent four times as often as one of weight 1, and each is sent eventually.
-// An object that has waited longer than [MinRate] allows is sent before all others.
+// Weight belongs to the class. weight= is the largest of these tags among the fields with a change
+// that the client lacks (see [Class]). [Class.WeightFor] depends on the object and the client. An
+// object of weight 4 is therefore sent four times as often as an object of weight 1, and each is
+// sent eventually. An object that has waited longer than [MinRate] permits is sent before all
+// others.
 //
-// An overloaded server sheds the objects of a Weight less than 1 alone, without the other factors:
-// see [OverloadShedding].
+// An overloaded server sheds objects with a Weight less than 1; the other factors do not count
+// here: see [OverloadShedding].
 func Weight(w float64) ClassOption {
 	if !(w >= state.MinWeight && w <= state.MaxWeight) {
 		panic(fmt.Sprintf("netloop: Weight(%v): use 1/64 to 64", w))
@@ -33,10 +34,10 @@ func Weight(w float64) ClassOption {
 	return ClassOption{func(c *class) { c.weight = w }}
 }
 
-// MinRate sets how often in a second a changed object of the class is sent at least, even with a
-// low weight, from 0.01 to 1 000: an object that has waited longer than that is sent before all
-// others. It holds as long as a client's budget suffices for the minimum rates of all its visible
-// objects; beyond that, the object that has waited the longest is sent first.
+// MinRate sets the lowest rate, per second, at which a changed object of the class is sent, even
+// with a low weight, from 0.01 to 1 000. An object that has waited longer is sent before all
+// others. If a client's budget does not suffice for the minimum rates of all its visible objects,
+// the object that has waited the longest is sent first.
 func MinRate(perSecond float64) ClassOption {
 	if !(perSecond >= minMinRate && perSecond <= maxMinRate) {
 		panic(fmt.Sprintf("netloop: MinRate(%v): use 0.01 to 1000 a second", perSecond))
@@ -62,10 +63,10 @@ func (r *Room) applyClassOptions() {
 	}
 }
 
-// WeightFor registers a function that returns the factor of an object's [Weight] for one client, by
-// its distance for instance: from 0 to 1 024. The function is called only while a client's pending
-// changes exceed its budget, and only for objects with pending changes; it must change no state. If
-// it panics, it is not called again. Call WeightFor in the game's Open.
+// WeightFor registers a function that returns a factor for an object's [Weight] for one client,
+// from 0 to 1 024, for instance by the object's distance. The function is called only while a
+// client's pending changes exceed its budget, and only for objects with pending changes. It must
+// change no state. If it panics, it is not called again. Call WeightFor in the game's Open.
 func (k *Class[S]) WeightFor(r *Room, fn func(c *Client, o *Object[S]) float64) {
 	if !r.takes(k.c, "Class.WeightFor") {
 		return
@@ -79,5 +80,5 @@ func (k *Class[S]) WeightFor(r *Room, fn func(c *Client, o *Object[S]) float64) 
 	})
 }
 
-// defaultClientBudget is the capacity of ten packets, so that it never delays a change.
+// defaultClientBudget is the capacity of the packets of a snapshot, so that it never delays a change.
 const defaultClientBudget = transport.MaxStatePackets * transport.MaxStatePacket
