@@ -80,5 +80,5 @@ func (k *Class[S]) WeightFor(r *Room, fn func(c *Client, o *Object[S]) float64) 
 	})
 }
 
-// defaultClientBudget is the capacity of the packets of a snapshot, so that it never delays a change.
+// defaultClientBudget is the capacity of a snapshot's packets, so that it never delays a change.
 const defaultClientBudget = transport.MaxStatePackets * transport.MaxStatePacket

@@ -10,8 +10,9 @@ import (
 	"github.com/netloop/netloop/internal/connlimit"
 )
 
-// maxPages bounds the pages that are made at once, except for probes. It is less than maxConns, so
-// that some connection is never busy with a page, and can be closed to accept a probe.
+// maxPages bounds the pages that are made at the same time, except probes. It is less than
+// maxConns, so that there is always a connection without a page in progress, which can be closed to
+// accept a probe.
 const maxPages = 32
 
 // access decides which requests are answered.
@@ -52,8 +53,9 @@ func (a *access) require(need role, page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// roleOf returns the role of a request, and the name of its token: by a token as Authorization:
-// Bearer, or as the password of Basic, which browsers and go tool pprof can send.
+// roleOf returns the role of a request, and the name of its token. A client sends the token as
+// Authorization: Bearer, or as the password of Authorization: Basic, which browsers and go tool
+// pprof support.
 func (a *access) roleOf(r *http.Request) (have role, name string) {
 	if a.tokens == nil {
 		return anonymous, ""
@@ -83,7 +85,8 @@ func MayWrite(ctx context.Context) bool {
 	return c.role == writer
 }
 
-// admit answers a request that lacks the role, and otherwise returns it with its caller.
+// admit refuses a request without the role. Otherwise it returns the request with its caller in the
+// context.
 func (a *access) admit(w http.ResponseWriter, r *http.Request, need role) (*http.Request, bool) {
 	have, name := a.roleOf(r)
 	if !a.allowedHost(w, r, have) || !a.authorized(w, have, need) {
@@ -92,7 +95,7 @@ func (a *access) admit(w http.ResponseWriter, r *http.Request, need role) (*http
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{have, name})), true
 }
 
-// authorized reports whether a role is sufficient, and answers the request if not.
+// authorized reports whether a role is sufficient. If not, it answers the request with an error.
 func (a *access) authorized(w http.ResponseWriter, have, need role) bool {
 	switch {
 	case have >= need, a.tokens == nil && need == reader:
@@ -109,9 +112,9 @@ func (a *access) authorized(w http.ResponseWriter, have, need role) bool {
 	return false
 }
 
-// allowedHost reports whether the host of a request is a name of this machine, and refuses the
-// request if not: a foreign page, in a browser on this machine, may have a host name that now
-// resolves to this address (DNS rebinding). Addresses and requests with a token are accepted.
+// allowedHost reports whether the host of a request is a name of this machine. If not, it refuses
+// the request: a page of another site, in a browser on this machine, may have a host name that now
+// resolves to this address (DNS rebinding). IP addresses and requests with a token are accepted.
 func (a *access) allowedHost(w http.ResponseWriter, r *http.Request, have role) bool {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {

@@ -19,19 +19,19 @@ import (
 const (
 	readTimeout  = 5 * time.Second  // a whole request
 	writeTimeout = 15 * time.Second // a whole answer: a scrape takes milliseconds
-	// above the usual scrape interval, so that connections are reused
+	// longer than the usual scrape interval, so that connections are reused
 	idleTimeout = 2 * time.Minute
 	maxHeader   = 8 << 10
-	// maxConns is ample for Prometheus, probes and people; above it a new connection replaces the
-	// longest idle one.
+	// maxConns is ample for Prometheus, probes and people. Above it, a new connection replaces the
+	// connection that has been idle for the longest time.
 	maxConns = 64
 	// askTimeout bounds the wait of /loop and /explain for the end of a tick.
 	askTimeout = 3 * time.Second
 )
 
-// A tick is overdue after the longer of stallFloor and stallPeriods tick periods. Below two seconds
-// a garbage collection or a busy machine would restart servers that recover by themselves; at slow
-// rates a few periods are no stall.
+// A tick is overdue after the longer of stallFloor and stallPeriods tick periods. With less than
+// two seconds, a garbage collection or a busy machine would restart servers that recover by
+// themselves. At slow tick rates, a few missed periods are not a stall.
 const (
 	stallFloor   = 2 * time.Second
 	stallPeriods = 10
@@ -41,22 +41,22 @@ const (
 type Config struct {
 	// Listen is the TCP address; port 0 picks a free one.
 	Listen string
-	// Routes are the pages other than those of probes and profiles, in the order of the index.
+	// Routes are the pages except probes and profiles, in the order of the index.
 	Routes []Route
 	// Topics are the live data of /api/stream, by name.
 	Topics map[string]Topic
 	// Progress returns, for /healthz, the time since the end of the newest tick, and the tick
 	// period.
 	Progress func() (since, period time.Duration)
-	// Health returns, for /healthz, faults apart from missing ticks: an error (status 503) if a
-	// restart of the process would help, a note if it might not help, and neither without a fault.
+	// Health returns, for /healthz, faults other than missing ticks: an error (status 503) if a
+	// restart of the process would help, or a note if it might not help.
 	Health func() (note string, err error)
-	// Ready returns, for /readyz, an error with the reason if clients cannot join; otherwise a note
-	// about restrictions, or an empty one.
+	// Ready returns, for /readyz, an error with the reason if clients cannot join. Otherwise it
+	// returns a note about restrictions, or an empty note.
 	Ready func() (note string, err error)
-	// Tokens give access to more than /healthz and /readyz. They are closed with the server, or
-	// when Listen fails. Nil: the address must be a loopback address, and all clients of this
-	// machine may read.
+	// Tokens give access to all pages other than /healthz and /readyz. The server closes them at
+	// its end; so does Listen if it fails. Nil: the address must be a loopback address, and all
+	// clients of this machine may read.
 	Tokens *Tokens
 	// Counts gets the refusals of the listener.
 	Counts *Counts
@@ -64,13 +64,14 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Counts are refused requests and connections, by reason. They may be read at any time.
+// Counts has the numbers of refused requests and connections, by reason. Any goroutine may read
+// them at any time.
 type Counts struct {
 	Host  atomic.Uint64 // requests for another machine's name, or from another site
 	Token atomic.Uint64 // requests without a sufficient token
 	Busy  atomic.Uint64 // requests above maxPages
 	Conns atomic.Uint64 // connections closed for newer ones
-	Slow  atomic.Uint64 // streams closed because their client has stopped reading
+	Slow  atomic.Uint64 // streams closed because their client stopped reading
 }
 
 // Server is a bound admin listener.
@@ -180,8 +181,7 @@ func healthz(w http.ResponseWriter, cfg Config) {
 	text(w, http.StatusOK, "ok"+withNote(note)+"\n")
 }
 
-// withNote returns the end of an answer of success: ", but " and the note, or nothing without a
-// note.
+// withNote returns the end of a positive answer: ", but " and the note, or "" without a note.
 func withNote(note string) string {
 	if note == "" {
 		return ""
@@ -199,7 +199,8 @@ func asJSON(w http.ResponseWriter, v any) {
 	_, _ = w.Write(b) // the client may have disconnected
 }
 
-// text answers with a line for people. It is not cached, because probes need the current state.
+// text answers with a line for people. The answer is not cached, because probes need the current
+// state.
 func text(w http.ResponseWriter, status int, body string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")

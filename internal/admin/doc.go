@@ -10,7 +10,7 @@
 //	request    ─▶ access   host of this machine? sufficient token? fewer than maxPages?
 //	           ─▶ page     the result of its function in Config
 //
-// The functions are called on HTTP goroutines, at most maxConns at once. Probes need no token and
-// do not wait: /healthz and /readyz answer briefly, and an orchestrator that gets no answer kills
-// the game.
+// The functions are called on HTTP goroutines, at most maxConns at once. Probes (/healthz and
+// /readyz) need no token, do not wait and have short answers, because an orchestrator that gets no
+// answer kills the game.
 package admin

@@ -16,7 +16,7 @@ import (
 func Ask(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc { return readJSON(ask) }
 
 // ListenLocal binds a loopback address for pages that all clients of this machine may read and
-// change. Pages of other sites may not: see access.
+// change. Pages of other sites have no access: see access.
 func ListenLocal(address string, pages http.Handler, log *slog.Logger) (*Server, error) {
 	ln, err := bind(address)
 	if err != nil {

@@ -28,8 +28,8 @@ func profileIndex(w http.ResponseWriter, _ *http.Request) {
 }
 
 // profile answers with a profile in the format of go tool pprof, or as text with ?debug=1. It
-// replaces net/http/pprof, which would serve the profiles on every listener of the program that
-// serves http.DefaultServeMux, without a token.
+// replaces net/http/pprof, which would serve the profiles without a token on every listener of the
+// program that serves http.DefaultServeMux.
 func profile(w http.ResponseWriter, r *http.Request) {
 	switch name := r.PathValue("name"); name {
 	case "profile":
@@ -45,7 +45,7 @@ func profile(w http.ResponseWriter, r *http.Request) {
 		if name == "heap" && r.FormValue("gc") != "" {
 			runtime.GC()
 		}
-		debug, _ := strconv.Atoi(r.FormValue("debug")) // An invalid value is 0.
+		debug, _ := strconv.Atoi(r.FormValue("debug")) // An invalid value counts as 0.
 		kind := "application/octet-stream"
 		if debug != 0 {
 			kind = "text/plain; charset=utf-8"
@@ -56,8 +56,8 @@ func profile(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// timed answers with the data that start makes the runtime write until stop is called: after
-// ?seconds=, or after standard. It ends early if the client disconnects.
+// timed answers with a recording of the runtime: it calls start, waits for ?seconds= or for the
+// time standard, and calls stop. It ends early if the client disconnects.
 func timed(w http.ResponseWriter, r *http.Request, standard time.Duration, start func() error, stop func()) {
 	length := standard
 	if s := r.FormValue("seconds"); s != "" {

@@ -15,7 +15,8 @@ import (
 type Route struct {
 	// Path is the path of the page.
 	Path string
-	// Query lists the parameters, as an example: "?room=lobby&after=100". It is empty without any.
+	// Query lists the parameters, as an example: "?room=lobby&after=100". It is empty without
+	// parameters.
 	Query string
 	// Text describes the page, in one line of the index.
 	Text string
@@ -25,9 +26,9 @@ type Route struct {
 	// Act handles a POST with a token of role write, and returns a line for people. The listener
 	// logs each action with its caller.
 	Act func(ctx context.Context, query url.Values) (string, error)
-	// Page serves any other content.
+	// Page serves content that is neither JSON nor an action.
 	Page http.Handler
-	// Large pages, of some MiB, are made one at a time.
+	// Large is set for a page of some MiB: the listener makes only one of these at a time.
 	Large bool
 }
 
@@ -54,7 +55,7 @@ type listed struct {
 	Text   string `json:"text"`
 }
 
-// ownRoutes are the pages that every listener has.
+// ownRoutes returns the pages that every listener has.
 func ownRoutes() []listed {
 	return []listed{
 		{http.MethodGet, "/healthz", "", "none", "200 while ticks run"},
@@ -120,7 +121,7 @@ func handler(cfg Config, a *access, s *streams) http.Handler {
 	return mux
 }
 
-// readJSON returns the handler of a page that is made of its function's result.
+// readJSON returns the handler of a page that has the result of read as JSON.
 func readJSON(read func(context.Context, url.Values) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
@@ -134,7 +135,8 @@ func readJSON(read func(context.Context, url.Values) (any, error)) http.HandlerF
 	}
 }
 
-// serialized answers with a large page, and with status 503 while another such page is being made.
+// serialized returns the handler of a large page. It answers with status 503 while another large
+// page is being made.
 func serialized(large *sync.Mutex, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !large.TryLock() {
@@ -147,8 +149,8 @@ func serialized(large *sync.Mutex, page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// act returns the handler of an action. Pages of other sites cannot use the token stored in a
-// browser: browsers send the origin of a POST.
+// act returns the handler of an action. Pages of other sites cannot use the token that a browser
+// stores, because browsers send the origin of a POST.
 func act(cfg Config, route Route) http.HandlerFunc {
 	own := http.NewCrossOriginProtection()
 	return func(w http.ResponseWriter, r *http.Request) {

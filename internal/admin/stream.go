@@ -26,18 +26,18 @@ const (
 	maxTopics = 8
 	// streamPeriod is the time between two rounds of events.
 	streamPeriod = 250 * time.Millisecond
-	// streamBuffer is the size of the kernel's buffer for unread events, in bytes, and streamWait
-	// the time after which a stream whose buffer is full is closed.
+	// streamBuffer is the size of the kernel's buffer for unread events, in bytes. streamWait is
+	// the time after which a stream with a full buffer is closed.
 	streamBuffer = 64 << 10
 	streamWait   = 5 * time.Second
 )
 
 // Topic is a kind of live data.
 type Topic struct {
-	// Rounds is the number of stream periods (250 ms) between two events, at least 1.
+	// Rounds is the number of stream periods (250 ms) from one event to the next, at least 1.
 	Rounds int
-	// Next returns the data of the next event, or nil without news. The query is that of the
-	// stream. The topic keeps its position in last, which is 0 for the first event.
+	// Next returns the data of the next event, or nil if there is no new data. query is the query
+	// of the stream. The topic stores its position in last, which is 0 for the first event.
 	Next func(ctx context.Context, query url.Values, last *uint64) (any, error)
 }
 
@@ -93,7 +93,7 @@ type subscription struct {
 	Topic
 	name string
 	last uint64 // position in the topic
-	text string // of the last error, which is sent once
+	text string // text of the last error, which is sent only once
 }
 
 // subscribe returns the topics of a stream, or a *Refusal.
@@ -119,7 +119,7 @@ func (s *streams) serve(ctx context.Context, w http.ResponseWriter, query url.Va
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // A proxy such as nginx forwards each event at once.
 	out := http.NewResponseController(w)
-	// The deadline for reading the request is over by now, or would end the stream.
+	// Remove the deadline for reading the request: it would end the stream.
 	_ = out.SetReadDeadline(time.Time{})
 	tick := time.NewTicker(streamPeriod)
 	defer tick.Stop()
@@ -131,7 +131,7 @@ func (s *streams) serve(ctx context.Context, w http.ResponseWriter, query url.Va
 			}
 		}
 		if b.Len() == 0 && round%int(streamWait/streamPeriod) == 0 {
-			// Otherwise a client that has vanished is never noticed.
+			// Without this line a client that has vanished would never be detected.
 			b.WriteString(": still here\n\n")
 		}
 		if b.Len() > 0 && !s.write(w, out, b.Bytes()) {
@@ -147,7 +147,7 @@ func (s *streams) serve(ctx context.Context, w http.ResponseWriter, query url.Va
 	}
 }
 
-// write sends events, and reports whether the client has taken them.
+// write sends events, and reports whether the client has accepted them.
 func (s *streams) write(w http.ResponseWriter, out *http.ResponseController, b []byte) bool {
 	_ = out.SetWriteDeadline(time.Now().Add(streamWait))
 	_, err := w.Write(b)
@@ -160,7 +160,7 @@ func (s *streams) write(w http.ResponseWriter, out *http.ResponseController, b [
 	return err == nil
 }
 
-// append appends the topic's next event, if there is news.
+// append appends the topic's next event, if there is new data.
 func (t *subscription) append(ctx context.Context, b *bytes.Buffer, query url.Values) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -15,13 +15,13 @@ import (
 	"github.com/netloop/netloop/internal/watchfile"
 )
 
-// role is a level of access. Each includes the ones before.
+// role is a level of access. Each role includes the previous roles.
 type role uint8
 
 const (
 	anonymous role = iota // no known token
 	reader                // may read all pages
-	writer                // may also make the server act: profiles, closing rooms
+	writer                // may also use actions, such as closing rooms, and profiles
 )
 
 // The limits of a file of tokens.
@@ -40,11 +40,12 @@ type Tokens struct {
 	watch *watchfile.Watcher
 }
 
-// knownToken is one token. Only its hash is kept: comparing in constant time needs equal lengths.
+// knownToken is one token. Only its hash is stored, because a comparison in constant time needs
+// equal lengths.
 type knownToken struct {
 	role role
 	hash [sha256.Size]byte
-	name string // of the file, or "line 3"
+	name string // name in the file, or "line 3"
 }
 
 // OpenTokens reads a file of tokens. Close the result.
@@ -61,7 +62,7 @@ func OpenTokens(path string, log *slog.Logger) (*Tokens, error) {
 	return t, nil
 }
 
-// Close ends the watch.
+// Close stops watching the file.
 func (t *Tokens) Close() { t.watch.Close() }
 
 func (t *Tokens) load() error {
@@ -79,7 +80,7 @@ func (t *Tokens) load() error {
 
 func (t *Tokens) reload() {
 	if t.known.Load() == nil {
-		return // The first load failed, and OpenTokens returned its error.
+		return // OpenTokens returns the error of the first load.
 	}
 	if err := t.load(); err != nil {
 		t.log.Error("the file of admin tokens cannot be used, and the old ones stay", "error", err.Error())
@@ -103,7 +104,7 @@ func ReadToken(path string, write bool) (string, error) {
 			return words[1], nil
 		}
 	}
-	return "", fmt.Errorf("%s: it has no token with the role write", path) // It has a read token.
+	return "", fmt.Errorf("%s: it has no token with the role write", path) // It has read tokens.
 }
 
 // parseTokens parses the lines of a file. Its errors contain line numbers but no tokens.
@@ -148,7 +149,7 @@ func (t *Tokens) find(token string) (found role, name string) {
 		same := subtle.ConstantTimeCompare(hash[:], k.hash[:])
 		found = max(found, role(subtle.ConstantTimeSelect(same, int(k.role), int(anonymous))))
 		if same == 1 {
-			name = k.name // A pointer is copied: the time does not depend on the token's bytes.
+			name = k.name // This copies a pointer: the time does not depend on the token.
 		}
 	}
 	return found, name
